@@ -317,6 +317,25 @@ func (g GeneratedToken) TokenIDs() []int {
 	return []int{g.ID}
 }
 
+// LayersThatWrote returns, for each generated token, the layer whose attention wrote most of its
+// logit, [n]: the layers of [Result.Shown],
+//
+//	argmax_l Σ_s max(0, Δ_l[s])
+//
+// of the first method whose facts say that it chose them so. It is nil if there is none, or if all
+// are the last layer, which is also what a method shows where the model cannot tell.
+func (e *Explanation) LayersThatWrote() []int {
+	last := e.Model.Layers - 1
+	for _, name := range e.Order {
+		r := e.Methods[name]
+		if r != nil && r.LayerChosen && len(r.Shown) == len(e.Steps) &&
+			slices.ContainsFunc(r.Shown, func(l int) bool { return l != last }) {
+			return r.Shown
+		}
+	}
+	return nil
+}
+
 // Made returns how much of the explanation there is so far: "1 token", "2 tokens", "2 predictions".
 func (e *Explanation) Made() string {
 	what := "token"

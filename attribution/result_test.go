@@ -3,6 +3,7 @@ package attribution_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -280,6 +281,33 @@ func TestSinksInTheMiddle(t *testing.T) {
 		if got, err := e.Sinks("m", 0); len(got) != c.sinks || err != nil {
 			t.Errorf("%d rows, special %v: sinks %v, %v; want %d", c.rows, c.special, got,
 				err, c.sinks)
+		}
+	}
+}
+
+// The layers that wrote are those that a method of one layer chose, and not given ones, nor those of
+// a model that cannot tell.
+func TestLayersThatWrote(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*attribution.Result)
+		want   []int
+	}{
+		"chosen":                  {func(*attribution.Result) {}, []int{1, 0, 2}},
+		"all show the last layer": {func(r *attribution.Result) { r.Shown = []int{2, 2, 2} }, nil},
+		"a layer that was given":  {func(r *attribution.Result) { r.LayerChosen = false }, nil},
+		"a token without layer":   {func(r *attribution.Result) { r.Shown = []int{1, 0} }, nil},
+	} {
+		e := &attribution.Explanation{
+			Steps: make([]attribution.GeneratedToken, 3), Order: []string{"missing", "raw"},
+		}
+		e.Model.Layers = 3
+		r := &attribution.Result{
+			Shown: []int{1, 0, 2}, Facts: attribution.Facts{LayerChosen: true},
+		}
+		c.change(r)
+		e.Methods = map[string]*attribution.Result{"raw": r}
+		if got := e.LayersThatWrote(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }

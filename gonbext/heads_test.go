@@ -48,7 +48,7 @@ func TestHeadsCell(t *testing.T) {
 		t.Errorf("the engine was asked for ids %v, want the prompt and the token 1 2 3", got)
 	}
 	shown := fmt.Sprint(left[0])
-	for _, want := range []string{"What each head looks at", "layer 0, head 0", "hw-heads"} {
+	for _, want := range []string{"head 0 of layer 0 looked at", "hm-heads", "All heads"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the picture lacks %q", want)
 		}

@@ -88,6 +88,34 @@ func (a *Attention) Looks(i int) []Look {
 	return all
 }
 
+// Best returns the head that says most of what token i looks at: the first of [Attention.Looks] in
+// a layer, or the first of all if none of them is in that layer. ok is false if there is none.
+func (a *Attention) Best(i, layer int) (best Look, ok bool) {
+	all := a.Looks(i)
+	if len(all) == 0 {
+		return Look{}, false
+	}
+	at := slices.IndexFunc(all, func(b Look) bool { return b.Layer == layer })
+	return all[max(at, 0)], true
+}
+
+// Strongest returns the k first heads of [Attention.Looks], those of a layer apart. If none of that
+// layer is among them, its first one is added. Both lists are in the order of their shares.
+func (a *Attention) Strongest(i, layer, k int) (ofLayer, others []Look) {
+	for n, b := range a.Looks(i) {
+		switch {
+		case b.Layer == layer && (n < k || ofLayer == nil):
+			ofLayer = append(ofLayer, b)
+		case b.Layer != layer && n < k:
+			others = append(others, b)
+		}
+	}
+	for _, list := range [][]Look{ofLayer, others} {
+		slices.SortStableFunc(list, func(a, b Look) int { return cmp.Compare(b.Share, a.Share) })
+	}
+	return ofLayer, others
+}
+
 // AtDistance returns the mean share of a head's attention, from all tokens but i, on the token that
 // is as far away as j is from i; 0 if no other token has one there. Ignored tokens are left out.
 func (a *Attention) AtDistance(l, h, i, j int) float64 {

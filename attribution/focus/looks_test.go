@@ -103,3 +103,52 @@ func TestLooksBruteForce(t *testing.T) {
 		}
 	}
 }
+
+// Strongest chooses heads by what they give a token more than elsewhere, and lists them in the order
+// of their shares, those of a layer apart; of a layer that has none among the first, its best one.
+// Best is the head that a picture opens.
+func TestStrongest(t *testing.T) {
+	const T, from = 8, 6
+	a := focus.Attention{
+		Layers: 3, Heads: 1, Tokens: T, Data: make([]float32, 3*T*T), Ignored: make([]bool, T),
+	}
+	for i := range T {
+		for layer, near := range []float32{0.9, 0.1, 0.2} { // what each gives the token before
+			a.Data[(layer*T+i)*T+max(i-1, 0)] = near
+		}
+	}
+	a.Data[(T+from)*T+2], a.Data[(2*T+from)*T+2] = 0.6, 0.8 // and from here alone one far back
+	for _, c := range []struct {
+		name            string
+		layer, k        int
+		ofLayer, others []int
+		best            int
+	}{
+		{"no layer, two of three", -1, 2, nil, []int{2, 1}, 2},
+		{"no layer, all", -1, 3, nil, []int{0, 2, 1}, 2},
+		{"a layer that is among them", 1, 2, []int{1}, []int{2}, 1},
+		{"a layer that is not", 0, 1, []int{0}, []int{2}, 0},
+		{"a layer that is not there", 7, 2, nil, []int{2, 1}, 2},
+	} {
+		layers := func(list []focus.Look) (all []int) {
+			for _, b := range list {
+				all = append(all, b.Layer)
+			}
+			return all
+		}
+		ofLayer, others := a.Strongest(from, c.layer, c.k)
+		if !slices.Equal(layers(ofLayer), c.ofLayer) || !slices.Equal(layers(others), c.others) {
+			t.Errorf("%s: %+v and %+v, want layers %v and %v", c.name, ofLayer, others, c.ofLayer,
+				c.others)
+		}
+		if best, ok := a.Best(from, c.layer); !ok || best.Layer != c.best {
+			t.Errorf("%s: the best is %+v, %t; want layer %d", c.name, best, ok, c.best)
+		}
+	}
+	empty := focus.Attention{
+		Layers: 1, Heads: 1, Tokens: 1, Data: []float32{1}, Ignored: make([]bool, 1),
+	}
+	if best, ok := empty.Best(0, 0); ok {
+		t.Errorf("%+v is the best head of a text of one token, want none", best)
+	}
+}

@@ -2,10 +2,7 @@ package render
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
-	"html"
-	"math"
 	"slices"
 	"strings"
 
@@ -17,16 +14,17 @@ import (
 
 // Heads is a picture of what every attention head looks at, for a notebook or a page:
 //
-//   - the text, coloured by what one head looks at from one token;
+//   - a sentence on what one head looks at from one token, and the text in the colours of it;
+//   - the heads of its layer as a matrix: a line for each head, a column for each token;
+//   - the head as a matrix: a line for each token that looks, a column for each it looks at. Columns
+//     are folded where the text is;
+//   - a map of all layers and heads, layer 0 at the bottom: what each gives one token;
 //   - the heads that look at one token more from there than from elsewhere, first those of the
-//     layer that wrote the token that is predicted there;
-//   - a thumbnail of every head, a line for each layer and a column for each head, with the layer
-//     that wrote the token that is predicted there;
-//   - one head as a matrix: a line for each token that looks, a column for each it looks at.
+//     layer that wrote the token that is predicted there.
 //
 // At first the best head of the layer that wrote is open, where that is known, else the best of
-// all. All colours are on one scale. Where scripts run, any head can be opened and any token
-// chosen.
+// all; see [focus.Attention.Best]. All colours are on one scale. Where scripts run, any head can be
+// opened and any token chosen, and the heads of a layer have small pictures.
 type Heads struct {
 	// Explanation has the text: m prompt tokens and n generated tokens; T = m + n. An encoder
 	// generates nothing, so T = m.
@@ -96,70 +94,46 @@ func textPicture(e *attribution.Explanation, palette string) *picture {
 	return Heatmap{Explanation: e, Methods: []string{}, Palette: palette}.picture(false)
 }
 
-// fullAttention is the attention with the deepest colour. Few heads give more to a single token,
-// and paler colours would show nothing of the others.
-const fullAttention = 0.6
-
-// headsPage is the state of writing [Heads].
-type headsPage struct {
-	*page
-	attention  focus.Attention
-	L, H, T, m int
-	sinks      []bool // [T]
-	colors     scale
+// headsDrawing is a picture of heads worked out and not yet drawn. Sinks are what the attention
+// ignores.
+type headsDrawing struct {
+	*drawing
+	focus.Attention
 	// wrote is the layer that wrote each generated token, [n], nil if that is not known.
 	wrote []int
 	// predictions has the generated token that is predicted at each token, -1 if none, [T].
 	predictions []int
-	// query is the token whose rows are shown, layer and head the head that is open.
-	query, layer, head int
-	// known are the first and the last token whose rows the script has; see data.
-	known [2]int
+	// query is the token from which heads look, layer and head the head that is open, and source
+	// the token that the map of all heads is about.
+	query, layer, head, source int
 }
 
-//go:embed opened.js
-var openedSource string
-
-//go:embed heads.js
-var headsSource string
-
-var headsTouch = script(openedSource + headsSource)
-
-// markup implements [View].
-func (r Heads) markup(room int) (*page, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
-	r.MaxBytes = limitOf(r.MaxBytes, room)
-	h := r.open()
-	h.write()
-	return h.page, nil
-}
-
-func (r Heads) title() string { return titleOf(r.Explanation) }
-
-// open computes what a picture of heads shows. The attention fits.
-func (r Heads) open() *headsPage {
+// open works out what a picture of heads shows. The attention fits.
+func (r Heads) open() *headsDrawing {
 	s := r.Attention.Shape
-	h := &headsPage{
-		page: newPage(textPicture(r.Explanation, r.Palette), r.MaxBytes),
-		attention: focus.Attention{
-			Layers: s[0], Heads: s[1], Tokens: s[2], Data: r.Attention.Data,
-			Bidirectional: r.Explanation.Model.Bidirectional,
-		},
-		L: s[0], H: s[1], T: s[2], m: len(r.Explanation.Prompt.Texts),
-		colors: scale{unit: "share of attention", percent: true, digits: 1, limit: fullAttention},
+	p := Heatmap{Explanation: r.Explanation, Palette: r.Palette}.picture(true)
+	p.words.title = "What each head looks at"
+	h := &headsDrawing{drawing: newDrawing(p, nil), wrote: r.Explanation.LayersThatWrote()}
+	h.views, h.lead = nil, -1 // methods choose the token; heads have colours of their own
+	h.Attention = focus.Attention{
+		Layers: s[0], Heads: s[1], Tokens: s[2], Data: r.Attention.Data,
+		Bidirectional: r.Explanation.Model.Bidirectional,
 	}
-	h.words.title = "What each head looks at"
-	h.choose(nil)
-	h.query = h.queryOf(h.chosen)
-	h.sinks, h.wrote = h.findSinks(), layersThatWrote(r.Explanation)
-	h.attention.Ignored = h.sinks
+	h.Ignored = h.findSinks()
 	h.findPredictions()
-	if first, ok := h.first(h.query); ok {
-		h.layer, h.head = first.Layer, first.Head
-	}
+	h.look(h.queryOf(h.chosen))
+	h.columns = h.fold(h.looked())
 	return h
+}
+
+// look opens the head that looks from token i at another one more than the others do: of the layer
+// that wrote what is predicted there, if it has one.
+func (h *headsDrawing) look(i int) {
+	best, _ := h.Best(i, h.wroteLayer(h.predictions[i]))
+	h.query, h.layer, h.head, h.source = i, best.Layer, best.Head, best.Token
+	if sources := h.standing(best.Layer, best.Head, i); len(sources) > 0 {
+		h.source = sources[0]
+	}
 }
 
 // OpenedHead is the head that a picture opens, and the token from which it looks.
@@ -171,8 +145,8 @@ type OpenedHead struct {
 	Says string
 	// Sinks are the tokens that are grey, [T].
 	Sinks []bool
-	// Limit is the share of attention with the deepest colour.
-	Limit float64
+	// Columns are the tokens [from,to) of each column of a matrix; those of several are folded.
+	Columns [][2]int
 	// Wrote is the layer that wrote what is predicted at the query, -1 if that is not known.
 	Wrote int
 }
@@ -191,59 +165,43 @@ func (r Heads) OpenHead(t int, chosen *[2]int) (o OpenedHead, err error) {
 			r.Explanation.Made())
 	}
 	h := r.open()
-	o = OpenedHead{Query: h.query, Sinks: h.sinks, Limit: fullAttention}
 	if t >= 0 {
-		o.Query = min(h.queryOf(t), h.T-1)
-	}
-	if first, ok := h.first(o.Query); ok {
-		o.Layer, o.Head = first.Layer, first.Head
+		h.look(min(h.queryOf(t), h.Tokens-1))
 	}
 	if chosen != nil {
-		o.Layer, o.Head = chosen[0], chosen[1]
+		h.layer, h.head = chosen[0], chosen[1]
 	}
-	if o.Layer < 0 || o.Layer >= h.L || o.Head < 0 || o.Head >= h.H {
+	if h.layer < 0 || h.layer >= h.Layers || h.head < 0 || h.head >= h.Heads {
 		return o, usagef("layer %d, head %d; the model has layers 0 to %d and heads 0 to %d",
-			o.Layer, o.Head, h.L-1, h.H-1)
+			h.layer, h.head, h.Layers-1, h.Heads-1)
 	}
-	o.Says = h.placedName(o.Query) + h.predicted(o.Query) + ": " +
-		h.looksAt(o.Query, o.Layer, o.Head)
-	o.Wrote = h.wroteLayer(h.predictions[o.Query])
+	o = OpenedHead{
+		Layer: h.layer, Head: h.head, Query: h.query, Sinks: h.Ignored,
+		Says:  h.sentence(h.layer, h.head, h.query).String(),
+		Wrote: h.wroteLayer(h.predictions[h.query]),
+	}
+	for _, c := range h.columns {
+		o.Columns = append(o.Columns, [2]int{c.from, c.to})
+	}
 	return o, nil
 }
 
 // queryOf returns the token from which prediction t is made: for a decoder the one before it.
-func (h *headsPage) queryOf(t int) int {
+func (h *headsDrawing) queryOf(t int) int {
 	switch {
 	case t < 0:
-		return h.T - 1
+		return h.Tokens - 1
 	case h.e.Model.Reads():
-		if p := h.e.Steps[t].Position; p != nil && *p >= 0 && *p < h.T {
+		if p := h.e.Steps[t].Position; p != nil && *p >= 0 && *p < h.Tokens {
 			return *p
 		}
-		return h.T - 1
+		return h.Tokens - 1
 	}
-	return max(h.m+t-1, 0)
-}
-
-// layersThatWrote returns, for each generated token, the layer whose attention wrote most of its
-// logit, [n], as a method of one layer says; see [attribution.Result.Shown]. It is nil if none says
-// so, or if all say the last layer, which is also what they say where the model cannot tell.
-func layersThatWrote(e *attribution.Explanation) []int {
-	last := e.Model.Layers - 1
-	for _, name := range e.Order {
-		r := e.Methods[name]
-		if r == nil || !r.LayerChosen || len(r.Shown) != len(e.Steps) {
-			continue
-		}
-		if slices.ContainsFunc(r.Shown, func(l int) bool { return l != last }) {
-			return r.Shown
-		}
-	}
-	return nil
+	return max(len(h.e.Prompt.Texts)+t-1, 0)
 }
 
 // wroteLayer returns the layer that wrote generated token t, -1 if that is not known.
-func (h *headsPage) wroteLayer(t int) int {
+func (h *headsDrawing) wroteLayer(t int) int {
 	if h.wrote == nil || t < 0 || !h.has(t) {
 		return -1
 	}
@@ -251,24 +209,135 @@ func (h *headsPage) wroteLayer(t int) int {
 }
 
 // has reports whether the text has the token of prediction t: the last one may be missing.
-func (h *headsPage) has(t int) bool { return h.e.Model.Reads() || h.m+t < h.T }
-
-// at returns how much of a head's attention from token i is on token j.
-func (h *headsPage) at(layer, head, i, j int) float64 { return h.attention.At(layer, head, i, j) }
-
-// seen returns how many tokens token i can look at.
-func (h *headsPage) seen(i int) int { return h.attention.Seen(i) }
+func (h *headsDrawing) has(t int) bool {
+	return h.e.Model.Reads() || len(h.e.Prompt.Texts)+t < h.Tokens
+}
 
 // findSinks marks the sinks of the attention of all heads, [T].
-func (h *headsPage) findSinks() []bool {
-	return h.e.TextSinks(h.T, func(i, j int) (part, whole float64) {
-		for l := range h.L {
-			for k := range h.H {
-				part += h.at(l, k, i, j)
+func (h *headsDrawing) findSinks() []bool {
+	return h.e.TextSinks(h.Tokens, func(i, j int) (part, whole float64) {
+		for l := range h.Layers {
+			for k := range h.Heads {
+				part += h.At(l, k, i, j)
 			}
 		}
-		return part, float64(h.L * h.H)
+		return part, float64(h.Layers * h.Heads)
 	})
+}
+
+// findPredictions finds what is predicted at each token; where that is several, the first.
+func (h *headsDrawing) findPredictions() {
+	h.predictions = slices.Repeat([]int{-1}, h.Tokens)
+	for t := range h.e.Steps {
+		if i := h.queryOf(t); h.has(t) && h.predictions[i] < 0 {
+			h.predictions[i] = t
+		}
+	}
+}
+
+// looked returns by how much a text stays unfolded around each token, [T]: the largest share that a
+// head which is listed for a prediction gives it, or the open head.
+func (h *headsDrawing) looked() []float64 {
+	shares := make([]float64, h.Tokens)
+	for i, t := range h.predictions {
+		if t < 0 {
+			continue
+		}
+		ofLayer, others := h.Strongest(i, h.wroteLayer(t), listedHeads)
+		for _, b := range slices.Concat(ofLayer, others) {
+			shares[b.Token] = max(shares[b.Token], b.Share)
+		}
+	}
+	for j := range h.Seen(h.query) {
+		if h.step(h.layer, h.head, h.query, j) > 0 {
+			shares[j] = max(shares[j], h.At(h.layer, h.head, h.query, j))
+		}
+	}
+	shares[h.query] = 1
+	return shares
+}
+
+// step returns the colour of what a head gives token j from token i: 0 for sinks and for tokens that
+// come later. The scale ends at all of the attention.
+func (h *headsDrawing) step(layer, head, i, j int) int {
+	if j >= h.Seen(i) || h.Ignored[j] {
+		return 0
+	}
+	return stepOf(h.At(layer, head, i, j))
+}
+
+// standing returns the tokens that a head looks at from token i, those with the largest shares
+// first: in the text and in sentences at least a twelfth of the largest.
+func (h *headsDrawing) standing(layer, head, i int) (sources []int) {
+	at := func(j int) float64 { return h.At(layer, head, i, j) }
+	for j := range h.Seen(i) {
+		if h.step(layer, head, i, j) > 0 {
+			sources = append(sources, j)
+		}
+	}
+	slices.SortStableFunc(sources, func(a, b int) int { return cmp.Compare(at(b), at(a)) })
+	return slices.DeleteFunc(sources, func(j int) bool { return at(j) < at(sources[0])/12 })
+}
+
+// sentence says where a head looks from token i: “Before prices, head 11 of layer 20 looked at …”.
+// heads.js writes the same for what a reader chooses.
+func (h *headsDrawing) sentence(layer, head, i int) (s phrase) {
+	if t := h.predictions[i]; t >= 0 && !h.e.Model.Reads() {
+		s = append(phrase{{text: "Before "}}, h.wordOf(len(h.e.Prompt.Texts)+t)...)
+	} else {
+		s = append(phrase{{text: "From "}}, h.wordOf(i)...)
+	}
+	s.say(fmt.Sprintf(", head %d of layer %d looked ", head, layer))
+	named := func(j int) phrase {
+		text := " " + rounded(h.At(layer, head, i, j))
+		return append(h.wordOf(j), piece{text: text, quiet: true})
+	}
+	var all []phrase
+	sources := h.standing(layer, head, i)
+	for _, j := range sources[:min(len(sources), mostNamed)] {
+		if h.At(layer, head, i, j) >= nameFrom*h.At(layer, head, i, sources[0]) {
+			all = append(all, named(j))
+		}
+	}
+	if len(all) > 0 {
+		s.say("at ")
+		s.join(all)
+		return s
+	}
+	for j, sink := range h.Ignored {
+		if sink && j < h.Seen(i) && h.At(layer, head, i, j) > .5 {
+			s.say("mostly at the sink ")
+			return append(s, named(j)...)
+		}
+	}
+	s.say("at no token in particular")
+	return s
+}
+
+// rounded writes a share as a sentence does: whole per cent from 10 on.
+func rounded(x float64) string {
+	if x >= .1 {
+		return fixed(100*x, 0) + " %"
+	}
+	return fixed(100*x, 1) + " %"
+}
+
+// from says what is predicted at token i and which layer wrote it.
+func (h *headsDrawing) from(i int) string {
+	t := h.predictions[i]
+	if t < 0 {
+		return "seen from " + h.placedName(i)
+	}
+	_, _, chance := h.predictionText(t)
+	text := fmt.Sprintf("seen from %s, where “%s” is predicted", h.placedName(i),
+		tokenName(h.e.Steps[t].Text))
+	if chance != "" {
+		text += ", " + chance
+	}
+	if layer := h.wroteLayer(t); layer >= 0 {
+		text += fmt.Sprintf(" · layer %d wrote most of its logit", layer)
+	}
+	return text
 }
 
 // listedHeads is how many heads are listed for a token. lookMore is what all of them do, and
@@ -283,485 +352,35 @@ const (
 		"by falling share."
 )
 
-// write writes the parts from top to bottom. The thumbnails and the numbers of the script take what
-// the text and the open head have left.
-func (h *headsPage) write() {
-	head := h.part((*page).head)
-	text, open, legend := h.text(), h.openHead(), h.legend()
-	left := h.limit - len(head) - len(text) - len(open) - len(legend) - len(headsTouch()) -
-		len(styleSheet) - 1000
-	thumbnails := h.thumbnails(left * 2 / 3)
-	left -= len(thumbnails)
-	tokens := h.allTokens(left / 4)
-	left -= len(tokens)
-	data := h.data(left)
-	text += h.part(func(b *page) {
-		from, last := h.known[0], h.known[1]
-		name := html.EscapeString(h.placedName(from))
-		switch {
-		case data == "":
-			b.withoutRoom(noClicks)
-		case from == last && h.T > 1:
-			b.withoutRoom("Clicks show what heads look at from " + name + " alone")
-		case from > 0:
-			b.withoutRoom("Clicks show what heads look at from " + name + " and the tokens " +
-				"after it, and not from those before")
-		}
-	})
-	h.frame(class+" hw-heads", head+text+thumbnails+open+tokens+legend, data, headsTouch())
-}
-
-// paint returns the paint of a value of a head.
-func (h *headsPage) paint(layer, head, i, j int) int {
-	if j >= h.seen(i) {
-		return 0
-	}
-	if h.sinks[j] {
-		return sinkPaint
-	}
-	return h.colors.step(h.at(layer, head, i, j))
-}
-
-// text writes the text with the colours of the open head, and what they say.
-func (h *headsPage) text() string {
-	return h.part(func(b *page) {
-		h.tokens(b)
-		b.WriteString(`<div class="hw-s" style="margin:4px 0 8px 0">`)
-		b.WriteString(h.sentence(h.query, h.layer, h.head))
-		b.printf(`<div style="%s">`, small)
-		for _, list := range h.lists(h.query, listedHeads) {
-			b.printf("<div>%s</div>", html.EscapeString(list))
-		}
-		b.WriteString("</div></div>")
-	})
-}
-
-// tokens writes the text with the colours of the open head.
-func (h *headsPage) tokens(b *page) {
-	b.WriteString(b.beginText())
-	for j := range h.T {
-		generated := j >= h.m
-		tag, name, spaced, text := "span", "", false, ""
-		if generated {
-			text = h.e.Steps[j-h.m].Text
-			tag, name = "u", textName(text)
-			spaced, _ = word(text)
-		} else {
-			text = h.e.Prompt.Texts[j]
-			name, spaced = h.fullName(j), j > 0 && h.spaced(j)
-		}
-		if spaced {
-			b.WriteByte(' ')
-		}
-		style := h.palette.style(h.paint(h.layer, h.head, h.query, j))
-		b.token(tag, name, style, "", j == h.query)
-		b.lineBreak(text)
-	}
-	b.WriteString("</div>")
-}
-
-// sentence says where a head looks from token i, as HTML.
-func (h *headsPage) sentence(i, layer, head int) string {
-	return fmt.Sprintf("<b>%s</b>%s · %s", html.EscapeString(h.placedName(i)),
-		html.EscapeString(h.predicted(i)), html.EscapeString(h.looksAt(i, layer, head)))
-}
-
-// looksAt says where a head looks from token i.
-func (h *headsPage) looksAt(i, layer, head int) string {
-	var names []string
-	var row []int
-	for j := range h.seen(i) {
-		row = append(row, j)
-	}
-	slices.SortStableFunc(row, func(a, b int) int {
-		return cmp.Compare(h.at(layer, head, i, b), h.at(layer, head, i, a))
-	})
-	for _, j := range row[:min(named, len(row))] {
-		if x := h.at(layer, head, i, j); x >= fullAttention/2/levels {
-			name := h.placedName(j) + " " + share(x)
-			if h.sinks[j] {
-				name = "the sink " + name
-			}
-			names = append(names, name)
-		}
-	}
-	if names == nil {
-		names = []string{"many tokens, none of which has 5 % of its attention"}
-	}
-	return fmt.Sprintf("layer %d, head %d looks at %s", layer, head, strings.Join(names, ", "))
-}
-
-// findPredictions finds what is predicted at each token; where that is several, the first.
-func (h *headsPage) findPredictions() {
-	h.predictions = make([]int, h.T)
-	for i := range h.predictions {
-		h.predictions[i] = -1
-	}
-	for t := range h.e.Steps {
-		if i := h.queryOf(t); h.has(t) && h.predictions[i] < 0 {
-			h.predictions[i] = t
-		}
-	}
-}
-
-// predicted says which prediction is made at token i, "" if none.
-func (h *headsPage) predicted(i int) string {
-	t := h.predictions[i]
-	if t < 0 {
-		return ""
-	}
-	return ", where “" + tokenName(h.e.Steps[t].Text) + "” is predicted"
-}
-
-// first returns the head that is opened for token i: the best of the layer that wrote what is
-// predicted there, or, if that is not known or none of its heads is listed, the best of all; ok is
-// false if there is none.
-func (h *headsPage) first(i int) (first focus.Look, ok bool) {
-	all := h.attention.Looks(i)
-	if len(all) == 0 {
-		return focus.Look{}, false
-	}
-	wrote := h.wroteLayer(h.predictions[i])
-	at := slices.IndexFunc(all, func(b focus.Look) bool { return b.Layer == wrote })
-	return all[max(at, 0)], true
-}
-
-// listOf returns the heads that are listed for token i, the k best, those of the layer that wrote
-// what is predicted there apart. If none of these is among them, the best of that layer
-// is listed too. Both are in the order of their shares.
-func (h *headsPage) listOf(i, k int) (wrote, others []focus.Look) {
-	layer := h.wroteLayer(h.predictions[i])
-	for n, b := range h.attention.Looks(i) {
-		switch {
-		case b.Layer == layer && (n < k || wrote == nil):
-			wrote = append(wrote, b)
-		case b.Layer != layer && n < k:
-			others = append(others, b)
-		}
-	}
-	for _, list := range [][]focus.Look{wrote, others} {
-		slices.SortStableFunc(list, func(a, b focus.Look) int {
-			return cmp.Compare(b.Share, a.Share)
-		})
-	}
-	return wrote, others
-}
-
 // lookName names the token that a listed head looks at, with its share.
-func (h *headsPage) lookName(b focus.Look) string {
+func (h *headsDrawing) lookName(b focus.Look) string {
 	return h.placedName(b.Token) + " " + share(b.Share)
 }
 
-// lists returns the heads that are listed for token i: those of the layer that wrote what is
+// lists returns the k heads that are listed for token i: those of the layer that wrote what is
 // predicted there, and the others, each with a heading.
-func (h *headsPage) lists(i, k int) (lists []string) {
-	wrote, others := h.listOf(i, k)
+func (h *headsDrawing) lists(i, k int) (lists []string) {
+	ofLayer, others := h.Strongest(i, h.wroteLayer(h.predictions[i]), k)
+	named := func(list []focus.Look) string {
+		var all []string
+		for _, b := range list {
+			all = append(all, fmt.Sprintf("layer %d head %d %s", b.Layer, b.Head, h.lookName(b)))
+		}
+		return strings.Join(all, " · ")
+	}
 	heading := lookMore
-	if wrote != nil {
+	if ofLayer != nil {
 		lists = append(lists, fmt.Sprintf("heads of layer %d, which wrote “%s”: %s",
-			wrote[0].Layer, tokenName(h.e.Steps[h.predictions[i]].Text), h.looks(wrote)))
+			ofLayer[0].Layer, tokenName(h.e.Steps[h.predictions[i]].Text), named(ofLayer)))
 		heading = "other " + lookMore
 	}
 	if others != nil {
-		lists = append(lists, heading+": "+h.looks(others))
+		lists = append(lists, heading+": "+named(others))
 	}
 	if lists == nil {
 		return []string{heading + ": none"}
 	}
 	return lists
-}
-
-// looks names heads and what they look at.
-func (h *headsPage) looks(list []focus.Look) string {
-	var all []string
-	for _, b := range list {
-		all = append(all, fmt.Sprintf("layer %d head %d %s", b.Layer, b.Head, h.lookName(b)))
-	}
-	return strings.Join(all, " · ")
-}
-
-// thumbnails returns an image of each layer, the last one on top: its heads from left to right,
-// each with a line for every token that looks and a column for every token that it looks at. Cells
-// of several tokens have the deepest of their colours. The images are as large as the limit allows.
-func (h *headsPage) thumbnails(limit int) string {
-	sides := []int{h.T}
-	if h.T > 48 {
-		sides = []int{48, 32, 24, 16, 8}
-	}
-	for _, side := range sides {
-		if s := h.thumbnailsOf(side); len(s) <= limit || side == 8 {
-			return s
-		}
-	}
-	return h.part(func(b *page) { b.leftOut("The thumbnails of all heads are") })
-}
-
-// thumbnailsOf returns the images of all layers, with side × side cells for each head.
-func (h *headsPage) thumbnailsOf(side int) string {
-	size := max(min(720/h.H, 48), 12) // of a head, in pixels of the screen
-	if h.L > 12 {
-		size = min(size, 32)
-	}
-	// Cells have about as many pixels as on the screen: where style sheets are removed, browsers
-	// blur what they enlarge.
-	cell := max((size+side/2)/(side+1), 1)
-	width, note := "", ""
-	if h.wrote != nil {
-		width = ";min-width:60px" // the mark moves with the chosen token, and the images stay
-		note = " “wrote”: the layer that wrote most of the logit of what is predicted."
-	}
-	wrote := h.wroteLayer(h.chosen)
-	return h.part(func(b *page) {
-		b.printf(`<div style="%s">All heads: a line for each layer, the last on top; heads 0 to `+
-			`%d from left to right. In a head: lines look at columns, from the first token on.%s`+
-			`</div><div style="overflow-x:auto"><table style="border-collapse:collapse;margin:0">`,
-			small, h.H-1, note)
-		h.headNumbers(b, size)
-		for l := h.L - 1; l >= 0; l-- {
-			g := make(grid, side+1) // an empty line and column between heads
-			for y := range g {
-				g[y] = make([]int, h.H*(side+1))
-			}
-			for head := range h.H {
-				for i := range h.T {
-					for j := range h.seen(i) {
-						at := &g[i*side/h.T][head*(side+1)+j*side/h.T]
-						if p := h.paint(l, head, i, j); *at == 0 || p != sinkPaint && p > *at ||
-							*at == sinkPaint && p != 0 {
-							*at = p
-						}
-					}
-				}
-			}
-			name := fmt.Sprint(l)
-			if l == wrote {
-				name = "wrote " + name
-			}
-			b.printf(`<tr class="hw-g" style="background:none"><td style="%s;padding:0 8px 0 0;`+
-				`text-align:right%s">%s</td><td style="padding:0;line-height:0">`, small, width,
-				b.marked(name, l == h.layer))
-			b.printf(`<div><img class="hw-i" alt="heads of layer %d" width="%d" height="%d" `+
-				`src="%s"></div></td></tr>`, l, h.H*size, size, g.png(h.palette, cell, cell))
-		}
-		b.WriteString("</table></div>")
-	})
-}
-
-// headNumbers writes the numbers of the heads above their columns, which are size pixels wide: of
-// narrow ones every fifth.
-func (h *headsPage) headNumbers(b *page, size int) {
-	every := 1
-	if size < 20 {
-		every = 5
-	}
-	// It is as wide as the images, also on paper, and stretches no column.
-	b.printf(`<thead><tr style="background:none"><td style="%s;padding:0 8px 0 0;`+
-		`text-align:right">head</td><td style="padding:0"><div style="width:0;min-width:100%%;`+
-		`white-space:nowrap;font-size:11px;line-height:14px">`, small)
-	for head := 0; head < h.H; head++ {
-		name := ""
-		if head%every == 0 {
-			name = fmt.Sprint(head)
-		}
-		b.printf(`<span style="display:inline-block;width:%.3f%%;text-align:center">%s</span>`,
-			100/float64(h.H), name)
-	}
-	b.WriteString("</div></td></tr></thead>")
-}
-
-// openHead returns the matrix of the open head: a table with numbers, or an image of a long text.
-func (h *headsPage) openHead() string {
-	return h.part(func(b *page) {
-		b.printf(`<div style="margin:8px 0 2px 0;font-size:13px"><b class="hw-n">layer %d, head `+
-			`%d</b> <span style="%s">· share of attention, lines look at columns</span>`, h.layer,
-			h.head, small)
-		b.scaleOf(h.colors, true)
-		b.WriteString("</div>")
-		if h.T > cellColumns {
-			g := make(grid, h.T)
-			for i := range g {
-				g[i] = make([]int, h.T)
-				for j := range h.T {
-					g[i][j] = h.paint(h.layer, h.head, i, j)
-				}
-			}
-			b.openImage("attention of the open head", g)
-			return
-		}
-		b.WriteString(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" ` +
-			`style="border-collapse:collapse;font-size:11px;margin:0"><tr class="hw-c" ` +
-			`style="background:none"><td></td>`)
-		for j := range h.T {
-			b.printf("<th>%s</th>", html.EscapeString(h.axisName(j)))
-		}
-		b.WriteString("</tr>")
-		for i := range h.T {
-			b.printf(`<tr class="hw-r" style="background:none"><th style="text-align:left">%s</th>`,
-				b.marked(html.EscapeString(h.axisName(i)), i == h.query))
-			for j := range h.T {
-				b.cell(h.paint(h.layer, h.head, i, j),
-					fixed(100*h.at(h.layer, h.head, i, j), 0))
-			}
-			b.WriteString("</tr>")
-		}
-		b.WriteString("</table></div>")
-	})
-}
-
-// openImage writes an opened map of a long text, in the width that there is.
-func (b *page) openImage(name string, g grid) {
-	side := max(imageWidth/len(g), 1)
-	b.image("hw-j", name, g, side, side, "height:auto")
-}
-
-// allTokens returns the heads of every prediction, in one part to open.
-func (h *headsPage) allTokens(limit int) string {
-	var s strings.Builder
-	fmt.Fprintf(&s, `<details class="hw-a" style="%s"><summary style="cursor:pointer">Heads of `+
-		`all %s</summary>`, line, h.words.shown)
-	for t := range h.e.Steps {
-		where, what, chance := h.predictionText(t)
-		one := fmt.Sprintf(`<div class="hw-d" style="padding:4px 0 4px 12px">%s<b>%s</b> %s: %s`+
-			`</div>`, html.EscapeString(where), html.EscapeString(what), chance,
-			html.EscapeString(strings.Join(h.lists(h.queryOf(t), listed), "; ")))
-		if s.Len()+len(one) > limit {
-			s.WriteString(h.part(func(b *page) {
-				b.lastLeftOut(len(h.e.Steps) - t)
-			}))
-			break
-		}
-		s.WriteString(one)
-	}
-	s.WriteString("</details>")
-	return s.String()
-}
-
-// legend returns how to read the picture.
-func (h *headsPage) legend() string {
-	var sinks []string
-	for j, is := range h.sinks {
-		if is {
-			sinks = append(sinks, h.placedName(j))
-		}
-	}
-	grey := ""
-	if sinks != nil {
-		grey = " Grey: " + strings.Join(sinks, ", ") + ", a sink, which has more than 30 % of " +
-			"all attention."
-	}
-	return h.part(func(b *page) {
-		b.printf(`<details class="hw-k" style="%s;font-size:12px"><summary style="cursor:pointer">`+
-			`How to read this, model</summary><div>Attention of every head, as the model computed `+
-			`it; nothing is merged. The framed token looks at the coloured ones. %s Attention `+
-			`says where a head reads, not what it makes of it.%s</div>`, line, listedBy,
-			html.EscapeString(grey))
-		b.model()
-		b.WriteString("</details>")
-	})
-}
-
-// headsData is what the script needs beyond the elements of the picture.
-type headsData struct {
-	ID           string `json:"id"`
-	Layers       int    `json:"layers"`
-	Heads        int    `json:"heads"`
-	Tokens       int    `json:"tokens"`
-	PromptTokens int    `json:"promptTokens"`
-	// Query, Layer and Head are shown at first.
-	Query int `json:"query"`
-	Layer int `json:"layer"`
-	Head  int `json:"head"`
-	// Both says that tokens see those after them. Sinks are grey.
-	Both  bool  `json:"both,omitempty"`
-	Sinks []int `json:"sinks,omitempty"`
-	// Rows has the rows of each head, in the order of layers and heads, from token First to token
-	// Last, each with as many values as its token sees.
-	First int           `json:"first"`
-	Last  int           `json:"last"`
-	Rows  [][]packedRow `json:"rows"`
-	// Palette is the number of the palette.
-	Palette int `json:"palette,omitempty"`
-	// Predicted has for each token the one that is predicted there, -1 if none. Wrote has the layer
-	// that wrote each generated token, and Opens the head of that layer that is opened where the
-	// token is predicted, -1 if none is; see first.
-	Predicted []int `json:"predicted"`
-	Wrote     []int `json:"wrote,omitempty"`
-	Opens     []int `json:"opens,omitempty"`
-	// Best has for each token from First on the heads that are listed for it, those of the layer
-	// that wrote first, of each its layer, its head, the token that it looks at and its share in
-	// hundred thousandths: numbers that are named have the digits of the other forms.
-	Best [][]int `json:"best"`
-}
-
-// data returns the attribute for the script: the rows of all tokens, or, where they do not fit, of
-// those from which generated tokens are predicted, or of the one that is shown; "" if there is no
-// room for these either.
-func (h *headsPage) data(limit int) string {
-	d := headsData{
-		Layers: h.L, Heads: h.H, Tokens: h.T, PromptTokens: h.m, Query: h.query, Layer: h.layer,
-		Head: h.head, Both: h.e.Model.Bidirectional, Palette: h.palette.number(), Wrote: h.wrote,
-		Predicted: h.predictions,
-	}
-	d.ID = h.id() + "h"
-	for j, is := range h.sinks {
-		if is {
-			d.Sinks = append(d.Sinks, j)
-		}
-	}
-	for t := range d.Wrote {
-		opens := -1
-		if layer := h.wroteLayer(t); layer >= 0 {
-			if first, ok := h.first(h.queryOf(t)); ok && first.Layer == layer {
-				opens = first.Head
-			}
-		}
-		d.Opens = append(d.Opens, opens)
-	}
-	for _, rows := range [][2]int{{0, h.T - 1}, {max(h.m-1, 0), h.T - 1}, {h.query, h.query}} {
-		d.First, d.Last, d.Rows, h.known = rows[0], rows[1], nil, rows
-		d.Best = nil
-		for i := d.First; i <= d.Last; i++ {
-			list := []int{}
-			wrote, others := h.listOf(i, listedHeads)
-			for _, b := range slices.Concat(wrote, others) {
-				list = append(list, b.Layer, b.Head, b.Token, int(math.Round(1e5*b.Share)))
-			}
-			d.Best = append(d.Best, list)
-		}
-		// Rows that take twice the room alone do not fit together: they are not all worked out.
-		for i, size := 0, 0; i < h.L*h.H && size <= 2*limit; i++ {
-			d.Rows = append(d.Rows, h.packed(i/h.H, i%h.H, d.First, d.Last))
-			size += len(pack(d.Rows[i]))
-		}
-		if len(d.Rows) < h.L*h.H {
-			continue
-		}
-		if code := packWithin(limit, d); code != "" {
-			return code
-		}
-	}
-	return ""
-}
-
-// headParts is into how many parts a row of attention is divided: it is shown in whole percents.
-var headParts = []float64{100}
-
-// packed returns the rows of a head for the script; each value has the colour of the picture.
-func (h *headsPage) packed(layer, head, first, last int) (rows []packedRow) {
-	for i := first; i <= last; i++ {
-		var values []float64
-		for j := range h.seen(i) {
-			x := h.at(layer, head, i, j)
-			if math.IsNaN(x) {
-				x = 0
-			}
-			values = append(values, min(max(x, 0), 1))
-		}
-		rows = append(rows, packRow(values, headParts, 1, func(j int, near float64) bool {
-			return h.colors.step(values[j]) == h.colors.step(near)
-		}))
-	}
-	return rows
 }
 
 // plain implements [View].
@@ -781,7 +400,7 @@ func (r Heads) plain(look Terminal) (*text, error) {
 		}
 		t.line(fmt.Sprintf("%3d  %s%s  %s", i+1, where, what, chance))
 		query := h.queryOf(i)
-		wrote, others := h.listOf(query, listed)
+		wrote, others := h.Strongest(query, h.wroteLayer(h.predictions[query]), listed)
 		indent := "     "
 		write := func(list []focus.Look) {
 			for _, b := range list {

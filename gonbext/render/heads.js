@@ -1,293 +1,486 @@
 // Adds touch to a picture of heads that is complete without it: choosing tokens, layers and heads.
-// headsData in heads.go has the fields of data. common.js and opened.js stand before it.
+// All text is set as text, never as markup. headsData in headspage.go has the fields of data.
+// common.js and scale.js stand before it.
 
-// full is the attention of the deepest colour (fullAttention of heads.go).
-const full = 0.6;
-const standsOut = (x) => x >= full / 2 / levels;
-const share = (x) => (100 * x).toFixed(x < 0.9995 ? 1 : 0) + ' %';
+// percent writes a share as sentences do. Coarse ones are known to a whole per cent.
+const percent = (x, coarse) =>
+  (coarse ? '≈ ' : '') + fixed(100 * x, coarse || x >= 0.1 ? 0 : 1) + ' %';
+// joined returns pieces of text with commas and a last "and" between the parts of a list.
+const joined = (list) => list.flatMap(
+  (part, k) => k ? [[k === list.length - 1 ? ' and ' : ', '], ...part] : part);
 
-function start(root, data) {
-  const css = (paint) => paint ? 'background:' + color(paint) : '';
-  const text = root.querySelector('.hw-t'), sentence = root.querySelector('.hw-s');
-  const tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
-  const lines = [...root.querySelectorAll('.hw-g')].reverse();
-  const header = [...root.querySelectorAll('.hw-m .hw-c th')];
-  const rows = [...root.querySelectorAll('.hw-r')], open = root.querySelector('img.hw-j');
-  const title = root.querySelector('.hw-n'), sinks = new Set(data.sinks || []);
-  const choice = choices(data.id, root, {open: {}});
-  let color = colorsOf(paletteOf(data, choice));
-  const query = () => within(choice.query, data.tokens, data.query);
-  // first is the layer and the head that a token opens: of the layer that wrote what is predicted
-  // there.
-  function first(i) {
-    const t = data.predicted[i];
-    return data.wrote && data.opens[t] >= 0 ? [data.wrote[t], data.opens[t]] :
-      [data.layer, data.head];
+// attentionOf reads the rows of data. A piece of a sentence is a text and, if it has one, its
+// element: b for a token that the sentence is about, span for what is less important.
+function attentionOf(d) {
+  const sinks = new Set(d.sinks);
+  const known = (i) => i >= d.first && i <= d.last;
+  const seen = (i) => d.both ? d.tokens : i + 1;
+  // at is how much of a head's attention from token i is on token j.
+  const at = (l, h, i, j) =>
+    known(i) && j < seen(i) ? valueOf(d.rows[l * d.heads + h][i - d.first], j) : 0;
+  const color = (l, h, i, j) => sinks.has(j) ? '' : classOf(at(l, h, i, j));
+  // strongest has those of the tokens that stand out by their share, the strongest first.
+  function strongest(tokens, share) {
+    const list = tokens.filter((j) => classOf(share(j))).sort((a, b) => share(b) - share(a));
+    return list.filter((j) => share(j) >= share(list[0]) / 12);
   }
-  const layer = () => within(choice.layer, data.layers, first(query())[0]);
-  const head = () => within(choice.head, data.heads, first(query())[1]);
-  // The static sentence has exact numbers. The list of heads leaves it: its buttons are not
-  // announced with each change, and the one in focus keeps it.
-  const atFirst = [...sentence.childNodes].slice(0, -1);
-  const list = make('div', {className: 'hw-b'}), below = make('div');
-  list.setAttribute('style', 'font-size:12px;margin-top:4px');
-  below.append(list);
-  sentence.after(below);
-  const sourceCount = (i) => data.both ? data.tokens : i + 1;
-  const known = (i) => i >= data.first && i <= data.last;
+  const standing = (l, h, i) => strongest(
+    range(0, seen(i)).filter((j) => !sinks.has(j)), (j) => at(l, h, i, j));
+  // lookers are the tokens from which a head looks at token j.
+  const lookers = (l, h, j) => strongest(range(d.first, d.last + 1), (i) => at(l, h, i, j));
+  const word = (j) => range(0, d.names.length).filter((k) => d.words[k] === d.words[j]).map(
+    (k) => k === j ? [d.names[k], 'b'] : [d.names[k]]);
+  const named = (list, share) => joined(
+    list.slice(0, 3).filter((j) => share(j) >= 0.35 * share(list[0])).map(
+      (j) => [...word(j), [' ' + percent(share(j), d.coarse), 'span']]));
+  // sentence says where a head looks from token i, as Go does (sentence in heads.go).
+  function sentence(l, h, i) {
+    const t = d.predicted[i], before = d.generated && t >= 0, share = (j) => at(l, h, i, j);
+    const head = [
+      [before ? 'Before ' : 'From '], ...word(before ? d.m + t : i),
+      [', head ' + h + ' of layer ' + l + ' looked '],
+    ];
+    const list = standing(l, h, i), sink = d.sinks.filter((j) => share(j) > 0.5);
+    if (list.length) return [...head, ['at '], ...named(list, share)];
+    if (sink.length) return [...head, ['mostly at the sink '], ...named(sink, share)];
+    return [...head, ['at no token in particular']];
+  }
+  // gave says from where a head looks at token j.
+  function gave(l, h, j) {
+    const list = lookers(l, h, j), head = 'head ' + h + ' of layer ' + l;
+    if (!list.length) return [...word(j), [' stands out for no token of ' + head]];
+    return [
+      ...word(j), [' is looked at by ' + head + ' from '], ...named(list, (i) => at(l, h, i, j)),
+    ];
+  }
+  return {sinks, known, seen, at, color, standing, lookers, word, sentence, gave};
+}
 
-  // bestOf has the heads that are listed for token i: layer, head, token and share of each.
+function start(root, d) {
+  const {known, seen, at, color, standing, lookers, word, sentence, gave, sinks} = attentionOf(d);
+  const {m, names, roles} = d, T = d.tokens;
+  const $ = (name) => root.querySelector('.hm-' + name);
+  const tokens = [...root.querySelectorAll('.hm-text :is(span,u)')];
+  const fixedClass = tokens.map((e) => [...e.classList].filter((c) => /^hm-(k|w|head)$/.test(c)));
+  const shown = new Set(d.columns.filter((c) => !c[2]).map((c) => c[0]));
+  const s = choices(d.id, root, {unfolded: [], open: {}});
+  const query = () => within(s.query, T, d.query);
+  // first is the layer and the head that a token opens.
+  const first = (i) => known(i) ? d.opens[i - d.first] : [d.layer, d.head];
+  const layer = () => within(s.layer, d.layers, first(query())[0]);
+  const head = () => within(s.head, d.heads, first(query())[1]);
+  const chosen = () => s.source >= 0 && s.source < T;
+  // source is the token that the map is about: the chosen one, or what the first head looks at.
+  function source() {
+    if (chosen()) return s.source;
+    const i = query(), [best] = standing(...first(i), i), [, , listed] = bestOf(i)[0] || [];
+    return best >= 0 ? best : listed >= 0 ? listed : i;
+  }
+  const fed = () => s.fed ? chosen() ? s.source : query() : -1;
+  // bestOf has the heads that are listed for token i: the layer, the head and the token of each.
   function bestOf(i) {
-    const best = [], numbers = known(i) ? data.best[i - data.first] : [];
-    for (let k = 0; k < numbers.length; k += 4) best.push(numbers.slice(k, k + 4));
-    return best;
+    const list = known(i) ? d.best[i - d.first] : [];
+    return range(0, list.length / 3).map((k) => list.slice(3 * k, 3 * k + 3));
   }
-  // exact is the attention that the list names, 0 if it does not; the rows are rounded.
-  function exact(l, h, i, j) {
-    const named = bestOf(i).find((best) => best[0] === l && best[1] === h && best[2] === j);
-    return named ? named[3] / 1e5 : 0;
-  }
-  // rounded is the attention from token i to token j as the rows have it.
-  const rounded = (l, h, i, j) => known(i) && j < sourceCount(i) ?
-    valueOf(data.rows[l * data.heads + h][i - data.first], j) : 0;
-  const attention = (...cell) => exact(...cell) || rounded(...cell);
-  function paintOf(l, h, i, j) {
-    if (!known(i) || j >= sourceCount(i)) return 0;
-    return sinks.has(j) ? grey : Math.min(Math.round(rounded(l, h, i, j) / full * levels), levels);
-  }
-  const percent = (...cell) => exact(...cell) ? share(exact(...cell)) :
-    '≈ ' + (100 * rounded(...cell)).toFixed(0) + ' %';
-  const name = (j) => quoted(tokens[j].textContent, j, data.promptTokens, 'generated');
-  // predictedAt is the text of the token that is predicted at token i.
-  const predictedAt = (i) => isolate(tokens[data.promptTokens + data.predicted[i]].textContent);
+  const bold = (text) => make('b', {textContent: text});
+  const write = (element, pieces) => element.replaceChildren(...pieces.map(
+    ([text, tag]) => tag ?
+      make(tag, {textContent: text, className: tag === 'span' ? 'hm-q' : ''}) : text));
 
-  // With choice.fed, the chosen token is shown as a source: those that look at it have colours.
-  function drawText(l, h, i) {
-    tokens.forEach((token, j) => {
-      const colored = css(choice.fed ? paintOf(l, h, j, i) : paintOf(l, h, i, j));
-      style(token, j !== i ? colored : (colored && colored + ';') + 'outline:2px solid');
-    });
+  // Names and columns.
+  const turnOf = (j) => d.turns.find((t) => j < t[2]) || ['', 0, 0];
+  const place = (j) =>
+    j >= m ? 'generated ' + (j - m + 1) : (turnOf(j)[0] || d.given) + ' ' + j;
+  const textOf = (ids) =>
+    ids.map((j, k) => (k && d.spaces[j] === '1' ? ' ' : '') + names[j]).join('');
+  const quote = (j) =>
+    '“' + textOf(range(Math.max(j - 3, 0, turnOf(j)[1]), Math.min(j + 3, turnOf(j)[2]))) + '”';
+  const keeps = (j) => shown.has(j) || s.all || s.unfolded.includes(j) || j === query() ||
+    chosen() && j === s.source;
+  function columnsOf() {
+    const list = [];
+    for (let j = 0, end; j < T; j = end) {
+      end = j + 1;
+      const gap = !keeps(j);
+      while (gap && end < T && !keeps(end) && (roles[end] === 'p') === (roles[j] === 'p')) end++;
+      list.push({ids: range(j, end), gap});
+    }
+    return list;
   }
-  const strongest = (found, cellOf) => {
-    found.sort((a, b) => attention(...cellOf(b)) - attention(...cellOf(a)));
-    return found.slice(0, 5).map((j) => (sinks.has(j) && !choice.fed ? 'the sink ' : '') +
-      name(j) + ' ' + percent(...cellOf(j))).join(', ');
-  };
-  function drawSentence(l, h, i) {
-    sentence.textContent = '';
-    const bold = make('b', {textContent: name(i)}), place = 'layer ' + l + ', head ' + h;
-    if (choice.fed) {
-      const from = data.first > 0 ? ' of the tokens from ' + name(data.first) + ' on' : '';
-      const targets = [...tokens.keys()].filter((q) => standsOut(attention(l, h, q, i)));
-      sentence.append(bold, ' as a source, ' + place + ': ' +
-        (strongest(targets, (q) => [l, h, q, i]) || 'nothing stands out') + from);
+  const labelOf = (c) => !c.gap ? names[c.ids[0]] : roles[c.ids[0]] === 'p' ? c.ids.length :
+    turnOf(last(c.ids))[0];
+
+  // cells are the cells of a row as markup, which has numbers and classes alone.
+  function cells(l, h, i) {
+    const numbers = columns.length <= 24;
+    return columns.map((c, x) => {
+      const edge = c.ids[0] === m && d.generated ? ' hm-first' : '', data = '" data-c="' + x + '">';
+      if (c.ids[0] >= seen(i) || !known(i)) return '<td class="' + edge + '"></td>';
+      const j = strongestIn(c, l, h, i), text = fixed(100 * at(l, h, i, j), 0);
+      if (sinks.has(j)) return '<td class="hm-sink' + edge + data + text + '</td>';
+      const name = color(l, h, i, j);
+      if (c.gap) return '<td class="hm-gap' + data + (name && '<i class="' + name + '"></i>') + '</td>';
+      return '<td class="' + (name || 'hm-z') + edge + data +
+        (numbers && name ? '<b>' + text + '</b>' : '') + '</td>';
+    }).join('');
+  }
+  const strongestIn = (c, l, h, i) => c.ids.reduce((best, j) =>
+    !sinks.has(j) && (sinks.has(best) || at(l, h, i, j) > at(l, h, i, best)) ? j : best);
+  function header() {
+    const group = make('colgroup', {}), tr = make('tr', {}), thead = make('thead', {});
+    group.append(make('col', {className: 'hm-label'}), ...columns.map((c) => make('col', {
+      className: c.gap ? 'hm-gap' : sinks.has(c.ids[0]) ? 'hm-chance' : '',
+    })));
+    tr.append(make('th', {}), ...columns.map((c, x) => {
+      const j = c.ids[0], th = make('th', {className: j === m && d.generated ? 'hm-first' : ''});
+      th.dataset.c = x;
+      th.append(make('div', {
+        textContent: labelOf(c),
+        className: c.gap || roles[j] === 't' || !/[^␣↵⇥]/.test(names[j]) ? 'hm-faint' : '',
+      }));
+      return th;
+    }));
+    thead.append(tr);
+    return [group, thead];
+  }
+  // matrix makes a part with a title, a readout in a fixed place and a table that scrolls. rowOf
+  // returns the layer, the head and the token of a row, whose number is in data-i.
+  function matrix(rowOf) {
+    const bar = make('div', {className: 'hm-bar'}), title = make('div', {className: 'hm-h'});
+    const readout = make('div', {className: 'hm-readout'});
+    const hold = make('div', {className: 'hm-hold'}), scroll = make('div', {className: 'hm-scroll'});
+    const table = make('table', {className: 'hm-matrix'}), inner = make('div', {});
+    const cross = make('div', {className: 'hm-cross', hidden: true});
+    const more = make('div', {className: 'hm-more', hidden: true});
+    const button = make('button', {
+      type: 'button', onclick: () => scroll.scrollBy({left: 260, behavior: 'smooth'}),
+    });
+    readout.style.flexBasis = '100%';
+    inner.style.position = 'relative';
+    bar.append(title, readout);
+    inner.append(table, cross);
+    scroll.append(inner);
+    more.append(button);
+    hold.append(scroll, more);
+    $('after').append(bar, hold);
+    function read(l, h, i, c) {
+      const larger = (a, b) => at(l, h, i, b) > at(l, h, i, a) ? b : a;
+      const j = c ? strongestIn(c, l, h, i) :
+        standing(l, h, i).concat(range(0, seen(i)).reduce(larger))[0];
+      readout.replaceChildren('layer ' + l + ', head ' + h + ': ', bold(names[i]), ' → ',
+        bold(names[j]), ' ' + (j < seen(i) ? percent(at(l, h, i, j), d.coarse) :
+          'it comes later') + ' · ' + place(j) + (names.length > 30 ? ' · ' + quote(j) : '') +
+          (c && c.gap ? ' · the strongest of ' + c.ids.length + ' folded tokens, click to unfold' :
+            sinks.has(j) ? ' · a sink, not in the scale' : ''));
+    }
+    function fade() {
+      const {right} = scroll.getBoundingClientRect();
+      const count = [...table.querySelectorAll('th[data-c]')].filter(
+        (th) => th.getBoundingClientRect().left > right - 12).length;
+      more.hidden = !count;
+      button.textContent = count + ' more →';
+    }
+    table.onpointerover = (event) => {
+      const td = event.target.closest('[data-c]'), tr = event.target.closest('[data-i]');
+      cross.hidden = !td;
+      if (!td) return read(layer(), head(), query());
+      cross.style.left = td.offsetLeft + 'px';
+      cross.style.width = td.offsetWidth + 'px';
+      if (tr) read(...rowOf(Number(tr.dataset.i)), columns[td.dataset.c]);
+    };
+    table.onpointerleave = () => {
+      cross.hidden = true;
+      read(layer(), head(), query());
+    };
+    table.onclick = (event) => {
+      const on = (what) => event.target.closest(what), c = on('[data-c]'), tr = on('tr[data-i]');
+      const column = c && columns[c.dataset.c], {scrollLeft, scrollTop} = scroll;
+      if (column && column.gap) go({unfolded: [...s.unfolded, ...column.ids]});
+      else if (!tr) return column && choose(column.ids[0]);
+      else {
+        const [, h, i] = rowOf(Number(tr.dataset.i));
+        go({head: h, layer: layer(), query: i, fed: false, source: column && column.ids[0]});
+        if (column) read(layer(), h, i, column);
+      }
+      Object.assign(scroll, {scrollLeft, scrollTop});
+    };
+    scroll.onscroll = fade;
+    new ResizeObserver(fade).observe(scroll);
+    // draw draws rows, the number and the name of each, the framed one last.
+    return function draw(titles, rows, here) {
+      const [what, note] = titles;
+      title.replaceChildren(what + ' ', make('span', {textContent: '· ' + note}));
+      table.classList.toggle('hm-tall', rows.length > 16);
+      hold.classList.toggle('hm-many', rows.length > 40);
+      table.style.setProperty('--cols', columns.length);
+      table.replaceChildren(...header(), make('tbody', {
+        innerHTML: rows.map(([k]) => '<tr data-i="' + k + '"' +
+          (k === here ? ' class="hm-here"' : '') + '><th scope="row"></th>' +
+          cells(...rowOf(k)) + '</tr>').join(''),
+      }));
+      [...table.tBodies[0].rows].forEach((tr, x) => { tr.cells[0].textContent = rows[x][1]; });
+      const marked = columns.findIndex((c) => c.ids.includes(fed() >= 0 ? fed() : source()));
+      const th = table.querySelectorAll('th[data-c]')[marked];
+      if (th) {
+        if (fed() >= 0 || chosen()) th.classList.add('hm-source');
+        const left = th.offsetLeft - scroll.scrollLeft;
+        if (left < 96 || left > scroll.clientWidth * 0.8) {
+          scroll.scrollLeft = th.offsetLeft - scroll.clientWidth / 2;
+        }
+      }
+      const tr = table.querySelector('tr.hm-here');
+      if (tr) scroll.scrollTop = tr.offsetTop - scroll.clientHeight / 2;
+      read(layer(), head(), query());
+      fade();
+    };
+  }
+
+  function drawAnswer(l, h, i) {
+    const facts = $('facts');
+    if (fed() >= 0) {
+      const back = make('button', {
+        type: 'button', textContent: 'back to what it looks at',
+        onclick: () => go({fed: false}),
+      });
+      back.style.color = 'var(--link)';
+      write($('say'), gave(l, h, fed()));
+      facts.replaceChildren(place(fed()) + ' · which tokens look at it · ', back);
       return;
     }
     if (!known(i)) {
-      sentence.append(bold, ': there was no room for what the heads look at from here');
+      write($('say'), [...word(i), [': there was no room for what heads look at from here']]);
+      facts.replaceChildren(place(i));
       return;
     }
-    if (l === data.layer && h === data.head && i === data.query) {
-      sentence.append(...atFirst);
-      return;
-    }
-    const where = data.predicted[i] < 0 || data.both ? '' :
-      ', where “' + predictedAt(i) + '” is predicted';
-    const sources = [...Array(sourceCount(i)).keys()].filter((j) =>
-      standsOut(attention(l, h, i, j)));
-    sentence.append(bold, where + ' · ' + place + ' looks at ' +
-      (strongest(sources, (j) => [l, h, i, j]) ||
-        'many tokens, none of which has 5 % of its attention'));
+    const t = d.predicted[i];
+    write($('say'), sentence(l, h, i));
+    facts.replaceChildren((t >= 0 ? d.from[t] : 'seen from ' + place(i)) + d.sinks.filter(
+      (j) => at(l, h, i, j) >= 0.01).map((j) => ' · sink “' + names[j] + '” (' + j + ') ' +
+      percent(at(l, h, i, j), d.coarse)).join(''));
   }
-  function drawList(i) {
-    const buttons = () => [...list.querySelectorAll('button')];
-    const focused = buttons().indexOf(document.activeElement);
-    list.textContent = '';
-    if (!known(i)) return;
-    const best = bestOf(i), wrote = data.wrote ? data.wrote[data.predicted[i]] : -1;
-    const all = ' that look at one token more from here than from other tokens';
-    const part = (what) => list.appendChild(make('div', {textContent: what + ': '}));
-    let writers, others;
-    if (!best.length) part('heads' + all).append('none');
-    for (const [l, h, j, hundredThousandths] of best) {
-      const button = make('button', {
-        type: 'button',
-        textContent: l + '.' + h + ' ' + name(j) + ' ' + share(hundredThousandths / 1e5),
-        title: 'layer ' + l + ', head ' + h,
-        onclick: () => pick(l, h),
-      });
-      button.setAttribute('aria-pressed', l === layer() && h === head());
-      if (l === wrote) {
-        writers = writers || part('heads (layer.head) of layer ' + l + ', which wrote “' +
-          predictedAt(i) + '”');
-        writers.append(button);
-        continue;
-      }
-      others = others || part((writers ? 'other heads' : 'heads (layer.head)') + all);
-      others.append(button);
-    }
-    if (focused >= 0) (buttons()[focused] || text).focus({preventScroll: true});
-  }
-  function drawOpen(l, h) {
-    title.textContent = 'layer ' + l + ', head ' + h;
-    rows.forEach((row, i) => {
-      for (let j = 0; j < data.tokens; j++) {
-        const paint = paintOf(l, h, i, j), cell = row.cells[j + 1];
-        style(cell, css(paint));
-        cell.textContent = paint && paint !== grey ?
-          (100 * attention(l, h, i, j)).toFixed(0) : '';
-      }
+  // With fed, the text shows which tokens look at the source.
+  function drawText(l, h, i) {
+    const t = d.predicted[i], f = fed();
+    const colored = new Set(f >= 0 ? lookers(l, h, f) : standing(l, h, i));
+    const here = f >= 0 ? f : d.generated && t >= 0 ? m + t : i;
+    const of = (j) => f >= 0 ? classOf(at(l, h, j, f)) : color(l, h, i, j);
+    tokens.forEach((e, j) => {
+      e.className = [
+        ...fixedClass[j].filter((c) => c !== 'hm-head' || !keeps(j)),
+        j === here ? 'hm-here' : colored.has(j) ? of(j) : '',
+        chosen() && j === s.source && f < 0 ? 'hm-ring' : '',
+      ].filter(Boolean).join(' ');
+      e.removeAttribute('style');
     });
-    if (!open) return;
-    open.hwDraw = () => drawOpen(l, h);
-    const canvas = canvasFor(open), context = canvas.getContext('2d');
-    const side = canvas.width / data.tokens;
-    for (let i = 0; i < data.tokens; i++) {
-      for (let j = 0; j < sourceCount(i); j++) {
-        const paint = paintOf(l, h, i, j);
-        if (!paint) continue;
-        context.fillStyle = color(paint);
-        context.fillRect(j * side, i * side, side, side);
-      }
-    }
-  }
-  // The buttons go from layer to layer and from head to head, as the arrow keys do.
-  const bar = make('div', {className: 'hw-b'}), shown = {};
-  for (const [what, arrow, label, l, h] of [
-    ['layer', '▾', 'the layer below', -1, 0], ['layer', '▴', 'the layer above', 1, 0],
-    ['head', '◂', 'the head before', 0, -1], ['head', '▸', 'the head after', 0, 1],
-  ]) {
-    if (!shown[what]) bar.append(shown[what] = make('span'), ' ');
-    const onclick = () => pick(layer() + l, head() + h, -1);
-    const button = make('button', {type: 'button', textContent: arrow, title: label, onclick});
-    button.setAttribute('aria-label', label);
-    bar.append(button);
-  }
-  bar.append(colorButton(data, choice, (from, to) => {
-    color = colorsOf(to);
-    recolor(root, from, to);
-    draw();
-  }));
-  bar.setAttribute('style', 'font-size:13px');
-  sentence.before(bar);
-
-  // drawThumbnails marks the open head, and the layer that wrote what is predicted at token i.
-  function drawThumbnails(l, h, i) {
-    const wrote = data.wrote && !choice.fed ? data.wrote[data.predicted[i]] : undefined;
-    lines.forEach((line, k) => {
-      line.cells[0].textContent = (k === wrote ? 'wrote ' : '') + k;
-      line.classList.toggle('hw-x', k === l);
-      const frame = mark(line.querySelector('div'), h / data.heads, 0, 1 / data.heads, 1);
-      frame.hidden = k !== l;
-      frame.style.outlineWidth = '2px';
+    root.querySelectorAll('.hm-text details').forEach((e) => {
+      const ids = idsIn(e);
+      e.open = keeps(ids[0]);
+      e.querySelector('summary').className =
+        of(ids.reduce((best, j) => (of(j) > of(best) ? j : best)));
     });
   }
-  let opened = -1;
-  function draw() {
-    const l = layer(), h = head(), i = query();
-    const size = (j) => sinks.has(j) ? 0 : attention(l, h, i, j);
-    shown.layer.textContent = 'layer ' + l;
-    shown.head.textContent = 'head ' + h;
-    drawText(l, h, i);
-    drawSentence(l, h, i);
-    drawList(i);
-    drawThumbnails(l, h, i);
-    // At first the static matrix stays, which has exact numbers.
-    const isFirst = opened < 0 && l === data.layer && h === data.head;
-    if (opened !== l * data.heads + h && !isFirst) drawOpen(l, h);
-    opened = l * data.heads + h;
-    rows.forEach((row, q) => row.classList.toggle('hw-x', q === i && !choice.fed));
-    header.forEach((cell, j) => cell.classList.toggle('hw-x', j === i && !!choice.fed));
-    if (open) {
-      markLine(open, i, data.tokens, choice.fed);
-      const named = (j) => !choice.fed && standsOut(size(j)) ? size(j) : 0;
-      nameColumns(open, data.tokens, named, name);
-    } else reveal(rows[i], choice.fed ? i : largest(data.tokens, size));
+  function idsIn(fold) {
+    const inner = tokens.indexOf(fold.querySelector('span,u'));
+    return range(inner, inner + fold.querySelectorAll('span,u').length);
   }
-  function pick(l, h, i) {
-    if (i >= 0 && i < data.tokens) {
-      choice.query = i;
-      choice.fed = false;
-    }
-    if (l >= 0 && l < data.layers && h >= 0 && h < data.heads) {
-      Object.assign(choice, {layer: l, head: h});
-    }
-    draw();
-  }
-
-  sentence.setAttribute('aria-live', 'polite');
-  const goBack = () => {
-    choice.layer = choice.head = undefined;
-    choice.fed = false;
-    draw();
-  };
-  // feeds shows what looks at token i.
-  const feeds = (i) => {
-    choice.query = i;
-    choice.fed = true;
-    draw();
-  };
-  text.onclick = (event) => {
-    const j = tokens.indexOf(event.target.closest('.hw-t > *'));
-    chooseToken(j, event, query(), choice, (i) => pick(-1, -1, i), feeds);
-  };
-  header.forEach((cell, j) => { cell.onclick = () => feeds(j); });
-  const label = 'tokens: left and right choose a token, up and down a layer, with Shift left ' +
-    'and right a head, Enter shows what looks at the token and goes back, Escape goes back to ' +
-    'the first head';
-  listen(text, label, (event) => {
-    const ahead = event.shiftKey ? [0, 1, 0] : [0, 0, text.dir === 'rtl' ? -1 : 1], i = query();
-    const move = {
-      ArrowLeft: ahead.map((x) => -x), ArrowRight: ahead, ArrowUp: [1, 0, 0],
-      ArrowDown: [-1, 0, 0],
-    }[event.key];
-    if (move && move[2]) return () => pick(-1, -1, i + move[2]);
-    if (move) return () => pick(layer() + move[0], head() + move[1], -1);
-    return {
-      Home: () => pick(-1, -1, 0),
-      End: () => pick(-1, -1, data.tokens - 1),
-      Escape: goBack,
-      Enter: () => { if (choice.fed) pick(-1, -1, i); else feeds(i); },
-    }[event.key];
-  });
-  text.onpointerover = (event) => {
-    const j = tokens.indexOf(event.target), i = query();
-    if (j < 0) return;
-    event.target.title = j < sourceCount(i) && known(i) ? percent(layer(), head(), i, j) : '';
-  };
-  lines.forEach((line, k) => {
-    line.querySelector('td:last-child').setAttribute('style',
-      'padding:0;line-height:0;cursor:pointer');
-    const headAt = (event) => inside(event, line.querySelector('img'), data.heads, 1)[0];
-    line.onclick = (event) => pick(k, headAt(event));
-    line.onmousemove = (event) => { line.title = 'layer ' + k + ', head ' + headAt(event); };
-  });
-  // describe says how much of its attention token i has on token j, nothing if it is not known.
-  function describe(i, j) {
-    if (!tokens[i] || !tokens[j] || !known(i)) return '';
-    return name(i) + ' looks at ' + name(j) + ': ' +
-      (j < sourceCount(i) ? percent(layer(), head(), i, j) : '0 %, it comes later');
-  }
-  const choose = (i, j) => {
-    staying(rows[0], () => pick(-1, -1, i));
-    addTo(sentence, describe(i, j));
-  };
-  rows.forEach((row, i) => {
-    row.onclick = (event) => choose(i, event.target.cellIndex - 1);
-    row.onmousemove = (event) => {
-      event.target.title = describe(i, event.target.cellIndex - 1);
+  // drawMap shows what every head gives the source from the token, or, with fed, at most.
+  function drawMap(l, h, i) {
+    const f = fed(), j = f >= 0 ? f : source(), t = d.predicted[i];
+    const wrote = f < 0 && t >= 0 ? d.wrote[t] : -1;
+    const title = make('div', {className: 'hm-h', textContent: 'All heads '});
+    const note = make('span', {}), table = make('table', {className: 'hm-map'});
+    write(note, [[f >= 0 ? '· largest share of ' : '· share given to '], ...word(j)]);
+    title.append(note);
+    const share = (x, k) => f < 0 ? at(x, k, i, j) :
+      Math.max(0, ...range(d.first, d.last + 1).filter((q) => q !== j).map((q) => at(x, k, q, j)));
+    const every = d.heads > 16 ? 5 : 1;
+    table.innerHTML = '<colgroup><col></colgroup><thead><tr><th></th>' + range(0, d.heads).map(
+      (k) => '<th>' + (k % every ? '' : k) + '</th>').join('') + '</tr></thead><tbody>' +
+      range(0, d.layers).reverse().map((x) => '<tr class="' + (x === wrote ? 'hm-wrote' : '') +
+        '"><th scope="row">' + (x === wrote ? 'wrote ' : '') + x + '</th>' +
+        range(0, d.heads).map((k) => '<td data-at="' + x + ',' + k + '" class="' +
+          (classOf(share(x, k)) || 'hm-z') + (x === l && k === h ? ' hm-here' : '') +
+          '"></td>').join('') + '</tr>').join('') + '</tbody>';
+    const readout = make('div', {className: 'hm-readout'});
+    const read = (x, k) => {
+      readout.textContent = 'layer ' + x + ', head ' + k + ': ' + percent(share(x, k), d.coarse);
     };
-  });
-  const box = open && open.parentElement;
-  if (box) {
-    const place = (event) => inside(event, event.target, data.tokens, data.tokens).reverse();
-    box.onclick = (event) => choose(...place(event));
-    box.onmousemove = (event) => { event.target.title = describe(...place(event)); };
+    table.onpointerover = (event) => {
+      const td = event.target.closest('[data-at]');
+      if (td) read(...td.dataset.at.split(','));
+    };
+    table.onpointerleave = () => read(l, h);
+    table.onclick = (event) => {
+      const td = event.target.closest('[data-at]');
+      if (td) open(...td.dataset.at.split(',').map(Number));
+    };
+    read(l, h);
+    const box = make('div', {});
+    box.append(title, table, readout);
+    return box;
   }
-  finish(root, data, choice, () => {
-    steady(rows);
-    draw();
-  });
-}
+  function drawList(l, h, i) {
+    const box = make('div', {}), grid = make('div', {className: 'hm-alternatives'});
+    const t = d.predicted[i], wrote = t >= 0 ? d.wrote[t] : -1, best = bestOf(i);
+    const title = make('div', {className: 'hm-h', textContent: 'Heads that look here in particular '});
+    title.append(make('span', {
+      textContent: '· layer.head' + (best.some(([x]) => x === wrote) ?
+        ', in bold of layer ' + wrote + ', which wrote it' : best.length ? '' : ': none'),
+    }));
+    for (const [x, k, j] of best) {
+      const cell = make('span', {className: x === wrote ? 'hm-me' : ''});
+      const button = make('button', {
+        type: 'button', textContent: x + '.' + k + ' ' + names[j], onclick: () => open(x, k),
+      });
+      button.setAttribute('aria-pressed', x === l && k === h);
+      const bar = make('i', {className: classOf(at(x, k, i, j))});
+      bar.style.width = (100 * at(x, k, i, j)).toFixed(1) + '%';
+      cell.append(button);
+      grid.append(cell, bar, make('span', {textContent: percent(at(x, k, i, j), d.coarse)}));
+    }
+    box.append(title, grid);
+    return box;
+  }
+  // small draws every head of the layer from every token; style sheets colour it.
+  const small = make('div', {className: 'hm-thumbs'});
+  function drawSmall(l, h) {
+    const svg = (tag, attributes) => {
+      const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
+      for (const key in attributes) e.setAttribute(key, attributes[key]);
+      return e;
+    };
+    const side = Math.min(T, 64), cell = (x) => Math.floor(x * side / T);
+    if (small.layer !== l) {
+      small.replaceChildren(...range(0, d.heads).map((k) => {
+        const steps = range(0, side * side).fill(''), paths = {};
+        for (let i = d.first; i <= d.last; i++) {
+          for (let j = 0; j < seen(i); j++) {
+            const at = cell(i) * side + cell(j), name = color(l, k, i, j);
+            if (name > steps[at]) steps[at] = name;
+          }
+        }
+        steps.forEach((name, at) => {
+          if (!name) return;
+          paths[name] = (paths[name] || '') + 'M' + at % side + ' ' + Math.floor(at / side) +
+            'h1v1h-1z';
+        });
+        const image = svg('svg', {viewBox: '0 0 ' + side + ' ' + side, 'aria-hidden': true});
+        for (const name in paths) image.append(svg('path', {class: name, d: paths[name]}));
+        const button = make('button', {type: 'button', onclick: () => open(layer(), k)});
+        button.append(image, make('span', {textContent: 'head ' + k}));
+        return button;
+      }));
+      small.layer = l;
+    }
+    [...small.children].forEach((e, k) => e.setAttribute('aria-pressed', k === h));
+  }
 
-begin('.hw-heads[data-hw]', start);
+  let columns = [], drawn = '';
+  function go(change) {
+    Object.assign(s, change);
+    columns = columnsOf();
+    const l = layer(), h = head(), i = query(), side = $('side');
+    const focused = [...side.querySelectorAll('button')].indexOf(document.activeElement);
+    root.classList.toggle('hm-wide', columns.length > 50);
+    drawAnswer(l, h, i);
+    drawText(l, h, i);
+    shownLayer.textContent = 'layer ' + l;
+    shownHead.textContent = 'head ' + h;
+    const t = d.predicted[i], name = names[d.generated && t >= 0 ? m + t : i];
+    drawHeads([
+      'Layer ' + l + ', all ' + d.heads + ' heads', 'what each looks at ' +
+        (d.generated && t >= 0 ? 'before' : 'from') + ' “' + name + '”, per cent of its attention',
+    ], range(0, d.heads).map((k) => [k, 'head ' + k]), h);
+    drawHead(['Layer ' + l + ', head ' + h + ' from every token', 'rows look at columns'],
+      columns.filter((c) => !c.gap && known(c.ids[0])).map((c) => [c.ids[0], names[c.ids[0]]]),
+      fed() < 0 ? i : -1);
+    drawSmall(l, h);
+    side.replaceChildren(drawMap(l, h, i), drawList(l, h, i));
+    if (focused >= 0) (side.querySelectorAll('button')[focused] || root).focus({preventScroll: true});
+    all.setAttribute('aria-checked', Boolean(s.all));
+  }
+  // open opens a head, if there is one.
+  function open(l, h) {
+    if (l >= 0 && l < d.layers && h >= 0 && h < d.heads) go({layer: l, head: h});
+  }
+  const look = (i) => go({query: clamp(Math.max(i, 0), T), fed: false, source: undefined});
+  // choose answers a click on token j: a prediction shows from where it is made what heads look at,
+  // another token is the source of the map, and once more, or with Shift, what looks at it.
+  function choose(j, shift) {
+    const i = d.generated ? d.predicted.indexOf(j - m) : d.predicted[j] >= 0 ? j : -1;
+    const turn = s.fed && fed() === j;
+    if (turn) go({fed: false, source: undefined});
+    else if (shift || chosen() && s.source === j || i === query() && i >= 0) go({fed: true, source: j});
+    else if (i >= 0 && j >= (d.generated ? m : 0)) look(i);
+    else if (j >= seen(query())) look(j);
+    else go({fed: false, source: j});
+  }
+
+  // The buttons go from layer to layer and from head to head, as the arrow keys do.
+  const shownLayer = make('b', {}), shownHead = make('b', {});
+  const step = (text, label, l, h) => {
+    const button = make('button', {
+      type: 'button', textContent: text, onclick: () => open(layer() + l, head() + h),
+    });
+    button.setAttribute('aria-label', label);
+    return button;
+  };
+  const stepper = (...parts) => {
+    const box = make('span', {});
+    box.append(...parts);
+    return box;
+  };
+  $('tabs').removeAttribute('role');
+  $('tabs').classList.add('hm-go');
+  $('tabs').append(
+    stepper(step('‹', 'the layer below', -1, 0), shownLayer, step('›', 'the layer above', 1, 0)),
+    stepper(step('‹', 'the head before', 0, -1), shownHead, step('›', 'the head after', 0, 1)));
+  const drawHeads = matrix((k) => [layer(), k, query()]);
+  $('after').append(make('div', {className: 'hm-legend'}));
+  $('legend').append(...legendOf({kind: 'share', limit: 1, cellDigits: 0, unit: 'share of attention'}));
+  const drawHead = matrix((i) => [layer(), head(), i]);
+  $('after').append(make('div', {className: 'hm-bar'}), small);
+  if (d.last - d.first === T - 1) {
+    last(root.querySelectorAll('.hm-bar')).append(make('div', {
+      className: 'hm-h', textContent: 'All heads of the layer from every token',
+    }));
+  } else small.hidden = true; // most of each picture would be empty
+  const all = make('button', {
+    type: 'button', className: 'hm-switch', textContent: 'unfold all',
+    onclick: () => go({all: !s.all, unfolded: []}),
+  });
+  all.setAttribute('role', 'switch');
+  if (d.columns.some((c) => c[2])) root.querySelector('.hm-bar .hm-h').after(all);
+  paletteMenu(root, d.palettes, s);
+  root.classList.add('hm-on');
+  root.setAttribute('data-lm-suppress-shortcuts', 'true');
+  root.setAttribute('aria-label', 'heads: left and right choose a token, up and down a layer, with ' +
+    'Shift left and right a head, Enter shows what looks at the token, Escape goes back');
+  $('text').onclick = (event) => {
+    const fold = event.target.closest('summary');
+    const j = tokens.indexOf(event.target.closest('.hm-text :is(span,u)'));
+    if (fold) {
+      event.preventDefault();
+      go({unfolded: [...s.unfolded, ...idsIn(fold.parentElement)]});
+    } else if (j >= 0 && j < T + 1 && !String(getSelection())) choose(j, event.shiftKey);
+  };
+  root.onkeydown = (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest('button,summary')) return;
+    const ahead = $('text').dir === 'rtl' ? -1 : 1, i = query();
+    const side = (by) => event.shiftKey ? () => open(layer(), head() + by) : () => look(i + by * ahead);
+    const act = {
+      ArrowLeft: side(-1), ArrowRight: side(1), ArrowUp: () => open(layer() + 1, head()),
+      ArrowDown: () => open(layer() - 1, head()), Home: () => look(0), End: () => look(T - 1),
+      Enter: () => go({fed: !s.fed}),
+      Escape: () => go({layer: undefined, head: undefined, source: undefined, fed: false}),
+    }[event.key];
+    if (!act) return;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+  };
+  $('details').open = false;  // it was open for readers without a script
+  keepOpen(root, s.open);
+  go({});
+}
+begin('.hm-heads', start);

@@ -47,26 +47,36 @@ func attended(e *attribution.Explanation, layers, heads int) Heads {
 
 func TestHeads(t *testing.T) {
 	h := attended(example(), 3, 2)
-	t.Run("notebook", func(t *testing.T) { goldenOf(t, h, headsTouch(), "heads.js") })
+	t.Run("notebook", func(t *testing.T) { goldenOf(t, h, headsScript(), "heads.js") })
 	t.Run("text", func(t *testing.T) { golden(t, asText(h)) })
 	t.Run("encoder", func(t *testing.T) {
 		golden(t, asText(attended(encoded(trace.MaskedToken), 2, 2)))
 	})
 }
 
-// The head that looks at the token before is named first, whatever the others share at that token.
+// The head that looks at the token before is opened, whatever the others share at that token, and
+// sentences say where heads look.
 func TestHeadsBest(t *testing.T) {
 	h := attended(example(), 3, 2).open()
-	if h.layer != 1 || h.head != 1 || h.query != 6 {
-		t.Errorf("layer %d, head %d is open at token %d; want 1, 1, 6", h.layer, h.head, h.query)
+	if h.layer != 1 || h.head != 1 || h.query != 6 || h.source != 5 {
+		t.Errorf("layer %d, head %d is open at token %d, its map at %d; want 1, 1, 6, 5", h.layer,
+			h.head, h.query, h.source)
 	}
-	if !h.sinks[0] {
+	if !h.Ignored[0] {
 		t.Error("the first token, which has half of the attention, is no sink")
 	}
-	const want = "<b>“here” (generated 2)</b>, where “.” is predicted · layer 1, head 1 looks at " +
-		"“are” (generated 1) 100 %"
-	if got := h.sentence(8, 1, 1); got != want {
-		t.Errorf("it says %q, want %q", got, want)
+	for _, c := range []struct {
+		layer, head, query int
+		want               string
+	}{
+		{1, 1, 7, "Before here, head 1 of layer 1 looked at inet 100 %"},
+		{1, 1, 3, "From to, head 1 of layer 1 looked at keys 100 %"},
+		{1, 1, 1, "From the, head 1 of layer 1 looked mostly at the sink <bos> 100 %"},
+		{0, 0, 9, "From ., head 0 of layer 0 looked at the 5.0 %, keys 5.0 % and to 5.0 %"},
+	} {
+		if got := h.sentence(c.layer, c.head, c.query).String(); got != c.want {
+			t.Errorf("it says %q, want %q", got, c.want)
+		}
 	}
 }
 
@@ -84,16 +94,14 @@ func TestHeadsWithoutLast(t *testing.T) {
 	}
 	h.Attention = short
 	must(t, h.Check())
-	p := h.open()
-	var d headsData
-	must(t, json.Unmarshal(unpacked(t, p.data(1e6)), &d))
+	d := headsDataOf(t, h)
 	last := len(e.Steps) - 1
 	if d.Predicted[T-2] != -1 || d.Predicted[T-3] != last-1 {
 		t.Errorf("predicted %v, want none at token %d and %d at token %d", d.Predicted, T-2,
 			last-1, T-3)
 	}
-	if got := p.predicted(T - 2); got != "" {
-		t.Errorf("token %d predicts %q, want nothing", T-2, got)
+	if got := h.open().from(T - 2); strings.Contains(got, "predicted") {
+		t.Errorf("of token %d it says %q, want no prediction", T-2, got)
 	}
 	if text := written(t, asText(h)); !strings.Contains(text, e.Steps[last].Text) {
 		t.Errorf("%q; want the heads where the last token is predicted", text)
@@ -105,7 +113,8 @@ func TestHeadsWithoutLast(t *testing.T) {
 	}
 }
 
-// The rows of the script, unpacked, are the attention to a hundredth, with the same colours.
+// The rows of the script, unpacked, are the attention to a thousandth, with the same colours and
+// numbers.
 func TestHeadsRows(t *testing.T) {
 	r := attended(example(), 2, 2)
 	random := rand.New(rand.NewPCG(3, 3))
@@ -115,9 +124,7 @@ func TestHeadsRows(t *testing.T) {
 			r.Attention.Data[i] = random.Float32()
 		}
 	}
-	h := r.open()
-	var d headsData
-	must(t, json.Unmarshal(unpacked(t, h.data(1e6)), &d))
+	h, d := r.open(), headsDataOf(t, r)
 	for at, rows := range d.Rows {
 		for row, packed := range rows {
 			i := d.First + row
@@ -125,8 +132,9 @@ func TestHeadsRows(t *testing.T) {
 				t.Fatalf("head %d has %d values from %d", at, len(packed.counts), i)
 			}
 			for j := range packed.counts {
-				got, want := packed.value(j), h.at(at/h.H, at%h.H, i, j)
-				if math.Abs(got-want) > 0.01 || h.colors.step(got) != h.colors.step(want) {
+				got, want := packed.value(j), h.At(at/h.Heads, at%h.Heads, i, j)
+				if math.Abs(got-want) > 0.001 || stepOf(got) != stepOf(want) ||
+					rounded(got) != rounded(want) {
 					t.Fatalf("head %d from %d to %d: %v, want %v", at, i, j, got, want)
 				}
 			}
@@ -190,6 +198,18 @@ func TestHeadsErrors(t *testing.T) {
 	}
 }
 
+// headsDataOf returns what the script of a picture needs.
+func headsDataOf(t *testing.T, r Heads) (d headsData) {
+	t.Helper()
+	h := r.open()
+	code, missing := headsBoard{newBoard(h.drawing, "", 0), h}.scriptData(1e6)
+	if missing != "" {
+		t.Errorf("without room it says %q", missing)
+	}
+	must(t, json.Unmarshal(unpacked(t, code), &d))
+	return d
+}
+
 // TestHeadsHostile draws heads over hostile texts.
 func TestHeadsHostile(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 13))
@@ -201,7 +221,7 @@ func TestHeadsHostile(t *testing.T) {
 		e, n := attacked(e, r)
 		drawn += n
 		h := attended(e, 2, 2)
-		survives(t, strings.Replace(written(t, h), "<script>"+headsTouch()+"</script>", "", 1))
+		survives(t, strings.Replace(written(t, h), "<script>"+headsScript()+"</script>", "", 1))
 		checkPrintable(t, "text", written(t, asText(h)))
 		if t.Failed() {
 			t.FailNow()
@@ -224,49 +244,37 @@ func TestHeadsWrote(t *testing.T) {
 	}
 	h := own(func(*attribution.Result) {})
 	page := written(t, h)
-	label := regexp.MustCompile(`(?s)<tr class="hw-g"[^>]*><td[^>]*>(.*?)</td>`)
+	label := regexp.MustCompile(`<th scope="row" style="text-align:right">((?:<b>▸ )?(?:wrote )?\d)`)
 	var labels []string
 	for _, found := range label.FindAllStringSubmatch(page, -1) {
 		labels = append(labels, found[1])
 	}
-	if got := strings.Join(labels, " "); got != "2 <b>▸&nbsp;wrote 1</b> 0" {
+	if got := strings.Join(labels, " "); got != "2 <b>▸ wrote 1 0" {
 		t.Errorf("the lines of layers are %q, want a mark at layer 1, which wrote “are”", got)
 	}
-	var d headsData
-	if err := json.Unmarshal(unpacked(t, h.open().data(1e6)), &d); err != nil ||
-		!slices.Equal(d.Wrote, []int{1, 0, 2}) {
-		t.Errorf("the script has the layers %v, %v; want 1 0 2", d.Wrote, err)
+	d := headsDataOf(t, h)
+	if !slices.Equal(d.Wrote, []int{1, 0, 2}) {
+		t.Errorf("the script has the layers %v; want 1 0 2", d.Wrote)
 	}
-	// “here” is predicted at token 7, and layer 0 wrote it. No head of layer 0 is the first there.
-	p := h.open()
-	wrote, others := p.listOf(7, 1)
+	// “here” is predicted at token 7, and layer 0 wrote it. No head of layer 0 is the first there;
+	// that of layer 0 is opened, by the picture, the script and a figure.
+	wrote, others := h.open().Strongest(7, 0, 1)
 	if len(wrote) != 1 || len(others) != 1 || wrote[0].Layer != 0 || others[0].Layer != 1 {
 		t.Fatalf("listed are %+v and %+v, want a head of layer 0, and one of layer 1", wrote, others)
-	}
-	for _, b := range p.attention.Looks(7) {
-		if b.Layer == 0 && b.Rank > wrote[0].Rank {
-			t.Errorf("%+v of layer 0 is stronger than %+v", b, wrote[0])
-		}
-	}
-	// The head that is opened there is that of layer 0, by the picture, the script and a figure.
-	if first, ok := p.first(7); !ok || first != wrote[0] {
-		t.Errorf("%+v is opened, want %+v", first, wrote[0])
 	}
 	if open, err := h.OpenHead(1, nil); err != nil || open.Layer != 0 || open.Query != 7 ||
 		open.Wrote != 0 || open.Head != wrote[0].Head {
 		t.Errorf("%+v, %v; want head %d of layer 0", open, err, wrote[0].Head)
 	}
-	if len(d.Opens) != 3 || d.Opens[0] != 1 || d.Opens[1] != wrote[0].Head {
-		t.Errorf("the script opens the heads %v, want 1, %d, …", d.Opens, wrote[0].Head)
+	if len(d.Opens) <= 7 || d.Opens[6] != [2]int{1, 1} || d.Opens[7] != [2]int{0, wrote[0].Head} {
+		t.Errorf("the script opens the heads %v, want 1.1 at token 6 and 0.%d at 7", d.Opens,
+			wrote[0].Head)
 	}
-	lists := p.lists(7, 1)
+	lists := h.open().lists(7, 1)
 	if len(lists) != 2 || !strings.HasPrefix(lists[0], "heads of layer 0, which wrote “here”: "+
 		"layer 0 head ") || !strings.HasPrefix(lists[1], "other heads that look at one token "+
 		"more from here than from other tokens: layer 1 head 1 “inet” (6) 100 %") {
 		t.Errorf("the lists are %q", lists)
-	}
-	if wrote, others := p.listOf(7, 6); len(wrote)+len(others) != len(p.attention.Looks(7)) {
-		t.Errorf("of %d heads %d are listed", len(p.attention.Looks(7)), len(wrote)+len(others))
 	}
 	text := written(t, asText(h))
 	for _, want := range []string{
@@ -276,70 +284,6 @@ func TestHeadsWrote(t *testing.T) {
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text has no %q:\n%s", want, text)
-		}
-	}
-	for name, change := range map[string]func(*attribution.Result){
-		"all show the last layer": func(r *attribution.Result) { r.Shown = []int{2, 2, 2} },
-		"a layer that was given":  func(r *attribution.Result) { r.LayerChosen = false },
-		"a token without layer":   func(r *attribution.Result) { r.Shown = []int{1, 0} },
-	} {
-		if got := written(t, own(change)); strings.Contains(got, "wrote 1") {
-			t.Errorf("%s: layer 1 is said to have written the token", name)
-		}
-	}
-}
-
-// TestHeadsOrder: heads are chosen by what they give a token more than elsewhere, and shown in the
-// order of the numbers that stand beside them.
-func TestHeadsOrder(t *testing.T) {
-	const T, from = 8, 6
-	e := &attribution.Explanation{Prompt: attribution.Prompt{
-		Texts: strings.Split("a b c d e f g h", " "), Special: make([]bool, T),
-	}}
-	in := trace.Tensor{Axes: "LHTS", Shape: []int{1, 3, T, T}, Data: make([]float32, 3*T*T)}
-	for i := range T {
-		for head, near := range []float32{0.9, 0.1, 0.2} { // what each gives the token before
-			in.Data[(head*T+i)*T+max(i-1, 0)] = near
-		}
-		if i == from { // and here alone one far back
-			in.Data[(T+i)*T+2], in.Data[(2*T+i)*T+2] = 0.6, 0.8
-		}
-	}
-	h := Heads{Explanation: e, Attention: in}.open()
-	if _, others := h.listOf(from, 2); len(others) != 2 || others[0].Head != 2 ||
-		others[1].Head != 1 {
-		t.Errorf("two of three are %+v, want heads 2 and 1, which look far back", others)
-	}
-	_, others := h.listOf(from, 3)
-	var got []int
-	for _, b := range others {
-		got = append(got, b.Head)
-	}
-	if !slices.Equal(got, []int{0, 2, 1}) {
-		t.Errorf("heads %v are listed, want 0 with 90 %%, 2 with 80 %% and 1 with 60 %%", got)
-	}
-	if first, _ := h.first(from); first.Head != 2 {
-		t.Errorf("head %d is opened, want 2, which looks far back from here alone", first.Head)
-	}
-}
-
-// TestHeadNumbers reads the numbers above the thumbnails: one for each head, or every fifth where
-// they are narrow.
-func TestHeadNumbers(t *testing.T) {
-	number := regexp.MustCompile(`text-align:center">(\d*)</span>`)
-	for heads, want := range map[int]string{4: "0 1 2 3", 40: "0 5 10 15 20 25 30 35"} {
-		page := written(t, attended(example(), 2, heads))
-		from := strings.Index(page, "<thead>")
-		cells := number.FindAllStringSubmatch(page[from:strings.Index(page, "</thead>")], -1)
-		var got []string
-		for _, c := range cells {
-			if c[1] != "" {
-				got = append(got, c[1])
-			}
-		}
-		if strings.Join(got, " ") != want || len(cells) != heads {
-			t.Errorf("%d heads have %d columns with the numbers %v, want %s", heads, len(cells),
-				got, want)
 		}
 	}
 }

@@ -1,69 +1,22 @@
 // Adds touch to a heatmap that is complete without it. It draws the parts that need room or a
 // choice: the matrix of one method with its folded columns, one line for each method, the layers
 // and the alternatives of the chosen row. Sentences come from the lines that the picture has. All
-// text is set as text, never as markup. heatmapdata.go describes the data. common.js stands before
-// it.
+// text is set as text, never as markup. heatmapdata.go describes the data. common.js and
+// scale.js stand before it.
 //
 // In all of it, row is the index of a row, token that of a token of the text, and tokens are the
 // tokens of a column or a group.
 
-const stepsAt = [1 / 24, 1 / 8, 1 / 4, 0.4, 0.6, 0.8];
 // rowsAtOnce is how many rows the matrix has at most; the others are reached by buttons.
 const rowsAtOnce = 200;
 // smallest is the strongest place of a row without values: nothing is divided by 0.
 const smallest = 1e-9;
-const range = (from, to) => Array.from({length: Math.max(to - from, 0)}, (_, i) => from + i);
-const last = (list) => list[list.length - 1];
-const bold = (text) => make('b', {textContent: text});
 
-// Numbers as the sentences have them.
-
-const minus = (text) => String(text).replace(/-/g, '−');
-const visible = (text) => /[1-9]/.test(text);
-// exponential writes an exponent with two digits, as Go does.
-const exponential = (text) => text.replace(/e([+-])(\d)$/, 'e$10$2');
-function fixed(value, digits) {
-  const text = value.toFixed(Math.abs(value) >= 99.95 ? 0 : digits);
-  return visible(text) ? text : text.replace('-', '');
-}
-const scaled = (method, value) => method.kind === 'share' ? 100 * value : value;
-// format writes a value of a row of a method.
-function format(method, value, row) {
-  if (value === undefined) return '';
-  if (Number.isNaN(value)) return 'NaN';
-  const share = method.kind === 'share', number = scaled(method, value), size = Math.abs(number);
-  const digits = method.rowDigits ? method.rowDigits[row] : method.digits;
-  let text = fixed(number, !share && size >= 10 ? 1 : digits);
-  if (!share && size >= 1e4) text = exponential(number.toExponential(1));
-  if (method.kind === 'amount' && method.power) {
-    const rounded = Number(value.toPrecision(3));
-    text = value && size < 1e-4 ? exponential(rounded.toExponential()) : String(rounded);
-  }
-  const plus = method.signed && value > 0 && visible(text) ? '+' : '';
-  return minus((method.kind === 'lift' ? '×' : plus) + text + (share ? ' %' : ''));
-}
-// inCell writes a value of a method in a cell of the matrix, where the legend has the unit.
-function inCell(method, value) {
-  const text = fixed(scaled(method, value) / 10 ** (method.power || 0), method.cellDigits);
-  return visible(text) ? minus(text) : '';
-}
 function percent(probability) {
   if (probability >= 0.9995) return '100 %';
   const number = 100 * probability;
   return (probability >= 0.1 ? Math.round(number) : number.toFixed(1)) + ' %';
 }
-// placeOf is the place of a value on the scale of a method or one that ends at limit, from -1 to 1.
-function placeOf(method, value, limit) {
-  const place = method.kind === 'lift' ?
-    Math.log2(value) / Math.log2(method.limit) : value / (limit || method.limit);
-  return Number.isNaN(place) ? 0 : Math.max(Math.min(place, 1), -1);
-}
-// classOf is the class of a step: p1 to p6, n1 to n6, '' for none.
-function classOf(place) {
-  const step = stepsAt.filter((least) => Math.abs(place) >= least).length;
-  return step ? (place < 0 ? 'n' : 'p') + step : '';
-}
-
 // readingOf returns what can be read of the data at a choice, without the page.
 function readingOf(data, choice) {
   const {m: promptCount, n: rowCount, names, roles, methods} = data;
@@ -441,36 +394,11 @@ function cellsOf(view, method, row, limit) {
 }
 // drawLegend names where each step of the scale begins, and what rows and columns are.
 function drawLegend({data, find, columns, method}) {
-  const shown = method(), lift = shown.kind === 'lift';
-  const numberAt = (least) => lift ?
-    String(Number((shown.limit ** least).toPrecision(2))) : inCell(shown, least * shown.limit);
-  const box = (...steps) => {
-    const all = make('span', {className: 'hm-steps'});
-    all.append(...steps.map(([className, textContent]) => {
-      const step = make('span', {});
-      step.append(make('i', {className}), make('small', {textContent}));
-      return step;
-    }));
-    return all;
-  };
-  const side = (letter, sign) => stepsAt.map(
-    (least, i) => [letter + (i + 1), sign + numberAt(least)]);
-  const parts = [
-    box(['hm-z', lift ? '1' : '0']), box(...side('p', lift ? '×' : '')),
-    make('span', {textContent: shown.for}),
-    make('span', {
-      textContent: shown.unit + (shown.kind === 'share' ? ', in per cent' : '') +
-        (shown.times ? ', numbers ' + shown.times : '') +
-        ' · each step from the number below it up · rows: ' + data.shown +
-        (columns.some(({gap}) => gap) ? ' · dotted: folded, coloured by the strongest inside' :
-          ' · columns: where they came from'),
-    }),
-  ];
-  if (shown.signed || lift) {
-    parts.unshift(make('span', {textContent: shown.against}),
-      box(...side('n', lift ? '÷' : '−').reverse()));
-  }
-  find('legend').replaceChildren(...parts);
+  const columnsAre = columns.some(({gap}) => gap) ?
+    ' · dotted: folded, coloured by the strongest inside' : ' · columns: where they came from';
+  find('legend').replaceChildren(...legendOf(method()), make('span', {
+    textContent: ' · rows: ' + data.shown + columnsAre,
+  }));
 }
 
 // Beside the matrix: what could have come, and the layers.
@@ -724,4 +652,4 @@ function pressed({rowCount, methods, method, row, go}, event) {
   });
 }
 
-begin('.hm', start);
+begin('.hm:not(.hm-view)', start);

@@ -21,18 +21,7 @@ type heatmapData struct {
 	// Chosen is the row and Lead the name of the method that the picture opens with.
 	Chosen int    `json:"chosen"`
 	Lead   string `json:"lead"`
-	// Names are those of all tokens of the text, Roles has a letter for each, and Spaces a 1 where
-	// a space stands before it.
-	Names  []string `json:"names"`
-	Roles  string   `json:"roles"`
-	Spaces string   `json:"spaces"`
-	// Turns are the names of the turns with the tokens [from,to) of each; Chat says that a chat
-	// template wrote them, and Given is what the given text is called.
-	Turns [][3]any `json:"turns"`
-	Chat  bool     `json:"chat,omitempty"`
-	Given string   `json:"given"`
-	// Columns are the tokens [from,to) of each column, and whether they are folded.
-	Columns [][3]any `json:"columns"`
+	textData
 	// Groups has, by the name of a grouping, the first token of the group of each token.
 	Groups map[string][]int `json:"groups"`
 	// Positions are, for encoders, the tokens that rows belong to, and RowNames the names of rows.
@@ -52,6 +41,41 @@ type heatmapData struct {
 	Shown        string      `json:"shown"`
 	Palettes     []string    `json:"palettes"`
 	Methods      []drawnRows `json:"methods"`
+}
+
+// textData is what a script needs of a text.
+type textData struct {
+	// Names are those of all tokens of the text, Roles has a letter for each, and Spaces a 1 where
+	// a space stands before it.
+	Names  []string `json:"names"`
+	Roles  string   `json:"roles"`
+	Spaces string   `json:"spaces"`
+	// Turns are the names of the turns with the tokens [from,to) of each; Chat says that a chat
+	// template wrote them, and Given is what the given text is called.
+	Turns [][3]any `json:"turns"`
+	Chat  bool     `json:"chat,omitempty"`
+	Given string   `json:"given"`
+	// Columns are the tokens [from,to) of each column, and whether they are folded.
+	Columns [][3]any `json:"columns"`
+}
+
+// textData returns the text for a script.
+func (d *drawing) textData() textData {
+	t := textData{
+		Chat: d.chat(), Given: d.words.text, Turns: [][3]any{}, Columns: [][3]any{},
+	}
+	for _, token := range d.tokens {
+		t.Names = append(t.Names, cmp.Or(isolated(token.name), "·"))
+		t.Roles += string(token.role)
+		t.Spaces += map[bool]string{false: "0", true: "1"}[token.space]
+	}
+	for _, turn := range d.turns {
+		t.Turns = append(t.Turns, [3]any{turn.name, turn.head[0], max(turn.body[1], turn.tail[1])})
+	}
+	for _, c := range d.columns {
+		t.Columns = append(t.Columns, [3]any{c.from, c.to, c.folded})
+	}
+	return t
 }
 
 // drawnRows are the rows of a method.
@@ -120,27 +144,18 @@ func (b heatmapPage) data() heatmapData {
 	}
 	d := heatmapData{
 		ID: hashOf(what), M: m, N: len(b.e.Steps), Sources: b.sourceCount(), Chosen: b.chosen,
-		Lead: Visible(b.views[b.lead].name, nameLimit), Chat: b.chat(), Given: b.words.text,
+		Lead: Visible(b.views[b.lead].name, nameLimit), textData: b.textData(),
 		Groups: b.groups(), Positions: b.positions(), Targets: b.itself(0, m), Hidden: []int{},
 		Others: "What it could have written", Chance: "next token", Row: "generated token",
-		Shown: b.words.shown, Palettes: PaletteNames(), Turns: [][3]any{}, Columns: [][3]any{},
+		Shown: b.words.shown, Palettes: PaletteNames(),
 	}
 	if b.e.Model.Reads() {
 		d.Others, d.Chance, d.Row = "What it could have been", b.words.chance, "prediction"
 	}
-	for j, t := range b.tokens {
-		d.Names = append(d.Names, cmp.Or(isolated(t.name), "·"))
-		d.Roles += string(t.role)
-		d.Spaces += map[bool]string{false: "0", true: "1"}[t.space]
+	for j := range b.tokens {
 		if b.hidden[j] && j < d.Sources {
 			d.Hidden = append(d.Hidden, j)
 		}
-	}
-	for _, t := range b.turns {
-		d.Turns = append(d.Turns, [3]any{t.name, t.head[0], max(t.body[1], t.tail[1])})
-	}
-	for _, c := range b.columns {
-		d.Columns = append(d.Columns, [3]any{c.from, c.to, c.folded})
 	}
 	for t, g := range b.e.Steps {
 		var chance *float64

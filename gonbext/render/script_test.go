@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/dop251/goja"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // machine runs scripts without a browser: what they define outside of start is there, and no
@@ -40,7 +42,7 @@ func run[T any](t *testing.T, m *goja.Runtime, expression string) (v T) {
 // TestScriptsStart: every script begins without a mistake where there is nothing to unpack with.
 func TestScriptsStart(t *testing.T) {
 	for _, source := range []func() string{
-		heatmapScript, headsTouch, mapsTouch, layersTouch, flowTouch, sourcesTouch,
+		heatmapScript, headsScript, mapsTouch, layersTouch, flowTouch, sourcesTouch,
 	} {
 		m := goja.New()
 		must(t, m.Set("window", map[string]any{}))
@@ -72,16 +74,16 @@ func TestScriptRows(t *testing.T) {
 
 // TestScriptCommon has known answers of what all scripts share.
 func TestScriptCommon(t *testing.T) {
-	m := machine(t, commonSource, openedSource, headsSource)
+	m := machine(t, commonSource, scaleSource, headsSource, openedSource)
 	for expression, want := range map[string]string{
-		"quoted('key', 2, 4, 'generated')":                                   "“key” (2)",
-		"quoted('are', 4, 4, 'generated')":                                   "“are” (generated 1)",
-		"quoted('שלום', 0, 1, '')":                                           "“\u2068שלום\u2069” (0)",
-		"[clamp(-1, 3), clamp(3, 3)].join()":                                 "0,2",
-		"[within(3, 3, 9), within(2, 3, 9), within(undefined, 3, 9)].join()": "9,2,9",
-		"[1, -1, grey, none].map(colorsOf(0)).join()":                        "#111,,#8884,#888a",
-		"largest(4, (j) => [1, 3, 2, 3][j]) + ',' + largest(2, () => 0)":     "1,-1",
-		"[0.123, 0.99951].map(share).join()":                                 "12.3 %,100 %",
+		"quoted('key', 2, 4, 'generated')":                                    "“key” (2)",
+		"quoted('are', 4, 4, 'generated')":                                    "“are” (generated 1)",
+		"quoted('שלום', 0, 1, '')":                                            "“\u2068שלום\u2069” (0)",
+		"[clamp(-1, 3), clamp(3, 3)].join()":                                  "0,2",
+		"[within(3, 3, 9), within(2, 3, 9), within(undefined, 3, 9)].join()":  "9,2,9",
+		"[1, -1, grey, none].map(colorsOf(0)).join()":                         "#111,,#8884,#888a",
+		"largest(4, (j) => [1, 3, 2, 3][j]) + ',' + largest(2, () => 0)":      "1,-1",
+		"[0.123, 0.0456].map((x) => percent(x)).join() + percent(0.04, true)": "12 %,4.6 %≈ 4 %",
 		// The CRC-32 of these bytes is the check value of its catalogue.
 		"checksum([...'123456789'].map((c) => c.charCodeAt(0))).toString(16)": "cbf43926",
 	} {
@@ -93,7 +95,7 @@ func TestScriptCommon(t *testing.T) {
 
 // TestScriptNumbers writes values of every kind of scale as sentences do.
 func TestScriptNumbers(t *testing.T) {
-	m := machine(t, commonSource, heatmapSource)
+	m := machine(t, commonSource, scaleSource)
 	random := rand.New(rand.NewPCG(11, 11))
 	for _, unit := range []string{"share of attention", "part of the logit", "lift", "norm"} {
 		for _, size := range []float64{1e-7, 1e-3, 0.04, 1, 30, 2e4} {
@@ -151,7 +153,7 @@ const columns = (choice) => {
 
 // TestScriptReading has known answers of what the script of a heatmap reads of its data.
 func TestScriptReading(t *testing.T) {
-	m := machine(t, commonSource, heatmapSource, readingSource)
+	m := machine(t, commonSource, scaleSource, heatmapSource, readingSource)
 	for _, c := range [][2]string{
 		// A number has no sign where no digit of it is seen, and no digits from 99.95 on.
 		{
@@ -203,6 +205,31 @@ func TestScriptReading(t *testing.T) {
 	} {
 		if got := run[string](t, m, "String("+c[0]+")"); got != c[1] {
 			t.Errorf("%s is %q, want %q", c[0], got, c[1])
+		}
+	}
+}
+
+// TestScriptHeads: the script says of every head and token what Go says.
+func TestScriptHeads(t *testing.T) {
+	for _, e := range []*attribution.Explanation{example(), encoded(trace.MaskedToken)} {
+		r := attended(e, 2, 2)
+		random := rand.New(rand.NewPCG(17, 17))
+		for i := range r.Attention.Data {
+			x := random.Float32()
+			r.Attention.Data[i] *= x * x * x
+		}
+		h := r.open()
+		code, _ := headsBoard{newBoard(h.drawing, "", 0), h}.scriptData(1e6)
+		m := machine(t, commonSource, scaleSource, headsSource)
+		must(t, m.Set("data", string(unpacked(t, code))))
+		run[any](t, m, "var heads = attentionOf(JSON.parse(data))")
+		for cell := range 4 * h.Tokens {
+			layer, head, i := cell/2/h.Tokens, cell/h.Tokens%2, cell%h.Tokens
+			got := run[string](t, m, fmt.Sprintf(
+				"heads.sentence(%d, %d, %d).map(([text]) => text).join('')", layer, head, i))
+			if want := h.sentence(layer, head, i).String(); got != want {
+				t.Errorf("the script says %q, want %q", got, want)
+			}
 		}
 	}
 }

@@ -146,47 +146,6 @@ func TestViewsPalette(t *testing.T) {
 	}
 }
 
-// TestHeadsSwitches goes from head to head by buttons, and changes the palette of a picture of
-// heads: that of its text, its matrix and its thumbnails.
-func TestHeadsSwitches(t *testing.T) {
-	b := tab(t)
-	const said = "document.querySelector('.hw-s').textContent"
-	press := func(label string) string {
-		return fmt.Sprintf(`(() => { const e = document.querySelector('.hw-b [aria-label="%s"]');
-			e.focus();
-			e.click();
-			if (document.activeElement !== e) throw new Error('the focus is lost');
-			return %s; })()`, label, said)
-	}
-	everywhere(t, b, func(t *testing.T) {
-		readable(t, b.Show(t, document(attended())))
-		for _, c := range []struct{ label, want, bar string }{
-			{"the head before", "layer 1, head 0 looks at the sink", "layer 1 ▾▴head 0 ◂▸"},
-			{"the head before", "layer 1, head 0 looks at the sink", "layer 1 ▾▴head 0 ◂▸"},
-			{"the layer below", "layer 0, head 0 looks at the sink", "layer 0 ▾▴head 0 ◂▸"},
-			{"the head after", "layer 0, head 1 looks at the sink", "layer 0 ▾▴head 1 ◂▸"},
-			{"the layer above", "layer 1, head 1 looks at “s” (2)", "layer 1 ▾▴head 1 ◂▸"},
-		} {
-			said := chromium.Evaluate[string](t, b, press(c.label))
-			bar := chromium.Evaluate[string](t, b, "document.querySelector('.hw-b').textContent")
-			if !strings.Contains(said, c.want) || !strings.HasPrefix(bar, c.bar) {
-				t.Errorf("after %s it says %q, %q; want %q, %q", c.label, said, bar, c.want, c.bar)
-			}
-		}
-		chromium.Evaluate[bool](t, b, paletteButton+".click(), true")
-		readable(t, b.Inspect(t, "document.body"))
-		green, _ := backgrounds(t, b, "#283")
-		blue, _ := backgrounds(t, b, "#27b")
-		if green == 0 || blue > 0 {
-			t.Errorf("%d elements are green and %d blue, want green ones", green, blue)
-		}
-		// The last head of the upper layer looks at the token before.
-		if got := pixel(t, b, ".hw-g img", 9.5/14, 3.5/7); got != "#283" {
-			t.Errorf("the thumbnail has %s, want green", got)
-		}
-	})
-}
-
 // TestLayersPalette changes the palette of panels of layers while a place is marked.
 func TestLayersPalette(t *testing.T) {
 	b := tab(t)

@@ -108,9 +108,16 @@ func TestFinger(t *testing.T) {
 		},
 		{
 			"heads", document(attended()),
-			[]string{nth(".hw-t > *", 2), nth(".hw-g img", 1), nth(".hw-r", 3)},
-			[2]float64{0.25, 0.5},
-			[]string{"“s” (2) · layer 1", "layer 0, head 0 looks at", "“to” (3)"},
+			[]string{
+				nth(".hm-text u", 1), nth(".hm-map td", 0), nth(".hm-matrix tbody th", 1),
+				nth(".hm-map td", 2), nth(".hm-text span", 2), nth(".hm-text span", 2),
+			},
+			[2]float64{0.5, 0.5},
+			[]string{
+				"Before here, head 1 of layer 1 looked at to", "head 0 of layer 1 looked mostly",
+				"head 1 of layer 1 looked at to", "head 0 of layer 0 looked", "head 0 of layer 0 looked",
+				"keys stands out for no token of head 0 of layer 0",
+			},
 		},
 		{
 			"flow", document(flowing(t)),

@@ -10,7 +10,6 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
@@ -55,26 +54,14 @@ func TestLongPicture(t *testing.T) {
 	}
 }
 
-// TestLongPages: pages of heads and maps of 192 tokens can be clicked, also on tokens of the
+// TestLongPages: pages of maps of 192 tokens can be clicked, also on tokens of the
 // prompt.
 func TestLongPages(t *testing.T) {
 	b := tab(t)
-	const T, layers, heads = 192, 12, 9
+	const T, layers = 192, 12
 	e := longExplanation(T-2, layers)
-	h := render.Heads{Explanation: e, Attention: trace.Tensor{
-		Name: "attention", Axes: "LHTS", Shape: []int{layers, heads, T, T},
-		Data: make([]float32, layers*heads*T*T),
-	}}
-	for row := range layers * heads * T {
-		i := row % T
-		for j := range i + 1 {
-			h.Attention.Data[row*T+j] = float32(1+(row+j)*7919%97) / float32(49*(i+1))
-		}
-		h.Attention.Data[row*T+max(i-1, 0)] += 0.5
-	}
 	for name, page := range map[string]string{
-		"heads": document(h),
-		"maps":  document(mapped(e)),
+		"maps": document(mapped(e)),
 	} {
 		b.Show(t, page)
 		got := chromium.Evaluate[string](t, b, "(() => {"+click(".hw-t > *", 30)+"})(), "+sentence)

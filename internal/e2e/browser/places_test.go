@@ -46,10 +46,10 @@ func (s seen) check(t *testing.T, what string, framed, sentence string, colored 
 	}
 }
 
-// TestKeysOfHeadsAndMaps: in pictures of heads and of maps, Enter shows what a token feeds and goes
-// back, Esc lets the layer and the head go too, and Home and End go to the ends, as in a heatmap. A
-// second click on the framed token, one with Shift, and one on a column do what Enter does.
-func TestKeysOfHeadsAndMaps(t *testing.T) {
+// TestKeysOfMaps: in a picture of maps, Enter shows what a token feeds and goes back, Esc lets the
+// layer go too, and Home and End go to the ends, as in a heatmap. A second click on the framed
+// token, one with Shift, and one on a column do what Enter does.
+func TestKeysOfMaps(t *testing.T) {
 	b := tab(t)
 	const shift = `document.querySelectorAll('.hw-t > *')[2].dispatchEvent(
 		new MouseEvent('click', {bubbles: true, shiftKey: true}))`
@@ -72,35 +72,6 @@ func TestKeysOfHeadsAndMaps(t *testing.T) {
 			}
 		}
 	}
-	t.Run("heads", func(t *testing.T) {
-		const fed = "“s” (2) as a source, layer 1, head 1: “to” (3) 100 %"
-		const s = "“s” (2) · layer 1, head 1 looks at “key” (1)"
-		const first = "“to” (3), where “are” is predicted · layer 1, head 1 looks at “s” (2) 100 %"
-		check(t, document(attended()), "layer 1, head 1", []step{
-			{"at first", "", "to", first, "2 s"},
-			{
-				"Enter", press("Enter"), "to",
-				"“to” (3) as a source, layer 1, head 1: “are” (generated 1) 100 %", "4 are",
-			},
-			{"Enter again", press("Enter"), "to", first, "2 s"},
-			{
-				"the framed token", click(".hw-t > *", 3), "to",
-				"“to” (3) as a source, layer 1, head 1: “are”", "4 are",
-			},
-			{"the framed token again", click(".hw-t > *", 3), "to", first, "2 s"},
-			{"a click with Shift", shift, "s", fed, "3 to"},
-			{"another token", click(".hw-t > *", 2), "s", s, "1 key"},
-			{"a column", click(".hw-c th", 2), "s", fed, "3 to"},
-			{
-				"a layer down", press("ArrowDown"), "s",
-				"“s” (2) as a source, layer 0, head 1: nothing stands out", "",
-			},
-			{"Esc", press("Escape"), "s", s, "1 key"},
-			{"a head that nobody chose, and Esc", press("ArrowDown", "Escape"), "s", s, "1 key"},
-			{"End", press("End"), "here", "“here” (generated 2) · layer 1", "4 are"},
-			{"Home", press("Home"), "the", "“the” (0) · layer 1", ""},
-		})
-	})
 	t.Run("maps", func(t *testing.T) {
 		const s = "“s” (2) · raw, layer 2: “key” (1) 100 %"
 		const fed = "“s” (2) as a source, raw, layer 2: “to” (3) 100 %"
@@ -127,74 +98,6 @@ func TestKeysOfHeadsAndMaps(t *testing.T) {
 	})
 }
 
-// attendedByLayer is attended, where layer 0 wrote the first generated token and layer 1 the other.
-func attendedByLayer() render.Heads {
-	h := attended()
-	h.Explanation.Model.Layers = 2
-	r := h.Explanation.Methods["value-zeroing"]
-	r.Shown = []int{0, 1}
-	r.LayerChosen = true
-	return h
-}
-
-// TestHeadsWrote chooses tokens of a picture of heads: the mark of the layer that wrote what is
-// predicted there goes along.
-func TestHeadsWrote(t *testing.T) {
-	b := tab(t)
-	h := attendedByLayer()
-	b.Show(t, document(h))
-	for _, c := range []struct{ what, script, want string }{
-		{"at first", "", "1 wrote 0"},
-		{"the next token", press("ArrowRight"), "wrote 1 0"},
-		{"one where nothing is predicted", press("Home"), "1 0"},
-		{"the first one again", click(".hw-t > *", 3), "1 wrote 0"},
-		{"what it feeds", press("Enter"), "1 0"},
-	} {
-		got := chromium.Evaluate[string](t, b, "(() => {"+c.script+`})(),
-			[...document.querySelectorAll('.hw-g')].map((e) => e.cells[0].textContent).join(' ')`)
-		if got != c.want {
-			t.Errorf("%s: the lines of layers are %q, want %q", c.what, got, c.want)
-		}
-	}
-}
-
-// TestHeadsOpenTheLayer chooses tokens of a picture of heads: each opens the best head of the layer
-// that wrote what is predicted there, until the reader chooses a head, which then stays.
-func TestHeadsOpenTheLayer(t *testing.T) {
-	b := tab(t)
-	h := attendedByLayer()
-	row := h.Attention.Data[3*6:] // of layer 0, head 0, from “to”
-	row[0], row[1] = 0.0, 0.6042  // 60.4 %, and 24 of 40 steps
-	b.Show(t, document(h))
-	const own = "heads (layer.head) of layer 0, which wrote “are”: 0.0 “key” (1) 60.4 %other heads " +
-		"that look at one token more from here than from other tokens: 1.1 “s” (2) 100 %"
-	for _, c := range []struct{ what, script, open, list string }{
-		{"at first", "", "layer 0, head 0", own},
-		{"the next token", press("ArrowRight"), "layer 1, head 1", "of layer 1, which wrote “here”: 1.1"},
-		{"back", press("ArrowLeft"), "layer 0, head 0", own},
-		{"what it feeds", press("Enter"), "layer 0, head 0", own},
-		{"another head", press("Enter") + click(".hw-s + div button", 1), "layer 1, head 1", own},
-		{"the next token with it", press("ArrowRight"), "layer 1, head 1", "which wrote “here”"},
-		{"back with it", press("ArrowLeft"), "layer 1, head 1", own},
-		{"Esc", press("Escape"), "layer 0, head 0", own},
-	} {
-		// The head that is open and its number are those of the list.
-		const same = `document.querySelector('.hw-s').textContent.endsWith(
-			document.querySelector('.hw-b [aria-pressed=true]').textContent.replace(/^[\d.]+ /, ''))`
-		got := chromium.Evaluate[[]string](t, b, "(() => {"+c.script+`})(),
-			[document.querySelector('.hw-n').textContent,
-			document.querySelector('.hw-s + div').textContent,
-			document.querySelector('.hw-b [aria-pressed=true]').title]`)
-		if got[0] != c.open || !strings.Contains(got[1], c.list) || got[2] != c.open {
-			t.Errorf("%s: %q is open, want %q and the list %q", c.what, got, c.open, c.list)
-		}
-		if c.open == "layer 0, head 0" && !strings.HasPrefix(c.what, "what") &&
-			!chromium.Evaluate[bool](t, b, same) {
-			t.Errorf("%s: the list and the sentence have other numbers", c.what)
-		}
-	}
-}
-
 // TestTapCell clicks cells, as a finger does, which has no pointer: what stands there is said, also
 // where a cell is empty, and goes with the next choice.
 func TestTapCell(t *testing.T) {
@@ -211,15 +114,6 @@ func TestTapCell(t *testing.T) {
 	}
 	layers := render.Layers{Heatmap: render.Heatmap{Explanation: deep(4)}}
 	for _, c := range []struct{ name, page, script, want string }{
-		{
-			"a head", document(attended()), cell(3, 2),
-			"“to” (3) looks at “key” (1): ≈ 0 %",
-		},
-		{
-			"a head, a token that comes later",
-			document(attended()), cell(3, 5),
-			"“to” (3) looks at “are” (generated 1): 0 %, it comes later",
-		},
 		{
 			"a map", document(mapped(touched())), cell(3, 2),
 			"layer 2, “to” (3) ← “key” (1): 0.0 %",
@@ -255,17 +149,14 @@ func TestTapCell(t *testing.T) {
 	}
 }
 
-// TestSteadyColumns chooses every row of a head and of a map: the columns stay where they are,
+// TestSteadyColumns chooses every row of a map: the columns stay where they are,
 // though the name of the chosen row is bold and has a mark.
 func TestSteadyColumns(t *testing.T) {
 	b := tab(t)
 	e := touched()
 	e.Prompt.Texts[2] = " considerably"
-	h := attended()
-	h.Explanation = e
 	for name, page := range map[string]string{
-		"heads": document(h),
-		"maps":  document(mapped(e)),
+		"maps": document(mapped(e)),
 	} {
 		b.Show(t, page)
 		at := chromium.Evaluate[[]float64](t, b, `[...document.querySelectorAll('.hw-r')].map(

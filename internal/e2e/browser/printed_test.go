@@ -3,7 +3,6 @@ package browser
 import (
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
@@ -22,39 +21,6 @@ func printed(t *testing.T, b *chromium.Browser, document string) {
 		emulate(t, b, "")
 		b.Resize(t, 1200, 900)
 	})
-}
-
-// TestPrintHeads prints many heads: their thumbnails stay on one page, below the line that
-// names them.
-func TestPrintHeads(t *testing.T) {
-	b := tab(t)
-	const layers, heads, T = 30, 9, 6
-	h := render.Heads{Explanation: touched(), Attention: trace.Tensor{
-		Name: "attention", Axes: "LHTS", Shape: []int{layers, heads, T, T},
-		Data: make([]float32, layers*heads*T*T),
-	}}
-	for row := range layers * heads * T {
-		h.Attention.Data[row*T+row%T] = 1
-	}
-	printed(t, b, document(h))
-	got := chromium.Evaluate[struct {
-		Grid, Image          float64
-		Whole, Heading, Name string
-	}](t, b, `(() => {
-		const grid = document.querySelector('.hw-g').closest('table'), of = (e) => getComputedStyle(e);
-		return {
-			Grid: grid.getBoundingClientRect().height,
-			Image: document.querySelector('.hw-g img').getBoundingClientRect().height,
-			Whole: of(grid.tBodies[0]).breakInside,
-			Heading: of(grid.parentElement.previousElementSibling).breakAfter,
-			Name: of(document.querySelector('.hw-n').parentElement).breakAfter,
-		};
-	})()`)
-	if got.Grid > 0.75*paperHeight || got.Image < 18 || got.Whole != "avoid" ||
-		got.Heading != "avoid" || got.Name != "avoid" {
-		t.Errorf("the thumbnails are printed as %+v, want them whole, on less than %v pixels, each "+
-			"at least 18 high", got, 0.75*paperHeight)
-	}
 }
 
 // TestPrintFlow prints a graph of many layers: it fits on the page, its names are not smaller than

@@ -5,12 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
-// TestRevealed opens maps of heads and layers in a window in which their last columns have no room:
+// TestRevealed opens maps of layers in a window in which their last columns have no room:
 // the largest number of the framed row, which stands before the last column, is in sight, and also
 // that of a row that is chosen in the text. A click in the map does not move it.
 func TestRevealed(t *testing.T) {
@@ -24,14 +22,6 @@ func TestRevealed(t *testing.T) {
 	e.Order, e.Methods = nil, nil
 	place(e)
 	maps := mapped(e)
-	heads := render.Heads{Explanation: e}
-	shape := maps.Map.Shape
-	heads.Attention = trace.Tensor{
-		Name: "attention", Axes: "LHTS", Shape: []int{shape[0], 1, shape[1], shape[2]},
-	}
-	for _, x := range maps.Map.Data {
-		heads.Attention.Data = append(heads.Attention.Data, float32(x))
-	}
 	const read = `(() => {
 		const row = document.querySelector('.hw-r.hw-x'), box = row.closest('table').parentElement;
 		const cells = [...row.cells].slice(1), number = (e) => Number(e.textContent);
@@ -43,8 +33,7 @@ func TestRevealed(t *testing.T) {
 			' left ' + Math.round(box.scrollLeft);
 	})()`
 	for name, page := range map[string]string{
-		"heads": document(heads),
-		"maps":  document(maps),
+		"maps": document(maps),
 	} {
 		do := func(script string) string {
 			return chromium.Evaluate[string](t, b, "(() => {"+script+"})(),"+read)

@@ -13,64 +13,6 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
-// attended is the text of touched with the attention of two layers of two heads: head 1 of layer 1
-// looks from every token at the one before it, the others at the first token.
-func attended() render.Heads {
-	const T = 6
-	h := render.Heads{Explanation: touched(), Attention: trace.Tensor{
-		Name: "attention", Axes: "LHTS", Shape: []int{2, 2, T, T}, Data: make([]float32, 4*T*T),
-	}}
-	for head := range 4 {
-		for i := range T {
-			j := 0
-			if head == 3 {
-				j = max(i-1, 0)
-			}
-			h.Attention.Data[(head*T+i)*T+j] = 1
-		}
-	}
-	return h
-}
-
-// TestTouchHeads opens heads and chooses tokens, by clicks and by keys.
-func TestTouchHeads(t *testing.T) {
-	b := tab(t)
-	b.Show(t, document(attended()))
-	do := func(script string) seen { return seeView(t, b, script) }
-	s := do("")
-	s.check(t, "at first", "to", "“to” (3), where “are” is predicted · layer 1, head 1 looks at “s” "+
-		"(2) 100 %", "2 s")
-	if s.Open != "layer 1, head 1" || s.Row != "to" || s.Marked != "1" {
-		t.Errorf("open is %q, row %q, marked are %q", s.Open, s.Row, s.Marked)
-	}
-	do(click(".hw-t > *", 2)).check(t, "a click on a token", "s", "“s” (2) · layer 1", "1 key")
-	s = do(`const line = document.querySelectorAll('.hw-g')[1], r = line.querySelector('img').
-		getBoundingClientRect();
-		line.querySelector('img').dispatchEvent(new MouseEvent('click', {
-			bubbles: true, clientX: r.left + 0.25 * r.width, clientY: r.top + 3,
-		}))`)
-	s.check(t, "a click on a thumbnail", "s", "layer 0, head 0 looks at the sink “the” (0) ≈ 100 %")
-	if s.Open != "layer 0, head 0" {
-		t.Errorf("open is %q", s.Open)
-	}
-	do("const e = document.querySelector('.hw-s + div button'); e.focus(); e.click()").check(t,
-		"a click on a head of the list", "s", "layer 1, head 1 looks at “key” (1)", "1 key")
-	const list = "document.querySelector('.hw-s + div').textContent"
-	if focused := chromium.Evaluate[string](t, b, "document.activeElement.textContent"); !strings.
-		HasPrefix(focused, "1.1 “key” (1)") {
-		t.Errorf("after a click on a head of the list %q is in focus", focused)
-	}
-	do(click(".hw-r", 3)).check(t, "a click on a line", "to", "looks at “s” (2)", "2 s")
-	do(press("ArrowRight")).check(t, "right", "are", "looks at “to” (3) 100 %", "3 to")
-	do(click(".hw-r", 3)).check(t, "back", "to", "layer 1, head 1 looks at “s” (2) 100 %", "2 s")
-	do(press("ArrowRight"))
-	do(press("ArrowDown")).check(t, "a layer down", "are", "layer 0, head 1 looks at the sink")
-	do(click(".hw-t > *", 0))
-	if got := chromium.Evaluate[string](t, b, list); !strings.HasSuffix(got, "other tokens: none") {
-		t.Errorf("the first token, which sees itself alone, says %q", got)
-	}
-}
-
 // flowing is the graph of flow over the text of touched through two layers: in the upper one token
 // 3 looks at token 1, in the lower one every token looks at itself.
 func flowing(t *testing.T) render.Flow { return flowingThrough(t, 2) }
@@ -275,7 +217,7 @@ func TestMapsHatching(t *testing.T) {
 	}
 }
 
-// TestPrintFolds prints a long text: all of its tokens are there, and one head is marked.
+// TestPrintFolds prints a long text: all of its tokens are there.
 func TestPrintFolds(t *testing.T) {
 	b := tab(t)
 	b.Show(t, pageOf(t, longText()))
@@ -285,12 +227,6 @@ func TestPrintFolds(t *testing.T) {
 		filter((e) => !e.checkVisibility()).length`)
 	if missing > 0 {
 		t.Errorf("%d tokens are not printed", missing)
-	}
-	b.Show(t, document(attended()))
-	marks := chromium.Evaluate[int](t, b,
-		"[...document.querySelectorAll('.hw-p')].filter((e) => e.checkVisibility()).length")
-	if marks != 1 {
-		t.Errorf("%d heads are marked on paper, want 1", marks)
 	}
 }
 
@@ -306,7 +242,6 @@ func TestViews(t *testing.T) {
 		images        int
 		says          []string
 	}{
-		"heads": {attended(), attended(), 2, []string{"layer 1, head 1 looks at “s” (2) 100 %"}},
 		"flow": {flowing(t), flowing(t), 1, []string{
 			"Widest path, 0.500: “key” (1) → “to” (3) in layer 1 (0.500).",
 		}},

@@ -29,23 +29,30 @@ func Heads(h render.Heads, t int) (Drawing, error) {
 }
 
 // Head returns the attention of one head as a matrix: a row for each token that looks, a column for
-// each token that it looks at. In a decoder there is no value where a token would look ahead. head
-// is its layer and its number; nil is the head that [Heads] frames. t is as there. Head returns an
-// error as [Heads] does, or if there is no such head.
+// each token that it looks at; tokens are folded where the text of a page is. In a decoder there is
+// no value where a token would look ahead. head is its layer and its number; nil is the head that
+// [Heads] frames. t is as there. Head returns an error as [Heads] does, or if there is no such head.
 func Head(h render.Heads, t int, head *[2]int) (Drawing, error) {
 	open, err := h.OpenHead(t, head)
 	if err != nil {
 		return Drawing{}, err
 	}
 	g := headGrid{h: h, open: open, heads: h.Attention.Shape[1], tokens: h.Attention.Shape[2]}
-	m := &chart.Matrix{Rows: g.names(), Columns: g.names(), Muted: open.Sinks}
-	for i := range g.tokens {
-		for j := range g.tokens {
-			x := g.at(open.Layer, open.Head, i, j)
-			if j > i && !h.Explanation.Model.Bidirectional {
-				x = math.NaN()
+	m := &chart.Matrix{}
+	for _, c := range open.Columns {
+		single, name := c[1]-c[0] == 1, fmt.Sprintf("⋯ %d", c[1]-c[0])
+		if single {
+			name = g.names()[c[0]]
+			m.Rows = append(m.Rows, name)
+		}
+		m.Columns = append(m.Columns, name)
+		m.Muted = append(m.Muted, single && open.Sinks[c[0]])
+	}
+	for _, row := range open.Columns {
+		for _, c := range open.Columns {
+			if row[1]-row[0] == 1 {
+				m.Data = append(m.Data, g.strongest(row[0], c))
 			}
-			m.Data = append(m.Data, x)
 		}
 	}
 	return noted(&chart.Chart{
@@ -66,6 +73,22 @@ type headGrid struct {
 // at returns how much of a head's attention from token i is on token j.
 func (g headGrid) at(layer, head, i, j int) float64 {
 	return float64(g.h.Attention.Data[((layer*g.heads+head)*g.tokens+i)*g.tokens+j])
+}
+
+// strongest returns the largest value of the open head from token i on the tokens of a column, but
+// on a sink only if it stands alone; NaN if all of them come later.
+func (g headGrid) strongest(i int, column [2]int) float64 {
+	x := math.NaN()
+	for j := column[0]; j < column[1]; j++ {
+		folded := column[1]-column[0] > 1
+		if (j > i && !g.h.Explanation.Model.Bidirectional) || folded && g.open.Sinks[j] {
+			continue
+		}
+		if at := g.at(g.open.Layer, g.open.Head, i, j); !(at <= x) {
+			x = at
+		}
+	}
+	return x
 }
 
 // names are the labels of the tokens, [tokens].
@@ -98,12 +121,16 @@ func tokenNames(e *attribution.Explanation) []string {
 	return all
 }
 
+// fullAttention is the share of attention with the deepest colour. Few heads give more to a single
+// token, and paler colours would show nothing of the others.
+const fullAttention = 0.6
+
 // color is the scale of attention.
 func (g headGrid) color() chart.Scale {
 	return chart.Scale{
 		Title: "share of attention; the deepest colour is that of " +
-			percentRange(g.open.Limit, g.open.Limit) + " and more",
-		Percent: true, Max: g.open.Limit,
+			percentRange(fullAttention, fullAttention) + " and more",
+		Percent: true, Max: fullAttention,
 	}
 }
 
@@ -219,6 +246,6 @@ func (g headGrid) shades(layer, head int, at point, size float64, to map[int][][
 		case g.open.Sinks[j]:
 			return mutedStep
 		}
-		return stepOf(g.at(layer, head, i, j) / g.open.Limit)
+		return stepOf(g.at(layer, head, i, j) / fullAttention)
 	}, to)
 }

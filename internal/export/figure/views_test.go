@@ -75,8 +75,7 @@ func TestHeads(t *testing.T) {
 	e := explanation("the", " keys", " to", " the")
 	d, err := figure.Heads(heads(e, 3, 2), 1)
 	got := strings.Join(textsOf(t, figure.Options{}, d, err), "\n")
-	const says = "“is” (generated 1), where “red” is predicted: layer 1, head 0 looks at “keys” " +
-		"(1) 75.0 %, “is” (generated 1) 25.0 %."
+	const says = "Before red, head 0 of layer 1 looked at keys 75 %."
 	if !strings.Contains(got, "Framed: "+says) || !strings.Contains(got, "3 × 2 heads") {
 		t.Errorf("the grid lacks %q:\n%s", says, got)
 	}
@@ -90,6 +89,13 @@ func TestHeads(t *testing.T) {
 	const rows = "tiny 100 0 100 0 0 100 0 0 0 100 0 75 0 0 25 0 0 0 0 0 100 the "
 	if !strings.Contains(numbers, rows) || !strings.Contains(numbers, "·: no value") {
 		t.Errorf("%q lacks the rows %s and what · is", numbers, rows)
+	}
+	// In a long text the columns are folded that no head looks at in particular.
+	words := strings.SplitAfter(strings.Repeat(" word", 100), "d")[:100]
+	d, err = figure.Head(heads(explanation(words...), 3, 2), 1, nil)
+	folded := strings.Join(textsOf(t, figure.Options{}, d, err), " ")
+	if !strings.Contains(folded, "⋯ 95") {
+		t.Errorf("a head of 102 tokens is not folded: %q", folded)
 	}
 	// Chosen, and not the one that stands out.
 	d, err = figure.Head(heads(e, 3, 2), 1, &[2]int{2, 1})

@@ -1,0 +1,377 @@
+package render
+
+import (
+	_ "embed"
+	"fmt"
+	"html"
+	"slices"
+	"strings"
+)
+
+//go:embed heads.js
+var headsSource string
+
+var headsScript = script(scaleSource + headsSource)
+
+// headsBoard is the state of writing [Heads] as HTML.
+type headsBoard struct {
+	*board
+	h *headsDrawing
+}
+
+// markup implements [View].
+func (r Heads) markup(room int) (*page, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	h := r.open()
+	b := headsBoard{newBoard(h.drawing, r.Palette, limitOf(r.MaxBytes, room)), h}
+	b.write()
+	return b.page(), nil
+}
+
+func (r Heads) title() string { return titleOf(r.Explanation) }
+
+// write writes the parts from top to bottom. Near the limit each part takes what those before it in
+// the order of need have left: the answer with its text, the map, numbers for the script, matrices
+// for readers without one, and the lines of all predictions.
+func (b headsBoard) write() {
+	b.begin("hm-view hm-heads", "")
+	b.top()
+	rest := b.limit - b.Len() - len(headsScript()) - 2000
+	var answer, side strings.Builder
+	steps := make([]int, len(b.tokens))
+	for _, j := range b.h.standing(b.h.layer, b.h.head, b.h.query) {
+		steps[j] = b.h.step(b.h.layer, b.h.head, b.h.query, j)
+	}
+	answer.WriteString(`<div class="hm-grid"><div>`)
+	b.writeAnswer(&answer, b.h.sentence(b.h.layer, b.h.head, b.h.query).html(),
+		html.EscapeString(b.h.facts()), steps)
+	rest -= answer.Len()
+	b.all(&side, rest/2)
+	rest -= side.Len()
+	lines := b.lines(rest / 8)
+	rest -= len(lines)
+	data, missing := b.scriptData(rest * 3 / 4)
+	rest -= len(data)
+	b.WriteString(answer.String() + b.matrices(rest) + `<div class="hm-after"></div></div>` +
+		`<div class="hm-side">` + side.String() + "</div></div>")
+	if missing != "" {
+		b.WriteString(b.common(func(p *page) { p.withoutRoom(missing) }))
+	}
+	b.WriteString(lines)
+	b.end(data, headsScript())
+}
+
+// facts returns from where the open head looks, and what it gives to sinks.
+func (h *headsDrawing) facts() string {
+	text := h.from(h.query)
+	for j, sink := range h.Ignored {
+		if x := h.At(h.layer, h.head, h.query, j); sink && x >= .01 {
+			text += " · sink " + h.placedName(j) + " " + rounded(x)
+		}
+	}
+	return text
+}
+
+// mapCells is how many heads the map of a picture without a script shows.
+const mapCells = 2000
+
+// all writes the map of all heads, layer 0 at the bottom, and the list of heads. The script draws
+// both for what a reader chooses.
+func (b headsBoard) all(s *strings.Builder, limit int) {
+	h := b.h
+	var t strings.Builder
+	fmt.Fprintf(&t, `<div class="hm-h" style="margin:18px 0 6px"><b>All heads</b> <span style="color:%s">· share given to `+
+		`%s, layer 0 at the bottom</span></div><table class="hm-map" style="border-spacing:1px">`+
+		`<tr %s><th></th>`, dimInk, html.EscapeString(h.placedName(h.source)), plainRow)
+	for k := range h.Heads {
+		fmt.Fprintf(&t, "<th>%d</th>", k)
+	}
+	t.WriteString("</tr>")
+	wrote := h.wroteLayer(h.predictions[h.query])
+	for l := h.Layers - 1; l >= 0; l-- {
+		name := fmt.Sprint(l)
+		if l == wrote {
+			name = "wrote " + name
+		}
+		if l == h.layer {
+			name = "<b>▸ " + name + "</b>"
+		}
+		fmt.Fprintf(&t, `<tr %s><th scope="row" style="text-align:right">%s</th>`, plainRow, name)
+		for k := range h.Heads {
+			b.cell(&t, h.step(l, k, h.query, h.source), "", "")
+		}
+		t.WriteString("</tr>")
+	}
+	t.WriteString("</table>")
+	if h.Layers*h.Heads <= mapCells && t.Len() <= limit {
+		s.WriteString("<div>" + t.String() + "</div>")
+	}
+	s.WriteString("<div>")
+	for _, list := range h.lists(h.query, listedHeads) {
+		what, heads, _ := strings.Cut(list, ": ")
+		fmt.Fprintf(s, `<div class="hm-h" style="margin:12px 0 2px">%s</div><div style="color:%s">%s</div>`,
+			html.EscapeString(what), dimInk, html.EscapeString(heads))
+	}
+	s.WriteString("</div>")
+}
+
+// plainRow is the style of rows: notebooks have colours of their own for them.
+const plainRow = `style="background:` + sheet + `;color:` + ink + `"`
+
+// cell writes a cell with a number in this colour; a step of 0 is below the first one.
+func (b headsBoard) cell(s *strings.Builder, step int, number, edge string) {
+	if step == 0 {
+		fmt.Fprintf(s, `<td class="hm-z" style="%s"></td>`, edge)
+		return
+	}
+	fmt.Fprintf(s, `<td class="%s" style="%s;min-width:12px;%s">%s</td>`, stepClass(step),
+		b.theme.style(step), edge, number)
+}
+
+// matrices returns what shows the heads of the open layer, and the open head from every token,
+// without a script, if their columns have room in at most limit bytes.
+func (b headsBoard) matrices(limit int) string {
+	h := b.h
+	var s strings.Builder
+	if len(h.columns) > matrixColumns {
+		return ""
+	}
+	s.WriteString(`<div class="hm-methods">`)
+	b.matrix(&s, fmt.Sprintf("Layer %d, all %d heads", h.layer, h.Heads), "what each looks at",
+		h.Heads, func(k int) (name string, head, query int, open bool) {
+			return fmt.Sprintf("head %d", k), k, h.query, k == h.head
+		})
+	b.matrix(&s, fmt.Sprintf("Layer %d, head %d from every token", h.layer, h.head),
+		"rows look at columns", h.Tokens, func(i int) (name string, head, query int, open bool) {
+			return h.axisName(i), h.head, i, i == h.query
+		})
+	s.WriteString("</div>")
+	if s.Len() > limit {
+		return ""
+	}
+	return s.String()
+}
+
+// matrix writes a table of rows, each what a head of the open layer looks at from a token.
+func (b headsBoard) matrix(
+	s *strings.Builder, title, note string, rows int,
+	row func(i int) (name string, head, query int, open bool),
+) {
+	h := b.h
+	fmt.Fprintf(s, `<div class="hm-h" style="margin:18px 0 6px"><b>%s</b> <span style="color:%s">`+
+		`· %s, per cent of its attention</span></div><div style="overflow-x:auto"><table `+
+		`style="border-spacing:1px"><tr %s><th></th>`, title, dimInk, note, plainRow)
+	for _, c := range h.columns {
+		fmt.Fprintf(s, "<th>%s</th>", html.EscapeString(h.columnName(c)))
+	}
+	s.WriteString("</tr>")
+	for i := range rows {
+		name, head, query, open := row(i)
+		if name = html.EscapeString(name); open {
+			name = "<b>▸ " + name + "</b>"
+		}
+		fmt.Fprintf(s, `<tr %s><th scope="row" style="text-align:right">%s</th>`, plainRow, name)
+		for _, c := range h.columns {
+			at, edge := c.from, ""
+			for j := c.from; j < min(c.to, h.Seen(query)); j++ {
+				if h.At(h.layer, head, query, j) > h.At(h.layer, head, query, at) {
+					at = j
+				}
+			}
+			if m := len(h.e.Prompt.Texts); c.from == m && m > 0 {
+				edge = "border-left:2px solid " + dimInk
+			}
+			switch number := fixed(100*h.At(h.layer, head, query, at), 0); {
+			case at >= h.Seen(query):
+				fmt.Fprintf(s, `<td style="%s"></td>`, edge)
+			case h.Ignored[at]:
+				fmt.Fprintf(s, `<td style="color:%s">%s</td>`, dimInk, number)
+			default:
+				b.cell(s, h.step(h.layer, head, query, at), number, edge)
+			}
+		}
+		s.WriteString("</tr>")
+	}
+	s.WriteString("</table></div>")
+}
+
+// lines returns the details: how to read the picture, the heads of every prediction in at most
+// limit bytes, and the model.
+func (b headsBoard) lines(limit int) string {
+	h := b.h
+	var s strings.Builder
+	for _, warning := range h.e.Warnings {
+		fmt.Fprintf(&s, "<div>⚠ %s</div>", escape(warning, 1000))
+	}
+	open := ""
+	if len(h.columns) > matrixColumns { // without a script, the lines stand for matrices
+		open = " open"
+	}
+	fmt.Fprintf(&s, `<details class="hm-details"%s><summary>Details: how to read this, heads of `+
+		`all %s, settings</summary><p>Attention of every head, as the model computed it; nothing `+
+		`is merged. The framed token is what the head looks from, or what is predicted there. `+
+		`%s Attention says where a head reads, not what it makes of it.`, open, h.words.shown,
+		listedBy)
+	if sinks := h.sinkNames(); sinks != "" {
+		fmt.Fprintf(&s, " Not in the scale: %s, a sink, which has more than 30 %% of all attention.",
+			html.EscapeString(sinks))
+	}
+	s.WriteString(`</p><div class="hm-lines">`)
+	for t := range h.e.Steps {
+		where, what, chance := h.predictionText(t)
+		one := fmt.Sprintf("<div>%s<b>%s</b> %s: %s</div>", html.EscapeString(where),
+			html.EscapeString(what), chance,
+			html.EscapeString(strings.Join(h.lists(h.queryOf(t), listed), "; ")))
+		if s.Len()+len(one) > limit {
+			s.WriteString(b.common(func(p *page) { p.lastLeftOut(len(h.e.Steps) - t) }))
+			break
+		}
+		s.WriteString(one)
+	}
+	s.WriteString("</div>" + b.common(func(p *page) { p.settings("") }) + "</details>")
+	return s.String()
+}
+
+// sinkNames names the sinks.
+func (h *headsDrawing) sinkNames() string {
+	var sinks []string
+	for j, is := range h.Ignored {
+		if is {
+			sinks = append(sinks, h.placedName(j))
+		}
+	}
+	return strings.Join(sinks, ", ")
+}
+
+// headsData is what the script needs beyond the elements of the picture.
+type headsData struct {
+	ID     string `json:"id"`
+	Layers int    `json:"layers"`
+	Heads  int    `json:"heads"`
+	Tokens int    `json:"tokens"`
+	M      int    `json:"m"` // prompt tokens
+	// Query, Layer and Head are shown at first.
+	Query int `json:"query"`
+	Layer int `json:"layer"`
+	Head  int `json:"head"`
+	// Both says that tokens see those after them. Sinks are not in the scale.
+	Both  bool  `json:"both,omitempty"`
+	Sinks []int `json:"sinks"`
+	textData
+	// Words has the first token of the word of each token.
+	Words []int `json:"words"`
+	// Rows has the rows of each head, in the order of layers and heads, from token First to token
+	// Last, each with as many values as its token sees. Coarse says that they are whole per cents.
+	First  int           `json:"first"`
+	Last   int           `json:"last"`
+	Coarse bool          `json:"coarse,omitempty"`
+	Rows   [][]packedRow `json:"rows"`
+	// Predicted has for each token the prediction that is made there, -1 if none. Wrote has the
+	// layer that wrote each prediction, -1 where that is not known, and From says from where heads
+	// look; Generated says that predictions are tokens of the text.
+	Predicted []int    `json:"predicted"`
+	Wrote     []int    `json:"wrote"`
+	From      []string `json:"from"`
+	Generated bool     `json:"generated,omitempty"`
+	// Best has for each token from First on the heads that are listed for it, those of the layer
+	// that wrote first, of each its layer, its head and the token that it looks at; Opens has the
+	// layer and the head that it opens.
+	Best     [][]int  `json:"best"`
+	Opens    [][2]int `json:"opens"`
+	Palettes []string `json:"palettes"`
+}
+
+// scriptData returns the data of the script: the rows of all tokens, or, where they do not fit, of
+// those from which generated tokens are predicted, or of the one that is shown; "" if there is no
+// room for these either. missing says what a reader cannot click.
+func (b headsBoard) scriptData(limit int) (code, missing string) {
+	h := b.h
+	m := len(h.e.Prompt.Texts)
+	d := headsData{
+		ID:     hashOf(h.e.Model.Name + "\x00" + h.e.Model.Hash + "\x00" + h.e.Prompt.Text + "h"),
+		Layers: h.Layers, Heads: h.Heads, Tokens: h.Tokens, M: m, Query: h.query, Layer: h.layer,
+		Head: h.head, Both: h.Bidirectional, Sinks: []int{}, textData: h.textData(),
+		Predicted: h.predictions, Wrote: []int{}, From: []string{}, Palettes: PaletteNames(),
+		Generated: !h.e.Model.Reads(),
+	}
+	for j := range h.tokens {
+		first, _ := h.wordAround(j)
+		d.Words = append(d.Words, first)
+	}
+	for j, is := range h.Ignored {
+		if is {
+			d.Sinks = append(d.Sinks, j)
+		}
+	}
+	for t := range h.e.Steps {
+		d.Wrote = append(d.Wrote, h.wroteLayer(t))
+		d.From = append(d.From, h.from(min(h.queryOf(t), h.Tokens-1)))
+	}
+	for _, rows := range []struct{ first, last, parts int }{
+		{0, h.Tokens - 1, 1000}, {0, h.Tokens - 1, 100}, {max(m-1, 0), h.Tokens - 1, 1000},
+		{max(m-1, 0), h.Tokens - 1, 100}, {h.query, h.query, 1000},
+	} {
+		if code := b.packed(d, rows.first, rows.last, rows.parts, limit); code != "" {
+			switch name := h.placedName(rows.first); {
+			case rows.first == rows.last && h.Tokens > 1:
+				missing = "Clicks show what heads look at from " + name + " alone"
+			case rows.first > 0:
+				missing = "Clicks show what heads look at from " + name + " and the tokens after it, " +
+					"and not from those before"
+			}
+			return code, missing
+		}
+	}
+	return "", noClicks
+}
+
+// packed returns the data with rows from token first to last, in so many parts of the attention, ""
+// if they are larger than limit.
+func (b headsBoard) packed(d headsData, first, last, parts, limit int) string {
+	h := b.h
+	d.First, d.Last, d.Coarse = first, last, parts == 100
+	// Rows that take twice the room alone do not fit together: they are not all worked out.
+	for i, size := 0, 0; i < h.Layers*h.Heads; i++ {
+		if size > 2*limit {
+			return ""
+		}
+		d.Rows = append(d.Rows, h.packed(i/h.Heads, i%h.Heads, first, last, float64(parts)))
+		size += len(pack(d.Rows[i]))
+	}
+	for i := first; i <= last; i++ {
+		wrote := h.wroteLayer(h.predictions[i])
+		ofLayer, others := h.Strongest(i, wrote, listedHeads)
+		list := []int{}
+		for _, b := range slices.Concat(ofLayer, others) {
+			list = append(list, b.Layer, b.Head, b.Token)
+		}
+		opens := [2]int{h.layer, h.head}
+		if best, ok := h.Best(i, wrote); ok {
+			opens = [2]int{best.Layer, best.Head}
+		}
+		d.Best, d.Opens = append(d.Best, list), append(d.Opens, opens)
+	}
+	return packWithin(limit, d)
+}
+
+// packed returns the rows of a head for the script. Each value has the colour and, unless it is
+// coarse, the number of the picture.
+func (h *headsDrawing) packed(layer, head, first, last int, parts float64) (rows []packedRow) {
+	for i := first; i <= last; i++ {
+		var values []float64
+		for j := range h.Seen(i) {
+			x := h.At(layer, head, i, j)
+			if !(x > 0) { // NaN, too
+				x = 0
+			}
+			values = append(values, min(x, 1))
+		}
+		rows = append(rows, packRow(values, []float64{parts}, 1, func(j int, near float64) bool {
+			return stepOf(values[j]) == stepOf(near) &&
+				(parts == 100 || rounded(values[j]) == rounded(near))
+		}))
+	}
+	return rows
+}

@@ -1,0 +1,79 @@
+// Values on the scale of a method: numbers, places and colours, as the sentences and pages that Go
+// writes have them. drawnRows in heatmapdata.go has the fields of a method.
+
+const stepsAt = [1 / 24, 1 / 8, 1 / 4, 0.4, 0.6, 0.8];
+const range = (from, to) => Array.from({length: Math.max(to - from, 0)}, (_, i) => from + i);
+const last = (list) => list[list.length - 1];
+const bold = (text) => make('b', {textContent: text});
+
+// Numbers as the sentences have them.
+
+const minus = (text) => String(text).replace(/-/g, '−');
+const visible = (text) => /[1-9]/.test(text);
+// exponential writes an exponent with two digits, as Go does.
+const exponential = (text) => text.replace(/e([+-])(\d)$/, 'e$10$2');
+function fixed(value, digits) {
+  const text = value.toFixed(Math.abs(value) >= 99.95 ? 0 : digits);
+  return visible(text) ? text : text.replace('-', '');
+}
+const scaled = (method, value) => method.kind === 'share' ? 100 * value : value;
+// format writes a value of a row of a method.
+function format(method, value, row) {
+  if (value === undefined) return '';
+  if (Number.isNaN(value)) return 'NaN';
+  const share = method.kind === 'share', number = scaled(method, value), size = Math.abs(number);
+  const digits = method.rowDigits ? method.rowDigits[row] : method.digits;
+  let text = fixed(number, !share && size >= 10 ? 1 : digits);
+  if (!share && size >= 1e4) text = exponential(number.toExponential(1));
+  if (method.kind === 'amount' && method.power) {
+    const rounded = Number(value.toPrecision(3));
+    text = value && size < 1e-4 ? exponential(rounded.toExponential()) : String(rounded);
+  }
+  const plus = method.signed && value > 0 && visible(text) ? '+' : '';
+  return minus((method.kind === 'lift' ? '×' : plus) + text + (share ? ' %' : ''));
+}
+// inCell writes a value of a method in a cell of the matrix, where the legend has the unit.
+function inCell(method, value) {
+  const text = fixed(scaled(method, value) / 10 ** (method.power || 0), method.cellDigits);
+  return visible(text) ? minus(text) : '';
+}
+// placeOf is the place of a value on the scale of a method or one that ends at limit, from -1 to 1.
+function placeOf(method, value, limit) {
+  const place = method.kind === 'lift' ?
+    Math.log2(value) / Math.log2(method.limit) : value / (limit || method.limit);
+  return Number.isNaN(place) ? 0 : Math.max(Math.min(place, 1), -1);
+}
+// classOf is the class of a step: p1 to p6, n1 to n6, '' for none.
+function classOf(place) {
+  const step = stepsAt.filter((least) => Math.abs(place) >= least).length;
+  return step ? (place < 0 ? 'n' : 'p') + step : '';
+}
+// legendOf returns the elements of a legend: where each colour begins, and the unit.
+function legendOf(method) {
+  const lift = method.kind === 'lift';
+  const numberAt = (least) => lift ?
+    String(Number((method.limit ** least).toPrecision(2))) : inCell(method, least * method.limit);
+  const box = (...steps) => {
+    const all = make('span', {className: 'hm-steps'});
+    all.append(...steps.map(([className, textContent]) => {
+      const step = make('span', {});
+      step.append(make('i', {className}), make('small', {textContent}));
+      return step;
+    }));
+    return all;
+  };
+  const side = (letter, sign) => stepsAt.map(
+    (least, i) => [letter + (i + 1), sign + numberAt(least)]);
+  const below = method.signed || lift ? [
+    make('span', {textContent: method.against}), box(...side('n', lift ? '÷' : '−').reverse()),
+  ] : [];
+  return [
+    ...below, box(['hm-z', lift ? '1' : '0']), box(...side('p', lift ? '×' : '')),
+    make('span', {textContent: method.for}),
+    make('span', {
+      textContent: method.unit + (method.kind === 'share' ? ', in per cent' : '') +
+        (method.times ? ', numbers ' + method.times : '') +
+        ' · each step from the number below it up',
+    }),
+  ];
+}
