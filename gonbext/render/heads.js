@@ -71,21 +71,27 @@ function start(root, d) {
   const head = () => within(s.head, d.heads, first(query())[1]);
   const chosen = () => s.source >= 0 && s.source < T;
   // source is the token that the map is about: the chosen one, or what the first head looks at.
-  function source() {
-    if (chosen()) return s.source;
-    const i = query(), [best] = standing(...first(i), i), [, , listed] = bestOf(i)[0] || [];
-    return best >= 0 ? best : listed >= 0 ? listed : i;
-  }
+  const source = () => chosen() ? s.source :
+    standing(...first(query()), query()).concat(bestOf(query()).map((best) => best[2]), query())[0];
   const fed = () => s.fed ? chosen() ? s.source : query() : -1;
   // bestOf has the heads that are listed for token i: the layer, the head and the token of each.
   function bestOf(i) {
     const list = known(i) ? d.best[i - d.first] : [];
     return range(0, list.length / 3).map((k) => list.slice(3 * k, 3 * k + 3));
   }
+  // predictionAt is the prediction that is made at token i, -1 if there is none, and framedBy the
+  // token that is framed with it.
+  const predictionAt = (i) => d.predicted[i];
+  const framedBy = (i) => d.generated && predictionAt(i) >= 0 ? m + predictionAt(i) : i;
   const bold = (text) => make('b', {textContent: text});
   const write = (element, pieces) => element.replaceChildren(...pieces.map(
     ([text, tag]) => tag ?
       make(tag, {textContent: text, className: tag === 'span' ? 'hm-q' : ''}) : text));
+  const titled = (text, note) => {
+    const title = make('div', {className: 'hm-h', textContent: text + ' '});
+    title.append(make('span', {textContent: '· ' + note}));
+    return title;
+  };
 
   // Names and columns.
   const turnOf = (j) => d.turns.find((t) => j < t[2]) || ['', 0, 0];
@@ -109,34 +115,38 @@ function start(root, d) {
   }
   const labelOf = (c) => !c.gap ? names[c.ids[0]] : roles[c.ids[0]] === 'p' ? c.ids.length :
     turnOf(last(c.ids))[0];
+  const edgeOf = (c) => c.ids[0] === m && d.generated ? ' hm-first' : '';
+  const strongestIn = (c, l, h, i) => c.ids.reduce((best, j) =>
+    !sinks.has(j) && (sinks.has(best) || at(l, h, i, j) > at(l, h, i, best)) ? j : best);
 
   // cells are the cells of a row as markup, which has numbers and classes alone.
   function cells(l, h, i) {
-    const numbers = columns.length <= 24;
     return columns.map((c, x) => {
-      const edge = c.ids[0] === m && d.generated ? ' hm-first' : '', data = '" data-c="' + x + '">';
+      const edge = edgeOf(c), data = '" data-c="' + x + '">';
       if (c.ids[0] >= seen(i) || !known(i)) return '<td class="' + edge + '"></td>';
       const j = strongestIn(c, l, h, i), text = fixed(100 * at(l, h, i, j), 0);
+      const name = color(l, h, i, j), mark = name && '<i class="' + name + '"></i>';
       if (sinks.has(j)) return '<td class="hm-sink' + edge + data + text + '</td>';
-      const name = color(l, h, i, j);
-      if (c.gap) return '<td class="hm-gap' + data + (name && '<i class="' + name + '"></i>') + '</td>';
+      if (c.gap) return '<td class="hm-gap' + data + mark + '</td>';
       return '<td class="' + (name || 'hm-z') + edge + data +
-        (numbers && name ? '<b>' + text + '</b>' : '') + '</td>';
+        (columns.length <= 24 && name ? '<b>' + text + '</b>' : '') + '</td>';
     }).join('');
   }
-  const strongestIn = (c, l, h, i) => c.ids.reduce((best, j) =>
-    !sinks.has(j) && (sinks.has(best) || at(l, h, i, j) > at(l, h, i, best)) ? j : best);
   function header() {
     const group = make('colgroup', {}), tr = make('tr', {}), thead = make('thead', {});
     group.append(make('col', {className: 'hm-label'}), ...columns.map((c) => make('col', {
       className: c.gap ? 'hm-gap' : sinks.has(c.ids[0]) ? 'hm-chance' : '',
     })));
+    const marked = fed() >= 0 ? fed() : chosen() ? s.source : -1;
     tr.append(make('th', {}), ...columns.map((c, x) => {
-      const j = c.ids[0], th = make('th', {className: j === m && d.generated ? 'hm-first' : ''});
+      const th = make('th', {
+        className: edgeOf(c) + (c.ids.includes(marked) ? ' hm-source' : ''),
+      });
       th.dataset.c = x;
       th.append(make('div', {
         textContent: labelOf(c),
-        className: c.gap || roles[j] === 't' || !/[^␣↵⇥]/.test(names[j]) ? 'hm-faint' : '',
+        className: c.gap || roles[c.ids[0]] === 't' || !/[^␣↵⇥]/.test(names[c.ids[0]]) ?
+          'hm-faint' : '',
       }));
       return th;
     }));
@@ -146,30 +156,24 @@ function start(root, d) {
   // matrix makes a part with a title, a readout in a fixed place and a table that scrolls. rowOf
   // returns the layer, the head and the token of a row, whose number is in data-i.
   function matrix(rowOf) {
-    const bar = make('div', {className: 'hm-bar'}), title = make('div', {className: 'hm-h'});
-    const readout = make('div', {className: 'hm-readout'});
-    const hold = make('div', {className: 'hm-hold'}), scroll = make('div', {className: 'hm-scroll'});
-    const table = make('table', {className: 'hm-matrix'}), inner = make('div', {});
-    const cross = make('div', {className: 'hm-cross', hidden: true});
-    const more = make('div', {className: 'hm-more', hidden: true});
-    const button = make('button', {
-      type: 'button', onclick: () => scroll.scrollBy({left: 260, behavior: 'smooth'}),
+    const part = make('div', {
+      innerHTML: '<div class="hm-bar"><div class="hm-h"></div><div class="hm-readout"></div>' +
+        '</div><div class="hm-hold"><div class="hm-scroll"><div><table class="hm-matrix"></table>' +
+        '<div class="hm-cross" hidden></div></div></div><div class="hm-more" hidden>' +
+        '<button type="button"></button></div></div>',
     });
-    readout.style.flexBasis = '100%';
-    inner.style.position = 'relative';
-    bar.append(title, readout);
-    inner.append(table, cross);
-    scroll.append(inner);
-    more.append(button);
-    hold.append(scroll, more);
-    $('after').append(bar, hold);
-    function read(l, h, i, c) {
+    const [title, readout, hold, scroll, table, cross, more, button] = [
+      '.hm-h', '.hm-readout', '.hm-hold', '.hm-scroll', 'table', '.hm-cross', '.hm-more', 'button',
+    ].map((name) => part.querySelector(name));
+    $('after').append(part);
+    // read writes what a head gives the tokens of a column, or the one that it gives most.
+    function read(l = layer(), h = head(), i = query(), c) {
       const larger = (a, b) => at(l, h, i, b) > at(l, h, i, a) ? b : a;
       const j = c ? strongestIn(c, l, h, i) :
         standing(l, h, i).concat(range(0, seen(i)).reduce(larger))[0];
       readout.replaceChildren('layer ' + l + ', head ' + h + ': ', bold(names[i]), ' → ',
-        bold(names[j]), ' ' + (j < seen(i) ? percent(at(l, h, i, j), d.coarse) :
-          'it comes later') + ' · ' + place(j) + (names.length > 30 ? ' · ' + quote(j) : '') +
+        bold(names[j]), ' ' + percent(at(l, h, i, j), d.coarse) + ' · ' + place(j) +
+          (names.length > 30 ? ' · ' + quote(j) : '') +
           (c && c.gap ? ' · the strongest of ' + c.ids.length + ' folded tokens, click to unfold' :
             sinks.has(j) ? ' · a sink, not in the scale' : ''));
     }
@@ -183,91 +187,84 @@ function start(root, d) {
     table.onpointerover = (event) => {
       const td = event.target.closest('[data-c]'), tr = event.target.closest('[data-i]');
       cross.hidden = !td;
-      if (!td) return read(layer(), head(), query());
+      if (!td) return read();
       cross.style.left = td.offsetLeft + 'px';
       cross.style.width = td.offsetWidth + 'px';
       if (tr) read(...rowOf(Number(tr.dataset.i)), columns[td.dataset.c]);
     };
     table.onpointerleave = () => {
       cross.hidden = true;
-      read(layer(), head(), query());
+      read();
     };
     table.onclick = (event) => {
-      const on = (what) => event.target.closest(what), c = on('[data-c]'), tr = on('tr[data-i]');
-      const column = c && columns[c.dataset.c], {scrollLeft, scrollTop} = scroll;
+      const td = event.target.closest('[data-c]'), tr = event.target.closest('[data-i]');
+      const column = td && columns[td.dataset.c], {scrollLeft, scrollTop} = scroll;
       if (column && column.gap) go({unfolded: [...s.unfolded, ...column.ids]});
       else if (!tr) return column && choose(column.ids[0]);
       else {
-        const [, h, i] = rowOf(Number(tr.dataset.i));
-        go({head: h, layer: layer(), query: i, fed: false, source: column && column.ids[0]});
-        if (column) read(layer(), h, i, column);
+        const [l, h, i] = rowOf(Number(tr.dataset.i));
+        const source = column ? column.ids[0] : undefined;
+        go({layer: l, head: h, query: i, fed: false, source});
+        if (column) read(l, h, i, column);
       }
       Object.assign(scroll, {scrollLeft, scrollTop});
     };
+    button.onclick = () => scroll.scrollBy({left: 260, behavior: 'smooth'});
     scroll.onscroll = fade;
     new ResizeObserver(fade).observe(scroll);
-    // draw draws rows, the number and the name of each, the framed one last.
-    return function draw(titles, rows, here) {
-      const [what, note] = titles;
-      title.replaceChildren(what + ' ', make('span', {textContent: '· ' + note}));
+    // draw draws rows, the number and the name of each, one of them framed.
+    function draw(text, note, rows, framed) {
+      title.replaceChildren(...titled(text, note).childNodes);
       table.classList.toggle('hm-tall', rows.length > 16);
       hold.classList.toggle('hm-many', rows.length > 40);
       table.style.setProperty('--cols', columns.length);
       table.replaceChildren(...header(), make('tbody', {
         innerHTML: rows.map(([k]) => '<tr data-i="' + k + '"' +
-          (k === here ? ' class="hm-here"' : '') + '><th scope="row"></th>' +
+          (k === framed ? ' class="hm-here"' : '') + '><th scope="row"></th>' +
           cells(...rowOf(k)) + '</tr>').join(''),
       }));
       [...table.tBodies[0].rows].forEach((tr, x) => { tr.cells[0].textContent = rows[x][1]; });
-      const marked = columns.findIndex((c) => c.ids.includes(fed() >= 0 ? fed() : source()));
-      const th = table.querySelectorAll('th[data-c]')[marked];
-      if (th) {
-        if (fed() >= 0 || chosen()) th.classList.add('hm-source');
-        const left = th.offsetLeft - scroll.scrollLeft;
-        if (left < 96 || left > scroll.clientWidth * 0.8) {
-          scroll.scrollLeft = th.offsetLeft - scroll.clientWidth / 2;
-        }
+      const about = fed() >= 0 ? fed() : source(), tr = table.querySelector('tr.hm-here');
+      const th = table.querySelectorAll('th[data-c]')[
+        columns.findIndex((c) => c.ids.includes(about))];
+      const left = th.offsetLeft - scroll.scrollLeft;
+      if (left < 96 || left > scroll.clientWidth * 0.8) {
+        scroll.scrollLeft = th.offsetLeft - scroll.clientWidth / 2;
       }
-      const tr = table.querySelector('tr.hm-here');
       if (tr) scroll.scrollTop = tr.offsetTop - scroll.clientHeight / 2;
-      read(layer(), head(), query());
+      read();
       fade();
-    };
+    }
+    return {draw, read, title};
   }
 
   function drawAnswer(l, h, i) {
-    const facts = $('facts');
+    const facts = $('facts'), t = predictionAt(i);
     if (fed() >= 0) {
       const back = make('button', {
-        type: 'button', textContent: 'back to what it looks at',
-        onclick: () => go({fed: false}),
+        type: 'button', textContent: 'back to what it looks at', onclick: () => go({fed: false}),
       });
       back.style.color = 'var(--link)';
       write($('say'), gave(l, h, fed()));
       facts.replaceChildren(place(fed()) + ' · which tokens look at it · ', back);
-      return;
-    }
-    if (!known(i)) {
+    } else if (!known(i)) {
       write($('say'), [...word(i), [': there was no room for what heads look at from here']]);
       facts.replaceChildren(place(i));
-      return;
+    } else {
+      write($('say'), sentence(l, h, i));
+      facts.replaceChildren((t >= 0 ? d.from[t] : 'seen from ' + place(i)) + d.sinks.filter(
+        (j) => at(l, h, i, j) >= 0.01).map((j) => ' · sink “' + names[j] + '” (' + j + ') ' +
+        percent(at(l, h, i, j), d.coarse)).join(''));
     }
-    const t = d.predicted[i];
-    write($('say'), sentence(l, h, i));
-    facts.replaceChildren((t >= 0 ? d.from[t] : 'seen from ' + place(i)) + d.sinks.filter(
-      (j) => at(l, h, i, j) >= 0.01).map((j) => ' · sink “' + names[j] + '” (' + j + ') ' +
-      percent(at(l, h, i, j), d.coarse)).join(''));
   }
   // With fed, the text shows which tokens look at the source.
   function drawText(l, h, i) {
-    const t = d.predicted[i], f = fed();
-    const colored = new Set(f >= 0 ? lookers(l, h, f) : standing(l, h, i));
-    const here = f >= 0 ? f : d.generated && t >= 0 ? m + t : i;
+    const f = fed(), colored = new Set(f >= 0 ? lookers(l, h, f) : standing(l, h, i));
     const of = (j) => f >= 0 ? classOf(at(l, h, j, f)) : color(l, h, i, j);
     tokens.forEach((e, j) => {
       e.className = [
         ...fixedClass[j].filter((c) => c !== 'hm-head' || !keeps(j)),
-        j === here ? 'hm-here' : colored.has(j) ? of(j) : '',
+        j === (f >= 0 ? f : framedBy(i)) ? 'hm-here' : colored.has(j) ? of(j) : '',
         chosen() && j === s.source && f < 0 ? 'hm-ring' : '',
       ].filter(Boolean).join(' ');
       e.removeAttribute('style');
@@ -275,8 +272,7 @@ function start(root, d) {
     root.querySelectorAll('.hm-text details').forEach((e) => {
       const ids = idsIn(e);
       e.open = keeps(ids[0]);
-      e.querySelector('summary').className =
-        of(ids.reduce((best, j) => (of(j) > of(best) ? j : best)));
+      e.querySelector('summary').className = ids.map(of).sort().pop();
     });
   }
   function idsIn(fold) {
@@ -285,97 +281,75 @@ function start(root, d) {
   }
   // drawMap shows what every head gives the source from the token, or, with fed, at most.
   function drawMap(l, h, i) {
-    const f = fed(), j = f >= 0 ? f : source(), t = d.predicted[i];
-    const wrote = f < 0 && t >= 0 ? d.wrote[t] : -1;
-    const title = make('div', {className: 'hm-h', textContent: 'All heads '});
-    const note = make('span', {}), table = make('table', {className: 'hm-map'});
-    write(note, [[f >= 0 ? '· largest share of ' : '· share given to '], ...word(j)]);
-    title.append(note);
+    const f = fed(), j = f >= 0 ? f : source(), t = predictionAt(i);
+    const wrote = f < 0 && t >= 0 ? d.wrote[t] : -1, every = d.heads > 16 ? 5 : 1;
+    const title = titled('All heads', f >= 0 ? 'largest share of ' : 'share given to ');
+    const words = make('span', {}), box = make('div', {});
     const share = (x, k) => f < 0 ? at(x, k, i, j) :
       Math.max(0, ...range(d.first, d.last + 1).filter((q) => q !== j).map((q) => at(x, k, q, j)));
-    const every = d.heads > 16 ? 5 : 1;
-    table.innerHTML = '<colgroup><col></colgroup><thead><tr><th></th>' + range(0, d.heads).map(
-      (k) => '<th>' + (k % every ? '' : k) + '</th>').join('') + '</tr></thead><tbody>' +
-      range(0, d.layers).reverse().map((x) => '<tr class="' + (x === wrote ? 'hm-wrote' : '') +
-        '"><th scope="row">' + (x === wrote ? 'wrote ' : '') + x + '</th>' +
-        range(0, d.heads).map((k) => '<td data-at="' + x + ',' + k + '" class="' +
-          (classOf(share(x, k)) || 'hm-z') + (x === l && k === h ? ' hm-here' : '') +
-          '"></td>').join('') + '</tr>').join('') + '</tbody>';
-    const readout = make('div', {className: 'hm-readout'});
-    const read = (x, k) => {
-      readout.textContent = 'layer ' + x + ', head ' + k + ': ' + percent(share(x, k), d.coarse);
-    };
+    const row = (x) => '<tr' + (x === wrote ? ' class="hm-wrote"' : '') + '><th scope="row">' +
+      (x === wrote ? 'wrote ' : '') + x + '</th>' + range(0, d.heads).map((k) =>
+      '<td data-l="' + x + '" data-h="' + k + '" class="' + (classOf(share(x, k)) || 'hm-z') +
+      (x === l && k === h ? ' hm-here' : '') + '"></td>').join('') + '</tr>';
+    const table = make('table', {
+      className: 'hm-map', innerHTML: '<colgroup><col></colgroup><thead><tr><th></th>' +
+        range(0, d.heads).map((k) => '<th>' + (k % every ? '' : k) + '</th>').join('') +
+        '</tr></thead><tbody>' + range(0, d.layers).reverse().map(row).join('') + '</tbody>',
+    });
     table.onpointerover = (event) => {
-      const td = event.target.closest('[data-at]');
-      if (td) read(...td.dataset.at.split(','));
+      const {l: x, h: k} = event.target.dataset;
+      if (x) ofLayer.read(x, k, i, {ids: [Math.min(j, seen(i) - 1)]});
     };
-    table.onpointerleave = () => read(l, h);
-    table.onclick = (event) => {
-      const td = event.target.closest('[data-at]');
-      if (td) open(...td.dataset.at.split(',').map(Number));
-    };
-    read(l, h);
-    const box = make('div', {});
-    box.append(title, table, readout);
+    table.onpointerleave = () => ofLayer.read();
+    write(words, word(j));
+    title.append(words);
+    box.append(title, table);
     return box;
   }
   function drawList(l, h, i) {
     const box = make('div', {}), grid = make('div', {className: 'hm-alternatives'});
-    const t = d.predicted[i], wrote = t >= 0 ? d.wrote[t] : -1, best = bestOf(i);
-    const title = make('div', {className: 'hm-h', textContent: 'Heads that look here in particular '});
-    title.append(make('span', {
-      textContent: '· layer.head' + (best.some(([x]) => x === wrote) ?
-        ', in bold of layer ' + wrote + ', which wrote it' : best.length ? '' : ': none'),
-    }));
+    const t = predictionAt(i), wrote = t >= 0 ? d.wrote[t] : -1, best = bestOf(i);
     for (const [x, k, j] of best) {
       const cell = make('span', {className: x === wrote ? 'hm-me' : ''});
-      const button = make('button', {
-        type: 'button', textContent: x + '.' + k + ' ' + names[j], onclick: () => open(x, k),
-      });
+      const button = make('button', {type: 'button', textContent: x + '.' + k + ' ' + names[j]});
+      const bar = make('i', {className: color(x, k, i, j)}), share = at(x, k, i, j);
+      Object.assign(button.dataset, {l: x, h: k});
       button.setAttribute('aria-pressed', x === l && k === h);
-      const bar = make('i', {className: classOf(at(x, k, i, j))});
-      bar.style.width = (100 * at(x, k, i, j)).toFixed(1) + '%';
+      bar.style.width = (100 * share).toFixed(1) + '%';
       cell.append(button);
-      grid.append(cell, bar, make('span', {textContent: percent(at(x, k, i, j), d.coarse)}));
+      grid.append(cell, bar, make('span', {textContent: percent(share, d.coarse)}));
     }
-    box.append(title, grid);
+    box.append(titled('Heads that look here in particular', 'layer.head' +
+      (best.some(([x]) => x === wrote) ? ', in bold of layer ' + wrote + ', which wrote it' :
+        best.length ? '' : ': none')), grid);
     return box;
   }
-  // small draws every head of the layer from every token; style sheets colour it.
-  const small = make('div', {className: 'hm-thumbs'});
+  // drawSmall draws every head of the layer from every token; style sheets colour it.
   function drawSmall(l, h) {
-    const svg = (tag, attributes) => {
-      const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
-      for (const key in attributes) e.setAttribute(key, attributes[key]);
-      return e;
-    };
     const side = Math.min(T, 64), cell = (x) => Math.floor(x * side / T);
-    if (small.layer !== l) {
-      small.replaceChildren(...range(0, d.heads).map((k) => {
-        const steps = range(0, side * side).fill(''), paths = {};
-        for (let i = d.first; i <= d.last; i++) {
-          for (let j = 0; j < seen(i); j++) {
-            const at = cell(i) * side + cell(j), name = color(l, k, i, j);
-            if (name > steps[at]) steps[at] = name;
-          }
+    const picture = (k) => {
+      const steps = range(0, side * side).fill(''), paths = {};
+      for (let i = 0; i < T; i++) {
+        for (let j = 0; j < seen(i); j++) {
+          const place = cell(i) * side + cell(j), name = color(l, k, i, j);
+          if (name > steps[place]) steps[place] = name;
         }
-        steps.forEach((name, at) => {
-          if (!name) return;
-          paths[name] = (paths[name] || '') + 'M' + at % side + ' ' + Math.floor(at / side) +
-            'h1v1h-1z';
-        });
-        const image = svg('svg', {viewBox: '0 0 ' + side + ' ' + side, 'aria-hidden': true});
-        for (const name in paths) image.append(svg('path', {class: name, d: paths[name]}));
-        const button = make('button', {type: 'button', onclick: () => open(layer(), k)});
-        button.append(image, make('span', {textContent: 'head ' + k}));
-        return button;
-      }));
-      small.layer = l;
-    }
+      }
+      steps.forEach((name, place) => {
+        if (name) paths[name] = (paths[name] || '') + 'M' + place % side + ' ' +
+          Math.floor(place / side) + 'h1v1h-1z';
+      });
+      return '<button type="button" data-l="' + l + '" data-h="' + k + '"><svg viewBox="0 0 ' +
+        side + ' ' + side + '" aria-hidden="true">' + Object.keys(paths).map((name) =>
+        '<path class="' + name + '" d="' + paths[name] + '"/>').join('') + '</svg>head ' + k +
+        '</button>';
+    };
+    if (small.layer !== l) small.innerHTML = range(0, d.heads).map(picture).join('');
+    small.layer = l;
     [...small.children].forEach((e, k) => e.setAttribute('aria-pressed', k === h));
   }
 
-  let columns = [], drawn = '';
+  let columns = [];
   function go(change) {
     Object.assign(s, change);
     columns = columnsOf();
@@ -384,19 +358,20 @@ function start(root, d) {
     root.classList.toggle('hm-wide', columns.length > 50);
     drawAnswer(l, h, i);
     drawText(l, h, i);
-    shownLayer.textContent = 'layer ' + l;
-    shownHead.textContent = 'head ' + h;
-    const t = d.predicted[i], name = names[d.generated && t >= 0 ? m + t : i];
-    drawHeads([
-      'Layer ' + l + ', all ' + d.heads + ' heads', 'what each looks at ' +
-        (d.generated && t >= 0 ? 'before' : 'from') + ' “' + name + '”, per cent of its attention',
-    ], range(0, d.heads).map((k) => [k, 'head ' + k]), h);
-    drawHead(['Layer ' + l + ', head ' + h + ' from every token', 'rows look at columns'],
+    [l, h].forEach((x, k) => {
+      $('tabs').querySelectorAll('b')[k].textContent = (k ? 'head ' : 'layer ') + x;
+    });
+    ofLayer.draw('Layer ' + l + ', all ' + d.heads + ' heads', 'what each looks at ' +
+      (framedBy(i) === i ? 'from' : 'before') + ' “' + names[framedBy(i)] +
+      '”, per cent of its attention', range(0, d.heads).map((k) => [k, 'head ' + k]), h);
+    ofHead.draw('Layer ' + l + ', head ' + h + ' from every token', 'rows look at columns',
       columns.filter((c) => !c.gap && known(c.ids[0])).map((c) => [c.ids[0], names[c.ids[0]]]),
       fed() < 0 ? i : -1);
-    drawSmall(l, h);
+    if (small) drawSmall(l, h);
     side.replaceChildren(drawMap(l, h, i), drawList(l, h, i));
-    if (focused >= 0) (side.querySelectorAll('button')[focused] || root).focus({preventScroll: true});
+    if (focused >= 0) {
+      (side.querySelectorAll('button')[focused] || root).focus({preventScroll: true});
+    }
     all.setAttribute('aria-checked', Boolean(s.all));
   }
   // open opens a head, if there is one.
@@ -407,67 +382,62 @@ function start(root, d) {
   // choose answers a click on token j: a prediction shows from where it is made what heads look at,
   // another token is the source of the map, and once more, or with Shift, what looks at it.
   function choose(j, shift) {
-    const i = d.generated ? d.predicted.indexOf(j - m) : d.predicted[j] >= 0 ? j : -1;
-    const turn = s.fed && fed() === j;
-    if (turn) go({fed: false, source: undefined});
-    else if (shift || chosen() && s.source === j || i === query() && i >= 0) go({fed: true, source: j});
-    else if (i >= 0 && j >= (d.generated ? m : 0)) look(i);
-    else if (j >= seen(query())) look(j);
+    const i = d.generated ? d.predicted.indexOf(j - m) : predictionAt(j) >= 0 ? j : -1;
+    const made = i >= 0 && j >= (d.generated ? m : 0);
+    if (s.fed && fed() === j) go({fed: false, source: undefined});
+    else if (shift || chosen() && s.source === j || made && i === query()) {
+      go({fed: true, source: j});
+    } else if (made || j >= seen(query())) look(made ? i : j);
     else go({fed: false, source: j});
   }
 
-  // The buttons go from layer to layer and from head to head, as the arrow keys do.
-  const shownLayer = make('b', {}), shownHead = make('b', {});
-  const step = (text, label, l, h) => {
-    const button = make('button', {
-      type: 'button', textContent: text, onclick: () => open(layer() + l, head() + h),
-    });
-    button.setAttribute('aria-label', label);
-    return button;
-  };
-  const stepper = (...parts) => {
-    const box = make('span', {});
-    box.append(...parts);
-    return box;
-  };
+  // The parts that the script draws. The buttons go from layer to layer and from head to head, as
+  // the arrow keys do.
+  const step = (key, by, label, text) => '<button type="button" data-step="' + key + by +
+    '" aria-label="the ' + label + '">' + text + '</button>';
   $('tabs').removeAttribute('role');
   $('tabs').classList.add('hm-go');
-  $('tabs').append(
-    stepper(step('‹', 'the layer below', -1, 0), shownLayer, step('›', 'the layer above', 1, 0)),
-    stepper(step('‹', 'the head before', 0, -1), shownHead, step('›', 'the head after', 0, 1)));
-  const drawHeads = matrix((k) => [layer(), k, query()]);
-  $('after').append(make('div', {className: 'hm-legend'}));
-  $('legend').append(...legendOf({kind: 'share', limit: 1, cellDigits: 0, unit: 'share of attention'}));
-  const drawHead = matrix((i) => [layer(), head(), i]);
-  $('after').append(make('div', {className: 'hm-bar'}), small);
-  if (d.last - d.first === T - 1) {
-    last(root.querySelectorAll('.hm-bar')).append(make('div', {
-      className: 'hm-h', textContent: 'All heads of the layer from every token',
-    }));
-  } else small.hidden = true; // most of each picture would be empty
+  $('tabs').innerHTML = '<span>' + step('l', -1, 'layer below', '‹') + '<b></b>' +
+    step('l', 1, 'layer above', '›') + '</span><span>' + step('h', -1, 'head before', '‹') +
+    '<b></b>' + step('h', 1, 'head after', '›') + '</span>';
+  const ofLayer = matrix((k) => [layer(), k, query()]), legend = make('div', {});
+  legend.className = 'hm-legend';
+  legend.append(...legendOf({kind: 'share', limit: 1, cellDigits: 0, unit: 'share of attention'}));
+  $('after').append(legend);
+  const ofHead = matrix((i) => [layer(), head(), i]);
+  // Where rows are left out, most of each small picture would be empty.
+  const small = d.last - d.first === T - 1 && make('div', {className: 'hm-thumbs'});
+  if (small) $('after').append(titled('All heads of the layer', 'from every token'), small);
   const all = make('button', {
     type: 'button', className: 'hm-switch', textContent: 'unfold all',
     onclick: () => go({all: !s.all, unfolded: []}),
   });
   all.setAttribute('role', 'switch');
-  if (d.columns.some((c) => c[2])) root.querySelector('.hm-bar .hm-h').after(all);
+  if (d.columns.some((c) => c[2])) ofLayer.title.after(all);
   paletteMenu(root, d.palettes, s);
   root.classList.add('hm-on');
   root.setAttribute('data-lm-suppress-shortcuts', 'true');
-  root.setAttribute('aria-label', 'heads: left and right choose a token, up and down a layer, with ' +
-    'Shift left and right a head, Enter shows what looks at the token, Escape goes back');
-  $('text').onclick = (event) => {
-    const fold = event.target.closest('summary');
-    const j = tokens.indexOf(event.target.closest('.hm-text :is(span,u)'));
+  root.setAttribute('aria-label', 'heads: left and right choose a token, up and down a layer, ' +
+    'with Shift left and right a head, Enter shows what looks at the token, Escape goes back');
+  root.addEventListener('click', (event) => {
+    const on = (what) => event.target.closest(what), fold = on('.hm-text summary');
+    const j = tokens.indexOf(on('.hm-text :is(span,u)'));
+    const by = on('[data-step]'), to = on('[data-l]');
     if (fold) {
       event.preventDefault();
       go({unfolded: [...s.unfolded, ...idsIn(fold.parentElement)]});
-    } else if (j >= 0 && j < T + 1 && !String(getSelection())) choose(j, event.shiftKey);
-  };
-  root.onkeydown = (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest('button,summary')) return;
+    } else if (by) {
+      const [key, ahead] = [by.dataset.step[0], Number(by.dataset.step.slice(1))];
+      open(layer() + (key === 'l' ? ahead : 0), head() + (key === 'h' ? ahead : 0));
+    } else if (to) open(Number(to.dataset.l), Number(to.dataset.h));
+    else if (j >= 0 && !String(getSelection())) choose(j, event.shiftKey);
+  });
+  root.addEventListener('keydown', (event) => {
+    const held = event.altKey || event.ctrlKey || event.metaKey;
+    if (held || event.target.closest('button,summary')) return;
     const ahead = $('text').dir === 'rtl' ? -1 : 1, i = query();
-    const side = (by) => event.shiftKey ? () => open(layer(), head() + by) : () => look(i + by * ahead);
+    const side = (by) =>
+      event.shiftKey ? () => open(layer(), head() + by) : () => look(i + by * ahead);
     const act = {
       ArrowLeft: side(-1), ArrowRight: side(1), ArrowUp: () => open(layer() + 1, head()),
       ArrowDown: () => open(layer() - 1, head()), Home: () => look(0), End: () => look(T - 1),
@@ -478,7 +448,7 @@ function start(root, d) {
     event.preventDefault();
     event.stopPropagation();
     act();
-  };
+  });
   $('details').open = false;  // it was open for readers without a script
   keepOpen(root, s.open);
   go({});

@@ -39,7 +39,7 @@ func (b headsBoard) write() {
 	b.begin("hm-view hm-heads", "")
 	b.top()
 	rest := b.limit - b.Len() - len(headsScript()) - 2000
-	var answer, side strings.Builder
+	var answer strings.Builder
 	steps := make([]int, len(b.tokens))
 	for _, j := range b.h.standing(b.h.layer, b.h.head, b.h.query) {
 		steps[j] = b.h.step(b.h.layer, b.h.head, b.h.query, j)
@@ -48,14 +48,14 @@ func (b headsBoard) write() {
 	b.writeAnswer(&answer, b.h.sentence(b.h.layer, b.h.head, b.h.query).html(),
 		html.EscapeString(b.h.facts()), steps)
 	rest -= answer.Len()
-	b.all(&side, rest/2)
-	rest -= side.Len()
+	side := b.all(rest / 2)
+	rest -= len(side)
 	lines := b.lines(rest / 8)
 	rest -= len(lines)
 	data, missing := b.scriptData(rest * 3 / 4)
 	rest -= len(data)
 	b.WriteString(answer.String() + b.matrices(rest) + `<div class="hm-after"></div></div>` +
-		`<div class="hm-side">` + side.String() + "</div></div>")
+		`<div class="hm-side">` + side + "</div></div>")
 	if missing != "" {
 		b.WriteString(b.common(func(p *page) { p.withoutRoom(missing) }))
 	}
@@ -74,127 +74,123 @@ func (h *headsDrawing) facts() string {
 	return text
 }
 
-// mapCells is how many heads the map of a picture without a script shows.
-const mapCells = 2000
-
-// all writes the map of all heads, layer 0 at the bottom, and the list of heads. The script draws
-// both for what a reader chooses.
-func (b headsBoard) all(s *strings.Builder, limit int) {
+// all returns the map of all heads, layer 0 at the bottom, if it has room in at most limit bytes,
+// and the list of heads. The script draws both for what a reader chooses.
+func (b headsBoard) all(limit int) string {
 	h := b.h
-	var t strings.Builder
-	fmt.Fprintf(&t, `<div class="hm-h" style="margin:18px 0 6px"><b>All heads</b> <span style="color:%s">· share given to `+
-		`%s, layer 0 at the bottom</span></div><table class="hm-map" style="border-spacing:1px">`+
-		`<tr %s><th></th>`, dimInk, html.EscapeString(h.placedName(h.source)), plainRow)
+	var heads, layers []string
 	for k := range h.Heads {
-		fmt.Fprintf(&t, "<th>%d</th>", k)
+		heads = append(heads, fmt.Sprint(k))
 	}
-	t.WriteString("</tr>")
 	wrote := h.wroteLayer(h.predictions[h.query])
-	for l := h.Layers - 1; l >= 0; l-- {
-		name := fmt.Sprint(l)
-		if l == wrote {
+	for i := range h.Layers {
+		name := fmt.Sprint(h.Layers - 1 - i)
+		if h.Layers-1-i == wrote {
 			name = "wrote " + name
 		}
-		if l == h.layer {
-			name = "<b>▸ " + name + "</b>"
-		}
-		fmt.Fprintf(&t, `<tr %s><th scope="row" style="text-align:right">%s</th>`, plainRow, name)
-		for k := range h.Heads {
-			b.cell(&t, h.step(l, k, h.query, h.source), "", "")
-		}
-		t.WriteString("</tr>")
+		layers = append(layers, name)
 	}
-	t.WriteString("</table>")
-	if h.Layers*h.Heads <= mapCells && t.Len() <= limit {
-		s.WriteString("<div>" + t.String() + "</div>")
+	s := b.table("All heads", "share given to "+h.placedName(h.source)+", layer 0 at the bottom",
+		heads, layers, h.Layers-1-h.layer, func(i, k int) string {
+			return b.cell(h.step(h.Layers-1-i, k, h.query, h.source), "", "")
+		})
+	if len(s) > limit {
+		s = ""
 	}
-	s.WriteString("<div>")
+	s = "<div>" + s + "</div><div>"
 	for _, list := range h.lists(h.query, listedHeads) {
 		what, heads, _ := strings.Cut(list, ": ")
-		fmt.Fprintf(s, `<div class="hm-h" style="margin:12px 0 2px">%s</div><div style="color:%s">%s</div>`,
-			html.EscapeString(what), dimInk, html.EscapeString(heads))
+		s += fmt.Sprintf(`<div class="hm-h" style="margin:12px 0 2px">%s</div><div `+
+			`style="color:%s">%s</div>`, html.EscapeString(what), dimInk, html.EscapeString(heads))
 	}
-	s.WriteString("</div>")
+	return s + "</div>"
 }
 
-// plainRow is the style of rows: notebooks have colours of their own for them.
-const plainRow = `style="background:` + sheet + `;color:` + ink + `"`
-
-// cell writes a cell with a number in this colour; a step of 0 is below the first one.
-func (b headsBoard) cell(s *strings.Builder, step int, number, edge string) {
-	if step == 0 {
-		fmt.Fprintf(s, `<td class="hm-z" style="%s"></td>`, edge)
-		return
-	}
-	fmt.Fprintf(s, `<td class="%s" style="%s;min-width:12px;%s">%s</td>`, stepClass(step),
-		b.theme.style(step), edge, number)
-}
-
-// matrices returns what shows the heads of the open layer, and the open head from every token,
-// without a script, if their columns have room in at most limit bytes.
+// matrices returns the heads of the open layer, and the open head from every token, as tables for
+// readers without a script, if they have room in at most limit bytes.
 func (b headsBoard) matrices(limit int) string {
 	h := b.h
-	var s strings.Builder
 	if len(h.columns) > matrixColumns {
 		return ""
 	}
-	s.WriteString(`<div class="hm-methods">`)
-	b.matrix(&s, fmt.Sprintf("Layer %d, all %d heads", h.layer, h.Heads), "what each looks at",
-		h.Heads, func(k int) (name string, head, query int, open bool) {
-			return fmt.Sprintf("head %d", k), k, h.query, k == h.head
-		})
-	b.matrix(&s, fmt.Sprintf("Layer %d, head %d from every token", h.layer, h.head),
-		"rows look at columns", h.Tokens, func(i int) (name string, head, query int, open bool) {
-			return h.axisName(i), h.head, i, i == h.query
-		})
-	s.WriteString("</div>")
-	if s.Len() > limit {
+	var columns, heads, tokens []string
+	var rows []int // the tokens that are not folded
+	for _, c := range h.columns {
+		columns = append(columns, h.columnName(c))
+		if !c.folded {
+			rows, tokens = append(rows, c.from), append(tokens, h.axisName(c.from))
+		}
+	}
+	for k := range h.Heads {
+		heads = append(heads, fmt.Sprintf("head %d", k))
+	}
+	of := fmt.Sprintf("Layer %d, ", h.layer)
+	s := `<div class="hm-methods">` + b.table(of+fmt.Sprintf("all %d heads", h.Heads),
+		"what each looks at, per cent of its attention", columns, heads, h.head,
+		func(k, c int) string { return b.columnCell(k, h.query, h.columns[c]) }) +
+		b.table(of+fmt.Sprintf("head %d from every token", h.head), "rows look at columns", columns,
+			tokens, slices.Index(rows, h.query),
+			func(i, c int) string { return b.columnCell(h.head, rows[i], h.columns[c]) }) + "</div>"
+	if len(s) > limit {
 		return ""
 	}
-	return s.String()
+	return s
 }
 
-// matrix writes a table of rows, each what a head of the open layer looks at from a token.
-func (b headsBoard) matrix(
-	s *strings.Builder, title, note string, rows int,
-	row func(i int) (name string, head, query int, open bool),
-) {
-	h := b.h
-	fmt.Fprintf(s, `<div class="hm-h" style="margin:18px 0 6px"><b>%s</b> <span style="color:%s">`+
-		`· %s, per cent of its attention</span></div><div style="overflow-x:auto"><table `+
-		`style="border-spacing:1px"><tr %s><th></th>`, title, dimInk, note, plainRow)
-	for _, c := range h.columns {
-		fmt.Fprintf(s, "<th>%s</th>", html.EscapeString(h.columnName(c)))
+// columnCell returns what a head of the open layer gives the tokens of a column at most.
+func (b headsBoard) columnCell(head, query int, c drawnColumn) string {
+	h, at, edge := b.h, c.from, ""
+	for j := c.from; j < min(c.to, h.Seen(query)); j++ {
+		if h.At(h.layer, head, query, j) > h.At(h.layer, head, query, at) {
+			at = j
+		}
 	}
-	s.WriteString("</tr>")
-	for i := range rows {
-		name, head, query, open := row(i)
-		if name = html.EscapeString(name); open {
+	if m := len(h.e.Prompt.Texts); c.from == m && m > 0 {
+		edge = "border-left:2px solid " + dimInk
+	}
+	switch number := fixed(100*h.At(h.layer, head, query, at), 0); {
+	case at >= h.Seen(query):
+		return fmt.Sprintf(`<td style="%s"></td>`, edge)
+	case h.Ignored[at]:
+		return fmt.Sprintf(`<td style="color:%s">%s</td>`, dimInk, number)
+	default:
+		return b.cell(h.step(h.layer, head, query, at), number, edge)
+	}
+}
+
+// cell returns a cell with a number in this colour; a step of 0 is below the first one.
+func (b headsBoard) cell(step int, number, edge string) string {
+	if step == 0 {
+		return fmt.Sprintf(`<td class="hm-z" style="%s"></td>`, edge)
+	}
+	return fmt.Sprintf(`<td class="%s" style="%s;min-width:12px;%s">%s</td>`, stepClass(step),
+		b.theme.style(step), edge, number)
+}
+
+// table returns a table with a mark at the chosen row.
+func (b headsBoard) table(
+	title, note string, columns, rows []string, chosen int, cell func(i, c int) string,
+) string {
+	// Notebooks have colours of their own for rows.
+	const row = `style="background:` + sheet + `;color:` + ink + `"`
+	var s strings.Builder
+	fmt.Fprintf(&s, `<div class="hm-h" style="margin:18px 0 6px"><b>%s</b> <span style="color:%s">`+
+		`· %s</span></div><div style="overflow-x:auto"><table style="border-spacing:1px"><tr %s>`+
+		`<th></th>`, title, dimInk, html.EscapeString(note), row)
+	for _, name := range columns {
+		fmt.Fprintf(&s, "<th>%s</th>", html.EscapeString(name))
+	}
+	for i, name := range rows {
+		if name = html.EscapeString(name); i == chosen {
 			name = "<b>▸ " + name + "</b>"
 		}
-		fmt.Fprintf(s, `<tr %s><th scope="row" style="text-align:right">%s</th>`, plainRow, name)
-		for _, c := range h.columns {
-			at, edge := c.from, ""
-			for j := c.from; j < min(c.to, h.Seen(query)); j++ {
-				if h.At(h.layer, head, query, j) > h.At(h.layer, head, query, at) {
-					at = j
-				}
-			}
-			if m := len(h.e.Prompt.Texts); c.from == m && m > 0 {
-				edge = "border-left:2px solid " + dimInk
-			}
-			switch number := fixed(100*h.At(h.layer, head, query, at), 0); {
-			case at >= h.Seen(query):
-				fmt.Fprintf(s, `<td style="%s"></td>`, edge)
-			case h.Ignored[at]:
-				fmt.Fprintf(s, `<td style="color:%s">%s</td>`, dimInk, number)
-			default:
-				b.cell(s, h.step(h.layer, head, query, at), number, edge)
-			}
+		fmt.Fprintf(&s, `</tr><tr %s><th scope="row" style="text-align:right">%s</th>`, row, name)
+		for c := range columns {
+			s.WriteString(cell(i, c))
 		}
-		s.WriteString("</tr>")
 	}
-	s.WriteString("</table></div>")
+	s.WriteString("</tr></table></div>")
+	return s.String()
 }
 
 // lines returns the details: how to read the picture, the heads of every prediction in at most

@@ -65,7 +65,7 @@ const readHeads = `(() => {
 		Go: all('.hm-go b').map((e) => e.textContent).join(' '),
 		Rows: all('.hm-matrix tr.hm-here').map((r) => r.cells[0].textContent + ' ' +
 			[...r.cells].slice(1).map(cell).join('')).join(),
-		Readout: text('.hm-readout'), At: (root.querySelector('.hm-map .hm-here') || {dataset: {}}).dataset.at,
+		Readout: text('.hm-readout'), At: all('.hm-map .hm-here').map((e) => e.dataset.l + ',' + e.dataset.h).join(),
 		Wrote: all('.hm-map tbody th').map((e) => e.textContent).join(' '),
 		List: all('.hm-alternatives button').map((e) => e.ariaPressed === 'true' ?
 			'[' + e.textContent + ']' : e.textContent).join(', '),
@@ -85,7 +85,7 @@ func headCell(matrix, row, column int) string {
 		matrix, row, column+1)
 }
 func ofMap(layer, head int) string {
-	return fmt.Sprintf("document.querySelector('.hm-map [data-at=\"%d,%d\"]').click();", layer, head)
+	return fmt.Sprintf("document.querySelector('.hm-map [data-l=\"%d\"][data-h=\"%d\"]').click();", layer, head)
 }
 
 // TestHeadsChoices opens heads and chooses tokens, by clicks and by keys, in windows of both widths
