@@ -193,8 +193,7 @@ func TestShardsOfOtherTypes(t *testing.T) {
 		`{"weight_map":[]}`:      ` is not a list of shards: "weight_map" is a list, want an object`,
 		`{"weight_map":`:         " is not a list of shards: unexpected end of JSON input",
 		`{"weight_map":{"a":1}}`: `: what weight_map has for the tensor "a" is not the name of a file`,
-		`{"weight_map":{"a":"b.safetensors","b":null,"c":[]}}`: `: what weight_map has for the ` +
-			`tensor "b" is not the name of a file`,
+		`{"weight_map":{"a":"b.safetensors","b":null,"c":[]}}`: `: what weight_map has for the ` + `tensor "b" is not the name of a file`,
 	} {
 		_, err := shards([]byte(text))
 		if want = indexFile + want; err == nil || err.Error() != want {
