@@ -34,3 +34,8 @@
 // what the model would have predicted without a token. Package evaluate measures how far a method
 // can be trusted.
 package attribution
+
+import "github.com/headwater-ml/headwater/internal/message"
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("attribution")

@@ -53,23 +53,10 @@ func TestChat(t *testing.T) {
 		usage bool
 		say   string
 	}{
-		"no form of conversation": {m.Model, opts, true, "knows no form of conversation"},
-		"a template that refuses": {
-			talker{m.Model, errors.New("roles must alternate")},
-			opts,
-			false, "roles must alternate",
-		},
-		"special tokens on top": {
-			m,
-			attribution.Options{Chat: true, Specials: trace.SpecialsOn},
-			true, "control tokens",
-		},
-		"a continuation is no end": {
-			m,
-			attribution.Options{Chat: true, Continuation: "w99"},
-			false,
-			`no word "w99"`,
-		},
+		"no form of conversation":  {m.Model, opts, true, "knows no form of conversation"},
+		"a template that refuses":  {talker{m.Model, errors.New("roles must alternate")}, opts, false, "roles must alternate"},
+		"special tokens on top":    {m, attribution.Options{Chat: true, Specials: trace.SpecialsOn}, true, "control tokens"},
+		"a continuation is no end": {m, attribution.Options{Chat: true, Continuation: "w99"}, false, `no word "w99"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := attribution.Explain(context.Background(), c.model, "w1", c.opts)

@@ -16,9 +16,6 @@ import (
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
-// pkg is the name that the errors of this package begin with.
-const pkg = message.Package("attribution")
-
 // Explain lets a model continue a prompt and computes, by every method in opts, where each
 // generated token came from:
 //

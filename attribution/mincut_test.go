@@ -27,19 +27,13 @@ func TestMinCutIsFlow(t *testing.T) {
 		tensor trace.Tensor
 		opts   attribution.Options
 	}{
-		"default":  {tensorOf(1, 4, 9, false), attribution.Options{}},
-		"residual": {tensorOf(2, 4, 9, false), attribution.Options{Residual: &residual}},
-		"layers": {
-			tensorOf(3, 4, 9, false),
-			attribution.Options{FirstLayer: 1, LastLayer: &last},
-		},
+		"default":       {tensorOf(1, 4, 9, false), attribution.Options{}},
+		"residual":      {tensorOf(2, 4, 9, false), attribution.Options{Residual: &residual}},
+		"layers":        {tensorOf(3, 4, 9, false), attribution.Options{FirstLayer: 1, LastLayer: &last}},
 		"bidirectional": {tensorOf(4, 4, 9, true), attribution.Options{}},
 		"one head":      {heads, attribution.Options{PerHead: &head}},
 		"discard":       {tensorOf(5, 4, 9, false), attribution.Options{Discard: .6}},
-		"discard whole": {
-			tensorOf(5, 4, 9, false),
-			attribution.Options{Discard: .8, DiscardWhole: true},
-		},
+		"discard whole": {tensorOf(5, 4, 9, false), attribution.Options{Discard: .8, DiscardWhole: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := c.opts
@@ -81,12 +75,8 @@ func TestMinCutRefusals(t *testing.T) {
 		"no such target":  {attribution.Options{}, 5, 0},
 		"negative source": {attribution.Options{}, 1, -1},
 		"rollout":         {attribution.Options{Methods: []string{"rollout"}}, 1, 0},
-		"two methods": {
-			attribution.Options{Methods: []string{"flow", "flow-normalized"}},
-			1,
-			0,
-		},
-		"lift": {attribution.Options{Lift: true}, 1, 0},
+		"two methods":     {attribution.Options{Methods: []string{"flow", "flow-normalized"}}, 1, 0},
+		"lift":            {attribution.Options{Lift: true}, 1, 0},
 	} {
 		if _, err := attribution.MinCut(context.Background(), attribution.InMemory(x), c.opts,
 			c.target, c.source); !errors.Is(err, trace.ErrUsage) {

@@ -26,33 +26,14 @@ var values = map[string]struct {
 	want    attribution.Options
 	refused []string
 }{
-	"methods": {
-		"rollout,flow",
-		attribution.Options{Methods: []string{"rollout", "flow"}},
-		[]string{"", "rolout", "flow,"},
-	},
-	"max tokens": {
-		"4096",
-		attribution.Options{MaxTokens: 4096},
-		[]string{"", "0", "4097", "-1", "x", "1.5"},
-	},
+	"methods":      {"rollout,flow", attribution.Options{Methods: []string{"rollout", "flow"}}, []string{"", "rolout", "flow,"}},
+	"max tokens":   {"4096", attribution.Options{MaxTokens: 4096}, []string{"", "0", "4097", "-1", "x", "1.5"}},
 	"pair":         {"two words", attribution.Options{Pair: "two words"}, nil},
 	"continuation": {" are", attribution.Options{Continuation: " are"}, []string{""}},
-	"positions": {
-		"3,0",
-		attribution.Options{Positions: []int{3, 0}},
-		[]string{"", "-1", "1,", "1000001"},
-	},
-	"specials": {
-		"off",
-		attribution.Options{Specials: trace.SpecialsOff},
-		[]string{"", "On", "2"},
-	},
-	"chat": {"true", attribution.Options{Chat: true}, []string{"", "yes please"}},
-	"system text": {
-		"be kind", attribution.Options{Conversation: trace.Conversation{System: "be kind"}},
-		[]string{""},
-	},
+	"positions":    {"3,0", attribution.Options{Positions: []int{3, 0}}, []string{"", "-1", "1,", "1000001"}},
+	"specials":     {"off", attribution.Options{Specials: trace.SpecialsOff}, []string{"", "On", "2"}},
+	"chat":         {"true", attribution.Options{Chat: true}, []string{"", "yes please"}},
+	"system text":  {"be kind", attribution.Options{Conversation: trace.Conversation{System: "be kind"}}, []string{""}},
 	"messages": {
 		`[{"role":"user","content":"a"}]`,
 		attribution.Options{Conversation: trace.Conversation{
@@ -72,103 +53,37 @@ var values = map[string]struct {
 		}},
 		[]string{"", "enable_thinking", "=1"},
 	},
-	"chat template": {
-		"tool_use", attribution.Options{Conversation: trace.Conversation{Template: "tool_use"}},
-		[]string{""},
-	},
-	"date": {
-		"2026-11-26", attribution.Options{Conversation: trace.Conversation{Date: "2026-11-26"}},
-		[]string{"", "today", "2026-13-01"},
-	},
-	"temperature": {
-		"100",
-		attribution.Options{Sampling: trace.Sampling{Temperature: 100}},
-		[]string{"", "NaN", "Inf", "-1", "100.5"},
-	},
-	"top-k": {
-		"1000000",
-		attribution.Options{Sampling: trace.Sampling{TopK: 1_000_000}},
-		[]string{"-1", "1000001"},
-	},
-	"top-p": {
-		"1",
-		attribution.Options{Sampling: trace.Sampling{TopP: 1}},
-		[]string{"1.01", "NaN"},
-	},
-	"seed": {
-		"18446744073709551615",
-		attribution.Options{Sampling: trace.Sampling{Seed: 1<<64 - 1}},
-		[]string{"-1", "x"},
-	},
-	"alternatives": {"1000", attribution.Options{Alternatives: 1000}, []string{"0", "1001"}},
-	"residual": {
-		"0.25",
-		attribution.Options{Residual: new(0.25)},
-		[]string{"", "1.01", "-0.1", "NaN"},
-	},
+	"chat template":     {"tool_use", attribution.Options{Conversation: trace.Conversation{Template: "tool_use"}}, []string{""}},
+	"date":              {"2026-11-26", attribution.Options{Conversation: trace.Conversation{Date: "2026-11-26"}}, []string{"", "today", "2026-13-01"}},
+	"temperature":       {"100", attribution.Options{Sampling: trace.Sampling{Temperature: 100}}, []string{"", "NaN", "Inf", "-1", "100.5"}},
+	"top-k":             {"1000000", attribution.Options{Sampling: trace.Sampling{TopK: 1_000_000}}, []string{"-1", "1000001"}},
+	"top-p":             {"1", attribution.Options{Sampling: trace.Sampling{TopP: 1}}, []string{"1.01", "NaN"}},
+	"seed":              {"18446744073709551615", attribution.Options{Sampling: trace.Sampling{Seed: 1<<64 - 1}}, []string{"-1", "x"}},
+	"alternatives":      {"1000", attribution.Options{Alternatives: 1000}, []string{"0", "1001"}},
+	"residual":          {"0.25", attribution.Options{Residual: new(0.25)}, []string{"", "1.01", "-0.1", "NaN"}},
 	"measured residual": {"true", attribution.Options{MeasuredResidual: true}, []string{"x"}},
 	"local lift":        {"true", attribution.Options{LocalLift: true}, []string{"x"}},
 	"drop sink":         {"true", attribution.Options{DropSink: true}, []string{"x"}},
 	"discard":           {"0.75", attribution.Options{Discard: 0.75}, []string{"1", "-0.1", "NaN"}},
 	"discard whole":     {"true", attribution.Options{DiscardWhole: true}, []string{"x"}},
-	"heads": {
-		"max",
-		attribution.Options{Heads: trace.Heads{Fusion: trace.MaxHeads}},
-		[]string{"", "each", "-1", "1000001"},
-	},
-	"per-head": {"7", attribution.Options{PerHead: new(7)}, []string{"", "-1", "1000001"}},
-	"threshold": {
-		"1e+06",
-		attribution.Options{Threshold: 1e6},
-		[]string{"-1", "1000001", "NaN"},
-	},
-	"layers": {
-		"2:5",
-		attribution.Options{FirstLayer: 2, LastLayer: new(5)},
-		[]string{"", ":", "a:b", "1:1000001"},
-	},
-	"contrast": {" is", attribution.Options{Contrast: " is"}, nil},
-	"quantity": {
-		"logit",
-		attribution.Options{Scoring: scorer.Options{Quantity: trace.Logit}},
-		[]string{"", "loss"},
-	},
-	"batch": {
-		"1024",
-		attribution.Options{Scoring: scorer.Options{Batch: 1024}},
-		[]string{"0", "1025"},
-	},
-	"replacement": {
-		"mask",
-		attribution.Options{Scoring: scorer.Options{Replacement: "mask"}},
-		nil,
-	},
-	"foils": {
-		"100",
-		attribution.Options{Foils: new(100)},
-		[]string{"-1", "101"},
-	},
-	"steps": {
-		"1024",
-		attribution.Options{Scoring: scorer.Options{Steps: 1024}},
-		[]string{"0", "1025"},
-	},
-	"samples": {
-		"16384",
-		attribution.Options{Scoring: scorer.Options{Samples: 16384}},
-		[]string{"0", "16385"},
-	},
-	"scoring seed": {
-		"5",
-		attribution.Options{Scoring: scorer.Options{Seed: 5}},
-		[]string{"-1"},
-	},
-	"by":         {"sentence", attribution.Options{By: "sentence"}, []string{"", "sentences", "4:2"}},
-	"target":     {"sentence:3", attribution.Options{Target: "sentence:3"}, []string{"", "turn", "sentence:0", "answer:1", "0:4,2:6"}},
-	"own row":    {"true", attribution.Options{OwnRow: true}, []string{"x"}},
-	"lift":       {"true", attribution.Options{Lift: true}, []string{"x"}},
-	"all levels": {"true", attribution.Options{AllLevels: true}, []string{"x"}},
-	"all layers": {"true", attribution.Options{AllLayers: true}, []string{"x"}},
+	"heads":             {"max", attribution.Options{Heads: trace.Heads{Fusion: trace.MaxHeads}}, []string{"", "each", "-1", "1000001"}},
+	"per-head":          {"7", attribution.Options{PerHead: new(7)}, []string{"", "-1", "1000001"}},
+	"threshold":         {"1e+06", attribution.Options{Threshold: 1e6}, []string{"-1", "1000001", "NaN"}},
+	"layers":            {"2:5", attribution.Options{FirstLayer: 2, LastLayer: new(5)}, []string{"", ":", "a:b", "1:1000001"}},
+	"contrast":          {" is", attribution.Options{Contrast: " is"}, nil},
+	"quantity":          {"logit", attribution.Options{Scoring: scorer.Options{Quantity: trace.Logit}}, []string{"", "loss"}},
+	"batch":             {"1024", attribution.Options{Scoring: scorer.Options{Batch: 1024}}, []string{"0", "1025"}},
+	"replacement":       {"mask", attribution.Options{Scoring: scorer.Options{Replacement: "mask"}}, nil},
+	"foils":             {"100", attribution.Options{Foils: new(100)}, []string{"-1", "101"}},
+	"steps":             {"1024", attribution.Options{Scoring: scorer.Options{Steps: 1024}}, []string{"0", "1025"}},
+	"samples":           {"16384", attribution.Options{Scoring: scorer.Options{Samples: 16384}}, []string{"0", "16385"}},
+	"scoring seed":      {"5", attribution.Options{Scoring: scorer.Options{Seed: 5}}, []string{"-1"}},
+	"by":                {"sentence", attribution.Options{By: "sentence"}, []string{"", "sentences", "4:2"}},
+	"target":            {"sentence:3", attribution.Options{Target: "sentence:3"}, []string{"", "turn", "sentence:0", "answer:1", "0:4,2:6"}},
+	"own row":           {"true", attribution.Options{OwnRow: true}, []string{"x"}},
+	"lift":              {"true", attribution.Options{Lift: true}, []string{"x"}},
+	"all levels":        {"true", attribution.Options{AllLevels: true}, []string{"x"}},
+	"all layers":        {"true", attribution.Options{AllLayers: true}, []string{"x"}},
 }
 
 // Every row reads what it writes, sets its own field alone, and refuses what it cannot read.
@@ -412,20 +327,11 @@ func TestOptionCalled(t *testing.T) {
 		own, set string
 	}{
 		{attribution.Options{MaxTokens: -1}, "max tokens -1; it must be", "--x -1; it must be"},
-		{
-			attribution.Options{Heads: trace.Heads{Fusion: trace.OneHead, Head: -1}},
-			"head -1; heads count", "--x -1; heads count",
-		},
+		{attribution.Options{Heads: trace.Heads{Fusion: trace.OneHead, Head: -1}}, "head -1; heads count", "--x -1; heads count"},
 		{attribution.Options{Positions: []int{-1}}, "position -1;", "--x -1;"},
-		{
-			attribution.Options{Continuation: "a", MaxTokens: 2},
-			"max tokens 2 and a continuation;", "--x 2 and a continuation;",
-		},
+		{attribution.Options{Continuation: "a", MaxTokens: 2}, "max tokens 2 and a continuation;", "--x 2 and a continuation;"},
 		{attribution.Options{Lift: true, Discard: 0.5}, "lift with discard", "--x with discard"},
-		{
-			attribution.Options{FirstLayer: -1}, "first layer -1; layers count from 0",
-			"first layer -1; layers count from 0 (--x)",
-		},
+		{attribution.Options{FirstLayer: -1}, "first layer -1; layers count from 0", "first layer -1; layers count from 0 (--x)"},
 	} {
 		err := c.o.Check()
 		if got := err.Error(); !strings.HasPrefix(got, "attribution: "+c.own) {

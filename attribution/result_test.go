@@ -131,10 +131,7 @@ func TestCovered(t *testing.T) {
 	untold.OtherMass = nil
 	e.Methods = map[string]*attribution.Result{
 		"m": share, "scored": scored, "untold": &untold,
-		"flow": {
-			Unit: "flow", Layers: []int{1},
-			Shape: scored.Shape, Rows: scored.Rows, OtherMass: []float64{0, 0},
-		},
+		"flow": {Unit: "flow", Layers: []int{1}, Shape: scored.Shape, Rows: scored.Rows, OtherMass: []float64{0, 0}},
 		"lift": {
 			Facts:  attribution.Facts{Quantity: attribution.Lift, Combined: true},
 			Layers: []int{1}, Shape: scored.Shape, Rows: scored.Rows, OtherMass: []float64{0, 0},

@@ -185,10 +185,7 @@ func TestScoredRefusals(t *testing.T) {
 			opts: attribution.Options{Methods: count, Contrast: "w1 w2"},
 			want: "is 2 tokens: 0 \"w1\", 1 \"w2\"; give one", usage: true,
 		},
-		"no such word": {
-			opts: attribution.Options{Methods: count, Contrast: "x"},
-			want: "contrast: fake: no word",
-		},
+		"no such word": {opts: attribution.Options{Methods: count, Contrast: "x"}, want: "contrast: fake: no word"},
 		"rows alone": {
 			opts: attribution.Options{Methods: []string{"rollout"}, Contrast: "w1"},
 			want: "contrast applies to none of the methods: rollout", usage: true,

@@ -64,18 +64,9 @@ func TestSimilarityRefusals(t *testing.T) {
 		{"has shape [1 2 1]; want [L+1,T,D]", hiddenStates([]int{1, 2, 1}, 1, 1)},
 		{"has shape [2 0 1]", hiddenStates([]int{2, 0, 1})},
 		{"does not fit 3 numbers", hiddenStates([]int{2, 2, 1}, 1, 1, 1)},
-		{
-			`tensor "hidden": state 0 token 1 number 0 is NaN; want a finite number`,
-			hiddenStates([]int{2, 2, 1}, 1, nan, 1, 1),
-		},
-		{
-			`tensor "hidden": state 1 token 0 number 1 is -Inf`,
-			hiddenStates([]int{2, 1, 2}, 1, 1, 1, inf),
-		},
-		{
-			`tensor "hidden": state 1 of token 1 is zero, which has no direction`,
-			hiddenStates([]int{2, 2, 1}, 0, 1, 1, 0),
-		},
+		{`tensor "hidden": state 0 token 1 number 0 is NaN; want a finite number`, hiddenStates([]int{2, 2, 1}, 1, nan, 1, 1)},
+		{`tensor "hidden": state 1 token 0 number 1 is -Inf`, hiddenStates([]int{2, 1, 2}, 1, 1, 1, inf)},
+		{`tensor "hidden": state 1 of token 1 is zero, which has no direction`, hiddenStates([]int{2, 2, 1}, 0, 1, 1, 0)},
 		{`there is no tensor "hidden"`, Input{}},
 	} {
 		_, err := Similarity(t.Context(), c.in)

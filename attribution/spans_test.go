@@ -195,18 +195,12 @@ func TestRangesOfText(t *testing.T) {
 		divide     func(string) [][2]int
 		want       []string
 	}{
-		{"sentences", text, sentences, []string{
-			"A b!", "(C d.)", "3.5 e", "f.", "G", "h",
-		}},
-		{"paragraphs", text, paragraphs, []string{
-			"A b! (C d.) 3.5 e", "f. G\nh",
-		}},
+		{"sentences", text, sentences, []string{"A b!", "(C d.)", "3.5 e", "f.", "G", "h"}},
+		{"paragraphs", text, paragraphs, []string{"A b! (C d.) 3.5 e", "f. G\nh"}},
 		{"Chinese", "张三有钥匙。李四有灯！“书吗？”她问。王五没有……（是的。）她说？！好\n完", sentences, []string{
 			"张三有钥匙。", "李四有灯！", "“书吗？”", "她问。", "王五没有……（是的。）", "她说？！", "好", "完",
 		}},
-		{"Japanese", "「はい。」と言った。『本。』（注。） 次 v1.2の本。", sentences, []string{
-			"「はい。」", "と言った。", "『本。』", "（注。）", "次 v1.2の本。",
-		}},
+		{"Japanese", "「はい。」と言った。『本。』（注。） 次 v1.2の本。", sentences, []string{"「はい。」", "と言った。", "『本。』", "（注。）", "次 v1.2の本。"}},
 		{"Hindi, Arabic and Urdu", "वह आया। वह गया। هل جاء؟ نعم. وہ آیا۔ ہاں", sentences, []string{
 			"वह आया।", "वह गया।", "هل جاء؟", "نعم.", "وہ آیا۔", "ہاں",
 		}},

@@ -43,10 +43,7 @@ func TestTextSinks(t *testing.T) {
 			want:    []bool{false, false, false}, // 0.3 is not more than 30 %
 		},
 		{name: "none", reason: "there is no token", want: nil},
-		{
-			name: "one token", reason: "no other token gives it anything", special: []bool{true},
-			rows: [][]float64{{1}}, want: []bool{false},
-		},
+		{name: "one token", reason: "no other token gives it anything", special: []bool{true}, rows: [][]float64{{1}}, want: []bool{false}},
 	} {
 		e := &attribution.Explanation{
 			Model: trace.Info{Bidirectional: c.encoder},

@@ -21,12 +21,9 @@ import (
 var prefixSpace = map[string]string{
 	"prepend": `"normalizer":{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},` +
 		`{"type":"Replace","pattern":{"String":" "},"content":"▁"}]},"pre_tokenizer":null`,
-	"first": `"normalizer":null,"pre_tokenizer":{"type":"Metaspace","replacement":"▁",` +
-		`"prepend_scheme":"first","split":false}`,
-	"always": `"normalizer":null,"pre_tokenizer":{"type":"Metaspace","replacement":"▁",` +
-		`"prepend_scheme":"always","split":false}`,
-	"none": `"normalizer":{"type":"Replace","pattern":{"String":" "},"content":"▁"},` +
-		`"pre_tokenizer":null`,
+	"first":  `"normalizer":null,"pre_tokenizer":{"type":"Metaspace","replacement":"▁",` + `"prepend_scheme":"first","split":false}`,
+	"always": `"normalizer":null,"pre_tokenizer":{"type":"Metaspace","replacement":"▁",` + `"prepend_scheme":"always","split":false}`,
+	"none":   `"normalizer":{"type":"Replace","pattern":{"String":" "},"content":"▁"},` + `"pre_tokenizer":null`,
 }
 
 // withPieces opens a decoder with a small tokenizer of the kind of SentencePiece.

@@ -110,11 +110,8 @@ func TestConverse(t *testing.T) {
 		prompt, want string
 		say          string // of the error
 	}{
-		"a prompt": {prompt: "hi", want: "[user|hi]"},
-		"a system": {
-			trace.Conversation{System: "s", Messages: said}, "c",
-			"[system|s][user|a][assistant|b][user|c]", "",
-		},
+		"a prompt":        {prompt: "hi", want: "[user|hi]"},
+		"a system":        {trace.Conversation{System: "s", Messages: said}, "c", "[system|s][user|a][assistant|b][user|c]", ""},
 		"no prompt":       {trace.Conversation{Messages: said[:1]}, "", "[user|a]", ""},
 		"a variable":      {trace.Conversation{Variables: variables{"mood": 1}}, "c", "[user|c]1", ""},
 		"tools":           {trace.Conversation{Tools: []byte(`[{"b":1,"a":2}]`)}, "c", `[{"b": 1, "a": 2}]`, ""},
@@ -129,9 +126,7 @@ func TestConverse(t *testing.T) {
 			trace.Conversation{Messages: []trace.Message{{Role: "usr", Content: "a"}}}, "", "",
 			`message 0 has the role "usr", which the chat template`,
 		},
-		"a role that the template knows": {
-			trace.Conversation{Messages: []trace.Message{{Role: "mood", Content: "a"}}}, "", "[mood|a]", "",
-		},
+		"a role that the template knows": {trace.Conversation{Messages: []trace.Message{{Role: "mood", Content: "a"}}}, "", "[mood|a]", ""},
 		"two systems": {
 			trace.Conversation{System: "s", Messages: []trace.Message{{Role: "system", Content: "t"}}}, "c", "",
 			"give one of the two",

@@ -17,9 +17,13 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/registry"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("attribution")
 
 // Aggregation combines the layers of a mixing. It must be safe for concurrent use; its states need
 // not be.

@@ -4,11 +4,7 @@ import (
 	"context"
 
 	"github.com/headwater-ml/headwater/attribution/aggregation/maxflow"
-	"github.com/headwater-ml/headwater/internal/message"
 )
-
-// pkg is the name that the errors of this package begin with.
-const pkg = message.Package("attribution")
 
 func init() { Register("flow", flow{}) }
 

@@ -19,31 +19,11 @@ func TestNormalization(t *testing.T) {
 		want []float64
 	}{
 		{"nothing", aggregation.Normalization{}, c},
-		{
-			"residual",
-			aggregation.Normalization{Residual: .5},
-			[]float64{1, 0, 0, .375, .625, 0, .25, .1875, .5625},
-		},
-		{
-			"drop sink",
-			aggregation.Normalization{DropSink: true},
-			[]float64{1, 0, 0, 0, 1, 0, 0, .75, .25},
-		},
-		{
-			"local lift",
-			aggregation.Normalization{Residual: .5, Local: true},
-			[]float64{1, 0, 0, .5, .5, 0, .375, .28125, .34375},
-		},
-		{
-			"discard",
-			aggregation.Normalization{Discard: .5},
-			[]float64{1, 0, 0, 1, 0, 0, 4. / 7, 3. / 7, 0},
-		},
-		{
-			"discard over the whole map",
-			aggregation.Normalization{Discard: .8, Whole: true},
-			[]float64{1, 0, 0, 1, 0, 0, 0, 0, 0},
-		},
+		{"residual", aggregation.Normalization{Residual: .5}, []float64{1, 0, 0, .375, .625, 0, .25, .1875, .5625}},
+		{"drop sink", aggregation.Normalization{DropSink: true}, []float64{1, 0, 0, 0, 1, 0, 0, .75, .25}},
+		{"local lift", aggregation.Normalization{Residual: .5, Local: true}, []float64{1, 0, 0, .5, .5, 0, .375, .28125, .34375}},
+		{"discard", aggregation.Normalization{Discard: .5}, []float64{1, 0, 0, 1, 0, 0, 4. / 7, 3. / 7, 0}},
+		{"discard over the whole map", aggregation.Normalization{Discard: .8, Whole: true}, []float64{1, 0, 0, 1, 0, 0, 0, 0, 0}},
 		{
 			// one of the two entries that are left in the last row, none of one
 			"discard without the sink",

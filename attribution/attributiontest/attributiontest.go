@@ -17,7 +17,11 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("attributiontest")
 
 // tol is the rounding allowed where sums may run in another order: sums of a few dozen numbers near
 // 1.

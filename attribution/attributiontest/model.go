@@ -11,11 +11,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/internal/message"
 )
-
-// pkg is the name that the errors of this package begin with.
-const pkg = message.Package("attributiontest")
 
 // The sizes of a [Model].
 const (

@@ -136,12 +136,7 @@ func TestAlignLayersRefusals(t *testing.T) {
 		opts evaluate.CurveOptions
 		want string
 	}{
-		{
-			"no cue", nil,
-			evaluate.Case{Prompt: "w1 w2"},
-			evaluate.CurveOptions{},
-			`evaluate: case 1 of 2: "w1 w2" has no evidence`,
-		},
+		{"no cue", nil, evaluate.Case{Prompt: "w1 w2"}, evaluate.CurveOptions{}, `evaluate: case 1 of 2: "w1 w2" has no evidence`},
 		{
 			"cue outside", nil,
 			evaluate.Case{Prompt: "w1 w2", Evidence: [][2]int{{50, 60}}},
@@ -158,11 +153,7 @@ func TestAlignLayersRefusals(t *testing.T) {
 			Prompt: "w1", Continuation: "w1 w2", Evidence: [][2]int{{0, 2}},
 		}, evaluate.CurveOptions{}, "2 predictions are explained, want one"},
 		{"method", nil, good, evaluate.CurveOptions{Methods: []string{"row"}}, `unknown method`},
-		{
-			"option", nil, good,
-			evaluate.CurveOptions{Explain: attribution.Options{Residual: &two}},
-			"residual 2",
-		},
+		{"option", nil, good, evaluate.CurveOptions{Explain: attribution.Options{Residual: &two}}, "residual 2"},
 		{"stopped", done, good, evaluate.CurveOptions{}, context.Canceled.Error()},
 	} {
 		ctx := c.ctx

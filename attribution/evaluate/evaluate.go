@@ -56,3 +56,8 @@
 // Evidence that its changes do not prove is not an error: the case is counted in [Report.Unproven]
 // and not scored.
 package evaluate
+
+import "github.com/headwater-ml/headwater/internal/message"
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("evaluate")

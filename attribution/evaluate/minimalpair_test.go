@@ -125,14 +125,8 @@ func TestMinimalPairWords(t *testing.T) {
 		name, good, bad         string
 		wantGood, wantBad, left string
 	}{
-		{
-			"common end", "Karla listens to herself.", "Karla listens to himself.", "herself",
-			"himself", "Karla listens to ",
-		},
-		{
-			"one begins the other", "The pictures hurt.", "The picture hurt.", "pictures",
-			"picture", "The ",
-		},
+		{"common end", "Karla listens to herself.", "Karla listens to himself.", "herself", "himself", "Karla listens to "},
+		{"one begins the other", "The pictures hurt.", "The picture hurt.", "pictures", "picture", "The "},
 		{"first word", "These cats eat.", "This cats eat.", "These", "This", ""},
 		{"apostrophe", "She isn't here.", "She aren't here.", "isn't", "aren't", "She "},
 		{"accents", "Il a été là.", "Il a étée là.", "été", "étée", "Il a "},

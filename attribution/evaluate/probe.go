@@ -7,11 +7,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/internal/message"
 )
-
-// pkg is the name that the errors of this package begin with.
-const pkg = message.Package("evaluate")
 
 // defaultFractions are the parts of the data after which an online code trains its probe again
 // (Voita and Titov 2020, §2; Mohebbi et al. 2023, §5.3).

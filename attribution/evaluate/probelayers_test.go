@@ -135,12 +135,7 @@ func TestProbeModelRefusals(t *testing.T) {
 			evaluate.ProbeOptions{},
 			"example 0 of 2: bytes -4 to 900",
 		},
-		{
-			"empty",
-			[]evaluate.Labelled{{Text: ""}, {Text: ""}},
-			evaluate.ProbeOptions{},
-			"the text has no token that is no control token",
-		},
+		{"empty", []evaluate.Labelled{{Text: ""}, {Text: ""}}, evaluate.ProbeOptions{}, "the text has no token that is no control token"},
 		{"option", []evaluate.Labelled{word, word}, evaluate.ProbeOptions{L2: -1}, "L2 -1"},
 	} {
 		_, err := evaluate.Probe(context.Background(), model, c.examples, c.opts)

@@ -319,14 +319,8 @@ func TestRunRefusals(t *testing.T) {
 		"case 0 of 1 (line 7): evidence, number 1: bytes 7 to 9 of a prompt of 3 bytes": {
 			c: evaluate.Case{Prompt: "abc", Evidence: [][2]int{{7, 9}}, Source: "line 7"},
 		},
-		"2 predictions are explained, want one": {c: evaluate.Case{
-			Prompt:       "abc",
-			Continuation: "de",
-		}},
-		"unknown method": {
-			c:    evaluate.Case{Prompt: "abc"},
-			opts: evaluate.Options{Methods: []string{"best"}},
-		},
+		"2 predictions are explained, want one": {c: evaluate.Case{Prompt: "abc", Continuation: "de"}},
+		"unknown method":                        {c: evaluate.Case{Prompt: "abc"}, opts: evaluate.Options{Methods: []string{"best"}}},
 	} {
 		if c.opts.Methods == nil {
 			c.opts.Methods = []string{"raw"}

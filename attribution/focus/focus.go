@@ -60,7 +60,11 @@ import (
 	"math"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("focus")
 
 // Together is, in the place of a head's number, all heads of a layer: the mean of their
 // probabilities, and the sum of what they add to the residual stream.

@@ -38,24 +38,14 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"nothing", nil, focus.Options{}, `focus: the input needs one of the tensors terms ` +
 			`[L,H,3,T,S], scores [L,H,T,S] and attention [L,H,T,S]; it has none`},
-		{
-			"others",
-			[]trace.Tensor{ones("logits", 2, 2), ones("hidden", 2, 2)},
-			focus.Options{},
-			`it has "logits", "hidden"`,
-		},
+		{"others", []trace.Tensor{ones("logits", 2, 2), ones("hidden", 2, 2)}, focus.Options{}, `it has "logits", "hidden"`},
 		{
 			"rank",
 			[]trace.Tensor{ones("terms", 1, 3, 2, 2)},
 			focus.Options{},
 			`focus: tensor "terms" has shape [1 3 2 2]; want [L,H,3,T,S] or [3,T,S] for one head`,
 		},
-		{
-			"rank of attention",
-			[]trace.Tensor{ones("attention", 2)},
-			focus.Options{},
-			`want [L,H,T,S] or [L,T,S], [T,S] for one head`,
-		},
+		{"rank of attention", []trace.Tensor{ones("attention", 2)}, focus.Options{}, `want [L,H,T,S] or [L,T,S], [T,S] for one head`},
 		{
 			"two terms",
 			[]trace.Tensor{ones("terms", 2, 2, 2)},
@@ -63,12 +53,7 @@ func TestRefusals(t *testing.T) {
 			`want 3 terms, content, query-bias and alibi, on axis 0 of [L,H,3,T,S]`,
 		},
 		{"numbers", []trace.Tensor{short}, focus.Options{}, `it has 11 numbers; want positive`},
-		{
-			"a size of 0",
-			[]trace.Tensor{{Name: "attention", Shape: []int{0, 2}}},
-			focus.Options{},
-			`it has 0 numbers; want positive sizes`,
-		},
+		{"a size of 0", []trace.Tensor{{Name: "attention", Shape: []int{0, 2}}}, focus.Options{}, `it has 0 numbers; want positive sizes`},
 		{"a size that overflows", []trace.Tensor{{
 			Name: "attention", Shape: []int{1 << 62, 4}, Data: make([]float32, 4),
 		}}, focus.Options{}, `it has 4 numbers; want positive sizes`},
@@ -83,12 +68,7 @@ func TestRefusals(t *testing.T) {
 			identity("attention", 1, 1, 2, 2), ones("hidden", 3, 2, 4),
 		}, focus.Options{}, `tensor "hidden" has shape [3 2 4]; want [L,T,D] with L = 1, as in ` +
 			`attention`},
-		{
-			"more targets",
-			[]trace.Tensor{ones("terms", 3, 3, 2)},
-			focus.Options{},
-			`3 targets and 2 sources`,
-		},
+		{"more targets", []trace.Tensor{ones("terms", 3, 3, 2)}, focus.Options{}, `3 targets and 2 sources`},
 		{
 			"rows of a bidirectional text",
 			[]trace.Tensor{ones("terms", 3, 1, 2)},
@@ -110,12 +90,7 @@ func TestRefusals(t *testing.T) {
 			focus.Options{},
 			`row 1 column 0 is -0.5; want a number of 0 or more`,
 		},
-		{
-			"NaN in attention",
-			[]trace.Tensor{spoilt(identity("attention", 2, 2), 2, math.NaN())},
-			focus.Options{},
-			`row 1 column 0 is NaN`,
-		},
+		{"NaN in attention", []trace.Tensor{spoilt(identity("attention", 2, 2), 2, math.NaN())}, focus.Options{}, `row 1 column 0 is NaN`},
 		{"infinite hidden", []trace.Tensor{
 			identity("attention", 2, 2), spoilt(ones("hidden", 2, 3), 4, math.Inf(1)),
 		}, focus.Options{}, `tensor "hidden": number 4 is +Inf; want finite numbers`},
@@ -188,10 +163,7 @@ func TestMissing(t *testing.T) {
 			"focus: the effect of a token needs value-output [L,H,S,D], or value [L,H,S,E] and " +
 				"output-weight [L,H,E,D]",
 		},
-		{
-			"all rows", errOf(rows.Updates(0, 0, focus.UpdateOptions{})), true,
-			"there are 1 targets and 2 sources",
-		},
+		{"all rows", errOf(rows.Updates(0, 0, focus.UpdateOptions{})), true, "there are 1 targets and 2 sources"},
 		{"all rows of effects", errOf(rows.Effects(0, 0)), true, "1 targets and 2 sources"},
 		{"layer", errOf(bare.Head(1, 0)), true, "focus: layer 1; there are 1"},
 		{"head", errOf(bare.Head(0, 1)), true, "focus: head 1; there are 1"},

@@ -11,9 +11,6 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// pkg is the name that the errors of this package begin with.
-const pkg = message.Package("focus")
-
 // The names of the tensors that [New] reads. All but the output weight are taps of a model.
 const (
 	termsTensor       = string(trace.Terms)

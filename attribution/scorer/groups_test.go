@@ -33,9 +33,7 @@ func TestOcclusionOfGroups(t *testing.T) {
 		groups [][]int
 		want   []float64 // f of the texts without each source; whole where there is none
 	}{
-		{"delete", [][]int{{0, 1}, {2, 3}}, []float64{
-			predict(2, 2, 8, 5), whole, predict(2, 3, 8, 5), whole, predict(3, 3, 8, 2, 8),
-		}},
+		{"delete", [][]int{{0, 1}, {2, 3}}, []float64{predict(2, 2, 8, 5), whole, predict(2, 3, 8, 5), whole, predict(3, 3, 8, 2, 8)}},
 		{"delete", [][]int{{1, 4}}, []float64{ // not adjacent, and with the position that predicts
 			predict(3, 8, 2, 8, 5), predict(2, 3, 2, 8), predict(3, 3, 8, 8, 5),
 			predict(3, 3, 8, 2, 5), whole,

@@ -81,9 +81,7 @@ func TestInterchangeEncoder(t *testing.T) {
 	var offers trace.Model = attributiontest.NewModel(4)
 	var e error
 	q.Embeddings, e = offers.(trace.Differentiable).Embed(t.Context(), q.IDs)
-	if e != nil {
-		t.Fatal(e)
-	}
+	must(t, e)
 	s, err := scorer.Lookup("interchange")
 	must(t, err)
 	_, err = s.Score(t.Context(), offers, q, scorer.Options{})

@@ -90,23 +90,11 @@ func TestOcclusionDeletes(t *testing.T) {
 		opts scorer.Options
 		want string
 	}{
-		"decoder": {
-			fakemodel.NewScored(1), ids(1, 2, 3),
-			scorer.Options{},
-			"[[2 3] 1 [] [1 3] 1 [] [1 2] 1 []]",
-		},
-		"encoder": {encoder, middle, scorer.Options{}, "[[2 3] 0 [] [1 2] 1 []]"},
-		"classifier": {
-			classifier, first,
-			scorer.Options{},
-			"[[2 3] 0 [] [1 3] 0 [] [1 2] 0 []]",
-		},
-		"one token": {fakemodel.NewScored(1), ids(1), scorer.Options{}, "[]"},
-		"embeddings": {
-			fakemodel.NewScored(1), embedded,
-			scorer.Options{},
-			"[[2] 0 [3 4] [1] 0 [1 2]]",
-		},
+		"decoder":    {fakemodel.NewScored(1), ids(1, 2, 3), scorer.Options{}, "[[2 3] 1 [] [1 3] 1 [] [1 2] 1 []]"},
+		"encoder":    {encoder, middle, scorer.Options{}, "[[2 3] 0 [] [1 2] 1 []]"},
+		"classifier": {classifier, first, scorer.Options{}, "[[2 3] 0 [] [1 3] 0 [] [1 2] 0 []]"},
+		"one token":  {fakemodel.NewScored(1), ids(1), scorer.Options{}, "[]"},
+		"embeddings": {fakemodel.NewScored(1), embedded, scorer.Options{}, "[[2] 0 [3 4] [1] 0 [1 2]]"},
 		"embeddings replaced": {
 			fakemodel.NewScored(1), embedded,
 			scorer.Options{Replacement: "w4"},

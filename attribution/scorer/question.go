@@ -15,9 +15,6 @@ import (
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
-// pkg is the name that the errors of this package begin with.
-const pkg = message.Package("attribution")
-
 // Prepare checks a call of a scorer. It is the first step of Score in a scorer of your own. It
 // returns copies of the query and the options, with every default filled in. The error, a
 // [trace.UsageError], names what is wrong: a query without tokens, a position or token out of

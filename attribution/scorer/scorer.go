@@ -19,8 +19,12 @@ import (
 	"context"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/registry"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("attribution")
 
 // Scorer is a method that computes how much each token contributed to one prediction. Most ask the
 // model again, for gradients or for other texts. It does not use mixings and aggregations. It must

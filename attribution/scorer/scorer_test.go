@@ -150,22 +150,10 @@ func TestScorerRefusals(t *testing.T) {
 			want: "gradient does not explain quantity \"loss\"; it explains logit, probability, " +
 				"log-probability",
 		},
-		"quantity of another": {
-			scorer: "attn-lrp",
-			opts:   scorer.Options{Quantity: trace.Probability}, want: "it explains logit",
-		},
-		"steps": {
-			scorer: "gradient", opts: scorer.Options{Steps: 1025},
-			want: "steps 1025; it must be in [1,1024], or 0 for 32",
-		},
-		"samples": {
-			scorer: "reagent", opts: scorer.Options{Samples: -1},
-			want: "samples -1",
-		},
-		"batch": {
-			scorer: "occlusion", opts: scorer.Options{Batch: 2000},
-			want: "batch 2000; it must be in [1,1024]",
-		},
+		"quantity of another": {scorer: "attn-lrp", opts: scorer.Options{Quantity: trace.Probability}, want: "it explains logit"},
+		"steps":               {scorer: "gradient", opts: scorer.Options{Steps: 1025}, want: "steps 1025; it must be in [1,1024], or 0 for 32"},
+		"samples":             {scorer: "reagent", opts: scorer.Options{Samples: -1}, want: "samples -1"},
+		"batch":               {scorer: "occlusion", opts: scorer.Options{Batch: 2000}, want: "batch 2000; it must be in [1,1024]"},
 		"position": {scorer: "gradient", query: trace.Query{
 			IDs:       []int{1},
 			Objective: trace.Objective{Position: 1},
@@ -179,31 +167,16 @@ func TestScorerRefusals(t *testing.T) {
 			scorer: "reagent", model: fakemodel.NewScored(1),
 			query: trace.Query{IDs: []int{-1}}, want: "reagent: token 0 has id -1",
 		},
-		"token": {
-			scorer: "gradient", model: fakemodel.NewScored(1), query: far,
-			want: "token or class 31 of \"fake\"",
-		},
-		"embeddings": {
-			scorer: "gradient", query: nan,
-			want: "embeddings: NaN at token 1 (id 2)",
-		},
+		"token":      {scorer: "gradient", model: fakemodel.NewScored(1), query: far, want: "token or class 31 of \"fake\""},
+		"embeddings": {scorer: "gradient", query: nan, want: "embeddings: NaN at token 1 (id 2)"},
 		"no gradients": {
 			scorer: "gradient", model: fakemodel.New(1, fakemodel.Evenly),
 			want: "gradient needs a model that can be differentiated " +
 				"(trace.Differentiable), and \"fake\" does not",
 		},
-		"no predictions": {
-			scorer: "reagent", model: fakemodel.New(1, fakemodel.Evenly),
-			want: "(trace.Predictor)",
-		},
-		"no parts": {
-			scorer: "alti-logit", model: fakemodel.New(1, fakemodel.Evenly),
-			want: "(trace.LogitDecomposer)",
-		},
-		"no vectors": {
-			scorer: "decompx", model: fakemodel.New(1, fakemodel.Evenly),
-			want: "(trace.VectorDecomposer)",
-		},
+		"no predictions": {scorer: "reagent", model: fakemodel.New(1, fakemodel.Evenly), want: "(trace.Predictor)"},
+		"no parts":       {scorer: "alti-logit", model: fakemodel.New(1, fakemodel.Evenly), want: "(trace.LogitDecomposer)"},
+		"no vectors":     {scorer: "decompx", model: fakemodel.New(1, fakemodel.Evenly), want: "(trace.VectorDecomposer)"},
 		"no embeddings": {
 			scorer: "occlusion", model: predictor{fakemodel.New(1, fakemodel.Evenly)},
 			opts: scorer.Options{Replacement: "zero"}, want: "(trace.Differentiable)",
@@ -218,35 +191,17 @@ func TestScorerRefusals(t *testing.T) {
 			opts: scorer.Options{Replacement: "blank"}, want: "replacement \"blank\" is " +
 				"not one of mask, unknown, pad, end, delete, zero, nor is it one token",
 		},
-		"two words": {
-			scorer: "occlusion", model: exact,
-			opts: scorer.Options{Replacement: "w1 w2"}, want: "nor is it one token",
-		},
+		"two words": {scorer: "occlusion", model: exact, opts: scorer.Options{Replacement: "w1 w2"}, want: "nor is it one token"},
 		"nothing to leave": {
 			scorer: "integrated-gradients", model: exact,
 			opts: scorer.Options{Replacement: "delete"}, want: "none can be deleted",
 		},
-		"classes": {
-			scorer: "reagent", model: class,
-			want: "the head of \"fake\" is classes",
-		},
-		"no mask": {scorer: "reagent", model: encoder, want: "\"fake\" has no mask"},
-		"other tokens' rows": {
-			scorer: "alti-logit", model: exact, query: embedded,
-			want: "leave the query's out",
-		},
-		"others than embedded": {
-			scorer: "reagent", model: exact, query: embedded,
-			want: "leave the query's embeddings out",
-		},
-		"too large": {
-			scorer: "chefer", model: wide, query: ids(make([]int, 4096)...),
-			want: "needs about 1237.0 GB, the limit is 4.0 GB",
-		},
-		"too many rows": {
-			scorer: "alti-logit", model: wide,
-			query: ids(make([]int, 4096)...), want: "the limit is 4.0 GB",
-		},
+		"classes":              {scorer: "reagent", model: class, want: "the head of \"fake\" is classes"},
+		"no mask":              {scorer: "reagent", model: encoder, want: "\"fake\" has no mask"},
+		"other tokens' rows":   {scorer: "alti-logit", model: exact, query: embedded, want: "leave the query's out"},
+		"others than embedded": {scorer: "reagent", model: exact, query: embedded, want: "leave the query's embeddings out"},
+		"too large":            {scorer: "chefer", model: wide, query: ids(make([]int, 4096)...), want: "needs about 1237.0 GB, the limit is 4.0 GB"},
+		"too many rows":        {scorer: "alti-logit", model: wide, query: ids(make([]int, 4096)...), want: "the limit is 4.0 GB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.model == nil {
@@ -314,14 +269,8 @@ func TestScorerBadModels(t *testing.T) {
 			gradient(trace.Gradient{Data: []float32{0, 1, 2, float32(nan), 4, 5}}),
 			"gradient: the model returned a gradient of NaN at token 1 (id 6)",
 		},
-		"a short gradient": {
-			"attn-lrp", gradient(trace.Gradient{Data: make([]float32, 4)}),
-			"4 numbers for 3 tokens",
-		},
-		"no gradient": {
-			"integrated-gradients", gradient(trace.Gradient{}),
-			"0 numbers for 3 tokens",
-		},
+		"a short gradient": {"attn-lrp", gradient(trace.Gradient{Data: make([]float32, 4)}), "4 numbers for 3 tokens"},
+		"no gradient":      {"integrated-gradients", gradient(trace.Gradient{}), "0 numbers for 3 tokens"},
 		"wider than embeddings": {
 			"gradient-x-input",
 			gradient(trace.Gradient{Data: make([]float32, 9)}), "embeddings of 6 numbers and " +
@@ -332,17 +281,11 @@ func TestScorerBadModels(t *testing.T) {
 			gradient(trace.Gradient{Data: make([]float32, 9)}), "embeddings of 6 numbers and " +
 				"gradients of 9",
 		},
-		"a value of NaN": {"gradient", gradient(trace.Gradient{
-			Data:  make([]float32, 6),
-			Value: nan,
-		}), "the model returned value NaN"},
+		"a value of NaN": {"gradient", gradient(trace.Gradient{Data: make([]float32, 6), Value: nan}), "the model returned value NaN"},
 		"an embedding of NaN": {"integrated-gradients", with(func(a *fakemodel.Scored) {
 			a.Embedding = func(int) []float32 { return []float32{inf} }
 		}), "an embedding of id 5 with +Inf"},
-		"attention": {
-			"chefer", gradient(attention(1*18 + 9 + 2*3 + 1)),
-			"attention +Inf from token 2 to token 1 (id 6) in layer 1",
-		},
+		"attention": {"chefer", gradient(attention(1*18 + 9 + 2*3 + 1)), "attention +Inf from token 2 to token 1 (id 6) in layer 1"},
 		"no attention": {
 			"gradient-rollout",
 			gradient(trace.Gradient{Data: make([]float32, 6)}), "0 numbers of attention; want 36 " +
@@ -382,11 +325,7 @@ func TestScorerBadModels(t *testing.T) {
 		"a rest of NaN": {"decompx", with(func(a *fakemodel.Scored) {
 			a.Rest = nan
 		}), "rest NaN"},
-		"a number too few": {
-			"random",
-			predictor{fakemodel.New(1, fakemodel.Evenly)},
-			"0 numbers for 1 texts",
-		},
+		"a number too few": {"random", predictor{fakemodel.New(1, fakemodel.Evenly)}, "0 numbers for 1 texts"},
 		"a model that fails": {"alti-logit", with(func(a *fakemodel.Scored) {
 			a.FailAt = 1
 		}), "alti-logit: fake: out of order"},

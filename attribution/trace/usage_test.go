@@ -53,10 +53,7 @@ func TestWords(t *testing.T) {
 				trace.Called("other", "Other")},
 			"attribution: FirstLayer 2; give Other", "--layers 2; give Other",
 		},
-		{
-			trace.UsageError{Package: "x", Option: "layers", Reason: "layer -1"},
-			"x: layer -1", "layer -1 (--layers)",
-		},
+		{trace.UsageError{Package: "x", Option: "layers", Reason: "layer -1"}, "x: layer -1", "layer -1 (--layers)"},
 		{trace.UsageError{Option: "other", Reason: "no"}, "attribution: no", "no"},
 		{trace.UsageError{Reason: "a\x1ab\x1a"}, "attribution: ab", "ab"},
 	} {

@@ -1,16 +1,15 @@
 package engine
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/jsonread"
 	"github.com/headwater-ml/headwater/internal/sources"
 )
 
@@ -154,9 +153,7 @@ func (r Request) checkTrace() error {
 // [attribution.Options.Check], or says which option cannot be read.
 func (r Request) ExplainOptions() (attribution.Options, error) {
 	var o attribution.Options
-	d := json.NewDecoder(bytes.NewReader(r.Options))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&o); err != nil {
+	if err := jsonread.Into(r.Options, &o); err != nil {
 		return attribution.Options{}, unreadable(err, len(r.Options))
 	}
 	o.Continuation = string(r.Continuation)
@@ -170,9 +167,7 @@ func (r Request) ExplainOptions() (attribution.Options, error) {
 // is too long or cannot be read.
 func (r Request) Ask() (sources.Ask, error) {
 	var a sources.Ask
-	d := json.NewDecoder(bytes.NewReader(r.Options))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&a); err != nil {
+	if err := jsonread.Into(r.Options, &a); err != nil {
 		return sources.Ask{}, unreadable(err, len(r.Options))
 	}
 	size := len(a.Question) + len(a.Answer) + len(a.Target) + len(a.Template)
@@ -198,10 +193,9 @@ func unreadable(err error, size int) error {
 		}
 		return usagef("option %.60q cannot be a %.60s", kind.Field, kind.Value)
 	}
-	const unknown = "json: unknown field "
-	if name, found := strings.CutPrefix(err.Error(), unknown); found {
+	if key := jsonread.UnknownKey(""); errors.As(err, &key) {
 		return usagef("the engine knows no option %.60s: it is not of the same version, "+
-			"restart the kernel", name)
+			"restart the kernel", string(key))
 	}
 	return usagef("the options, %d bytes, cannot be read as JSON", size)
 }

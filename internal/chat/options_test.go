@@ -101,12 +101,7 @@ func TestVariableTypes(t *testing.T) {
 		{"string", "a{{ b }}", "{{ v }}", "a{{ b }}"},
 		{"bad UTF-8", "a\xffb", "{{ v }}", "a\ufffdb"},
 		{"list", []any{1, "a", nil}, "{{ v }} {{ v|length }}", "[1, 'a', None] 3"},
-		{
-			"map in the order of its keys",
-			map[string]any{"b": 1, "a": 2, "c": 3},
-			"{{ v }}",
-			"{'a': 2, 'b': 1, 'c': 3}",
-		},
+		{"map in the order of its keys", map[string]any{"b": 1, "a": 2, "c": 3}, "{{ v }}", "{'a': 2, 'b': 1, 'c': 3}"},
 		{"nested", map[string]any{"a": []any{map[string]any{"b": true}}}, "{{ v.a[0].b }}", "True"},
 	} {
 		tmpl, err := New(c.template, nil)
@@ -180,12 +175,8 @@ func TestTokens(t *testing.T) {
 			{tagEndToken, "%}", 1},
 			{endToken, "", 1},
 		}},
-		{"a comment is no token", "a{# {{ x }} #}b", []token{
-			{textToken, "a", 1}, {textToken, "b", 1}, {endToken, "", 1},
-		}},
-		{"raw is text", "{% raw %}{{ x }}{% endraw %}", []token{
-			{textToken, "{{ x }}", 1}, {endToken, "", 1},
-		}},
+		{"a comment is no token", "a{# {{ x }} #}b", []token{{textToken, "a", 1}, {textToken, "b", 1}, {endToken, "", 1}}},
+		{"raw is text", "{% raw %}{{ x }}{% endraw %}", []token{{textToken, "{{ x }}", 1}, {endToken, "", 1}}},
 		{"the line after a comment of two lines", "{# a\nb #}\n{{ 1 }}", []token{
 			{tagBeginToken, "{%", 3},
 			{nameToken, printTag, 3},

@@ -102,8 +102,7 @@ func TestMessageKeys(t *testing.T) {
 // ends within its budget.
 func TestSpansAreBounded(t *testing.T) {
 	for name, template := range map[string]string{
-		"doubled": "{% set n = namespace(x=messages[0].content) %}{% for i in range(60) %}" +
-			"{% set n.x = n.x ~ n.x %}{% endfor %}{{ n.x }}",
+		"doubled": "{% set n = namespace(x=messages[0].content) %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}{{ n.x }}",
 		"a chain": "{% set n = namespace(x=messages[0].content) %}{% for i in range(90000) %}" +
 			"{% set n.x = ('b' ~ n.x)[1:] %}{% endfor %}" +
 			"{% for i in range(90000) %}{{ n.x }}{% endfor %}",

@@ -139,29 +139,16 @@ func refusals(t testing.TB) []refusal {
 	all := []refusal{
 		{"empty file", nil, "truncated: 0 bytes"},
 		{"only a length", []byte{2, 0, 0, 0}, "truncated: 4 bytes"},
-		{
-			"header longer than the file", binary.LittleEndian.AppendUint64(nil, 40),
-			"header of 40 bytes is longer than the file",
-		},
-		{
-			"header length absurd", binary.LittleEndian.AppendUint64(nil, 1<<63),
-			"header of 9223372036854775808 bytes",
-		},
+		{"header longer than the file", binary.LittleEndian.AppendUint64(nil, 40), "header of 40 bytes is longer than the file"},
+		{"header length absurd", binary.LittleEndian.AppendUint64(nil, 1<<63), "header of 9223372036854775808 bytes"},
 		{"Git LFS pointer", []byte("version https://git-lfs.github.com/spec/v1\n"), "git lfs pull"},
 		{
 			"file of torch.save", []byte("PK\x03\x04\x00\x00\x08\x08\x00\x00\x00\x00"),
 			"this is a ZIP archive, as torch.save and numpy.savez write it, not safetensors",
 		},
-		{
-			"pickle", []byte("\x80\x04\x95\x10\x00\x00\x00\x00\x00}."),
-			"this is a pickle of Python, not",
-		},
+		{"pickle", []byte("\x80\x04\x95\x10\x00\x00\x00\x00\x00}."), "this is a pickle of Python, not"},
 		{"NumPy", []byte("\x93NUMPY\x01\x00v\x00{"), "this is an array of NumPy, not safetensors"},
-		{
-			"begins like a pickle",
-			[]byte("\x80\x02\x00\x00\x00\x00\x00\x00" + strings.Repeat(" ", 0x280)),
-			"not valid JSON",
-		},
+		{"begins like a pickle", []byte("\x80\x02\x00\x00\x00\x00\x00\x00" + strings.Repeat(" ", 0x280)), "not valid JSON"},
 		{"not UTF-8", file("{\"\xff\":1}"), "not valid UTF-8"},
 	}
 	for _, c := range recordedRefusals(t).Headers {

@@ -107,13 +107,8 @@ func TestEOS(t *testing.T) {
 		{"config", `{"eos_token_id":2}`, ``, []int{2}, ""},
 		{"generation first", `{"eos_token_id":2}`, `{"eos_token_id":[5,7]}`, []int{5, 7}, ""},
 		{"generation null", `{"eos_token_id":2}`, `{"eos_token_id":null}`, []int{2}, ""},
-		{
-			"text", `{"eos_token_id":"x"}`, ``, nil,
-			"m/config.json: eos_token_id is \"x\"; it must be a token id",
-		},
-		{
-			"negative", `{}`, `{"eos_token_id":[-1,3]}`, []int{3}, "",
-		},
+		{"text", `{"eos_token_id":"x"}`, ``, nil, "m/config.json: eos_token_id is \"x\"; it must be a token id"},
+		{"negative", `{}`, `{"eos_token_id":[-1,3]}`, []int{3}, ""},
 		{"fraction in a list", `{"eos_token_id":[1,1.5]}`, ``, nil, "eos_token_id[1] is 1.5"},
 	}
 	for _, c := range cases {
@@ -152,37 +147,17 @@ func TestDirRefuses(t *testing.T) {
 			map[string]string{"README.md": "", "model.safetensors": "x"},
 			"m has no config.json: file does not exist; found README.md, model.safetensors",
 		},
-		{
-			"no weights",
-			map[string]string{"config.json": ok},
-			"m has no model.safetensors: file does not exist; found config.json",
-		},
+		{"no weights", map[string]string{"config.json": ok}, "m has no model.safetensors: file does not exist; found config.json"},
 		{
 			"many files", map[string]string{
 				"1": "", "2": "", "3": "", "4": "", "5": "", "6": "",
 				"7": "", "8": "", "9": "", "a": "",
 			}, "7, 8 and 2 more",
 		},
-		{
-			"config not JSON",
-			map[string]string{"config.json": "{"},
-			"m/config.json: not valid JSON at byte 2: the text ends too early",
-		},
-		{
-			"two values",
-			map[string]string{"config.json": "{} {}"},
-			"m/config.json: not valid JSON: there is more after the value",
-		},
-		{
-			"config a list",
-			map[string]string{"config.json": "[]"},
-			"m/config.json: not a JSON object",
-		},
-		{
-			"config null",
-			map[string]string{"config.json": "null"},
-			"m/config.json: not a JSON object",
-		},
+		{"config not JSON", map[string]string{"config.json": "{"}, "m/config.json: not valid JSON at byte 2: the text ends too early"},
+		{"two values", map[string]string{"config.json": "{} {}"}, "m/config.json: not valid JSON: there is more after the value"},
+		{"config a list", map[string]string{"config.json": "[]"}, "m/config.json: not a JSON object"},
+		{"config null", map[string]string{"config.json": "null"}, "m/config.json: not a JSON object"},
 		{
 			"config huge",
 			map[string]string{"config.json": strings.Repeat(" ", maxConfig+1)},
@@ -193,16 +168,8 @@ func TestDirRefuses(t *testing.T) {
 			map[string]string{"config.json": ok, "generation_config.json": "x"},
 			"m/generation_config.json: not valid JSON",
 		},
-		{
-			"config a folder",
-			map[string]string{"config.json/x": ""},
-			"m/config.json is not a regular file",
-		},
-		{
-			"weights truncated",
-			map[string]string{"config.json": ok, "model.safetensors": "abc"},
-			"m/model.safetensors: truncated: 3 bytes",
-		},
+		{"config a folder", map[string]string{"config.json/x": ""}, "m/config.json is not a regular file"},
+		{"weights truncated", map[string]string{"config.json": ok, "model.safetensors": "abc"}, "m/model.safetensors: truncated: 3 bytes"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -268,10 +235,7 @@ func TestJSONErrors(t *testing.T) {
 	for _, c := range []struct{ name, config, want string }{
 		{"comma", "{\"a\": 1,}", `at byte 8: unexpected ",}"`},
 		{"cut", "{\"a\": 1, \"b\": [2,", `in /b: the text ends too early`},
-		{
-			"deep", "{\"a\":" + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + "}",
-			"more than 10000 lists and objects",
-		},
+		{"deep", "{\"a\":" + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + "}", "more than 10000 lists and objects"},
 		{"long key", "{\"" + strings.Repeat("k", 1000) + "\": x}", `unexpected "x}"`},
 		{"text", `"config"`, `not a JSON object, but "config"`},
 		{"list", `[[1]]`, `not a JSON object, but a list that begins with a list`},

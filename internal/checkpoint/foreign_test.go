@@ -28,49 +28,25 @@ func TestForeignWeights(t *testing.T) {
 			"found pytorch_model.bin.index.json: convert it once in Python:\n\tfrom transformers " +
 				"import AutoModelForCausalLM\n",
 		},
-		{
-			"TensorFlow", gpt2,
-			[]string{"tf_model.h5"},
-			`GPT2LMHeadModel.from_pretrained("m", from_tf=True)`,
-		},
-		{
-			"Flax", gpt2,
-			[]string{"flax_model.msgpack"},
-			`GPT2LMHeadModel.from_pretrained("m", from_flax=True)`,
-		},
+		{"TensorFlow", gpt2, []string{"tf_model.h5"}, `GPT2LMHeadModel.from_pretrained("m", from_tf=True)`},
+		{"Flax", gpt2, []string{"flax_model.msgpack"}, `GPT2LMHeadModel.from_pretrained("m", from_flax=True)`},
 		{"GGUF", gpt2, []string{"x.gguf"}, "found x.gguf: name that file instead of the directory"},
-		{
-			"GGUF alone", "",
-			[]string{"x.gguf"},
-			`m has no config.json: file does not exist; found x.gguf: name that file`,
-		},
+		{"GGUF alone", "", []string{"x.gguf"}, `m has no config.json: file does not exist; found x.gguf: name that file`},
 		{
 			"bare state", gpt2,
 			[]string{"consolidated.00.pth"},
 			`torch.load(os.path.join("m", "consolidated.00.pth"), map_location="cpu", ` +
 				`weights_only=True)`,
 		},
-		{
-			"adapter", gpt2,
-			[]string{"adapter_model.safetensors"},
-			`AutoPeftModelForCausalLM.from_pretrained("m").merge_and_unload()`,
-		},
+		{"adapter", gpt2, []string{"adapter_model.safetensors"}, `AutoPeftModelForCausalLM.from_pretrained("m").merge_and_unload()`},
 		{"name within quotes", gpt2, []string{`"DIR.pt`}, `os.path.join("m", "\"DIR.pt")`},
 		{
 			"training leftovers", gpt2,
 			[]string{"optimizer.pt", "rng_state_0.pth"},
 			"file does not exist; found config.json, optimizer.pt, rng_state_0.pth",
 		},
-		{
-			"class that is code", `{"architectures":["os; os.remove"]}`,
-			[]string{"pytorch_model.bin"},
-			"import AutoModelForCausalLM\n",
-		},
-		{
-			"pickle without config", "",
-			[]string{"pytorch_model.bin"},
-			"m has no config.json: file does not exist; found pytorch_model.bin",
-		},
+		{"class that is code", `{"architectures":["os; os.remove"]}`, []string{"pytorch_model.bin"}, "import AutoModelForCausalLM\n"},
+		{"pickle without config", "", []string{"pytorch_model.bin"}, "m has no config.json: file does not exist; found pytorch_model.bin"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -96,10 +72,7 @@ func TestForeignTokenizers(t *testing.T) {
 		files []string
 		want  string
 	}{
-		"WordPiece": {
-			[]string{"vocab.txt"},
-			"m has no tokenizer.json: file does not exist; found vocab.txt" + convert,
-		},
+		"WordPiece":     {[]string{"vocab.txt"}, "m has no tokenizer.json: file does not exist; found vocab.txt" + convert},
 		"BPE":           {[]string{"vocab.json", "merges.txt"}, "found merges.txt" + convert},
 		"SentencePiece": {[]string{"tokenizer.model"}, "found tokenizer.model" + convert},
 		"none":          {nil, "m has no tokenizer.json: file does not exist"},

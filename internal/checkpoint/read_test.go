@@ -64,21 +64,12 @@ func TestReadAtRefuses(t *testing.T) {
 		err  error
 		want string
 	}{
-		{
-			"past the end", f.Float32At(make([]float32, 3), "f32", 2),
-			`tensor "f32" has 4 elements, not 3 from 2 on`,
-		},
+		{"past the end", f.Float32At(make([]float32, 3), "f32", 2), `tensor "f32" has 4 elements, not 3 from 2 on`},
 		{"before the start", f.Float32At(nil, "f32", -1), "not 0 from -1 on"},
 		{"start past the end", f.Float32At(nil, "f32", 5), "not 0 from 5 on"},
-		{
-			"start overflows", f.Float32At(make([]float32, 1), "f32", math.MaxInt),
-			"4 elements, not 1 from",
-		},
+		{"start overflows", f.Float32At(make([]float32, 1), "f32", math.MaxInt), "4 elements, not 1 from"},
 		{"nothing at the end", f.Float32At(nil, "f32", 4), ""},
-		{
-			"not floats", f.Float32At(make([]float32, 1), "ids", 0),
-			`"ids" is I32, not a floating-point type`,
-		},
+		{"not floats", f.Float32At(make([]float32, 1), "ids", 0), `"ids" is I32, not a floating-point type`},
 		{"missing", f.Float32At(nil, "x", 0), `no tensor "x"`},
 	}
 	for _, c := range cases {

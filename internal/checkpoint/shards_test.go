@@ -26,8 +26,7 @@ func sharded(t *testing.T) map[string]string {
 		"model.safetensors.index.json": `{"metadata":{"total_size":12},"weight_map":{"w":"a.safetensors","v":"b.safetensors"}}`,
 		"a.safetensors": shard(t, map[string]string{"format": "pt", "from": "a"},
 			Tensor{"w", []int{1}, []float32{1}}, Tensor{"extra", nil, []int64{7}}),
-		"b.safetensors": shard(t, map[string]string{"from": "b", "only": "b"},
-			Tensor{"v", []int{2}, []BFloat16{0x4040, 0x4080}}),
+		"b.safetensors": shard(t, map[string]string{"from": "b", "only": "b"}, Tensor{"v", []int{2}, []BFloat16{0x4040, 0x4080}}),
 	}
 }
 

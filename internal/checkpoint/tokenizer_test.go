@@ -53,36 +53,16 @@ func TestSpecialTokens(t *testing.T) {
 			map[string]string{"bos_token": "a"},
 			"",
 		},
-		{
-			"only the map",
-			map[string]string{special: `{"mask_token":{"content":"[MASK]"}}`},
-			map[string]string{"mask_token": "[MASK]"},
-			"",
-		},
-		{
-			"number",
-			map[string]string{config: `{"bos_token":1}`},
-			nil,
-			"m/tokenizer_config.json: bos_token is 1; it must be a text",
-		},
+		{"only the map", map[string]string{special: `{"mask_token":{"content":"[MASK]"}}`}, map[string]string{"mask_token": "[MASK]"}, ""},
+		{"number", map[string]string{config: `{"bos_token":1}`}, nil, "m/tokenizer_config.json: bos_token is 1; it must be a text"},
 		{
 			"object without content",
 			map[string]string{special: `{"bos_token":{}}`},
 			nil,
 			"m/special_tokens_map.json: bos_token is an object; it must be a text",
 		},
-		{
-			"not JSON",
-			map[string]string{config: `{`},
-			nil,
-			"m/tokenizer_config.json: not valid JSON",
-		},
-		{
-			"map not JSON",
-			map[string]string{special: `{`},
-			nil,
-			"m/special_tokens_map.json: not valid JSON",
-		},
+		{"not JSON", map[string]string{config: `{`}, nil, "m/tokenizer_config.json: not valid JSON"},
+		{"map not JSON", map[string]string{special: `{`}, nil, "m/special_tokens_map.json: not valid JSON"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -148,12 +128,7 @@ func TestChatTemplate(t *testing.T) {
 		{
 			"list's default", map[string]string{config: `{"chat_template":[{"name":"rag","template":"R"},{"name":"default","template":"D"}]}`}, "", "D", "",
 		},
-		{
-			"file first", map[string]string{
-				config:                `{"chat_template":"T"}`,
-				"chat_template.jinja": "F",
-			}, "", "F", "",
-		},
+		{"file first", map[string]string{config: `{"chat_template":"T"}`, "chat_template.jinja": "F"}, "", "F", ""},
 		{
 			"folder",
 			map[string]string{
@@ -169,18 +144,8 @@ func TestChatTemplate(t *testing.T) {
 			"", "",
 			"m/tokenizer_config.json: chat_template is 1; it must be a text or a list",
 		},
-		{
-			"list of text",
-			map[string]string{config: `{"chat_template":["T"]}`},
-			"", "",
-			"chat_template[0] is",
-		},
-		{
-			"config not JSON",
-			map[string]string{config: `{`},
-			"", "",
-			"m/tokenizer_config.json: not valid JSON",
-		},
+		{"list of text", map[string]string{config: `{"chat_template":["T"]}`}, "", "", "chat_template[0] is"},
+		{"config not JSON", map[string]string{config: `{`}, "", "", "m/tokenizer_config.json: not valid JSON"},
 		{
 			"file too long", map[string]string{"chat_template.jinja": strings.Repeat("x",
 				maxConfig+1)}, "", "", "m/chat_template.jinja has 16777217 bytes",

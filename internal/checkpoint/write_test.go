@@ -104,39 +104,14 @@ func TestWriteRefuses(t *testing.T) {
 		metadata map[string]string
 		want     string
 	}{
-		{
-			"no name",
-			[]Tensor{{"", nil, []float32{1}}},
-			nil,
-			`tensor "": a name must be UTF-8, not empty`,
-		},
+		{"no name", []Tensor{{"", nil, []float32{1}}}, nil, `tensor "": a name must be UTF-8, not empty`},
 		{"reserved name", []Tensor{{"__metadata__", nil, []float32{1}}}, nil, "not __metadata__"},
 		{"name not UTF-8", []Tensor{{"\xff", nil, []float32{1}}}, nil, `tensor "\xff"`},
-		{
-			"name twice",
-			[]Tensor{{"a", nil, []float32{1}}, {"a", nil, []int32{1}}},
-			nil,
-			`tensor "a" comes twice`,
-		},
-		{
-			"too many axes",
-			[]Tensor{{"a", make([]int, 17), []float32{}}},
-			nil,
-			"17 axes, the limit is 16",
-		},
+		{"name twice", []Tensor{{"a", nil, []float32{1}}, {"a", nil, []int32{1}}}, nil, `tensor "a" comes twice`},
+		{"too many axes", []Tensor{{"a", make([]int, 17), []float32{}}}, nil, "17 axes, the limit is 16"},
 		{"wrong data", []Tensor{{"a", nil, 1.0}}, nil, "data of type float64 cannot be stored"},
-		{
-			"shape too large",
-			[]Tensor{{"a", []int{2}, []float32{1}}},
-			nil,
-			"shape [2] has 2 elements, data has 1",
-		},
-		{
-			"negative",
-			[]Tensor{{"a", []int{-1, -1}, []float32{1}}},
-			nil,
-			"shape [-1 -1] is negative",
-		},
+		{"shape too large", []Tensor{{"a", []int{2}, []float32{1}}}, nil, "shape [2] has 2 elements, data has 1"},
+		{"negative", []Tensor{{"a", []int{-1, -1}, []float32{1}}}, nil, "shape [-1 -1] is negative"},
 		{"overflow", []Tensor{{"a", []int{math.MaxInt, 2}, []float32{1}}}, nil, "too large"},
 		{"metadata not UTF-8", nil, map[string]string{"k": "\xff"}, `metadata "k"`},
 	}

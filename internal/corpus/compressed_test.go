@@ -68,10 +68,8 @@ func TestCompressedInput(t *testing.T) {
 	half := len(text) / 2
 	for _, c := range []struct{ name, file, text string }{
 		{"one part", "a.jsonl.gz", compressed(t, strings.NewReader(text))},
-		{"two parts", "a.ndjson.GZ", compressed(t, strings.NewReader(text[:half])) +
-			compressed(t, strings.NewReader(text[half:]))},
-		{"zeros behind it", "a.jsonl.gz", compressed(t, strings.NewReader(text)) +
-			strings.Repeat("\x00", 1<<17)},
+		{"two parts", "a.ndjson.GZ", compressed(t, strings.NewReader(text[:half])) + compressed(t, strings.NewReader(text[half:]))},
+		{"zeros behind it", "a.jsonl.gz", compressed(t, strings.NewReader(text)) + strings.Repeat("\x00", 1<<17)},
 		{"zeros between parts", "a.jsonl.gz", compressed(t, strings.NewReader(text[:half])) +
 			"\x00\x00" + compressed(t, strings.NewReader("")) +
 			compressed(t, strings.NewReader(text[half:]))},

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/jsonread"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -151,9 +152,7 @@ func ParseManifest(text []byte) (*Manifest, error) {
 			"made the plan", form.Form, Form)
 	}
 	var m Manifest
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&m); err != nil {
+	if err := jsonread.Into(text, &m); err != nil {
 		return nil, fmt.Errorf("it cannot be read: %.200s; make the plan again in an empty folder",
 			message.NotJSON(err))
 	}

@@ -142,7 +142,7 @@ var allowed = map[string][]string{
 	// Explanations as files: the command and the engine link it.
 	"internal/export": {
 		"attribution", "attribution/trace", "gonbext/render", "internal/export/figure",
-		"internal/atomicfile", "internal/checkpoint",
+		"internal/atomicfile", "internal/checkpoint", "internal/jsonread",
 		"github.com/parquet-go/parquet-go/...",
 	},
 
@@ -153,7 +153,9 @@ var allowed = map[string][]string{
 		"internal/atomicfile", gonum,
 		"github.com/janpfeifer/gonb/gonbui/...",
 	},
-	"gonbext/engine": {"attribution", "internal/sources", "attribution/trace"},
+	"gonbext/engine": {
+		"attribution", "internal/sources", "attribution/trace", "internal/jsonread",
+	},
 	"internal/engine/server": {
 		"attribution", "internal/sources", "attribution/trace", "gonbext/engine",
 	},

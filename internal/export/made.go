@@ -1,7 +1,6 @@
 package export
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -16,6 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/jsonread"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -290,9 +290,7 @@ func readMade(text []byte) (*Made, error) {
 			"again to make it again", form.Chart)
 	}
 	var m Made
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&m); err != nil {
+	if err := jsonread.Into(text, &m); err != nil {
 		return nil, fmt.Errorf("what it says of its origin cannot be read: %.200s",
 			message.NotJSON(err))
 	}

@@ -5,11 +5,7 @@ import (
 	"iter"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/internal/message"
 )
-
-// pkg is the name that the errors of this package begin with.
-const pkg = message.Package("models")
 
 // Encoder is a [Model] that reads: every target sees every source, and at position t it predicts
 // word t+1, modulo the number of words. Without positions it explains each "?", or the first token

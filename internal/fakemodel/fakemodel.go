@@ -10,7 +10,11 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("models")
 
 // Tolerance is float32 rounding of the rows that a model yields, over a few layers.
 const Tolerance = 1e-6

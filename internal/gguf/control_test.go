@@ -68,10 +68,7 @@ func TestKnownControls(t *testing.T) {
 			"ChatML", []string{"<|im_start|>", "<|im_end|>"}, []int32{ordinary, ordinary}, nil, nil,
 			[]int{0, 1}, "[1]", "<|im_start|>, <|im_end|> as ordinary; by their names",
 		},
-		{
-			"no types", []string{"<|eot_id|>", "<|start_header_id|>"}, nil, nil, nil,
-			[]int{0, 1}, "[0]", "<|eot_id|>, <|start_header_id|>",
-		},
+		{"no types", []string{"<|eot_id|>", "<|start_header_id|>"}, nil, nil, nil, []int{0, 1}, "[0]", "<|eot_id|>, <|start_header_id|>"},
 		{
 			"Gemma", []string{"<start_of_turn>", "<end_of_turn>"}, []int32{ordinary, ordinary}, nil, llama,
 			[]int{0, 1}, "[1]", "<start_of_turn>, <end_of_turn>",
@@ -80,26 +77,15 @@ func TestKnownControls(t *testing.T) {
 			"a tag of HTML that merges make", []string{"<PRE>", "<PRE", ">"}, []int32{ordinary, ordinary, ordinary},
 			[]string{"<PRE >"}, nil, nil, "[]", "",
 		},
-		{
-			"a tag that is two tokens", []string{"</s>", "</", "s>"}, []int32{ordinary, ordinary, ordinary},
-			nil, llama, nil, "[]", "",
-		},
-		{
-			"typed well", []string{"<|im_start|>", "<|im_end|>"}, []int32{control, control}, nil, nil,
-			[]int{0, 1}, "[1]", "",
-		},
-		{
-			"searched for in texts", []string{"<|end|>"}, []int32{user}, nil, nil, nil, "[0]", "",
-		},
+		{"a tag that is two tokens", []string{"</s>", "</", "s>"}, []int32{ordinary, ordinary, ordinary}, nil, llama, nil, "[]", ""},
+		{"typed well", []string{"<|im_start|>", "<|im_end|>"}, []int32{control, control}, nil, nil, []int{0, 1}, "[1]", ""},
+		{"searched for in texts", []string{"<|end|>"}, []int32{user}, nil, nil, nil, "[0]", ""},
 		{
 			"the key comes first", []string{"<|endoftext|>", "<|im_end|>"}, []int32{control, control}, nil,
 			[]gguftest.Key{{Name: "tokenizer.ggml.eos_token_id", Value: uint32(1)}},
 			[]int{0, 1}, "[1 0]", "",
 		},
-		{
-			"an end of a message", []string{"<|end|>", "<|return|>"}, []int32{control, control}, nil, nil,
-			[]int{0, 1}, "[1]", "",
-		},
+		{"an end of a message", []string{"<|end|>", "<|return|>"}, []int32{control, control}, nil, nil, []int{0, 1}, "[1]", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			types := slices.Repeat([]int32{ordinary}, 32)

@@ -235,14 +235,8 @@ func TestRefused(t *testing.T) {
 			"architecture of another type", whole.With(key("general.architecture", uint32(7))),
 			[]string{"general.architecture 7 (uint32) is not supported"},
 		},
-		{
-			"adapter", whole.With(key("general.type", "adapter")),
-			[]string{`general.type is "adapter"`},
-		},
-		{
-			"missing key", whole.With(key("llama.embedding_length", nil)),
-			[]string{"key llama.embedding_length is missing"},
-		},
+		{"adapter", whole.With(key("general.type", "adapter")), []string{`general.type is "adapter"`}},
+		{"missing key", whole.With(key("llama.embedding_length", nil)), []string{"key llama.embedding_length is missing"}},
 		{
 			"key of another type", whole.With(key("llama.embedding_length", "32")),
 			[]string{`llama.embedding_length is "32"; it must be a whole number`},
@@ -260,10 +254,7 @@ func TestRefused(t *testing.T) {
 			whole.With(key("llama.attention.key_length_swa", uint32(1))),
 			[]string{`key "llama.attention.key_length_swa" (1 (uint32)) is not supported`},
 		},
-		{
-			"experts", whole.With(key("llama.expert_count", uint32(8))),
-			[]string{"llama.expert_count is 8", "only 0 is"},
-		},
+		{"experts", whole.With(key("llama.expert_count", uint32(8))), []string{"llama.expert_count is 8", "only 0 is"}},
 		{
 			"layers that differ", whole.With(key("llama.feed_forward_length", []uint32{64, 32})),
 			[]string{"llama.feed_forward_length has 64 (uint32) for layer 0 and 32 (uint32)"},
@@ -290,14 +281,8 @@ func TestRefused(t *testing.T) {
 			"two rotations", scaled.With(key("llama.rope.scaling.factor", float32(2))),
 			[]string{"rope_freqs.weight and llama.rope.scaling.type are both there"},
 		},
-		{
-			"embedding missing", whole.Without("token_embd.weight"),
-			[]string{"tensor token_embd.weight is missing"},
-		},
-		{
-			"tensor missing", whole.Without("blk.0.ffn_up.weight"),
-			[]string{"tensor blk.0.ffn_up.weight is missing"},
-		},
+		{"embedding missing", whole.Without("token_embd.weight"), []string{"tensor token_embd.weight is missing"}},
+		{"tensor missing", whole.Without("blk.0.ffn_up.weight"), []string{"tensor blk.0.ffn_up.weight is missing"}},
 		{
 			"tensor of another shape", whole.With(key("llama.feed_forward_length", uint32(64))),
 			[]string{
@@ -328,16 +313,8 @@ func TestRefused(t *testing.T) {
 			},
 			[]string{`key "general.architecture" is in the file twice`},
 		},
-		{
-			"version",
-			gguftest.File{Version: 1},
-			[]string{"GGUF version 1 is not supported; supported are 2 and 3"},
-		},
-		{
-			"big-endian",
-			gguftest.File{Version: 3 << 24},
-			[]string{"big-endian byte order, which is not supported"},
-		},
+		{"version", gguftest.File{Version: 1}, []string{"GGUF version 1 is not supported; supported are 2 and 3"}},
+		{"big-endian", gguftest.File{Version: 3 << 24}, []string{"big-endian byte order, which is not supported"}},
 		{
 			"alignment", whole.With(key("general.alignment", uint32(12))),
 			[]string{"general.alignment is 12 (uint32); it must be a power of 2"},
@@ -350,14 +327,8 @@ func TestRefused(t *testing.T) {
 			"pre", whole.With(key("tokenizer.ggml.pre", "tomorrow")),
 			[]string{`tokenizer.ggml.pre is "tomorrow"`, "llama-bpe", "qwen2", "smollm"},
 		},
-		{
-			"no pre", whole.With(key("tokenizer.ggml.pre", nil)),
-			[]string{"key tokenizer.ggml.pre is missing", "smollm"},
-		},
-		{
-			"no tokens", whole.With(key("tokenizer.ggml.tokens", nil)),
-			[]string{"key tokenizer.ggml.tokens is missing"},
-		},
+		{"no pre", whole.With(key("tokenizer.ggml.pre", nil)), []string{"key tokenizer.ggml.pre is missing", "smollm"}},
+		{"no tokens", whole.With(key("tokenizer.ggml.tokens", nil)), []string{"key tokenizer.ggml.tokens is missing"}},
 		{
 			"types", whole.With(key("tokenizer.ggml.token_type", []int32{1})),
 			[]string{"tokenizer.ggml.token_type is an array of 1 × int32", "one for each token"},

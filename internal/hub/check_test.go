@@ -76,10 +76,7 @@ func TestCheckRepairs(t *testing.T) {
 		},
 		{"one bit of the weights", model(), flip, []string{"model.safetensors"}},
 		{"settings", model(), flip, []string{"config.json"}},
-		{
-			"what a model could do without", model(), flip,
-			[]string{"additional_chat_templates/tool_use.jinja"},
-		},
+		{"what a model could do without", model(), flip, []string{"additional_chat_templates/tool_use.jinja"}},
 		{"several", model(), flip, []string{"config.json", "tokenizer.json", "model.safetensors"}},
 		{"a shard", shardedModel(), flip, []string{"model-2.safetensors"}},
 		{

@@ -25,12 +25,7 @@ func TestFromEnvironment(t *testing.T) {
 		err  string
 	}{
 		{"nothing", nil, Options{Cache: at(".cache", "huggingface", "hub"), Token: "hf_home"}, ""},
-		{
-			"XDG",
-			map[string]string{"XDG_CACHE_HOME": "~/x"},
-			Options{Cache: at("x", "huggingface", "hub")},
-			"",
-		},
+		{"XDG", map[string]string{"XDG_CACHE_HOME": "~/x"}, Options{Cache: at("x", "huggingface", "hub")}, ""},
 		{
 			"HF_HOME",
 			map[string]string{"HF_HOME": "$HOME/hf", "XDG_CACHE_HOME": "/x"},
@@ -43,12 +38,7 @@ func TestFromEnvironment(t *testing.T) {
 			Options{Cache: "/old", Token: "hf_other"},
 			"",
 		},
-		{
-			"cache",
-			map[string]string{"HF_HUB_CACHE": "/new", "HUGGINGFACE_HUB_CACHE": "/old"},
-			Options{Cache: "/new", Token: "hf_home"},
-			"",
-		},
+		{"cache", map[string]string{"HF_HUB_CACHE": "/new", "HUGGINGFACE_HUB_CACHE": "/old"}, Options{Cache: "/new", Token: "hf_home"}, ""},
 		{
 			"short names",
 			map[string]string{"HEADWATER_MODELS": "models"},
@@ -57,12 +47,7 @@ func TestFromEnvironment(t *testing.T) {
 			},
 			"",
 		},
-		{
-			"token",
-			map[string]string{"HF_TOKEN": " hf_env\n"},
-			Options{Cache: at(".cache", "huggingface", "hub"), Token: "hf_env"},
-			"",
-		},
+		{"token", map[string]string{"HF_TOKEN": " hf_env\n"}, Options{Cache: at(".cache", "huggingface", "hub"), Token: "hf_env"}, ""},
 		{
 			"old token",
 			map[string]string{"HUGGING_FACE_HUB_TOKEN": "hf_old"},
@@ -75,12 +60,7 @@ func TestFromEnvironment(t *testing.T) {
 			Options{Cache: at(".cache", "huggingface", "hub"), Token: "hf_mine"},
 			"",
 		},
-		{
-			"no token file",
-			map[string]string{"HF_TOKEN_PATH": "~/none"},
-			Options{Cache: at(".cache", "huggingface", "hub")},
-			"",
-		},
+		{"no token file", map[string]string{"HF_TOKEN_PATH": "~/none"}, Options{Cache: at(".cache", "huggingface", "hub")}, ""},
 		{
 			"no token", map[string]string{
 				"HF_HUB_DISABLE_IMPLICIT_TOKEN": "yes",
@@ -135,48 +115,18 @@ func TestFromEnvironment(t *testing.T) {
 			Options{},
 			`HEADWATER_MIN_SPEED "fast" is not a number of bytes a second`,
 		},
-		{
-			"speed negative",
-			map[string]string{"HEADWATER_MIN_SPEED": "-1"},
-			Options{},
-			`HEADWATER_MIN_SPEED "-1"`,
-		},
-		{
-			"timeout zero",
-			map[string]string{"HF_HUB_DOWNLOAD_TIMEOUT": "0"},
-			Options{},
-			"from 1 to 86400",
-		},
-		{
-			"token of two lines",
-			map[string]string{"HF_TOKEN_PATH": "~/bad"},
-			Options{},
-			"has a character that no token has, at byte 3",
-		},
+		{"speed negative", map[string]string{"HEADWATER_MIN_SPEED": "-1"}, Options{}, `HEADWATER_MIN_SPEED "-1"`},
+		{"timeout zero", map[string]string{"HF_HUB_DOWNLOAD_TIMEOUT": "0"}, Options{}, "from 1 to 86400"},
+		{"token of two lines", map[string]string{"HF_TOKEN_PATH": "~/bad"}, Options{}, "has a character that no token has, at byte 3"},
 		{
 			"token with a space",
 			map[string]string{"HF_TOKEN": "hf secret"},
 			Options{},
 			"the token of HF_TOKEN has a character that no token has, at byte 2",
 		},
-		{
-			"token file too long",
-			map[string]string{"HF_TOKEN_PATH": "~/long"},
-			Options{},
-			"is not a file of at most 4096 bytes",
-		},
-		{
-			"token a folder",
-			map[string]string{"HF_TOKEN_PATH": "~"},
-			Options{},
-			"is not a file of at most",
-		},
-		{
-			"no home",
-			map[string]string{"HOME": ""},
-			Options{},
-			"there is no home folder for the cache: set HF_HOME",
-		},
+		{"token file too long", map[string]string{"HF_TOKEN_PATH": "~/long"}, Options{}, "is not a file of at most 4096 bytes"},
+		{"token a folder", map[string]string{"HF_TOKEN_PATH": "~"}, Options{}, "is not a file of at most"},
+		{"no home", map[string]string{"HOME": ""}, Options{}, "there is no home folder for the cache: set HF_HOME"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

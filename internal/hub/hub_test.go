@@ -405,13 +405,10 @@ func TestReadsTheTreeOfPython(t *testing.T) {
 		tree     string
 		requests bool
 	}{
-		"nothing more": {`{"format_version":1,"files":{"config.json":{"size":1},"model.safetensors":{},"vocab.bin":{}}}`, false},
-		"a tokenizer":  {`{"format_version":1,"files":{"config.json":{},"model.safetensors":{},"tokenizer.json":{}}}`, true},
-		"a newer format": {
-			`{"format_version":2,"files":{"config.json":{},"model.safetensors":{}}}`,
-			true,
-		},
-		"damaged": {`{`, true},
+		"nothing more":   {`{"format_version":1,"files":{"config.json":{"size":1},"model.safetensors":{},"vocab.bin":{}}}`, false},
+		"a tokenizer":    {`{"format_version":1,"files":{"config.json":{},"model.safetensors":{},"tokenizer.json":{}}}`, true},
+		"a newer format": {`{"format_version":2,"files":{"config.json":{},"model.safetensors":{}}}`, true},
+		"damaged":        {`{`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t, model())

@@ -35,56 +35,59 @@ func status(part string, code int, header ...string) func(http.ResponseWriter, *
 	}
 }
 
+// change is what a case does to the Hub or to the options.
+type change func(h *fakeHub, o *Options)
+
+// answers makes the Hub answer requests for paths that contain part with a status code.
+func answers(part string, code int, header ...string) change {
+	return func(h *fakeHub, _ *Options) { h.intercept = status(part, code, header...) }
+}
+
+// lists adds a file to the first commit.
+func lists(name string) change {
+	return func(h *fakeHub, _ *Options) { h.commits[commitA][name] = "x" }
+}
+
+// lacks removes files from the first commit.
+func lacks(names ...string) change {
+	return func(h *fakeHub, _ *Options) {
+		for _, name := range names {
+			delete(h.commits[commitA], name)
+		}
+	}
+}
+
+// etag changes the hash of a file.
+func etag(name, hash string) change {
+	return func(h *fakeHub, _ *Options) { h.etags[name] = hash }
+}
+
+// shard makes the weights one file of that name, which an index names.
+func shard(name string) change { return func(h *fakeHub, _ *Options) { sharded(h, name) } }
+
 func TestRefusals(t *testing.T) {
+	none := strings.Repeat("0", 64)
 	cases := []struct {
 		name   string
 		ref    string
-		change func(h *fakeHub, o *Options)
+		change change
 		want   string
 	}{
-		{
-			"no such repository", "",
-			func(h *fakeHub, _ *Options) {
-				h.intercept = status("/api/", 404, "X-Error-Code", "RepoNotFound")
-			}, "hub: org/name is not at http://127.0.0.1",
-		},
+		{"no such repository", "", answers("/api/", 404, "X-Error-Code", "RepoNotFound"), "hub: org/name is not at http://127.0.0.1"},
 		{"no such revision", "org/name@v9", nil, `hub: org/name has no revision "v9"`},
-		{"no such file", "", func(h *fakeHub, _ *Options) {
-			h.intercept = status("tokenizer.json", 404, "X-Error-Code", "EntryNotFound")
-		}, "hub: org/name tokenizer.json: the Hub lists the file and does not have it"},
-		{
-			"token missing", "",
-			func(h *fakeHub, _ *Options) { h.intercept = status("/api/", 401) },
-			"there is no such model, or it is private or gated (401): look at",
-		},
+		{"no such file", "", answers("tokenizer.json", 404, "X-Error-Code", "EntryNotFound"), "hub: org/name tokenizer.json: the Hub lists the file and does not have it"},
+		{"token missing", "", answers("/api/", 401), "there is no such model, or it is private or gated (401): look at"},
 		{
 			"token wrong", "",
 			func(h *fakeHub, o *Options) {
 				h.intercept, o.Token = status("/api/", 401), "hf_wrong"
 			}, "the token was refused (401): look at HF_TOKEN",
 		},
-		{
-			"gated", "", func(h *fakeHub, _ *Options) {
-				h.intercept = status("/resolve/", 403, "X-Error-Code", "GatedRepo")
-			}, "access is denied (403): ask for it at",
-		},
-		{
-			"teapot", "", func(h *fakeHub, _ *Options) {
-				h.intercept = status("/api/", 418, "X-Error-Message", "short and stout")
-			}, `answers 418 "short and stout"`,
-		},
-		{
-			"always busy", "",
-			func(h *fakeHub, _ *Options) { h.intercept = status("/api/", 429) }, "answers 429",
-		},
-		{
-			"always broken", "",
-			func(h *fakeHub, _ *Options) { h.intercept = status("/resolve/", 503) }, "answers 503",
-		},
-		{
-			"not a Hub", "", func(h *fakeHub, _ *Options) { h.intercept = status("/api/", 200) },
-			"does not answer as a Hub does",
-		},
+		{"gated", "", answers("/resolve/", 403, "X-Error-Code", "GatedRepo"), "access is denied (403): ask for it at"},
+		{"teapot", "", answers("/api/", 418, "X-Error-Message", "short and stout"), `answers 418 "short and stout"`},
+		{"always busy", "", answers("/api/", 429), "answers 429"},
+		{"always broken", "", answers("/resolve/", 503), "answers 503"},
+		{"not a Hub", "", answers("/api/", 200), "does not answer as a Hub does"},
 		{
 			"commit that leads away", "",
 			func(h *fakeHub, _ *Options) {
@@ -92,71 +95,27 @@ func TestRefusals(t *testing.T) {
 				h.commits["../../x"] = model()
 			}, `gives "../../x" as commit`,
 		},
+		{"name that leads up", "", lists("../../evil"), `lists a file named "../../evil"`},
+		{"absolute name", "", lists("/etc/evil"), `lists a file named "/etc/evil"`},
+		{"name with backslash", "", lists(`..\evil`), "lists a file named"},
 		{
-			"name that leads up", "",
-			func(h *fakeHub, _ *Options) { h.commits[commitA]["../../evil"] = "x" },
-			`lists a file named "../../evil"`,
-		},
-		{
-			"absolute name", "",
-			func(h *fakeHub, _ *Options) { h.commits[commitA]["/etc/evil"] = "x" },
-			`lists a file named "/etc/evil"`,
-		},
-		{
-			"name with backslash", "",
-			func(h *fakeHub, _ *Options) { h.commits[commitA][`..\evil`] = "x" },
-			"lists a file named",
-		},
-		{
-			"only a pickle", "",
-			func(h *fakeHub, _ *Options) { delete(h.commits[commitA], "model.safetensors") },
+			"only a pickle", "", lacks("model.safetensors"),
 			`hub: org/name: it has no model.safetensors, only pytorch_model.bin: convert it once in Python, and name the folder in place of the model:
 	from transformers import AutoModelForCausalLM, AutoTokenizer
 	AutoModelForCausalLM.from_pretrained("org/name", revision="main")`,
 		},
-		{"no weights", "", func(h *fakeHub, _ *Options) {
-			delete(h.commits[commitA], "model.safetensors")
-			delete(h.commits[commitA], "pytorch_model.bin")
-		}, "it has neither model.safetensors nor model.safetensors.index.json"},
-		{
-			"no config", "", func(h *fakeHub, _ *Options) {
-				delete(h.commits[commitA], "config.json")
-			}, "is not a model of transformers: it has no config.json",
-		},
-		{
-			"shard that leads away", "",
-			func(h *fakeHub, _ *Options) { sharded(h, "../../../x.safetensors") },
-			`names the file "../../../x.safetensors", which is not a safetensors file`,
-		},
-		{
-			"shard that is a pickle", "", func(h *fakeHub, _ *Options) { sharded(h, "x.bin") },
-			`names the file "x.bin"`,
-		},
-		{
-			"shard that is not there", "",
-			func(h *fakeHub, _ *Options) { sharded(h, "x.safetensors") },
-			"names x.safetensors, which the repository does not have",
-		},
-		{
-			"wrong hash", "", func(h *fakeHub, _ *Options) {
-				h.etags["model.safetensors"] = strings.Repeat("0", 64)
-			}, "model.safetensors: the downloaded bytes are not those of the Hub: their " +
-				"hash is",
-		},
-		{
-			"wrong git hash", "",
-			func(h *fakeHub, _ *Options) { h.etags["config.json"] = strings.Repeat("0", 40) },
-			"config.json: the downloaded bytes are not those",
-		},
-		{
-			"hash that is a path", "",
-			func(h *fakeHub, _ *Options) { h.etags["config.json"] = "../../x" },
-			`gives "\"../../x\"" as its ETag, not a hash`,
-		},
+		{"no weights", "", lacks("model.safetensors", "pytorch_model.bin"), "it has neither model.safetensors nor model.safetensors.index.json"},
+		{"no config", "", lacks("config.json"), "is not a model of transformers: it has no config.json"},
+		{"shard that leads away", "", shard("../../../x.safetensors"), `names the file "../../../x.safetensors", which is not a safetensors file`},
+		{"shard that is a pickle", "", shard("x.bin"), `names the file "x.bin"`},
+		{"shard that is not there", "", shard("x.safetensors"), "names x.safetensors, which the repository does not have"},
+		{"wrong hash", "", etag("model.safetensors", none), "model.safetensors: the downloaded bytes are not those of the Hub: their hash is"},
+		{"wrong git hash", "", etag("config.json", none[:40]), "config.json: the downloaded bytes are not those"},
+		{"hash that is a path", "", etag("config.json", "../../x"), `gives "\"../../x\"" as its ETag, not a hash`},
 		{"sizes that differ", "", func(h *fakeHub, _ *Options) {
 			h.intercept = func(w http.ResponseWriter, r *http.Request) bool {
 				return r.Method == "HEAD" && strings.Contains(r.URL.Path, "config.json") &&
-					status("", 200, "Content-Length", "3", "ETag", strings.Repeat("0", 40))(w, r)
+					status("", 200, "Content-Length", "3", "ETag", none[:40])(w, r)
 			}
 		}, "the Hub lists 21 bytes and offers 3"},
 		{
@@ -175,23 +134,10 @@ func TestRefusals(t *testing.T) {
 				return true
 			}
 		}, "more than 10 redirects"},
-		{
-			"not in the cache, offline", "", func(_ *fakeHub, o *Options) { o.Offline = true },
-			"hub: org/name: it is not in the cache, and HF_HUB_OFFLINE forbids downloading it: " +
-				"set HF_HUB_OFFLINE=0, or copy",
-		},
-		{
-			"no network", "", func(_ *fakeHub, o *Options) { o.Endpoint = "http://127.0.0.1:1" },
-			"hub: org/name: it is not in the cache, and the connection to 127.0.0.1:1 fails",
-		},
-		{
-			"endpoint no address", "", func(_ *fakeHub, o *Options) { o.Endpoint = "huggingface" },
-			`endpoint "huggingface" is not an address`,
-		},
-		{
-			"no cache folder", "", func(_ *fakeHub, o *Options) { o.Cache = "" },
-			"no cache folder was given",
-		},
+		{"not in the cache, offline", "", func(_ *fakeHub, o *Options) { o.Offline = true }, "hub: org/name: it is not in the cache, and HF_HUB_OFFLINE forbids downloading it: set HF_HUB_OFFLINE=0, or copy"},
+		{"no network", "", func(_ *fakeHub, o *Options) { o.Endpoint = "http://127.0.0.1:1" }, "hub: org/name: it is not in the cache, and the connection to 127.0.0.1:1 fails"},
+		{"endpoint no address", "", func(_ *fakeHub, o *Options) { o.Endpoint = "huggingface" }, `endpoint "huggingface" is not an address`},
+		{"no cache folder", "", func(_ *fakeHub, o *Options) { o.Cache = "" }, "no cache folder was given"},
 		{"bad name", "a/b/c", nil, "is not the name of a model"},
 	}
 	for _, c := range cases {
@@ -247,8 +193,7 @@ func TestShardsOfOtherTypes(t *testing.T) {
 		`{"weight_map":[]}`:      ` is not a list of shards: "weight_map" is a list, want an object`,
 		`{"weight_map":`:         " is not a list of shards: unexpected end of JSON input",
 		`{"weight_map":{"a":1}}`: `: what weight_map has for the tensor "a" is not the name of a file`,
-		`{"weight_map":{"a":"b.safetensors","b":null,"c":[]}}`: `: what weight_map has for the ` +
-			`tensor "b" is not the name of a file`,
+		`{"weight_map":{"a":"b.safetensors","b":null,"c":[]}}`: `: what weight_map has for the ` + `tensor "b" is not the name of a file`,
 	} {
 		_, err := shards([]byte(text))
 		if want = indexFile + want; err == nil || err.Error() != want {

@@ -234,6 +234,45 @@ func Check(text []byte) error {
 	return r.End()
 }
 
+// UnknownKey is the error of a key that is not in the type that a text is read into. It is quoted.
+type UnknownKey string
+
+// Error implements error.
+func (k UnknownKey) Error() string { return "unknown field " + string(k) }
+
+// Into reads one JSON value into what v points to, as [encoding/json] does, and refuses what [New]
+// refuses and any [UnknownKey]. An error about the type of a value is a [json.UnmarshalTypeError].
+func Into(text []byte, v any) error {
+	r := New(text)
+	if err := r.skip(); err != nil {
+		return err
+	}
+	if err := r.End(); err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(v)
+	if err != nil { // encoding/json has no type for it
+		if key, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+			return UnknownKey(key)
+		}
+	}
+	return err
+}
+
+// skip reads a value and looks at all of its keys.
+func (r *Reader) skip() error {
+	switch r.Kind() {
+	case '{':
+		return r.Object(func(string) error { return r.skip() })
+	case '[':
+		return r.List(func(int) error { return r.skip() })
+	}
+	_, err := r.Raw()
+	return err
+}
+
 func (r *Reader) token() (jsontext.Token, error) {
 	t, err := r.dec.ReadToken()
 	if err != nil {

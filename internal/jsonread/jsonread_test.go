@@ -120,3 +120,32 @@ func TestShorten(t *testing.T) {
 		}
 	}
 }
+
+// TestInto decodes into a type what has its keys alone, each once.
+func TestInto(t *testing.T) {
+	type inner struct {
+		N int `json:"n"`
+	}
+	for text, want := range map[string]string{
+		`{"a":[{"n":3}]}`:         "",
+		`{"a":[{"n":3,"m":1}]}`:   `unknown field "m"`,
+		`{"a":[{"n":3,"n":4}]}`:   `key "n" comes twice`,
+		`{"a":[{"n":3}]} {}`:      "not valid JSON: there is more after the value",
+		`{"a":[{"n":"3"}]}`:       "json: cannot unmarshal string into Go struct field inner.a.n of type int",
+		`{"b":"\ud800"}`:          `at byte 7, in /b: \ud800 is half of a character; write both halves`,
+		`{"a":`:                   "the text ends too early",
+		strings.Repeat("[", 1e5):  "more than 10000 lists and objects within one another",
+		`{"a":[{"n":99999999999]`: "unexpected",
+	} {
+		var v struct {
+			A []inner `json:"a"`
+		}
+		err := jsonread.Into([]byte(text), &v)
+		if want == "" && (err != nil || len(v.A) != 1 || v.A[0].N != 3) {
+			t.Errorf("%.40s: %v, %v", text, v, err)
+		}
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%.40s: error %v, want %q", text, err, want)
+		}
+	}
+}

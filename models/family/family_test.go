@@ -128,9 +128,7 @@ func TestRegisterPanics(t *testing.T) {
 		"without a Spec":    {Name: "new"},
 		"is not lower-case": {Name: "New", Spec: read},
 		"gpt2":              {Name: "gpt2", Spec: read},
-		"new: llama has the architecture LlamaForCausalLM": {
-			Name: "new", Spec: read, Architectures: []string{"New", "LlamaForCausalLM"},
-		},
+		"new: llama has the architecture LlamaForCausalLM": {Name: "new", Spec: read, Architectures: []string{"New", "LlamaForCausalLM"}},
 	} {
 		func() {
 			defer func() {

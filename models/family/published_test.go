@@ -149,39 +149,15 @@ func TestPublishedArithmetic(t *testing.T) {
 			Positions: spec.RotaryPositions, Order: spec.Parallel, Context: 2048,
 			RotaryWidth: 64, Groups: 8, Tied: true,
 		}},
-		{"EleutherAI/pythia-70m", fields{
-			Positions: spec.RotaryPositions, Order: spec.Parallel, Context: 2048,
-			RotaryWidth: 16, Groups: 8,
-		}},
-		{
-			"facebook/opt-350m",
-			fields{Order: spec.PostNorm, Context: 2048, Groups: 16, Tied: true},
-		},
-		{
-			"meta-llama/Llama-3.2-1B",
-			fields{
-				Positions: spec.RotaryPositions, Context: 131072, RotaryWidth: 64,
-				Groups: 8, Tied: true,
-			},
-		},
+		{"EleutherAI/pythia-70m", fields{Positions: spec.RotaryPositions, Order: spec.Parallel, Context: 2048, RotaryWidth: 16, Groups: 8}},
+		{"facebook/opt-350m", fields{Order: spec.PostNorm, Context: 2048, Groups: 16, Tied: true}},
+		{"meta-llama/Llama-3.2-1B", fields{Positions: spec.RotaryPositions, Context: 131072, RotaryWidth: 64, Groups: 8, Tied: true}},
 		{"mistralai/Mistral-7B-v0.1", fields{
 			Positions: spec.RotaryPositions, Context: 32768, RotaryWidth: 128, Groups: 8,
 			Windows: every(33, 32, 4096),
 		}},
-		{
-			"mistralai/Mistral-7B-v0.3",
-			fields{
-				Positions: spec.RotaryPositions, Context: 32768, RotaryWidth: 128,
-				Groups: 8,
-			},
-		},
-		{
-			"Qwen/Qwen2-0.5B",
-			fields{
-				Positions: spec.RotaryPositions, Context: 131072, RotaryWidth: 64,
-				Groups: 2, Tied: true,
-			},
-		},
+		{"mistralai/Mistral-7B-v0.3", fields{Positions: spec.RotaryPositions, Context: 32768, RotaryWidth: 128, Groups: 8}},
+		{"Qwen/Qwen2-0.5B", fields{Positions: spec.RotaryPositions, Context: 131072, RotaryWidth: 64, Groups: 2, Tied: true}},
 		{"google/gemma-2-2b", fields{
 			Positions: spec.RotaryPositions, Context: 8192, RotaryWidth: 256, Groups: 4,
 			Windows:    every(2, 26, 4096),
@@ -195,14 +171,8 @@ func TestPublishedArithmetic(t *testing.T) {
 			Positions: spec.RotaryPositions, Context: 131072, RotaryWidth: 96, Groups: 8,
 			Windows: every(33, 32, 262144), Tied: true,
 		}},
-		{
-			"google-bert/bert-base-uncased",
-			fields{Order: spec.PostNorm, Context: 512, Groups: 12, Tied: true},
-		},
-		{
-			"FacebookAI/roberta-base",
-			fields{Order: spec.PostNorm, Context: 512, Groups: 12, Tied: true},
-		},
+		{"google-bert/bert-base-uncased", fields{Order: spec.PostNorm, Context: 512, Groups: 12, Tied: true}},
+		{"FacebookAI/roberta-base", fields{Order: spec.PostNorm, Context: 512, Groups: 12, Tied: true}},
 	} {
 		_, s, err := read(t, configs[c.name])
 		if err != nil {

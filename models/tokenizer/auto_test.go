@@ -131,8 +131,7 @@ func TestAutoRemarks(t *testing.T) {
 			"not those of tokenizer.json but those of LlamaTokenizer"},
 		{"a model that is no WordPiece", autoCase{File: "gpt2", ModelType: "bert"}, ""},
 		{"a byte-level file", autoCase{File: "llama3", ModelType: "gpt2"}, "its own way counts"},
-		{"a byte-level class", autoCase{File: "llama2_metaspace", ModelType: "gpt2"},
-			"its own way counts"},
+		{"a byte-level class", autoCase{File: "llama2_metaspace", ModelType: "gpt2"}, "its own way counts"},
 		{"a small vocabulary", autoCase{File: "llama3", ModelType: "mistral"}, ""},
 	} {
 		_, remarks := c.c.parseFor(t)

@@ -249,8 +249,7 @@ func TestTokenTextWithoutDecoder(t *testing.T) {
 		{`{"type":"Replace","pattern":{"String":"▁"},"content":"--"}`, "--a"},
 		{`{"type":"Sequence","decoders":[{"type":"Fuse"},
 			{"type":"Strip","content":"▁","start":1,"stop":0}]}`, "▁a"}, // only at the start
-		{sequence("decoders", times(100,
-			`{"type":"Replace","pattern":{"String":""},"content":"xx"}`)), "▁a"}, // too much work
+		{sequence("decoders", times(100, `{"type":"Replace","pattern":{"String":""},"content":"xx"}`)), "▁a"}, // too much work
 	} {
 		tok, err := Parse([]byte(`{"version":"1.0","added_tokens":[],"decoder":`+c.decoder+
 			`,"model":{"type":"WordLevel","unk_token":"u","vocab":{"u":0,"▁a":1}}}`), "test")

@@ -31,15 +31,9 @@ func TestDecodeStrict(t *testing.T) {
 	}{
 		{"empty", `{}`, jsonTarget{}},
 		{"white space", " {\n\t\"text\" : \"a\" }\r\n", jsonTarget{Text: "a"}},
-		{
-			"escapes", `{"text":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00"}`,
-			jsonTarget{Text: "\"\\/\b\f\n\r\té😀"},
-		},
+		{"escapes", `{"text":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00"}`, jsonTarget{Text: "\"\\/\b\f\n\r\té😀"}},
 		{"a flag", `{"flag":true}`, jsonTarget{Flag: true}},
-		{
-			"numbers", `{"count":4294967295,"signed":-7,"real":-1.5e3}`,
-			jsonTarget{Count: 4294967295, Signed: -7, Real: -1500},
-		},
+		{"numbers", `{"count":4294967295,"signed":-7,"real":-1.5e3}`, jsonTarget{Count: 4294967295, Signed: -7, Real: -1500}},
 		{"null", `{"text":null,"some":null,"list":null,"map":null}`, jsonTarget{}},
 		{"a pointer", `{"some":"x"}`, jsonTarget{Some: &some}},
 		{"a list", `{"list":["a","b"]}`, jsonTarget{List: []string{"a", "b"}}},

@@ -43,8 +43,7 @@ var grownTexts = []struct {
 	}, "normalizer (Replace)"},
 	{"prefixes", "gpt2", []string{"normalizer", sequence("normalizers",
 		times(200, `{"type":"Prepend","prepend":"`+strings.Repeat("b", 1000)+`"}`))}, "(Prepend)"},
-	{"doubled bytes", "gpt2", []string{"normalizer", sequence("normalizers", times(200,
-		`{"type":"ByteLevel"}`))}, "(ByteLevel)"},
+	{"doubled bytes", "gpt2", []string{"normalizer", sequence("normalizers", times(200, `{"type":"ByteLevel"}`))}, "(ByteLevel)"},
 	{
 		"doubled pieces", "gpt2",
 		[]string{"pre_tokenizer", sequence("pretokenizers", times(100,
@@ -92,23 +91,15 @@ func TestGrownTexts(t *testing.T) {
 // TestGrownDecoded decodes where the decoder makes gigabytes of a few ids.
 func TestGrownDecoded(t *testing.T) {
 	for _, c := range []struct{ name, decoder, part string }{
-		{"replaced", sequence("decoders", times(9,
-			`{"type":"Replace","pattern":{"String":"a"},"content":"aaaaaaaaaa"}`)), "(Replace)"},
-		{
-			"doubled", sequence("decoders", times(200, `{"type":"BPEDecoder","suffix":""}`)),
-			"(BPEDecoder)",
-		},
-		{"spaced", sequence("decoders", times(200,
-			`{"type":"CTC","pad_token":"x","word_delimiter_token":"","cleanup":true}`)), "(CTC)"},
+		{"replaced", sequence("decoders", times(9, `{"type":"Replace","pattern":{"String":"a"},"content":"aaaaaaaaaa"}`)), "(Replace)"},
+		{"doubled", sequence("decoders", times(200, `{"type":"BPEDecoder","suffix":""}`)), "(BPEDecoder)"},
+		{"spaced", sequence("decoders", times(200, `{"type":"CTC","pad_token":"x","word_delimiter_token":"","cleanup":true}`)), "(CTC)"},
 		{
 			"a large replacement",
 			`{"type":"Replace","pattern":{"String":""},"content":"` + strings.Repeat("a",
 				1<<20) + `"}`, "decoder (Replace)",
 		},
-		{
-			"a pattern without end",
-			`{"type":"Replace","pattern":{"Regex":"((a|aa|.)*)*!"},"content":"b"}`, "decoder (Replace)",
-		},
+		{"a pattern without end", `{"type":"Replace","pattern":{"Regex":"((a|aa|.)*)*!"},"content":"b"}`, "decoder (Replace)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tok := edited(t, "gpt2", "decoder", c.decoder, "added_tokens",
@@ -185,11 +176,7 @@ func TestTooManyParts(t *testing.T) {
 			`{"type":"NFC"}`))}, "normalizer: 257 parts, the limit is 256"},
 		{"pre-tokenizers", []string{"pre_tokenizer", sequence("pretokenizers", times(1000,
 			`{"type":"Whitespace"}`))}, "pre_tokenizer: 257 parts"},
-		{
-			"decoders",
-			[]string{"decoder", sequence("decoders", times(1000, `{"type":"Fuse"}`))},
-			"decoder: 257 parts",
-		},
+		{"decoders", []string{"decoder", sequence("decoders", times(1000, `{"type":"Fuse"}`))}, "decoder: 257 parts"},
 		{"post-processors", []string{"post_processor", sequence("processors",
 			times(1000,
 				`{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true}`))}, "post_processor: 257 parts"},
@@ -199,16 +186,9 @@ func TestTooManyParts(t *testing.T) {
 				sequence("normalizers", times(100, `{"type":"NFC"}`))))},
 			"normalizer: 300 parts",
 		},
-		{
-			"deep",
-			[]string{"normalizer", nested("normalizers", `{"type":"NFC"}`, 100)},
-			"more than 8 deep",
-		},
+		{"deep", []string{"normalizer", nested("normalizers", `{"type":"NFC"}`, 100)}, "more than 8 deep"},
 		{"very deep", []string{"normalizer", nested("normalizers", "", 4000)}, "more than 8 deep"},
-		{
-			"deeper than JSON", []string{"normalizer", nested("normalizers", "", 5000)},
-			"more than 10000 lists and objects",
-		},
+		{"deeper than JSON", []string{"normalizer", nested("normalizers", "", 5000)}, "more than 10000 lists and objects"},
 		{"control tokens", []string{
 			"post_processor",
 			`{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x","type_id":0}}],
@@ -252,21 +232,11 @@ func TestJSONErrors(t *testing.T) {
 	long := `"` + strings.Repeat("x", 5000) + `"`
 	for _, c := range []struct{ name, file, want string }{
 		{"an id as a text", withParts(t, `"!": 1`, `"!": "1"`), `model.vocab: token "!": "1" is not a number`},
-		{
-			"a long value", string(editedFile(t, "gpt2", "added_tokens", long)),
-			"added_tokens: \"xxxxxxxxxx",
-		},
-		{
-			"a long key",
-			string(editedFile(t, "gpt2", "decoder", `{"type":"ByteLevel",`+long+`:1}`)),
-			"decoder: unknown field \"xxxxxxxxxx",
-		},
+		{"a long value", string(editedFile(t, "gpt2", "added_tokens", long)), "added_tokens: \"xxxxxxxxxx"},
+		{"a long key", string(editedFile(t, "gpt2", "decoder", `{"type":"ByteLevel",`+long+`:1}`)), "decoder: unknown field \"xxxxxxxxxx"},
 		{"a long version", string(editedFile(t, "gpt2", "version", long)), "version: \"xxxxxxxx"},
 		{"cut off", withParts(t)[:5000], "in /model/vocab: the text ends too early"},
-		{
-			"half a character in the vocabulary", withParts(t, `"!": 1`, `"\uDC00": 1`),
-			`in /model/vocab: \uDC00 is half of a character`,
-		},
+		{"half a character in the vocabulary", withParts(t, `"!": 1`, `"\uDC00": 1`), `in /model/vocab: \uDC00 is half of a character`},
 		{"a bad escape", string(editedFile(t, "gpt2", "normalizer",
 			`{"type":"NFC"}`))[:1] + `"version":"1.0\x"}`, `in /version: unexpected "\\x\"}"`},
 	} {

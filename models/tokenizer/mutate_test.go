@@ -400,14 +400,8 @@ func (m mutator) postProcessor() any {
 	}
 	return mutant.Pick(m.Rand, []any{
 		object{"type": "BertProcessing", "sep": named(), "cls": named()},
-		object{
-			"type": "ByteLevel", "add_prefix_space": m.flag(), "trim_offsets": true,
-			"use_regex": true,
-		},
-		object{
-			"type": "RobertaProcessing", "sep": named(), "cls": named(),
-			"trim_offsets": m.flag(), "add_prefix_space": m.flag(),
-		},
+		object{"type": "ByteLevel", "add_prefix_space": m.flag(), "trim_offsets": true, "use_regex": true},
+		object{"type": "RobertaProcessing", "sep": named(), "cls": named(), "trim_offsets": m.flag(), "add_prefix_space": m.flag()},
 		object{
 			"type": "TemplateProcessing", "single": pieces(), "pair": pieces(),
 			"special_tokens": object{"x": object{"id": "x", "ids": ids, "tokens": contents}},

@@ -105,10 +105,7 @@ func TestPartRefusals(t *testing.T) {
 		}, "257 parts, the limit is 256"},
 		{"too many pre-tokenizers", []string{"pre_tokenizer", sequence("pretokenizers",
 			times(257, `{"type":"Whitespace"}`))}, "257 parts, the limit is 256"},
-		{"too many decoders", []string{
-			"decoder",
-			sequence("decoders", times(257, `{"type":"Fuse"}`)),
-		}, "257 parts, the limit is 256"},
+		{"too many decoders", []string{"decoder", sequence("decoders", times(257, `{"type":"Fuse"}`))}, "257 parts, the limit is 256"},
 	} {
 		_, err := Parse(editedFile(t, "gpt2", c.keyValue...), "some.json")
 		if err == nil || !strings.HasPrefix(err.Error(), "tokenizer: some.json: ") ||

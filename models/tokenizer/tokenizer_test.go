@@ -52,10 +52,7 @@ func TestVocabulary(t *testing.T) {
 	for _, c := range []struct {
 		content, spells string
 		special         bool
-	}{{"<mask>", "<mask>", true}, {"Ġthe", " the", false}, {"Ċ", "\n", false}, {
-		"Ã", "\xc3",
-		false,
-	}} {
+	}{{"<mask>", "<mask>", true}, {"Ġthe", " the", false}, {"Ċ", "\n", false}, {"Ã", "\xc3", false}} {
 		id, ok := tok.ID(c.content)
 		if !ok || tok.TokenText(id) != c.spells {
 			t.Errorf("ID(%q) = %d, %v, which spells %q, want %q", c.content, id, ok,
@@ -267,42 +264,20 @@ func TestMalformed(t *testing.T) {
 		{"empty", "", "the text ends too early"},
 		{"no tokenizer", `{"version":"1.0"}`, "is this a tokenizer.json?"},
 		{"text after it", withParts(t) + "x", "there is more after the value"},
-		{
-			"unknown key", withParts(t, `"dropout": null`, `"temperature": 1`),
-			`unknown field "temperature"`,
-		},
-		{
-			"no merges", withParts(t, `"merges": [`, `"merges": null, "unk_token": [`),
-			"model.merges: not an array",
-		},
-		{
-			"added token has another id", withParts(t, `"id": 0`, `"id": 7`),
-			"has id 7 in the file, but it must be 0",
-		},
-		{
-			"added token is empty",
-			withParts(t, endOfText, `"content": ""`, `"id": 0`, `"id": 1200`),
-			"is empty",
-		},
+		{"unknown key", withParts(t, `"dropout": null`, `"temperature": 1`), `unknown field "temperature"`},
+		{"no merges", withParts(t, `"merges": [`, `"merges": null, "unk_token": [`), "model.merges: not an array"},
+		{"added token has another id", withParts(t, `"id": 0`, `"id": 7`), "has id 7 in the file, but it must be 0"},
+		{"added token is empty", withParts(t, endOfText, `"content": ""`, `"id": 0`, `"id": 1200`), "is empty"},
 		{"id twice", withParts(t, `"!": 1`, `"!": 2`), "both have id 2"},
 		{"id far away", withParts(t, `"!": 1`, `"!": 4000000000`), "should have ids below"},
 		{"empty token", withParts(t, `"!": 1`, `"": 1`), "is the empty token"},
-		{
-			"merge of three", withParts(t, `"merges": [`, `"merges": ["a b c",`),
-			"model.merges[0]: 3 tokens instead of 2",
-		},
-		{
-			"merge of an unknown token", withParts(t, `"merges": [`, `"merges": [["a","☃"],`),
-			`"☃" is not in vocab`,
-		},
+		{"merge of three", withParts(t, `"merges": [`, `"merges": ["a b c",`), "model.merges[0]: 3 tokens instead of 2"},
+		{"merge of an unknown token", withParts(t, `"merges": [`, `"merges": [["a","☃"],`), `"☃" is not in vocab`},
 		{"no UTF-8", "{\"version\":\"1.0\xff\"}", "not valid UTF-8"},
 		{"token too long", string(
 			editedFile(t, "bert_cased", "added_tokens", "[]", "model.vocab",
 				`{"`+strings.Repeat("a", 1025)+`":0}`)), "1025 bytes, the limit is 1024"},
-		{
-			"part lacks a field", withParts(t, `"trim_offsets": true,`, ``),
-			"needs add_prefix_space and trim_offsets",
-		},
+		{"part lacks a field", withParts(t, `"trim_offsets": true,`, ``), "needs add_prefix_space and trim_offsets"},
 	} {
 		_, err := Parse([]byte(c.file), "some.json")
 		if err == nil || !strings.Contains(err.Error(), c.want) ||

@@ -133,53 +133,15 @@ func TestTrainRefuses(t *testing.T) {
 		opts   TrainOptions
 		want   string
 	}{
-		{
-			"no room for the bytes", nil,
-			TrainOptions{VocabSize: 256, Specials: []string{"<s>"}},
-			"VocabSize 256 is not from 257",
-		},
-		{
-			"negative frequency", nil,
-			TrainOptions{VocabSize: 300, MinFrequency: -1},
-			"MinFrequency -1 is negative",
-		},
-		{
-			"special twice", nil,
-			TrainOptions{VocabSize: 300, Specials: []string{"<s>", "<s>"}},
-			"must not contain a token twice",
-		},
-		{
-			"special is a byte", nil,
-			TrainOptions{VocabSize: 300, Specials: []string{"a"}},
-			"or one that stands for a byte",
-		},
-		{
-			"special is no text", nil,
-			TrainOptions{VocabSize: 300, Specials: []string{"\xff"}},
-			"is not valid UTF-8",
-		},
-		{
-			"empty special", nil,
-			TrainOptions{VocabSize: 300, Specials: []string{""}},
-			"token 0 is empty",
-		},
-		{
-			"begins with no special", nil,
-			TrainOptions{VocabSize: 300, BeginWith: "<s>"},
-			"must be one of Specials",
-		},
-		{
-			"negative count",
-			map[string]int{"a": -1},
-			TrainOptions{VocabSize: 300},
-			"count -1, which is negative",
-		},
-		{
-			"counts too high",
-			map[string]int{"ab": 1 << 62},
-			TrainOptions{VocabSize: 300},
-			"divide them",
-		},
+		{"no room for the bytes", nil, TrainOptions{VocabSize: 256, Specials: []string{"<s>"}}, "VocabSize 256 is not from 257"},
+		{"negative frequency", nil, TrainOptions{VocabSize: 300, MinFrequency: -1}, "MinFrequency -1 is negative"},
+		{"special twice", nil, TrainOptions{VocabSize: 300, Specials: []string{"<s>", "<s>"}}, "must not contain a token twice"},
+		{"special is a byte", nil, TrainOptions{VocabSize: 300, Specials: []string{"a"}}, "or one that stands for a byte"},
+		{"special is no text", nil, TrainOptions{VocabSize: 300, Specials: []string{"\xff"}}, "is not valid UTF-8"},
+		{"empty special", nil, TrainOptions{VocabSize: 300, Specials: []string{""}}, "token 0 is empty"},
+		{"begins with no special", nil, TrainOptions{VocabSize: 300, BeginWith: "<s>"}, "must be one of Specials"},
+		{"negative count", map[string]int{"a": -1}, TrainOptions{VocabSize: 300}, "count -1, which is negative"},
+		{"counts too high", map[string]int{"ab": 1 << 62}, TrainOptions{VocabSize: 300}, "divide them"},
 	} {
 		_, err := Train(maps.All(c.corpus), c.opts)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -70,44 +70,19 @@ func TestTrainRefusesCorpus(t *testing.T) {
 	}{
 		{"negative count", map[string]int{"a": -1}, plain, `text "a" has the count -1`},
 		{"too many", map[string]int{"ab": math.MaxInt}, plain, "add up to more than"},
-		{
-			"too many in all",
-			map[string]int{"a": math.MaxInt - 5, "b": math.MaxInt - 5},
-			plain,
-			"add up to more than",
-		},
-		{
-			"a special twice", nil,
-			TrainOptions{VocabSize: 300, Specials: []string{"x", "x"}},
-			"must not contain a token twice",
-		},
-		{
-			"a special that is a byte", nil,
-			TrainOptions{VocabSize: 300, Specials: []string{"a"}},
-			"or one that stands for a byte",
-		},
+		{"too many in all", map[string]int{"a": math.MaxInt - 5, "b": math.MaxInt - 5}, plain, "add up to more than"},
+		{"a special twice", nil, TrainOptions{VocabSize: 300, Specials: []string{"x", "x"}}, "must not contain a token twice"},
+		{"a special that is a byte", nil, TrainOptions{VocabSize: 300, Specials: []string{"a"}}, "or one that stands for a byte"},
 		{"an empty special", nil, TrainOptions{VocabSize: 300, Specials: []string{""}}, "is empty"},
 		{
 			"a long special", nil,
 			TrainOptions{VocabSize: 300, Specials: []string{strings.Repeat("x", 1025)}},
 			"has 1025 bytes, the limit is 1024",
 		},
-		{
-			"a special that is not text", nil,
-			TrainOptions{VocabSize: 300, Specials: []string{"a\xff"}},
-			"is not valid UTF-8",
-		},
-		{
-			"another beginning", nil,
-			TrainOptions{VocabSize: 300, BeginWith: "<s>"},
-			`BeginWith "<s>" must be one of Specials`,
-		},
+		{"a special that is not text", nil, TrainOptions{VocabSize: 300, Specials: []string{"a\xff"}}, "is not valid UTF-8"},
+		{"another beginning", nil, TrainOptions{VocabSize: 300, BeginWith: "<s>"}, `BeginWith "<s>" must be one of Specials`},
 		{"too small", nil, TrainOptions{VocabSize: 255}, "VocabSize 255 is not from 256"},
-		{
-			"negative frequency", nil,
-			TrainOptions{VocabSize: 300, MinFrequency: -1},
-			"MinFrequency -1 is negative",
-		},
+		{"negative frequency", nil, TrainOptions{VocabSize: 300, MinFrequency: -1}, "MinFrequency -1 is negative"},
 	} {
 		_, err := Train(maps.All(c.texts), c.opts)
 		if err == nil || !strings.HasPrefix(err.Error(), "tokenizer: Train: ") ||

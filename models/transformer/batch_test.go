@@ -171,10 +171,7 @@ func TestBatchRefusals(t *testing.T) {
 			"no head", forward("bert_bare", transformer.Batch{IDs: two}, trace.Logits),
 			"the bert model has no head, so there are no logits; take final",
 		},
-		{
-			"memory", forward("bloom", transformer.Batch{IDs: many}, trace.Attention),
-			"GB, the limit is 8.6 GB",
-		},
+		{"memory", forward("bloom", transformer.Batch{IDs: many}, trace.Attention), "GB, the limit is 8.6 GB"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.name, c.err, c.want)

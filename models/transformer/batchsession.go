@@ -8,11 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/internal/message"
 )
-
-// pkg is the name that the errors of this package begin with.
-const pkg = message.Package("transformer")
 
 // BatchSession is a [Session] of several texts that grow together: the weights are read once for
 // all of them. It has room for B texts. Each of them has a row with a length of its own, and when

@@ -351,14 +351,10 @@ func TestGenerateAfterPredict(t *testing.T) {
 		t.Fatal(err)
 	}
 	session, err := g.model.NewSession(nil, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer session.Close()
 	out, err := session.Prompt(ctx, g.ids, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := g.model.Spec.Vocab; len(out.Logits) != want {
 		t.Errorf("%d logits, want %d", len(out.Logits), want)
 	}

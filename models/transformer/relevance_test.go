@@ -94,10 +94,7 @@ func crafted(t testing.TB, weights map[string][]float32) *golden {
 func TestRelevanceByHand(t *testing.T) {
 	one := []float32{1, 0, 0, 1}
 	g := crafted(t, map[string][]float32{
-		"embedding": {1, 1, 1, -1}, "head": {
-			0, 0, 2,
-			1,
-		}, "blocks.0.query.weight": one, "blocks.0.key.weight": one,
+		"embedding": {1, 1, 1, -1}, "head": {0, 0, 2, 1}, "blocks.0.query.weight": one, "blocks.0.key.weight": one,
 		"blocks.0.value.weight": one, "blocks.0.output.weight": one,
 	})
 	got := g.gradient(t, trace.Query{

@@ -103,8 +103,12 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/spec"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("transformer")
 
 // masked is added to scores that a target must not see. exp of it is 0 in float32, and unlike -∞
 // it keeps sums finite.

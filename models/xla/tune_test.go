@@ -50,10 +50,7 @@ func TestChoose(t *testing.T) {
 		{"", all, true, onCPU[0].flags + " " + level},
 		{"", all, false, "--xla_cpu_use_onednn=false " + level},
 		{"--xla_cpu_use_onednn=true", all, false, "--xla_cpu_use_onednn=true " + level},
-		{
-			"--a --xla_backend_optimization_level=2", all, false,
-			"--a --xla_backend_optimization_level=2 --xla_cpu_use_onednn=false",
-		},
+		{"--a --xla_backend_optimization_level=2", all, false, "--a --xla_backend_optimization_level=2 --xla_cpu_use_onednn=false"},
 		{"--a", none, false, "--a"},
 		{"", none, true, ""},
 	} {

@@ -1,12 +1,9 @@
 package explain
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -16,6 +13,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/engine/server"
 	"github.com/headwater-ml/headwater/internal/export"
+	"github.com/headwater-ml/headwater/internal/jsonread"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // tokenParts is the value of By that leaves tokens as they are, also where the picture has words.
@@ -151,10 +150,11 @@ func savedShow(shown render.Show, asked json.RawMessage, format export.Format) (
 
 // readShow reads what a cell says of a picture into a value, which keeps what it does not say.
 func readShow(text json.RawMessage, to *render.Show) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil && !errors.Is(err, io.EOF) {
-		return trace.Usagef("what the picture shows cannot be read: %v", err)
+	if len(text) == 0 {
+		return nil
+	}
+	if err := jsonread.Into(text, to); err != nil {
+		return trace.Usagef("what the picture shows cannot be read: %s", message.NotJSON(err))
 	}
 	return nil
 }

@@ -7,11 +7,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
-	"github.com/headwater-ml/headwater/internal/message"
 )
-
-// pkg is the name that the errors of this package begin with.
-const pkg = message.Package("gguftest")
 
 // Convertible are the goldens of models/testdata that GGUF can express. The others have windows, an
 // order of parts or a rotation that llama.cpp's conversion drops, or a family that is not

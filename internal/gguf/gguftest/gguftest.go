@@ -10,7 +10,12 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("gguftest")
 
 // File is the content of a GGUF file.
 type File struct {
