@@ -17,6 +17,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
@@ -29,6 +30,9 @@ var widths = map[render.Size][2]float64{
 	render.Double: {486, 8},
 	render.Slide:  {960, 18},
 }
+
+// Inches returns how wide a figure of a size is; "" is the default size.
+func Inches(size render.Size) float64 { return widths[cmp.Or(size, render.Double)][0] / 72 }
 
 // Options says how a figure looks. The zero value of every field but Format is its default.
 type Options struct {
@@ -66,9 +70,7 @@ func Draw(o Options, about string, drawings ...Drawing) (*Figure, error) {
 	if err := checkAbout(about); err != nil {
 		return nil, err
 	}
-	if o.Size == "" {
-		o.Size = render.Double
-	}
+	o.Size = cmp.Or(o.Size, render.Double)
 	if o.Font == 0 {
 		o.Font = widths[o.Size][1]
 	}
