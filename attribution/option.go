@@ -156,16 +156,17 @@ func unknownKey(key string, rows []Option) error {
 		message.List(known))
 }
 
-// TakenBy returns the names of the methods that the option changes something for, sorted: nil if it
-// is not about methods.
-func (r Option) TakenBy() []string {
-	return r.takenBy(&Options{Lift: true, Heads: trace.Heads{Fusion: trace.OneHead}})
+// AppliesTo reports whether the option is one of a method, with some value and for some model.
+func (r Option) AppliesTo(m Method) bool {
+	o := Options{Lift: true, Heads: trace.Heads{Fusion: trace.OneHead}}
+	return r.takes != nil && r.takes(&o, m.alone(&o))
 }
 
-// takenBy is TakenBy beside other options.
-func (r Option) takenBy(o *Options) (names []string) {
+// TakenBy returns the names of the methods that the option applies to, sorted: nil if it is not
+// about methods.
+func (r Option) TakenBy() (names []string) {
 	for _, m := range Methods() {
-		if r.takes != nil && r.takes(o, m.alone(o)) {
+		if r.AppliesTo(m) {
 			names = append(names, m.Name)
 		}
 	}
@@ -255,7 +256,7 @@ func (r Option) checkMethods(o *Options, all []planned) (warnings []string, err 
 	if !taken {
 		advice := ""
 		if len(o.Methods) == 0 {
-			if names := r.takenBy(o); names != nil {
+			if names := r.TakenBy(); names != nil {
 				advice = "; name methods that take it, such as " + names[0]
 			}
 		}

@@ -404,7 +404,7 @@ func scorerRows() []Option {
 			},
 		},
 		{
-			Name: "batch", Field: "Scoring.Batch", Flag: "batch", Group: ScorerOptions,
+			Name: "batch", Field: "Scoring.Batch", Key: "batch", Group: ScorerOptions,
 			Help:  "let scorers run `N` texts at once",
 			value: scoringNumber("batch"),
 			takes: isScorer, why: noScorer,

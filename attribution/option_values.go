@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,6 +42,50 @@ type value struct {
 // want returns an error that lists the values.
 func want(format string, args ...any) error { return trace.Usagef("want "+format, args...) }
 
+// simple is a value of a field whose zero value is the default.
+func simple[T comparable](field func(*Options) *T, read func(text string) (T, error)) value {
+	return value{
+		given: func(o *Options) bool { return *field(o) != *new(T) },
+		read: func(o *Options, text string) error {
+			x, err := read(text)
+			if err == nil {
+				*field(o) = x
+			}
+			return err
+		},
+		write: func(o *Options) string { return fmt.Sprint(*field(o)) },
+	}
+}
+
+// optional is a value of a field that is nil by default. wrong returns what is wrong with a value,
+// with the option's name, "" if nothing is.
+func optional[T any](
+	field func(*Options) **T, read func(text string) (T, error), wrong func(name string, x T) string,
+) value {
+	return value{
+		given: func(o *Options) bool { return *field(o) != nil },
+		read: func(o *Options, text string) error {
+			x, err := read(text)
+			if err == nil {
+				*field(o) = &x
+			}
+			return err
+		},
+		write: func(o *Options) string {
+			if x := *field(o); x != nil {
+				return fmt.Sprint(*x)
+			}
+			return ""
+		},
+		wrong: func(name string, o *Options) string {
+			if x := *field(o); x != nil {
+				return wrong(name, *x)
+			}
+			return ""
+		},
+	}
+}
+
 // whole is a whole number from least to most. The number 0 stands for the default, which zero
 // names: "16", "all".
 func whole(field func(*Options) *int, least, most int, zero string) value {
@@ -48,28 +93,27 @@ func whole(field func(*Options) *int, least, most int, zero string) value {
 	if least == 0 {
 		byDefault = "0 for " + zero
 	}
-	return value{
-		given: func(o *Options) bool { return *field(o) != 0 },
-		read: func(o *Options, text string) error {
-			return readWhole(field(o), text, least, most)
-		},
-		write: func(o *Options) string { return strconv.Itoa(*field(o)) },
-		wrong: func(name string, o *Options) string {
-			return message.OutOfRange(name, *field(o), most, zero)
-		},
-		limits: fmt.Sprintf(", from %d to %d (default %s)", least, most, byDefault),
+	v := simple(field, wholeIn(least, most))
+	v.wrong = func(name string, o *Options) string {
+		return message.OutOfRange(name, *field(o), most, zero)
+	}
+	v.limits = fmt.Sprintf(", from %d to %d (default %s)", least, most, byDefault)
+	return v
+}
+
+// wholeIn reads a whole number from least to most.
+func wholeIn(least, most int) func(text string) (int, error) {
+	return func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > most {
+			return 0, want("a whole number from %d to %d", least, most)
+		}
+		return n, nil
 	}
 }
 
-// readWhole reads a whole number from least to most.
-func readWhole(to *int, text string, least, most int) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < least || n > most {
-		return want("a whole number from %d to %d", least, most)
-	}
-	*to = n
-	return nil
-}
+// index reads the number of a token, a head or a layer.
+var index = wholeIn(0, MaxIndex)
 
 // number is a number from 0 to most, or to below most if that is exclusive. zero is what 0, the
 // default, stands for.
@@ -79,145 +123,90 @@ func number(field func(*Options) *float64, most float64, exclusive bool, zero st
 		limits, interval = fmt.Sprintf("from 0 to below %.0f", most), fmt.Sprintf("[0,%.0f)", most)
 	}
 	inside := func(x float64) bool { return x >= 0 && (x < most || x == most && !exclusive) }
-	return value{
-		given: func(o *Options) bool { return *field(o) != 0 },
-		read: func(o *Options, text string) error {
-			x, err := strconv.ParseFloat(text, 64)
-			if err != nil || !inside(x) {
-				return want("a number %s", limits)
-			}
-			*field(o) = x
-			return nil
-		},
-		write: func(o *Options) string { return fmt.Sprint(*field(o)) },
-		wrong: func(name string, o *Options) string {
-			if x := *field(o); !inside(x) {
-				return fmt.Sprintf("%s %v; it must be in %s, 0 for %s", name, x, interval, zero)
-			}
-			return ""
-		},
-		limits: fmt.Sprintf(", %s (default 0 for %s)", limits, zero),
+	v := simple(field, numberIn(inside, limits))
+	v.wrong = func(name string, o *Options) string {
+		if x := *field(o); !inside(x) {
+			return fmt.Sprintf("%s %v; it must be in %s, 0 for %s", name, x, interval, zero)
+		}
+		return ""
+	}
+	v.limits = fmt.Sprintf(", %s (default 0 for %s)", limits, zero)
+	return v
+}
+
+// numberIn reads a number inside limits.
+func numberIn(inside func(float64) bool, limits string) func(text string) (float64, error) {
+	return func(text string) (float64, error) {
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || !inside(x) {
+			return 0, want("a number %s", limits)
+		}
+		return x, nil
 	}
 }
 
 // part is a number from 0 to 1 that has no default of its own.
 func part(field func(*Options) **float64) value {
 	inside := func(x float64) bool { return x >= 0 && x <= 1 }
-	return value{
-		given: func(o *Options) bool { return *field(o) != nil },
-		read: func(o *Options, text string) error {
-			x, err := strconv.ParseFloat(text, 64)
-			if err != nil || !inside(x) {
-				return want("a number from 0 to 1")
-			}
-			*field(o) = &x
-			return nil
-		},
-		write: func(o *Options) string {
-			if x := *field(o); x != nil {
-				return fmt.Sprint(*x)
-			}
-			return ""
-		},
-		wrong: func(name string, o *Options) string {
-			if x := *field(o); x != nil && !inside(*x) {
-				return fmt.Sprintf("%s %v; it must be in [0,1]", name, *x)
-			}
-			return ""
-		},
-	}
+	return optional(field, numberIn(inside, "from 0 to 1"), func(name string, x float64) string {
+		return onOff(!inside(x), fmt.Sprintf("%s %v; it must be in [0,1]", name, x))
+	})
 }
 
 // count is a whole number from 0 to most, with a default that is not 0.
 func count(field func(*Options) **int, most, byDefault int) value {
-	return value{
-		given: func(o *Options) bool { return *field(o) != nil },
-		read: func(o *Options, text string) error {
-			var n int
-			if err := readWhole(&n, text, 0, most); err != nil {
-				return err
-			}
-			*field(o) = &n
-			return nil
-		},
-		write: func(o *Options) string {
-			if n := *field(o); n != nil {
-				return strconv.Itoa(*n)
-			}
-			return ""
-		},
-		wrong: func(name string, o *Options) string {
-			if n := *field(o); n != nil && (*n < 0 || *n > most) {
-				return fmt.Sprintf("%s %d; it must be in [0,%d]", name, *n, most)
-			}
-			return ""
-		},
-		limits: fmt.Sprintf(", from 0 to %d (default %d)", most, byDefault),
-	}
+	v := optional(field, wholeIn(0, most), func(name string, n int) string {
+		return onOff(n < 0 || n > most, fmt.Sprintf("%s %d; it must be in [0,%d]", name, n, most))
+	})
+	v.limits = fmt.Sprintf(", from 0 to %d (default %d)", most, byDefault)
+	return v
 }
 
 // seed is any number that random draws begin with.
 func seed(field func(*Options) *uint64) value {
-	return value{
-		given: func(o *Options) bool { return *field(o) != 0 },
-		read: func(o *Options, text string) error {
-			n, err := strconv.ParseUint(text, 0, 64)
-			if err != nil {
-				return want("a whole number from 0 to %d", uint64(math.MaxUint64))
-			}
-			*field(o) = n
-			return nil
-		},
-		write: func(o *Options) string { return strconv.FormatUint(*field(o), 10) },
-	}
+	return simple(field, func(text string) (uint64, error) {
+		n, err := strconv.ParseUint(text, 0, 64)
+		if err != nil {
+			return 0, want("a whole number from 0 to %d", uint64(math.MaxUint64))
+		}
+		return n, nil
+	})
 }
 
 // switched is on or off, and off by default.
 func switched(field func(*Options) *bool) value {
-	return value{
-		given: func(o *Options) bool { return *field(o) },
-		read: func(o *Options, text string) error {
-			on, err := strconv.ParseBool(text)
-			if err != nil {
-				return want("true or false")
-			}
-			*field(o) = on
-			return nil
-		},
-		write:    func(o *Options) string { return strconv.FormatBool(*field(o)) },
-		describe: func(name string, _ *Options) string { return trace.Called(name) },
-		on:       field,
-	}
+	v := simple(field, func(text string) (bool, error) {
+		on, err := strconv.ParseBool(text)
+		if err != nil {
+			return false, want("true or false")
+		}
+		return on, nil
+	})
+	v.describe = func(name string, _ *Options) string { return trace.Called(name) }
+	v.on = field
+	return v
 }
 
 // words is some text of at most 1 MiB; what describes it.
 func words(field func(*Options) *string, what string) value {
-	return value{
-		given: func(o *Options) bool { return *field(o) != "" },
-		read: func(o *Options, text string) error {
-			*field(o) = text
-			return nil
-		},
-		write: func(o *Options) string { return *field(o) },
-		wrong: func(name string, o *Options) string {
-			if n := len(*field(o)); n > maxTextBytes {
-				return fmt.Sprintf("%s of %d bytes; %s", name, n, what)
-			}
-			return ""
-		},
-		describe: func(name string, _ *Options) string { return trace.Called(name, "a "+name) },
+	v := simple(field, func(text string) (string, error) { return text, nil })
+	v.wrong = func(name string, o *Options) string {
+		n := len(*field(o))
+		return onOff(n > maxTextBytes, fmt.Sprintf("%s of %d bytes; %s", name, n, what))
 	}
+	v.describe = func(name string, _ *Options) string { return trace.Called(name, "a "+name) }
+	return v
 }
 
 // someWords is words that cannot be empty on a command line.
 func someWords(field func(*Options) *string, what string) value {
 	v := words(field, what)
+	read := v.read
 	v.read = func(o *Options, text string) error {
 		if text == "" {
 			return want("some text")
 		}
-		*field(o) = text
-		return nil
+		return read(o, text)
 	}
 	return v
 }
@@ -354,29 +343,10 @@ func headFusion() value {
 
 // oneHead is the number of a head.
 func oneHead() value {
-	return value{
-		given: func(o *Options) bool { return o.PerHead != nil },
-		read: func(o *Options, text string) error {
-			n := 0
-			if err := readWhole(&n, text, 0, MaxIndex); err != nil {
-				return err
-			}
-			o.PerHead = &n
-			return nil
-		},
-		write: func(o *Options) string {
-			if o.PerHead == nil {
-				return ""
-			}
-			return strconv.Itoa(*o.PerHead)
-		},
-		wrong: func(name string, o *Options) string {
-			if o.PerHead != nil && *o.PerHead < 0 {
-				return fmt.Sprintf("%s %d; heads count from 0", name, *o.PerHead)
-			}
-			return ""
-		},
-	}
+	return optional(func(o *Options) **int { return &o.PerHead }, index,
+		func(name string, n int) string {
+			return onOff(n < 0, fmt.Sprintf("%s %d; heads count from 0", name, n))
+		})
 }
 
 // layers is the first and the last layer that are combined: A:B, A:, :B or A.
@@ -412,21 +382,19 @@ func readLayers(o *Options, text string) error {
 	if first == "" && last == "" {
 		return want("A:B, A:, :B or A")
 	}
-	var from, to int
-	if first != "" {
-		if err := readWhole(&from, first, 0, MaxIndex); err != nil {
-			return err
-		}
+	from, err := index(cmp.Or(first, "0"))
+	if err != nil {
+		return err
 	}
 	o.FirstLayer, o.LastLayer = from, nil
 	if last == "" {
 		return nil
 	}
-	if err := readWhole(&to, last, 0, MaxIndex); err != nil {
-		return err
+	to, err := index(last)
+	if err == nil {
+		o.LastLayer = &to
 	}
-	o.LastLayer = &to
-	return nil
+	return err
 }
 
 // positions are the numbers of tokens, joined by commas.
@@ -435,8 +403,8 @@ func positions() value {
 		given: func(o *Options) bool { return len(o.Positions) > 0 },
 		read: func(o *Options, text string) error {
 			for number := range strings.SplitSeq(text, ",") {
-				n := 0
-				if err := readWhole(&n, strings.TrimSpace(number), 0, MaxIndex); err != nil {
+				n, err := index(strings.TrimSpace(number))
+				if err != nil {
 					return want("whole numbers from 0 to %d, joined by commas", MaxIndex)
 				}
 				o.Positions = append(o.Positions, n)
@@ -493,18 +461,14 @@ func specialTokens() value {
 
 // quantity is what scorers explain. The scorers list the quantities that they know.
 func quantity() value {
-	return value{
-		given: func(o *Options) bool { return o.Scoring.Quantity != "" },
-		read: func(o *Options, text string) error {
+	return simple(func(o *Options) *trace.Quantity { return &o.Scoring.Quantity },
+		func(text string) (trace.Quantity, error) {
 			q, err := trace.ParseQuantity(text)
 			if err != nil {
-				return trace.Usagef("%v", err)
+				return "", trace.Usagef("%v", err)
 			}
-			o.Scoring.Quantity = q
-			return nil
-		},
-		write: func(o *Options) string { return string(o.Scoring.Quantity) },
-	}
+			return q, nil
+		})
 }
 
 // scoringNumber returns the value of an option that is a number of [scorer.Options].

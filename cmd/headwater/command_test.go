@@ -35,7 +35,7 @@ func TestWrongCommands(t *testing.T) {
 		{"unknown short flag", []string{"methods", "-x"}, "", 2, "unknown flag: -x; see headwater methods"},
 		{"flag without value", []string{"explain", "--format"}, "", 2, "flag needs an argument: --format"},
 		{"help of an unknown command", []string{"help", "expose"}, "", 2, `unknown command "expose"`},
-		{"argument of methods", []string{"methods", "rollout"}, "", 2, `methods takes no argument, got "rollout"`},
+		{"argument of version", []string{"version", "rollout"}, "", 2, `version takes no argument, got "rollout"`},
 		{"hostile command", []string{"\x1b[31mred\u202e\n\nx"}, "", 2, `unknown command`},
 	})
 }

@@ -95,7 +95,7 @@ func TestExtremeNumbers(t *testing.T) {
 	for _, flag := range []string{
 		"top", "width", "max-tokens", "alternatives", "temperature", "top-k", "top-p", "seed", "set threshold",
 		"set discard", "set residual", "set per-head", "set heads", "set layers", "set steps", "set samples",
-		"position", "batch", "max-memory", "by",
+		"set batch", "position", "max-memory", "by",
 	} {
 		for _, value := range numeric {
 			if flag == "seed" &&

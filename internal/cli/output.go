@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Output is where a result goes: standard output, or a file that appears under its name when it is
@@ -27,6 +29,10 @@ import (
 type Output struct {
 	*bufio.Writer // of a sink
 	sink          *sink
+	// What is what a file has and Size how large it is, "" for its bytes, as [Output.Finish] tells
+	// the user.
+	What, Size string
+	say        func(format string, args ...any)
 	// path is the file to replace and temp the one that is written, both empty for what is written
 	// in place.
 	path, temp string
@@ -84,7 +90,7 @@ func (k *Kit) Create(ctx context.Context, path string) (*Output, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return createBeside(path)
+		return k.createBeside(path)
 	case err != nil:
 		return nil, fmt.Errorf("output %s: %w", path, atomicfile.Cause(err))
 	case info.IsDir():
@@ -93,7 +99,7 @@ func (k *Kit) Create(ctx context.Context, path string) (*Output, error) {
 		if path, err = filepath.EvalSymlinks(path); err != nil {
 			return nil, fmt.Errorf("output %s: %w", path, atomicfile.Cause(err))
 		}
-		return createBeside(path)
+		return k.createBeside(path)
 	}
 	// A device or a pipe cannot be replaced.
 	f, err := openUntil(ctx, path, os.O_WRONLY)
@@ -108,7 +114,7 @@ func newOutput(s *sink) *Output {
 }
 
 // createBeside creates an unfinished file in the folder of path.
-func createBeside(path string) (*Output, error) {
+func (k *Kit) createBeside(path string) (*Output, error) {
 	dir, base := filepath.Split(path)
 	if base == "" {
 		return nil, fmt.Errorf("output %s is no file's name", path)
@@ -122,7 +128,7 @@ func createBeside(path string) (*Output, error) {
 			"directory (%w); name a file in another one", path, atomicfile.Cause(err))
 	}
 	o := newOutput(&sink{w: f, file: f.File, name: "output " + path})
-	o.path, o.temp = path, f.Name()
+	o.path, o.temp, o.say = path, f.Name(), k.Say
 	unfinished.add(o)
 	return o, nil
 }
@@ -157,7 +163,8 @@ func (o *Output) Commit() error {
 	return o.Finish(nil)
 }
 
-// Finish ends the output. Without an error the file is put in its place. With one, what Keep was
+// Finish ends the output. Without an error the file is put in its place, and the user is told what
+// it is. With one, what Keep was
 // told of is put under the name of a part, and the error says so.
 func (o *Output) Finish(err error) error {
 	flushed := o.Flush()
@@ -186,6 +193,11 @@ func (o *Output) Finish(err error) error {
 		return o.part(fmt.Errorf("%s: %w", s.name, atomicfile.Cause(err)))
 	}
 	o.temp = ""
+	about := cmp.Or(o.Size, message.FormatBytes(s.size))
+	if o.What != "" {
+		about += ", " + o.What
+	}
+	o.say("wrote %s: %s", o.path, about)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -17,7 +18,8 @@ func TestOutput(t *testing.T) {
 	must(t, os.WriteFile(path, []byte("old"), 0o600))
 	link := filepath.Join(dir, "link.html")
 	must(t, os.Symlink(path, link))
-	k := &Kit{}
+	var said strings.Builder
+	k := &Kit{Stderr: &said}
 	for _, name := range []string{path, link} {
 		out, err := k.Create(t.Context(), name)
 		must(t, err)
@@ -40,6 +42,9 @@ func TestOutput(t *testing.T) {
 	}
 	must(t, out.Commit())
 	out.Abandon() // does nothing any more
+	if want := "headwater: wrote " + path + ": 3 bytes\n"; said.String() != want {
+		t.Errorf("says %q, want %q", said.String(), want)
+	}
 	info, err := os.Lstat(link)
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 || string(read(t, path)) != "new" {
 		t.Errorf("through a link: %v, %v, %q", info, err, read(t, path))

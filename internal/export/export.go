@@ -266,28 +266,42 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 	return b.Bytes(), remarks, nil
 }
 
-// Contents says what a file has that [Encode] has made: "6.75 in, matrix of direct" of a figure.
-func (o Options) Contents(e *attribution.Explanation, f Format) string {
-	kind, methods := cmp.Or(o.Kind, render.KindHeatmap), strings.Join(e.Order, ", ")
-	switch {
-	case !f.Picture():
-		return "numbers of " + methods
-	case kind == render.KindCompare:
-		o, _ = o.sides(e)
-		kind, methods = "comparison", o.Method+" and "+o.AgainstMethod
-	case AsModel(o.Show, f) && !o.Maps():
-		methods = "attention"
-	case f.Figure():
-		methods, _ = o.method(e)
+// kindNames are what pictures of a kind are called where that is not the name of the kind.
+var kindNames = map[render.Kind]string{
+	"": "matrix", render.KindHeatmap: "matrix", render.KindFlow: "graph of flow",
+	render.KindCompare: "comparison", render.KindHead: "attention head",
+	render.KindHeads: "attention heads",
+}
+
+// Describe returns what a file of an explanation has, "matrix of direct", and the width of a
+// figure, "6.75 in", "" for another format.
+func (o Options) Describe(e *attribution.Explanation, f Format) (what, width string) {
+	methods := e.Order
+	if f.Figure() || o.Maps() || f == Inseq {
+		if method, err := o.method(e); err == nil {
+			methods = []string{method}
+		}
 	}
-	contents := fmt.Sprintf("%s of %s", kind, methods)
-	if kind == render.KindHeatmap && f.Figure() {
-		contents = "matrix of " + methods // without the text that a page has
+	switch {
+	case f == Neuronpedia || NeedsFlow(o.Show, f):
+		what = kindNames[render.KindFlow]
+	case NeedsAttention(o.Show, f):
+		what = kindNames[o.Kind]
+	case Compares(o.Show, f):
+		sides, err := o.sides(e)
+		if err == nil {
+			methods = []string{sides.Method, sides.AgainstMethod}
+		}
+		fallthrough
+	case f.Picture():
+		what = cmp.Or(kindNames[o.Kind], string(o.Kind)) + " of " + message.List(methods)
+	default:
+		what = "values of " + message.List(methods)
 	}
 	if f.Figure() {
-		return fmt.Sprintf("%.4g in, %s", figure.Inches(o.Size), contents)
+		width = fmt.Sprintf("%.4g in", figure.Inches(o.Size))
 	}
-	return contents
+	return what, width
 }
 
 // prepared returns an explanation at the layer that the options name, and the options with both

@@ -16,6 +16,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -282,6 +283,7 @@ func statesAlone(f *checkpoint.File) bool {
 
 // writeAttribution writes a tensor for each method and, in the metadata, the settings that made it.
 func writeAttribution(out *cli.Output, f *checkpoint.File, a *attribution.Attribution) error {
+	out.What = message.Count(len(a.Order), "tensor") + ": " + message.List(a.Order)
 	about := map[string]string{"version": strconv.Itoa(attribution.Version)}
 	if hash, ok := f.Metadata()["model_hash"]; ok {
 		about["model_hash"] = hash

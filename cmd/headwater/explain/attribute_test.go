@@ -134,7 +134,9 @@ func TestTraceAttribute(t *testing.T) {
 		"--taps", "attention,value-zeroing", "-o", in)
 	methods := "rollout,flow,raw,value-zeroing,value-zeroing-rollout"
 	_, _, stderr := headwater.Execute(t, "", "attribute", "-i", in, "--methods", methods, "-o", out)
-	if stderr != "" {
+	if wrote := "headwater: wrote " + out + ": "; !strings.HasPrefix(stderr, wrote) ||
+		!strings.HasSuffix(stderr, " kB, 6 tensors: "+strings.ReplaceAll(methods, ",", ", ")+
+			", flow-normalized\n") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("standard error %q; rows from trace need no remark", stderr)
 	}
 	f := clitest.OpenFile(t, out)

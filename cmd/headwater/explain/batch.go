@@ -33,7 +33,8 @@ func explainAll(ctx context.Context, k *cli.Kit, f explainFlags) error {
 	if err != nil {
 		return err
 	}
-	return out.Finish(explainLines(ctx, k, m, f, cli.Lines(input, name), name, out))
+	return outputSet{out}.finish(f.outputFlags,
+		explainLines(ctx, k, m, f, cli.Lines(input, name), name, out))
 }
 
 // explainLines writes a result for each line, and each is kept when it is there.

@@ -23,6 +23,7 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/export"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/sources"
 	"github.com/headwater-ml/headwater/models"
 )
@@ -219,6 +220,7 @@ func explainContext(ctx context.Context, k *cli.Kit, f contextFlags, paths []str
 	if err != nil {
 		return err
 	}
+	out.What = message.Count(len(r.Sources), "source")
 	return out.Result(f.format == "json", r, func(w io.Writer) error {
 		return showSources(k, w, f, r)
 	})

@@ -295,7 +295,7 @@ func explainTo(
 		}
 	}
 	failed := writeExplanation(ctx, k, outs, &f, m, e, against, f.made(m, prompt), stopped)
-	return outs.finish(cmp.Or(failed, err))
+	return outs.finish(f.outputFlags, cmp.Or(failed, err))
 }
 
 // interrupted reports whether an explanation was cut short and has something to show.

@@ -74,7 +74,7 @@ var withoutBytes = []string{
 	"batch", // how many texts at once
 	// no embedded model has a chat template
 	"chat", "chat-date", "chat-set", "chat-template", "messages", "system",
-	"help", "input", "output", // where it is read and written
+	"help", "input", "output", "open", // where it is read and written
 	"head", "size", "font", // of figures; see TestSavedViews
 }
 

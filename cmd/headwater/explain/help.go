@@ -16,14 +16,14 @@ import (
 // flagGroups are the flags of explain as its help lists them: those that people need first, then
 // groups. A flag that no group names is in the last one.
 var flagGroups = []struct{ title, names string }{
-	{"Flags", "model methods output format view token max-tokens continuation contrast by top " +
-		"chat help"},
+	{"Flags", "model methods output open format view token max-tokens continuation contrast by " +
+		"top chat help"},
 	{"What is read", "input messages system chat-set pair position " +
 		"special"},
 	{"What is generated", "temperature top-k top-p seed alternatives"},
 	{"What pictures show", "target against against-model layer head source filter size font " +
 		"palette color width"},
-	{"Where it is computed", "backend dtype pre max-memory batch"},
+	{"Where it is computed", "backend dtype pre max-memory"},
 	{"How methods compute", "set"},
 }
 

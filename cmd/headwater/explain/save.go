@@ -25,6 +25,7 @@ type outputFlags struct {
 	paths   []string        // standard output is ""
 	formats []export.Format // of each path
 	format  string
+	open    bool
 }
 
 // add adds the flags.
@@ -34,6 +35,8 @@ func (f *outputFlags) add(cmd *cobra.Command, more string) {
 		"standard output. A file appears when it is complete"+more)
 	cmd.Flags().StringVar(&f.format, "format", "", "form on standard output and of files whose "+
 		"names say none: `text|html|json` (default text)")
+	cmd.Flags().BoolVar(&f.open, "open", false, "open the files when they are written, as a click "+
+		"on them does")
 }
 
 // outputPaths is the value of --output, which may be given several times.
@@ -81,6 +84,9 @@ func (f *outputFlags) check() error {
 			return fmt.Errorf("--output: %w", err)
 		}
 		f.formats = append(f.formats, cmp.Or(format, export.Text))
+	}
+	if f.open && !slices.ContainsFunc(f.paths, func(path string) bool { return path != "" }) {
+		return cli.Usagef("--open opens a file; name one by -o, such as -o page.html")
 	}
 	if f.format != "" && !slices.Contains(f.formats, export.Format(f.format)) {
 		return cli.Usagef("--format %s does nothing: the name of every file says another form",
@@ -166,10 +172,13 @@ func (r outputSet) abandon() {
 	}
 }
 
-// finish ends all of them as [output.finish] does one.
-func (r outputSet) finish(err error) error {
+// finish ends all of them as [cli.Output.Finish] does one, and opens the files if the flags say so.
+func (r outputSet) finish(f outputFlags, err error) error {
 	for _, out := range r {
 		err = out.Finish(err)
+	}
+	if err == nil && f.open {
+		return cli.OpenFiles(f.paths)
 	}
 	return err
 }
@@ -216,6 +225,7 @@ func writeExplanation(
 		if err != nil {
 			return err
 		}
+		out.What, out.Size = o.Describe(e, format)
 		for _, n := range notes {
 			k.Say("note: %s: %s", cmp.Or(filepath.Base(path), "standard output"), n)
 		}

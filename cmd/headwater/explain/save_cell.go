@@ -85,7 +85,11 @@ func EncodeFile(ctx context.Context, f server.File) (data []byte, notes []string
 	if err != nil {
 		return nil, nil, err
 	}
-	return data, append([]string{o.Contents(e, format)}, notes...), nil
+	contents, width := o.Describe(e, format)
+	if width != "" {
+		contents = width + ", " + contents
+	}
+	return data, append([]string{contents}, notes...), nil
 }
 
 // groupedBy returns an explanation with its tokens put together, and sets how it was made.

@@ -123,7 +123,7 @@ func showFile(ctx context.Context, k *cli.Kit, f showFlags) error {
 			}
 			return nil
 		})
-	return outs.finish(err)
+	return outs.finish(f.view.outputFlags, err)
 }
 
 // similarityName is the name of what is shown of hidden states. It is no method: nothing is

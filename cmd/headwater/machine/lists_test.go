@@ -56,30 +56,32 @@ func TestModelsOfOllama(t *testing.T) {
 	}
 }
 
-// Every method has its kind, cost and source, in both forms.
+// Every method has a line, and by its name its kind, cost and source, its parts and its options.
 func TestMethods(t *testing.T) {
-	out := headwater.Output(t, "methods")
-	blocks := map[string]string{}
-	for block := range strings.SplitSeq(out, "\n\n") {
-		name, _, _ := strings.Cut(block, "\n")
-		blocks[name] = block
-	}
+	lines := headwater.Output(t, "methods")
 	var list methodList
 	must(t, json.Unmarshal([]byte(headwater.Output(t, "methods", "--json")), &list))
 	if len(list.Methods) != len(attribution.MethodNames()) || len(list.Mixings) < 2 ||
-		len(list.Aggregations) < 3 {
+		len(list.Aggregations) < 3 || list.Options != nil {
 		t.Errorf("methods --json says %+v", list)
 	}
+	all := ""
 	for _, m := range list.Methods {
-		block := blocks[m.Name]
+		block := headwater.Output(t, "methods", m.Name)
+		all += block
 		kind := m.Mixing + " × " + m.Aggregation
 		if m.Scorer != "" {
 			kind = "scorer of a prediction"
 		}
 		for _, want := range []string{"kind     " + kind, "needs    ", "cost     " + m.Cost, "source   " + m.Paper, "value    " + m.Summary} {
-			if m.Cost == "" || m.Paper == "" || !strings.Contains(block, want) {
+			if m.Cost == "" || m.Paper == "" || !strings.HasPrefix(block, m.Name+"\n") ||
+				!strings.Contains(block, want) {
 				t.Errorf("%s does not say %q:\n%s", m.Name, want, block)
 			}
+		}
+		line := fmt.Sprintf("\n%-25s %s\n", m.Name, m.Summary)
+		if n := strings.Count("\n"+lines, line); n != 1 {
+			t.Errorf("%d lines are %q:\n%s", n, line, lines)
 		}
 	}
 	for _, s := range list.Scorers {
@@ -87,12 +89,42 @@ func TestMethods(t *testing.T) {
 			t.Errorf("scorer %+v is not complete", s)
 		}
 	}
+	all += headwater.Output(t, "methods", "value-zeroing-euclidean-final-norm+flow")
 	for _, p := range append(list.Mixings, list.Aggregations...) {
 		if p.Cost == "" || p.Paper == "" ||
-			!strings.Contains(out, p.Name+"\n  value    "+p.Summary) {
+			!strings.Contains(all, p.Name+"\n  value    "+p.Summary) {
 			t.Errorf("part %+v is not complete", p)
 		}
 	}
+}
+
+// The options of a method are those that it takes, with their limits.
+func TestMethodOptions(t *testing.T) {
+	out := headwater.Output(t, "methods", "integrated-gradients")
+	_, got, _ := strings.Cut(out, "\noptions\n")
+	for name, want := range map[string]string{
+		"--set steps=VALUE": "take N points of the integral of integrated gradients, between its two ends, from 1 to 1024 (default 32)",
+		"--contrast":        "let scorers explain why",
+		"--set quantity=VALUE": "let scorers explain the logit|probability|log-probability " +
+			"(default each scorer's own)",
+	} {
+		if !strings.Contains(got, fmt.Sprintf("  %-32s %s", name, want)) {
+			t.Errorf("integrated-gradients does not have %s: %s\n%s", name, want, out)
+		}
+	}
+	if strings.Contains(got, "samples") || strings.Contains(got, "layers") {
+		t.Errorf("integrated-gradients has options of others:\n%s", out)
+	}
+	var list methodList
+	must(t, json.Unmarshal([]byte(headwater.Output(t, "methods", "classic", "--json")), &list))
+	if len(list.Methods) != 3 || len(list.Mixings) != 2 || len(list.Aggregations) != 3 ||
+		len(list.Scorers) != 0 || len(list.Options) < 10 {
+		t.Errorf("methods classic --json says %+v", list)
+	}
+	headwater.CheckRefusals(t, []clitest.Refusal{
+		{"unknown method", []string{"methods", "flo"}, "", 2, `unknown method "flo"; did you mean flow? known are`},
+		{"two names", []string{"methods", "flow", "raw"}, "", 2, "methods takes one name, got 2"},
+	})
 }
 
 // Every example has its prompt and what to see. Those of SmolLM2 come first, with what to do where

@@ -3,6 +3,8 @@ package machine
 import (
 	"bufio"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +13,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // methodList is the output of headwater methods.
@@ -19,37 +22,94 @@ type methodList struct {
 	Mixings      []part               `json:"mixings"`
 	Aggregations []part               `json:"aggregations"`
 	Scorers      []part               `json:"scorers"`
+	Options      []part               `json:"options,omitempty"` // of one method
 }
 
-// part is a mixing, an aggregation or a scorer.
+// part is a mixing, an aggregation, a scorer or an option.
 type part struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
 	Formula string `json:"formula,omitempty"`
-	Paper   string `json:"paper"`
-	Cost    string `json:"cost"`
+	Paper   string `json:"paper,omitempty"`
+	Cost    string `json:"cost,omitempty"`
 	Needs   string `json:"needs,omitempty"`
 }
 
 func methodsCommand(k *cli.Kit) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "methods",
-		Short: "list the methods: what a value means, what it costs, where it comes from",
-		Args:  cli.NoArguments,
-		RunE: func(*cobra.Command, []string) error {
+		Use:   "methods [NAME]",
+		Short: "list the methods, or say of one what a value means, its formula, cost and options",
+		Example: `  headwater methods
+  headwater methods rollout
+  headwater methods value-zeroing+flow`,
+		ValidArgs: attribution.MethodNames(),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usagef("methods takes one name, got %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
 			list, err := allMethods()
-			if err != nil {
+			if err == nil && len(args) > 0 {
+				err = list.keep(args[0])
+			}
+			switch {
+			case err != nil:
 				return err
-			}
-			if asJSON {
+			case asJSON:
 				return cli.WriteJSON(k.Stdout, list)
+			case len(args) > 0:
+				return writeMethods(k, list)
 			}
-			return writeMethods(k, list)
+			return listMethods(k, list)
 		},
 	}
 	cli.JSONFlag(cmd, &asJSON)
 	return cmd
+}
+
+// keep leaves the methods that a name stands for, their parts, and adds their options.
+func (l *methodList) keep(name string) (err error) {
+	if l.Methods, err = attribution.LookupMethods(name); err != nil {
+		return err
+	}
+	without := func(parts []part, of func(attribution.Method) string) []part {
+		return slices.DeleteFunc(parts, func(p part) bool {
+			return !slices.ContainsFunc(l.Methods,
+				func(m attribution.Method) bool { return of(m) == p.Name })
+		})
+	}
+	l.Mixings = without(l.Mixings, func(m attribution.Method) string { return m.Mixing })
+	l.Aggregations = without(l.Aggregations,
+		func(m attribution.Method) string { return m.Aggregation })
+	l.Scorers = without(l.Scorers, func(m attribution.Method) string { return m.Scorer })
+	for _, row := range attribution.OptionTable() {
+		if slices.ContainsFunc(l.Methods, row.AppliesTo) && row.Flag+row.Key != "" {
+			spelling := "--" + row.Flag
+			if row.Key != "" {
+				spelling = "--set " + row.Setting()
+			}
+			l.Options = append(l.Options,
+				part{Name: spelling, Summary: strings.ReplaceAll(row.Usage(), "`", "")})
+		}
+	}
+	return nil
+}
+
+// listMethods writes a line for each method, and of what others are made.
+func listMethods(k *cli.Kit, list methodList) error {
+	var text strings.Builder
+	for _, m := range list.Methods {
+		fmt.Fprintf(&text, "%-25s %s\n", m.Name, m.Summary)
+	}
+	fmt.Fprintf(&text, "\nheadwater methods NAME gives the formula, paper, cost and options of "+
+		"one. Any mixing+aggregation\nis a method, too, such as value-zeroing+flow.\n"+
+		"mixings: %s\naggregations: %s\n", message.List(attribution.MixingNames()),
+		message.List(aggregation.Names()))
+	_, err := io.WriteString(k.Stdout, text.String())
+	return err
 }
 
 // allMethods returns everything that is registered, by name.
@@ -84,7 +144,7 @@ func allMethods() (methodList, error) {
 	return list, nil
 }
 
-// writeMethods writes a block for each method, then its parts.
+// writeMethods writes a block for each method, then their parts and options.
 func writeMethods(k *cli.Kit, list methodList) error {
 	w := bufio.NewWriter(k.Stdout)
 	for _, m := range list.Methods {
@@ -99,7 +159,6 @@ func writeMethods(k *cli.Kit, list methodList) error {
 			{"source", m.Paper},
 		})
 	}
-	fmt.Fprintf(w, "Any mixing+aggregation is a method, too, such as value-zeroing+flow.\n\n")
 	for _, group := range []struct {
 		kind  string
 		parts []part
@@ -113,6 +172,12 @@ func writeMethods(k *cli.Kit, list methodList) error {
 				{"source", part.Paper},
 			})
 		}
+	}
+	if list.Options != nil {
+		fmt.Fprintln(w, "options")
+	}
+	for _, o := range list.Options {
+		fmt.Fprintf(w, "  %-32s %s\n", o.Name, o.Summary)
 	}
 	return w.Flush()
 }

@@ -69,9 +69,7 @@ func Draw(o Options, about string, drawings ...Drawing) (*Figure, error) {
 	if err := checkAbout(about); err != nil {
 		return nil, err
 	}
-	if o.Size == "" {
-		o.Size = render.Double
-	}
+	o.Size = cmp.Or(o.Size, render.Double)
 	if o.Font == 0 {
 		o.Font = widths[o.Size][1]
 	}
