@@ -43,20 +43,22 @@ build: run-setup ## build the headwater command into .cache/bin
 
 demo: build ## explain a prompt with the embedded model: terminal, HTML page, notebook
 	@mkdir -p out
-	@$(in_env) $(headwater) explain "$$PROMPT"
-	@$(in_env) $(headwater) explain -o out/demo.html "$$PROMPT"
-	@if $(has_smollm2); then echo; \
-		$(in_env) $(headwater) explain --model smollm2 "$$REAL_PROMPT" && \
-		$(in_env) $(headwater) explain --model smollm2 --format html -o out/smollm2.html "$$REAL_PROMPT"; fi
 	@$(in_env) $(headwater) install
 	@$(in_env) python internal/setup/notebooks.py run --out out notebooks/00-quickstart.ipynb
+	@$(in_env) $(headwater) explain -o out/demo.html "$$PROMPT"
+	@if $(has_smollm2); then \
+		$(in_env) $(headwater) explain --model smollm2 -o out/smollm2.html "$$REAL_PROMPT"; fi
 	@echo
-	@echo "text heatmap       above"
-	@echo "HTML page          out/demo.html"
-	@echo "executed notebook  out/00-quickstart.ipynb, as a page out/00-quickstart.html"
-	@if $(has_smollm2); then echo "with SmolLM2       above, and out/smollm2.html"; \
-		else echo "a language model   make smollm2 brings one (93 MB), and make demo then shows it too"; fi
-	@echo "next               make lab, or .cache/bin/headwater explain \"...\""
+	@$(in_env) $(headwater) explain --max-tokens 1 --top 3 "$$PROMPT" 2>/dev/null
+	@if $(has_smollm2); then echo; \
+		$(in_env) $(headwater) explain --max-tokens 1 --top 3 --methods direct --model smollm2 "$$REAL_PROMPT" 2>/dev/null; fi
+	@echo
+	@echo "the first word of each answer stands above; all words are in these pages:"
+	@echo "  out/demo.html            the toy model"
+	@if $(has_smollm2); then echo "  out/smollm2.html         SmolLM2, a language model"; \
+		else echo "  make smollm2 brings a language model (93 MB), and make demo then shows it too"; fi
+	@echo "  out/00-quickstart.html   the notebook, which is out/00-quickstart.ipynb"
+	@echo "next: make lab, or .cache/bin/headwater explain \"...\""
 
 # No file is named none, so that no test finds the plugin of XLA. The longest packages begin first,
 # so that none of them runs alone at the end.
