@@ -26,7 +26,7 @@ headwater := .cache/bin/headwater
 # Whether --model smollm2 opens without a download: in .cache or in the cache of the Hub.
 has_smollm2 = $(in_env) $(headwater) models | grep -q '^smollm2: .*, downloaded: '
 
-.PHONY: help setup run-setup build demo quick test minilm smollm2 unit notebooks-check notebooks figures figures-check gallery check fuzz lab image-check image-quick train bench clean
+.PHONY: help setup run-setup lab-setup build demo quick test minilm smollm2 unit notebooks-check notebooks figures figures-check gallery check fuzz lab image-check image-quick train bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -37,6 +37,10 @@ setup: ## install what the other targets need (the second time it takes a second
 # Without the linters and gopls, which take minutes to compile and which no test needs.
 run-setup:
 	@internal/setup/setup.sh run
+
+# Without the linters.
+lab-setup:
+	@internal/setup/setup.sh lab
 
 build: run-setup ## build the headwater command into .cache/bin
 	@$(in_env) go build -buildvcs=false -o $(headwater) ./cmd/headwater
@@ -104,7 +108,7 @@ check: setup ## before sending: format, vet, race detector, linters
 fuzz: run-setup ## run the command on MUTATIONS damaged inputs (50000), from seed SEED (1): half an hour or more
 	HEADWATER_MUTATIONS=$(MUTATIONS) HEADWATER_MUTATION_SEED=$(SEED) $(in_env) go test -count 1 -timeout 0 -v -run TestMutations ./internal/e2e/mutation
 
-lab: setup build ## open JupyterLab with the kernel ready, on this machine only
+lab: lab-setup build ## open JupyterLab with the kernel ready, on this machine only
 	@$(in_env) $(headwater) install
 	@$(in_env) jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) \
 		--MappingKernelManager.default_kernel_name=headwater \
