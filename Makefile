@@ -26,7 +26,7 @@ headwater := .cache/bin/headwater
 # Whether --model smollm2 opens without a download: in .cache or in the cache of the Hub.
 has_smollm2 = $(in_env) $(headwater) models | grep -q '^smollm2: .*, downloaded: '
 
-.PHONY: help setup run-setup build demo quick test minilm smollm2 unit notebooks-check notebooks figures figures-check gallery check fuzz lab image-check image-quick train bench clean
+.PHONY: help setup run-setup lab-setup build demo quick test minilm smollm2 unit notebooks-check notebooks figures figures-check gallery check fuzz lab image-check image-quick train bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -38,25 +38,31 @@ setup: ## install what the other targets need (the second time it takes a second
 run-setup:
 	@internal/setup/setup.sh run
 
+# Without the linters.
+lab-setup:
+	@internal/setup/setup.sh lab
+
 build: run-setup ## build the headwater command into .cache/bin
 	@$(in_env) go build -buildvcs=false -o $(headwater) ./cmd/headwater
 
 demo: build ## explain a prompt with the embedded model: terminal, HTML page, notebook
 	@mkdir -p out
-	@$(in_env) $(headwater) explain "$$PROMPT"
-	@$(in_env) $(headwater) explain -o out/demo.html "$$PROMPT"
-	@if $(has_smollm2); then echo; \
-		$(in_env) $(headwater) explain --model smollm2 "$$REAL_PROMPT" && \
-		$(in_env) $(headwater) explain --model smollm2 --format html -o out/smollm2.html "$$REAL_PROMPT"; fi
 	@$(in_env) $(headwater) install
 	@$(in_env) python internal/setup/notebooks.py run --out out notebooks/00-quickstart.ipynb
+	@$(in_env) $(headwater) explain -o out/demo.html "$$PROMPT"
+	@if $(has_smollm2); then \
+		$(in_env) $(headwater) explain --model smollm2 -o out/smollm2.html "$$REAL_PROMPT"; fi
 	@echo
-	@echo "text heatmap       above"
-	@echo "HTML page          out/demo.html"
-	@echo "executed notebook  out/00-quickstart.ipynb, as a page out/00-quickstart.html"
-	@if $(has_smollm2); then echo "with SmolLM2       above, and out/smollm2.html"; \
-		else echo "a language model   make smollm2 brings one (93 MB), and make demo then shows it too"; fi
-	@echo "next               make lab, or .cache/bin/headwater explain \"...\""
+	@$(in_env) $(headwater) explain --max-tokens 1 --top 3 "$$PROMPT" 2>/dev/null
+	@if $(has_smollm2); then echo; \
+		$(in_env) $(headwater) explain --max-tokens 1 --top 3 --methods direct --model smollm2 "$$REAL_PROMPT" 2>/dev/null; fi
+	@echo
+	@echo "the first word of each answer stands above; all words are in these pages:"
+	@echo "  out/demo.html            the toy model"
+	@if $(has_smollm2); then echo "  out/smollm2.html         SmolLM2, a language model"; \
+		else echo "  make smollm2 brings a language model (93 MB), and make demo then shows it too"; fi
+	@echo "  out/00-quickstart.html   the notebook, which is out/00-quickstart.ipynb"
+	@echo "next: make lab, or .cache/bin/headwater explain \"...\""
 
 # No file is named none, so that no test finds the plugin of XLA. The longest packages begin first,
 # so that none of them runs alone at the end.
@@ -102,7 +108,7 @@ check: setup ## before sending: format, vet, race detector, linters
 fuzz: run-setup ## run the command on MUTATIONS damaged inputs (50000), from seed SEED (1): half an hour or more
 	HEADWATER_MUTATIONS=$(MUTATIONS) HEADWATER_MUTATION_SEED=$(SEED) $(in_env) go test -count 1 -timeout 0 -v -run TestMutations ./internal/e2e/mutation
 
-lab: setup build ## open JupyterLab with the kernel ready, on this machine only
+lab: lab-setup build ## open JupyterLab with the kernel ready, on this machine only
 	@$(in_env) $(headwater) install
 	@$(in_env) jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) \
 		--MappingKernelManager.default_kernel_name=headwater \

@@ -240,8 +240,8 @@ func (r *Report) At(group, method, measure string) (s Summary, ok bool) {
 	return r.Table[g][m][k], true
 }
 
-// Means returns the means of a method's measure, one for each of Groups; 0 where the report does not
-// have it.
+// Means returns the means of a measure of a method, one for each of Groups; 0 where the report does
+// not have it.
 func (r *Report) Means(method, measure string) []float64 {
 	means := make([]float64, len(r.Groups))
 	for i, group := range r.Groups {

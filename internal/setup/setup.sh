@@ -6,6 +6,7 @@
 #   setup.sh        everything
 #   setup.sh run    what building, testing and running need: everything but the linters and gopls,
 #                   which take minutes to compile
+#   setup.sh lab    that and gopls, for notebooks: everything but the linters
 set -euo pipefail
 
 python=$(command -v python3 || true) # the system's, before env.sh puts ours first
@@ -111,8 +112,6 @@ else
 	echo "setup: no XLA plugin for $(uname -sm): the pure-Go backend runs everything, slowly"
 fi
 step "Jupyter kernel" "$(go env GOROOT) ${GOEXPERIMENT-} ${HEADWATER_XLA-} $(checksum internal/setup/kernelspec.py)" kernelspec
-# For Tab and Shift-Tab in notebooks, and for make check: two to three minutes the first time.
-if [ "${1-}" != run ]; then
-	go_step "gopls" internal/tools/gopls
-	go_step "golangci-lint" internal/tools/golangci-lint
-fi
+# For Tab and Shift-Tab in notebooks, and for make check: a minute or more each the first time.
+[ "${1-}" = run ] || go_step "gopls" internal/tools/gopls
+[ -n "${1-}" ] || go_step "golangci-lint" internal/tools/golangci-lint
