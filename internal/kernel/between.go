@@ -86,7 +86,9 @@ func Between(o StartOptions) error {
 	err = errors.Join(err, wrong)
 	r := relay{fmt.Append(nil, gonb["key"]), (&cells{StartOptions: o}).change}
 	for _, port := range between {
-		l, wrong := net.Listen("tcp", jupyter.address(port))
+		l, wrong := soon(func() (net.Listener, error) { // when a kernel before it has ended
+			return net.Listen("tcp", jupyter.address(port))
+		})
 		if err = errors.Join(err, wrong); err != nil {
 			return fmt.Errorf("kernel: the sockets of Jupyter: %w", err)
 		}
@@ -101,7 +103,7 @@ func Between(o StartOptions) error {
 		}()
 	}
 	for os.Getppid() == parent {
-		time.Sleep(time.Second)
+		time.Sleep(200 * time.Millisecond)
 	}
 	return nil
 }
@@ -109,11 +111,7 @@ func Between(o StartOptions) error {
 // join passes on what a client of Jupyter and GoNB send each other, until one of them ends.
 func join(client net.Conn, address string, r relay) {
 	defer client.Close()
-	gonb, err := net.Dial("tcp", address)
-	for n := 0; err != nil && n < 300; n++ { // until GoNB listens
-		time.Sleep(100 * time.Millisecond)
-		gonb, err = net.Dial("tcp", address)
-	}
+	gonb, err := soon(func() (net.Conn, error) { return net.Dial("tcp", address) })
 	if err != nil {
 		return
 	}
@@ -122,6 +120,17 @@ func join(client net.Conn, address string, r relay) {
 	go func() { ended <- r.pass(gonb, client) }()
 	go func() { ended <- r.pass(client, gonb) }()
 	<-ended
+}
+
+// soon tries something for 30 seconds, until there is no error.
+func soon[T any](try func() (T, error)) (t T, err error) {
+	for range 300 {
+		if t, err = try(); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return t, err
 }
 
 // relay passes on messages of Jupyter in frames of ZMTP 3 (rfc.zeromq.org/spec/23).

@@ -486,7 +486,8 @@ func TestEncodeFileOfView(t *testing.T) {
 			"numbers of rollout, flow", "",
 		},
 		"figure of two": {
-			"a.svg", `{"kind":"compare"}`, "", true, "6.75 in, comparison of rollout and rollout", "",
+			"a.svg", `{"kind":"compare"}`, "", true,
+			"6.75 in, comparison of rollout and rollout", "",
 		},
 		"figure": {
 			"a.svg", "", `{"method":"flow","size":"column"}`, false, "3.25 in, matrix of flow", "",
