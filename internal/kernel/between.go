@@ -84,7 +84,7 @@ func Between(o StartOptions) error {
 	jupyter, err := readConnection(o.Connection)
 	gonb, wrong := readConnection(o.GoNB)
 	err = errors.Join(err, wrong)
-	r := relay{fmt.Append(nil, gonb["key"]), (&cells{StartOptions: o}).change}
+	r := relay{fmt.Append(nil, gonb["key"]), (&cells{StartOptions: o}).change, o.GoNB}
 	for _, port := range between {
 		l, wrong := soon(func() (net.Listener, error) { // when a kernel before it has ended
 			return net.Listen("tcp", jupyter.address(port))
@@ -98,7 +98,7 @@ func Between(o StartOptions) error {
 				if err != nil {
 					return
 				}
-				go join(client, gonb.address(port), r)
+				go r.join(client, gonb.address(port))
 			}
 		}()
 	}
@@ -109,13 +109,14 @@ func Between(o StartOptions) error {
 }
 
 // join passes on what a client of Jupyter and GoNB send each other, until one of them ends.
-func join(client net.Conn, address string, r relay) {
+func (r relay) join(client net.Conn, address string) {
 	defer client.Close()
 	gonb, err := soon(func() (net.Conn, error) { return net.Dial("tcp", address) })
 	if err != nil {
 		return
 	}
 	defer gonb.Close()
+	_ = os.RemoveAll(filepath.Dir(r.file)) // GoNB has read it
 	ended := make(chan error, 2)
 	go func() { ended <- r.pass(gonb, client) }()
 	go func() { ended <- r.pass(client, gonb) }()
@@ -138,6 +139,8 @@ type relay struct {
 	key []byte
 	// change returns other content of a message that answers parent, or nil.
 	change func(kind, id, parent string, content []byte) []byte
+	// file is that of the connection to GoNB, alone in its directory.
+	file string
 }
 
 // The size of ZMTP's greeting, and of the largest message, which GoNB has in memory too.
