@@ -36,7 +36,9 @@ func readConnection(path string) (c connection, err error) {
 }
 
 // address returns where the socket with that port is.
-func (c connection) address(port string) string { return fmt.Sprintf("%v:%v", c["ip"], c[port]) }
+func (c connection) address(port string) string {
+	return net.JoinHostPort(fmt.Sprint(c["ip"]), fmt.Sprint(c[port]))
+}
 
 // startBetween starts a program that runs [Between], and returns the file of the connection to give
 // to GoNB. Its name is that of Jupyter's file, from which GoNB takes the kernel's id.
@@ -46,7 +48,8 @@ func startBetween(o StartOptions, env []string) (path string, err error) {
 		return "", err
 	}
 	for _, port := range between {
-		l, err := net.Listen("tcp", fmt.Sprintf("%v:0", c["ip"]))
+		c[port] = 0
+		l, err := net.Listen("tcp", c.address(port))
 		if err != nil {
 			return "", err
 		}

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -155,59 +156,41 @@ func (c *cells) exported(pkg, typ string, kinds ...*regexp.Regexp) (names []stri
 }
 
 // hints are what to do about errors of the compiler. Some are about a word that is not a name of a
-// package or, if typ is not empty, of a type; the sentence is true in any case.
-var hints = []struct {
-	words                    *regexp.Regexp
-	pkg, typ, word, sentence string
-}{
+// package, gonbext by default, or of a type; the sentence is true in any case.
+var hints = []struct{ words, sentence string }{
+	{`unknown field (?P<word>\w+) in struct literal of type (?P<pkg>\w+)\.(?P<type>\w+)`, ""},
+	{`\(type \*?(?P<pkg>\w+)\.(?P<type>\w+) has no field or method (?P<word>\w+)\)`, ""},
+	{`undefined: (?P<pkg>\w+)\.(?P<word>\w+)`, ""},
+	{`undefined: (?P<word>\w+)`, `a text stands in double quotes: "$word"`},
 	{
-		regexp.MustCompile(`unknown field (\w+) in struct literal of type (\w+)\.(\w+)`),
-		"$2", "$3", "$1", "",
-	},
-	{
-		regexp.MustCompile(`undefined \(type \*?(\w+)\.(\w+) has no field or method (\w+)\)`),
-		"$1", "$2", "$3", "",
-	},
-	{regexp.MustCompile(`undefined: (\w+)\.(\w+)`), "$1", "", "$2", ""},
-	{
-		regexp.MustCompile(`undefined: (\w+)`), "gonbext", "", "$1",
-		`a text stands in double quotes: "$1"`,
-	},
-	{
-		regexp.MustCompile(`rune (literal|constant)|curly quotation|literal not terminated|` +
-			`missing ',' in argument`), "", "", "",
+		`rune (literal|constant)|curly quotation|literal not terminated|missing ',' in argument`,
 		`texts stand in double quotes, and fields in braces: gonbext.Explain("the keys", ` +
 			`gonbext.Options{MaxTokens: 3})`,
 	},
-	{
-		regexp.MustCompile(`expected declaration|non-declaration statement`), "", "", "",
-		"put statements below a line %%",
-	},
+	{`expected declaration|non-declaration statement`, "put statements below a line %%"},
 }
 
 // hint returns a line about what to do about an error of the compiler, or "".
 func (c *cells) hint(text string) string {
 	for _, h := range hints {
-		m := h.words.FindStringSubmatchIndex(text)
+		words := regexp.MustCompile(h.words)
+		m := words.FindStringSubmatchIndex(text)
 		if m == nil {
 			continue
 		}
 		of := func(template string) string {
-			return string(h.words.ExpandString(nil, template, text, m))
+			return string(words.ExpandString(nil, template, text, m))
 		}
-		pkg, typ, sentence := of(h.pkg), of(h.typ), of(h.sentence)
-		kinds := []*regexp.Regexp{docFields, docMethods}
-		if typ == "" {
-			kinds = []*regexp.Regexp{docNames}
+		pkg, typ := cmp.Or(of("$pkg"), "gonbext"), of("$type")
+		kinds, begin := []*regexp.Regexp{docNames}, pkg+"."
+		if typ != "" {
+			kinds, begin = []*regexp.Regexp{docFields, docMethods}, ""
 		}
-		near := c.Near(of(h.word), c.exported(pkg, typ, kinds...))
-		if near == nil {
-			return sentence
+		sentence := of(h.sentence)
+		if near := c.Near(of("$word"), c.exported(pkg, typ, kinds...)); near != nil {
+			sentence = strings.TrimSpace("did you mean " + begin + near[0] + "? " + sentence)
 		}
-		if typ == "" {
-			near[0] = pkg + "." + near[0]
-		}
-		return strings.TrimSpace("did you mean " + near[0] + "? " + sentence)
+		return sentence
 	}
 	return ""
 }
