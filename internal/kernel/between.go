@@ -32,6 +32,9 @@ func readConnection(path string) (c connection, err error) {
 	if err == nil {
 		err = json.Unmarshal(data, &c)
 	}
+	if err == nil && c["ip"] == nil {
+		err = fmt.Errorf("%s does not name the ip of the kernel", path)
+	}
 	return c, err
 }
 

@@ -3,6 +3,7 @@ package kernel
 import (
 	"bytes"
 	"encoding/binary"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,6 +31,18 @@ func partsOf(t *testing.T, all []byte) (parts []string) {
 		all = all[size:]
 	}
 	return parts
+}
+
+// TestReadConnection refuses files that are no connection.
+func TestReadConnection(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"null": "null", "list": "[]", "half": `{"ip":`, "empty": "{}"})
+	for _, name := range []string{"null", "list", "half", "empty", "missing"} {
+		o := StartOptions{Connection: filepath.Join(dir, name)}
+		if _, err := startBetween(o, nil); err == nil {
+			t.Errorf("a connection is read from %s", name)
+		}
+	}
 }
 
 // TestRelay passes on a greeting, a command and messages. What is signed is changed and signed
