@@ -22,9 +22,8 @@ import (
 // can explain a prompt:
 //
 //	%exec gonbext.ExplainArgs "the keys to the cabinet" --methods rollout,flow --max-tokens 3
-//	//
 //
-// The last line is Go, an empty comment, because GoNB runs no cell without Go. The options
+// In GoNB's own kernel a line // must follow, because GoNB runs no cell without Go. The options
 // stand before or after the prompt. They are those of the command headwater explain that are about
 // the model, the methods, what is generated and what is shown: --model, --backend, --dtype,
 // --max-memory, --by, --layer, --filter, --token, the flags of [attribution.OptionTable], and --set

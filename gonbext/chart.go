@@ -169,7 +169,8 @@ func (d *display) note(text, markup string) {
 		return
 	}
 	d.stay(map[protocol.MIMEType]any{
-		protocol.MIMETextHTML:  words("<p><small>" + html.EscapeString(text) + "</small></p>" + markup),
+		protocol.MIMETextHTML: words("<p><small>" + html.EscapeString(text) + "</small></p>" +
+			markup),
 		protocol.MIMETextPlain: text + "\n",
 	})
 }

@@ -200,7 +200,8 @@ const previewBytes = 100_000
 // preview returns the markup of a small picture of the file, "" if the file is large or no image of
 // a browser.
 func (f savedFile) preview() string {
-	kind := map[string]string{".svg": "svg+xml", ".png": "png"}[strings.ToLower(filepath.Ext(f.name))]
+	ending := strings.ToLower(filepath.Ext(f.name))
+	kind := map[string]string{".svg": "svg+xml", ".png": "png"}[ending]
 	if kind == "" || len(f.data) > previewBytes {
 		return ""
 	}

@@ -77,7 +77,7 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// TestSavePreview shows an image of the file in a cell, if browsers know the format and it is small.
+// TestSavePreview shows an image of a small file in a cell, if browsers know its format.
 func TestSavePreview(t *testing.T) {
 	large := strings.Repeat("x", 100_001)
 	for _, c := range []struct{ file, data, want string }{

@@ -210,7 +210,9 @@ func TrySaveSources(path string, r *sources.Result, settings ...SourceOptions) e
 }
 
 // saveSources is TrySaveSources, with the error as it comes.
-func saveSources(path string, r *sources.Result, settings []SourceOptions) (f savedFile, err error) {
+func saveSources(path string, r *sources.Result, settings []SourceOptions) (
+	f savedFile, err error,
+) {
 	if r == nil {
 		return f, usagef("there are no sources to save: the result is nil")
 	}
@@ -223,7 +225,8 @@ func saveSources(path string, r *sources.Result, settings []SourceOptions) (f sa
 	}
 	form := strings.ToLower(filepath.Ext(path))
 	if !slices.Contains([]string{".html", ".txt", ".json"}, form) {
-		return f, usagef("%q ends with %.20q; sources are saved as .html, .json or .txt", path, form)
+		return f, usagef("%q ends with %.20q; sources are saved as .html, .json or .txt", path,
+			form)
 	}
 	return saveFile(path, func(context.Context) ([]byte, []string, error) {
 		var b bytes.Buffer

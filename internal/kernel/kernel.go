@@ -1,7 +1,8 @@
 // Package kernel makes Headwater a kernel of Jupyter: [Install] writes the file by which Jupyter
 // finds it, and [Start] becomes it.
 //
-// The kernel is GoNB, told which modules the cells of this notebook may import:
+// The kernel is GoNB, with [Between] between it and Jupyter, told which modules the cells of this
+// notebook may import:
 //
 //   - In a clone of this module, the clone.
 //   - In a project that requires this module, the project and the version that it requires.
@@ -17,11 +18,14 @@ package kernel
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+
+	"syscall"
 
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -44,20 +48,37 @@ type StartOptions struct {
 	Path string
 	// Log is called with one line for each thing that is not as expected and is survived.
 	Log func(line string)
+
+	// GoNB is the file in which GoNB reads how to serve, and Source the directory of this module
+	// whose names cells know. [Start] gives them to [Between], which needs the rest as well.
+	GoNB, Source string
+	// Near returns the known names that a name is a misspelling of.
+	Near func(name string, known []string) []string
+	// Values are the values that Tab completes within quotes, by field.
+	Values map[string][]string
 }
 
 // Start replaces this process by GoNB, which serves a notebook whose folder is the working
-// directory. It returns only if it fails.
+// directory. So GoNB has the process number by which Jupyter and the engine know the kernel. A
+// program that runs [Between] is left beside it. Start returns only if it fails.
 func Start(ctx context.Context, o StartOptions) error {
-	command, env, err := prepare(ctx, o)
+	if runtime.GOOS == "windows" {
+		return errors.New("kernel: notebooks need Linux, macOS, or WSL on Windows: " +
+			"the command headwater works here without them")
+	}
+	command, env, err := prepare(ctx, &o)
 	if err != nil {
 		return err
 	}
-	return replaceProcess(command, env)
+	if command[2], err = startBetween(o, env); err == nil {
+		//nolint:gosec // GoNB, which the user has installed
+		err = syscall.Exec(command[0], command, env)
+	}
+	return pkg.Errorf("starting %s: %w", command[0], err)
 }
 
-// prepare returns the command line of GoNB and its environment.
-func prepare(ctx context.Context, o StartOptions) (command, env []string, err error) {
+// prepare returns the command line of GoNB and its environment, and sets Source.
+func prepare(ctx context.Context, o *StartOptions) (command, env []string, err error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, nil, pkg.Errorf("the folder of the notebook: %w", err)
@@ -73,6 +94,7 @@ func prepare(ctx context.Context, o StartOptions) (command, env []string, err er
 	for _, remark := range w.remarks {
 		o.Log(remark)
 	}
+	o.Source = w.source
 	path := found.dirs()
 	if shim, err := writeGoCommand(found.Go); err == nil {
 		path = append([]string{shim}, path...)

@@ -31,9 +31,9 @@ func TestPrepare(t *testing.T) {
 		Connection: "file.json", Path: bin,
 		Log: func(line string) { said = append(said, line) },
 	}
-	command, env, err := prepare(t.Context(), o)
-	if err != nil || len(said) > 0 {
-		t.Fatal(err, said)
+	command, env, err := prepare(t.Context(), &o)
+	if err != nil || len(said) > 0 || o.Source != clone {
+		t.Fatal(err, said, o.Source)
 	}
 	want := []string{
 		bin + "/gonb", "--kernel", "file.json", "-raw_error", "-go_work=" + clone,

@@ -17,6 +17,8 @@ import (
 type workspace struct {
 	// dirs are the directories of modules, absolute. One of them is this module.
 	dirs []string
+	// source is that of this module.
+	source string
 	// ownRelease reports whether this module is the release that this program was built from, so
 	// that the program can be the engine of the notebook.
 	ownRelease bool
@@ -35,8 +37,11 @@ func findWorkspace(ctx context.Context, goCommand, dir string) (workspace, error
 	}
 	for _, m := range modules {
 		w.add(m.Dir)
+		if m.Path == modulePath {
+			w.source = m.Dir
+		}
 	}
-	if slices.ContainsFunc(modules, func(m module) bool { return m.Path == modulePath }) {
+	if w.source != "" {
 		return w, nil
 	}
 	own, ownErr := builtFrom()
@@ -61,6 +66,7 @@ func findWorkspace(ctx context.Context, goCommand, dir string) (workspace, error
 			"folder with a comma in its name: move it", modulePath, used)
 	}
 	w.add(used)
+	w.source = used
 	w.ownRelease = used == own && strings.Contains(filepath.Base(own), "@")
 	return w, nil
 }

@@ -564,8 +564,8 @@ func TestEncodeFileOfFile(t *testing.T) {
 	}
 }
 
-// TestEncodeFileOfView refuses a file that would have the numbers of one of two explanations, and
-// says what the others have.
+// TestEncodeFileOfView refuses a file that would have the numbers of one of two explanations. The
+// notes of the others begin with their contents.
 func TestEncodeFileOfView(t *testing.T) {
 	m, err := models.Open("", models.Options{Backend: "go"})
 	must(t, err)
@@ -578,7 +578,9 @@ func TestEncodeFileOfView(t *testing.T) {
 		contents, want     string
 	}{
 		"page of layers": {"a.html", `{"kind":"layers"}`, "", false, "layers of rollout, flow", ""},
-		"page of two":    {"a.html", `{"kind":"compare"}`, "", true, "comparison of rollout and rollout", ""},
+		"page of two": {
+			"a.html", `{"kind":"compare"}`, "", true, "comparison of rollout and rollout", "",
+		},
 		"numbers of two": {"a.csv", `{"kind":"compare"}`, "", true, "", "one of the two explanations"},
 		"page of matrix": {
 			"a.html", `{"kind":"layers","tokens":[0]}`, `{"kind":"heatmap"}`, false,
@@ -589,12 +591,15 @@ func TestEncodeFileOfView(t *testing.T) {
 			"numbers of rollout, flow", "",
 		},
 		"figure of two": {
-			"a.svg", `{"kind":"compare"}`, "", true, "6.75 in, comparison of rollout and rollout", "",
+			"a.svg", `{"kind":"compare"}`, "", true,
+			"6.75 in, comparison of rollout and rollout", "",
 		},
 		"figure": {
 			"a.svg", "", `{"method":"flow","size":"column"}`, false, "3.25 in, matrix of flow", "",
 		},
-		"figure of heads": {"a.png", `{"kind":"heads"}`, "", false, "6.75 in, heads of attention", ""},
+		"figure of heads": {
+			"a.png", `{"kind":"heads"}`, "", false, "6.75 in, heads of attention", "",
+		},
 	} {
 		p := engine.Picture{Explanation: e, Show: json.RawMessage(c.shown)}
 		if c.against {

@@ -6,14 +6,28 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/kernel"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 )
 
 func kernelCommand(k *cli.Kit) *cobra.Command {
-	o := kernel.StartOptions{Log: func(line string) { k.Say("%s", line) }}
+	methods := attribution.MethodNames()
+	o := kernel.StartOptions{
+		Log:  func(line string) { k.Say("%s", line) },
+		Near: message.Nearest,
+		Values: map[string][]string{
+			"Methods": methods, "Method": methods, "AgainstMethod": methods,
+			"By": {"word", "sentence", "turn"}, "Palette": render.PaletteNames(),
+		},
+	}
+	for _, kind := range render.Kinds() {
+		o.Values["Kind"] = append(o.Values["Kind"], string(kind))
+	}
 	cmd := &cobra.Command{
 		Use:   "kernel --connection FILE",
 		Short: "run the cells of a notebook (Jupyter starts this by itself)",
@@ -25,6 +39,9 @@ func kernelCommand(k *cli.Kit) *cobra.Command {
 			if _, err := os.Stat(o.Connection); err != nil {
 				return fmt.Errorf("the file of --connection: %w", err)
 			}
+			if o.GoNB != "" {
+				return kernel.Between(o)
+			}
 			if err := keepPlugin(); err != nil {
 				return err
 			}
@@ -34,6 +51,11 @@ func kernelCommand(k *cli.Kit) *cobra.Command {
 	cmd.Flags().StringVar(&o.Connection, "connection", "", "`FILE` in which Jupyter says how "+
 		"to reach the kernel")
 	cmd.Flags().StringVar(&o.Path, "path", "", "`FOLDERS` to search before PATH, as in PATH")
+	cmd.Flags().StringVar(&o.GoNB, "gonb", "", "`FILE` of the connection between this and GoNB")
+	cmd.Flags().StringVar(&o.Source, "source", "", "`FOLDER` of the module whose names cells know")
+	for _, own := range []string{"gonb", "source"} { // which the kernel gives itself
+		_ = cmd.Flags().MarkHidden(own)
+	}
 	return cmd
 }
 

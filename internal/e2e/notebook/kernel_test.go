@@ -55,6 +55,41 @@ var wrongCells = []cell{
 	},
 }
 
+// helpedCells are those that the kernel helps with: documentation, Tab, and a line below errors of
+// Go. The prompt of the last one is asked of no model.
+var helpedCells = []cell{
+	{Source: "gonbext.Explain?", want: "func Explain(prompt string, settings ...Setting)"},
+	{Source: "gonbext.Show?", want: "AgainstMethod string"},
+	{Source: "%help", want: "Package gonbext is what a cell of a Go notebook"},
+	{Source: "%%\ngonbext.Show{", Tab: true, want: "Kind Method Against AgainstMethod Token"},
+	{
+		Source: "%%\ngonbext.Options{Methods: []string{\"flow\", \"val", Tab: true,
+		want: "value-zeroing value-zeroing-",
+	},
+	{Source: "%%\ngonbext.Ex", Tab: true, want: "Explain ExplainArgs Explanation"},
+	{Source: "%exec gonbext.ExplainArgs \"the keys\" --max-tokens 1", want: "toy grammar model"},
+	{
+		Source: "import \"fmt\"\n%%\ngonbext.Compare(gonbext.Last(), gonbext.Last(), " +
+			"\"direct\", \"value-zeroing\")\nfmt.Println(\"both\")",
+		want: "A − B",
+	},
+	{Source: "%%\ngonbext.Save(\"circle.svg\")", want: "wrote circle.svg: 6.75 in, comparison of"},
+	{Source: "gonbext.Draw(gonbext.Last())", want: "\nput statements below a line %%", fails: true},
+	{
+		Source: "%%\ngonbext.Explain(\"a\", gonbext.Options{MaxToken: 1})",
+		want:   "did you mean MaxTokens?", fails: true,
+	},
+	{Source: "%%\ngonbext.Explan(\"a\")", want: "did you mean gonbext.Explain?", fails: true},
+	{Source: "%%\nprintln(gonbext.Last().Step)", want: "did you mean Steps?", fails: true},
+	{
+		Source: "%%\ngonbext.Explain(hello)", want: `a text stands in double quotes: "hello"`,
+		fails: true,
+	},
+	{Source: "%%\ngonbext.Explain('a')", want: "\ntexts stand in double quotes", fails: true},
+	{Source: "%%\ngonbext.Explain('the keys')", want: "\ntexts stand in double", fails: true},
+	{Source: "%%\ngonbext.Explain(the keys)", want: "\ntexts stand in double quotes", fails: true},
+}
+
 // TestInstalledKernel installs the kernel as a user does and runs the same first cell in a blank
 // folder, in a clone, and in a project that uses a clone. No network is needed in any of them.
 func TestInstalledKernel(t *testing.T) {
@@ -118,18 +153,28 @@ func TestInstalledKernel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cells := []cell{{Source: firstCell, want: "toy grammar model"}, c.second}
+			if name == "blank folder" {
+				cells = append(cells, helpedCells...)
+			}
 			cells = append(cells, wrongCells...)
-			answers := run(t, "headwater", c.folder, cells, append(env, "TMPDIR="+shortDir(t))...)
+			again := cell{Source: firstCell, Restart: true, want: "toy grammar model"}
+			cells = append(cells, again)
+			temp := shortDir(t)
+			answers := run(t, "headwater", c.folder, cells, append(env, "TMPDIR="+temp)...)
 			for i, want := range cells {
-				if got := answers[i]; got.Status != "ok" || !strings.Contains(got.Text, want.want) {
+				if got := answers[i]; (got.Status == "error") != want.fails ||
+					!strings.Contains(got.Text, want.want) {
 					t.Errorf("cell %d has status %s and shows %.500q, want %q", i, got.Status,
 						got.Text, want.want)
 				}
-				wrong := i >= len(cells)-len(wrongCells)
+				wrong := i >= len(cells)-1-len(wrongCells) && i < len(cells)-1
 				if got := answers[i].Text; wrong && (strings.Contains(got, "\n") ||
 					strings.Contains(got, "exit status") || strings.Contains(got, "goroutine")) {
 					t.Errorf("cell %d shows more than a line:\n%s", i, got)
 				}
+			}
+			if left, _ := filepath.Glob(filepath.Join(temp, "headwater-*")); left != nil {
+				t.Errorf("left are %q", left)
 			}
 		})
 	}

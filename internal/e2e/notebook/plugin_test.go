@@ -19,6 +19,7 @@ type cell struct {
 	Source    string `json:"source"`
 	Interrupt string `json:"interrupt,omitempty"`
 	Restart   bool   `json:"restart,omitempty"`
+	Tab       bool   `json:"tab,omitempty"` // is completed at its end, and not run
 	// want must be in what it shows; fails is whether its status is an error.
 	want  string
 	fails bool

@@ -1,7 +1,9 @@
 """Runs cells of a notebook in FOLDER in a real kernel: kernel.py FOLDER KERNEL <cells >answers, both JSON.
 
-A cell is {"source", "interrupt": what it must show to be interrupted, "restart": whether the kernel is started again before}.
-An answer is {"text": what it printed and, of each display, what it showed last, "status": ok or error}.
+A cell is {"source", "interrupt": what it must show to be interrupted, "restart": whether the kernel is started again before,
+"tab": whether it is not run, but completed at its end}.
+An answer is {"text": what it printed, of each display what it showed last, and its error, "status": ok or error}; of a
+completed cell the text has the names.
 """
 
 import html
@@ -29,6 +31,9 @@ def run(manager, client, cell):
     if cell.get("restart"):
         manager.restart_kernel()
         client.wait_for_ready(timeout=SECONDS)
+    if cell.get("tab"):
+        content = client.complete(cell["source"], reply=True, timeout=SECONDS)["content"]
+        return {"text": " ".join(content["matches"]), "status": content["status"]}
     request = client.execute(cell["source"])
     shown, status, interrupt = {}, "ok", cell.get("interrupt")
     while True:
@@ -40,6 +45,7 @@ def run(manager, client, cell):
             return {"text": "\n".join(shown.values()), "status": status}
         if kind == "error":
             status = "error"
+            shown[len(shown)] = content["evalue"]
         if kind == "stream":
             shown[len(shown)] = content["text"]
         if kind in ("display_data", "update_display_data"):
