@@ -85,16 +85,10 @@ func (t *text) score(s scale, v float64, width int) {
 	if !math.IsNaN(v) {
 		number = s.number(v)
 	}
-	switch {
-	case math.IsNaN(v):
+	if math.IsNaN(v) {
 		t.WriteString(right(number, width-1) + " ")
-	case !t.color:
-		t.WriteString(right(number, width-1) + string(bar(s.at(v))))
-	default:
-		c := s.color(v)
-		fmt.Fprintf(t, "\x1b[48;2;%d;%d;%dm\x1b[38;2;%d;%d;%dm%s\x1b[0m", c.background[0],
-			c.background[1], c.background[2], c.text[0], c.text[1], c.text[2],
-			right(number, width-1)+" ")
+	} else {
+		t.placed(s.at(v), number, width)
 	}
 	t.WriteString("  ")
 }
