@@ -16,7 +16,7 @@ import (
 // Sources shows which sources of documents an answer came from: the documents, coloured by the
 // scores of each method, and the strongest sources first. It needs no script; where scripts run, a
 // button changes the colours. A text of it has a line for each source, the strongest first, with
-// its score by each method on the colours of the ramp or with a bar.
+// its score by each method on the colours of a page or with a bar.
 type Sources struct {
 	*sources.Result
 	// Palette is the name of the colours; see [Heatmap.Palette].
@@ -42,6 +42,7 @@ func (r Sources) plain(look Terminal) (*text, error) {
 // text returns the text with these sources listed.
 func (r Sources) text(list []int, look Terminal) *text {
 	t := newText(look)
+	t.theme = themeOf(r.Palette)
 	t.line(t.bold(sourcesTitle(r.Result)))
 	t.wrapped("answer     ", Visible(strings.TrimSpace(r.Answer), 2000))
 	if r.partial() {

@@ -350,7 +350,7 @@ func (v *view) label() string {
 	return strings.TrimSpace(Visible(v.name, 24) + " " + v.top.times())
 }
 
-// bar returns a bar for a place on the ramp, whose height is the magnitude; for NaN a question
+// bar returns a bar for a place on a scale, whose height is the magnitude; for NaN a question
 // mark. The height is x in eighths, rounded.
 func bar(x float64) rune {
 	if math.IsNaN(x) {

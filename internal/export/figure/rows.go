@@ -25,7 +25,7 @@ func Matrix(
 	}
 	return Drawing{draw: func(p *page, y float64) float64 {
 		y = p.rows(d, p.heading(method, caption(e, d), y))
-		return p.notes(d.Notes, p.steps(d, y))
+		return p.notes(d.Notes, p.steps(d, true, y))
 	}}, nil
 }
 
@@ -188,7 +188,8 @@ func (p *page) hatchSteps(d render.Drawn, x, y, wide, high float64) {
 }
 
 // steps draws the colours of a scale, each with the number at which it begins, and what they mean.
-func (p *page) steps(d render.Drawn, y float64) float64 {
+// Those below 0 are hatched if cells are.
+func (p *page) steps(d render.Drawn, cells bool, y float64) float64 {
 	s := style{scale: 0.75, align: 0.5}
 	wide := 0.0
 	for _, step := range d.Steps {
@@ -205,9 +206,12 @@ func (p *page) steps(d render.Drawn, y float64) float64 {
 	key := d.Unit + "; each colour from the number below it on"
 	below := slices.IndexFunc(d.Steps, func(s render.DrawnStep) bool { return s.Step == 0 })
 	if below > 0 {
-		if p.small {
+		switch {
+		case !cells:
+			key += "; dotted line: below 0"
+		case p.small:
 			key += "; cells are too small to be hatched where they are below 0"
-		} else {
+		default:
 			key += "; hatched: below 0"
 			p.hatch(margin, y, wide, 0.9*p.size, below, 1, func(_, j int) (chart.RGB, bool) {
 				fill, _ := render.StepColors(p.palette, d.Steps[j].Step)
@@ -215,7 +219,9 @@ func (p *page) steps(d render.Drawn, y float64) float64 {
 			})
 		}
 	}
-	if slices.ContainsFunc(d.Columns, func(c render.DrawnColumn) bool { return c.Folded }) {
+	if cells && slices.ContainsFunc(d.Columns, func(c render.DrawnColumn) bool {
+		return c.Folded
+	}) {
 		key += "; ⋯: folded tokens, with the colour of the strongest of them"
 	}
 	return p.paragraph(margin, y+1.9*p.size, p.width-2*margin, key, style{scale: 0.92})
@@ -251,8 +257,7 @@ func Strip(
 				})
 			}
 		}
-		d.Columns = nil // the text says what is folded
-		y = p.steps(d, y)
+		y = p.steps(d, false, y)
 		if generated {
 			y = p.notes([]string{"Underlined: generated tokens."}, y)
 		}
