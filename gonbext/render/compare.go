@@ -734,7 +734,7 @@ func (p *picture) shareScale() {
 		v.colors = v.top.tight(all)
 		v.above, v.beyond = false, false
 		for _, x := range p.shownValues(v) {
-			v.above = v.above || !v.top.lift && math.Abs(x) > v.top.limit*(1+slack)
+			v.above = v.above || !v.top.lift && math.Abs(x) > v.colors.limit*(1+slack)
 			v.beyond = v.beyond || !v.top.lift && math.Abs(x) > v.colors.limit*(1+slack)
 		}
 		for t := range v.rows {

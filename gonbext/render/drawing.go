@@ -163,7 +163,8 @@ func (d *drawing) readTurns() {
 			second++
 		}
 		d.turns = []drawnTurn{
-			{name: firstText, body: [2]int{0, second}}, {name: secondText, body: [2]int{second, T}},
+			{name: firstText, body: [2]int{0, second}},
+			{name: secondText, head: [2]int{second, second}, body: [2]int{second, T}},
 		}
 	default:
 		d.turns = []drawnTurn{{body: [2]int{0, T}}}

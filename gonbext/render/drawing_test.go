@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -239,23 +238,17 @@ func TestThemeContrast(t *testing.T) {
 		} {
 			last := 0.0
 			for i, step := range side.steps {
-				page := contrast(hexColor(step), hexColor(side.page))
+				page := contrast(rgbOf(step), rgbOf(side.page))
 				if page < last || i == 0 && page < 1.6 {
 					t.Errorf("%s, %s: step %d has a contrast of %.2f to the page after %.2f",
 						theme.name, side.name, i+1, page, last)
 				}
 				last = page
-				if on := contrast(hexColor(step), hexColor(side.letters[i])); on < 4.5 {
+				if on := contrast(rgbOf(step), rgbOf(side.letters[i])); on < 4.5 {
 					t.Errorf("%s, %s: letters on step %d have a contrast of %.2f", theme.name,
 						side.name, i+1, on)
 				}
 			}
 		}
 	}
-}
-
-// hexColor reads a colour such as #a9d0ee.
-func hexColor(text string) (c rgb) {
-	n, _ := strconv.ParseUint(text[1:], 16, 32)
-	return rgb{uint8(n >> 16), uint8(n >> 8), uint8(n)}
 }

@@ -26,18 +26,21 @@ func ExampleText() {
 	}
 	_ = render.Text(os.Stdout, render.Heatmap{Explanation: e}, render.Terminal{})
 	// Output:
+	// are came from keys
+	// rollout  keys 75.0 %, the 25.0 % · share of attention · layer 0
+	//
 	// Where each generated token comes from
 	// prompt     the keys
 	// generated  are
 	//
 	//   1  are  93.0 %
 	//               the   keys
-	//      rollout  25.0▂ 75.0▆
+	//      rollout  25.0▃ 75.0█
 	//      rollout  Σ prompt 100 % · generated tokens 0.0 %
 	//
 	// Columns: prompt tokens (sources), in order. Rows: methods. One block for each generated token
 	// (target).
-	// rollout  0 %  ▁▂▃▄▅▆▇█ 100 %
+	// rollout  0 %  ▁▂▃▄▅▆▇█ 75 %
 	//          share of attention, layer 0; residual 0.5
 	// model  hand-made
 }

@@ -288,7 +288,7 @@ func (b heatmapPage) rowsOf(v *view) drawnRows {
 	case !r.Signed:
 		r.For = ""
 	}
-	r.Limit, r.Digits, r.CellDigits = v.colors.limit, v.top.digits, v.shortDigits()
+	r.Limit, r.Digits, r.CellDigits = v.colors.limit, v.top.digits, v.cellDigits()
 	r.Power, r.Times = v.top.power, v.top.times()
 	parts := v.result
 	if v.difference {
@@ -326,17 +326,6 @@ func (b heatmapPage) rowsOf(v *view) drawnRows {
 	}
 	b.addLayers(v, &r)
 	return r
-}
-
-// shortDigits returns how many digits follow the point in a narrow cell.
-func (v *view) shortDigits() int {
-	switch limit := v.colors.scaled(v.colors.limit); {
-	case v.top.lift || limit >= .2 && limit < 10:
-		return 1
-	case limit >= 10:
-		return 0
-	}
-	return 2
 }
 
 // addLayers adds the values of all layers of the strongest sources of each row.

@@ -107,7 +107,7 @@ func (b *page) cell(paint int, number string) {
 // cellNumber formats a number for a narrow cell: whole percentages if the scale has ten or more.
 func (v *view) cellNumber(x float64) string {
 	s := v.top
-	if text := s.number(x); s.vanishes(x) || strings.ContainsAny(text, "N∞e") {
+	if text := s.number(x); strings.ContainsAny(text, "N∞e") {
 		return text
 	}
 	return fixed(s.scaled(x), v.cellDigits())

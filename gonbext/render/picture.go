@@ -54,8 +54,8 @@ type view struct {
 	// layersOf returns the names of the layers of both sides for a token of the difference, if they
 	// differ.
 	layersOf func(t int) (a, b string, ok bool)
-	// above says that a value shown is above the limit of top, and beyond that one of any level is
-	// above that of colors.
+	// above says that a value shown is above the limit of colors, and beyond that one of any level
+	// is.
 	above, beyond bool
 }
 
@@ -156,7 +156,7 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 		v.colors = newScale(r.Unit, r.Quantity, others).tight(others)
 	}
 	for _, x := range top {
-		v.above = v.above || !v.top.lift && math.Abs(x) > v.top.limit*(1+slack)
+		v.above = v.above || !v.top.lift && math.Abs(x) > v.colors.limit*(1+slack)
 	}
 	v.beyond = v.above || largest > v.colors.limit*(1+slack)
 	for t := range r.Shape[0] {
@@ -331,42 +331,6 @@ func (v *view) layers() string {
 		}
 	}
 	return v.layer(0)
-}
-
-// columns returns the sources of row t to show, in order: all that any method has if there are at
-// most limit. Otherwise it chooses those with the largest value, relative to the scale of its
-// method, for any method. Sinks and hidden tokens are chosen last. Among equal values the earlier
-// token is chosen, because the sort is stable.
-func (p *picture) columns(t, limit int) []int {
-	sources := len(p.e.Prompt.Texts)
-	for i := range p.views {
-		if v := &p.views[i]; v.has(t) {
-			sources = max(sources, v.sources(t))
-		}
-	}
-	columns := make([]int, sources)
-	for j := range columns {
-		columns[j] = j
-	}
-	if sources <= limit {
-		return columns
-	}
-	// weight[j] is the largest place on a ramp, in [0,1], that source j has.
-	weight := make([]float64, sources)
-	for i := range p.views {
-		v := &p.views[i]
-		for j := 0; v.has(t) && j < v.sources(t); j++ {
-			if x := math.Abs(v.top.at(v.at(t, j))); !p.grey(v, t, j) && x > weight[j] {
-				weight[j] = x
-			}
-		}
-	}
-	sort.SliceStable(columns, func(a, b int) bool {
-		return weight[columns[a]] > weight[columns[b]]
-	})
-	columns = columns[:limit]
-	sort.Ints(columns)
-	return columns
 }
 
 // title returns the title of the picture.

@@ -13,6 +13,12 @@ const minContrast = 4.5
 
 var black, white = chart.Black, chart.White
 
+// rgb is an sRGB colour.
+type rgb = chart.RGB
+
+// steps is how many colours of an arm of the ramp are looked at.
+const steps = 64
+
 // contrast returns the contrast ratio of WCAG 2.1, from 1 to 21.
 func contrast(a, b rgb) float64 {
 	la, lb := luminance(a), luminance(b)
@@ -32,19 +38,6 @@ func luminance(c rgb) float64 {
 	return 0.2126*lin[0] + 0.7152*lin[1] + 0.0722*lin[2]
 }
 
-func TestRampContrast(t *testing.T) {
-	colors := []color{undefined}
-	for i := -steps; i <= steps; i++ {
-		colors = append(colors, ramp(float64(i)/steps))
-	}
-	for _, c := range colors {
-		if got := contrast(c.background, c.text); got < minContrast {
-			t.Errorf("text %v on %v has contrast %.2f, want %v", c.text, c.background, got,
-				minContrast)
-		}
-	}
-}
-
 // TestContrast uses the examples of WCAG: black on white is 21, #777 on white 4.48.
 func TestContrast(t *testing.T) {
 	if got := contrast(black, white); math.Abs(got-21) > 1e-9 {
@@ -59,14 +52,15 @@ func TestContrast(t *testing.T) {
 func lightness(c rgb) float64 { return 116*math.Cbrt(luminance(c)) - 16 }
 
 func TestRampIsEven(t *testing.T) {
-	for name, arm := range map[string][steps + 1]color{"blue": positive, "rust": negative} {
-		first, last := lightness(arm[0].background), lightness(arm[steps].background)
+	for name, sign := range map[string]float64{"blue": 1, "rust": -1} {
+		at := func(i int) float64 { return lightness(chart.Ramp(sign * float64(i) / steps)) }
+		first, last := at(0), at(steps)
 		if first < 97 || last > 30 {
 			t.Errorf("%s: lightness from %.1f to %.1f, want from 97 or more to 30 or less", name,
 				first, last)
 		}
 		for i := 1; i <= steps; i++ {
-			fall := lightness(arm[i-1].background) - lightness(arm[i].background)
+			fall := at(i-1) - at(i)
 			even := (first - last) / steps
 			if fall < 0.5*even || fall > 1.6*even {
 				t.Errorf("%s: step %d falls by %.2f in lightness, even would be %.2f", name, i,
@@ -79,6 +73,9 @@ func TestRampIsEven(t *testing.T) {
 // TestRampPalettes checks the ramps of files for every palette of HTML: their lightness is even and
 // the same in all, and text on them is legible.
 func TestRampPalettes(t *testing.T) {
+	if c := contrast(chart.Missing, chart.Legible(chart.Missing)); c < minContrast {
+		t.Errorf("text on what is missing has contrast %.2f", c)
+	}
 	for _, name := range PaletteNames() {
 		for _, sign := range []float64{1, -1} {
 			if name != PaletteNames()[0] && sign > 0 && chart.RampOf(name, 1) == chart.Ramp(1) {
@@ -103,19 +100,16 @@ func TestRampEnds(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		x    float64
-		want color
+		want rgb
 	}{
-		{"neutral", 0, positive[0]},
-		{"both arms begin at the same neutral", math.Copysign(0, -1), negative[0]},
-		{"full", 1, positive[steps]},
-		{"beyond", 7, positive[steps]},
-		{"infinite", math.Inf(1), positive[steps]},
-		{"negative", -1, negative[steps]},
-		{"minus infinite", math.Inf(-1), negative[steps]},
-		{"not a number", math.NaN(), undefined},
+		{"both arms begin at the same neutral", math.Copysign(0, -1), chart.Ramp(0)},
+		{"beyond", 7, chart.Ramp(1)},
+		{"infinite", math.Inf(1), chart.Ramp(1)},
+		{"minus infinite", math.Inf(-1), chart.Ramp(-1)},
+		{"not a number", math.NaN(), chart.Missing},
 	} {
-		if got := ramp(c.x); got != c.want {
-			t.Errorf("%s: ramp(%v) = %v, want %v", c.name, c.x, got, c.want)
+		if got := chart.Ramp(c.x); got != c.want {
+			t.Errorf("%s: chart.Ramp(%v) = %v, want %v", c.name, c.x, got, c.want)
 		}
 	}
 }

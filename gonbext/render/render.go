@@ -27,7 +27,11 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("render")
 
 // Heatmap is an explanation as a text and a matrix:
 //
@@ -37,9 +41,9 @@ import (
 //     it may come from, and below it the layers of the chosen token;
 //   - each token's strongest sources, and the tokens that might have come instead.
 //
-// A text of it has, for each generated token, the probability, the alternatives, and under the
-// prompt tokens a line of numbers for each method, on the colours of the ramp (24-bit ANSI escapes)
-// or with a bar after each number.
+// A text of it has the sentence first, and then, for each generated token, the probability, the
+// alternatives, and under the prompt tokens a line of numbers for each method, on the colours of a
+// page (24-bit ANSI escapes) or with a bar after each number.
 //
 // The zero value of each field other than Explanation is its default. Nobody modifies it, so it is
 // safe for concurrent use.
@@ -61,8 +65,8 @@ type Heatmap struct {
 	// [attribution.DefaultFilter]. They stay in the picture in grey, and they count in every
 	// number.
 	Filter attribution.Filter
-	// Palette is the name of the colours of HTML, one of [PaletteNames]; an unknown one is the
-	// default, blue-rust. A text keeps its own colours. See [CheckPalette].
+	// Palette is the name of the colours, one of [PaletteNames]; an unknown one is the default,
+	// blue-rust. See [CheckPalette].
 	Palette string
 	// Status is a line at the top while the explanation grows: "preparing prompt rows, layer 2 of
 	// 6".

@@ -200,7 +200,7 @@ func nice(x float64) float64 {
 	}
 }
 
-// at returns the place of v on the ramp, in [-1,1], or NaN.
+// at returns the place of v on the scale, in [-1,1], or NaN.
 func (s scale) at(v float64) float64 {
 	if s.lift {
 		if v < 0 {
@@ -210,9 +210,6 @@ func (s scale) at(v float64) float64 {
 	}
 	return min(max(v/s.limit, -1), 1)
 }
-
-// color returns the colour of v.
-func (s scale) color(v float64) color { return ramp(s.at(v)) }
 
 // number formats v for a cell: shares as percentages without %, signed values with their sign.
 func (s scale) number(v float64) string {

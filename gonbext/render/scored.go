@@ -25,8 +25,10 @@ func (v *view) contrast() string {
 
 // reading returns how to read the values, for the legend: their layer, what their signs mean, and
 // the unit of the numbers.
-func (v *view) reading() string {
-	s := v.layers()
+func (v *view) reading() string { return v.layers() + v.signsMean() }
+
+// signsMean returns what the signs of values mean, and the unit of the numbers, after a comma.
+func (v *view) signsMean() (s string) {
 	against := v.contrast()
 	switch {
 	case v.difference && v.top.lift:

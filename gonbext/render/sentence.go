@@ -205,7 +205,8 @@ func (d *drawing) howMuch(v *view, t int, sources []int) string {
 // elsewhere returns which other method says more of row t, "" if none does.
 func (d *drawing) elsewhere(v *view, t int) string {
 	for i := range d.views {
-		if w := &d.views[i]; w != v && w.has(t) && d.strongest(w, t) > 0 {
+		if w := &d.views[i]; w != v && w.has(t) && !w.alike() &&
+			d.strongest(w, t) > 0 {
 			return "; " + Visible(w.name, nameLimit) + " says more"
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // Sources shows which sources of documents an answer came from: the documents, coloured by the
 // scores of each method, and the strongest sources first. It needs no script; where scripts run, a
 // button changes the colours. A text of it has a line for each source, the strongest first, with
-// its score by each method on the colours of the ramp or with a bar.
+// its score by each method on the colours of a page or with a bar.
 type Sources struct {
 	*sources.Result
 	// Palette is the name of the colours; see [Heatmap.Palette].
@@ -42,6 +42,7 @@ func (r Sources) plain(look Terminal) (*text, error) {
 // text returns the text with these sources listed.
 func (r Sources) text(list []int, look Terminal) *text {
 	t := newText(look)
+	t.theme = themeOf(r.Palette)
 	t.line(t.bold(sourcesTitle(r.Result)))
 	t.wrapped("answer     ", Visible(strings.TrimSpace(r.Answer), 2000))
 	if r.partial() {
@@ -85,16 +86,10 @@ func (t *text) score(s scale, v float64, width int) {
 	if !math.IsNaN(v) {
 		number = s.number(v)
 	}
-	switch {
-	case math.IsNaN(v):
+	if math.IsNaN(v) {
 		t.WriteString(right(number, width-1) + " ")
-	case !t.color:
-		t.WriteString(right(number, width-1) + string(bar(s.at(v))))
-	default:
-		c := s.color(v)
-		fmt.Fprintf(t, "\x1b[48;2;%d;%d;%dm\x1b[38;2;%d;%d;%dm%s\x1b[0m", c.background[0],
-			c.background[1], c.background[2], c.text[0], c.text[1], c.text[2],
-			right(number, width-1)+" ")
+	} else {
+		t.placed(s.at(v), number, width)
 	}
 	t.WriteString("  ")
 }

@@ -4,20 +4,19 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// textColumns is the largest number of sources of a row in a text; the other prompt tokens are
-// summed up.
-const textColumns = 60
-
 // text is the state of writing a text. label is the width of the longest name of a method, to
-// which all lines are aligned.
+// which all lines are aligned, and drawn is what a heatmap is drawn from.
 type text struct {
 	*picture
 	bytes.Buffer
+	drawn             *drawing
+	theme             theme
 	width, label, top int
 	color             bool
 }
@@ -31,13 +30,14 @@ func newText(look Terminal) *text {
 	if width == 0 {
 		width = 100
 	}
-	return &text{picture: &picture{}, width: max(width, 60), color: look.Color}
+	return &text{picture: &picture{}, theme: themes[0], width: max(width, 60), color: look.Color}
 }
 
 // plain implements [View].
 func (r Heatmap) plain(look Terminal) (*text, error) {
 	t := newText(look)
-	t.picture, t.top = r.picture(true), r.Top
+	t.drawn, t.theme = newDrawing(r.picture(true), r.Token), themeOf(r.Palette)
+	t.picture, t.top = t.drawn.picture, r.Top
 	for _, v := range t.views {
 		t.label = max(t.label, Width(v.label()))
 	}
@@ -63,6 +63,7 @@ func (r Heatmap) plain(look Terminal) (*text, error) {
 // write writes the picture with the generated tokens from first on.
 func (t *text) write(first int) {
 	t.Reset()
+	t.opening()
 	t.head()
 	if first > 0 {
 		t.line("")
@@ -75,14 +76,35 @@ func (t *text) write(first int) {
 	t.legend()
 }
 
+// opening writes where the token comes from that a picture opens with, and the facts of its row.
+func (t *text) opening() {
+	d := t.drawn
+	if d.lead < 0 {
+		return
+	}
+	v := &t.views[d.lead]
+	t.wrapped("", t.phrase(d.sentence(v, d.chosen)))
+	if facts := d.facts(v, d.chosen); facts != nil {
+		t.wrapped(Visible(v.name, nameLimit)+"  ", t.phrase(facts))
+	}
+	t.line("")
+}
+
+// phrase returns a phrase with its strong pieces in bold.
+func (t *text) phrase(p phrase) string {
+	var b strings.Builder
+	for _, piece := range p {
+		if piece.strong {
+			piece.text = t.bold(piece.text)
+		}
+		b.WriteString(piece.text)
+	}
+	return b.String()
+}
+
 // head writes title, prompt and answer.
 func (t *text) head() {
-	// A title that needs several lines is not bold: escapes would be counted as columns.
-	if title := t.title(); Width(title) <= t.width {
-		t.line(t.bold(title))
-	} else {
-		t.wrapped("", title)
-	}
+	t.wrapped("", t.bold(t.title()))
 	if t.comparison != nil {
 		for _, heading := range t.comparison.headings() {
 			t.wrapped("", heading)
@@ -95,12 +117,75 @@ func (t *text) head() {
 		t.line("There is nothing to show yet.")
 		return
 	}
-	for _, given := range t.given() {
-		t.wrapped(left(given.name, 11), Visible(given.text, 2000))
+	if t.drawn != nil {
+		t.turns()
+	} else {
+		for _, given := range t.given() {
+			t.wrapped(left(given.name, 11), Visible(given.text, 2000))
+		}
 	}
-	t.wrapped(left(t.words.answer, 11), t.answer())
+	if t.drawn == nil || t.e.Model.Reads() {
+		t.wrapped(left(t.words.answer, 11), t.answer())
+	}
 	if len(t.e.Steps) == 0 {
 		t.line(t.words.nothing)
+	}
+}
+
+// turns writes who says what, in the colours of the row that the picture opens with.
+func (t *text) turns() {
+	d, m := t.drawn, len(t.e.Prompt.Texts)
+	steps := make([]int, len(d.tokens))
+	if d.lead >= 0 {
+		copy(steps, d.calm(&t.views[d.lead], d.chosen))
+	}
+	for _, turn := range d.turns {
+		if end := turn.body[1]; turn.name != "" {
+			t.passage(turn.name, turn.head[0], max(end, turn.tail[1]), steps)
+			continue
+		}
+		t.passage(t.words.text, 0, m, steps)
+		t.passage(t.words.answer, m, len(d.tokens), steps)
+	}
+}
+
+// passage writes the tokens [from,to) as a running text, with what is folded counted and the lines
+// of programs. What a chat template or a tokenizer added is left out where it has no colour.
+func (t *text) passage(label string, from, to int, steps []int) {
+	var b strings.Builder
+	d := t.drawn
+	for j := from; j < to; j++ {
+		token := d.tokens[j]
+		if end := d.foldedUpTo(j, to); end > j {
+			b.WriteString(" " + d.foldedText(j, end) + " ")
+			j = end - 1
+			continue
+		}
+		if d.wasAdded(j) && (!t.color || steps[j] == 0 && !d.isChosen(j)) {
+			continue
+		}
+		if token.space {
+			b.WriteByte(' ')
+		}
+		for i, word := range strings.Split(token.name+token.ends, " ") {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			if d.isChosen(j) {
+				word = t.bold(word)
+			}
+			b.WriteString(t.paint(steps[j], word))
+		}
+		switch {
+		case token.code && token.lines > 0:
+			b.WriteByte('\n')
+		case token.ends != "":
+			b.WriteByte(' ')
+		}
+	}
+	for line := range strings.Lines(b.String()) {
+		t.wrapped(left(label, 11), line)
+		label = ""
 	}
 }
 
@@ -135,7 +220,7 @@ func (t *text) token(i int) {
 	// With a list of the largest values there are no columns; totals writes the list.
 	if coloured := func(v view) bool { return v.has(i) && v.silent[i] == "" }; t.top <= 0 &&
 		slices.ContainsFunc(t.views, coloured) {
-		for columns := t.columns(i, textColumns); len(columns) > 0; {
+		for columns := t.drawn.columnsOf(i); len(columns) > 0; {
 			columns = t.band(i, columns)
 		}
 	}
@@ -144,18 +229,18 @@ func (t *text) token(i int) {
 	}
 }
 
-// band writes as many sources as fit on a line, with the numbers of each method under them.
-// It returns the tokens that are left. A column is as wide as its name and numbers need. There is
+// band writes as many columns as fit on a line, with the numbers of each method under them.
+// It returns the columns that are left. A column is as wide as its name and numbers need. There is
 // at least one in a band, so it always ends, even if a name is wider than the terminal.
-func (t *text) band(i int, columns []int) []int {
+func (t *text) band(i int, columns []drawnColumn) []drawnColumn {
 	// 5 columns as below the number of the token, and 2 between a label and its numbers.
 	indent := 5 + t.label + 2
 	var names []string
 	var widths []int
 	used := indent
-	for _, j := range columns {
-		name := t.heading(j)
-		w := t.column(i, j, name)
+	for _, c := range columns {
+		name := t.heading(c)
+		w := t.column(i, c, name)
 		if len(names) > 0 && used+w+1 > t.width {
 			break
 		}
@@ -174,8 +259,8 @@ func (t *text) band(i int, columns []int) []int {
 		}
 		t.WriteString("     " + right(v.label(), t.label) + "  ")
 		for c, w := range widths {
-			if columns[c] < v.sources(i) {
-				t.number(v, i, columns[c], w)
+			if j := t.strongestIn(v, i, columns[c]); j >= 0 {
+				t.number(v, i, j, w)
 			} else {
 				t.WriteString(strings.Repeat(" ", w+1))
 			}
@@ -185,26 +270,30 @@ func (t *text) band(i int, columns []int) []int {
 	return columns[len(names):]
 }
 
-// heading returns the name of source j above its column; ‿ marks a token that continues the word
-// before it, and › a generated token.
-func (t *text) heading(j int) string {
-	if m := len(t.e.Prompt.Texts); j >= m {
+// heading returns the name of a column; ‿ marks a token that continues the word before it, and › a
+// generated token.
+func (t *text) heading(c drawnColumn) string {
+	j, m := c.from, len(t.e.Prompt.Texts)
+	switch {
+	case c.folded:
+		return t.drawn.foldName(c)
+	case j >= m:
 		return "›" + t.generatedName(j-m)
+	case t.continues(j):
+		return "‿" + t.short(j)
 	}
-	name := t.short(j)
-	if t.continues(j) {
-		return "‿" + name
-	}
-	return name
+	return t.short(j)
 }
 
-// column returns the width of the column of source j: that of its name or of its longest
-// number with a bar. The +1 is for the bar, or for the colour at the right of the number.
-func (t *text) column(i, j int, name string) int {
+// column returns the width of a column: that of its name or of its longest number with a bar. The
+// +1 is for the bar, or for the colour at the right of the number.
+func (t *text) column(i int, c drawnColumn, name string) int {
 	w := max(Width(name), 5)
 	for k := range t.views {
-		if v := &t.views[k]; v.has(i) && v.silent[i] == "" && j < v.sources(i) {
-			w = max(w, Width(v.rows[i].number(v.at(i, j)))+1)
+		if v := &t.views[k]; v.has(i) && v.silent[i] == "" {
+			if j := t.strongestIn(v, i, c); j >= 0 {
+				w = max(w, Width(v.rows[i].number(v.at(i, j)))+1)
+			}
 		}
 	}
 	return w
@@ -216,23 +305,44 @@ var bars = []rune(" ▁▂▃▄▅▆▇█")
 // number writes one value of a method. A sink gets the word sink and a hidden token a dot,
 // without colour: they are not on the scale.
 func (t *text) number(v *view, i, j, width int) {
-	x := v.at(i, j)
-	s := v.rows[i].number(x)
 	switch {
 	case v.sink(i, j):
 		t.WriteString(right("sink", width) + " ")
-		return
 	case t.grey(v, i, j):
 		t.WriteString(right("·", width) + " ")
-		return
-	case !t.color:
-		t.WriteString(right(s, width-1) + string(bar(v.top.at(x))) + " ")
-		return
+	default:
+		t.placed(v.colors.at(v.at(i, j)), minus(v.rows[i].number(v.at(i, j))), width)
+		t.WriteByte(' ')
 	}
-	c := v.top.color(x)
-	fmt.Fprintf(t, "\x1b[48;2;%d;%d;%dm\x1b[38;2;%d;%d;%dm%s\x1b[0m ", c.background[0],
-		c.background[1], c.background[2],
-		c.text[0], c.text[1], c.text[2], right(s, width-1)+" ")
+}
+
+// placed writes a number in the colour of its place on a scale, or with a bar after it.
+func (t *text) placed(place float64, number string, width int) {
+	end := " "
+	if !t.color {
+		end = string(bar(place))
+	}
+	t.WriteString(t.paint(terminalStep(place), right(number, width-1)+end))
+}
+
+// terminalStep is [stepOf], but a terminal has no colour below [StandsOut] of the scale, as its
+// background is not known.
+func terminalStep(place float64) int {
+	if math.Abs(place) < StandsOut {
+		return 0
+	}
+	return stepOf(place)
+}
+
+// paint returns a text on the colour of a step where colours are on.
+func (t *text) paint(step int, s string) string {
+	if !t.color || step == 0 {
+		return s
+	}
+	cell, letters := t.theme.colors(step)
+	begin := fmt.Sprintf("\x1b[48;2;%d;%d;%dm\x1b[38;2;%d;%d;%dm", cell[0], cell[1], cell[2],
+		letters[0], letters[1], letters[2])
+	return begin + s + "\x1b[0m"
 }
 
 // label returns the name of a method with the unit of its numbers, which begins its lines.
@@ -240,7 +350,7 @@ func (v *view) label() string {
 	return strings.TrimSpace(Visible(v.name, 24) + " " + v.top.times())
 }
 
-// bar returns a bar for a place on the ramp, whose height is the magnitude; for NaN a question
+// bar returns a bar for a place on a scale, whose height is the magnitude; for NaN a question
 // mark. The height is x in eighths, rounded.
 func bar(x float64) rune {
 	if math.IsNaN(x) {
@@ -266,6 +376,9 @@ func (t *text) legend() {
 		if t.extraColumns() > 0 {
 			t.wrapped("", "› is a generated token as a source.")
 		}
+		if count(t.drawn.columns) < len(t.drawn.columns) {
+			t.wrapped("", "⋯ is so many folded tokens, with the strongest of them.")
+		}
 	}
 	for k := range t.views {
 		v := &t.views[k]
@@ -273,10 +386,8 @@ func (t *text) legend() {
 			t.wrapped("", Visible(v.name, 40)+": "+v.wrong)
 			continue
 		}
-		low, high := v.top.endsBeyond(v.above)
-		t.WriteString(right(v.label(), t.label) + "  " + low + " ")
-		t.strip(v.top)
-		t.line(" " + high)
+		t.WriteString(right(v.label(), t.label) + "  ")
+		t.strip(v)
 		how := Visible(v.top.unit, 2*nameLimit) + ", " + v.reading()
 		if options := v.options(); options != "" {
 			how += "; " + options
@@ -296,22 +407,30 @@ func (t *text) model() {
 	}
 }
 
-// strip draws the ramp of a scale. It has nine places, as many as there are bars.
-func (t *text) strip(s scale) {
-	// as in the legend of a page
-	low := 0.0
+// strip writes the scale of a method: its colours, each with the number from which on it stands, or
+// the nine heights of bars.
+func (t *text) strip(v *view) {
+	s, least := v.colors, 0
 	if s.diverging() {
-		low = -1
+		least = -levels
 	}
-	for i := range 9 {
-		x := low + (1-low)*float64(i)/8
-		if !t.color {
-			t.WriteRune(bar(x))
-			continue
+	if t.color {
+		for step := least; step <= levels; step++ {
+			t.WriteString(t.paint(step, " "+v.stepBegins(step, StandsOut)+" "))
 		}
-		c := ramp(x).background
-		fmt.Fprintf(t, "\x1b[48;2;%d;%d;%dm \x1b[0m", c[0], c[1], c[2])
+		t.end()
+		return
 	}
+	low, high := s.endsBeyond(v.above)
+	t.WriteString(minus(low) + " ")
+	for i := range 9 {
+		x := float64(i) / 8
+		if least < 0 {
+			x = 2*x - 1
+		}
+		t.WriteRune(bar(x))
+	}
+	t.line(" " + high)
 }
 
 // line writes one line.
@@ -343,7 +462,7 @@ func (t *text) wrapped(label, s string) {
 	at := indent
 	for i, word := range strings.Fields(strings.ReplaceAll(s, " %", tie+"%")) {
 		word = strings.ReplaceAll(word, tie, " ")
-		w := Width(word)
+		w := Width(escapes.ReplaceAllString(word, ""))
 		if i > 0 && at+1+w > t.width {
 			t.end()
 			t.WriteString(strings.Repeat(" ", indent))
@@ -357,6 +476,9 @@ func (t *text) wrapped(label, s string) {
 	}
 	t.end()
 }
+
+// escapes are what colours a text. No token has one; see [Visible].
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // bold returns s in bold where colours are on.
 func (t *text) bold(s string) string {

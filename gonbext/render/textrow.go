@@ -21,7 +21,7 @@ func (t *text) totals(v *view, i int) {
 	if t.top > 0 {
 		t.wrapped(name+"  ", joined(t.strongest(v, i)))
 	}
-	t.wrapped(name+"    ", t.scoredLine(v, i))
+	t.wrapped(name+"    ", minus(t.scoredLine(v, i)))
 	t.rowEnd(v, i, name)
 }
 
@@ -33,7 +33,7 @@ func (t *text) strongest(v *view, i int) (names []string) {
 		if v.top.power != 0 {
 			value = v.rows[i].number(v.at(i, j)) // the label has their unit
 		}
-		names = append(names, t.place(j)+" "+value)
+		names = append(names, t.place(j)+" "+minus(value))
 	}
 	return names
 }
@@ -43,14 +43,14 @@ func (t *text) strongest(v *view, i int) (names []string) {
 // could pass from one token alone.
 func (t *text) rowEnd(v *view, i int, label string) {
 	if v.difference {
-		t.wrapped(label+"    ", t.comparison.rows[i])
+		t.wrapped(label+"    ", minus(t.comparison.rows[i]))
 		return
 	}
 	if !v.top.percent || t.divided() {
 		if sinks := v.sinkNames(t.picture, i); sinks != "" {
-			t.wrapped(label+"    ", "sink "+sinks)
+			t.wrapped(label+"    ", "sink "+minus(sinks))
 		}
-		t.wrapped(label+"    ", t.ownPart(v, i))
+		t.wrapped(label+"    ", minus(t.ownPart(v, i)))
 		return
 	}
 	whole, parts := t.describeParts(v, i, t.top)
@@ -63,21 +63,11 @@ func (t *text) rowEnd(v *view, i int, label string) {
 	if whole {
 		mark = "Σ"
 	}
-	// The prompt's part minus the columns that are shown is the sum over those that are not.
-	rest, left := v.rowParts(i).prompt, len(t.e.Prompt.Texts)
-	for _, j := range t.columns(i, textColumns) {
-		if j >= len(t.e.Prompt.Texts) {
-			continue
-		}
-		if left--; !v.sink(i, j) {
-			rest -= v.at(i, j)
-		}
+	if folded, sum := t.drawn.foldedSum(v, i); whole && t.top <= 0 && folded > 0 {
+		parts = append(parts, fmt.Sprintf("of it on %s folded of the %s %s", thousands(folded),
+			t.words.tokens, v.top.sum(sum)))
 	}
-	if whole && t.top <= 0 && left > 0 {
-		parts = append(parts, fmt.Sprintf("of it on %d more of the %s %s", left, t.words.tokens,
-			v.top.sum(rest)))
-	}
-	t.wrapped(label+"  "+mark+" ", joined(parts))
+	t.wrapped(label+"  "+mark+" ", minus(joined(parts)))
 }
 
 // joined joins the parts of a line. Lines are not broken inside short parts.

@@ -327,28 +327,6 @@ func (v *view) axisNames() (prompt, generated string) {
 	return "prompt token", "generated token"
 }
 
-// Matrix returns the matrix of a method: a row for each generated token, a column for each prompt
-// token and each generated one before it, at the level that a picture shows, with notes on sinks
-// and silent rows below it. Tokens that the filter hides are grey. Matrix returns an error if the
-// explanation does not have the method or nothing to draw.
-func Matrix(
-	e *attribution.Explanation, method string, filter attribution.Filter,
-) (Drawing, error) {
-	v, err := newView(e, method, filter)
-	if err != nil {
-		return Drawing{}, err
-	}
-	m, one := v.matrix(), v.layers()
-	prompt, generated := v.axisNames()
-	if v.generated > 0 {
-		prompt += lastColumns(v.generated)
-	}
-	return noted(&chart.Chart{
-		Kind: chart.Heatmap, Title: method, Subtitle: v.subtitle(one), Matrix: m,
-		X: chart.Axis{Title: prompt}, Y: chart.Axis{Title: generated}, Color: v.color(),
-	}, v.notes)
-}
-
 // lastColumns says which columns are those of generated tokens.
 func lastColumns(n int) string {
 	if n == 1 {
@@ -435,9 +413,8 @@ func newLayerView(
 	}
 	largest := 0.0
 	for _, t := range tokens {
-		if t < 0 || t >= len(e.Steps) {
-			return nil, pkg.Errorf("token %d; the explanation has tokens 0 to %d", t,
-				len(e.Steps)-1)
+		if err := checkToken(e, t); err != nil {
+			return nil, err
 		}
 		for j := range v.sinks {
 			for k := range v.r.Layers {
@@ -450,6 +427,15 @@ func newLayerView(
 	}
 	v.limit = nice(largest)
 	return v, nil
+}
+
+// checkToken returns an error if there is no generated token t.
+func checkToken(e *attribution.Explanation, t int) error {
+	if t < 0 || t >= len(e.Steps) {
+		return pkg.Errorf("token %d; the explanation has tokens 0 to %d", t,
+			len(e.Steps)-1)
+	}
+	return nil
 }
 
 // allLayers names the layers of a map, and says what a row is of if that is not its layer alone.
@@ -504,155 +490,4 @@ func (v *view) greyNotes() (notes []string) {
 		notes = append(notes, filtered)
 	}
 	return notes
-}
-
-// AllTokens stands for every generated token.
-const AllTokens = -1
-
-// Strip returns the text before generated token t, or with [AllTokens] before each: the prompt and,
-// underlined, the tokens generated so far if their values are known. Tokens have the colour of
-// their value, and what is near 0 stays white. Tokens that the filter hides are grey. Strip returns
-// an error if the explanation does not have the method or the token.
-func Strip(
-	e *attribution.Explanation, method string, t int, filter attribution.Filter,
-) (Drawing, error) {
-	v, err := newView(e, method, filter)
-	if err != nil {
-		return Drawing{}, err
-	}
-	if t < AllTokens || t >= len(e.Steps) {
-		return Drawing{}, pkg.Errorf("token %d; the explanation has tokens 0 to %d", t,
-			len(e.Steps)-1)
-	}
-	return Drawing{draw: func(p *page, y float64) float64 {
-		y = p.heading(method, v.subtitle(v.layers()), y)
-		for i := range e.Steps {
-			if t == AllTokens || t == i {
-				y = p.strip(v, i, y)
-			}
-		}
-		y = p.colorBar(&chart.Chart{Kind: chart.Heatmap, Color: v.color()}, margin, y)
-		notes := v.notes
-		if v.generated > 0 && t != 0 && len(e.Steps) > 1 {
-			notes = append([]string{"Underlined: generated tokens."}, notes...)
-		}
-		return p.notes(notes, y)
-	}}, nil
-}
-
-// piece is a token of a running text.
-type piece struct {
-	text            string
-	value           float64
-	grey, generated bool
-	apart           bool // there is a gap before it
-}
-
-// pieces returns the text before token t: the prompt, and the tokens generated so far if their
-// values are known.
-func (v *view) pieces(t int) (all []piece) {
-	m := len(v.sinks)
-	for j, text := range v.texts[:m+min(t, v.generated)] {
-		all = append(all, piece{
-			text: text, value: v.at(t, j, v.r.Level(t)), grey: v.greyIn(t, j), generated: j >= m,
-			apart: strings.HasPrefix(text, " ") || j > 0 && j < m && v.e.Prompt.Special[j-1],
-		})
-	}
-	return all
-}
-
-// strip draws the text of one generated token.
-func (p *page) strip(v *view, t int, y float64) float64 {
-	s := v.e.Steps[t]
-	y += lineHeight * p.size
-	head := "→ " + v.step(t)
-	p.text(margin, y, head, style{bold: true})
-	var facts []string
-	if !s.Unscored {
-		facts = append(facts, fmt.Sprintf("%.0f %%", 100*s.Probability))
-	}
-	if v.layers() == "" {
-		facts = append(facts, v.layer(t))
-	}
-	if rest := v.fromGenerated(t); rest != "" {
-		facts = append(facts, rest)
-	}
-	p.text(margin+width(p.shown(head), p.size, true)+0.6*p.size, y, strings.Join(facts, ", "),
-		style{scale: 0.92, color: gray})
-	high := 1.25 * p.size
-	x := float64(margin)
-	y += 1.5 * p.size
-	all := v.pieces(t)
-	for i, piece := range all {
-		// Pieces of a word stand together.
-		before, after := 1.0, 1.0
-		if !piece.apart && i > 0 {
-			before = 0.3
-		}
-		if i+1 < len(all) && !all[i+1].apart {
-			after = 0.3
-		}
-		shown, gap := name(piece.text), 0.0
-		if piece.apart {
-			gap = 0.28 * p.size
-		}
-		wide := p.textWidth(shown, style{}) + before + after
-		if x > margin && x+gap+wide > p.width-margin {
-			x, y, gap = margin, y+1.45*p.size, 0
-		}
-		if x > margin {
-			x += gap
-		}
-		background, ink := chart.White, chart.Black
-		switch {
-		case piece.grey:
-			background = chart.Muted
-		case v.silent[t] == "" && math.Abs(piece.value) >= render.StandsOut*v.limit:
-			background = v.color().At(piece.value, v.limit, p.palette)
-			ink = chart.Legible(background)
-		}
-		if background != chart.White {
-			p.rect(x, y-0.95*p.size, wide, high, background)
-		}
-		if hatched(v.color(), piece.value, v.limit) && background != chart.White && !piece.grey {
-			// Below the letters alone, which lines would make hard to read.
-			p.hatch(x, y+0.05*p.size, wide, high-p.size, 1, 1, func(int, int) (chart.RGB, bool) {
-				return hatchOn(background), true
-			})
-		}
-		p.text(x+before, y, shown, style{color: ink})
-		if piece.generated {
-			low := y + 0.32*p.size
-			p.line([]point{{x + before, low}, {x + wide - after, low}}, 0.5, gray)
-		}
-		x += wide
-		if strings.HasSuffix(piece.text, "\n") {
-			x, y = margin, y+1.45*p.size
-		}
-	}
-	return y + 0.8*p.size
-}
-
-// leastGenerated is the least part of a row on generated tokens that a text names.
-const leastGenerated = 0.1
-
-// fromGenerated says what token t has from generated tokens where the text does not show them; ""
-// if that is less than a tenth of the row, or if the values are no parts of a whole.
-func (v *view) fromGenerated(t int) string {
-	i := t*v.r.Shape[2] + v.r.Level(t)
-	other := v.r.OtherMass
-	if v.generated > 0 || !v.percent && !v.r.AddsUp || v.lift || i >= len(other) {
-		return ""
-	}
-	all := math.Abs(other[i])
-	for _, x := range v.r.Row(t, v.r.Level(t))[:v.r.Shape[1]] {
-		all += math.Abs(x)
-	}
-	switch {
-	case !(math.Abs(other[i]) >= leastGenerated*all) || all == 0 || math.IsInf(all, 0):
-		return ""
-	case v.percent:
-		return fmt.Sprintf("generated tokens %.0f %%", 100*other[i])
-	}
-	return fmt.Sprintf("generated tokens %+.2g", other[i])
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -428,7 +429,7 @@ func TestSpaces(t *testing.T) {
 }
 
 // Of many columns the strongest are named, beside each other where they are neighbours, with a line
-// to each and a remark on how many they are. A title that is longer than the rows is not cut.
+// to each and a remark on how many they are.
 func TestManyColumns(t *testing.T) {
 	texts := make([]string, 400)
 	for j := range texts {
@@ -442,11 +443,9 @@ func TestManyColumns(t *testing.T) {
 		r.Row(1, 2)[j] = 0.9
 	}
 	r.Row(1, 2)[100] = 0.1 // weaker, but there is room
-	matrix, err := figure.Matrix(e, "rollout", nil)
-	must(t, err)
 	layers, err := figure.LayerMap(e, "rollout", 1, nil)
 	must(t, err)
-	for name, d := range map[string]figure.Drawing{"matrix": matrix, "layers": layers} {
+	for name, d := range map[string]figure.Drawing{"layers": layers} {
 		fig, err := figure.Draw(figure.Options{Format: figure.SVG}, about, d)
 		must(t, err)
 		var got []string
@@ -460,14 +459,40 @@ func TestManyColumns(t *testing.T) {
 		if !bytes.Contains(fig.Bytes, []byte(">"+remark+"<")) {
 			t.Errorf("%s: there is no remark %q", name, remark)
 		}
-		if name == "matrix" && !bytes.Contains(fig.Bytes, []byte(">generated token ↓<")) {
-			t.Error("the title of the rows is cut")
-		}
 		first, err := figure.Draw(figure.Options{Format: figure.SVG}, about,
 			drawings(t, prompt...)[name])
 		if err != nil || bytes.Contains(first.Bytes, []byte("columns are named")) {
 			t.Errorf("%s: all columns are named, but there is a remark (%v)", name, err)
 		}
+	}
+}
+
+// The matrix folds its columns as a page does: those within 3 of one that stands out stay, and the
+// others are counted. A title that is longer than the rows is not cut.
+func TestFolds(t *testing.T) {
+	texts := make([]string, 400)
+	for j := range texts {
+		texts[j] = fmt.Sprintf(" w%d", j)
+	}
+	e := explanation(texts...)
+	e.Order = []string{"rollout"}
+	fill(e.Methods["rollout"], func(int) float64 { return 0.01 })
+	for _, j := range []int{0, 200, 399} {
+		e.Methods["rollout"].Row(1, 2)[j] = 0.9
+	}
+	matrix, err := figure.Matrix(e, "rollout", nil)
+	names := textsOf(t, figure.Options{}, matrix, err)
+	slices.Sort(names)
+	names = slices.DeleteFunc(names, func(s string) bool {
+		return !strings.HasPrefix(s, "w") && !strings.HasPrefix(s, "⋯")
+	})
+	const want = "w0 w1 w197 w198 w199 w2 w200 w201 w202 w203 w3 w396 w397 w398 w399 ⋯ 192 ⋯ 193"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("the columns %s are named, want %s", got, want)
+	}
+	all := textsOf(t, figure.Options{}, matrix, nil)
+	if !slices.Contains(all, "generated token ↓") {
+		t.Errorf("the title of the rows is cut: %q", all)
 	}
 }
 

@@ -1,6 +1,7 @@
 package figure_test
 
 import (
+	"bytes"
 	"html"
 	"regexp"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/internal/export/figure"
 )
 
@@ -230,16 +232,45 @@ func TestFilter(t *testing.T) {
 	e.Methods["rollout"].Rows = [][]float64{{0, 0}, {0, 0}, {.9, .1}, {0, 0}, {0, 0}, {.8, .15}}
 	d, err := figure.Matrix(e, "rollout", attribution.Filter{"the"})
 	got := textsOf(t, figure.Options{}, d, err)
-	if !slices.Contains(got, "15 %") || slices.Contains(got, "100 %") {
-		t.Errorf("the scale does not end at 15 %%: %q", got)
+	if !slices.Contains(got, "12 %") || slices.Contains(got, "72 %") { // 0.8 of 15
+		t.Errorf("the last colour does not begin at 12 %%: %q", got)
 	}
 	const note = "Grey, and left out of the colours by the filter: “the”."
 	if !slices.Contains(got, note) {
 		t.Errorf("%q lacks %q", got, note)
 	}
 	d, err = figure.Matrix(e, "rollout", nil)
-	if got := textsOf(t, figure.Options{}, d, err); !slices.Contains(got, "100 %") {
-		t.Errorf("without a filter the scale does not end at 100 %%: %q", got)
+	if got := textsOf(t, figure.Options{}, d, err); !slices.Contains(got, "72 %") {
+		t.Errorf("without a filter the last colour does not begin at 72 %%: %q", got)
+	}
+}
+
+// TestMatrixIsAPage: a matrix has the brackets, the six colours, the true signs and the legend of a
+// page, and nothing where a row has no value.
+func TestMatrixIsAPage(t *testing.T) {
+	e := explanation("the", " key", " to")
+	e.Methods["direct"].Rows = [][]float64{{3, -1.2, 0.05}, {0, -3, 2, 0.4}}
+	e.Methods["direct"].OtherMass = []float64{0, 0.4}
+	d, err := figure.Matrix(e, "direct", nil)
+	got := textsOf(t, figure.Options{}, d, err)
+	for _, want := range []string{"prompt", "−1.2", "−3.0", "0.4", "−2.4", "2.4", "0.1"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%q lacks %q", got, want)
+		}
+	}
+	if last := slices.Index(got, "0.4"); last != slices.Index(got, "2.0")+1 {
+		t.Errorf("the values of the last row are not the last numbers in cells: %q", got)
+	}
+	f, err := figure.Draw(figure.Options{Format: figure.SVG}, about, d)
+	must(t, err)
+	for step := -6; step <= 6; step++ { // all of them are in the legend
+		color, _ := render.StepColors("", step)
+		if step != 0 && !bytes.Contains(f.Bytes, []byte(strings.ToUpper(color.String()))) {
+			t.Errorf("there is no %v, the colour of step %d", color, step)
+		}
+	}
+	if bytes.Contains(f.Bytes, []byte(strings.ToUpper(chart.Missing.String()))) {
+		t.Error("what has no value is grey")
 	}
 }
 
@@ -251,8 +282,8 @@ func TestRowSink(t *testing.T) {
 	e.Methods["rollout"].Rows = [][]float64{{0, 0}, {0, 0}, {.9, .1}, {0, 0}, {0, 0}, {.05, .15}}
 	d, err := figure.Matrix(e, "rollout", nil)
 	got := textsOf(t, figure.Options{}, d, err)
-	if !slices.Contains(got, "15 %") || slices.Contains(got, "100 %") {
-		t.Errorf("the scale does not end at 15 %%: %q", got)
+	if !slices.Contains(got, "12 %") || slices.Contains(got, "72 %") { // 0.8 of 15
+		t.Errorf("the last colour does not begin at 12 %%: %q", got)
 	}
 	all := strings.Join(got, " ")
 	if n := strings.Count(all, "“the” is a sink in the row of “"); n != 1 {
@@ -407,7 +438,7 @@ func TestTextHasGenerated(t *testing.T) {
 	}}
 	d, err := figure.Strip(e, "direct", figure.AllTokens, nil)
 	got := strings.Join(textsOf(t, figure.Options{}, d, err), "|")
-	const want = "|the|ke|ys|→ red|25 %|the|ke|ys|is|"
+	const want = "|the|ke|ys|→ red|25.0 %|the|ke|ys|is|"
 	if !strings.Contains(got, want) || !strings.Contains(got, "Underlined: generated tokens.") {
 		t.Errorf("%q lacks %q or what is underlined", got, want)
 	}
@@ -428,13 +459,13 @@ func TestTextNamesGenerated(t *testing.T) {
 		other float64
 		want  string
 	}{
-		{"share of attention", share, []float64{0.1, 0.03}, 0.87, "generated tokens 87 %"},
+		{"share of attention", share, []float64{0.1, 0.03}, 0.87, "generated tokens 87.0 %"},
 		{
 			"logit",
 			attribution.Facts{Scorer: true, AddsUp: true},
 			[]float64{1, -1},
 			-2,
-			"generated tokens -2",
+			"generated tokens −2",
 		},
 		{"share of attention", share, []float64{0.9, 0.05}, 0.05, ""},
 		{"lift", attribution.Facts{Quantity: attribution.Lift}, []float64{1, 1}, 0.87, ""},
@@ -444,7 +475,7 @@ func TestTextNamesGenerated(t *testing.T) {
 		e.Methods["a"].OtherMass = []float64{c.other}
 		d, err := figure.Strip(e, "a", figure.AllTokens, nil)
 		got := strings.Join(textsOf(t, figure.Options{}, d, err), "|")
-		if has := strings.Contains(got, "90 %, "); has != (c.want != "") ||
+		if has := strings.Contains(got, "90.0 %, "); has != (c.want != "") ||
 			!strings.Contains(got, c.want) {
 			t.Errorf("%s, %v of %v: %q, want %q", c.unit, c.other, c.row, got, c.want)
 		}

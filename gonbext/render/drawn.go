@@ -1,0 +1,152 @@
+package render
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+)
+
+// colors returns the colours of a step on a light page: that of a cell and that of letters on it.
+// Step 0 is white with black letters.
+func (t theme) colors(step int) (cell, ink chart.RGB) {
+	switch {
+	case step > 0:
+		return rgbOf(t.above[step-1]), rgbOf(letters[step-1])
+	case step < 0:
+		return rgbOf(t.below[-step-1]), rgbOf(letters[-step-1])
+	}
+	return chart.White, chart.Black
+}
+
+// rgbOf returns a colour from its hex digits after a #.
+func rgbOf(hex string) chart.RGB {
+	n, _ := strconv.ParseUint(hex[1:], 16, 32) // the themes are valid
+	return chart.RGB{uint8(n >> 16), uint8(n >> 8), uint8(n)}
+}
+
+// columnsOf returns the columns with a source of row t by any method.
+func (d *drawing) columnsOf(t int) []drawnColumn {
+	n := 0
+	for n < len(d.columns) && d.columns[n].from < d.rowSources(t) {
+		n++
+	}
+	return d.columns[:n]
+}
+
+// rowSources returns how many sources row t has by any method.
+func (d *drawing) rowSources(t int) (n int) {
+	for i := range d.views {
+		if v := &d.views[i]; v.has(t) {
+			n = max(n, v.sources(t))
+		}
+	}
+	return n
+}
+
+// foldName returns the name of a folded column: how many tokens of the prompt it has, or whose
+// message the template and the system prompt in it precede.
+func (d *drawing) foldName(c drawnColumn) string {
+	if d.tokens[c.from].role == inPrompt {
+		return "⋯ " + thousands(c.to-c.from)
+	}
+	return "⋯ " + d.turnOf(c.to-1).name
+}
+
+// foldedUpTo returns the end of the folded tokens of a message from j on, before end; j if there
+// are none.
+func (d *drawing) foldedUpTo(j, end int) int {
+	role := d.tokens[j].role
+	for (role == inPrompt || role == inSystem) && j < end && d.tokens[j].role == role &&
+		d.isFolded(j) {
+		j++
+	}
+	return j
+}
+
+// wasAdded reports whether token j is of no text of a user or a model: a chat template, the
+// tokenizer or the end of an answer added it.
+func (d *drawing) wasAdded(j int) bool {
+	switch prompt := &d.e.Prompt; d.tokens[j].role {
+	case ending:
+		return true
+	case inTemplate:
+		return d.chat() || j == 0 && prompt.BOSAdded ||
+			prompt.Placed() && prompt.Offsets[j][0] == prompt.Offsets[j][1]
+	}
+	return false
+}
+
+// foldedText returns what stands in a running text for the folded tokens [from,to): how many there
+// are, and how the message of a system begins.
+func (d *drawing) foldedText(from, to int) string {
+	s := "⋯ " + thousands(to-from) + " tokens"
+	if d.tokens[from].role == inSystem {
+		begin, end := d.e.Prompt.Offsets[from][0], d.e.Prompt.Offsets[to-1][1]
+		s += " · " + fewColumns(d.e.Prompt.Text[begin:end], true)
+	}
+	return s
+}
+
+// foldedSum returns how many prompt tokens are folded, and the sum of row t over those of them that
+// are no sinks.
+func (d *drawing) foldedSum(v *view, t int) (n int, sum float64) {
+	for _, c := range d.columns {
+		for j := c.from; j < c.to && c.folded; j++ {
+			if n++; !v.sink(t, j) {
+				sum += v.at(t, j)
+			}
+		}
+	}
+	return n, sum
+}
+
+// strongestIn returns the source of a column with the largest size in row t: a sink or a hidden one
+// only if there is no other, -1 if there is none.
+func (p *picture) strongestIn(v *view, t int, c drawnColumn) int {
+	best, largest := -1, -1.0
+	for j := c.from; v.has(t) && j < min(c.to, v.sources(t)); j++ {
+		size := math.Abs(v.colors.at(v.at(t, j)))
+		if p.grey(v, t, j) {
+			size = -0.5
+		}
+		if best < 0 || size > largest {
+			best, largest = j, size
+		}
+	}
+	return best
+}
+
+// stepBegins returns the value at which the colour of a step begins, in the digits of cells or in
+// those that tell it from 0. least is the place on the scale at which the first colours begin.
+func (v *view) stepBegins(step int, least float64) string {
+	s := v.colors
+	if step == 0 {
+		if s.lift {
+			return "1"
+		}
+		return "0"
+	}
+	place := max(stepsAt[max(step, -step)-1], least)
+	sign, end := "", ""
+	if step < 0 {
+		sign = "−"
+	}
+	switch {
+	case s.lift && step < 0:
+		return "÷" + strconv.FormatFloat(math.Pow(s.limit, place), 'g', 2, 64)
+	case s.lift:
+		return "×" + strconv.FormatFloat(math.Pow(s.limit, place), 'g', 2, 64)
+	case s.percent:
+		end = " %"
+	}
+	digits := v.cellDigits()
+	text := fixed(s.scaled(place*s.limit), digits)
+	for strings.Trim(text, "0.") == "" && digits < maxDigits {
+		digits++
+		text = fixed(s.scaled(place*s.limit), digits)
+	}
+	return fmt.Sprint(sign, text, end)
+}

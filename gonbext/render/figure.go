@@ -1,0 +1,303 @@
+package render
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+)
+
+// Drawn is one method of a [Heatmap] worked out for a figure, which only draws it: the columns,
+// folds and steps of the page.
+type Drawn struct {
+	// Layer names the layer of the values, and Unit what a colour means.
+	Layer, Unit string
+	// Target and Source are the titles of rows and columns.
+	Target, Source string
+	Columns        []DrawnColumn
+	Rows           []DrawnRow
+	// Steps are the colours of the legend, from the lowest up.
+	Steps []DrawnStep
+	// Notes are sentences on sinks, silent rows and what a filter hides.
+	Notes []string
+}
+
+// DrawnColumn is a token, or several that are folded.
+type DrawnColumn struct {
+	Name string
+	// Speaker names whose text it is: prompt, generated, or a role of a chat; empty for templates.
+	Speaker           string
+	Folded, Generated bool
+}
+
+// DrawnRow is what a prediction came from.
+type DrawnRow struct {
+	Name string
+	// Facts are its probability and what the other fields do not show, and Layer its layer where
+	// rows have several.
+	Facts []string
+	Layer string
+	// Cells has a value for each column, and Text is the text before the prediction.
+	Cells []DrawnCell
+	Text  []DrawnToken
+}
+
+// DrawnCell is the value of a column in a row. Step is its colour, from -6 to 6, see [StepColors];
+// 0 is none. Number is the value in a cell, empty if there is none.
+type DrawnCell struct {
+	Step   int
+	Number string
+}
+
+// DrawnToken is a token of a running text, or several that are folded.
+type DrawnToken struct {
+	Text string
+	Step int
+	// Speaker, if not empty, is who begins to speak here. Apart says that a space stands before the
+	// token, and Breaks that its line ends after it.
+	Speaker                          string
+	Apart, Breaks, Generated, Folded bool
+}
+
+// DrawnStep is a colour of a legend: its step and the value at which it begins.
+type DrawnStep struct {
+	Step   int
+	Begins string
+}
+
+// StepColors returns the colours of a step on white in a palette of [PaletteNames]: that of a cell
+// and that of letters on it. Those of step 0 are white and black.
+func StepColors(palette string, step int) (cell, ink chart.RGB) {
+	return themeOf(palette).colors(step)
+}
+
+// Drawn works out a method of the picture. It returns an error if the explanation does not have the
+// method, or nothing to draw.
+func (h Heatmap) Drawn(method string) (Drawn, error) {
+	e := h.Explanation
+	if e == nil {
+		return Drawn{}, pkg.Errorf("there is no explanation")
+	}
+	r, err := e.M(method)
+	if err != nil {
+		return Drawn{}, err
+	}
+	n, m := len(e.Steps), len(e.Prompt.Texts)
+	if err := r.Check(m); err != nil || r.Shape[0] != n || len(e.Prompt.Special) != m {
+		return Drawn{}, pkg.Errorf("the values of %q have shape %v, which does not fit %d "+
+			"generated and %d prompt tokens", method, r.Shape, n, m)
+	}
+	if n == 0 || m == 0 {
+		return Drawn{}, pkg.Errorf("the explanation has %d prompt and %d generated "+
+			"tokens; there is nothing to draw", m, n)
+	}
+	if h.Methods = e.Order; !slices.Contains(e.Order, method) {
+		h.Methods = []string{method}
+	}
+	d := newDrawing(h.picture(true), h.Token)
+	if cells := n * len(d.columns); cells > chart.MaxPoints {
+		return Drawn{}, pkg.Errorf("%d cells; at most %d can be drawn", cells,
+			chart.MaxPoints)
+	}
+	return d.drawn(&d.views[slices.Index(h.Methods, method)]), nil
+}
+
+// drawn works out a method.
+func (d *drawing) drawn(v *view) Drawn {
+	f := Drawn{
+		Layer: v.layers(), Unit: v.top.unit + strings.ReplaceAll(v.signsMean(), " - ", " − "),
+		Target: "generated token", Source: "prompt token", Notes: d.notes(v),
+	}
+	switch {
+	case d.e.Model.Reads():
+		f.Target, f.Source = "prediction", "token of the text"
+	case d.sourceCount() > len(d.e.Prompt.Texts):
+		f.Source += ", then generated token"
+	}
+	if v.top.percent {
+		f.Unit += ", in per cent"
+	}
+	least := 0
+	if v.colors.diverging() {
+		least = -levels
+	}
+	for step := least; step <= levels; step++ {
+		f.Steps = append(f.Steps, DrawnStep{step, v.stepBegins(step, 0)})
+	}
+	for _, c := range d.columns {
+		f.Columns = append(f.Columns, d.drawnColumn(c))
+	}
+	for t := range d.e.Steps {
+		f.Rows = append(f.Rows, d.drawnRow(v, t))
+	}
+	return f
+}
+
+func (d *drawing) drawnColumn(c drawnColumn) DrawnColumn {
+	m := len(d.e.Prompt.Texts)
+	column := DrawnColumn{Name: plain(d.axisName(c.from)), Folded: c.folded}
+	role := d.tokens[c.from].role
+	template := role == inSystem || role == inTemplate && (c.folded || d.chat())
+	if c.folded {
+		column.Name = d.foldName(c)
+	}
+	switch turn := d.turnOf(c.to - 1); {
+	case c.from >= m:
+		column.Generated, column.Speaker = true, d.words.answer
+	case !template && turn.name != "":
+		column.Speaker = turn.name
+	case !template && !d.e.Model.Reads():
+		column.Speaker = d.words.text
+	}
+	return column
+}
+
+func (d *drawing) drawnRow(v *view, t int) DrawnRow {
+	where, what, chance := d.predictionOf(v, t)
+	row := DrawnRow{Name: plain(where + inRow(what, d.stepText(v, t))), Text: d.drawnText(v, t)}
+	if chance != "" {
+		row.Facts = append(row.Facts, chance)
+	}
+	if v.layers() != v.layer(t) && !v.difference {
+		row.Layer = v.layer(t)
+		row.Facts = append(row.Facts, row.Layer)
+	}
+	if rest := d.fromGenerated(v, t); rest != "" {
+		row.Facts = append(row.Facts, rest)
+	}
+	for _, c := range d.columns {
+		var cell DrawnCell
+		if j := d.strongestIn(v, t, c); j >= 0 && !math.IsNaN(v.at(t, j)) {
+			cell = DrawnCell{d.step(v, t, j), minus(v.cellNumber(v.at(t, j)))}
+		}
+		row.Cells = append(row.Cells, cell)
+	}
+	return row
+}
+
+// drawnText returns the text before row t. What was added to it is left out where it has no colour.
+func (d *drawing) drawnText(v *view, t int) (all []DrawnToken) {
+	steps := d.calm(v, t)
+	end := len(d.tokens)
+	if m := len(d.e.Prompt.Texts); !d.e.Model.Reads() {
+		end = m + min(t, max(v.sources(t)-m, 0))
+	}
+	speaker := -1
+	for j := 0; j < end; j++ {
+		turn := slices.IndexFunc(d.turns, func(turn drawnTurn) bool {
+			return j < max(turn.body[1], turn.tail[1])
+		})
+		token := d.tokens[j]
+		one := DrawnToken{
+			Text: plain(token.name + token.ends), Apart: token.space, Breaks: token.lines > 0,
+			Generated: token.role == inAnswer || token.role == ending,
+		}
+		if j < len(steps) {
+			one.Step = steps[j]
+		}
+		if to := d.foldedUpTo(j, end); to > j {
+			one = DrawnToken{Text: d.foldedText(j, to), Apart: true, Folded: true}
+			j = to - 1
+		} else if one.Step == 0 && d.wasAdded(j) {
+			continue
+		}
+		if turn != speaker {
+			speaker, one.Speaker = turn, d.turns[turn].name
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// plain returns a name without the marks around one from right to left.
+func plain(name string) string {
+	return strings.NewReplacer(isolateBegin, "", isolateEnd, "").Replace(name)
+}
+
+// leastGenerated is the least part of a row on generated tokens that a text names.
+const leastGenerated = 0.1
+
+// fromGenerated says what row t has from generated tokens where the text does not show them; "" if
+// that is less than a tenth of the row, or if the values are no parts of a whole.
+func (d *drawing) fromGenerated(v *view, t int) string {
+	other := v.rowParts(t).generated
+	if v.sources(t) > len(v.sinks) || !v.top.percent && !v.result.AddsUp || v.top.lift {
+		return ""
+	}
+	all := math.Abs(other)
+	for j := range v.sources(t) {
+		all += math.Abs(v.at(t, j))
+	}
+	if !(math.Abs(other) >= leastGenerated*all) || all == 0 || math.IsInf(all, 0) {
+		return ""
+	}
+	return "generated tokens " + minus(v.top.sum(other))
+}
+
+// mostNotes is how many notes a figure has at most.
+const mostNotes = 4
+
+// notes returns sentences on the sinks of a method, its silent rows and what the filter hides.
+func (d *drawing) notes(v *view) (notes []string) {
+	if sinks, err := d.e.Sinks(v.name, v.fixed); err == nil && sinksKnown(d.e, v.name) {
+		for _, s := range sinks {
+			low, high := share(slices.Min(s.Shares)), share(slices.Max(s.Shares))
+			if low != high {
+				low = strings.TrimSuffix(low, " %") + " to " + high
+			}
+			notes = append(notes, fmt.Sprintf("Grey: the sink “%s”, %s of each row. Colours are "+
+				"those of the other tokens.", d.short(s.Position), low))
+		}
+	}
+	for t, j := range v.rowSinks {
+		if j >= 0 {
+			notes = append(notes, fmt.Sprintf("“%s” is a sink in the row of “%s”, with more than "+
+				"half of it. Colours are those of the other tokens.", d.short(j), d.rowName(t)))
+		}
+	}
+	for t, why := range v.silent {
+		if why != "" {
+			notes = append(notes, fmt.Sprintf("“%s” is not coloured: %s.", d.rowName(t), why))
+		}
+	}
+	if more := len(notes) - mostNotes; more > 0 {
+		notes = append(notes[:mostNotes], fmt.Sprintf("%d more remarks are left out.", more))
+	}
+	most := 0.0
+	for t := range d.e.Steps {
+		if other := v.rowParts(t).generated; v.top.percent && !v.generated && other > most {
+			most = other
+		}
+	}
+	if most >= 0.005 {
+		notes = append(notes, "What a row lacks to 100 %, at most "+share(most)+
+			", rests on generated tokens.")
+	}
+	if hidden := d.hiddenNote(); hidden != "" {
+		notes = append(notes, hidden)
+	}
+	for i := range notes {
+		notes[i] = plain(notes[i])
+	}
+	return notes
+}
+
+// hiddenNote names the tokens that the filter hides, "" if there are none.
+func (d *drawing) hiddenNote() string {
+	var names []string
+	for j := range d.tokens {
+		if name := "“" + d.axisName(j) + "”"; d.hidden[j] && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	const most = 8
+	switch {
+	case names == nil:
+		return ""
+	case len(names) > most:
+		names = append(names[:most], "…")
+	}
+	return "Grey, and left out of the colours by the filter: " + strings.Join(names, ", ") + "."
+}
