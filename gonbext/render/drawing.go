@@ -67,7 +67,7 @@ func newDrawing(p *picture, row *int) *drawing {
 	d.readTurns()
 	d.markCode()
 	d.open(row)
-	d.columns = d.fold()
+	d.columns = d.fold(d.places(d.sourceCount()))
 	return d
 }
 
@@ -412,10 +412,8 @@ const (
 	templateStandsOut = 1. / 4
 )
 
-// fold returns the columns of the matrices.
-func (d *drawing) fold() []drawnColumn {
-	sources := d.sourceCount()
-	places := d.places(sources)
+// fold returns the columns of matrices in which sources have these largest places on their scales.
+func (d *drawing) fold(places []float64) []drawnColumn {
 	least := standsOut
 	columns := d.foldAt(places, least)
 	for count(columns) > mostShown && least < 1 {

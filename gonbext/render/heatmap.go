@@ -11,7 +11,10 @@ import (
 //go:embed heatmap.js
 var heatmapSource string
 
-var heatmapScript = script(heatmapSource)
+//go:embed scale.js
+var scaleSource string
+
+var heatmapScript = script(scaleSource + heatmapSource)
 
 // heatmapPage is the state of writing a [Heatmap] as HTML.
 type heatmapPage struct{ *board }
@@ -192,11 +195,11 @@ func (b heatmapPage) cell(s *strings.Builder, v *view, t int, c drawnColumn, m i
 }
 
 // columnName returns the name of a column: that of its token, or how many are folded.
-func (b heatmapPage) columnName(c drawnColumn) string {
+func (d *drawing) columnName(c drawnColumn) string {
 	switch {
 	case !c.folded:
-		return b.axisName(c.from)
-	case b.tokens[c.from].role == inPrompt:
+		return d.axisName(c.from)
+	case d.tokens[c.from].role == inPrompt:
 		return fmt.Sprintf("⋯ %d", c.to-c.from)
 	}
 	return "⋯"

@@ -1,50 +1,11 @@
 // Adds touch to a heatmap that is complete without it. It draws the parts that need room or a
 // choice: the matrix of one method with its folded columns, one line for each method, the layers
 // and the alternatives of the chosen row. Sentences come from the lines that the picture has. All
-// text is set as text, never as markup. heatmapdata.go describes the data. common.js stands before
-// it.
+// text is set as text, never as markup. heatmapdata.go describes the data. common.js and
+// scale.js stand before it.
 
-const stepsAt = [1 / 24, 1 / 8, 1 / 4, 0.4, 0.6, 0.8];
 // rowsAtOnce is how many rows the matrix has at most; the others are reached by buttons.
 const rowsAtOnce = 200;
-const range = (from, to) => Array.from({length: Math.max(to - from, 0)}, (_, i) => from + i);
-const last = (list) => list[list.length - 1];
-const minus = (text) => String(text).replace(/-/g, '−');
-
-// Numbers as the sentences have them; x is a value of method k and i its row.
-function fixed(x, digits) {
-  const text = x.toFixed(Math.abs(x) >= 99.95 ? 0 : digits);
-  return /[1-9]/.test(text) ? text : text.replace('-', '');
-}
-const scaled = (k, x) => k.kind === 'share' ? 100 * x : x;
-function format(k, x, i) {
-  if (x === undefined) return '';
-  if (x !== x) return 'NaN';
-  const digits = k.rowDigits ? k.rowDigits[i] : k.digits, y = scaled(k, x);
-  // Go writes an exponent with two digits.
-  const exponent = (text) => text.replace(/e([+-])(\d)$/, 'e$10$2');
-  let text = fixed(y, k.kind !== 'share' && Math.abs(y) >= 10 ? 1 : digits);
-  if (k.kind !== 'share' && Math.abs(y) >= 1e4) text = exponent(y.toExponential(1));
-  if (k.kind === 'amount' && k.power) {
-    const three = Number(x.toPrecision(3));
-    text = x && Math.abs(x) < 1e-4 ? exponent(three.toExponential()) : String(three);
-  }
-  const sign = k.kind === 'lift' ? '×' : k.signed && x > 0 && /[1-9]/.test(text) ? '+' : '';
-  return minus(sign + text + (k.kind === 'share' ? ' %' : ''));
-}
-function inCell(k, x) {
-  const text = fixed(scaled(k, x) / 10 ** (k.power || 0), k.cellDigits);
-  return /[1-9]/.test(text) ? minus(text) : '';
-}
-// placeOf is the place of a value on a scale, from -1 to 1.
-function placeOf(k, x, limit) {
-  const place = k.kind === 'lift' ? Math.log2(x) / Math.log2(k.limit) : x / (limit || k.limit);
-  return place === place ? Math.max(Math.min(place, 1), -1) : 0;
-}
-function classOf(place) {
-  const step = stepsAt.filter((least) => Math.abs(place) >= least).length;
-  return step ? (place < 0 ? 'n' : 'p') + step : '';
-}
 
 function start(root, d) {
   const numbers = (row) => range(0, sizeOf(row)).map((j) => valueOf(row, j));
@@ -222,40 +183,12 @@ function run(root, d) {
       });
     },
     legend(k, list) {
-      const legend = $('legend'),
-            number = (least) => k.kind === 'lift' ?
-        String(Number((k.limit ** least).toPrecision(2))) :
-        inCell(k, least * k.limit);
-      const steps = (side) => {
-        const box = make('span', {className: 'hm-steps'}), all = stepsAt.map((least, x) => {
-          const e = make('span', {});
-          e.append(make('i', {className: side + (x + 1)}), make('small', {
-                     textContent: (side === 'n'        ? k.kind === 'lift' ? '÷' : '−' :
-                                     k.kind === 'lift' ? '×' :
-                                                         '') +
-                       number(least)
-                   }));
-          return e;
-        });
-        box.append(...(side === 'n' ? all.reverse() : all));
-        return box;
-      };
-      legend.replaceChildren();
-      if (k.signed || k.kind === 'lift')
-        legend.append(make('span', {textContent: k.against}), steps('n'));
-      const zero = make('span', {className: 'hm-steps'}), none = make('span', {});
-      none.append(
-        make('i', {className: 'hm-z'}),
-        make('small', {textContent: k.kind === 'lift' ? '1' : '0'}));
-      zero.append(none);
-      legend.append(zero, steps('p'), make('span', { textContent: k.for }));
-      legend.append(make('span', {
-        textContent: k.unit + (k.kind === 'share' ? ', in per cent' : '') +
-          (k.times ? ', numbers ' + k.times : '') +
-          ' · each step from the number below it up · rows: ' + d.shown +
-          (list.some((c) => c.gap) ? ' · dotted: folded, coloured by the strongest inside' :
-                                     ' · columns: where they came from')
-      }));
+      $('legend').replaceChildren(
+        ...legendOf(k), make('span', {
+          textContent: ' · rows: ' + d.shown +
+            (list.some((c) => c.gap) ? ' · dotted: folded, coloured by the strongest inside' :
+                                       ' · columns: where they came from')
+        }));
     },
     strip(list) {
       if (methods.length < 3 || !$('strip')) return;
@@ -648,4 +581,4 @@ function run(root, d) {
   keepOpen(root, s.open);
   go({});
 }
-begin('.hm', start);
+begin('.hm:not(.hm-panels,.hm-flow,.hm-sources,.hm-heads)', start);

@@ -40,7 +40,7 @@ func run[T any](t *testing.T, m *goja.Runtime, expression string) (v T) {
 // TestScriptsStart: every script begins without a mistake where there is nothing to unpack with.
 func TestScriptsStart(t *testing.T) {
 	for _, source := range []func() string{
-		heatmapScript, headsTouch, mapsTouch, layersTouch, flowTouch, sourcesTouch,
+		heatmapScript, headsTouch, mapsTouch, panelsScript, flowTouch, sourcesTouch,
 	} {
 		m := goja.New()
 		must(t, m.Set("window", map[string]any{}))
@@ -93,7 +93,7 @@ func TestScriptCommon(t *testing.T) {
 
 // TestScriptNumbers writes values of every kind of scale as sentences do.
 func TestScriptNumbers(t *testing.T) {
-	m := machine(t, commonSource, heatmapSource)
+	m := machine(t, commonSource, scaleSource)
 	random := rand.New(rand.NewPCG(11, 11))
 	for _, unit := range []string{"share of attention", "part of the logit", "lift", "norm"} {
 		for _, size := range []float64{1e-7, 1e-3, 0.04, 1, 30, 2e4} {
@@ -127,6 +127,22 @@ func TestScriptNumbers(t *testing.T) {
 					t.Errorf("%s of %v: the script writes %s, sentences %s", unit, x, got, want)
 				}
 			}
+		}
+	}
+}
+
+// TestScriptPanels has known answers of what matrices of layers and maps are drawn with.
+func TestScriptPanels(t *testing.T) {
+	m := machine(t, commonSource, scaleSource, panelsSource)
+	_, err := m.RunString(`const k = {kind: "amount", limit: 1}, sinks = new Set([3]);`)
+	must(t, err)
+	for expression, want := range map[string]string{
+		"rankedIn(k, [0.2, -0.9, 0.01, 5, NaN, 0.3], sinks).join()":                        "1,5,0",
+		"[joined(['a']), joined(['a', 'b']), joined(['a', 'b', 'c'])].join(';')":           "a;a and b;a, b and c",
+		"[cellOf(k, undefined), cellOf(k, 0.9, true), cellOf(k, 0), cellOf(k, -1)].join()": ",hm-sink,hm-z,n6",
+	} {
+		if got := run[string](t, m, expression); got != want {
+			t.Errorf("%s is %q, want %q", expression, got, want)
 		}
 	}
 }

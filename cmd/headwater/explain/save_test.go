@@ -347,7 +347,7 @@ func TestEncodeFile(t *testing.T) {
 	for shown, class := range map[string]string{
 		`{"kind":"heads","token":0}`:     `hw-heads"`,
 		`{"kind":"flow"}`:                `hw-flow"`,
-		`{"kind":"layers","tokens":[0]}`: `hw-layers"`,
+		`{"kind":"layers","tokens":[0]}`: `hm-layers"`,
 		`{"kind":"maps","layer":1}`:      `hw-maps"`,
 		`{"kind":"compare"}`:             "A − B",
 	} {
