@@ -152,7 +152,7 @@ func (d *drawing) layerValues(v *view, tokens []int) (values []float64) {
 func (p *panels) ofToken(m *panelMethod, v *view, t int) panel {
 	_, _, chance := p.predictionText(t)
 	one := panel{
-		name: strings.TrimSpace("“" + p.rowName(t) + "” " + chance), token: -1, row: -1,
+		name: strings.TrimSpace("“" + p.picture.rowName(t) + "” " + chance), token: -1, row: -1,
 		say: p.sentence(v, t), facts: p.facts(v, t),
 	}
 	if !p.e.Model.Reads() {

@@ -130,9 +130,24 @@ func (p *panels) list(m *panelMethod, one *panel, i int) string {
 func (p *panels) lines(m *panelMethod, one *panel, f func(i int, name, list string)) {
 	for i := range one.cells {
 		if list := p.list(m, one, i); list != "" {
-			f(i, m.rows[i], list)
+			f(i, p.rowName(m, i), list)
 		}
 	}
+}
+
+// rowName is the name of a row outside of its matrix, and nameOf that of a matrix.
+func (p *panels) rowName(m *panelMethod, i int) string {
+	if p.kind.targets {
+		return p.placedName(p.columns[i].from)
+	}
+	return m.where + m.rows[i]
+}
+
+func (p *panels) nameOf(m *panelMethod, one *panel) string {
+	if p.kind.targets {
+		return m.where + one.name
+	}
+	return one.name
 }
 
 //go:embed panels.js
@@ -211,7 +226,7 @@ func (b panelsPage) matrix(m *panelMethod, one *panel) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, `<div class="hm-methods"><div class="hm-h" style="margin:18px 0 6px"><b>%s</b>`+
 		` <span style="color:%s">· %s, %s</span></div><div style="overflow-x:auto"><table style="`+
-		`border-spacing:1px"><tr %s><th></th>`, html.EscapeString(one.name), dimInk,
+		`border-spacing:1px"><tr %s><th></th>`, html.EscapeString(b.panels.nameOf(m, one)), dimInk,
 		html.EscapeString(m.name), html.EscapeString(m.unit), row)
 	for _, c := range b.columns {
 		fmt.Fprintf(&s, "<th>%s</th>", html.EscapeString(b.columnName(c)))
@@ -265,8 +280,13 @@ func (b panelsPage) closing(limit int) {
 			var s strings.Builder
 			fmt.Fprintf(&s, "<div><span>%s</span> <span>%s</span><small>", one.say.html(),
 				one.facts.html())
+			if b.panels.kind.targets && i != m.open { // the small ones have as many rows
+				s.WriteString("</small></div>")
+				b.WriteString(s.String())
+				continue
+			}
 			b.panels.lines(m, one, func(_ int, name, list string) {
-				fmt.Fprintf(&s, "<br>%s: %s", html.EscapeString(m.where+name),
+				fmt.Fprintf(&s, "<br>%s: %s", html.EscapeString(name),
 					html.EscapeString(minus(list)))
 			})
 			s.WriteString("</small></div>")
@@ -404,7 +424,7 @@ func (p *panels) write(t *text, rows bool) {
 		for i := range m.list {
 			one := &m.list[i]
 			t.line("")
-			t.wrapped("", one.name+" · "+m.name+", "+m.unit)
+			t.wrapped("", p.nameOf(m, one)+" · "+m.name+", "+m.unit)
 			t.wrapped("     ", one.say.String())
 			t.wrapped("     ", one.facts.String())
 			if !rows {
@@ -415,7 +435,7 @@ func (p *panels) write(t *text, rows bool) {
 				if i == one.row {
 					mark = "▸"
 				}
-				t.wrapped(fmt.Sprintf("   %s %s  ", mark, right(m.where+name, 8)), minus(list))
+				t.wrapped(fmt.Sprintf("   %s %s  ", mark, right(name, 8)), minus(list))
 			})
 		}
 	}

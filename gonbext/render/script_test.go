@@ -40,7 +40,7 @@ func run[T any](t *testing.T, m *goja.Runtime, expression string) (v T) {
 // TestScriptsStart: every script begins without a mistake where there is nothing to unpack with.
 func TestScriptsStart(t *testing.T) {
 	for _, source := range []func() string{
-		heatmapScript, headsTouch, mapsTouch, panelsScript, flowTouch, sourcesTouch,
+		heatmapScript, headsTouch, panelsScript, flowTouch, sourcesTouch,
 	} {
 		m := goja.New()
 		must(t, m.Set("window", map[string]any{}))

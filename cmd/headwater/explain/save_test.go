@@ -348,7 +348,7 @@ func TestEncodeFile(t *testing.T) {
 		`{"kind":"heads","token":0}`:     `hw-heads"`,
 		`{"kind":"flow"}`:                `hw-flow"`,
 		`{"kind":"layers","tokens":[0]}`: `hm-layers"`,
-		`{"kind":"maps","layer":1}`:      `hw-maps"`,
+		`{"kind":"maps","layer":1}`:      `hm-maps"`,
 		`{"kind":"compare"}`:             "A − B",
 	} {
 		page, err := encode("a.html", shown, "")
