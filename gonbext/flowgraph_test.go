@@ -76,8 +76,8 @@ func TestLayersCell(t *testing.T) {
 	k := newKernel(t, func(*engineConn, engine.Request) { t.Error("the engine was asked") })
 	r := k.run("layers", true)
 	shown := fmt.Sprint(saved(r.displays))
-	if r.status != 0 || r.stderr != "" || !strings.Contains(shown, "hw-layers") ||
-		!strings.Contains(shown, "most from “keys” 90.0 % in layer 0") {
+	if r.status != 0 || r.stderr != "" || !strings.Contains(shown, "hm-layers") ||
+		!strings.Contains(shown, "the largest of all layers: keys 90.0 % in layer 0") {
 		t.Errorf("status %d, stderr %q, shown %.300q", r.status, r.stderr, shown)
 	}
 	shown = fmt.Sprint(saved(k.run("layers wrong", true).displays))

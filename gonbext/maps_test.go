@@ -36,7 +36,7 @@ func TestMapsCell(t *testing.T) {
 		t.Errorf("the engine was asked for ids %v, want the prompt and the token 1 2 3", got)
 	}
 	shown := fmt.Sprint(left[0])
-	for _, want := range []string{"Targets × sources", "raw, layer 0", "hw-maps", "70.0 %"} {
+	for _, want := range []string{"from every token", "layer 0 · raw", "hm-maps", "70.0 %"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the picture lacks %q", want)
 		}

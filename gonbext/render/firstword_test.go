@@ -55,9 +55,9 @@ func TestFirstWordFramed(t *testing.T) {
 	if b.choose(nil); b.chosen != 1 {
 		t.Errorf("token %d is chosen, want the word, 1", b.chosen)
 	}
-	all := Layers{Heatmap: Heatmap{Explanation: e}}.open(true)
-	if len(all.tokens) != 1 || all.tokens[0] != 1 {
-		t.Errorf("layers of tokens %v are shown, want those of the word alone, 1", all.tokens)
+	all := Layers{Heatmap: Heatmap{Explanation: e}}.panels().methods[0].list
+	if len(all) != 1 || !strings.Contains(all[0].name, "“Paris”") {
+		t.Errorf("layers of %d tokens are shown, want those of the word alone", len(all))
 	}
 }
 

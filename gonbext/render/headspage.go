@@ -36,7 +36,7 @@ func (r Heads) title() string { return titleOf(r.Explanation) }
 // the order of need have left: the answer with its text, the map, numbers for the script, matrices
 // for readers without one, and the lines of all predictions.
 func (b headsBoard) write() {
-	b.begin("hm-view hm-heads", "")
+	b.begin("hm-heads", "")
 	b.top()
 	rest := b.limit - b.Len() - len(headsScript()) - 2000
 	var answer strings.Builder

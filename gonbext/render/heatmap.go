@@ -34,7 +34,7 @@ func (r Heatmap) title() string { return titleOf(r.Explanation) }
 // the order of need have left: the answer with its text, numbers for the script, the lines of all
 // tokens, and layers for the script.
 func (b heatmapPage) write() {
-	b.begin("", "")
+	b.begin("hm-heatmap", "")
 	b.top()
 	if len(b.tokens) == 0 {
 		b.WriteString("<p>There is nothing to show yet.</p></div>\n")

@@ -652,4 +652,4 @@ function pressed({rowCount, methods, method, row, go}, event) {
   });
 }
 
-begin('.hm:not(.hm-view)', start);
+begin('.hm-heatmap', start);

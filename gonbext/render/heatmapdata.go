@@ -264,8 +264,8 @@ func (v *view) packed(t int, row []float64) packedRow {
 // mostLayered is of how many sources of a row a picture has every layer.
 const mostLayered = 8
 
-// rowsOf returns the rows of a method.
-func (b heatmapPage) rowsOf(v *view) drawnRows {
+// scaled returns the scale of a method, without rows.
+func (v *view) scaled() drawnRows {
 	r := drawnRows{Name: Visible(v.name, nameLimit), Wrong: v.wrong, Grey: []int{}}
 	if v.wrong != "" {
 		return r
@@ -290,6 +290,15 @@ func (b heatmapPage) rowsOf(v *view) drawnRows {
 	}
 	r.Limit, r.Digits, r.CellDigits = v.colors.limit, v.top.digits, v.cellDigits()
 	r.Power, r.Times = v.top.power, v.top.times()
+	return r
+}
+
+// rowsOf returns the rows of a method.
+func (b heatmapPage) rowsOf(v *view) drawnRows {
+	r := v.scaled()
+	if v.wrong != "" {
+		return r
+	}
 	parts := v.result
 	if v.difference {
 		parts = b.comparison.result(0)

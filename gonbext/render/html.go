@@ -185,7 +185,7 @@ func firstWord(e *attribution.Explanation) int {
 // first 6 that are words or pieces of words, else the first token; nil if nothing was generated.
 func firstWords(e *attribution.Explanation) []int {
 	words := wordTokens(e)
-	if words = words[:min(panels, len(words))]; len(words) == 0 && len(e.Steps) > 0 {
+	if words = words[:min(mostPanels, len(words))]; len(words) == 0 && len(e.Steps) > 0 {
 		return []int{0}
 	}
 	return words

@@ -1,23 +1,18 @@
 package render
 
 import (
-	"cmp"
-	_ "embed"
 	"fmt"
-	"html"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/focus"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Maps is a picture of what every token of a text (target) has from every token (source) by one
-// method, for a notebook or a page: one layer as a matrix, and up to twelve layers as thumbnails,
-// four beside each other where there is room. All have one scale. Where scripts run, a click on a
-// thumbnail opens its layer, and any target can be chosen.
+// method, for a notebook or a page: one layer as a matrix with the columns of a [Heatmap] and a row
+// for each, and up to twelve layers small, layer 0 at the bottom. All have one scale. Where scripts
+// run, a click on a small one opens its layer, and any target or source can be chosen.
 type Maps struct {
 	// Explanation has the text: m prompt tokens and n generated tokens; T = m + n. An encoder
 	// generates nothing, so T = m. The last generated token may be missing, as in [Heads].
@@ -58,67 +53,177 @@ func (r Maps) Check() error {
 	return nil
 }
 
-// mapThumbnails is how many layers have a thumbnail, and mapSide how large each is, in pixels.
-const (
-	mapThumbnails = 12
-	mapSide       = 120
-)
+// mostMaps is how many layers are shown.
+const mostMaps = 12
 
-//go:embed layermaps.js
-var mapsSource string
-
-var mapsTouch = script(openedSource + mapsSource)
-
-// mapsPage is the state of writing [Maps]. The map is in the place of attention, with one head.
-type mapsPage struct {
-	*headsPage
-	layers *attribution.Result // without values: it names the layers
-	method string
-	levels []int // those that have a thumbnail, in order
-	own    view  // with the scale
+var mapsKind = panelKind{
+	name: "maps", title: "Every token from every token", small: "All layers shown",
+	lines: "every target in a line", targets: true,
+	legend: "Each line is what one token (target) has from every token (source) after that layer " +
+		"or, with methods of one layer, in it. All maps have one scale. In a decoder the row of " +
+		"a token is that from which the next token is predicted",
 }
 
-// open computes what a picture of maps shows.
-func (r Maps) open() *mapsPage {
-	m := r.Map
-	data := make([]float32, len(m.Data))
-	for i, x := range m.Data {
-		data[i] = float32(x)
+// mapPanels are the panels of [Maps].
+type mapPanels struct {
+	*panels
+	levels []int // those shown, in order
+	level  int   // the one that is open
+	grey   []bool
+}
+
+// limit returns the value with the deepest colour, of lifts its logarithm to base 2.
+func (p *mapPanels) limit() float64 {
+	if colors := p.methods[0].colors; colors.lift {
+		return math.Log2(colors.limit)
 	}
-	L, T := m.Shape[0], m.Shape[1]
-	p := &mapsPage{
-		headsPage: &headsPage{
-			page: newPage(textPicture(r.Explanation, r.Palette), r.MaxBytes),
-			attention: focus.Attention{
-				Layers: L, Heads: 1, Tokens: T, Data: data,
-				Bidirectional: r.Explanation.Model.Bidirectional,
-			},
-			L: L, H: 1, T: T, m: len(r.Explanation.Prompt.Texts), sinks: make([]bool, T),
-		},
-		layers: &attribution.Result{Options: m.Options, Facts: m.Facts, Layers: m.Layers},
-		method: r.Method,
+	return p.methods[0].colors.limit
+}
+
+// named returns what names the layers of the map.
+func (r Maps) named() *attribution.Result {
+	return &attribution.Result{Options: r.Map.Options, Facts: r.Map.Facts, Layers: r.Map.Layers}
+}
+
+// seen returns how many sources target i has.
+func (r Maps) seen(i int) int {
+	if r.Explanation.Model.Bidirectional {
+		return r.Map.Shape[1]
 	}
-	p.words.title = "Targets × sources: what every token has from every token"
-	p.choose(nil)
-	p.findPredictions()
-	p.query = p.queryOf(p.chosen)
-	p.layer = r.firstLevel(p.chosen)
-	p.sinks = r.sinks(p)
-	p.levels = levelsBeside(p.layer, L)
+	return i + 1
+}
+
+// predictedAt returns the token from which prediction t is made: for a decoder the one before it.
+func (r Maps) predictedAt(t int) int {
+	last := r.Map.Shape[1] - 1
+	if t < 0 {
+		return last
+	}
+	if r.Explanation.Model.Reads() {
+		if at := r.Explanation.Steps[t].Position; at != nil && *at >= 0 && *at <= last {
+			return *at
+		}
+		return last
+	}
+	return min(max(len(r.Explanation.Prompt.Texts)+t-1, 0), last)
+}
+
+// panels computes what a picture of maps shows. The map fits.
+func (r Maps) panels() *mapPanels {
+	d := newDrawing(textPicture(r.Explanation, r.Palette), nil)
+	L, T := r.Map.Shape[0], r.Map.Shape[1]
+	p := &mapPanels{panels: &panels{drawing: d, kind: mapsKind}, level: r.firstLevel(d.chosen)}
+	p.grey, p.levels = r.sinks(d.picture), levelsBeside(p.level, L)
 	var values []float64
 	for _, l := range p.levels {
 		for i := range T {
-			for j := range p.seen(i) {
-				if !p.sinks[j] {
-					values = append(values, p.at(l, 0, i, j))
+			for j, x := range r.Map.Row(l, i)[:r.seen(i)] {
+				if !p.grey[j] {
+					values = append(values, x)
 				}
 			}
 		}
 	}
-	p.own.top = newScale(m.Unit, m.Quantity, values)
-	p.own.colors = p.own.top.tight(values)
-	p.colors = p.own.colors
+	m := panelMethod{where: "layer ", open: slices.Index(p.levels, p.level)}
+	if r.Map.Combined {
+		m.where = "up to layer "
+	}
+	m.scale(&view{name: r.Method, result: &attribution.Result{
+		Unit: r.Map.Unit, Options: r.Map.Options, Facts: r.Map.Facts,
+	}}, values)
+	places := make([]float64, T)
+	for _, l := range p.levels {
+		for i := range T {
+			for j, x := range r.Map.Row(l, i)[:r.seen(i)] {
+				if place := math.Abs(m.colors.at(x)); !p.grey[j] && i != j && place > places[j] {
+					places[j] = place
+				}
+			}
+		}
+	}
+	d.columns = d.fold(places)
+	query := r.predictedAt(d.chosen)
+	row := slices.IndexFunc(d.columns, func(c drawnColumn) bool {
+		return c.from <= query && query < c.to
+	})
+	for _, c := range d.columns {
+		m.rows = append(m.rows, d.columnName(c))
+	}
+	for _, l := range p.levels {
+		m.list = append(m.list, r.ofLayer(p, &m, l, row))
+	}
+	p.methods = []panelMethod{m}
+	p.ownSentence(r, row)
 	return p
+}
+
+// ofLayer returns the matrix of a level. The row of folded targets has the strongest of their
+// values.
+func (r Maps) ofLayer(p *mapPanels, m *panelMethod, level, row int) panel {
+	one := panel{name: fmt.Sprint(r.Map.Layers[level]), token: -1, row: row}
+	grey := func(j int) bool { return p.grey[j] }
+	for _, c := range p.columns {
+		_, ok := m.cell(c, c.to, func(int) float64 { return 0 }, grey)
+		one.grey = append(one.grey, !ok)
+	}
+	for _, target := range p.columns {
+		var cells []panelCell
+		for _, c := range p.columns {
+			if c.from >= r.seen(target.to-1) {
+				break
+			}
+			best, found := panelCell{}, false
+			for i := target.from; i < target.to; i++ {
+				if c.from >= r.seen(i) {
+					continue
+				}
+				values := r.Map.Row(level, i)
+				cell, _ := m.cell(c, r.seen(i), func(j int) float64 { return values[j] }, grey)
+				if !found || math.Abs(m.colors.at(cell.value)) > math.Abs(m.colors.at(best.value)) {
+					best, found = cell, true
+				}
+			}
+			cells = append(cells, best)
+		}
+		one.cells = append(one.cells, cells)
+	}
+	return one
+}
+
+// ownSentence says of each matrix what the framed target has from which sources.
+func (p *mapPanels) ownSentence(r Maps, row int) {
+	m := &p.methods[0]
+	me := p.columns[row].from
+	if query := r.predictedAt(p.chosen); !p.columns[row].folded {
+		me = query
+	}
+	for i := range m.list {
+		one := &m.list[i]
+		ranked := m.ranked(one, row)
+		if len(ranked) == 0 {
+			one.say.say("Nothing stands out for ")
+			one.say = append(one.say, p.wordOf(me)...)
+		} else {
+			one.say = append(one.say, p.wordOf(me)...)
+			one.say.say(" has most from ")
+			var words []phrase
+			for _, c := range ranked[:min(len(ranked), mostNamed)] {
+				words = append(words, p.wordOf(one.cells[row][c].token))
+			}
+			one.say.join(words)
+		}
+		for _, c := range ranked[:min(len(ranked), mostFor)] {
+			cell := one.cells[row][c]
+			one.facts = append(one.facts, piece{text: p.tokenName(cell.token), strong: true})
+			one.facts.say(" " + minus(m.top.value(cell.value)) + " · ")
+		}
+		one.facts.say(m.where + one.name + " · " + m.unit)
+		if t := p.chosen; t >= 0 && !p.e.Model.Reads() {
+			one.facts.say(" · from there ")
+			one.facts = append(append(one.facts, p.wordOf(len(p.e.Prompt.Texts)+t)...),
+				piece{text: " is predicted"})
+		}
+	}
 }
 
 // firstLevel returns the level that is open at first: that of Layer, else the layer that a picture
@@ -138,17 +243,23 @@ func (r Maps) firstLevel(t int) int {
 
 // sinks returns the tokens that are grey, [T]: those of a heatmap of the method. If the explanation
 // has no values of the method, they are those that have much of all rows.
-func (r Maps) sinks(p *mapsPage) []bool {
+func (r Maps) sinks(p *picture) []bool {
+	T := r.Map.Shape[1]
 	if own := r.Explanation.Methods[r.Method]; own != nil && misshapen(r.Explanation, own) == "" {
-		marks, _, _ := p.picture.sinks(&view{
+		marks, _, _ := p.sinks(&view{
 			name: r.Method, result: own, fixed: fixedLevel(own, r.Layer),
 		})
-		return append(marks, make([]bool, p.T-len(marks))...)
+		return append(marks, make([]bool, T-len(marks))...)
 	}
-	if r.Map.Quantity == attribution.Share {
-		return p.findSinks()
+	if r.Map.Quantity != attribution.Share {
+		return make([]bool, T)
 	}
-	return make([]bool, p.T)
+	return r.Explanation.TextSinks(T, func(i, j int) (part, whole float64) {
+		for l := range r.Map.Layers {
+			part += r.Map.Row(l, i)[j]
+		}
+		return part, float64(len(r.Map.Layers))
+	})
 }
 
 // OpenedMaps is what a picture of maps shows of them.
@@ -171,13 +282,13 @@ func (r Maps) Opened() (o OpenedMaps, err error) {
 	if err := r.Check(); err != nil {
 		return o, err
 	}
-	p := r.open()
+	p := r.panels()
 	o = OpenedMaps{
-		Levels: p.levels, Open: p.layer, Sinks: p.sinks, Limit: p.own.linear(p.colors.limit),
-		Diverging: p.colors.signed || p.colors.lift,
+		Levels: p.levels, Open: p.level, Sinks: p.grey, Limit: p.limit(),
+		Diverging: p.methods[0].colors.diverging(),
 	}
-	for level := range p.L {
-		o.Names = append(o.Names, p.layers.LayerName(0, level))
+	for level := range r.Map.Layers {
+		o.Names = append(o.Names, r.named().LayerName(0, level))
 	}
 	return o, nil
 }
@@ -185,7 +296,7 @@ func (r Maps) Opened() (o OpenedMaps, err error) {
 // levelsBeside returns up to twelve of L levels at even distances, the first and the last among
 // them, and the open one in the place of the nearest.
 func levelsBeside(open, L int) []int {
-	n := min(L, mapThumbnails)
+	n := min(L, mostMaps)
 	levels := make([]int, n)
 	nearest := 0
 	for i := range levels {
@@ -203,242 +314,18 @@ func (r Maps) markup(room int) (*page, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	r.MaxBytes = limitOf(r.MaxBytes, room)
-	p := r.open()
-	p.write()
-	return p.page, nil
+	return r.panels().markup(r.Palette, "", limitOf(r.MaxBytes, room)), nil
 }
 
-func (r Maps) title() string { return titleOf(r.Explanation) }
-
-// write writes the parts from top to bottom. The numbers of the script take what is left.
-func (p *mapsPage) write() {
-	text := p.part((*page).head) + p.part(func(b *page) {
-		p.tokens(b)
-		b.printf(`<div class="hw-s" style="margin:4px 0 8px 0">%s</div>`, p.sentence())
-	})
-	rest := p.part(p.openMap) + p.part(p.thumbnails) + p.part(p.legend)
-	data := p.data(p.limit - len(text) - len(rest) - len(mapsTouch()) - len(styleSheet) - 1000)
-	if data == "" {
-		text += p.part(func(b *page) { b.withoutRoom(noClicks) })
-	}
-	p.frame(class+" hw-maps", text+rest, data, mapsTouch())
-}
-
-// name names the method and the layers that a level is about.
-func (p *mapsPage) name(level int) string {
-	return Visible(p.method, nameLimit) + ", " + p.layers.LayerName(0, level)
-}
-
-// sentence says, as HTML, what the target has from which sources in the open layer.
-func (p *mapsPage) sentence() string {
-	return fmt.Sprintf("<b>%s</b>%s · %s: %s", html.EscapeString(p.placedName(p.query)),
-		html.EscapeString(p.predicted(p.query)), html.EscapeString(p.name(p.layer)),
-		html.EscapeString(p.strongest(p.query)))
-}
-
-// strongest lists the strongest sources of a target in the open layer.
-func (p *mapsPage) strongest(i int) string {
-	var row []int
-	for j := range p.seen(i) {
-		if paint := p.paint(p.layer, 0, i, j); paint != 0 && paint != sinkPaint &&
-			paint != nanPaint {
-			row = append(row, j)
-		}
-	}
-	size := func(j int) float64 { return math.Abs(p.own.linear(p.at(p.layer, 0, i, j))) }
-	slices.SortStableFunc(row, func(a, b int) int { return cmp.Compare(size(b), size(a)) })
-	var names []string
-	for _, j := range row[:min(len(row), named)] {
-		names = append(names, p.placedName(j)+" "+p.own.top.value(p.at(p.layer, 0, i, j)))
-	}
-	return cmp.Or(strings.Join(names, ", "), "nothing stands out")
-}
-
-// openMap writes the open layer: a table with numbers, or an image of a long text.
-func (p *mapsPage) openMap(b *page) {
-	b.printf(`<div style="margin:8px 0 2px 0;font-size:13px"><b class="hw-n">%s</b> `+
-		`<span style="%s">· %s; a line for each target, a column for each source</span>`,
-		html.EscapeString(p.name(p.layer)), small, escape(p.own.top.unit, 2*nameLimit))
-	b.scaleOf(p.colors, false)
-	if times := p.own.top.times(); times != "" {
-		b.printf(` <span style="%s">numbers %s</span>`, small, times)
-	}
-	b.WriteString("</div>")
-	if p.T > cellColumns {
-		b.openImage(p.name(p.layer)+", targets × sources", p.grid(p.layer, p.T))
-		return
-	}
-	b.WriteString(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" ` +
-		`style="border-collapse:collapse;font-size:11px;margin:0"><tr class="hw-c" ` +
-		`style="background:none"><td></td>`)
-	for j := range p.T {
-		b.printf("<th>%s</th>", html.EscapeString(b.axisName(j)))
-	}
-	b.WriteString("</tr>")
-	for i := range p.T {
-		b.printf(`<tr class="hw-r" style="background:none"><th style="text-align:left">%s</th>`,
-			b.marked(html.EscapeString(b.axisName(i)), i == p.query))
-		for j := range p.T {
-			b.cell(p.paint(p.layer, 0, i, j), p.own.cellNumber(p.at(p.layer, 0, i, j)))
-		}
-		b.WriteString("</tr>")
-	}
-	b.WriteString("</table></div>")
-}
-
-// grid returns the paints of a layer in side × side cells. A cell of several tokens has the deepest
-// of their colours.
-func (p *mapsPage) grid(level, side int) grid {
-	g := make(grid, side)
-	for y := range g {
-		g[y] = make([]int, side)
-	}
-	depth := func(paint int) int {
-		if paint == sinkPaint {
-			return 0 // below any colour, above none
-		}
-		return max(paint, -paint)
-	}
-	for i := range p.T {
-		for j := range p.seen(i) {
-			at, paint := &g[i*side/p.T][j*side/p.T], p.paint(level, 0, i, j)
-			if *at == 0 || paint != 0 && depth(paint) > depth(*at) {
-				*at = paint
-			}
-		}
-	}
-	return g
-}
-
-// thumbnails writes the layers of the grid, the first one at the top left.
-func (p *mapsPage) thumbnails(b *page) {
-	b.printf(`<div style="%s">%d of %s of the map, the first one at the top left; in each: lines `+
-		`are targets and columns sources, from the first token on.</div><div style="max-width:`+
-		`%dpx">`, small, len(p.levels), message.Count(p.L, "layer"), 4*(mapSide+12))
-	side := min(p.T, mapSide)
-	cell := max(mapSide/side, 1)
-	for _, l := range p.levels {
-		b.printf(`<div class="hw-g" style="display:inline-block;vertical-align:top;margin:0 8px `+
-			`8px 0;font-size:12px"><div>%s</div>`, b.marked(p.layers.LayerName(0, l), l == p.layer))
-		b.image("hw-i", p.name(l)+", targets × sources", p.grid(l, side), cell, cell, "")
-		b.WriteString("</div>")
-	}
-	b.WriteString("</div>")
-}
-
-// legend writes how to read the picture.
-func (p *mapsPage) legend(b *page) {
-	grey := ""
-	for j, is := range p.sinks {
-		if is {
-			grey += " Grey: " + p.placedName(j) + ", a sink, which has more than 30 % of most rows."
-		}
-	}
-	var settings []string
-	for name, value := range p.layers.Options {
-		settings = append(settings, Visible(name, 20)+" "+Visible(value, 60))
-	}
-	slices.Sort(settings)
-	b.printf(`<details class="hw-k" style="%s;font-size:12px"><summary style="cursor:pointer">How `+
-		`to read this, settings, model</summary><div>Each line is what one token (target) has `+
-		`from every token (source) after that layer, or, with methods of one layer, in it. All `+
-		`maps have one scale. In a decoder the row of a token is that from which the next token `+
-		`is predicted.%s</div>`, line, html.EscapeString(grey))
-	if settings != nil {
-		b.printf("<div>%s</div>", html.EscapeString(strings.Join(settings, ", ")))
-	}
-	b.model()
-	b.WriteString("</details>")
-}
-
-// mapsData is what the script needs beyond the elements of the picture.
-type mapsData struct {
-	// ID, PromptTokens, Palette, Percent and Lift are as in scriptData and scriptView.
-	ID           string `json:"id"`
-	PromptTokens int    `json:"promptTokens"`
-	Palette      int    `json:"palette,omitempty"`
-	Percent      bool   `json:"percent,omitempty"`
-	Lift         bool   `json:"lift,omitempty"`
-	// Tokens is the number of tokens; Query is the target and Open the thumbnail that are shown at
-	// first. Both says that tokens have something from those after them.
-	Tokens int  `json:"tokens"`
-	Query  int  `json:"query"`
-	Open   int  `json:"open"`
-	Both   bool `json:"both,omitempty"`
-	// Layers are the layers of the thumbnails; Combined says that they are about all up to them.
-	Layers   []int `json:"layers"`
-	Combined bool  `json:"combined,omitempty"`
-	Sinks    []int `json:"sinks,omitempty"`
-	// Limit is that of the colours, of lifts its logarithm. Digits and Power are those of numbers
-	// in cells.
-	Limit  float64 `json:"limit"`
-	Digits int     `json:"digits"`
-	Power  int     `json:"power,omitempty"`
-	// Predicted has for each token the one that is predicted there, -1 if none.
-	Predicted []int `json:"predicted"`
-	// Rows has the rows of each thumbnail, [layers][Tokens], each with as many values as its target
-	// has sources.
-	Rows [][]packedRow `json:"rows"`
-}
-
-// data returns the attribute for the script, "" if there is no room.
-func (p *mapsPage) data(left int) string {
-	d := mapsData{
-		ID: p.id() + "m", PromptTokens: p.m, Palette: p.palette.number(),
-		Percent: p.own.top.percent, Lift: p.own.top.lift, Tokens: p.T, Query: p.query,
-		Open: slices.Index(p.levels, p.layer), Both: p.e.Model.Bidirectional,
-		Combined: p.layers.Combined, Limit: p.own.linear(p.colors.limit),
-		Digits: p.own.cellDigits(), Power: p.own.top.power,
-	}
-	for _, l := range p.levels {
-		var rows []packedRow
-		for i := range p.T {
-			var values []float64
-			for j := range p.seen(i) {
-				values = append(values, p.own.linear(p.at(l, 0, i, j)))
-			}
-			same := func(j int, near float64) bool {
-				return p.own.sameDigits(values[j], near) && p.colors.step(p.at(l, 0, i, j)) ==
-					p.colors.step(p.own.unlinear(near))
-			}
-			rows = append(rows, packRow(values, exactParts, math.Inf(1), same))
-		}
-		d.Layers, d.Rows = append(d.Layers, p.layers.Layers[l]), append(d.Rows, rows)
-	}
-	for j, is := range p.sinks {
-		if is {
-			d.Sinks = append(d.Sinks, j)
-		}
-	}
-	for range p.T {
-		d.Predicted = append(d.Predicted, -1)
-	}
-	for t := range p.e.Steps {
-		if !d.Both && p.has(t) {
-			d.Predicted[p.queryOf(t)] = t
-		}
-	}
-	return packWithin(left, d)
-}
-
-// plain implements [View].
+// plain implements [View]: the open layer.
 func (r Maps) plain(look Terminal) (*text, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	t := newText(Terminal{Width: look.Width})
-	p := r.open()
-	t.picture = p.picture
-	t.head()
-	t.line("")
-	t.wrapped("", p.name(p.layer)+", "+Visible(p.own.top.unit, 2*nameLimit))
-	for i := range p.T {
-		t.wrapped("  ", p.placedName(i)+" ← "+p.strongest(i))
-	}
-	t.line("")
-	t.wrapped("", "Each line: a target, ← and the sources that stand out in its row, the "+
-		"strongest first. Sinks are left out.")
-	t.model()
-	return t, nil
+	p := r.panels()
+	m := &p.methods[0]
+	m.list, m.open = m.list[m.open:m.open+1], 0
+	return p.plain(look), nil
 }
+
+func (r Maps) title() string { return titleOf(r.Explanation) }

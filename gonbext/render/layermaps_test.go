@@ -37,9 +37,9 @@ func mapped(e *attribution.Explanation, L int) Maps {
 func TestMaps(t *testing.T) {
 	m := mapped(example(), 4)
 	m.Layer = new(1)
-	t.Run("notebook", func(t *testing.T) { goldenOf(t, m, mapsTouch(), "layermaps.js") })
+	t.Run("notebook", func(t *testing.T) { goldenOf(t, m, panelsScript(), "panels.js") })
 	t.Run("text", func(t *testing.T) { golden(t, asText(m)) })
-	survives(t, strings.Replace(written(t, m), "<script>"+mapsTouch()+"</script>", "", 1))
+	survives(t, panelsMarkup(t, m))
 }
 
 // TestMapsOpen opens the layer that a picture of the chosen token shows, unless another one is
@@ -50,16 +50,16 @@ func TestMapsOpen(t *testing.T) {
 		Shape: [3]int{2, 1, 2}, Layers: []int{1, 2}, Shown: []int{1, 2},
 	}
 	m := mapped(e, 4)
-	if p := m.open(); p.layer != e.Methods["raw"].Shown[p.chosen] {
-		t.Errorf("layer %d is open, want that of token %d", p.layer, p.chosen)
+	if p := m.panels(); p.level != e.Methods["raw"].Shown[p.chosen] {
+		t.Errorf("layer %d is open, want that of token %d", p.level, p.chosen)
 	}
 	m.Layer = new(0)
-	if p := m.open(); p.layer != 0 {
-		t.Errorf("layer %d is open, want 0", p.layer)
+	if p := m.panels(); p.level != 0 {
+		t.Errorf("layer %d is open, want 0", p.level)
 	}
 	e.Methods["raw"].Layers, m.Layer = []int{7, 8}, nil // of which there is no map
-	if p := m.open(); p.layer != 3 {
-		t.Errorf("layer %d is open, want the last one", p.layer)
+	if p := m.panels(); p.level != 3 {
+		t.Errorf("layer %d is open, want the last one", p.level)
 	}
 }
 
@@ -91,10 +91,10 @@ func TestMapsSinks(t *testing.T) {
 			clear(row)
 			row[0], row[i] = c.inMap, 1-c.inMap
 		}
-		bare := maps.open().sinks[0]
+		bare := maps.panels().grey[0]
 		e.Order, e.Methods["raw"] = append(e.Order, "raw"), r
 		heatmap := Heatmap{Explanation: e, Methods: []string{"raw"}}.picture(true).views[0].sinks
-		got := maps.open().sinks
+		got := maps.panels().grey
 		if heatmap[0] != c.heatmap || got[0] != c.maps || bare != c.bare ||
 			len(got) != maps.Map.Shape[1] {
 			t.Errorf("%s: a sink in the heatmap: %t, in maps: %t, without rows: %t; want %t, %t, %t",
@@ -109,29 +109,54 @@ func TestMapsSinks(t *testing.T) {
 // TestMapsValues decodes the numbers of the script and compares the paints of a thumbnail.
 func TestMapsValues(t *testing.T) {
 	m := mapped(example(), 4)
-	p := m.open()
-	if p.layer != 3 || p.query != 6 {
+	p := m.panels()
+	list := &p.methods[0]
+	if p.level != 3 || list.list[3].row != 6 {
 		t.Errorf("level %d and target %d are shown, want 3 and 6, from which “are” is predicted",
-			p.layer, p.query)
+			p.level, list.list[3].row)
 	}
-	g := p.grid(1, 10) // level 1: half from the token before, half from itself
-	half := p.colors.step(0.5)
-	for i, row := range g {
-		for j, paint := range row {
-			if want := half; (i == j || i == j+1) && i > 0 && paint != want ||
-				(j > i || j < i-1) && paint != 0 {
-				t.Errorf("target %d, source %d has paint %d", i, j, paint)
+	// Level 1: half from the token before, half from itself.
+	for i, row := range list.list[1].cells {
+		for j := range row {
+			step, half := list.step(&list.list[1], i, j), stepOf(list.colors.at(0.5))
+			if (i == j || i == j+1) && i > 0 && step != half || j < i-1 && step != 0 || j > i {
+				t.Errorf("target %d, source %d has colour %d", i, j, step)
 			}
 		}
 	}
-	var d mapsData
+	var d panelsData
 	scriptOf(t, written(t, m), &d)
-	if x := d.Rows[2][3].value(2); x != 0.75 || d.Open != 3 {
-		t.Errorf("the script has %v and opens %d, want 0.75 and 3", x, d.Open)
+	if x := d.Methods[0].List[2].Cells[3].value(2); x != 0.75 || d.Methods[0].Open != 3 {
+		t.Errorf("the script has %v and opens %d, want 0.75 and 3", x, d.Methods[0].Open)
 	}
-	if got := p.sentence(); got != "<b>“inet” (6)</b>, where “are” is predicted · raw, layer 3: "+
-		"“cab” (5) 100 %" {
-		t.Errorf("the sentence is %q", got)
+	const say, facts = "inet has most from cab",
+		"cab 100 % · layer 3 · share of attention · from there are is predicted"
+	if one := list.list[3]; one.say.String() != say || one.facts.String() != facts {
+		t.Errorf("it says %q and %q", one.say, one.facts)
+	}
+}
+
+// TestMapsFolded: in a long text, rows and columns are folded where nothing stands out, and a folded
+// cell has the strongest of its values.
+func TestMapsFolded(t *testing.T) {
+	const T = 300
+	m := mapped(sizedBy(4, T-4, 1, "rollout"), 2)
+	clear(m.Map.Data)
+	for l := range 2 {
+		m.Map.Data[(l*T+200)*T+100], m.Map.Data[(l*T+50)*T+20] = 1, 0.05
+	}
+	p := m.panels()
+	at := func(j int) int {
+		return slices.IndexFunc(p.columns, func(c drawnColumn) bool { return c.from <= j && j < c.to })
+	}
+	one := &p.methods[0].list[0]
+	if n := len(p.columns); n > 60 || p.columns[at(100)].folded || !p.columns[at(20)].folded ||
+		len(one.cells) != n {
+		t.Fatalf("%d columns and %d rows", n, len(one.cells))
+	}
+	cell := one.cells[at(50)][at(20)]
+	if cell.value != 0.05 || cell.token != 20 || one.cells[at(200)][at(100)].value != 1 {
+		t.Errorf("a folded cell has %v", cell)
 	}
 }
 
@@ -154,8 +179,8 @@ func TestMapsLevels(t *testing.T) {
 	}
 }
 
-// TestMapsSizes draws long texts in the room of a notebook; without room for its numbers there is
-// no script.
+// TestMapsSizes draws long texts in the room of a notebook, with their numbers; without room for
+// these there is no script, which a sentence says.
 func TestMapsSizes(t *testing.T) {
 	for _, T := range []int{40, 100, 300, 700} {
 		m := mapped(sizedBy(4, T-4, 1, "rollout"), 13)
@@ -164,25 +189,17 @@ func TestMapsSizes(t *testing.T) {
 			m.Map.Data[i] = random.Float64()
 		}
 		got := written(t, m)
-		survives(t, strings.Replace(got, "<script>"+mapsTouch()+"</script>", "", 1))
-		if len(got) > 500_000 || strings.Contains(got, "<script>") != (T <= 100) {
+		survives(t, panelsMarkup(t, m))
+		if len(got) > 480_000 || !strings.Contains(got, "<script>") {
 			t.Errorf("%d tokens: %d bytes, a script: %t", T, len(got),
 				strings.Contains(got, "<script>"))
 		}
-		if said := strings.Contains(got, noClicks+": with its numbers the picture would be larger "+
-			"than 480,000 bytes. Save the picture as a page"); said != (T > 100) {
-			t.Errorf("%d tokens: it says that clicks show nothing: %t", T, said)
+		m.MaxBytes = 30_000
+		if got = written(t, m); strings.Contains(got, "<script>") || len(got) > 35_000 ||
+			!strings.Contains(got, noClicks+": with its numbers the picture would be larger than "+
+				"30,000 bytes. Save the picture as a page") {
+			t.Errorf("%d tokens: %d bytes without room for a script", T, len(got))
 		}
-		// A page has room for more, and says so where it does not.
-		document := written(t, asPage(m))
-		fits := T <= 300
-		if strings.Contains(document, "<script>") != fits || len(document) > 5_100_000 ||
-			strings.Contains(document, noClicks) == fits ||
-			!fits && !strings.Contains(document, "5,000,000 bytes. Take a shorter text.") {
-			t.Errorf("a page of %d tokens has %d bytes, a script: %t, want %t", T, len(document),
-				strings.Contains(document, "<script>"), fits)
-		}
-		t.Logf("%d tokens: %d bytes, as a page %d", T, len(got), len(document))
 	}
 }
 
@@ -221,7 +238,7 @@ func TestMapsHostile(t *testing.T) {
 		m := mapped(e, 2)
 		m.Method = e.Prompt.Texts[0]
 		checkPrintable(t, "text", written(t, asText(m)))
-		survives(t, strings.Replace(written(t, m), "<script>"+mapsTouch()+"</script>", "", 1))
+		survives(t, panelsMarkup(t, m))
 		if t.Failed() {
 			t.FailNow()
 		}

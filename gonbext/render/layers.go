@@ -1,10 +1,7 @@
 package render
 
 import (
-	"cmp"
-	_ "embed"
 	"fmt"
-	"html"
 	"math"
 	"slices"
 	"strings"
@@ -13,11 +10,11 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// Layers is a picture of M[t,:,:] of several generated tokens t side by side, for a notebook or a
-// page: for each of them and each method, a line for every layer, the last one on top, and a column
-// for every prompt token and, where the explanation has them, for the generated tokens before it.
-// Colours of a method are on one scale, which is that of all values shown. Methods that have one
-// layer alone are left out. Methods of one layer have all of them with
+// Layers is a picture of M[t,:,:] of several generated tokens t, for a notebook or a page: of each
+// of them and each method a matrix with a row for every layer, the last one on top, and the columns
+// of a [Heatmap]. One matrix is open, and the others are small. Of scorers, whose values are sums
+// over layers, a row is what its layer adds. Colours of a method are on one scale, which is that of
+// all values shown. Methods that have one layer alone are left out; they have all of them with
 // [attribution.Options.AllLayers].
 type Layers struct {
 	Heatmap
@@ -26,15 +23,8 @@ type Layers struct {
 	Tokens []int
 }
 
-// panels is how many tokens are shown if none are chosen.
-const panels = 6
-
-// panelLine is the height of a layer in the image of a panel, and panelLabel every how many layers
-// have a number beside it.
-const (
-	panelLine  = 8
-	panelLabel = 5
-)
+// mostPanels is how many tokens are shown if none are chosen.
+const mostPanels = 6
 
 // Check returns a [trace.UsageError] if a token or a method does not exist, or if no method has
 // several layers.
@@ -54,7 +44,7 @@ func (r Layers) Check() error {
 				message.KnownAre(name, e.Order))
 		}
 	}
-	if len(r.open(true).shown) == 0 && len(e.Steps) > 0 {
+	if len(e.Steps) > 0 && !slices.ContainsFunc(r.picture(true).views, view.layered) {
 		return usagef("there are no values of several layers of %s; explain with %s, or for "+
 			"flow %s, of the options", message.List(r.methods()),
 			trace.Called("all layers", "AllLayers"), trace.Called("all levels", "AllLevels"))
@@ -62,77 +52,181 @@ func (r Layers) Check() error {
 	return nil
 }
 
-//go:embed layers.js
-var layersSource string
+// layered reports whether a method has several layers.
+func (v view) layered() bool { return v.wrong == "" && v.result.Shape[2] > 1 }
 
-var layersTouch = script(layersSource)
-
-// layersPage is the state of writing [Layers].
-type layersPage struct {
-	*page
-	tokens []int // generated tokens shown
-	shown  []int // indices of the views that have several layers
-	drawn  []panelOf
+var layersKind = panelKind{
+	name: "layers", title: "Layer by layer", small: "All tokens shown",
+	lines: "every token and layer in a line",
+	legend: "In a matrix each line is a layer, the last one on top, and each column a source: how " +
+		"much the token has from there in that layer or, where it says so, up to it. Of " +
+		"methods whose layers add up, a line is what its layer adds. All matrices of a method " +
+		"have one scale",
 }
 
-// panelOf is the panel of a view and a generated token.
-type panelOf struct{ view, token int }
-
-// open computes what a picture of layers shows. quick leaves out the scales.
-func (r Layers) open(quick bool) *layersPage {
-	p := &layersPage{page: newPage(r.picture(true), r.MaxBytes), tokens: r.Tokens}
-	p.words.title = "Layer by layer: where tokens come from"
-	if p.statesAlone() {
-		p.words.title = "Layer by layer: how alike the hidden states of tokens are"
-	}
-	p.words.lines = "A line for each layer, the last one on top, and a column for each prompt " +
-		"token: how much the token above has from there after that layer, or, with methods of " +
-		"one layer, in it. All panels of a method have one scale. Sinks and filtered tokens " +
-		"are grey."
-	if p.e.Model.Reads() {
-		p.words.lines = strings.Replace(p.words.lines, "prompt token", "token", 1)
-	}
-	generated := false
-	for i := range p.views {
-		if v := &p.views[i]; v.wrong == "" && v.result.Shape[2] > 1 {
-			p.shown = append(p.shown, i)
-			generated = generated || v.generated
+// panels computes what a picture of layers shows.
+func (r Layers) panels() *panels {
+	d := newDrawing(r.picture(true), r.Token)
+	tokens := r.Tokens
+	if tokens == nil {
+		if tokens = firstWords(d.e); d.chosen >= 0 && !slices.Contains(tokens, d.chosen) {
+			tokens = append(tokens[:min(len(tokens), mostPanels-1)], d.chosen)
 		}
 	}
-	if generated {
-		p.words.lines = strings.Replace(p.words.lines, "prompt token:", "prompt token, and after "+
-			"a line for each generated token before it:", 1)
+	d.openOne(tokens)
+	p := &panels{drawing: d, kind: layersKind}
+	var shown []*view
+	for i := range d.views {
+		v := &d.views[i]
+		if !v.layered() {
+			continue
+		}
+		if i == d.lead {
+			p.lead = len(shown)
+		}
+		shown = append(shown, v)
+		m := panelMethod{where: "layer ", parts: d.byLayer(v), open: slices.Index(tokens, d.chosen)}
+		if v.result.Combined && !m.parts {
+			m.where = "up to layer "
+		}
+		m.scale(v, d.layerValues(v, tokens))
+		if m.parts {
+			m.totalLimit = v.colors.limit
+		}
+		p.methods = append(p.methods, m)
 	}
-	if p.tokens == nil {
-		p.tokens = firstWords(p.e)
+	places := make([]float64, d.sourceCount())
+	for i, v := range shown {
+		for _, t := range tokens {
+			for j := 0; v.has(t) && j < v.sources(t); j++ {
+				for k := 0; !d.grey(v, t, j) && k < v.result.Shape[2]; k++ {
+					place := math.Abs(p.methods[i].colors.at(d.part(v, t, j, k)))
+					places[j] = max(places[j], place) // NaN does not stand out
+				}
+			}
+		}
 	}
-	p.choose(r.Token)
-	for _, i := range p.shown {
-		if !quick {
-			p.rescale(&p.views[i])
+	d.columns = d.fold(places)
+	for i, v := range shown {
+		m := &p.methods[i]
+		for k := v.result.Shape[2] - 1; k >= 0; k-- {
+			m.rows = append(m.rows, fmt.Sprint(v.result.Layer(d.chosen, k)))
+		}
+		for _, t := range tokens {
+			m.list = append(m.list, p.ofToken(m, v, t))
 		}
 	}
 	return p
 }
 
-// rescale scales the colours of a method to all values that the panels show.
-func (p *layersPage) rescale(v *view) {
-	var values []float64
-	for _, t := range p.tokens {
-		if !v.has(t) {
-			continue
-		}
-		for j := range v.sources(t) {
-			for k := 0; !p.grey(v, t, j) && k < v.result.Shape[2]; k++ {
-				values = append(values, v.atLevel(t, j, k))
+// openOne opens with the content word of some tokens, of which the first method with layers says
+// most, or else with the first of them, unless the token that is open is one of them.
+func (d *drawing) openOne(tokens []int) {
+	if len(tokens) == 0 || slices.Contains(tokens, d.chosen) {
+		return
+	}
+	best, largest := tokens[0], 0.0
+	if i := slices.IndexFunc(d.views, view.layered); i >= 0 {
+		for _, t := range tokens {
+			if v := &d.views[i]; v.has(t) && d.contentWord(t) && d.strongest(v, t) > largest {
+				best, largest = t, d.strongest(v, t)
 			}
 		}
 	}
-	v.top = newScale(v.result.Unit, v.result.Quantity, values)
-	v.colors, v.beyond = v.top.tight(values), false
-	for _, x := range values {
-		v.beyond = v.beyond || !v.top.lift && math.Abs(x) > v.colors.limit*(1+slack)
+	d.open(&best)
+}
+
+// layerValues returns the values of a method that matrices of tokens show.
+func (d *drawing) layerValues(v *view, tokens []int) (values []float64) {
+	for _, t := range tokens {
+		for j := 0; v.has(t) && j < v.sources(t); j++ {
+			for k := 0; !d.grey(v, t, j) && k < v.result.Shape[2]; k++ {
+				values = append(values, d.part(v, t, j, k))
+			}
+		}
 	}
+	return values
+}
+
+// ofToken returns the matrix of generated token t.
+func (p *panels) ofToken(m *panelMethod, v *view, t int) panel {
+	_, _, chance := p.predictionText(t)
+	one := panel{
+		name: strings.TrimSpace("“" + p.picture.rowName(t) + "” " + chance), token: -1, row: -1,
+		say: p.sentence(v, t), facts: p.facts(v, t),
+	}
+	if !p.e.Model.Reads() {
+		one.token = len(p.e.Prompt.Texts) + t
+	} else if at := p.e.Steps[t].Position; at != nil {
+		one.token = *at
+	}
+	if !v.has(t) {
+		return one
+	}
+	layers, sources := v.result.Shape[2], v.sources(t)
+	if !m.parts {
+		one.row = layers - 1 - v.level(t)
+	}
+	grey := func(j int) bool { return p.grey(v, t, j) }
+	row := func(at func(j int) float64) (cells []panelCell, all []bool) {
+		for _, c := range p.columns {
+			if c.from >= sources {
+				break
+			}
+			cell, ok := m.cell(c, sources, at, grey)
+			cells, all = append(cells, cell), append(all, !ok)
+		}
+		return cells, all
+	}
+	for k := layers - 1; k >= 0; k-- {
+		cells, all := row(func(j int) float64 { return p.part(v, t, j, k) })
+		one.cells, one.grey = append(one.cells, cells), all
+	}
+	if m.parts {
+		one.total, _ = row(func(j int) float64 { return v.at(t, j) })
+	}
+	// The facts of parts name their layer.
+	if text := p.strongest(m, &one); text != "" && (!m.parts || len(one.facts) == 0) {
+		if len(one.facts) > 0 {
+			one.facts.say(" · ")
+		}
+		one.facts.say(text)
+	}
+	return one
+}
+
+// strongest names the source with the largest value of any layer, and that layer, "" if the framed
+// row has it.
+func (p *panels) strongest(m *panelMethod, one *panel) string {
+	at, best := -1, -1
+	for i := range one.cells {
+		if ranked := m.ranked(one, i); len(ranked) > 0 &&
+			(best < 0 || m.place(one, i, ranked[0]) > m.place(one, at, best)) {
+			at, best = i, ranked[0]
+		}
+	}
+	switch {
+	case best < 0:
+		return "nothing stands out in any layer"
+	case at == one.row:
+		return ""
+	}
+	cell := one.cells[at][best]
+	return fmt.Sprintf("the largest of all layers: %s %s %s%s", p.tokenName(cell.token),
+		minus(m.top.value(cell.value)), in(m.where), m.rows[at])
+}
+
+// place returns the size of the place of a cell on its scale.
+func (m *panelMethod) place(p *panel, i, c int) float64 {
+	return math.Abs(m.colors.at(p.cells[i][c].value))
+}
+
+// in returns the name of a place without its number: "in layer " or "up to layer ".
+func in(where string) string {
+	if strings.HasPrefix(where, "up") {
+		return where
+	}
+	return "in " + where
 }
 
 // markup implements [View].
@@ -140,288 +234,15 @@ func (r Layers) markup(room int) (*page, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	r.MaxBytes = limitOf(r.MaxBytes, room)
-	p := r.open(false)
-	p.write()
-	return p.page, nil
+	return r.panels().markup(r.Palette, r.Next, limitOf(r.MaxBytes, room)), nil
+}
+
+// plain implements [View].
+func (r Layers) plain(look Terminal) (*text, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	return r.panels().plain(look), nil
 }
 
 func (r Layers) title() string { return titleOf(r.Explanation) }
-
-// write writes the parts from top to bottom. Panels that do not fit are named.
-func (p *layersPage) write() {
-	head, legend := p.part((*page).head), p.part((*page).legend)
-	text := p.part(p.plain)
-	left := p.limit - len(head) - len(text) - len(legend) - len(layersTouch()) - len(styleSheet) -
-		1000
-	var parts strings.Builder
-	for _, i := range p.shown {
-		first := true
-		for _, t := range p.tokens {
-			one := p.part(func(b *page) { p.panel(b, &b.views[i], t, first) })
-			if len(one) > left {
-				one = p.part(func(b *page) {
-					name := html.EscapeString(p.rowName(t))
-					b.leftOut(fmt.Sprintf("The layers of “%s” are", name))
-				})
-			} else {
-				p.drawn, first = append(p.drawn, panelOf{i, t}), false
-			}
-			left -= len(one)
-			parts.WriteString(one)
-		}
-	}
-	data := p.numbers(left)
-	if data == "" {
-		text += p.part(func(b *page) { b.withoutRoom(noClicks) })
-	}
-	p.frame(class+" hw-layers", head+text+parts.String()+legend, data, layersTouch())
-}
-
-// plain writes the text without colours; the tokens shown are framed.
-func (p *layersPage) plain(b *page) {
-	b.WriteString(b.beginText())
-	for j, text := range b.e.Prompt.Texts {
-		if j > 0 && b.spaced(j) {
-			b.WriteByte(' ')
-		}
-		b.token("span", b.fullName(j), "", "", false)
-		b.lineBreak(text)
-	}
-	for t, g := range b.e.Steps {
-		if b.e.Model.Reads() {
-			break
-		}
-		if begins, _ := word(g.Text); begins {
-			b.WriteByte(' ')
-		}
-		b.token("u", textName(g.Text), "", "", slices.Contains(p.tokens, t))
-		b.lineBreak(g.Text)
-	}
-	b.WriteString("</div>")
-	if left := len(b.e.Steps) - len(p.tokens); left > 0 {
-		b.printf(`<div style="%s">%s of %s %s are shown.</div>`, small, thousands(len(p.tokens)),
-			thousands(len(b.e.Steps)), b.words.shown)
-	}
-}
-
-// panel writes the layers of one token; before the first one of a method, its name and its scale.
-func (p *layersPage) panel(b *page, v *view, t int, first bool) {
-	if first {
-		b.printf(`<div style="margin:8px 0 4px 0;font-size:13px"><b class="hw-n">%s</b> `+
-			`<span style="%s">· %s; layers %d to %d, the last one on top%s</span>`,
-			escape(v.name, nameLimit), small, escape(v.top.unit, 2*nameLimit), v.result.Layer(t, 0),
-			v.result.Layer(t, v.result.Shape[2]-1), v.sums("; "))
-		b.scale(v)
-		b.WriteString("</div>")
-	}
-	_, _, chance := b.predictionText(t)
-	// The margin is inside: a panel as wide as its notebook must not stretch it.
-	b.printf(`<div class="hw-d" style="display:inline-block;vertical-align:top;max-width:100%%">`+
-		`<div style="margin:0 20px 12px 0"><div style="font-size:13px"><b>“%s”</b> %s`,
-		html.EscapeString(b.rowName(t)), chance)
-	if v.has(t) && v.result.Shape[2] > fewLayers {
-		b.printf(` <span style="%s">· other pictures show %s</span>`, small,
-			v.result.LayerName(t, v.level(t)))
-	}
-	b.WriteString("</div>")
-	columns := len(b.e.Prompt.Texts)
-	switch {
-	case !v.has(t):
-		b.WriteString("<div>not yet</div>")
-	case v.sources(t) <= cellColumns:
-		columns = v.sources(t)
-		p.panelTable(b, v, t)
-	default:
-		g := p.panelGrid(v, t)
-		columns = len(g[0])
-		width := min(max(imageWidth/columns, 1), 24)
-		b.besideLabels(v, t, panelLine, func() {
-			b.image("hw-j", v.layersName(b.picture), g, width, panelLine, "")
-		})
-	}
-	b.printf(`<div style="%s;max-width:%dpx">%s</div></div></div>`, small, max(columns*22, 260),
-		html.EscapeString(p.strongest(v, t)))
-}
-
-// panelTable writes the layers of one token below the names of the prompt tokens.
-func (p *layersPage) panelTable(b *page, v *view, t int) {
-	m, layers, sources := len(b.e.Prompt.Texts), v.result.Shape[2], v.sources(t)
-	b.printf(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" style="`+
-		`border-collapse:collapse;font-size:11px;margin:0"><colgroup></colgroup><colgroup `+
-		`span="%d" style="width:22px"></colgroup>`, m)
-	if sources > m {
-		b.printf(`<colgroup span="%d" style="width:22px;%s"></colgroup>`, sources-m, divider)
-	}
-	b.WriteString(`<tr class="hw-c" style="background:none"><td></td>`)
-	for j := range m {
-		b.printf("<th>%s</th>", html.EscapeString(b.axisName(j)))
-	}
-	for q := range sources - m {
-		b.printf("<th>%s</th>", html.EscapeString(b.generatedName(q)))
-	}
-	b.WriteString("</tr>")
-	if layers <= fewLayers {
-		for k := layers - 1; k >= 0; k-- {
-			b.printf(`<tr class="hw-r" style="background:none"><th>%s</th>`,
-				b.marked(fmt.Sprint(v.result.Layer(t, k)), k == v.level(t)))
-			for j := range sources {
-				b.cell(v.layerPaint(b.picture, t, j, k), v.cellNumber(v.atLevel(t, j, k)))
-			}
-			b.WriteString("</tr>")
-		}
-		b.WriteString("</table></div>")
-		return
-	}
-	b.WriteString(`<tr style="background:none">`)
-	b.labelCell(v, t, panelLine)
-	b.printf(`<td colspan="%d" style="padding:0;line-height:0;vertical-align:top">`, sources)
-	g := make(grid, layers)
-	for i := range g {
-		g[i] = b.layerLine(v, t, layers-1-i, sources, 0)
-	}
-	b.image("hw-j", v.layersName(b.picture), g, 22, panelLine,
-		fmt.Sprintf("box-sizing:border-box;width:100%%;height:%dpx", layers*panelLine+2))
-	b.WriteString("</td></tr></table></div>")
-}
-
-// panelGrid returns the paints of every layer of token t, the last layer on top, with a line before
-// the generated tokens if there are any.
-func (p *layersPage) panelGrid(v *view, t int) grid {
-	g := make(grid, v.result.Shape[2])
-	sources := v.sources(t)
-	line := min(sources-v.result.Shape[1], 1)
-	for i := range g {
-		g[i] = p.layerLine(v, t, len(g)-1-i, sources+line, line)
-	}
-	return g
-}
-
-// strongest names the sources with the largest values of any layer, and that layer.
-func (p *layersPage) strongest(v *view, t int) string {
-	if !v.has(t) {
-		return ""
-	}
-	type best struct {
-		j, k int
-		x    float64
-	}
-	var all []best
-	for j := range v.sources(t) {
-		if p.grey(v, t, j) {
-			continue
-		}
-		top := best{j: j, x: math.NaN()}
-		for k := range v.result.Shape[2] {
-			x := v.atLevel(t, j, k)
-			if math.IsNaN(top.x) || math.Abs(v.linear(x)) > math.Abs(v.linear(top.x)) {
-				top.k, top.x = k, x
-			}
-		}
-		if v.colors.step(top.x) != 0 && !math.IsNaN(top.x) {
-			all = append(all, top)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b best) int {
-		return cmp.Compare(math.Abs(v.linear(b.x)), math.Abs(v.linear(a.x)))
-	})
-	var above, below []string
-	for _, b := range all[:min(len(all), named)] {
-		name := fmt.Sprintf("%s %s %s", p.sourceName(b.j), v.top.value(b.x), in(v, t, b.k))
-		if v.top.signed && v.colors.step(b.x) < 0 {
-			below = append(below, name)
-			continue
-		}
-		above = append(above, name)
-	}
-	switch {
-	case len(all) == 0:
-		return "nothing stands out"
-	case v.alike():
-		return v.most() + strings.Join(append(above, below...), ", ")
-	case v.top.signed:
-		return speaks(above, below, "for it", "against it")
-	}
-	return v.most() + strings.Join(above, ", ")
-}
-
-// sums says, after a separator, that the lines of layers are sums from below, "" if they are not:
-// those of scorers are.
-func (v *view) sums(separator string) string {
-	if !v.scorer() {
-		return ""
-	}
-	return separator + "sums of layers 0 to the line's"
-}
-
-// in says which layers the value of level k is from: "in layer 3" or "up to layer 3".
-func in(v *view, t, k int) string {
-	if v.result.Combined {
-		return v.result.LayerName(t, k)
-	}
-	return "in " + v.result.LayerName(t, k)
-}
-
-// layersData is what the script needs beyond the elements of the picture.
-type layersData struct {
-	// ID is as in scriptData.
-	ID string `json:"id"`
-	// Palette is the number of the palette.
-	Palette      int `json:"palette,omitempty"`
-	PromptTokens int `json:"promptTokens"`
-	// Panels has the numbers of each panel that is drawn, in order.
-	Panels []layersPanel `json:"panels"`
-}
-
-// layersPanel are the values of one panel.
-type layersPanel struct {
-	// Layers are the layers, the first one first.
-	Layers []int `json:"layers"`
-	// Combined says that the values of a layer are about all layers up to it.
-	Combined bool `json:"combined,omitempty"`
-	// Percent says that values are shares, and Lift that they are ratios.
-	Percent bool `json:"percent,omitempty"`
-	Lift    bool `json:"lift,omitempty"`
-	// Generated is how many generated tokens have a column, and Line is 1 if a line stands before
-	// them.
-	Generated int `json:"generated,omitempty"`
-	Line      int `json:"line,omitempty"`
-	// Rows has the values of each layer, m+Generated of them, of lifts their logarithms.
-	Rows []packedRow `json:"rows"`
-}
-
-// numbers returns the attribute for the script, "" if there is no room.
-func (p *layersPage) numbers(left int) string {
-	d := layersData{
-		ID: p.id() + "l", PromptTokens: len(p.e.Prompt.Texts), Palette: p.palette.number(),
-	}
-	for _, panel := range p.drawn {
-		v := &p.views[panel.view]
-		one := layersPanel{
-			Combined: v.result.Combined, Percent: v.top.percent, Lift: v.top.lift,
-		}
-		if v.has(panel.token) {
-			one.Layers = v.result.Layers
-			one.Rows = p.panelRows(v, panel.token)
-			one.Generated = v.sources(panel.token) - d.PromptTokens
-			if d.PromptTokens+one.Generated > cellColumns {
-				one.Line = min(one.Generated, 1)
-			}
-		}
-		d.Panels = append(d.Panels, one)
-	}
-	return packWithin(left, d)
-}
-
-// panelRows returns the values of token t at every layer.
-func (p *layersPage) panelRows(v *view, t int) (rows []packedRow) {
-	for k := range v.result.Shape[2] {
-		var values []float64
-		for j := range v.sources(t) {
-			values = append(values, v.linear(v.atLevel(t, j, k)))
-		}
-		same := func(j int, near float64) bool { return v.sameDigits(values[j], near) }
-		rows = append(rows, packRow(values, exactParts, math.Inf(1), same))
-	}
-	return rows
-}

@@ -2,8 +2,8 @@ package render
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -13,65 +13,122 @@ import (
 
 func TestLayers(t *testing.T) {
 	l := Layers{Heatmap: Heatmap{Explanation: example()}, Tokens: []int{0, 2}}
-	t.Run("notebook", func(t *testing.T) { goldenOf(t, l, layersTouch(), "layers.js") })
+	t.Run("notebook", func(t *testing.T) { goldenOf(t, l, panelsScript(), "panels.js") })
 	t.Run("text", func(t *testing.T) { golden(t, asText(l)) })
-	survives(t, layersMarkup(t, l))
+	survives(t, panelsMarkup(t, l))
 }
 
-// layersMarkup is a picture without its script.
-func layersMarkup(t *testing.T, l Layers) string {
+// panelsMarkup is a picture of layers or maps without its script.
+func panelsMarkup(t *testing.T, v View) string {
 	t.Helper()
-	return strings.Replace(written(t, l), "<script>"+layersTouch()+"</script>", "", 1)
+	return strings.Replace(written(t, v), "<script>"+panelsScript()+"</script>", "", 1)
 }
 
 // TestLayersScale puts one value far above the others into another layer than the one shown: the
-// colours of all panels end there, and the sentence names the layer.
+// colours of all matrices end there, and the line of facts names the layer.
 func TestLayersScale(t *testing.T) {
 	e := example()
 	r := e.Methods["value-zeroing"]
 	fill(r, func(int) float64 { return 0.1 })
 	r.Row(1, 2)[3] = 0.8
 	l := Layers{Heatmap: Heatmap{Explanation: e, Methods: []string{"value-zeroing"}}}
-	p := l.open(false)
-	v := &p.views[0]
-	if v.colors.limit != 0.8 {
-		t.Errorf("the colours end at %v, want 0.8", v.colors.limit)
+	p := l.panels()
+	m := &p.methods[0]
+	if m.colors.limit != 0.8 {
+		t.Errorf("the colours end at %v, want 0.8", m.colors.limit)
 	}
-	const want = "most from “to” 80.0 % in layer 2, "
-	if got := p.strongest(v, 1); !strings.HasPrefix(got, want) {
+	const want = "the largest of all layers: to 80.0 % in layer 2"
+	if got := m.list[1].facts.String(); !strings.Contains(got, want) {
 		t.Errorf("it says %q, want %q", got, want)
 	}
-	if g := p.panelGrid(v, 1); g[3][3] != levels || g[2][3] == levels {
-		t.Errorf("row 3 from the top, layer 2, has paint %d of %d", g[3][3], levels)
+	// Layer 0 is at the bottom.
+	if n := len(m.rows); m.rows[n-1] != "0" || m.rows[0] != "5" {
+		t.Errorf("the rows are %v, want the last layer on top", m.rows)
+	}
+	if a, b := m.step(&m.list[1], 3, 3), m.step(&m.list[1], 2, 3); a != levels || b == levels {
+		t.Errorf("row 3 from the top, layer 2, has colour %d, the one above it %d", a, b)
 	}
 	// The numbers of the script, decoded, are the values.
-	var d layersData
+	var d panelsData
 	scriptOf(t, written(t, l), &d)
-	if x := d.Panels[1].Rows[2].value(3); x != 0.8 {
+	if x := d.Methods[0].List[1].Cells[3].value(3); x != 0.8 {
 		t.Errorf("the script has %v, want 0.8", x)
 	}
 }
 
-// TestLayersGenerated has what tokens have from generated tokens at every level: panels have their
-// columns, and the numbers for the script are those values.
+// TestLayersOpen: of the tokens shown, the one is open of which the first method with layers says
+// most, unless another one is asked for.
+func TestLayersOpen(t *testing.T) {
+	e := example()
+	for t := range e.Steps {
+		e.Steps[t].Text = []string{" keys", " cabinet", " door"}[t]
+	}
+	r := e.Methods["value-zeroing"]
+	fill(r, func(int) float64 { return 0.01 })
+	r.Row(2, r.Level(2))[3] = 0.8
+	r.Row(1, r.Level(1))[3] = 0.4
+	h := Heatmap{Explanation: e, Methods: []string{"value-zeroing"}}
+	for _, c := range []struct {
+		tokens []int
+		token  *int
+		want   int // of tokens
+	}{{[]int{0, 1, 2}, nil, 2}, {[]int{0, 1}, nil, 1}, {[]int{0, 1}, new(0), 0}, {nil, nil, 2}} {
+		h.Token = c.token
+		p := Layers{Heatmap: h, Tokens: c.tokens}.panels()
+		if got := p.methods[0].open; got != c.want {
+			t.Errorf("of tokens %v number %d is open, want %d", c.tokens, got, c.want)
+		}
+	}
+}
+
+// TestLayersParts: of a scorer, whose values add up over layers, a row is what its layer adds, and
+// the whole is the value that other pictures show.
+func TestLayersParts(t *testing.T) {
+	e := example()
+	r := e.Methods["value-zeroing"]
+	r.Scorer, r.Combined, r.AddsUp = true, true, true
+	fill(r, func(i int) float64 { return float64(i%6) * float64(i%6) / 100 })
+	for t := range r.Shown {
+		r.Shown[t] = 5
+	}
+	l := Layers{Heatmap: Heatmap{Explanation: e, Methods: []string{"value-zeroing"}}}
+	p := l.panels()
+	m, one := &p.methods[0], &p.methods[0].list[0]
+	if !m.parts || one.row != -1 {
+		t.Fatalf("parts: %t, row %d is framed; want parts, and none", m.parts, one.row)
+	}
+	v := &p.views[0]
+	for c, total := range one.total {
+		sum := 0.0
+		for i := range one.cells {
+			sum += one.cells[i][c].value
+		}
+		if want := v.at(0, c); math.Abs(sum-want) > 1e-12 || total.value != want {
+			t.Errorf("column %d adds up to %v, its whole is %v, want %v", c, sum, total.value, want)
+		}
+	}
+	var d panelsData
+	if scriptOf(t, written(t, l), &d); !d.Methods[0].Parts || d.Methods[0].List[0].Total == nil {
+		t.Error("the script is not told")
+	}
+}
+
+// TestLayersGenerated has what tokens have from generated tokens at every level: matrices have
+// their columns, and the numbers for the script are those values.
 func TestLayersGenerated(t *testing.T) {
 	e := generatedExample()
 	l := Layers{Heatmap: Heatmap{Explanation: e, Methods: []string{"rollout"}}, Tokens: []int{0, 2}}
 	deepened(e)
-	t.Run("notebook", func(t *testing.T) { goldenOf(t, l, layersTouch(), "layers.js") })
+	t.Run("notebook", func(t *testing.T) { goldenOf(t, l, panelsScript(), "panels.js") })
 	t.Run("text", func(t *testing.T) { golden(t, asText(l)) })
-	got := written(t, l)
-	if !strings.Contains(got, "after a line for each generated") {
-		t.Error("it does not say which columns are generated tokens")
-	}
-	p := l.open(false)
-	v := &p.views[0]
-	const best = "most from “here” (generated 2) 30.0 % in layer 5, "
-	if got := p.strongest(v, 2); !strings.HasPrefix(got, best) {
-		t.Errorf("it says %q, want %q", got, best)
+	m := &l.panels().methods[0]
+	// What the framed layer has is not told twice.
+	if got := m.list[1].facts.String(); !strings.HasPrefix(got, "here 30.0 %") ||
+		strings.Contains(got, "of all layers") {
+		t.Errorf("it says %q", got)
 	}
 	// Layer 3, generated token 1, after 7 prompt tokens.
-	if x := p.panelRows(v, 2)[3].value(8); x < 0.1999 || x > 0.2001 {
+	if x := m.drawn(&m.list[1]).Cells[5-3].value(8); x < 0.1999 || x > 0.2001 {
 		t.Errorf("the script has %v, want 0.3·4/6", x)
 	}
 	long := Layers{Heatmap: Heatmap{Explanation: deepened(sizedBy(64, 512, 30, "rollout"))}}
@@ -86,14 +143,15 @@ func TestLayersCombined(t *testing.T) {
 	e := example()
 	r := e.Methods["value-zeroing"]
 	r.Combined = true
+	r.Row(1, 2)[3] = 0.8
 	l := Layers{Heatmap: Heatmap{Explanation: e, Methods: []string{"value-zeroing"}}}
-	p := l.open(false)
-	said := p.strongest(&p.views[0], 1)
+	said := l.panels().methods[0].list[1].facts.String()
 	if !strings.Contains(said, " up to layer ") || strings.Contains(said, " in layer ") {
 		t.Errorf("it says %q", said)
 	}
-	var d layersData
-	if scriptOf(t, written(t, l), &d); !d.Panels[0].Combined || len(d.Panels[0].Layers) != 6 {
+	var d panelsData
+	if scriptOf(t, written(t, l), &d); d.Methods[0].Where != "up to layer " ||
+		len(d.Methods[0].RowNames) != 6 {
 		t.Error("the script is not told")
 	}
 }
@@ -113,58 +171,31 @@ func TestLayersSizes(t *testing.T) {
 			t.Errorf("%v: the text has %d bytes", c, text)
 		}
 		t.Logf("%v: %d bytes, text %d", c, len(got), text)
-		for _, m := range regexp.MustCompile(`height:(\d+)px;line-height`).FindAllString(got, -1) {
-			if m == "height:0px;line-height" {
-				t.Errorf("%v: a label without height", c)
-			}
-		}
 	}
 }
 
-// TestLayersLeftOut leaves out panels that do not fit, among them some before others that do: the
-// numbers of the script are those of the panels that are drawn, in their order, and the first one
-// of a method has its name.
+// TestLayersLeftOut: the smaller the limit, the more is left out, the lines of rows first and then
+// the numbers of the script, and a sentence says so.
 func TestLayersLeftOut(t *testing.T) {
-	e := sized(2, 39, 8)
-	name := e.Order[0]
-	wide := e.Methods[name]
-	n, m := wide.Shape[0], wide.Shape[1]
-	narrow := *wide
-	narrow.Layers, narrow.Shape = []int{0, 1}, [3]int{n, m, 2}
-	fill(&narrow, func(i int) float64 { return wide.At(i/2/m, i/2%m, i%2) })
-	narrow.Shown = make([]int, n)
-	setGenerated(&narrow, nil, []float64{0.1})
-	e.Order, e.Methods["narrow"] = []string{name, "narrow"}, &narrow
-	narrow.OtherMass = make([]float64, 2*n)
-	l := Layers{Heatmap: Heatmap{Explanation: e}}
-	before := 0 // panels that are left out before one that is drawn, with numbers
-	for l.MaxBytes = len(written(t, l)) + 3000; l.MaxBytes > 15_000; l.MaxBytes -= 250 {
+	l := Layers{Heatmap: Heatmap{Explanation: sized(6, 39, 8)}}
+	whole := len(written(t, l))
+	lines, scripts := 0, 0
+	for l.MaxBytes = whole + 3000; l.MaxBytes > 15_000; l.MaxBytes -= 1000 {
 		got := written(t, l)
-		var d layersData
-		if !scriptOf(t, got, &d) {
-			continue
+		left := strings.Contains(got, "of these blocks are left out here")
+		bare := strings.Contains(got, noClicks)
+		if bare == strings.Contains(got, "<script>") || bare && !left {
+			t.Errorf("%d bytes: a script: %t, lines left out: %t", l.MaxBytes, !bare, left)
 		}
-		drawn := strings.Split(got, `<div class="hw-d"`)[1:]
-		if len(drawn) != len(d.Panels) {
-			t.Fatalf("%d bytes: %d panels are drawn, and %d have numbers", l.MaxBytes, len(drawn),
-				len(d.Panels))
+		if left && !bare {
+			lines++
 		}
-		for i, panel := range drawn {
-			if rows := strings.Count(panel, `class="hw-r"`); rows != len(d.Panels[i].Layers) {
-				t.Errorf("%d bytes: panel %d has %d layers and numbers of %d", l.MaxBytes, i, rows,
-					len(d.Panels[i].Layers))
-			}
-		}
-		if at := strings.Index(got, "left out here"); at >= 0 &&
-			strings.LastIndex(got, `<div class="hw-d"`) > at {
-			before++
-		}
-		if len(drawn) > 0 && !strings.Contains(got, `class="hw-n"`) {
-			t.Errorf("%d bytes: no panel has the name of its method", l.MaxBytes)
+		if bare {
+			scripts++
 		}
 	}
-	if before == 0 {
-		t.Error("no panel was left out before another one")
+	if lines == 0 || scripts == 0 {
+		t.Errorf("%d pictures left out lines alone, %d the script too", lines, scripts)
 	}
 }
 
@@ -210,7 +241,7 @@ func TestLayersHostile(t *testing.T) {
 		l := Layers{Heatmap: Heatmap{Explanation: e}}
 		checkPrintable(t, "text", written(t, asText(l)))
 		if l.Check() == nil { // two hostile names of methods may be the same
-			survives(t, layersMarkup(t, l))
+			survives(t, panelsMarkup(t, l))
 			pictures++
 		}
 		if t.Failed() {
@@ -220,53 +251,7 @@ func TestLayersHostile(t *testing.T) {
 	if pictures < 100 {
 		t.Errorf("%d pictures were drawn", pictures)
 	}
-	survives(t, layersMarkup(t, Layers{Heatmap: Heatmap{Explanation: &attribution.Explanation{}}}))
-}
-
-// TestLayerLabels reads the numbers beside images of layers, in tables and beside images of long
-// texts: every fifth from the last one down, and the lowest one.
-func TestLayerLabels(t *testing.T) {
-	label := regexp.MustCompile(`(\d+)(?:<br>|</div>)`)
-	for layers, want := range map[int]string{
-		9: "8 3 0", 11: "10 5 0", 12: "11 6 0", 13: "12 7 2 0", 30: "29 24 19 14 9 4 0",
-	} {
-		for _, prompt := range []int{12, 60} {
-			e := sizedBy(3, prompt, layers, "rollout")
-			for _, picture := range []any{Layers{Heatmap: Heatmap{Explanation: e}}} {
-				page := written(t, picture)
-				var got []string
-				_, labels, found := strings.Cut(page, "font-size:9px;text-align:right\">")
-				labels, _, _ = strings.Cut(labels, "<img")
-				for _, m := range label.FindAllStringSubmatch(labels, -1) {
-					got = append(got, m[1])
-				}
-				if !found || strings.Join(got, " ") != want {
-					t.Errorf("%T of %d layers and %d tokens has the labels %v, want %s", picture,
-						layers, prompt, got, want)
-				}
-			}
-		}
-	}
-}
-
-// TestSums reads once on a page and in a text that lines of layers are sums, of a scorer alone.
-func TestSums(t *testing.T) {
-	e := sizedBy(3, 12, 3, "rollout", "flow")
-	e.Methods["flow"].Scorer = true
-	const sums = "sums of layers 0 to the line's"
-	for _, picture := range []any{
-		Layers{Heatmap: Heatmap{Explanation: e}},
-		asText(Layers{Heatmap: Heatmap{Explanation: e}}),
-	} {
-		got := strings.Join(strings.Fields(written(t, picture)), " ")
-		if n := strings.Count(got, sums); n != 1 {
-			t.Errorf("%T says it %d times, want once", picture, n)
-		}
-	}
-	e.Methods["flow"].Scorer = false
-	if strings.Contains(written(t, Layers{Heatmap: Heatmap{Explanation: e}}), sums) {
-		t.Error("lines of methods that are no scorer are said to be sums")
-	}
+	survives(t, panelsMarkup(t, Layers{Heatmap: Heatmap{Explanation: &attribution.Explanation{}}}))
 }
 
 // TestNoLayers: of a method that has one layer for each token, the script knows how to get the

@@ -17,14 +17,6 @@ const (
 	cellCount   = 1600
 	imageWidth  = 1024
 	imageHeight = 512
-	// Up to fewLayers layers have a row each in a table, with its number; more are an image, with
-	// lines of layerHeight pixels.
-	fewLayers   = 8
-	layerHeight = 6
-	// divider is the border between the columns of prompt tokens and generated tokens.
-	divider = "border-left:2px solid #8888"
-	// labelMargin is the room of the numbers of layers beside an image that is in no table.
-	labelMargin = "margin-left:22px"
 )
 
 // extraColumns returns how many columns of generated tokens stand behind those of the prompt: as
@@ -124,79 +116,6 @@ func (v *view) cellDigits() int {
 		return 1
 	}
 	return 2
-}
-
-// layerLabels writes what stands beside an image of the layers of token t, each beside its line,
-// which is height pixels high: the number of every fifth layer, from the last one down, and of the
-// lowest one.
-func (b *page) layerLabels(v *view, t, height int) {
-	rest := (v.result.Shape[2] - 1) % panelLabel // lines below the last of these labels
-	// A label is in the middle of as many lines as lie between two, and so is on its own line.
-	b.printf(`<div style="height:%dpx;line-height:%dpx;margin-top:-%dpx;font-size:9px;`+
-		`text-align:right">`, v.result.Shape[2]*height+panelLabel/2*height, panelLabel*height,
-		panelLabel/2*height)
-	for k := v.result.Shape[2] - 1; k >= 0; k -= panelLabel {
-		label := fmt.Sprint(v.result.Layer(t, k))
-		if k == 1 {
-			label = "&nbsp;" // it has no room above that of the lowest layer
-		}
-		b.WriteString(label + "<br>")
-	}
-	if rest > 0 {
-		b.printf(`<div style="margin-top:%dpx">%d</div>`, (rest-panelLabel)*height,
-			v.result.Layer(t, 0))
-	}
-	b.WriteString("</div>")
-}
-
-// labelCell writes the cell of a table with layerLabels.
-func (b *page) labelCell(v *view, t, height int) {
-	b.WriteString(`<td style="padding:0 4px 0 0;vertical-align:top">`)
-	b.layerLabels(v, t, height)
-	b.WriteString("</td>")
-}
-
-// besideLabels writes an image of the layers of token t that is in no table, with the numbers of
-// layers at its left.
-func (b *page) besideLabels(v *view, t, height int, image func()) {
-	b.WriteString(`<div class="hw-1"><div style="float:left;width:18px">`)
-	b.layerLabels(v, t, height)
-	b.WriteString(`</div><div style="` + labelMargin + `">`)
-	image()
-	b.WriteString("</div></div>")
-}
-
-// layerLine returns the paints of one layer of token t, as layerGrid does.
-func (p *picture) layerLine(v *view, t, k, columns, line int) []int {
-	row, m := make([]int, columns), v.result.Shape[1]
-	for j := range v.sources(t) {
-		at := j
-		if j >= m {
-			at += line
-		}
-		row[at] = v.layerPaint(p, t, j, k)
-	}
-	if v.generated && line > 0 && columns > m {
-		row[m] = dividerPaint
-	}
-	return row
-}
-
-// layerPaint returns the paint of a layer's value, also where the row of the layer shown is silent.
-func (v *view) layerPaint(p *picture, t, j, k int) int {
-	if p.grey(v, t, j) {
-		return sinkPaint
-	}
-	return v.colors.step(v.atLevel(t, j, k))
-}
-
-// layersName says in words what an image of the layers of one token is.
-func (v *view) layersName(p *picture) string {
-	columns := fmt.Sprintf("%d %s", len(p.e.Prompt.Texts), p.words.tokens)
-	if v.generated {
-		columns += " and the generated tokens"
-	}
-	return fmt.Sprintf("%s, %d layers × %s", Visible(v.name, nameLimit), v.result.Shape[2], columns)
 }
 
 // image writes a grid as an image with cells of w × h pixels, with a frame that shows its size. A

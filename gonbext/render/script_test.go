@@ -42,7 +42,7 @@ func run[T any](t *testing.T, m *goja.Runtime, expression string) (v T) {
 // TestScriptsStart: every script begins without a mistake where there is nothing to unpack with.
 func TestScriptsStart(t *testing.T) {
 	for _, source := range []func() string{
-		heatmapScript, headsScript, mapsTouch, layersTouch, flowTouch, sourcesTouch,
+		heatmapScript, headsScript, panelsScript, flowTouch, sourcesTouch,
 	} {
 		m := goja.New()
 		must(t, m.Set("window", map[string]any{}))
@@ -230,6 +230,22 @@ func TestScriptHeads(t *testing.T) {
 			if want := h.sentence(layer, head, i).String(); got != want {
 				t.Errorf("the script says %q, want %q", got, want)
 			}
+		}
+	}
+}
+
+// TestScriptPanels has known answers of what matrices of layers and maps are drawn with.
+func TestScriptPanels(t *testing.T) {
+	m := machine(t, commonSource, scaleSource, panelsSource)
+	_, err := m.RunString(`const k = {kind: "amount", limit: 1}, sinks = new Set([3]);`)
+	must(t, err)
+	for expression, want := range map[string]string{
+		"rankedIn(k, [0.2, -0.9, 0.01, 5, NaN, 0.3], sinks).join()":                        "1,5,0",
+		"[joined(['a']), joined(['a', 'b']), joined(['a', 'b', 'c'])].join(';')":           "a;a and b;a, b and c",
+		"[cellOf(k, undefined), cellOf(k, 0.9, true), cellOf(k, 0), cellOf(k, -1)].join()": ",hm-sink,hm-z,n6",
+	} {
+		if got := run[string](t, m, expression); got != want {
+			t.Errorf("%s is %q, want %q", expression, got, want)
 		}
 	}
 }

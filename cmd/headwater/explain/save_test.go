@@ -452,8 +452,8 @@ func TestEncodeFile(t *testing.T) {
 	for shown, class := range map[string]string{
 		`{"kind":"heads","token":0}`:     `hm-heads"`,
 		`{"kind":"flow"}`:                `hw-flow"`,
-		`{"kind":"layers","tokens":[0]}`: `hw-layers"`,
-		`{"kind":"maps","layer":1}`:      `hw-maps"`,
+		`{"kind":"layers","tokens":[0]}`: `hm-layers"`,
+		`{"kind":"maps","layer":1}`:      `hm-maps"`,
 		`{"kind":"compare"}`:             "A − B",
 	} {
 		page, err := encode("a.html", shown, "")

@@ -128,7 +128,7 @@ func TestShowViews(t *testing.T) {
 			"--view", "maps", "--methods", "raw", "--layer", "5",
 		}},
 		{"“are” (generated 1) ", []string{"--view", "layers", "--methods", "rollout"}},
-		{"▸ layer  5  “the” (1) 14.", []string{"--view", "layers", "--methods", "rollout"}},
+		{"▸ up to layer 5  “the” (1) 14.", []string{"--view", "layers", "--methods", "rollout"}},
 		{"A − B    sink", []string{"--view", "compare", "--methods", "raw,rollout"}},
 	} {
 		model := headwater.Output(t, append([]string{
@@ -166,7 +166,7 @@ func TestShowViewsOfPrompt(t *testing.T) {
 		{"to “cabinet” (5), which predicts “…”", []string{"--view", "flow", path}},
 		{"which predicts “…”", []string{"--view", "flow", "--format", "html", path}},
 		{`data-hw="`, []string{"--view", "heads", "--format", "html", path}},
-		{"▸ layer  5", []string{"--view", "layers", path}},
+		{"▸ up to layer 5", []string{"--view", "layers", path}},
 		{"“b” (1) → “c” (2)  0.250", []string{"--view", "flow", mean}},
 	} {
 		if text := headwater.Output(t, append([]string{"show"}, c.args...)...); !strings.Contains(
