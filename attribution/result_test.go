@@ -282,8 +282,8 @@ func TestSinksInTheMiddle(t *testing.T) {
 	}
 }
 
-// The layers that wrote are those that a method of one layer chose, and not given ones, nor those of
-// a model that cannot tell.
+// The layers that wrote are those that a method of one layer chose, and not given ones, nor those
+// of a model that cannot tell.
 func TestLayersThatWrote(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*attribution.Result)

@@ -104,9 +104,9 @@ func TestLooksBruteForce(t *testing.T) {
 	}
 }
 
-// Strongest chooses heads by what they give a token more than elsewhere, and lists them in the order
-// of their shares, those of a layer apart; of a layer that has none among the first, its best one.
-// Best is the head that a picture opens.
+// Strongest chooses heads by what they give a token more than elsewhere, and lists them in the
+// order of their shares, those of a layer apart; of a layer that has none among the first, its best
+// one. Best is the head that a picture opens.
 func TestStrongest(t *testing.T) {
 	const T, from = 8, 6
 	a := focus.Attention{

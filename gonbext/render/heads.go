@@ -16,8 +16,8 @@ import (
 //
 //   - a sentence on what one head looks at from one token, and the text in the colours of it;
 //   - the heads of its layer as a matrix: a line for each head, a column for each token;
-//   - the head as a matrix: a line for each token that looks, a column for each it looks at. Columns
-//     are folded where the text is;
+//   - the head as a matrix: a line for each token that looks, a column for each it looks at.
+//     Columns are folded where the text is;
 //   - a map of all layers and heads, layer 0 at the bottom: what each gives one token;
 //   - the heads that look at one token more from there than from elsewhere, first those of the
 //     layer that wrote the token that is predicted there.
@@ -257,8 +257,8 @@ func (h *headsDrawing) looked() []float64 {
 	return shares
 }
 
-// step returns the colour of what a head gives token j from token i: 0 for sinks and for tokens that
-// come later. The scale ends at all of the attention.
+// step returns the colour of what a head gives token j from token i: 0 for sinks and for tokens
+// that come later. The scale ends at all of the attention.
 func (h *headsDrawing) step(layer, head, i, j int) int {
 	if j >= h.Seen(i) || h.Ignored[j] {
 		return 0

@@ -211,8 +211,8 @@ func (b headsBoard) lines(limit int) string {
 		`%s Attention says where a head reads, not what it makes of it.`, open, h.words.shown,
 		listedBy)
 	if sinks := h.sinkNames(); sinks != "" {
-		fmt.Fprintf(&s, " Not in the scale: %s, a sink, which has more than 30 %% of all attention.",
-			html.EscapeString(sinks))
+		fmt.Fprintf(&s, " Not in the scale: %s, a sink, which has more than 30 %% of all "+
+			"attention.", html.EscapeString(sinks))
 	}
 	s.WriteString(`</p><div class="hm-lines">`)
 	for t := range h.e.Steps {
@@ -314,8 +314,8 @@ func (b headsBoard) scriptData(limit int) (code, missing string) {
 			case rows.first == rows.last && h.Tokens > 1:
 				missing = "Clicks show what heads look at from " + name + " alone"
 			case rows.first > 0:
-				missing = "Clicks show what heads look at from " + name + " and the tokens after it, " +
-					"and not from those before"
+				missing = "Clicks show what heads look at from " + name + " and the tokens " +
+					"after it, and not from those before"
 			}
 			return code, missing
 		}

@@ -165,7 +165,7 @@ func TestShowViewsOfPrompt(t *testing.T) {
 		{"“keys” (2) 100 %", []string{"--view", "heads", path}},
 		{"to “cabinet” (5), which predicts “…”", []string{"--view", "flow", path}},
 		{"which predicts “…”", []string{"--view", "flow", "--format", "html", path}},
-		{`data-hw="`, []string{"--view", "heads", "--format", "html", path}},
+		{`text/plain`, []string{"--view", "heads", "--format", "html", path}},
 		{"▸ up to layer 5", []string{"--view", "layers", path}},
 		{"“b” (1) → “c” (2)  0.250", []string{"--view", "flow", mean}},
 	} {

@@ -45,8 +45,8 @@ type seenHeads struct {
 	// text, Ring the one that the map is about.
 	Say, Facts, Framed, Colored, Ring string
 	// Go is what the buttons say, Rows the framed row of each matrix with its colours, and Readout
-	// what stands over the first one. Wrote are the names of the lines of the map, and At its framed
-	// head.
+	// what stands over the first one. Wrote are the names of the lines of the map, and At its
+	// framed head.
 	Go, Rows, Readout, Wrote, At string
 	// List are the heads that are listed, the pressed one in brackets.
 	List string
@@ -133,8 +133,9 @@ func TestHeadsChoices(t *testing.T) {
 		} {
 			got := seeHeads(t, b, c.script)
 			layer, head, _ := strings.Cut(c.open, ",")
-			if !strings.Contains(got.Say, c.say) || got.Framed != c.framed || got.Colored != c.colored ||
-				got.Ring != c.ring || got.At != c.open || got.Go != "layer "+layer+" head "+head {
+			if !strings.Contains(got.Say, c.say) || got.Framed != c.framed ||
+				got.Colored != c.colored || got.Ring != c.ring || got.At != c.open ||
+				got.Go != "layer "+layer+" head "+head {
 				t.Errorf("%s:\n got %+v\nwant %+v", c.what, got, c)
 			}
 		}
@@ -166,7 +167,8 @@ func TestHeadsLayers(t *testing.T) {
 	} {
 		got := seeHeads(t, b, c.script)
 		if got.At != c.at || got.Wrote != c.wrote || got.List != c.list {
-			t.Errorf("%s: head %s, lines %q, list %q; want %+v", c.what, got.At, got.Wrote, got.List, c)
+			t.Errorf("%s: head %s, lines %q, list %q; want %+v", c.what, got.At, got.Wrote,
+				got.List, c)
 		}
 		if c.what == "at first" && (!strings.Contains(got.Say, "keys 60 %") || !strings.Contains(
 			got.Facts, "“to” (3), where “are” is predicted, 90.0 % · layer 0 wrote most of its logit")) {
@@ -175,12 +177,13 @@ func TestHeadsLayers(t *testing.T) {
 	}
 	focused := "document.querySelectorAll('.hm-alternatives button')[1].focus();" + listed
 	seeHeads(t, b, focused)
-	if got := chromium.Evaluate[string](t, b, "document.activeElement.textContent"); got != "1.1 s" {
+	got := chromium.Evaluate[string](t, b, "document.activeElement.textContent")
+	if got != "1.1 s" {
 		t.Errorf("after a click on a head of the list %q is in focus", got)
 	}
 }
 
-// TestHeadsReadout points at cells: the readout says what is there, and a click chooses it.
+// TestHeadsReadout points at cells: the readout names what is there, and a click chooses it.
 func TestHeadsReadout(t *testing.T) {
 	b := tab(t)
 	b.Show(t, document(attended()))
@@ -197,8 +200,9 @@ func TestHeadsReadout(t *testing.T) {
 			t.Errorf("%s: it says %q, want %q", c.what, got.Readout, c.want)
 		}
 	}
-	if titles := chromium.Evaluate[int](t, b, "document.querySelectorAll('.hm [title]').length"); titles > 0 {
-		t.Errorf("%d elements have a title", titles)
+	const titles = "document.querySelectorAll('.hm [title]').length"
+	if n := chromium.Evaluate[int](t, b, titles); n > 0 {
+		t.Errorf("%d elements have a title", n)
 	}
 }
 
@@ -264,12 +268,13 @@ func TestLongHeads(t *testing.T) {
 	const folds = `[...document.querySelectorAll('.hm-matrix')].map((e) =>
 		[...e.querySelectorAll('th[data-c]')].map((th) => th.textContent).join(' '))`
 	columns := chromium.Evaluate[[]string](t, b, folds)
-	if len(columns) != 2 || columns[0] != columns[1] || !strings.Contains(columns[0], "w189 g0 g1") ||
-		!strings.HasPrefix(columns[0], "18") {
+	if len(columns) != 2 || columns[0] != columns[1] ||
+		!strings.Contains(columns[0], "w189 g0 g1") || !strings.HasPrefix(columns[0], "18") {
 		t.Errorf("the columns are %q, want a fold, and then what is looked at", columns)
 	}
 	got := seeHeads(t, b, "document.querySelector('.hm-text summary').click();"+token(30))
-	if got.Ring != "w30" || !strings.Contains(chromium.Evaluate[[]string](t, b, folds)[0], "w29 w30 w31") {
+	columns = chromium.Evaluate[[]string](t, b, folds)
+	if got.Ring != "w30" || !strings.Contains(columns[0], "w29 w30 w31") {
 		t.Errorf("after unfolding, the map is about %q", got.Ring)
 	}
 	if len(page) > 5_100_000 {
@@ -278,7 +283,7 @@ func TestLongHeads(t *testing.T) {
 }
 
 // TestHeadsUntrusted opens a picture of heads as a notebook that is not trusted keeps it: it can be
-// read on both themes, and says what it says with a script, with its matrices and its map.
+// read on both themes, and has its sentence, its matrices and its map.
 func TestHeadsUntrusted(t *testing.T) {
 	b := tab(t)
 	got := sanitiseMarkup(t, b, htmlOf(attended()))
@@ -286,14 +291,15 @@ func TestHeadsUntrusted(t *testing.T) {
 		d := b.Show(t, output(got.Sanitised, theme[0], theme[1]))
 		checkColors(t, d)
 		checkElements(t, d)
-		if !strings.Contains(d.Text, "head 1 of layer 1 looked at keys 100 %") || d.Elements["table"] != 3 {
-			t.Errorf("without the script there are %d tables, and it says %.300q", d.Elements["table"], d.Text)
+		if tables := d.Elements["table"]; tables != 3 || !strings.Contains(d.Text,
+			"head 1 of layer 1 looked at keys 100 %") {
+			t.Errorf("without the script there are %d tables, and it says %.300q", tables, d.Text)
 		}
 	}
 }
 
-// TestHeadsThemes reads the colours of a picture of heads in both palettes and on both systems: text,
-// cells, map and small pictures follow.
+// TestHeadsThemes reads the colours of a picture of heads in both palettes and on both systems:
+// text, cells, map and small pictures follow.
 func TestHeadsThemes(t *testing.T) {
 	b := tab(t)
 	b.Show(t, document(attended()))

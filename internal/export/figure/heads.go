@@ -31,7 +31,8 @@ func Heads(h render.Heads, t int) (Drawing, error) {
 // Head returns the attention of one head as a matrix: a row for each token that looks, a column for
 // each token that it looks at; tokens are folded where the text of a page is. In a decoder there is
 // no value where a token would look ahead. head is its layer and its number; nil is the head that
-// [Heads] frames. t is as there. Head returns an error as [Heads] does, or if there is no such head.
+// [Heads] frames. t is as there. Head returns an error as [Heads] does, or if there is no such
+// head.
 func Head(h render.Heads, t int, head *[2]int) (Drawing, error) {
 	open, err := h.OpenHead(t, head)
 	if err != nil {
