@@ -54,7 +54,6 @@ func (p *Alignment) alignText() error {
 	if joined > 0 {
 		p.Parts = len(left)
 	}
-	p.alignRows()
 	return nil
 }
 
@@ -208,25 +207,42 @@ func withoutSpans(e *attribution.Explanation) {
 }
 
 // alignRows leaves the rows of the generated tokens that begin at the same place after the same
-// text. An encoder has a row for each of its positions, and they stay.
+// text, up to the first one that is not the same.
 func (p *Alignment) alignRows() {
 	a, b := p.Sides[0], p.Sides[1]
 	if a.Model.Reads() || b.Model.Reads() {
 		return
 	}
+	texts, answers := [2][]string{}, [2]string{}
+	for side, e := range p.Sides {
+		for t, step := range e.Steps {
+			text := step.Text
+			if t == 0 {
+				text = strings.TrimLeft(text, " ")
+			}
+			texts[side], answers[side] = append(texts[side], text), answers[side]+text
+		}
+	}
 	var rows [2][]int
 	x, y := "", "" // what is generated before tokens i and j
-	for i, j := 0, 0; i < len(a.Steps) && j < len(b.Steps); {
-		switch {
-		case x == y:
+	for i, j := 0, 0; i < len(a.Steps) && j < len(b.Steps) && p.Difference == nil; {
+		fromA, fromB := len(x) <= len(y), len(y) <= len(x) // which side the next token is of
+		next, other, row := x+texts[0][i], y+texts[1][j], len(rows[0])
+		if fromA && fromB {
 			rows[0], rows[1] = append(rows[0], i), append(rows[1], j)
-			x, y, i, j = x+a.Steps[i].Text, y+b.Steps[j].Text, i+1, j+1
-		case len(x) < len(y) && strings.HasPrefix(y, x):
-			x, i = x+a.Steps[i].Text, i+1
-		case len(y) < len(x) && strings.HasPrefix(x, y):
-			y, j = y+b.Steps[j].Text, j+1
-		default: // the texts differ from here on
-			i, j = len(a.Steps), len(b.Steps)
+		}
+		if fromA && !strings.HasPrefix(answers[1], next) ||
+			fromB && !strings.HasPrefix(answers[0], other) {
+			p.Difference = &Unequal{
+				Row: row, Texts: [2]string{a.Steps[i].Text, b.Steps[j].Text},
+				Answers: [2]string{textOf(a.Steps[:i+1]), textOf(b.Steps[:j+1])},
+			}
+		}
+		if fromA {
+			x, i = next, i+1
+		}
+		if fromB {
+			y, j = other, j+1
 		}
 	}
 	if len(rows[0]) == 0 {
@@ -240,12 +256,22 @@ func (p *Alignment) alignRows() {
 	}
 }
 
-// onlyRows returns an explanation with these generated tokens alone. If some are left out, their
-// values as sources are left out too; what all of them have together stays.
+// textOf returns the text of generated tokens.
+func textOf(steps []attribution.GeneratedToken) string {
+	var b strings.Builder
+	for _, step := range steps {
+		b.WriteString(step.Text)
+	}
+	return b.String()
+}
+
+// onlyRows returns an explanation with these generated tokens alone. If some before the last are
+// left out, the values of all as sources are left out too; what they have together stays.
 func onlyRows(e *attribution.Explanation, rows []int) *attribution.Explanation {
 	if len(rows) == len(e.Steps) {
 		return e
 	}
+	first := rows[len(rows)-1] == len(rows)-1
 	g := *e
 	g.Steps, g.Methods = nil, map[string]*attribution.Result{}
 	for _, t := range rows {
@@ -260,7 +286,11 @@ func onlyRows(e *attribution.Explanation, rows []int) *attribution.Explanation {
 			}
 			one.Shape[0]++
 			for k := range levels {
-				one.Rows = append(one.Rows, r.Row(t, k)[:r.Shape[1]])
+				row := r.Row(t, k)
+				if !first {
+					row = row[:r.Shape[1]]
+				}
+				one.Rows = append(one.Rows, row)
 			}
 			if t < len(r.Shown) {
 				one.Shown = append(one.Shown, r.Shown[t])

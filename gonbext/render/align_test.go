@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -52,7 +53,7 @@ func TestCompareModels(t *testing.T) {
 		[]float64{0.5, 0, 0, 0, 0.5}, []float64{0, 0, 1, 0, 0})
 	b := pieces("b", text, []string{"<s>", "the", " chimneys", " fe", "ll"},
 		[]string{" down", "."}, []float64{0.4, 0.2, 0.1, 0.1, 0.2}, []float64{0, 0.25, 0.25, 0.5, 0})
-	h := compared(t, Side{Explanation: a}, Side{Explanation: b})
+	h := compared(t, compare.Side{Explanation: a}, compare.Side{Explanation: b})
 	e := h.Explanation
 	if got := strings.Join(e.Prompt.Texts, "|"); got != "⟨│<s>⟩|the|chimneys|fell" {
 		t.Errorf("the columns are %q", got)
@@ -100,7 +101,7 @@ func TestCompareModelsBegin(t *testing.T) {
 	a := pieces("a", "the key", []string{"<s>", "the", " key"}, []string{" is"},
 		[]float64{0.5, 0.2, 0.3})
 	b := pieces("b", "the key", []string{"the", " key"}, []string{" is"}, []float64{0.6, 0.4})
-	e := compared(t, Side{Explanation: a}, Side{Explanation: b}).Explanation
+	e := compared(t, compare.Side{Explanation: a}, compare.Side{Explanation: b}).Explanation
 	if got := strings.Join(e.Prompt.Texts, "|"); got != "⟨<s>│⟩|the| key" {
 		t.Errorf("the columns are %q", got)
 	}
@@ -118,7 +119,7 @@ func TestCompareModelsAnswers(t *testing.T) {
 		[]float64{0.5, 0.5}, []float64{0.1, 0.9})
 	b := pieces("b", "the key", []string{"th", "e", " key"}, []string{" was", " old"},
 		[]float64{0.6, 0.2, 0.2}, []float64{0, 0, 1})
-	e := compared(t, Side{Explanation: a}, Side{Explanation: b}).Explanation
+	e := compared(t, compare.Side{Explanation: a}, compare.Side{Explanation: b}).Explanation
 	if len(e.Steps) != 1 || e.Steps[0].Text != " ⟨is│was⟩" {
 		t.Errorf("%d rows, the first %q", len(e.Steps), e.Steps[0].Text)
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/compare"
 )
 
 // TestComparePrompts aligns prompts of 4 and 6 tokens. "the" and "fell" are common; "old" is left
@@ -14,7 +16,7 @@ func TestComparePrompts(t *testing.T) {
 	b := pieces("m", "the dogs old fell down .",
 		[]string{"the", " dogs", " old", " fell", " down", "."}, []string{" so"},
 		[]float64{0.3, 0.1, 0.2, 0.1, 0.1, 0.2})
-	e := compared(t, Side{Explanation: a}, Side{Explanation: b}).Explanation
+	e := compared(t, compare.Side{Explanation: a}, compare.Side{Explanation: b}).Explanation
 	if got := strings.Join(e.Prompt.Texts, "|"); got != "the| ⟨cat│dogs⟩| ⟨│old⟩| fell| ⟨│down⟩|." {
 		t.Errorf("the columns are %q", got)
 	}
@@ -42,7 +44,7 @@ func TestComparePrompts(t *testing.T) {
 	if len(a.Prompt.Texts) != 4 || len(a.Methods["raw"].Row(0, 0)) != 4 {
 		t.Errorf("an argument was modified")
 	}
-	back := compared(t, Side{Explanation: b}, Side{Explanation: a}).Explanation
+	back := compared(t, compare.Side{Explanation: b}, compare.Side{Explanation: a}).Explanation
 	for j, x := range back.Methods["A − B"].Row(0, 0) {
 		if x != -e.Methods["A − B"].Row(0, 0)[j] {
 			t.Errorf("with the sides exchanged the difference is not the negative one")
@@ -55,11 +57,11 @@ func TestComparePromptsWithout(t *testing.T) {
 	a := pieces("m", "the cat", []string{"the", " cat"}, []string{" so"}, []float64{0.5, 0.5})
 	b := pieces("m", "a dog ran", []string{"a", " dog", " ran"}, []string{" so"},
 		[]float64{0.5, 0.5, 0})
-	_, err := Compare(Side{Explanation: a}, Side{Explanation: b})
+	_, err := Compare(compare.Side{Explanation: a}, compare.Side{Explanation: b})
 	const want = "the prompts have 2 and 3 tokens, and none of them is in both, so they cannot be " +
 		"aligned; take prompts with common words, or of the same number of tokens; they differ " +
-		"first at token 0: 0 “the”, 1 “cat”; and 0 “a”, 1 “dog”, 2 “ran”"
-	if err == nil || err.Error() != "render: "+want {
+		`first at token 0: 0 "the", 1 "cat"; and 0 "a", 1 "dog", 2 "ran"`
+	if err == nil || err.Error() != "compare: "+want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

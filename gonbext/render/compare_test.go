@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // compared returns the comparison of two sides.
-func compared(t *testing.T, a, b Side) Heatmap {
+func compared(t *testing.T, a, b compare.Side) Heatmap {
 	t.Helper()
 	h, err := Compare(a, b)
 	must(t, err)
@@ -21,8 +22,8 @@ func compared(t *testing.T, a, b Side) Heatmap {
 }
 
 // side is a method of an explanation.
-func side(e *attribution.Explanation, method string) Side {
-	return Side{Explanation: e, Method: method}
+func side(e *attribution.Explanation, method string) compare.Side {
+	return compare.Side{Explanation: e, Method: method}
 }
 
 // otherPrompt is the example with another word in its prompt and in its answer.
@@ -42,7 +43,7 @@ func TestCompare(t *testing.T) {
 	methods := compared(t, side(e, "rollout"), side(e, "value-zeroing"))
 	t.Run("methods", func(t *testing.T) { golden(t, methods) })
 	t.Run("text", func(t *testing.T) { golden(t, asText(methods)) })
-	prompts := compared(t, Side{Explanation: e}, Side{Explanation: otherPrompt()})
+	prompts := compared(t, compare.Side{Explanation: e}, compare.Side{Explanation: otherPrompt()})
 	t.Run("prompts", func(t *testing.T) { golden(t, prompts) })
 }
 
@@ -62,7 +63,7 @@ func TestCompareValues(t *testing.T) {
 	}
 	h := compared(t, side(e, "rollout"), side(e, "value-zeroing"))
 	p := h.picture(true)
-	d := p.views[differenceOf]
+	d := p.views[compare.Difference]
 	for j, want := range []float64{0, 0.4, 0.1, -0.2, -0.14, -0.16, 0} {
 		if got := d.at(1, j); got < want-1e-12 || got > want+1e-12 {
 			t.Errorf("difference of token 1, source %d: %v, want %v", j, got, want)
@@ -79,7 +80,7 @@ func TestCompareValues(t *testing.T) {
 			t.Errorf("%s has colours to %v, want 0.5 as the others", v.name, v.colors.limit)
 		}
 	}
-	if got := said(p, &p.views[differenceOf], 0); !strings.HasPrefix(got,
+	if got := said(p, &p.views[compare.Difference], 0); !strings.HasPrefix(got,
 		"are has more from the in A than in B | the +40.0 %, keys +10.0 % · more in B to −20.0 %") {
 		t.Errorf("the difference says %q", got)
 	}
@@ -91,8 +92,8 @@ func TestCompareLayers(t *testing.T) {
 	e := generatedExample()
 	e.Warnings = nil
 	one, three := 1, 3
-	a := Side{Explanation: e, Method: "rollout", Layer: &one}
-	b := Side{Explanation: e, Method: "rollout", Layer: &three}
+	a := compare.Side{Explanation: e, Method: "rollout", Layer: &one}
+	b := compare.Side{Explanation: e, Method: "rollout", Layer: &three}
 	r := e.Methods["rollout"]
 	check := func(sources int) {
 		t.Helper()
@@ -107,9 +108,9 @@ func TestCompareLayers(t *testing.T) {
 		}
 		for j := range 7 {
 			x, y := r.At(2, j, 1), r.At(2, j, 3)
-			if v[0].at(2, j) != x || v[1].at(2, j) != y || v[differenceOf].at(2, j) != x-y {
+			if v[0].at(2, j) != x || v[1].at(2, j) != y || v[compare.Difference].at(2, j) != x-y {
 				t.Errorf("source %d has %v, %v and %v, want %v, %v and their difference", j,
-					v[0].at(2, j), v[1].at(2, j), v[differenceOf].at(2, j), x, y)
+					v[0].at(2, j), v[1].at(2, j), v[compare.Difference].at(2, j), x, y)
 			}
 		}
 		if v[0].layer(2) != "layer 1" || v[1].layer(2) != "layer 3" {
@@ -139,7 +140,7 @@ func TestCompareUnlikeLayers(t *testing.T) {
 		r.Shown = layers
 		return e
 	}
-	warned := func(a, b Side) string {
+	warned := func(a, b compare.Side) string {
 		return strings.Join(compared(t, a, b).Explanation.Warnings, " ")
 	}
 	a, b := at(1, 2, 3), at(1, 5, 0)
@@ -150,13 +151,13 @@ func TestCompareUnlikeLayers(t *testing.T) {
 		t.Errorf("the warnings %q do not say %q", got, want)
 	}
 	p := compared(t, side(a, "rollout"), side(b, "rollout")).picture(true)
-	d := &p.views[differenceOf]
+	d := &p.views[compare.Difference]
 	if x, y, z := d.layer(0), d.layer(1), d.layers(); x != "row by row" ||
 		y != "A layer 2 − B layer 5" || z != "row by row" {
 		t.Errorf("the difference is of %q, %q, in all %q", x, y, z)
 	}
 	two, five := 2, 5
-	for name, sides := range map[string][2]Side{
+	for name, sides := range map[string][2]compare.Side{
 		"equal layers": {side(a, "rollout"), side(at(1, 2, 3), "rollout")},
 		"asked for": {
 			{Explanation: a, Method: "rollout", Layer: &two},
@@ -189,7 +190,7 @@ func TestCompareSizes(t *testing.T) {
 	set(shares, "share of attention", 0, 0.1, 0.4, 0.2, 0.3, 0, 0)
 	h := compared(t, side(signed, "rollout"), side(shares, "rollout"))
 	p := h.picture(true)
-	d := &p.views[differenceOf]
+	d := &p.views[compare.Difference]
 	for j, want := range []float64{0, 0.3, -0.2, -0.1, 0, 0, 0} {
 		if got := d.at(0, j); got < want-1e-12 || got > want+1e-12 {
 			t.Errorf("source %d differs by %v, want %v", j, got, want)
@@ -215,26 +216,8 @@ func TestCompareSizes(t *testing.T) {
 	}
 }
 
-// TestNearTie: the strongest sources differ, but on one side both are nearly as strong.
-func TestNearTie(t *testing.T) {
-	for _, c := range []struct {
-		largest, second float64
-		percent, want   bool
-	}{
-		{0.40, 0.391, true, true},    // 0.9 points
-		{0.15, 0.1405, true, true},   // 0.95 points, 6.3 %
-		{0.15, 0.139, true, false},   // 1.1 points
-		{0.50, 0.48, true, true},     // 4 %
-		{0.01, 0.002, true, false},   // 0.8 points are most of it
-		{-2, 1.9, false, true},       // 5 % of the size
-		{2, 1.8, false, false},       // 10 %
-		{0.15, 0.1405, false, false}, // points are for shares
-	} {
-		if got := nearTie(c.largest, c.second, c.percent); got != c.want {
-			t.Errorf("%v and %v, shares %t: %t, want %t", c.largest, c.second, c.percent, got,
-				c.want)
-		}
-	}
+// TestCompareNearTie: the strongest sources differ, but on one side both are nearly as strong.
+func TestCompareNearTie(t *testing.T) {
 	e := example()
 	for name, row := range map[string][]float64{
 		"rollout":       {0, 0.300, 0.295, 0.2, 0.1, 0.1, 0},
@@ -253,22 +236,6 @@ func TestNearTie(t *testing.T) {
 	}
 	if got := p.comparison.rows[0]; !strings.HasSuffix(got, "a near tie of the strongest sources") {
 		t.Errorf("row %q", got)
-	}
-}
-
-func TestParseSide(t *testing.T) {
-	for text, want := range map[string]string{
-		"flow": "flow", "alti+layer@0": "alti+layer@0", "a@b@3": "a@b@3", "flow@+2": "flow@2",
-	} {
-		if s, err := ParseSide(text); err != nil || s.String() != want {
-			t.Errorf("%s is %q, %v, want %q", text, s.String(), err, want)
-		}
-	}
-	for _, text := range []string{"flow@", "flow@x", "flow@-1", "@3", "flow@99999999999999999999"} {
-		if s, err := ParseSide(text); !errors.Is(err, trace.ErrUsage) ||
-			!strings.Contains(err.Error(), "not a method and its layer") {
-			t.Errorf("%s is %q, %v, want a usage error", text, s.String(), err)
-		}
 	}
 }
 
@@ -296,8 +263,8 @@ func TestCompareKinds(t *testing.T) {
 	fill(up.Methods["rollout"], func(int) float64 { return 8 })
 	down := lifted()
 	fill(down.Methods["rollout"], func(int) float64 { return 2 })
-	h = compared(t, Side{Explanation: up}, Side{Explanation: down})
-	if d := h.picture(true).views[differenceOf]; d.at(0, 1) != 4 || !d.top.lift {
+	h = compared(t, compare.Side{Explanation: up}, compare.Side{Explanation: down})
+	if d := h.picture(true).views[compare.Difference]; d.at(0, 1) != 4 || !d.top.lift {
 		t.Errorf("×8 and ×2 differ by %v, want ×4", d.top.value(d.at(0, 1)))
 	}
 }
@@ -316,51 +283,51 @@ func TestCompareErrors(t *testing.T) {
 	r.Layers, r.Shape[2], r.Rows = []int{attribution.LayerByToken}, 1, r.Rows[:3]
 	for _, c := range []struct {
 		name string
-		a, b Side
+		a, b compare.Side
 		want string
 	}{
-		{"no explanation", Side{Explanation: example()}, Side{}, "side B of the comparison has no explanation"},
+		{"no explanation", compare.Side{Explanation: example()}, compare.Side{}, "side B of the comparison has no explanation"},
 		{
 			"unknown method",
-			Side{Explanation: example(), Method: "rolout"},
-			Side{Explanation: example()},
+			compare.Side{Explanation: example(), Method: "rolout"},
+			compare.Side{Explanation: example()},
 			`explanation A has no method "rolout"; did you mean rollout?`,
 		},
-		{"lengths", Side{Explanation: example()}, Side{Explanation: short}, "7 and 6 tokens"},
-		{"no tokens", Side{Explanation: example()}, Side{Explanation: none}, "no generated token"},
-		{"shape", Side{Explanation: broken}, Side{Explanation: example()}, "does not fit"},
+		{"lengths", compare.Side{Explanation: example()}, compare.Side{Explanation: short}, "7 and 6 tokens"},
+		{"no tokens", compare.Side{Explanation: example()}, compare.Side{Explanation: none}, "no generated token"},
+		{"shape", compare.Side{Explanation: broken}, compare.Side{Explanation: example()}, "does not fit"},
 		{
 			"encoder",
-			Side{Explanation: example()},
-			Side{Explanation: encoded(trace.MaskedToken)},
+			compare.Side{Explanation: example()},
+			compare.Side{Explanation: encoded(trace.MaskedToken)},
 			"a decoder and an encoder",
 		},
 		{
 			"negative layer",
-			Side{Explanation: example(), Layer: new(-1)},
-			Side{Explanation: example()},
+			compare.Side{Explanation: example(), Layer: new(-1)},
+			compare.Side{Explanation: example()},
 			"layer -1 of explanation A; layers count from 0",
 		},
 		{
 			"layer of no model",
-			Side{Explanation: example()},
-			Side{Explanation: example(), Layer: new(6)},
+			compare.Side{Explanation: example()},
+			compare.Side{Explanation: example(), Layer: new(6)},
 			`layer 6 of explanation B; "tiny" has layers 0 to 5`,
 		},
 		{
 			"layer not kept",
-			Side{Explanation: example(), Method: "flow", Layer: new(2)},
-			Side{Explanation: example()},
+			compare.Side{Explanation: example(), Method: "flow", Layer: new(2)},
+			compare.Side{Explanation: example()},
 			`layer 2 of method "flow" was not kept in explanation A, which has layer 5 alone; ` +
 				"explain with AllLayers, or for flow AllLevels",
 		},
 		{
 			"layer by token",
-			Side{Explanation: byToken, Layer: new(2)},
-			Side{Explanation: byToken},
+			compare.Side{Explanation: byToken, Layer: new(2)},
+			compare.Side{Explanation: byToken},
 			"which has for each token the layer that wrote it",
 		},
-		{"lift", Side{Explanation: lifted()}, Side{Explanation: example()}, "lifts are ratios"},
+		{"lift", compare.Side{Explanation: lifted()}, compare.Side{Explanation: example()}, "lifts are ratios"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Compare(c.a, c.b)
@@ -378,7 +345,7 @@ func TestCompareHostile(t *testing.T) {
 		a, n := attacked(example(), r)
 		b, k := attacked(example(), r)
 		drawn += n + k
-		h, err := Compare(Side{Explanation: a}, Side{Explanation: b})
+		h, err := Compare(compare.Side{Explanation: a}, compare.Side{Explanation: b})
 		must(t, err)
 		survives(t, written(t, h))
 		checkPrintable(t, "text", written(t, asText(h)))
@@ -427,15 +394,23 @@ func TestCompareTokens(t *testing.T) {
 	b := pieces("a", "by Brandt", []string{"by", " Brand", "t"}, []string{" Simon"},
 		[]float64{0.1, 0.3, 0.6})
 	a.Steps[0].Probability, b.Steps[0].Probability = 0.293, 0.493
-	h := compared(t, Side{Explanation: a}, Side{Explanation: b})
+	h := compared(t, compare.Side{Explanation: a}, compare.Side{Explanation: b})
 	// No row is after the first.
-	if w := h.Explanation.Warnings; len(w) != 1 || w[0] != "The first generated tokens differ." {
-		t.Errorf("the warnings are %q", w)
+	const differ = "The answers differ in generated token 1: A says “Laura” and B “Simon”. Nothing is " +
+		"compared: each side shows its own first token. To compare one answer, force it on both " +
+		"sides: --continuation ' Laura', or in a cell Continuation: \" Laura\"."
+	if got := h.comparison.headings(); !slices.Contains(got, differ) {
+		t.Errorf("the headings are %q, want %q", got, differ)
 	}
 	page := written(t, h)
+	if text := written(t, asText(h)); !strings.Contains(strings.Join(strings.Fields(text), " "), differ) ||
+		!strings.Contains(text, "A − B  not compared, A says “Laura” and B “Simon”") {
+		t.Errorf("the text is %s", text)
+	}
 	text := regexp.MustCompile("<[^>]*>").ReplaceAllString(page, "")
 	for _, want := range []string{
-		"by ⟨Lind│Brand⟩⟨q│t⟩ ⟨Laura│Simon⟩", "⟨Laura│Simon⟩ has more from ",
+		"by ⟨Lind│Brand⟩⟨q│t⟩ ⟨Laura│Simon⟩",
+		"⟨Laura│Simon⟩: not compared, A says “Laura” and B “Simon”",
 		"Laura came mostly from ", "Simon came mostly from ",
 	} {
 		if !strings.Contains(text, want) {

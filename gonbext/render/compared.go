@@ -12,7 +12,9 @@ type Compared struct {
 	// About are the models or the prompts of the sides, each on one line and of at most 180
 	// characters; empty if both have the same. [Compared.AboutIn] returns shorter ones.
 	About [2]string
-	// Agreement says how far the sides agree.
+	// Differs tells where the answers differ and how to force one answer, "" if they do not.
+	Differs string
+	// Agreement says how far the sides agree, "" if nothing is compared.
 	Agreement string
 
 	about []string // in full
@@ -26,7 +28,10 @@ func (h Heatmap) Compared() (c Compared, ok bool) {
 	h.picture(true) // which finds how far the rows agree
 	c = Compared{
 		Title: h.comparison.title, Methods: h.comparison.names, Agreement: h.comparison.all,
-		about: h.comparison.about,
+		Differs: h.comparison.differs(), about: h.comparison.about,
+	}
+	if c.Agreement != "" {
+		c.Agreement += "."
 	}
 	c.About = c.AboutIn(3 * nameLimit)
 	return c, true

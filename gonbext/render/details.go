@@ -87,8 +87,8 @@ func (b *page) alternatives(t int) {
 	b.printf(`<div class="hw-e" style="%s">%s`, small, b.words.chance)
 	own, other := alternativesOf(g), ""
 	if c := b.comparison; c != nil {
-		own = alternativesOf(c.sides[0].Explanation.Steps[t])
-		other = alternativesOf(c.sides[1].Explanation.Steps[t])
+		own = alternativesOf(c.Sides[0].Explanation.Steps[t])
+		other = alternativesOf(c.Sides[1].Explanation.Steps[t])
 	}
 	if other == "" || other == own {
 		b.WriteString(own)

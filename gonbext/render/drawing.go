@@ -1,6 +1,7 @@
 package render
 
 import (
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 
 	"math"
@@ -318,7 +319,7 @@ func (d *drawing) open(row *int) {
 		order = append(order, i)
 	}
 	if d.comparison != nil { // their difference comes first
-		order = []int{differenceOf, 0, 1}
+		order = []int{compare.Difference, 0, 1}
 	}
 	for _, i := range order {
 		v := &d.views[i]

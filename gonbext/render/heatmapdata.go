@@ -301,7 +301,7 @@ func (b heatmapPage) rowsOf(v *view) drawnRows {
 	}
 	parts := v.result
 	if v.difference {
-		parts = b.comparison.result(0)
+		parts = b.comparison.Results[0]
 	}
 	r.Maximum = !v.top.percent && !parts.AddsUp
 	for j := range b.sourceCount() {
@@ -316,11 +316,12 @@ func (b heatmapPage) rowsOf(v *view) drawnRows {
 	if v.generated {
 		r.Own = 1 + v.own
 	}
+	r.Silent = map[int]string{}
+	for t := r.Has; t < len(b.e.Steps) && v.difference; t++ {
+		r.Silent[t] = b.uncompared(v, t)
+	}
 	for t := range r.Has {
 		if v.silent[t] != "" {
-			if r.Silent == nil {
-				r.Silent = map[int]string{}
-			}
 			r.Silent[t] = Visible(v.silent[t], 200)
 		}
 		row := make([]float64, v.sources(t))

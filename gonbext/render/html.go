@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/compare"
 )
 
 const defaultMaxBytes = 480_000
@@ -149,7 +150,7 @@ func (b *page) choose(token *int) {
 		return
 	}
 	if b.comparison != nil {
-		b.lead = differenceOf
+		b.lead = compare.Difference
 		return
 	}
 	for i := range b.views {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -91,8 +92,8 @@ func (h Heatmap) picture(generated bool) *picture {
 		p.words.title = "How alike the hidden states of tokens are"
 	}
 	if p.comparison != nil {
-		p.views[differenceOf].difference = true
-		p.views[differenceOf].layersOf = p.comparison.unlike
+		p.views[compare.Difference].difference = true
+		p.views[compare.Difference].layersOf = p.comparison.unlike
 		p.shareScale()
 		p.agree()
 	}

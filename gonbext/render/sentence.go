@@ -109,6 +109,8 @@ func (d *drawing) sentence(v *view, t int) (s phrase) {
 	case v.wrong != "":
 		s.say(Visible(v.name, nameLimit) + ": " + v.wrong)
 		return s
+	case d.uncompared(v, t) != "":
+		return append(append(s, me...), piece{text: ": " + d.uncompared(v, t)})
 	case !v.has(t):
 		s.say(Visible(v.name, nameLimit) + " has not reached ")
 		return append(s, me...)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -97,7 +98,7 @@ type Show struct {
 	Kind Kind `json:"kind,omitempty"`
 	// Method is the method that figures and Inseq's format show; default the first one of the
 	// explanation, and for KindMaps and KindMap the first one that has maps. For KindCompare a
-	// layer of that side may stand after it, as in direct@5; see [ParseSide]. A page of KindHeatmap
+	// layer of that side may stand after it, as in direct@5; see [compare.ParseSide]. A page of KindHeatmap
 	// or KindLayers has all methods.
 	Method string `json:"method,omitempty"`
 	// Against is, for KindCompare, the explanation on side B. Nil compares two methods of one
@@ -185,7 +186,7 @@ func (s Show) checkParts() error {
 		return nil
 	}
 	for _, side := range []string{s.Method, s.AgainstMethod} {
-		if _, err := ParseSide(side); err != nil {
+		if _, err := compare.ParseSide(side); err != nil {
 			return err
 		}
 	}

@@ -10,10 +10,11 @@ import (
 // totals writes the summary of the row of token i: its largest values if [Text.Top] asks for them,
 // what a scorer explains, the parts of the row, and what the picture leaves out.
 func (t *text) totals(v *view, i int) {
+	name := "     " + right(v.label(), t.label)
 	if !v.has(i) {
+		t.wrapped(name+"  ", t.uncompared(v, i))
 		return
 	}
-	name := "     " + right(v.label(), t.label)
 	if silence := t.silence(v, i); silence != "" {
 		t.wrapped(name+"  ", silence)
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -156,11 +157,11 @@ func (s Show) compared(e *attribution.Explanation) (View, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := ParseSide(s.Method)
+	a, err := compare.ParseSide(s.Method)
 	if err != nil {
 		return nil, err
 	}
-	b, err := ParseSide(s.AgainstMethod)
+	b, err := compare.ParseSide(s.AgainstMethod)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +193,7 @@ func (s Show) Sides(e *attribution.Explanation) (Show, error) {
 	if s.AgainstMethod != "" {
 		return s, nil
 	}
-	side, err := ParseSide(s.Method)
+	side, err := compare.ParseSide(s.Method)
 	if err != nil {
 		return s, err
 	}

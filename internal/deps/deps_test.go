@@ -63,7 +63,9 @@ var allowed = map[string][]string{
 		"internal/rowmath", gonum,
 	},
 	// Two explanations with the same columns.
-	"attribution/compare": {"attribution"},
+	"attribution/compare": {
+		"attribution", "attribution/trace", "internal/message", "internal/rowmath",
+	},
 	// Which sentence of documents caused an answer.
 	"internal/sources": {
 		"attribution", "attribution/trace", "attribution/evaluate",

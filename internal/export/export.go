@@ -22,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/export/figure"
@@ -204,7 +205,7 @@ func (o Options) method(e *attribution.Explanation) (string, error) {
 			return "", err
 		}
 	case o.Kind == render.KindCompare:
-		side, err := render.ParseSide(o.Method)
+		side, err := compare.ParseSide(o.Method)
 		if err != nil {
 			return "", err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
@@ -37,7 +38,7 @@ type explainFlags struct {
 	// againstModel is the model of side B.
 	againstModel string
 	// sides are the methods of --methods with their layers.
-	sides []render.Side
+	sides []compare.Side
 }
 
 // Commands are explain, and the commands that make, show or repeat what it makes in another way.

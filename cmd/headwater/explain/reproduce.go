@@ -83,7 +83,7 @@ func reproduce(ctx context.Context, k *cli.Kit, f cli.ModelFlags, path string) e
 			return fmt.Errorf("%s: side B: %w", path, err)
 		}
 	}
-	return compare(k, path, file, was, e, o)
+	return reportSame(k, path, file, was, e, o)
 }
 
 // openNamed opens a model that a file may name.
@@ -164,8 +164,8 @@ func modelOfB(was *export.Made, given, f cli.ModelFlags) (cli.ModelFlags, error)
 	return modelOf(b, given)
 }
 
-// compare reports whether a file is what is made now, and how it differs if it is not.
-func compare(k *cli.Kit,
+// reportSame reports whether a file is what is made now, and how it differs if it is not.
+func reportSame(k *cli.Kit,
 	path string, file []byte, was *export.Made, e *attribution.Explanation, o export.Options,
 ) error {
 	now, _, err := export.Encode(e, was.Format, o)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
@@ -26,7 +27,7 @@ func (f *explainFlags) methodsFlag(
 		"a method and a layer, as direct@5"
 	cmd.Flags().Func(row.Flag, usage, func(text string) error {
 		for name := range strings.SplitSeq(text, ",") {
-			side, err := render.ParseSide(strings.TrimSpace(name))
+			side, err := compare.ParseSide(strings.TrimSpace(name))
 			if err != nil {
 				return err
 			}
@@ -51,7 +52,7 @@ func (f *explainFlags) methodsFlag(
 
 // layered reports whether a method of --methods has a layer.
 func (f *explainFlags) layered() bool {
-	return slices.ContainsFunc(f.sides, func(s render.Side) bool { return s.Layer != nil })
+	return slices.ContainsFunc(f.sides, func(s compare.Side) bool { return s.Layer != nil })
 }
 
 // askLayers asks for what the sides show: each method once, and every layer of those of which only

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
@@ -40,8 +41,8 @@ func makePictures(t *testing.T) map[string]render.Heatmap {
 	layer := 2
 	contrast := contrasted(t)
 	all := explained(t, attribution.Options{MaxTokens: 3, Methods: attribution.MethodNames()})
-	compared, err := render.Compare(render.Side{Explanation: all, Method: "direct"},
-		render.Side{Explanation: all, Method: "rollout"})
+	compared, err := render.Compare(compare.Side{Explanation: all, Method: "direct"},
+		compare.Side{Explanation: all, Method: "rollout"})
 	must(t, err)
 	return map[string]render.Heatmap{
 		"compared":    compared,

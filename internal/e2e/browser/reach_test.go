@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
@@ -236,8 +237,8 @@ func TestHeatmapHostile(t *testing.T) {
 func TestHeatmapKinds(t *testing.T) {
 	b := tab(t)
 	e := fed()
-	compared, err := render.Compare(render.Side{Explanation: e, Method: "direct"},
-		render.Side{Explanation: e, Method: "value-zeroing"})
+	compared, err := render.Compare(compare.Side{Explanation: e, Method: "direct"},
+		compare.Side{Explanation: e, Method: "value-zeroing"})
 	must(t, err)
 	encoder := encoded(t, "electra", "the keys to the cabinet", attribution.Options{Positions: []int{3, 6}})
 	atS := func(what, script string) want {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
@@ -65,8 +66,8 @@ func views(
 	layers := render.Layers{Heatmap: h}
 	heads := render.Heads{Explanation: e, Attention: attention(e)}
 	maps := render.Maps{Explanation: e, Method: e.Order[0], Map: mapped(e)}
-	compared, err := render.Compare(render.Side{Explanation: e, Method: e.Order[0]},
-		render.Side{Explanation: e, Method: "direct"})
+	compared, err := render.Compare(compare.Side{Explanation: e, Method: e.Order[0]},
+		compare.Side{Explanation: e, Method: "direct"})
 	must(t, err)
 	result := s.caused()
 	table := s.table()

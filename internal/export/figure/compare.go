@@ -6,38 +6,38 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
 
 // Compare returns a picture of [render.Compare]: the values of side A, those of side B, and A minus
 // B, below each other with the same columns and on one scale. Tokens that the filter of h hides are
-// grey, and so are sinks; in the difference those of either side. Compare returns an error if h is
-// another picture or has no rows.
+// grey, and so are sinks; in the difference those of either side. Where the answers differ the
+// difference ends, and without a row it is not drawn. Compare returns an error if h is another
+// picture or has no rows.
 func Compare(h render.Heatmap) (Drawing, error) {
 	c, ok := h.Compared()
 	if !ok {
 		return Drawing{}, pkg.Errorf("the picture is no comparison; render.Compare makes one")
 	}
-	var views [3]*view
+	var views []*view
 	limit := 0.0
 	for i, method := range c.Methods {
-		v, err := newView(h.Explanation, method, h.Filter)
+		e := *h.Explanation
+		if i == compare.Difference {
+			if e.Steps = e.Steps[:e.Methods[method].Shape[0]]; len(e.Steps) == 0 {
+				break
+			}
+		}
+		v, err := newView(&e, method, h.Filter)
 		if err != nil {
 			return Drawing{}, err
 		}
-		views[i] = v
-	}
-	difference := views[2]
-	for j := range difference.sinks {
-		difference.sinks[j] = views[0].sinks[j] || views[1].sinks[j]
-	}
-	for t := range difference.rowSinks {
-		if difference.rowSinks[t] = views[0].rowSinks[t]; difference.rowSinks[t] < 0 {
-			difference.rowSinks[t] = views[1].rowSinks[t]
+		if views = append(views, v); i == compare.Difference {
+			v.greyOf(views[0], views[1])
 		}
 	}
-	difference.scale() // without the sinks of both sides
 	for _, v := range views {
 		limit = max(limit, v.limit)
 	}
@@ -47,13 +47,13 @@ func Compare(h render.Heatmap) (Drawing, error) {
 		set.columns += lastColumns(n)
 	}
 	color := chart.Scale{
-		Title: comparedUnit(views), Diverging: true, Percent: difference.percent, Max: limit,
+		Title: comparedUnit(views[0]), Diverging: true, Percent: views[0].percent, Max: limit,
 	}
 	var notes []string
 	for i, v := range views {
 		one := panel{title: c.Methods[i], chart: chart.Chart{Kind: chart.Heatmap, Color: color}}
 		one.chart.Matrix = v.matrix()
-		if i == 2 {
+		if i == compare.Difference {
 			one.note = "positive: A has more"
 			one.chart.Matrix.RowNotes = nil // a row may be of two layers
 		} else {
@@ -72,7 +72,7 @@ func Compare(h render.Heatmap) (Drawing, error) {
 		notes = append(notes[:most:most], fmt.Sprintf("%d more remarks are left out.",
 			len(notes)-most))
 	}
-	about := nonEmpty(c.Agreement+".", modelNote(h.Explanation))
+	about := nonEmpty(c.Differs, c.Agreement, modelNote(h.Explanation))
 	return Drawing{draw: func(p *page, y float64) float64 {
 		y = p.heading(c.Title, strings.Join(about, " · "), y)
 		set := set
@@ -81,6 +81,19 @@ func Compare(h render.Heatmap) (Drawing, error) {
 		y = p.colorBar(&chart.Chart{Kind: chart.Heatmap, Color: color}, margin, y)
 		return p.notes(notes, y)
 	}}, nil
+}
+
+// greyOf makes the sinks of both sides grey in their difference, whose scale is without them.
+func (v *view) greyOf(a, b *view) {
+	for j := range v.sinks {
+		v.sinks[j] = a.sinks[j] || b.sinks[j]
+	}
+	for t := range v.rowSinks {
+		if v.rowSinks[t] = a.rowSinks[t]; v.rowSinks[t] < 0 {
+			v.rowSinks[t] = b.rowSinks[t]
+		}
+	}
+	v.scale()
 }
 
 // withAbout returns the panels of a comparison with the models or the prompts of both sides before
@@ -108,9 +121,9 @@ func (p *page) withAbout(list []panel, c render.Compared) []panel {
 }
 
 // comparedUnit says what a colour means on the scale that both sides and their difference have.
-func comparedUnit(views [3]*view) string {
-	unit := views[0].r.Unit
-	if views[0].lift {
+func comparedUnit(side *view) string {
+	unit := side.r.Unit
+	if side.lift {
 		unit = "lift, log2 (0 = uniform attention), and of A − B the ratio of both lifts"
 	}
 	return unit + "; one scale for A, B and A − B"

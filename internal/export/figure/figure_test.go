@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/internal/export/figure"
@@ -129,7 +130,7 @@ func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
 	add("strip")(figure.Strip(e, "rollout", figure.AllTokens, nil))
 	add("graph")(figure.Graph(render.Flow{Explanation: e, Graph: g}))
 	add("layer maps")(figure.LayerMaps(e, "rollout", []int{0, 1}, attribution.Filter{"is"}))
-	compared, err := render.Compare(render.Side{Explanation: e}, render.Side{
+	compared, err := render.Compare(compare.Side{Explanation: e}, compare.Side{
 		Explanation: e, Method: "direct",
 	})
 	must(t, err)

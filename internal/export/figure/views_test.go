@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/internal/export/figure"
@@ -47,7 +48,7 @@ func shares() *attribution.Explanation {
 // names of the columns once, and a scale whose ends are those of the largest of all three, 0.5.
 func TestCompare(t *testing.T) {
 	e := shares()
-	h, err := render.Compare(render.Side{Explanation: e}, render.Side{Explanation: e, Method: "b"})
+	h, err := render.Compare(compare.Side{Explanation: e}, compare.Side{Explanation: e, Method: "b"})
 	must(t, err)
 	d, err := figure.Compare(h)
 	got := textsOf(t, figure.Options{}, d, err)
@@ -319,8 +320,8 @@ func TestDecimals(t *testing.T) {
 	other := explanation("the", " key", " to")
 	other.Methods["direct"].Rows = [][]float64{{0, 0, 0}, {0, 0, 0}}
 	h, err := render.Compare(
-		render.Side{Explanation: e, Method: "direct"},
-		render.Side{Explanation: other, Method: "direct"},
+		compare.Side{Explanation: e, Method: "direct"},
+		compare.Side{Explanation: other, Method: "direct"},
 	)
 	must(t, err)
 	number := regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
@@ -347,8 +348,8 @@ func TestComparedPromptsAreCutAlike(t *testing.T) {
 	a, b := explanation("the", " key"), explanation("the", " key")
 	a.Prompt.Text, b.Prompt.Text = same+"one "+same, same+"two "+same
 	h, err := render.Compare(
-		render.Side{Explanation: a, Method: "rollout"},
-		render.Side{Explanation: b, Method: "rollout"},
+		compare.Side{Explanation: a, Method: "rollout"},
+		compare.Side{Explanation: b, Method: "rollout"},
 	)
 	must(t, err)
 	for _, size := range []render.Size{render.Column, render.Double} {
