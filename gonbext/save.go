@@ -8,9 +8,9 @@ import (
 	"os/signal"
 	"path/filepath"
 
-	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // showJSON returns the form in which the engine reads what a picture shows.

@@ -16,7 +16,7 @@ var dialect = []string{"says whether", "says which", "says what"}
 // inDialect are folders whose comments still have it. The list only gets shorter.
 var inDialect = []string{
 	"gonbext", "gonbext/local", "gonbext/render", "internal/checkpoint",
-	"gonbext/engine", "internal/engine/server", "internal/export", "internal/export/figure",
+	"internal/engine", "internal/engine/server", "internal/export", "internal/export/figure",
 	"internal/gguf", "internal/hub", "models", "models/tokenizer",
 	"models/transformer",
 }
