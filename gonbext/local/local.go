@@ -77,7 +77,7 @@ func RegisterMixing(name string, info attribution.MixingInfo, m transformer.Mixi
 	transformer.RegisterMixing(name, m)
 }
 
-// Config says what to serve and for how long. Every field except Socket is optional.
+// Config is what to serve and for how long. Every field except Socket is optional.
 type Config struct {
 	// Socket is the path to listen on, in a directory that only this user can enter.
 	Socket string
