@@ -5,7 +5,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // Last returns the latest explanation of this kernel, so that a later cell need not compute it

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // TestMapsCell asks the engine for a text and then for the attention over all of its tokens, and

@@ -11,8 +11,8 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 

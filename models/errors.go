@@ -12,7 +12,7 @@ import (
 type CacheError struct {
 	// Ref is the name by which the model was downloaded, and Dir is its folder.
 	Ref, Dir string
-	// Err says what is wrong.
+	// Err is what is wrong.
 	Err error
 }
 
@@ -37,7 +37,7 @@ func (e backendError) Unwrap() error { return e.error }
 type NoTokenizerError struct {
 	// Model is the name of the model.
 	Model string
-	// Err says what is missing.
+	// Err is what is missing.
 	Err error
 }
 

@@ -91,7 +91,7 @@ func (m *Model) newSession(ask trace.Ask, room int) (*transformer.Session, error
 	return session, nil
 }
 
-// next runs the model on the pending ids and chooses a token. more says whether another step
+// next runs the model on the pending ids and chooses a token. more reports whether another step
 // follows.
 func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err error) {
 	step = trace.Step{First: g.session.Length(), Count: len(g.pending)}

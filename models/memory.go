@@ -46,8 +46,8 @@ const (
 	xlaLayerBytes = 12 << 20
 )
 
-// memory returns the memory of a process with one model, without the weights. compiled says whether
-// the model runs on XLA.
+// memory returns the memory of a process with one model, without the weights. compiled reports
+// whether the model runs on XLA.
 func (o Options) memory(compiled bool, layers int) trace.Memory {
 	m := LimitMemory(o.MaxMemory)
 	m.Program += o.Beside

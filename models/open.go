@@ -179,7 +179,7 @@ func suggestion(ref string) string {
 	return ref + ": " + near
 }
 
-// neither says which models of this machine a reference does not name.
+// neither returns that a reference names no model of this machine, and lists those there are.
 func neither(ref string) string {
 	return fmt.Sprintf("%s is neither a directory nor a GGUF file, nor an embedded model (%s), "+
 		"nor a known one (%s)", ref, message.List(tiny.Names()), message.List(hub.Known()))

@@ -40,8 +40,8 @@ func cacheTiny(t *testing.T, cache, repo string) string {
 	return dir
 }
 
-// TestBrokenInTheCache cuts the weights of a model of the Hub short. The error says which file it
-// is, and that it is in the cache.
+// TestBrokenInTheCache cuts the weights of a model of the Hub short. The error names that
+// file of the cache.
 func TestBrokenInTheCache(t *testing.T) {
 	cache := t.TempDir()
 	dir := cacheTiny(t, cache, "org/name")

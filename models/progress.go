@@ -31,7 +31,7 @@ func newLoading(ctx context.Context, s *spec.Spec, report func(trace.Progress)) 
 	return l
 }
 
-// stage says what begins.
+// stage reports what begins.
 func (l *loading) stage(what string) {
 	if l.report != nil {
 		l.report(trace.Progress{Stage: what})

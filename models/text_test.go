@@ -163,7 +163,7 @@ func TestConverse(t *testing.T) {
 }
 
 // TestMemory checks that weights that do not fit are refused before they are read, and that the
-// error says what would fit.
+// error names what would fit.
 func TestMemory(t *testing.T) {
 	dir := "testdata/goldens/gpt2" // 42 thousand numbers
 	program := models.LimitMemory(1).Program

@@ -28,15 +28,15 @@ const (
 	Concentration Quantity = "concentration"
 )
 
-// quantities returns all quantities, in a fixed order.
-func quantities() []Quantity {
+// Quantities returns all quantities, in a fixed order.
+func Quantities() []Quantity {
 	return []Quantity{SelfFraction, SelfContinuous, FirstFraction, Concentration}
 }
 
 // parseQuantity reads the name of a quantity. The error lists the known ones.
 func parseQuantity(s string) (Quantity, error) {
 	var known []string
-	for _, q := range quantities() {
+	for _, q := range Quantities() {
 		if string(q) == s {
 			return q, nil
 		}

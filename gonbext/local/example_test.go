@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/local"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // An engine with the embedded model, and a client that asks it twice: the model is opened once.

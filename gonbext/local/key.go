@@ -105,7 +105,8 @@ func reachable(source []byte) ([]string, error) {
 }
 
 // eachDeclaration calls declare for each part of a declaration that can stand alone. names are the
-// names that refer to it, for a method the name of its type. runs says whether it runs before main.
+// names that refer to it, for a method the name of its type. runs reports whether it runs before
+// main.
 func eachDeclaration(d ast.Decl, declare func(node ast.Node, runs bool, names ...string)) {
 	if f, ok := d.(*ast.FuncDecl); ok {
 		name := f.Name.Name

@@ -58,7 +58,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/engine/server"
 	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -77,7 +77,7 @@ func RegisterMixing(name string, info attribution.MixingInfo, m transformer.Mixi
 	transformer.RegisterMixing(name, m)
 }
 
-// Config says what to serve and for how long. Every field except Socket is optional.
+// Config is what to serve and for how long. Every field except Socket is optional.
 type Config struct {
 	// Socket is the path to listen on, in a directory that only this user can enter.
 	Socket string

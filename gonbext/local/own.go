@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 func init() {

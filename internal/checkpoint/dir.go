@@ -50,7 +50,7 @@ type Dir struct {
 	fsys fs.FS
 }
 
-// OpenDir opens a directory on disk. If a file is missing, the error says which, what was found
+// OpenDir opens a directory on disk. If a file is missing, the error names it, what was found
 // instead and what to do. The caller must close the result.
 func OpenDir(path string) (*Dir, error) {
 	info, err := os.Stat(path)

@@ -57,7 +57,7 @@ func ExampleOpenDir() {
 	// transformer.h.0.attn.c_proj.bias [32]
 }
 
-// An error names the file that is wrong, and says what to do.
+// An error names the file that is wrong, and tells what to do.
 func ExampleOpenDir_error() {
 	_, err := checkpoint.OpenDir("../../models/testdata/goldens")
 	fmt.Println(strings.SplitAfter(err.Error(), "config.json")[0])

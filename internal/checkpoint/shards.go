@@ -57,8 +57,8 @@ func shards(index map[string]string) []string {
 }
 
 // add adds the one part of another file, with its tensors, to f. A tensor in two shards is an
-// error, because nothing says which one counts. Metadata are remarks, of which the first with a key
-// counts.
+// error, because nothing tells which one counts. Metadata are remarks, of which the first with a
+// key counts.
 func (f *File) add(shard *File) error {
 	f.parts = append(f.parts, shard.parts...)
 	for _, name := range shard.Names() {

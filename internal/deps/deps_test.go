@@ -150,18 +150,18 @@ var allowed = map[string][]string{
 
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
-		"attribution", "internal/sources", "attribution/trace", "gonbext/engine",
+		"attribution", "internal/sources", "attribution/trace", "internal/engine",
 		"gonbext/render", "gonbext/render/chart", "internal/reproduction",
 		"internal/atomicfile", gonum,
 		"github.com/janpfeifer/gonb/gonbui/...",
 	},
-	"gonbext/engine": {
+	"internal/engine": {
 		"attribution", "internal/sources", "attribution/trace", "internal/jsonread",
 	},
 	"internal/engine/server": {
-		"attribution", "internal/sources", "attribution/trace", "gonbext/engine",
+		"attribution", "internal/sources", "attribution/trace", "internal/engine",
 	},
-	"gonbext/local": {"attribution", "attribution/trace", "gonbext/engine", "internal/engine/server", "models", "internal/hub", "models/transformer"},
+	"gonbext/local": {"attribution", "attribution/trace", "internal/engine", "internal/engine/server", "models", "internal/hub", "models/transformer"},
 
 	// Records of a data set, explained in shards that many machines share.
 	"internal/corpus": {
@@ -190,9 +190,9 @@ var allowed = map[string][]string{
 	"cmd/headwater/bench":  commands,
 	"cmd/headwater/corpus": commands,
 	"cmd/headwater/engine": slices.Concat(commands, []string{
-		"cmd/headwater/explain", "gonbext/engine", "gonbext/local",
+		"cmd/headwater/explain", "internal/engine", "gonbext/local",
 	}),
-	"cmd/headwater/explain": slices.Concat(commands, []string{"gonbext/engine"}),
+	"cmd/headwater/explain": slices.Concat(commands, []string{"internal/engine"}),
 	"cmd/headwater/figures": commands,
 	"cmd/headwater/machine": commands,
 	"cmd/headwater/trace":   commands,
@@ -264,7 +264,7 @@ var (
 		"gonbext":                         {"models", "models/..."},
 		"models":                          {"attribution", "models/...", "internal/checkpoint", "internal/gguf/gguftest"},
 		// The two ends of one protocol are tested together.
-		"gonbext/engine": {"internal/engine/server", "internal/fakemodel"},
+		"internal/engine": {"internal/engine/server", "internal/fakemodel"},
 		// A parity test opens real checkpoints.
 		"models/transformer": {"internal/checkpoint", "models/family", "models/modeltest", "models/xla"},
 		"models/family":      {"models/modeltest"},
@@ -288,7 +288,7 @@ var forbidden = map[string][]string{
 	"models/family":          {"github.com/gomlx/go-xla/..."},
 	"gonbext/render":         {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/...", "net", "os/exec"},
 	"internal/export/figure": {"github.com/gomlx/...", "github.com/janpfeifer/...", "models/..."},
-	"gonbext/engine":         {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},
+	"internal/engine":        {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},
 	"gonbext":                {"github.com/gomlx/...", "gonum.org/v1/plot/...", "models/...", "internal/checkpoint", "internal/gguf"},
 }
 

@@ -46,7 +46,7 @@ func vocabulary(merges []string, first ...string) []gguftest.Key {
 }
 
 // Known control tokens are control tokens although the file types them as ordinary, unless they
-// come from texts: merges make them, or an own type says what they are.
+// come from texts: merges make them, or an own type tells what they are.
 func TestKnownControls(t *testing.T) {
 	const ordinary, control, user = 1, 3, 4
 	llama := []gguftest.Key{

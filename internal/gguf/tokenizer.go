@@ -235,8 +235,8 @@ func (w *words) added() []any {
 	return list
 }
 
-// surround is a post-processor that adds tokens to a text or to a pair of texts. secondFirst says
-// whether first is also in front of the second text of a pair.
+// surround is a post-processor that adds tokens to a text or to a pair of texts. secondFirst
+// reports whether first is also in front of the second text of a pair.
 func (w *words) surround(first, last string, secondFirst bool) any {
 	if first == "" && last == "" {
 		return nil

@@ -399,7 +399,7 @@ func TestCompletesWhatPythonLeft(t *testing.T) {
 	}
 }
 
-// The list that newer Python tools leave says what a commit has.
+// The list that newer Python tools leave names the files of a commit.
 func TestReadsTheTreeOfPython(t *testing.T) {
 	for name, c := range map[string]struct {
 		tree     string

@@ -53,7 +53,7 @@ func dripping(content string, n int, pause time.Duration, most int) func(http.Re
 // briefly makes the client look at the speed every 200 ms.
 func briefly(c *client) { c.window = 200 * time.Millisecond }
 
-// TestSlowServer: a download below the lowest speed ends with an error that says what to do, and
+// TestSlowServer: a download below the lowest speed ends with an error that tells what to do, and
 // the next call continues where it stopped.
 func TestSlowServer(t *testing.T) {
 	h := newHub(t, model())

@@ -82,8 +82,8 @@ type class struct {
 	Bare    bool
 }
 
-// class returns the name of the class that AutoTokenizer chooses, "" for none. isBytes says whether
-// the file has a byte-level part, which LlamaTokenizer would drop.
+// class returns the name of the class that AutoTokenizer chooses, "" for none. isBytes reports
+// whether the file has a byte-level part, which LlamaTokenizer would drop.
 func (a autoTable) class(c Config, isBytes bool) string {
 	named, own := strings.TrimSuffix(c.Class, "Fast"), a.ModelTypes[c.ModelType]
 	disbelieved := slices.Contains(a.Disbelieved, c.ModelType)

@@ -83,7 +83,7 @@ func everyPart(model string) object {
 	return f
 }
 
-// eachValue calls try for every value inside v with what puts another one in its place. path says
+// eachValue calls try for every value inside v with what puts another one in its place. path names
 // where the value is.
 func eachValue(v any, path string, try func(path string, set func(any))) {
 	visit := func(old any, path string, set func(any)) {

@@ -33,12 +33,12 @@ const (
 // bytes, tokens or steps than any real text needs.
 var ErrLimit = pkg.Errorf("limit exceeded")
 
-// limitError says which limit a text exceeds. It wraps [ErrLimit].
+// limitError names the limit that a text exceeds. It wraps [ErrLimit].
 type limitError struct {
 	// Part is the place and the type of the part that exceeds the limit, such as
 	// "normalizer.normalizers[3] (Replace)".
 	Part string
-	// What says what is counted: "bytes put into the text", "steps".
+	// What is what is counted: "bytes put into the text", "steps".
 	What string
 	// Value is the count when the work was stopped.
 	Value, Limit int

@@ -57,7 +57,7 @@ func parsePreTokenizer(key string, raw json.RawMessage, depth int) (preTokenizer
 	return sectionOf("pretokenizers", preTokenizerKinds).parts(key, raw, depth)
 }
 
-// behavior says what happens to the matches at which a text is split.
+// behavior is what happens to the matches at which a text is split.
 type behavior string
 
 // For the text "a-b" and matches of "-":
@@ -129,7 +129,7 @@ type partition struct {
 // add adds the next part of the text: a match, or the text between two.
 func (s *partition) add(begin, end int, match bool) {
 	join := false
-	// join says whether the part belongs to the one that is held back.
+	// join reports whether the part belongs to the one that is held back.
 	switch s.behavior {
 	case isolated:
 		s.yield(begin, end)

@@ -434,7 +434,7 @@ func TestPartsMemory(t *testing.T) {
 }
 
 // TestPartsBFloat16: with half the weights' digits the sum stays within what rounding activations
-// costs a logit, and the rest says what it was.
+// costs a logit, and the rest tells what it was.
 func TestPartsBFloat16(t *testing.T) {
 	const cost = 0.08 // as TestBFloat16Logits
 	eachHeaded(t, func(t *testing.T, g *golden) {

@@ -360,7 +360,7 @@ func (q quantized) times(x *Node) *Node {
 	return Reshape(ReduceSum(sum, 1, 2, 3, 4), -1, 1)
 }
 
-// formKey is the part of the key of a graph that says which of its weights are kept in codes, and
+// formKey is the part of the key of a graph that names which of its weights are kept in codes, and
 // how: layers of one model may differ in this.
 func formKey(names []string, weights []*tensors.Tensor) string {
 	var b strings.Builder

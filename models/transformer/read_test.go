@@ -24,7 +24,7 @@ func readAt(t testing.TB, m *transformer.Model, ids []int, position int,
 	return &transformer.Output{Logits: logits[0], Rows: r.Rows}
 }
 
-// TestRead: at every position the head says what the tap of logits says there; a classifier says
+// TestRead: at every position the head gives what the tap of logits gives there; a classifier gives
 // the same at each.
 func TestRead(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
@@ -55,7 +55,7 @@ func TestRead(t *testing.T) {
 }
 
 // TestLogitsOfPositions: asked at several positions at once, in any order and twice at one, the
-// head says what it says when the text is read for each, also where the number of positions is
+// head gives what it gives when the text is read for each, also where the number of positions is
 // rounded up.
 func TestLogitsOfPositions(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // shortTemp makes a short folder for sockets, whose paths have a limit, and puts engines there.

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/local"
 	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // remoteSilence is how long an engine for another machine runs without a line of its input, of

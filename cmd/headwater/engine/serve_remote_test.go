@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // TestServeRemote serves a notebook of another machine until its input ends, in a folder that it

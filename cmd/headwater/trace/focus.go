@@ -28,7 +28,7 @@ type focusFlags struct {
 	opts          attribution.Options // of which texts need Specials
 	file, output  string
 	inputs        []string
-	ask           focus.Ask
+	ask           focusAsk
 	layer, head   int
 	bidirectional bool
 	json          bool
@@ -160,7 +160,7 @@ func (f *focusFlags) check(cmd *cobra.Command, args []string) error {
 // focusResult is what headwater focus --json writes.
 type focusResult struct {
 	Model *trace.Info `json:"model,omitempty"` // nil with --input
-	*focus.Report
+	*focusReport
 }
 
 // reportFocus computes the quantities and writes them.
@@ -171,13 +171,13 @@ func reportFocus(ctx context.Context, k *cli.Kit, f focusFlags, texts []string) 
 	}
 	defer out.Abandon()
 	r := focusResult{}
-	if r.Report, err = focus.NewReport(f.ask); err != nil {
+	if r.focusReport, err = newFocusReport(f.ask); err != nil {
 		return err
 	}
 	if len(f.inputs) > 0 {
-		err = focusFiles(ctx, k, f, r.Report)
+		err = focusFiles(ctx, k, f, r.focusReport)
 	} else {
-		r.Model, err = focusModel(ctx, k, f, texts, r.Report)
+		r.Model, err = focusModel(ctx, k, f, texts, r.focusReport)
 	}
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func reportFocus(ctx context.Context, k *cli.Kit, f focusFlags, texts []string) 
 }
 
 // focusFiles adds the texts of files to a report.
-func focusFiles(ctx context.Context, k *cli.Kit, f focusFlags, r *focus.Report) error {
+func focusFiles(ctx context.Context, k *cli.Kit, f focusFlags, r *focusReport) error {
 	limit := models.LimitMemory(f.MaxMemory)
 	cli.CollectWithin(limit.Left)
 	line := k.Progress()
@@ -209,7 +209,7 @@ func focusFiles(ctx context.Context, k *cli.Kit, f focusFlags, r *focus.Report) 
 
 // addFile adds the text of a file to a report, and its bytes to those that results keep.
 func (f focusFlags) addFile(
-	r *focus.Report, path string, limit trace.Memory, kept *float64,
+	r *focusReport, path string, limit trace.Memory, kept *float64,
 ) error {
 	file, err := checkpoint.Open(path)
 	if err != nil {
@@ -223,7 +223,7 @@ func (f focusFlags) addFile(
 }
 
 func (f focusFlags) addTensors(
-	r *focus.Report, file *checkpoint.File, limit trace.Memory, kept *float64,
+	r *focusReport, file *checkpoint.File, limit trace.Memory, kept *float64,
 ) error {
 	tensors, wide, err := focusTensors(file, limit, f.ask.Head != nil, kept)
 	if err != nil {
@@ -242,7 +242,7 @@ func (f focusFlags) addTensors(
 	if err != nil {
 		return err
 	}
-	return r.Add(text, tokens)
+	return r.add(text, tokens)
 }
 
 // rowBytes is what the rows of one head take for each pair of tokens: five float64, the numbers as
@@ -319,7 +319,7 @@ func checkWindow(file *checkpoint.File) error {
 
 // focusModel adds texts that a model reads to a report.
 func focusModel(
-	ctx context.Context, k *cli.Kit, f focusFlags, texts []string, r *focus.Report,
+	ctx context.Context, k *cli.Kit, f focusFlags, texts []string, r *focusReport,
 ) (*trace.Info, error) {
 	if f.file != "" {
 		var err error
@@ -355,8 +355,8 @@ func focusModel(
 	line.Show("text 1 of %d", len(all))
 	err = focus.RecordEach(ctx, m, all, func(k int, t *focus.Text) error {
 		line.Show("text %d of %d", min(k+2, len(all)), len(all))
-		return r.Add(t, tokens[k])
-	}, f.ask.Parts()...)
+		return r.add(t, tokens[k])
+	}, f.ask.parts()...)
 	if err != nil {
 		return nil, err
 	}
@@ -445,7 +445,7 @@ func (r focusResult) writeLines(b *bytes.Buffer) {
 }
 
 // writeMarkers writes a line for each target with the sources that are marked.
-func (r focusResult) writeMarkers(b *bytes.Buffer, x focus.ReportRows) {
+func (r focusResult) writeMarkers(b *bytes.Buffer, x focusRows) {
 	fmt.Fprintf(b, "\ntext %d, layer %d, %s: each token and the sources with half of its "+
 		"attention, at most 11\n", x.Text, x.Layer, headName(x.Head))
 	first, target := r.Texts[x.Text].Sources-r.Texts[x.Text].Targets, -1
@@ -484,7 +484,7 @@ func (r focusResult) writeEffects(b *bytes.Buffer) {
 			fmt.Fprintf(b, "\neffects of the sources that tokens of layer %d look at most, "+
 				"means over tokens\n", e.Layer)
 		}
-		var zero, others []focus.Number
+		var zero, others []number
 		for k, x := range e.Magnitude {
 			if e.Source[k] == 0 {
 				zero = append(zero, x)
@@ -516,7 +516,7 @@ func headName(h int) string {
 }
 
 // meanOf writes the mean of the numbers that are not NaN, "-" if there are none.
-func meanOf(all []focus.Number) string {
+func meanOf(all []number) string {
 	sum, n := 0.0, 0
 	for _, x := range all {
 		if !math.IsNaN(float64(x)) {

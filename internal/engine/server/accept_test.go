@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // broken is a listener that first fails with each of its errors, then gives one connection, and

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // TestUnsentBytesStay checks that an empty event does not break the stream if a client leaves no

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // maxFigures is how many figures the engine keeps: more than the documents have, on two models.

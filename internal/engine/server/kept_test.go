@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // TestKeepIsBounded checks that a large explanation is not kept, and that a cell then does not get

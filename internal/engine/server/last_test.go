@@ -17,7 +17,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/engine/server"
 )
 
@@ -111,7 +111,7 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// saying is an encoder whose file says what it is of.
+// saying is an encoder whose file tells what it is of.
 func saying(_ context.Context, f server.File) ([]byte, []string, error) {
 	said := f.Explanation.Prompt.Text + " " + string(f.Show)
 	if f.Against != nil {

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // limitable and watchable are the optional methods of a model; see [Opener].

@@ -26,7 +26,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -57,7 +57,7 @@ type File struct {
 	engine.Picture
 	// Name is the name of the file, whose end says the format.
 	Name string
-	// Asked says what the file shows where that differs from the picture, as Show does. It may be
+	// Asked is what the file shows where that differs from the picture, as Show does. It may be
 	// empty.
 	Asked json.RawMessage
 	// Tracer is the model of the explanation, which records what a picture shows beside it.
@@ -84,7 +84,7 @@ type Figures struct {
 	)
 }
 
-// Config says what to serve and for how long.
+// Config is what to serve and for how long.
 type Config struct {
 	// Socket is the path to listen on, in a directory that only this user can enter. The engine
 	// removes it when it ends.

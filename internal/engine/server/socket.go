@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // socket is a listener on a path. Another program may remove or replace the file at that path.

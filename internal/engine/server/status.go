@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // status returns what the engine says about itself. number is how many requests it began before.

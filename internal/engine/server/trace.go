@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // pieceValues is how many numbers of a tensor one event has, 4 MiB. In one event a tensor would

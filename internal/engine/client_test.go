@@ -19,7 +19,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // answer listens on a socket until the test ends. It reads each request, calls reply and closes the
@@ -408,7 +408,7 @@ func TestUnreadableAnswer(t *testing.T) {
 	}
 }
 
-// TestSilentError says what a user can do, whether or not the system says which process it is.
+// TestSilentError: an error tells what a user can do, whether or not the system names the process.
 func TestSilentError(t *testing.T) {
 	for pid, want := range map[int]string{
 		0: "engine: the engine at /a.sock has not answered for 20s: it is stopped or hangs; " +

@@ -170,7 +170,7 @@ func (c Client) Figures(
 
 // Draw returns a picture, given as JSON, in the format that the file's name ends with, and remarks
 // on what it cannot show; without a name as PNG for a notebook. look is the JSON form of
-// figure.Options; nil takes the defaults. The error says what is wrong with the data.
+// figure.Options; nil takes the defaults. The error names what is wrong with the data.
 func (c Client) Draw(ctx context.Context, file string, picture, look json.RawMessage) (
 	data []byte, notes []string, err error,
 ) {
@@ -366,7 +366,7 @@ type SilentError struct {
 	Remote string
 }
 
-// Error says what to do, in one line.
+// Error returns what to do, in one line.
 func (e *SilentError) Error() string {
 	if e.Remote != "" {
 		return fmt.Sprintf("engine: the engine on %s has not answered for %v: the connection or "+

@@ -22,7 +22,7 @@ const partBytes = 5 << 20
 type Picture struct {
 	// Explanation is what it shows, and Against, of a comparison of two, the other one.
 	Explanation, Against *attribution.Explanation
-	// Show says what it shows of them, the JSON form of render.Show. Nil is what Origin of
+	// Show is what it shows of them, the JSON form of render.Show. Nil is what Origin of
 	// Explanation says.
 	Show json.RawMessage
 	// Other, if it is not empty, says why the picture cannot be saved, and what can.
@@ -64,7 +64,7 @@ func typeOf(e *attribution.Explanation) string {
 			DType string `json:"dtype"`
 		} `json:"model"`
 	}
-	_ = json.Unmarshal(e.Origin, &origin) // the engine says what is wrong with it
+	_ = json.Unmarshal(e.Origin, &origin) // the engine names what is wrong with it
 	return origin.Model.DType
 }
 

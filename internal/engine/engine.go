@@ -41,7 +41,7 @@ const Version = 11
 // maxRequest is how many bytes a request may have.
 const maxRequest = 8 << 20
 
-// Kind says what a request asks for.
+// Kind is what a request asks for.
 type Kind string
 
 // The kinds of requests.
@@ -51,7 +51,7 @@ const (
 	KindLast    Kind = "last"    // answered by the latest explanation
 	KindSources Kind = "sources" // answered by the scores of the sources of an answer
 	KindSave    Kind = "save"    // answered by the bytes of a file of an explanation
-	KindPicture Kind = "picture" // says what was drawn last, for KindSave; answered by nothing
+	KindPicture Kind = "picture" // what was drawn last, for KindSave; answered by nothing
 	KindPart    Kind = "part"    // has a part of a picture; answered by nothing
 	KindFigures Kind = "figures" // answered by the bytes of figures of documents, as JSON
 	KindDraw    Kind = "draw"    // answered by the bytes of a drawn picture
@@ -59,7 +59,7 @@ const (
 	KindStop    Kind = "stop"    // ends the engine
 )
 
-// Model says which model a request is about. Empty fields are the engine's defaults.
+// Model is the model that a request is about. Empty fields are the engine's defaults.
 type Model struct {
 	// Name is a built-in name, a path, or a name on the Hub such as openai-community/gpt2. The
 	// client makes a path absolute.
@@ -87,7 +87,7 @@ type Request struct {
 	Text []byte
 	IDs  []int
 	Taps []trace.Tap
-	// Specials says whether KindTrace adds begin-of-text.
+	// Specials reports whether KindTrace adds begin-of-text.
 	Specials trace.Specials
 	// File is the name of the file of KindSave and KindDraw, without folders. Its end says the
 	// format.
@@ -168,7 +168,7 @@ type OpenModel struct {
 	Name, Backend, DType string
 	// Bytes is how many bytes the weights take; 0 if that is not known.
 	Bytes int64
-	// Used says that a request uses it now.
+	// Used reports whether a request uses it now.
 	Used bool
 }
 

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// supported says whether engines work on this system.
+// supported reports whether engines work on this system.
 const supported = true
 
 // tryLock locks a file, at most until the process ends. It returns false if another process has the

@@ -150,7 +150,7 @@ func (r Request) checkTrace() error {
 }
 
 // ExplainOptions returns the options of KindExplain, with the continuation. The error is that of
-// [attribution.Options.Check], or says which option cannot be read.
+// [attribution.Options.Check], or names the option that cannot be read.
 func (r Request) ExplainOptions() (attribution.Options, error) {
 	var o attribution.Options
 	if err := jsonread.Into(r.Options, &o); err != nil {
@@ -163,7 +163,7 @@ func (r Request) ExplainOptions() (attribution.Options, error) {
 	return o, nil
 }
 
-// Ask returns the question of KindSources. The error is that of [sources.Ask.Check], or says what
+// Ask returns the question of KindSources. The error is that of [sources.Ask.Check], or names what
 // is too long or cannot be read.
 func (r Request) Ask() (sources.Ask, error) {
 	var a sources.Ask
@@ -184,7 +184,7 @@ func (r Request) Ask() (sources.Ask, error) {
 	return a, nil
 }
 
-// unreadable says what is wrong with options that cannot be read.
+// unreadable returns the error of options that cannot be read.
 func unreadable(err error, size int) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {

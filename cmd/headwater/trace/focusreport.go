@@ -1,83 +1,87 @@
-package focus
+package trace
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 
+	"github.com/headwater-ml/headwater/attribution/focus"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// reportVersion is the version of the form of [Report] in JSON.
+// reportVersion is the version of the form of [focusReport] in JSON.
 const reportVersion = 1
 
-// Number is a number that is null in JSON if it is NaN or infinite.
-type Number float64
+// number is a number that is null in JSON if it is NaN or infinite.
+type number float64
 
 // MarshalJSON writes the number, or null.
-func (n Number) MarshalJSON() ([]byte, error) {
+func (n number) MarshalJSON() ([]byte, error) {
 	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(float64(n))
 }
 
-// Ask selects the contents of a [Report]. The zero value asks for the quantities of all heads
-// alone.
-type Ask struct {
+// focusAsk selects the contents of a [focusReport]. The zero value asks for the quantities of all
+// heads alone.
+type focusAsk struct {
 	// Layer, if not nil, asks for updates and effects of its heads. Head, if not nil, restricts
-	// them to one head, or to [Together], and asks for its rows, markers, breakdown and biases.
-	// Head needs Layer.
+	// them to one head, or to [focus.Together], and asks for its rows, markers, breakdown and
+	// biases. Head needs Layer.
 	Layer, Head *int
-	// Index and ExcludeFirst are as in [UpdateOptions].
-	Index        Index
+	// Index and ExcludeFirst are as in [focus.UpdateOptions].
+	Index        focus.Index
 	ExcludeFirst bool
 	// Ranks is how many ranks the breakdown has; 0 means 1.
 	Ranks int
 }
 
-// Parts returns what a model has to record.
-func (a Ask) Parts() []Part {
+// parts returns what a model has to record.
+func (a focusAsk) parts() []focus.Part {
 	switch {
 	case a.Layer == nil:
 		return nil
-	case a.Head == nil || *a.Head == Together:
-		return []Part{Updates, Effects}
+	case a.Head == nil || *a.Head == focus.Together:
+		return []focus.Part{focus.Updates, focus.Effects}
 	}
-	return []Part{Scores, Updates, Effects}
+	return []focus.Part{focus.Scores, focus.Updates, focus.Effects}
 }
 
-// Report has the quantities of one or several texts, in the form that headwater focus writes as
-// JSON. Lists over tokens are in the order of the tokens; layers, heads and positions count from 0.
-type Report struct {
+// focusReport has the quantities of one or several texts, in the form that headwater focus
+// writes as JSON. Lists over tokens are in the order of the tokens; layers, heads and positions
+// count from 0.
+type focusReport struct {
 	Version int `json:"version"`
 	// Index and ExcludeFirst are the conventions of Updates.
-	Index        Index `json:"index"`
-	ExcludeFirst bool  `json:"exclude_first"`
+	Index        focus.Index `json:"index"`
+	ExcludeFirst bool        `json:"exclude_first"`
 
-	Layers int          `json:"layers"` // L
-	Heads  int          `json:"heads"`  // H
-	Texts  []ReportText `json:"texts"`
+	Layers int         `json:"layers"` // L
+	Heads  int         `json:"heads"`  // H
+	Texts  []focusText `json:"texts"`
 	// Lines are the quantities of all heads, averaged over the texts: Figures 4, 5 and 6.
-	Lines []ReportLines `json:"lines"`
+	Lines []focusLines `json:"lines"`
 	// Rows are those of the head asked for: Figures 1, 2 and 3.
-	Rows []ReportRows `json:"rows,omitempty"`
+	Rows []focusRows `json:"rows,omitempty"`
 	// Updates are Figures 7, 8 and 9, and Effects is Figure 10: for each text those of each head.
-	Updates []ReportUpdates `json:"updates,omitempty"`
-	Effects []ReportEffects `json:"effects,omitempty"`
+	Updates []focusUpdates `json:"updates,omitempty"`
+	Effects []focusEffects `json:"effects,omitempty"`
 	// Ellipse is drawn around the effects of the first token, of all heads and texts; nil if there
 	// are none.
-	Ellipse *Ellipse `json:"ellipse,omitempty"`
+	Ellipse *focus.Ellipse `json:"ellipse,omitempty"`
 	// LeftOut names what the tensors are not enough for, once for each reason.
 	LeftOut []string `json:"left_out,omitempty"`
 
-	ask     Ask
-	lines   []*Lines
-	effects []Effect
+	ask     focusAsk
+	lines   []*focus.Lines
+	effects []focus.Effect
 }
 
-// ReportText is one text of a report.
-type ReportText struct {
+// focusText is one text of a report.
+type focusText struct {
 	// Tokens are its S texts; nil if they are not known.
 	Tokens        []string `json:"tokens"`
 	Targets       int      `json:"targets"` // T
@@ -85,9 +89,9 @@ type ReportText struct {
 	Bidirectional bool     `json:"bidirectional"`
 }
 
-// ReportLines is a quantity of all heads.
-type ReportLines struct {
-	Quantity Quantity `json:"quantity"`
+// focusLines is a quantity of all heads.
+type focusLines struct {
+	Quantity focus.Quantity `json:"quantity"`
 	// Values are [L,H] by layer and head, Order the heads of each layer by rising value, [L,H], and
 	// Together the quantity of the mean attention of each layer, [L].
 	Values   [][]float64 `json:"values"`
@@ -95,9 +99,9 @@ type ReportLines struct {
 	Together []float64   `json:"together"`
 }
 
-// ReportRows are the rows of one head. Row i has an entry for each source up to target i, and for
+// focusRows are the rows of one head. Row i has an entry for each source up to target i, and for
 // all sources in a bidirectional text.
-type ReportRows struct {
+type focusRows struct {
 	Text  int `json:"text"`
 	Layer int `json:"layer"`
 	Head  int `json:"head"` // -1 for all heads together
@@ -105,19 +109,19 @@ type ReportRows struct {
 	// source that a window hides has probability 0. Its score is null in JSON if it was given as
 	// -Inf.
 	Probability [][]float64 `json:"probability"`
-	Score       [][]Number  `json:"score,omitempty"`
+	Score       [][]number  `json:"score,omitempty"`
 	Content     [][]float64 `json:"content,omitempty"`
 	QueryBias   [][]float64 `json:"query_bias,omitempty"`
 	ALiBi       [][]float64 `json:"alibi,omitempty"`
 	// Markers are the marked sources. Breakdown has the coordinates of the sources of the first
 	// ranks in a ternary plot; nil without terms. Biases are those of the markers.
-	Markers   []ReportMarker   `json:"markers"`
-	Breakdown *ReportBreakdown `json:"breakdown,omitempty"`
-	Biases    []ReportBias     `json:"biases,omitempty"`
+	Markers   []focusMarker   `json:"markers"`
+	Breakdown *focusBreakdown `json:"breakdown,omitempty"`
+	Biases    []focusBias     `json:"biases,omitempty"`
 }
 
-// ReportMarker is a [Marker].
-type ReportMarker struct {
+// focusMarker is a [focus.Marker].
+type focusMarker struct {
 	Target      int     `json:"target"`
 	Source      int     `json:"source"`
 	Rank        int     `json:"rank"`
@@ -125,83 +129,83 @@ type ReportMarker struct {
 	Probability float64 `json:"probability"`
 }
 
-// ReportBreakdown is a [Breakdown]: its points with their coordinates.
-type ReportBreakdown struct {
+// focusBreakdown is a [focus.Breakdown]: its points with their coordinates.
+type focusBreakdown struct {
 	// Minimum is the smallest content, query-bias and alibi of all points.
-	Minimum [NumTerms]float64 `json:"minimum"`
-	Points  []ReportPoint     `json:"points"`
+	Minimum [focus.NumTerms]float64 `json:"minimum"`
+	Points  []focusPoint            `json:"points"`
 }
 
-// ReportPoint is a point of a ternary plot.
-type ReportPoint struct {
+// focusPoint is a point of a ternary plot.
+type focusPoint struct {
 	Target      int     `json:"target"`
 	Source      int     `json:"source"`
 	Rank        int     `json:"rank"`
 	Probability float64 `json:"probability"`
 	// Coordinates are content, query-bias and alibi minus their minima.
-	Coordinates [NumTerms]float64 `json:"coordinates"`
+	Coordinates [focus.NumTerms]float64 `json:"coordinates"`
 }
 
-// ReportBias is a [Bias].
-type ReportBias struct {
+// focusBias is a [focus.Bias].
+type focusBias struct {
 	Source    int     `json:"source"`
 	QueryBias float64 `json:"query_bias"`
 	ALiBi     float64 `json:"alibi"`
 }
 
-// ReportUpdates are the updates of one head in one text, a list entry for each target.
-type ReportUpdates struct {
+// focusUpdates are the updates of one head in one text, a list entry for each target.
+type focusUpdates struct {
 	Text      int      `json:"text"`
 	Layer     int      `json:"layer"`
 	Head      int      `json:"head"` // -1 for all heads together
 	Target    []int    `json:"target"`
 	Source    []int    `json:"source"`
-	Magnitude []Number `json:"magnitude"`
-	Alignment []Number `json:"alignment"`
+	Magnitude []number `json:"magnitude"`
+	Alignment []number `json:"alignment"`
 }
 
-// ReportEffects are the effects of one head in one text, a list entry for each target.
-type ReportEffects struct {
+// focusEffects are the effects of one head in one text, a list entry for each target.
+type focusEffects struct {
 	Text      int      `json:"text"`
 	Layer     int      `json:"layer"`
 	Head      int      `json:"head"` // -1 for all heads together
 	Target    []int    `json:"target"`
 	Source    []int    `json:"source"`
-	Magnitude []Number `json:"magnitude"`
+	Magnitude []number `json:"magnitude"`
 }
 
-// NewReport returns a report without texts. It returns a usage error for an ask that contradicts
-// itself.
-func NewReport(ask Ask) (*Report, error) {
+// newFocusReport returns a report without texts. It returns a usage error for an ask that
+// contradicts itself.
+func newFocusReport(ask focusAsk) (*focusReport, error) {
 	if ask.Head != nil && ask.Layer == nil {
-		return nil, usagef("head %d without a layer; say which layer", *ask.Head)
+		return nil, cli.Usagef("head %d without a layer; say which layer", *ask.Head)
 	}
 	if ask.Ranks < 0 {
-		return nil, usagef("%d ranks; want 1 or more", ask.Ranks)
+		return nil, cli.Usagef("%d ranks; want 1 or more", ask.Ranks)
 	}
 	ask.Ranks = max(1, ask.Ranks)
-	index, err := ParseIndex(string(ask.Index))
+	index, err := focus.ParseIndex(string(ask.Index))
 	if err != nil {
 		return nil, err
 	}
 	ask.Index = index
-	r := &Report{
+	r := &focusReport{
 		Version: reportVersion, ask: ask, Index: ask.Index, ExcludeFirst: ask.ExcludeFirst,
 	}
-	for _, q := range quantities() {
-		r.lines = append(r.lines, &Lines{Quantity: q})
+	for _, q := range focus.Quantities() {
+		r.lines = append(r.lines, &focus.Lines{Quantity: q})
 	}
 	return r, nil
 }
 
-// Add adds a text to the report; tokens are the texts of its S tokens, nil if they are not known.
+// add adds a text to the report; tokens are the texts of its S tokens, nil if they are not known.
 // It costs what the quantities cost. What the tensors are not enough for is left out and named in
 // LeftOut. It returns a usage error for a layer or head that does not exist, and an error for
 // another number of tokens, or for a text of another model. After an error the report is not
 // complete.
-func (r *Report) Add(t *Text, tokens []string) error {
+func (r *focusReport) add(t *focus.Text, tokens []string) error {
 	if tokens != nil && len(tokens) != t.Sources {
-		return pkg.Errorf("tokens has %d texts, and there are %d sources; want a text for "+
+		return fmt.Errorf("tokens has %d texts, and there are %d sources; want a text for "+
 			"each", len(tokens), t.Sources)
 	}
 	for _, f := range r.lines {
@@ -211,7 +215,7 @@ func (r *Report) Add(t *Text, tokens []string) error {
 	}
 	r.Layers, r.Heads = t.Layers, t.Heads
 	k := len(r.Texts)
-	r.Texts = append(r.Texts, ReportText{
+	r.Texts = append(r.Texts, focusText{
 		Tokens: tokens, Targets: t.Targets, Sources: t.Sources, Bidirectional: t.Bidirectional,
 	})
 	r.writeLines()
@@ -219,10 +223,10 @@ func (r *Report) Add(t *Text, tokens []string) error {
 		return nil
 	}
 	l := *r.ask.Layer
-	if err := t.checkLayer(l); err != nil {
+	if _, err := t.Head(l, focus.Together); err != nil {
 		return err
 	}
-	first, n := Together, t.Heads+1 // all heads, and each of them
+	first, n := focus.Together, t.Heads+1 // all heads, and each of them
 	if r.ask.Head != nil {
 		first, n = *r.ask.Head, 1
 		if err := r.addRows(t, k, l, first); err != nil {
@@ -237,10 +241,10 @@ func (r *Report) Add(t *Text, tokens []string) error {
 }
 
 // writeLines fills Lines with the means over the texts so far.
-func (r *Report) writeLines() {
+func (r *focusReport) writeLines() {
 	r.Lines = nil
 	for _, f := range r.lines {
-		x := ReportLines{Quantity: f.Quantity}
+		x := focusLines{Quantity: f.Quantity}
 		for l := range f.Layers {
 			values, order := make([]float64, f.Heads), make([]int, f.Heads)
 			for h := range values {
@@ -250,44 +254,44 @@ func (r *Report) writeLines() {
 				order[k] = place.Head
 			}
 			x.Values, x.Order = append(x.Values, values), append(x.Order, order)
-			x.Together = append(x.Together, f.At(l, Together))
+			x.Together = append(x.Together, f.At(l, focus.Together))
 		}
 		r.Lines = append(r.Lines, x)
 	}
 }
 
 // addRows adds the rows of a head. It returns a usage error for a head that does not exist.
-func (r *Report) addRows(t *Text, k, l, h int) error {
+func (r *focusReport) addRows(t *focus.Text, k, l, h int) error {
 	head, err := t.Head(l, h)
 	if err != nil {
 		return err
 	}
-	x := ReportRows{
-		Text: k, Layer: l, Head: h, Probability: head.visibleRows(head.Probability),
-		Score: numbers(head.visibleRows(head.Scores)), Markers: []ReportMarker{},
+	x := focusRows{
+		Text: k, Layer: l, Head: h, Probability: visibleRows(head, head.Probability),
+		Score: numbers(visibleRows(head, head.Scores)), Markers: []focusMarker{},
 	}
-	var selected []Point
+	var selected []focus.Point
 	for _, m := range head.Markers() {
-		x.Markers = append(x.Markers, ReportMarker{
+		x.Markers = append(x.Markers, focusMarker{
 			m.Target, m.Source, m.Rank, m.Kind.String(), m.Probability,
 		})
 		selected = append(selected, m.Point)
 	}
 	if head.Terms != nil {
 		n := t.Targets * t.Sources
-		x.Content = head.visibleRows(head.Terms[:n])
-		x.QueryBias = head.visibleRows(head.Terms[n : 2*n])
-		x.ALiBi = head.visibleRows(head.Terms[2*n:])
+		x.Content = visibleRows(head, head.Terms[:n])
+		x.QueryBias = visibleRows(head, head.Terms[n:2*n])
+		x.ALiBi = visibleRows(head, head.Terms[2*n:])
 	}
-	for _, b := range Biases(selected) {
-		x.Biases = append(x.Biases, ReportBias(b))
+	for _, b := range focus.Biases(selected) {
+		x.Biases = append(x.Biases, focusBias(b))
 	}
 	if b, err := head.Breakdown(r.ask.Ranks); err != nil {
 		r.leaveOut(err)
 	} else {
-		x.Breakdown = &ReportBreakdown{Minimum: b.Minimum}
+		x.Breakdown = &focusBreakdown{Minimum: b.Minimum}
 		for _, p := range b.Points {
-			x.Breakdown.Points = append(x.Breakdown.Points, ReportPoint{
+			x.Breakdown.Points = append(x.Breakdown.Points, focusPoint{
 				p.Target, p.Source, p.Rank, p.Probability, b.Coordinates(p),
 			})
 		}
@@ -297,7 +301,7 @@ func (r *Report) addRows(t *Text, k, l, h int) error {
 }
 
 // visibleRows cuts data, [T,S], into rows of the sources that a target may see; nil for nil.
-func (h *Head) visibleRows(data []float64) [][]float64 {
+func visibleRows(h *focus.Head, data []float64) [][]float64 {
 	if data == nil {
 		return nil
 	}
@@ -309,11 +313,11 @@ func (h *Head) visibleRows(data []float64) [][]float64 {
 }
 
 // numbers returns rows whose infinities JSON can have; nil for nil.
-func numbers(rows [][]float64) (all [][]Number) {
+func numbers(rows [][]float64) (all [][]number) {
 	for _, row := range rows {
-		x := make([]Number, len(row))
+		x := make([]number, len(row))
 		for j, v := range row {
-			x[j] = Number(v)
+			x[j] = number(v)
 		}
 		all = append(all, x)
 	}
@@ -321,49 +325,51 @@ func numbers(rows [][]float64) (all [][]Number) {
 }
 
 // addUpdates adds the updates of a head, or why they are left out.
-func (r *Report) addUpdates(t *Text, k, l, h int) {
-	all, err := t.Updates(l, h, UpdateOptions{Index: r.ask.Index, ExcludeFirst: r.ask.ExcludeFirst})
+func (r *focusReport) addUpdates(t *focus.Text, k, l, h int) {
+	all, err := t.Updates(l, h, focus.UpdateOptions{
+		Index: r.ask.Index, ExcludeFirst: r.ask.ExcludeFirst,
+	})
 	if err != nil {
 		r.leaveOut(err)
 		return
 	}
-	x := ReportUpdates{
-		Text: k, Layer: l, Head: h, Target: []int{}, Source: []int{}, Magnitude: []Number{},
-		Alignment: []Number{},
+	x := focusUpdates{
+		Text: k, Layer: l, Head: h, Target: []int{}, Source: []int{}, Magnitude: []number{},
+		Alignment: []number{},
 	}
 	for _, u := range all {
 		x.Target, x.Source = append(x.Target, u.Target), append(x.Source, u.Source)
-		x.Magnitude = append(x.Magnitude, Number(u.Magnitude))
-		x.Alignment = append(x.Alignment, Number(u.Alignment))
+		x.Magnitude = append(x.Magnitude, number(u.Magnitude))
+		x.Alignment = append(x.Alignment, number(u.Alignment))
 	}
 	r.Updates = append(r.Updates, x)
 }
 
 // addEffects adds the effects of a head, or why they are left out. The ellipse is that of single
 // heads, unless all of them together were asked for.
-func (r *Report) addEffects(t *Text, k, l, h int) {
+func (r *focusReport) addEffects(t *focus.Text, k, l, h int) {
 	all, err := t.Effects(l, h)
 	if err != nil {
 		r.leaveOut(err)
 		return
 	}
-	x := ReportEffects{Text: k, Layer: l, Head: h}
+	x := focusEffects{Text: k, Layer: l, Head: h}
 	for _, e := range all {
 		x.Target, x.Source = append(x.Target, e.Target), append(x.Source, e.Source)
-		x.Magnitude = append(x.Magnitude, Number(e.Magnitude))
+		x.Magnitude = append(x.Magnitude, number(e.Magnitude))
 	}
 	r.Effects = append(r.Effects, x)
-	if h == Together && r.ask.Head == nil {
+	if h == focus.Together && r.ask.Head == nil {
 		return
 	}
 	r.effects = append(r.effects, all...)
-	if e, ok := ZeroEllipse(r.effects); ok {
+	if e, ok := focus.ZeroEllipse(r.effects); ok {
 		r.Ellipse = &e
 	}
 }
 
 // leaveOut notes why something is left out.
-func (r *Report) leaveOut(err error) {
+func (r *focusReport) leaveOut(err error) {
 	if reason := message.Words(err, nil); !slices.Contains(r.LeftOut, reason) {
 		r.LeftOut = append(r.LeftOut, reason)
 	}

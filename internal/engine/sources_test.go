@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/engine/server"
 	"github.com/headwater-ml/headwater/internal/fakemodel"
 	"github.com/headwater-ml/headwater/internal/sources"

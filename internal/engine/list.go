@@ -22,8 +22,8 @@ type Found struct {
 	PID int
 	// Remote says that the engine runs on another machine.
 	Remote bool
-	// Owner is the process that started it, such as the kernel of a notebook, and OwnerAlive says
-	// whether that still runs.
+	// Owner is the process that started it, such as the kernel of a notebook, and OwnerAlive
+	// reports whether that still runs.
 	Owner      int
 	OwnerAlive bool
 	// Status is what the engine says; nil if Err says why it says nothing.

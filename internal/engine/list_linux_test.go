@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // TestList finds an engine, ends it, and removes what an engine left behind whose process was

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 func init() {
@@ -73,8 +73,8 @@ func TestStoppedEngine(t *testing.T) {
 	}
 }
 
-// TestKilledEngine kills an engine while it works: the cell gets one line that says what to do, its
-// next request starts another engine, and the engine of another notebook is untouched.
+// TestKilledEngine kills an engine while it works: the cell gets one line that tells what to do,
+// its next request starts another engine, and the engine of another notebook is untouched.
 func TestKilledEngine(t *testing.T) {
 	t.Setenv("HEADWATER_TEST_SLOW", "1m")
 	c, pid := engineProcess(t)

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// supported says whether engines work on this system. They do not, because nothing here checks that
-// a socket belongs to the user.
+// supported reports whether engines work on this system. They do not, because nothing here checks
+// that a socket belongs to the user.
 const supported = false
 
 func tryLock(*os.File) (locked bool, err error) { return false, errors.ErrUnsupported }

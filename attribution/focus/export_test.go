@@ -1,4 +1,0 @@
-package focus
-
-// What the tests outside the package see.
-var Quantities = quantities
