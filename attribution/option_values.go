@@ -60,7 +60,8 @@ func simple[T comparable](field func(*Options) *T, read func(text string) (T, er
 // optional is a value of a field that is nil by default. wrong returns what is wrong with a value,
 // with the option's name, "" if nothing is.
 func optional[T any](
-	field func(*Options) **T, read func(text string) (T, error), wrong func(name string, x T) string,
+	field func(*Options) **T, read func(text string) (T, error),
+	wrong func(name string, x T) string,
 ) value {
 	return value{
 		given: func(o *Options) bool { return *field(o) != nil },

@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
@@ -177,9 +175,7 @@ func runStuck(path string) {
 	if err != nil {
 		panic(err)
 	}
-	root := &cobra.Command{}
-	root.SetContext(context.Background())
-	_, stop := cli.Interruptible(root)
+	_, stop := cli.Interruptible(context.Background())
 	defer stop()
 	fmt.Fprint(out, "one\ntwo\n")
 	if err := out.Keep("2 results"); err != nil {

@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -18,7 +17,8 @@ import (
 // Family has the functions that make the commands of one subject, which share a folder.
 type Family []func(*Kit) *cobra.Command
 
-// Run executes a command line of the commands of all families and returns its exit status.
+// Run executes a command line of the commands of all families and returns its exit status. The
+// context of a command ends as [Interruptible] says.
 func Run(
 	ctx context.Context, families []Family, args []string,
 	stdin io.Reader, stdout, stderr io.Writer,
@@ -31,6 +31,8 @@ func Run(
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	ctx, stop := Interruptible(ctx)
+	defer stop()
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return StatusOK
@@ -96,8 +98,8 @@ func helpCommand() *cobra.Command {
 
 // Interruptible returns a context that ends with the first Ctrl-C, termination or hangup of the
 // terminal. The second one ends the program at once, and keeps what is complete of its outputs.
-func Interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(cmd.Context())
+func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it, and means that
 		ends = append(ends, syscall.SIGHUP)
@@ -119,11 +121,11 @@ func Interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {
 		case <-done:
 		}
 	}()
-	return ctx, sync.OnceFunc(func() {
+	return ctx, func() {
 		signal.Stop(signals)
 		close(done)
 		cancel()
-	})
+	}
 }
 
 // endBy ends the program as the signal does by itself, so that a shell sees what it was.

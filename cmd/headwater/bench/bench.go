@@ -117,9 +117,7 @@ func benchMethodsCommand(k *cli.Kit) *cobra.Command {
 				return err
 			}
 			f.setTaskDefaults(cmd.Flags().Changed)
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
-			return bench(ctx, k, f)
+			return bench(cmd.Context(), k, f)
 		},
 	}
 	f.Add(cmd)

@@ -53,13 +53,11 @@ func benchCuesCommand(k *cli.Kit) *cobra.Command {
   headwater bench cues --model path/to/bert --input anaphor_number_agreement.jsonl`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
 			if f.input == "" && cmd.Flags().Changed("model") && f.Model != "tiny" {
 				return cli.Usagef("bench cues needs --input for a model other than the embedded " +
 					"one")
 			}
-			return benchCues(ctx, k, f)
+			return benchCues(cmd.Context(), k, f)
 		},
 	}
 	f.Add(cmd)
@@ -297,9 +295,7 @@ func benchProbeCommand(k *cli.Kit) *cobra.Command {
 			if err := cli.NeedFlags(cmd, "input"); err != nil {
 				return err
 			}
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
-			return benchProbe(ctx, k, f)
+			return benchProbe(cmd.Context(), k, f)
 		},
 	}
 	f.Add(cmd)

@@ -83,8 +83,7 @@ func benchPeerCommand(k *cli.Kit) *cobra.Command {
 		Use: "peer", Short: "measure what another program asks for", Hidden: true,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
+			ctx := cmd.Context()
 			m, err := k.Open(ctx, f)
 			if err != nil {
 				return err

@@ -100,9 +100,7 @@ func corpusPlanCommand(k *cli.Kit) *cobra.Command {
 			if err := f.check(); err != nil {
 				return err
 			}
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
-			return planCorpus(ctx, k, f, args[0], args[1])
+			return planCorpus(cmd.Context(), k, f, args[0], args[1])
 		},
 	}
 	f.Add(cmd)
@@ -253,8 +251,7 @@ func corpusRunCommand(k *cli.Kit) *cobra.Command {
 				return cli.Usagef("--tasks %d needs the number of this task: --task, from 0 to %d",
 					f.tasks, f.tasks-1)
 			}
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
+			ctx := cmd.Context()
 			return withCorpus(ctx, args[0], func(c *corpus.Corpus) error {
 				err := runCorpus(ctx, k, f, c)
 				if err != nil && ctx.Err() != nil {
@@ -467,8 +464,7 @@ func corpusMissingCommand(k *cli.Kit) *cobra.Command {
   sbatch $(headwater corpus missing corpus) job.sh`,
 		Args: placeArguments("CORPUS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
+			ctx := cmd.Context()
 			return withCorpus(ctx, args[0], func(c *corpus.Corpus) error {
 				return missingCorpus(ctx, k, c, cmp.Or(tasks, c.Manifest.Tasks), list)
 			})

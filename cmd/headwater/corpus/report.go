@@ -32,8 +32,7 @@ func corpusReportCommand(k *cli.Kit) *cobra.Command {
 			if err := o.Check(); err != nil {
 				return cli.Usagef("--word: %v", err)
 			}
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
+			ctx := cmd.Context()
 			out, err := k.Create(ctx, to)
 			if err != nil {
 				return err

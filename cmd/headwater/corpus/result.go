@@ -23,8 +23,7 @@ func corpusVerifyCommand(k *cli.Kit) *cobra.Command {
 		Example: "  headwater corpus verify corpus",
 		Args:    placeArguments("CORPUS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
+			ctx := cmd.Context()
 			return withCorpus(ctx, args[0], func(c *corpus.Corpus) error {
 				return verifyCorpus(ctx, k, c, asJSON)
 			})
@@ -94,8 +93,7 @@ func corpusMergeCommand(k *cli.Kit) *cobra.Command {
 			if err := cli.NeedFlags(cmd, "output"); err != nil {
 				return err
 			}
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
+			ctx := cmd.Context()
 			return withCorpus(ctx, args[0], func(c *corpus.Corpus) error {
 				return mergeCorpus(ctx, k, c, to)
 			})

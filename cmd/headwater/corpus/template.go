@@ -69,9 +69,7 @@ func corpusTemplateCommand(k *cli.Kit) *cobra.Command {
 			if err := f.check(args[0], args[1]); err != nil {
 				return err
 			}
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
-			return writeJob(ctx, k, f, args[0], args[1])
+			return writeJob(cmd.Context(), k, f, args[0], args[1])
 		},
 	}
 	flags := cmd.Flags()

@@ -102,9 +102,7 @@ func engineListCommand(k *cli.Kit) *cobra.Command {
 			"sockets of engines that have ended.",
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
-			found, err := engine.List(ctx)
+			found, err := engine.List(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -217,9 +215,7 @@ func engineStopCommand(k *cli.Kit) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
-			return stopEngines(ctx, k, pids, force)
+			return stopEngines(cmd.Context(), k, pids, force)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "end all engines of this user")

@@ -34,8 +34,7 @@ func serveCommand(k *cli.Kit) *cobra.Command {
 			if err := c.FromEnvironment(); err != nil {
 				return err
 			}
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
+			ctx := cmd.Context()
 			c.Backend, c.Log, c.Encode = flags.Backend, k.Stderr, explain.EncodeFile
 			c.Origin = explain.OriginOf
 			c.Figures = server.Figures{Find: servedFigures, Draw: drawPicture}

@@ -47,8 +47,7 @@ func attributeCommand(k *cli.Kit) *cobra.Command {
   headwater attribute --input in.safetensors --cut 5:2`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
+			ctx := cmd.Context()
 			if err := rowsOnly(f.opts.Methods); err != nil {
 				return err
 			}

@@ -73,9 +73,7 @@ func contextCommand(k *cli.Kit) *cobra.Command {
   headwater context --format html -o page.html --question "who has the lamp ?" story.txt`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
-			return explainContext(ctx, k, f, args)
+			return explainContext(cmd.Context(), k, f, args)
 		},
 	}
 	f.Add(cmd)

@@ -72,8 +72,7 @@ func explainCommand(k *cli.Kit) *cobra.Command {
   headwater explain --model google-bert/bert-base-uncased "the keys to the [MASK] are on the table"`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
+			ctx := cmd.Context()
 			if err := k.ReadMessages(ctx, f.messages, &f.opts); err != nil {
 				return err
 			}

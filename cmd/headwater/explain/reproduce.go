@@ -32,9 +32,7 @@ func reproduceCommand(k *cli.Kit) *cobra.Command {
   headwater reproduce --model path/to/gpt2 figure.pdf`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
-			return reproduce(ctx, k, f, args[0])
+			return reproduce(cmd.Context(), k, f, args[0])
 		},
 	}
 	f.Add(cmd)

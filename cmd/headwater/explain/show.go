@@ -51,9 +51,7 @@ func showCommand(k *cli.Kit) *cobra.Command {
 			return f.check(cmd)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
-			return showFile(ctx, k, f)
+			return showFile(cmd.Context(), k, f)
 		},
 	}
 	f.view.methodsFlag(cmd, &f.opts, " (default rollout, and similarity if there are hidden "+

@@ -62,8 +62,7 @@ func figuresCommand(k *cli.Kit) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
+			ctx := cmd.Context()
 			switch {
 			case f.list:
 				return listFigures(k, some)

@@ -96,8 +96,7 @@ func doctorCommand(k *cli.Kit) *cobra.Command {
 		Short: "say what models can run on here, how fast, and what to do next",
 		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
+			ctx := cmd.Context()
 			for _, name := range []string{"check", "size", "timeout"} {
 				if f.quick && cmd.Flags().Changed(name) {
 					return cli.Usagef("--%s does nothing with --quick, which loads no plugin "+

@@ -30,10 +30,8 @@ func downloadCommand(k *cli.Kit) *cobra.Command {
 			return checkDownloads(args)
 		},
 		RunE: func(cmd *cobra.Command, refs []string) error {
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
 			for _, ref := range refs {
-				path, err := download(ctx, k, ref, update)
+				path, err := download(cmd.Context(), k, ref, update)
 				if err != nil {
 					return err
 				}

@@ -73,8 +73,6 @@ func setupXLACommand(k *cli.Kit) *cobra.Command {
 
 // setupXLA installs the plugin and says where it is.
 func setupXLA(k *cli.Kit, cmd *cobra.Command, opts xlaplugin.InstallOptions) error {
-	ctx, stop := cli.Interruptible(cmd)
-	defer stop()
 	line := k.Progress()
 	defer line.Clear()
 	opts.OnProgress = func(what string, done, total int64) {
@@ -87,7 +85,7 @@ func setupXLA(k *cli.Kit, cmd *cobra.Command, opts xlaplugin.InstallOptions) err
 			line.Show("%s", what)
 		}
 	}
-	got, err := xlaplugin.Install(ctx, opts)
+	got, err := xlaplugin.Install(cmd.Context(), opts)
 	if err != nil {
 		return err
 	}

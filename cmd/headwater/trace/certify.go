@@ -50,8 +50,7 @@ func certifyCommand(k *cli.Kit) *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
+			ctx := cmd.Context()
 			if f.record != "" {
 				return record(ctx, k, f)
 			}

@@ -57,9 +57,7 @@ func focusCommand(k *cli.Kit) *cobra.Command {
   headwater focus --input terms.safetensors --layer 0 --head 0 --json`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
-			return reportFocus(ctx, k, f, args)
+			return reportFocus(cmd.Context(), k, f, args)
 		},
 	}
 	f.Add(cmd)

@@ -60,9 +60,7 @@ func traceCommand(k *cli.Kit) *cobra.Command {
 			if cmd.Flags().Changed("ids") && cmd.Flags().Changed("special") {
 				return cli.Usagef("--special goes with --text; of --ids nothing is changed")
 			}
-			ctx, stop := cli.Interruptible(cmd)
-			defer stop()
-			return writeTrace(ctx, k, f)
+			return writeTrace(cmd.Context(), k, f)
 		},
 	}
 	f.Add(cmd)
