@@ -53,7 +53,7 @@ demo: build ## explain a prompt with the embedded model: terminal, HTML page, no
 	@if $(has_smollm2); then \
 		$(in_env) $(headwater) explain --model smollm2 -o out/smollm2.html "$$REAL_PROMPT"; fi
 	@echo
-	@$(in_env) $(headwater) explain --max-tokens 1 --top 3 "$$PROMPT" 2>/dev/null
+	@$(in_env) $(headwater) explain --max-tokens 1 --top 3 --methods direct "$$PROMPT" 2>/dev/null
 	@if $(has_smollm2); then echo; \
 		$(in_env) $(headwater) explain --max-tokens 1 --top 3 --methods direct --model smollm2 "$$REAL_PROMPT" 2>/dev/null; fi
 	@echo
