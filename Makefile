@@ -47,7 +47,7 @@ build: run-setup ## build the headwater command into .cache/bin
 
 demo: build ## explain a prompt with the embedded model: terminal, HTML page, notebook
 	@mkdir -p out
-	@$(in_env) $(headwater) install
+	@$(in_env) $(headwater) install >out/install.log 2>&1 || { cat out/install.log; exit 1; }
 	@$(in_env) python internal/setup/notebooks.py run --out out notebooks/00-quickstart.ipynb
 	@$(in_env) $(headwater) explain -o out/demo.html "$$PROMPT"
 	@if $(has_smollm2); then \
