@@ -47,13 +47,13 @@ build: run-setup ## build the headwater command into .cache/bin
 
 demo: build ## explain a prompt with the embedded model: terminal, HTML page, notebook
 	@mkdir -p out
-	@$(in_env) $(headwater) install
+	@$(in_env) $(headwater) install >out/install.log 2>&1 || { cat out/install.log; exit 1; }
 	@$(in_env) python internal/setup/notebooks.py run --out out notebooks/00-quickstart.ipynb
 	@$(in_env) $(headwater) explain -o out/demo.html "$$PROMPT"
 	@if $(has_smollm2); then \
 		$(in_env) $(headwater) explain --model smollm2 -o out/smollm2.html "$$REAL_PROMPT"; fi
 	@echo
-	@$(in_env) $(headwater) explain --max-tokens 1 --top 3 "$$PROMPT" 2>/dev/null
+	@$(in_env) $(headwater) explain --max-tokens 1 --top 3 --methods direct "$$PROMPT" 2>/dev/null
 	@if $(has_smollm2); then echo; \
 		$(in_env) $(headwater) explain --max-tokens 1 --top 3 --methods direct --model smollm2 "$$REAL_PROMPT" 2>/dev/null; fi
 	@echo
