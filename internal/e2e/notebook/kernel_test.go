@@ -173,7 +173,7 @@ func TestInstalledKernel(t *testing.T) {
 					t.Errorf("cell %d shows more than a line:\n%s", i, got)
 				}
 			}
-			if left, _ := filepath.Glob(filepath.Join(temp, "headwater-*")); left != nil {
+			if left, _ := filepath.Glob(filepath.Join(temp, "headwater-kernel-*")); left != nil {
 				t.Errorf("left are %q", left)
 			}
 		})
