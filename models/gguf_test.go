@@ -89,6 +89,16 @@ func TestOpenGGUF(t *testing.T) {
 	if second.Info().Hash == info.Hash {
 		t.Error("two files that differ have the same hash")
 	}
+	if title := second.Info().Title; title != "x" || info.Title != "" {
+		t.Errorf("titles %q and %q, want x and none", title, info.Title)
+	}
+	long := filepath.Join(t.TempDir(), "long.gguf")
+	name := gguftest.Key{Name: "general.name", Value: strings.Repeat("x", 201)}
+	write(t, long, file.With(name).Bytes())
+	third, err := models.Open(long, models.Options{Backend: "go"})
+	if err != nil || third.Info().Title != "" {
+		t.Errorf("a name of 201 bytes is a title: %v", err)
+	}
 }
 
 // parameters returns how many numbers a checkpoint has.

@@ -231,6 +231,7 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	if err := m.openText(from); err != nil {
 		return nil, err
 	}
+	title := from.Title()
 	from.ForgetTokenizer()
 	if m.tokenizer != nil && m.tokenizer.VocabSize() > largeVocabulary {
 		debug.FreeOSMemory()
@@ -299,7 +300,7 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	}
 	m.limitPasses()
 	m.info = trace.Info{
-		Name: name, Hash: hash, Remarks: spec.Remarks, Family: spec.Family,
+		Name: name, Title: title, Hash: hash, Remarks: spec.Remarks, Family: spec.Family,
 		Backend: backendName(backend),
 		Head:    m.head(), Bidirectional: spec.Bidirectional,
 		Numbers: m.numbers(),

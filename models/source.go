@@ -28,6 +28,8 @@ type source interface {
 	// explain adds to an error of the family where in the source its keys come from.
 	explain(err error) error
 
+	// Title returns the name that the source gives the model, "" if it gives none.
+	Title() string
 	HasTokenizer() bool
 	// TokenizerJSON returns the tokenizer in the format of tokenizer.json.
 	TokenizerJSON() ([]byte, error)
@@ -57,6 +59,9 @@ type directory struct{ *checkpoint.Dir }
 
 // Label returns the path or name of the directory.
 func (d directory) Label() string { return d.Name }
+
+// Title returns "": what config.json says of a name is the folder of who wrote it.
+func (d directory) Title() string { return "" }
 
 // Read reads config.json.
 func (d directory) Read() (*family.Family, *spec.Spec, error) {

@@ -67,6 +67,9 @@ const (
 type Info struct {
 	// Name is the name that the user gave: a built-in name or a path.
 	Name string `json:"name"`
+	// Title is the name that its file gives it, such as "SmolLM2 135M Instruct"; empty if it gives
+	// none.
+	Title string `json:"title,omitempty"`
 	// Hash is the hexadecimal SHA-256 of its configuration and weights.
 	Hash string `json:"hash"`
 	// Note is a remark that every picture of the model must show, such as "toy grammar model";

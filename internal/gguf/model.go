@@ -85,6 +85,18 @@ func newModel(f *File, pre string) (*Model, error) {
 	return m, err
 }
 
+// maxTitle is the longest title that is taken, in bytes: longer ones are no names.
+const maxTitle = 200
+
+// Title returns what general.name says, "" if there is none or it is longer than 200 bytes. After
+// [Model.ForgetTokenizer] there is none.
+func (m *Model) Title() string {
+	if title, _ := m.File.metadata["general.name"].Text(); len(title) <= maxTitle {
+		return title
+	}
+	return ""
+}
+
 // architecture returns what general.architecture says.
 func (f *File) architecture() (string, architecture, error) {
 	const key = "general.architecture"

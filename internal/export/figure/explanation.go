@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -272,11 +273,16 @@ func (v *view) subtitle(layers string) string {
 	if layers == "" {
 		layers = "for each token the layer that wrote most of it"
 	}
-	parts := []string{layers, modelName(v.e.Model.Name)}
+	parts := []string{layers, modelTitle(v.e)}
 	if note := v.e.Model.Note; note != "" {
 		parts = append(parts, note)
 	}
 	return strings.Join(parts, " · ")
+}
+
+// modelTitle returns the name of a model that its file gives it, else the one that the user gave.
+func modelTitle(e *attribution.Explanation) string {
+	return cmp.Or(e.Model.Title, modelName(e.Model.Name))
 }
 
 // modelName returns the name of a model without the folders of a path, which belong to one machine.

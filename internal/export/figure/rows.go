@@ -31,7 +31,7 @@ func Matrix(
 
 // caption names the layer of values and the model.
 func caption(e *attribution.Explanation, d render.Drawn) string {
-	return strings.Join(nonEmpty(d.Layer, modelName(e.Model.Name), e.Model.Note), " · ")
+	return strings.Join(nonEmpty(d.Layer, modelTitle(e), e.Model.Note), " · ")
 }
 
 // rows draws the matrix of a method below y and returns the y below the titles of its axes.

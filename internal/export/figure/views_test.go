@@ -252,9 +252,10 @@ func TestMatrixIsAPage(t *testing.T) {
 	e := explanation("the", " key", " to")
 	e.Methods["direct"].Rows = [][]float64{{3, -1.2, 0.05}, {0, -3, 2, 0.4}}
 	e.Methods["direct"].OtherMass = []float64{0, 0.4}
+	e.Model.Title = "Tiny 1M"
 	d, err := figure.Matrix(e, "direct", nil)
 	got := textsOf(t, figure.Options{}, d, err)
-	for _, want := range []string{"prompt", "−1.2", "−3.0", "0.4", "−2.4", "2.4", "0.1"} {
+	for _, want := range []string{"whole model · Tiny 1M", "prompt", "−1.2", "−3.0", "0.4", "−2.4", "2.4", "0.1"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
 		}
