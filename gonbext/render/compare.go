@@ -15,8 +15,8 @@ import (
 
 // Compare returns a picture of two sides: the values of a, the values of b, and a minus b, as
 // [compare.New] computes them. All three have one scale, so that a colour means the same number.
-// The sides may be two methods or two layers of one explanation, or the same method for two models or
-// two prompts.
+// The sides may be two methods or two layers of one explanation, or the same method for two models
+// or two prompts.
 //
 // Tokens that differ are both named, and warnings tell how the sides were made to fit each other.
 // Where the answers differ, the difference ends before the first token that does, and the picture

@@ -135,14 +135,16 @@ var allowed = map[string][]string{
 	"internal/reproduction": {"gonbext/render/chart"},
 	// The only package besides the benchmarks that draws files: the command and the engine link it.
 	"internal/export/figure": {
-		"attribution", "attribution/compare", "gonbext/render", "gonbext/render/chart", "internal/message",
+		"attribution", "attribution/compare",
+		"gonbext/render", "gonbext/render/chart", "internal/message",
 		"gonum.org/v1/plot/...",
 		"golang.org/x/image/...", // the outlines of its font
 	},
 
 	// Explanations as files: the command and the engine link it.
 	"internal/export": {
-		"attribution", "attribution/compare", "attribution/trace", "gonbext/render", "internal/export/figure",
+		"attribution", "attribution/compare",
+		"attribution/trace", "gonbext/render", "internal/export/figure",
 		"internal/atomicfile", "internal/message", "internal/checkpoint",
 		"github.com/parquet-go/parquet-go/...",
 	},
