@@ -46,8 +46,8 @@ type Unequal struct {
 // Prompts of one text are divided at the places where a token of both begins: with S(p) the places
 // where the tokens of prompt p begin, white space before them left out, the columns are the parts
 // of the text from each place of S(a) ∩ S(b) to the next one. A column has the sum of the values of
-// its tokens. A control token is a column of its own. If the tokens are the same or grouped already,
-// or a prompt does not say where its tokens stand, the columns stay as they are.
+// its tokens. A control token is a column of its own. If the tokens are the same or grouped
+// already, or a prompt does not say where its tokens stand, the columns stay as they are.
 //
 // Prompts of different texts and different numbers of tokens are put beside each other by a longest
 // common subsequence of their tokens, in time and memory of the product of the two lengths without

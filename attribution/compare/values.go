@@ -16,7 +16,7 @@ import (
 type Comparison struct {
 	// Sides have the aligned explanations and the names of their methods.
 	Sides [2]Side
-	// Aligned says what was done to give them the same rows and columns.
+	// Aligned is what was done to give them the same rows and columns.
 	Aligned Alignment
 	// Results are the values of A and of B, [N,M,1], and A − B, [R,M,1]. The R rows of the
 	// difference are those before the first token that is not the same on both sides, all if there

@@ -54,7 +54,8 @@ func TestNew(t *testing.T) {
 	}{
 		{
 			name: "shares",
-			a:    of(share, "share", x, 0, 0.5, 0.3, 0.2), b: of(share, "share", x, 0, 0.1, 0.3, 0.6),
+			a:    of(share, "share", x, 0, 0.5, 0.3, 0.2),
+			b:    of(share, "share", x, 0, 0.1, 0.3, 0.6),
 			want: [3][]float64{{0, 0.5, 0.3, 0.2}, {0, 0.1, 0.3, 0.6}, {0, 0.4, 0, -0.4}},
 			unit: "share in A minus share in B",
 		},
@@ -162,7 +163,8 @@ func TestDifference(t *testing.T) {
 		},
 	} {
 		row := []float64{0, 0.5, 0.3, 0.2}
-		a, b := of(attribution.Share, "share", c.a, row...), of(attribution.Share, "share", c.b, row...)
+		a := of(attribution.Share, "share", c.a, row...)
+		b := of(attribution.Share, "share", c.b, row...)
 		b.Prompt.Text = "another prompt"
 		got := compared(t, a, b)
 		if diff := cmp.Diff(c.want, got.Aligned.Difference); diff != "" {

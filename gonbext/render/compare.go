@@ -14,9 +14,9 @@ import (
 )
 
 // Compare returns a picture of two sides: the values of a, the values of b, and a minus b, as
-// [compare.New] computes them. All three have one scale, so that a colour means the same number. The
-// sides may be two methods or two layers of one explanation, or the same method for two models or
-// two prompts.
+// [compare.New] computes them. All three have one scale, so that a colour means the same number.
+// The sides may be two methods or two layers of one explanation, or the same method for two models
+// or two prompts.
 //
 // Tokens that differ are both named, and warnings tell how the sides were made to fit each other.
 // Where the answers differ, the difference ends before the first token that does, and the picture
@@ -235,6 +235,14 @@ func (c *comparison) differs() string {
 	}
 	return fmt.Sprintf("The answers differ in generated token %d: %s. %s To compare one answer, "+
 		"force it on both sides: %s, or in a cell %s.", d.Row+1, c.said(), compared, flag, field)
+}
+
+// where names a side in a sentence: by its method where methods or layers are compared.
+func (c *comparison) where(side int) string {
+	if c.about == nil && c.Sides[0].String() != c.Sides[1].String() {
+		return " with " + Visible(c.Sides[side].String(), nameLimit)
+	}
+	return " in " + "AB"[side:side+1]
 }
 
 // said tells which token of the answers differs first.

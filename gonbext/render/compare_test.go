@@ -81,7 +81,7 @@ func TestCompareValues(t *testing.T) {
 		}
 	}
 	if got := said(p, &p.views[compare.Difference], 0); !strings.HasPrefix(got,
-		"are has more from the in A than in B | the +40.0 %, keys +10.0 % · more in B to −20.0 %") {
+		"are has more from the with rollout than with value-zeroing | the +40.0 %, keys +10.0 % · more in B to −20.0 %") {
 		t.Errorf("the difference says %q", got)
 	}
 }
@@ -403,11 +403,12 @@ func TestCompareTokens(t *testing.T) {
 		t.Errorf("the headings are %q, want %q", got, differ)
 	}
 	page := written(t, h)
-	if text := written(t, asText(h)); !strings.Contains(strings.Join(strings.Fields(text), " "), differ) ||
+	text := written(t, asText(h))
+	if !strings.Contains(strings.Join(strings.Fields(text), " "), differ) ||
 		!strings.Contains(text, "A − B  not compared, A says “Laura” and B “Simon”") {
 		t.Errorf("the text is %s", text)
 	}
-	text := regexp.MustCompile("<[^>]*>").ReplaceAllString(page, "")
+	text = regexp.MustCompile("<[^>]*>").ReplaceAllString(page, "")
 	for _, want := range []string{
 		"by ⟨Lind│Brand⟩⟨q│t⟩ ⟨Laura│Simon⟩",
 		"⟨Laura│Simon⟩: not compared, A says “Laura” and B “Simon”",

@@ -308,13 +308,17 @@ function nameLine(line, name, method, row) {
   if (note) note.textContent = method.silent[row] || method.wrong || '';
 }
 function drawStrip(view) {
-  const {find, columns, methods, method, row, rowName, strongestOf, agreement} = view;
+  const {data, find, columns, methods, method, row, rowName, strongestOf, agreement} = view;
   if (methods.length < 3 || !find('strip')) return;
   const table = find('strip');
-  find('strip-title').replaceChildren(bold(rowName(row())), ' by every method ',
-    make('span', {textContent: '· each line on its own scale' + agreement(row())}));
+  find('strip-title').replaceChildren(bold(rowName(row())),
+    data.compared ? ' in A, in B, and A − B ' : ' by every method ', make('span', {
+      textContent: data.compared ? '· on one scale' :
+        '· each line on its own scale' + agreement(row()),
+    }));
   table.style.setProperty('--cols', columns.length);
-  const limitOf = (each) => each.kind === 'lift' ? 0 : strongestOf(each, row()) * each.limit;
+  const limitOf = (each) => each.kind === 'lift' || data.compared ? 0 :
+    strongestOf(each, row()) * each.limit;
   const body = make('tbody', {
     innerHTML: methods.map((each, i) =>
       '<tr data-k="' + i + '"' + (each === method() ? ' class="hm-here"' : '') +

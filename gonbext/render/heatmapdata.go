@@ -34,6 +34,7 @@ type heatmapData struct {
 	// Chances are the probabilities of rows, null for none, and Alternatives what could have come:
 	// names, probabilities, and 1 for what came.
 	Chances      []*float64  `json:"chances"`
+	Compared     bool        `json:"compared,omitempty"` // the methods are two sides and A − B
 	Alternatives [][][3]any  `json:"alternatives"`
 	Others       string      `json:"others"`
 	Chance       string      `json:"chance"`
@@ -146,7 +147,8 @@ func (b heatmapPage) data() heatmapData {
 		ID: hashOf(what), M: m, N: len(b.e.Steps), Sources: b.sourceCount(), Chosen: b.chosen,
 		Lead: Visible(b.views[b.lead].name, nameLimit), textData: b.textData(),
 		Groups: b.groups(), Positions: b.positions(), Targets: b.itself(0, m), Hidden: []int{},
-		Others: "What it could have written", Chance: "next token", Row: "generated token",
+		Compared: b.comparison != nil,
+		Others:   "What it could have written", Chance: "next token", Row: "generated token",
 		Shown: b.words.shown, Palettes: PaletteNames(),
 	}
 	if b.e.Model.Reads() {

@@ -147,9 +147,9 @@ func (d *drawing) verb(v *view, forIt bool, how string) (before, after string) {
 	contrast := v.contrast()
 	switch {
 	case v.difference && forIt:
-		return " has more from ", " in A than in B"
+		return " has more from ", d.comparison.where(0) + " than" + d.comparison.where(1)
 	case v.difference:
-		return " has more from ", " in B than in A"
+		return " has more from ", d.comparison.where(1) + " than" + d.comparison.where(0)
 	case v.alike() && forIt:
 		return " is most like ", ""
 	case v.alike():
@@ -378,7 +378,9 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 		s.say(" · ")
 	}
 	s.say(Visible(v.top.unit, 2*nameLimit) + " · " + d.writtenIn(v, t, above))
-	if j := v.rowSinks[t]; j >= 0 && !v.difference {
+	if v.difference {
+		s.say(" · " + d.comparison.rows[t])
+	} else if j := v.rowSinks[t]; j >= 0 {
 		s.say(fmt.Sprintf(" · %s rests on %s, a sink in this row", v.top.sum(v.at(t, j)),
 			d.sourceName(j)))
 	}

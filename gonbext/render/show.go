@@ -98,7 +98,8 @@ type Show struct {
 	Kind Kind `json:"kind,omitempty"`
 	// Method is the method that figures and Inseq's format show; default the first one of the
 	// explanation, and for KindMaps and KindMap the first one that has maps. For KindCompare a
-	// layer of that side may stand after it, as in direct@5; see [compare.ParseSide]. A page of KindHeatmap
+	// layer of that side may stand after it, as in direct@5; see [compare.ParseSide]. A page of
+	// KindHeatmap
 	// or KindLayers has all methods.
 	Method string `json:"method,omitempty"`
 	// Against is, for KindCompare, the explanation on side B. Nil compares two methods of one

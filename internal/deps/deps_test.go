@@ -136,14 +136,14 @@ var allowed = map[string][]string{
 	"internal/reproduction": {"gonbext/render/chart"},
 	// The only package besides the benchmarks that draws files: the command and the engine link it.
 	"internal/export/figure": {
-		"attribution", "gonbext/render", "gonbext/render/chart",
+		"attribution", "attribution/compare", "gonbext/render", "gonbext/render/chart",
 		"gonum.org/v1/plot/...",
 		"golang.org/x/image/...", // the outlines of its font
 	},
 
 	// Explanations as files: the command and the engine link it.
 	"internal/export": {
-		"attribution", "attribution/trace", "gonbext/render", "internal/export/figure",
+		"attribution", "attribution/compare", "attribution/trace", "gonbext/render", "internal/export/figure",
 		"internal/atomicfile", "internal/checkpoint", "internal/jsonread",
 		"github.com/parquet-go/parquet-go/...",
 	},

@@ -268,12 +268,12 @@ func TestHeatmapKinds(t *testing.T) {
 	}{
 		{"compared", compared, []want{
 			{
-				"at first", "", "are has more from keys in A than in B",
+				"at first", "", "are has more from keys with direct than with value-zeroing",
 				"s +8.3 % · more in B key −8.3 % · ", "are",
 				"1 key n1,2 s p1", "are zn1p1z-", "are ← s +8.3 %",
 			},
 			{
-				"another token", token(5), "here has more from keys in A than in B",
+				"another token", token(5), "here has more from keys with direct than with value-zeroing",
 				"s +22.2 % · more in B to −22.2 %", "here",
 				"2 s p3,3 to n3", "here zzp3n3z", "here ← s +22.2 %",
 			},

@@ -48,7 +48,8 @@ func shares() *attribution.Explanation {
 // names of the columns once, and a scale whose ends are those of the largest of all three, 0.5.
 func TestCompare(t *testing.T) {
 	e := shares()
-	h, err := render.Compare(compare.Side{Explanation: e}, compare.Side{Explanation: e, Method: "b"})
+	a := compare.Side{Explanation: e}
+	h, err := render.Compare(a, compare.Side{Explanation: e, Method: "b"})
 	must(t, err)
 	d, err := figure.Compare(h)
 	got := textsOf(t, figure.Options{}, d, err)
