@@ -95,7 +95,7 @@ func OptionFlags(cmd *cobra.Command, o *attribution.Options, rows []attribution.
 		switch {
 		case row.Name == "methods":
 		case row.Flag != "":
-			OptionFlag(cmd.Flags(), o, row, row.Usage())
+			OptionFlag(cmd.Flags(), o, row.Name)
 		case row.Key != "":
 			settings = append(settings, row)
 		}
@@ -197,17 +197,18 @@ func Today(m trace.Model, prompt string, c trace.Conversation) string {
 
 // MethodsFlag adds --methods; byDefault is the end of its help.
 func MethodsFlag(cmd *cobra.Command, o *attribution.Options, byDefault string) {
-	row := attribution.LookupOption("methods")
-	OptionFlag(cmd.Flags(), o, row, row.Usage()+"; see headwater methods"+byDefault)
+	OptionFlag(cmd.Flags(), o, "methods")
+	cmd.Flags().Lookup("methods").Usage += "; see headwater methods" + byDefault
 }
 
-// OptionFlag adds the flag of one option.
-func OptionFlag(f *pflag.FlagSet, o *attribution.Options, row attribution.Option, usage string) {
+// OptionFlag adds the flag of an option by its name.
+func OptionFlag(f *pflag.FlagSet, o *attribution.Options, name string) {
+	row := attribution.LookupOption(name)
 	if on := row.Switch(o); on != nil {
-		f.BoolVar(on, row.Flag, false, usage)
+		f.BoolVar(on, row.Flag, false, row.Usage())
 		return
 	}
-	f.Func(row.Flag, usage, func(text string) error { return row.Set(o, text) })
+	f.Func(row.Flag, row.Usage(), func(text string) error { return row.Set(o, text) })
 }
 
 // JSONFlag adds --json.

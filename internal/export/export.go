@@ -277,32 +277,24 @@ var kindNames = map[render.Kind]string{
 // Describe returns what a file of an explanation has, "matrix of direct", and the width of a
 // figure, "6.75 in", "" for another format.
 func (o Options) Describe(e *attribution.Explanation, f Format) (what, width string) {
-	methods := e.Order
-	if f.Figure() || o.Maps() || f == Inseq {
-		if method, err := o.method(e); err == nil {
-			methods = []string{method}
-		}
-	}
-	switch {
-	case f == Neuronpedia || NeedsFlow(o.Show, f):
-		what = kindNames[render.KindFlow]
-	case NeedsAttention(o.Show, f):
-		what = kindNames[o.Kind]
-	case Compares(o.Show, f):
-		sides, err := o.sides(e)
-		if err == nil {
-			methods = []string{sides.Method, sides.AgainstMethod}
-		}
-		fallthrough
-	case f.Picture():
-		what = cmp.Or(kindNames[o.Kind], string(o.Kind)) + " of " + message.List(methods)
-	default:
-		what = "values of " + message.List(methods)
-	}
 	if f.Figure() {
 		width = fmt.Sprintf("%.4g in", figure.Inches(o.Size))
 	}
-	return what, width
+	methods := e.Order
+	if sides, err := o.sides(e); err == nil && Compares(o.Show, f) {
+		methods = []string{sides.Method, sides.AgainstMethod}
+	} else if method, err := o.method(e); err == nil && (width != "" || o.Maps() || f == Inseq) {
+		methods = []string{method}
+	}
+	switch what = cmp.Or(kindNames[o.Kind], string(o.Kind)); {
+	case NeedsFlow(o.Show, f):
+		return kindNames[render.KindFlow], width
+	case NeedsAttention(o.Show, f):
+		return what, width
+	case !f.Picture():
+		what = "values"
+	}
+	return what + " of " + message.List(methods), width
 }
 
 // prepared returns an explanation at the layer that the options name, and the options with both

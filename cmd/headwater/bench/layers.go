@@ -311,8 +311,7 @@ func benchProbeCommand(k *cli.Kit) *cobra.Command {
 	})
 	cmd.Flags().Uint64Var(&f.opts.Seed, "seed", 0, "`number` that shuffles the examples, from 0 "+
 		"to 18446744073709551615")
-	specials := attribution.LookupOption("specials")
-	cli.OptionFlag(cmd.Flags(), &f.explain, specials, specials.Usage())
+	cli.OptionFlag(cmd.Flags(), &f.explain, "specials")
 	cli.JSONFlag(cmd, &f.json)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", cli.OutputFlag)
 	return cmd

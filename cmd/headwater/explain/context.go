@@ -120,8 +120,7 @@ func contextCommand(k *cli.Kit) *cobra.Command {
 	flags.StringVar(&ask.Template, "template", "", "the `prompt`, with {context} and {question} "+
 		"in it and \\n for a line break (default the documents, Question: and Answer:, each on "+
 		"a line of its own)")
-	specials := attribution.LookupOption("specials")
-	cli.OptionFlag(flags, &f.chat, specials, specials.Usage())
+	cli.OptionFlag(flags, &f.chat, "specials")
 	flags.StringVarP(&f.output, "output", "o", "", cli.OutputFlag)
 	flags.StringVar(&f.format, "format", "", "form of the result: `text|html|json` "+
 		"(default: the ending of --output, else text)")

@@ -75,16 +75,14 @@ func (l *methodList) keep(name string) (err error) {
 	if l.Methods, err = attribution.LookupMethods(name); err != nil {
 		return err
 	}
-	without := func(parts []part, of func(attribution.Method) string) []part {
-		return slices.DeleteFunc(parts, func(p part) bool {
-			return !slices.ContainsFunc(l.Methods,
-				func(m attribution.Method) bool { return of(m) == p.Name })
-		})
+	var parts []string
+	for _, m := range l.Methods {
+		parts = append(parts, m.Mixing, m.Aggregation, m.Scorer)
 	}
-	l.Mixings = without(l.Mixings, func(m attribution.Method) string { return m.Mixing })
-	l.Aggregations = without(l.Aggregations,
-		func(m attribution.Method) string { return m.Aggregation })
-	l.Scorers = without(l.Scorers, func(m attribution.Method) string { return m.Scorer })
+	for _, list := range []*[]part{&l.Mixings, &l.Aggregations, &l.Scorers} {
+		*list = slices.DeleteFunc(*list,
+			func(p part) bool { return !slices.Contains(parts, p.Name) })
+	}
 	for _, row := range attribution.OptionTable() {
 		if slices.ContainsFunc(l.Methods, row.AppliesTo) && row.Flag+row.Key != "" {
 			spelling := "--" + row.Flag

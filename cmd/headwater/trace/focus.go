@@ -92,8 +92,7 @@ func focusCommand(k *cli.Kit) *cobra.Command {
 		"that comes from the bias of the key, which is the same for all sources")
 	cmd.Flags().BoolVar(&f.bidirectional, "bidirectional", false, "with --input: targets see "+
 		"later sources too; attention says so itself")
-	specials := attribution.LookupOption("specials")
-	cli.OptionFlag(cmd.Flags(), &f.opts, specials, specials.Usage())
+	cli.OptionFlag(cmd.Flags(), &f.opts, "specials")
 	cli.JSONFlag(cmd, &f.json)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", cli.OutputFlag)
 	return cmd

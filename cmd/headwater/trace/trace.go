@@ -69,8 +69,7 @@ func traceCommand(k *cli.Kit) *cobra.Command {
 		f.ids, err = parseIDs(s)
 		return err
 	})
-	specials := attribution.LookupOption("specials")
-	cli.OptionFlag(cmd.Flags(), &f.opts, specials, specials.Usage())
+	cli.OptionFlag(cmd.Flags(), &f.opts, "specials")
 	cmd.Flags().Func("taps", "`names` of tensors, joined by commas: "+tapNames(),
 		func(s string) error {
 			for name := range strings.SplitSeq(s, ",") {
