@@ -152,9 +152,29 @@ func (r Maps) panels() *mapPanels {
 	for _, l := range p.levels {
 		m.list = append(m.list, r.ofLayer(p, &m, l, row))
 	}
+	if r.Layer == nil {
+		p.openOne(&m, row)
+	}
 	p.methods = []panelMethod{m}
 	p.ownSentence(r, row)
 	return p
+}
+
+// openOne opens the layer in which most stands out for the framed target, if nothing does in the one
+// that is open.
+func (p *mapPanels) openOne(m *panelMethod, row int) {
+	if len(m.ranked(&m.list[m.open], row)) > 0 {
+		return
+	}
+	largest := 0.0
+	for i := range m.list {
+		one := &m.list[i]
+		for _, c := range m.ranked(one, row) {
+			if place := m.place(one, row, c); c != row && place > largest {
+				largest, m.open, p.level = place, i, p.levels[i]
+			}
+		}
+	}
 }
 
 // ofLayer returns the matrix of a level. The row of folded targets has the strongest of their

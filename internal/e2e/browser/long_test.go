@@ -55,7 +55,7 @@ func TestLongPicture(t *testing.T) {
 	}
 }
 
-// TestLongPages: pages of heads and maps of 192 tokens can be clicked, also on tokens of the
+// TestLongPages: pages of heads of 192 tokens can be clicked, also on tokens of the
 // prompt.
 func TestLongPages(t *testing.T) {
 	b := tab(t)
@@ -74,7 +74,6 @@ func TestLongPages(t *testing.T) {
 	}
 	for name, page := range map[string]string{
 		"heads": document(h),
-		"maps":  document(mapped(e)),
 	} {
 		b.Show(t, page)
 		got := chromium.Evaluate[string](t, b, "(() => {"+click(".hw-t > *", 30)+"})(), "+sentence)

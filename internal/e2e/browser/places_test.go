@@ -46,10 +46,10 @@ func (s seen) check(t *testing.T, what string, framed, sentence string, colored 
 	}
 }
 
-// TestKeysOfHeadsAndMaps: in pictures of heads and of maps, Enter shows what a token feeds and goes
+// TestKeysOfHeads: in pictures of heads, Enter shows what a token feeds and goes
 // back, Esc lets the layer and the head go too, and Home and End go to the ends, as in a heatmap. A
 // second click on the framed token, one with Shift, and one on a column do what Enter does.
-func TestKeysOfHeadsAndMaps(t *testing.T) {
+func TestKeysOfHeads(t *testing.T) {
 	b := tab(t)
 	const shift = `document.querySelectorAll('.hw-t > *')[2].dispatchEvent(
 		new MouseEvent('click', {bubbles: true, shiftKey: true}))`
@@ -99,30 +99,6 @@ func TestKeysOfHeadsAndMaps(t *testing.T) {
 			{"a head that nobody chose, and Esc", press("ArrowDown", "Escape"), "s", s, "1 key"},
 			{"End", press("End"), "here", "“here” (generated 2) · layer 1", "4 are"},
 			{"Home", press("Home"), "the", "“the” (0) · layer 1", ""},
-		})
-	})
-	t.Run("maps", func(t *testing.T) {
-		const s = "“s” (2) · raw, layer 2: “key” (1) 100 %"
-		const fed = "“s” (2) as a source, raw, layer 2: “to” (3) 100 %"
-		const first = "“to” (3), where “are” is predicted · raw, layer 2: “s” (2) 100 %"
-		page := document(mapped(touched()))
-		check(t, page, "raw, layer 2", []step{
-			{"at first", "", "to", first, "2 s"},
-			{
-				"Enter", press("Enter"), "to",
-				"“to” (3) as a source, raw, layer 2: “are” (generated 1) 100 %", "4 are",
-			},
-			{"Enter again", press("Enter"), "to", first, "2 s"},
-			{"a click with Shift", shift, "s", fed, "3 to"},
-			{"another token", click(".hw-t > *", 2), "s", s, "1 key"},
-			{"a column", click(".hw-c th", 2), "s", fed, "3 to"},
-			{
-				"a layer down", press("ArrowDown"), "s",
-				"“s” (2) as a source, raw, layer 1: “to” (3) 66.7 %, “s” (2) 33.3 %", "2 s,3 to",
-			},
-			{"Esc", press("Escape"), "s", s, "1 key"},
-			{"End", press("End"), "here", "“here” (generated 2) · raw, layer 2", "4 are"},
-			{"Home", press("Home"), "the", "“the” (0) · raw, layer 2", "0 the"},
 		})
 	})
 }
@@ -202,14 +178,6 @@ func TestTapCell(t *testing.T) {
 	cell := func(row, column int) string {
 		return fmt.Sprintf("document.querySelectorAll('.hw-r')[%d].cells[%d].click()", row, column)
 	}
-	imageAt := func(x, y float64) string {
-		return `const e = [...document.querySelectorAll('.hw-i,.hw-j')].
-				find((e) => !e.closest('.hw-g') && e.checkVisibility()), r = e.getBoundingClientRect();
-			e.dispatchEvent(new MouseEvent('click', {bubbles: true,
-				clientX: r.left + r.width * ` + fmt.Sprint(x) + `, clientY: r.top + r.height * ` +
-			fmt.Sprint(y) + `}))`
-	}
-	layers := render.Layers{Heatmap: render.Heatmap{Explanation: deep(4)}}
 	for _, c := range []struct{ name, page, script, want string }{
 		{
 			"a head", document(attended()), cell(3, 2),
@@ -219,15 +187,6 @@ func TestTapCell(t *testing.T) {
 			"a head, a token that comes later",
 			document(attended()), cell(3, 5),
 			"“to” (3) looks at “are” (generated 1): 0 %, it comes later",
-		},
-		{
-			"a map", document(mapped(touched())), cell(3, 2),
-			"layer 2, “to” (3) ← “key” (1): 0.0 %",
-		},
-		{
-			"an image of a map",
-			document(mapped(lengthened(touched()))),
-			imageAt(1.5/66, 3.5/66), "layer 2, “to” (3) ← “key” (1): 0.0 %",
 		},
 	} {
 		b.Show(t, c.page)
@@ -242,20 +201,9 @@ func TestTapCell(t *testing.T) {
 			t.Errorf("%s: after another choice it still says %q", c.name, got)
 		}
 	}
-	b.Show(t, document(layers))
-	for _, c := range []struct{ what, script, want string }{
-		{"an empty cell", `document.querySelector('.hw-d .hw-r').cells[1].dispatchEvent(
-			new MouseEvent('mousemove', {bubbles: true}))`, "up to layer 3 · “the” (0) 0.00"},
-		{"beside the cells", "document.querySelector('.hw-d b').click()", ""},
-	} {
-		if got := chromium.Evaluate[string](t, b, "(() => {"+c.script+"})(),"+
-			"document.querySelector('.hw-t + div').textContent"); got != c.want {
-			t.Errorf("layers, %s: it says %q, want %q", c.what, got, c.want)
-		}
-	}
 }
 
-// TestSteadyColumns chooses every row of a head and of a map: the columns stay where they are,
+// TestSteadyColumns chooses every row of a head: the columns stay where they are,
 // though the name of the chosen row is bold and has a mark.
 func TestSteadyColumns(t *testing.T) {
 	b := tab(t)
@@ -265,7 +213,6 @@ func TestSteadyColumns(t *testing.T) {
 	h.Explanation = e
 	for name, page := range map[string]string{
 		"heads": document(h),
-		"maps":  document(mapped(e)),
 	} {
 		b.Show(t, page)
 		at := chromium.Evaluate[[]float64](t, b, `[...document.querySelectorAll('.hw-r')].map(

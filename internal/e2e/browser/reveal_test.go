@@ -10,7 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
-// TestRevealed opens maps of heads and layers in a window in which their last columns have no room:
+// TestRevealed opens maps of heads in a window in which their last columns have no room:
 // the largest number of the framed row, which stands before the last column, is in sight, and also
 // that of a row that is chosen in the text. A click in the map does not move it.
 func TestRevealed(t *testing.T) {
@@ -44,7 +44,6 @@ func TestRevealed(t *testing.T) {
 	})()`
 	for name, page := range map[string]string{
 		"heads": document(heads),
-		"maps":  document(maps),
 	} {
 		do := func(script string) string {
 			return chromium.Evaluate[string](t, b, "(() => {"+script+"})(),"+read)
