@@ -14,8 +14,8 @@ import (
 )
 
 // Flow is a picture of the layered graph of attention flow (Abnar and Zuidema 2020, Figure 1), for
-// a notebook or a page. Each token is a column of nodes, and layers go from the bottom up. Edges are
-// as thick as they are wide; the widest path and the minimum cut between source and target are
+// a notebook or a page. Each token is a column of nodes, and layers go from the bottom up. Edges
+// are as thick as they are wide; the widest path and the minimum cut between source and target are
 // marked. Only edges are drawn that the target can reach, because no other one carries anything to
 // it. Edges of sinks are off until a reader asks for them.
 //
@@ -281,8 +281,8 @@ func (f *flowPage) write(b *board) {
 		`style="max-width:none" src="%s"></div></div><div class="hm-dim" style="color:%s;`+
 		`font-size:12px">%s</div>`, width, height, f.svg(b.theme), dimInk,
 		html.EscapeString(flowMarks+f.partly()))
-	b.WriteString(`<details class="hm-details" open><summary>Details: the minimum cut, the widest ` +
-		`path, settings</summary>`)
+	b.WriteString(`<details class="hm-details" open><summary>Details: the minimum cut, the ` +
+		`widest path, settings</summary>`)
 	for _, s := range f.sentences() {
 		b.printf("<div>%s</div>", html.EscapeString(s))
 	}

@@ -222,8 +222,8 @@ func TestFlowParts(t *testing.T) {
 	}
 }
 
-// TestFlowImage reads the image: it is well-formed and has no text but the numbers of the layers, the
-// first one at the bottom, and the names of the tokens with the flow from them.
+// TestFlowImage reads the image: it is well-formed and has no text but the numbers of the layers,
+// the first one at the bottom, and the names of the tokens with the flow from them.
 func TestFlowImage(t *testing.T) {
 	f := flowing(t, example(), 3, 1, 2, spread)
 	image := regexp.MustCompile(regexp.QuoteMeta(graphStart) + `([^"]*)"`)

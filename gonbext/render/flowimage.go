@@ -118,8 +118,8 @@ func (f *flowPage) drawPath(b *strings.Builder, colors theme) {
 		l := L - 1 - k
 		if at, i, j, ok := f.place(l, f.g.Path[k], f.g.Path[k+1]); ok {
 			w := max(f.g.Width(l, f.g.Path[k], f.g.Path[k+1]), 0.25)
-			fmt.Fprintf(b, `<path stroke="%s" stroke-width="%s" d="%s"/>`, colors.below[2], stroke(w),
-				f.curve(at, i, j))
+			fmt.Fprintf(b, `<path stroke="%s" stroke-width="%s" d="%s"/>`, colors.below[2],
+				stroke(w), f.curve(at, i, j))
 		}
 	}
 }

@@ -160,8 +160,8 @@ func (r Maps) panels() *mapPanels {
 	return p
 }
 
-// openOne opens the layer in which most stands out for the framed target, if nothing does in the one
-// that is open.
+// openOne opens the layer in which most stands out for the framed target, if nothing does in the
+// one that is open.
 func (p *mapPanels) openOne(m *panelMethod, row int) {
 	if len(m.ranked(&m.list[m.open], row)) > 0 {
 		return

@@ -67,8 +67,8 @@ func pixel(t *testing.T, b *chromium.Browser, selector string, x, y float64) str
 	})()`, selector, x, y), await)
 }
 
-// TestViewsPalette gives a picture of sources other palettes: elements have the new colours, and the
-// last palette leads to the first.
+// TestViewsPalette gives a picture of sources other palettes: elements have the new colours, and
+// the last palette leads to the first.
 func TestViewsPalette(t *testing.T) {
 	b := tab(t)
 	for name, page := range map[string]string{

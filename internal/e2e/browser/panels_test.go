@@ -85,7 +85,8 @@ func TestTouchLayers(t *testing.T) {
 		if s = seePanels(t, b, click(".hm-text u", 1)); s.Here != "here" {
 			t.Errorf("a click on a generated token frames %q", s.Here)
 		}
-		if s = seePanels(t, b, pressBoard("ArrowLeft", "ArrowDown")); s.Here != "are" || s.Row != "0" {
+		s = seePanels(t, b, pressBoard("ArrowLeft", "ArrowDown"))
+		if s.Here != "are" || s.Row != "0" {
 			t.Errorf("left and down: framed are %q and row %q", s.Here, s.Row)
 		}
 	})
@@ -129,8 +130,8 @@ func TestTouchMaps(t *testing.T) {
 			Row: "here", Here: "here", Small: "layer 2", Colored: []string{"4 are"},
 		})
 		do(pointAt("3", "1")).check(t, "pointing", seenPanels{
-			Read: "to ← key 0.0 % · layer 2 · prompt 1", Row: "here", Here: "here", Small: "layer 2",
-			Colored: []string{"4 are"},
+			Read: "to ← key 0.0 % · layer 2 · prompt 1", Row: "here", Here: "here",
+			Small: "layer 2", Colored: []string{"4 are"},
 		})
 		// Layer 0 is at the bottom, and another palette changes what no style sheet colours.
 		at := chromium.Evaluate[[]float64](t, b, `[...document.querySelectorAll('.hm-small button')].

@@ -57,8 +57,8 @@ func TestPrintHeads(t *testing.T) {
 	}
 }
 
-// TestPrintFlow prints a graph of many layers: it fits on the page, and its names and the numbers of
-// its layers are not smaller than 7 points.
+// TestPrintFlow prints a graph of many layers: it fits on the page, and its names and the numbers
+// of its layers are not smaller than 7 points.
 func TestPrintFlow(t *testing.T) {
 	b := tab(t)
 	printed(t, b, document(flowingThrough(t, 30)))

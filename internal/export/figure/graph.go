@@ -14,14 +14,13 @@ var (
 	pathColor = chart.RGB{0xc2, 0x55, 0x0f}
 	cutColor  = chart.RGB{0xb0, 0x00, 0x20}
 	nodeColor = chart.RGB{0x3a, 0x7d, 0x44}
-	sinkColor = chart.RGB{0xc6, 0xc6, 0xc6}
 )
 
 // Graph returns the drawing of a flow graph (Abnar and Zuidema 2020, Figure 1): layers from left to
 // right, a line of nodes for each token, and edges as thick as they are wide. It draws what the
-// page of [render.Flow] draws, by the same rules: the edges that the target reaches, those to sinks
-// in grey, the flow from each token beside its name, the widest path and the minimum cut. The error
-// is that of [render.Flow.Check].
+// page of [render.Flow] draws, by the same rules: the edges that the target reaches, without those
+// to sinks, the flow from each token beside its name, the widest path and the minimum cut. The
+// error is that of [render.Flow.Check].
 func Graph(f render.Flow) (Drawing, error) {
 	d, err := f.Drawing()
 	if err != nil {
@@ -66,13 +65,9 @@ func (p *page) graph(f render.Flow, d render.FlowDrawing, y float64) float64 {
 		p.text(at.x-0.6*p.size, at.y+0.27*p.size, d.Flows[i], number)
 		p.text(at.x-p.size-wideNumber, at.y+0.3*p.size, p.cut(names[j], wide, s), s)
 	}
-	sinks := false
 	for _, e := range d.Edges {
-		color := chart.RampOf(p.palette, 0.12+0.7*e.Width)
-		if e.Sink {
-			color, sinks = sinkColor, true
-		}
-		p.edge(node(e.Layer+1, e.Target), node(e.Layer, e.Source), e.Width*0.3*high, color)
+		p.edge(node(e.Layer+1, e.Target), node(e.Layer, e.Source), e.Width*0.3*high,
+			chart.RampOf(p.palette, 0.12+0.7*e.Width))
 	}
 	for k := 0; k+1 < len(g.Path); k++ { // the widest path
 		l := len(g.Layers) - 1 - k
@@ -102,7 +97,7 @@ func (p *page) graph(f render.Flow, d render.FlowDrawing, y float64) float64 {
 	y += high * rows
 	p.graphAxis(g, d.Layers, node, y)
 	y += 3.1 * p.size
-	return p.graphLegend(g, d, sinks, y)
+	return p.graphLegend(g, d, y)
 }
 
 // edge draws an edge as a curve that leaves and enters its nodes sidewards.
@@ -136,11 +131,8 @@ func (p *page) graphAxis(
 	p.text((node(0, 0).x+node(L, 0).x)/2, y+2.1*p.size, "layer", style{scale: 0.92, align: 0.5})
 }
 
-// graphLegend explains the marks, and says what the drawing leaves out; sinks says whether there
-// are edges of sinks.
-func (p *page) graphLegend(
-	g *attribution.FlowGraph, d render.FlowDrawing, sinks bool, y float64,
-) float64 {
+// graphLegend explains the marks, and says what the drawing leaves out.
+func (p *page) graphLegend(g *attribution.FlowGraph, d render.FlowDrawing, y float64) float64 {
 	y += 0.4 * p.size
 	x, s := float64(margin), style{scale: 0.92}
 	widest := 1.0
@@ -159,11 +151,7 @@ func (p *page) graphLegend(
 			"minimum cut, " + message.Count(len(g.Cut.Edges), "edge"), cutColor, 0.9,
 			[]float64{2, 1.5},
 		},
-		{"edge of a sink", sinkColor, 2, nil},
 	} {
-		if key.color == sinkColor && !sinks {
-			continue
-		}
 		if x > margin && x+2.6*p.size+p.textWidth(key.text, s) > p.width-margin {
 			x, y = margin, y+lineHeight*p.size
 		}
