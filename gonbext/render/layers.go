@@ -74,6 +74,10 @@ func (r Layers) panels() *panels {
 		}
 	}
 	d.openOne(tokens)
+	d.words.title = "Layer by layer: where tokens come from"
+	if d.statesAlone() {
+		d.words.title = "Layer by layer: how alike the hidden states of tokens are"
+	}
 	p := &panels{drawing: d, kind: layersKind}
 	var shown []*view
 	for i := range d.views {
