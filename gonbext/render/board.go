@@ -57,7 +57,8 @@ func (b *board) end(data, script string) {
 	b.WriteString("</div>\n")
 }
 
-// writeAnswer writes the sentence, its facts, and the text in the colours of steps, one for each token.
+// writeAnswer writes the sentence, its facts, and the text in the colours of steps, one for each
+// token.
 func (b *board) writeAnswer(s *strings.Builder, say, facts string, steps []int) {
 	fmt.Fprintf(s, `<p class="hm-say" aria-live="polite" style="font-size:24px;line-height:1.3;`+
 		`margin:18px 0 4px">%s</p><p class="hm-facts hm-dim" style="color:%s;margin:0 0 14px">`+

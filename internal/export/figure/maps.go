@@ -12,8 +12,8 @@ import (
 )
 
 // Maps returns what every token of a text (target) has from every token (source), as a square for
-// each of up to twelve layers, the first one at the bottom left. All have one scale. The names of the
-// tokens stand beside the squares where there is room for all. Maps returns an error if the map
+// each of up to twelve layers, the first one at the bottom left. All have one scale. The names of
+// the tokens stand beside the squares where there is room for all. Maps returns an error if the map
 // does not fit the text.
 func Maps(r render.Maps) (Drawing, error) {
 	s, err := newSquares(r)
