@@ -52,7 +52,7 @@ func TestFlowGraphCell(t *testing.T) {
 	}
 	shown := fmt.Sprint(left[0])
 	// Half of the attention and the residual of token 1: 0.75.
-	for _, want := range []string{"At most 0.750 flows from “keys” (1) to “keys” (1)", "hw-flow"} {
+	for _, want := range []string{"At most 0.750 flows from “keys” (1) to “keys” (1)", "hm-flow"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the picture lacks %q", want)
 		}

@@ -14,10 +14,10 @@ import (
 )
 
 // Flow is a picture of the layered graph of attention flow (Abnar and Zuidema 2020, Figure 1), for
-// a notebook or a page. Layers go from left to right, and each token is a line of nodes. Edges are
-// as thick as they are wide; the widest path and the minimum cut between source and target are
+// a notebook or a page. Each token is a column of nodes, and layers go from the bottom up. Edges
+// are as thick as they are wide; the widest path and the minimum cut between source and target are
 // marked. Only edges are drawn that the target can reach, because no other one carries anything to
-// it.
+// it. Edges of sinks are off until a reader asks for them.
 //
 // Of more than 40 tokens or 30 layers, the picture has those with the widest paths from the target,
 // and says so. Where scripts run, any node can be chosen to see what it has from which token.
@@ -69,15 +69,11 @@ const (
 	// leastWidth is the width below which an edge is not drawn, and flowEdges how many are.
 	leastWidth = 0.02
 	flowEdges  = 2500
-	// flowHigh is the height of the line of a token in pixels.
-	flowHigh = 22
-	// The colours of the widest path and of the minimum cut, which is dashed as well.
-	pathStroke, cutStroke = "#d2691e", "#e0304e"
 )
 
 // flowPage is the state of writing [Flow].
 type flowPage struct {
-	*page
+	*drawing
 	g *attribution.FlowGraph
 	t int
 	// reach is how wide the widest path from the target to each node is, [L+1][T]: reach[l] is that
@@ -105,16 +101,17 @@ type flowEdge struct {
 //go:embed flow.js
 var flowSource string
 
-var flowTouch = script(flowSource)
+var flowScript = script(scaleSource + flowSource)
 
 // markup implements [View].
-func (r Flow) markup(_ int) (*page, error) {
+func (r Flow) markup(room int) (*page, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
 	f := r.open()
-	f.write()
-	return f.page, nil
+	b := newBoard(f.drawing, r.Palette, room)
+	f.write(b)
+	return b.page(), nil
 }
 
 func (r Flow) title() string { return titleOf(r.Explanation) }
@@ -122,7 +119,8 @@ func (r Flow) title() string { return titleOf(r.Explanation) }
 // open computes what a picture of flow shows. The graph fits.
 func (r Flow) open() *flowPage {
 	f := &flowPage{
-		page: newPage(textPicture(r.Explanation, r.Palette), 0), g: r.Graph, t: r.Token,
+		drawing: newDrawing(textPicture(r.Explanation, r.Palette), &r.Token), g: r.Graph,
+		t: r.Token,
 	}
 	f.words.title = "How much can flow to one token"
 	f.findReach()
@@ -131,6 +129,11 @@ func (r Flow) open() *flowPage {
 	f.chooseRows()
 	f.chooseLayers()
 	f.findEdges()
+	places := make([]float64, len(f.tokens))
+	for _, j := range f.rows {
+		places[j] = 1
+	}
+	f.columns = f.fold(places)
 	return f
 }
 
@@ -261,52 +264,73 @@ func (f *flowPage) findEdges() {
 }
 
 // write writes the parts from top to bottom.
-func (f *flowPage) write() {
-	f.head()
-	f.text()
-	f.graph()
-	f.legend()
-	parts := f.String()
-	f.Reset()
-	f.frame(class+" hw-flow", parts, f.data(), flowTouch())
+func (f *flowPage) write(b *board) {
+	b.begin("hm-flow", "")
+	b.top()
+	steps := make([]int, len(f.tokens))
+	for _, j := range f.g.Path {
+		steps[j] = 3
+	}
+	var s strings.Builder
+	say, facts := f.answer()
+	b.writeAnswer(&s, say.html(), facts.html(), steps)
+	b.WriteString(s.String())
+	width, height := f.imageSize()
+	b.printf(`<div class="hm-after"></div><div class="hm-scroll" style="overflow-x:auto">`+
+		`<div class="hm-graph"><img alt="graph of attention flow" width="%d" height="%d" `+
+		`style="max-width:none" src="%s"></div></div><div class="hm-dim" style="color:%s;`+
+		`font-size:12px">%s</div>`, width, height, f.svg(b.theme), dimInk,
+		html.EscapeString(flowMarks+f.partly()))
+	b.WriteString(`<details class="hm-details" open><summary>Details: the minimum cut, the ` +
+		`widest path, settings</summary>`)
+	for _, s := range f.sentences() {
+		b.printf("<div>%s</div>", html.EscapeString(s))
+	}
+	b.printf("<div>%s</div>", flowLegend)
+	if r := f.e.Methods["flow"]; r != nil {
+		b.printf("<div>flow: %s</div>", escape((&view{result: r}).options(), 0))
+	}
+	b.WriteString(b.common((*page).model) + "</details>")
+	b.end(f.data(), flowScript())
 }
 
-// text writes the text with the ends and the tokens of the widest path, and what the picture says.
-func (f *flowPage) text() {
-	f.WriteString(f.beginText())
-	m := len(f.e.Prompt.Texts)
-	for j := range m + len(f.e.Steps) {
-		if f.e.Model.Reads() && j >= m {
-			break
-		}
-		tag, name, text, spaced := "u", "", "", false
-		if j < m {
-			tag, name, text = "span", f.fullName(j), f.e.Prompt.Texts[j]
-			spaced = j > 0 && f.spaced(j)
-		} else {
-			text = f.e.Steps[j-m].Text
-			name = textName(text)
-			spaced, _ = word(text)
-		}
-		if spaced {
-			f.WriteByte(' ')
-		}
-		style := ""
-		if slices.Contains(f.g.Path, j) {
-			style = "background:" + pathStroke + "66"
-		}
-		f.token(tag, name, style, "", j == f.g.Cut.Target || j == f.g.Cut.Source)
-		f.lineBreak(text)
+// answer returns the widest path in words, or why the flows say nothing, and the numbers of it.
+func (f *flowPage) answer() (say, facts phrase) {
+	path := f.g.Path
+	target := f.wordOf(f.g.Cut.Target)
+	if !f.e.Model.Reads() {
+		target = f.wordOf(len(f.e.Prompt.Texts) + f.t)
 	}
-	f.WriteString(`</div><div class="hw-s" style="margin:4px 0 8px 0">`)
-	for i, s := range f.sentences() {
-		if i == 0 {
-			f.printf("<b>%s</b>", html.EscapeString(s))
-			continue
+	silence := f.silence()
+	switch {
+	case silence != "":
+		say.say(silence)
+	case len(path) == 0:
+		say.say("No path leads to ")
+		say = append(say, target...)
+	default:
+		say.say("The widest path to ")
+		say = append(say, target...)
+		say.say(" comes from ")
+		say = append(say, f.wordOf(path[len(path)-1])...)
+		var over []phrase
+		for k := len(path) - 2; k > 0; k-- {
+			if j := path[k]; j != path[k+1] && j != f.g.Cut.Target && len(over) < mostNamed {
+				over = append(over, f.wordOf(j))
+			}
 		}
-		f.printf("<div>%s</div>", html.EscapeString(s))
+		if len(over) > 0 {
+			say.say(" by way of ")
+			say.join(over)
+		}
 	}
-	f.WriteString("</div>")
+	_, _, chance := f.predictionText(f.t)
+	facts.say(fmt.Sprintf("at most %s flows from %s to %s", fixed(f.g.Cut.Flow, 3),
+		f.placedName(f.g.Cut.Source), f.placedName(f.g.Cut.Target)))
+	if chance != "" {
+		facts.say(" · probability " + chance)
+	}
+	return say, facts
 }
 
 // sentences say what the picture shows; before that, why the flows say nothing about the token.
@@ -402,62 +426,6 @@ func (f *flowPage) edgeEnd(j int) string {
 	return f.placedName(j)
 }
 
-// step returns the width of a layer in pixels.
-func (f *flowPage) step() int { return min(max(900/len(f.layers), 20), 110) }
-
-// flowEdgeLeft is what stands left of the first node and right of the last, in pixels.
-const flowEdgeLeft = 8
-
-// node returns where a node is in the image: token rows[i] before layer layers[k], or after the
-// last one.
-func (f *flowPage) node(k, i int) (x, y float64) {
-	return float64(flowEdgeLeft + k*f.step()), (float64(i) + 0.5) * flowHigh
-}
-
-// graph writes the names of the tokens with the flow from each, and the image of the graph.
-func (f *flowPage) graph() {
-	width, height := f.imageSize()
-	f.printf(`<div style="%s">Layers from left to right; a line for each token; the number beside `+
-		`a name is the flow from it.%s</div>`, small, html.EscapeString(f.partly()))
-	paper := "" // by which the style sheet makes it narrow on paper, where nobody can scroll
-	switch {
-	case width > 700:
-		paper = ` class="hw-half"`
-	case width > 460:
-		paper = ` class="hw-most"`
-	}
-	f.printf(`<div style="overflow-x:auto;overflow-y:hidden"><table%s style="border-collapse:`+
-		`collapse;margin:0"><tr style="background:none">`, paper)
-	f.names(func(j int) string {
-		name := html.EscapeString(f.axisName(j))
-		if j == f.g.Cut.Source {
-			name = "<b>" + name + "</b>"
-		}
-		return name + " " + f.flowFrom(j)
-	}, "right")
-	f.printf(`<td style="padding:0;line-height:0;text-align:left"><div class="hw-f"><img `+
-		`alt="graph of attention flow" width="%d" height="%d" style="max-width:none" src="%s">`+
-		`</div></td>`, width, height, f.svg())
-	f.names(func(j int) string {
-		if j != f.g.Cut.Target {
-			return ""
-		}
-		return "<b>" + html.EscapeString(f.axisName(j)) + "</b>"
-	}, "left")
-	f.WriteString("</tr></table></div>")
-	f.keys()
-}
-
-// names writes a column with the names of the lines.
-func (f *flowPage) names(name func(int) string, side string) {
-	f.printf(`<td style="padding:0 6px;text-align:%s;vertical-align:top;white-space:nowrap;`+
-		`font-size:12px">`, side)
-	for _, j := range f.rows {
-		f.printf(`<div style="height:%dpx;line-height:%dpx">%s</div>`, flowHigh, flowHigh, name(j))
-	}
-	f.WriteString("</td>")
-}
-
 // flowFrom returns the flow from token j to the target, "" for a generated token that has none.
 func (f *flowPage) flowFrom(j int) string {
 	r := f.e.Methods["flow"]
@@ -507,27 +475,10 @@ func edges(n int, kind string) string {
 	return thousands(n) + " " + kind + "edges"
 }
 
-// keys explains the marks.
-func (f *flowPage) keys() {
-	f.printf(`<div style="%s"><span style="border-bottom:3px solid %s">widest path</span> · `+
-		`<span style="border-bottom:2px dashed %s">minimum cut</span> · <span style="%s">edge`+
-		`</span>, as thick as it is wide`, small, pathStroke, cutStroke, f.palette.style(3))
-	if slices.Contains(f.sinks, true) {
-		f.printf(` · <span style="%s">edge of a sink</span>`, sinkStyle)
-	}
-	f.WriteString("</div>")
-}
-
-// legend writes how to read the picture.
-func (f *flowPage) legend() {
-	f.printf(`<details class="hw-k" style="%s;font-size:12px"><summary style="cursor:pointer">`+
-		`How to read this, settings, model</summary><div>%s</div>`, line, flowLegend)
-	if r := f.e.Methods["flow"]; r != nil {
-		f.printf("<div>flow: %s</div>", escape((&view{result: r}).options(), 0))
-	}
-	f.model()
-	f.WriteString("</details>")
-}
+// flowMarks explains the marks.
+const flowMarks = "Columns: tokens, each with the flow from it. Layers from the bottom up. Thick " +
+	"line of another colour: the widest path; dashed: the minimum cut; other lines: edges, as " +
+	"thick as they are wide."
 
 const flowLegend = "An edge leads from a token before a layer to a token after it and is as " +
 	"wide as the attention of the layer, averaged over heads, with the residual added. The flow " +

@@ -1,38 +1,61 @@
-// Adds touch to a graph of flow that is complete without it: choosing a node shows what the token
-// has there from which tokens, and what has something from it. flowData in flowimage.go has the
-// fields of data. common.js stands before it.
-const svg = 'http://www.w3.org/2000/svg';
+// Adds touch to a graph of flow that is complete without it: it draws the graph in the colours of
+// the page, with the edges of sinks if a reader wants them, and shows of a chosen node what the
+// token has there from which tokens, and what has something from it. flowData in flowimage.go has
+// the fields of data. All text is set as text, never as markup. common.js and scale.js stand before
+// it.
+
+// curveOf is the path of an edge between two places, which leaves and enters its nodes upright.
+function curveOf([x1, y1], [x2, y2]) {
+  const middle = (y1 + y2) / 2;
+  return 'M' + x1 + ' ' + y1 + 'C' + x1 + ' ' + middle + ' ' + x2 + ' ' + middle + ' ' + x2 + ' ' +
+    y2;
+}
 
 function start(root, data) {
   const choice = choices(data.id, root, {open: {}});
   const rowCount = data.tokens.length, layerCount = data.layers.length;
-  const tokens = [...root.querySelectorAll('.hw-t > span, .hw-t > u')];
-  const box = root.querySelector('.hw-f'), image = box.querySelector('img');
-  const sentence = root.querySelector('.hw-s'), atFirst = [...sentence.childNodes];
+  const $ = (name) => root.querySelector('.hm-' + name);
+  const tokens = [...root.querySelectorAll('.hm-text :is(span,u)')];
+  const image = root.querySelector('.hm-graph img'), sinks = new Set(data.sinks);
+  const readout = make('div', {className: 'hm-readout'});
+  readout.setAttribute('aria-live', 'polite');
   // A node is a level k, of which 0 is before the first layer shown, and a row i.
   const widthOf = (k, i, j) => valueOf(data.widths[k][i], j);
-  const name = (i) =>
-    quoted(tokens[data.tokens[i]].textContent, data.tokens[i], data.promptTokens, 'generated');
+  const name = (i) => quoted(
+    tokens[data.tokens[i]].textContent, data.tokens[i], data.promptTokens, 'generated');
   const where = (k) =>
     k === 0 ? ' before layer ' + data.layers[0] : ' after layer ' + data.layers[k - 1];
-  const x = (k) => data.left + k * data.step, y = (i) => (i + 0.5) * data.high;
+  const at = (k, i) =>
+    [data.left + (i + 0.5) * data.wide, data.top + (layerCount - k) * data.high];
 
-  box.className = 'hw-f hw-w';
-  const overlay = document.createElementNS(svg, 'svg');
-  overlay.setAttribute('width', image.width);
-  overlay.setAttribute('height', image.height);
-  overlay.setAttribute('style', 'position:absolute;left:0;top:0;pointer-events:none');
-  box.append(overlay);
+  const graph = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+  const add = (kind, attributes, style, content) => {
+    const element = document.createElementNS('http://www.w3.org/2000/svg', kind);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    Object.assign(element.style, style);
+    if (content !== undefined) element.textContent = content;
+    return graph.appendChild(element);
+  };
+  graph.setAttribute('viewBox', '0 0 ' + image.width + ' ' + image.height);
+  graph.setAttribute('width', image.width);
+  graph.setAttribute('height', image.height);
+  graph.setAttribute('role', 'img');
+  graph.setAttribute('aria-label', image.alt);
+  graph.setAttribute('tabindex', '0');
+  image.replaceWith(graph);
   let chosen = null;
 
-  function drawEdge(k, i, j, width) {
-    const path = document.createElementNS(svg, 'path'), middle = (x(k) + x(k + 1)) / 2;
-    path.setAttribute('d', 'M' + x(k) + ' ' + y(j) + 'C' + middle + ' ' + y(j) + ' ' + middle +
-      ' ' + y(i) + ' ' + x(k + 1) + ' ' + y(i));
-    path.setAttribute('style', 'fill:none;stroke:currentColor;stroke-opacity:.85;stroke-width:' +
-      Math.max(0.8, 0.32 * data.high * width));
-    overlay.append(path);
+  function drawEdge([k, i, j], stroke, width, dashes) {
+    const path = add('path', {d: curveOf(at(k, j), at(k + 1, i))}, {
+      fill: 'none', stroke, strokeWidth: width === undefined ?
+        Math.max(0.3, 7 * widthOf(k, i, j)) :
+        width,
+    });
+    if (dashes) path.style.strokeDasharray = dashes;
+    return path;
   }
+  const colorOf = (edge) => 'var(--p' +
+    Math.max(stepsAt.filter((least) => widthOf(...edge) >= least).length, 1) + ')';
   // edgesOf returns the largest edges on one side of a node: those that it has something from, or
   // those that lead on from it.
   function edgesOf(k, i, below) {
@@ -46,35 +69,58 @@ function start(root, data) {
   const list = (edges) =>
     edges.slice(0, 6).map(([j, width]) => name(j) + ' ' + width.toFixed(3)).join(', ') ||
     'no token shown here';
-  function drawRing(k, i) {
-    const ring = document.createElementNS(svg, 'circle');
-    ring.setAttribute('cx', x(k));
-    ring.setAttribute('cy', y(i));
-    ring.setAttribute('r', 7);
-    ring.setAttribute('style', 'fill:none;stroke:currentColor;stroke-width:2');
-    overlay.append(ring);
+  // drawGraph draws the whole graph, pale behind the edges of a chosen node.
+  function drawGraph() {
+    graph.replaceChildren();
+    const shown = data.edges.filter(([, , j]) => choice.sinks || !sinks.has(j));
+    if (!chosen) {
+      for (const edge of shown)
+        drawEdge(edge, sinks.has(edge[2]) ? 'var(--faint)' : colorOf(edge));
+      for (const edge of data.path)
+        drawEdge(edge, 'var(--n3)', Math.max(1.8, 7 * widthOf(...edge)));
+      for (const edge of data.cut) drawEdge(edge, 'var(--ink)', 1.6, '4 3');
+    } else {
+      const [k, i] = chosen;
+      if (k > 0) edgesOf(k, i, true).forEach(([j]) => drawEdge([k - 1, i, j], 'var(--ink)'));
+      if (k < layerCount) edgesOf(k, i, false).forEach(([j]) => drawEdge([k, j, i], 'var(--ink)'));
+    }
+    for (const [k, i] of data.nodes) {
+      if (sinks.has(i) && !choice.sinks && !chosen) continue;
+      const [cx, cy] = at(k, i), ring = chosen && chosen[0] === k && chosen[1] === i;
+      add('circle', {cx, cy, r: ring ? 6 : 2}, {fill: ring ? 'var(--n3)' : 'var(--faint)'});
+    }
+    if (data.path.length) {
+      const ends = [at(layerCount, data.path[0][1]), at(0, last(data.path)[2])];
+      for (const [cx, cy] of ends) add('circle', {cx, cy, r: 6}, {fill: 'var(--n3)'});
+    }
+    const letters = {fontSize: '12px', textAnchor: 'end', fill: 'var(--ink)'};
+    data.layers.forEach((layer, k) => {
+      const y = at(k, 0)[1] - data.high / 2 + 4;
+      add('text', {x: data.left - 10, y}, letters, layer);
+    });
+    for (const k of data.gaps) {
+      const y = at(k, 0)[1];
+      add('path', {d: 'M' + data.left + ' ' + y + 'H' + image.width},
+        {stroke: 'var(--faint)', strokeDasharray: '2 2'});
+    }
+    data.labels.forEach((label, i) => {
+      const [x, y] = at(0, i);
+      add('text', {transform: 'translate(' + (x + 4) + ' ' + (y + data.top) + ')rotate(-90)'},
+        {...letters, fill: sinks.has(i) ? 'var(--dim)' : 'var(--ink)'}, label);
+    });
+  }
+  function say([k, i]) {
+    readout.replaceChildren(
+      make('b', {textContent: name(i) + where(k)}),
+      (k > 0 ? ' has from: ' + list(edgesOf(k, i, true)) : '') +
+        (k < layerCount ? ' · feeds in layer ' + data.layers[k] + ': ' +
+          list(edgesOf(k, i, false)) : ''));
   }
   function draw() {
-    overlay.textContent = '';
-    sentence.textContent = '';
-    if (!chosen) {
-      sentence.append(...atFirst);
-      return;
-    }
-    const [k, i] = chosen;
-    drawRing(k, i);
-    sentence.append(make('b', {textContent: name(i) + where(k)}));
-    if (k > 0) {
-      const sources = edgesOf(k, i, true);
-      sources.forEach(([j, width]) => drawEdge(k - 1, i, j, width));
-      addTo(sentence, 'has from: ' + list(sources));
-    }
-    if (k < layerCount) {
-      const targets = edgesOf(k, i, false);
-      targets.forEach(([j, width]) => drawEdge(k, j, i, width));
-      addTo(sentence, 'feeds in layer ' + data.layers[k] + ': ' + list(targets));
-    }
-    addTo(sentence, 'Click it again or press Esc for the whole flow.');
+    drawGraph();
+    if (chosen) say(chosen);
+    else readout.textContent = 'Point at a token and a layer, or click to keep it';
+    $('switch')?.setAttribute('aria-checked', Boolean(choice.sinks));
   }
   function pick(k, i) {
     [k, i] = [clamp(k, layerCount + 1), clamp(i, rowCount)];
@@ -82,48 +128,63 @@ function start(root, data) {
     draw();
   }
   const nodeAt = (event) => {
-    const edge = image.getBoundingClientRect();
+    const box = graph.getBoundingClientRect(), scale = box.width / image.width || 1;
+    const x = (event.clientX - box.left) / scale, y = (event.clientY - box.top) / scale;
     return [
-      Math.round((event.clientX - edge.left - data.left) / data.step),
-      Math.floor((event.clientY - edge.top) / data.high),
+      Math.max(Math.round(layerCount - (y - data.top) / data.high), 0),
+      clamp(Math.floor((x - data.left) / data.wide), rowCount),
     ];
   };
-  box.onclick = (event) => pick(...nodeAt(event));
+  const bar = make('div', {className: 'hm-bar'});
+  bar.append(make('div', {className: 'hm-h', textContent: 'Layer by layer, layer ' +
+    data.layers[0] + ' at the bottom'}));
+  if (data.sinks.length) {
+    const toggle = make('button', {
+      type: 'button', className: 'hm-switch', textContent: 'edges of sinks', onclick: () => {
+        choice.sinks = !choice.sinks;
+        draw();
+      }});
+    toggle.setAttribute('role', 'switch');
+    bar.append(toggle);
+  }
+  readout.style.flexBasis = '100%';
+  bar.append(readout);
+  $('after').append(bar);
+  graph.onclick = (event) => pick(...nodeAt(event));
+  graph.onmousemove = (event) => say(nodeAt(event));
+  graph.onmouseleave = draw;
   tokens.forEach((token, j) => {
     // The token explained is predicted where the graph ends; those after it are not in the graph.
     const i = data.tokens.indexOf(j), ends = i < 0 && j === data.promptTokens + data.target;
     token.style.cursor = i < 0 && !ends ? 'default' : 'pointer';
     if (i >= 0) token.onclick = () => pick(chosen ? chosen[0] : 0, i);
     else if (ends) token.onclick = () => pick(layerCount, rowCount - 1);
-    else if (j >= data.promptTokens) token.title = 'not in this graph';
+    else if (j >= data.promptTokens)
+      token.onclick = () => { readout.textContent = 'This token is not in the graph'; };
   });
-  box.onmousemove = (event) => {
-    const [k, i] = nodeAt(event), isNode = i >= 0 && i < rowCount && k >= 0 && k <= layerCount;
-    image.title = isNode ? name(i) + where(k) : '';
-  };
-  const bar = make('div', {className: 'hw-b'});
-  bar.append(colorButton(data, choice, (from, to) => recolor(root, from, to)));
-  sentence.before(bar);
-  sentence.setAttribute('aria-live', 'polite');
-  const label = 'graph: left and right choose a layer, up and down a token, Escape the whole flow';
-  listen(box, label, ({key}) => {
-    if (key === 'Escape') {
-      return () => {
-        chosen = null;
-        draw();
-      };
-    }
+  root.addEventListener('keydown', (event) => {
     const move =
-      {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]}[key];
-    return move && (() => {
-      const [k, i] = chosen || [layerCount, rowCount - 1];
-      const next = [clamp(k + move[0], layerCount + 1), clamp(i + move[1], rowCount)];
-      if (!chosen || next[0] !== k || next[1] !== i) pick(...next);
-    });
+      {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [1, 0], ArrowDown: [-1, 0]}[event.key];
+    const other = event.altKey || event.ctrlKey || event.metaKey ||
+      event.target.closest('button,summary');
+    if (other || !move && event.key !== 'Escape') return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (!move) {
+      chosen = null;
+      draw();
+      return;
+    }
+    const [k, i] = chosen || [layerCount, rowCount - 1];
+    const next = [clamp(k + move[0], layerCount + 1), clamp(i + move[1], rowCount)];
+    if (!chosen || next[0] !== k || next[1] !== i) pick(...next);
   });
+  root.setAttribute('data-lm-suppress-shortcuts', 'true');
+  root.classList.add('hm-on');
+  paletteMenu(root, data.palettes, choice);
+  $('details').open = false;  // it was open for readers without a script
   keepOpen(root, choice.open);
-  recolor(root, data.palette || 0, paletteOf(data, choice));
-  root.classList.add('hw-on');
+  draw();
 }
 
-begin('.hw-flow[data-hw]', start);
+begin('.hm-flow', start);

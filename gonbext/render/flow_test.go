@@ -56,7 +56,7 @@ func spread(l, i, j int) float64 {
 
 func TestFlow(t *testing.T) {
 	f := flowing(t, example(), 3, 1, 2, spread)
-	t.Run("notebook", func(t *testing.T) { goldenOf(t, f, flowTouch(), "flow.js") })
+	t.Run("notebook", func(t *testing.T) { goldenOf(t, f, flowScript(), "flow.js") })
 	t.Run("text", func(t *testing.T) { golden(t, asText(f)) })
 	survives(t, flowMarkup(t, f))
 }
@@ -64,7 +64,7 @@ func TestFlow(t *testing.T) {
 // flowMarkup is a picture without its script.
 func flowMarkup(t *testing.T, f Flow) string {
 	t.Helper()
-	return strings.Replace(written(t, f), "<script>"+flowTouch()+"</script>", "", 1)
+	return strings.Replace(written(t, f), "<script>"+flowScript()+"</script>", "", 1)
 }
 
 // TestFlowKnown draws a graph whose numbers are known. In the upper layer the last token looks at
@@ -138,7 +138,7 @@ func TestFlowSilence(t *testing.T) {
 		t.Errorf("the first of %d sentences is %q, want %q at its end", len(got), got[0], want)
 	}
 	first := f.open().sentences()[0]
-	if got := written(t, f); !strings.Contains(got, "<b>"+first+"</b>") {
+	if got := written(t, f); !strings.Contains(got, ">"+first+"</p>") {
 		t.Errorf("the page does not begin with %q", first)
 	}
 	plain := strings.Join(strings.Fields(written(t, asText(f))), " ")
@@ -222,7 +222,8 @@ func TestFlowParts(t *testing.T) {
 	}
 }
 
-// TestFlowImage reads the image: it is well-formed and has no text but the numbers of the layers.
+// TestFlowImage reads the image: it is well-formed and has no text but the numbers of the layers,
+// the first one at the bottom, and the names of the tokens with the flow from them.
 func TestFlowImage(t *testing.T) {
 	f := flowing(t, example(), 3, 1, 2, spread)
 	image := regexp.MustCompile(regexp.QuoteMeta(graphStart) + `([^"]*)"`)
@@ -249,8 +250,15 @@ func TestFlowImage(t *testing.T) {
 			}
 		}
 	}
-	if letters != "0 1 2 " {
-		t.Errorf("the image has the text %q, want the layers 0 1 2", letters)
+	if want := "0 1 2 <bos> 0.02 the 0.05 keys 0.03"; !strings.HasPrefix(letters, "0 1 2 ") ||
+		strings.Count(letters, " ") < len(f.open().rows) {
+		t.Errorf("the image has the text %q, want such as %s", letters, want)
+	}
+	p := f.open()
+	if _, low := p.node(0, 0); low <= 0 {
+		t.Error("a node has no place")
+	} else if _, high := p.node(1, 0); high >= low {
+		t.Errorf("layer 1 is at %v, layer 0 at %v", high, low)
 	}
 	if paths < 3 {
 		t.Errorf("the image has %d paths", paths)
@@ -318,9 +326,9 @@ func TestOneOfMany(t *testing.T) {
 		t.Errorf("the model is %q, want %q", got, want)
 	}
 	f := &flowPage{
-		page: newPage(textPicture(e, ""), 0),
-		g:    &attribution.FlowGraph{Tokens: 1, Layers: []int{0}, Cut: &attribution.Cut{}},
-		rows: []int{0}, layers: []int{0}, narrow: 1, hidden: 1,
+		drawing: newDrawing(textPicture(e, ""), nil),
+		g:       &attribution.FlowGraph{Tokens: 1, Layers: []int{0}, Cut: &attribution.Cut{}},
+		rows:    []int{0}, layers: []int{0}, narrow: 1, hidden: 1,
 	}
 	const one = "1 edge narrower than 0.02 is not drawn. 1 wider edge leads to what is not shown."
 	if got := f.partly(); !strings.Contains(got, one) {

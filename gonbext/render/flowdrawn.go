@@ -13,7 +13,7 @@ type FlowDrawing struct {
 	// Reached says for each of Layers, and for the end after the last one, which of Tokens have a
 	// node: those that the target reaches, and the ends of the minimum cut.
 	Reached [][]bool
-	// Edges are those to sinks and then the others, each the narrowest first.
+	// Edges are those of tokens that are no sinks, the narrowest first.
 	Edges []FlowEdge
 	// Silence says why the flows say nothing about the token, "" if they may.
 	Silence string
@@ -27,8 +27,6 @@ type FlowEdge struct {
 	Layer, Target, Source int
 	// Width is at most 1.
 	Width float64
-	// Sink says that it leads to a sink, so that it is grey.
-	Sink bool
 }
 
 // Drawing returns what a picture of flow draws. The error is that of [Flow.Check].
@@ -50,11 +48,9 @@ func (r Flow) Drawing() (FlowDrawing, error) {
 		}
 		d.Reached = append(d.Reached, reached)
 	}
-	for _, sinks := range []bool{true, false} {
-		for _, e := range f.edges {
-			if k, i, j, ok := f.place(e.l, e.u, e.v); ok && f.sinks[e.v] == sinks {
-				d.Edges = append(d.Edges, FlowEdge{k, i, j, e.width, sinks})
-			}
+	for _, e := range f.edges {
+		if k, i, j, ok := f.place(e.l, e.u, e.v); ok && !f.sinks[e.v] {
+			d.Edges = append(d.Edges, FlowEdge{k, i, j, e.width})
 		}
 	}
 	return d, nil

@@ -111,6 +111,7 @@ func (r Maps) predictedAt(t int) int {
 // panels computes what a picture of maps shows. The map fits.
 func (r Maps) panels() *mapPanels {
 	d := newDrawing(textPicture(r.Explanation, r.Palette), nil)
+	d.words.title = "Targets × sources: what every token has from every token"
 	L, T := r.Map.Shape[0], r.Map.Shape[1]
 	p := &mapPanels{panels: &panels{drawing: d, kind: mapsKind}, level: r.firstLevel(d.chosen)}
 	p.grey, p.levels = r.sinks(d.picture), levelsBeside(p.level, L)
@@ -152,9 +153,29 @@ func (r Maps) panels() *mapPanels {
 	for _, l := range p.levels {
 		m.list = append(m.list, r.ofLayer(p, &m, l, row))
 	}
+	if r.Layer == nil {
+		p.openOne(&m, row)
+	}
 	p.methods = []panelMethod{m}
 	p.ownSentence(r, row)
 	return p
+}
+
+// openOne opens the layer in which most stands out for the framed target, if nothing does in the
+// one that is open.
+func (p *mapPanels) openOne(m *panelMethod, row int) {
+	if len(m.ranked(&m.list[m.open], row)) > 0 {
+		return
+	}
+	largest := 0.0
+	for i := range m.list {
+		one := &m.list[i]
+		for _, c := range m.ranked(one, row) {
+			if place := m.place(one, row, c); c != row && place > largest {
+				largest, m.open, p.level = place, i, p.levels[i]
+			}
+		}
+	}
 }
 
 // ofLayer returns the matrix of a level. The row of folded targets has the strongest of their
@@ -212,10 +233,16 @@ func (p *mapPanels) ownSentence(r Maps, row int) {
 			}
 			one.say.join(words)
 		}
-		for _, c := range ranked[:min(len(ranked), mostFor)] {
+		for n, c := range ranked[:min(len(ranked), mostFor)] {
+			if n > 0 {
+				one.facts.say(", ")
+			}
 			cell := one.cells[row][c]
 			one.facts = append(one.facts, piece{text: p.tokenName(cell.token), strong: true})
-			one.facts.say(" " + minus(m.top.value(cell.value)) + " · ")
+			one.facts.say(" " + minus(m.top.value(cell.value)))
+		}
+		if len(ranked) > 0 {
+			one.facts.say(" · ")
 		}
 		one.facts.say(m.where + one.name + " · " + m.unit)
 		if t := p.chosen; t >= 0 && !p.e.Model.Reads() {

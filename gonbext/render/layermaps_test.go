@@ -136,8 +136,8 @@ func TestMapsValues(t *testing.T) {
 	}
 }
 
-// TestMapsFolded: in a long text, rows and columns are folded where nothing stands out, and a folded
-// cell has the strongest of its values.
+// TestMapsFolded: in a long text, rows and columns are folded where nothing stands out, and a
+// folded cell has the strongest of its values.
 func TestMapsFolded(t *testing.T) {
 	const T = 300
 	m := mapped(sizedBy(4, T-4, 1, "rollout"), 2)
@@ -147,7 +147,9 @@ func TestMapsFolded(t *testing.T) {
 	}
 	p := m.panels()
 	at := func(j int) int {
-		return slices.IndexFunc(p.columns, func(c drawnColumn) bool { return c.from <= j && j < c.to })
+		return slices.IndexFunc(p.columns, func(c drawnColumn) bool {
+			return c.from <= j && j < c.to
+		})
 	}
 	one := &p.methods[0].list[0]
 	if n := len(p.columns); n > 60 || p.columns[at(100)].folded || !p.columns[at(20)].folded ||

@@ -58,8 +58,8 @@ func (v view) layered() bool { return v.wrong == "" && v.result.Shape[2] > 1 }
 var layersKind = panelKind{
 	name: "layers", title: "Layer by layer", small: "All tokens shown",
 	lines: "every token and layer in a line",
-	legend: "In a matrix each line is a layer, the last one on top, and each column a source: how " +
-		"much the token has from there in that layer or, where it says so, up to it. Of " +
+	legend: "In a matrix each line is a layer, the last one on top, and each column a source: " +
+		"how much the token has from there in that layer or, where it says so, up to it. Of " +
 		"methods whose layers add up, a line is what its layer adds. All matrices of a method " +
 		"have one scale",
 }
@@ -74,6 +74,10 @@ func (r Layers) panels() *panels {
 		}
 	}
 	d.openOne(tokens)
+	d.words.title = "Layer by layer: where tokens come from"
+	if d.statesAlone() {
+		d.words.title = "Layer by layer: how alike the hidden states of tokens are"
+	}
 	p := &panels{drawing: d, kind: layersKind}
 	var shown []*view
 	for i := range d.views {

@@ -8,22 +8,6 @@ import (
 // maxAlternatives is the largest number of alternatives shown for a token.
 const maxAlternatives = 20
 
-// legend writes warnings, and settings in a part that a reader opens.
-func (b *page) legend() {
-	// A warning may quote tokens, so it is escaped like them.
-	for _, warning := range b.e.Warnings {
-		b.printf(`<div style="%s">⚠ %s</div>`, small, escape(warning, 1000))
-	}
-	what := "How to read this, settings, model"
-	if b.next != "" {
-		what = "How to read this, what else to see, settings, model"
-	}
-	b.printf(`<details class="hw-k" style="%s;font-size:12px"><summary style="cursor:pointer">`+
-		`%s</summary>`, line, what)
-	b.settings(b.words.lines)
-	b.WriteString("</details>")
-}
-
 // settings writes how to read the picture, which reading says, the settings of each method, and the
 // model. A picture may be copied out of its notebook, so all of this is in it.
 func (b *page) settings(reading string) {

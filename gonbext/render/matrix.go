@@ -7,16 +7,11 @@ import (
 	"strings"
 )
 
-// A matrix with at most cellColumns columns and cellCount cells for each method is a table, with
-// the numbers of its coloured cells, unless with the columns of generated tokens it has more than
-// allColumns; a larger one is an image. imageWidth and imageHeight are the pixels that
-// an image has about, if its cells are not smaller than a pixel.
+// A matrix with at most cellColumns columns is a table; a larger one is an image of about
+// imageWidth pixels, if its cells are not smaller than a pixel.
 const (
 	cellColumns = 40
-	allColumns  = 64
-	cellCount   = 1600
 	imageWidth  = 1024
-	imageHeight = 512
 )
 
 // extraColumns returns how many columns of generated tokens stand behind those of the prompt: as
@@ -30,9 +25,6 @@ func (p *picture) extraColumns() int {
 	}
 	return columns
 }
-
-// scale writes the colours of a method.
-func (b *page) scale(v *view) { b.scaleOf(v.colors, v.beyond) }
 
 // scaleOf writes the colours of a scale between its ends. Values below half a step have none.
 // beyond says that there are values beyond its ends.

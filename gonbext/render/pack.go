@@ -119,13 +119,3 @@ func nearest(x, unit float64, same func(near float64) bool) (count int, found bo
 	}
 	return n, false
 }
-
-// sameDigits reports whether layers and maps show two values with the same digits: shares with one
-// after the point, others with three.
-func (v *view) sameDigits(x, y float64) bool {
-	if v.top.percent {
-		return fixed(100*x, 1) == fixed(100*y, 1)
-	}
-	three := func(x float64) string { return strconv.FormatFloat(v.unlinear(x), 'g', 3, 64) }
-	return three(x) == three(y)
-}

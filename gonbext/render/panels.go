@@ -367,8 +367,9 @@ func (b panelsPage) data() panelsData {
 	for k := range b.panels.methods {
 		m := &b.panels.methods[k]
 		list := drawnList{
-			drawnRows: m.scaled, Where: m.where, RowNames: m.rows, Parts: m.parts, TotalLimit: m.totalLimit,
-			Open: m.open,
+			drawnRows: m.scaled, Where: m.where, RowNames: m.rows, Parts: m.parts,
+			TotalLimit: m.totalLimit,
+			Open:       m.open,
 		}
 		for i := range m.list {
 			list.List = append(list.List, m.drawn(&m.list[i]))

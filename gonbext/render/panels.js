@@ -105,8 +105,9 @@ function start(root, d) {
     });
     tokens.forEach((e, j) => {
       e.removeAttribute('style');
-      e.className = first() ? atFirst[j] :
-                              [...classes[j], j === here ? 'hm-here' : colors[j]].join(' ').trim();
+      e.className = first() && !d.targets ?
+        atFirst[j] :
+        [...classes[j], j === here ? 'hm-here' : colors[j]].join(' ').trim();
     });
   }
   function drawTabs() {
@@ -155,7 +156,7 @@ function start(root, d) {
                          .map((_, c) => {
                            const name = cellOf(k, cells[c], one.grey.has(c));
                            if (!name) return '<td></td>';
-                           const number = count <= 24 && name !== 'hm-z' ?
+                           const number = count <= 24 && name !== 'hm-z' && !folded(c) ?
                              '<b>' + inCell(k, cells[c]) + '</b>' :
                              '';
                            return '<td class="' + name + (c === answer ? ' hm-first' : '') +
@@ -237,10 +238,15 @@ function start(root, d) {
     drawMatrix();
     drawSmall();
     read(undefined, s.column);
+    const [k, values, grey] = shown(), best = rankedIn(k, values, grey)[0];
+    const th = best >= 0 && !(s.column >= 0) && table.querySelectorAll('th[data-c]')[best];
+    if (th && th.offsetLeft > scroll.clientWidth * 0.8)
+      scroll.scrollLeft = th.offsetLeft - scroll.clientWidth / 2;
   }
   const choose = (i) => go({panel: i, row: d.targets ? row() : -1, column: -1});
   const chooseRow = (i) => go({row: i === s.row && !d.targets ? -1 : i, column: -1});
-  const chooseColumn = (c) => go({column: c === s.column ? -1 : c});
+  const chooseColumn = (c) =>
+    go({column: c === s.column ? -1 : c, row: d.targets ? c : s.row});
 
   const after = $('after'), bar = make('div', {className: 'hm-bar'});
   bar.append(make('div', {className: 'hm-h'}), make('div', {className: 'hm-readout'}));
@@ -298,8 +304,10 @@ function start(root, d) {
       ArrowRight: () => move(ahead, 0),
       ArrowUp: () => move(0, 1),
       ArrowDown: () => move(0, -1),
+      Home: () => move(-Infinity, 0),
+      End: () => move(Infinity, 0),
       Enter: () => d.targets && chooseColumn(Math.max(row(), 0)),
-      Escape: () => go({panel: undefined, row: undefined, column: -1}),
+      Escape: () => go({panel: undefined, row: d.targets ? s.row : -1, column: -1}),
     }[event.key];
     const other = event.altKey || event.ctrlKey || event.metaKey ||
       event.target.closest('.hm-scroll,button,summary');

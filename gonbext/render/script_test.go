@@ -42,7 +42,7 @@ func run[T any](t *testing.T, m *goja.Runtime, expression string) (v T) {
 // TestScriptsStart: every script begins without a mistake where there is nothing to unpack with.
 func TestScriptsStart(t *testing.T) {
 	for _, source := range []func() string{
-		heatmapScript, headsScript, panelsScript, flowTouch, sourcesTouch,
+		heatmapScript, headsScript, panelsScript, flowScript, sourcesTouch,
 	} {
 		m := goja.New()
 		must(t, m.Set("window", map[string]any{}))
@@ -247,5 +247,13 @@ func TestScriptPanels(t *testing.T) {
 		if got := run[string](t, m, expression); got != want {
 			t.Errorf("%s is %q, want %q", expression, got, want)
 		}
+	}
+}
+
+// TestScriptFlow: an edge leaves its nodes upright.
+func TestScriptFlow(t *testing.T) {
+	m := machine(t, commonSource, scaleSource, flowSource)
+	if got, want := run[string](t, m, "curveOf([0, 8], [4, 2])"), "M0 8C0 5 4 5 4 2"; got != want {
+		t.Errorf("an edge is %q, want %q", got, want)
 	}
 }

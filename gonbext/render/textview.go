@@ -75,15 +75,3 @@ func (v *view) most() string {
 	}
 	return "most from "
 }
-
-// speaks joins the sources on both sides of a neutral value.
-func speaks(above, below []string, high, low string) string {
-	var parts []string
-	if len(above) > 0 {
-		parts = append(parts, high+" "+strings.Join(above, ", "))
-	}
-	if len(below) > 0 {
-		parts = append(parts, low+" "+strings.Join(below, ", "))
-	}
-	return strings.Join(parts, "; ")
-}

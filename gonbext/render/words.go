@@ -21,7 +21,6 @@ type words struct {
 	chance  string // the heading of the alternatives
 	told    string // what the part with all tokens says of each
 	columns string // the legend of a text
-	lines   string // the legend of a page of layers
 	page    string // the legend of a page of rows
 }
 
@@ -37,12 +36,6 @@ var generating = words{
 	told:    "sources, changes and probabilities",
 	columns: "Columns: prompt tokens (sources), in order. Rows: methods. One block for each " +
 		"generated token (target).",
-	lines: "The text is coloured by how much the framed generated token (target) has from each " +
-		"of the prompt tokens (sources) and from the tokens generated before it. In a matrix " +
-		"each line is a target and each column a source, with the generated tokens after the " +
-		"line; or “generated” is the part that they have together. What stands out has a " +
-		"colour: a twelfth of the largest value or more. A number in brackets is the position " +
-		"of a token, from 0. Sinks and filtered tokens are grey and not in the scale.",
 	page: "The sentence and the colours of the text tell how much the framed generated token " +
 		"(target) has from each of the prompt tokens (sources) and from the tokens generated " +
 		"before it. In the matrix each line is a target and each column a source" + pageRest,
@@ -66,11 +59,6 @@ var reading = words{
 	told:    "sources and probabilities",
 	columns: "Columns: tokens of the text (sources), in order. Rows: methods. One block for each " +
 		"position explained (target).",
-	lines: "The text is coloured by how much the position explained (target) has from each of " +
-		"the tokens of the text (sources); the target is framed. In a matrix each line is a " +
-		"target and each column a source. What stands out has a colour: a twelfth of the " +
-		"largest value or more. A number in brackets is the position of a token, from 0. Sinks " +
-		"and filtered tokens are grey and not in the scale.",
 	page: "The sentence and the colours of the text tell how much the position explained " +
 		"(target) has from each of the tokens of the text (sources); the target is framed. In " +
 		"the matrix each line is a target and each column a source" + pageRest,
@@ -84,16 +72,14 @@ func wordsFor(e *attribution.Explanation) words {
 		spans := strings.NewReplacer("prompt tokens (sources)", "spans of the prompt (sources)",
 			"tokens of the text (sources)", "spans of the text (sources)",
 			"filtered tokens are", "filtered spans are")
-		w.columns, w.lines = spans.Replace(w.columns), spans.Replace(w.lines)
-		w.page = spans.Replace(w.page)
+		w.columns, w.page = spans.Replace(w.columns), spans.Replace(w.page)
 		w.tokens = "spans of the " + w.text
 	}
 	if len(e.Steps) > 0 && e.Steps[0].IDs != nil {
 		targets := strings.NewReplacer("generated token (target)", "target (generated tokens)",
 			"from the tokens generated before it", "from the generated text before and in it",
 			"the generated tokens after the line", "the generated text after the line")
-		w.columns, w.lines = targets.Replace(w.columns), targets.Replace(w.lines)
-		w.page = targets.Replace(w.page)
+		w.columns, w.page = targets.Replace(w.columns), targets.Replace(w.page)
 	}
 	return w
 }
@@ -130,7 +116,7 @@ func wordsForModel(info trace.Info) words {
 			"position at which the class is read is the target."
 		class := strings.NewReplacer("position explained (target)",
 			"position at which the class is read (target)")
-		w.lines, w.page = class.Replace(w.lines), class.Replace(w.page)
+		w.page = class.Replace(w.page)
 	case trace.TokenClasses:
 		w.chance = "probability of each class at this position"
 	case trace.Spans:

@@ -346,7 +346,7 @@ func TestEncodeFile(t *testing.T) {
 	}
 	for shown, class := range map[string]string{
 		`{"kind":"heads","token":0}`:     `hm-heads"`,
-		`{"kind":"flow"}`:                `hw-flow"`,
+		`{"kind":"flow"}`:                `hm-flow"`,
 		`{"kind":"layers","tokens":[0]}`: `hm-layers"`,
 		`{"kind":"maps","layer":1}`:      `hm-maps"`,
 		`{"kind":"compare"}`:             "A − B",

@@ -124,7 +124,7 @@ func TestShowViews(t *testing.T) {
 			"--view", "flow", "--token", "1", "--source", "2",
 		}},
 		{"", []string{"--view", "maps", "--methods", "rollout", "--layer", "3"}},
-		{"raw, layer 5, share of attention", []string{
+		{"layer 5 · raw, share of attention", []string{
 			"--view", "maps", "--methods", "raw", "--layer", "5",
 		}},
 		{"“are” (generated 1) ", []string{"--view", "layers", "--methods", "rollout"}},

@@ -2,7 +2,6 @@ package browser
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,39 +50,6 @@ func TestLongPicture(t *testing.T) {
 	visible := chromium.Evaluate[string](t, b, `document.body.innerText`)
 	if !strings.Contains(visible, fmt.Sprintf("w%d", longestPrompt/2)) {
 		t.Error("the token with the largest share is folded away")
-	}
-}
-
-// TestLongPages: pages of maps of 192 tokens can be clicked, also on tokens of the
-// prompt.
-func TestLongPages(t *testing.T) {
-	b := tab(t)
-	const T, layers = 192, 12
-	e := longExplanation(T-2, layers)
-	for name, page := range map[string]string{
-		"maps": document(mapped(e)),
-	} {
-		b.Show(t, page)
-		got := chromium.Evaluate[string](t, b, "(() => {"+click(".hw-t > *", 30)+"})(), "+sentence)
-		if !strings.HasPrefix(got, "“w30” (30) · ") || !strings.Contains(got, "“w29” (29)") {
-			t.Errorf("%s: a click says %q, want what “w30” has from “w29”", name, got)
-		}
-		names := chromium.Evaluate[string](t, b, "document.querySelector('.hw-2').textContent")
-		if !strings.HasPrefix(names, "“w29” (29)") {
-			t.Errorf("%s: below the columns stands %q, want “w29”", name, names)
-		}
-		// The name is below its column, of 192 in the width of the image.
-		off := chromium.Evaluate[float64](t, b, `(() => {
-			const box = (e) => document.querySelector(e).getBoundingClientRect();
-			const image = box('.hw-w :is(canvas,img).hw-j:not([hidden])'), name = box('.hw-2 span');
-			return (name.left + name.right) / 2 - image.left - image.width * 29.5 / 192;
-		})()`)
-		if math.Abs(off) > 3 {
-			t.Errorf("%s: the name is %.1f pixels beside its column", name, off)
-		}
-		if len(page) > 5_100_000 {
-			t.Errorf("%s: %d bytes", name, len(page))
-		}
 	}
 }
 

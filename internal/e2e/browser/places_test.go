@@ -2,13 +2,11 @@ package browser
 
 import (
 	"bytes"
-	"fmt"
 	"image/png"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
@@ -43,134 +41,6 @@ func (s seen) check(t *testing.T, what string, framed, sentence string, colored 
 		strings.Join(s.Colored, ",") != strings.Join(colored, ",") {
 		t.Errorf("%s: framed %q, coloured %q, sentence %q; want %q, %q, %q", what, s.Framed,
 			s.Colored, s.Sentence, framed, colored, sentence)
-	}
-}
-
-// TestKeysOfMaps: in a picture of maps, Enter shows what a token feeds and goes back, Esc lets the
-// layer go too, and Home and End go to the ends, as in a heatmap. A second click on the framed
-// token, one with Shift, and one on a column do what Enter does.
-func TestKeysOfMaps(t *testing.T) {
-	b := tab(t)
-	const shift = `document.querySelectorAll('.hw-t > *')[2].dispatchEvent(
-		new MouseEvent('click', {bubbles: true, shiftKey: true}))`
-	type step struct{ what, script, framed, says, colored string }
-	check := func(t *testing.T, page, open string, steps []step) {
-		b.Show(t, page)
-		for _, c := range steps {
-			got := seeView(t, b, c.script)
-			row, column := c.framed, ""
-			if strings.Contains(c.says, "as a source") {
-				row, column = "", c.framed
-			}
-			if got.Framed != c.framed || !strings.Contains(got.Sentence, c.says) ||
-				strings.Join(got.Colored, ",") != c.colored || got.Row != row ||
-				got.Column != column {
-				t.Errorf("%s: %+v, want %+v", c.what, got, c)
-			}
-			if strings.HasPrefix(c.what, "Esc") && got.Open != open {
-				t.Errorf("%s: open is %q, want %q", c.what, got.Open, open)
-			}
-		}
-	}
-	t.Run("maps", func(t *testing.T) {
-		const s = "“s” (2) · raw, layer 2: “key” (1) 100 %"
-		const fed = "“s” (2) as a source, raw, layer 2: “to” (3) 100 %"
-		const first = "“to” (3), where “are” is predicted · raw, layer 2: “s” (2) 100 %"
-		page := document(mapped(touched()))
-		check(t, page, "raw, layer 2", []step{
-			{"at first", "", "to", first, "2 s"},
-			{
-				"Enter", press("Enter"), "to",
-				"“to” (3) as a source, raw, layer 2: “are” (generated 1) 100 %", "4 are",
-			},
-			{"Enter again", press("Enter"), "to", first, "2 s"},
-			{"a click with Shift", shift, "s", fed, "3 to"},
-			{"another token", click(".hw-t > *", 2), "s", s, "1 key"},
-			{"a column", click(".hw-c th", 2), "s", fed, "3 to"},
-			{
-				"a layer down", press("ArrowDown"), "s",
-				"“s” (2) as a source, raw, layer 1: “to” (3) 66.7 %, “s” (2) 33.3 %", "2 s,3 to",
-			},
-			{"Esc", press("Escape"), "s", s, "1 key"},
-			{"End", press("End"), "here", "“here” (generated 2) · raw, layer 2", "4 are"},
-			{"Home", press("Home"), "the", "“the” (0) · raw, layer 2", "0 the"},
-		})
-	})
-}
-
-// TestTapCell clicks cells, as a finger does, which has no pointer: what stands there is said, also
-// where a cell is empty, and goes with the next choice.
-func TestTapCell(t *testing.T) {
-	b := tab(t)
-	cell := func(row, column int) string {
-		return fmt.Sprintf("document.querySelectorAll('.hw-r')[%d].cells[%d].click()", row, column)
-	}
-	imageAt := func(x, y float64) string {
-		return `const e = [...document.querySelectorAll('.hw-i,.hw-j')].
-				find((e) => !e.closest('.hw-g') && e.checkVisibility()), r = e.getBoundingClientRect();
-			e.dispatchEvent(new MouseEvent('click', {bubbles: true,
-				clientX: r.left + r.width * ` + fmt.Sprint(x) + `, clientY: r.top + r.height * ` +
-			fmt.Sprint(y) + `}))`
-	}
-	layers := render.Layers{Heatmap: render.Heatmap{Explanation: deep(4)}}
-	for _, c := range []struct{ name, page, script, want string }{
-		{
-			"a map", document(mapped(touched())), cell(3, 2),
-			"layer 2, “to” (3) ← “key” (1): 0.0 %",
-		},
-		{
-			"an image of a map",
-			document(mapped(lengthened(touched()))),
-			imageAt(1.5/66, 3.5/66), "layer 2, “to” (3) ← “key” (1): 0.0 %",
-		},
-	} {
-		b.Show(t, c.page)
-		said := func(script string) string {
-			return chromium.Evaluate[string](t, b, "(() => {"+script+"})(),"+
-				"document.querySelector('.hw-s').textContent")
-		}
-		if got := said(c.script); !strings.HasSuffix(got, c.want) {
-			t.Errorf("%s: it says %q, want %q", c.name, got, c.want)
-		}
-		if got := said(press("ArrowLeft")); strings.Contains(got, c.want) {
-			t.Errorf("%s: after another choice it still says %q", c.name, got)
-		}
-	}
-	b.Show(t, document(layers))
-	for _, c := range []struct{ what, script, want string }{
-		{"an empty cell", `document.querySelector('.hw-d .hw-r').cells[1].dispatchEvent(
-			new MouseEvent('mousemove', {bubbles: true}))`, "up to layer 3 · “the” (0) 0.00"},
-		{"beside the cells", "document.querySelector('.hw-d b').click()", ""},
-	} {
-		if got := chromium.Evaluate[string](t, b, "(() => {"+c.script+"})(),"+
-			"document.querySelector('.hw-t + div').textContent"); got != c.want {
-			t.Errorf("layers, %s: it says %q, want %q", c.what, got, c.want)
-		}
-	}
-}
-
-// TestSteadyColumns chooses every row of a map: the columns stay where they are,
-// though the name of the chosen row is bold and has a mark.
-func TestSteadyColumns(t *testing.T) {
-	b := tab(t)
-	e := touched()
-	e.Prompt.Texts[2] = " considerably"
-	for name, page := range map[string]string{
-		"maps": document(mapped(e)),
-	} {
-		b.Show(t, page)
-		at := chromium.Evaluate[[]float64](t, b, `[...document.querySelectorAll('.hw-r')].map(
-			(row, i) => {
-			document.querySelectorAll('.hw-t > *:not(br)')[i].click();
-			if (!row.classList.contains('hw-x')) throw new Error('row ' + i + ' is not chosen');
-			return row.cells[1].getBoundingClientRect().left;
-		})`)
-		for i, x := range at {
-			if x != at[0] {
-				t.Errorf("%s: with row %d the columns begin at %.2f, with row 0 at %.2f", name, i, x,
-					at[0])
-			}
-		}
 	}
 }
 

@@ -142,8 +142,10 @@ func TestTouchOwnPictures(t *testing.T) {
 	b := tab(t)
 	b.Show(t, pageOf(t, touched()))
 	got := chromium.Evaluate[string](t, b, `(() => {
-		for (const name of ['flow', 'heads', 'layers', 'maps']) document.body.insertAdjacentHTML('beforeend',
+		for (const name of ['heads']) document.body.insertAdjacentHTML('beforeend',
 			'<div class="hw hw-' + name + '" data-hw="{}"></div>');
+		for (const name of ['panels', 'flow', 'sources']) document.body.insertAdjacentHTML('beforeend',
+			'<div class="hm hm-' + name + '" data-hw="{}"></div>');
 		try {
 			new Function(document.querySelector('.hm script:not([type])').textContent)();
 		} catch (e) {

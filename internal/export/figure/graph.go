@@ -3,6 +3,7 @@ package figure
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
@@ -14,14 +15,13 @@ var (
 	pathColor = chart.RGB{0xc2, 0x55, 0x0f}
 	cutColor  = chart.RGB{0xb0, 0x00, 0x20}
 	nodeColor = chart.RGB{0x3a, 0x7d, 0x44}
-	sinkColor = chart.RGB{0xc6, 0xc6, 0xc6}
 )
 
-// Graph returns the drawing of a flow graph (Abnar and Zuidema 2020, Figure 1): layers from left to
-// right, a line of nodes for each token, and edges as thick as they are wide. It draws what the
-// page of [render.Flow] draws, by the same rules: the edges that the target reaches, those to sinks
-// in grey, the flow from each token beside its name, the widest path and the minimum cut. The error
-// is that of [render.Flow.Check].
+// Graph returns the drawing of a flow graph (Abnar and Zuidema 2020, Figure 1): layers from the
+// bottom up, a column of nodes for each token, and edges as thick as they are wide. It draws what
+// the page of [render.Flow] draws, by the same rules: the edges that the target reaches, without
+// those to sinks, the flow from each token beside its name, the widest path and the minimum cut.
+// The error is that of [render.Flow.Check].
 func Graph(f render.Flow) (Drawing, error) {
 	d, err := f.Drawing()
 	if err != nil {
@@ -42,43 +42,30 @@ func (p *page) graph(f render.Flow, d render.FlowDrawing, y float64) float64 {
 	if d.Silence != "" { // before the reader believes the number
 		y = p.paragraph(margin, y, p.width-2*margin, d.Silence, style{bold: true}) + 0.4*p.size
 	}
-	small, number := style{scale: 0.92, align: 1}, style{scale: 0.75, align: 1, color: gray}
-	wide, wideNumber := 0.0, 0.0
-	for i, j := range d.Tokens {
-		s := small
-		s.bold = true // as the ends are
-		wide = max(wide, p.textWidth(names[j], s))
-		wideNumber = max(wideNumber, p.textWidth(d.Flows[i], number))
-	}
-	wide = min(wide, p.width/5)
-	left := margin + wide + 0.4*p.size + wideNumber + 0.8*p.size
-	step := (p.width - left - margin - 1.5*p.size) / float64(len(d.Layers))
-	rows := float64(len(d.Tokens))
-	high := max(1.35*p.size, min(4*p.size, 0.35*p.width/rows))
+	rows, layers := float64(len(d.Tokens)), float64(len(d.Layers))
+	left := margin + 3.2*p.size
+	wide := min((p.width-left-margin)/rows, 4*p.size)
+	high := max(0.95*p.size, min(3*p.size, 0.6*p.width/layers))
+	y += p.size
 	node := func(level, row int) point {
-		return point{left + step*float64(level), y + high*(float64(row)+0.5)}
+		return point{left + wide*(float64(row)+0.5), y + high*(layers-float64(level))}
 	}
+	labels, strengths := make([]string, len(d.Tokens)), make([]float64, len(d.Tokens))
 	for i, j := range d.Tokens {
-		s, at := small, node(0, i)
+		labels[i], strengths[i] = strings.TrimSpace(names[j]+" "+d.Flows[i]), 1
 		if j == cut.Source || j == cut.Target {
-			s.bold, s.color = true, pathColor
+			strengths[i] = 2
 		}
-		p.text(at.x-0.6*p.size, at.y+0.27*p.size, d.Flows[i], number)
-		p.text(at.x-p.size-wideNumber, at.y+0.3*p.size, p.cut(names[j], wide, s), s)
 	}
-	sinks := false
 	for _, e := range d.Edges {
-		color := chart.RampOf(p.palette, 0.12+0.7*e.Width)
-		if e.Sink {
-			color, sinks = sinkColor, true
-		}
-		p.edge(node(e.Layer+1, e.Target), node(e.Layer, e.Source), e.Width*0.3*high, color)
+		p.edge(node(e.Layer+1, e.Target), node(e.Layer, e.Source), e.Width*0.2*wide,
+			chart.RampOf(p.palette, 0.12+0.7*e.Width))
 	}
 	for k := 0; k+1 < len(g.Path); k++ { // the widest path
 		l := len(g.Layers) - 1 - k
 		if at, i, j, ok := d.Place(l, g.Path[k], g.Path[k+1]); ok {
 			w := g.Width(l, g.Path[k], g.Path[k+1])
-			p.edge(node(at+1, i), node(at, j), max(0.9, w*0.3*high), pathColor)
+			p.edge(node(at+1, i), node(at, j), max(0.9, w*0.2*wide), pathColor)
 		}
 	}
 	for _, e := range cut.Edges {
@@ -86,7 +73,7 @@ func (p *page) graph(f render.Flow, d render.FlowDrawing, y float64) float64 {
 			p.edge(node(k+1, i), node(k, j), 0.9, cutColor, 2, 1.5)
 		}
 	}
-	radius := min(0.16*high, 0.16*step, 2.2)
+	radius := min(0.16*high, 0.16*wide, 2.2)
 	for level, reached := range d.Reached {
 		for i, j := range d.Tokens {
 			q := node(level, i)
@@ -99,48 +86,46 @@ func (p *page) graph(f render.Flow, d render.FlowDrawing, y float64) float64 {
 			}
 		}
 	}
-	y += high * rows
-	p.graphAxis(g, d.Layers, node, y)
-	y += 3.1 * p.size
-	return p.graphLegend(g, d, sinks, y)
+	p.graphAxis(g, d.Layers, node, left+wide*rows)
+	y = p.uprightNames(labels, left, y+high*layers+2*radius, wide,
+		func(i int) float64 { return strengths[i] }) + 0.8*p.size
+	return p.graphLegend(g, d, y)
 }
 
-// edge draws an edge as a curve that leaves and enters its nodes sidewards.
+// edge draws an edge as a curve that leaves and enters its nodes upright.
 func (p *page) edge(from, to point, wide float64, color chart.RGB, dashes ...float64) {
-	middle := (from.x + to.x) / 2
-	if from.y == to.y {
+	middle := (from.y + to.y) / 2
+	if from.x == to.x {
 		p.line([]point{from, to}, max(wide, 0.15), color, dashes...)
 		return
 	}
-	p.curve(from, point{middle, from.y}, point{middle, to.y}, to, max(wide, 0.15), color,
+	p.curve(from, point{from.x, middle}, point{to.x, middle}, to, max(wide, 0.15), color,
 		dashes...)
 }
 
-// graphAxis writes the layers below the nodes: what stands left of a number goes into that layer. A
-// dashed line stands where layers are left out.
+// graphAxis writes the layers left of the nodes, the first one at the bottom: what stands below a
+// number goes into that layer. A dashed line stands where layers are left out, up to right.
 func (p *page) graphAxis(
-	g *attribution.FlowGraph, layers []int, node func(level, row int) point, y float64,
+	g *attribution.FlowGraph, layers []int, node func(level, row int) point, right float64,
 ) {
 	L := len(layers)
-	s := style{scale: 0.85, align: 0.5}
-	step := node(1, 0).x - node(0, 0).x
-	every := max(1, int(p.textWidth("00 ", s)/step+0.99))
+	s := style{scale: 0.85, align: 1}
+	x, high := node(0, 0).x-p.size, node(0, 0).y-node(1, 0).y
+	every := max(1, int(p.size/high+0.99))
 	for k := 0; k < L; k += every {
-		p.text((node(k, 0).x+node(k+1, 0).x)/2, y+0.9*p.size, fmt.Sprint(g.Layers[layers[k]]), s)
+		p.text(x, node(k, 0).y-high/2+0.3*p.size, fmt.Sprint(g.Layers[layers[k]]), s)
 	}
 	for k := 1; k < L; k++ {
-		if top := node(k, 0); layers[k-1] != layers[k]-1 {
-			p.line([]point{top, {top.x, y}}, 0.5, gray, 2, 2)
+		if at := node(k, 0); layers[k-1] != layers[k]-1 {
+			p.line([]point{at, {right, at.y}}, 0.5, gray, 2, 2)
 		}
 	}
-	p.text((node(0, 0).x+node(L, 0).x)/2, y+2.1*p.size, "layer", style{scale: 0.92, align: 0.5})
+	p.text(margin+0.9*p.size, (node(0, 0).y+node(L, 0).y)/2, "layer",
+		style{scale: 0.92, align: 0.5, angle: 90})
 }
 
-// graphLegend explains the marks, and says what the drawing leaves out; sinks says whether there
-// are edges of sinks.
-func (p *page) graphLegend(
-	g *attribution.FlowGraph, d render.FlowDrawing, sinks bool, y float64,
-) float64 {
+// graphLegend explains the marks, and says what the drawing leaves out.
+func (p *page) graphLegend(g *attribution.FlowGraph, d render.FlowDrawing, y float64) float64 {
 	y += 0.4 * p.size
 	x, s := float64(margin), style{scale: 0.92}
 	widest := 1.0
@@ -159,11 +144,7 @@ func (p *page) graphLegend(
 			"minimum cut, " + message.Count(len(g.Cut.Edges), "edge"), cutColor, 0.9,
 			[]float64{2, 1.5},
 		},
-		{"edge of a sink", sinkColor, 2, nil},
 	} {
-		if key.color == sinkColor && !sinks {
-			continue
-		}
 		if x > margin && x+2.6*p.size+p.textWidth(key.text, s) > p.width-margin {
 			x, y = margin, y+lineHeight*p.size
 		}

@@ -12,8 +12,8 @@ import (
 )
 
 // Maps returns what every token of a text (target) has from every token (source), as a square for
-// each of up to twelve layers, the first one at the top left. All have one scale. The names of the
-// tokens stand beside the squares where there is room for all. Maps returns an error if the map
+// each of up to twelve layers, the first one at the bottom left. All have one scale. The names of
+// the tokens stand beside the squares where there is room for all. Maps returns an error if the map
 // does not fit the text.
 func Maps(r render.Maps) (Drawing, error) {
 	s, err := newSquares(r)
@@ -160,7 +160,7 @@ func (p *page) squares(s squares, y float64) float64 {
 
 	head, line := lineHeight*p.size, side+0.4*p.size+lineHeight*p.size // of a line of squares
 	place := func(k int) point {
-		return point{left + (side+gap)*float64(k%across), y + head + line*float64(k/across)}
+		return point{left + (side+gap)*float64(k%across), y + head + line*float64(rows-1-k/across)}
 	}
 	shades := map[int][][]point{}
 	end := 0.0
@@ -174,7 +174,7 @@ func (p *page) squares(s squares, y float64) float64 {
 				p.cut(s.names[i], wide, label), style{scale: label.scale, align: 1})
 		}
 		below := at.y + side
-		if named && k+across >= len(levels) {
+		if named && k < across { // no other one is below it
 			below = p.uprightNames(s.names, at.x, below, cell, func(int) float64 { return 0 })
 		}
 		end = max(end, below)
