@@ -59,9 +59,3 @@ func (p *picture) direction() string {
 	}
 	return ""
 }
-
-// beginText begins the element of a running text.
-func (p *picture) beginText() string {
-	return `<div class="hw-t"` + p.direction() + ` style="font-size:18px;line-height:1.8;` +
-		`max-height:26em;overflow:auto;margin:8px 0">`
-}

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"html"
 	"slices"
 	"strings"
 	"sync"
@@ -132,13 +131,6 @@ func limitOf(limit, room int) int {
 
 func (b *page) printf(format string, args ...any) { fmt.Fprintf(b, format, args...) }
 
-// part returns the HTML that f writes. The picture is shared, and only read.
-func (b *page) part(f func(*page)) string {
-	c := &page{picture: b.picture, limit: b.limit, chosen: b.chosen, lead: b.lead, next: b.next}
-	f(c)
-	return c.String()
-}
-
 // choose chooses a generated token, and the first method that has something to say about it. If
 // token is nil or does not exist, that is the token of [Show.Opened].
 func (b *page) choose(token *int) {
@@ -251,35 +243,6 @@ func (b *page) frame(classes, parts, data, script string) {
 		b.printf("<script>%s</script>", script)
 	}
 	b.WriteString("</div>\n")
-}
-
-// head writes the title, the facts and the status.
-func (b *page) head() {
-	b.printf(`<div style="font-size:13px"><b>%s</b> <span style="opacity:.8">`, b.words.title)
-	if b.e.Model.Name != "" {
-		b.printf("· %s ", escape(b.e.Model.Name, 60))
-	}
-	if b.e.Model.Note != "" {
-		b.printf("(%s) ", escape(b.e.Model.Note, nameLimit))
-	}
-	if len(b.e.Prompt.Texts) > 0 || len(b.e.Steps) > 0 {
-		b.printf("· %s", escape(b.facts(), 0))
-	}
-	b.WriteString("</span></div>")
-	if c := b.comparison; c != nil {
-		for _, heading := range c.headings() {
-			b.printf(`<div style="font-size:13px">%s</div>`, html.EscapeString(heading))
-		}
-	}
-	if b.status != "" {
-		b.printf(`<div style="%s">%s</div>`, small, escape(b.status, 200))
-	}
-	switch {
-	case len(b.e.Prompt.Texts) == 0 && len(b.e.Steps) == 0:
-		b.printf(`<div>There is nothing to show yet.</div>`)
-	case len(b.e.Steps) == 0:
-		b.printf(`<div style="%s">%s</div>`, small, b.words.nothing)
-	}
 }
 
 // leftOut writes a sentence on what is left out and why.

@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"html"
 	"io"
 	"strings"
 )
@@ -24,14 +23,6 @@ func (p *picture) extraColumns() int {
 		}
 	}
 	return columns
-}
-
-// scaleOf writes the colours of a scale between its ends. Values below half a step have none.
-// beyond says that there are values beyond its ends.
-func (b *page) scaleOf(s scale, beyond bool) {
-	b.WriteString(" · ")
-	writeScale(b, b.palette, s, beyond)
-	b.WriteString("</span>")
 }
 
 // writeScale writes the colours of a scale between its ends, in an element that is not closed.
@@ -68,26 +59,6 @@ func inRow(name, text string) string {
 	return name
 }
 
-// marked returns a name in bold with a mark if it is the chosen one.
-func (b *page) marked(name string, chosen bool) string {
-	if chosen {
-		return "<b>▸&nbsp;" + name + "</b>" // one line where style sheets are removed
-	}
-	return name
-}
-
-// cell writes one cell. A cell without a colour is empty.
-func (b *page) cell(paint int, number string) {
-	switch paint {
-	case 0:
-		b.WriteString("<td></td>")
-	case sinkPaint:
-		b.printf(`<td style="%s"></td>`, sinkStyle)
-	default:
-		b.printf(`<td style="%s">%s</td>`, b.palette.style(paint), number)
-	}
-}
-
 // cellNumber formats a number for a narrow cell: whole percentages if the scale has ten or more.
 func (v *view) cellNumber(x float64) string {
 	s := v.top
@@ -108,23 +79,4 @@ func (v *view) cellDigits() int {
 		return 1
 	}
 	return 2
-}
-
-// image writes a grid as an image with cells of w × h pixels, with a frame that shows its size. A
-// screen reader says name, which also stands where images are blocked.
-func (b *page) image(class, name string, g grid, w, h int, style string) {
-	columns := 0
-	if len(g) > 0 {
-		columns = len(g[0])
-	}
-	box := "<div>"
-	if strings.Contains(style, "width:100%") {
-		box = `<div style="width:100%">`
-	}
-	if style != "" {
-		style = ";" + style
-	}
-	b.printf(`%s<img class="%s" alt="%s" width="%d" height="%d" style="max-width:100%%;`+
-		`border:1px solid #8885%s" src="%s"></div>`, box, class, html.EscapeString(name), columns*w,
-		len(g)*h, style, g.png(b.palette, w, h))
 }

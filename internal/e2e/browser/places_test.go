@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"image/png"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
@@ -15,33 +14,6 @@ import (
 type seen struct {
 	Framed, Sentence, Open, Row, Column, Marked string
 	Colored                                     []string
-}
-
-// seeView runs a script in the tab and returns what a reader sees then.
-func seeView(t *testing.T, b *chromium.Browser, script string) seen {
-	t.Helper()
-	return chromium.Evaluate[seen](t, b, "(() => {"+script+`})(),(() => {
-		const root = document.querySelector('.hw'), of = (e) => e.getAttribute('style') || '';
-		const tokens = [...root.querySelectorAll('.hw-t > *:not(br)')];
-		const text = (selector) => (root.querySelector(selector) || {}).textContent || '';
-		return {
-			Framed: tokens.filter((e) => of(e).includes('outline')).map((e) => e.textContent).join(' '),
-			Colored: tokens.flatMap((e, i) => of(e).includes('#27b') ? [i + ' ' + e.textContent] : []),
-			Sentence: text('.hw-s'), Open: text('.hw-n'),
-			Row: text('.hw-r.hw-x th'), Column: text('.hw-c .hw-x'),
-			Marked: [...root.querySelectorAll('.hw-g .hw-p')].filter((e) => !e.hidden).
-				map((e) => e.closest('.hw-g').textContent).join(),
-		};
-	})()`)
-}
-
-func (s seen) check(t *testing.T, what string, framed, sentence string, colored ...string) {
-	t.Helper()
-	if s.Framed != framed || !strings.Contains(s.Sentence, sentence) ||
-		strings.Join(s.Colored, ",") != strings.Join(colored, ",") {
-		t.Errorf("%s: framed %q, coloured %q, sentence %q; want %q, %q, %q", what, s.Framed,
-			s.Colored, s.Sentence, framed, colored, sentence)
-	}
 }
 
 // TestFrameBesideTokens frames every token of a text in which some are white space alone: the frame
