@@ -186,7 +186,7 @@ func (p *panels) markup(palette, next string, limit int) *page {
 		b.WriteString(b.common(func(p *page) { p.withoutRoom(noClicks) }))
 	}
 	b.WriteString(`<div class="hm-after"></div>` + matrix)
-	b.closing(left)
+	b.closing(left, data != "")
 	b.end(data, panelsScript())
 	return b.page()
 }
@@ -264,8 +264,9 @@ func (m *panelMethod) number(x float64) string {
 	return (&view{top: m.top, colors: m.colors}).cellNumber(x)
 }
 
-// closing writes what stands below the picture: warnings, every row in a line, and the settings.
-func (b panelsPage) closing(limit int) {
+// closing writes what stands below the picture: warnings, every row in a line as far as there is
+// room, but always the sentences that a script shows, and the settings.
+func (b panelsPage) closing(limit int, touched bool) {
 	for _, warning := range b.e.Warnings {
 		b.printf("<div>⚠ %s</div>", escape(warning, 1000))
 	}
@@ -280,17 +281,15 @@ func (b panelsPage) closing(limit int) {
 			var s strings.Builder
 			fmt.Fprintf(&s, "<div><span>%s</span> <span>%s</span><small>", one.say.html(),
 				one.facts.html())
-			if b.panels.kind.targets && i != m.open { // the small ones have as many rows
-				s.WriteString("</small></div>")
-				b.WriteString(s.String())
-				continue
+			short := b.panels.kind.targets && i != m.open // the small ones have as many rows
+			if !short {
+				b.panels.lines(m, one, func(_ int, name, list string) {
+					fmt.Fprintf(&s, "<br>%s: %s", html.EscapeString(name),
+						html.EscapeString(minus(list)))
+				})
 			}
-			b.panels.lines(m, one, func(_ int, name, list string) {
-				fmt.Fprintf(&s, "<br>%s: %s", html.EscapeString(name),
-					html.EscapeString(minus(list)))
-			})
 			s.WriteString("</small></div>")
-			if b.Len()-begin+s.Len() > limit {
+			if b.Len()-begin+s.Len() > limit && !(short && touched) {
 				left++
 				continue
 			}

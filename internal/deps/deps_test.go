@@ -143,8 +143,8 @@ var allowed = map[string][]string{
 
 	// Explanations as files: the command and the engine link it.
 	"internal/export": {
-		"attribution", "attribution/compare", "attribution/trace", "gonbext/render", "internal/export/figure",
-		"internal/atomicfile", "internal/checkpoint", "internal/jsonread",
+		"attribution", "attribution/compare", "attribution/trace", "gonbext/render",
+		"internal/export/figure", "internal/atomicfile", "internal/checkpoint", "internal/jsonread",
 		"github.com/parquet-go/parquet-go/...",
 	},
 

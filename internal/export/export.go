@@ -270,7 +270,7 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 // kindNames are what pictures of a kind are called where that is not the name of the kind.
 var kindNames = map[render.Kind]string{
 	"": "matrix", render.KindHeatmap: "matrix", render.KindFlow: "graph of flow",
-	render.KindCompare: "comparison", render.KindHead: "attention head",
+	render.KindHead: "attention head",
 	render.KindHeads: "attention heads",
 }
 
@@ -282,7 +282,7 @@ func (o Options) Describe(e *attribution.Explanation, f Format) (what, width str
 	}
 	methods := e.Order
 	if sides, err := o.sides(e); err == nil && Compares(o.Show, f) {
-		methods = []string{sides.Method, sides.AgainstMethod}
+		return "comparison of " + sides.Method + " and " + sides.AgainstMethod, width
 	} else if method, err := o.method(e); err == nil && (width != "" || o.Maps() || f == Inseq) {
 		methods = []string{method}
 	}

@@ -184,7 +184,7 @@ func (r relay) pass(to io.Writer, from io.Reader) error {
 		}
 		size := binary.BigEndian.Uint64(number[:])
 		if sum += size; size > maxMessage || sum > maxMessage {
-			return errors.New("kernel: the message is too large")
+			return pkg.Errorf("the message is too large")
 		}
 		var part bytes.Buffer // which grows with what comes
 		if _, err := io.CopyN(&part, in, int64(size)); err != nil {

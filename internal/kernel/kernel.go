@@ -18,7 +18,6 @@ package kernel
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -63,7 +62,7 @@ type StartOptions struct {
 // program that runs [Between] is left beside it. Start returns only if it fails.
 func Start(ctx context.Context, o StartOptions) error {
 	if runtime.GOOS == "windows" {
-		return errors.New("kernel: notebooks need Linux, macOS, or WSL on Windows: " +
+		return pkg.Errorf("notebooks need Linux, macOS, or WSL on Windows: " +
 			"the command headwater works here without them")
 	}
 	command, env, err := prepare(ctx, &o)

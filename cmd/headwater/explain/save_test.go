@@ -479,11 +479,11 @@ func TestEncodeFileOfView(t *testing.T) {
 		"numbers of two": {"a.csv", `{"kind":"compare"}`, "", true, "", "one of the two explanations"},
 		"page of matrix": {
 			"a.html", `{"kind":"layers","tokens":[0]}`, `{"kind":"heatmap"}`, false,
-			"heatmap of rollout, flow", "",
+			"matrix of rollout, flow", "",
 		},
 		"numbers": {
 			"a.csv", `{"kind":"compare","against_method":"a"}`, "", false,
-			"numbers of rollout, flow", "",
+			"values of rollout, flow", "",
 		},
 		"figure of two": {
 			"a.svg", `{"kind":"compare"}`, "", true,
@@ -493,7 +493,7 @@ func TestEncodeFileOfView(t *testing.T) {
 			"a.svg", "", `{"method":"flow","size":"column"}`, false, "3.25 in, matrix of flow", "",
 		},
 		"figure of heads": {
-			"a.png", `{"kind":"heads"}`, "", false, "6.75 in, heads of attention", "",
+			"a.png", `{"kind":"heads"}`, "", false, "6.75 in, attention heads", "",
 		},
 	} {
 		p := engine.Picture{Explanation: e, Show: json.RawMessage(c.shown)}

@@ -42,7 +42,7 @@ func TestSayWrote(t *testing.T) {
 		}
 	}
 	for view, what := range map[string]string{
-		"compare": "comparison of direct, value-zeroing", "heads": "attention heads",
+		"compare": "comparison of direct and value-zeroing", "heads": "attention heads",
 		"flow": "graph of flow", "maps": "maps of value-zeroing", "layers": "layers of direct",
 		"text": "text of direct",
 	} {

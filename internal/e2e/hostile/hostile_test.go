@@ -361,10 +361,11 @@ func newMarkup(t *testing.T) *markupOf {
 	})
 	must(t, err)
 	own.learn(t, string(file))
-	if n := len(own.scripts); n != 6 || !slices.ContainsFunc(own.styles, func(s string) bool {
+	if n := len(own.scripts); n != 5 || !slices.ContainsFunc(own.styles, func(s string) bool {
 		return strings.Contains(s, ".hw")
 	}) {
-		t.Fatalf("plain pages have %d scripts, want those of 6 views; styles %.40q", n, own.styles)
+		t.Fatalf("plain pages have %d scripts, want those of 6 views, of which layers and maps "+
+			"share one; styles %.40q", n, own.styles)
 	}
 	return own
 }
