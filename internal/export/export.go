@@ -270,7 +270,7 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 // kindNames are what pictures of a kind are called where that is not the name of the kind.
 var kindNames = map[render.Kind]string{
 	"": "matrix", render.KindHeatmap: "matrix", render.KindFlow: "graph of flow",
-	render.KindHead: "attention head",
+	render.KindHead:  "attention head",
 	render.KindHeads: "attention heads",
 }
 

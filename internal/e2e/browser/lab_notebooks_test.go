@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -154,7 +155,7 @@ func outputsOf(t *testing.T, path string) map[string]string {
 				kind = "chart"
 			case strings.Contains(markup, `hw-t`), strings.Contains(markup, `hm-text`):
 				kind = "picture"
-			case strings.Contains(markup, `<table`):
+			case strings.Contains(folded.ReplaceAllString(markup, ""), `<table`):
 				kind = "table"
 			}
 			kinds[fmt.Sprint(i, ".", k)] = kind
@@ -162,6 +163,9 @@ func outputsOf(t *testing.T, path string) map[string]string {
 	}
 	return kinds
 }
+
+// folded is what a reader opens: until then it is one line.
+var folded = regexp.MustCompile(`(?s)<details>.*?</details>`)
 
 // part is an output of a notebook, or a table or an image in it, as the windows show it.
 type part struct {
@@ -254,7 +258,7 @@ const walkScript = `async (scroller, first) => {
 		const bounds = cut(output.getBoundingClientRect(), view);
 		const kind = output.querySelector('.hw-t,.hm-text') ? 'picture' :
 			output.querySelector('.vega-embed') || output.matches('.jp-RenderedImage') ? 'chart' :
-			output.querySelector('table') ? 'table' : 'text';
+			output.querySelector('table:not(details:not([open]) *)') ? 'table' : 'text';
 		const part = (e, place, kind) => {
 			const whole = e.getBoundingClientRect(), r = cut(whole, bounds);
 			const x = Math.ceil(r.left), y = Math.ceil(r.top);
