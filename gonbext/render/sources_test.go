@@ -57,14 +57,14 @@ func TestSources(t *testing.T) {
 	})
 	t.Run("page", func(t *testing.T) {
 		page := asPage(Sources{Result: caused(), Palette: "green-purple"})
-		goldenOf(t, page, sourcesTouch(), "sources.js")
+		goldenOf(t, page, sourcesScript(), "sources.js")
 	})
 }
 
 // TestSourcesLimit: documents that are too large are left out, and a sentence says so.
 func TestSourcesLimit(t *testing.T) {
 	r := caused()
-	const limit = 22_000 // of which the script and the style sheet take about 14,000
+	const limit = 30_000
 	out := written(t, Sources{Result: r, MaxBytes: limit})
 	if strings.Contains(out, "left out here") {
 		t.Errorf("a small picture leaves something out:\n%s", out)
@@ -111,7 +111,7 @@ func TestHostileSources(t *testing.T) {
 		}
 		result.Model.Name, result.Warnings[0] = text(), text()
 		survives(t, strings.Replace(written(t, Sources{Result: result}),
-			"<script>"+sourcesTouch()+"</script>", "", 1))
+			"<script>"+sourcesScript()+"</script>", "", 1))
 		checkPrintable(t, "text", written(t, asText(Sources{Result: result})))
 		checkPrintable(t, "page", written(t, asPage(Sources{Result: result})))
 		if t.Failed() {
