@@ -17,8 +17,9 @@ import (
 
 // Sources shows which sources of documents an answer came from: the documents, coloured by the
 // scores of each method, and the strongest sources first. It needs no script; where scripts run, a
-// menu changes the colours, and a line has the score of the source that is pointed at. A text of it has a line for each source, the strongest first, with
-// its score by each method on the colours of a page or with a bar.
+// menu changes the colours, and a line has the score of the source that is pointed at. A text of it
+// has a line for each source, the strongest first, with its score by each method on the colours of
+// a page or with a bar.
 type Sources struct {
 	*sources.Result
 	// Palette is the name of the colours; see [Heatmap.Palette].
@@ -180,7 +181,8 @@ const sentenceLimit = 120
 // sentence returns which sources the answer came from by the first method. Sources that it left
 // out only together count as one.
 func (r Sources) sentence() (s phrase) {
-	target := piece{text: isolated(Visible(strings.TrimSpace(r.Target), sentenceLimit)), strong: true}
+	text := Visible(strings.TrimSpace(r.Target), sentenceLimit)
+	target := piece{text: isolated(text), strong: true}
 	above, below, whole := r.named()
 	named, verb := above, " came "
 	switch {
@@ -361,7 +363,8 @@ func (b sourcesBoard) documents(i int) string {
 	var s strings.Builder
 	m := &b.Methods[i]
 	heading := fmt.Sprintf(`<b>%s</b> <span style="color:%s">· %s</span>`,
-		escape(m.Method, nameLimit), dimInk, escape(minus(strings.Join(measures(b.Result, i), "; ")), 0))
+		escape(m.Method, nameLimit), dimInk,
+		escape(minus(strings.Join(measures(b.Result, i), "; ")), 0))
 	if i == 0 {
 		fmt.Fprintf(&s, `<div><div class="hm-h">%s</div>`, heading)
 	} else {

@@ -11,7 +11,8 @@ function start(root, data) {
     text.onpointerover = text.onclick = ({target}) => {
       const j = all.indexOf(target);
       if (j < 0) return;
-      readout.replaceChildren(make('b', {textContent: data.scores[i][j]}), ' ' + target.textContent);
+      const score = make('b', {textContent: data.scores[i][j]});
+      readout.replaceChildren(score, ' ' + target.textContent);
     };
   });
   keepOpen(root, choice.open);

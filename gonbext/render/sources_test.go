@@ -138,3 +138,49 @@ func TestSourcesTextLimit(t *testing.T) {
 		t.Errorf("what is left out is not said:\n%s", small)
 	}
 }
+
+// TestSourcesSentence: the sentence names what the first method says, and groups as one.
+func TestSourcesSentence(t *testing.T) {
+	none := evaluate.Value(math.NaN())
+	for _, c := range []struct {
+		name, method string
+		values       []evaluate.Value
+		groups       []sources.Group
+		want         string
+	}{
+		{
+			"one of a sum", sources.ContextCite, []evaluate.Value{3, 1, -.5, 0}, nil,
+			"It is red. came mostly from “The door is red.” (+3.00)",
+		},
+		{
+			"a quarter of it", sources.ContextCite, []evaluate.Value{3, 1, -4, -2}, nil,
+			"It is red. came partly from “The door is red.” (+3.00)",
+		},
+		{
+			"two, and no sum", sources.LeaveOneOut, []evaluate.Value{1, 2, -.5, 0}, nil,
+			"It is red. came from “It is old.” (+2.00) and “The door is red.” (+1.00)",
+		},
+		{
+			"against it alone", sources.LeaveOneOut, []evaluate.Value{0, 0, -.5, 0}, nil,
+			"It is red. came in spite of “The key is brass & <heavy>.” (−0.50)",
+		},
+		{
+			"written as 0", sources.ContextCite, []evaluate.Value{.004, 0, -.004, 0}, nil,
+			"No source stands out for It is red.",
+		},
+		{
+			"a group", sources.LeaveOneOut, []evaluate.Value{none, none, -.25, .125},
+			[]sources.Group{{First: 0, End: 2, Value: 7.25}},
+			"It is red. came from the 2 sources from “The door is red.” to “It is old.” " +
+				"together (+7.25)",
+		},
+	} {
+		r := caused()
+		r.Methods = r.Methods[:1]
+		m := &r.Methods[0]
+		m.Method, m.Values, m.Groups = c.method, c.values, c.groups
+		if got := (Sources{Result: r}).sentence().String(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
