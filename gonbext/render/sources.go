@@ -497,13 +497,11 @@ func sourceScales(r *sources.Result) []scale {
 func colorScales(r *sources.Result) []scale {
 	all := sourceScales(r)
 	for i, s := range r.Methods {
-		var known []float64
+		var values []float64
 		for _, v := range s.Values {
-			if !math.IsNaN(float64(v)) {
-				known = append(known, float64(v))
-			}
+			values = append(values, float64(v))
 		}
-		all[i] = all[i].tight(known)
+		all[i] = all[i].tight(values)
 	}
 	return all
 }
