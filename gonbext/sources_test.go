@@ -70,7 +70,7 @@ func TestSourcesCell(t *testing.T) {
 	for mime, wants := range map[protocol.MIMEType][]string{
 		protocol.MIMETextHTML: {
 			"It was &lt;cold&gt;.", "LDS 0.75 on", "top 1: 7.50 (nats)", ">+7.50<",
-			"background:#27bd",
+			"background:#0a2658",
 		},
 		protocol.MIMETextPlain: {"It was <cold>.", "+7.50", "LDS 0.75 on", "top 1: 7.50 (nats)"},
 	} {

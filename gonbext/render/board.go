@@ -69,7 +69,7 @@ func (b *board) writeAnswer(s *strings.Builder, say, facts string, steps []int) 
 // common returns what a part writes that pages without a board have too.
 func (b *board) common(write func(*page)) string {
 	p := newPage(b.picture, b.limit)
-	p.chosen, p.lead, p.next = b.chosen, b.lead, b.next
+	p.next = b.next
 	write(p)
 	return p.String()
 }

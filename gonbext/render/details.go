@@ -39,7 +39,7 @@ func (p *picture) changed(v *view, t int) string {
 func (p *picture) appeared(v *view, t, other int) (sources []string) {
 	for _, j := range v.ranked(t, v.sources(t), p.greySources(v, t)) {
 		inOther := j < v.sources(other)
-		if v.paint(p, t, j) == 0 || inOther && v.paint(p, other, j) != 0 {
+		if !v.standsOut(p, t, j) || inOther && v.standsOut(p, other, j) {
 			continue
 		}
 		value := v.rows[t].value(v.at(t, j))
@@ -84,7 +84,7 @@ func (b *page) alternatives(t int) {
 	if len(g.Alternatives) == 0 {
 		return
 	}
-	b.printf(`<div class="hw-e" style="%s">%s`, small, b.words.chance)
+	b.printf(`<div style="%s">%s`, small, b.words.chance)
 	own, other := alternativesOf(g), ""
 	if c := b.comparison; c != nil {
 		own = alternativesOf(c.Sides[0].Explanation.Steps[t])

@@ -51,9 +51,9 @@ func TestFirstWord(t *testing.T) {
 func TestFirstWordFramed(t *testing.T) {
 	e := example()
 	e.Steps[0].Text, e.Steps[1].Text, e.Steps[2].Text = " “", " Paris", "."
-	b := &page{picture: Heatmap{Explanation: e}.picture(true)}
-	if b.choose(nil); b.chosen != 1 {
-		t.Errorf("token %d is chosen, want the word, 1", b.chosen)
+	d := newDrawing(Heatmap{Explanation: e}.picture(true), nil)
+	if d.chosen != 1 {
+		t.Errorf("token %d is chosen, want the word, 1", d.chosen)
 	}
 	all := Layers{Heatmap: Heatmap{Explanation: e}}.panels().methods[0].list
 	if len(all) != 1 || !strings.Contains(all[0].name, "“Paris”") {

@@ -119,7 +119,7 @@ func (r Flow) title() string { return titleOf(r.Explanation) }
 // open computes what a picture of flow shows. The graph fits.
 func (r Flow) open() *flowPage {
 	f := &flowPage{
-		drawing: newDrawing(textPicture(r.Explanation, r.Palette), &r.Token), g: r.Graph,
+		drawing: newDrawing(textPicture(r.Explanation), &r.Token), g: r.Graph,
 		t: r.Token,
 	}
 	f.words.title = "How much can flow to one token"

@@ -90,8 +90,8 @@ func textLength(e *attribution.Explanation) int {
 }
 
 // textPicture is a picture of a text without the values of methods.
-func textPicture(e *attribution.Explanation, palette string) *picture {
-	return Heatmap{Explanation: e, Methods: []string{}, Palette: palette}.picture(false)
+func textPicture(e *attribution.Explanation) *picture {
+	return Heatmap{Explanation: e, Methods: []string{}}.picture(false)
 }
 
 // headsDrawing is a picture of heads worked out and not yet drawn. Sinks are what the attention

@@ -3,7 +3,6 @@ package render
 import (
 	"bytes"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,41 +10,24 @@ import (
 	"unicode"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/compare"
 )
 
 const defaultMaxBytes = 480_000
-
-//go:embed style.css
-var styleSource string
-
-// styleSheet is that of every picture, on one line.
-var styleSheet = oneLine(styleSource)
 
 // NoMathematics are classes of elements in which notebooks do not typeset mathematics: those of
 // MathJax 3 and of MathJax 2. Elsewhere, what stands between two dollars in a token or a message
 // would become a formula.
 const NoMathematics = "mathjax_ignore tex2jax_ignore"
 
-// class is the class of every picture.
-const class = "hw " + NoMathematics
-
 //go:embed common.js
 var commonSource string
 
 // script returns what the scripts of all pictures share and a script of one kind, as one function,
-// without comments and indentation, which each picture would repeat. The colours of all palettes
-// stand before it. It is made when the first picture of its kind needs it: a cell starts a program
-// of its own, which draws one kind or none.
+// without comments and indentation, which each picture would repeat. It is made when the first
+// picture of its kind needs it: a cell starts a program of its own, which draws one kind or none.
 func script(source string) func() string {
 	return sync.OnceValue(func() string {
-		var all [][2]any
-		for _, p := range palettes {
-			all = append(all, [2]any{p.name, slices.Concat(p.above[:], p.below[:])})
-		}
-		colors, _ := json.Marshal(all) // texts have a form
-		return "(() => {\nconst palettes = " + string(colors) + ";\n" + compact(commonSource) +
-			compact(source) + "})();\n"
+		return "(() => {\n" + compact(commonSource) + compact(source) + "})();\n"
 	})
 }
 
@@ -99,21 +81,15 @@ func compact(source string) string {
 // oneLine removes the line breaks of a style sheet.
 func oneLine(s string) string { return strings.ReplaceAll(s, "\n", "") }
 
-// Inline styles that more than one part uses. Colours are those of the host, light or dark.
-const (
-	small = "font-size:12px;opacity:.8"
-	line  = "border-top:1px solid #8885"
-)
+// small is the inline style of notes. Its colour is that of the host, light or dark.
+const small = "font-size:12px;opacity:.8"
 
 // page is the state of writing a picture as HTML.
 type page struct {
 	*picture
 	bytes.Buffer
 	limit int
-	// chosen is the generated token whose row colours the text, and lead the method; -1 if there is
-	// none.
-	chosen, lead int
-	next         string // see [Heatmap.Next]
+	next  string // see [Heatmap.Next]
 }
 
 // newPage begins a page of about limit bytes; a limit that is not above 0 is the default.
@@ -130,32 +106,6 @@ func limitOf(limit, room int) int {
 }
 
 func (b *page) printf(format string, args ...any) { fmt.Fprintf(b, format, args...) }
-
-// choose chooses a generated token, and the first method that has something to say about it. If
-// token is nil or does not exist, that is the token of [Show.Opened].
-func (b *page) choose(token *int) {
-	b.chosen, b.lead = firstWord(b.e), -1
-	if token != nil && *token >= 0 && *token < len(b.e.Steps) {
-		b.chosen = *token
-	}
-	if b.chosen < 0 {
-		return
-	}
-	if b.comparison != nil {
-		b.lead = compare.Difference
-		return
-	}
-	for i := range b.views {
-		v := &b.views[i]
-		if v.has(b.chosen) && v.silent[b.chosen] == "" {
-			b.lead = i
-			return
-		}
-		if v.has(b.chosen) && b.lead < 0 {
-			b.lead = i
-		}
-	}
-}
 
 // firstWord returns the generated token that a picture opens with, 0-based: the first one that is a
 // word or a piece of one, with a letter or a digit, and not an article before another word. If
@@ -228,21 +178,6 @@ func wordTokens(e *attribution.Explanation) (words []int) {
 		return others
 	}
 	return words
-}
-
-// frame writes the parts into one element of these classes, with the style sheet and, where there
-// is data for it, the script.
-func (b *page) frame(classes, parts, data, script string) {
-	b.printf(`<div class="%s"`, classes)
-	if data != "" {
-		b.printf(` data-hw="%s"`, data)
-	}
-	b.WriteString(` style="font-family:system-ui,sans-serif;font-size:14px;line-height:1.5">`)
-	b.printf("<style>%s</style>%s", styleSheet, parts)
-	if data != "" {
-		b.printf("<script>%s</script>", script)
-	}
-	b.WriteString("</div>\n")
 }
 
 // leftOut writes a sentence on what is left out and why.

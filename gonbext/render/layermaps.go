@@ -110,7 +110,7 @@ func (r Maps) predictedAt(t int) int {
 
 // panels computes what a picture of maps shows. The map fits.
 func (r Maps) panels() *mapPanels {
-	d := newDrawing(textPicture(r.Explanation, r.Palette), nil)
+	d := newDrawing(textPicture(r.Explanation), nil)
 	d.words.title = "Targets × sources: what every token has from every token"
 	L, T := r.Map.Shape[0], r.Map.Shape[1]
 	p := &mapPanels{panels: &panels{drawing: d, kind: mapsKind}, level: r.firstLevel(d.chosen)}

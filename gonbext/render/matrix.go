@@ -1,17 +1,6 @@
 package render
 
-import (
-	"fmt"
-	"io"
-	"strings"
-)
-
-// A matrix with at most cellColumns columns is a table; a larger one is an image of about
-// imageWidth pixels, if its cells are not smaller than a pixel.
-const (
-	cellColumns = 40
-	imageWidth  = 1024
-)
+import "strings"
 
 // extraColumns returns how many columns of generated tokens stand behind those of the prompt: as
 // many as the longest row of a method needs.
@@ -23,26 +12,6 @@ func (p *picture) extraColumns() int {
 		}
 	}
 	return columns
-}
-
-// writeScale writes the colours of a scale between its ends, in an element that is not closed.
-// beyond says that there are values beyond them.
-func writeScale(b io.Writer, colors *palette, s scale, beyond bool) {
-	low, high := s.endsBeyond(beyond)
-	least := -levels
-	if !s.diverging() {
-		least = 1
-	}
-	// A narrow table breaks the line beside the colours.
-	fmt.Fprintf(b, `<span>%s <span style="white-space:nowrap">`, low)
-	for paint := least; paint <= levels; paint++ {
-		if paint == 0 {
-			fmt.Fprint(b, "&nbsp;")
-			continue
-		}
-		fmt.Fprintf(b, `<span style="%s">&nbsp;</span>`, colors.style(paint))
-	}
-	fmt.Fprint(b, "</span> "+high)
 }
 
 // rowName returns the name of the row of token t.

@@ -80,9 +80,9 @@ func TestRowSink(t *testing.T) {
 		"share of attention · layer 0 · 90.0 % rests on “The”, a sink in this row" {
 		t.Errorf("the sentence says %q", got)
 	}
-	for row, want := range []int{sinkPaint, v.colors.step(.1), v.colors.step(.1)} {
-		if got := v.paint(p, row, 0); got != want {
-			t.Errorf("row %d: the first token has paint %d, want %d", row, got, want)
+	for row, want := range []bool{true, false, false} {
+		if got := p.grey(v, row, 0); got != want {
+			t.Errorf("row %d: that the first token is grey is %t, want %t", row, got, want)
 		}
 	}
 	if v.colors.limit != .5 {

@@ -9,12 +9,12 @@ import (
 	"strconv"
 )
 
-// pack returns what the script of a picture needs, for the attribute data-hw: JSON, compressed
+// pack returns what the script of a picture needs, for an element of its own: JSON, compressed
 // (RFC 1951), in base64, which has no character that HTML escapes. unpack in common.js reads it.
 //
 // Equal data give equal bytes: JSON has the fields in the order of their struct, and flate looks at
-// nothing but its input and its level. Another version of Go may compress to other bytes, here as
-// in the PNGs of a picture, so the goldens keep the JSON.
+// nothing but its input and its level. Another version of Go may compress to other bytes, so the
+// goldens keep the JSON.
 func pack(data any) string {
 	text, err := json.Marshal(data)
 	var b bytes.Buffer

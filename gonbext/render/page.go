@@ -75,7 +75,8 @@ func Page(w io.Writer, v View) error {
 func div(v View, room int) []byte {
 	p, err := v.markup(room)
 	if err != nil {
-		return fmt.Appendf(nil, `<div class="`+class+`">%s</div>`+"\n", escape(err.Error(), 1000))
+		return fmt.Appendf(nil, `<div class="hm `+NoMathematics+`">%s</div>`+"\n",
+			escape(err.Error(), 1000))
 	}
 	return p.Bytes()
 }

@@ -19,6 +19,18 @@ function cellOf(k, x, isGrey) {
   if (x === undefined) return '';
   return isGrey ? 'hm-sink' : classOf(placeOf(k, x)) || 'hm-z';
 }
+// hatched is what a canvas fills cells below the neutral value with: a colour of which every fourth
+// diagonal is left out.
+const brushes = {};
+function hatched(context, color) {
+  if (brushes[color]) return brushes[color];
+  const tile = make('canvas', {width: 4, height: 4}), brush = tile.getContext('2d');
+  brush.fillStyle = color;
+  for (let i = 0; i < 16; i++) {
+    if ((i % 4 + (i >> 2)) % 4) brush.fillRect(i % 4, i >> 2, 1, 1);
+  }
+  return brushes[color] = context.createPattern(tile, 'repeat');
+}
 
 function start(root, d) {
   const numbers = (row) => range(0, sizeOf(row)).map((j) => valueOf(row, j));
@@ -197,7 +209,7 @@ function start(root, d) {
       const context = canvas.getContext('2d');
       one.cells.forEach((cells, y) => cells.forEach((x, c) => {
         const name = cellOf(k, x, one.grey.has(c)), color = colors[name] || 'transparent';
-        context.fillStyle = brush(context, name[0] === 'n' ? -1 : 1, color);
+        context.fillStyle = name[0] === 'n' ? hatched(context, color) : color;
         context.fillRect(c * width, y * height, width, height);
       }));
       const button = make('button', {type: 'button', onclick: () => choose(i)});

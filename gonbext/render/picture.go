@@ -21,7 +21,6 @@ type picture struct {
 	status string
 	// comparison is nil unless the views are two sides and their difference.
 	comparison *comparison
-	palette    *palette
 	hidden     []bool // [m+n], tokens greyed by the filter
 	views      []view
 	names      map[string]int // how many prompt tokens have a name; see repeated
@@ -65,7 +64,6 @@ type view struct {
 func (h Heatmap) picture(generated bool) *picture {
 	p := &picture{
 		e: h.Explanation, status: h.Status, comparison: h.comparison,
-		palette: paletteOf(h.Palette),
 	}
 	if p.e == nil {
 		p.e = &attribution.Explanation{}

@@ -32,8 +32,7 @@ func goldenOf(t *testing.T, r any, script, name string) {
 	whole := written(t, r)
 	// The script and the style sheet are the same in all pictures; their files are the goldens.
 	// What the script needs stands in the goldens as a reader can read it.
-	got := strings.NewReplacer(script, name, styleSheet, "style.css", boardSheet(),
-		"board.css").Replace(whole)
+	got := strings.NewReplacer(script, name, boardSheet(), "board.css").Replace(whole)
 	got = forScript.ReplaceAllStringFunc(got, func(place string) string {
 		code := forScript.FindStringSubmatch(place)[1]
 		return strings.Replace(place, code, string(unpacked(t, code)), 1)
@@ -224,7 +223,7 @@ var (
 	imageFrom  = regexp.MustCompile(`src="([^"]*)"`)
 	imageStart = "data:image/png;base64,"
 	graphStart = "data:image/svg+xml;base64," // of a graph of flow, which has no text but numbers
-	forScript  = regexp.MustCompile(`(?: data-hw="|<script type="text/plain">)([^"<>]*)(?:"|</script>)`)
+	forScript  = regexp.MustCompile(`<script type="text/plain">([^"<>]*)</script>`)
 	// The sanitisers of notebooks drop these.
 	neverInside = regexp.MustCompile(`(?i)hsl|var\(|url\(|expression|javascript:|rgb`)
 )
@@ -237,7 +236,7 @@ func untrusted(t *testing.T, markup string) string {
 		t.Fatalf("%d style sheets", n)
 	}
 	for _, own := range []string{
-		"<style>" + styleSheet + "</style>", "<style>" + boardSheet() + "</style>",
+		"<style>" + boardSheet() + "</style>", "<style>" + boardSheet() + sourcesRules + "</style>",
 		"<script>" + heatmapScript() + "</script>",
 	} {
 		markup = strings.Replace(markup, own, "", 1)
@@ -434,7 +433,7 @@ func TestGenerated(t *testing.T) {
 		t.Errorf("with own rows the sentence is %q", got)
 	}
 	h.Filter = attribution.Filter{"here"}
-	if p = h.picture(true); p.views[0].paint(p, 2, len(p.e.Prompt.Texts)+1) != sinkPaint {
+	if p = h.picture(true); !p.grey(&p.views[0], 2, len(p.e.Prompt.Texts)+1) {
 		t.Error("a filtered generated token is not grey")
 	}
 }

@@ -195,6 +195,11 @@ func (d *drawing) howMuch(v *view, t int, sources []int) string {
 	if w := v.rowParts(t); !v.generated && !math.IsNaN(w.generated) {
 		whole += math.Abs(w.generated)
 	}
+	return howMuch(part, whole)
+}
+
+// howMuch returns an adverb and a space for how much a part is of a whole.
+func howMuch(part, whole float64) string {
 	switch {
 	case part >= whole/2:
 		return "mostly "

@@ -2,9 +2,11 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,8 +17,9 @@ import (
 
 // Sources shows which sources of documents an answer came from: the documents, coloured by the
 // scores of each method, and the strongest sources first. It needs no script; where scripts run, a
-// button changes the colours. A text of it has a line for each source, the strongest first, with
-// its score by each method on the colours of a page or with a bar.
+// menu changes the colours, and a line has the score of the source that is pointed at. A text of it
+// has a line for each source, the strongest first, with its score by each method on the colours of
+// a page or with a bar.
 type Sources struct {
 	*sources.Result
 	// Palette is the name of the colours; see [Heatmap.Palette].
@@ -30,7 +33,7 @@ type Sources struct {
 
 // plain implements [View].
 func (r Sources) plain(look Terminal) (*text, error) {
-	list := r.listed(r.Top)
+	list := strongestSources(r.Result, r.Top)
 	t := r.text(list, look)
 	for look.MaxBytes > 0 && t.Len() > look.MaxBytes && len(list) > 1 {
 		list = list[:len(list)/2]
@@ -97,57 +100,176 @@ func (t *text) score(s scale, v float64, width int) {
 //go:embed sources.js
 var sourcesSource string
 
-var sourcesTouch = script(sourcesSource)
+var sourcesScript = script(sourcesSource)
 
-// sourcesData is what the script needs beyond the elements of the picture: as in scriptData.
+// sourcesRules are the rules of the style sheet that pictures of sources have alone.
+const sourcesRules = `.hm .hm-list :is(td,th){padding:1px 8px!important;font-size:13px}` +
+	`.hm .hm-list :last-child{white-space:normal;line-height:1.4}` +
+	`.hm-sources .hm-text{max-height:26em;overflow-y:auto}` +
+	`@media print{.hm-sources .hm-text{max-height:none}}`
+
+// sourcesBoard is the state of writing [Sources] as HTML.
+type sourcesBoard struct {
+	*board
+	Sources
+	scales []scale // of the colours of each method
+}
+
+// sourcesData is what the script needs beyond the elements of the picture. Scores has for each
+// method, in the order of its documents on the page, what the score of each source is.
 type sourcesData struct {
-	ID      string `json:"id"`
-	Palette int    `json:"palette,omitempty"`
+	ID       string     `json:"id"`
+	Palettes []string   `json:"palettes"`
+	Scores   [][]string `json:"scores"`
 }
 
 // markup implements [View].
-func (r Sources) markup(int) (*page, error) {
-	page := newPage(nil, r.MaxBytes)
-	left := page.limit - len(sourcesTouch()) - len(styleSheet) - 1000
-	var b, end bytes.Buffer
-	fmt.Fprintf(&end, `<div style="%s">%s</div>`, small, escape(cost(r.Result), 0))
-	for _, warning := range r.Warnings {
-		fmt.Fprintf(&end, `<div style="%s">⚠ %s</div>`, small, escape(warning, 1000))
-	}
-	r.writeLegend(&end)
-	fmt.Fprintf(&b, `<div style="font-size:13px"><b>%s</b></div>`,
-		escape(sourcesTitle(r.Result), 0))
-	b.WriteString(`<div style="font-size:18px;margin:8px 0">`)
-	r.writeAnswer(&b)
-	fmt.Fprintf(&b, `</div><div>%s</div>`, escape(chances(r.Result), 0))
-	r.writeList(&b)
-	for i := range r.Methods {
-		text := r.documents(i)
-		if b.Len()+len(text)+end.Len() > left {
-			fmt.Fprintf(&b, `<div style="%s">The documents by %s are left out here: the picture `+
-				`would be larger than %s bytes.</div>`, small, escape(r.Methods[i].Method, 0),
-				thousands(page.limit))
-			continue
-		}
-		b.WriteString(text)
-	}
-	b.Write(end.Bytes())
-	data := pack(sourcesData{
-		ID:      hashOf(r.Model.Hash+"\x00"+r.Prompt+"\x00"+r.Target) + "s",
-		Palette: paletteOf(r.Palette).number(),
-	})
-	page.frame(class+" hw-sources", b.String(), data, sourcesTouch())
-	return page, nil
+func (r Sources) markup(room int) (*page, error) {
+	// A board needs the name of the model. There are no tokens.
+	d := &drawing{picture: &picture{e: &attribution.Explanation{Model: r.Model}}}
+	b := sourcesBoard{newBoard(d, r.Palette, limitOf(r.MaxBytes, room)), r, colorScales(r.Result)}
+	b.write()
+	return b.page(), nil
 }
 
-// writeLegend writes how to read the picture, and the model, in a part that a reader opens.
-func (r Sources) writeLegend(b *bytes.Buffer) {
-	fmt.Fprintf(b, `<details class="hw-k" style="%s;font-size:12px"><summary style="cursor:`+
-		`pointer">How to read this, model</summary><div>%s</div>`, line, sourcesLegend)
-	if model := provenanceOf(r.Model); model != "" {
-		fmt.Fprintf(b, "<div>model %s</div>", escape(model, 0))
+// write writes the parts from top to bottom. The documents by a method are left out where they
+// would make the picture larger than its limit.
+func (b sourcesBoard) write() {
+	b.begin("hm-sources", sourcesRules)
+	b.top()
+	var first, others, end bytes.Buffer
+	fmt.Fprintf(&first, `<p class="hm-say" style="font-size:24px;line-height:1.3;margin:18px 0 `+
+		`4px">%s</p><p class="hm-facts hm-dim" style="color:%s;margin:0 0 14px">`,
+		b.sentence().html(), dimInk)
+	if b.partial() {
+		b.Sources.writeAnswer(&first)
+		first.WriteString(" · ")
 	}
-	b.WriteString("</details>")
+	fmt.Fprintf(&first, "%s</p>", escape(minus(chances(b.Result)), 0))
+	b.writeList(&others)
+	b.writeEnd(&end)
+	data := sourcesData{
+		ID:       hashOf(b.Model.Hash + "\x00" + b.Prompt + "\x00" + b.Target + "s"),
+		Palettes: PaletteNames(), Scores: [][]string{},
+	}
+	rest := b.limit - b.Len() - first.Len() - others.Len() - end.Len() - len(sourcesScript()) - 1000
+	for i := range b.Methods {
+		to, text := &others, b.documents(i)
+		if i == 0 {
+			to = &first
+		}
+		scores := b.scores(i)
+		if rest -= len(text) + len(pack(scores)); rest < 0 {
+			text = fmt.Sprintf(`<div style="%s">The documents by %s are left out here: the `+
+				`picture would be larger than %s bytes.</div>`, small,
+				escape(b.Methods[i].Method, 0), thousands(b.limit))
+			rest += len(text)
+		} else {
+			data.Scores = append(data.Scores, scores)
+		}
+		to.WriteString(text)
+	}
+	for _, part := range []*bytes.Buffer{&first, &others, &end} {
+		_, _ = part.WriteTo(b) // a buffer takes all
+	}
+	b.end(pack(data), sourcesScript())
+}
+
+// sentenceLimit is how wide a text that the sentence names may be.
+const sentenceLimit = 120
+
+// sentence returns which sources the answer came from by the first method. Sources that it left
+// out only together count as one.
+func (r Sources) sentence() (s phrase) {
+	text := Visible(strings.TrimSpace(r.Target), sentenceLimit)
+	target := piece{text: isolated(text), strong: true}
+	above, below, whole := r.named()
+	named, verb := above, " came "
+	switch {
+	case len(above) == 0 && len(below) == 0:
+		s.say("No source stands out for ")
+		return append(s, target)
+	case len(above) == 0:
+		named, verb = below, " came in spite of "
+	case whole > 0:
+		part := 0.0
+		for _, one := range above[:namedOf(above)] {
+			part += one.Value
+		}
+		verb += howMuch(part, whole) + "from "
+	default:
+		verb += "from "
+	}
+	s = append(s, target)
+	s.say(verb)
+	var all []phrase
+	of := sourceScales(r.Result)[0]
+	for _, g := range named[:namedOf(named)] {
+		text := "“" + isolated(Visible(r.Sources[g.First].Text, sentenceLimit)) + "”"
+		if n := g.End - g.First; n > 1 {
+			text = fmt.Sprintf("the %d sources from %s to “%s” together", n, text,
+				isolated(Visible(r.Sources[g.End-1].Text, sentenceLimit)))
+		}
+		all = append(all, phrase{
+			{text: text}, {text: " (" + minus(of.number(g.Value)) + ")", quiet: true},
+		})
+	}
+	s.join(all)
+	return s
+}
+
+// named returns the sources, and groups without scores of their sources, that the first method has
+// a score for that is not written as 0: those for the answer and those against it, the strongest
+// of each first. whole is the sum of the sizes of all scores, 0 if they do not add up.
+func (r Sources) named() (above, below []sources.Group, whole float64) {
+	if len(r.Methods) == 0 {
+		return nil, nil, 0
+	}
+	lead, of := &r.Methods[0], sourceScales(r.Result)[0]
+	all := lead.Together()
+	for j, v := range lead.Values {
+		if !math.IsNaN(float64(v)) {
+			all = append(all, sources.Group{First: j, End: j + 1, Value: float64(v)})
+		}
+	}
+	for _, g := range all {
+		if lead.Method == sources.ContextCite { // whose model is a sum
+			whole += math.Abs(g.Value)
+		}
+		switch {
+		case of.vanishes(g.Value):
+		case g.Value > 0:
+			above = append(above, g)
+		case g.Value < 0:
+			below = append(below, g)
+		}
+	}
+	for _, side := range [][]sources.Group{above, below} {
+		slices.SortStableFunc(side, func(a, b sources.Group) int {
+			return cmp.Compare(math.Abs(b.Value), math.Abs(a.Value))
+		})
+	}
+	return above, below, whole
+}
+
+// namedOf returns how many of some sources, at least one and the strongest first, a sentence names.
+func namedOf(all []sources.Group) int {
+	n := 1
+	for n < min(len(all), mostNamed) &&
+		math.Abs(all[n].Value) >= nameFrom*math.Abs(all[0].Value) {
+		n++
+	}
+	return n
+}
+
+// writeEnd writes the warnings, how to read the picture, its cost, and the model.
+func (b sourcesBoard) writeEnd(s *bytes.Buffer) {
+	for _, warning := range b.Warnings {
+		fmt.Fprintf(s, "<div>⚠ %s</div>", escape(warning, 1000))
+	}
+	fmt.Fprintf(s, `<details class="hm-details"><summary>Details: how to read this, model`+
+		`</summary><p>%s</p><div>%s</div>%s</details>`, sourcesLegend,
+		escape(cost(b.Result), 0), b.common((*page).model))
 }
 
 // sourcesLegend says what the numbers of a picture of sources mean.
@@ -192,78 +314,118 @@ func (r Sources) writeAnswer(b *bytes.Buffer) {
 }
 
 // writeList writes a table of the strongest sources.
-func (r Sources) writeList(b *bytes.Buffer) {
-	colors := paletteOf(r.Palette)
-	b.WriteString(`<table style="border-collapse:collapse;margin:8px 0">` +
-		`<tr style="background:none">`)
-	for _, s := range r.Methods {
-		fmt.Fprintf(b, `<td style="text-align:right;padding:1px 8px"><b>%s</b></td>`,
-			escape(s.Method, 40))
+func (b sourcesBoard) writeList(s *bytes.Buffer) {
+	// Notebooks have colours of their own for rows.
+	const row = `<tr style="background:` + sheet + `;color:` + ink + `">`
+	s.WriteString(`<div class="hm-h" style="margin:18px 0 6px"><b>Strongest sources</b></div>` +
+		`<div class="hm-scroll" style="overflow-x:auto"><table class="hm-list" ` +
+		`style="border-spacing:1px">` + row)
+	for _, m := range b.Methods {
+		fmt.Fprintf(s, `<th style="text-align:right">%s</th>`, escape(m.Method, nameLimit))
 	}
-	b.WriteString(`<td style="padding:1px 8px;text-align:left"><b>source</b></td></tr>`)
-	scales := colorScales(r.Result)
-	list := r.listed(r.Top)
+	s.WriteString(`<th style="text-align:left">source</th></tr>`)
+	list := strongestSources(b.Result, b.Top)
 	for _, j := range list {
-		b.WriteString(`<tr style="background:none">`)
-		for i, s := range r.Methods {
-			number, style := "–", ""
-			if v := float64(s.Values[j]); !math.IsNaN(v) {
-				number, style = scales[i].number(v), colors.style(scales[i].step(v))
+		s.WriteString(row)
+		for i, m := range b.Methods {
+			v, number := float64(m.Values[j]), "–"
+			if !math.IsNaN(v) {
+				number = minus(b.scales[i].number(v))
 			}
-			if style != "" {
-				style = ";" + style
-			}
-			fmt.Fprintf(b, `<td style="text-align:right;padding:1px 8px%s">%s</td>`, style, number)
+			step := stepOf(b.scales[i].at(v))
+			fmt.Fprintf(s, `<td class="%s" style="text-align:right;%s">%s</td>`,
+				stepClass(step), b.theme.style(step), number)
 		}
-		fmt.Fprintf(b, `<td style="padding:1px 8px;text-align:left">%s</td></tr>`,
-			escape(sourceName(r.Result, j), 300))
+		fmt.Fprintf(s, `<td style="text-align:left">%s</td></tr>`,
+			escape(sourceName(b.Result, j), 300))
 	}
-	b.WriteString("</table>")
-	if left := len(r.Sources) - len(list); left > 0 {
-		fmt.Fprintf(b, `<div style="%s">and %s more</div>`, small, thousands(left))
+	s.WriteString("</table></div>")
+	if left := len(b.Sources.Sources) - len(list); left > 0 {
+		fmt.Fprintf(s, `<div style="%s">and %s more</div>`, small, thousands(left))
 	}
 }
 
-// documents returns the documents with every source on the colour of its score by method i.
-func (r Sources) documents(i int) string {
-	var b strings.Builder
-	s := &r.Methods[i]
-	colors, of := paletteOf(r.Palette), colorScales(r.Result)[i]
-	fmt.Fprintf(&b, `<div style="margin-top:12px"><b>%s</b> <span style="opacity:.8">%s</span> · `,
-		escape(s.Method, nameLimit), escape(strings.Join(measures(r.Result, i), "; "), 0))
-	writeScale(&b, colors, of, false)
-	b.WriteString("</span></div>")
-	b.WriteString(`<div class="hw-t" style="max-height:26em;overflow:auto;line-height:1.8;` +
-		`margin:4px 0">`)
+// scores returns what the score of each source by method i is.
+func (b sourcesBoard) scores(i int) (all []string) {
+	for _, v := range b.Methods[i].Values {
+		score := "not left out on its own"
+		if v := float64(v); !math.IsNaN(v) {
+			score = minus(b.scales[i].value(v))
+		}
+		all = append(all, score)
+	}
+	return all
+}
+
+// documents returns the documents with every source in the colour of its score by method i. Those
+// of the first method are open.
+func (b sourcesBoard) documents(i int) string {
+	var s strings.Builder
+	m := &b.Methods[i]
+	heading := fmt.Sprintf(`<b>%s</b> <span style="color:%s">· %s</span>`,
+		escape(m.Method, nameLimit), dimInk,
+		escape(minus(strings.Join(measures(b.Result, i), "; ")), 0))
+	if i == 0 {
+		fmt.Fprintf(&s, `<div><div class="hm-h">%s</div>`, heading)
+	} else {
+		fmt.Fprintf(&s, `<details class="hm-details"><summary>Documents by %s</summary>`, heading)
+	}
+	s.WriteString(`<div class="hm-text" style="font-size:17px;line-height:1.8">`)
 	next := 0
-	for d, document := range r.Documents {
-		if d > 0 {
-			fmt.Fprintf(&b, `<div style="%s;margin-top:8px"></div>`, line)
+	for d, document := range b.Documents {
+		if d < len(b.Names) {
+			fmt.Fprintf(&s, `<div class="hm-role"><small>%s</small></div>`,
+				escape(b.Names[d], 200))
+		} else if d > 0 {
+			s.WriteString("<br>")
 		}
-		if d < len(r.Names) {
-			fmt.Fprintf(&b, `<div style="%s">%s</div>`, small, escape(r.Names[d], 200))
-		}
+		s.WriteString(`<div class="hm-prose">`)
 		at := 0
-		for ; next < len(r.Sources) && r.Sources[next].Document == d; next++ {
-			source := r.Sources[next]
-			writeBetween(&b, document[at:source.Begin])
-			style, title := "border-bottom:1px dotted", "not left out on its own"
-			if v := float64(s.Values[next]); !math.IsNaN(v) {
-				style, title = colors.style(of.step(v)), of.value(v)
-				if of.step(v) < 0 {
-					style += ";border-bottom:2px dotted" // hatching needs the style sheet
-				}
-			}
-			if style != "" {
-				style = ` style="` + style + `"`
-			}
-			fmt.Fprintf(&b, `<span%s title="%s">%s</span>`, style, title, escape(source.Text, 0))
+		for ; next < len(m.Values) && b.Sources.Sources[next].Document == d; next++ {
+			source := b.Sources.Sources[next]
+			writeBetween(&s, document[at:source.Begin])
+			v := float64(m.Values[next])
+			b.source(&s, source.Text, stepOf(b.scales[i].at(v)), !math.IsNaN(v))
 			at = source.End
 		}
-		writeBetween(&b, document[at:])
+		writeBetween(&s, document[at:])
+		s.WriteString("</div>")
 	}
-	b.WriteString("</div>")
-	return b.String()
+	s.WriteString("</div>" + b.legend(b.scales[i]))
+	if i == 0 {
+		return s.String() + "</div>"
+	}
+	return s.String() + "</details>"
+}
+
+// source writes a source in a document.
+func (b sourcesBoard) source(s *strings.Builder, text string, step int, alone bool) {
+	style := b.theme.style(step)
+	switch {
+	case step < 0:
+		style += ";text-decoration:underline dotted"
+	case !alone:
+		style = "border-bottom:1px dotted"
+	}
+	if style != "" {
+		style = fmt.Sprintf(` class="%s" style="%s"`, stepClass(step), style)
+	}
+	fmt.Fprintf(s, `<span%s>%s</span>`, style, escape(text, 0))
+}
+
+// legend returns the colours of a scale between its ends.
+func (b sourcesBoard) legend(of scale) string {
+	low, high := of.ends()
+	s := `<div class="hm-legend"><span>` + minus(low) + `</span><span class="hm-steps">`
+	for step := -levels; step <= levels; step++ {
+		class := stepClass(step)
+		if step == 0 {
+			class = "hm-z"
+		}
+		s += fmt.Sprintf(`<span class="%s" style="%s">&nbsp;&nbsp;</span>`, class,
+			b.theme.style(step))
+	}
+	return s + "</span><span>" + high + "</span></div>"
 }
 
 // writeBetween writes the text between two sources, with its line breaks.
@@ -309,8 +471,6 @@ func strongestSources(r *sources.Result, top int) []int {
 	return list[:min(top, n)]
 }
 
-func (r Sources) listed(top int) []int { return strongestSources(r.Result, top) }
-
 // partial reports whether only a part of the answer is explained.
 func (r Sources) partial() bool {
 	return r.TargetTokens != [2]int{0, len(r.AnswerTokens)}
@@ -337,13 +497,11 @@ func sourceScales(r *sources.Result) []scale {
 func colorScales(r *sources.Result) []scale {
 	all := sourceScales(r)
 	for i, s := range r.Methods {
-		var known []float64
+		var values []float64
 		for _, v := range s.Values {
-			if !math.IsNaN(float64(v)) {
-				known = append(known, float64(v))
-			}
+			values = append(values, float64(v))
 		}
-		all[i] = all[i].tight(known)
+		all[i] = all[i].tight(values)
 	}
 	return all
 }

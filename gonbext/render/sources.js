@@ -1,11 +1,23 @@
-// Adds a button for the colours to a picture of sources that is complete without it. sourcesData in
-// sources.go has the fields of data. common.js stands before it.
+// Adds touch to a picture of sources that is complete without it: a menu of colours, and over the
+// documents a line with the score of the source that is pointed at. sourcesData in sources.go has
+// the fields of data. All text is set as text, never as markup. common.js stands before it.
 function start(root, data) {
-  const choice = choices(data.id, root, {open: {}}), bar = make('div', {className: 'hw-b'});
-  bar.append(colorButton(data, choice, (from, to) => recolor(root, from, to)));
-  root.querySelector('table').before(bar);
+  const choice = choices(data.id, root, {open: {}});
+  root.querySelectorAll('.hm-text').forEach((text, i) => {
+    const readout = make('div', {className: 'hm-readout'});
+    const all = [...text.querySelectorAll('span')];
+    readout.setAttribute('aria-live', 'polite');
+    text.before(readout);
+    text.onpointerover = text.onclick = ({target}) => {
+      const j = all.indexOf(target);
+      if (j < 0) return;
+      const score = make('b', {textContent: data.scores[i][j]});
+      readout.replaceChildren(score, ' ' + target.textContent);
+    };
+  });
   keepOpen(root, choice.open);
-  recolor(root, data.palette || 0, paletteOf(data, choice));
+  paletteMenu(root, data.palettes, choice);
+  root.classList.add('hm-on');
 }
 
-begin('.hw-sources[data-hw]', start);
+begin('.hm-sources', start);

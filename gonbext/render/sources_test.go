@@ -57,14 +57,14 @@ func TestSources(t *testing.T) {
 	})
 	t.Run("page", func(t *testing.T) {
 		page := asPage(Sources{Result: caused(), Palette: "green-purple"})
-		goldenOf(t, page, sourcesTouch(), "sources.js")
+		goldenOf(t, page, sourcesScript(), "sources.js")
 	})
 }
 
 // TestSourcesLimit: documents that are too large are left out, and a sentence says so.
 func TestSourcesLimit(t *testing.T) {
 	r := caused()
-	const limit = 22_000 // of which the script and the style sheet take about 14,000
+	const limit = 30_000
 	out := written(t, Sources{Result: r, MaxBytes: limit})
 	if strings.Contains(out, "left out here") {
 		t.Errorf("a small picture leaves something out:\n%s", out)
@@ -111,7 +111,7 @@ func TestHostileSources(t *testing.T) {
 		}
 		result.Model.Name, result.Warnings[0] = text(), text()
 		survives(t, strings.Replace(written(t, Sources{Result: result}),
-			"<script>"+sourcesTouch()+"</script>", "", 1))
+			"<script>"+sourcesScript()+"</script>", "", 1))
 		checkPrintable(t, "text", written(t, asText(Sources{Result: result})))
 		checkPrintable(t, "page", written(t, asPage(Sources{Result: result})))
 		if t.Failed() {
@@ -136,5 +136,51 @@ func TestSourcesTextLimit(t *testing.T) {
 	}
 	if !strings.Contains(small, "… and 1,") || !strings.Contains(small, "top 3: 6.12") {
 		t.Errorf("what is left out is not said:\n%s", small)
+	}
+}
+
+// TestSourcesSentence: the sentence names what the first method says, and groups as one.
+func TestSourcesSentence(t *testing.T) {
+	none := evaluate.Value(math.NaN())
+	for _, c := range []struct {
+		name, method string
+		values       []evaluate.Value
+		groups       []sources.Group
+		want         string
+	}{
+		{
+			"one of a sum", sources.ContextCite, []evaluate.Value{3, 1, -.5, 0}, nil,
+			"It is red. came mostly from “The door is red.” (+3.00)",
+		},
+		{
+			"a quarter of it", sources.ContextCite, []evaluate.Value{3, 1, -4, -2}, nil,
+			"It is red. came partly from “The door is red.” (+3.00)",
+		},
+		{
+			"two, and no sum", sources.LeaveOneOut, []evaluate.Value{1, 2, -.5, 0}, nil,
+			"It is red. came from “It is old.” (+2.00) and “The door is red.” (+1.00)",
+		},
+		{
+			"against it alone", sources.LeaveOneOut, []evaluate.Value{0, 0, -.5, 0}, nil,
+			"It is red. came in spite of “The key is brass & <heavy>.” (−0.50)",
+		},
+		{
+			"written as 0", sources.ContextCite, []evaluate.Value{.004, 0, -.004, 0}, nil,
+			"No source stands out for It is red.",
+		},
+		{
+			"a group", sources.LeaveOneOut, []evaluate.Value{none, none, -.25, .125},
+			[]sources.Group{{First: 0, End: 2, Value: 7.25}},
+			"It is red. came from the 2 sources from “The door is red.” to “It is old.” " +
+				"together (+7.25)",
+		},
+	} {
+		r := caused()
+		r.Methods = r.Methods[:1]
+		m := &r.Methods[0]
+		m.Method, m.Values, m.Groups = c.method, c.values, c.groups
+		if got := (Sources{Result: r}).sentence().String(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
 	}
 }

@@ -1,5 +1,7 @@
 package render
 
+import "math"
+
 // spaced reports whether a space stands before prompt token j in a running text.
 func (p *picture) spaced(j int) bool {
 	begins, _ := word(p.e.Prompt.Texts[j])
@@ -22,16 +24,17 @@ func (p *picture) explainedBy(t, j int) bool {
 		*p.e.Steps[t].Position == j
 }
 
-// paint returns the paint of source j in row t: none in a row that is silent, grey for sinks and
-// hidden tokens.
-func (v *view) paint(p *picture, t, j int) int {
-	switch {
-	case p.grey(v, t, j):
-		return sinkPaint
-	case v.silent[t] != "":
-		return 0
-	}
-	return v.colors.step(v.at(t, j))
+// levels is the number of colours from the weakest that stands out to the strongest.
+const levels = 6
+
+// StandsOut is the least value that stands out, in parts of the limit of its scale: a twelfth.
+// Figures hatch it if it is below 0.
+const StandsOut = 1.0 / (2 * levels)
+
+// standsOut reports whether source j stands out in row t, as sinks and hidden tokens do.
+func (v *view) standsOut(p *picture, t, j int) bool {
+	return p.grey(v, t, j) ||
+		v.silent[t] == "" && !(math.Abs(v.colors.at(v.at(t, j))) < StandsOut) // NaN does, too
 }
 
 // named is how many sources a sentence names.

@@ -1,6 +1,10 @@
 package render
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/headwater-ml/headwater/internal/message"
+)
 
 // theme has the colours of a heatmap on a page: for values above the neutral one and below it, from
 // the weakest that stands out to the strongest, on a light and on a dark page. They are opaque:
@@ -113,4 +117,23 @@ func themeSheet() string {
 		}
 	}
 	return b.String()
+}
+
+// PaletteNames returns the names that [Heatmap.Palette] may have, the default first.
+func PaletteNames() []string {
+	var names []string
+	for _, t := range themes {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// CheckPalette returns a [trace.UsageError] if there is no palette of that name. The empty name is
+// the default.
+func CheckPalette(name string) error {
+	if name != "" && themeOf(name).name != name {
+		return usagef("unknown palette %s; %s", message.Quote(name),
+			message.KnownAre(name, PaletteNames()))
+	}
+	return nil
 }

@@ -159,8 +159,6 @@ func draw(t *testing.T, e *attribution.Explanation) {
 	b.Show(t, page.String())
 	chromium.Evaluate[int](t, b, `[...document.querySelectorAll("details")].
 		map(part => part.open = false).length`)
-	chromium.Evaluate[bool](t, b, `[...document.querySelectorAll(".hw-b button")].
-		filter((e) => e.textContent === "all matrices").every((e) => { e.click(); return true; })`)
 	resize(chromium.Evaluate[int64](t, b, "document.documentElement.scrollHeight"))
 	b.Do(t, func(ctx context.Context) error {
 		data, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())

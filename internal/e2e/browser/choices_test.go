@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"regexp"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -33,22 +34,6 @@ func readable(t *testing.T, d chromium.Drawn) {
 	}
 }
 
-// paletteButton is the button that gives a picture the next palette.
-const paletteButton = "[...document.querySelectorAll('.hw-b button')].find((e) => " +
-	"e.textContent.startsWith('colours: '))"
-
-// backgrounds returns how many elements have a colour that begins so, such as #283, and how many of
-// them are hatched.
-func backgrounds(t *testing.T, b *chromium.Browser, color string) (colored, hatched int) {
-	t.Helper()
-	counts := chromium.Evaluate[[2]int](t, b, fmt.Sprintf(`(() => {
-		const all = [...document.querySelectorAll('[style*="background:%s"]')];
-		const hatched = (e) => /gradient/.test(getComputedStyle(e).backgroundImage);
-		return [all.length, all.filter(hatched).length];
-	})()`, color))
-	return counts[0], counts[1]
-}
-
 // pixel returns the colour that an image or a canvas has at a place, in parts of its size, without
 // its opacity: #27b, to the digit, because a canvas rounds.
 func pixel(t *testing.T, b *chromium.Browser, selector string, x, y float64) string {
@@ -66,35 +51,39 @@ func pixel(t *testing.T, b *chromium.Browser, selector string, x, y float64) str
 	})()`, selector, x, y), await)
 }
 
-// TestViewsPalette gives a picture of sources other palettes: elements have the new colours, and
-// the last palette leads to the first.
-func TestViewsPalette(t *testing.T) {
+// TestSourcesTouch chooses another palette in a picture of sources and points at a source of each
+// method's documents: both have the colours of the palette, and a line says the score.
+func TestSourcesTouch(t *testing.T) {
 	b := tab(t)
-	for name, page := range map[string]string{
-		"sources": document(render.Sources{Result: caused(t)}),
-	} {
-		press := func() { chromium.Evaluate[bool](t, b, paletteButton+".click(), true") }
-		everywhere(t, b, func(t *testing.T) {
-			b.Show(t, page)
-			blue, _ := backgrounds(t, b, "#27b")
-			press()
-			checkColors(t, b.Inspect(t, "document.body"))
-			said := chromium.Evaluate[string](t, b, paletteButton+".textContent")
-			green, _ := backgrounds(t, b, "#283")
-			left, _ := backgrounds(t, b, "#27b")
-			if said != "colours: green-purple" || blue == 0 || green != blue || left != 0 {
-				t.Errorf("%s: %q, %d of %d elements are green and %d blue", name, said, green, blue,
-					left)
+	page := document(render.Sources{Result: caused(t)})
+	everywhere(t, b, func(t *testing.T) {
+		b.Show(t, page)
+		got := chromium.Evaluate[[]string](t, b, `(() => {
+			const colors = () => [...document.querySelectorAll('.hm-text .p6,.hm-list .p6')].
+				map((e) => getComputedStyle(e).backgroundColor);
+			const before = colors();
+			document.querySelector('[data-palette=green-purple]').click();
+			const after = colors();
+			const said = [...document.querySelectorAll('.hm-text')].map((text) => {
+				text.querySelector('span').click();
+				return text.previousElementSibling.textContent;
+			});
+			return [before.length > 1 && before.every((c, i) => c !== after[i]), ...said].map(String);
+		})()`)
+		checkColors(t, b.Inspect(t, "document.body"))
+		if len(got) != 3 || got[0] != "true" {
+			t.Fatalf("colours changed, and what the lines say: %q", got)
+		}
+		for _, line := range got[1:] {
+			if !sourceLine.MatchString(line) {
+				t.Errorf("the line of the first source says %q", line)
 			}
-			press()
-			press()
-			again, _ := backgrounds(t, b, "#27b")
-			if again != blue {
-				t.Errorf("%s: after all palettes the picture is not what it was", name)
-			}
-		})
-	}
+		}
+	})
 }
+
+// sourceLine is a score and the first source.
+var sourceLine = regexp.MustCompile(`^[+−]?\d+\.\d+ mary has the red key \.$`)
 
 // mapped are maps of three layers over a text: at layer l a target has l+1 of three parts from the
 // token before it and the rest from itself.

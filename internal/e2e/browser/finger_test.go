@@ -75,8 +75,9 @@ func pointOf(t *testing.T, b *chromium.Browser, element string, x, y float64) [2
 	})()`, element, x, y))
 }
 
-// sentence is what a picture says of what is chosen.
-const sentence = "document.querySelector('.hw-s,.hm-say').textContent"
+// sentence is what a picture says of what is chosen, and of a node of a graph.
+const sentence = "document.querySelector('.hm-say').textContent + " +
+	"(document.querySelector('.hm-flow .hm-readout')?.textContent || '')"
 
 // TestFinger taps on each kind of part of each view on a phone: what a tap says is what a click
 // says, nothing is wider than the window, and the page is not enlarged.
@@ -121,15 +122,15 @@ func TestFinger(t *testing.T) {
 		},
 		{
 			"flow", document(flowing(t)),
-			[]string{nth(".hw-t > span", 1), nth(".hw-t > span", 1), nth(".hw-t > u", 0)},
+			[]string{nth(".hm-text span", 1), nth(".hm-text span", 1), nth(".hm-text u", 0)},
 			[2]float64{0.5, 0.5},
-			[]string{"“key” (1) before layer 0", "At most 0.500 flows", "“to” (3) after layer 1"},
+			[]string{"“key” (1) before layer 0", "Point at a token", "“to” (3) after layer 1"},
 		},
 		{
 			"maps", document(maps),
-			[]string{nth(".hw-t > *", 1)},
+			[]string{nth(".hm-text :is(span,u)", 1)},
 			[2]float64{0.5, 0.5},
-			[]string{"“key”"},
+			[]string{"key has most from the"},
 		},
 	} {
 		t.Run(c.view, func(t *testing.T) {

@@ -119,7 +119,7 @@ func click(selector string, i int) string {
 func press(keys ...string) string {
 	var s strings.Builder
 	for _, key := range keys {
-		fmt.Fprintf(&s, "document.querySelector('.hw-t').dispatchEvent(new KeyboardEvent("+
+		fmt.Fprintf(&s, "document.querySelector('.hm').dispatchEvent(new KeyboardEvent("+
 			"'keydown', {key: %q, bubbles: true, cancelable: true}));", key)
 	}
 	return s.String()

@@ -120,16 +120,16 @@ func TestHeadsChoices(t *testing.T) {
 			{"none above it", press("the layer above"), "Before are, head 0 of layer 1", "are", "", "s", "1,0"},
 			{"the head after", press("the head after"), are, "are", "2 s p6", "s", "1,1"},
 			{"a row of heads", headCell(0, 0, 3), "Before are, head 0 of layer 1", "are", "", "to", "1,0"},
-			{"Esc", keys("Escape"), are, "are", "2 s p6", "", "1,1"},
+			{"Esc", press("Escape"), are, "are", "2 s p6", "", "1,1"},
 			{"a cell of the head", headCell(1, 2, 0), "From keys, head 1 of layer 1 looked at keys 100 %", "s", "1 key p6", "the", "1,1"},
-			{"right", keys("ArrowRight"), are, "are", "2 s p6", "", "1,1"},
-			{"right again", keys("ArrowRight"), here, "here", "3 to p6", "", "1,1"},
-			{"a layer down", keys("ArrowDown"), "Before here, head 1 of layer 0 looked mostly", "here", "", "", "0,1"},
-			{"Esc again", keys("Escape"), here, "here", "3 to p6", "", "1,1"},
-			{"Enter", keys("Enter"), "are is looked at", "are", "5 here p6", "", "1,1"},
-			{"Enter again", keys("Enter"), here, "here", "3 to p6", "", "1,1"},
-			{"Home", keys("Home"), "From the, head 1 of layer 1 looked mostly at the sink", "the", "", "", "1,1"},
-			{"End", keys("End"), "From here, head 1 of layer 1 looked at are", "here", "4 are p6", "", "1,1"},
+			{"right", press("ArrowRight"), are, "are", "2 s p6", "", "1,1"},
+			{"right again", press("ArrowRight"), here, "here", "3 to p6", "", "1,1"},
+			{"a layer down", press("ArrowDown"), "Before here, head 1 of layer 0 looked mostly", "here", "", "", "0,1"},
+			{"Esc again", press("Escape"), here, "here", "3 to p6", "", "1,1"},
+			{"Enter", press("Enter"), "are is looked at", "are", "5 here p6", "", "1,1"},
+			{"Enter again", press("Enter"), here, "here", "3 to p6", "", "1,1"},
+			{"Home", press("Home"), "From the, head 1 of layer 1 looked mostly at the sink", "the", "", "", "1,1"},
+			{"End", press("End"), "From here, head 1 of layer 1 looked at are", "here", "4 are p6", "", "1,1"},
 		} {
 			got := seeHeads(t, b, c.script)
 			layer, head, _ := strings.Cut(c.open, ",")
@@ -156,14 +156,14 @@ func TestHeadsLayers(t *testing.T) {
 	listed := click(".hm-alternatives button", 1) + ";"
 	for _, c := range []struct{ what, script, at, wrote, list string }{
 		{"at first", "", "0,0", "1 wrote 0", own},
-		{"the next token", keys("ArrowRight"), "1,1", "wrote 1 0", other},
-		{"one where nothing is predicted", keys("Home"), "0,0", "1 0", ""},
+		{"the next token", press("ArrowRight"), "1,1", "wrote 1 0", other},
+		{"one where nothing is predicted", press("Home"), "0,0", "1 0", ""},
 		{"the first one again", token(4), "0,0", "1 wrote 0", own},
-		{"what looks at it", keys("Enter"), "0,0", "1 0", own},
-		{"another head", keys("Enter") + listed, "1,1", "1 wrote 0", "0.0 key, [1.1 s]"},
-		{"the next token with it", keys("ArrowRight"), "1,1", "wrote 1 0", other},
-		{"back with it", keys("ArrowLeft"), "1,1", "1 wrote 0", "0.0 key, [1.1 s]"},
-		{"Esc", keys("Escape"), "0,0", "1 wrote 0", own},
+		{"what looks at it", press("Enter"), "0,0", "1 0", own},
+		{"another head", press("Enter") + listed, "1,1", "1 wrote 0", "0.0 key, [1.1 s]"},
+		{"the next token with it", press("ArrowRight"), "1,1", "wrote 1 0", other},
+		{"back with it", press("ArrowLeft"), "1,1", "1 wrote 0", "0.0 key, [1.1 s]"},
+		{"Esc", press("Escape"), "0,0", "1 wrote 0", own},
 	} {
 		got := seeHeads(t, b, c.script)
 		if got.At != c.at || got.Wrote != c.wrote || got.List != c.list {
@@ -194,7 +194,7 @@ func TestHeadsReadout(t *testing.T) {
 		{"an empty cell", over(1, 5), first}, // it comes later, and nothing is there
 		{"nothing", "document.querySelector('.hm-matrix').dispatchEvent(new PointerEvent('pointerleave'));", first},
 		{"a cell that is clicked", headCell(0, 0, 2), "layer 1, head 0: to → s 0.0 % · prompt 2"},
-		{"another token", keys("ArrowRight"), "layer 1, head 0: are → the 100 % · prompt 0"},
+		{"another token", press("ArrowRight"), "layer 1, head 0: are → the 100 % · prompt 0"},
 	} {
 		if got := seeHeads(t, b, c.script); !strings.HasPrefix(got.Readout, c.want) {
 			t.Errorf("%s: it says %q, want %q", c.what, got.Readout, c.want)

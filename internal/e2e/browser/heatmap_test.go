@@ -56,13 +56,10 @@ func choose(name string) string {
 	return fmt.Sprintf("[...document.querySelectorAll('.hm button')].find((e) => e.textContent === %q).click();", name)
 }
 
-// over points at a cell of the matrix, and keys presses keys.
+// over points at a cell of the matrix.
 func over(row, column int) string {
 	return fmt.Sprintf("document.querySelectorAll('.hm-matrix tbody tr')[%d].cells[%d]."+
 		"dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));", row, column+1)
-}
-func keys(names ...string) string {
-	return strings.ReplaceAll(press(names...), ".hw-t", ".hm")
 }
 
 // want is what a step of a table wants: parts of the sentence and of the line below it, and
@@ -131,13 +128,13 @@ func TestHeatmapChoices(t *testing.T) {
 			of(are, "a row", row(0)),
 			of(here, "a cell", "document.querySelectorAll('.hm-matrix tbody tr')[1].cells[2].click();"),
 			of(gaveHere, "a generated token with Shift", shift),
-			of(here, "Esc", keys("Escape")),
-			of(here, "right, at the end", keys("ArrowRight")),
-			of(are, "left", keys("ArrowLeft")),
-			of(vz, "down", keys("ArrowDown")),
-			of(are, "down, round", keys("ArrowDown")),
+			of(here, "Esc", press("Escape")),
+			of(here, "right, at the end", press("ArrowRight")),
+			of(are, "left", press("ArrowLeft")),
+			of(vz, "down", press("ArrowDown")),
+			of(are, "down, round", press("ArrowDown")),
 			of(vz, "a tab", choose("value-zeroing")),
-			of(are, "up", keys("ArrowUp")),
+			of(are, "up", press("ArrowUp")),
 		} {
 			w.check(t, b)
 			now := chromium.Evaluate[float64](t, b, tableTop)

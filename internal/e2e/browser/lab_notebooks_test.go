@@ -153,7 +153,7 @@ func outputsOf(t *testing.T, path string) map[string]string {
 			switch {
 			case chart != nil:
 				kind = "chart"
-			case strings.Contains(markup, `hw-t`), strings.Contains(markup, `hm-text`):
+			case strings.Contains(markup, `hm-text`):
 				kind = "picture"
 			case strings.Contains(folded.ReplaceAllString(markup, ""), `<table`):
 				kind = "table"
@@ -256,7 +256,7 @@ const walkScript = `async (scroller, first) => {
 	for (let frames = 0; frames < 3 || waits() && frames < 600; frames++) await frame();
 	const parts = seen().flatMap(([place, output]) => {
 		const bounds = cut(output.getBoundingClientRect(), view);
-		const kind = output.querySelector('.hw-t,.hm-text') ? 'picture' :
+		const kind = output.querySelector('.hm-text') ? 'picture' :
 			output.querySelector('.vega-embed') || output.matches('.jp-RenderedImage') ? 'chart' :
 			output.querySelector('table:not(details:not([open]) *)') ? 'table' : 'text';
 		const part = (e, place, kind) => {

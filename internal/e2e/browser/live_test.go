@@ -125,9 +125,9 @@ func (l *jupyterLab) shots(t *testing.T, b *chromium.Browser, when string) map[s
 	for _, width := range liveWidths {
 		b.Resize(t, width, liveHeight)
 		l.until(t, b, "pictures and charts are drawn", fmt.Sprintf(`document.querySelectorAll(
-			'.jp-Notebook :is(.hw,.hm), .jp-Notebook .vega-embed .marks').length === %d`, len(liveCells)))
+			'.jp-Notebook .hm, .jp-Notebook .vega-embed .marks').length === %d`, len(liveCells)))
 		boxes := chromium.Evaluate[[][4]int](t, b, chromium.Drawing+`.then(() => [
-				...document.querySelectorAll('.jp-Notebook :is(.hw,.hm), .jp-Notebook .vega-embed .marks'),
+				...document.querySelectorAll('.jp-Notebook .hm, .jp-Notebook .vega-embed .marks'),
 			].map((e) => {
 				const r = e.getBoundingClientRect();
 				return [r.left, r.top, r.right, r.bottom].map(Math.round);
@@ -156,9 +156,9 @@ func (l *jupyterLab) places(t *testing.T, b *chromium.Browser) map[int64][][]str
 	for _, width := range liveWidths {
 		b.Resize(t, width, liveHeight)
 		all[width] = chromium.Evaluate[[][]string](t, b, chromium.Drawing+`.then(() =>
-				[...document.querySelectorAll('.jp-Notebook :is(.hw,.hm)')].map((root) => {
+				[...document.querySelectorAll('.jp-Notebook .hm')].map((root) => {
 					const from = root.getBoundingClientRect();
-					return [...root.querySelectorAll('.hw-t > *, .hw-m td, .hw-m th, .hm-text :is(span,u), .hm-matrix :is(td,th)')].
+					return [...root.querySelectorAll('.hm-text :is(span,u), .hm-matrix :is(td,th)')].
 						filter((e) => e.checkVisibility()).map((e) => {
 							const r = e.getBoundingClientRect();
 							return [r.left - from.left, r.top - from.top, r.width, r.height].
@@ -240,23 +240,21 @@ func (l *jupyterLab) checkLive(t *testing.T, b *chromium.Browser, width int64, w
 		const book = document.querySelector('.jp-Notebook');
 		const cells = [...book.querySelectorAll('.jp-CodeCell')];
 		const framed = [];
-		for (const text of book.querySelectorAll('.hw .hw-t, .hm .hm-text')) {
-			const heatmap = text.className === 'hm-text', tokens = [...heatmap ?
-				text.querySelectorAll('span,u') : text.children];
+		for (const text of book.querySelectorAll('.hm .hm-text')) {
+			const tokens = [...text.querySelectorAll('span,u')];
 			tokens[2].click();
-			framed.push(tokens.findIndex((e) => heatmap ? e.classList.contains('hm-here') :
-				(e.getAttribute('style') || '').includes('outline')));
-			if (heatmap) tokens[2].click(); // and back
+			framed.push(tokens.findIndex((e) => e.classList.contains('hm-here')));
+			tokens[2].click(); // and back
 		}
 		const wide = [...book.querySelectorAll('.jp-OutputArea-output')].
-			filter((e) => e.scrollWidth > e.clientWidth + 1 && e.querySelector('.hw,.hm')).
+			filter((e) => e.scrollWidth > e.clientWidth + 1 && e.querySelector('.hm')).
 			map((e) => e.textContent.slice(0, 60) + ' ' + e.scrollWidth + ' > ' + e.clientWidth);
 		const errors = [...book.querySelectorAll(
 			'[data-mime-type="application/vnd.jupyter.stderr"], .jp-RenderedText[data-mime-type*="error"]')].
 			map((e) => e.textContent);
 		return {
 			Errors: errors,
-			Pictures: cells.filter((c) => c.querySelector('.hw,.hm')).length,
+			Pictures: cells.filter((c) => c.querySelector('.hm')).length,
 			Charts: cells.filter((c) => c.querySelector('.vega-embed')).length,
 			Framed: framed,
 			Wide: wide,

@@ -46,11 +46,11 @@ func TestConverted(t *testing.T) {
 	checkMessages(t, b.Messages()[before:])
 	b.Show(t, read(t, filepath.Join(dir, "00-quickstart.html")))
 	const least = 10 // of the notebook's pictures
-	if n := chromium.Evaluate[int](t, b, "document.querySelectorAll('.hw,.hm').length"); n < least {
+	if n := chromium.Evaluate[int](t, b, "document.querySelectorAll('.hm').length"); n < least {
 		t.Errorf("the page has %d pictures; want %d or more", n, least)
 	}
 	framed := chromium.Evaluate[int](t, b, `(() => {
-		const tokens = [...document.querySelector('.hw-t,.hm-text').querySelectorAll('span,u')];
+		const tokens = [...document.querySelector('.hm-text').querySelectorAll('span,u')];
 		tokens[4].click();
 		return tokens.findIndex((e) => getComputedStyle(e).outlineStyle === 'solid');
 	})()`)
@@ -59,14 +59,14 @@ func TestConverted(t *testing.T) {
 	}
 	emulate(t, b, "print")
 	defer emulate(t, b, "")
-	hidden := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll('.hw-d, .hw-t, .hm-text :is(span,u), .hm-lines > div')].
+	hidden := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll('.hm-text :is(span,u), .hm-lines > div')].
 		filter((e) => !e.checkVisibility({contentVisibilityAuto: true})).
 		map((e) => e.className + ' ' + e.textContent.slice(0, 40))`)
 	if len(hidden) > 0 {
 		t.Errorf("not printed: %q", hidden)
 	}
 	if adjust := chromium.Evaluate[string](t, b, "getComputedStyle(document.querySelector("+
-		"':is(.hw-t,.hm-text) span')).printColorAdjust"); adjust != "exact" {
+		"'.hm-text span')).printColorAdjust"); adjust != "exact" {
 		t.Errorf("colours are printed as %q", adjust)
 	}
 }

@@ -48,11 +48,6 @@ func (s seenPanels) check(t *testing.T, what string, want seenPanels) {
 	}
 }
 
-// pressBoard presses keys in a board.
-func pressBoard(keys ...string) string {
-	return strings.ReplaceAll(press(keys...), "'.hw-t'", "'.hm'")
-}
-
 // pointAt points at a cell of the open matrix.
 func pointAt(row, column string) string {
 	return `document.querySelector('.hm-matrix [data-i="` + row + `"] [data-c="` + column +
@@ -79,13 +74,13 @@ func TestTouchLayers(t *testing.T) {
 		if !strings.HasPrefix(s.Facts, "layer 0: key 60.0 %, are 50.0 %") || s.Row != "0" {
 			t.Errorf("a click on layer 0 says %q, framed is row %q", s.Facts, s.Row)
 		}
-		if s = seePanels(t, b, pressBoard("Escape")); s.Say != first.Say || s.Row != first.Row {
+		if s = seePanels(t, b, press("Escape")); s.Say != first.Say || s.Row != first.Row {
 			t.Errorf("Esc leads to %q, row %q", s.Say, s.Row)
 		}
 		if s = seePanels(t, b, click(".hm-text u", 1)); s.Here != "here" {
 			t.Errorf("a click on a generated token frames %q", s.Here)
 		}
-		s = seePanels(t, b, pressBoard("ArrowLeft", "ArrowDown"))
+		s = seePanels(t, b, press("ArrowLeft", "ArrowDown"))
 		if s.Here != "are" || s.Row != "0" {
 			t.Errorf("left and down: framed are %q and row %q", s.Here, s.Row)
 		}
@@ -111,7 +106,7 @@ func TestTouchMaps(t *testing.T) {
 			Say: "here has most from here and are", Row: "here", Here: "here", Small: "layer 0",
 			Colored: []string{"4 are"},
 		})
-		do(pressBoard("ArrowUp", "ArrowLeft")).check(t, "a layer up and a token back", seenPanels{
+		do(press("ArrowUp", "ArrowLeft")).check(t, "a layer up and a token back", seenPanels{
 			Say: "are has most from to and are", Facts: "to 66.7 %", Row: "are", Here: "are",
 			Small: "layer 1", Colored: []string{"3 to"},
 		})
@@ -119,14 +114,14 @@ func TestTouchMaps(t *testing.T) {
 			Say: "s has most from key", Row: "s", Here: "s", Small: "layer 1",
 			Colored: []string{"1 key"},
 		})
-		do(pressBoard("Enter")).check(t, "as a source", seenPanels{
+		do(press("Enter")).check(t, "as a source", seenPanels{
 			Say: "s gave most to to and s", Here: "s", Small: "layer 1", Colored: []string{"3 to"},
 		})
-		do(pressBoard("Escape")).check(t, "Esc", seenPanels{
+		do(press("Escape")).check(t, "Esc", seenPanels{
 			Say: "s has most from key", Row: "s", Here: "s", Small: "layer 2",
 			Colored: []string{"1 key"},
 		})
-		do(pressBoard("End")).check(t, "End", seenPanels{
+		do(press("End")).check(t, "End", seenPanels{
 			Row: "here", Here: "here", Small: "layer 2", Colored: []string{"4 are"},
 		})
 		do(pointAt("3", "1")).check(t, "pointing", seenPanels{

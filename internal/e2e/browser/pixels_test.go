@@ -149,9 +149,3 @@ func TestPixels(t *testing.T) {
 		t.Errorf("of images of different sizes %v differs, want 1", got)
 	}
 }
-
-// color3 is red, green and blue of a colour, to 255.
-func color3(c color.Color) [3]int {
-	r, g, b, _ := c.RGBA()
-	return [3]int{int(r >> 8), int(g >> 8), int(b >> 8)}
-}

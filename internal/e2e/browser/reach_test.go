@@ -38,7 +38,7 @@ func TestHeatmapFolds(t *testing.T) {
 		steps      []step
 	}{
 		{"long", pageOf(t, longText()), []step{
-			{"at first", keys("Escape"), "(97) w97-100 (s) w102-103 (93) w197-203 (316) | 97 93 316"},
+			{"at first", press("Escape"), "(97) w97-100 (s) w102-103 (93) w197-203 (316) | 97 93 316"},
 			{"another method", choose("value-zeroing"), "(97) w97-100 (s) w102-103 (93) w197-203 (316) | 97 93 316"},
 			{"another token", choose("direct") + token(521), "(97) w97-100 (s) w102-103 (93) w197-203 (316) | 97 93 316"},
 			{"whole words", choose("whole words"), "(97) w97-99 (w100s) w102-103 (93) w197-203 (316) | 97 93 316"},
@@ -49,7 +49,7 @@ func TestHeatmapFolds(t *testing.T) {
 			{"a name", click(".hm-matrix th:has(.hm-faint)", 0), "w0-99 (w100s) w102-519 | "},
 		}},
 		{"chat", pageOf(t, conversation()), []step{
-			{"at first", keys("Escape"), "(system) (One) (two) (.) (Three) (s) (.) (assistant) | 4"},
+			{"at first", press("Escape"), "(system) (One) (two) (.) (Three) (s) (.) (assistant) | 4"},
 			{"template", choose("template tokens"), "(<s>) (system) (↵) (system) (<e>) (↵) (<s>) (user) (↵) (One) (two) " +
 				"(.) (Three) (s) (.) (<e>) (↵) (<s>) (assistant) (↵) | 4"},
 			{"words", choose("template tokens") + choose("whole words"), "(system) (One) (two) (.) (Threes) (.) (assistant) | 4"},
@@ -296,7 +296,7 @@ func TestHeatmapKinds(t *testing.T) {
 					"→ [64]", "text 1", "the",
 				"3 s p5,6 cabinet p4", "", "cabinet at 6 → [64] ← the 13.5 %",
 			},
-			atS("left", keys("Escape", "ArrowLeft")),
+			atS("left", press("Escape", "ArrowLeft")),
 		}},
 		{"two predictions of a token", render.Heatmap{Explanation: &same}, []want{
 			{

@@ -106,7 +106,7 @@ func twice(t *testing.T, markup string) {
 	b := tab(t)
 	b.Show(t, output(`<div id="a">`+markup+`</div><div id="b">`+markup+`</div>`, "white", "black"))
 	click := func(id string, token int) string {
-		return fmt.Sprintf("document.querySelectorAll('#%s :is(.hw-t > *,.hm-text :is(span,u))')[%d].click();", id, token)
+		return fmt.Sprintf("document.querySelectorAll('#%s .hm-text :is(span,u)')[%d].click();", id, token)
 	}
 	replace := func(id string) string {
 		return fmt.Sprintf(`const box = document.querySelector('#%s');
@@ -114,7 +114,7 @@ func twice(t *testing.T, markup string) {
 			new Function(box.querySelector('script:not([type])').textContent)();`, id, markup)
 	}
 	// A click on a method draws a heatmap, and one that goes to the layer below draws heads.
-	const draw = `document.querySelectorAll('.hw,.hm').forEach((root) => {
+	const draw = `document.querySelectorAll('.hm').forEach((root) => {
 		root.querySelector('.hm-tabs button')?.click();
 	});`
 	for _, step := range []struct{ what, script, want string }{
@@ -127,7 +127,7 @@ func twice(t *testing.T, markup string) {
 	} {
 		chromium.Evaluate[bool](t, b, "(() => {"+step.script+"})(),"+chromium.Drawing, await)
 		got := chromium.Evaluate[string](t, b, `
-			['a', 'b'].map((id) => [...document.querySelectorAll('#' + id + ' :is(.hw-t > *,.hm-text :is(span,u))')].
+			['a', 'b'].map((id) => [...document.querySelectorAll('#' + id + ' .hm-text :is(span,u)')].
 				reduce((a, e) => e.classList.contains('hm-ring') || !a && e.classList.contains('hm-here') ?
 					e.textContent : a, '')).join(' ')`)
 		if got != step.want {
@@ -142,16 +142,15 @@ func TestTouchOwnPictures(t *testing.T) {
 	b := tab(t)
 	b.Show(t, pageOf(t, touched()))
 	got := chromium.Evaluate[string](t, b, `(() => {
-		for (const name of ['heads']) document.body.insertAdjacentHTML('beforeend',
-			'<div class="hw hw-' + name + '" data-hw="{}"></div>');
-		for (const name of ['panels', 'flow', 'sources']) document.body.insertAdjacentHTML('beforeend',
-			'<div class="hm hm-' + name + '" data-hw="{}"></div>');
+		for (const name of ['heads', 'panels', 'flow', 'sources'])
+			document.body.insertAdjacentHTML('beforeend', '<div class="hm hm-' + name +
+				'"><script type="text/plain">{}</scr' + 'ipt></div>');
 		try {
 			new Function(document.querySelector('.hm script:not([type])').textContent)();
 		} catch (e) {
 			return String(e);
 		}
-		return [...document.querySelectorAll('.hm,.hw')].map((e) => !!e.hwStarted).join();
+		return [...document.querySelectorAll('.hm')].map((e) => !!e.hwStarted).join();
 	})()`)
 	if got != "true,false,false,false,false" {
 		t.Errorf("the pictures that the script began are %s, want the first one alone", got)

@@ -98,12 +98,12 @@ func TestLabelsStay(t *testing.T) {
 			b.Show(t, markup)
 			got := chromium.Evaluate[[]string](t, b, `(() => {
 				document.body.style.maxWidth = '160px';
-				return [...document.querySelectorAll('.hw table,.hm-matrix')].filter((e) => e.checkVisibility()).
+				return [...document.querySelectorAll('.hm-matrix')].filter((e) => e.checkVisibility()).
 					flatMap((table) => {
 					const box = table.closest('.hm-scroll') || table.parentElement, left = box.getBoundingClientRect().left;
 					box.scrollLeft = 60;
 					const rows = [...table.rows].filter((r) => r.cells[0].textContent.trim() &&
-						!r.cells[0].classList.contains('hw-h') && r.checkVisibility());
+						r.checkVisibility());
 					return rows.map((r) => {
 						const cell = r.cells[0], at = cell.getBoundingClientRect();
 						return [box.scrollLeft > 20, Math.abs(at.left - left) < 2,

@@ -287,7 +287,7 @@ func (b *Browser) Inspect(t *testing.T, root string) Drawn {
 // two frames: the second one comes after everything that the first one asked for.
 const Drawing = `(async () => {
 	const frame = () => new Promise((done) => requestAnimationFrame(done));
-	await Promise.all([...document.querySelectorAll('.hw,.hm')].map((e) => e.hwStarted));
+	await Promise.all([...document.querySelectorAll('.hm')].map((e) => e.hwStarted));
 	await frame();
 	await frame();
 	return true;
