@@ -94,7 +94,7 @@ func TestHeadsChoices(t *testing.T) {
 	b := tab(t)
 	shift := "document.querySelectorAll('.hm-text :is(span,u)')[2].dispatchEvent(" +
 		"new MouseEvent('click', {bubbles: true, shiftKey: true}));"
-	press := func(label string) string {
+	button := func(label string) string {
 		return fmt.Sprintf("document.querySelector('.hm-go [aria-label=%q]').click();", label)
 	}
 	const are, here = "Before are, head 1 of layer 1 looked at keys 100 %",
@@ -116,9 +116,9 @@ func TestHeadsChoices(t *testing.T) {
 			{"with Shift", shift, "keys is looked at by head 1 of layer 1 from to 100 %", "s", "3 to p6", "", "1,1"},
 			{"back by the button", "document.querySelector('.hm-facts button').click();", are, "are", "2 s p6", "s", "1,1"},
 			{"a head of the map", ofMap(0, 0), "Before are, head 0 of layer 0 looked mostly at the sink the 100 %", "are", "", "s", "0,0"},
-			{"the layer above", press("the layer above"), "Before are, head 0 of layer 1 looked mostly at the sink the 100 %", "are", "", "s", "1,0"},
-			{"none above it", press("the layer above"), "Before are, head 0 of layer 1", "are", "", "s", "1,0"},
-			{"the head after", press("the head after"), are, "are", "2 s p6", "s", "1,1"},
+			{"the layer above", button("the layer above"), "Before are, head 0 of layer 1 looked mostly at the sink the 100 %", "are", "", "s", "1,0"},
+			{"none above it", button("the layer above"), "Before are, head 0 of layer 1", "are", "", "s", "1,0"},
+			{"the head after", button("the head after"), are, "are", "2 s p6", "s", "1,1"},
 			{"a row of heads", headCell(0, 0, 3), "Before are, head 0 of layer 1", "are", "", "to", "1,0"},
 			{"Esc", press("Escape"), are, "are", "2 s p6", "", "1,1"},
 			{"a cell of the head", headCell(1, 2, 0), "From keys, head 1 of layer 1 looked at keys 100 %", "s", "1 key p6", "the", "1,1"},
