@@ -9,9 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/headwater-ml/headwater/internal/e2e/command"
 )
 
 // cell is a cell of a notebook and what is wanted of it.
@@ -79,16 +82,16 @@ func run(t *testing.T, kernel, folder string, cells []cell, env ...string) []ans
 }
 
 const declarations = `import (
-	"context"
 	"fmt"
+	"os/exec"
 	"slices"
+	"strings"
 	"gonum.org/v1/gonum/floats"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext"
-	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/gonbext/local"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
@@ -106,11 +109,6 @@ func near(x, y []float64) bool { return floats.EqualApprox(x, y, 1e-5) }
 // same explains by two methods and reports whether their numbers are the same within float32
 // rounding over six layers, and which process computed them.
 func same(a, b string, heads trace.Fusion) {
-	c, err := engine.Start{}.Connect(context.Background())
-	if err != nil {
-		panic(err)
-	}
-	info, _ := c.Info(context.Background())
 	e, err := gonbext.TryExplain("the keys to the cabinet", gonbext.Options{
 		Methods: []string{a, b}, MaxTokens: 2, Heads: trace.Heads{Fusion: heads},
 	})
@@ -118,7 +116,15 @@ func same(a, b string, heads trace.Fusion) {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("same:", slices.EqualFunc(e.Methods[a].Rows, e.Methods[b].Rows, near), "process", info.PID)
+	list, err := exec.Command(HEADWATER, "engine", "list").Output()
+	if err != nil {
+		panic(err)
+	}
+	process := "process "
+	for line := range strings.Lines(string(list)) { // those of this kernel, which has a TMPDIR of its own
+		process += strings.Fields(line)[0] + ","
+	}
+	fmt.Println("same:", slices.EqualFunc(e.Methods[a].Rows, e.Methods[b].Rows, near), process)
 }
 `
 
@@ -142,7 +148,7 @@ func TestPluginInNotebook(t *testing.T) {
 		strings.Repeat(" to the cabinet are", 100) + "\"})"
 	cells := []cell{
 		{Source: "%noautoget\n!*go work use " + module},
-		{Source: declarations},
+		{Source: strings.ReplaceAll(declarations, "HEADWATER", strconv.Quote(command.Path(t)))},
 		{Source: againstMax, want: "same: true"},
 		{Source: "const later = \"of no plugin\"\n\n" + againstMean, want: "same: false"},
 		{Source: mean + againstMean, want: "same: true"},
