@@ -103,40 +103,26 @@ func (b *board) top() {
 // text writes the turns in the colours of steps, [len(tokens)]. Each token is one element, span or
 // u, in order, which scripts rely on.
 func (b *board) text(s *strings.Builder, steps []int) {
-	folds := map[int]int{} // where a fold begins, and its end
-	for _, c := range b.columns {
-		if r := b.tokens[c.from].role; c.folded {
-			for from := c.from; from < c.to; {
-				to := from + 1
-				for r = b.tokens[from].role; to < c.to && b.tokens[to].role == r; {
-					to++
-				}
-				if r == inPrompt || r == inSystem {
-					folds[from] = to
-				}
-				from = to
-			}
-		}
-	}
 	fmt.Fprintf(s, `<div class="hm-text"%s style="font-size:17px;line-height:1.8">`, b.direction())
 	for _, turn := range b.turns {
 		if turn.name == "" {
-			b.turnText(s, turn, steps, folds)
+			b.turnText(s, turn, steps)
 			continue
 		}
 		fmt.Fprintf(s, `<div class="hm-turn"><div class="hm-role"><small>%s</small></div><div>`,
 			html.EscapeString(turn.name))
-		b.turnText(s, turn, steps, folds)
+		b.turnText(s, turn, steps)
 		s.WriteString("</div></div>")
 	}
 	s.WriteString("</div>")
 }
 
 // turnText writes the tokens of a turn.
-func (b *board) turnText(s *strings.Builder, turn drawnTurn, steps []int, folds map[int]int) {
-	end := -1 // of the fold that is open
+func (b *board) turnText(s *strings.Builder, turn drawnTurn, steps []int) {
+	folded := -1 // where the fold that is open ends
+	end := max(turn.body[1], turn.tail[1])
 	code, open := false, false
-	for j := turn.head[0]; j < max(turn.body[1], turn.tail[1]); j++ {
+	for j := turn.head[0]; j < end; j++ {
 		t := b.tokens[j]
 		if !open || t.code != code {
 			if open {
@@ -151,20 +137,15 @@ func (b *board) turnText(s *strings.Builder, turn drawnTurn, steps []int, folds 
 		} else if t.space {
 			s.WriteByte(' ')
 		}
-		if to := folds[j]; to > 0 {
-			end = to
-			peek := ""
-			if t.role == inSystem {
-				begin, end := b.e.Prompt.Offsets[j][0], b.e.Prompt.Offsets[to-1][1]
-				peek = " · " + html.EscapeString(fewColumns(b.e.Prompt.Text[begin:end], true))
-			}
-			fmt.Fprintf(s, `<details><summary>⋯ %s tokens%s</summary>`, thousands(to-j), peek)
+		if to := b.foldedUpTo(j, end); to > j && j >= folded {
+			folded = to
+			fmt.Fprintf(s, "<details><summary>%s</summary>", html.EscapeString(b.foldedText(j, to)))
 		}
 		b.token(s, j, steps[j])
 		if j >= turn.body[0] && j < turn.body[1] {
 			b.lineEnd(s, j)
 		}
-		if j+1 == end {
+		if j+1 == folded {
 			s.WriteString("</details>")
 		}
 	}
