@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"html"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -64,6 +65,20 @@ func (b *board) writeAnswer(s *strings.Builder, say, facts string, steps []int) 
 		`margin:18px 0 4px">%s</p><p class="hm-facts hm-dim" style="color:%s;margin:0 0 14px">`+
 		`%s</p>`, say, dimInk, facts)
 	b.text(s, steps)
+}
+
+// openDetails writes the warnings, and begins the details. Without a script they are open where
+// they have what no table has.
+func (b *board) openDetails(s io.Writer, what string, isOpen bool) {
+	for _, warning := range b.e.Warnings {
+		fmt.Fprintf(s, "<div>⚠ %s</div>", escape(warning, 1000))
+	}
+	open := ""
+	if isOpen {
+		open = " open"
+	}
+	fmt.Fprintf(s, `<details class="hm-details"%s><summary>Details: %s, settings</summary>`, open,
+		what)
 }
 
 // common returns what a part writes that pages without a board have too.

@@ -101,7 +101,7 @@ type flowEdge struct {
 //go:embed flow.js
 var flowSource string
 
-var flowScript = script(scaleSource + flowSource)
+var flowScript = script(scaleSource + matrixSource + flowSource)
 
 // markup implements [View].
 func (r Flow) markup(room int) (*page, error) {
@@ -281,8 +281,7 @@ func (f *flowPage) write(b *board) {
 		`style="max-width:none" src="%s"></div></div><div class="hm-dim" style="color:%s;`+
 		`font-size:12px">%s</div>`, width, height, f.svg(b.theme), dimInk,
 		html.EscapeString(flowMarks+f.partly()))
-	b.WriteString(`<details class="hm-details" open><summary>Details: the minimum cut, the ` +
-		`widest path, settings</summary>`)
+	b.openDetails(b, "the minimum cut, the widest path", true)
 	for _, s := range f.sentences() {
 		b.printf("<div>%s</div>", html.EscapeString(s))
 	}

@@ -201,6 +201,7 @@ func (r Maps) ofLayer(p *mapPanels, m *panelMethod, level, row int) panel {
 				values := r.Map.Row(level, i)
 				cell, _ := m.cell(c, r.seen(i), func(j int) float64 { return values[j] }, grey)
 				if !found || math.Abs(m.colors.at(cell.value)) > math.Abs(m.colors.at(best.value)) {
+					cell.target = i
 					best, found = cell, true
 				}
 			}

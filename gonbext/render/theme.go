@@ -113,7 +113,7 @@ func themeSheet() string {
 		n := string(rune('1' + i))
 		for _, side := range []string{"p", "n"} {
 			b.WriteString(".hm ." + side + n + "{background-color:var(--" + side + n +
-				")!important;color:var(--o" + n + ")!important}")
+				")!important;color:var(--o" + n + ")!important;fill:var(--" + side + n + ")}")
 		}
 	}
 	return b.String()

@@ -34,23 +34,6 @@ func readable(t *testing.T, d chromium.Drawn) {
 	}
 }
 
-// pixel returns the colour that an image or a canvas has at a place, in parts of its size, without
-// its opacity: #27b, to the digit, because a canvas rounds.
-func pixel(t *testing.T, b *chromium.Browser, selector string, x, y float64) string {
-	t.Helper()
-	return chromium.Evaluate[string](t, b, fmt.Sprintf(`(async () => {
-		const e = [...document.querySelectorAll(%q)].find((e) => e.checkVisibility());
-		if (e.decode) await e.decode();
-		const c = document.createElement('canvas');
-		c.width = e.naturalWidth || e.width;
-		c.height = e.naturalHeight || e.height;
-		const g = c.getContext('2d');
-		g.drawImage(e, 0, 0);
-		const [red, green, blue] = g.getImageData(%f * c.width, %f * c.height, 1, 1).data;
-		return '#' + [red, green, blue].map((x) => Math.round(x / 17).toString(16)).join('');
-	})()`, selector, x, y), await)
-}
-
 // TestSourcesTouch chooses another palette in a picture of sources and points at a source of each
 // method's documents: both have the colours of the palette, and a line says the score.
 func TestSourcesTouch(t *testing.T) {
