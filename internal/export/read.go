@@ -24,8 +24,8 @@ const (
 	metaEnd   = `">`
 )
 
-// Read returns the origin of a file of any format, by its content. The file may come from anybody: it
-// is never executed, and nothing that it names is opened.
+// Read returns the origin of a file of any format, by its content. The file may come from anybody:
+// it is never executed, and nothing that it names is opened.
 func Read(file []byte) (*Made, error) {
 	if len(file) > MaxFile {
 		return nil, fmt.Errorf("it has %d bytes; at most %d are read", len(file), MaxFile)

@@ -8,8 +8,8 @@
 //	}
 //	spec, err := c.VegaLite() // a notebook draws it
 //
-// The package computes the parts that all drawings share: checks, bins, the place of a point in a triangle,
-// colours. [Chart.VegaLite] makes a Vega-Lite 5 specification of it; package
+// The package computes the parts that all drawings share: checks, bins, the place of a point in a
+// triangle, colours. [Chart.VegaLite] makes a Vega-Lite 5 specification of it; package
 // internal/export/figure draws it into SVG, PDF, PNG and TeX. Equal charts give equal bytes.
 //
 // Texts are taken as they are. A caller that has tokens makes them visible first, with

@@ -34,8 +34,8 @@ func themed(c RGB) any {
 	return object{"expr": "dark?'" + other.String() + "':'" + c.String() + "'"}
 }
 
-// outline returns the outline of marks whose colour stands for a number and so cannot change: none on
-// white, and a light one on a dark background.
+// outline returns the outline of marks whose colour is that of a number and so cannot change: none
+// on white, and a light one on a dark background.
 func outline() any { return object{"expr": "dark?'#ccc':null"} }
 
 // OnDark returns the colour that stands for c on a dark background: c itself if it has contrast
