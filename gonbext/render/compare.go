@@ -425,3 +425,43 @@ func (p *picture) sideOf(v *view) int {
 	}
 	return 1
 }
+
+// cutAlike returns the models or the prompts of both sides in at most so many characters; both are
+// empty if there are none. Where one is longer, both are cut at the same places, so that where they
+// first differ can be seen in both.
+func cutAlike(both []string, most int) (about [2]string) {
+	if len(both) < 2 {
+		return about
+	}
+	var texts [2][]rune
+	longest := 0
+	for i := range texts {
+		texts[i] = []rune(Visible(strings.TrimSpace(both[i]), 0))
+		longest = max(longest, len(texts[i]))
+	}
+	most = max(most, 8)
+	begin, end := 0, longest
+	if longest > most {
+		same := 0
+		for same < min(len(texts[0]), len(texts[1])) && texts[0][same] == texts[1][same] {
+			same++
+		}
+		room := most - 1 // for an ellipsis at the end
+		if same > room*2/3 {
+			room-- // and one at the beginning
+			begin = min(same-room/3, longest-room)
+		}
+		end = begin + room
+	}
+	for i, text := range texts {
+		cut := string(text[min(begin, len(text)):min(end, len(text))])
+		if begin > 0 {
+			cut = "…" + cut
+		}
+		if end < len(text) {
+			cut += "…"
+		}
+		about[i] = cut
+	}
+	return about
+}

@@ -12,7 +12,7 @@ function curveOf([x1, y1], [x2, y2]) {
 }
 
 function start(root, data) {
-  const choice = choices(data.id, root, {open: {}});
+  const choice = choices(data.id, root, {open: {}, sinks: data.sinkEdges});
   const rowCount = data.tokens.length, layerCount = data.layers.length;
   const $ = (name) => root.querySelector('.hm-' + name);
   const tokens = [...root.querySelectorAll('.hm-text :is(span,u)')];

@@ -72,14 +72,6 @@ type mapPanels struct {
 	grey   []bool
 }
 
-// limit returns the value with the deepest colour, of lifts its logarithm to base 2.
-func (p *mapPanels) limit() float64 {
-	if colors := p.methods[0].colors; colors.lift {
-		return math.Log2(colors.limit)
-	}
-	return p.methods[0].colors.limit
-}
-
 // named returns what names the layers of the map.
 func (r Maps) named() *attribution.Result {
 	return &attribution.Result{Options: r.Map.Options, Facts: r.Map.Facts, Layers: r.Map.Layers}
@@ -287,37 +279,6 @@ func (r Maps) sinks(p *picture) []bool {
 		}
 		return part, float64(len(r.Map.Layers))
 	})
-}
-
-// OpenedMaps is what a picture of maps shows of them.
-type OpenedMaps struct {
-	// Levels are up to twelve levels of the map, rising, and Open is the one that is open.
-	Levels []int
-	Open   int
-	// Names are those of all levels of the map, [L]: "layer 3", "up to layer 3".
-	Names []string
-	// Sinks are the tokens that are grey, [T].
-	Sinks []bool
-	// Limit is the value with the deepest colour, of lifts its logarithm to base 2. Diverging says
-	// that values below 0 have colours of their own.
-	Limit     float64
-	Diverging bool
-}
-
-// Opened returns what the picture shows, or the error of [Maps.Check].
-func (r Maps) Opened() (o OpenedMaps, err error) {
-	if err := r.Check(); err != nil {
-		return o, err
-	}
-	p := r.panels()
-	o = OpenedMaps{
-		Levels: p.levels, Open: p.level, Sinks: p.grey, Limit: p.limit(),
-		Diverging: p.methods[0].colors.diverging(),
-	}
-	for level := range r.Map.Layers {
-		o.Names = append(o.Names, r.named().LayerName(0, level))
-	}
-	return o, nil
 }
 
 // levelsBeside returns up to twelve of L levels at even distances, the first and the last among

@@ -438,63 +438,48 @@ func (o Options) draw(
 	if err := needed.CheckTokens(e); err != nil {
 		return nil, err
 	}
-	if AsModel(o.Show, Format(f)) || o.Kind == render.KindCompare {
-		return o.drawView(look, made, e, token)
+	if o.Kind == render.KindLayers && len(o.Tokens) == 0 {
+		o.Token = &token
 	}
-	var d figure.Drawing
-	switch o.Kind {
-	case render.KindText:
-		d, err = figure.Strip(e, method, token, o.Filter)
-	case render.KindLayers:
-		if len(o.Tokens) > 0 {
-			d, err = figure.LayerMaps(e, method, o.Tokens, o.Filter)
-			break
-		}
-		d, err = figure.LayerMap(e, method, token, o.Filter)
-	default:
-		d, err = figure.Matrix(e, method, o.Filter)
+	view, err := o.view(e)
+	if err != nil {
+		return nil, err
 	}
+	d, err := o.drawing(view, method, token)
 	if err != nil {
 		return nil, err
 	}
 	return figure.Draw(look, made, d)
 }
 
-// drawView draws a picture of the records of a model, or a comparison.
-func (o Options) drawView(
-	look figure.Options, made string, e *attribution.Explanation, token int,
-) (*figure.Figure, error) {
-	shown, err := o.view(e)
-	if err != nil {
-		return nil, err
-	}
-	var d figure.Drawing
-	switch v := shown.(type) {
-	case render.Heatmap:
-		d, err = figure.Compare(v)
+// drawing returns the figure of a picture.
+func (o Options) drawing(view render.View, method string, token int) (figure.Drawing, error) {
+	var d render.Drawn
+	var err error
+	switch v := view.(type) {
 	case render.Flow:
-		d, err = figure.Graph(v)
-	case render.Maps:
-		draw := figure.Maps
-		if o.Kind == render.KindMap {
-			draw = figure.Map
-		}
-		d, err = draw(v)
+		return figure.Graph(v)
 	case render.Heads:
 		if o.Kind == render.KindHeads {
-			d, err = figure.Heads(v, token)
-			break
+			return figure.Heads(v, token)
 		}
 		var head *[2]int
 		if o.Head != nil {
 			head = &[2]int{*o.Layer, *o.Head}
 		}
-		d, err = figure.Head(v, token, head)
+		d, err = v.Drawn(token, head)
+	case render.Maps:
+		if d, err = v.Drawn(o.Kind == render.KindMap); err == nil && o.Kind == render.KindMaps {
+			return figure.Maps(d), nil
+		}
+	case render.Layers:
+		d, err = v.Drawn(method)
+	case render.Heatmap:
+		if d, err = v.Drawn(method); err == nil && o.Kind == render.KindText {
+			return figure.Strip(d, token)
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return figure.Draw(look, made, d)
+	return figure.Matrix(d), err
 }
 
 // graphTexts returns the tokens of a flow graph: the prompt and then the answer.
