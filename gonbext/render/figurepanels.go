@@ -29,9 +29,12 @@ func (r Layers) Drawn(method string) (Drawn, error) {
 	f, err := p.figureOf(m, v, m.list)
 	f.Title, f.Target = method, strings.TrimSpace(m.where)
 	f.Caption = append([]string{m.sums(v.result)}, p.captionModel()...)
-	f.Notes = append(p.sinkNotes(v, func(t int) bool {
-		return slices.ContainsFunc(m.list, func(one panel) bool { return one.token == p.tokenOf(t) })
-	}), nonEmpty(p.hiddenNote())...)
+	shown := func(t int) bool {
+		return slices.ContainsFunc(m.list, func(one panel) bool {
+			return one.token == p.tokenOf(t)
+		})
+	}
+	f.Notes = append(p.sinkNotes(v, shown), nonEmpty(p.hiddenNote())...)
 	return f, err
 }
 
@@ -55,8 +58,9 @@ func (p *panels) figureOf(m *panelMethod, v *view, list []panel) (Drawn, error) 
 	scaled.top, scaled.colors = m.top, m.colors
 	f := p.drawing.figureOf(&scaled)
 	for i := range list {
-		f.Panels = append(f.Panels, DrawnPanel{Name: plain(list[i].name), Rows: m.drawnRows(&list[i],
-			len(f.Columns))})
+		f.Panels = append(f.Panels, DrawnPanel{
+			Name: plain(list[i].name), Rows: m.drawnRows(&list[i], len(f.Columns)),
+		})
 	}
 	for c := range f.Columns {
 		f.Columns[c].Grey = c < len(list[0].grey) && list[0].grey[c]
@@ -132,8 +136,8 @@ func greyNotes(d *drawing, sinks []bool, of string) []string {
 	if names == nil {
 		return nil
 	}
-	return []string{"Grey: " + strings.Join(names, ", ") + ", a sink, which has more than 30 % of " +
-		of + "."}
+	return []string{"Grey: " + strings.Join(names, ", ") + ", a sink, which has more than 30 % " +
+		"of " + of + "."}
 }
 
 // Drawn works out the matrix of the head that [Heads.OpenHead] opens: a row for each token that
@@ -178,7 +182,8 @@ func (r Heads) Drawn(t int, chosen *[2]int) (Drawn, error) {
 	return f, err
 }
 
-// quotedPrompt returns the prompt as a part of a caption, cut if it is long; none if it is not known.
+// quotedPrompt returns the prompt as a part of a caption, cut if it is long, and nothing if it is
+// not known.
 func (d *drawing) quotedPrompt() []string {
 	const most = 60
 	text := []rune(Visible(strings.TrimSpace(d.e.Prompt.Text), 0))

@@ -18,10 +18,10 @@ var (
 )
 
 // Graph returns the drawing of a flow graph (Abnar and Zuidema 2020, Figure 1): layers from the
-// bottom up, a column of nodes for each token, and edges as thick as they are wide. It has the parts
-// of the page of [render.Flow], by the same rules: the edges that the target reaches, without those
-// to sinks unless they are asked for, the flow from each token beside its name, the widest path and
-// the minimum cut.
+// bottom up, a column of nodes for each token, and edges as thick as they are wide. It has the
+// parts of the page of [render.Flow], by the same rules: the edges that the target reaches, without
+// those to sinks unless they are asked for, the flow from each token beside its name, the widest
+// path and the minimum cut.
 // The error is that of [render.Flow.Check].
 func Graph(f render.Flow) (Drawing, error) {
 	d, err := f.Drawing()

@@ -186,7 +186,7 @@ func decimalsOf(c *chart.Chart) int {
 	return max(0, 2-int(math.Ceil(math.Log10(limit))))
 }
 
-// fixedNumber writes a number with so many decimals; what is rounded to 0 has no sign.
+// fixedNumber writes a number with so many decimals; 0 has no sign.
 func fixedNumber(v float64, decimals int) string {
 	text := strconv.FormatFloat(v, 'f', decimals, 64)
 	if strings.Trim(text, "-0.") == "" {
@@ -214,7 +214,7 @@ const leastScale = 0.62
 
 // uprightNames writes the names of columns upright below y and returns the y below the longest. If
 // columns are narrow the names are smaller, and where that is not enough, the strongest columns
-// have one and a remark says how many: weight(j) is how strong column j is.
+// have one and a remark counts them: weight(j) is the strength of column j.
 func (p *page) uprightNames(
 	names []string, x, y, wide float64, weight func(j int) float64,
 ) float64 {
@@ -251,8 +251,8 @@ func (p *page) uprightNames(
 	return y
 }
 
-// strongest chooses the columns that have names where there is no room for all, and says where the
-// name of each stands: near its column, at least apart from the others, between low and high.
+// strongest chooses the columns that have names where there is no room for all, and the place of
+// each name: near its column, at least apart from the others, between low and high.
 // columns are the places of all columns, and order has the strongest first, as weights say. A
 // column has no name if that name, or one before it, would be far from its column, or if the column
 // has hardly a colour.

@@ -5,8 +5,8 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
 
-// A square of tokens × tokens has the steps of colour of [render.StepColors], so that neighbours are
-// one shape, and two more: measuredStep for values without a colour, and mutedStep for sinks.
+// A square of tokens × tokens has the steps of colour of [render.StepColors], so that neighbours
+// are one shape, and two more: measuredStep for values without a colour, mutedStep for sinks.
 const (
 	deepestStep  = 6
 	measuredStep = deepestStep + 1

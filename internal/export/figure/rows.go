@@ -302,7 +302,7 @@ func (p *page) hatchSteps(
 	})
 }
 
-// steps draws the colours of a scale, each with the number at which it begins, and what they mean.
+// steps draws the colours of a scale, each with the number at which it begins, and their meaning.
 // Those below 0 are hatched if cells are.
 func (p *page) steps(d render.Drawn, cells bool, y float64) float64 {
 	s := style{scale: 0.75, align: 0.5}

@@ -109,7 +109,7 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// The grid frames the layer that wrote the token, if a method of one layer says which.
+// The grid frames the layer that wrote the token, if a method of one layer knows it.
 func TestHeadsFrameTheLayer(t *testing.T) {
 	e := explanation("the", " keys", " to", " the")
 	const says = "The long frame: layer 1, which wrote most of the logit of what is predicted."
@@ -165,7 +165,8 @@ func TestMaps(t *testing.T) {
 		t.Errorf("%q lacks the rows%s of layer 2", numbers, rows)
 	}
 	r.Layer = new(3)
-	if _, err := squares(r.Drawn(false)); err == nil || !strings.Contains(err.Error(), "layers 0 to 2") {
+	_, err = squares(r.Drawn(false))
+	if err == nil || !strings.Contains(err.Error(), "layers 0 to 2") {
 		t.Errorf("layer 3 of 3: error %v", err)
 	}
 }
@@ -447,7 +448,7 @@ func TestTextHasGenerated(t *testing.T) {
 	}
 }
 
-// TestTextNamesGenerated: a text says what generated tokens have of a row if that is a tenth or
+// TestTextNamesGenerated: a text names the part of generated tokens in a row if that is a tenth or
 // more. By hand: 0.87 of a whole; -2 of 2 + 1 + 1; 0.05 and a lift, which has no whole, are not
 // said.
 func TestTextNamesGenerated(t *testing.T) {
