@@ -111,6 +111,9 @@ func (c *comparison) joined() *attribution.Explanation {
 		Methods: map[string]*attribution.Result{},
 	}
 	e.Model.Name = both(a.Model.Name, b.Model.Name)
+	if c.models() {
+		e.Model.Title = "" // which is that of A
+	}
 	if a.Model.Hash != b.Model.Hash {
 		e.Model.Hash, e.Model.Family = "", "" // the legend has them for one model only
 	}
@@ -152,6 +155,12 @@ func (c *comparison) joined() *attribution.Explanation {
 	return e
 }
 
+// models reports whether the sides are two models.
+func (c *comparison) models() bool {
+	a, b := c.Sides[0].Explanation.Model, c.Sides[1].Explanation.Model
+	return a.Name != b.Name || a.Hash != b.Hash
+}
+
 // both returns two texts as one: "75.0 %│92.3 %", and one of them if they are equal.
 func both(a, b string) string {
 	if a == b {
@@ -181,9 +190,9 @@ func (c *comparison) describe() {
 	x, y := a.Explanation, b.Explanation
 	c.names = [3]string{"A: " + a.String(), "B: " + b.String(), "A − B"}
 	switch {
-	case x.Model.Name != y.Model.Name || x.Model.Hash != y.Model.Hash:
+	case c.models():
 		c.title = "Two models compared"
-		c.about = []string{x.Model.Name, y.Model.Name}
+		c.about = []string{x.Model.ShownName(), y.Model.ShownName()}
 	case x.Prompt.Text != y.Prompt.Text:
 		c.title = "Two prompts compared"
 		c.about = []string{x.Prompt.Text, y.Prompt.Text}

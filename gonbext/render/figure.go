@@ -117,7 +117,7 @@ func (h Heatmap) Drawn(method string) (Drawn, error) {
 	}
 	v := &d.views[slices.Index(h.Methods, method)]
 	f := d.figureOf(v)
-	f.Title, f.Caption = method, append([]string{v.layers()}, d.captionModel()...)
+	f.Title, f.Caption = method, d.captioned(v.layers())
 	f.Panels, f.Notes = []DrawnPanel{{Rows: d.drawnRows(v)}}, d.notes(v)
 	return f.checked()
 }
@@ -162,8 +162,29 @@ func (d *drawing) figureOf(v *view) Drawn {
 	return f
 }
 
-// captionModel returns the parts of a caption that name the model.
-func (d *drawing) captionModel() []string { return nonEmpty(d.e.Model.Title, d.e.Model.Note) }
+// captioned returns the parts of the line below the title of a figure: some, and the name of the
+// model, or the caption that a user gave.
+func (p *picture) captioned(parts ...string) []string {
+	switch p.caption {
+	case "":
+		return nonEmpty(append(parts, p.modelName())...)
+	case NoCaption:
+		return nil
+	}
+	return []string{p.caption}
+}
+
+// modelName returns the name of the model with the remark that every picture must show.
+func (p *picture) modelName() string {
+	name, note := p.e.Model.ShownName(), p.e.Model.Note
+	if p.comparison != nil && p.comparison.models() {
+		name = "" // the lines of the sides have theirs
+	}
+	if name != "" && note != "" {
+		note = " (" + note + ")"
+	}
+	return Visible(name+note, 2*nameLimit)
+}
 
 // nonEmpty returns the texts that are not empty.
 func nonEmpty(texts ...string) []string {
@@ -180,7 +201,7 @@ func (d *drawing) compared() (Drawn, error) {
 	if d.views[0].top.lift {
 		f.Unit = "lift, and of A − B the ratio of both lifts; one scale for A, B and A − B"
 	}
-	f.Caption = append(nonEmpty(c.differs(), minus(c.all)), d.captionModel()...)
+	f.Caption = d.captioned(c.differs(), minus(c.all))
 	about := cutAlike(c.about, 3*nameLimit)
 	for i := range d.views {
 		v := &d.views[i]

@@ -28,7 +28,7 @@ func (r Layers) Drawn(method string) (Drawn, error) {
 	m := &p.methods[i]
 	f, err := p.figureOf(m, v, m.list)
 	f.Title, f.Target = method, strings.TrimSpace(m.where)
-	f.Caption = append([]string{m.sums(v.result)}, p.captionModel()...)
+	f.Caption = p.captioned(m.sums(v.result))
 	shown := func(t int) bool {
 		return slices.ContainsFunc(m.list, func(one panel) bool {
 			return one.token == p.tokenOf(t)
@@ -110,7 +110,7 @@ func (r Maps) Drawn(open bool) (Drawn, error) {
 	for i, level := range levels {
 		f.Panels[i].Name = r.named().LayerName(0, level)
 	}
-	if f.Caption = p.captionModel(); open {
+	if f.Caption = p.captioned(); open {
 		f.Title += ", " + f.Panels[0].Name
 		f.Panels[0].Name = ""
 		return f, err
@@ -119,8 +119,7 @@ func (r Maps) Drawn(open bool) (Drawn, error) {
 	if len(levels) < len(r.Map.Layers) {
 		layers = fmt.Sprintf("%d of %s", len(levels), layers)
 	}
-	f.Caption = slices.Insert(f.Caption, 0, layers+": rows are targets, columns sources, from the "+
-		"first token on")
+	f.Caption = p.captioned(layers + ": rows are targets, columns sources, from the first token on")
 	return f, err
 }
 
@@ -175,23 +174,23 @@ func (r Heads) Drawn(t int, chosen *[2]int) (Drawn, error) {
 	}
 	f, err := p.figureOf(&m, v, []panel{one})
 	f.Title = fmt.Sprintf("layer %d, head %d", h.layer, h.head)
-	f.Caption = append(h.quotedPrompt(), p.captionModel()...)
+	f.Caption = h.captioned(h.quotedPrompt())
 	f.Target, f.Source = "token that looks", "token that is looked at"
 	f.Notes = append([]string{h.sentence(h.layer, h.head, h.query).String() + "."},
 		greyNotes(h.drawing, h.Ignored, "all attention")...)
 	return f, err
 }
 
-// quotedPrompt returns the prompt as a part of a caption, cut if it is long, and nothing if it is
-// not known.
-func (d *drawing) quotedPrompt() []string {
+// quotedPrompt returns the prompt as a part of a caption, cut if it is long, and "" if it is not
+// known.
+func (d *drawing) quotedPrompt() string {
 	const most = 60
 	text := []rune(Visible(strings.TrimSpace(d.e.Prompt.Text), 0))
 	if len(text) > most {
 		text = append(text[:most-1:most-1], '…')
 	}
 	if len(text) == 0 {
-		return nil
+		return ""
 	}
-	return []string{"“" + string(text) + "”"}
+	return "“" + string(text) + "”"
 }

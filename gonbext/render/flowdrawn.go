@@ -45,8 +45,8 @@ func (r Flow) Drawing() (FlowDrawing, error) {
 	d := FlowDrawing{
 		Title: fmt.Sprintf("flow from “%s” to “%s”", plain(f.axisName(g.Cut.Source)),
 			plain(f.axisName(g.Cut.Target))),
-		Caption: append([]string{fmt.Sprintf("layers %d to %d", g.Layers[0],
-			g.Layers[len(g.Layers)-1])}, f.captionModel()...),
+		Caption: f.captioned(fmt.Sprintf("layers %d to %d", g.Layers[0],
+			g.Layers[len(g.Layers)-1])),
 		Tokens: f.rows, Layers: f.layers, Silence: f.silence(), Note: f.partly(),
 	}
 	if s := f.e.Steps[f.t]; s.Text != "" {

@@ -384,7 +384,7 @@ func (o Options) atLayer(e *attribution.Explanation, f Format) (*attribution.Exp
 // withoutPath returns an explanation whose model has no folders in its name: they belong to one
 // machine.
 func withoutPath(e *attribution.Explanation) *attribution.Explanation {
-	name, local := baseName(e.Model.Name)
+	name, local := trace.WithoutFolder(e.Model.Name)
 	if !local {
 		return e
 	}

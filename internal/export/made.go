@@ -139,7 +139,7 @@ func (m Made) of(e *attribution.Explanation, f Format, o Options) (string, error
 // complete fills in the facts that the explanation has.
 func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 	m.Form, m.Format, m.Show = MadeVersion, f, o.Show
-	name, local := baseName(e.Model.Name)
+	name, local := trace.WithoutFolder(e.Model.Name)
 	m.Model = MadeModel{
 		Name: name, Local: local, Hash: e.Model.Hash, Family: e.Model.Family,
 		Backend: e.Model.Backend, DType: m.Model.DType,
@@ -175,26 +175,6 @@ func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 		m.Against = &other
 	}
 	return m
-}
-
-// WithoutFolder returns the name of a model, and of a path its last part alone: the folders belong
-// to one machine. Every file that [Encode] makes names its model like this.
-func WithoutFolder(name string) string {
-	base, _ := baseName(name)
-	return base
-}
-
-// baseName returns a model's name without folders, and whether it had any: a path that is absolute,
-// begins with a dot or has backslashes. A name of the Hub has a slash and is none.
-func baseName(name string) (base string, local bool) {
-	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '\\' })
-	hub := strings.Count(name, "/") == 1 && !strings.HasPrefix(name, ".")
-	if len(parts) == 0 || !strings.ContainsAny(name, `/\`) ||
-		hub && !strings.HasPrefix(name, "/") && !strings.Contains(name, `\`) &&
-			!strings.HasSuffix(strings.ToLower(name), ".gguf") {
-		return name, false
-	}
-	return parts[len(parts)-1], true
 }
 
 // digest returns the SHA-256 of numbers as little-endian float64.
