@@ -93,14 +93,8 @@ func (b *board) common(write func(*page)) string {
 func (b *board) top() {
 	b.printf(`<div class="hm-top" style="color:%s;font-size:13px"><div class="hm-tabs" `+
 		`role="tablist" aria-label="method"></div><span class="hm-context">`, dimInk)
-	var all []string
-	if name := b.e.Model.Name; name != "" {
-		if note := b.e.Model.Note; note != "" {
-			name += " (" + note + ")"
-		}
-		all = append(all, Visible(name, 2*nameLimit))
-	}
-	if len(b.tokens) > 0 {
+	all := b.captioned()
+	if len(b.tokens) > 0 && b.caption == "" {
 		all = append(all, b.picture.facts())
 	}
 	b.printf(`%s</span></div>`, html.EscapeString(strings.Join(all, " · ")))

@@ -105,6 +105,9 @@ func (t *text) phrase(p phrase) string {
 // head writes title, prompt and answer.
 func (t *text) head() {
 	t.wrapped("", t.bold(t.title()))
+	if t.caption != "" && t.caption != NoCaption {
+		t.wrapped("", t.caption)
+	}
 	if t.comparison != nil {
 		for _, heading := range t.comparison.headings() {
 			t.wrapped("", heading)

@@ -284,7 +284,8 @@ func askSources(
 func showSources(k *cli.Kit, w io.Writer, f contextFlags, r *sources.Result) error {
 	if f.format == "html" {
 		page := *r
-		page.Model.Name, page.Names = export.WithoutFolder(r.Model.Name), withoutFolders(r.Names)
+		page.Model.Name, _ = trace.WithoutFolder(r.Model.Name)
+		page.Names = withoutFolders(r.Names)
 		return render.Page(w, render.Sources{Result: &page, Palette: f.palette, Top: f.top})
 	}
 	look := render.Terminal{Width: f.width, Color: f.color == "always"}
