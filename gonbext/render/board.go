@@ -180,8 +180,8 @@ func (b *board) token(s *strings.Builder, j, step int) {
 		class = " hm-w"
 	}
 	name := html.EscapeString(t.name)
-	if t.code && t.blank() { // what stands after a line break is the indentation of a line
-		name = strings.ReplaceAll(name, "↵", "↵<br>")
+	if t.blank() {
+		name = t.broken(name)
 	}
 	switch {
 	case b.isChosen(j):
@@ -206,19 +206,21 @@ func (b *board) lineEnd(s *strings.Builder, j int) {
 		s.WriteString("<br>")
 	}
 	if t.ends != "" {
-		fmt.Fprintf(s, `<small class="hm-w">%s</small>`, html.EscapeString(t.ends))
+		fmt.Fprintf(s, `<small class="hm-w">%s</small>`, t.broken(html.EscapeString(t.ends)))
 	}
-	lines := min(t.lines, 8)
-	switch {
-	case t.code && t.blank():
-		return
-	case !t.code:
-		lines = min(lines, 1)
-		if j+1 < len(b.tokens) && b.tokens[j+1].blank() && b.tokens[j+1].lines > 0 {
-			lines = 0
-		}
+	if t.lines > 0 && !t.code &&
+		!(j+1 < len(b.tokens) && b.tokens[j+1].blank() && b.tokens[j+1].lines > 0) {
+		s.WriteString("<br>")
 	}
-	s.WriteString(strings.Repeat("<br>", lines))
+}
+
+// broken returns the marks of white space in a program with the line breaks: what stands after one
+// is the indentation of a line.
+func (t drawnToken) broken(marks string) string {
+	if !t.code {
+		return marks
+	}
+	return strings.ReplaceAll(marks, "↵", "↵<br>")
 }
 
 // stepClass returns the class of a step: p1 to p6, n1 to n6, "" for none.
