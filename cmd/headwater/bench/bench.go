@@ -17,9 +17,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/planted"
 	"github.com/headwater-ml/headwater/internal/tasks"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/planted"
 )
 
 // benchFlags are the flags of headwater bench methods.

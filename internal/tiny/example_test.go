@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
-	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/internal/tiny"
 )
 
 // The model is a checkpoint that is part of the program.

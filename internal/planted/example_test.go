@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/headwater-ml/headwater/models/planted"
+	"github.com/headwater-ml/headwater/internal/planted"
 )
 
 // A circuit comes with texts, and with what decides the answer of each.
