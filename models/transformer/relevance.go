@@ -30,7 +30,7 @@ func (r relevance) norm(s *spec.Spec, x *Node, w byName) *Node {
 		y = centred(x)
 	}
 	y = Mul(Mul(y, StopGradient(inverseSpread(s, x))), gain(s, x, w))
-	if s.RMS {
+	if !s.NormBias() {
 		return y
 	}
 	return Add(y, alignLast(w("bias"), y))
