@@ -210,11 +210,15 @@ func (s *Spec) checkNumbers() error {
 		{"ScoreCap", "score cap", s.ScoreCap},
 		{"LogitCap", "logit cap", s.LogitCap},
 		{"LogitScale", "logit scale", s.LogitScale},
+		{"ProjectionClip", "limit of queries, keys and values", s.ProjectionClip},
 		{"ResidualScale", "residual scale", s.ResidualScale},
 	} {
 		if !(v.value >= 0 && v.value <= MaxScale) {
 			return s.wrong(v.field, "%s %v is not in 0..%g", v.name, v.value, float64(MaxScale))
 		}
+	}
+	if s.ProjectionClip > 0 && s.ProjectionBias {
+		return s.wrong("ProjectionClip", "a limit of projections with biases is not supported")
 	}
 	if !(math.Abs(s.NormOffset) <= MaxScale) {
 		return s.wrong("NormOffset", "norm offset %v is not in -%g..%g", s.NormOffset,

@@ -192,6 +192,9 @@ type Spec struct {
 	// ProjectionBias, OutputBias and MLPBias report whether there are biases on query, key and
 	// value, on the output projection, and in the feed-forward part.
 	ProjectionBias, OutputBias, MLPBias bool
+	// ProjectionClip limits queries, keys and values to -c..c before norms and turns; 0 means no
+	// limit (some OLMo and MPT models).
+	ProjectionClip float64
 	// ScoreScale multiplies q·k; 0 means 1/√E (Gemma sets its own).
 	ScoreScale float64
 	// ScoreByLayer also divides q·k by l+1 in layer l (some GPT-2 models).

@@ -394,11 +394,12 @@ type projections struct{ query, key, value, queryContent, queryBias *Node }
 func (b *Block) project(u *Node, fused bool) (p projections) {
 	inner, group := b.spec.Heads*b.spec.HeadWidth, b.spec.Groups()*b.spec.HeadWidth
 	if !fused {
-		return projections{
-			query: b.dense(u, "query"), key: b.dense(u, "key"), value: b.dense(u, "value"),
+		clipped := func(name string) *Node {
+			return b.relevance.clipped(b.dense(u, name), b.spec.ProjectionClip)
 		}
+		return projections{query: clipped("query"), key: clipped("key"), value: clipped("value")}
 	}
-	content := b.linear(u, "qkv")
+	content := b.relevance.clipped(b.linear(u, "qkv"), b.spec.ProjectionClip)
 	all := b.biased(content, "qkv", b.spec.ProjectionBias)
 	part := func(x *Node, from, to int) *Node { return SliceAxis(x, -1, AxisRange(from, to)) }
 	p = projections{

@@ -100,7 +100,12 @@ func (b *Block) valueParts(x parted) *Node {
 		axis = 0
 	}
 	w := SliceAxis(b.w("qkv.weight"), axis, AxisRange(inner+group, inner+2*group))
-	return b.product.layer(x.parts, float(w))
+	parts := b.product.layer(x.parts, float(w))
+	if clip := b.spec.ProjectionClip; clip > 0 { // a line through the origin, as an activation
+		slope := clipSlope(b.product.layer(x.whole, float(w)), clip)
+		parts = Mul(parts, InsertAxes(slope, -2))
+	}
+	return parts
 }
 
 // attentionParts is the attention output with its parts, Σ_s α^h[t,s] v^h_{s,k} W_O^h, given the

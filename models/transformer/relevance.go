@@ -60,6 +60,17 @@ func (r relevance) capped(x *Node, c float64) *Node {
 	return Mul(x, StopGradient(capSlope(x, c)))
 }
 
+// clipped is x between -c and c, or x if c is 0.
+func (r relevance) clipped(x *Node, c float64) *Node {
+	switch {
+	case c == 0:
+		return x
+	case bool(r):
+		return Mul(x, StopGradient(clipSlope(x, c)))
+	}
+	return Mul(x, clipSlope(x, c))
+}
+
 // product is x, a product of two activations.
 func (r relevance) product(x *Node) *Node {
 	if !r {
