@@ -74,10 +74,11 @@ function start(root, d) {
   const source = () => chosen() ? s.source :
     standing(...first(query()), query()).concat(bestOf(query()).map((best) => best[2]), query())[0];
   const fed = () => s.fed ? chosen() ? s.source : query() : -1;
-  // bestOf has the heads that are listed for token i: the layer, the head and the token of each.
+  // bestOf has the heads that are listed for token i: the layer, the head and the token of each, and
+  // by how many thousandths it looks there more than its habit.
   function bestOf(i) {
     const list = known(i) ? d.best[i - d.first] : [];
-    return range(0, list.length / 3).map((k) => list.slice(3 * k, 3 * k + 3));
+    return range(0, list.length / 4).map((k) => list.slice(4 * k, 4 * k + 4));
   }
   // predictionAt is the prediction that is made at token i, -1 if there is none, and framedBy the
   // token that is framed with it.
@@ -309,17 +310,19 @@ function start(root, d) {
   function drawList(l, h, i) {
     const box = make('div', {}), grid = make('div', {className: 'hm-alternatives'});
     const t = predictionAt(i), wrote = t >= 0 ? d.wrote[t] : -1, best = bestOf(i);
-    for (const [x, k, j] of best) {
+    for (const [x, k, j, rank] of best) {
       const cell = make('span', {className: x === wrote ? 'hm-me' : ''});
       const button = make('button', {type: 'button', textContent: x + '.' + k + ' ' + names[j]});
-      const bar = make('i', {className: color(x, k, i, j)}), share = at(x, k, i, j);
+      const bar = make('i', {className: color(x, k, i, j)});
       Object.assign(button.dataset, {l: x, h: k});
       button.setAttribute('aria-pressed', x === l && k === h);
-      bar.style.width = (100 * share).toFixed(1) + '%';
+      bar.style.width = Math.max(0, rank / 10) + '%';
       cell.append(button);
-      grid.append(cell, bar, make('span', {textContent: percent(share, d.coarse)}));
+      grid.append(cell, bar, make('span', {
+        textContent: minus((rank < 0 ? '' : '+') + fixed(rank / 10, 0)),
+      }));
     }
-    box.append(titled('Heads that look here in particular', 'layer.head' +
+    box.append(titled('Heads that look here in particular', 'layer.head, over its habit' +
       (best.some(([x]) => x === wrote) ? ', in bold of layer ' + wrote + ', which wrote it' :
         best.length ? '' : ': none')), grid);
     return box;

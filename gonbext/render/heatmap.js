@@ -69,17 +69,6 @@ function readingOf(data, choice) {
     .map(([row, value]) => [placeOf(method, value), row, value])
     .filter(([place]) => classOf(place))
     .sort(bySize);
-  // agreement tells how many methods have the same source first.
-  function agreement(row) {
-    const votes = new Map(), speaking = methods.filter((method) => has(method, row));
-    for (const method of speaking) {
-      const [best] = ranked(method, row);
-      if (best) votes.set(best[1], (votes.get(best[1]) || 0) + 1);
-    }
-    const [first] = [...votes].sort(([, a], [, b]) => b - a);
-    return first ? ', ' + first[1] + ' of the ' + speaking.length + ' that say something put ' +
-      names[first[0]] + ' first' : '';
-  }
 
   // Tokens and their groups. groupOf is the first token of a token's word, sentence or turn.
   const groupOf = (token) => choice.group ? data.groups[choice.group][token] : token;
@@ -109,11 +98,16 @@ function readingOf(data, choice) {
   }
 
   // The columns of the matrix: their tokens, and whether they are a gap.
+  // mentioned are the tokens that the facts of the row name: up to four for it and two against it.
+  let mentioned = new Set();
   const isKept = (token) => shown.has(token) || choice.all || choice.unfolded.includes(token) ||
-    choice.template && roles[token] === 't';
+    choice.template && roles[token] === 't' || mentioned.has(token) && inPrompt(token);
   const inPrompt = (token) => roles[token] === 'p';
   function columnsNow() {
-    const columns = [];
+    const columns = [], standing = ranked(method(), row());
+    const above = standing.filter(([place]) => place > 0).slice(0, 4);
+    const below = standing.filter(([place]) => place < 0).slice(-2);
+    mentioned = new Set([...above, ...below].map(([, token]) => token));
     for (let from = 0, to; from < data.sources; from = to) {
       to = from + 1;
       const extend = (joins) => { while (to < data.sources && joins()) to++; };
@@ -134,7 +128,7 @@ function readingOf(data, choice) {
   const isFirstGenerated = ({tokens}) => tokens[0] === promptCount && !data.positions;
   return {
     data, choice, promptCount, rowCount, names, roles, methods, method, row, source, has, isGrey,
-    valueIn, strongestOf, ranked, bySize, given, agreement, members, turnOf, whereIs, textOf,
+    valueIn, strongestOf, ranked, bySize, given, members, turnOf, whereIs, textOf,
     around, tokenOf, rowAt, rowName, isKept, columnsNow, labelOf, isFirstGenerated,
   };
 }
@@ -210,7 +204,7 @@ function drawAnswer(view) {
   }
   const best = ranked(method(), row()).slice(0, 3).map(([, token]) => names[token]);
   find('say').replaceChildren(bold(rowName(row())),
-    best.length ? ' came from ' + best.join(', ') : ': nothing stands out');
+    ': ' + (best.join(', ') || 'nothing stands out'));
   find('facts').replaceChildren(method().unit);
 }
 // drawGiven writes what a source gave to each row, in place of where a row came from.
@@ -220,7 +214,7 @@ function drawGiven(view) {
   say.replaceChildren(bold(textOf(members(source()))));
   if (!rows.length) say.append(' stands out for no ' + data.row);
   rows.forEach(([, target], i) => {
-    const before = !i ? ' went mostly into ' : i === rows.length - 1 ? ' and ' : ', ';
+    const before = !i ? ' stands out most for ' : i === rows.length - 1 ? ' and ' : ', ';
     say.append(before, bold(rowName(target)));
   });
   const back = make('button', {
@@ -308,13 +302,13 @@ function nameLine(line, name, method, row) {
   if (note) note.textContent = method.silent[row] || method.wrong || '';
 }
 function drawStrip(view) {
-  const {data, find, columns, methods, method, row, rowName, strongestOf, agreement} = view;
+  const {data, find, columns, methods, method, row, rowName, strongestOf} = view;
   if (methods.length < 3 || !find('strip')) return;
   const table = find('strip');
   find('strip-title').replaceChildren(bold(rowName(row())),
     data.compared ? ' in A, in B, and A − B ' : ' by every method ', make('span', {
       textContent: data.compared ? '· on one scale' :
-        '· each line on its own scale' + agreement(row()),
+        '· each line on its own scale',
     }));
   table.style.setProperty('--cols', columns.length);
   const limitOf = (each) => each.kind === 'lift' || data.compared ? 0 :

@@ -157,8 +157,8 @@ func (p *panels) ofToken(m *panelMethod, v *view, t int) panel {
 	_, _, chance := p.predictionText(t)
 	one := panel{
 		name: strings.TrimSpace("“" + p.picture.rowName(t) + "” " + chance), token: -1, row: -1,
-		say: p.sentence(v, t), facts: p.facts(v, t),
 	}
+	one.say, one.facts = p.explainRow(v, t)
 	if !p.e.Model.Reads() {
 		one.token = len(p.e.Prompt.Texts) + t
 	} else if at := p.e.Steps[t].Position; at != nil {
