@@ -380,7 +380,7 @@ func (p *picture) shareScale() {
 	all = cut(all, p.rowLimit(&p.views[0], &p.views[1], &p.views[2]))
 	for i := range p.views {
 		v := &p.views[i]
-		signed := v.top.signed
+		signed := v.top.signed || v.difference && !v.top.lift // also without rows
 		v.top = newScale(v.top.unit, v.result.Quantity, all)
 		v.top.signed = signed
 		v.top.digits = digits(v.top)

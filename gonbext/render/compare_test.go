@@ -56,7 +56,7 @@ func TestCompareValues(t *testing.T) {
 		"value-zeroing": {0, 0.1, 0.2, 0.3, 0.2, 0.2, 0},
 	} {
 		r := &attribution.Result{
-			Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{5}, Shape: [3]int{n, m, 1},
+			Unit: "share of attention", Facts: attribution.Facts{Evidence: trace.Traced, Quantity: attribution.Share}, Layers: []int{5}, Shape: [3]int{n, m, 1},
 			Options: map[string]string{}, Rows: slices.Repeat([][]float64{row}, n),
 		}
 		e.Methods[name], r.OtherMass = r, make([]float64, n)

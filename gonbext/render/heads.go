@@ -114,7 +114,8 @@ func (r Heads) open() *headsDrawing {
 	p := Heatmap{Explanation: r.Explanation, Caption: r.Caption}.picture(true)
 	p.words.title = "What each head looks at"
 	h := &headsDrawing{drawing: newDrawing(p, nil), wrote: r.Explanation.LayersThatWrote()}
-	h.views, h.lead = nil, -1 // methods choose the token; heads have colours of their own
+	// Methods choose the token; heads have colours of their own, and a sentence.
+	h.views, h.lead = nil, -1
 	h.Attention = focus.Attention{
 		Layers: s[0], Heads: s[1], Tokens: s[2], Data: r.Attention.Data,
 		Bidirectional: r.Explanation.Model.Bidirectional,
@@ -257,7 +258,9 @@ func (h *headsDrawing) looked() []float64 {
 			shares[j] = max(shares[j], h.At(h.layer, h.head, h.query, j))
 		}
 	}
-	shares[h.query] = 1
+	for _, j := range append(h.namedTokens(h.layer, h.head, h.query), h.query) {
+		shares[j] = 1
+	}
 	return shares
 }
 
@@ -297,11 +300,8 @@ func (h *headsDrawing) sentence(layer, head, i int) (s phrase) {
 		return append(h.wordOf(j), piece{text: text, quiet: true})
 	}
 	var all []phrase
-	sources := h.standing(layer, head, i)
-	for _, j := range sources[:min(len(sources), mostNamed)] {
-		if h.At(layer, head, i, j) >= nameFrom*h.At(layer, head, i, sources[0]) {
-			all = append(all, named(j))
-		}
+	for _, j := range h.namedTokens(layer, head, i) {
+		all = append(all, named(j))
 	}
 	if len(all) > 0 {
 		s.say("at ")
@@ -316,6 +316,14 @@ func (h *headsDrawing) sentence(layer, head, i int) (s phrase) {
 	}
 	s.say("at no token in particular")
 	return s
+}
+
+// namedTokens returns the tokens that the sentence of a head names.
+func (h *headsDrawing) namedTokens(layer, head, i int) []int {
+	sources := h.standing(layer, head, i)
+	return slices.DeleteFunc(sources[:min(len(sources), mostNamed)], func(j int) bool {
+		return h.At(layer, head, i, j) < nameFrom*h.At(layer, head, i, sources[0])
+	})
 }
 
 // rounded writes a share as a sentence does: whole per cent from 10 on.
@@ -339,7 +347,7 @@ func (h *headsDrawing) from(i int) string {
 		text += ", " + chance
 	}
 	if layer := h.wroteLayer(t); layer >= 0 {
-		text += fmt.Sprintf(" · layer %d wrote most of its logit", layer)
+		text += fmt.Sprintf(" · layer %d wrote more of its logit than any other", layer)
 	}
 	return text
 }
@@ -349,16 +357,16 @@ func (h *headsDrawing) from(i int) string {
 const (
 	listedHeads = 12
 	lookMore    = "heads that look at one token more from here than from other tokens"
-	listedBy    = "Each head is named with a token and the share of its attention there. Listed " +
-		"are the heads with the most left of that share after two subtractions: the mean share " +
-		"that the head gives the same token from elsewhere, and half of the mean share that it " +
-		"gives to tokens as far away. Those of the layer that wrote the token stand first; both " +
-		"by falling share."
+	listedBy    = "Each head is named with a token, the share of its attention there and, by " +
+		"which heads are listed, how much more that is than its habit: the mean share that it " +
+		"gives the same token from elsewhere, and half of the mean share that it gives to tokens " +
+		"as far away. Those of the layer that wrote the token stand first."
 )
 
-// lookName names the token that a listed head looks at, with its share.
+// lookName names the token that a listed head looks at, with its share and its rank.
 func (h *headsDrawing) lookName(b focus.Look) string {
-	return h.placedName(b.Token) + " " + share(b.Share)
+	return fmt.Sprintf("%s %s (%+.1f over its habit)", h.placedName(b.Token), share(b.Share),
+		100*b.Rank)
 }
 
 // lists returns the k heads that are listed for token i: those of the layer that wrote what is
@@ -400,7 +408,7 @@ func (r Heads) plain(look Terminal) (*text, error) {
 		where, what, chance := h.predictionText(i)
 		t.line("")
 		if l := h.wroteLayer(i); l >= 0 {
-			chance += fmt.Sprintf("  layer %d wrote most of it", l)
+			chance += fmt.Sprintf("  layer %d wrote more of it than any other", l)
 		}
 		t.line(fmt.Sprintf("%3d  %s%s  %s", i+1, where, what, chance))
 		query := h.queryOf(i)

@@ -72,10 +72,11 @@ function readingOf(data, choice) {
   const layer = () => within(choice.layer, data.layers, opened()[0]);
   const head = () => within(choice.head, data.heads, opened()[1]);
   const isChosen = () => choice.source >= 0 && choice.source < tokenCount;
-  // listed are the heads that are listed for the query: of each its layer, itself and its token.
+  // listed are the heads that are listed for the query: of each its layer, itself, its token, and by
+  // how many thousandths it looks there more than its habit.
   function listed() {
     const list = known(query()) ? data.best[query() - data.first] : [];
-    return range(0, list.length / 3).map((i) => list.slice(3 * i, 3 * i + 3));
+    return range(0, list.length / 4).map((i) => list.slice(4 * i, 4 * i + 4));
   }
   const source = () => isChosen() ? choice.source :
     [...lookedAt(...opened(), query()), ...listed().map(([, , token]) => token), query()][0];
@@ -87,7 +88,7 @@ function readingOf(data, choice) {
     data.m + predictionAt(query()) : query();
   // wrote is the layer that wrote what is predicted at the query, -1 if that is not known.
   const wrote = () => predictionAt(query()) >= 0 ? data.wrote[predictionAt(query())] : -1;
-  const text = textReading(data, choice,
+  const text = textReading(data, choice, () =>
     (token) => token === query() || isChosen() && token === choice.source);
   return {
     ...attention, ...text, tokenCount, query, layer, head, isChosen, listed, source, target,
@@ -320,19 +321,19 @@ function mapOf(view) {
   box.firstChild.append(words);
   return box;
 }
-function listOf({data, names, layer, head, query, listed, wrote, shareOf, stepAt, open}) {
+function listOf({names, layer, head, query, listed, wrote, stepAt, open}) {
   const list = listed(), inWriter = list.some(([inLayer]) => inLayer === wrote());
-  return titled('Heads that look here in particular', 'layer.head' + (inWriter ?
+  return titled('Heads that look here in particular', 'layer.head, over its habit' + (inWriter ?
     ', in bold of layer ' + wrote() + ', which wrote it' : list.length ? '' : ': none'),
-  barsOf(list.map(([inLayer, each, token]) => {
+  barsOf(list.map(([inLayer, each, token, rank]) => {
     const name = make('button', {
       type: 'button', textContent: inLayer + '.' + each + ' ' + names[token],
       onclick: () => open(inLayer, each),
     });
-    const share = shareOf(inLayer, each, query(), token);
     name.setAttribute('aria-pressed', inLayer === layer() && each === head());
     return {
-      name, part: share, number: percent(share, data.coarse), strong: inLayer === wrote(),
+      name, part: Math.max(0, rank / 1000), strong: inLayer === wrote(),
+      number: minus((rank < 0 ? '' : '+') + fixed(rank / 10, 0)),
       step: stepAt(inLayer, each, query(), token),
     };
   })));

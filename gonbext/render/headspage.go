@@ -1,11 +1,15 @@
 package render
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html"
+	"math"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/focus"
 )
 
 //go:embed heads.js
@@ -231,9 +235,9 @@ type headsData struct {
 	Wrote     []int    `json:"wrote"`
 	From      []string `json:"from"`
 	Generated bool     `json:"generated,omitempty"`
-	// Best has for each token from First on the heads that are listed for it, those of the layer
-	// that wrote first, of each its layer, its head and the token that it looks at; Opens has the
-	// layer and the head that it opens.
+	// Best has for each token from First on the heads that are listed for it by falling rank, of each
+	// its layer, its head, the token that it looks at, and the thousandths of its rank; Opens has
+	// the layer and the head that it opens.
 	Best  [][]int  `json:"best"`
 	Opens [][2]int `json:"opens"`
 }
@@ -298,8 +302,12 @@ func (b headsBoard) packed(d headsData, first, last, parts, limit int) string {
 		wrote := h.wroteLayer(h.predictions[i])
 		ofLayer, others := h.Strongest(i, wrote, listedHeads)
 		list := []int{}
-		for _, b := range slices.Concat(ofLayer, others) {
-			list = append(list, b.Layer, b.Head, b.Token)
+		listed := slices.Concat(ofLayer, others)
+		slices.SortStableFunc(listed, func(a, b focus.Look) int {
+			return cmp.Compare(b.Rank, a.Rank)
+		})
+		for _, b := range listed {
+			list = append(list, b.Layer, b.Head, b.Token, int(math.Round(1000*b.Rank)))
 		}
 		opens := [2]int{h.layer, h.head}
 		if best, ok := h.Best(i, wrote); ok {

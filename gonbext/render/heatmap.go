@@ -85,7 +85,8 @@ func (b heatmapPage) answerOf(view, row int) (say, facts string) {
 		return html.EscapeString(b.views[0].wrong), ""
 	}
 	v := &b.views[view]
-	return b.sentence(v, row).html(), b.facts(v, row).html()
+	answer, numbers := b.explainRow(v, row)
+	return answer.html(), numbers.html()
 }
 
 // alternatives writes what could have come in place of the chosen token. The script draws bars.

@@ -12,7 +12,19 @@ const smallest = 1e-9;
 // readingOf returns what can be read of the data at a choice, without the page.
 function readingOf(data, choice) {
   const {n: rowCount, names, roles, methods} = data;
-  const text = textReading(data, choice, (token) => choice.template && roles[token] === 't');
+  // mentioned are the tokens of the prompt that the facts of the row name: up to four for it and two
+  // against it.
+  function mentioned() {
+    const standing = ranked(method(), row());
+    return [
+      ...standing.filter(([place]) => place > 0).slice(0, 4),
+      ...standing.filter(([place]) => place < 0).slice(-2),
+    ].map(([, token]) => token).filter((token) => roles[token] === 'p');
+  }
+  const text = textReading(data, choice, () => {
+    const named = new Set(mentioned());
+    return (token) => choice.template && roles[token] === 't' || named.has(token);
+  });
   const {promptCount, members, textOf} = text;
   const method = () =>
     methods.find(({name}) => name === (choice.method || data.lead)) || methods[0];
@@ -62,18 +74,6 @@ function readingOf(data, choice) {
     .map(([row, value]) => [placeOf(method, value), row, value])
     .filter(([place]) => classOf(place))
     .sort(bySize);
-  // agreement tells how many methods have the same source first.
-  function agreement(row) {
-    const votes = new Map(), speaking = methods.filter((method) => has(method, row));
-    for (const method of speaking) {
-      const [best] = ranked(method, row);
-      if (best) votes.set(best[1], (votes.get(best[1]) || 0) + 1);
-    }
-    const [first] = [...votes].sort(([, a], [, b]) => b - a);
-    return first ? ', ' + first[1] + ' of the ' + speaking.length + ' that say something put ' +
-      names[first[0]] + ' first' : '';
-  }
-
   // tokenOf is the token of the text that a row belongs to, rowAt the row of a token, -1 for none.
   const tokenOf = (row) => data.positions ? data.positions[row] : promptCount + row;
   function rowAt(token) {
@@ -87,7 +87,7 @@ function readingOf(data, choice) {
   }
   return {
     ...text, rowCount, methods, method, row, source, has, isGrey, valueIn, strongestOf, ranked,
-    bySize, given, agreement, tokenOf, rowAt, rowName,
+    bySize, given, tokenOf, rowAt, rowName,
   };
 }
 
@@ -167,7 +167,7 @@ function drawAnswer(view) {
   }
   const best = ranked(method(), row()).slice(0, 3).map(([, token]) => names[token]);
   find('say').replaceChildren(bold(rowName(row())),
-    best.length ? ' came from ' + best.join(', ') : ': nothing stands out');
+    ': ' + (best.join(', ') || 'nothing stands out'));
   find('facts').replaceChildren(method().unit);
 }
 // drawGiven writes what a source gave to each row, in place of where a row came from.
@@ -177,7 +177,7 @@ function drawGiven(view) {
   say.replaceChildren(bold(textOf(members(source()))));
   if (!rows.length) say.append(' stands out for no ' + data.row);
   rows.forEach(([, target], i) => {
-    const before = !i ? ' went mostly into ' : i === rows.length - 1 ? ' and ' : ', ';
+    const before = !i ? ' stands out most for ' : i === rows.length - 1 ? ' and ' : ', ';
     say.append(before, bold(rowName(target)));
   });
   find('facts').replaceChildren(whereIs(source()) + ' · what it gave to each row · ', backButton(
@@ -227,10 +227,10 @@ function drawMatrix(view) {
   drawLegend(view);
 }
 function drawStrip(view) {
-  const {data, find, strip, methods, method, row, rowName, strongestOf, agreement} = view;
+  const {data, find, strip, methods, method, row, rowName, strongestOf} = view;
   if (!strip) return;
   entitle(find('strip-title'), '', data.compared ? 'on one scale' :
-    'each line on its own scale' + agreement(row()));
+    'each line on its own scale');
   find('strip-title').prepend(
     bold(rowName(row())), data.compared ? ' in A, in B, and A − B' : ' by every method');
   const limitOf = (each) => each.kind === 'lift' || data.compared ? 0 :

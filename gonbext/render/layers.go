@@ -157,8 +157,9 @@ func (p *panels) ofToken(m *panelMethod, v *view, t int) panel {
 	_, _, chance := p.predictionText(t)
 	one := panel{
 		name:  strings.TrimSpace("“" + p.picture.rowName(t) + "” " + chance),
-		token: p.tokenOf(t), row: -1, say: p.sentence(v, t), facts: p.facts(v, t),
+		token: p.tokenOf(t), row: -1,
 	}
+	one.say, one.facts = p.explainRow(v, t)
 	if !v.has(t) {
 		return one
 	}

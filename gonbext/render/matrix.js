@@ -5,9 +5,10 @@
 // In all of it, token is the index of a token of the text, tokens are those of a column or a group,
 // and row is the number of a row. All text is set as text, never as markup.
 
-// textReading returns what can be read of a text at a choice, without the page. keeps reports
-// whether a token has a column of its own besides those that stand out or were unfolded.
-function textReading(data, choice, keeps = () => false) {
+// textReading returns what can be read of a text at a choice, without the page. keepsNow returns the
+// function that reports whether a token has a column of its own besides those that stand out or
+// were unfolded; it is asked again after each change of the choice.
+function textReading(data, choice, keepsNow = () => () => false) {
   const {m: promptCount, names, roles} = data;
   const shown = new Set(data.columns.filter(([, , folded]) => !folded).map(([from]) => from));
   // groupOf is the first token of a token's word, sentence or turn.
@@ -32,11 +33,13 @@ function textReading(data, choice, keeps = () => false) {
   ];
 
   // The columns of the matrix: their tokens, and whether they are a gap.
+  let keeps = () => false;
   const isKept = (token) => shown.has(token) || choice.all || choice.unfolded.includes(token) ||
     keeps(token);
   const inPrompt = (token) => roles[token] === 'p';
   function columnsNow() {
     const columns = [];
+    keeps = keepsNow();
     for (let from = 0, to; from < data.sources; from = to) {
       to = from + 1;
       const extend = (joins) => { while (to < data.sources && joins()) to++; };

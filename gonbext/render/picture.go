@@ -48,9 +48,11 @@ type view struct {
 	rowSinks []int
 	// silent says why row t is not coloured, "" if it is, [n].
 	silent []string
-	top    scale   // of the highlighted level
-	rows   []scale // [n], top with digits enough for each row
-	colors scale   // of the colours in HTML: top with a limit close to the largest value
+	// standing has the rows that [drawing.standing] has worked out.
+	standing map[int]standing
+	top      scale   // of the highlighted level
+	rows     []scale // [n], top with digits enough for each row
+	colors   scale   // of the colours in HTML: top with a limit close to the largest value
 	// difference says that the values are one side of a comparison minus the other.
 	difference bool
 	// layersOf returns the names of the layers of both sides for a token of the difference, if they

@@ -176,7 +176,6 @@ func TestScriptReading(t *testing.T) {
 		{"look().valueIn(m, 0, [0, 1, 2]) + ',' + look().valueIn(m, 0, [1, 3], true)", "1.5,-2"},
 		{"String(look().valueIn(m, 0, [7]))", "undefined"},
 		{"look({source: 3}).given(m).join()", "-1,0,-2"},
-		{"look().agreement(0)", ", 1 of the 1 that say something put in first"},
 
 		{"columns()", "0 <s>, 1 in, 2 side, 3 a, 4+5 gap 2, 6 d"},
 		{"columns({all: true})", "0 <s>, 1 in, 2 side, 3 a, 4 b, 5 c, 6 d"},

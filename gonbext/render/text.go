@@ -83,8 +83,9 @@ func (t *text) opening() {
 		return
 	}
 	v := &t.views[d.lead]
-	t.wrapped("", t.phrase(d.sentence(v, d.chosen)))
-	if facts := d.facts(v, d.chosen); facts != nil {
+	say, facts := d.explainRow(v, d.chosen)
+	t.wrapped("", t.phrase(say))
+	if facts != nil {
 		t.wrapped(Visible(v.name, nameLimit)+"  ", t.phrase(facts))
 	}
 	t.line("")

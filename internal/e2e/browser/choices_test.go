@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
@@ -74,7 +75,7 @@ func mapped(e *attribution.Explanation) render.Maps {
 	const L = 3
 	T := len(e.Prompt.Texts) + len(e.Steps)
 	m := &attribution.Map{
-		Unit: "share of attention", Facts: attribution.Facts{AddsUp: true, Quantity: attribution.Share}, Layers: []int{0, 1, 2}, Shape: [3]int{L, T, T},
+		Unit: "share of attention", Facts: attribution.Facts{Evidence: trace.Traced, AddsUp: true, Quantity: attribution.Share}, Layers: []int{0, 1, 2}, Shape: [3]int{L, T, T},
 		Data: make([]float64, L*T*T), Options: map[string]string{"aggregation": "layer"},
 	}
 	for l := range L {
