@@ -96,7 +96,7 @@ func (f *flowPage) drawEdges(b *strings.Builder, colors theme) {
 			continue
 		}
 		look := fmt.Sprintf(`<path stroke="%s" stroke-width="%s" d="`,
-			colors.above[max(stepOf(e.width), 1)-1], stroke(e.width))
+			colors.above[edgeStep(e.width)-1], stroke(e.width))
 		if look != last {
 			if last != "" {
 				b.WriteString(`"/>`)

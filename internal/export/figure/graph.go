@@ -53,8 +53,8 @@ func (p *page) graph(f render.Flow, d render.FlowDrawing, y float64) float64 {
 		}
 	}
 	for _, e := range d.Edges {
-		p.edge(node(e.Layer+1, e.Target), node(e.Layer, e.Source), e.Width*0.2*wide,
-			chart.RampOf(p.palette, 0.12+0.7*e.Width))
+		color, _ := render.StepColors(p.palette, e.Step)
+		p.edge(node(e.Layer+1, e.Target), node(e.Layer, e.Source), e.Width*0.2*wide, color)
 	}
 	for k := 0; k+1 < len(g.Path); k++ { // the widest path
 		l := len(g.Layers) - 1 - k
@@ -123,6 +123,7 @@ func (p *page) graphAxis(
 func (p *page) graphLegend(g *attribution.FlowGraph, d render.FlowDrawing, y float64) float64 {
 	y += 0.4 * p.size
 	x, s := float64(margin), style{scale: 0.92}
+	color, _ := render.StepColors(p.palette, 4)
 	widest := 1.0
 	for k := 0; k+1 < len(g.Path); k++ {
 		widest = min(widest, g.Width(len(g.Layers)-1-k, g.Path[k], g.Path[k+1]))
@@ -133,7 +134,7 @@ func (p *page) graphLegend(g *attribution.FlowGraph, d render.FlowDrawing, y flo
 		wide   float64
 		dashes []float64
 	}{
-		{"edge, as thick as it is wide", chart.RampOf(p.palette, 0.6), 2, nil},
+		{"edge, as thick as it is wide", color, 2, nil},
 		{"widest path, " + format(widest, 2), pathColor, 1.4, nil},
 		{
 			"minimum cut, " + message.Count(len(g.Cut.Edges), "edge"), cutColor, 0.9,
