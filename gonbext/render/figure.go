@@ -51,6 +51,8 @@ type DrawnRow struct {
 	// its layer where rows have several.
 	Facts []string
 	Layer string
+	// Total reports whether the row is the sum of those below it.
+	Total bool
 	// Cells has a value for each column, and Text is the text before a prediction.
 	Cells []DrawnCell
 	Text  []DrawnToken

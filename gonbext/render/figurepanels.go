@@ -85,6 +85,7 @@ func (m *panelMethod) drawnRows(one *panel, columns int) (rows []DrawnRow) {
 	}
 	if one.total != nil {
 		add("sum", one.total)
+		rows[0].Total = true
 	}
 	for i, cells := range one.cells {
 		add(m.rows[i], cells)
@@ -109,6 +110,9 @@ func (r Maps) Drawn(open bool) (Drawn, error) {
 	f.Notes = greyNotes(p.drawing, p.grey, "most rows")
 	for i, level := range levels {
 		f.Panels[i].Name = r.named().LayerName(0, level)
+		for k := range f.Panels[i].Rows { // the targets are the tokens of the columns
+			f.Panels[i].Rows[k].Name = f.Columns[k].Name
+		}
 	}
 	if f.Caption = p.captioned(); open {
 		f.Title += ", " + f.Panels[0].Name
