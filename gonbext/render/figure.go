@@ -167,13 +167,13 @@ func (d *drawing) figureOf(v *view) Drawn {
 // captioned returns the parts of the line below the title of a figure: some, and the name of the
 // model, or the caption that a user gave.
 func (p *picture) captioned(parts ...string) []string {
-	switch p.caption {
+	switch p.look.Caption {
 	case "":
 		return nonEmpty(append(parts, p.modelName())...)
 	case NoCaption:
 		return nil
 	}
-	return []string{p.caption}
+	return []string{Visible(p.look.Caption, 0)}
 }
 
 // modelName returns the name of the model with the remark that every picture must show.

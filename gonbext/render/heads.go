@@ -33,8 +33,8 @@ type Heads struct {
 	// decoder the last generated token may be missing, because its row predicts no token of the
 	// text: T = m + n - 1.
 	Attention trace.Tensor
-	// Palette and Caption are those of a [Heatmap].
-	Palette, Caption string
+	// Look has the colours and the caption, as that of a [Heatmap].
+	Look
 	// MaxBytes is the approximate limit of the result in bytes; default 480,000, of a page
 	// 5,000,000. If all that the script needs would be larger, fewer tokens or none can be chosen,
 	// which a sentence says.
@@ -90,8 +90,8 @@ func textLength(e *attribution.Explanation) int {
 }
 
 // textPicture is a picture of a text without the values of methods.
-func textPicture(e *attribution.Explanation, caption string) *picture {
-	return Heatmap{Explanation: e, Methods: []string{}, Caption: caption}.picture(false)
+func textPicture(e *attribution.Explanation, look Look) *picture {
+	return Heatmap{Explanation: e, Methods: []string{}, Look: look}.picture(false)
 }
 
 // headsDrawing is a picture of heads worked out and not yet drawn. Sinks are what the attention
@@ -111,7 +111,7 @@ type headsDrawing struct {
 // open works out what a picture of heads shows. The attention fits.
 func (r Heads) open() *headsDrawing {
 	s := r.Attention.Shape
-	p := Heatmap{Explanation: r.Explanation, Caption: r.Caption}.picture(true)
+	p := Heatmap{Explanation: r.Explanation, Look: r.Look}.picture(true)
 	p.words.title = "What each head looks at"
 	h := &headsDrawing{drawing: newDrawing(p, nil), wrote: r.Explanation.LayersThatWrote()}
 	h.views, h.lead = nil, -1 // methods choose the token; heads have colours of their own
