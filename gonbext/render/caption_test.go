@@ -16,6 +16,7 @@ func TestCaption(t *testing.T) {
 	compared := compared(t, compare.Side{Explanation: e},
 		compare.Side{Explanation: e, Method: "flow"})
 	flow := flowing(t, e, 3, 1, 2, spread)
+	heads := attended(e, 2, 3)
 	const model, own = "tiny (toy grammar model)", "Figure 3. <b>Keys</b>\x1b"
 	for name, c := range map[string]struct {
 		view  func(caption string) View
@@ -38,6 +39,20 @@ func TestCaption(t *testing.T) {
 			func(v View) (Drawn, error) {
 				d, err := v.(Flow).Drawing()
 				return Drawn{Caption: d.Caption}, err
+			},
+		},
+		"heads": {
+			func(caption string) View { heads.Caption = caption; return heads },
+			func(v View) (Drawn, error) {
+				open, err := v.(Heads).OpenHead(-1, nil)
+				return Drawn{Caption: open.Caption}, err
+			},
+		},
+		"head": {
+			func(caption string) View { heads.Caption = caption; return heads },
+			func(v View) (Drawn, error) {
+				open, err := v.(Heads).OpenHead(-1, nil)
+				return open.Drawn, err
 			},
 		},
 	} {

@@ -143,13 +143,8 @@ func greyNotes(d *drawing, sinks []bool, of string) []string {
 		"of " + of + "."}
 }
 
-// Drawn works out the matrix of the head that [Heads.OpenHead] opens: a row for each token that
-// looks and is not folded.
-func (r Heads) Drawn(t int, chosen *[2]int) (Drawn, error) {
-	h, err := r.opened(t, chosen)
-	if err != nil {
-		return Drawn{}, err
-	}
+// drawn works out the matrix of the open head: a row for each token that looks and is not folded.
+func (h *headsDrawing) drawn() (Drawn, error) {
 	p := &panels{drawing: h.drawing}
 	m, one := panelMethod{}, panel{}
 	v := &view{result: &attribution.Result{

@@ -138,6 +138,9 @@ func (h *headsDrawing) look(i int) {
 
 // OpenedHead is the head that a picture opens, and the token from which it looks.
 type OpenedHead struct {
+	// Title is the heading of all heads, and Caption are the parts of the line below it.
+	Title       string
+	Caption     []string
 	Layer, Head int
 	// Query is the token from which the head looks.
 	Query int
@@ -146,6 +149,8 @@ type OpenedHead struct {
 	// Step returns the colour of what a head gives token j from token i, see [DrawnCell]; grey
 	// reports whether j is a sink, and ok whether the head sees it from there.
 	Step func(layer, head, i, j int) (step int, grey, ok bool)
+	// Drawn is the head as a matrix. The first of its Notes is where the head looks from Query.
+	Drawn Drawn
 }
 
 // OpenHead returns the head that the picture of generated token t opens: one that looks at a token
@@ -153,27 +158,12 @@ type OpenedHead struct {
 // if that layer is known and has one. A t below 0 is that of [Show.Opened]. If chosen is not nil it
 // is the head, as its layer and its number. OpenHead returns a [trace.UsageError] if the attention
 // does not fit the text, or has no such token or head.
-func (r Heads) OpenHead(t int, chosen *[2]int) (OpenedHead, error) {
-	h, err := r.opened(t, chosen)
-	if err != nil {
-		return OpenedHead{}, err
-	}
-	return OpenedHead{
-		Layer: h.layer, Head: h.head, Query: h.query,
-		Wrote: h.wroteLayer(h.predictions[h.query]),
-		Step: func(layer, head, i, j int) (step int, grey, ok bool) {
-			return h.step(layer, head, i, j), h.Ignored[j], j < h.Seen(i)
-		},
-	}, nil
-}
-
-// opened works out the picture of generated token t; see [Heads.OpenHead].
-func (r Heads) opened(t int, chosen *[2]int) (*headsDrawing, error) {
+func (r Heads) OpenHead(t int, chosen *[2]int) (o OpenedHead, err error) {
 	if err := r.Check(); err != nil {
-		return nil, err
+		return o, err
 	}
 	if t >= len(r.Explanation.Steps) {
-		return nil, usagef("generated token %d; the explanation has %s, from 0", t,
+		return o, usagef("generated token %d; the explanation has %s, from 0", t,
 			r.Explanation.Made())
 	}
 	h := r.open()
@@ -184,10 +174,21 @@ func (r Heads) opened(t int, chosen *[2]int) (*headsDrawing, error) {
 		h.layer, h.head = chosen[0], chosen[1]
 	}
 	if h.layer < 0 || h.layer >= h.Layers || h.head < 0 || h.head >= h.Heads {
-		return nil, usagef("layer %d, head %d; the model has layers 0 to %d and heads 0 to %d",
+		return o, usagef("layer %d, head %d; the model has layers 0 to %d and heads 0 to %d",
 			h.layer, h.head, h.Layers-1, h.Heads-1)
 	}
-	return h, nil
+	o = OpenedHead{
+		Title: h.words.title,
+		Caption: h.captioned(fmt.Sprintf("a square for each of %d × %d heads: rows look at "+
+			"columns, from the first token on", h.Layers, h.Heads), h.quotedPrompt()),
+		Layer: h.layer, Head: h.head, Query: h.query,
+		Wrote: h.wroteLayer(h.predictions[h.query]),
+		Step: func(layer, head, i, j int) (step int, grey, ok bool) {
+			return h.step(layer, head, i, j), h.Ignored[j], j < h.Seen(i)
+		},
+	}
+	o.Drawn, err = h.drawn()
+	return o, err
 }
 
 // queryOf returns the token from which prediction t is made: for a decoder the one before it.

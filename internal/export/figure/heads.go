@@ -19,12 +19,8 @@ func Heads(h render.Heads, t int) (Drawing, error) {
 	if err != nil {
 		return Drawing{}, err
 	}
-	d, err := h.Drawn(t, nil)
-	if err != nil {
-		return Drawing{}, err
-	}
 	g := headGrid{
-		open: open, drawn: d, layers: h.Attention.Shape[0], heads: h.Attention.Shape[1],
+		open: open, layers: h.Attention.Shape[0], heads: h.Attention.Shape[1],
 		tokens: h.Attention.Shape[2],
 	}
 	return Drawing{draw: func(p *page, y float64) float64 { return p.headGrid(g, y) }}, nil
@@ -33,7 +29,6 @@ func Heads(h render.Heads, t int) (Drawing, error) {
 // headGrid is the attention of all heads.
 type headGrid struct {
 	open                  render.OpenedHead
-	drawn                 render.Drawn // of the head that is open
 	layers, heads, tokens int
 }
 
@@ -43,9 +38,7 @@ const cellsOfHead = 24
 // headGrid draws a square for each head.
 func (p *page) headGrid(g headGrid, y float64) float64 {
 	small := style{scale: 0.85}
-	y = p.heading("What each head looks at", strings.Join(append([]string{fmt.Sprintf("a square "+
-		"for each of %d × %d heads: rows look at columns, from the first token on", g.layers,
-		g.heads)}, g.drawn.Caption...), " · "), y)
+	y = p.heading(g.open.Title, strings.Join(g.open.Caption, " · "), y)
 	high := 540.0 // a column of a page
 	if p.width > widths[render.Column][0] {
 		high = min(0.85*p.width, 430)
@@ -110,13 +103,13 @@ func (p *page) headGrid(g headGrid, y float64) float64 {
 	bottom := y + side*float64(down)
 	p.text(margin+0.9*p.size, (y+bottom)/2, titles[1], style{scale: 0.92, align: 0.5, angle: 90})
 	p.text(x+side*float64(across)/2, bottom+2.1*p.size, titles[0], style{scale: 0.92, align: 0.5})
-	y = p.steps(g.drawn, false, bottom+2.5*p.size)
-	says := []string{"Framed: " + g.drawn.Notes[0]}
+	y = p.steps(g.open.Drawn, false, bottom+2.5*p.size)
+	says := []string{"Framed: " + g.open.Drawn.Notes[0]}
 	if g.open.Wrote >= 0 {
 		says = append(says, fmt.Sprintf("The long frame: layer %d, which wrote most of the logit "+
 			"of what is predicted.", g.open.Wrote))
 	}
-	return p.notes(append(says, g.drawn.Notes[1:]...), y)
+	return p.notes(append(says, g.open.Drawn.Notes[1:]...), y)
 }
 
 // shades adds the rectangles of a head to those of each step of colour.
