@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
 )
 
@@ -122,5 +123,41 @@ func TestSinkEdges(t *testing.T) {
 	}
 	if err := (Show{Sinks: true}).Check(); err == nil {
 		t.Error("a heatmap with edges is no error")
+	}
+}
+
+// TestCaptionOfHeads: figures of heads quote the prompt, of a chat its last message.
+func TestCaptionOfHeads(t *testing.T) {
+	for want, e := range map[string]*attribution.Explanation{
+		"“the keys to the cabinet”": example(), "“Where is the Colosseum?”": chatted(),
+	} {
+		open, err := attended(e, 2, 3).OpenHead(-1, nil)
+		must(t, err)
+		if got := open.Drawn.Caption; got[0] != want {
+			t.Errorf("the caption is %q, want %s first", got, want)
+		}
+	}
+}
+
+// TestLayersEnd: matrices of layers end with the last token that one of them has a value of: the
+// second generated token has one generated source, the first has none.
+func TestLayersEnd(t *testing.T) {
+	e := chatted()
+	r := e.Methods["raw"]
+	r.Layers, r.Shape[2], r.Shown = []int{0, 1}, 2, []int{1, 1}
+	r.Rows = [][]float64{r.Rows[0], r.Rows[0], r.Rows[1], r.Rows[1]}
+	r.OtherMass = make([]float64, 4)
+	for tokens, want := range map[int]int{0: 0, 1: 1} {
+		d, err := Layers{Heatmap: Heatmap{Explanation: e}, Tokens: []int{tokens}}.Drawn("raw")
+		must(t, err)
+		generated := 0
+		for _, c := range d.Columns {
+			if c.Generated {
+				generated++
+			}
+		}
+		if generated != want || len(d.Columns) != len(d.Panels[0].Rows[0].Cells) {
+			t.Errorf("token %d: %d generated columns, want %d", tokens, generated, want)
+		}
 	}
 }

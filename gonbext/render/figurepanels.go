@@ -35,7 +35,31 @@ func (r Layers) Drawn(method string) (Drawn, error) {
 		})
 	}
 	f.Notes = append(p.sinkNotes(v, shown), nonEmpty(p.hiddenNote())...)
+	f.withoutLater()
 	return f, err
+}
+
+// withoutLater removes the columns at the end that no row has a value of: tokens after those shown.
+func (f *Drawn) withoutLater() {
+	end := 0
+	for _, one := range f.Panels {
+		for _, row := range one.Rows {
+			for c, cell := range row.Cells {
+				if cell.Number != "" {
+					end = max(end, c+1)
+				}
+			}
+		}
+	}
+	if end == 0 {
+		return
+	}
+	f.Columns = f.Columns[:end]
+	for _, one := range f.Panels {
+		for i := range one.Rows {
+			one.Rows[i].Cells = one.Rows[i].Cells[:end]
+		}
+	}
 }
 
 // sums names the layers of matrices, and what a row is of if that is not its layer alone.
@@ -180,11 +204,16 @@ func (h *headsDrawing) drawn() (Drawn, error) {
 	return f, err
 }
 
-// quotedPrompt returns the prompt as a part of a caption, cut if it is long, and "" if it is not
-// known.
+// quotedPrompt returns the prompt or the last message of a chat as a part of a caption, cut if it
+// is long, and "" if it is not known.
 func (d *drawing) quotedPrompt() string {
 	const most = 60
-	text := []rune(Visible(strings.TrimSpace(d.e.Prompt.Text), 0))
+	prompt := d.e.Prompt.Text
+	if n := len(d.turns); d.chat() && n > 1 {
+		body := d.turns[n-2].body
+		prompt = prompt[d.e.Prompt.Offsets[body[0]][0]:d.e.Prompt.Offsets[body[1]-1][1]]
+	}
+	text := []rune(Visible(strings.TrimSpace(prompt), 0))
 	if len(text) > most {
 		text = append(text[:most-1:most-1], '…')
 	}
