@@ -117,6 +117,16 @@ func TestSinkEdges(t *testing.T) {
 	}
 	f.Sinks = true
 	all, allText, allPage := count()
+	d, err := f.Drawing()
+	must(t, err)
+	for _, e := range d.Edges {
+		if (e.Step == 0) != (d.Tokens[e.Source] == 0) {
+			t.Errorf("edge %+v: only those to the sink are grey", e)
+		}
+	}
+	if !strings.Contains(d.Note, "Grey edges lead to sinks.") {
+		t.Errorf("the note is %q", d.Note)
+	}
 	if all == 0 || strings.Contains(allText, "sinks left out") || allText == text ||
 		len(allPage) <= len(page) {
 		t.Errorf("asked for, %d edges to the sink are drawn:\n%s", all, allText)

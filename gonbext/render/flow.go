@@ -459,6 +459,9 @@ func (f *flowPage) partly() string {
 		s += fmt.Sprintf(" Of %d layers, those %d are shown that have the widest edges between "+
 			"tokens.", len(f.g.Layers), len(f.layers))
 	}
+	if f.sinkEdges && slices.Contains(f.sinks, true) {
+		s += " Grey edges lead to sinks."
+	}
 	if f.narrow > 0 {
 		s += fmt.Sprintf(" %s narrower than %s %s not drawn.", edges(f.narrow, ""),
 			fixed(leastWidth, 2), message.IsOrAre(f.narrow))

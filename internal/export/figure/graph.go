@@ -15,6 +15,7 @@ var (
 	pathColor = chart.RGB{0xc2, 0x55, 0x0f}
 	cutColor  = chart.RGB{0xb0, 0x00, 0x20}
 	nodeColor = chart.RGB{0x3a, 0x7d, 0x44}
+	sinkColor = chart.RGB{0x9a, 0xa1, 0xac}
 )
 
 // Graph returns the drawing of a flow graph (Abnar and Zuidema 2020, Figure 1): layers from the
@@ -54,6 +55,9 @@ func (p *page) graph(f render.Flow, d render.FlowDrawing, y float64) float64 {
 	}
 	for _, e := range d.Edges {
 		color, _ := render.StepColors(p.palette, e.Step)
+		if e.Step == 0 {
+			color = sinkColor
+		}
 		p.edge(node(e.Layer+1, e.Target), node(e.Layer, e.Source), e.Width*0.2*wide, color)
 	}
 	for k := 0; k+1 < len(g.Path); k++ { // the widest path
