@@ -34,7 +34,7 @@ type DrawnColumn struct {
 	// Speaker names whose text it is: prompt, generated, or a role of a chat; empty for templates.
 	Speaker           string
 	Folded, Generated bool
-	// Grey reports whether it is a sink or filtered in every row.
+	// Grey reports whether it is a sink of all rows, in layers, maps and heads.
 	Grey bool
 }
 
