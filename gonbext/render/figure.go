@@ -115,24 +115,12 @@ func (h Heatmap) Drawn(method string) (Drawn, error) {
 	}
 	d := newDrawing(h.picture(true), h.Token)
 	if h.comparison != nil {
-		return d.compared()
+		return d.compared(), nil
 	}
 	v := &d.views[slices.Index(h.Methods, method)]
 	f := d.figureOf(v)
 	f.Title, f.Caption = method, d.captioned(v.layers())
 	f.Panels, f.Notes = []DrawnPanel{{Rows: d.drawnRows(v)}}, d.notes(v)
-	return f.checked()
-}
-
-// checked returns an error if there are more cells than can be drawn.
-func (f Drawn) checked() (Drawn, error) {
-	cells := 0
-	for _, panel := range f.Panels {
-		cells += len(panel.Rows) * len(f.Columns)
-	}
-	if cells > chart.MaxPoints {
-		return Drawn{}, pkg.Errorf("%d cells; at most %d can be drawn", cells, chart.MaxPoints)
-	}
 	return f, nil
 }
 
@@ -194,7 +182,7 @@ func nonEmpty(texts ...string) []string {
 }
 
 // compared works out a comparison.
-func (d *drawing) compared() (Drawn, error) {
+func (d *drawing) compared() Drawn {
 	c := d.comparison
 	difference := &d.views[compare.Difference]
 	f := d.figureOf(difference)
@@ -222,7 +210,7 @@ func (d *drawing) compared() (Drawn, error) {
 		more := len(f.Notes) - mostNotes - 2
 		f.Notes = append(f.Notes[:mostNotes+2], fmt.Sprintf("%d more remarks are left out.", more))
 	}
-	return f.checked()
+	return f
 }
 
 func (d *drawing) drawnColumn(c drawnColumn) DrawnColumn {

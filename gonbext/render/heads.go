@@ -187,8 +187,8 @@ func (r Heads) OpenHead(t int, chosen *[2]int) (o OpenedHead, err error) {
 			return h.step(layer, head, i, j), h.Ignored[j], j < h.Seen(i)
 		},
 	}
-	o.Drawn, err = h.drawn()
-	return o, err
+	o.Drawn = h.drawn()
+	return o, nil
 }
 
 // queryOf returns the token from which prediction t is made: for a decoder the one before it.

@@ -481,7 +481,10 @@ func (o Options) drawing(view render.View, method string, token int) (figure.Dra
 			return figure.Strip(d, token)
 		}
 	}
-	return figure.Matrix(d), err
+	if err != nil {
+		return figure.Drawing{}, err
+	}
+	return figure.Matrix(d)
 }
 
 // graphTexts returns the tokens of a flow graph: the prompt and then the answer.

@@ -97,10 +97,15 @@ func maps(e *attribution.Explanation, layers int) render.Maps {
 }
 
 // matrix, head, squares, heatmap, strip and layers draw a figure that was worked out.
-func matrix(d render.Drawn, err error) (figure.Drawing, error) { return figure.Matrix(d), err }
+func matrix(d render.Drawn, err error) (figure.Drawing, error) {
+	if err != nil {
+		return figure.Drawing{}, err
+	}
+	return figure.Matrix(d)
+}
 
 func head(o render.OpenedHead, err error) (figure.Drawing, error) {
-	return figure.Matrix(o.Drawn), err
+	return matrix(o.Drawn, err)
 }
 
 func squares(d render.Drawn, err error) (figure.Drawing, error) {
@@ -619,6 +624,13 @@ func TestRefusals(t *testing.T) {
 		}},
 		{"generated token 2; the explanation has 2 tokens", func() error {
 			_, err := layers(e, "rollout", []int{0, 2}, nil)
+			return err
+		}},
+		{"251001 cells; at most 250000 can be drawn", func() error {
+			_, err := figure.Matrix(render.Drawn{
+				Columns: make([]render.DrawnColumn, 501),
+				Panels:  []render.DrawnPanel{{Rows: make([]render.DrawnRow, 501)}},
+			})
 			return err
 		}},
 		{`unknown size "poster"; known are column, double, slide`, func() error {

@@ -15,12 +15,19 @@ const pkg = message.Package("figure")
 // measured is the colour of cells below the first step.
 var measured = chart.RGB{0xf4, 0xf5, 0xf7}
 
-// Matrix returns the drawing of one or several matrices, with the scale and the notes below them.
-func Matrix(d render.Drawn) Drawing {
+// Matrix returns the drawing of one or several matrices, with the scale and the notes below them,
+// or an error if one has more cells than can be drawn.
+func Matrix(d render.Drawn) (Drawing, error) {
+	for _, one := range d.Panels {
+		if cells := len(one.Rows) * len(d.Columns); cells > chart.MaxPoints {
+			return Drawing{}, pkg.Errorf("%d cells; at most %d can be drawn", cells,
+				chart.MaxPoints)
+		}
+	}
 	return Drawing{draw: func(p *page, y float64) float64 {
 		y = p.matrices(d, p.caption(d, y))
 		return p.notes(d.Notes, p.steps(d, true, y))
-	}}
+	}}, nil
 }
 
 // caption draws the heading of a picture.

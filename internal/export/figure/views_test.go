@@ -155,6 +155,12 @@ func TestMaps(t *testing.T) {
 		!strings.Contains(got, "\n2 layers: rows") {
 		t.Errorf("the names of 82 tokens:\n%s", got)
 	}
+	// Squares have more cells than a matrix may have: 12 × 152 × 152.
+	long = explanation(strings.Fields(strings.Repeat("word ", 150))...)
+	d, err = squares(maps(long, 14).Drawn(false))
+	if got := textsOf(t, figure.Options{}, d, err); !slices.Contains(got, "layer 13") {
+		t.Errorf("the maps of 152 tokens have %q", got)
+	}
 	r := maps(e, 3)
 	r.Layer = new(2)
 	d, err = matrix(r.Drawn(true))
