@@ -94,7 +94,7 @@ func (b *board) top() {
 	b.printf(`<div class="hm-top" style="color:%s;font-size:13px"><div class="hm-tabs" `+
 		`role="tablist" aria-label="method"></div><span class="hm-context">`, dimInk)
 	all := b.captioned()
-	if len(b.tokens) > 0 && b.caption == "" {
+	if len(b.tokens) > 0 && b.look.Caption == "" {
 		all = append(all, b.picture.facts())
 	}
 	b.printf(`%s</span></div>`, html.EscapeString(strings.Join(all, " · ")))

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
 )
 
@@ -13,8 +14,10 @@ import (
 func TestCaption(t *testing.T) {
 	e := example()
 	h := Heatmap{Explanation: e}
-	compared := compared(t, compare.Side{Explanation: e}, compare.Side{Explanation: e, Method: "flow"})
+	compared := compared(t, compare.Side{Explanation: e},
+		compare.Side{Explanation: e, Method: "flow"})
 	flow := flowing(t, e, 3, 1, 2, spread)
+	heads := attended(e, 2, 3)
 	const model, own = "tiny (toy grammar model)", "Figure 3. <b>Keys</b>\x1b"
 	for name, c := range map[string]struct {
 		view  func(caption string) View
@@ -39,13 +42,33 @@ func TestCaption(t *testing.T) {
 				return Drawn{Caption: d.Caption}, err
 			},
 		},
+		"heads": {
+			func(caption string) View { heads.Caption = caption; return heads },
+			func(v View) (Drawn, error) {
+				open, err := v.(Heads).OpenHead(-1, nil)
+				return Drawn{Caption: open.Caption}, err
+			},
+		},
+		"head": {
+			func(caption string) View { heads.Caption = caption; return heads },
+			func(v View) (Drawn, error) {
+				open, err := v.(Heads).OpenHead(-1, nil)
+				return open.Drawn, err
+			},
+		},
 	} {
-		for caption, want := range map[string]string{"": model, own: "Figure 3. <b>Keys</b>␛", NoCaption: ""} {
+		for caption, want := range map[string]string{
+			"": model, own: "Figure 3. <b>Keys</b>␛", NoCaption: "",
+		} {
 			v := c.view(caption)
 			d, err := c.drawn(v)
 			must(t, err)
 			line := strings.Join(d.Caption, " · ")
-			if caption == "" && !strings.HasSuffix(line, want) || caption != "" && line != want {
+			shown := strings.HasSuffix(line, want)
+			if caption != "" {
+				shown = line == want
+			}
+			if !shown {
 				t.Errorf("%s, caption %q: the figure has %q, want %q", name, caption, line, want)
 			}
 			var page, text bytes.Buffer
@@ -53,13 +76,15 @@ func TestCaption(t *testing.T) {
 			must(t, Text(&text, v, Terminal{}))
 			_, context, _ := strings.Cut(page.String(), `<span class="hm-context">`)
 			context, _, _ = strings.Cut(context, "</span>")
-			if caption != "" {
+			if shown = strings.HasPrefix(context, want); caption != "" {
 				want = strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(want)
+				shown = context == want
 			}
-			if caption == "" && !strings.HasPrefix(context, want) || caption != "" && context != want {
+			if !shown {
 				t.Errorf("%s, caption %q: the page has %q, want %q", name, caption, context, want)
 			}
-			if has := strings.Contains(text.String(), "\nFigure 3. <b>Keys</b>␛\n"); has != (caption == own) {
+			has := strings.Contains(text.String(), "\nFigure 3. <b>Keys</b>␛\n")
+			if has != (caption == own) {
 				t.Errorf("%s, caption %q: the text has it: %v", name, caption, has)
 			}
 		}
@@ -92,11 +117,57 @@ func TestSinkEdges(t *testing.T) {
 	}
 	f.Sinks = true
 	all, allText, allPage := count()
+	d, err := f.Drawing()
+	must(t, err)
+	for _, e := range d.Edges {
+		if (e.Step == 0) != (d.Tokens[e.Source] == 0) {
+			t.Errorf("edge %+v: only those to the sink are grey", e)
+		}
+	}
+	if !strings.Contains(d.Note, "Grey edges lead to sinks.") {
+		t.Errorf("the note is %q", d.Note)
+	}
 	if all == 0 || strings.Contains(allText, "sinks left out") || allText == text ||
 		len(allPage) <= len(page) {
 		t.Errorf("asked for, %d edges to the sink are drawn:\n%s", all, allText)
 	}
 	if err := (Show{Sinks: true}).Check(); err == nil {
 		t.Error("a heatmap with edges is no error")
+	}
+}
+
+// TestCaptionOfHeads: figures of heads quote the prompt, of a chat its last message.
+func TestCaptionOfHeads(t *testing.T) {
+	for want, e := range map[string]*attribution.Explanation{
+		"“the keys to the cabinet”": example(), "“Where is the Colosseum?”": chatted(),
+	} {
+		open, err := attended(e, 2, 3).OpenHead(-1, nil)
+		must(t, err)
+		if got := open.Drawn.Caption; got[0] != want {
+			t.Errorf("the caption is %q, want %s first", got, want)
+		}
+	}
+}
+
+// TestLayersEnd: matrices of layers end with the last token that one of them has a value of: the
+// second generated token has one generated source, the first has none.
+func TestLayersEnd(t *testing.T) {
+	e := chatted()
+	r := e.Methods["raw"]
+	r.Layers, r.Shape[2], r.Shown = []int{0, 1}, 2, []int{1, 1}
+	r.Rows = [][]float64{r.Rows[0], r.Rows[0], r.Rows[1], r.Rows[1]}
+	r.OtherMass = make([]float64, 4)
+	for tokens, want := range map[int]int{0: 0, 1: 1} {
+		d, err := Layers{Heatmap: Heatmap{Explanation: e}, Tokens: []int{tokens}}.Drawn("raw")
+		must(t, err)
+		generated := 0
+		for _, c := range d.Columns {
+			if c.Generated {
+				generated++
+			}
+		}
+		if generated != want || len(d.Columns) != len(d.Panels[0].Rows[0].Cells) {
+			t.Errorf("token %d: %d generated columns, want %d", tokens, generated, want)
+		}
 	}
 }

@@ -34,7 +34,7 @@ type DrawnColumn struct {
 	// Speaker names whose text it is: prompt, generated, or a role of a chat; empty for templates.
 	Speaker           string
 	Folded, Generated bool
-	// Grey reports whether it is a sink or filtered in every row.
+	// Grey reports whether it is a sink of all rows, in layers, maps and heads.
 	Grey bool
 }
 
@@ -51,6 +51,8 @@ type DrawnRow struct {
 	// its layer where rows have several.
 	Facts []string
 	Layer string
+	// Total reports whether the row is the sum of those below it.
+	Total bool
 	// Cells has a value for each column, and Text is the text before a prediction.
 	Cells []DrawnCell
 	Text  []DrawnToken
@@ -113,24 +115,12 @@ func (h Heatmap) Drawn(method string) (Drawn, error) {
 	}
 	d := newDrawing(h.picture(true), h.Token)
 	if h.comparison != nil {
-		return d.compared()
+		return d.compared(), nil
 	}
 	v := &d.views[slices.Index(h.Methods, method)]
 	f := d.figureOf(v)
 	f.Title, f.Caption = method, d.captioned(v.layers())
 	f.Panels, f.Notes = []DrawnPanel{{Rows: d.drawnRows(v)}}, d.notes(v)
-	return f.checked()
-}
-
-// checked returns an error if there are more cells than can be drawn.
-func (f Drawn) checked() (Drawn, error) {
-	cells := 0
-	for _, panel := range f.Panels {
-		cells += len(panel.Rows) * len(f.Columns)
-	}
-	if cells > chart.MaxPoints {
-		return Drawn{}, pkg.Errorf("%d cells; at most %d can be drawn", cells, chart.MaxPoints)
-	}
 	return f, nil
 }
 
@@ -165,13 +155,13 @@ func (d *drawing) figureOf(v *view) Drawn {
 // captioned returns the parts of the line below the title of a figure: some, and the name of the
 // model, or the caption that a user gave.
 func (p *picture) captioned(parts ...string) []string {
-	switch p.caption {
+	switch p.look.Caption {
 	case "":
 		return nonEmpty(append(parts, p.modelName())...)
 	case NoCaption:
 		return nil
 	}
-	return []string{p.caption}
+	return []string{Visible(p.look.Caption, 0)}
 }
 
 // modelName returns the name of the model with the remark that every picture must show.
@@ -192,7 +182,7 @@ func nonEmpty(texts ...string) []string {
 }
 
 // compared works out a comparison.
-func (d *drawing) compared() (Drawn, error) {
+func (d *drawing) compared() Drawn {
 	c := d.comparison
 	difference := &d.views[compare.Difference]
 	f := d.figureOf(difference)
@@ -220,7 +210,7 @@ func (d *drawing) compared() (Drawn, error) {
 		more := len(f.Notes) - mostNotes - 2
 		f.Notes = append(f.Notes[:mostNotes+2], fmt.Sprintf("%d more remarks are left out.", more))
 	}
-	return f.checked()
+	return f
 }
 
 func (d *drawing) drawnColumn(c drawnColumn) DrawnColumn {

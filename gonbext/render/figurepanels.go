@@ -26,7 +26,7 @@ func (r Layers) Drawn(method string) (Drawn, error) {
 	}
 	v := &p.views[slices.IndexFunc(p.views, func(v view) bool { return v.name == method })]
 	m := &p.methods[i]
-	f, err := p.figureOf(m, v, m.list)
+	f := p.figureOf(m, v, m.list)
 	f.Title, f.Target = method, strings.TrimSpace(m.where)
 	f.Caption = p.captioned(m.sums(v.result))
 	shown := func(t int) bool {
@@ -35,7 +35,31 @@ func (r Layers) Drawn(method string) (Drawn, error) {
 		})
 	}
 	f.Notes = append(p.sinkNotes(v, shown), nonEmpty(p.hiddenNote())...)
-	return f, err
+	f.withoutLater()
+	return f, nil
+}
+
+// withoutLater removes the columns at the end that no row has a value of: tokens after those shown.
+func (f *Drawn) withoutLater() {
+	end := 0
+	for _, one := range f.Panels {
+		for _, row := range one.Rows {
+			for c, cell := range row.Cells {
+				if cell.Number != "" {
+					end = max(end, c+1)
+				}
+			}
+		}
+	}
+	if end == 0 {
+		return
+	}
+	f.Columns = f.Columns[:end]
+	for _, one := range f.Panels {
+		for i := range one.Rows {
+			one.Rows[i].Cells = one.Rows[i].Cells[:end]
+		}
+	}
 }
 
 // sums names the layers of matrices, and what a row is of if that is not its layer alone.
@@ -53,7 +77,7 @@ func (m *panelMethod) sums(r *attribution.Result) string {
 }
 
 // figureOf returns a figure of matrices of a method. v has its name and its facts.
-func (p *panels) figureOf(m *panelMethod, v *view, list []panel) (Drawn, error) {
+func (p *panels) figureOf(m *panelMethod, v *view, list []panel) Drawn {
 	scaled := *v
 	scaled.top, scaled.colors = m.top, m.colors
 	f := p.drawing.figureOf(&scaled)
@@ -65,7 +89,7 @@ func (p *panels) figureOf(m *panelMethod, v *view, list []panel) (Drawn, error) 
 	for c := range f.Columns {
 		f.Columns[c].Grey = c < len(list[0].grey) && list[0].grey[c]
 	}
-	return f.checked()
+	return f
 }
 
 // drawnRows returns the rows of a matrix with so many columns; of parts, their sum comes first.
@@ -85,6 +109,7 @@ func (m *panelMethod) drawnRows(one *panel, columns int) (rows []DrawnRow) {
 	}
 	if one.total != nil {
 		add("sum", one.total)
+		rows[0].Total = true
 	}
 	for i, cells := range one.cells {
 		add(m.rows[i], cells)
@@ -104,23 +129,26 @@ func (r Maps) Drawn(open bool) (Drawn, error) {
 	if open {
 		list, levels = list[m.open:m.open+1], levels[m.open:m.open+1]
 	}
-	f, err := p.figureOf(m, &view{name: r.Method, result: r.named()}, list)
+	f := p.figureOf(m, &view{name: r.Method, result: r.named()}, list)
 	f.Title, f.Target, f.Source = r.Method, "target", "source"
 	f.Notes = greyNotes(p.drawing, p.grey, "most rows")
 	for i, level := range levels {
 		f.Panels[i].Name = r.named().LayerName(0, level)
+		for k := range f.Panels[i].Rows { // the targets are the tokens of the columns
+			f.Panels[i].Rows[k].Name = f.Columns[k].Name
+		}
 	}
 	if f.Caption = p.captioned(); open {
 		f.Title += ", " + f.Panels[0].Name
 		f.Panels[0].Name = ""
-		return f, err
+		return f, nil
 	}
 	layers := message.Count(len(r.Map.Layers), "layer")
 	if len(levels) < len(r.Map.Layers) {
 		layers = fmt.Sprintf("%d of %s", len(levels), layers)
 	}
 	f.Caption = p.captioned(layers + ": rows are targets, columns sources, from the first token on")
-	return f, err
+	return f, nil
 }
 
 // greyNotes names the tokens that are grey, because they have more than 30 % of what they are sinks
@@ -139,13 +167,8 @@ func greyNotes(d *drawing, sinks []bool, of string) []string {
 		"of " + of + "."}
 }
 
-// Drawn works out the matrix of the head that [Heads.OpenHead] opens: a row for each token that
-// looks and is not folded.
-func (r Heads) Drawn(t int, chosen *[2]int) (Drawn, error) {
-	h, err := r.opened(t, chosen)
-	if err != nil {
-		return Drawn{}, err
-	}
+// drawn works out the matrix of the open head: a row for each token that looks and is not folded.
+func (h *headsDrawing) drawn() Drawn {
 	p := &panels{drawing: h.drawing}
 	m, one := panelMethod{}, panel{}
 	v := &view{result: &attribution.Result{
@@ -172,20 +195,25 @@ func (r Heads) Drawn(t int, chosen *[2]int) (Drawn, error) {
 		}
 		m.rows, one.cells = append(m.rows, h.axisName(row.from)), append(one.cells, cells)
 	}
-	f, err := p.figureOf(&m, v, []panel{one})
+	f := p.figureOf(&m, v, []panel{one})
 	f.Title = fmt.Sprintf("layer %d, head %d", h.layer, h.head)
 	f.Caption = h.captioned(h.quotedPrompt())
 	f.Target, f.Source = "token that looks", "token that is looked at"
 	f.Notes = append([]string{h.sentence(h.layer, h.head, h.query).String() + "."},
 		greyNotes(h.drawing, h.Ignored, "all attention")...)
-	return f, err
+	return f
 }
 
-// quotedPrompt returns the prompt as a part of a caption, cut if it is long, and "" if it is not
-// known.
+// quotedPrompt returns the prompt or the last message of a chat as a part of a caption, cut if it
+// is long, and "" if it is not known.
 func (d *drawing) quotedPrompt() string {
 	const most = 60
-	text := []rune(Visible(strings.TrimSpace(d.e.Prompt.Text), 0))
+	prompt := d.e.Prompt.Text
+	if n := len(d.turns); d.chat() && n > 1 {
+		body := d.turns[n-2].body
+		prompt = prompt[d.e.Prompt.Offsets[body[0]][0]:d.e.Prompt.Offsets[body[1]-1][1]]
+	}
+	text := []rune(Visible(strings.TrimSpace(prompt), 0))
 	if len(text) > most {
 		text = append(text[:most-1:most-1], '…')
 	}

@@ -32,8 +32,8 @@ type Flow struct {
 	Token int
 	// Sinks draws the edges to sinks too.
 	Sinks bool
-	// Palette and Caption are those of a [Heatmap].
-	Palette, Caption string
+	// Look has the colours and the caption, as that of a [Heatmap].
+	Look
 }
 
 // Check returns a [trace.UsageError] if the graph does not fit the text. Pictures of a graph that
@@ -122,7 +122,7 @@ func (r Flow) title() string { return titleOf(r.Explanation) }
 // open computes what a picture of flow shows. The graph fits.
 func (r Flow) open() *flowPage {
 	f := &flowPage{
-		drawing: newDrawing(textPicture(r.Explanation, r.Caption), &r.Token), g: r.Graph,
+		drawing: newDrawing(textPicture(r.Explanation, r.Look), &r.Token), g: r.Graph,
 		t: r.Token, sinkEdges: r.Sinks,
 	}
 	f.words.title = "How much can flow to one token"
@@ -457,6 +457,9 @@ func (f *flowPage) partly() string {
 	if len(f.layers) < len(f.g.Layers) {
 		s += fmt.Sprintf(" Of %d layers, those %d are shown that have the widest edges between "+
 			"tokens.", len(f.g.Layers), len(f.layers))
+	}
+	if f.sinkEdges && slices.Contains(f.sinks, true) {
+		s += " Grey edges lead to sinks."
 	}
 	if f.narrow > 0 {
 		s += fmt.Sprintf(" %s narrower than %s %s not drawn.", edges(f.narrow, ""),

@@ -31,8 +31,9 @@ type FlowDrawing struct {
 type FlowEdge struct {
 	// Layer, Target and Source are indices in Layers and Tokens of [FlowDrawing].
 	Layer, Target, Source int
-	// Width is at most 1.
+	// Width is at most 1, and Step is its colour, see [StepColors]; 0 is grey, of edges to sinks.
 	Width float64
+	Step  int
 }
 
 // Drawing returns what a picture of flow draws. The error is that of [Flow.Check].
@@ -65,10 +66,19 @@ func (r Flow) Drawing() (FlowDrawing, error) {
 	}
 	for _, e := range f.edges {
 		if k, i, j, ok := f.place(e.l, e.u, e.v); ok && !f.leftOut(e.v) {
-			d.Edges = append(d.Edges, FlowEdge{k, i, j, e.width})
+			d.Edges = append(d.Edges, FlowEdge{k, i, j, e.width, f.edgeStep(e)})
 		}
 	}
 	return d, nil
+}
+
+// edgeStep returns the colour of an edge, 0 if it leads to a sink; the narrowest have the first
+// one.
+func (f *flowPage) edgeStep(e flowEdge) int {
+	if f.sinks[e.v] {
+		return 0
+	}
+	return max(stepOf(e.width), 1)
 }
 
 // Place returns the indices of an edge in a drawing, false if its layer, an index in Graph.Layers,

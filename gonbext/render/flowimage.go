@@ -95,8 +95,11 @@ func (f *flowPage) drawEdges(b *strings.Builder, colors theme) {
 		if !ok || f.leftOut(e.v) {
 			continue
 		}
-		look := fmt.Sprintf(`<path stroke="%s" stroke-width="%s" d="`,
-			colors.above[max(stepOf(e.width), 1)-1], stroke(e.width))
+		color := dimInk
+		if step := f.edgeStep(e); step > 0 {
+			color = colors.above[step-1]
+		}
+		look := fmt.Sprintf(`<path stroke="%s" stroke-width="%s" d="`, color, stroke(e.width))
 		if look != last {
 			if last != "" {
 				b.WriteString(`"/>`)

@@ -33,8 +33,8 @@ type Heads struct {
 	// decoder the last generated token may be missing, because its row predicts no token of the
 	// text: T = m + n - 1.
 	Attention trace.Tensor
-	// Palette and Caption are those of a [Heatmap].
-	Palette, Caption string
+	// Look has the colours and the caption, as that of a [Heatmap].
+	Look
 	// MaxBytes is the approximate limit of the result in bytes; default 480,000, of a page
 	// 5,000,000. If all that the script needs would be larger, fewer tokens or none can be chosen,
 	// which a sentence says.
@@ -90,8 +90,8 @@ func textLength(e *attribution.Explanation) int {
 }
 
 // textPicture is a picture of a text without the values of methods.
-func textPicture(e *attribution.Explanation, caption string) *picture {
-	return Heatmap{Explanation: e, Methods: []string{}, Caption: caption}.picture(false)
+func textPicture(e *attribution.Explanation, look Look) *picture {
+	return Heatmap{Explanation: e, Methods: []string{}, Look: look}.picture(false)
 }
 
 // headsDrawing is a picture of heads worked out and not yet drawn. Sinks are what the attention
@@ -111,7 +111,7 @@ type headsDrawing struct {
 // open works out what a picture of heads shows. The attention fits.
 func (r Heads) open() *headsDrawing {
 	s := r.Attention.Shape
-	p := Heatmap{Explanation: r.Explanation, Caption: r.Caption}.picture(true)
+	p := Heatmap{Explanation: r.Explanation, Look: r.Look}.picture(true)
 	p.words.title = "What each head looks at"
 	h := &headsDrawing{drawing: newDrawing(p, nil), wrote: r.Explanation.LayersThatWrote()}
 	// Methods choose the token; heads have colours of their own, and a sentence.
@@ -139,6 +139,9 @@ func (h *headsDrawing) look(i int) {
 
 // OpenedHead is the head that a picture opens, and the token from which it looks.
 type OpenedHead struct {
+	// Title is the heading of all heads, and Caption are the parts of the line below it.
+	Title       string
+	Caption     []string
 	Layer, Head int
 	// Query is the token from which the head looks.
 	Query int
@@ -147,6 +150,8 @@ type OpenedHead struct {
 	// Step returns the colour of what a head gives token j from token i, see [DrawnCell]; grey
 	// reports whether j is a sink, and ok whether the head sees it from there.
 	Step func(layer, head, i, j int) (step int, grey, ok bool)
+	// Drawn is the head as a matrix. The first of its Notes is where the head looks from Query.
+	Drawn Drawn
 }
 
 // OpenHead returns the head that the picture of generated token t opens: one that looks at a token
@@ -154,27 +159,12 @@ type OpenedHead struct {
 // if that layer is known and has one. A t below 0 is that of [Show.Opened]. If chosen is not nil it
 // is the head, as its layer and its number. OpenHead returns a [trace.UsageError] if the attention
 // does not fit the text, or has no such token or head.
-func (r Heads) OpenHead(t int, chosen *[2]int) (OpenedHead, error) {
-	h, err := r.opened(t, chosen)
-	if err != nil {
-		return OpenedHead{}, err
-	}
-	return OpenedHead{
-		Layer: h.layer, Head: h.head, Query: h.query,
-		Wrote: h.wroteLayer(h.predictions[h.query]),
-		Step: func(layer, head, i, j int) (step int, grey, ok bool) {
-			return h.step(layer, head, i, j), h.Ignored[j], j < h.Seen(i)
-		},
-	}, nil
-}
-
-// opened works out the picture of generated token t; see [Heads.OpenHead].
-func (r Heads) opened(t int, chosen *[2]int) (*headsDrawing, error) {
+func (r Heads) OpenHead(t int, chosen *[2]int) (o OpenedHead, err error) {
 	if err := r.Check(); err != nil {
-		return nil, err
+		return o, err
 	}
 	if t >= len(r.Explanation.Steps) {
-		return nil, usagef("generated token %d; the explanation has %s, from 0", t,
+		return o, usagef("generated token %d; the explanation has %s, from 0", t,
 			r.Explanation.Made())
 	}
 	h := r.open()
@@ -185,10 +175,21 @@ func (r Heads) opened(t int, chosen *[2]int) (*headsDrawing, error) {
 		h.layer, h.head = chosen[0], chosen[1]
 	}
 	if h.layer < 0 || h.layer >= h.Layers || h.head < 0 || h.head >= h.Heads {
-		return nil, usagef("layer %d, head %d; the model has layers 0 to %d and heads 0 to %d",
+		return o, usagef("layer %d, head %d; the model has layers 0 to %d and heads 0 to %d",
 			h.layer, h.head, h.Layers-1, h.Heads-1)
 	}
-	return h, nil
+	o = OpenedHead{
+		Title: h.words.title,
+		Caption: h.captioned(fmt.Sprintf("a square for each of %d × %d heads: rows look at "+
+			"columns, from the first token on", h.Layers, h.Heads), h.quotedPrompt()),
+		Layer: h.layer, Head: h.head, Query: h.query,
+		Wrote: h.wroteLayer(h.predictions[h.query]),
+		Step: func(layer, head, i, j int) (step int, grey, ok bool) {
+			return h.step(layer, head, i, j), h.Ignored[j], j < h.Seen(i)
+		},
+	}
+	o.Drawn = h.drawn()
+	return o, nil
 }
 
 // queryOf returns the token from which prediction t is made: for a decoder the one before it.

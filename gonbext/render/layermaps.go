@@ -24,8 +24,8 @@ type Maps struct {
 	// Layer is the layer that is open, 0-based; nil is the one that pictures of the chosen token
 	// show if the explanation has the method, else the last one of the map.
 	Layer *int
-	// Palette and Caption are those of a [Heatmap].
-	Palette, Caption string
+	// Look has the colours and the caption, as that of a [Heatmap].
+	Look
 	// MaxBytes is the approximate limit of the result in bytes; default 480,000, of a page
 	// 5,000,000. If the numbers of the layers would be larger, nothing can be chosen, which a
 	// sentence says.
@@ -102,7 +102,7 @@ func (r Maps) predictedAt(t int) int {
 
 // panels computes what a picture of maps shows. The map fits.
 func (r Maps) panels() *mapPanels {
-	d := newDrawing(textPicture(r.Explanation, r.Caption), nil)
+	d := newDrawing(textPicture(r.Explanation, r.Look), nil)
 	d.words.title = "Targets × sources: what every token has from every token"
 	L, T := r.Map.Shape[0], r.Map.Shape[1]
 	p := &mapPanels{panels: &panels{drawing: d, kind: mapsKind}, level: r.firstLevel(d.chosen)}

@@ -19,8 +19,7 @@ type picture struct {
 	e      *attribution.Explanation
 	words  words
 	status string
-	// caption is that of the user; see [Heatmap.Caption].
-	caption string
+	look   Look
 	// comparison is nil unless the views are two sides and their difference.
 	comparison *comparison
 	hidden     []bool // [m+n], tokens greyed by the filter
@@ -67,8 +66,7 @@ type view struct {
 // says whether generated tokens are shown as sources.
 func (h Heatmap) picture(generated bool) *picture {
 	p := &picture{
-		e: h.Explanation, status: h.Status, comparison: h.comparison,
-		caption: Visible(h.Caption, 0),
+		e: h.Explanation, status: h.Status, comparison: h.comparison, look: h.Look,
 	}
 	if p.e == nil {
 		p.e = &attribution.Explanation{}

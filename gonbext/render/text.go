@@ -106,8 +106,10 @@ func (t *text) phrase(p phrase) string {
 // head writes title, prompt and answer.
 func (t *text) head() {
 	t.wrapped("", t.bold(t.title()))
-	if t.caption != "" && t.caption != NoCaption {
-		t.wrapped("", t.caption)
+	if t.look.Caption != "" {
+		for _, caption := range t.captioned() {
+			t.wrapped("", caption)
+		}
 	}
 	if t.comparison != nil {
 		for _, heading := range t.comparison.headings() {

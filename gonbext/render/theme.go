@@ -119,7 +119,7 @@ func themeSheet() string {
 	return b.String()
 }
 
-// PaletteNames returns the names that [Heatmap.Palette] may have, the default first.
+// PaletteNames returns the names that [Look.Palette] may have, the default first.
 func PaletteNames() []string {
 	var names []string
 	for _, t := range themes {

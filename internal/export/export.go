@@ -467,7 +467,9 @@ func (o Options) drawing(view render.View, method string, token int) (figure.Dra
 		if o.Head != nil {
 			head = &[2]int{*o.Layer, *o.Head}
 		}
-		d, err = v.Drawn(token, head)
+		var open render.OpenedHead
+		open, err = v.OpenHead(token, head)
+		d = open.Drawn
 	case render.Maps:
 		if d, err = v.Drawn(o.Kind == render.KindMap); err == nil && o.Kind == render.KindMaps {
 			return figure.Maps(d), nil
@@ -479,7 +481,10 @@ func (o Options) drawing(view render.View, method string, token int) (figure.Dra
 			return figure.Strip(d, token)
 		}
 	}
-	return figure.Matrix(d), err
+	if err != nil {
+		return figure.Drawing{}, err
+	}
+	return figure.Matrix(d)
 }
 
 // graphTexts returns the tokens of a flow graph: the prompt and then the answer.

@@ -96,8 +96,17 @@ func maps(e *attribution.Explanation, layers int) render.Maps {
 	return render.Maps{Explanation: e, Map: m, Method: "raw"}
 }
 
-// matrix, squares, heatmap, strip and layers draw a figure that was worked out.
-func matrix(d render.Drawn, err error) (figure.Drawing, error) { return figure.Matrix(d), err }
+// matrix, head, squares, heatmap, strip and layers draw a figure that was worked out.
+func matrix(d render.Drawn, err error) (figure.Drawing, error) {
+	if err != nil {
+		return figure.Drawing{}, err
+	}
+	return figure.Matrix(d)
+}
+
+func head(o render.OpenedHead, err error) (figure.Drawing, error) {
+	return matrix(o.Drawn, err)
+}
 
 func squares(d render.Drawn, err error) (figure.Drawing, error) {
 	if err != nil {
@@ -169,7 +178,7 @@ func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
 	must(t, err)
 	add("compare")(matrix(compared.Drawn("")))
 	add("heads")(figure.Heads(heads(e, 3, 2), -1))
-	add("head")(matrix(heads(e, 3, 2).Drawn(0, &[2]int{2, 1})))
+	add("head")(head(heads(e, 3, 2).OpenHead(0, &[2]int{2, 1})))
 	add("maps")(squares(maps(e, 14).Drawn(false)))
 	add("map")(matrix(maps(e, 3).Drawn(true)))
 	add("lines")(figure.Chart(chart.Chart{
@@ -604,7 +613,7 @@ func TestRefusals(t *testing.T) {
 			return err
 		}},
 		{"layer 3, head 0; the model has layers 0 to 2 and heads 0 to 1", func() error {
-			_, err := matrix(heads(e, 3, 2).Drawn(0, &[2]int{3, 0}))
+			_, err := head(heads(e, 3, 2).OpenHead(0, &[2]int{3, 0}))
 			return err
 		}},
 		{"does not fit a text of 10 tokens", func() error {
@@ -615,6 +624,13 @@ func TestRefusals(t *testing.T) {
 		}},
 		{"generated token 2; the explanation has 2 tokens", func() error {
 			_, err := layers(e, "rollout", []int{0, 2}, nil)
+			return err
+		}},
+		{"251001 cells; at most 250000 can be drawn", func() error {
+			_, err := figure.Matrix(render.Drawn{
+				Columns: make([]render.DrawnColumn, 501),
+				Panels:  []render.DrawnPanel{{Rows: make([]render.DrawnRow, 501)}},
+			})
 			return err
 		}},
 		{`unknown size "poster"; known are column, double, slide`, func() error {

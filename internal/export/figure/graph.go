@@ -15,6 +15,7 @@ var (
 	pathColor = chart.RGB{0xc2, 0x55, 0x0f}
 	cutColor  = chart.RGB{0xb0, 0x00, 0x20}
 	nodeColor = chart.RGB{0x3a, 0x7d, 0x44}
+	sinkColor = chart.RGB{0x9a, 0xa1, 0xac}
 )
 
 // Graph returns the drawing of a flow graph (Abnar and Zuidema 2020, Figure 1): layers from the
@@ -53,8 +54,11 @@ func (p *page) graph(f render.Flow, d render.FlowDrawing, y float64) float64 {
 		}
 	}
 	for _, e := range d.Edges {
-		p.edge(node(e.Layer+1, e.Target), node(e.Layer, e.Source), e.Width*0.2*wide,
-			chart.RampOf(p.palette, 0.12+0.7*e.Width))
+		color, _ := render.StepColors(p.palette, e.Step)
+		if e.Step == 0 {
+			color = sinkColor
+		}
+		p.edge(node(e.Layer+1, e.Target), node(e.Layer, e.Source), e.Width*0.2*wide, color)
 	}
 	for k := 0; k+1 < len(g.Path); k++ { // the widest path
 		l := len(g.Layers) - 1 - k
@@ -123,6 +127,7 @@ func (p *page) graphAxis(
 func (p *page) graphLegend(g *attribution.FlowGraph, d render.FlowDrawing, y float64) float64 {
 	y += 0.4 * p.size
 	x, s := float64(margin), style{scale: 0.92}
+	color, _ := render.StepColors(p.palette, 4)
 	widest := 1.0
 	for k := 0; k+1 < len(g.Path); k++ {
 		widest = min(widest, g.Width(len(g.Layers)-1-k, g.Path[k], g.Path[k+1]))
@@ -133,7 +138,7 @@ func (p *page) graphLegend(g *attribution.FlowGraph, d render.FlowDrawing, y flo
 		wide   float64
 		dashes []float64
 	}{
-		{"edge, as thick as it is wide", chart.RampOf(p.palette, 0.6), 2, nil},
+		{"edge, as thick as it is wide", color, 2, nil},
 		{"widest path, " + format(widest, 2), pathColor, 1.4, nil},
 		{
 			"minimum cut, " + message.Count(len(g.Cut.Edges), "edge"), cutColor, 0.9,

@@ -19,12 +19,8 @@ func Heads(h render.Heads, t int) (Drawing, error) {
 	if err != nil {
 		return Drawing{}, err
 	}
-	d, err := h.Drawn(t, nil)
-	if err != nil {
-		return Drawing{}, err
-	}
 	g := headGrid{
-		open: open, drawn: d, layers: h.Attention.Shape[0], heads: h.Attention.Shape[1],
+		open: open, layers: h.Attention.Shape[0], heads: h.Attention.Shape[1],
 		tokens: h.Attention.Shape[2],
 	}
 	return Drawing{draw: func(p *page, y float64) float64 { return p.headGrid(g, y) }}, nil
@@ -33,7 +29,6 @@ func Heads(h render.Heads, t int) (Drawing, error) {
 // headGrid is the attention of all heads.
 type headGrid struct {
 	open                  render.OpenedHead
-	drawn                 render.Drawn // of the head that is open
 	layers, heads, tokens int
 }
 
@@ -42,10 +37,7 @@ const cellsOfHead = 24
 
 // headGrid draws a square for each head.
 func (p *page) headGrid(g headGrid, y float64) float64 {
-	small := style{scale: 0.85}
-	y = p.heading("What each head looks at", strings.Join(append([]string{fmt.Sprintf("a square "+
-		"for each of %d × %d heads: rows look at columns, from the first token on", g.layers,
-		g.heads)}, g.drawn.Caption...), " · "), y)
+	y = p.heading(g.open.Title, strings.Join(g.open.Caption, " · "), y)
 	high := 540.0 // a column of a page
 	if p.width > widths[render.Column][0] {
 		high = min(0.85*p.width, 430)
@@ -59,10 +51,6 @@ func (p *page) headGrid(g headGrid, y float64) float64 {
 		turned, side = true, min(lying, 6*p.size)
 	}
 	x := margin + 3.2*p.size
-	across, down, titles := g.heads, g.layers, [2]string{"head", "layer"}
-	if turned {
-		across, down, titles = down, across, [2]string{"layer", "head"}
-	}
 	place := func(layer, head int) point {
 		if turned {
 			return point{x + side*float64(layer), y + side*float64(head)}
@@ -89,34 +77,32 @@ func (p *page) headGrid(g headGrid, y float64) float64 {
 	}
 	q := place(g.open.Layer, g.open.Head)
 	p.frame(q.x-0.5, q.y-0.5, side-gap+1, side-gap+1, 1.2, pathColor)
+	across, down, titles := g.heads, g.layers, [2]string{"head", "layer"}
+	line := func(i int) int { return down - 1 - i }
+	if turned {
+		across, down, titles = down, across, [2]string{"layer", "head"}
+		line = func(i int) int { return i }
+	}
 	every := max(1, int(math.Ceil(1.15*p.size/side)))
 	for i := 0; i < down; i += every {
-		at := place(i, 0)
-		if turned {
-			at = place(0, i)
-		}
-		p.text(x-0.4*p.size, at.y+(side-gap)/2+0.3*p.size, fmt.Sprint(i),
+		p.text(x-0.4*p.size, y+side*float64(line(i))+(side-gap)/2+0.3*p.size, fmt.Sprint(i),
 			style{scale: 0.85, align: 1})
 	}
-	every = max(1, int(math.Ceil(p.textWidth("00 ", small)/side)))
+	bottom := y + side*float64(down)
+	every = max(1, int(math.Ceil(p.textWidth("00 ", style{scale: 0.85})/side)))
 	for i := 0; i < across; i += every {
-		at := place(0, i)
-		if turned {
-			at = place(i, 0)
-		}
-		p.text(at.x+(side-gap)/2, y+side*float64(down)+0.9*p.size, fmt.Sprint(i),
+		p.text(x+side*float64(i)+(side-gap)/2, bottom+0.9*p.size, fmt.Sprint(i),
 			style{scale: 0.85, align: 0.5})
 	}
-	bottom := y + side*float64(down)
 	p.text(margin+0.9*p.size, (y+bottom)/2, titles[1], style{scale: 0.92, align: 0.5, angle: 90})
 	p.text(x+side*float64(across)/2, bottom+2.1*p.size, titles[0], style{scale: 0.92, align: 0.5})
-	y = p.steps(g.drawn, false, bottom+2.5*p.size)
-	says := []string{"Framed: " + g.drawn.Notes[0]}
+	y = p.steps(g.open.Drawn, false, bottom+2.5*p.size)
+	says := []string{"Framed: " + g.open.Drawn.Notes[0]}
 	if g.open.Wrote >= 0 {
 		says = append(says, fmt.Sprintf("The long frame: layer %d, which wrote most of the logit "+
 			"of what is predicted.", g.open.Wrote))
 	}
-	return p.notes(append(says, g.drawn.Notes[1:]...), y)
+	return p.notes(append(says, g.open.Drawn.Notes[1:]...), y)
 }
 
 // shades adds the rectangles of a head to those of each step of colour.

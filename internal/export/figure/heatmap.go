@@ -48,7 +48,7 @@ func (p *page) heatmap(c *chart.Chart, y float64) float64 {
 	}
 	p.cells(c, left, y, cell, high, len(c.Series) == 0) // markers would cover numbers
 	p.markCells(c, left, y, cell, high)
-	p.rowNames(m.Rows, left-4, y, wide, high)
+	p.rowNames(m.Rows, false, left-4, y, wide, high)
 	for i, n := range m.RowNotes {
 		p.text(left+cell*float64(columns)+4, y+(float64(i)+0.5)*high+0.3*p.size,
 			p.cut(n, notes, style{scale: 0.85}), style{scale: 0.85, color: gray})
@@ -196,16 +196,22 @@ func fixedNumber(v float64, decimals int) string {
 }
 
 // rowNames writes the names of rows; of very many, those that fit, and layer 0 also where it is the
-// last row.
-func (p *page) rowNames(names []string, x, y, limit, high float64) {
+// last row. total reports whether the first row is a sum, which has its name in any case.
+func (p *page) rowNames(names []string, total bool, x, y, limit, high float64) {
 	s := style{scale: 0.92, align: 1}
 	every := max(1, int(math.Ceil(p.size/high)))
 	first := 0
 	if last := len(names) - 1; last >= 0 && names[last] == "0" {
 		first = last % every
 	}
-	for i := first; i < len(names); i += every {
-		p.text(x, y+(float64(i)+0.5)*high+0.3*p.size, p.cut(names[i], limit, s), s)
+	for i, name := range names {
+		named := i%every == first
+		if total {
+			named = i == 0 || named && i >= every
+		}
+		if named {
+			p.text(x, y+(float64(i)+0.5)*high+0.3*p.size, p.cut(name, limit, s), s)
+		}
 	}
 }
 

@@ -15,12 +15,19 @@ const pkg = message.Package("figure")
 // measured is the colour of cells below the first step.
 var measured = chart.RGB{0xf4, 0xf5, 0xf7}
 
-// Matrix returns the drawing of one or several matrices, with the scale and the notes below them.
-func Matrix(d render.Drawn) Drawing {
+// Matrix returns the drawing of one or several matrices, with the scale and the notes below them,
+// or an error if one has more cells than can be drawn.
+func Matrix(d render.Drawn) (Drawing, error) {
+	for _, one := range d.Panels {
+		if cells := len(one.Rows) * len(d.Columns); cells > chart.MaxPoints {
+			return Drawing{}, pkg.Errorf("%d cells; at most %d can be drawn", cells,
+				chart.MaxPoints)
+		}
+	}
 	return Drawing{draw: func(p *page, y float64) float64 {
 		y = p.matrices(d, p.caption(d, y))
 		return p.notes(d.Notes, p.steps(d, true, y))
-	}}
+	}}, nil
 }
 
 // caption draws the heading of a picture.
@@ -39,9 +46,9 @@ func (p *page) notes(notes []string, y float64) float64 {
 // grid are the places of matrices side by side and below each other, all in points.
 type grid struct {
 	across int // matrices side by side
-	// room is the width of a matrix with its names, and left and notes are those of the names of
-	// rows and of the layers beside them.
-	room, left, notes float64
+	// room is the width of a matrix with all beside it, names and notes are those of the names of
+	// rows and of their layers, and left is the distance of the cells from its left end.
+	room, names, notes, left float64
 	// wide and high are the size of a cell.
 	wide, high float64
 	upright    bool // the title of the rows stands beside them
@@ -59,30 +66,29 @@ var (
 // gridOf finds the places of matrices: side by side where there is room for the names of their
 // columns.
 func (p *page) gridOf(d render.Drawn) (g grid) {
-	names, columns := 0.0, float64(len(d.Columns))
-	rows := 0
+	rows, columns := 0, float64(len(d.Columns))
 	for _, one := range d.Panels {
 		rows = max(rows, len(one.Rows))
 		for _, r := range one.Rows {
-			names = max(names, p.textWidth(r.Name, nameStyle))
+			g.names = max(g.names, p.textWidth(r.Name, nameStyle))
 			g.notes = max(g.notes, p.textWidth(r.Layer, noteStyle)+4)
 		}
 	}
 	if g.across = 1; !d.Stacked {
-		need := min(names, p.width/3) + 3*p.size + 1.1*p.size*columns
+		need := min(g.names, p.width/3) + 3*p.size + 1.1*p.size*columns
 		g.across = int((p.width - 2*margin + panelGap) / (need + panelGap))
 		g.across = min(max(g.across, 1), len(d.Panels))
 	}
 	g.room = (p.width-2*margin+panelGap)/float64(g.across) - panelGap
 	// Names take at most a third of the width, layers a fifth.
-	g.left, g.notes = min(names, g.room/3)+4, min(g.notes, g.room/5)
+	g.names, g.notes = min(g.names, g.room/3), min(g.notes, g.room/5)
+	g.left = g.names + 4
 	lines := (len(d.Panels) + g.across - 1) / g.across
 	cell := func() float64 { return min((g.room-g.left-g.notes)/columns, 3*p.size) }
 	if g.high = min(max(cell(), 1.25*p.size), 1.8*p.size); rows*lines > 80 { // as for a long text
 		g.high = max(2, 500/float64(rows*lines))
 	}
-	tall := g.high * float64(rows)
-	g.upright = p.textWidth(d.Target, nameStyle) <= max(tall, 5*p.size)
+	g.upright = p.textWidth(d.Target, nameStyle) <= g.high*float64(rows)
 	if g.upright {
 		g.left += 1.4 * p.size
 	}
@@ -106,6 +112,9 @@ func (p *page) matrices(d render.Drawn, y float64) float64 {
 		}
 		start := margin + (g.room+panelGap)*float64(i%g.across)
 		below := p.panelTitle(one, start, y, g.room)
+		if one.Name != "" { // the name of a low row is higher than the row
+			below += max(0, 0.5*(p.size-g.high))
+		}
 		if i < g.across {
 			below = p.speakers(d.Columns, start+g.left, below, g.wide)
 		}
@@ -176,7 +185,12 @@ func (p *page) panel(d render.Drawn, one render.DrawnPanel, g grid, start, y flo
 		p.text(x+g.wide*float64(len(d.Columns))+4, y+(float64(i)+0.5)*g.high+0.3*p.size,
 			p.cut(r.Layer, g.notes, noteStyle), noteStyle)
 	}
-	p.rowNames(names, x-4, y, x-4-start, g.high)
+	total := len(one.Rows) > 0 && one.Rows[0].Total
+	p.rowNames(names, total, x-4, y, g.names, g.high)
+	if total {
+		at := y + g.high
+		p.line([]point{{x, at}, {x + g.wide*float64(len(d.Columns)), at}}, 0.7, gray)
+	}
 	if first := slices.IndexFunc(d.Columns, func(c render.DrawnColumn) bool {
 		return c.Generated
 	}); first > 0 {

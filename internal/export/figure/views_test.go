@@ -84,7 +84,7 @@ func TestHeads(t *testing.T) {
 	if !strings.Contains(got, "Framed: "+says) || !strings.Contains(got, "3 × 2 heads") {
 		t.Errorf("the grid lacks %q:\n%s", says, got)
 	}
-	d, err = matrix(heads(e, 3, 2).Drawn(1, nil))
+	d, err = head(heads(e, 3, 2).OpenHead(1, nil))
 	all := textsOf(t, figure.Options{}, d, err)
 	if all[0] != "layer 1, head 0" {
 		t.Errorf("the head is %q", all[0])
@@ -97,13 +97,13 @@ func TestHeads(t *testing.T) {
 	}
 	// In a long text the columns are folded that no head looks at in particular.
 	words := strings.SplitAfter(strings.Repeat(" word", 100), "d")[:100]
-	d, err = matrix(heads(explanation(words...), 3, 2).Drawn(1, nil))
+	d, err = head(heads(explanation(words...), 3, 2).OpenHead(1, nil))
 	folded := strings.Join(textsOf(t, figure.Options{}, d, err), " ")
 	if !strings.Contains(folded, "⋯ 95") {
 		t.Errorf("a head of 102 tokens is not folded: %q", folded)
 	}
 	// Chosen, and not the one that stands out.
-	d, err = matrix(heads(e, 3, 2).Drawn(1, &[2]int{2, 1}))
+	d, err = head(heads(e, 3, 2).OpenHead(1, &[2]int{2, 1}))
 	if all := textsOf(t, figure.Options{}, d, err); all[0] != "layer 2, head 1" {
 		t.Errorf("the head is %q", all[0])
 	}
@@ -154,6 +154,12 @@ func TestMaps(t *testing.T) {
 	if strings.Contains(got, "word") || !strings.Contains(got, "no room for the names") ||
 		!strings.Contains(got, "\n2 layers: rows") {
 		t.Errorf("the names of 82 tokens:\n%s", got)
+	}
+	// Squares have more cells than a matrix may have: 12 × 152 × 152.
+	long = explanation(strings.Fields(strings.Repeat("word ", 150))...)
+	d, err = squares(maps(long, 14).Drawn(false))
+	if got := textsOf(t, figure.Options{}, d, err); !slices.Contains(got, "layer 13") {
+		t.Errorf("the maps of 152 tokens have %q", got)
 	}
 	r := maps(e, 3)
 	r.Layer = new(2)
@@ -307,7 +313,7 @@ func TestHeadsNameThePrompt(t *testing.T) {
 	e.Prompt.Text = "the key to the cabinets " + strings.Repeat("of oak ", 20)
 	for name, draw := range map[string]func() (figure.Drawing, error){
 		"heads": func() (figure.Drawing, error) { return figure.Heads(heads(e, 3, 2), 0) },
-		"head":  func() (figure.Drawing, error) { return matrix(heads(e, 3, 2).Drawn(0, nil)) },
+		"head":  func() (figure.Drawing, error) { return head(heads(e, 3, 2).OpenHead(0, nil)) },
 	} {
 		d, err := draw()
 		all := strings.Join(textsOf(t, figure.Options{}, d, err), " ")
@@ -396,7 +402,11 @@ func TestLayersAreCombined(t *testing.T) {
 		facts       attribution.Facts
 		title, axis string
 	}{
-		{attribution.Facts{Scorer: true, Combined: true}, "sums of layers 0 to the row's", "up to layer"},
+		{
+			attribution.Facts{Scorer: true, Combined: true},
+			"sums of layers 0 to the row's",
+			"up to layer",
+		},
 		{attribution.Facts{Combined: true}, "layers 0 to the row's together", "up to layer"},
 		{
 			attribution.Facts{Scorer: true, Combined: true, AddsUp: true},
@@ -412,7 +422,8 @@ func TestLayersAreCombined(t *testing.T) {
 		if !slices.ContainsFunc(got, starts) || !slices.Contains(got, c.axis) {
 			t.Errorf("%v: %q, want %q and the axis %q", c.facts, got, c.title, c.axis)
 		}
-		if !slices.Contains(got, "0") || slices.Contains(got, "sum") != c.facts.AddsUp {
+		if !slices.Contains(got, "0") || !slices.Contains(got, "28") ||
+			slices.Contains(got, "sum") != c.facts.AddsUp {
 			t.Errorf("%v does not name layer 0 or the sum: %q", c.facts, got)
 		}
 		ones := 0
