@@ -83,7 +83,7 @@ var allowed = map[string][]string{
 	"internal/checkpoint": {"internal/atomicfile", "internal/jsonread", "golang.org/x/sys/..."},
 	"internal/hub":        {"github.com/gofrs/flock"},
 	"internal/ollama":     nil,
-	"internal/chat":       {"internal/jsonread"},
+	"internal/chat":       {"internal/jsonread", "golang.org/x/text/..."},
 	"models/tokenizer": {
 		"internal/jsonread",
 		"github.com/rivo/uniseg", "golang.org/x/text/...",
