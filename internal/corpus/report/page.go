@@ -307,7 +307,7 @@ func (w *writer) wordTable() {
 func (w *writer) texts() {
 	s := w.scan
 	method := html.EscapeString(s.name(s.lead))
-	all := s.top.sorted()
+	all := s.top.all
 	if len(s.words) > 0 {
 		var words []string
 		for i := range s.words {

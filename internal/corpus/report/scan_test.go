@@ -148,7 +148,7 @@ func TestTop(t *testing.T) {
 			h.add(x, func(x *listed) { x.id = fmt.Sprint(x.number) })
 		}
 		var ids []string
-		for _, x := range h.sorted() {
+		for _, x := range h.all {
 			ids = append(ids, x.id)
 		}
 		if got := strings.Join(ids, " "); got != "6 7 4" {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"container/heap"
 	"math"
 	"slices"
 	"strings"
@@ -38,36 +37,21 @@ func better(a, b *listed) int {
 		cmp.Compare(a.number, b.number))
 }
 
-// topTexts is a heap of the best texts, the worst of them on top.
+// topTexts are the best texts, the best first.
 type topTexts struct {
 	limit int
 	all   []*listed
 }
 
-func (h *topTexts) Len() int           { return len(h.all) }
-func (h *topTexts) Less(i, j int) bool { return better(h.all[i], h.all[j]) > 0 }
-func (h *topTexts) Swap(i, j int)      { h.all[i], h.all[j] = h.all[j], h.all[i] }
-func (h *topTexts) Push(x any)         { h.all = append(h.all, x.(*listed)) }
-func (h *topTexts) Pop() any {
-	last := h.all[len(h.all)-1]
-	h.all = h.all[:len(h.all)-1]
-	return last
-}
-
 // add keeps a text if it is among the best; fill is called for such a text alone.
-func (h *topTexts) add(x *listed, fill func(*listed)) {
-	if len(h.all) == h.limit {
-		if better(x, h.all[0]) > 0 {
-			return
-		}
-		heap.Pop(h)
+func (t *topTexts) add(x *listed, fill func(*listed)) {
+	at, _ := slices.BinarySearchFunc(t.all, x, better)
+	if at == t.limit {
+		return
 	}
 	fill(x)
-	heap.Push(h, x)
+	t.all = slices.Insert(t.all[:min(len(t.all), t.limit-1)], at, x)
 }
-
-// sorted returns the texts, the best first.
-func (h *topTexts) sorted() []*listed { return slices.SortedFunc(slices.Values(h.all), better) }
 
 // rank adds a text to the list, by the generated token of which most comes from the chosen words,
 // or from one prompt token.
