@@ -1,9 +1,14 @@
-// Package plain is what benchmarks compare attribution of many short texts with: generation of the
-// same texts in batches, without any attribution.
-package plain
+//go:build unix
+
+// Package meter is what benchmarks share: what this process has used, medians, and what they
+// compare attribution of many short texts with, generation of the same texts in batches.
+package meter
 
 import (
 	"context"
+	"slices"
+	"syscall"
+	"time"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
@@ -45,4 +50,29 @@ func Generate(
 		}
 	}
 	return generated, nil
+}
+
+// Used returns how long processors have worked for this process, and its largest memory in MB.
+func Used() (processor time.Duration, peak float64) {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err) // it takes no argument that could be wrong
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), float64(usage.Maxrss) / 1e3
+}
+
+// Processor returns how long processors work for this process until the function that it returns is
+// called, which may be called several times.
+func Processor() (since func() time.Duration) {
+	began, _ := Used()
+	return func() time.Duration {
+		now, _ := Used()
+		return now - began
+	}
+}
+
+// Median returns the middle of values, of an even number the mean of the two in the middle.
+func Median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
