@@ -81,8 +81,8 @@ var allowed = map[string][]string{
 	// The model: graphs, weights, tokens. It knows what a trace is, and nothing of attribution.
 	"models/spec":         nil,
 	"internal/checkpoint": {"internal/atomicfile", "internal/jsonread", "golang.org/x/sys/..."},
-	"internal/hub":        {"github.com/gofrs/flock"},
-	"internal/ollama":     nil,
+	"internal/hub":        {"internal/atomicfile", "github.com/gofrs/flock"},
+	"internal/ollama":     {"internal/atomicfile"},
 	"internal/chat":       {"internal/jsonread", "golang.org/x/text/..."},
 	"models/tokenizer": {
 		"internal/jsonread",
@@ -112,7 +112,7 @@ var allowed = map[string][]string{
 		"models", "internal/atomicfile", "internal/xlaplugin", "github.com/gomlx/go-xla/...", gomlx,
 		"golang.org/x/sys/cpu",
 	},
-	"internal/xlaplugin": {"github.com/gomlx/go-xla/installer"},
+	"internal/xlaplugin": {"internal/atomicfile", "github.com/gomlx/go-xla/installer"},
 	"internal/golden":    {"internal/checkpoint", "models/transformer"},
 	"internal/mutant":    nil, // for tests alone
 	"internal/certificate": {
