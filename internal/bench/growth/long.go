@@ -117,10 +117,7 @@ func measureLong(method string, tokens int, backend, of string) (measurement, er
 
 // generate generates tokens without an explanation.
 func generate(m *models.Model, prompt []trace.Token, step func()) error {
-	var ids []int
-	for _, t := range prompt {
-		ids = append(ids, t.ID)
-	}
+	ids := trace.IDs(prompt)
 	ask := trace.Ask{MaxTokens: longTokens}
 	for _, err := range m.Steps(context.Background(), ids, ask) {
 		if err != nil {

@@ -29,14 +29,11 @@ func Generate(
 ) (generated int, err error) {
 	all := make([]trace.BatchText, len(prompts))
 	for i, prompt := range prompts {
-		ids, err := m.Encode(prompt, trace.SpecialsAuto)
+		encoded, err := m.Encode(prompt, trace.SpecialsAuto)
 		if err != nil {
 			return 0, err
 		}
-		for _, id := range ids {
-			all[i].IDs = append(all[i].IDs, id.ID)
-		}
-		all[i].Ask.MaxTokens = tokens
+		all[i].IDs, all[i].Ask.MaxTokens = trace.IDs(encoded), tokens
 	}
 	for steps, err := range m.Batch(ctx, all, texts) {
 		if err != nil {
