@@ -21,19 +21,19 @@ const (
 
 // listed is a text of the list.
 type listed struct {
-	share  float64
+	Share  float64
 	file   string
 	number int64
 
-	id, begin   string // as the page shows them
-	predicted   string // the generated token with that share, and its probability
-	probability float64
+	ID, Begin   string // as the page shows them
+	Predicted   string // the generated token with that share, and its probability
+	Probability float64
 	picture     picture
 }
 
 // better sorts by share, and equal shares by the order of the input.
 func better(a, b *listed) int {
-	return cmp.Or(cmp.Compare(b.share, a.share), strings.Compare(a.file, b.file),
+	return cmp.Or(cmp.Compare(b.Share, a.Share), strings.Compare(a.file, b.file),
 		cmp.Compare(a.number, b.number))
 }
 
@@ -60,10 +60,10 @@ func (s *scan) rank(r corpus.Record, result *corpus.Result, rest []int) {
 	var marked []int
 	perWord := make([][]int, len(s.words))
 	for i := range s.words {
-		perWord[i] = tokensOf(s.words[i].text, result)
+		perWord[i] = tokensOf(s.words[i].Text, result)
 		marked = append(marked, perWord[i]...)
 		if len(perWord[i]) > 0 {
-			s.words[i].texts++
+			s.words[i].Texts++
 		}
 	}
 	slices.Sort(marked)
@@ -87,7 +87,7 @@ func (s *scan) rank(r corpus.Record, result *corpus.Result, rest []int) {
 		for i, tokens := range perWord {
 			if len(tokens) > 0 {
 				x := sumOf(row, tokens)
-				s.words[i].shares.add(x)
+				s.words[i].Shares.add(x)
 				s.words[i].largest = max(s.words[i].largest, x)
 			}
 		}
@@ -98,11 +98,11 @@ func (s *scan) rank(r corpus.Record, result *corpus.Result, rest []int) {
 	if chosen < 0 {
 		return
 	}
-	s.top.add(&listed{share: best, file: r.File, number: r.Number}, func(x *listed) {
-		x.id = render.Visible(r.ID, 60)
-		x.begin = render.Visible(result.Text, 120)
-		x.predicted = pictureTokenOf(result.Texts[chosen]).text
-		x.probability = result.Probability[chosen]
+	s.top.add(&listed{Share: best, file: r.File, number: r.Number}, func(x *listed) {
+		x.ID = render.Visible(r.ID, 60)
+		x.Begin = render.Visible(result.Text, 120)
+		x.Predicted = pictureTokenOf(result.Texts[chosen]).text
+		x.Probability = result.Probability[chosen]
 		x.picture = s.pictureOf(result, chosen, focus, rest, marked)
 	})
 }
