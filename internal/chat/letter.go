@@ -10,8 +10,8 @@ import (
 )
 
 // The case of text, as Python's str has it: by the rules of Unicode that need no language, in which
-// a character may be several as a capital ("ß"). Package cases knows these; its last sigma of a word
-// is another one than Python's after letters such as "ʰ", so small letters are made here.
+// a character may be several as a capital ("ß"). Package cases knows these; its last sigma of a
+// word is another one than Python's after letters such as "ʰ", so small letters are made here.
 
 // upper is Python's str.upper.
 func upper(s string) string { return cases.Upper(language.Und).String(s) }

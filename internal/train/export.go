@@ -43,7 +43,8 @@ func tensorsOf(s *spec.Spec, weights map[string][]float32) ([]checkpoint.Tensor,
 }
 
 // ofBody matches the names of tensors that are not of a head.
-var ofBody = regexp.MustCompile(`^(embeddings\.|encoder\.|transformer\.|pooler\.|word_embeddings|h\.|ln_f\.)`)
+var ofBody = regexp.MustCompile(
+	`^(embeddings\.|encoder\.|transformer\.|pooler\.|word_embeddings|h\.|ln_f\.)`)
 
 // tensorOf returns the name of the tensor of a parameter, with the prefix of the body if it is not
 // of a head, and how the tensor stores it.

@@ -22,7 +22,8 @@ func readCase(text []byte, source string) (c evaluate.Case, err error) {
 		cli.TextKey("prompt", &c.Prompt).Needed(), cli.TextKey("continuation", &c.Continuation),
 		cli.TextKey("contrast", &c.Contrast), cli.ReadKey("position", &c.Position, position),
 		spansKey("evidence", &c.Prompt, &c.Evidence),
-		cli.ListKey("changes", `objects such as {"span":[0,4],"text":"john"}`, &c.Changes, readChange),
+		cli.ListKey("changes", `objects such as {"span":[0,4],"text":"john"}`, &c.Changes,
+			readChange),
 		cli.TruthKey("selection", &c.Selection), cli.TextKey("counterfactual", &c.Counterfactual),
 		cli.TextsKey("answers", &c.Answers), cli.TextsKey("foils", &c.Foils),
 		spansKey("question", &c.Prompt, &c.Question))

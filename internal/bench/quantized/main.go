@@ -71,8 +71,8 @@ func (m *measured) time(call func() error) error {
 }
 
 func (m *measured) String() string {
-	return fmt.Sprintf("%.1f ms (least %.1f, processor %.1f)", meter.Median(m.wall), slices.Min(m.wall),
-		meter.Median(m.processor))
+	return fmt.Sprintf("%.1f ms (least %.1f, processor %.1f)", meter.Median(m.wall),
+		slices.Min(m.wall), meter.Median(m.processor))
 }
 
 func (b *bench) run(path string) error {
