@@ -201,10 +201,7 @@ func (p prover) ids(text string) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]int, len(tokens))
-	for i, t := range tokens {
-		ids[i] = t.ID
-	}
+	ids := trace.IDs(tokens)
 	return ids, nil
 }
 

@@ -46,6 +46,15 @@ type Token struct {
 	Type int `json:"type,omitempty"`
 }
 
+// IDs returns the ids of tokens, [len(tokens)].
+func IDs(tokens []Token) []int {
+	ids := make([]int, len(tokens))
+	for i, t := range tokens {
+		ids[i] = t.ID
+	}
+	return ids
+}
+
 // Specials is whether a model's control tokens are added around a text.
 type Specials int
 

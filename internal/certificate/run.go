@@ -89,12 +89,10 @@ func (r *run) text() []int {
 	}
 	var ids []int
 	if tokens, err := r.m.Encode(sentence, trace.SpecialsAuto); err == nil {
-		for _, t := range tokens {
-			ids = append(ids, t.ID)
-		}
+		ids = trace.IDs(tokens)
 	}
 	const spread = 16
-	for i := 0; len(ids) < 2 && i < spread || ids == nil; i++ {
+	for i := 0; len(ids) < 2 && i < spread || len(ids) == 0; i++ {
 		ids = append(ids, (7*i+5)%r.m.Info().Vocab)
 	}
 	if context := r.m.Info().Context; context > 0 {

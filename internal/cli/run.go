@@ -79,8 +79,8 @@ func Root(k *Kit, families []Family) *cobra.Command {
 	return root
 }
 
-// helpTexts has a file for each command, named as it is called: what its help says before the flags,
-// and examples.
+// helpTexts has a file for each command, named as it is called: what its help says before the
+// flags, and examples.
 //
 //go:embed help
 var helpTexts embed.FS

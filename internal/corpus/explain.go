@@ -38,6 +38,19 @@ type Result struct {
 	Methods     []Scores // in the order of the manifest
 }
 
+// lists returns pointers to the lists in the order of their columns.
+func (r *Result) lists() []any {
+	all := []any{
+		&r.PromptIDs, &r.PromptTexts, &r.PromptBegin, &r.PromptEnd, &r.IDs, &r.Texts,
+		&r.Probability, &r.Warnings,
+	}
+	for i := range r.Methods {
+		s := &r.Methods[i]
+		all = append(all, &s.Scores, &s.Generated, &s.Shown, &s.Layers, &s.Totals, &s.Firsts)
+	}
+	return all
+}
+
 // Scores is the result of one method for one record. l is the number of levels.
 type Scores struct {
 	Scores    []float32 // [n,m]

@@ -2,11 +2,11 @@ package corpus
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -91,7 +91,7 @@ func (c *Corpus) mergeSome(
 	for i, f := range c.Manifest.Input.Files {
 		order[f.Name] = i
 	}
-	var all merging
+	var all []*merged
 	defer func() {
 		for _, one := range all {
 			one.close()
@@ -110,30 +110,22 @@ func (c *Corpus) mergeSome(
 	}
 	remembered := &writeError{w: w}
 	out := newRowWriter(remembered, c.Manifest, "")
-	unfinished := make(merging, 0, len(all))
-	for _, one := range all {
-		if !one.end {
-			unfinished = append(unfinished, one)
-		}
-	}
-	heap.Init(&unfinished)
-	for rows := int64(1); len(unfinished) > 0; rows++ {
+	for rows := int64(1); ; rows++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := out.write(unfinished[0].row); err != nil {
+		first := slices.MinFunc(all, earlier)
+		if first.end {
+			break
+		}
+		if err := out.write(first.row); err != nil {
 			return remembered.failed(err)
 		}
 		if onRow != nil {
 			onRow(rows)
 		}
-		if err := unfinished[0].next(); err != nil {
+		if err := first.next(); err != nil {
 			return err
-		}
-		if unfinished[0].end {
-			heap.Pop(&unfinished)
-		} else {
-			heap.Fix(&unfinished, 0)
 		}
 	}
 	if err := out.close(); err != nil {
@@ -219,22 +211,13 @@ func (m *merged) close() {
 	m.file.Close()
 }
 
-// merging is a heap of files, the one with the earliest row first.
-type merging []*merged
-
-func (m merging) Len() int { return len(m) }
-func (m merging) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(m[i].input, m[j].input), cmp.Compare(m[i].record, m[j].record)) < 0
-}
-func (m merging) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
-
-// Push adds a file; [heap.Interface] needs it.
-func (m *merging) Push(x any) { *m = append(*m, x.(*merged)) }
-
-// Pop removes the last file.
-func (m *merging) Pop() any {
-	all := *m
-	last := all[len(all)-1]
-	*m = all[:len(all)-1]
-	return last
+// earlier compares files by their next row; those without one come last.
+func earlier(a, b *merged) int {
+	switch {
+	case a.end:
+		return 1
+	case b.end:
+		return -1
+	}
+	return cmp.Or(cmp.Compare(a.input, b.input), cmp.Compare(a.record, b.record))
 }

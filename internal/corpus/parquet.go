@@ -114,7 +114,7 @@ func readRecords(
 			continue
 		}
 		if !ok {
-			if _, there := fieldOf(file.Schema(), column); there {
+			if countOf(file.Root(), column) > 0 {
 				return &damageError{fmt.Sprintf("has a column %q that is a list or a group; want "+
 					"a column of strings", column)}
 			}
@@ -130,7 +130,7 @@ func readRecords(
 		at[column] = leaf
 	}
 	if _, ok := at["id"]; !ok {
-		if _, there := fieldOf(file.Schema(), "id"); there {
+		if countOf(file.Root(), "id") > 0 {
 			return &damageError{`has a column "id" without values; give each row a different one`}
 		}
 		return &damageError{`has no column "id"; add one with a different value in each row`}
@@ -253,16 +253,6 @@ func pagesSize(
 		in.Reset(section)
 	}
 	return dictionary + values, nil
-}
-
-// fieldOf returns a column of the top level by its name.
-func fieldOf(node parquet.Node, name string) (parquet.Field, bool) {
-	for _, f := range node.Fields() {
-		if f.Name() == name {
-			return f, true
-		}
-	}
-	return nil, false
 }
 
 // countOf returns how many columns of the top level have a name.

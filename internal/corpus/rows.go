@@ -37,7 +37,7 @@ func (c *Corpus) Rows(ctx context.Context, shard int, each func(Record, Result) 
 	return pkg.Errorf("%s in %s %w; %s", ShardName(shard), c.Place, err, howToRepair)
 }
 
-// values returns what a row says; see rowWriter.row for the order of the columns.
+// values returns what a row says; see [Result.lists] for the order of the columns.
 func (c *Corpus) values(row parquet.Row) (Record, Result) {
 	place := placeOf(row)
 	record := Record{ID: place.id, File: place.file, Number: place.record}
@@ -46,23 +46,19 @@ func (c *Corpus) values(row parquet.Row) (Record, Result) {
 	}
 	r := rowParts{row: row[errorColumn+1:]}
 	result := Result{Err: record.Err, Text: string(r.next()[0].ByteArray())}
-	result.PromptIDs = numbersOf(r.next())
-	result.PromptTexts = textsOf(r.next())
-	result.PromptBegin = numbersOf(r.next())
-	result.PromptEnd = numbersOf(r.next())
-	result.IDs = numbersOf(r.next())
-	result.Texts = textsOf(r.next())
-	result.Probability = listOf(r.next(), parquet.Value.Double)
-	result.Warnings = textsOf(r.next())
-	for range c.Manifest.Methods {
-		result.Methods = append(result.Methods, Scores{
-			Scores:    listOf(r.next(), parquet.Value.Float),
-			Generated: listOf(r.next(), parquet.Value.Float),
-			Shown:     numbersOf(r.next()),
-			Layers:    numbersOf(r.next()),
-			Totals:    listOf(r.next(), parquet.Value.Float),
-			Firsts:    listOf(r.next(), parquet.Value.Float),
-		})
+	result.Methods = make([]Scores, len(c.Manifest.Methods))
+	for _, list := range result.lists() {
+		values := r.next()
+		switch list := list.(type) {
+		case *[]int32:
+			*list = listOf(values, parquet.Value.Int32)
+		case *[]float32:
+			*list = listOf(values, parquet.Value.Float)
+		case *[]float64:
+			*list = listOf(values, parquet.Value.Double)
+		case *[]string:
+			*list = listOf(values, func(v parquet.Value) string { return string(v.ByteArray()) })
+		}
 	}
 	return record, result
 }
@@ -91,10 +87,4 @@ func listOf[T any](values []parquet.Value, read func(parquet.Value) T) []T {
 		list[i] = read(v)
 	}
 	return list
-}
-
-func numbersOf(values []parquet.Value) []int32 { return listOf(values, parquet.Value.Int32) }
-
-func textsOf(values []parquet.Value) []string {
-	return listOf(values, func(v parquet.Value) string { return string(v.ByteArray()) })
 }

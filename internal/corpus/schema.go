@@ -68,82 +68,42 @@ func ColumnOf(method string) string {
 	}, method)
 }
 
-// kind is the type of a column.
-type kind int
-
-const (
-	textColumn     kind = iota // a string
-	optionalText               // a string or null
-	numberColumn               // a whole number, 64 bits
-	textList                   // a list of strings
-	numberList                 // a list of whole numbers, 32 bits
-	floatList                  // a list of numbers, 32 bits
-	doubleList                 // a list of numbers, 64 bits
-	repeatedTextID             // a string that few rows differ in
-)
-
-// column is one column of a shard.
-type column struct {
-	name string
-	kind kind
-}
-
-// columnsOf returns the columns of a shard in their order.
-func columnsOf(methods []string) []column {
-	all := []column{
-		{ColumnID, textColumn},
-		{ColumnFile, repeatedTextID},
-		{ColumnRecord, numberColumn},
-		{ColumnError, optionalText},
-		{ColumnText, textColumn},
-		{ColumnPromptIDs, numberList},
-		{ColumnPromptTexts, textList},
-		{ColumnPromptBegin, numberList},
-		{ColumnPromptEnd, numberList},
-		{ColumnIDs, numberList},
-		{ColumnTexts, textList},
-		{ColumnProbability, doubleList},
-		{ColumnWarnings, textList},
-	}
-	for _, method := range methods {
-		for _, what := range methodColumns {
-			k := floatList
-			if what == MethodShown || what == MethodLayers {
-				k = numberList
-			}
-			all = append(all, column{what + "_" + ColumnOf(method), k})
-		}
-	}
-	return all
-}
-
-// node returns the type of the column in Parquet.
-func (c column) node() parquet.Node {
-	switch c.kind {
-	case optionalText:
-		return parquet.Optional(parquet.String())
-	case numberColumn:
-		return parquet.Leaf(parquet.Int64Type)
-	case textList:
-		return parquet.List(parquet.Encoded(parquet.String(), &parquet.RLEDictionary))
-	case numberList:
-		return parquet.List(parquet.Leaf(parquet.Int32Type))
-	case floatList:
-		return parquet.List(parquet.Leaf(parquet.FloatType))
-	case doubleList:
-		return parquet.List(parquet.Leaf(parquet.DoubleType))
-	case repeatedTextID:
-		return parquet.Encoded(parquet.String(), &parquet.RLEDictionary)
-	}
-	return parquet.String()
+// listColumns are the columns of [Result.lists] before those of methods.
+var listColumns = []string{
+	ColumnPromptIDs, ColumnPromptTexts, ColumnPromptBegin, ColumnPromptEnd, ColumnIDs, ColumnTexts,
+	ColumnProbability, ColumnWarnings,
 }
 
 // schemaOf returns the schema of a shard.
 func schemaOf(methods []string) *parquet.Schema {
 	root := orderedGroup{Group: parquet.Group{}}
-	for _, c := range columnsOf(methods) {
-		root.Group[c.name] = c.node()
-		root.order = append(root.order, c.name)
+	add := func(name string, node parquet.Node) {
+		root.Group[name] = node
+		root.order = append(root.order, name)
+	}
+	few := parquet.Encoded(parquet.String(), &parquet.RLEDictionary) // texts that few rows differ in
+	add(ColumnID, parquet.String())
+	add(ColumnFile, few)
+	add(ColumnRecord, parquet.Leaf(parquet.Int64Type))
+	add(ColumnError, parquet.Optional(parquet.String()))
+	add(ColumnText, parquet.String())
+	names := slices.Clone(listColumns)
+	for _, method := range methods {
+		for _, what := range methodColumns {
+			names = append(names, what+"_"+ColumnOf(method))
+		}
+	}
+	for i, list := range (&Result{Methods: make([]Scores, len(methods))}).lists() {
+		node := few
+		switch list.(type) {
+		case *[]int32:
+			node = parquet.Leaf(parquet.Int32Type)
+		case *[]float32:
+			node = parquet.Leaf(parquet.FloatType)
+		case *[]float64:
+			node = parquet.Leaf(parquet.DoubleType)
+		}
+		add(names[i], parquet.List(node))
 	}
 	return parquet.NewSchema("corpus", root)
 }

@@ -38,7 +38,7 @@ const groupBytes = 8 << 20
 // rowWriter writes the rows of a shard or of a merged file.
 type rowWriter struct {
 	out     *parquet.GenericWriter[any]
-	columns []column
+	methods int // how many
 	rows    *rowHash
 	buffer  parquet.Row
 	size    int // bytes of the rows since the last row group
@@ -52,7 +52,7 @@ func newRowWriter(w io.Writer, m *Manifest, shard string) *rowWriter {
 	if shard != "" {
 		out.SetKeyValueMetadata(ShardKey, shard)
 	}
-	return &rowWriter{out: out, columns: columnsOf(m.MethodNames()), rows: newRowHash()}
+	return &rowWriter{out: out, methods: len(m.Methods), rows: newRowHash()}
 }
 
 // add writes the row of a record and its result.
@@ -99,25 +99,24 @@ func (w *rowWriter) row(row parquet.Row, r *Record, result *Result) parquet.Row 
 	b.one(parquet.ValueOf(r.Number))
 	b.optional(errorValue)
 	b.one(parquet.ValueOf(valid(result.Text)))
-	b.numbers(result.PromptIDs)
-	b.texts(result.PromptTexts)
-	b.numbers(result.PromptBegin)
-	b.numbers(result.PromptEnd)
-	b.numbers(result.IDs)
-	b.texts(result.Texts)
-	addList(&b, result.Probability)
-	b.texts(result.Warnings)
-	for i := range (len(w.columns) - b.column) / len(methodColumns) {
-		s := Scores{}
-		if i < len(result.Methods) {
-			s = result.Methods[i]
+	whole := *result // a row with an error has empty lists for every method
+	whole.Methods = make([]Scores, w.methods)
+	copy(whole.Methods, result.Methods)
+	for _, list := range whole.lists() {
+		switch list := list.(type) {
+		case *[]int32:
+			addList(&b, *list)
+		case *[]float32:
+			addList(&b, *list)
+		case *[]float64:
+			addList(&b, *list)
+		case *[]string:
+			texts := make([]string, len(*list))
+			for i, text := range *list {
+				texts[i] = valid(text)
+			}
+			addList(&b, texts)
 		}
-		addList(&b, s.Scores)
-		addList(&b, s.Generated)
-		b.numbers(s.Shown)
-		b.numbers(s.Layers)
-		addList(&b, s.Totals)
-		addList(&b, s.Firsts)
 	}
 	return b.row
 }
@@ -145,16 +144,6 @@ func (b *rowBuilder) optional(v parquet.Value) {
 	}
 	b.row = append(b.row, v.Level(0, level, b.column))
 	b.column++
-}
-
-func (b *rowBuilder) numbers(values []int32) { addList(b, values) }
-
-func (b *rowBuilder) texts(values []string) {
-	whole := make([]string, len(values))
-	for i, v := range values {
-		whole[i] = valid(v)
-	}
-	addList(b, whole)
 }
 
 // addList adds a list. Each value has the definition level 1, and all but the first the repetition

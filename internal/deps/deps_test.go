@@ -81,9 +81,9 @@ var allowed = map[string][]string{
 	// The model: graphs, weights, tokens. It knows what a trace is, and nothing of attribution.
 	"models/spec":         nil,
 	"internal/checkpoint": {"internal/atomicfile", "internal/jsonread", "golang.org/x/sys/..."},
-	"internal/hub":        {"github.com/gofrs/flock"},
-	"internal/ollama":     nil,
-	"internal/chat":       {"internal/jsonread"},
+	"internal/hub":        {"internal/atomicfile", "github.com/gofrs/flock"},
+	"internal/ollama":     {"internal/atomicfile"},
+	"internal/chat":       {"internal/jsonread", "golang.org/x/text/..."},
 	"models/tokenizer": {
 		"internal/jsonread",
 		"github.com/rivo/uniseg", "golang.org/x/text/...",
@@ -112,7 +112,7 @@ var allowed = map[string][]string{
 		"models", "internal/atomicfile", "internal/xlaplugin", "github.com/gomlx/go-xla/...", gomlx,
 		"golang.org/x/sys/cpu",
 	},
-	"internal/xlaplugin": {"github.com/gomlx/go-xla/installer"},
+	"internal/xlaplugin": {"internal/atomicfile", "github.com/gomlx/go-xla/installer"},
 	"internal/golden":    {"internal/checkpoint", "models/transformer"},
 	"internal/mutant":    nil, // for tests alone
 	"internal/certificate": {
@@ -217,14 +217,14 @@ var allowed = map[string][]string{
 	"internal/e2e/methods":      {everything},
 	"internal/e2e/mutation":     {"internal/e2e/command", "internal/checkpoint", "internal/gguf/gguftest"},
 	"internal/e2e/notebook":     {"internal/e2e/command"},
-	"internal/bench/corpus":     {"internal/bench/plain", "models", "internal/tiny", "models/xla", "github.com/parquet-go/parquet-go"},
-	"internal/bench/batch":      {"attribution", "attribution/trace", "internal/bench/plain", "models", "models/xla"},
-	"internal/bench/plain":      {"attribution/trace", "models"},
-	"internal/bench/flowbench":  {"attribution", "attribution/aggregation/maxflow", "attribution/trace", "internal/bench/flowmaps", "models"},
+	"internal/bench/corpus":     {"internal/bench/meter", "models", "internal/tiny", "models/xla", "github.com/parquet-go/parquet-go"},
+	"internal/bench/batch":      {"attribution", "attribution/trace", "internal/bench/meter", "models", "models/xla"},
+	"internal/bench/meter":      {"attribution/trace", "models"},
+	"internal/bench/flowbench":  {"attribution", "attribution/aggregation/maxflow", "attribution/trace", "internal/bench/flowmaps", "internal/bench/meter", "models"},
 	"internal/bench/flowmaps":   nil,
-	"internal/bench/growth":     {"attribution", "attribution/trace", "models", "internal/checkpoint", "models/xla", gonum, "gonum.org/v1/plot/..."},
+	"internal/bench/growth":     {"attribution", "attribution/trace", "internal/bench/meter", "models", "internal/checkpoint", "models/xla", gonum, "gonum.org/v1/plot/..."},
 	"internal/bench/methodpage": {"attribution/evaluate", "attribution/trace", "gonum.org/v1/plot/..."},
-	"internal/bench/quantized":  {"attribution/trace", "models", "internal/gguf", "models/transformer", "models/xla", compute},
+	"internal/bench/quantized":  {"attribution/trace", "internal/bench/meter", "models", "internal/gguf", "models/transformer", "models/xla", compute},
 	"internal/prose":            nil,
 }
 

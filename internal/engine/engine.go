@@ -165,11 +165,13 @@ type Status struct {
 
 // OpenModel is a model that an engine keeps open.
 type OpenModel struct {
-	Name, Backend, DType string
+	Name    string `json:"name"`
+	Backend string `json:"backend"`
+	DType   string `json:"dtype,omitempty"`
 	// Bytes is how many bytes the weights take; 0 if that is not known.
-	Bytes int64
+	Bytes int64 `json:"bytes"`
 	// Used reports whether a request uses it now.
-	Used bool
+	Used bool `json:"in_use,omitempty"`
 }
 
 // Error is an error that occurred in the engine. errors.Is finds [trace.ErrUsage] in it if

@@ -254,9 +254,7 @@ func (r *run) pronoun(
 		return err
 	}
 	mask, places := -1, map[string]int{}
-	ids := make([]int, len(tokens))
 	for i, t := range tokens {
-		ids[i] = t.ID
 		if t.ID == maskID {
 			mask = i
 		}
@@ -274,7 +272,7 @@ func (r *run) pronoun(
 		if err != nil {
 			return err
 		}
-		queries = append(queries, trace.Query{IDs: ids, Objective: trace.Objective{
+		queries = append(queries, trace.Query{IDs: trace.IDs(tokens), Objective: trace.Objective{
 			Quantity: trace.Probability, Position: mask, Token: token,
 		}})
 	}

@@ -26,8 +26,10 @@ type origin struct {
 	Remake  string `json:"remake"`
 }
 
-// about returns the origin of a picture as ASCII without <, > and &.
-func about(r *reproduction.Reproduction, part, version string) string {
+// About returns the origin of a picture or a table as JSON, in ASCII without <, > and &, so that it
+// can stand in a comment of Markdown. part is its name, and version that of the program; empty
+// leaves it out.
+func About(r *reproduction.Reproduction, part, version string) string {
 	m := origin{
 		Figure: r.ID, Part: part, Version: version, Model: ModelName(r.Model), Hash: r.Hash,
 		Backend: r.Backend, Reduced: r.Reduced, Remake: "headwater figures " + r.ID,
@@ -55,13 +57,6 @@ func about(r *reproduction.Reproduction, part, version string) string {
 		}
 	}
 	return b.String()
-}
-
-// About returns the origin of a picture or a table as JSON, in ASCII without <, > and &, so that it
-// can stand in a comment of Markdown. part is its name, and version that of the program; empty
-// leaves it out.
-func About(r *reproduction.Reproduction, part, version string) string {
-	return about(r, part, version)
 }
 
 // ModelName returns the name of a model without the folders of a path.
@@ -93,5 +88,5 @@ func Draw(
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Name(p.Name), err)
 	}
-	return figure.Draw(o, about(r, p.Name, version), d)
+	return figure.Draw(o, About(r, p.Name, version), d)
 }

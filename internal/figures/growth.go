@@ -100,11 +100,7 @@ func (r *run) augmented(n int) ([]float64, *attribution.Map, error) {
 		return nil, nil, lackf("it needs %d tokens, more than the context of %s, %d", n,
 			r.info.Name, limit)
 	}
-	ids := make([]int, n)
-	for i := range ids {
-		ids[i] = tokens[i].ID
-	}
-	tensors, err := r.trace(ids, trace.Attention)
+	tensors, err := r.trace(trace.IDs(tokens[:n]), trace.Attention)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -63,11 +63,7 @@ func (r *run) encode(text string) ([]trace.Token, []int, error) {
 		return nil, nil, lackf("its text has %d tokens, more than the context of %s, %d",
 			len(tokens), r.info.Name, limit)
 	}
-	ids := make([]int, len(tokens))
-	for i, t := range tokens {
-		ids[i] = t.ID
-	}
-	return tokens, ids, nil
+	return tokens, trace.IDs(tokens), nil
 }
 
 // maskToken is the mask token in the texts of the figures.

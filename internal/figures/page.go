@@ -1,10 +1,12 @@
 package figures
 
 import (
+	"bytes"
+	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"html"
-	"strings"
+	"text/template"
 
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/reproduction"
@@ -16,60 +18,52 @@ type Image struct {
 	SVG  []byte
 }
 
-const pageHead = `<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Figures and tables of the four documents</title>
-<style>
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em;
-  background: #fff; color: #1a1a1a }
-section { border-top: 2px solid #bbb; margin-top: 2.5em }
-img { max-width: 100%; background: #fff }
-.claim { border-left: 4px solid #6b87c9; padding-left: 1em; margin-left: 0 }
-.from, .note { color: #555; font-size: 13px }
-div.table { overflow-x: auto; margin: 1em 0 }
-</style></head><body>
-`
+//go:embed page.tmpl
+var pageText string
 
 // Page returns one page of HTML, which needs no other file: an overview of all verdicts, and then
 // each figure beside its claim and its verdicts. images has the pictures of each figure by its id.
 func Page(all []*reproduction.Reproduction, images map[string][]Image) []byte {
-	var b strings.Builder
-	b.WriteString(pageHead + "<h1>Figures and tables of the four documents</h1>\n<p>" +
-		html.EscapeString(Tally(all)) + "</p>\n")
-	var overview reproduction.Table
-	overview.Columns = []string{"figure", "document", "verdict"}
+	return filled(pageText, all, images, "")
+}
+
+//go:embed gallery.tmpl
+var galleryText string
+
+// Gallery returns the page of the gallery in Markdown. images are as for [Page]; their files are in
+// the folder that dir names, relative to the page.
+func Gallery(
+	all []*reproduction.Reproduction, images map[string][]Image, dir string,
+) []byte {
+	return filled(galleryText, all, images, dir)
+}
+
+// filled returns a template filled in with figures.
+func filled(
+	text string, all []*reproduction.Reproduction, images map[string][]Image, dir string,
+) []byte {
+	t := template.Must(template.New("").Funcs(template.FuncMap{
+		"html": html.EscapeString, "base64": base64.StdEncoding.EncodeToString, "tally": Tally,
+		"from": From, "outcome": Outcome, "overview": overview,
+		"images": func(id string) []Image { return images[id] },
+		"folder": func() string { return dir },
+	}).Parse(text))
+	var b bytes.Buffer
+	if err := t.Execute(&b, all); err != nil {
+		panic(err) // the templates are constants
+	}
+	return b.Bytes()
+}
+
+// overview returns a table of all verdicts as HTML.
+func overview(all []*reproduction.Reproduction) string {
+	t := reproduction.Table{Columns: []string{"figure", "document", "verdict"}}
 	for _, r := range all {
-		overview.Rows = append(overview.Rows, []string{
+		t.Rows = append(t.Rows, []string{
 			r.ID + ": " + r.Title, r.Document + ", " + r.Place, Outcome(r),
 		})
 	}
-	b.WriteString(`<div class="table">` + overview.HTML() + "</div>\n")
-	for _, r := range all {
-		fmt.Fprintf(&b, "<section id=%q><h2>%s: %s</h2>\n", r.ID, html.EscapeString(r.ID),
-			html.EscapeString(r.Title))
-		fmt.Fprintf(&b, "<p class=from>%s</p>\n", html.EscapeString(From(r)))
-		fmt.Fprintf(&b, "<blockquote class=claim>%s</blockquote>\n", html.EscapeString(r.Claim))
-		if r.LeftOut != "" {
-			fmt.Fprintf(&b, "<p>%s</p>\n", html.EscapeString(r.LeftOut))
-		}
-		for _, i := range images[r.ID] {
-			fmt.Fprintf(&b, "<p><img alt=%q src=\"data:image/svg+xml;base64,%s\"></p>\n",
-				html.EscapeString(r.Title), base64.StdEncoding.EncodeToString(i.SVG))
-		}
-		for _, t := range r.Tables {
-			b.WriteString(`<div class="table">` + t.HTML() + "</div>\n")
-		}
-		if len(r.Checks) > 0 {
-			b.WriteString(`<div class="table">` + r.CheckTable().HTML() + "</div>\n")
-		}
-		for _, n := range r.Notes {
-			fmt.Fprintf(&b, "<p class=note>%s</p>\n", html.EscapeString(n))
-		}
-		b.WriteString("</section>\n")
-	}
-	b.WriteString("</body></html>\n")
-	return []byte(b.String())
+	return t.HTML()
 }
 
 // From returns where a figure comes from and which model it was made with.
@@ -130,53 +124,4 @@ func Tally(all []*reproduction.Reproduction) string {
 		s += fmt.Sprintf("; %s %s left out", message.Count(out, "figure"), message.IsOrAre(out))
 	}
 	return s + "."
-}
-
-// colorsOfPage is about the published colours that the gallery has.
-const colorsOfPage = `Where the colours of a published picture are known, these have them: the
-layer graphs and the maps of Figure 4 in s1, the maps of s2, and Figures 1, 2, 4 to 6, 9 and 10
-of s3, with their axes. They are changed in two places so that they can be read in grey: Figure
-2 goes from a dark blue to a light red, which are alike in grey if they are pure, and Figures 4
-to 6 and 9 end before the palest yellow. Figure 4 of s1 keeps the numbers at the axis of its
-bars. All other pictures have the palette of this project, because the published colours are not
-known.
-
-`
-
-// Gallery returns the page of the gallery in Markdown. images are as for [Page]; their files are in
-// the folder that dir names, relative to the page.
-func Gallery(
-	all []*reproduction.Reproduction, images map[string][]Image, dir string,
-) []byte {
-	var b strings.Builder
-	b.WriteString("# Figures and verdicts\n\n" +
-		"What the four documents claim, and what came out here, on models that are part of the " +
-		"program. Nothing was\nfitted to the outcome: a claim that does not hold is reported as " +
-		"differing, with the reason if one is known.\n`headwater figures` makes this page's " +
-		"figures again, and `headwater figures --model REF` makes them of another\nmodel. The " +
-		"page is made by `make gallery`.\n\n" + colorsOfPage +
-		Tally(all) + "\n\n| figure | shows | verdict |\n" +
-		"|---|---|---|\n")
-	for _, r := range all {
-		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s |\n", r.ID, r.ID, r.Title, Outcome(r))
-	}
-	for _, r := range all {
-		fmt.Fprintf(&b, "\n## %s\n\n**%s.** %s.\n\n> %s\n", r.ID, r.Title, From(r), r.Claim)
-		if r.LeftOut != "" {
-			fmt.Fprintf(&b, "\n%s.\n", r.LeftOut)
-		}
-		for _, i := range images[r.ID] {
-			fmt.Fprintf(&b, "\n![%s](%s/%s.svg)\n", r.Title, dir, i.Name)
-		}
-		for _, t := range r.Tables {
-			fmt.Fprintf(&b, "\n%s\n\n%s", t.Title, t.Markdown())
-		}
-		if len(r.Checks) > 0 {
-			fmt.Fprintf(&b, "\n%s", r.CheckTable().Markdown())
-		}
-		for _, n := range r.Notes {
-			fmt.Fprintf(&b, "\n%s\n", n)
-		}
-	}
-	return []byte(b.String())
 }

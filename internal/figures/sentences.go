@@ -87,11 +87,7 @@ func (x *reading) objective() trace.Objective {
 
 // ids returns the tokens' numbers.
 func (x *reading) ids() []int {
-	ids := make([]int, len(x.tokens))
-	for i, t := range x.tokens {
-		ids[i] = t.ID
-	}
-	return ids
+	return trace.IDs(x.tokens)
 }
 
 // words returns the positions that are not control tokens, which are left out of every ranking.

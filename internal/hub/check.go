@@ -6,7 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
 // check compares files of the cache with the hashes that their blobs are named by. A nil check
@@ -42,16 +43,11 @@ func (k *check) hasHash(path, etag, file string) bool {
 	if k == nil || !hash.MatchString(etag) {
 		return true
 	}
-	// To open a named pipe would wait for another program.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, info, err := atomicfile.OpenRegular(path)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return false
-	}
 	sum := newSum(etag, info.Size())
 	at := Progress{File: file, Size: info.Size(), Checking: true}
 	for buf := make([]byte, 1<<20); ; {

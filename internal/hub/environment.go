@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
 // FromEnvironment returns the options that the Python tools would use. The cache is the first that
@@ -40,14 +43,14 @@ func fromEnvironment(getenv func(string) string) (Options, error) {
 		return Options{}, err
 	}
 	opts := Options{Endpoint: getenv("HF_ENDPOINT"), Models: getenv(ModelsVariable)}
-	cache := first(getenv("HF_HUB_CACHE"), getenv("HUGGINGFACE_HUB_CACHE"))
+	cache := cmp.Or(getenv("HF_HUB_CACHE"), getenv("HUGGINGFACE_HUB_CACHE"))
 	if cache == "" {
 		cache = filepath.Join(home, "hub")
 	}
 	if opts.Cache, err = expand(cache, getenv); err != nil {
 		return Options{}, err
 	}
-	opts.Offline = isTrue(first(getenv("HF_HUB_OFFLINE"), getenv("TRANSFORMERS_OFFLINE")))
+	opts.Offline = isTrue(cmp.Or(getenv("HF_HUB_OFFLINE"), getenv("TRANSFORMERS_OFFLINE")))
 	if s := getenv("HF_HUB_DOWNLOAD_TIMEOUT"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 || n > 86400 {
@@ -73,15 +76,6 @@ func fromEnvironment(getenv func(string) string) (Options, error) {
 	return opts, err
 }
 
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
 func isTrue(s string) bool {
 	switch strings.ToUpper(s) {
 	case "1", "ON", "YES", "TRUE":
@@ -103,7 +97,7 @@ func huggingFaceHome(getenv func(string) string) (string, error) {
 // expand replaces ~ at the start of a path, and $NAME.
 func expand(path string, getenv func(string) string) (string, error) {
 	if path == "~" || strings.HasPrefix(path, "~/") || strings.HasPrefix(path, `~\`) {
-		home := first(getenv("HOME"), getenv("USERPROFILE"))
+		home := cmp.Or(getenv("HOME"), getenv("USERPROFILE"))
 		if home == "" {
 			return "", pkg.Errorf("there is no home folder for the cache: set HF_HOME")
 		}
@@ -114,7 +108,7 @@ func expand(path string, getenv func(string) string) (string, error) {
 
 // token returns the token of the user. It is empty if there is none.
 func token(getenv func(string) string, home string) (string, error) {
-	if t := strings.TrimSpace(first(getenv("HF_TOKEN"),
+	if t := strings.TrimSpace(cmp.Or(getenv("HF_TOKEN"),
 		getenv("HUGGING_FACE_HUB_TOKEN"))); t != "" {
 		return checkedToken("HF_TOKEN", t)
 	}
@@ -125,17 +119,13 @@ func token(getenv func(string) string, home string) (string, error) {
 			return "", err
 		}
 	}
-	info, err := os.Stat(path)
+	b, err := atomicfile.ReadRegular(path, maxToken)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxToken) {
-		return "", pkg.Errorf("the token file %s is not a file of at most %d bytes; look at "+
-			"HF_TOKEN_PATH", path, maxToken)
-	}
-	b, err := os.ReadFile(path)
 	if err != nil {
-		return "", pkg.Errorf("token: %w", err)
+		return "", pkg.Errorf("the token file %s: %w; look at HF_TOKEN_PATH", path,
+			atomicfile.Cause(err))
 	}
 	return checkedToken(path, strings.TrimSpace(string(b)))
 }

@@ -124,8 +124,8 @@ func TestFromEnvironment(t *testing.T) {
 			Options{},
 			"the token of HF_TOKEN has a character that no token has, at byte 2",
 		},
-		{"token file too long", map[string]string{"HF_TOKEN_PATH": "~/long"}, Options{}, "is not a file of at most 4096 bytes"},
-		{"token a folder", map[string]string{"HF_TOKEN_PATH": "~"}, Options{}, "is not a file of at most"},
+		{"token file too long", map[string]string{"HF_TOKEN_PATH": "~/long"}, Options{}, "it has more than 4096 bytes"},
+		{"token a folder", map[string]string{"HF_TOKEN_PATH": "~"}, Options{}, "it is not a regular file"},
 		{"no home", map[string]string{"HOME": ""}, Options{}, "there is no home folder for the cache: set HF_HOME"},
 	}
 	for _, c := range cases {

@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
 // repo is the part of the cache for one model.
@@ -39,12 +40,12 @@ func (r repo) commit(revision string) (string, error) {
 		return revision, nil
 	}
 	path := filepath.Join(r.dir, "refs", filepath.FromSlash(revision))
-	b, err := readAtMost(path, 200)
+	b, err := atomicfile.ReadRegular(path, 200)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
-		return "", pkg.Errorf("%w", err)
+		return "", pkg.Errorf("%s: %w", path, atomicfile.Cause(err))
 	}
 	commit := strings.TrimSpace(string(b))
 	if !commitName.MatchString(commit) {
@@ -163,9 +164,9 @@ func (r repo) missingWeights(commit string) ([]string, error) {
 
 // shards returns the files in the list of shards of a snapshot.
 func (r repo) shards(commit string) ([]string, error) {
-	b, err := readAtMost(r.file(commit, indexFile), maxIndex)
+	b, err := atomicfile.ReadRegular(r.file(commit, indexFile), maxIndex)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", indexFile, atomicfile.Cause(err))
 	}
 	return shards(b)
 }
@@ -183,7 +184,7 @@ func (r repo) knowsRest(commit string) bool {
 
 // listing reads trees/COMMIT.json. ok is false if the file is missing or not understood.
 func (r repo) listing(commit string) ([]string, bool) {
-	b, err := readAtMost(filepath.Join(r.dir, "trees", commit+".json"), maxListing)
+	b, err := atomicfile.ReadRegular(filepath.Join(r.dir, "trees", commit+".json"), maxListing)
 	if err != nil {
 		return nil, false
 	}
@@ -238,17 +239,13 @@ func (r repo) setRef(revision, commit string) error {
 		return nil
 	}
 	path := filepath.Join(r.dir, "refs", filepath.FromSlash(revision))
-	if old, err := readAtMost(path, 200); err == nil && string(old) == commit {
+	if old, err := atomicfile.ReadRegular(path, 200); err == nil && string(old) == commit {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	temp := temporaryName(path)
-	if err := os.WriteFile(temp, []byte(commit), 0o666); err != nil {
-		return errors.Join(err, removeIfThere(temp))
-	}
-	return os.Rename(temp, path)
+	return atomicfile.Write(path, []byte(commit))
 }
 
 // markAbsent records that a commit does not have a file.
@@ -273,23 +270,6 @@ func temporaryName(path string) string {
 	}
 }
 
-// readAtMost returns the content of a regular file of at most limit bytes.
-func readAtMost(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, fmt.Errorf("%s is not a file of at most %d bytes", path, limit)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	b, err := io.ReadAll(io.LimitReader(f, limit))
-	return b, errors.Join(err, f.Close())
-}
-
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
@@ -298,11 +278,4 @@ func isFile(path string) bool {
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
-}
-
-func removeIfThere(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }

@@ -22,7 +22,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -31,6 +30,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headwater-ml/headwater/internal/atomicfile"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -164,11 +164,11 @@ func (s Store) Find(name string) (string, error) {
 	}
 	for _, folder := range s.Folders {
 		manifest := n.manifest(folder)
-		text, err := readAtMost(manifest, maxManifest)
+		text, err := atomicfile.ReadRegular(manifest, maxManifest)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err == nil {
+		if err = atomicfile.Cause(err); err == nil {
 			var path string
 			if path, err = weights(folder, text); err == nil {
 				return path, nil
@@ -247,23 +247,6 @@ func (l layer) path(folder string) (string, error) {
 			"bytes, want %d%s", l.Digest, path, info.Size(), l.Size, again)
 	}
 	return path, nil
-}
-
-// readAtMost returns the content of a regular file of at most limit bytes.
-func readAtMost(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, fmt.Errorf("it is not a file of at most %d bytes", limit)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(f, limit))
-	return text, errors.Join(err, f.Close())
 }
 
 // notFound is the error for a model that no store has. It wraps [fs.ErrNotExist].

@@ -148,13 +148,13 @@ func TestFindBroken(t *testing.T) {
 		"other size":  {func(s testStore, _ layer, _ string) { write(s, `{"layers":[{"size":1.5}]}`) }, []string{`"layers.size" is 1.5, which does not fit`}},
 		"long size":   {func(s testStore, _ layer, _ string) { write(s, `{"layers":[{"size":`+strings.Repeat("9", 1<<19)+`}]}`) }, []string{`"layers.size" is 999`}},
 		"empty":       {func(s testStore, _ layer, _ string) { write(s, "") }, []string{"is not JSON as Ollama writes it"}},
-		"too large":   {func(s testStore, _ layer, _ string) { s.must(os.Truncate(write(s, "{}"), 1<<40)) }, []string{"is not a file of at most 1048576 bytes"}},
+		"too large":   {func(s testStore, _ layer, _ string) { s.must(os.Truncate(write(s, "{}"), 1<<40)) }, []string{"it has more than 1048576 bytes"}},
 		"many layers": {func(s testStore, _ layer, _ string) { write(s, many()) }, []string{"it has 0 layers"}},
 		"manifest is a folder": {func(s testStore, _ layer, _ string) {
 			path := write(s, "")
 			s.must(os.Remove(path))
 			s.must(os.Mkdir(path, 0o755))
-		}, []string{"is not a file of at most"}},
+		}, []string{"it is not a regular file"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)

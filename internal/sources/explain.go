@@ -89,7 +89,7 @@ func newRun(m trace.Model, q Question, opts Options) (*run, error) {
 		return nil, trace.Usagef("target tokens %d to %d; the answer has tokens 0 to %d, and the "+
 			"target at least one", first, end, len(tokens))
 	}
-	r := &run{m: p, q: q, opts: opts, ids: idsOf(tokens[:end])}
+	r := &run{m: p, q: q, opts: opts, ids: trace.IDs(tokens[:end])}
 	r.result = &Result{
 		Model: m.Info(), Documents: q.Context.Documents, Names: q.Names, Sources: q.Context.Sources,
 		Answer: q.Answer.Text, TargetTokens: q.Target,
@@ -214,7 +214,7 @@ func (r *run) logProbabilities(ctx context.Context, stage string, sets [][]bool)
 		if err != nil {
 			return nil, pkg.Errorf("prompt: %w", err)
 		}
-		prompts[i] = idsOf(tokens)
+		prompts[i] = trace.IDs(tokens)
 	}
 	done := func(n int) {
 		if r.opts.OnProgress != nil {

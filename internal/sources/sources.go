@@ -277,7 +277,7 @@ func Generate(
 		most = min(most, limit-len(tokens))
 	}
 	var answer Answer
-	for step, err := range m.Steps(ctx, idsOf(tokens), trace.Ask{MaxTokens: most}) {
+	for step, err := range m.Steps(ctx, trace.IDs(tokens), trace.Ask{MaxTokens: most}) {
 		if err != nil {
 			return Answer{}, err
 		}
@@ -332,15 +332,6 @@ func (a Answer) Part(part string) ([2]int, error) {
 		return r, trace.Usagef("target %s of the answer is white space", message.Quote(part))
 	}
 	return [2]int{first, end}, nil
-}
-
-// idsOf returns the ids of tokens.
-func idsOf(tokens []trace.Token) []int {
-	ids := make([]int, len(tokens))
-	for i, t := range tokens {
-		ids[i] = t.ID
-	}
-	return ids
 }
 
 // predictor returns the model as one that computes how probable an answer is.

@@ -60,7 +60,7 @@ type kind struct {
 var kinds = []kind{
 	{"indirect-object", indirectObject}, // of two people, who gets something
 	{"facts", facts},                    // a made-up fact that the prompt states
-	{"analogy", analogy},                // the second word of a pair: a country's capital, an opposite
+	{"analogy", analogy},                // the second word of a pair: a capital, an opposite
 	{"induction", induction},            // the next word of a list that repeats
 	{"agreement", agreement},            // the number of a verb, across nouns of the other number
 	{"greater-than", greaterThan},       // a year that is not before another

@@ -2,7 +2,6 @@ package train
 
 import (
 	"math/rand/v2"
-	"strings"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -156,22 +155,4 @@ func mustID(tok *tokenizer.Tokenizer, content string) int {
 		panic("train: the tokenizer has no " + content)
 	}
 	return id
-}
-
-func hasSuffix(s string, suffixes ...string) bool {
-	for _, suffix := range suffixes {
-		if strings.HasSuffix(s, suffix) {
-			return true
-		}
-	}
-	return false
-}
-
-func hasPrefix(s string, prefixes ...string) bool {
-	for _, prefix := range prefixes {
-		if strings.HasPrefix(s, prefix) {
-			return true
-		}
-	}
-	return false
 }

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
@@ -41,6 +42,10 @@ func tensorsOf(s *spec.Spec, weights map[string][]float32) ([]checkpoint.Tensor,
 	return out, nil
 }
 
+// ofBody matches the names of tensors that are not of a head.
+var ofBody = regexp.MustCompile(
+	`^(embeddings\.|encoder\.|transformer\.|pooler\.|word_embeddings|h\.|ln_f\.)`)
+
 // tensorOf returns the name of the tensor of a parameter, with the prefix of the body if it is not
 // of a head, and how the tensor stores it.
 func tensorOf(f *family.Family, param string) (name string, layout family.Layout, err error) {
@@ -56,8 +61,7 @@ func tensorOf(f *family.Family, param string) (name string, layout family.Layout
 		if general != param {
 			name = fmt.Sprintf(name, layer)
 		}
-		if hasPrefix(name, "embeddings.", "encoder.", "transformer.", "pooler.", "word_embeddings",
-			"h.", "ln_f.") {
+		if ofBody.MatchString(name) {
 			name = f.Prefixes[0] + name
 		}
 		return name, w.Layout, nil

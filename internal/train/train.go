@@ -149,12 +149,12 @@ func variable(param string) string { return "decoder/" + param }
 func initial(p spec.Param, spec *spec.Spec, rng *rand.Rand) []float32 {
 	data := make([]float32, p.Size())
 	deviation := 0.05
-	if hasSuffix(p.Name, "output.weight", "down.weight") {
+	if strings.HasSuffix(p.Name, "output.weight") || strings.HasSuffix(p.Name, "down.weight") {
 		deviation /= math.Sqrt(2 * float64(spec.Layers))
 	}
 	for i := range data {
 		switch {
-		case hasSuffix(p.Name, ".gain"):
+		case strings.HasSuffix(p.Name, ".gain"):
 			data[i] = 1
 		case len(p.Shape) == 2:
 			data[i] = float32(deviation * rng.NormFloat64())

@@ -14,8 +14,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
 // Sources of a plugin.
@@ -221,14 +222,11 @@ func settle(path string) error {
 }
 
 func hashFile(path string) (sum string, size int64, err error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, _, err := atomicfile.OpenRegular(path)
 	if err != nil {
 		return "", 0, fmt.Errorf("plugin: %w", err)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", 0, fmt.Errorf("plugin: %s is not a regular file", path)
-	}
 	h := sha256.New()
 	if size, err = io.Copy(h, f); err != nil {
 		return "", 0, fmt.Errorf("plugin: %s: %w", path, err)
@@ -247,7 +245,8 @@ func Record(path string) (Installed, error) {
 	if sum == PluginSHA256 {
 		now.Source, now.Version, now.Checked = SourceWheel, Wheel, true
 	}
-	data, err := readRecord(filepath.Join(filepath.Dir(path), recordFile))
+	file := filepath.Join(filepath.Dir(path), recordFile)
+	data, err := atomicfile.ReadRegular(file, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return now, nil
 	}
@@ -256,7 +255,9 @@ func Record(path string) (Installed, error) {
 		err = json.Unmarshal(data, &then)
 	}
 	if err != nil {
-		return now, &Error{Reason: fmt.Sprintf("the record beside %s: %v", path, err), Err: err}
+		return now, &Error{
+			Reason: fmt.Sprintf("the record %s: %v", file, atomicfile.Cause(err)), Err: err,
+		}
 	}
 	if filepath.Base(then.Path) != filepath.Base(path) {
 		return now, nil
@@ -272,24 +273,6 @@ func Record(path string) (Installed, error) {
 
 // maxRecord is the largest record in bytes: two paths of the system's longest fit.
 const maxRecord = 16 << 10
-
-// readRecord reads the file of a record, which another program may have put there.
-func readRecord(path string) ([]byte, error) {
-	// To open a named pipe would wait for another program.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
-	if err == nil && len(data) > maxRecord {
-		err = fmt.Errorf("%s has more than %d bytes", path, maxRecord)
-	}
-	return data, err
-}
 
 // allowed reports whether a hash is the one asked for, or a known one.
 func allowed(sum string, opts InstallOptions) bool {

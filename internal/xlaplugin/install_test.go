@@ -303,7 +303,7 @@ func TestRecord(t *testing.T) {
 	checkError(t, err, "has changed since it was installed")
 	write(t, filepath.Join(home, recordFile), []byte(`{`))
 	_, err = Record(path)
-	checkError(t, err, "the record beside")
+	checkError(t, err, "the record ")
 }
 
 // A record is read up to its limit, whatever lies in its place.
@@ -314,8 +314,8 @@ func TestRecordLimit(t *testing.T) {
 		want string
 	}{
 		"as large as it may be": {maxRecord, ""},
-		"a byte too large":      {maxRecord + 1, "plugin.json has more than 16384 bytes"},
-		"far too large":         {1 << 40, "plugin.json has more than 16384 bytes"},
+		"a byte too large":      {maxRecord + 1, "plugin.json: it has more than 16384 bytes"},
+		"far too large":         {1 << 40, "plugin.json: it has more than 16384 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := alone(t)
@@ -336,7 +336,7 @@ func TestRecordLimit(t *testing.T) {
 	path := write(t, filepath.Join(home, File), fake(t))
 	must(t, os.Mkdir(filepath.Join(home, recordFile), 0o755))
 	_, err := Record(path)
-	checkError(t, err, "plugin.json is not a regular file")
+	checkError(t, err, "plugin.json: it is not a regular file")
 }
 
 // must ends a test at an error.

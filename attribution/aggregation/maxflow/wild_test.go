@@ -92,7 +92,7 @@ func TestPhantomMaps(t *testing.T) {
 		{1467, 6, 25, 19},
 		{1491, 6, 9, 4},
 	} {
-		m := flowmaps.Wild(40, c.seed)
+		m := wild(40, c.seed)
 		got, err := graph(m).Solve(c.l, c.i, c.j)
 		want := newPlain(m).flow(c.l, c.i, c.j)
 		if err != nil || got.Unproved || !(math.Abs(got.Flow-want) <= flowTol) {
@@ -125,7 +125,7 @@ func TestWild(t *testing.T) {
 	var pairs, solved, compared, phases int
 	var part, gap, worst float64
 	for seed := range uint64(maps) {
-		m := flowmaps.Wild(most, seed)
+		m := wild(most, seed)
 		g, reference, rng := graph(m), newPlain(m), rand.New(rand.NewPCG(seed, 6))
 		l, i := m.L-1, m.T-1
 		for range 3 {
@@ -181,7 +181,7 @@ func TestWild(t *testing.T) {
 // TestUntouched checks that pairs leave nothing of their flow to the next one.
 func TestUntouched(t *testing.T) {
 	for seed := range uint64(300) {
-		m := flowmaps.Wild(20, seed)
+		m := wild(20, seed)
 		g := graph(m)
 		for i := range m.T {
 			for j := range m.T {
@@ -199,7 +199,7 @@ func TestUntouched(t *testing.T) {
 // TestCertain compares the slow algorithm, which the solver falls back on, with the reference.
 func TestCertain(t *testing.T) {
 	for seed := range uint64(200) {
-		m := flowmaps.Wild(14, 1000+seed)
+		m := wild(14, 1000+seed)
 		g, reference := graph(m), newPlain(m)
 		l := m.L - 1 - int(seed)%2
 		for i := range m.T {

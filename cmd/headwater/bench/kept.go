@@ -218,10 +218,7 @@ func once(
 	if err != nil {
 		return err
 	}
-	var ids []int
-	for _, t := range prompt {
-		ids = append(ids, t.ID)
-	}
+	ids := trace.IDs(prompt)
 	ask := trace.Ask{MaxTokens: tokens}
 	if m.Info().Reads() {
 		ask = trace.Ask{Positions: []int{0}}

@@ -331,24 +331,18 @@ func readLabelled(ctx context.Context, k *cli.Kit, path string) ([]evaluate.Labe
 
 // readExample reads a line of headwater bench probe --input.
 func readExample(text []byte, _ string) (e evaluate.Labelled, err error) {
-	o, err := cli.ReadObject(text, "text", "span", "label")
-	if err != nil {
+	none := [2]int{-1}
+	e.Span = none
+	err = cli.ReadObject(text, cli.TextKey("text", &e.Text), cli.TextKey("label", &e.Label),
+		cli.ReadKey("span", &e.Span, spanOf))
+	switch {
+	case err != nil:
 		return e, err
-	}
-	if e.Text, err = o.Text("text"); err != nil {
-		return e, err
-	}
-	if e.Label, err = o.Text("label"); err != nil {
-		return e, err
-	}
-	if e.Text == "" || e.Label == "" {
+	case e.Text == "" || e.Label == "":
 		return e, errors.New(`it needs a "text" and a "label", neither of them empty`)
-	}
-	if !o.Has("span") {
+	case e.Span == none:
+		e.Span = [2]int{}
 		return e, nil
-	}
-	if e.Span, err = spanIn(o, "span", o["span"], cli.MaxIndex<<4); err != nil {
-		return e, err
 	}
 	if e.Span[0] >= e.Span[1] || e.Span[1] > len(e.Text) {
 		return e, fmt.Errorf(`"span" is bytes %d to %d of a text of %d bytes; want a begin before `+

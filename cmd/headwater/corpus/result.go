@@ -47,7 +47,7 @@ func verifyCorpus(ctx context.Context, k *cli.Kit, c *corpus.Corpus, asJSON bool
 	if err != nil {
 		return err
 	}
-	err = out.Result(asJSON, v, func(w io.Writer) error { return writeVerdict(w, c, v) })
+	err = out.Result(asJSON, v, func(w io.Writer) error { return writeVerdict(w, v) })
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func verifyCorpus(ctx context.Context, k *cli.Kit, c *corpus.Corpus, asJSON bool
 }
 
 // writeVerdict writes what was found, for people.
-func writeVerdict(w io.Writer, c *corpus.Corpus, v *corpus.Verdict) error {
+func writeVerdict(w io.Writer, v *corpus.Verdict) error {
 	for i, problem := range v.Problems {
 		if i == maxProblems {
 			fmt.Fprintf(w, "… and %d more\n", len(v.Problems)-i)

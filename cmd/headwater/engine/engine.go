@@ -50,9 +50,9 @@ type engineFacts struct {
 	KernelRuns bool   `json:"kernel_runs,omitempty"`
 	Notebook   string `json:"notebook,omitempty"`
 	// Version is that of its program, Protocol that of its requests.
-	Version  string       `json:"version,omitempty"`
-	Protocol int          `json:"protocol,omitempty"`
-	Models   []modelFacts `json:"models"`
+	Version  string             `json:"version,omitempty"`
+	Protocol int                `json:"protocol,omitempty"`
+	Models   []engine.OpenModel `json:"models"`
 	// MemoryBytes is what the process holds, LimitBytes what models may take together.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
 	LimitBytes  int64 `json:"limit_bytes,omitempty"`
@@ -63,20 +63,11 @@ type engineFacts struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// modelFacts is an open model of an engine.
-type modelFacts struct {
-	Name    string `json:"name"`
-	Backend string `json:"backend"`
-	DType   string `json:"dtype,omitempty"`
-	Bytes   int64  `json:"bytes"`
-	InUse   bool   `json:"in_use,omitempty"`
-}
-
 // newEngineFacts describes an engine.
 func newEngineFacts(f engine.Found) engineFacts {
 	e := engineFacts{
 		Process: f.PID, Socket: f.Socket, Kernel: f.Owner, KernelRuns: f.OwnerAlive,
-		Remote: f.Remote, Models: []modelFacts{},
+		Remote: f.Remote, Models: []engine.OpenModel{},
 	}
 	if f.Status == nil {
 		e.Problem = f.Err.Error()
@@ -86,9 +77,7 @@ func newEngineFacts(f engine.Found) engineFacts {
 	e.Host, e.Notebook, e.Version, e.Protocol = s.Host, s.Notebook, s.Build, s.Version
 	e.MemoryBytes, e.LimitBytes, e.Running = s.Memory, s.Limit, s.Running
 	e.AgeSeconds, e.IdleSeconds = int64(s.Age.Seconds()), int64(s.Idle.Seconds())
-	for _, m := range s.Open {
-		e.Models = append(e.Models, modelFacts{m.Name, m.Backend, m.DType, m.Bytes, m.Used})
-	}
+	e.Models = append(e.Models, s.Open...)
 	return e
 }
 
@@ -181,7 +170,7 @@ func (e engineFacts) models() string {
 	for _, m := range e.Models {
 		text := fmt.Sprintf("%s (%s, %s)", render.Visible(m.Name, 60), m.Backend,
 			message.FormatBytes(m.Bytes))
-		if m.InUse {
+		if m.Used {
 			text += " in use"
 		}
 		all = append(all, text)

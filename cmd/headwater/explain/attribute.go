@@ -124,7 +124,7 @@ func onTensors(
 		return err
 	}
 	defer out.Abandon()
-	err = withTensors(ctx, k, f, func(file *checkpoint.File, in attribution.Input) error {
+	err = withTensors(f, func(file *checkpoint.File, in attribution.Input) error {
 		return use(out, file, in)
 	})
 	if err != nil {
@@ -135,8 +135,7 @@ func onTensors(
 
 // withTensors gives use what methods need of a file.
 func withTensors(
-	ctx context.Context, k *cli.Kit, f attributeFlags,
-	use func(*checkpoint.File, attribution.Input) error,
+	f attributeFlags, use func(*checkpoint.File, attribution.Input) error,
 ) error {
 	file, err := checkpoint.Open(f.input)
 	if err != nil {

@@ -3,6 +3,7 @@ package explain
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -88,15 +89,20 @@ type promptLine struct {
 // readPromptLine reads a line. A key that is given must not be empty, just as --continuation ""
 // is refused.
 func readPromptLine(text []byte) (l promptLine, err error) {
-	o, err := cli.ReadObject(text, slices.Concat(corpus.TextKeys(), []string{"positions"})...)
+	const positions = "positions"
+	o, err := cli.ReadValues(text, slices.Concat(corpus.TextKeys(), []string{positions}))
 	if err != nil {
 		return l, err
 	}
-	if l.Positions, err = o.Numbers("positions", cli.MaxIndex); err != nil {
+	if err := cli.ReadKeys(o, cli.ListKey(positions, fmt.Sprintf("whole numbers from 0 to %d",
+		cli.MaxIndex), &l.Positions, func(v json.RawMessage) (int, error) {
+		return cli.WholeOf(v, cli.MaxIndex)
+	})); err != nil {
 		return l, err
 	}
 	for _, key := range slices.Sorted(maps.Keys(o)) {
-		if string(o[key]) == `""` || key == "positions" && o.Has(key) && len(l.Positions) == 0 {
+		none := key == positions && l.Positions != nil && len(l.Positions) == 0
+		if none || string(o[key]) == `""` {
 			return l, cli.Usagef("%q is empty; leave it out, or give it a value", key)
 		}
 	}

@@ -420,7 +420,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"a variable without a value", in("--chat-set", "x", "a"), "", 2, "want NAME=VALUE"},
 		{"a wrong date", in("--set", "chat-date=today", "a"), "", 2, "want a date such as 2026-11-26"},
 		{"input without positions", in("--input", "-"), `{"prompt":"a","positions":[]}`, 2, `line 1: "positions" is empty; leave it out`},
-		{"input with a large position", in("--input", "-"), `{"prompt":"a","positions":[9223372036854775808]}`, 2, `has 9223372036854775808 as number 1; want whole numbers from 0 to 1000000`},
+		{"input with a large position", in("--input", "-"), `{"prompt":"a","positions":[9223372036854775808]}`, 2, `number 1: it is 9223372036854775808; want whole numbers from 0 to 1000000`},
 		{"input that ends early", in("--input", "-"), `{"prompt":"a"`, 1, "line 1: not valid JSON at byte 14: the text ends too early"},
 		{"input with a long key", in("--input", "-"), `{"` + strings.Repeat("k", 5000) + `":1}`, 1, "known are"},
 		{"tokens of a continuation", in("--max-tokens", "2", "--continuation", " is", "a"), "", 2, "--max-tokens 2 and a continuation; every token of a continuation is explained"},

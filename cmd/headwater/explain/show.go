@@ -75,7 +75,7 @@ func showFile(ctx context.Context, k *cli.Kit, f showFlags) error {
 		return err
 	}
 	defer outs.abandon()
-	err = withTensors(ctx, k, f.attributeFlags,
+	err = withTensors(f.attributeFlags,
 		func(file *checkpoint.File, in attribution.Input) error {
 			text, err := textOf(file)
 			if err != nil {

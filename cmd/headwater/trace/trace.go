@@ -210,11 +210,7 @@ func (f traceFlags) tokens(m *models.Model) ([]int, error) {
 // encode returns the ids of a text.
 func encode(m *models.Model, text string, specials trace.Specials) ([]int, error) {
 	tokens, err := m.Encode(text, specials)
-	var ids []int
-	for _, t := range tokens {
-		ids = append(ids, t.ID)
-	}
-	return ids, err
+	return trace.IDs(tokens), err
 }
 
 // file returns the tensors of a file: those recorded and ids [T].

@@ -17,12 +17,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/internal/bench/plain"
+	"github.com/headwater-ml/headwater/internal/bench/meter"
 	"github.com/headwater-ml/headwater/models"
 	_ "github.com/headwater-ml/headwater/models/xla"
 )
@@ -62,7 +61,7 @@ var methods = []string{"", "rollout", "direct"}
 
 // prompts returns so many different short texts: the beginnings alone and in pairs.
 func prompts(m *models.Model, n int) []string {
-	begin := plain.Openings
+	begin := meter.Openings
 	if examples := m.Examples(); len(examples) > 0 {
 		begin = examples
 	}
@@ -92,14 +91,13 @@ func (b *bench) run(ctx context.Context) error {
 		rates := make([]rate, len(methods))
 		for round := range b.rounds + 1 {
 			for i, method := range methods {
-				began := time.Now()
-				before, _ := used()
+				began, processor := time.Now(), meter.Processor()
 				tokens, err := b.generate(ctx, m, texts, method, size)
 				if err != nil {
 					return err
 				}
-				if after, _ := used(); round > 0 { // the first compiles
-					rates[i].add(tokens, time.Since(began), after-before)
+				if round > 0 { // the first compiles
+					rates[i].add(tokens, time.Since(began), processor())
 				}
 			}
 		}
@@ -110,7 +108,7 @@ func (b *bench) run(ctx context.Context) error {
 		fmt.Println(row)
 	}
 	largest := slices.Max(b.sizes)
-	_, peak := used()
+	_, peak := meter.Used()
 	ask := trace.Ask{Mixings: []trace.MixingAsk{{Name: "attention", AllRows: true}}}
 	fmt.Printf("%d texts of 64 tokens with rollout are said to take %.0f MB beside %.0f MB of "+
 		"weights; the process took at most %.0f MB\n", largest,
@@ -123,7 +121,7 @@ func (b *bench) generate(
 	ctx context.Context, m *models.Model, texts []string, method string, size int,
 ) (tokens int, err error) {
 	if method == "" {
-		return plain.Generate(ctx, m, texts, b.tokens, size)
+		return meter.Generate(ctx, m, texts, b.tokens, size)
 	}
 	opts := attribution.Options{Methods: []string{method}, MaxTokens: b.tokens}
 	all := make([]attribution.Text, len(texts))
@@ -149,25 +147,11 @@ func (r *rate) add(tokens int, wall, processor time.Duration) {
 }
 
 func (r rate) String() string {
-	return fmt.Sprintf("%.0f (%.0f)", median(r.wall), median(r.processor))
+	return fmt.Sprintf("%.0f (%.0f)", meter.Median(r.wall), meter.Median(r.processor))
 }
 
 // of is the rate as a fraction of another.
 func (r rate) of(other rate) string {
-	return fmt.Sprintf("%.2f (%.2f)", median(r.wall)/median(other.wall),
-		median(r.processor)/median(other.processor))
-}
-
-// used returns how long processors have worked for this process, and its largest memory in MB.
-func used() (processor time.Duration, peak float64) {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0, 0
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), float64(usage.Maxrss) / 1e3
-}
-
-func median(all []float64) float64 {
-	all = slices.Sorted(slices.Values(all))
-	return (all[len(all)/2] + all[(len(all)-1)/2]) / 2
+	return fmt.Sprintf("%.2f (%.2f)", meter.Median(r.wall)/meter.Median(other.wall),
+		meter.Median(r.processor)/meter.Median(other.processor))
 }

@@ -11,7 +11,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/headwater-ml/headwater/internal/bench/plain"
+	"github.com/headwater-ml/headwater/internal/bench/meter"
 	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models"
 )
@@ -29,9 +29,9 @@ func (b *bench) prompts() []string {
 			all[i] = document.Prompt(document.Answers[0])
 			continue
 		}
-		all[i] = plain.Openings[random.IntN(len(plain.Openings))]
+		all[i] = meter.Openings[random.IntN(len(meter.Openings))]
 		for range random.IntN(3) {
-			all[i] = plain.Openings[random.IntN(len(plain.Openings))] + " " + all[i]
+			all[i] = meter.Openings[random.IntN(len(meter.Openings))] + " " + all[i]
 		}
 	}
 	return all
@@ -63,7 +63,7 @@ func (b *bench) generate(ctx context.Context, prompts []string, r *result) error
 	r.Measured = len(prompts)
 	for range 2 {
 		began := time.Now()
-		if r.Generated, err = plain.Generate(ctx, m, prompts, b.tokens, b.batch); err != nil {
+		if r.Generated, err = meter.Generate(ctx, m, prompts, b.tokens, b.batch); err != nil {
 			return err
 		}
 		r.Seconds = time.Since(began).Seconds()

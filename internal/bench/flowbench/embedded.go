@@ -22,12 +22,8 @@ func embedded(ctx context.Context, T int) (flowmaps.Maps, error) {
 	if err != nil {
 		return flowmaps.Maps{}, err
 	}
-	ids := make([]int, T)
-	for i := range ids {
-		ids[i] = tokens[i].ID
-	}
 	ask := trace.Ask{Mixings: []trace.MixingAsk{{Name: "attention", AllRows: true}}, MaxTokens: 1}
-	for step, err := range m.Steps(ctx, ids, ask) {
+	for step, err := range m.Steps(ctx, trace.IDs(tokens[:T]), ask) {
 		if err != nil {
 			return flowmaps.Maps{}, err
 		}

@@ -24,10 +24,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"syscall"
 
 	"github.com/headwater-ml/headwater/attribution/aggregation/maxflow"
 	"github.com/headwater-ml/headwater/internal/bench/flowmaps"
+	"github.com/headwater-ml/headwater/internal/bench/meter"
 )
 
 type request struct {
@@ -163,7 +163,7 @@ func measure(
 ) (answer reply, err error) {
 	spent := 0.0
 	for range r.Repeat {
-		begin := processorTime()
+		processor := meter.Processor()
 		switch r.Task {
 		case "row":
 			answer.Flows, err = g.Row(ctx, answer.Flows[:0], m.L-1, m.T-1, nil)
@@ -178,7 +178,7 @@ func measure(
 		if err != nil {
 			return answer, err
 		}
-		spent += processorTime() - begin
+		spent += processor().Seconds()
 	}
 	answer.MS = 1e3 * spent / float64(r.Repeat)
 	if n := len(answer.Flows); n > m.T {
@@ -195,18 +195,9 @@ func grow(m flowmaps.Maps) float64 {
 		rows[n] = rowsOf(m, m.T-growth+n, m.T-growth+n+1)
 	}
 	runtime.GC() // what building left behind is not of these tokens
-	begin := processorTime()
+	processor := meter.Processor()
 	for _, row := range rows {
 		g.Extend(row, 1)
 	}
-	return processorTime() - begin
-}
-
-// processorTime returns how long this process has run, in seconds.
-func processorTime() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+	return processor().Seconds()
 }

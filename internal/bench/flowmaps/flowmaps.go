@@ -55,48 +55,6 @@ func New(kind string, L, T int, bidirectional bool, seed uint64) Maps {
 	})
 }
 
-// Wild returns maps of a kind, size and scale that the seed decides: a softmax of logits with a
-// standard deviation from 0.1 to 100, rows of one 1, equal entries and zeros, entries about as
-// large as what rounding leaves of 1, and denormal ones. They are causal or bidirectional, with ½
-// residual or without, and one in three is rounded to float32 before. most, 2 or more, is the
-// largest T.
-func Wild(most int, seed uint64) Maps {
-	rng := rand.New(rand.NewPCG(seed, 17))
-	L, T := 3+rng.IntN(6), 2+rng.IntN(most-1)
-	bidirectional, residual, rounded := rng.IntN(3) == 0, rng.IntN(2) == 0, rng.IntN(3) == 0
-	kind, scale := rng.IntN(8), math.Pow(10, 3*rng.Float64()-1)
-	name := []string{"one-hot", "equal", "dust", "denormal"}[min(kind, 3)]
-	if kind > 3 {
-		name = fmt.Sprintf("softmax of N(0,%.3g)", scale)
-	}
-	m := Fill(name, L, T, bidirectional, residual, func(_, _ int, row []float64) {
-		hot := rng.IntN(len(row))
-		for j := range row {
-			switch name {
-			case "one-hot":
-				row[j] = 0
-			case "equal":
-				row[j] = math.Ldexp(float64(rng.IntN(2)), -rng.IntN(4))
-			case "dust":
-				row[j] = math.Pow(10, -13-4*rng.Float64())
-			case "denormal":
-				row[j] = math.Ldexp(rng.Float64(), -1000-rng.IntN(80))
-			default:
-				row[j] = math.Exp(min(scale*rng.NormFloat64(), 690)) // no infinity
-			}
-		}
-		if name == "one-hot" || name != "equal" && kind < 4 && rng.IntN(2) == 0 {
-			row[hot] = 1
-		}
-		for j := range row {
-			if rounded {
-				row[j] = float64(float32(min(row[j], math.MaxFloat32)))
-			}
-		}
-	})
-	return m
-}
-
 func before(i int) int { return max(i-1, 0) }
 func first(int) int    { return 0 }
 

@@ -35,29 +35,3 @@ func TestNew(t *testing.T) {
 		t.Errorf("previous: %v on the token before, want 0.35 and more", got)
 	}
 }
-
-func TestWild(t *testing.T) {
-	kinds, denormal := map[string]bool{}, false
-	for seed := range uint64(200) {
-		m := flowmaps.Wild(12, seed)
-		kinds[m.Name] = true
-		if m.T < 2 || m.T > 12 || len(m.Data) != m.L*m.T*m.T {
-			t.Fatalf("seed %d: %d layers, %d tokens, %d numbers", seed, m.L, m.T, len(m.Data))
-		}
-		for at, x := range m.Data {
-			later := !m.Bidirectional && at%m.T > at/m.T%m.T
-			if !(x >= 0 && x <= 1+1e-12) || later && x != 0 {
-				t.Fatalf("seed %d: %s: entry %d is %v", seed, m.Name, at, x)
-			}
-			denormal = denormal || x > 0 && x < 0x1p-1022
-		}
-	}
-	for _, kind := range []string{"one-hot", "equal", "dust", "denormal"} {
-		if !kinds[kind] {
-			t.Errorf("no map of kind %s", kind)
-		}
-	}
-	if !denormal {
-		t.Error("no denormal entry")
-	}
-}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/bench/meter"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -73,23 +74,6 @@ func (s shape) prompt(tokens int) string {
 	return strings.Join(words, " ")
 }
 
-// stopwatch measures the time of the processors that this process used.
-type stopwatch struct{ begin float64 }
-
-func newStopwatch() stopwatch { return stopwatch{processorTime()} }
-
-func (s stopwatch) seconds() float64 { return processorTime() - s.begin }
-
-// processorTime is the time of the processors of this process so far, in seconds.
-func processorTime() float64 {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0
-	}
-	seconds := func(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
-	return seconds(usage.Utime) + seconds(usage.Stime)
-}
-
 // longTokens is how many tokens are explained after a long prompt.
 const longTokens = 2
 
@@ -108,11 +92,11 @@ func measureLong(method string, tokens int, backend, of string) (measurement, er
 	r := measurement{Method: method, Tokens: len(encoded), Backend: m.Info().Backend}
 	r.Stated = stated(m, method, len(encoded))
 	for range 2 {
-		watch := newStopwatch()
+		watch := meter.Processor()
 		first, n := 0.0, 0
 		step := func() {
 			if n++; n == 1 {
-				first = watch.seconds()
+				first = watch().Seconds()
 			}
 		}
 		if method == plain {
@@ -126,17 +110,14 @@ func measureLong(method string, tokens int, backend, of string) (measurement, er
 		if err != nil {
 			return r, err
 		}
-		r.First, r.Next = first, (watch.seconds()-first)/float64(max(1, n-1))
+		r.First, r.Next = first, (watch().Seconds()-first)/float64(max(1, n-1))
 	}
 	return r, nil
 }
 
 // generate generates tokens without an explanation.
 func generate(m *models.Model, prompt []trace.Token, step func()) error {
-	var ids []int
-	for _, t := range prompt {
-		ids = append(ids, t.ID)
-	}
+	ids := trace.IDs(prompt)
 	ask := trace.Ask{MaxTokens: longTokens}
 	for _, err := range m.Steps(context.Background(), ids, ask) {
 		if err != nil {

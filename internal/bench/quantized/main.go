@@ -15,12 +15,12 @@ import (
 	"math"
 	"os"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/bench/meter"
 	"github.com/headwater-ml/headwater/internal/gguf"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/transformer"
@@ -63,16 +63,16 @@ type measured struct{ wall, processor []float64 }
 
 // time adds what a call takes.
 func (m *measured) time(call func() error) error {
-	began, processor := time.Now(), processorTime()
+	began, processor := time.Now(), meter.Processor()
 	err := call()
 	m.wall = append(m.wall, milliseconds(time.Since(began)))
-	m.processor = append(m.processor, processorTime()-processor)
+	m.processor = append(m.processor, milliseconds(processor()))
 	return err
 }
 
 func (m *measured) String() string {
-	return fmt.Sprintf("%.1f ms (least %.1f, processor %.1f)", median(m.wall), slices.Min(m.wall),
-		median(m.processor))
+	return fmt.Sprintf("%.1f ms (least %.1f, processor %.1f)", meter.Median(m.wall),
+		slices.Min(m.wall), meter.Median(m.processor))
 }
 
 func (b *bench) run(path string) error {
@@ -179,18 +179,4 @@ func (b *bench) generate(k *kind) error {
 	return nil
 }
 
-// processorTime is how many milliseconds the process has computed.
-func processorTime() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e6
-}
-
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
-
-func median(x []float64) float64 {
-	x = slices.Sorted(slices.Values(x))
-	return x[len(x)/2]
-}

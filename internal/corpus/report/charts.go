@@ -15,10 +15,10 @@ import (
 
 // drawn is a chart with what it says.
 type drawn struct {
-	chart chart.Chart
-	// says is one sentence on the numbers, and how one on how they were made.
-	says, how string
-	svg       []byte
+	Chart chart.Chart
+	// Says is one sentence on the numbers, and How one on how they were made.
+	Says, How string
+	SVG       []byte
 }
 
 // name returns the name of a method as it is shown.
@@ -49,13 +49,13 @@ func (s *scan) charts() ([]drawn, error) {
 	all = append(all, s.byPlaces(), s.byEnds())
 	var withData []drawn
 	for _, d := range all {
-		if len(d.chart.Series) == 0 {
+		if len(d.Chart.Series) == 0 {
 			continue
 		}
-		if len(d.chart.Series) == 1 { // a chart of one line has no legend
-			d.chart.Subtitle += ", by " + d.chart.Series[0].Name
+		if len(d.Chart.Series) == 1 { // a chart of one line has no legend
+			d.Chart.Subtitle += ", by " + d.Chart.Series[0].Name
 		}
-		drawing, err := figure.Chart(d.chart)
+		drawing, err := figure.Chart(d.Chart)
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +63,7 @@ func (s *scan) charts() ([]drawn, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.svg = f.Bytes
+		d.SVG = f.Bytes
 		withData = append(withData, d)
 	}
 	return withData, nil
@@ -98,14 +98,14 @@ func (s *scan) distribution(
 ) drawn {
 	low, high := 0.0, 100.0
 	d := drawn{
-		chart: lines(title, fmt.Sprintf("generated tokens by their share, in steps of %d %%",
+		Chart: lines(title, fmt.Sprintf("generated tokens by their share, in steps of %d %%",
 			100/bins),
 			chart.Axis{Title: "share", Unit: "%", Min: &low, Max: &high},
 			chart.Axis{Title: "generated tokens", Unit: "%"}),
-		says: "On average this much " + what + ": " + s.onAverage(func(m *methodStats) mean {
+		Says: "On average this much " + what + ": " + s.onAverage(func(m *methodStats) mean {
 			return of(m).mean
 		}, percent) + ".",
-		how: how,
+		How: how,
 	}
 	for i := range s.methods {
 		h := of(&s.methods[i])
@@ -117,7 +117,7 @@ func (s *scan) distribution(
 			line.X = append(line.X, 100*(float64(b)+0.5)/bins)
 			line.Y = append(line.Y, 100*float64(n)/float64(h.n))
 		}
-		d.chart.Series = append(d.chart.Series, line)
+		d.Chart.Series = append(d.Chart.Series, line)
 	}
 	return d
 }
@@ -137,11 +137,11 @@ func means(name string, all []mean, x func(int) float64) (line chart.Series, any
 // bySteps is a chart of the share of the prompt by the number of the generated token.
 func (s *scan) bySteps() drawn {
 	d := drawn{
-		chart: lines("Share of the prompt by generated token",
+		Chart: lines("Share of the prompt by generated token",
 			"mean over the texts that have so many generated tokens",
 			chart.Axis{Title: "number of the generated token", Unit: "from 1", Whole: true},
 			chart.Axis{Title: "share of the prompt", Unit: "%"}),
-		how: fmt.Sprintf("Up to %d generated tokens of a text are counted.", firstSteps),
+		How: fmt.Sprintf("Up to %d generated tokens of a text are counted.", firstSteps),
 	}
 	var parts []string
 	for i := range s.methods {
@@ -150,12 +150,12 @@ func (s *scan) bySteps() drawn {
 		if !ok || len(line.X) < 2 {
 			continue
 		}
-		d.chart.Series = append(d.chart.Series, line)
+		d.Chart.Series = append(d.Chart.Series, line)
 		end := len(line.X) - 1
 		parts = append(parts, fmt.Sprintf("%s from %s of token %.0f to %s of token %.0f", line.Name,
 			percent(line.Y[0]/100), line.X[0], percent(line.Y[end]/100), line.X[end]))
 	}
-	d.says = "The share of the prompt goes: " + strings.Join(parts, ", ") + "."
+	d.Says = "The share of the prompt goes: " + strings.Join(parts, ", ") + "."
 	return d
 }
 
@@ -181,14 +181,14 @@ func (s *scan) byLayers() []drawn {
 
 func (s *scan) layerChart(unit, title, y string, of func(*layerStats) mean) drawn {
 	d := drawn{
-		chart: lines(title, "mean over generated tokens",
+		Chart: lines(title, "mean over generated tokens",
 			chart.Axis{Title: "layer", Unit: "from 0", Whole: true},
 			chart.Axis{Title: y, Unit: render.Visible(unit, 60)}),
 	}
 	var parts []string
 	for i, m := range s.manifest.Methods {
 		if !s.methods[i].several {
-			d.how = "Methods that compute one layer alone are left out."
+			d.How = "Methods that compute one layer alone are left out."
 		}
 		if m.Unit != unit || !s.methods[i].several {
 			continue
@@ -203,12 +203,12 @@ func (s *scan) layerChart(unit, title, y string, of func(*layerStats) mean) draw
 		if len(line.X) == 0 {
 			continue
 		}
-		d.chart.Series = append(d.chart.Series, line)
+		d.Chart.Series = append(d.Chart.Series, line)
 		end := len(line.X) - 1
 		parts = append(parts, fmt.Sprintf("%s from %.3g after layer %.0f to %.3g after layer %.0f",
 			line.Name, line.Y[0], line.X[0], line.Y[end], line.X[end]))
 	}
-	d.says = "The mean goes: " + strings.Join(parts, ", ") + "."
+	d.Says = "The mean goes: " + strings.Join(parts, ", ") + "."
 	return d
 }
 
@@ -216,13 +216,13 @@ func (s *scan) layerChart(unit, title, y string, of func(*layerStats) mean) draw
 func (s *scan) byPlaces() drawn {
 	low, high := 0.0, 100.0
 	d := drawn{
-		chart: lines("Share by place in the prompt", fmt.Sprintf(
+		Chart: lines("Share by place in the prompt", fmt.Sprintf(
 			"mean share of each %d %% of the prompt", 100/bins),
 			chart.Axis{
 				Title: "place in the prompt", Unit: "% of its tokens", Min: &low, Max: &high,
 			},
 			chart.Axis{Title: "share", Unit: "%"}),
-		how: "The first token and control tokens are left out. A token of a short prompt covers " +
+		How: "The first token and control tokens are left out. A token of a short prompt covers " +
 			"several places, and its share is divided among them.",
 	}
 	var parts []string
@@ -233,25 +233,25 @@ func (s *scan) byPlaces() drawn {
 		if !ok {
 			continue
 		}
-		d.chart.Series = append(d.chart.Series, line)
+		d.Chart.Series = append(d.Chart.Series, line)
 		best := rowmath.Largest(line.Y)
 		parts = append(parts, fmt.Sprintf("%s at %d to %d\u00a0%%", line.Name, best*100/bins,
 			(best+1)*100/bins))
 	}
-	d.says = "Most comes from these places: " + strings.Join(parts, ", ") + "."
+	d.Says = "Most comes from these places: " + strings.Join(parts, ", ") + "."
 	return d
 }
 
 // byEnds is a chart of the last tokens of the prompt.
 func (s *scan) byEnds() drawn {
 	d := drawn{
-		chart: lines("Share of the last prompt tokens", "mean over generated tokens",
+		Chart: lines("Share of the last prompt tokens", "mean over generated tokens",
 			chart.Axis{
 				Title: "distance from the end of the prompt", Unit: "tokens, 1 is the last",
 				Reversed: true, Whole: true,
 			},
 			chart.Axis{Title: "share of one token", Unit: "%"}),
-		how: "The first token and control tokens are left out. A prompt counts as far as it " +
+		How: "The first token and control tokens are left out. A prompt counts as far as it " +
 			"goes.",
 	}
 	for i := range s.methods {
@@ -259,10 +259,10 @@ func (s *scan) byEnds() drawn {
 			return float64(k + 1)
 		})
 		if ok {
-			d.chart.Series = append(d.chart.Series, line)
+			d.Chart.Series = append(d.Chart.Series, line)
 		}
 	}
-	d.says = "The last prompt token has on average: " + s.onAverage(func(m *methodStats) mean {
+	d.Says = "The last prompt token has on average: " + s.onAverage(func(m *methodStats) mean {
 		return m.ends[0]
 	}, percent) + "."
 	return d

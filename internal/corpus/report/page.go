@@ -15,9 +15,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -41,21 +43,74 @@ func (w *writer) printf(format string, args ...any) { fmt.Fprintf(w, format, arg
 // esc returns a text as HTML in which every character is visible and none has an effect.
 func esc(text string, limit int) string { return html.EscapeString(render.Visible(text, limit)) }
 
+// pageText is the page, which contents fills in.
+//
+//go:embed page.tmpl
+var pageText string
+
+// contents is what the page shows. Texts that come from the corpus are HTML already where a comment
+// says so.
+type contents struct {
+	Title, Style, Script, ScriptHash string // HTML
+	Facts                            [][2]string
+	Found                            *Found
+	Input                            corpus.Input
+	Methods                          []methodRow
+	Charts                           []drawn
+	Words                            []word
+	Texts                            []*listed
+	Lead, Listed                     string // HTML
+	Columns                          []string
+}
+
+// methodRow is a row of the table of methods.
+type methodRow struct {
+	Name, Unit     string // HTML
+	Tokens, Silent int64
+	Means          []mean
+}
+
 // page returns the page.
 func (s *scan) page() ([]byte, error) {
 	charts, err := s.charts()
 	if err != nil {
 		return nil, err
 	}
+	sum := sha256.Sum256([]byte(script))
 	w := &writer{scan: s}
-	w.head()
-	w.about()
-	w.summary()
-	w.charts(charts)
-	w.wordTable()
-	w.texts()
-	w.printf("</main>\n<script>%s</script>\n</body>\n</html>\n", script)
-	return w.Bytes(), nil
+	c := contents{
+		Title: w.title(), Style: styleSheet + colors(), Script: script,
+		ScriptHash: base64.StdEncoding.EncodeToString(sum[:]), Facts: w.facts(), Found: &s.found,
+		Input: s.manifest.Input, Charts: charts, Words: s.words, Texts: s.top.all,
+		Lead: html.EscapeString(s.name(s.lead)), Listed: areListed(len(s.top.all), s.options.Top),
+		Columns: []string{"rank", "id", "share", "generated", "probability", "text"},
+	}
+	for i := range s.methods {
+		m := &s.methods[i]
+		generated := mean{float64(m.prompt.n) - m.prompt.sum, m.prompt.n}
+		c.Methods = append(c.Methods, methodRow{
+			html.EscapeString(s.name(i)), esc(s.manifest.Methods[i].Unit, 60), m.prompt.n, m.silent,
+			[]mean{m.strongest.mean, m.first.mean, m.prompt.mean, generated},
+		})
+	}
+	t := template.Must(template.New("").Funcs(template.FuncMap{
+		"html": html.EscapeString, "visible": esc, "percent": percent, "cell": cell,
+		"base64": base64.StdEncoding.EncodeToString, "inc": func(i int) int { return i + 1 },
+		"largest": func(x word) string {
+			if x.Shares.n == 0 {
+				return "–"
+			}
+			return percent(x.largest)
+		},
+		"picture": func(x *listed) string {
+			w.Reset()
+			w.picture(&x.picture)
+			return w.String()
+		},
+	}).Parse(pageText))
+	var b bytes.Buffer
+	err = t.Execute(&b, c)
+	return b.Bytes(), err
 }
 
 // title names the input by its files, without the folder of a machine.
@@ -65,21 +120,6 @@ func (w *writer) title() string {
 		return "Corpus " + esc(files[0].Name, 80)
 	}
 	return fmt.Sprintf("Corpus of %d files", len(files))
-}
-
-func (w *writer) head() {
-	sum := sha256.Sum256([]byte(script))
-	w.printf(`<!DOCTYPE html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; `+
-		`style-src 'unsafe-inline'; script-src 'sha256-%s'">
-<title>%s</title>
-<style>%s%s</style></head>
-<body><main>
-<h1>%[2]s</h1>
-`, base64.StdEncoding.EncodeToString(sum[:]), w.title(), styleSheet, colors())
 }
 
 // colors returns the style of each level, in light and in dark.
@@ -101,19 +141,9 @@ func colors() string {
 	return light.String() + "\n@media(prefers-color-scheme:dark){" + dark.String() + "}\n"
 }
 
-// fact writes one line of what the corpus is.
-func (w *writer) fact(name, value string) {
-	w.printf("<dt>%s</dt><dd>%s</dd>\n", name, value)
-}
-
-// about writes what the corpus is, and what is not on the page.
-func (w *writer) about() {
+// facts are what the corpus is, names and values in HTML.
+func (w *writer) facts() [][2]string {
 	s, m := w.scan, w.scan.manifest
-	if n := s.found.Incomplete; n > 0 {
-		w.printf("<p class=warn><b>%d of %d shards are missing or damaged.</b> This page "+
-			"has %d of %d records.</p>\n", n, s.found.Shards, s.found.Records, m.Input.Records)
-	}
-	w.printf("<dl>\n")
 	var names []string
 	for i := range s.methods {
 		names = append(names, html.EscapeString(s.name(i)))
@@ -123,19 +153,20 @@ func (w *writer) about() {
 		dtype = ", " + esc(m.Model.DType, 20)
 	}
 	name := path.Base(filepath.ToSlash(m.Model.Name)) // without the folder of a machine
-	w.fact("Model", fmt.Sprintf("%s (%s, backend %s%s), SHA-256 %s…", esc(name, 80),
-		esc(m.Model.Family, 40), esc(m.Model.Backend, 20), dtype,
-		esc(m.Model.Hash[:min(12, len(m.Model.Hash))], 12)))
-	w.fact("Methods", strings.Join(names, ", "))
-	w.fact("Options", w.settings())
-	w.fact("Input", w.files())
-	w.fact("Records", fmt.Sprintf("%d in %s; %s and %s", s.found.Records,
-		message.Count(s.found.Shards-s.found.Incomplete, "shard"),
-		message.Count(s.prompts, "prompt token"), message.Count(s.tokens, "generated token")))
-	w.fact("Errors", w.errors())
-	w.fact("Made by", fmt.Sprintf("headwater %s, manifest %s…", esc(m.Version, 40),
-		esc(m.Hash[:min(12, len(m.Hash))], 12)))
-	w.printf("</dl>\n")
+	return [][2]string{
+		{"Model", fmt.Sprintf("%s (%s, backend %s%s), SHA-256 %s…", esc(name, 80),
+			esc(m.Model.Family, 40), esc(m.Model.Backend, 20), dtype,
+			esc(m.Model.Hash[:min(12, len(m.Model.Hash))], 12))},
+		{"Methods", strings.Join(names, ", ")},
+		{"Options", w.settings()},
+		{"Input", w.files()},
+		{"Records", fmt.Sprintf("%d in %s; %s and %s", s.found.Records,
+			message.Count(s.found.Shards-s.found.Incomplete, "shard"),
+			message.Count(s.prompts, "prompt token"), message.Count(s.tokens, "generated token"))},
+		{"Errors", w.errors()},
+		{"Made by", fmt.Sprintf("headwater %s, manifest %s…", esc(m.Version, 40),
+			esc(m.Hash[:min(12, len(m.Hash))], 12))},
+	}
 }
 
 // mostFiles is how many input files are named.
@@ -202,27 +233,6 @@ func (w *writer) errors() string {
 	return b.String()
 }
 
-// summary writes a table of the methods.
-func (w *writer) summary() {
-	w.printf(`<h2>Methods</h2>
-<p>Means over generated tokens. A share is the magnitude of a value divided by the sum of the ` +
-		`magnitudes of all tokens before the generated one. The first token and control tokens ` +
-		`are sinks: they often have a large share whatever the text is about, so they are no ` +
-		`strongest token.</p>
-<div class=wide><table><tr><th>method<th>unit<th>generated tokens<th>strongest<th>first token` +
-		`<th>prompt<th>generated<th>without values</tr>
-`)
-	for i := range w.scan.methods {
-		m := &w.scan.methods[i]
-		generated := mean{float64(m.prompt.n) - m.prompt.sum, m.prompt.n}
-		w.printf("<tr><td>%s<td>%s<td class=n>%d%s%s%s%s<td class=n>%d</tr>\n",
-			html.EscapeString(w.scan.name(i)), esc(w.scan.manifest.Methods[i].Unit, 60), m.prompt.n,
-			cell(m.strongest.mean), cell(m.first.mean), cell(m.prompt.mean), cell(generated),
-			m.silent)
-	}
-	w.printf("</table></div>\n")
-}
-
 // cell returns a cell with a mean share.
 func cell(m mean) string {
 	if m.n == 0 {
@@ -231,116 +241,25 @@ func cell(m mean) string {
 	return "<td class=n>" + percent(m.value())
 }
 
-// charts writes the charts with their sentences and their numbers.
-func (w *writer) charts(all []drawn) {
-	w.printf("<h2>Where generated tokens come from</h2>\n")
-	if len(all) == 0 {
-		w.printf("<p>No generated token has values.</p>\n")
-		return
-	}
-	w.printf("<div class=charts>\n")
-	for _, d := range all {
-		text := d.says
-		if d.how != "" {
-			text += " " + d.how
-		}
-		w.printf(`<figure><img alt="%s" src="data:image/svg+xml;base64,%s"><figcaption>%s`,
-			html.EscapeString(d.chart.Title+". "+d.says),
-			base64.StdEncoding.EncodeToString(d.svg), html.EscapeString(text))
-		w.numbers(&d.chart)
-		w.printf("</figcaption></figure>\n")
-	}
-	w.printf("</div>\n")
-}
-
-// numbers writes the numbers of a chart as a table that opens.
-func (w *writer) numbers(c *chart.Chart) {
-	w.printf("<details><summary>Numbers</summary><table><tr><th>%s",
-		html.EscapeString(c.X.Label()))
+// Numbers returns the numbers of a chart as rows of a table: x, then what each line has there.
+func (d drawn) Numbers() (rows [][]string) {
 	var xs []float64
-	for _, line := range c.Series {
-		w.printf("<th>%s", html.EscapeString(line.Name))
+	for _, line := range d.Chart.Series {
 		xs = append(xs, line.X...)
 	}
-	w.printf("</tr>")
 	slices.Sort(xs)
 	for _, x := range slices.Compact(xs) {
-		w.printf("<tr><td class=n>%s", strconv.FormatFloat(x, 'g', 4, 64))
-		for _, line := range c.Series {
+		row := []string{strconv.FormatFloat(x, 'g', 4, 64)}
+		for _, line := range d.Chart.Series {
 			value := "–"
 			if i := slices.Index(line.X, x); i >= 0 {
 				value = fmt.Sprintf("%.4g", line.Y[i])
 			}
-			w.printf("<td class=n>%s", value)
+			row = append(row, value)
 		}
-		w.printf("</tr>")
+		rows = append(rows, row)
 	}
-	w.printf("</table></details>")
-}
-
-// wordTable writes what was found of each word.
-func (w *writer) wordTable() {
-	s := w.scan
-	if len(s.words) == 0 {
-		return
-	}
-	w.printf("<h2>Words</h2>\n<p>Texts with each word, and the share of its tokens in their " +
-		"generated tokens.</p>\n<div class=wide><table><tr><th>word<th>texts<th>mean share" +
-		"<th>largest share</tr>\n")
-	for i := range s.words {
-		x := &s.words[i]
-		largest := "–"
-		if x.shares.n > 0 {
-			largest = percent(x.largest)
-		}
-		w.printf("<tr><td>%s<td class=n>%d%s<td class=n>%s</tr>\n", esc(x.text, 60), x.texts,
-			cell(x.shares), largest)
-	}
-	w.printf("</table></div>\n")
-	for _, text := range s.found.NeverSeen {
-		w.printf("<p class=warn>The word <b>%s</b> is in no text with scores. A word is found "+
-			"whole and in the same case.</p>\n", esc(text, 60))
-	}
-}
-
-// texts writes the list of texts with their pictures.
-func (w *writer) texts() {
-	s := w.scan
-	method := html.EscapeString(s.name(s.lead))
-	all := s.top.sorted()
-	if len(s.words) > 0 {
-		var words []string
-		for i := range s.words {
-			words = append(words, esc(s.words[i].text, 60))
-		}
-		w.printf("<h2>Texts in which most comes from %s</h2>\n<p>The share is that of all "+
-			"tokens of %s", strings.Join(words, ", "),
-			map[bool]string{true: "the word", false: "these words"}[len(words) == 1])
-	} else {
-		w.printf("<h2>Texts in which most comes from one token</h2>\n<p>The share is that of the " +
-			"strongest prompt token that is no sink")
-	}
-	w.printf(" in the generated token where it is largest, by %s. %s listed. Open a text to "+
-		"see its prompt, coloured by the shares; choose a generated token to see where it comes "+
-		"from.</p>\n",
-		method, areListed(len(all), s.options.Top))
-	if len(all) == 0 {
-		return
-	}
-	w.printf(`<div class=list><div class="row top">`)
-	for i, name := range []string{"rank", "id", "share", "generated", "probability", "text"} {
-		w.printf(`<button type=button disabled data-sort=%d>%s</button>`, i, name)
-	}
-	w.printf("</div>\n<div class=rows>\n")
-	for i, x := range all {
-		w.printf(`<details><summary class=row><span>%d</span><span>%s</span><span>%s</span>`+
-			`<span>%s</span><span>%.3f</span><span>%s</span></summary>`, i+1,
-			html.EscapeString(x.id), percent(x.share), html.EscapeString(x.predicted),
-			x.probability, html.EscapeString(x.begin))
-		w.picture(&x.picture)
-		w.printf("</details>\n")
-	}
-	w.printf("</div></div>\n")
+	return rows
 }
 
 func areListed(n, top int) string {

@@ -137,8 +137,8 @@ func Write(ctx context.Context, w io.Writer, c *corpus.Corpus, o Options) (*Foun
 	s.found.Shards = len(c.Manifest.Shards)
 	s.found.Incomplete = s.found.Shards - len(complete)
 	for i := range s.words {
-		if s.words[i].texts == 0 {
-			s.found.NeverSeen = append(s.found.NeverSeen, s.words[i].text)
+		if s.words[i].Texts == 0 {
+			s.found.NeverSeen = append(s.found.NeverSeen, s.words[i].Text)
 		}
 	}
 	page, err := s.page()

@@ -45,7 +45,7 @@ func newScan(m *corpus.Manifest, o Options, lead int) *scan {
 		s.methods[i].layers = map[int32]*layerStats{}
 	}
 	for _, w := range o.Words {
-		s.words = append(s.words, word{text: w})
+		s.words = append(s.words, word{Text: w})
 	}
 	return s
 }

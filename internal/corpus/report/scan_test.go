@@ -84,9 +84,9 @@ func TestScan(t *testing.T) {
 		t.Fatalf("%d texts, %d and %d tokens", len(s.top.all), s.tokens, s.prompts)
 	}
 	top := s.top.all[0]
-	near(t, "share of the text", top.share, 0.5)
-	if top.predicted != "y" || top.probability != 0.25 || top.picture.chosen != 1 {
-		t.Errorf("the text is listed for %q with %v", top.predicted, top.probability)
+	near(t, "share of the text", top.Share, 0.5)
+	if top.Predicted != "y" || top.Probability != 0.25 || top.picture.chosen != 1 {
+		t.Errorf("the text is listed for %q with %v", top.Predicted, top.Probability)
 	}
 	if got := top.picture.shares[7]; got != 2048 { // 0.5 of 4095, rounded
 		t.Errorf("the picture has %d, want 2048", got)
@@ -102,11 +102,11 @@ func TestScanWords(t *testing.T) {
 	if err := s.add(corpus.Record{ID: "1"}, three()); err != nil {
 		t.Fatal(err)
 	}
-	near(t, "share", s.top.all[0].share, 0.5)
-	near(t, "mean of cd ef", s.words[0].shares.value(), (0.375+0.5)/2)
-	near(t, "mean of ef", s.words[1].shares.value(), (0.125+0.5)/2)
+	near(t, "share", s.top.all[0].Share, 0.5)
+	near(t, "mean of cd ef", s.words[0].Shares.value(), (0.375+0.5)/2)
+	near(t, "mean of ef", s.words[1].Shares.value(), (0.125+0.5)/2)
 	near(t, "largest of ef", s.words[1].largest, 0.5)
-	if s.words[2].texts != 0 || s.words[3].texts != 0 {
+	if s.words[2].Texts != 0 || s.words[3].Texts != 0 {
 		t.Errorf("a part of a word is found, or a word that is in no text: %+v", s.words)
 	}
 	tokens := s.top.all[0].picture.prompt
@@ -144,12 +144,12 @@ func TestTop(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2, 3, 4, 5, 6, 7}, {7, 6, 5, 4, 3, 2, 1, 0}} {
 		h := topTexts{limit: 3}
 		for _, i := range order {
-			x := &listed{share: float64(i / 2), file: "f", number: int64(i)}
-			h.add(x, func(x *listed) { x.id = fmt.Sprint(x.number) })
+			x := &listed{Share: float64(i / 2), file: "f", number: int64(i)}
+			h.add(x, func(x *listed) { x.ID = fmt.Sprint(x.number) })
 		}
 		var ids []string
-		for _, x := range h.sorted() {
-			ids = append(ids, x.id)
+		for _, x := range h.all {
+			ids = append(ids, x.ID)
 		}
 		if got := strings.Join(ids, " "); got != "6 7 4" {
 			t.Errorf("the best of %v are %s, want 6 7 4", order, got)

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"container/heap"
 	"math"
 	"slices"
 	"strings"
@@ -22,52 +21,37 @@ const (
 
 // listed is a text of the list.
 type listed struct {
-	share  float64
+	Share  float64
 	file   string
 	number int64
 
-	id, begin   string // as the page shows them
-	predicted   string // the generated token with that share, and its probability
-	probability float64
+	ID, Begin   string // as the page shows them
+	Predicted   string // the generated token with that share, and its probability
+	Probability float64
 	picture     picture
 }
 
 // better sorts by share, and equal shares by the order of the input.
 func better(a, b *listed) int {
-	return cmp.Or(cmp.Compare(b.share, a.share), strings.Compare(a.file, b.file),
+	return cmp.Or(cmp.Compare(b.Share, a.Share), strings.Compare(a.file, b.file),
 		cmp.Compare(a.number, b.number))
 }
 
-// topTexts is a heap of the best texts, the worst of them on top.
+// topTexts are the best texts, the best first.
 type topTexts struct {
 	limit int
 	all   []*listed
 }
 
-func (h *topTexts) Len() int           { return len(h.all) }
-func (h *topTexts) Less(i, j int) bool { return better(h.all[i], h.all[j]) > 0 }
-func (h *topTexts) Swap(i, j int)      { h.all[i], h.all[j] = h.all[j], h.all[i] }
-func (h *topTexts) Push(x any)         { h.all = append(h.all, x.(*listed)) }
-func (h *topTexts) Pop() any {
-	last := h.all[len(h.all)-1]
-	h.all = h.all[:len(h.all)-1]
-	return last
-}
-
 // add keeps a text if it is among the best; fill is called for such a text alone.
-func (h *topTexts) add(x *listed, fill func(*listed)) {
-	if len(h.all) == h.limit {
-		if better(x, h.all[0]) > 0 {
-			return
-		}
-		heap.Pop(h)
+func (t *topTexts) add(x *listed, fill func(*listed)) {
+	at, _ := slices.BinarySearchFunc(t.all, x, better)
+	if at == t.limit {
+		return
 	}
 	fill(x)
-	heap.Push(h, x)
+	t.all = slices.Insert(t.all[:min(len(t.all), t.limit-1)], at, x)
 }
-
-// sorted returns the texts, the best first.
-func (h *topTexts) sorted() []*listed { return slices.SortedFunc(slices.Values(h.all), better) }
 
 // rank adds a text to the list, by the generated token of which most comes from the chosen words,
 // or from one prompt token.
@@ -76,10 +60,10 @@ func (s *scan) rank(r corpus.Record, result *corpus.Result, rest []int) {
 	var marked []int
 	perWord := make([][]int, len(s.words))
 	for i := range s.words {
-		perWord[i] = tokensOf(s.words[i].text, result)
+		perWord[i] = tokensOf(s.words[i].Text, result)
 		marked = append(marked, perWord[i]...)
 		if len(perWord[i]) > 0 {
-			s.words[i].texts++
+			s.words[i].Texts++
 		}
 	}
 	slices.Sort(marked)
@@ -103,7 +87,7 @@ func (s *scan) rank(r corpus.Record, result *corpus.Result, rest []int) {
 		for i, tokens := range perWord {
 			if len(tokens) > 0 {
 				x := sumOf(row, tokens)
-				s.words[i].shares.add(x)
+				s.words[i].Shares.add(x)
 				s.words[i].largest = max(s.words[i].largest, x)
 			}
 		}
@@ -114,11 +98,11 @@ func (s *scan) rank(r corpus.Record, result *corpus.Result, rest []int) {
 	if chosen < 0 {
 		return
 	}
-	s.top.add(&listed{share: best, file: r.File, number: r.Number}, func(x *listed) {
-		x.id = render.Visible(r.ID, 60)
-		x.begin = render.Visible(result.Text, 120)
-		x.predicted = pictureTokenOf(result.Texts[chosen]).text
-		x.probability = result.Probability[chosen]
+	s.top.add(&listed{Share: best, file: r.File, number: r.Number}, func(x *listed) {
+		x.ID = render.Visible(r.ID, 60)
+		x.Begin = render.Visible(result.Text, 120)
+		x.Predicted = pictureTokenOf(result.Texts[chosen]).text
+		x.Probability = result.Probability[chosen]
 		x.picture = s.pictureOf(result, chosen, focus, rest, marked)
 	})
 }

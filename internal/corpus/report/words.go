@@ -12,10 +12,10 @@ import (
 
 // word is a word or span that texts are sorted by, and what was found of it.
 type word struct {
-	text  string
-	texts int64 // that have it
-	// shares are those of its tokens in each row of these texts.
-	shares  mean
+	Text  string
+	Texts int64 // that have it
+	// Shares are those of its tokens in each row of these texts.
+	Shares  mean
 	largest float64
 }
 

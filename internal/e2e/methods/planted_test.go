@@ -1,7 +1,9 @@
 package methods
 
 import (
+	"encoding/json"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -54,143 +56,21 @@ func judge(scores []float64, evidence []int) verdict {
 	return behind
 }
 
-// verdicts are what each method says on every text of each circuit, and why. The order is that of
+// verdicts are what a method says on every text of each circuit, and why. The order is that of
 // planted.Circuits: offset, relay, induction, distractor, sum, and; redundant, soft, sink, carry.
-var verdicts = []struct {
-	methods  string
-	verdicts [10]verdict
-	reason   string
-}{
-	{
-		"raw",
-		[10]verdict{
-			found, behind, partly, behind, found, found,
-			found, found, behind, behind,
-		},
-		"one layer's attention names the relay and not what that gathered, in induction the " +
-			"answer alone, and where three heads of four read values of zero, their tokens; in sink " +
-			"the first word has ¹⁵⁄₁₆ of it",
-	},
-	{
-		"rollout flow flow-normalized",
-		[10]verdict{
-			tied, tied, tied, behind, behind, behind,
-			behind, behind, behind, tied,
-		},
-		"the residual of ½ gives the last token as much as what it reads, in every layer, " +
-			"although no head reads its own word: of two layers 4 tokens have ¼ each; heads that " +
-			"share evidence are halves of a half. Values are not seen at all (distractor)",
-	},
-	{
-		"value-zeroing value-zeroing-euclidean value-zeroing-final-norm norms",
-		[10]verdict{
-			found, behind, partly, found, found, found,
-			found, found, found, behind,
-		},
-		"a value of zero counts for nothing, and the token's own, which no head reads, neither; " +
-			"but it is one layer, which stops at the relay. In sink that is the layer that wrote",
-	},
-	{
-		"value-zeroing-rollout",
-		[10]verdict{
-			found, found, partly, found, found, found,
-			found, found, tied, found,
-		},
-		"no residual is added, and only values move an output: it follows the route exactly. In " +
-			"induction it goes on from the answer to the place before it, which told the answer " +
-			"where it stands, and loses the answer itself: as it does not read itself and no " +
-			"residual counts, its row is the token before it. In sink, layers that read nothing but " +
-			"a value of zero pass nothing on: every share is 0",
-	},
-	{
-		"norms-residual norms-residual-norm globenc alti",
-		[10]verdict{
-			behind, behind, partly, behind, behind, behind,
-			behind, behind, behind, behind,
-		},
-		"the last token keeps its word and its position, two features beside the one that it " +
-			"reads, and they count although nothing reads them; in induction the last token is " +
-			"evidence itself",
-	},
-	{
-		"direct",
-		[10]verdict{
-			found, behind, partly, found, found, tied,
-			found, found, found, behind,
-		},
-		"what attention read and wrote into the logit is counted where it was read: in relay and " +
-			"carry that is the carrier, in induction the answer alone. In the and attention " +
-			"wrote nothing into the logit",
-	},
-	{
-		"alti-logit",
-		[10]verdict{
-			found, behind, partly, found, found, tied,
-			found, found, found, found,
-		},
-		"only what is written into the logit counts, but below the last layer it is followed by " +
-			"alti, which gives the relay most of its own stream, and the carrier, whose message is " +
-			"larger than that, the message. In the and all of the logit is written by the " +
-			"feed-forward part, which is nobody's: every score is 0",
-	},
-	{
-		"gradient-x-input attn-lrp decompx",
-		[10]verdict{
-			found, found, partly, found, found, found,
-			found, found, found, found,
-		},
-		"what adds to the logit is found through any layers. In induction that is the answer " +
-			"alone: attention is all or nothing, so that its derivative is 0, and decompx holds " +
-			"it fixed: what said where to look has no part",
-	},
-	{
-		"gradient",
-		[10]verdict{
-			tied, tied, partly, found, partly, found,
-			behind, varies, found, tied,
-		},
-		"the derivative by the last token's feature of the answer is as steep as that by the " +
-			"word of the evidence, although no embedding has that feature: only the input says " +
-			"so. Where other words would add as much in the evidence's place, or attention " +
-			"moves, that is steeper. In soft the last token's position moves attention between " +
-			"words of unequal votes, and where they are equal it does not",
-	},
-	{
-		"chefer",
-		[10]verdict{
-			found, found, partly, found, partly, found,
-			found, found, found, found,
-		},
-		"attention times its gradient goes through layers, and the identity gives the last token " +
-			"a 1. It drops what is negative, and so the word that speaks against the answer",
-	},
-	{
-		"gradient-rollout",
-		[10]verdict{
-			found, found, partly, found, partly, found,
-			found, found, found, found,
-		},
-		"as chefer: beside logits of 16, half of the identity is little",
-	},
-	{
-		"occlusion",
-		[10]verdict{
-			found, found, found, found, found, found,
-			tied, found, found, found,
-		},
-		"taking a token away is what evidence is defined by, if each alone is needed; of two of " +
-			"which either is enough it finds neither, and every score is 0",
-	},
-	{
-		"integrated-gradients",
-		[10]verdict{
-			found, found, found, found, found, found,
-			found, found, found, found,
-		},
-		"on the way from an embedding of zeros attention is not yet all or nothing, so that what " +
-			"says where to look gets its part, and in induction the most: the probability jumps " +
-			"where attention does",
-	},
+type verdicts struct {
+	Methods  string
+	Verdicts [10]verdict
+	Reason   string
+}
+
+// readVerdicts reads those of all methods.
+func readVerdicts(t *testing.T) (all []verdicts) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/planted.json")
+	must(t, err)
+	must(t, json.Unmarshal(text, &all))
+	return all
 }
 
 // Which evidence each method finds is known, too, and why.
@@ -199,24 +79,25 @@ func TestPlantedVerdicts(t *testing.T) {
 		t.Skip("runs every method on every circuit")
 	}
 	var methods []string
-	for _, v := range verdicts {
-		methods = append(methods, strings.Fields(v.methods)...)
+	all := readVerdicts(t)
+	for _, v := range all {
+		methods = append(methods, strings.Fields(v.Methods)...)
 	}
 	for c, circuit := range planted.Circuits() {
 		t.Run(circuit.Name, func(t *testing.T) {
 			m := fixture.Open(t, circuit.Name, "go")
 			for _, text := range circuit.Texts(6, 5) {
 				e := explainPlanted(t, m, text, attribution.Options{Methods: methods})
-				for _, v := range verdicts {
-					for _, method := range strings.Fields(v.methods) {
+				for _, v := range all {
+					for _, method := range strings.Fields(v.Methods) {
 						scores := e.Methods[method].Row(0, e.Methods[method].Level(0))
-						got, want := judge(scores, text.Evidence), v.verdicts[c]
+						got, want := judge(scores, text.Evidence), v.Verdicts[c]
 						if want == varies && (got == found || got == partly) {
 							continue
 						}
 						if got != want {
 							t.Errorf("%s on %q: evidence %v is %s, want %s: %s\n%.4g",
-								method, text.Prompt(), text.Evidence, got, want, v.reason,
+								method, text.Prompt(), text.Evidence, got, want, v.Reason,
 								scores)
 						}
 					}

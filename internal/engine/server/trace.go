@@ -45,9 +45,7 @@ func record(ctx context.Context, c *connection, r engine.Request, model trace.Mo
 		if err != nil {
 			return nil, err
 		}
-		for _, t := range tokens {
-			ids = append(ids, t.ID)
-		}
+		ids = trace.IDs(tokens)
 		if err := c.send(engine.Event{Input: tokens}); err != nil {
 			return nil, err
 		}
