@@ -99,7 +99,7 @@ type Options struct {
 	// DiscardWhole makes Discard use the whole map in a decoder too: the lowest ⌊ρT²⌋ of T²
 	// entries. As in vit-explain the T(T-1)/2 zeros above the diagonal are among them, so a ρ up to
 	// (T-1)/2T changes nothing. Every row then depends on all others. So the rows of the whole text
-	// are needed: [Attribute] and [MinCut] accept this option, and [Explain] refuses it for a
+	// are needed: [Attribute] and [NewFlowGraph] accept this option, and [Explain] refuses it for a
 	// decoder. In an encoder it changes nothing.
 	DiscardWhole bool `json:"discard_whole,omitempty"`
 	// Contrast is, for scorers, the text of one token or the name of a class. They then explain why

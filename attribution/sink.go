@@ -241,13 +241,3 @@ func isSink(shares []float64) bool {
 	}
 	return float64(large) >= sinkRows*float64(len(shares))
 }
-
-// WithoutSinks returns a copy of a row in which the sinks are 0, so that a picture can scale the
-// rest. The other values do not change, so their sum still says how small their part is.
-func WithoutSinks(row []float64, sinks []Sink) []float64 {
-	rest := append([]float64(nil), row...)
-	for _, s := range sinks {
-		rest[s.Position] = 0
-	}
-	return rest
-}

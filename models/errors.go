@@ -33,8 +33,8 @@ type backendError struct{ error }
 // Unwrap returns what is wrong.
 func (e backendError) Unwrap() error { return e.error }
 
-// NoTokenizerError says that a model has no tokenizer, so that it takes token ids and no text.
-type NoTokenizerError struct {
+// noTokenizerError says that a model has no tokenizer, so that it takes token ids and no text.
+type noTokenizerError struct {
 	// Model is the name of the model.
 	Model string
 	// Err is what is missing.
@@ -42,15 +42,15 @@ type NoTokenizerError struct {
 }
 
 // Error implements error.
-func (e *NoTokenizerError) Error() string {
+func (e *noTokenizerError) Error() string {
 	return fmt.Sprintf("models: %s takes token ids and no text: %v", e.Model, e.Err)
 }
 
 // Unwrap returns what is missing.
-func (e *NoTokenizerError) Unwrap() error { return e.Err }
+func (e *noTokenizerError) Unwrap() error { return e.Err }
 
 // Kind says that the model takes token ids.
-func (e *NoTokenizerError) Kind() trace.ErrorKind { return trace.TokenizerKind }
+func (e *noTokenizerError) Kind() trace.ErrorKind { return trace.TokenizerKind }
 
 // missing is [fs.ErrNotExist] at the end of a message that has said already what does not exist.
 type missing struct{}

@@ -16,7 +16,7 @@ func (m *Model) openText(from source) error {
 	if t, remarks, err := readTokenizer(from); err == nil {
 		m.tokenizer, m.spec.Remarks = t, append(m.spec.Remarks, remarks...)
 	} else if !from.HasTokenizer() {
-		m.textErr = &NoTokenizerError{Model: from.Label(), Err: err}
+		m.textErr = &noTokenizerError{Model: from.Label(), Err: err}
 	} else {
 		return err
 	}
