@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -27,16 +26,12 @@ type precompiled struct {
 // It bounds the time of a lookup.
 const maxReplacement = 1024
 
-// parsePrecompiled reads the base64 of: the bytes of the trie as a number, the units of the trie,
+// newPrecompiled reads the base64 of: the bytes of the trie as a number, the units of the trie,
 // and the replacements. All numbers are little-endian with 32 bits.
-func parsePrecompiled(raw json.RawMessage) (normalizer, error) {
-	var f struct {
-		Type string `json:"type"`
-		Map  string `json:"precompiled_charsmap"`
-	}
-	if err := decodeStrict(raw, &f); err != nil {
-		return nil, err
-	}
+func newPrecompiled(f struct {
+	Type string `json:"type"`
+	Map  string `json:"precompiled_charsmap"`
+}) (normalizer, error) {
 	data, err := base64.StdEncoding.DecodeString(f.Map)
 	if err != nil {
 		return nil, errors.New("precompiled_charsmap: the value is not base64")
