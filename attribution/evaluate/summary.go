@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Summary summarises a measure over many inputs.
@@ -29,7 +31,7 @@ func Summarize(values []float64) Summary {
 	var s Summary
 	var finite []float64
 	for _, v := range values {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+		if rowmath.NotFinite(v) {
 			s.Skipped++
 			continue
 		}
