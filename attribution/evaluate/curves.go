@@ -180,13 +180,7 @@ func (o Options) alignCase(
 			return err
 		}
 	}
-	n := 0
-	for _, is := range cue {
-		if is {
-			n++
-		}
-	}
-	return use(ChanceLine, nil, nil, Chance(len(cue), n))
+	return use(ChanceLine, nil, nil, chance(cue))
 }
 
 // summarize fills in the curves and the level of chance.
