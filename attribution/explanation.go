@@ -180,16 +180,7 @@ type Prompt struct {
 // Placed reports whether the prompt has a place in its text for each token, as one has that a
 // tokenizer divided, and a file may not.
 func (p *Prompt) Placed() bool {
-	m := len(p.Texts)
-	if len(p.Offsets) != m || len(p.Special) != m || len(p.IDs) != m {
-		return false
-	}
-	for _, o := range p.Offsets {
-		if o[0] < 0 || o[1] < o[0] || o[1] > len(p.Text) {
-			return false
-		}
-	}
-	return true
+	return len(p.IDs) == len(p.Texts) && p.check() == nil
 }
 
 // GeneratedToken is one token of the answer, or an encoder's prediction at a position.

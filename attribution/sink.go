@@ -205,7 +205,7 @@ func addShares(shares []float64, n, t int, row []float64, other float64) {
 // sources first; nil if there is no such map of T tokens.
 func (e *Explanation) mapShares(method string, layer, T int) []float64 {
 	m := e.Maps[method]
-	if m == nil || m.Shape != [3]int{len(m.Layers), T, T} || len(m.Data) != len(m.Layers)*T*T {
+	if !m.fits(T) {
 		return nil
 	}
 	l := slices.Index(m.Layers, layer)
