@@ -91,7 +91,7 @@ func AlignLayers(
 	if err := checkGroups(cases); err != nil {
 		return nil, err
 	}
-	o := Options{Methods: Expand(opts.Methods), Explain: opts.Explain}
+	o := Options{Methods: expand(opts.Methods), Explain: opts.Explain}
 	if len(o.Methods) == 0 {
 		o.Methods = attribution.DefaultMethods(m.Info())
 	}

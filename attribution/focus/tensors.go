@@ -45,23 +45,13 @@ var layouts = []layout{
 	{hiddenTensor, "LTD"},
 }
 
-// Names returns the names of the tensors that [New] reads.
-func Names() []string {
-	names := make([]string, len(layouts))
+// Tensors returns the names and axes, such as "LHTS", of the tensors that [New] reads.
+func Tensors() []trace.Tensor {
+	all := make([]trace.Tensor, len(layouts))
 	for i, l := range layouts {
-		names[i] = l.name
+		all[i] = trace.Tensor{Name: l.name, Axes: l.axes}
 	}
-	return names
-}
-
-// Axes returns the axes of a tensor that [New] reads, such as "LHTS", and "" for another name.
-func Axes(name string) string {
-	for _, l := range layouts {
-		if l.name == name {
-			return l.axes
-		}
-	}
-	return ""
+	return all
 }
 
 // sumTolerance is how far the sum of a row of attention may be from 1, as in package attribution. A
@@ -312,8 +302,10 @@ func (t *Text) need(what string, sets ...[]string) error {
 			return nil
 		}
 		var names []string
-		for _, name := range set {
-			names = append(names, name+" "+form(Axes(name)))
+		for _, l := range layouts {
+			if slices.Contains(set, l.name) {
+				names = append(names, l.name+" "+form(l.axes))
+			}
 		}
 		wanted = append(wanted, strings.Join(names, " and "))
 	}
