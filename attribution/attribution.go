@@ -13,8 +13,8 @@
 // [Explain] runs a [trace.Model] and returns M[n,m,l]: how much of each of n generated tokens comes
 // from each of m prompt tokens after each layer. An encoder generates nothing: there, the n tokens
 // are its predictions at n positions of the text. [Attribute] computes the same methods on
-// attention from any program, and [MinCut] finds the edges that limit a flow. [OptionTable] has
-// every option with its range and help. [Explanation.Group] joins tokens to words, sentences or
+// attention from any program, and [NewFlowGraph] finds the edges that limit a flow. [OptionTable]
+// has every option with its range and help. [Explanation.Group] joins tokens to words, sentences or
 // ranges, and [Explanation.Sinks] finds tokens that draw attention whatever the text is about.
 //
 //	opts := attribution.Options{Methods: []string{"rollout"}, MaxTokens: 3}

@@ -53,7 +53,7 @@ func (e *Explanation) checkGrouped() error {
 		}
 	}
 	for name, a := range e.Maps {
-		if a == nil || a.Shape != [3]int{len(a.Layers), m, m} || len(a.Data) != len(a.Layers)*m*m {
+		if !a.fits(m) {
 			return damaged("the map of %s does not have %d tokens in each layer", name, m)
 		}
 	}
@@ -63,6 +63,11 @@ func (e *Explanation) checkGrouped() error {
 		}
 	}
 	return nil
+}
+
+// fits reports whether there is a map of T tokens in each layer.
+func (m *Map) fits(T int) bool {
+	return m != nil && m.Shape == [3]int{len(m.Layers), T, T} && len(m.Data) == len(m.Layers)*T*T
 }
 
 // damaged returns an error about an explanation.

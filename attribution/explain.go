@@ -579,7 +579,7 @@ func newPrediction(step trace.Step, layers int) (*prediction, error) {
 		}
 		for _, x := range append(terms.Attention[:len(terms.Attention):len(terms.Attention)],
 			terms.Value) {
-			if !finite(x) {
+			if rowmath.NotFinite(x) {
 				return nil, fmt.Errorf("the model gives a term of %v for token %d", x, t.ID)
 			}
 		}

@@ -99,7 +99,7 @@ type Options struct {
 	// DiscardWhole makes Discard use the whole map in a decoder too: the lowest ⌊ρT²⌋ of T²
 	// entries. As in vit-explain the T(T-1)/2 zeros above the diagonal are among them, so a ρ up to
 	// (T-1)/2T changes nothing. Every row then depends on all others. So the rows of the whole text
-	// are needed: [Attribute] and [MinCut] accept this option, and [Explain] refuses it for a
+	// are needed: [Attribute] and [NewFlowGraph] accept this option, and [Explain] refuses it for a
 	// decoder. In an encoder it changes nothing.
 	DiscardWhole bool `json:"discard_whole,omitempty"`
 	// Contrast is, for scorers, the text of one token or the name of a class. They then explain why
@@ -183,16 +183,7 @@ type Prompt struct {
 // Placed reports whether the prompt has a place in its text for each token, as one has that a
 // tokenizer divided, and a file may not.
 func (p *Prompt) Placed() bool {
-	m := len(p.Texts)
-	if len(p.Offsets) != m || len(p.Special) != m || len(p.IDs) != m {
-		return false
-	}
-	for _, o := range p.Offsets {
-		if o[0] < 0 || o[1] < o[0] || o[1] > len(p.Text) {
-			return false
-		}
-	}
-	return true
+	return len(p.IDs) == len(p.Texts) && p.check() == nil
 }
 
 // GeneratedToken is one token of the answer, or an encoder's prediction at a position.

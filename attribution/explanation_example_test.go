@@ -99,10 +99,8 @@ func ExampleExplanation_Sinks() {
 	for _, s := range sinks {
 		fmt.Printf("%s: %.2f\n", s.Text, s.Shares)
 	}
-	fmt.Printf("%.2f\n", attribution.WithoutSinks(e.Methods["rollout"].Row(0, 0), sinks))
 	// Output:
 	// <s>: [0.50]
-	// [0.00 0.05 0.15 0.10 0.05 0.15]
 }
 
 // Any mixing goes with any aggregation.

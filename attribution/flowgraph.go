@@ -38,8 +38,21 @@ func (g *FlowGraph) Width(l, u, v int) float64 {
 	return g.Widths[(l*g.Tokens+u)*g.Tokens+v]
 }
 
-// NewFlowGraph returns the graph in which [MinCut] looks for a cut, with the cut. Arguments,
-// costs and errors are those of MinCut; the widest path costs L·T² comparisons.
+// NewFlowGraph returns the graph of the flow from a target to an input token, with the edges that
+// limit it, the minimum cut between them:
+//
+//	F[t,j] = min over cuts of Σ Â_l[u,v] over the edges (l,u,v) that it cuts
+//
+// (Ford and Fulkerson 1956; the flow is that of Abnar and Zuidema 2020, §3). If several cuts are
+// minimum cuts, it returns the one nearest the target; see [maxflow.Graph.MinCut]. If all its edges
+// are in the last layer, the target itself limits the flow. Edges in lower layers say that tokens
+// in between do.
+//
+// from and opts are as for [Attribute], but opts must name one method that aggregates by flow;
+// the default is flow. The flow starts after the last layer of opts. It costs the preparation of
+// the rows, two maximum flows, and L·T² comparisons for the widest path. It returns a
+// [trace.UsageError] if options, target or source are invalid, another error if the data are, and
+// one that wraps ctx.Err() if ctx is done.
 func NewFlowGraph(
 	ctx context.Context, from Input, opts Options, target, source int,
 ) (*FlowGraph, error) {
@@ -51,9 +64,7 @@ func NewFlowGraph(
 	if err != nil {
 		return nil, err
 	}
-	g := &FlowGraph{
-		Tokens: mixed.N, Widths: append([]float64(nil), mixed.Data...), Cut: cut,
-	}
+	g := &FlowGraph{Tokens: mixed.N, Widths: mixed.Data, Cut: cut}
 	for l := p.first; l <= p.last; l++ {
 		g.Layers = append(g.Layers, l)
 	}

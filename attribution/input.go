@@ -88,21 +88,13 @@ func InMemory(tensors []trace.Tensor) Input {
 	return in
 }
 
-// checkSize returns an error unless the sizes of shape are positive and their product is n. It
-// divides instead of multiplying, because a product could overflow.
+// checkSize returns an error unless the sizes of shape are positive and their product is n.
 func checkSize(shape []int, n int) error {
-	rest := n
-	for _, size := range shape {
-		if size < 1 || rest%size != 0 {
-			return fmt.Errorf("shape %v does not fit %d numbers; want positive sizes whose "+
-				"product that is", shape, n)
-		}
-		rest /= size
+	if rowmath.Fits(shape, n) {
+		return nil
 	}
-	if rest != 1 {
-		return fmt.Errorf("shape %v does not fit %d numbers", shape, n)
-	}
-	return nil
+	return fmt.Errorf("shape %v does not fit %d numbers; want positive sizes whose product that is",
+		shape, n)
 }
 
 // input has the tensors that the methods need. Their shapes have been checked; checkNumbers checks

@@ -33,28 +33,6 @@ type CutEdge struct {
 	Width float64 `json:"width"`
 }
 
-// MinCut returns the edges that limit the flow from a target to an input token, the minimum cut
-// between them:
-//
-//	F[t,j] = min over cuts of Σ Â_l[u,v] over the edges (l,u,v) that it cuts
-//
-// (Ford and Fulkerson 1956; the flow is that of Abnar and Zuidema 2020, §3). If several cuts are
-// minimum cuts, it returns the one nearest the target; see [maxflow.Graph.MinCut]. If all its edges
-// are in the last layer, the target itself limits the flow. Edges in lower layers say that tokens
-// in between do.
-//
-// from and opts are as for [Attribute], but opts must name one method that aggregates by flow;
-// the default is flow. The flow starts after the last layer of opts. MinCut costs the preparation
-// of the rows and two maximum flows. It returns a [trace.UsageError] if options, target or source
-// are invalid, another error if the data are, and one that wraps ctx.Err() if ctx is done.
-func MinCut(ctx context.Context, from Input, opts Options, target, source int) (*Cut, error) {
-	mixed, p, err := flowRows(ctx, from, opts, target, source)
-	if err != nil {
-		return nil, err
-	}
-	return minCut(ctx, mixed, p, target, source)
-}
-
 // checkCut returns a usage error unless there is one method, it aggregates by flow without lift,
 // and the tokens exist.
 func (p *plan) checkCut(tokens, target, source int) error {

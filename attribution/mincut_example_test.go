@@ -11,20 +11,20 @@ import (
 // What limits the flow from the last of three tokens to the first, in two layers of uniform
 // attention? What it looks at in the upper layer, itself apart, and how much it looks at token 0 in
 // the lower one.
-func ExampleMinCut() {
+func ExampleNewFlowGraph() {
 	layer := []float32{1, 0, 0, .5, .5, 0, 1. / 3, 1. / 3, 1. / 3}
 	attention := trace.Tensor{
 		Name: "attention", Shape: []int{2, 3, 3},
 		Data: append(layer, layer...),
 	}
-	cut, err := attribution.MinCut(context.Background(), attribution.InMemory([]trace.Tensor{attention}),
-		attribution.Options{}, 2, 0)
+	g, err := attribution.NewFlowGraph(context.Background(),
+		attribution.InMemory([]trace.Tensor{attention}), attribution.Options{}, 2, 0)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("flow %.4f\n", cut.Flow)
-	for _, e := range cut.Edges {
+	fmt.Printf("flow %.4f\n", g.Cut.Flow)
+	for _, e := range g.Cut.Edges {
 		fmt.Printf("layer %d: %d looks at %d, %.4f\n", e.Layer, e.Target, e.Source, e.Width)
 	}
 	// Output:

@@ -47,9 +47,10 @@ func TestMinCutIsFlow(t *testing.T) {
 				{T / 2, 1},
 				{0, T - 1},
 			} {
-				cut, err := attribution.MinCut(context.Background(), attribution.InMemory([]trace.Tensor{c.tensor}),
+				g, err := attribution.NewFlowGraph(context.Background(), attribution.InMemory([]trace.Tensor{c.tensor}),
 					c.opts, pair[0], pair[1])
 				must(t, err)
+				cut := g.Cut
 				want := m.Row(m.Shape[0]-1, pair[0])[pair[1]]
 				sum := 0.0
 				for _, e := range cut.Edges {
@@ -78,19 +79,19 @@ func TestMinCutRefusals(t *testing.T) {
 		"two methods":     {attribution.Options{Methods: []string{"flow", "flow-normalized"}}, 1, 0},
 		"lift":            {attribution.Options{Lift: true}, 1, 0},
 	} {
-		if _, err := attribution.MinCut(context.Background(), attribution.InMemory(x), c.opts,
+		if _, err := attribution.NewFlowGraph(context.Background(), attribution.InMemory(x), c.opts,
 			c.target, c.source); !errors.Is(err, trace.ErrUsage) {
 			t.Errorf("%s: %v, want a usage error", name, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := attribution.MinCut(ctx, attribution.InMemory(x), attribution.Options{}, 4, 0)
+	_, err := attribution.NewFlowGraph(ctx, attribution.InMemory(x), attribution.Options{}, 4, 0)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("after cancel: %v", err)
 	}
 	x[0].Data[7] = float32(math.NaN())
-	if _, err := attribution.MinCut(context.Background(), attribution.InMemory(x),
+	if _, err := attribution.NewFlowGraph(context.Background(), attribution.InMemory(x),
 		attribution.Options{}, 4, 0); err == nil {
 		t.Error("NaN: no error")
 	}

@@ -43,7 +43,8 @@ type Option struct {
 	// quiet is whether methods that do not take the option are left without a warning.
 	quiet bool
 	// setting is the key of the option in the settings of a result, and shown its value there. The
-	// empty value is left out.
+	// empty value is left out. Without shown it is the value that was given to a method that takes
+	// the option.
 	setting string
 	shown   func(o *Options, m planned) string
 }
@@ -335,10 +336,16 @@ func (o Options) settings(m planned) map[string]string {
 		s["normalize"] = "rows divided by their sum"
 	}
 	for _, row := range optionTable {
-		if row.shown == nil || (row.Group == ScorerOptions) != (m.scorer != nil) {
+		if row.setting == "" || (row.Group == ScorerOptions) != (m.scorer != nil) {
 			continue
 		}
-		if shown := row.shown(&o, m); shown != "" {
+		shown := ""
+		if row.shown != nil {
+			shown = row.shown(&o, m)
+		} else if row.Given(&o) && (row.takes == nil || row.takes(&o, m)) {
+			shown = row.value.write(&o)
+		}
+		if shown != "" {
 			s[row.setting] = shown
 		}
 	}

@@ -315,12 +315,6 @@ func combinationRows() []Option {
 			},
 			takes: takesOneHead, why: "it has no heads apart",
 			setting: "per_head",
-			shown: func(o *Options, m planned) string {
-				if o.PerHead == nil || !takesOneHead(o, m) {
-					return ""
-				}
-				return fmt.Sprint(*o.PerHead)
-			},
 		},
 		{
 			Name: "threshold", Field: "Threshold", Key: "threshold", Group: MethodOptions,
@@ -329,9 +323,6 @@ func combinationRows() []Option {
 				maxThreshold, false, "none"),
 			takes: func(_ *Options, m planned) bool { return m.mixing.Distance },
 			why:   "its values are no distances", setting: "threshold",
-			shown: func(o *Options, m planned) string {
-				return onOff(m.mixing.Distance && o.Threshold > 0, fmt.Sprint(o.Threshold))
-			},
 		},
 		{
 			Name: "layers", Field: "FirstLayer and LastLayer", Key: "layers", Group: MethodOptions,
@@ -373,7 +364,7 @@ func scorerRows() []Option {
 			value: someWords(func(o *Options) *string { return &o.Contrast },
 				"it must be one token"),
 			takes: isScorer, why: "its rows are the same whatever is predicted",
-			setting: "contrast", shown: func(o *Options, _ planned) string { return o.Contrast },
+			setting: "contrast",
 		},
 		{
 			Name: "foils", Field: "Foils", Key: "foils", Group: ScorerOptions,
@@ -421,9 +412,6 @@ func scorerRows() []Option {
 				scorer.ReplacementRule),
 			takes: func(_ *Options, m planned) bool { return m.info().Replaces },
 			why:   "it replaces no token", setting: "replacement",
-			shown: func(o *Options, m planned) string {
-				return onOff(m.info().Replaces, o.Scoring.Replacement)
-			},
 		},
 		{
 			Name: "steps", Field: "Scoring.Steps", Key: "steps", Group: ScorerOptions,
@@ -450,9 +438,6 @@ func scorerRows() []Option {
 			Help:    "`number` that the draws of scorers begin with",
 			value:   seed(func(o *Options) *uint64 { return &o.Scoring.Seed }),
 			setting: "seed",
-			shown: func(o *Options, _ planned) string {
-				return onOff(o.Scoring.Seed > 0, fmt.Sprint(o.Scoring.Seed))
-			},
 		},
 	}
 }

@@ -168,7 +168,7 @@ func (r *scoreReader) load(head int) error {
 		if err := part.from.Read(part.to, (l*part.heads+part.head)*n); err != nil {
 			return fmt.Errorf("tensor %q: %w", part.from.Name, err)
 		}
-		if i := slices.IndexFunc(part.to, notFinite); i >= 0 {
+		if i := slices.IndexFunc(part.to, rowmath.NotFinite[float32]); i >= 0 {
 			return fmt.Errorf("tensor %q: layer %d head %d token %d number %d is %v; want a "+
 				"finite number", part.from.Name, l, part.head, i/r.width, i%r.width, part.to[i])
 		}
@@ -207,5 +207,3 @@ func dot(a, b []float32) float64 {
 	}
 	return even + odd
 }
-
-func notFinite(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }

@@ -124,30 +124,27 @@ func (r *Result) Check(m int) error {
 // empty if n is 0. It panics if k is out of range.
 func (r *Result) Matrix(k int) *mat.Dense {
 	r.check("level", k, 2)
-	var data []float64
-	for t := range r.Shape[0] {
-		data = append(data, r.Row(t, k)[:r.Shape[1]]...)
-	}
-	return dense(r.Shape[0], r.Shape[1], data)
+	return r.dense(r.Shape[0], func(t int) []float64 { return r.Row(t, k) })
 }
 
 // LayerMap returns M[t,:m,:] with a row for each level and a column for each prompt token, [l,m]:
 // the map of one generated token through the layers. It is a copy. It panics if t is out of range.
 func (r *Result) LayerMap(t int) *mat.Dense {
 	r.check("token", t, 0)
-	var data []float64
-	for k := range r.Shape[2] {
-		data = append(data, r.Row(t, k)[:r.Shape[1]]...)
-	}
-	return dense(r.Shape[2], r.Shape[1], data)
+	return r.dense(r.Shape[2], func(k int) []float64 { return r.Row(t, k) })
 }
 
-// dense returns a matrix, the empty one if it has no entries, which gonum does not allow otherwise.
-func dense(rows, columns int, data []float64) *mat.Dense {
+// dense returns a matrix of n rows over the prompt, the empty one if it has no entries, which gonum
+// does not allow otherwise.
+func (r *Result) dense(n int, row func(i int) []float64) *mat.Dense {
+	var data []float64
+	for i := range n {
+		data = append(data, row(i)[:r.Shape[1]]...)
+	}
 	if len(data) == 0 {
 		return &mat.Dense{}
 	}
-	return mat.NewDense(rows, columns, data)
+	return mat.NewDense(n, r.Shape[1], data)
 }
 
 // check panics if i is out of range for that axis.

@@ -197,11 +197,6 @@ func TestSinks(t *testing.T) {
 	if got, err := e.Sinks("m", 0); len(got) != 0 || err != nil {
 		t.Errorf("Sinks(level 0) = %v, %v; want none: no token holds 30 %% of both rows", got, err)
 	}
-	row := e.Methods["m"].Row(0, 1)
-	if diff := cmp.Diff([]float64{0, .3, .2}, attribution.WithoutSinks(row, want)); diff != "" ||
-		row[0] != .5 {
-		t.Errorf("WithoutSinks (-want +got):\n%s", diff)
-	}
 	e.Methods["m"].Quantity = attribution.Lift
 	if got, _ := e.Sinks("m", 1); got != nil {
 		t.Errorf("Sinks of lifted values = %v, want none", got)

@@ -222,10 +222,10 @@ func checkScores(s *scorer.Scores, n, levels int, info scorer.Info) error {
 	if len(s.Values) != n {
 		return fmt.Errorf("%d values for %d tokens", len(s.Values), n)
 	}
-	if !finite(s.Value) {
+	if rowmath.NotFinite(s.Value) {
 		return fmt.Errorf("the number explained is %v", s.Value)
 	}
-	if s.Residue != nil && !finite(*s.Residue) {
+	if s.Residue != nil && rowmath.NotFinite(*s.Residue) {
 		return fmt.Errorf("the residue is %v", *s.Residue)
 	}
 	if err := checkValues(s.Values, n, info.Signed); err != nil || !info.ByLayer {
@@ -263,22 +263,19 @@ func checkValues(values []float64, n int, signed bool) error {
 		return fmt.Sprintf("token %d", i)
 	}
 	for i, x := range values {
-		if !finite(x) {
+		if rowmath.NotFinite(x) {
 			return fmt.Errorf("%s has value %v", of(i), x)
 		}
 		if x < 0 && !signed {
 			return fmt.Errorf("%s has value %v, and the scorer says that its values have no sign",
 				of(i), x)
 		}
-		if size += math.Abs(x); !finite(size) {
+		if size += math.Abs(x); rowmath.NotFinite(size) {
 			return fmt.Errorf("the values up to %s, %v, are too large to be added up", of(i), x)
 		}
 	}
 	return nil
 }
-
-// finite reports whether a number is neither NaN nor infinite.
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // warn adds a remark unless it is there already.
 func (r *run) warn(remark string) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Similarity returns how alike the hidden states of a target and of the sources up to it are, after
@@ -86,7 +87,7 @@ func readStates(dst []float32, hidden TensorReader, n, T int) error {
 	if err := hidden.Read(dst, n*len(dst)); err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(dst, notFinite); i >= 0 {
+	if i := slices.IndexFunc(dst, rowmath.NotFinite[float32]); i >= 0 {
 		D := len(dst) / T
 		return fmt.Errorf("state %d token %d number %d is %v; want a finite number", n, i/D, i%D,
 			dst[i])

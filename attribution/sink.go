@@ -234,7 +234,7 @@ func addShares(shares []float64, n, t int, row []float64, other float64) {
 // sources first; nil if there is no such map of T tokens.
 func (e *Explanation) mapShares(method string, layer, T int) []float64 {
 	m := e.Maps[method]
-	if m == nil || m.Shape != [3]int{len(m.Layers), T, T} || len(m.Data) != len(m.Layers)*T*T {
+	if !m.fits(T) {
 		return nil
 	}
 	l := slices.Index(m.Layers, layer)
@@ -269,14 +269,4 @@ func isSink(shares []float64) bool {
 		}
 	}
 	return float64(large) >= sinkRows*float64(len(shares))
-}
-
-// WithoutSinks returns a copy of a row in which the sinks are 0, so that a picture can scale the
-// rest. The other values do not change, so their sum still says how small their part is.
-func WithoutSinks(row []float64, sinks []Sink) []float64 {
-	rest := append([]float64(nil), row...)
-	for _, s := range sinks {
-		rest[s.Position] = 0
-	}
-	return rest
 }

@@ -51,14 +51,14 @@ func TestBatchRefusals(t *testing.T) {
 			a.Terms.Rows = []trace.MixingAsk{{Name: "value-zeroing"}}
 		}, "rows of single layers"},
 	} {
-		ask := modeltest.BatchAsk(4)
+		ask := modeltest.BatchTexts()[6].Ask
 		c.change(&ask)
 		if err := c.model.CheckBatch(ask, 20); err == nil || !strings.Contains(err.Error(),
 			c.want) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
 	}
-	if err := gpt2.CheckBatch(modeltest.BatchAsk(4), 20); err != nil {
+	if err := gpt2.CheckBatch(modeltest.BatchTexts()[6].Ask, 20); err != nil {
 		t.Errorf("attention and terms: %v", err)
 	}
 	texts := modeltest.BatchTexts()[:2]
@@ -91,9 +91,9 @@ func TestBatchMemory(t *testing.T) {
 	must(t, err)
 	texts := make([]trace.BatchText, 4096)
 	for i := range texts {
-		texts[i] = trace.BatchText{IDs: []int{5, 6, 7}, Ask: modeltest.BatchAsk(4)}
+		texts[i] = trace.BatchText{IDs: []int{5, 6, 7}, Ask: modeltest.BatchTexts()[6].Ask}
 	}
-	if need := m.BatchBytes(modeltest.BatchAsk(4), len(texts), 6); need <= m.Memory().Left {
+	if need := m.BatchBytes(modeltest.BatchTexts()[6].Ask, len(texts), 6); need <= m.Memory().Left {
 		t.Fatalf("%d texts need %d bytes and %d are left, so the test proves nothing", len(texts),
 			need, m.Memory().Left)
 	}

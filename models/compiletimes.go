@@ -16,10 +16,10 @@ import (
 // maxCompileTimes is how many times a file keeps, the latest ones.
 const maxCompileTimes = 1000
 
-// CompileTimes are how long graphs took to compile, by graph. They are kept in a file, so that a
+// compileTimes are how long graphs took to compile, by graph. They are kept in a file, so that a
 // later program can say what to expect; no result depends on them. It is safe for concurrent use,
 // and nil knows nothing and learns nothing.
-type CompileTimes struct {
+type compileTimes struct {
 	path string
 
 	mu    sync.Mutex
@@ -34,20 +34,20 @@ type compileTime struct {
 
 // openCompileTimes reads the file at a path. A file that is missing or cannot be read is empty: it
 // only serves messages.
-func openCompileTimes(path string) *CompileTimes {
-	t := &CompileTimes{path: path}
+func openCompileTimes(path string) *compileTimes {
+	t := &compileTimes{path: path}
 	t.times = readCompileTimes(path)
 	return t
 }
 
-// UserCompileTimes reads the file in the user's cache; nil if the user has none.
-func UserCompileTimes() *CompileTimes {
+// userCompileTimes has the file in the user's cache; nil if the user has none.
+var userCompileTimes = sync.OnceValue(func() *compileTimes {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil
 	}
 	return openCompileTimes(filepath.Join(cache, "headwater", "compile-times.json"))
-}
+})
 
 // readCompileTimes returns what a file has, and nothing if it is not such a file.
 func readCompileTimes(path string) []compileTime {
@@ -63,7 +63,7 @@ func readCompileTimes(path string) []compileTime {
 }
 
 // Took returns how long the graph with that key took the last time.
-func (t *CompileTimes) Took(key string) (took time.Duration, known bool) {
+func (t *compileTimes) Took(key string) (took time.Duration, known bool) {
 	if t == nil {
 		return 0, false
 	}
@@ -79,7 +79,7 @@ func (t *CompileTimes) Took(key string) (took time.Duration, known bool) {
 }
 
 // Add keeps how long a graph took. It does nothing if the file cannot be written.
-func (t *CompileTimes) Add(key string, took time.Duration) {
+func (t *compileTimes) Add(key string, took time.Duration) {
 	if t == nil {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 // which is begin-of-text if the tokenizer adds none; and whether it begins or follows a text.
 //
 // It returns an error if there are no tokens, if specials asks for a control token that the model
-// does not have, and if the tokenizer is missing (a [*NoTokenizerError]) or cannot encode the text.
+// does not have, and if the tokenizer is missing ([trace.TokenizerKind]) or cannot encode the text.
 func (m *Model) Encode(text string, specials trace.Specials) ([]trace.Token, error) {
 	if m.tokenizer == nil {
 		return nil, m.textErr

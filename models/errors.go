@@ -33,24 +33,17 @@ type backendError struct{ error }
 // Unwrap returns what is wrong.
 func (e backendError) Unwrap() error { return e.error }
 
-// NoTokenizerError says that a model has no tokenizer, so that it takes token ids and no text.
-type NoTokenizerError struct {
-	// Model is the name of the model.
-	Model string
-	// Err is what is missing.
-	Err error
+// kindError is an error with what a user can do about it.
+type kindError struct {
+	error
+	kind trace.ErrorKind
 }
 
-// Error implements error.
-func (e *NoTokenizerError) Error() string {
-	return fmt.Sprintf("models: %s takes token ids and no text: %v", e.Model, e.Err)
-}
+// Unwrap returns what is wrong.
+func (e *kindError) Unwrap() error { return e.error }
 
-// Unwrap returns what is missing.
-func (e *NoTokenizerError) Unwrap() error { return e.Err }
-
-// Kind says that the model takes token ids.
-func (e *NoTokenizerError) Kind() trace.ErrorKind { return trace.TokenizerKind }
+// Kind returns what a user can do.
+func (e *kindError) Kind() trace.ErrorKind { return e.kind }
 
 // missing is [fs.ErrNotExist] at the end of a message that has said already what does not exist.
 type missing struct{}
@@ -73,18 +66,3 @@ func (e *NotHereError) Error() string {
 	return fmt.Sprintf("models: %s is not on this machine, and it is not downloaded, because a "+
 		"file named it", e.Ref)
 }
-
-// unknownModelError says that no model has the name that was given.
-type unknownModelError struct {
-	// Err says where it was looked for, and which name was perhaps meant.
-	Err error
-}
-
-// Error implements error.
-func (e *unknownModelError) Error() string { return e.Err.Error() }
-
-// Unwrap returns what says where it was looked for.
-func (e *unknownModelError) Unwrap() error { return e.Err }
-
-// Kind says that another name may help.
-func (e *unknownModelError) Kind() trace.ErrorKind { return trace.ModelKind }

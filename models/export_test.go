@@ -2,3 +2,5 @@ package models
 
 // What the tests outside the package see.
 var OpenCompileTimes = openCompileTimes
+
+type CompileTimes = compileTimes

@@ -119,11 +119,7 @@ func withoutKeyBias(load spec.Loader) spec.Loader {
 
 // whole loads all values of a parameter.
 func whole(load spec.Loader, p spec.Param) ([]float32, error) {
-	n := 1
-	for _, size := range p.Shape {
-		n *= size
-	}
-	all := make([]float32, n)
+	all := make([]float32, p.Size())
 	err := load(p, func(first int, values []float32) { copy(all[first:], values) })
 	return all, err
 }

@@ -113,7 +113,7 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 	}
 	if strings.HasPrefix(ref, planted.Prefix) {
 		_, err := planted.Lookup(ref)
-		return location{}, &unknownModelError{pkg.Errorf("%s%w", suggestion(ref), err)}
+		return location{}, unknownModel("%s%w", suggestion(ref), err)
 	}
 	if strings.HasPrefix(ref, ollama.Prefix) {
 		return findOllama(ref)
@@ -130,8 +130,8 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 		return location{path: file}, nil
 	}
 	if _, invalid := hub.ParseRef(ref); invalid != nil || looksLikePath(ref) {
-		return location{}, &unknownModelError{pkg.Errorf("%s%s, nor a name of the Hub "+
-			"such as openai-community/gpt2%w", suggestion(ref), neither(ref), missing{})}
+		return location{}, unknownModel("%s%s, nor a name of the Hub "+
+			"such as openai-community/gpt2%w", suggestion(ref), neither(ref), missing{})
 	}
 	where.Offline = where.Offline || opts.NoDownload
 	dir, err := hub.Resolve(ctx, ref, where)
@@ -145,12 +145,17 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 		// What to do comes first: the name that was meant, or how to get the model from the Hub.
 		near := suggestion(ref)
 		if near != "" && ctx.Err() == nil { // a name with a typing error
-			return location{}, &unknownModelError{pkg.Errorf("%s%s; as a name of the "+
-				"Hub: %w", near, neither(ref), err)}
+			return location{}, unknownModel("%s%s; as a name of the "+
+				"Hub: %w", near, neither(ref), err)
 		}
 		return location{}, pkg.Errorf("%w; besides, %s", err, neither(ref))
 	}
 	return location{path: dir, downloaded: true}, nil
+}
+
+// unknownModel returns the error that no model has the name that was given.
+func unknownModel(format string, args ...any) error {
+	return &kindError{pkg.Errorf(format, args...), trace.ModelKind}
 }
 
 // findOllama returns where the weights of a model in the store of Ollama are.
@@ -161,7 +166,7 @@ func findOllama(ref string) (location, error) {
 	}
 	path, err := store.Find(ref)
 	if errors.Is(err, fs.ErrNotExist) {
-		return location{}, &unknownModelError{pkg.Errorf("%w", err)}
+		return location{}, unknownModel("%w", err)
 	}
 	if err != nil {
 		return location{}, pkg.Errorf("%w", err)

@@ -95,13 +95,11 @@ func (r reported) ReadBlocks(p spec.Param, first int, b spec.Blocks) error {
 }
 
 // Watched returns the model so that everything that it does reports to progress which graph is
-// being compiled, until stop is called. m does not change. times knows how long each graph took
-// before and learns it from this run; nil knows nothing. progress is called by the goroutine that
-// waits. Where compiling costs nothing, in pure Go, it is never called.
-func (m *Model) Watched(progress func(trace.Progress), times *CompileTimes) (
-	watched *Model, stop func(),
-) {
-	view := *m
+// being compiled, until stop is called, and how long that took the last time: a file in the user's
+// cache keeps it. m does not change. progress is called by the goroutine that waits. Where
+// compiling costs nothing, in pure Go, it is never called.
+func (m *Model) Watched(progress func(trace.Progress)) (watched *Model, stop func()) {
+	view, times := *m, userCompileTimes()
 	of := fmt.Sprintf("%s %s %s ", m.info.Hash, m.info.Backend, m.graph.DType)
 	graph, stop := m.graph.Watched(transformer.Watch{
 		Begin: func(c transformer.Compilation) {
@@ -114,7 +112,7 @@ func (m *Model) Watched(progress func(trace.Progress), times *CompileTimes) (
 }
 
 // lasted says how long compiling a graph took the last time.
-func lasted(times *CompileTimes, key string) string {
+func lasted(times *compileTimes, key string) string {
 	took, known := times.Took(key)
 	switch {
 	case times == nil:

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -103,7 +104,7 @@ func mostProbable(p []float64, k int) []int {
 		for id := range p {
 			top = append(top, id)
 		}
-		slices.SortStableFunc(top, func(a, b int) int { return compareDown(p[a], p[b]) })
+		slices.SortStableFunc(top, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
 		return top
 	}
 	for id, x := range p {
@@ -120,15 +121,4 @@ func mostProbable(p []float64, k int) []int {
 		top = top[:min(k, len(top))]
 	}
 	return top
-}
-
-// compareDown orders numbers from the largest to the smallest.
-func compareDown(a, b float64) int {
-	switch {
-	case a > b:
-		return -1
-	case a < b:
-		return 1
-	}
-	return 0
 }

@@ -16,13 +16,8 @@ func shuffled(load spec.Loader, seed uint64) spec.Loader {
 		if len(p.Shape) < 2 {
 			return load(p, put)
 		}
-		var all []float32
-		if err := load(p, func(first int, values []float32) {
-			if need := first + len(values); need > len(all) {
-				all = append(all, make([]float32, need-len(all))...)
-			}
-			copy(all[first:], values)
-		}); err != nil {
+		all, err := whole(load, p)
+		if err != nil {
 			return err
 		}
 		h := fnv.New64a()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
@@ -16,7 +17,10 @@ func (m *Model) openText(from source) error {
 	if t, remarks, err := readTokenizer(from); err == nil {
 		m.tokenizer, m.spec.Remarks = t, append(m.spec.Remarks, remarks...)
 	} else if !from.HasTokenizer() {
-		m.textErr = &NoTokenizerError{Model: from.Label(), Err: err}
+		m.textErr = &kindError{
+			pkg.Errorf("%s takes token ids and no text: %w", from.Label(), err),
+			trace.TokenizerKind,
+		}
 	} else {
 		return err
 	}

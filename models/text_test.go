@@ -232,10 +232,8 @@ func TestNoTokenizer(t *testing.T) {
 			m, err := models.Open(dir, models.Options{Backend: "go"})
 			must(t, err)
 			_, err = m.Encode("the", trace.SpecialsAuto)
-			var missing *models.NoTokenizerError
-			if !errors.As(err, &missing) || trace.KindOf(err) != trace.TokenizerKind ||
-				!strings.Contains(err.Error(), c.say) {
-				t.Errorf("Encode = %v, want a NoTokenizerError with %q", err, c.say)
+			if trace.KindOf(err) != trace.TokenizerKind || !strings.Contains(err.Error(), c.say) {
+				t.Errorf("Encode = %v, want one of TokenizerKind with %q", err, c.say)
 			}
 		})
 	}

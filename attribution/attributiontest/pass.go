@@ -3,6 +3,8 @@ package attributiontest
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -38,7 +40,7 @@ func (m *Model) run(q trace.Query, t int) *pass {
 	}
 	p.y = append([]float64{}, p.x[t]...)
 	for s := range p.x {
-		add(p.y, 1, p.read(s))
+		floats.AddScaled(p.y, 1, p.read(s))
 	}
 	for id := range p.logits {
 		p.logits[id] = dot(p.y, p.unembedding(trace.Objective{Token: id}))
@@ -71,7 +73,7 @@ func (p *pass) attend(h int) {
 func (p *pass) read(s int) []float64 {
 	out := make([]float64, width)
 	for h := range heads {
-		add(out, p.attention[h][s], times(p.values[h][s], p.m.output[h]))
+		floats.AddScaled(out, p.attention[h][s], times(p.values[h][s], p.m.output[h]))
 	}
 	return out
 }
@@ -81,7 +83,7 @@ func (p *pass) read(s int) []float64 {
 func (p *pass) part(s int) []float64 {
 	out := p.read(s)
 	if s == p.t {
-		add(out, 1, p.x[s])
+		floats.AddScaled(out, 1, p.x[s])
 	}
 	return out
 }
@@ -139,10 +141,10 @@ func (p *pass) logitGradient(o trace.Objective) []float64 {
 	addOf := func(id int, sign float64) {
 		switch o.Quantity {
 		case trace.Probability:
-			add(out, -sign*probability[id], probability)
+			floats.AddScaled(out, -sign*probability[id], probability)
 			out[id] += sign * probability[id]
 		case trace.LogProbability:
-			add(out, -sign, probability)
+			floats.AddScaled(out, -sign, probability)
 			out[id] += sign
 		default:
 			out[id] += sign
@@ -166,14 +168,14 @@ func (p *pass) backward(q trace.Query, rule trace.Backward) trace.Gradient {
 	// ∂f/∂y = U ∂f/∂logits
 	dy := make([]float64, width)
 	for id, g := range p.logitGradient(o) {
-		add(dy, g, p.unembedding(trace.Objective{Token: id}))
+		floats.AddScaled(dy, g, p.unembedding(trace.Objective{Token: id}))
 	}
 	dx, dA := make([][]float64, T), make([]float32, heads*T*T)
 	for s := range dx {
 		dx[s] = make([]float64, width)
 	}
 	// The residual stream of the target is added to y as it is.
-	add(dx[p.t], 1, dy)
+	floats.AddScaled(dx[p.t], 1, dy)
 	for h := range heads {
 		for s, g := range p.backwardHead(h, dy, dx, share) {
 			dA[(h*T+p.t)*T+s] = float32(g)
@@ -215,19 +217,19 @@ func (p *pass) backwardHead(h int, dy []float64, dx [][]float64, share float64) 
 		dA[s] = dot(dContext, p.values[h][s])
 		mean += a[s] * dA[s]
 		dv := make([]float64, narrow)
-		add(dv, share*a[s], dContext)
-		add(dx[s], 1, timesTransposed(dv, p.m.value[h], width))
+		floats.AddScaled(dv, share*a[s], dContext)
+		floats.AddScaled(dx[s], 1, timesTransposed(dv, p.m.value[h], width))
 	}
 	// The query is that of the target, so its derivative is a sum over the sources.
 	dq := make([]float64, narrow)
 	for s := range a {
 		dScore := share * a[s] * (dA[s] - mean) / math.Sqrt(narrow)
-		add(dq, share*dScore, p.key[h][s])
+		floats.AddScaled(dq, share*dScore, p.key[h][s])
 		dk := make([]float64, narrow)
-		add(dk, share*dScore, p.query[h])
-		add(dx[s], 1, timesTransposed(dk, p.m.key[h], width))
+		floats.AddScaled(dk, share*dScore, p.query[h])
+		floats.AddScaled(dx[s], 1, timesTransposed(dk, p.m.key[h], width))
 	}
-	add(dx[p.t], 1, timesTransposed(dq, p.m.query[h], width))
+	floats.AddScaled(dx[p.t], 1, timesTransposed(dq, p.m.query[h], width))
 	return dA
 }
 
@@ -236,7 +238,7 @@ func times(x, w []float64) []float64 {
 	k := len(w) / len(x)
 	out := make([]float64, k)
 	for i, v := range x {
-		add(out, v, w[i*k:(i+1)*k])
+		floats.AddScaled(out, v, w[i*k:(i+1)*k])
 	}
 	return out
 }
@@ -257,11 +259,4 @@ func dot(a, b []float64) float64 {
 		sum += x * b[i]
 	}
 	return sum
-}
-
-// add adds c·b to a.
-func add(a []float64, c float64, b []float64) {
-	for i, x := range b {
-		a[i] += c * x
-	}
 }

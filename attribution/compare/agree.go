@@ -7,24 +7,16 @@ import (
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
-// Strongest is how the strongest sources of two rows, those of the largest size, are related.
-type Strongest int
-
-// Another is another source on each side, Same the same, and NearTie another one where on one side
-// the other side's is nearly as strong: within 5 % of it, or for shares within one percentage point
-// and 10 %, as one point of a share below 10 % is much.
-const (
-	Another Strongest = iota
-	Same
-	NearTie
-)
-
 // Agreement is how far the rows of A and B of one token agree.
 type Agreement struct {
 	// Correlation is Spearman's rank correlation of both rows, of their sizes if those are
 	// compared; NaN if it is not defined, as for a constant row.
 	Correlation float64
-	Strongest   Strongest
+	// Same reports whether the strongest source, that of the largest size, is the same on both
+	// sides. NearTie reports whether it is another one and on one side the other side's is nearly
+	// as strong: within 5 % of it, or for shares within one percentage point and 10 %, as one point
+	// of a share below 10 % is much.
+	Same, NearTie bool
 }
 
 // Agreements are the agreement of all rows of a comparison.
@@ -48,10 +40,10 @@ func (c *Comparison) Agree(of func(t int) []int) Agreements {
 			all.Mean, all.Correlated = all.Mean+rho, all.Correlated+1
 			all.Low, all.High = min(all.Low, rho), max(all.High, rho)
 		}
-		switch row.Strongest {
-		case Same:
+		switch {
+		case row.Same:
 			all.Same++
-		case NearTie:
+		case row.NearTie:
 			all.NearTies++
 		}
 	}
@@ -71,13 +63,10 @@ func (c *Comparison) agree(t int, sources []int) Agreement {
 	if rho, ok := rowmath.RankCorrelation(x, y); ok {
 		row.Correlation = rho
 	}
-	switch one, other := strongest(x), strongest(y); {
-	case one == other && len(x) > 0:
-		row.Strongest = Same
-	case one >= 0 && other >= 0 &&
-		(nearTie(x[one], x[other], a.Quantity) || nearTie(y[other], y[one], b.Quantity)):
-		row.Strongest = NearTie
-	}
+	one, other := strongest(x), strongest(y)
+	row.Same = one == other && len(x) > 0
+	row.NearTie = !row.Same && one >= 0 && other >= 0 &&
+		(nearTie(x[one], x[other], a.Quantity) || nearTie(y[other], y[one], b.Quantity))
 	return row
 }
 

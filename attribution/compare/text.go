@@ -126,59 +126,37 @@ func withColumns(
 	var missing []string
 	// from[k] is the column of e that is column k of the result, -1 for one of zeros.
 	var from []int
-	prompt := attribution.Prompt{
-		Text: e.Prompt.Text, BOSAdded: e.Prompt.BOSAdded, Second: e.Prompt.Second,
-		Parts: e.Prompt.Parts,
-	}
-	add := func(j int) {
-		from = append(from, j)
-		prompt.IDs = append(prompt.IDs, e.Prompt.IDs[j])
-		prompt.Texts = append(prompt.Texts, e.Prompt.Texts[j])
-		prompt.Offsets = append(prompt.Offsets, e.Prompt.Offsets[j])
-		prompt.Special = append(prompt.Special, e.Prompt.Special[j])
-	}
+	lacking := map[int]int{} // by column: where in the text the token is that this side lacks
 	j := 0
-	for _, s := range other {
-		control := otherPrompt.Special[s.Tokens[0]] // which is a span of its own
-		switch {
-		case control && j < len(own) && e.Prompt.Special[j]:
-			add(j)
+	special := func() bool { return j < len(own) && e.Prompt.Special[j] }
+	add := func() {
+		if j < len(own) {
+			from = append(from, j)
 			j++
-		case control:
-			from = append(from, -1)
-			prompt.IDs = append(prompt.IDs, -1)
-			prompt.Texts = append(prompt.Texts, "")
-			prompt.Offsets = append(prompt.Offsets, [2]int{s.Begin, s.Begin})
-			prompt.Special = append(prompt.Special, true)
-			missing = append(missing, s.Text)
-		default:
-			for j < len(own) && e.Prompt.Special[j] { // one that the other side lacks
-				add(j)
-				j++
-			}
-			if j < len(own) {
-				add(j)
-				j++
-			}
 		}
 	}
-	for ; j < len(own); j++ {
-		add(j)
-	}
-	e.Prompt = prompt
-	for _, r := range e.Methods {
-		r.Rows, r.Shape[1] = withZeros(r, from), len(from)
-	}
-	for i, s := range e.Steps {
-		if s.Position != nil {
-			at := slices.Index(from, *s.Position)
-			e.Steps[i].Position = &at
+	for _, s := range other {
+		if !otherPrompt.Special[s.Tokens[0]] { // a control token is a span of its own
+			for special() { // one that the other side lacks
+				add()
+			}
+			add()
+		} else if special() {
+			add()
+		} else {
+			lacking[len(from)] = s.Begin
+			from, missing = append(from, -1), append(missing, s.Text)
 		}
 	}
-	if len(missing) > 0 {
-		e.Maps = nil // a map of targets has no row for a token that is not there
+	for j < len(own) {
+		add()
 	}
-	return e, missing
+	out := inColumns(e, from)
+	for k, at := range lacking {
+		out.Prompt.Offsets[k], out.Prompt.Special[k] = [2]int{at, at}, true
+	}
+	out.Prompt.Second, out.Prompt.Parts = e.Prompt.Second, e.Prompt.Parts
+	return out, missing
 }
 
 // withZeros returns the rows of r over the prompt tokens that from names, those of -1 zeros, and

@@ -115,8 +115,8 @@ func TestAgree(t *testing.T) {
 	got := c.Agree(func(t int) []int { return [][]int{{1, 2, 3}, {2, 3}, {1}}[t] })
 	want := compare.Agreements{
 		Rows: []compare.Agreement{
-			{Correlation: -1}, {Correlation: 1, Strongest: compare.Same},
-			{Correlation: math.NaN(), Strongest: compare.Same},
+			{Correlation: -1}, {Correlation: 1, Same: true},
+			{Correlation: math.NaN(), Same: true},
 		},
 		Correlated: 2, Mean: 0, Low: -1, High: 1, Same: 2,
 	}

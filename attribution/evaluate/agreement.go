@@ -14,10 +14,10 @@ type Agreement struct {
 	Spearman [][]Summary `json:"spearman"`
 }
 
-// Agree returns the agreement of methods. scores[i][c], [T], has the scores of method i for
-// prediction c. Values are ranked with their signs. Agree panics if there are not as many scores as
+// agree returns the agreement of methods. scores[i][c], [T], has the scores of method i for
+// prediction c. Values are ranked with their signs. It panics if there are not as many scores as
 // methods, or if methods have other numbers of predictions or tokens.
-func Agree(methods []string, scores [][][]float64) Agreement {
+func agree(methods []string, scores [][][]float64) Agreement {
 	if len(methods) != len(scores) {
 		panic(fmt.Sprintf("evaluate: %d methods, and scores of %d", len(methods), len(scores)))
 	}

@@ -34,12 +34,6 @@ func (o Options) align(e *attribution.Explanation, c Case, r *Result, picked map
 	if cue == nil {
 		return nil
 	}
-	n := 0
-	for _, is := range cue {
-		if is {
-			n++
-		}
-	}
 	for name, scores := range r.Scores {
 		cues := Align(tied(sizes(at(scores, r.Ranked)), o.Ties), cue)
 		if name == EarliestLine || name == LatestLine {
@@ -52,7 +46,7 @@ func (o Options) align(e *attribution.Explanation, c Case, r *Result, picked map
 		}
 	}
 	r.Measures[ChanceLine] = map[string]Value{}
-	Chance(len(cue), n).addTo(r.Measures[ChanceLine])
+	chance(cue).addTo(r.Measures[ChanceLine])
 	if c.Counterfactual != "" {
 		point(make([]float64, len(cue)), cue, topTokens).addTo(r.Measures[ChanceLine], false)
 	}
@@ -141,11 +135,7 @@ func at(scores []float64, tokens []int) []float64 {
 // times the largest score. Scores must not be negative.
 func tied(scores []float64, part float64) []float64 {
 	out := slices.Clone(scores)
-	all := make([]int, len(scores))
-	for j := range all {
-		all[j] = j
-	}
-	order := falling(scores, all)
+	order := falling(scores, nil)
 	for k, j := range order[1:] {
 		if before := order[k]; scores[before]-scores[j] <= part*scores[order[0]] {
 			out[j] = out[before]

@@ -34,11 +34,7 @@ func Align(scores []float64, cue []bool) Cues {
 	if j := slices.IndexFunc(scores, math.IsNaN); j >= 0 {
 		panic(fmt.Sprintf("evaluate: the score of token %d is NaN", j))
 	}
-	all := make([]int, len(scores))
-	for i := range all {
-		all[i] = i
-	}
-	order := falling(scores, all)
+	order := falling(scores, nil)
 	c := Cues{Dot: dot(scores, cue)}
 	cues, before := 0, 0 // cues found, tokens ranked
 	for first := 0; first < len(order); {
@@ -71,16 +67,11 @@ func Chance(n, k int) Cues {
 	if k < 1 || k > n {
 		panic(fmt.Sprintf("evaluate: %d cues of %d tokens", k, n))
 	}
-	cue := make([]bool, n)
-	for i := range k {
-		cue[i] = true
-	}
-	scores := make([]float64, n)
-	for i := range scores {
-		scores[i] = 1
-	}
-	return Align(scores, cue)
+	return chance(slices.Concat(slices.Repeat([]bool{true}, k), make([]bool, n-k)))
 }
+
+// chance is [Chance] of as many tokens and cues.
+func chance(cue []bool) Cues { return Align(slices.Repeat([]float64{1}, len(cue)), cue) }
 
 // dot returns the share of the scores' sum on cues; NaN if a score is negative or all are zero.
 func dot(scores []float64, cue []bool) Value {

@@ -91,7 +91,7 @@ func AlignLayers(
 	if err := checkGroups(cases); err != nil {
 		return nil, err
 	}
-	o := Options{Methods: Expand(opts.Methods), Explain: opts.Explain}
+	o := Options{Methods: expand(opts.Methods), Explain: opts.Explain}
 	if len(o.Methods) == 0 {
 		o.Methods = attribution.DefaultMethods(m.Info())
 	}
@@ -180,13 +180,7 @@ func (o Options) alignCase(
 			return err
 		}
 	}
-	n := 0
-	for _, is := range cue {
-		if is {
-			n++
-		}
-	}
-	return use(ChanceLine, nil, nil, Chance(len(cue), n))
+	return use(ChanceLine, nil, nil, chance(cue))
 }
 
 // summarize fills in the curves and the level of chance.

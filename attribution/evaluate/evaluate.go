@@ -25,7 +25,7 @@
 //     the length of an [OnlineCode].
 //   - [Faithful] removes tokens in the order of a ranking, and [Faithfulness.Normalize] puts the
 //     result on a scale from the worst ranking to the best.
-//   - [Agree] and [Spearman] compare rankings with each other.
+//   - [Spearman] compares rankings with each other.
 //   - [Randomize] compares a model with one that has random weights.
 //   - A [Change] proves evidence: it replaces words, and the result is a [Proof].
 //   - [Summarize] gives the mean of a measure with a confidence interval. All of the above can be

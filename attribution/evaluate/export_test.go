@@ -2,6 +2,7 @@ package evaluate
 
 // What the tests outside the package see.
 var (
+	Agree        = agree
 	Correlations = correlations
 	Flip         = flip
 	NewAblations = newAblations

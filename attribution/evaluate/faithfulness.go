@@ -193,10 +193,7 @@ func sizes(scores []float64) []float64 {
 
 // unitScale maps values linearly, the lowest to 0 and the highest to 1; all to ½ if they are equal.
 func unitScale(values []float64) []float64 {
-	low, high := values[0], values[0]
-	for _, v := range values {
-		low, high = min(low, v), max(high, v)
-	}
+	low, high := slices.Min(values), slices.Max(values)
 	out := make([]float64, len(values))
 	for i, v := range values {
 		out[i] = .5

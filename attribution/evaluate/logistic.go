@@ -3,6 +3,10 @@ package evaluate
 import (
 	"context"
 	"math"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // linearProbe is a multinomial logistic regression on standardised features:
@@ -124,13 +128,7 @@ func (p *linearProbe) code(features []float32, labels []int) (nats float64, righ
 		p.features(z, features[i*p.width:][:p.width])
 		p.logProbabilities(logs, p.weights, z)
 		nats -= logs[y]
-		best := 0
-		for k, x := range logs {
-			if x > logs[best] {
-				best = k
-			}
-		}
-		if best == y {
+		if rowmath.Largest(logs) == y {
 			right++
 		}
 	}
@@ -174,7 +172,7 @@ func (t *training) gradient() []float64 {
 			if k == y {
 				r--
 			}
-			addTimes(g[k*width:][:width], r, z)
+			floats.AddScaled(g[k*width:][:width], r, z)
 		}
 	}
 	return g
@@ -196,7 +194,7 @@ func (t *training) curve(v []float64) []float64 {
 			mean += p[k] * along[k]
 		}
 		for k := range K {
-			addTimes(h[k*width:][:width], p[k]*(along[k]-mean), z)
+			floats.AddScaled(h[k*width:][:width], p[k]*(along[k]-mean), z)
 		}
 	}
 	return h
@@ -216,8 +214,8 @@ func (t *training) newton(g []float64) []float64 {
 	for k := 0; k < maxConjugate && math.Sqrt(rr) > enough; k++ {
 		h := t.curve(d)
 		a := rr / inner(d, h) // the second derivatives are positive in each direction
-		addTimes(x, a, d)
-		addTimes(r, -a, h)
+		floats.AddScaled(x, a, d)
+		floats.AddScaled(r, -a, h)
 		before := rr
 		rr = inner(r, r)
 		for j := range d {
@@ -235,7 +233,7 @@ func (t *training) move(loss float64, step []float64, fall float64) float64 {
 	moved := make([]float64, len(step))
 	for part := 1.0; ; part /= 2 {
 		copy(moved, t.p.weights)
-		addTimes(moved, part, step)
+		floats.AddScaled(moved, part, step)
 		after := t.loss(moved)
 		if fall <= small || after <= loss-.1*part*fall || part < 1e-9 {
 			copy(t.p.weights, moved)
@@ -251,11 +249,4 @@ func inner(x, y []float64) float64 {
 		sum += v * y[j]
 	}
 	return sum
-}
-
-// addTimes adds a·x to dst.
-func addTimes(dst []float64, a float64, x []float64) {
-	for j, v := range x {
-		dst[j] += a * v
-	}
 }

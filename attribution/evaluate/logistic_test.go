@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // bisect returns where a rising function is 0.
@@ -113,7 +115,7 @@ func TestProbeDerivatives(t *testing.T) {
 	at := func(s float64) (float64, []float64) {
 		w := p.weights
 		p.weights = append([]float64(nil), w...)
-		addTimes(p.weights, s, v)
+		floats.AddScaled(p.weights, s, v)
 		loss := tr.loss(p.weights)
 		g := tr.gradient()
 		p.weights = w

@@ -69,7 +69,7 @@ func (p prover) provePair(
 	}
 	x.proof.Moves = append(x.proof.Moves, Move{
 		Change: Change{Span: p.c.Evidence[0], Text: p.c.Counterfactual, Answer: foil.Text},
-		Role:   EvidenceRole, Before: values[0], After: values[1], Logits: true, Decides: true,
+		Role:   evidenceRole, Before: values[0], After: values[1], Logits: true, Decides: true,
 	})
 	return x, p.proveOthers(ctx, x.proof, values[2])
 }
@@ -113,7 +113,7 @@ func (p prover) proveOthers(ctx context.Context, proof *Proof, margin float64) e
 				case !m.Decides:
 				case round+1 < len(word):
 					deciding = append(deciding, word)
-				case m.Role == OtherRole:
+				case m.Role == otherRole:
 					proof.Reason = fmt.Sprintf("%.60q is no evidence and decides: with %.60q the "+
 						"model gives another answer", p.prompt.Text[m.Span[0]:m.Span[1]], m.Text)
 					return nil
@@ -130,7 +130,7 @@ func (p prover) proveOthers(ctx context.Context, proof *Proof, margin float64) e
 func (p prover) others() (words [][]Change, err error) {
 	at := map[[2]int]int{}
 	for k, c := range p.c.Changes {
-		if p.role(c) == EvidenceRole { // the counterfactual has changed that
+		if p.role(c) == evidenceRole { // the counterfactual has changed that
 			continue
 		}
 		if err := checkSpan(c.Span, p.prompt.Text); err != nil {
@@ -142,7 +142,7 @@ func (p prover) others() (words [][]Change, err error) {
 		}
 		words[at[c.Span]] = append(words[at[c.Span]], c)
 	}
-	form := func(word []Change) bool { return p.role(word[0]) == FormRole }
+	form := func(word []Change) bool { return p.role(word[0]) == formRole }
 	isOther := func(word []Change) bool { return !form(word) }
 	first := slices.DeleteFunc(slices.Clone(words), form)
 	return append(first, slices.DeleteFunc(words, isOther)...), nil

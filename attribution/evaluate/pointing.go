@@ -45,11 +45,7 @@ func point(scores []float64, cue []bool, k int) Pointing {
 // hit returns the probability that a cue is among the k highest scores, if equal scores come in any
 // order.
 func hit(scores []float64, cue []bool, k int) float64 {
-	all := make([]int, len(scores))
-	for i := range all {
-		all[i] = i
-	}
-	order := falling(scores, all)
+	order := falling(scores, nil)
 	if k >= len(order) {
 		return 1
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // defaultFractions are the parts of the data after which an online code trains its probe again
@@ -169,10 +170,7 @@ func checkProbed(features []float32, labels []int, classes int) error {
 				"%d", y, i, classes, classes-1)
 		}
 	}
-	notFinite := func(x float32) bool {
-		return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0)
-	}
-	if k := slices.IndexFunc(features, notFinite); k >= 0 {
+	if k := slices.IndexFunc(features, rowmath.NotFinite[float32]); k >= 0 {
 		width := len(features) / n
 		return pkg.Errorf("feature %d of example %d is %v; want finite numbers",
 			k%width, k/width, features[k])

@@ -19,8 +19,8 @@ type Labelled struct {
 	Label string `json:"label"`
 }
 
-// RecordingModel is a model that returns raw tensors.
-type RecordingModel interface {
+// recorder is a model that returns raw tensors.
+type recorder interface {
 	trace.Model
 	trace.Tracer
 }
@@ -46,7 +46,10 @@ const maxLabelled = 1_000_000
 // the first text too. Other errors name the example: a text of no tokens, a span without a token,
 // or an error of the model; or they are those of [OnlineCode].
 func Probe(
-	ctx context.Context, m RecordingModel, examples []Labelled, opts ProbeOptions,
+	ctx context.Context, m interface {
+		trace.Model
+		trace.Tracer
+	}, examples []Labelled, opts ProbeOptions,
 ) (*Probing, error) {
 	if _, err := opts.complete(); err != nil {
 		return nil, err
@@ -106,7 +109,7 @@ func Probe(
 }
 
 // fitsProbe returns a [trace.MemoryError] if hidden states of n words do not fit.
-func fitsProbe(m RecordingModel, n int) error {
+func fitsProbe(m recorder, n int) error {
 	b, ok := m.(trace.Budgeted)
 	if !ok {
 		return nil
@@ -118,7 +121,7 @@ func fitsProbe(m RecordingModel, n int) error {
 
 // recordWord gives use the hidden states, [D] each, of the word that an example labels.
 func recordWord(
-	ctx context.Context, m RecordingModel, e Labelled, specials trace.Specials,
+	ctx context.Context, m recorder, e Labelled, specials trace.Specials,
 	use func(l int, x []float32),
 ) error {
 	tokens, err := m.Encode(e.Text, specials)

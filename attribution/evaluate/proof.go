@@ -38,17 +38,18 @@ const maxChanges = 10_000
 // indifference.
 const defaultLeast = 0.5
 
-// The roles of a change.
+// The roles of a change; see [Move.Role].
 const (
-	EvidenceRole = "evidence" // the span touches evidence: the change must move the prediction
-	OtherRole    = "other"    // no evidence: the change must not
-	FormRole     = "form"     // see [Change.Form]: it may or may not
+	evidenceRole = "evidence"
+	otherRole    = "other"
+	formRole     = "form"
 )
 
 // Move is the result of one change.
 type Move struct {
 	Change
-	// Role is one of [EvidenceRole], [OtherRole] and [FormRole].
+	// Role is evidence, other or form: the span touches evidence, so the change must move the
+	// prediction; it does not, and the change must not; see [Change.Form], it may or may not.
 	Role string `json:"role"`
 	// Before and After are a number for the prompt and for the changed prompt: the logit of the
 	// prediction minus that of the change's Answer, or of the case's Contrast if there is no
@@ -89,7 +90,7 @@ func (p *Proof) Proven() bool { return p.Reason == "" }
 // pair need not be strict: words that ask the question may decide, and so may the first change of
 // another word if the second one does not.
 func (p *Proof) Strict() bool {
-	decides := func(m Move) bool { return m.Role != EvidenceRole && m.Decides }
+	decides := func(m Move) bool { return m.Role != evidenceRole && m.Decides }
 	return p.Proven() && !slices.ContainsFunc(p.Moves, decides)
 }
 
@@ -242,11 +243,11 @@ func (p prover) role(c Change) string {
 	touches := func(e [2]int) bool { return overlaps(e, c.Span) }
 	switch {
 	case slices.ContainsFunc(p.c.Evidence, touches):
-		return EvidenceRole
+		return evidenceRole
 	case c.Form || slices.ContainsFunc(p.c.Question, touches):
-		return FormRole
+		return formRole
 	}
-	return OtherRole
+	return otherRole
 }
 
 // reason returns why moves do not prove the evidence, or "" if they do.
@@ -256,10 +257,10 @@ func (p prover) reason(moves []Move) string {
 		switch {
 		case m.Before <= 0:
 			return "the model prefers another answer before any change"
-		case m.Role == EvidenceRole && !m.Decides:
+		case m.Role == evidenceRole && !m.Decides:
 			return fmt.Sprintf("evidence %s decides nothing: with %.60q a share of %.2f is lost",
 				text(m.Span), m.Text, m.Loss())
-		case m.Role == OtherRole && m.Decides:
+		case m.Role == otherRole && m.Decides:
 			return fmt.Sprintf("%s is no evidence and decides: with %.60q a share of %.2f is lost",
 				text(m.Span), m.Text, m.Loss())
 		}
@@ -272,11 +273,11 @@ func (p prover) reason(moves []Move) string {
 	return ""
 }
 
-// deciding returns the spans of words of [FormRole] of which every change decides.
+// deciding returns the spans of words of form of which every change decides.
 func (p *Proof) deciding() [][2]int {
 	var spans [][2]int
 	for _, m := range p.Moves {
-		if m.Role != FormRole || slices.Contains(spans, m.Span) {
+		if m.Role != formRole || slices.Contains(spans, m.Span) {
 			continue
 		}
 		spared := func(x Move) bool { return x.Span == m.Span && !x.Decides }
@@ -337,8 +338,8 @@ func proofsOf(group string, results []*Result) Proofs {
 			p.Strict++
 		}
 	}
-	p.Evidence, p.Others = movesOf(EvidenceRole, results), movesOf(OtherRole, results)
-	p.Forms = movesOf(FormRole, results)
+	p.Evidence, p.Others = movesOf(evidenceRole, results), movesOf(otherRole, results)
+	p.Forms = movesOf(formRole, results)
 	return p
 }
 

@@ -20,10 +20,15 @@ func Spearman(x, y []float64) (rho float64, ok bool) {
 	return rowmath.RankCorrelation(x, y)
 }
 
-// falling returns the tokens ordered by falling score; among equal scores, the earlier token comes
-// first.
+// falling returns the tokens, nil for all, ordered by falling score; among equal scores, the
+// earlier token comes first.
 func falling(scores []float64, tokens []int) []int {
 	order := slices.Clone(tokens)
+	if tokens == nil {
+		for j := range scores {
+			order = append(order, j)
+		}
+	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(scores[j], scores[i]) })
 	return order
 }

@@ -214,7 +214,7 @@ func (r *Report) agree(methods []string, results []*Result) {
 			scores[i] = append(scores[i], sizes(at(x.Scores[name], x.Words)))
 		}
 	}
-	r.Agreement = Agree(methods, scores)
+	r.Agreement = agree(methods, scores)
 }
 
 // PickedLayer returns the layer in which a method of one layer is scored. ok is false for other

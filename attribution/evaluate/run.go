@@ -150,7 +150,7 @@ func Run(ctx context.Context, m trace.Model, cases []Case, opts Options) (*Repor
 	if err := opts.check(); err != nil {
 		return newReport(opts, cases, nil), err
 	}
-	opts.Methods, opts.References = opts.methods(m.Info()), Expand(opts.References)
+	opts.Methods, opts.References = opts.methods(m.Info()), expand(opts.References)
 	if err := checkGroups(cases); err != nil {
 		return newReport(opts, cases, nil), err
 	}
@@ -269,7 +269,7 @@ func (o Options) checkDone(r *Result, c Case) error {
 
 // methods returns the methods asked for, and random. By default they are those of the model.
 func (o Options) methods(info trace.Info) []string {
-	names := Expand(o.Methods)
+	names := expand(o.Methods)
 	if len(names) == 0 {
 		names = attribution.DefaultMethods(info)
 	}
@@ -279,9 +279,9 @@ func (o Options) methods(info trace.Info) []string {
 	return names
 }
 
-// Expand returns the names with those of its methods in the place of [attribution.Classic]. An
+// expand returns the names with those of its methods in the place of [attribution.Classic]. An
 // unknown name stays; [attribution.Explain] refuses it.
-func Expand(names []string) []string {
+func expand(names []string) []string {
 	var all []string
 	for _, name := range names {
 		methods, err := attribution.LookupMethods(name)

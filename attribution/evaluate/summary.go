@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Summary summarises a measure over many inputs.
@@ -29,7 +31,7 @@ func Summarize(values []float64) Summary {
 	var s Summary
 	var finite []float64
 	for _, v := range values {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+		if rowmath.NotFinite(v) {
 			s.Skipped++
 			continue
 		}
@@ -65,13 +67,7 @@ func Summarize(values []float64) Summary {
 }
 
 // mean returns the mean of values.
-func mean(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
-}
+func mean(values []float64) float64 { return rowmath.Total(values) / float64(len(values)) }
 
 // String writes the mean and its interval, and how many cases are without.
 func (s Summary) String() string {

@@ -3,6 +3,8 @@ package evaluate
 import (
 	"encoding/json"
 	"math"
+
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Value is a number, or NaN if there is none. What is not finite is null in JSON, which has no such
@@ -15,7 +17,7 @@ var undefined = Value(math.NaN())
 // MarshalJSON writes the number, or null.
 func (v Value) MarshalJSON() ([]byte, error) {
 	x := float64(v)
-	if math.IsNaN(x) || math.IsInf(x, 0) {
+	if rowmath.NotFinite(x) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(x)

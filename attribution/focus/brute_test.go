@@ -195,7 +195,7 @@ func TestBruteForce(t *testing.T) {
 func (r *random) checkHead(t *testing.T, x *focus.Text, l, h int, terms bool) {
 	t.Helper()
 	rows := head(t, x, l, h)
-	var marked []focus.Marker
+	var marked []focus.Point
 	for i := range r.T {
 		p := r.probability(l, h, i)
 		rank := ranks(p[:i+1])
@@ -212,15 +212,7 @@ func (r *random) checkHead(t *testing.T, x *focus.Text, l, h int, terms bool) {
 				}
 			}
 			if above < .5 && place < 11 {
-				m := focus.Marker{Kind: focus.Other}
-				m.Target, m.Source, m.Self, m.Rank = i, j, i, place
-				if i == j {
-					m.Kind = focus.Self
-				}
-				if j == 0 {
-					m.Kind = focus.Zero
-				}
-				marked = append(marked, m)
+				marked = append(marked, focus.Point{Target: i, Source: j, Self: i, Rank: place})
 			}
 		}
 		for j := range p {
@@ -234,8 +226,7 @@ func (r *random) checkHead(t *testing.T, x *focus.Text, l, h int, terms bool) {
 	var smallest [3]float64
 	for k, g := range got {
 		w := marked[k]
-		if g.Target != w.Target || g.Source != w.Source || g.Self != w.Self || g.Rank != w.Rank ||
-			g.Kind != w.Kind {
+		if g.Target != w.Target || g.Source != w.Source || g.Self != w.Self || g.Rank != w.Rank {
 			t.Errorf("marker %+v, want %+v", g, w)
 		}
 		if !terms {

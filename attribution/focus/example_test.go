@@ -25,7 +25,7 @@ func ExampleNew() {
 		return
 	}
 	for _, m := range head.Markers() {
-		fmt.Printf("target %d: source %d, %v, p = %.3f, score %.2f\n", m.Target, m.Source, m.Kind,
+		fmt.Printf("target %d: source %d, %v, p = %.3f, score %.2f\n", m.Target, m.Source, m.Kind(),
 			m.Probability, m.Score)
 	}
 	// Output:

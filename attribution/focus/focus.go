@@ -14,7 +14,7 @@
 //		return err
 //	}
 //	for _, m := range head.Markers() {
-//		fmt.Println(m.Target, m.Source, m.Rank, m.Kind, m.Probability)
+//		fmt.Println(m.Target, m.Source, m.Rank, m.Kind(), m.Probability)
 //	}
 //
 // # Parts

@@ -5,25 +5,6 @@ import (
 	"slices"
 )
 
-// Kind is the relation of a marked source to its target.
-type Kind int
-
-// The kinds.
-const (
-	Other Kind = iota // any other source
-	Zero              // the first token of the text, also where it is the target itself
-	Self              // the target itself
-)
-
-// String returns the name of the kind as in the legend of the figure: Other, Zero, Self.
-func (k Kind) String() string { return [...]string{"Other", "Zero", "Self"}[k] }
-
-// Marker is a source that a target looks at most.
-type Marker struct {
-	Point
-	Kind Kind
-}
-
 // The rule of [Head.Markers].
 const (
 	markedMass = 0.5 // sources are marked until their probabilities add up to this
@@ -33,30 +14,31 @@ const (
 // Markers returns the marked sources of Figure 1, row by row and in the order of their ranks: the
 // sources of largest probability until these add up to at least ½, and at most 11. A source with
 // probability 0, such as one that a window hides, is never marked. It costs T·S·log S comparisons.
-func (h *Head) Markers() []Marker {
-	var all []Marker
+func (h *Head) Markers() []Point {
+	var all []Point
 	for i := range h.Targets {
 		sum := 0.0
 		for rank, j := range h.Ranked(i) {
 			if rank == maxMarked || sum >= markedMass || h.Row(i)[j] == 0 {
 				break
 			}
-			all = append(all, Marker{Point: h.point(i, j, rank), Kind: h.kind(i, j)})
+			all = append(all, h.point(i, j, rank))
 			sum += h.Row(i)[j]
 		}
 	}
 	return all
 }
 
-// kind returns the relation of source j to target i.
-func (h *Head) kind(i, j int) Kind {
-	switch j {
+// Kind returns the relation of the source to its target, as the legend of Figure 1 names it: Zero
+// for the first token of the text, also where it is the target itself; Self for the target; Other.
+func (p Point) Kind() string {
+	switch p.Source {
 	case 0:
-		return Zero
-	case h.Self(i):
-		return Self
+		return "Zero"
+	case p.Self:
+		return "Self"
 	}
-	return Other
+	return "Other"
 }
 
 // Breakdown is the terms of the sources of largest probability, as shares of a triangle: Figure 2.

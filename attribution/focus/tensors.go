@@ -9,6 +9,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // The names of the tensors that [New] reads. All but the output weight are taps of a model.
@@ -44,23 +45,13 @@ var layouts = []layout{
 	{hiddenTensor, "LTD"},
 }
 
-// Names returns the names of the tensors that [New] reads.
-func Names() []string {
-	names := make([]string, len(layouts))
+// Tensors returns the names and axes, such as "LHTS", of the tensors that [New] reads.
+func Tensors() []trace.Tensor {
+	all := make([]trace.Tensor, len(layouts))
 	for i, l := range layouts {
-		names[i] = l.name
+		all[i] = trace.Tensor{Name: l.name, Axes: l.axes}
 	}
-	return names
-}
-
-// Axes returns the axes of a tensor that [New] reads, such as "LHTS", and "" for another name.
-func Axes(name string) string {
-	for _, l := range layouts {
-		if l.name == name {
-			return l.axes
-		}
-	}
-	return ""
+	return all
 }
 
 // sumTolerance is how far the sum of a row of attention may be from 1, as in package attribution. A
@@ -174,8 +165,8 @@ func (b *builder) add(l layout, x trace.Tensor, wide []float64) error {
 	if err != nil {
 		return err
 	}
-	if err := checkSize(x.Shape, data.len()); err != nil {
-		return err
+	if n := data.len(); !rowmath.Fits(x.Shape, n) {
+		return fmt.Errorf("it has %d numbers; want positive sizes whose product that is", n)
 	}
 	for i := range len(l.axes) {
 		axis := l.axes[i]
@@ -221,22 +212,6 @@ func full(l layout, shape []int) ([]int, error) {
 // form writes axes as a shape: "[L,H,T,S]".
 func form(axes string) string { return "[" + strings.Join(strings.Split(axes, ""), ",") + "]" }
 
-// checkSize returns an error unless the sizes of shape are positive and their product is n. It
-// divides, because a product could overflow.
-func checkSize(shape []int, n int) error {
-	rest := n
-	for _, size := range shape {
-		if size < 1 || rest%size != 0 {
-			return fmt.Errorf("it has %d numbers; want positive sizes whose product that is", n)
-		}
-		rest /= size
-	}
-	if rest != 1 {
-		return fmt.Errorf("it has %d numbers; want positive sizes whose product that is", n)
-	}
-	return nil
-}
-
 // checkNumbers checks every number and the sums of attention. It finds out whether the text is
 // bidirectional.
 func (t *Text) checkNumbers() error {
@@ -251,7 +226,7 @@ func (t *Text) checkNumbers() error {
 		case termsTensor, scoresTensor:
 			data = floats{} // only what a target sees counts
 		}
-		if k, v := data.find(notFinite); k >= 0 {
+		if k, v := data.find(rowmath.NotFinite[float64]); k >= 0 {
 			return pkg.Errorf("tensor %q: number %d is %v; want finite numbers", l.name, k, v)
 		}
 	}
@@ -263,8 +238,6 @@ func (t *Text) checkNumbers() error {
 	return nil
 }
 
-func notFinite(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
-
 // hidden reports whether a score says that the target does not see the source.
 func hidden(score float64) bool { return math.IsInf(score, -1) }
 
@@ -272,9 +245,9 @@ func hidden(score float64) bool { return math.IsInf(score, -1) }
 // all of a row.
 func (t *Text) checkSeen(name string) error {
 	data := t.tensors[name]
-	wrong, want := notFinite, "finite numbers where the target sees the source"
+	wrong, want := rowmath.NotFinite[float64], "finite numbers where the target sees the source"
 	if name == scoresTensor {
-		wrong = func(x float64) bool { return notFinite(x) && !hidden(x) }
+		wrong = func(x float64) bool { return rowmath.NotFinite(x) && !hidden(x) }
 		want = "finite numbers, or -Inf where the target does not see the source"
 	}
 	for r := range data.len() / t.Sources {
@@ -329,8 +302,10 @@ func (t *Text) need(what string, sets ...[]string) error {
 			return nil
 		}
 		var names []string
-		for _, name := range set {
-			names = append(names, name+" "+form(Axes(name)))
+		for _, l := range layouts {
+			if slices.Contains(set, l.name) {
+				names = append(names, l.name+" "+form(l.axes))
+			}
 		}
 		wanted = append(wanted, strings.Join(names, " and "))
 	}

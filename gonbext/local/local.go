@@ -174,10 +174,7 @@ func namer(backend string) func(engine.Model) engine.Model {
 }
 
 // loaded is an open model. Each request has its own limit of memory and its own report of progress.
-type loaded struct {
-	*models.Model
-	times *models.CompileTimes
-}
+type loaded struct{ *models.Model }
 
 // Within is [models.Model.WithMaxMemory].
 func (m loaded) Within(maxMemory int64) (trace.Model, error) {
@@ -185,12 +182,12 @@ func (m loaded) Within(maxMemory int64) (trace.Model, error) {
 	if err != nil {
 		return nil, err // not view: an interface with a nil pointer is not nil
 	}
-	return loaded{view, m.times}, nil
+	return loaded{view}, nil
 }
 
 // Watched is [models.Model.Watched].
 func (m loaded) Watched(progress func(trace.Progress)) (trace.Model, func()) {
-	return m.Model.Watched(progress, m.times)
+	return m.Model.Watched(progress)
 }
 
 // noMemory is an error that says that other models take the memory.
@@ -201,7 +198,6 @@ func (e noMemory) Is(target error) bool { return target == server.ErrMemory }
 
 // opener returns a function that opens a model. backend is for requests that name none.
 func opener(backend string) server.Opener {
-	times := models.UserCompileTimes()
 	return func(
 		ctx context.Context, which engine.Model, progress func(trace.Progress),
 	) (trace.Model, error) {
@@ -222,7 +218,7 @@ func opener(backend string) server.Opener {
 		if err != nil {
 			return nil, err
 		}
-		return loaded{m, times}, nil
+		return loaded{m}, nil
 	}
 }
 

@@ -329,11 +329,15 @@ func (p *picture) agree() {
 		if !math.IsNaN(one.Correlation) {
 			row = correlation + " of A and B " + fixed(one.Correlation, 2)
 		}
-		c.rows = append(c.rows, row+map[compare.Strongest]string{
-			compare.Same:    ", the same strongest source",
-			compare.NearTie: ", a near tie of the strongest sources",
-			compare.Another: ", another strongest source",
-		}[one.Strongest])
+		switch {
+		case one.Same:
+			row += ", the same strongest source"
+		case one.NearTie:
+			row += ", a near tie of the strongest sources"
+		default:
+			row += ", another strongest source"
+		}
+		c.rows = append(c.rows, row)
 	}
 	if len(all.Rows) == 0 {
 		return

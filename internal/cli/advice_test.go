@@ -24,7 +24,7 @@ func TestAdvice(t *testing.T) {
 		"half the weights": {&trace.MemoryError{Package: "models", Memory: trace.Memory{Chosen: true}, Half: 1}, "--dtype bfloat16"},
 		"machine":          {&trace.MemoryError{Package: "models", Machine: true}, ""},
 		"cache":            {&models.CacheError{Ref: "a/b@v1", Err: errors.New("broken")}, "headwater download a/b@v1 fetches it again"},
-		"no tokenizer":     {&models.NoTokenizerError{Err: errors.New("none")}, "headwater trace --ids"},
+		"no tokenizer":     {noTokenizer{}, "headwater trace --ids"},
 		"no plugin":        {&xlaplugin.Error{Err: xlaplugin.ErrNone}, "headwater setup xla installs it"},
 		"no CUDA plugin":   {xlaplugin.ErrNone, ""},
 		"no source":        {errors.Join(errors.New("no network"), xlaplugin.ErrNoSource), "--from FILE"},
@@ -64,3 +64,9 @@ func TestSaidInFlags(t *testing.T) {
 		}
 	}
 }
+
+// noTokenizer is the error of a model that takes no text.
+type noTokenizer struct{}
+
+func (noTokenizer) Error() string         { return "none" }
+func (noTokenizer) Kind() trace.ErrorKind { return trace.TokenizerKind }

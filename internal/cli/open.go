@@ -66,7 +66,7 @@ func (k *Kit) Open(ctx context.Context, f ModelFlags) (*models.Model, error) {
 		if k.line != nil {
 			k.line.update(at.String())
 		}
-	}, models.UserCompileTimes())
+	})
 	return m, nil
 }
 

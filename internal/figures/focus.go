@@ -128,8 +128,8 @@ func hovers(points []focus.Point, parts bool) []chart.Column {
 }
 
 // markerColors are the colours of the document: the token itself green, the first one purple.
-var markerColors = map[focus.Kind]chart.RGB{
-	focus.Self: {0x2c, 0x8c, 0x3c}, focus.Zero: {0x80, 0x30, 0xa8}, focus.Other: {0xe8, 0x8c, 0x20},
+var markerColors = map[string]chart.RGB{
+	"Self": {0x2c, 0x8c, 0x3c}, "Zero": {0x80, 0x30, 0xa8}, "Other": {0xe8, 0x8c, 0x20},
 }
 
 // mapOf returns what the map of Figure 1 shows of a head: probabilities, and markers by their rank
@@ -145,15 +145,15 @@ func mapOf(h *focus.Head, tokens []string) (matrix *chart.Matrix, marked []chart
 		}
 	}
 	markers := h.Markers()
-	for _, kind := range []focus.Kind{focus.Self, focus.Zero, focus.Other} {
+	for _, kind := range []string{"Self", "Zero", "Other"} {
 		color := markerColors[kind]
-		s := chart.Series{Name: kind.String(), Color: &color, Symbols: []int{}}
+		s := chart.Series{Name: kind, Color: &color, Symbols: []int{}}
 		var points []focus.Point
 		for _, m := range markers {
-			if m.Kind == kind {
+			if m.Kind() == kind {
 				s.X, s.Y = append(s.X, float64(m.Source)), append(s.Y, float64(m.Target))
 				s.Symbols = append(s.Symbols, m.Rank)
-				points = append(points, m.Point)
+				points = append(points, m)
 			}
 		}
 		s.Columns = hovers(points, true)
@@ -272,12 +272,8 @@ func focusBreakdown(r *run) error {
 
 // biasesOf returns the two series of Figure 3.
 func biasesOf(h *focus.Head) []chart.Series {
-	var selected []focus.Point
-	for _, m := range h.Markers() {
-		selected = append(selected, m.Point)
-	}
 	bias, alibi := chart.Series{Name: "bias"}, chart.Series{Name: "ALiBi"}
-	for _, b := range focus.Biases(selected) {
+	for _, b := range focus.Biases(h.Markers()) {
 		bias.X, bias.Y = append(bias.X, float64(b.Source)), append(bias.Y, b.QueryBias)
 		alibi.X, alibi.Y = append(alibi.X, float64(b.Source)), append(alibi.Y, b.ALiBi)
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"time"
+	"testing/fstest"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 )
@@ -18,10 +18,10 @@ func (c *Circuit) Files() fs.FS {
 	if err := checkpoint.Write(&weights, n.tensors(), nil); err != nil {
 		panic(err) // names and shapes are ours
 	}
-	return memory{
-		"config.json":       encode(n.config()),
-		"tokenizer.json":    encode(tokenizerFile()),
-		"model.safetensors": weights.Bytes(),
+	return fstest.MapFS{
+		"config.json":       {Data: encode(n.config())},
+		"tokenizer.json":    {Data: encode(tokenizerFile())},
+		"model.safetensors": {Data: weights.Bytes()},
 	}
 }
 
@@ -178,29 +178,3 @@ func (m matrix) read(feature, col int, factor float64) {
 	m.data[2*feature*m.cols+col] += float32(factor / 2)
 	m.data[(2*feature+1)*m.cols+col] -= float32(factor / 2)
 }
-
-// memory is a file system in memory: the content of each file, by name.
-type memory map[string][]byte
-
-// Open opens a file.
-func (m memory) Open(name string) (fs.File, error) {
-	data, ok := m[name]
-	if !ok {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return memoryFile{bytes.NewReader(data), name}, nil
-}
-
-// memoryFile is an open file and its description.
-type memoryFile struct {
-	*bytes.Reader
-	name string
-}
-
-func (f memoryFile) Stat() (fs.FileInfo, error) { return f, nil }
-func (memoryFile) Close() error                 { return nil }
-func (f memoryFile) Name() string               { return f.name }
-func (memoryFile) Mode() fs.FileMode            { return 0o444 }
-func (memoryFile) ModTime() time.Time           { return time.Time{} }
-func (memoryFile) IsDir() bool                  { return false }
-func (memoryFile) Sys() any                     { return nil }

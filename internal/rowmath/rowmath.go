@@ -59,6 +59,23 @@ func IndexInvalid[F float32 | float64](row []F) int {
 	return -1
 }
 
+// NotFinite reports whether a number is NaN or infinite.
+func NotFinite[F float32 | float64](x F) bool {
+	return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0)
+}
+
+// Fits reports whether the sizes of a shape are positive and their product is n. It divides,
+// because a product could overflow.
+func Fits(shape []int, n int) bool {
+	for _, size := range shape {
+		if size < 1 || n%size != 0 {
+			return false
+		}
+		n /= size
+	}
+	return n == 1
+}
+
 // CopyAbove copies the entries of src that reach the threshold to dst, which holds zeros.
 func CopyAbove(dst []float64, src []float32, threshold float64) {
 	for s, x := range src {

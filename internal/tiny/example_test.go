@@ -35,8 +35,9 @@ func ExampleGenerator_Test() {
 	// instead of [are]
 }
 
-func ExampleUnknownWords() {
-	fmt.Println(tiny.UnknownWords("The keys to the castle are"))
+func ExampleModel_UnknownWords() {
+	m, _ := tiny.Lookup(tiny.Name)
+	fmt.Println(m.UnknownWords("The keys to the castle are"))
 	// Output: [The castle]
 }
 

@@ -129,12 +129,7 @@ func (d Document) unused(w string, pool []string) []string {
 const mostClasses = 8
 
 // nounForms are the nouns in both numbers.
-var nounForms = func() (forms []string) {
-	for _, n := range nouns {
-		forms = append(forms, n.singular, n.plural)
-	}
-	return forms
-}()
+var nounForms = allForms(nouns)
 
 // inOtherNumber returns the noun in its other number.
 func inOtherNumber(w string) string {
@@ -145,12 +140,12 @@ func inOtherNumber(w string) string {
 // choices are the pools from which the grammar chooses freely. Verbs of main clauses are in one
 // pool if they take persons and things in the same way.
 var choices = func() [][]string {
-	var singulars, plurals []string
+	var plurals []string
 	for _, n := range nouns {
-		singulars, plurals = append(singulars, n.singular), append(plurals, n.plural)
+		plurals = append(plurals, n.plural)
 	}
 	pools := [][]string{
-		singulars, plurals, females, males, colors, adjectives, prepositions, connectives,
+		lemmas(nouns), plurals, females, males, colors, adjectives, prepositions, connectives,
 		possessiveVerbs,
 	}
 	for _, f := range frames {

@@ -333,7 +333,7 @@ func TestExamplesAreInTheGrammar(t *testing.T) {
 				t.Errorf("example %q: HeldOut is %v, but not of %v", e.Prompt, e.HeldOut, pr)
 			}
 		}
-		if unknown := UnknownWords(e.Prompt); unknown != nil {
+		if unknown := models[0].UnknownWords(e.Prompt); unknown != nil {
 			t.Errorf("example %q has unknown words %q", e.Prompt, unknown)
 		}
 	}

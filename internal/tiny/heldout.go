@@ -67,12 +67,8 @@ var ranks = func() map[string]int {
 			ranks[w] = i
 		}
 	}
-	var verbs []string
-	for _, f := range frames {
-		verbs = append(verbs, f.verb)
-	}
 	for _, pool := range [][]string{
-		lemmas(objects), lemmas(nouns[len(objects):]), females, males, colors, verbs,
+		lemmas(objects), lemmas(nouns[len(objects):]), females, males, colors, verbsOf(frames),
 	} {
 		rank(pool)
 	}

@@ -150,22 +150,6 @@ var (
 // not the Pieces in it, which are shared.
 func Words() []Word { return slices.Clone(lexicon) }
 
-// UnknownWords returns the words of text that the grammar does not have, each once, in the order of
-// the text. The result is nil if there are none. Words are separated by spaces, and case counts:
-// neither "The" nor "rusty." is a word that the model knows.
-func UnknownWords(text string) []string {
-	var unknown []string
-	seen := make(map[string]bool)
-	for w := range strings.FieldsSeq(text) {
-		if _, ok := known[w]; ok || seen[w] {
-			continue
-		}
-		seen[w] = true
-		unknown = append(unknown, w)
-	}
-	return unknown
-}
-
 func buildLexicon() []Word {
 	byText := make(map[string]Word)
 	add := func(entries ...string) {

@@ -88,7 +88,7 @@ func TestUnknownWords(t *testing.T) {
 		{"any white space", "\tthe\n keys\u00a0here ", nil},
 		{"not text", "\xff <script>", []string{"\xff", "<script>"}},
 	} {
-		got := UnknownWords(tt.text)
+		got := models[0].UnknownWords(tt.text)
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s: UnknownWords(%q) (-want +got):\n%s", tt.name, tt.text, diff)
 		}

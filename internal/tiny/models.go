@@ -1,16 +1,12 @@
 package tiny
 
 import (
-	"embed"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"slices"
 	"strings"
 )
-
-//go:embed trained
-var trained embed.FS
 
 // A Task is what a model was trained to do.
 type Task string
@@ -58,6 +54,7 @@ var masked = []sentenceMaker{
 var models = []Model{
 	{
 		Name: Name, Note: Note, Task: NextWord, directory: "data",
+		words:     func() []string { return nil }, // none beside those of the documents
 		Originals: []string{"openai-community/gpt2", "HuggingFaceTB/SmolLM2-135M-Instruct"},
 	},
 	{
@@ -133,12 +130,9 @@ func Lookup(name string) (Model, bool) {
 // tokenizer.json, model.safetensors, the report of the training, report.json, and for a decoder
 // generation_config.json.
 func (m Model) Files() fs.FS {
-	if m.Name == Name {
-		return Files()
-	}
-	files, err := fs.Sub(trained, m.directory)
+	files, err := fs.Sub(checkpoints, m.directory)
 	if err != nil {
-		panic(err) // the paths above are valid
+		panic(err) // the paths of models are valid
 	}
 	return files
 }
@@ -235,12 +229,10 @@ func (m Model) Words() []Word {
 }
 
 // UnknownWords returns the words of text that the training of the model never showed, each once, in
-// the order of the text. The encoders read capital letters as small ones and need no space before
-// punctuation; for the decoders see the function [UnknownWords].
+// the order of the text, nil if there are none. Words are separated by spaces, and for the decoders
+// case counts: neither "The" nor "rusty." is a word that they know. The encoders read capital
+// letters as small ones and need no space before punctuation.
 func (m Model) UnknownWords(text string) []string {
-	if m.Name == Name {
-		return UnknownWords(text)
-	}
 	trained := m.words()
 	if m.Task != NextWord {
 		trained = append(trained, controlTokens...)

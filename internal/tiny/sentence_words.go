@@ -66,13 +66,6 @@ var (
 // every class.
 var sentenceRanks = func() map[string]int {
 	ranks := make(map[string]int)
-	verbsOf := func(fs []frame) []string {
-		var words []string
-		for _, f := range fs {
-			words = append(words, f.verb)
-		}
-		return words
-	}
 	for _, pool := range [][]string{
 		lemmas(femaleNouns), lemmas(maleNouns), lemmas(professions), lemmas(relational),
 		lemmas(sentenceNouns), femaleNames, maleNames, verbsOf(subjectVerbs), verbsOf(objectVerbs),
@@ -89,6 +82,14 @@ var sentenceRanks = func() map[string]int {
 	}
 	return ranks
 }()
+
+// verbsOf returns the verbs of frames.
+func verbsOf(fs []frame) (verbs []string) {
+	for _, f := range fs {
+		verbs = append(verbs, f.verb)
+	}
+	return verbs
+}
 
 // sentenceWords returns the words of all sentences, sorted, each once, and without the mask token.
 // They are the vocabulary of every encoder.

@@ -22,16 +22,8 @@ const (
 	Note = "toy grammar model"
 )
 
-//go:embed data
-var data embed.FS
+//go:embed data trained
+var checkpoints embed.FS
 
-// Files returns the checkpoint of the first model in the directory layout of Hugging Face:
-// config.json, generation_config.json, tokenizer.json, model.safetensors, and the report of its
-// training, report.json.
-func Files() fs.FS {
-	files, err := fs.Sub(data, "data")
-	if err != nil {
-		panic(err) // "data" is a valid path
-	}
-	return files
-}
+// Files returns the checkpoint of the first model; see [Model.Files].
+func Files() fs.FS { return models[0].Files() }

@@ -14,8 +14,8 @@ import (
 // larger of it and the mean.
 const batchTol = 1e-5
 
-// BatchAsk asks for rows of two mixings and for terms.
-func BatchAsk(tokens int) trace.Ask {
+// batchAsk asks for rows of two mixings and for terms.
+func batchAsk(tokens int) trace.Ask {
 	return trace.Ask{
 		MaxTokens: tokens, Alternatives: 3,
 		Mixings: []trace.MixingAsk{
@@ -35,7 +35,7 @@ func BatchTexts() []trace.BatchText {
 		for t := range ids {
 			ids[t] = 3 + (7*i+5*t)%60
 		}
-		all = append(all, trace.BatchText{IDs: ids, Ask: BatchAsk(2 + i%4)})
+		all = append(all, trace.BatchText{IDs: ids, Ask: batchAsk(2 + i%4)})
 	}
 	all[2].Ask.Continuation = []int{9, 4, 30}
 	all[3].Ask.Sampling = trace.Sampling{Temperature: 1, Seed: 3}

@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"encoding/json"
 	"unicode"
 	"unicode/utf8"
 )
@@ -12,19 +11,15 @@ type bertNormalizer struct {
 	cleanText, handleChinese, stripAccents, lowercase bool
 }
 
-// parseBertNormalizer parses BertNormalizer. Accents are stripped if the file says so, or if it
+// newBertNormalizer makes BertNormalizer. Accents are stripped if the file says so, or if it
 // says nothing and letters become small.
-func parseBertNormalizer(raw json.RawMessage) (normalizer, error) {
-	var f struct {
-		Type          string `json:"type"`
-		CleanText     bool   `json:"clean_text" need:"true"`
-		HandleChinese bool   `json:"handle_chinese_chars" need:"true"`
-		StripAccents  *bool  `json:"strip_accents"` // null: as lowercase
-		Lowercase     bool   `json:"lowercase" need:"true"`
-	}
-	if err := decodeStrict(raw, &f); err != nil {
-		return nil, err
-	}
+func newBertNormalizer(f struct {
+	Type          string `json:"type"`
+	CleanText     bool   `json:"clean_text" need:"true"`
+	HandleChinese bool   `json:"handle_chinese_chars" need:"true"`
+	StripAccents  *bool  `json:"strip_accents"` // null: as lowercase
+	Lowercase     bool   `json:"lowercase" need:"true"`
+}) (normalizer, error) {
 	b := bertNormalizer{f.CleanText, f.HandleChinese, f.Lowercase, f.Lowercase}
 	if f.StripAccents != nil {
 		b.stripAccents = *f.StripAccents

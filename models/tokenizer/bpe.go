@@ -39,6 +39,8 @@ type part struct {
 	begin, end int32
 }
 
+func (m *bpe) unknownID() int32 { return m.unk }
+
 // tokenize adds the tokens of a word. A long word without white space is cut where no merge can
 // join the two sides, so that its parts are found in the cache.
 func (m *bpe) tokenize(w *encodeWork, word piece) error {

@@ -39,13 +39,10 @@ func (f bpeFile) suffix() string {
 const maxAffix = 64
 
 // newBPEModel makes the model of a file for words that are text; see [bpe.useByteSymbols].
-func newBPEModel(m modelFile, vocab *vocabulary) (model, error) {
+func newBPEModel(f bpeFile, m modelFile, vocab *vocabulary) (model, error) {
 	b := &bpe{
-		unk: noSymbol, cache: newWordCache(), contents: vocab.contents(),
+		file: f, unk: noSymbol, cache: newWordCache(), contents: vocab.contents(),
 		ids: vocab.modelIDs(),
-	}
-	if err := decodeStrict(m.small, &b.file); err != nil {
-		return nil, atKey("model", err)
 	}
 	for key, affix := range map[string]string{
 		"continuing_subword_prefix": b.file.prefix(), "end_of_word_suffix": b.file.suffix(),

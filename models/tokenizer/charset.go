@@ -99,7 +99,8 @@ func categoryRuns(name string) runeSet {
 	if name == "Mn" {
 		gone = 0x1171e // one code point left the category
 	}
-	runs := append(tableRuns(cmp.Or(unicode.Categories[name], unicode.Scripts[name]), gone), added...)
+	table := cmp.Or(unicode.Categories[name], unicode.Scripts[name])
+	runs := append(tableRuns(table, gone), added...)
 	// Two goroutines may both compute it; the results are equal.
 	knownRuns.Store(name, runs)
 	return runs

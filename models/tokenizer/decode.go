@@ -2,7 +2,8 @@ package tokenizer
 
 import (
 	"strings"
-	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
 )
 
 // Decode returns the text that ids spell, without the control tokens if skipSpecials. It is the
@@ -73,49 +74,9 @@ func (t *Tokenizer) TokenText(id int) string {
 // toValidUTF8 replaces each maximal part of an ill-formed sequence by one U+FFFD (Unicode 16, §3.9,
 // "U+FFFD substitution of maximal subparts"). Go's own functions replace each byte, or whole runs.
 func toValidUTF8(b []byte) string {
-	if utf8.Valid(b) {
-		return string(b)
+	text, err := unicode.UTF8.NewDecoder().Bytes(b)
+	if err != nil {
+		panic(err) // ill-formed bytes are replaced, and nothing else can be wrong with bytes
 	}
-	var s strings.Builder
-	for len(b) > 0 {
-		if r, size := utf8.DecodeRune(b); r != utf8.RuneError || size > 1 {
-			s.Write(b[:size])
-			b = b[size:]
-			continue
-		}
-		s.WriteRune(utf8.RuneError)
-		b = b[subpartLen(b):]
-	}
-	return s.String()
-}
-
-// subpartLen returns the length of the part of a character at the start of b, where no whole
-// character is; at least 1.
-func subpartLen(b []byte) int {
-	lo, hi, n := byte(0x80), byte(0xbf), 0 // range of the second byte, number of bytes that follow
-	switch c := b[0]; {
-	case 0xc2 <= c && c <= 0xdf:
-		n = 1
-	case 0xe0 <= c && c <= 0xef:
-		n = 2
-		if c == 0xe0 {
-			lo = 0xa0
-		}
-		if c == 0xed {
-			hi = 0x9f
-		}
-	case 0xf0 <= c && c <= 0xf4:
-		n = 3
-		if c == 0xf0 {
-			lo = 0x90
-		}
-		if c == 0xf4 {
-			hi = 0x8f
-		}
-	}
-	k := 1
-	for ; k <= n && k < len(b) && lo <= b[k] && b[k] <= hi; k++ {
-		lo, hi = 0x80, 0xbf
-	}
-	return k
+	return string(text)
 }

@@ -191,7 +191,8 @@ func (fuse) decode(tokens []string, _ bool, _ *meter) ([]string, error) {
 
 func (fuse) spell(token string, _ *meter) (string, bool, error) { return token, true, nil }
 
-// ctc drops repeated tokens, and the token that separates tokens that are really repeated.
+// ctc is CTC, the decoder of models that hear speech: it drops repeated tokens, and the token that
+// separates tokens that are really repeated.
 type ctc struct {
 	Type          string `json:"type"`
 	PadToken      string `json:"pad_token" need:"true"`
@@ -231,15 +232,15 @@ func (c ctc) spell(token string, m *meter) (string, bool, error) {
 
 // decoderKinds parses the decoders, by type.
 var decoderKinds = map[string]func(raw json.RawMessage) (decoder, error){
-	"BPEDecoder":   parseBPEDecoder,
+	"BPEDecoder":   reading(newBPEDecoder),
 	"ByteFallback": bare[decoder](byteFallback{}),
-	"ByteLevel":    parseByteLevelDecoder,
-	"CTC":          parseCTC,
+	"ByteLevel":    reading(newByteLevelDecoder),
+	"CTC":          reading(func(c ctc) (decoder, error) { return c, nil }),
 	"Fuse":         bare[decoder](fuse{}),
-	"Metaspace":    parseMetaspaceDecoder,
-	"Replace":      parseReplaceDecoder,
-	"Strip":        parseStripDecoder,
-	"WordPiece":    parseWordPieceDecoder,
+	"Metaspace":    reading(newMetaspaceDecoder),
+	"Replace":      reading(newReplaceDecoder),
+	"Strip":        reading(newStripDecoder),
+	"WordPiece":    reading(newWordPieceDecoder),
 }
 
 // parseDecoder parses a decoder as a list.
@@ -250,22 +251,15 @@ func parseDecoder(key string, raw json.RawMessage, depth int) (decoders, error) 
 	return sectionOf("decoders", decoderKinds).parts(key, raw, depth)
 }
 
-// parseByteLevelDecoder checks the settings of ByteLevel, which change nothing in decoding.
-func parseByteLevelDecoder(raw json.RawMessage) (decoder, error) {
-	_, err := parseByteLevel(raw)
-	return byteLevelDecoder{}, err
-}
+// newByteLevelDecoder makes ByteLevel, whose settings change nothing in decoding.
+func newByteLevelDecoder(byteLevelFile) (decoder, error) { return byteLevelDecoder{}, nil }
 
-// parseBPEDecoder parses BPEDecoder: a suffix marks the end of a word, and becomes a space except
+// newBPEDecoder makes BPEDecoder: a suffix marks the end of a word, and becomes a space except
 // in the last token.
-func parseBPEDecoder(raw json.RawMessage) (decoder, error) {
-	var f struct {
-		Type   string `json:"type"`
-		Suffix string `json:"suffix" need:"true"`
-	}
-	if err := decodeStrict(raw, &f); err != nil {
-		return nil, err
-	}
+func newBPEDecoder(f struct {
+	Type   string `json:"type"`
+	Suffix string `json:"suffix" need:"true"`
+}) (decoder, error) {
 	return tokenDecoder(func(token string, at, last int, _ *meter) (string, error) {
 		if at == last {
 			return strings.ReplaceAll(token, f.Suffix, ""), nil
@@ -275,17 +269,10 @@ func parseBPEDecoder(raw json.RawMessage) (decoder, error) {
 	}), nil
 }
 
-// parseCTC parses CTC, the decoder of models that hear speech.
-func parseCTC(raw json.RawMessage) (decoder, error) {
-	var c ctc
-	err := decodeStrict(raw, &c)
-	return c, err
-}
-
-// parseMetaspaceDecoder parses Metaspace. The space that was put before the first token is taken
+// newMetaspaceDecoder makes Metaspace. The space that was put before the first token is taken
 // away.
-func parseMetaspaceDecoder(raw json.RawMessage) (decoder, error) {
-	m, err := parseMetaspace(raw)
+func newMetaspaceDecoder(f metaspaceFile) (decoder, error) {
+	m, err := newMetaspace(f)
 	if err != nil {
 		return nil, err
 	}
@@ -297,26 +284,22 @@ func parseMetaspaceDecoder(raw json.RawMessage) (decoder, error) {
 	}), nil
 }
 
-// parseReplaceDecoder parses Replace, which works in each token by itself.
-func parseReplaceDecoder(raw json.RawMessage) (decoder, error) {
-	r, err := parseReplace(raw)
+// newReplaceDecoder makes Replace, which works in each token by itself.
+func newReplaceDecoder(f replaceFile) (decoder, error) {
+	r, err := newReplacer(f)
 	return tokenDecoder(func(token string, _, _ int, m *meter) (string, error) {
 		return r.text(token, m)
 	}), err
 }
 
-// parseStripDecoder parses Strip, which removes up to start and stop times a character at the ends
+// newStripDecoder makes Strip, which removes up to start and stop times a character at the ends
 // of each token.
-func parseStripDecoder(raw json.RawMessage) (decoder, error) {
-	var f struct {
-		Type    string `json:"type"`
-		Content string `json:"content"`
-		Start   uint   `json:"start" need:"true"`
-		Stop    uint   `json:"stop" need:"true"`
-	}
-	if err := decodeStrict(raw, &f); err != nil {
-		return nil, err
-	}
+func newStripDecoder(f struct {
+	Type    string `json:"type"`
+	Content string `json:"content"`
+	Start   uint   `json:"start" need:"true"`
+	Stop    uint   `json:"stop" need:"true"`
+}) (decoder, error) {
 	if err := oneRune("content", f.Content); err != nil {
 		return nil, err
 	}
@@ -331,17 +314,13 @@ func parseStripDecoder(raw json.RawMessage) (decoder, error) {
 	}), nil
 }
 
-// parseWordPieceDecoder parses WordPiece. A token with the prefix continues a word; before any
+// newWordPieceDecoder makes WordPiece. A token with the prefix continues a word; before any
 // other one there is a space.
-func parseWordPieceDecoder(raw json.RawMessage) (decoder, error) {
-	var f struct {
-		Type    string `json:"type"`
-		Prefix  string `json:"prefix" need:"true"`
-		Cleanup bool   `json:"cleanup" need:"true"`
-	}
-	if err := decodeStrict(raw, &f); err != nil {
-		return nil, err
-	}
+func newWordPieceDecoder(f struct {
+	Type    string `json:"type"`
+	Prefix  string `json:"prefix" need:"true"`
+	Cleanup bool   `json:"cleanup" need:"true"`
+}) (decoder, error) {
 	return tokenDecoder(func(token string, at, _ int, m *meter) (string, error) {
 		if at > 0 {
 			rest, inWord := strings.CutPrefix(token, f.Prefix)

@@ -194,20 +194,13 @@ func joinKeys(key, inner string) string {
 // names returns the types that a part can have, sorted.
 func names[T any](kinds map[string]T) []string { return slices.Sorted(maps.Keys(kinds)) }
 
-// byteLevelFile is ByteLevel as a pre_tokenizer, post_processor or decoder.
+// byteLevelFile is ByteLevel as a pre_tokenizer, post_processor or decoder. Each ignores some of
+// the keys.
 type byteLevelFile struct {
 	Type           string `json:"type"`
 	AddPrefixSpace bool   `json:"add_prefix_space" need:"true"`
 	TrimOffsets    bool   `json:"trim_offsets" need:"true"`
 	UseRegex       *bool  `json:"use_regex"`
-}
-
-// parseByteLevel reads ByteLevel. All three parts have the same keys, and each ignores some of
-// them.
-func parseByteLevel(raw json.RawMessage) (byteLevelFile, error) {
-	var b byteLevelFile
-	err := decodeStrict(raw, &b)
-	return b, err
 }
 
 // unsupportedType is the error for a part whose type is unknown or missing.

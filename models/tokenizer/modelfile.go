@@ -34,10 +34,23 @@ type mergeText [2]string
 // modelKinds makes a model from its section, by type. vocab has the tokens of the section and the
 // added tokens.
 var modelKinds = map[string]func(m modelFile, vocab *vocabulary) (model, error){
-	"BPE":       newBPEModel,
-	"Unigram":   newUnigram,
-	"WordLevel": newWordLevel,
-	"WordPiece": newWordPiece,
+	"BPE":       readingModel(newBPEModel),
+	"Unigram":   readingModel(newUnigram),
+	"WordLevel": readingModel(newWordLevel),
+	"WordPiece": readingModel(newWordPiece),
+}
+
+// readingModel is [reading] for models.
+func readingModel[F any](part func(F, modelFile, *vocabulary) (model, error)) func(
+	modelFile, *vocabulary,
+) (model, error) {
+	return func(m modelFile, vocab *vocabulary) (model, error) {
+		var f F
+		if err := decodeStrict(m.small, &f); err != nil {
+			return nil, atKey("model", err)
+		}
+		return part(f, m, vocab)
+	}
 }
 
 // modelPlace is the place of a model in the file, for errors.
@@ -190,11 +203,7 @@ type wordPieceFile struct {
 
 // newWordPiece makes a WordPiece model. Every token may begin a word, also one with the prefix;
 // only those with the prefix, stored without it, may follow.
-func newWordPiece(m modelFile, vocab *vocabulary) (model, error) {
-	var f wordPieceFile
-	if err := decodeStrict(m.small, &f); err != nil {
-		return nil, atKey("model", err)
-	}
+func newWordPiece(f wordPieceFile, m modelFile, vocab *vocabulary) (model, error) {
 	if f.MaxLength < 0 {
 		return nil, fmt.Errorf("model.max_input_chars_per_word: %d is negative", f.MaxLength)
 	}
@@ -225,11 +234,7 @@ type unigramFile struct {
 }
 
 // newUnigram makes a Unigram model. Without unk_id a text with an unknown character is an error.
-func newUnigram(m modelFile, vocab *vocabulary) (model, error) {
-	var f unigramFile
-	if err := decodeStrict(m.small, &f); err != nil {
-		return nil, atKey("model", err)
-	}
+func newUnigram(f unigramFile, m modelFile, vocab *vocabulary) (model, error) {
 	if f.UnkID != nil && (*f.UnkID < 0 || *f.UnkID >= len(m.tokens)) {
 		return nil, fmt.Errorf("model.unk_id: %d is not in vocab, which has %d tokens", *f.UnkID,
 			len(m.tokens))
@@ -279,11 +284,7 @@ type wordLevelFile struct {
 	UnkToken string `json:"unk_token" need:"true"`
 }
 
-func newWordLevel(m modelFile, vocab *vocabulary) (model, error) {
-	var f wordLevelFile
-	if err := decodeStrict(m.small, &f); err != nil {
-		return nil, atKey("model", err)
-	}
+func newWordLevel(f wordLevelFile, m modelFile, vocab *vocabulary) (model, error) {
 	return &wordLevel{
 		file: f, unk: vocab.modelID(f.UnkToken), ids: vocab.modelIDs(),
 		contents: vocab.contents(),

@@ -38,12 +38,10 @@ func (p piece) startsInserted() bool {
 	return p.inserted || len(p.origins) > 0 && p.origins[0].begin() == p.origins[0].end()
 }
 
-// orderedRune is a character before it is written: its canonical combining class, and how many
-// characters it adds (0 if it replaces one, 1 if it is new, less than 0 if it replaces several).
+// orderedRune is a character before it is written, with its canonical combining class.
 type orderedRune struct {
-	r     rune
+	newRune
 	class uint8
-	added int
 }
 
 // rewrite decomposes p, sorts the marks after each starter, and composes (Unicode standard annex
@@ -56,7 +54,7 @@ func (f normalForm) rewrite(p piece, m *meter) (piece, error) {
 		i += size
 		added := 0
 		f.decompose(r, func(d rune) {
-			m := orderedRune{d, combiningClass(d), added}
+			m := orderedRune{newRune{d, added}, combiningClass(d)}
 			added = 1
 			if m.class == 0 {
 				run = f.finish(run)
@@ -104,12 +102,7 @@ func (s *orderedRune) compose(m orderedRune) bool {
 
 func (w *rewriter) putMarks(run []orderedRune) {
 	for _, m := range run {
-		if m.added > 0 {
-			w.insert(m.r)
-			continue
-		}
-		w.replace(m.r)
-		w.drop(-m.added)
+		w.put(m.newRune)
 	}
 }
 

@@ -36,7 +36,7 @@ func (c normalizerFunc) normalize(p piece, m *meter) (piece, error) { return c(p
 
 // normalizerKinds parses the normalizers, by type.
 var normalizerKinds = map[string]func(raw json.RawMessage) (normalizer, error){
-	"BertNormalizer": parseBertNormalizer,
+	"BertNormalizer": reading(newBertNormalizer),
 	"ByteLevel":      bare[normalizer](normalizerFunc(byteLevelText)),
 	"Lowercase":      bare[normalizer](normalizerFunc(lowercase)),
 	"NFC":            bare[normalizer](normalizerFunc(nfc.apply)),
@@ -44,10 +44,10 @@ var normalizerKinds = map[string]func(raw json.RawMessage) (normalizer, error){
 	"NFKC":           bare[normalizer](normalizerFunc(nfkc.apply)),
 	"NFKD":           bare[normalizer](normalizerFunc(nfkd.apply)),
 	"Nmt":            bare[normalizer](normalizerFunc(nmt)),
-	"Precompiled":    parsePrecompiled,
-	"Prepend":        parsePrepend,
-	"Replace":        parseReplaceNormalizer,
-	"Strip":          parseStrip,
+	"Precompiled":    reading(newPrecompiled),
+	"Prepend":        reading(newPrepend),
+	"Replace":        reading(newReplaceNormalizer),
+	"Strip":          reading(newStrip),
 	"StripAccents":   bare[normalizer](normalizerFunc(stripAccents)),
 }
 
@@ -56,15 +56,11 @@ func parseNormalizer(key string, raw json.RawMessage, depth int) (normalizers, e
 	return sectionOf("normalizers", normalizerKinds).parts(key, raw, depth)
 }
 
-// parsePrepend parses Prepend, which puts a text before every piece that is not empty.
-func parsePrepend(raw json.RawMessage) (normalizer, error) {
-	var f struct {
-		Type    string `json:"type"`
-		Prepend string `json:"prepend" need:"true"`
-	}
-	if err := decodeStrict(raw, &f); err != nil {
-		return nil, err
-	}
+// newPrepend makes Prepend, which puts a text before every piece that is not empty.
+func newPrepend(f struct {
+	Type    string `json:"type"`
+	Prepend string `json:"prepend" need:"true"`
+}) (normalizer, error) {
 	return normalizerFunc(func(p piece, m *meter) (piece, error) {
 		return p.prepend(m, f.Prepend)
 	}), nil
@@ -89,18 +85,14 @@ type replacer struct {
 	content string
 }
 
-// parseReplace parses Replace, whose pattern is a text or a regular expression. The content is
+// newReplacer makes Replace, whose pattern is a text or a regular expression. The content is
 // literal in both.
-func parseReplace(raw json.RawMessage) (replacer, error) {
-	var f replaceFile
-	if err := decodeStrict(raw, &f); err != nil {
-		return replacer{}, err
-	}
+func newReplacer(f replaceFile) (replacer, error) {
 	pat, err := parsePattern(f.Pattern)
 	return replacer{pat, f.Content}, err
 }
 
-func parseReplaceNormalizer(raw json.RawMessage) (normalizer, error) { return parseReplace(raw) }
+func newReplaceNormalizer(f replaceFile) (normalizer, error) { return newReplacer(f) }
 
 // normalize replaces all matches, from left to right and without overlap.
 func (r replacer) normalize(p piece, m *meter) (piece, error) {
@@ -139,15 +131,11 @@ func (r replacer) text(s string, m *meter) (string, error) {
 	return b.String(), nil
 }
 
-func parseStrip(raw json.RawMessage) (normalizer, error) {
-	var f struct {
-		Type  string `json:"type"`
-		Left  bool   `json:"strip_left" need:"true"`
-		Right bool   `json:"strip_right" need:"true"`
-	}
-	if err := decodeStrict(raw, &f); err != nil {
-		return nil, err
-	}
+func newStrip(f struct {
+	Type  string `json:"type"`
+	Left  bool   `json:"strip_left" need:"true"`
+	Right bool   `json:"strip_right" need:"true"`
+}) (normalizer, error) {
 	return normalizerFunc(func(p piece, m *meter) (piece, error) {
 		return strip(p, m, f.Left, f.Right)
 	}), nil

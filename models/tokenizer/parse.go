@@ -10,8 +10,8 @@ import (
 )
 
 // regexParser reads a regular expression of Oniguruma, which the reference uses, from left to right
-// by recursive descent: alternatives, elements, quantifiers. Oniguruma differs from other engines in
-// classes (another version of Unicode, another \w), case folding, line anchors and possessive
+// by recursive descent: alternatives, elements, quantifiers. Oniguruma differs from other engines
+// in classes (another version of Unicode, another \w), case folding, line anchors and possessive
 // quantifiers. A construct that might not mean the same here is refused.
 type regexParser struct {
 	source, rest string

@@ -168,10 +168,19 @@ func (p bertProcessor) process(
 
 // postProcessorKinds parses the post-processors, by type.
 var postProcessorKinds = map[string]func(json.RawMessage, *vocabulary) ([]postProcessor, error){
-	"BertProcessing":     parseBertProcessing,
-	"ByteLevel":          parseTrim,
-	"RobertaProcessing":  parseRoberta,
-	"TemplateProcessing": parseTemplate,
+	"BertProcessing":     readingWith(newBertProcessing),
+	"ByteLevel":          readingWith(newTrim),
+	"RobertaProcessing":  readingWith(newRoberta),
+	"TemplateProcessing": readingWith(newTemplate),
+}
+
+// readingWith is [reading] for parts that name tokens of the vocabulary.
+func readingWith[F any](part func(F, *vocabulary) ([]postProcessor, error)) func(
+	json.RawMessage, *vocabulary,
+) ([]postProcessor, error) {
+	return func(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, error) {
+		return reading(func(f F) ([]postProcessor, error) { return part(f, vocab) })(raw)
+	}
 }
 
 // parsePostProcessor parses a post_processor as a list. A type may be no or several parts.
@@ -185,12 +194,8 @@ func parsePostProcessor(
 		key, raw, depth)
 }
 
-// parseTrim parses ByteLevel, which does nothing without trim_offsets.
-func parseTrim(raw json.RawMessage, _ *vocabulary) ([]postProcessor, error) {
-	b, err := parseByteLevel(raw)
-	if err != nil {
-		return nil, err
-	}
+// newTrim makes ByteLevel, which does nothing without trim_offsets.
+func newTrim(b byteLevelFile, _ *vocabulary) ([]postProcessor, error) {
 	if !b.TrimOffsets {
 		return nil, nil
 	}
@@ -203,32 +208,24 @@ type namedID struct {
 	id      uint32
 }
 
-func parseBertProcessing(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, error) {
-	var f struct {
-		Type string  `json:"type"`
-		Sep  namedID `json:"sep" need:"true"`
-		Cls  namedID `json:"cls" need:"true"`
-	}
-	if err := decodeStrict(raw, &f); err != nil {
-		return nil, err
-	}
+func newBertProcessing(f struct {
+	Type string  `json:"type"`
+	Sep  namedID `json:"sep" need:"true"`
+	Cls  namedID `json:"cls" need:"true"`
+}, vocab *vocabulary) ([]postProcessor, error) {
 	put, err := newBertProcessor(f.Cls, f.Sep, vocab)
 	return []postProcessor{put}, err
 }
 
-// parseRoberta parses RobertaProcessing. With trim_offsets it is two post-processors, of which the
+// newRoberta makes RobertaProcessing. With trim_offsets it is two post-processors, of which the
 // trim comes first.
-func parseRoberta(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, error) {
-	var f struct {
-		Type           string  `json:"type"`
-		Sep            namedID `json:"sep" need:"true"`
-		Cls            namedID `json:"cls" need:"true"`
-		TrimOffsets    bool    `json:"trim_offsets" need:"true"`
-		AddPrefixSpace bool    `json:"add_prefix_space" need:"true"`
-	}
-	if err := decodeStrict(raw, &f); err != nil {
-		return nil, err
-	}
+func newRoberta(f struct {
+	Type           string  `json:"type"`
+	Sep            namedID `json:"sep" need:"true"`
+	Cls            namedID `json:"cls" need:"true"`
+	TrimOffsets    bool    `json:"trim_offsets" need:"true"`
+	AddPrefixSpace bool    `json:"add_prefix_space" need:"true"`
+}, vocab *vocabulary) ([]postProcessor, error) {
 	put, err := newBertProcessor(f.Cls, f.Sep, vocab)
 	put.roberta = true
 	if !f.TrimOffsets {

@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -27,16 +26,12 @@ type precompiled struct {
 // It bounds the time of a lookup.
 const maxReplacement = 1024
 
-// parsePrecompiled reads the base64 of: the bytes of the trie as a number, the units of the trie,
+// newPrecompiled reads the base64 of: the bytes of the trie as a number, the units of the trie,
 // and the replacements. All numbers are little-endian with 32 bits.
-func parsePrecompiled(raw json.RawMessage) (normalizer, error) {
-	var f struct {
-		Type string `json:"type"`
-		Map  string `json:"precompiled_charsmap"`
-	}
-	if err := decodeStrict(raw, &f); err != nil {
-		return nil, err
-	}
+func newPrecompiled(f struct {
+	Type string `json:"type"`
+	Map  string `json:"precompiled_charsmap"`
+}) (normalizer, error) {
 	data, err := base64.StdEncoding.DecodeString(f.Map)
 	if err != nil {
 		return nil, errors.New("precompiled_charsmap: the value is not base64")
@@ -93,29 +88,23 @@ type charsmapWork struct {
 	piece
 	meter *meter
 	*rewriter
-	done   int        // bytes of the text that are processed
-	last   charChange // not written yet, because dropped characters may belong to it
-	isLast bool       // last is set
+	done   int     // bytes of the text that are processed
+	last   newRune // not written yet, because dropped characters may belong to it
+	isLast bool    // last is set
 }
 
-// put writes the last change and keeps this one.
-func (c *charsmapWork) put(change charChange) {
+// next writes the last change and keeps this one.
+func (c *charsmapWork) next(change newRune) {
 	c.flush()
 	c.last, c.isLast = change, true
 }
 
 // flush writes the last change.
 func (c *charsmapWork) flush() {
-	if !c.isLast {
-		return
+	if c.isLast {
+		c.isLast = false
+		c.put(c.last)
 	}
-	c.isLast = false
-	if c.last.added > 0 {
-		c.insert(c.last.r)
-		return
-	}
-	c.replace(c.last.r)
-	c.drop(-c.last.added)
 }
 
 // start makes the rewriter and copies the text that is done.
@@ -123,16 +112,9 @@ func (c *charsmapWork) start() {
 	c.rewriter = c.rewrite(c.meter)
 	for i := 0; i < c.done; {
 		r, size := decodeRune(c.piece.text[i:])
-		c.put(charChange{r, 0})
+		c.next(newRune{r, 0})
 		i += size
 	}
-}
-
-// charChange is a new character: added is 1 if it is inserted, 0 if it replaces one character, and
-// -n if it also replaces n more.
-type charChange struct {
-	r     rune
-	added int
 }
 
 // cluster normalises one grapheme cluster: as a whole if it is short, else character by character.
@@ -144,7 +126,7 @@ func (c *charsmapWork) cluster(s string) {
 		r, size := decodeRune(s)
 		if !c.replaceText(s[:size]) {
 			if c.rewriter != nil {
-				c.put(charChange{r, 0})
+				c.next(newRune{r, 0})
 			}
 			c.done += size
 		}
@@ -172,7 +154,7 @@ func (c *charsmapWork) replaceText(s string) bool {
 		} else {
 			old--
 		}
-		c.put(charChange{r, added})
+		c.next(newRune{r, added})
 	}
 	if c.isLast {
 		c.last.added -= old

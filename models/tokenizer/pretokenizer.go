@@ -42,12 +42,12 @@ func (s preTokenizers) split(p piece, m *meter, yield func(piece)) error {
 // preTokenizerKinds parses the pre-tokenizers, by type.
 var preTokenizerKinds = map[string]func(raw json.RawMessage) (preTokenizer, error){
 	"BertPreTokenizer":   bare[preTokenizer](bertWords{}),
-	"ByteLevel":          parseByteLevelSplit,
-	"CharDelimiterSplit": parseDelimiter,
-	"Digits":             parseDigits,
-	"Metaspace":          parseMetaspaceSplit,
-	"Punctuation":        parsePunctuation,
-	"Split":              parseSplit,
+	"ByteLevel":          reading(newByteLevelSplit),
+	"CharDelimiterSplit": reading(newDelimiter),
+	"Digits":             reading(newDigits),
+	"Metaspace":          reading(newMetaspaceSplit),
+	"Punctuation":        reading(newPunctuation),
+	"Split":              reading(newSplit),
 	"Whitespace":         bare[preTokenizer](splitter{wordsAndMarks{}, removed, true}),
 	"WhitespaceSplit":    bare[preTokenizer](splitter{runeClass(isSpace), removed, false}),
 }
@@ -167,11 +167,7 @@ type splitFile struct {
 	Invert   bool        `json:"invert" need:"true"`
 }
 
-func parseSplit(raw json.RawMessage) (preTokenizer, error) {
-	var f splitFile
-	if err := decodeStrict(raw, &f); err != nil {
-		return nil, err
-	}
+func newSplit(f splitFile) (preTokenizer, error) {
 	pat, err := parsePattern(f.Pattern)
 	if err != nil {
 		return nil, err
@@ -179,15 +175,11 @@ func parseSplit(raw json.RawMessage) (preTokenizer, error) {
 	return splitter{pat, f.Behavior, f.Invert}, f.Behavior.check()
 }
 
-// parsePunctuation parses Punctuation, which is Split with a class of characters.
-func parsePunctuation(raw json.RawMessage) (preTokenizer, error) {
-	var f struct {
-		Type     string    `json:"type"`
-		Behavior *behavior `json:"behavior"`
-	}
-	if err := decodeStrict(raw, &f); err != nil {
-		return nil, err
-	}
+// newPunctuation makes Punctuation, which is Split with a class of characters.
+func newPunctuation(f struct {
+	Type     string    `json:"type"`
+	Behavior *behavior `json:"behavior"`
+}) (preTokenizer, error) {
 	b := isolated
 	if f.Behavior != nil {
 		b = *f.Behavior
@@ -195,30 +187,22 @@ func parsePunctuation(raw json.RawMessage) (preTokenizer, error) {
 	return splitter{runeClass(isPunctuation), b, false}, b.check()
 }
 
-// parseDigits parses Digits: each digit by itself, or runs of them.
-func parseDigits(raw json.RawMessage) (preTokenizer, error) {
-	var f struct {
-		Type       string `json:"type"`
-		Individual bool   `json:"individual_digits" need:"true"`
-	}
-	if err := decodeStrict(raw, &f); err != nil {
-		return nil, err
-	}
+// newDigits makes Digits: each digit by itself, or runs of them.
+func newDigits(f struct {
+	Type       string `json:"type"`
+	Individual bool   `json:"individual_digits" need:"true"`
+}) (preTokenizer, error) {
 	if f.Individual {
 		return splitter{runeClass(isNumeric), isolated, false}, nil
 	}
 	return splitter{runeClass(isNumeric), contiguous, false}, nil
 }
 
-// parseDelimiter parses CharDelimiterSplit, which removes the delimiter.
-func parseDelimiter(raw json.RawMessage) (preTokenizer, error) {
-	var f struct {
-		Type      string `json:"type"`
-		Delimiter string `json:"delimiter"`
-	}
-	if err := decodeStrict(raw, &f); err != nil {
-		return nil, err
-	}
+// newDelimiter makes CharDelimiterSplit, which removes the delimiter.
+func newDelimiter(f struct {
+	Type      string `json:"type"`
+	Delimiter string `json:"delimiter"`
+}) (preTokenizer, error) {
 	if err := oneRune("delimiter", f.Delimiter); err != nil {
 		return nil, err
 	}
@@ -232,13 +216,9 @@ func oneRune(key, s string) error {
 	return nil
 }
 
-// parseByteLevelSplit parses ByteLevel. With use_regex false another pre-tokenizer has split the
+// newByteLevelSplit makes ByteLevel. With use_regex false another pre-tokenizer has split the
 // text before; older files lack the key, which means true.
-func parseByteLevelSplit(raw json.RawMessage) (preTokenizer, error) {
-	b, err := parseByteLevel(raw)
-	if err != nil {
-		return nil, err
-	}
+func newByteLevelSplit(b byteLevelFile) (preTokenizer, error) {
 	return byteLevel{b.AddPrefixSpace, b.UseRegex == nil || *b.UseRegex, true}, nil
 }
 
@@ -270,20 +250,18 @@ type metaspace struct {
 	splits      bool   // the text is split before each replacement
 }
 
-// parseMetaspace parses Metaspace of newer and older files.
-func parseMetaspace(raw json.RawMessage) (metaspace, error) {
-	var f struct {
-		Type           string  `json:"type"`
-		Replacement    string  `json:"replacement"`
-		AddPrefixSpace *bool   `json:"add_prefix_space"` // in older files
-		PrependScheme  *string `json:"prepend_scheme"`
-		Split          *bool   `json:"split"`
-		StrRep         *string `json:"str_rep"` // in older files: replacement again
-	}
+// metaspaceFile is Metaspace of newer and older files.
+type metaspaceFile struct {
+	Type           string  `json:"type"`
+	Replacement    string  `json:"replacement"`
+	AddPrefixSpace *bool   `json:"add_prefix_space"` // in older files
+	PrependScheme  *string `json:"prepend_scheme"`
+	Split          *bool   `json:"split"`
+	StrRep         *string `json:"str_rep"` // in older files: replacement again
+}
+
+func newMetaspace(f metaspaceFile) (metaspace, error) {
 	m := metaspace{prepend: "always", splits: true}
-	if err := decodeStrict(raw, &f); err != nil {
-		return m, err
-	}
 	if err := oneRune("replacement", f.Replacement); err != nil {
 		return m, err
 	}
@@ -310,7 +288,7 @@ func parseMetaspace(raw json.RawMessage) (metaspace, error) {
 	return m, nil
 }
 
-func parseMetaspaceSplit(raw json.RawMessage) (preTokenizer, error) { return parseMetaspace(raw) }
+func newMetaspaceSplit(f metaspaceFile) (preTokenizer, error) { return newMetaspace(f) }
 
 // split replaces spaces, puts one before the text, and splits before each. With first only the
 // piece at the beginning of the text gets one, so a piece after a control token does not.

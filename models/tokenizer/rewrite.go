@@ -75,6 +75,23 @@ func (w *rewriter) replace(r rune) {
 // insert writes r before the next character.
 func (w *rewriter) insert(r rune) { w.append(r, w.old.insertedOrigin(w.pos)) }
 
+// newRune is a character before it is written. added is how many characters it adds: 0 if it
+// replaces one, 1 if it is new, less than 0 if it replaces several.
+type newRune struct {
+	r     rune
+	added int
+}
+
+// put writes a character.
+func (w *rewriter) put(n newRune) {
+	if n.added > 0 {
+		w.insert(n.r)
+		return
+	}
+	w.replace(n.r)
+	w.drop(-n.added)
+}
+
 // insertedOrigin returns the origin of a character that is inserted at byte i: that of the byte
 // before it, or no part of the input at the start.
 func (p piece) insertedOrigin(i int) origin {
@@ -192,8 +209,7 @@ func (p piece) replaceAll(m *meter, pat pattern, content string) (piece, error) 
 	if err := m.step(len(p.text)); err != nil {
 		return p, err
 	}
-	var text strings.Builder
-	var origins []origin
+	w := rewriter{old: p}
 	done := 0
 	var over error // after an error nothing more is written
 	err := pat.find(p.text, m, func(begin, end int) {
@@ -204,33 +220,26 @@ func (p piece) replaceAll(m *meter, pat pattern, content string) (piece, error) 
 			return
 		}
 		// The first match: until then nothing is copied.
-		if origins == nil {
+		if w.origins == nil {
 			size := len(p.text) + len(content)
 			if l, ok := pat.(literal); ok { // then the size can be computed
 				size = len(p.text) + min(strings.Count(p.text, string(l))*(len(content)-len(l)),
 					2*m.room())
 			}
-			text.Grow(size)
-			origins = make([]origin, 0, size)
+			w.text, w.origins = make([]byte, 0, size), make([]origin, 0, size)
 		}
-		text.WriteString(p.text[done:begin])
-		for i := done; i < begin; i++ {
-			origins = append(origins, p.origin(i))
-		}
-		text.WriteString(content)
+		w.copy(done, begin)
+		w.text = append(w.text, content...)
 		o := p.insertedOrigin(end)
 		for range len(content) {
-			origins = append(origins, o)
+			w.origins = append(w.origins, o)
 		}
 		done = end
 	})
-	if err = errors.Join(over, err); err != nil || origins == nil {
+	if err = errors.Join(over, err); err != nil || w.origins == nil {
 		return p, err
 	}
-	text.WriteString(p.text[done:])
-	for i := done; i < len(p.text); i++ {
-		origins = append(origins, p.origin(i))
-	}
-	p.text, p.origins, p.lead = text.String(), origins, 0
+	w.copy(done, len(p.text))
+	p.text, p.origins, p.lead = string(w.text), w.origins, 0
 	return p, nil
 }

@@ -34,11 +34,21 @@ func sectionOf[P any](
 // bare returns the function that parses a part without settings. Any other key is an error, because
 // it would be a setting of a newer version.
 func bare[P any](p P) func(json.RawMessage) (P, error) {
-	return func(raw json.RawMessage) (P, error) {
-		var only struct {
-			Type string `json:"type"`
+	return reading(func(struct {
+		Type string `json:"type"`
+	}) (P, error) {
+		return p, nil
+	})
+}
+
+// reading returns the function that parses a part with the settings F; see [decodeStrict].
+func reading[F, P any](part func(F) (P, error)) func(json.RawMessage) (P, error) {
+	return func(raw json.RawMessage) (p P, err error) {
+		var f F
+		if err := decodeStrict(raw, &f); err != nil {
+			return p, err
 		}
-		return p, decodeStrict(raw, &only)
+		return part(f)
 	}
 }
 

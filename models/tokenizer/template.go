@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -46,12 +45,8 @@ type templatePart struct {
 	typeID  int
 }
 
-// parseTemplate parses TemplateProcessing, such as single: <s> A, pair: <s> A <s> B.
-func parseTemplate(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, error) {
-	var f templateFile
-	if err := decodeStrict(raw, &f); err != nil {
-		return nil, err
-	}
+// newTemplate makes TemplateProcessing, such as single: <s> A, pair: <s> A <s> B.
+func newTemplate(f templateFile, vocab *vocabulary) ([]postProcessor, error) {
 	var t template
 	var err error
 	if t.single, err = f.parts(f.Single, vocab, 1); err != nil {

@@ -75,6 +75,8 @@ type (
 	// model appends the tokens of a word to w.
 	model interface {
 		tokenize(w *encodeWork, word piece) error
+		// unknownID is the token for text without any other, or noSymbol.
+		unknownID() int32
 	}
 )
 
@@ -183,17 +185,7 @@ func (t *Tokenizer) ID(content string) (int, bool) {
 // Unknown returns the id of the token that the model of the file names for text without any other,
 // and whether there is one.
 func (t *Tokenizer) Unknown() (id int, ok bool) {
-	unk := int32(noSymbol)
-	switch m := t.model.(type) {
-	case *bpe:
-		unk = m.unk
-	case *wordPiece:
-		unk = m.unk
-	case *wordLevel:
-		unk = m.unk
-	case *unigram:
-		unk = m.unk
-	}
+	unk := t.model.unknownID()
 	return int(unk), unk != noSymbol
 }
 

@@ -31,6 +31,8 @@ func lowest(scores []float64) float64 {
 	return low
 }
 
+func (m *unigram) unknownID() int32 { return m.unk }
+
 // tokenize adds the tokens of a word. Words repeat, so the result is kept.
 func (m *unigram) tokenize(w *encodeWork, word piece) error {
 	parts, err := m.cache.parts(word.text, w.meter, m.encode)

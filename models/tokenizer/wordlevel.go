@@ -10,6 +10,8 @@ type wordLevel struct {
 	contents []string
 }
 
+func (m *wordLevel) unknownID() int32 { return m.unk }
+
 // tokenize adds the one token of a word. It needs no cache, because it is one lookup.
 func (m *wordLevel) tokenize(w *encodeWork, word piece) error {
 	id, ok := m.ids[word.text]

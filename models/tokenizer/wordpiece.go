@@ -13,6 +13,8 @@ type wordPiece struct {
 	cache            wordCache
 }
 
+func (m *wordPiece) unknownID() int32 { return m.unk }
+
 // tokenize adds the tokens of a word, which are kept because words repeat.
 func (m *wordPiece) tokenize(w *encodeWork, word piece) error {
 	parts, err := m.cache.parts(word.text, w.meter, m.encode)

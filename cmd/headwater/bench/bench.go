@@ -217,7 +217,7 @@ func bench(ctx context.Context, k *cli.Kit, f benchFlags) (err error) {
 // options are those of the evaluation.
 func (f *benchFlags) options() evaluate.Options {
 	opts := f.opts
-	opts.Methods, opts.Explain.Methods = evaluate.Expand(opts.Explain.Methods), nil
+	opts.Methods, opts.Explain.Methods = opts.Explain.Methods, nil
 	if len(opts.Methods) == 0 {
 		for _, m := range attribution.Methods() {
 			opts.Methods = append(opts.Methods, m.Name)

@@ -98,10 +98,11 @@ func cut(ctx context.Context, k *cli.Kit, f attributeFlags) error {
 		f.opts.Methods = []string{"flow"}
 	}
 	use := func(out *cli.Output, _ *checkpoint.File, in attribution.Input) error {
-		c, err := attribution.MinCut(ctx, in, f.opts, f.cut[0], f.cut[1])
+		g, err := attribution.NewFlowGraph(ctx, in, f.opts, f.cut[0], f.cut[1])
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.input, err)
 		}
+		c := g.Cut
 		fmt.Fprintf(out, "flow from token %d after layer %d to input token %d: %.6f, limited by\n",
 			c.Target, c.Layer, c.Source, c.Flow)
 		for _, e := range c.Edges {

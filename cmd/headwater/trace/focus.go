@@ -101,10 +101,11 @@ func focusCommand(k *cli.Kit) *cobra.Command {
 // tensorHelp lists the tensors of --input, a few on a line.
 func tensorHelp() string {
 	var b strings.Builder
-	for i, name := range focus.Names() {
-		axes := strings.Join(strings.Split(focus.Axes(name), ""), ",")
-		fmt.Fprintf(&b, "  %-14s", name)
-		if i%3 < 2 && i+1 < len(focus.Names()) {
+	all := focus.Tensors()
+	for i, x := range all {
+		axes := strings.Join(strings.Split(x.Axes, ""), ",")
+		fmt.Fprintf(&b, "  %-14s", x.Name)
+		if i%3 < 2 && i+1 < len(all) {
 			fmt.Fprintf(&b, " %-12s", "["+axes+"]")
 		} else {
 			fmt.Fprintf(&b, " [%s]\n", axes)
@@ -255,7 +256,10 @@ func focusTensors(
 	need := 0.0
 	pairs := 0.0 // T·S
 	wide = map[string][]float64{}
-	for _, name := range focus.Names() {
+	var known []string
+	for _, x := range focus.Tensors() {
+		name := x.Name
+		known = append(known, name)
 		if !file.Has(name) {
 			continue
 		}
@@ -271,14 +275,14 @@ func focusTensors(
 		if kind, err := file.DType(name); err == nil && kind == checkpoint.F64 {
 			need, wide[name] = need+4*numbers, nil
 		}
-		if strings.HasSuffix(focus.Axes(name), "TS") && len(shape) > 1 {
+		if strings.HasSuffix(x.Axes, "TS") && len(shape) > 1 {
 			pairs = float64(shape[len(shape)-2]) * float64(shape[len(shape)-1])
 		}
-		tensors = append(tensors, trace.Tensor{Name: name, Axes: focus.Axes(name), Shape: shape})
+		tensors = append(tensors, trace.Tensor{Name: name, Axes: x.Axes, Shape: shape})
 	}
 	if len(tensors) == 0 {
 		return nil, nil, fmt.Errorf("it has no tensor that focus reads; these are %s, and it "+
-			"has %s", cli.QuotedNames(focus.Names()), cli.QuotedNames(file.Names()))
+			"has %s", cli.QuotedNames(known), cli.QuotedNames(file.Names()))
 	}
 	if withRows {
 		*kept += rowBytes * pairs

@@ -270,12 +270,11 @@ func (r *focusReport) addRows(t *focus.Text, k, l, h int) error {
 		Text: k, Layer: l, Head: h, Probability: visibleRows(head, head.Probability),
 		Score: numbers(visibleRows(head, head.Scores)), Markers: []focusMarker{},
 	}
-	var selected []focus.Point
-	for _, m := range head.Markers() {
+	selected := head.Markers()
+	for _, m := range selected {
 		x.Markers = append(x.Markers, focusMarker{
-			m.Target, m.Source, m.Rank, m.Kind.String(), m.Probability,
+			m.Target, m.Source, m.Rank, m.Kind(), m.Probability,
 		})
-		selected = append(selected, m.Point)
 	}
 	if head.Terms != nil {
 		n := t.Targets * t.Sources
