@@ -337,7 +337,7 @@ function columnWidths(columns, label) {
 }
 // header names the columns. With bands, a line over the names has who speaks.
 function header(view, bands) {
-  const {columns, names, roles, source, labelOf, isFirstGenerated} = view;
+  const {data, columns, names, roles, source, labelOf, isFirstGenerated} = view;
   const head = make('thead', {}), line = make('tr', {});
   line.append(make('th', {}), ...columns.map((column, i) => {
     const {tokens: [first], gap} = column;
@@ -347,7 +347,8 @@ function header(view, bands) {
     });
     cell.dataset.c = i;
     const faint = gap || roles[first] === 't' || !/[^␣↵⇥]/.test(names[first]);
-    cell.append(make('div', {textContent: labelOf(column), className: faint ? 'hm-faint' : ''}));
+    const name = !gap && data.heads?.[first] || labelOf(column);
+    cell.append(make('div', {textContent: name, className: faint ? 'hm-faint' : ''}));
     return cell;
   }));
   if (bands) {

@@ -48,7 +48,9 @@ type heatmapData struct {
 type textData struct {
 	// Names are those of all tokens of the text, Roles has a letter for each, and Spaces a 1 where
 	// a space stands before it.
-	Names  []string `json:"names"`
+	Names []string `json:"names"`
+	// Heads are the names of spans above their columns, nil for tokens.
+	Heads  []string `json:"heads,omitempty"`
 	Roles  string   `json:"roles"`
 	Spaces string   `json:"spaces"`
 	// Turns are the names of the turns with the tokens [from,to) of each; Chat says that a chat
@@ -69,6 +71,11 @@ func (d *drawing) textData() textData {
 		t.Names = append(t.Names, cmp.Or(isolated(token.name), "·"))
 		t.Roles += string(token.role)
 		t.Spaces += map[bool]string{false: "0", true: "1"}[token.space]
+	}
+	for j := range d.e.Prompt.Texts {
+		if grouped(d.e) {
+			t.Heads = append(t.Heads, d.shortIn(j, headColumns))
+		}
 	}
 	for _, turn := range d.turns {
 		t.Turns = append(t.Turns, [3]any{turn.name, turn.head[0], max(turn.body[1], turn.tail[1])})

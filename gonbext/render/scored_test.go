@@ -202,11 +202,14 @@ func TestGroupedNames(t *testing.T) {
 		"":     "a long sentence a long…",
 		"long": "a long sentence a long…", // which it begins with
 		"keys": "a long sentence a… keys",
-		"a word of many letters": "a long sente… a word of…",
+		"a word of many letters": "a long sen… a word of m…",
 	} {
 		e.Prompt.Strongest = []string{"", inside, "", ""}
 		if got := (Heatmap{Explanation: e}).picture(true).short(1); got != want {
 			t.Errorf("short name with %q inside: %q, want %q", inside, got, want)
+		}
+		if head := (Heatmap{Explanation: e}).picture(true).shortIn(1, headColumns); Width(head) > 14 {
+			t.Errorf("%q above a column", head)
 		}
 	}
 }
