@@ -131,7 +131,8 @@ func (p *picture) placedName(j int) string {
 // follows the one before it without a space.
 func (p *picture) continues(j int) bool {
 	text := p.e.Prompt.Texts[j]
-	if j == 0 || p.special(j-1) || p.apart(j) {
+	if j == 0 || p.special(j-1) || p.apart(j) ||
+		strings.TrimRightFunc(p.e.Prompt.Texts[j-1], unicode.IsSpace) != p.e.Prompt.Texts[j-1] {
 		return false
 	}
 	r, _ := utf8.DecodeRuneInString(text)

@@ -34,13 +34,13 @@ func (v *view) signsMean() (s string) {
 	case v.difference && v.top.lift:
 		s += ", blue for A and rust for B"
 	case v.difference:
-		s += ", + for A and - for B"
+		s += ", + for A and − for B"
 	case against != "" && v.top.signed:
 		s += ", + for the prediction and - for " + against
 	case against != "":
 		s += ", why the prediction and not " + against
 	case v.scorer() && v.top.signed:
-		s += ", + for the prediction and - against it"
+		s += ", + for the prediction and − against it"
 	}
 	if times := v.top.times(); times != "" {
 		s += ", numbers " + times
