@@ -203,9 +203,9 @@ func (p *Prompt) divide(of []int, apart bool) []Span {
 }
 
 // joinSpaces returns spans in which white space is no span of its own, but for that at the
-// beginning of the text. A token of spaces alone, such as the "▁" that SentencePiece writes before a digit,
-// belongs to the span that begins after it, unless that is a control token or white space with a
-// line break. All other white space belongs to the span before it.
+// beginning of the text. A token of spaces alone, such as the "▁" that SentencePiece writes before
+// a digit, belongs to the span that begins after it, unless that is a control token or white space
+// with a line break. All other white space belongs to the span before it.
 func (p *Prompt) joinSpaces(spans []Span) []Span {
 	joined := slices.Clone(spans)
 	for i := len(joined) - 2; i >= 0; i-- {
@@ -429,8 +429,8 @@ func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
 }
 
 // strongestWords returns for each span of several tokens the word of which a method says most in
-// any row, "" if that is below an eighth of what the method says most of. The first token and control
-// tokens are left out, and so are scorers that took the span away as one.
+// any row, "" if that is below an eighth of what the method says most of. The first token and
+// control tokens are left out, and so are scorers that took the span away as one.
 func (e *Explanation) strongestWords(spans []Span) []string {
 	words := slices.Clone(e.Prompt.Texts)
 	for _, word := range e.Prompt.Words() {
