@@ -10,6 +10,8 @@ import (
 type Facts struct {
 	// Quantity is the kind of the values.
 	Quantity Quantity `json:"quantity"`
+	// Evidence is what the values tell about the prediction.
+	Evidence trace.Evidence `json:"evidence,omitempty"`
 	// AddsUp reports whether values are parts of a whole, so that the value of several tokens
 	// together is their sum; otherwise it is the highest of them.
 	AddsUp bool `json:"adds_up"`
@@ -56,7 +58,10 @@ const (
 func mixedFacts(m Method, info aggregation.Info, lift bool) Facts {
 	f := Facts{
 		Quantity: Amount, Combined: !info.Single, TopOnly: info.TopOnly,
-		AddsUp: (info.Shares || m.Normalize) && !lift,
+		AddsUp: (info.Shares || m.Normalize) && !lift, Evidence: trace.Traced,
+	}
+	if info.Single {
+		f.Evidence = trace.Read
 	}
 	switch {
 	case lift:
@@ -71,7 +76,7 @@ func mixedFacts(m Method, info aggregation.Info, lift bool) Facts {
 func (o Options) scoredFacts(m planned) Facts {
 	f := Facts{
 		Quantity: Amount, AddsUp: true, Combined: true, Scorer: true, Explains: m.quantity,
-		Contrast: o.Contrast,
+		Contrast: o.Contrast, Evidence: m.info().Evidence,
 	}
 	if m.info().Shares {
 		f.Quantity = Share

@@ -1,9 +1,12 @@
 package attribution
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"unicode"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -30,7 +33,8 @@ type Sink struct {
 	Position int
 	// Text is the token's text.
 	Text string
-	// Shares has its share of each row, generated columns included, [n], in [0,1].
+	// Shares has its share of each row, generated columns included, [n], in [0,1]; of values with
+	// signs that of their sizes.
 	Shares []float64
 }
 
@@ -40,8 +44,12 @@ const ShownLevel = -1
 // Sinks returns the sinks of a method at level k, or [ShownLevel], in order of position: the prompt
 // tokens that have more than 30 % of at least three quarters of the rows. For an ordinary token,
 // neither first nor special, there must be eight rows or more, because four tokens may well all
-// come from one name. Lifted results and those of scorers have no sinks, because their values are
-// no shares. Sinks returns a [trace.UsageError] if the explanation does not have the method or the
+// come from one name. Lifted results and those of most scorers have no sinks, because their values
+// are no shares.
+//
+// Of values that attention wrote straight into the prediction ([trace.Written]) the first token of a
+// decoder is a sink whatever its part: what is read there does not tell which word stands there
+// (docs/decisions.md). Sinks returns a [trace.UsageError] if the explanation does not have the method or the
 // level, and another error if it is damaged.
 //
 // In an encoder only special tokens are sinks: a word that every position reads may be what the
@@ -64,7 +72,7 @@ func (e *Explanation) findSinks(method string, k int) (
 	}
 	shares, err = e.sourceShares(r, method, k)
 	if err != nil || shares == nil {
-		return r, nil, nil, err
+		return r, nil, e.firstWritten(r, k), err
 	}
 	n, m := r.Shape[0], r.Shape[1]
 	var all []float64
@@ -88,6 +96,27 @@ func (e *Explanation) findSinks(method string, k int) (
 		}
 	}
 	return r, shares, sinks, nil
+}
+
+// firstWritten returns the first token as a sink of values that attention wrote, if r has them.
+func (e *Explanation) firstWritten(r *Result, k int) []Sink {
+	n, m := r.Shape[0], r.Shape[1]
+	if r.Evidence != trace.Written || e.Model.Bidirectional || n*m == 0 ||
+		r.Spans && severalWords(e.Prompt.Texts[0]) {
+		return nil
+	}
+	first := Sink{0, e.Prompt.Texts[0], make([]float64, n)}
+	for t := range first.Shares {
+		level := k
+		if k == ShownLevel {
+			level = r.Level(t)
+		}
+		row := r.Row(t, level)
+		if sum := floats.Norm(row, 1); sum > 0 {
+			first.Shares[t] = math.Abs(row[0]) / sum
+		}
+	}
+	return []Sink{first}
 }
 
 // RowSinks returns, for each row of a method at level k, or [ShownLevel], the token that is a sink

@@ -100,7 +100,7 @@ func (a *Attention) Best(i, layer int) (best Look, ok bool) {
 }
 
 // Strongest returns the k first heads of [Attention.Looks], those of a layer apart. If none of that
-// layer is among them, its first one is added. Both lists are in the order of their shares.
+// layer is among them, its first one is added. Both lists are in the order of their ranks.
 func (a *Attention) Strongest(i, layer, k int) (ofLayer, others []Look) {
 	for n, b := range a.Looks(i) {
 		switch {
@@ -109,9 +109,6 @@ func (a *Attention) Strongest(i, layer, k int) (ofLayer, others []Look) {
 		case b.Layer != layer && n < k:
 			others = append(others, b)
 		}
-	}
-	for _, list := range [][]Look{ofLayer, others} {
-		slices.SortStableFunc(list, func(a, b Look) int { return cmp.Compare(b.Share, a.Share) })
 	}
 	return ofLayer, others
 }

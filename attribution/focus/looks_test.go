@@ -105,7 +105,7 @@ func TestLooksBruteForce(t *testing.T) {
 }
 
 // Strongest chooses heads by what they give a token more than elsewhere, and lists them in the
-// order of their shares, those of a layer apart; of a layer that has none among the first, its best
+// order of their ranks, those of a layer apart; of a layer that has none among the first, its best
 // one. Best is the head that a picture opens.
 func TestStrongest(t *testing.T) {
 	const T, from = 8, 6
@@ -125,7 +125,7 @@ func TestStrongest(t *testing.T) {
 		best            int
 	}{
 		{"no layer, two of three", -1, 2, nil, []int{2, 1}, 2},
-		{"no layer, all", -1, 3, nil, []int{0, 2, 1}, 2},
+		{"no layer, all", -1, 3, nil, []int{2, 1, 0}, 2},
 		{"a layer that is among them", 1, 2, []int{1}, []int{2}, 1},
 		{"a layer that is not", 0, 1, []int{0}, []int{2}, 0},
 		{"a layer that is not there", 7, 2, nil, []int{2, 1}, 2},

@@ -41,6 +41,7 @@ func (altiLogit) Info() Info {
 		Needs:      "the parts of a logit, and the mixing alti",
 		Signed:     true,
 		Foils:      true,
+		Evidence:   trace.Traced,
 		Quantities: []trace.Quantity{trace.Logit},
 	}
 }

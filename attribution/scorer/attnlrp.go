@@ -32,6 +32,7 @@ func (attnLRP) Info() Info {
 		Unit:       "part of the logit",
 		Needs:      "gradients with the rules of relevance",
 		Signed:     true,
+		Evidence:   trace.Traced,
 		Quantities: []trace.Quantity{trace.Logit},
 	}
 }

@@ -41,6 +41,7 @@ func (chefer) Info() Info {
 			"as many of its gradient",
 		Unit:       "relevance (1 = the token's own)",
 		Needs:      "gradients of attention",
+		Evidence:   trace.Traced,
 		Quantities: trace.Quantities(),
 	}
 }
@@ -84,6 +85,7 @@ func (gradientRollout) Info() Info {
 		Unit:       "share of attention × gradient",
 		Shares:     true,
 		Needs:      "gradients of attention",
+		Evidence:   trace.Traced,
 		Quantities: trace.Quantities(),
 	}
 }

@@ -42,6 +42,7 @@ func (direct) Info() Info {
 		Signed:     true,
 		Foils:      true,
 		ByLayer:    true,
+		Evidence:   trace.Written,
 		Quantities: []trace.Quantity{trace.Logit},
 	}
 }

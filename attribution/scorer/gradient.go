@@ -34,6 +34,7 @@ func (gradient) Info() Info {
 			"without a cache",
 		Unit:       "norm of the gradient",
 		Needs:      "gradients",
+		Evidence:   trace.Traced,
 		Quantities: trace.Quantities(),
 	}
 }
@@ -83,6 +84,7 @@ func (inputGradient) Info() Info {
 			"without a cache",
 		Needs:      "gradients",
 		Signed:     true,
+		Evidence:   trace.Traced,
 		Quantities: trace.Quantities(),
 	}
 }

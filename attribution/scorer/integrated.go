@@ -51,6 +51,7 @@ func (integratedGradients) Info() Info {
 		Cost:       "steps + 2 passes forward and back a token, 34 by default",
 		Needs:      "gradients",
 		Signed:     true,
+		Evidence:   trace.Traced,
 		Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
 		Replaces:   true,
 		Integrates: true,

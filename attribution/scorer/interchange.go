@@ -48,6 +48,7 @@ func (interchange) Info() Info {
 		Needs:      "predictions of other texts, and a head that predicts tokens",
 		Signed:     true,
 		Together:   true,
+		Evidence:   trace.Tested,
 		Quantities: []trace.Quantity{trace.Logit, trace.LogProbability, trace.Probability},
 	}
 }

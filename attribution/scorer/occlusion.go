@@ -34,6 +34,7 @@ func (occlusion) Info() Info {
 		Cost:       "T + 1 passes through the model a token, without its cache",
 		Needs:      "predictions of other texts; gradients if an embedding of zeros stands in",
 		Signed:     true,
+		Evidence:   trace.Tested,
 		Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
 		Replaces:   true,
 		Together:   true,

@@ -28,6 +28,7 @@ func (randomScorer) Info() Info {
 		Cost:       "one pass through the model a token",
 		Unit:       "random number",
 		Needs:      "predictions of other texts",
+		Evidence:   trace.Chance,
 		Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
 	}
 }

@@ -64,6 +64,7 @@ func (reagent) Info() Info {
 		Signed:     true,
 		Samples:    true,
 		Together:   true,
+		Evidence:   trace.Tested,
 		Quantities: []trace.Quantity{trace.Probability},
 	}
 }

@@ -49,6 +49,8 @@ type Info struct {
 	// Signed reports whether values may be below zero: such a token spoke against the prediction.
 	// Shares says that they are parts of a row, which a picture shows in percent.
 	Signed, Shares bool
+	// Evidence is what a value tells about the prediction.
+	Evidence trace.Evidence
 	// Quantities are the quantities that the scorer can explain, the default first.
 	Quantities []trace.Quantity
 	// Replaces reports whether the scorer replaces tokens, as in [Options.Replacement]. Integrates

@@ -26,6 +26,25 @@ const (
 // Quantities returns all quantities that scorers explain, in a fixed order.
 func Quantities() []Quantity { return []Quantity{Logit, Probability, LogProbability} }
 
+// Evidence is what the values of a method tell about a prediction. A picture words them by it.
+type Evidence string
+
+// The kinds of evidence. The zero value is not known, as of values that another program computed.
+const (
+	// Traced is how much came from each token of the input, through all layers.
+	Traced Evidence = "traced"
+	// Read is how much one layer read at each position. Earlier layers may have carried there what
+	// came from other tokens.
+	Read Evidence = "read"
+	// Written is what attention, where the prediction is made, read at each position and wrote
+	// straight into it.
+	Written Evidence = "written"
+	// Tested is what changes in the prediction where a token is replaced or taken away.
+	Tested Evidence = "tested"
+	// Chance is none: the values are random.
+	Chance Evidence = "chance"
+)
+
 // ParseQuantity reads the name of a quantity. The error lists the known ones.
 func ParseQuantity(s string) (Quantity, error) {
 	var known []string

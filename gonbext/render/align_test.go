@@ -32,7 +32,7 @@ func pieces(name, text string, parts, answer []string, rows ...[]float64) *attri
 		e.Prompt.Special = append(e.Prompt.Special, control)
 	}
 	r := &attribution.Result{
-		Unit: "share of attention", Facts: attribution.Facts{Combined: true, AddsUp: true, Quantity: attribution.Share}, Layers: []int{0}, Shape: [3]int{len(answer), len(parts), 1},
+		Unit: "share of attention", Facts: attribution.Facts{Evidence: trace.Traced, Combined: true, AddsUp: true, Quantity: attribution.Share}, Layers: []int{0}, Shape: [3]int{len(answer), len(parts), 1},
 		Options: map[string]string{"aggregation": "rollout"}, Rows: rows[:len(answer)],
 	}
 	for _, text := range answer {

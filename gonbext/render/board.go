@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"html"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -66,6 +67,20 @@ func (b *board) writeAnswer(s *strings.Builder, say, facts string, steps []int) 
 	b.text(s, steps)
 }
 
+// openDetails writes the warnings, and begins the details. Without a script they are open where
+// they have what no table has.
+func (b *board) openDetails(s io.Writer, what string, isOpen bool) {
+	for _, warning := range b.e.Warnings {
+		fmt.Fprintf(s, "<div>⚠ %s</div>", escape(warning, 1000))
+	}
+	open := ""
+	if isOpen {
+		open = " open"
+	}
+	fmt.Fprintf(s, `<details class="hm-details"%s><summary>Details: %s, settings</summary>`, open,
+		what)
+}
+
 // common returns what a part writes that pages without a board have too.
 func (b *board) common(write func(*page)) string {
 	p := newPage(b.picture, b.limit)
@@ -78,14 +93,8 @@ func (b *board) common(write func(*page)) string {
 func (b *board) top() {
 	b.printf(`<div class="hm-top" style="color:%s;font-size:13px"><div class="hm-tabs" `+
 		`role="tablist" aria-label="method"></div><span class="hm-context">`, dimInk)
-	var all []string
-	if name := b.e.Model.Name; name != "" {
-		if note := b.e.Model.Note; note != "" {
-			name += " (" + note + ")"
-		}
-		all = append(all, Visible(name, 2*nameLimit))
-	}
-	if len(b.tokens) > 0 {
+	all := b.captioned()
+	if len(b.tokens) > 0 && b.look.Caption == "" {
 		all = append(all, b.picture.facts())
 	}
 	b.printf(`%s</span></div>`, html.EscapeString(strings.Join(all, " · ")))

@@ -23,18 +23,13 @@ const rightToLeft =
 // isolate keeps a name that is written from right to left from changing the direction of what
 // follows.
 const isolate = (text) => rightToLeft.test(text) ? '\u2068' + text + '\u2069' : text;
-// quoted names token j of a text whose prompt has promptTokens; answer is what those after it are
-// called.
-const quoted = (text, j, promptTokens, answer) => '“' + isolate(text) + '” (' +
-    (j < promptTokens ? j : answer + ' ' + (j - promptTokens + 1)) + ')';
 const clamp = (x, count) => Math.max(Math.min(x, count - 1), 0);
 // within is x if it is an index below size.
 const within = (x, size, otherwise) => x >= 0 && x < size ? x : otherwise;
 
 // paletteMenu adds a menu of the palettes to the top of a board, and gives the board the palette
-// that a reader chose. then, if any, is called after each choice, to draw what no style sheet
-// colours.
-function paletteMenu(root, names, choice, then) {
+// that a reader chose.
+function paletteMenu(root, names, choice) {
   const menu = make('details', {className: 'hm-menu'});
   const list = make('div', {textContent: 'Colours'});
   const paint = () => {
@@ -42,7 +37,6 @@ function paletteMenu(root, names, choice, then) {
     list.querySelectorAll('button').forEach((button) => {
       button.setAttribute('aria-checked', button.dataset.palette === root.dataset.palette);
     });
-    if (then) then();
   };
   for (const name of names) {
     const button = make('button', {
@@ -74,12 +68,30 @@ function choices(id, root, first) {
   Object.assign(mine, {root: new WeakRef(root), choice});
   return choice;
 }
-// keepOpen opens the blocks that the reader had opened.
-function keepOpen(root, open) {
+// onKeys answers keys: actsAt returns what they do, by their names.
+function onKeys(root, actsAt) {
+  root.addEventListener('keydown', (event) => {
+    const act = actsAt(event)[event.key], {target} = event;
+    const other = event.altKey || event.ctrlKey || event.metaKey || target.matches('.hm-scroll') ||
+      target.closest('button,summary');
+    if (!act || other) return;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+  });
+}
+// liven ends the start of a script: the board has its menu, its keys are its own, and the blocks
+// are open that the reader had opened.
+function liven(root, {palettes}, choice) {
+  const details = root.querySelector('.hm-details');
+  paletteMenu(root, palettes, choice);
+  root.classList.add('hm-on');
+  root.setAttribute('data-lm-suppress-shortcuts', 'true');
+  if (details) details.open = false; // it was open for readers without a script
   root.querySelectorAll('details').forEach((block) => {
     const key = block.querySelector('summary').textContent;
-    if (key in open) block.open = open[key];
-    block.ontoggle = () => { open[key] = block.open; };
+    if (key in choice.open) block.open = choice.open[key];
+    block.ontoggle = () => { choice.open[key] = block.open; };
   });
 }
 // begin starts the picture that the script stands in, or, where a host moves scripts, all of a

@@ -56,7 +56,7 @@ func TestCompareValues(t *testing.T) {
 		"value-zeroing": {0, 0.1, 0.2, 0.3, 0.2, 0.2, 0},
 	} {
 		r := &attribution.Result{
-			Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{5}, Shape: [3]int{n, m, 1},
+			Unit: "share of attention", Facts: attribution.Facts{Evidence: trace.Traced, Quantity: attribution.Share}, Layers: []int{5}, Shape: [3]int{n, m, 1},
 			Options: map[string]string{}, Rows: slices.Repeat([][]float64{row}, n),
 		}
 		e.Methods[name], r.OtherMass = r, make([]float64, n)
@@ -355,8 +355,8 @@ func TestCompareHostile(t *testing.T) {
 	}
 }
 
-// TestAboutIn: both prompts are cut at the same places, and where they first differ is in both.
-func TestAboutIn(t *testing.T) {
+// TestCutAlike: both prompts are cut at the same places, and where they first differ is in both.
+func TestCutAlike(t *testing.T) {
 	long := strings.Repeat("x", 40)
 	for _, c := range []struct {
 		a, b string
@@ -370,7 +370,7 @@ func TestAboutIn(t *testing.T) {
 		{"a", "b", 1, [2]string{"a", "b"}},
 		{"a\x00", "b", 8, [2]string{"a␀", "b"}},
 	} {
-		got := Compared{about: []string{c.a, c.b}}.AboutIn(c.most)
+		got := cutAlike([]string{c.a, c.b}, c.most)
 		if got != c.want {
 			t.Errorf("%q, %q in %d: %q, want %q", c.a, c.b, c.most, got, c.want)
 		}
@@ -380,7 +380,7 @@ func TestAboutIn(t *testing.T) {
 			}
 		}
 	}
-	if got := (Compared{}).AboutIn(8); got != [2]string{} {
+	if got := cutAlike(nil, 8); got != [2]string{} {
 		t.Errorf("without texts: %q", got)
 	}
 }

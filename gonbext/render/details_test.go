@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // TestChanged says what stands out in a row and did not in the row before.
 func TestChanged(t *testing.T) {
 	e := example()
 	r := &attribution.Result{
-		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{5}, Shape: [3]int{3, 7, 1},
+		Unit: "share of attention", Facts: attribution.Facts{Evidence: trace.Traced, Quantity: attribution.Share}, Layers: []int{5}, Shape: [3]int{3, 7, 1},
 		Rows: [][]float64{
 			{0, 0.6, 0.3, 0.01, 0, 0, 0},
 			{0, 0.6, 0.02, 0.3, 0, 0, 0, 0.2},

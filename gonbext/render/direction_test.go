@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // arabic returns a picture whose text is Arabic, with a scorer and alternatives.
@@ -26,7 +27,7 @@ func arabic() *attribution.Explanation {
 		Methods: map[string]*attribution.Result{"direct": {
 			Unit: "part of the logit", Layers: []int{1}, Shape: [3]int{2, 4, 1},
 			Rows: [][]float64{{1.05, 0, 0.44, -0.5}, {0, 2, 0, 1}}, OtherMass: []float64{0, 0},
-			Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true},
+			Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Evidence: trace.Traced, Scorer: true, Combined: true, AddsUp: true},
 		}},
 	}
 }

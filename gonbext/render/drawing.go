@@ -22,6 +22,8 @@ type drawing struct {
 	// chosen is the row that colours the text, and lead the method; -1 if there is none.
 	chosen, lead int
 	columns      []drawnColumn // of the matrices
+	// mentioned are the tokens that a sentence or its facts name, which are never folded.
+	mentioned map[int]bool
 }
 
 // drawnToken is a token of the text.
@@ -144,9 +146,11 @@ func readToken(text string, limit int) drawnToken {
 
 // continuesWord reports whether a generated token continues the word of the one before it.
 func continuesWord(before, text string) bool {
-	last, _ := utf8.DecodeLastRuneInString(before)
+	last, bytes := utf8.DecodeLastRuneInString(before)
 	first, _ := utf8.DecodeRuneInString(text)
-	return inWord(last) && inWord(first)
+	// Both have bytes of one character.
+	divided := last == utf8.RuneError && bytes == 1 && first == utf8.RuneError
+	return divided || inWord(last) && inWord(first)
 }
 
 // inWord reports whether a character is part of a word.
@@ -274,11 +278,16 @@ var functionWords = strings.Fields("the a an of to in and is was it for on at by
 	"here as then der die das ein eine und ist le la les un une et est el los las una y es il lo " +
 	"gli e")
 
-// contentWord reports whether row t is of a word with two letters or more that is no function word.
+// contentWord reports whether row t begins a word with two letters or more that is no function word.
 func (d *drawing) contentWord(t int) bool {
 	g := d.e.Steps[t]
+	first, end := d.generatedWord(t)
+	var word strings.Builder
+	for i := first; i < end; i++ {
+		word.WriteString(d.e.Steps[i].Text)
+	}
 	letters := 0
-	text := strings.Trim(withoutMarks(g.Text), " _(")
+	text := strings.Trim(withoutMarks(word.String()), " _(")
 	for _, r := range text {
 		if !unicode.IsLetter(r) {
 			break
@@ -286,12 +295,23 @@ func (d *drawing) contentWord(t int) bool {
 		letters++
 	}
 	wide := letters == 1 && utf8.RuneLen([]rune(text)[0]) > 2 // a word in scripts such as Chinese
-	return !g.Special && !g.Rest && (letters > 1 || wide) &&
+	return first == t && !g.Special && !g.Rest && (letters > 1 || wide) &&
 		!slices.Contains(functionWords, strings.ToLower(strings.TrimSpace(text)))
 }
 
+// generatedWord returns the rows [first,end) of the word of row t, which in an encoder is one row.
+func (d *drawing) generatedWord(t int) (first, end int) {
+	if d.e.Model.Reads() {
+		return t, t + 1
+	}
+	m := len(d.e.Prompt.Texts)
+	first, end = d.wordAround(m + t)
+	return max(first-m, 0), end - m
+}
+
 // open chooses the row and the method that a picture opens with: a content word with the strongest
-// value of the first method that shows something for one.
+// value of the first method that shows something for one. A scorer that compares the first
+// prediction with itself comes before them, because it was asked for what there is not.
 func (d *drawing) open(row *int) {
 	d.chosen, d.lead = firstWord(d.e), -1
 	if row != nil && *row >= 0 && *row < len(d.e.Steps) {
@@ -310,14 +330,20 @@ func (d *drawing) open(row *int) {
 		order = []int{compare.Difference, 0, 1}
 	}
 	for _, i := range order {
+		if v := &d.views[i]; row == nil && v.has(0) && d.contrastsItself(v, 0) {
+			d.chosen, d.lead = 0, i
+			return
+		}
+	}
+	for _, i := range order {
 		v := &d.views[i]
 		best, largest := -1, 0.0
-		for t := range d.e.Steps {
-			if row != nil && t != *row || row == nil && !d.contentWord(t) || !v.has(t) {
-				continue
-			}
-			if x := d.strongest(v, t); x > largest {
-				best, largest = t, x
+		if row != nil && v.has(*row) && d.strongest(v, *row) > 0 {
+			best = *row
+		}
+		for t := 0; row == nil && t < len(d.e.Steps); t++ {
+			if x, piece := d.strongestOfWord(v, t); x > largest {
+				best, largest = piece, x
 			}
 		}
 		if best >= 0 {
@@ -328,6 +354,21 @@ func (d *drawing) open(row *int) {
 			d.lead = i
 		}
 	}
+}
+
+// strongestOfWord returns the largest place on the scale that a source has in a row of the content
+// word that begins with row t, and that row: of the first token of the word that has something to
+// show, because what follows is mostly spelling. It is 0 if there is no such word.
+func (d *drawing) strongestOfWord(v *view, t int) (largest float64, row int) {
+	if !d.contentWord(t) {
+		return 0, t
+	}
+	for _, end := d.generatedWord(t); t < end; t++ {
+		if v.has(t) && d.strongest(v, t) > 0 {
+			return d.strongest(v, t), t
+		}
+	}
+	return 0, t
 }
 
 // strongest returns the largest place on the scale that a source has in row t, above 0; 0 if none
@@ -405,7 +446,12 @@ const (
 // fold returns the columns of matrices in which sources have these largest places on their scales.
 func (d *drawing) fold(places []float64) []drawnColumn {
 	least := standsOut
+	d.mention(-1)
 	columns := d.foldAt(places, least)
+	if count(columns) > mostShown {
+		d.mention(d.chosen)
+		columns = d.foldAt(places, least)
+	}
 	for count(columns) > mostShown && least < 1 {
 		least *= 1.5
 		columns = d.foldAt(places, least)
@@ -439,6 +485,29 @@ func (d *drawing) places(n int) []float64 {
 	return places
 }
 
+// mention marks what the sentences of a row by all methods name and, outside of a chat template and
+// the message of a system, what their facts name. A row of -1 is all of them.
+func (d *drawing) mention(row int) {
+	d.mentioned = map[int]bool{}
+	for i := range d.views {
+		v := &d.views[i]
+		for t := 0; v.has(t); t++ {
+			if row >= 0 && t != row || v.silent[t] != "" {
+				continue
+			}
+			named, _ := d.namedSources(v, t)
+			for _, j := range named {
+				d.mentioned[j] = true
+			}
+			s := d.standing(v, t)
+			for _, j := range slices.Concat(s.above[:min(len(s.above), mostFor)],
+				s.below[:min(len(s.below), mostAgainst)]) {
+				d.mentioned[j] = d.mentioned[j] || d.tokens[j].role == inPrompt
+			}
+		}
+	}
+}
+
 // foldAt returns the columns if tokens with this place or more stand out.
 func (d *drawing) foldAt(places []float64, least float64) (columns []drawnColumn) {
 	shown := 0
@@ -455,16 +524,19 @@ func (d *drawing) foldAt(places []float64, least float64) (columns []drawnColumn
 		case inAnswer, ending:
 			stays[j] = true
 		case inTemplate:
-			stays[j] = stays[j] || places[j] >= templateStandsOut && j > 0 || !d.chat()
+			stays[j] = stays[j] || !d.chat()
+			if places[j] >= templateStandsOut && j > 0 {
+				d.keepWord(stays, j)
+			}
+		}
+		if d.mentioned[j] {
+			d.keepWord(stays, j)
 		}
 		if turn := d.turnOf(j); shown > allShown && places[j] >= least &&
 			d.tokens[j].role == inPrompt {
 			end := min(j+nearby+1, turn.body[1], len(places))
 			for k := max(j-nearby, turn.body[0]); k < end; k++ {
-				first, end := d.wordAround(k)
-				for ; first < min(end, len(places)); first++ {
-					stays[first] = stays[first] || d.tokens[first].role == inPrompt
-				}
+				d.keepWord(stays, k)
 			}
 		}
 	}
@@ -489,6 +561,14 @@ func (d *drawing) foldAt(places []float64, least float64) (columns []drawnColumn
 		j = end
 	}
 	return columns
+}
+
+// keepWord marks the tokens of the word of token j that have its role.
+func (d *drawing) keepWord(stays []bool, j int) {
+	first, end := d.wordAround(j)
+	for ; first < min(end, len(stays)); first++ {
+		stays[first] = stays[first] || d.tokens[first].role == d.tokens[j].role
+	}
 }
 
 // chat reports whether the text is a conversation.

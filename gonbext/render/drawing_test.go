@@ -17,7 +17,7 @@ func farApart(m int, strong ...int) *attribution.Explanation {
 		Order:  []string{"raw"},
 	}
 	r := &attribution.Result{
-		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{0}, Shape: [3]int{1, m, 1}, Shown: []int{0},
+		Unit: "share of attention", Facts: attribution.Facts{Evidence: trace.Traced, Quantity: attribution.Share}, Layers: []int{0}, Shape: [3]int{1, m, 1}, Shown: []int{0},
 		Rows: [][]float64{make([]float64, m)}, Options: map[string]string{},
 	}
 	for j := range m {
@@ -60,7 +60,7 @@ func chatted() *attribution.Explanation {
 	}
 	r := &attribution.Result{
 		Unit: "share of attention", Layers: []int{0}, Shape: [3]int{2, m, 1}, Shown: []int{0, 0},
-		Facts: attribution.Facts{Quantity: attribution.Share, AddsUp: true},
+		Facts: attribution.Facts{Evidence: trace.Traced, Quantity: attribution.Share, AddsUp: true},
 		Rows:  [][]float64{make([]float64, m), make([]float64, m+1)}, OtherMass: []float64{0, 0.1},
 		Options: map[string]string{},
 	}
@@ -104,13 +104,14 @@ func TestChatTurns(t *testing.T) {
 		"[19 21]; assistant[21 24] [24 26] [0 0]" {
 		t.Errorf("the turns are %q", got)
 	}
-	if got := d.sentence(&d.views[0], 1).String(); got != "Rome came mostly from Colosseum" {
+	say, facts := d.explainRow(&d.views[0], 1)
+	if got := say.String(); got != "Rome came mostly from Colosseum" {
 		t.Errorf("the sentence is %q", got)
 	}
-	if got := d.sentence(&d.views[0], 1).html(); !strings.Contains(got, "Col<b>osse</b>um") {
+	if got := say.html(); !strings.Contains(got, "Col<b>osse</b>um") {
 		t.Errorf("the sentence is %q", got)
 	}
-	if got := d.facts(&d.views[0], 1).String(); got != "osse 60.0 %, the 20.0 %, You 10.0 %, In "+
+	if got := facts.String(); got != "osse 60.0 %, the 20.0 %, You 10.0 %, In "+
 		"10.0 % · share of attention · layer 0" {
 		t.Errorf("the facts are %q", got)
 	}
@@ -179,7 +180,7 @@ func TestSentences(t *testing.T) {
 	}
 	share := func(r *attribution.Result) { r.AddsUp = true }
 	amount := func(r *attribution.Result) {
-		r.Facts = attribution.Facts{Quantity: attribution.Amount, AddsUp: true, Scorer: true}
+		r.Facts = attribution.Facts{Evidence: trace.Traced, Quantity: attribution.Amount, AddsUp: true, Scorer: true}
 		r.Unit = "part of the logit"
 	}
 	for _, c := range []struct {
@@ -201,7 +202,7 @@ func TestSentences(t *testing.T) {
 		{with(func(r *attribution.Result) { r.Quantity = attribution.Cosine }, 0, .9, .1),
 			"end is most like w1"},
 		{with(func(r *attribution.Result) { amount(r); r.Contrast = " is" }, 0, 2, -1),
-			"end and not is came mostly from w1 | w1 +2.00 · for is w2 −1.00"},
+			"end and not “is” came mostly from w1 | w1 +2.00 · for “is” w2 −1.00"},
 		{with(func(r *attribution.Result) { r.Quantity = attribution.Amount }, 0, 2, 1),
 			"end came from w1 and w2 | "},
 	} {

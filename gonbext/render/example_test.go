@@ -20,7 +20,9 @@ func ExampleText() {
 		Order: []string{"rollout"},
 		Methods: map[string]*attribution.Result{"rollout": {
 			Layers: []int{0}, Shape: [3]int{1, 2, 1}, Rows: [][]float64{{0.25, 0.75}}, OtherMass: []float64{0},
-			Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share},
+			Unit: "share of attention", Facts: attribution.Facts{
+				Quantity: attribution.Share, Evidence: trace.Traced,
+			},
 			Options: map[string]string{"residual": "0.5"},
 		}},
 	}

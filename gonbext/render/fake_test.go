@@ -85,8 +85,13 @@ func fill(r *attribution.Result, value func(i int) float64) {
 	}
 }
 
-// ofUnit returns the facts of values whose unit begins with "share" or "lift", or of amounts.
+// ofUnit returns the facts of values whose unit begins with "share" or "lift", or of amounts. Those
+// of Value Zeroing are about one layer.
 func ofUnit(unit string) attribution.Facts {
 	of, _, _ := strings.Cut(unit, " ")
-	return attribution.Facts{Quantity: attribution.Quantity(of)}
+	evidence := trace.Traced
+	if strings.Contains(unit, "block") {
+		evidence = trace.Read
+	}
+	return attribution.Facts{Quantity: attribution.Quantity(of), Evidence: evidence}
 }

@@ -11,18 +11,19 @@ function curveOf([x1, y1], [x2, y2]) {
     y2;
 }
 
+// quoted names token j of a text whose prompt has promptTokens.
+const quoted = (tokens, j, promptTokens) => '“' + isolate(tokens[j].textContent) + '” (' +
+  (j < promptTokens ? j : 'generated ' + (j - promptTokens + 1)) + ')';
+
 function start(root, data) {
-  const choice = choices(data.id, root, {open: {}});
+  const choice = choices(data.id, root, {open: {}, sinks: data.sinkEdges});
   const rowCount = data.tokens.length, layerCount = data.layers.length;
   const $ = (name) => root.querySelector('.hm-' + name);
   const tokens = [...root.querySelectorAll('.hm-text :is(span,u)')];
   const image = root.querySelector('.hm-graph img'), sinks = new Set(data.sinks);
-  const readout = make('div', {className: 'hm-readout'});
-  readout.setAttribute('aria-live', 'polite');
   // A node is a level k, of which 0 is before the first layer shown, and a row i.
   const widthOf = (k, i, j) => valueOf(data.widths[k][i], j);
-  const name = (i) => quoted(
-    tokens[data.tokens[i]].textContent, data.tokens[i], data.promptTokens, 'generated');
+  const name = (i) => quoted(tokens, data.tokens[i], data.promptTokens);
   const where = (k) =>
     k === 0 ? ' before layer ' + data.layers[0] : ' after layer ' + data.layers[k - 1];
   const at = (k, i) =>
@@ -42,7 +43,19 @@ function start(root, data) {
   graph.setAttribute('role', 'img');
   graph.setAttribute('aria-label', image.alt);
   graph.setAttribute('tabindex', '0');
-  image.replaceWith(graph);
+  const toggle = switchOf('edges of sinks', () => choice.sinks, () => {
+    choice.sinks = !choice.sinks;
+    draw();
+  });
+  const {bar, title, readout} = barOf(...data.sinks.length ? [toggle] : []);
+  const box = $('scroll'), {hold, count} = scrolling(
+    graph, () => [...graph.querySelectorAll('.hm-name')]);
+  image.parentElement.remove();
+  hold.classList.add('hm-graph');
+  box.replaceWith(hold);
+  readout.setAttribute('aria-live', 'polite');
+  title.textContent = 'Layer by layer, layer ' + data.layers[0] + ' at the bottom';
+  $('after').append(bar);
   let chosen = null;
 
   function drawEdge([k, i, j], stroke, width, dashes) {
@@ -105,7 +118,8 @@ function start(root, data) {
     }
     data.labels.forEach((label, i) => {
       const [x, y] = at(0, i);
-      add('text', {transform: 'translate(' + (x + 4) + ' ' + (y + data.top) + ')rotate(-90)'},
+      const transform = 'translate(' + (x + 4) + ' ' + (y + data.top) + ')rotate(-90)';
+      add('text', {transform, class: 'hm-name'},
         {...letters, fill: sinks.has(i) ? 'var(--dim)' : 'var(--ink)'}, label);
     });
   }
@@ -120,7 +134,8 @@ function start(root, data) {
     drawGraph();
     if (chosen) say(chosen);
     else readout.textContent = 'Point at a token and a layer, or click to keep it';
-    $('switch')?.setAttribute('aria-checked', Boolean(choice.sinks));
+    drawSwitches(root);
+    count();
   }
   function pick(k, i) {
     [k, i] = [clamp(k, layerCount + 1), clamp(i, rowCount)];
@@ -135,21 +150,6 @@ function start(root, data) {
       clamp(Math.floor((x - data.left) / data.wide), rowCount),
     ];
   };
-  const bar = make('div', {className: 'hm-bar'});
-  bar.append(make('div', {className: 'hm-h', textContent: 'Layer by layer, layer ' +
-    data.layers[0] + ' at the bottom'}));
-  if (data.sinks.length) {
-    const toggle = make('button', {
-      type: 'button', className: 'hm-switch', textContent: 'edges of sinks', onclick: () => {
-        choice.sinks = !choice.sinks;
-        draw();
-      }});
-    toggle.setAttribute('role', 'switch');
-    bar.append(toggle);
-  }
-  readout.style.flexBasis = '100%';
-  bar.append(readout);
-  $('after').append(bar);
   graph.onclick = (event) => pick(...nodeAt(event));
   graph.onmousemove = (event) => say(nodeAt(event));
   graph.onmouseleave = draw;
@@ -162,28 +162,19 @@ function start(root, data) {
     else if (j >= data.promptTokens)
       token.onclick = () => { readout.textContent = 'This token is not in the graph'; };
   });
-  root.addEventListener('keydown', (event) => {
-    const move =
-      {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [1, 0], ArrowDown: [-1, 0]}[event.key];
-    const other = event.altKey || event.ctrlKey || event.metaKey ||
-      event.target.closest('button,summary');
-    if (other || !move && event.key !== 'Escape') return;
-    event.preventDefault();
-    event.stopPropagation();
-    if (!move) {
+  function move(up, side) {
+    const [k, i] = chosen || [layerCount, rowCount - 1];
+    const next = [clamp(k + up, layerCount + 1), clamp(i + side, rowCount)];
+    if (!chosen || next[0] !== k || next[1] !== i) pick(...next);
+  }
+  onKeys(root, () => ({
+    ArrowLeft: () => move(0, -1), ArrowRight: () => move(0, 1), ArrowUp: () => move(1, 0),
+    ArrowDown: () => move(-1, 0), Escape: () => {
       chosen = null;
       draw();
-      return;
-    }
-    const [k, i] = chosen || [layerCount, rowCount - 1];
-    const next = [clamp(k + move[0], layerCount + 1), clamp(i + move[1], rowCount)];
-    if (!chosen || next[0] !== k || next[1] !== i) pick(...next);
-  });
-  root.setAttribute('data-lm-suppress-shortcuts', 'true');
-  root.classList.add('hm-on');
-  paletteMenu(root, data.palettes, choice);
-  $('details').open = false;  // it was open for readers without a script
-  keepOpen(root, choice.open);
+    },
+  }));
+  liven(root, data, choice);
   draw();
 }
 

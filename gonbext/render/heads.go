@@ -33,8 +33,8 @@ type Heads struct {
 	// decoder the last generated token may be missing, because its row predicts no token of the
 	// text: T = m + n - 1.
 	Attention trace.Tensor
-	// Palette is the name of the colours; see [Heatmap.Palette].
-	Palette string
+	// Look has the colours and the caption, as that of a [Heatmap].
+	Look
 	// MaxBytes is the approximate limit of the result in bytes; default 480,000, of a page
 	// 5,000,000. If all that the script needs would be larger, fewer tokens or none can be chosen,
 	// which a sentence says.
@@ -90,8 +90,8 @@ func textLength(e *attribution.Explanation) int {
 }
 
 // textPicture is a picture of a text without the values of methods.
-func textPicture(e *attribution.Explanation) *picture {
-	return Heatmap{Explanation: e, Methods: []string{}}.picture(false)
+func textPicture(e *attribution.Explanation, look Look) *picture {
+	return Heatmap{Explanation: e, Methods: []string{}, Look: look}.picture(false)
 }
 
 // headsDrawing is a picture of heads worked out and not yet drawn. Sinks are what the attention
@@ -111,10 +111,11 @@ type headsDrawing struct {
 // open works out what a picture of heads shows. The attention fits.
 func (r Heads) open() *headsDrawing {
 	s := r.Attention.Shape
-	p := Heatmap{Explanation: r.Explanation, Palette: r.Palette}.picture(true)
+	p := Heatmap{Explanation: r.Explanation, Look: r.Look}.picture(true)
 	p.words.title = "What each head looks at"
 	h := &headsDrawing{drawing: newDrawing(p, nil), wrote: r.Explanation.LayersThatWrote()}
-	h.views, h.lead = nil, -1 // methods choose the token; heads have colours of their own
+	// Methods choose the token; heads have colours of their own, and a sentence.
+	h.views, h.lead = nil, -1
 	h.Attention = focus.Attention{
 		Layers: s[0], Heads: s[1], Tokens: s[2], Data: r.Attention.Data,
 		Bidirectional: r.Explanation.Model.Bidirectional,
@@ -138,17 +139,19 @@ func (h *headsDrawing) look(i int) {
 
 // OpenedHead is the head that a picture opens, and the token from which it looks.
 type OpenedHead struct {
+	// Title is the heading of all heads, and Caption are the parts of the line below it.
+	Title       string
+	Caption     []string
 	Layer, Head int
 	// Query is the token from which the head looks.
 	Query int
-	// Says says where the head looks from there.
-	Says string
-	// Sinks are the tokens that are grey, [T].
-	Sinks []bool
-	// Columns are the tokens [from,to) of each column of a matrix; those of several are folded.
-	Columns [][2]int
 	// Wrote is the layer that wrote what is predicted at the query, -1 if that is not known.
 	Wrote int
+	// Step returns the colour of what a head gives token j from token i, see [DrawnCell]; grey
+	// reports whether j is a sink, and ok whether the head sees it from there.
+	Step func(layer, head, i, j int) (step int, grey, ok bool)
+	// Drawn is the head as a matrix. The first of its Notes is where the head looks from Query.
+	Drawn Drawn
 }
 
 // OpenHead returns the head that the picture of generated token t opens: one that looks at a token
@@ -176,13 +179,16 @@ func (r Heads) OpenHead(t int, chosen *[2]int) (o OpenedHead, err error) {
 			h.layer, h.head, h.Layers-1, h.Heads-1)
 	}
 	o = OpenedHead{
-		Layer: h.layer, Head: h.head, Query: h.query, Sinks: h.Ignored,
-		Says:  h.sentence(h.layer, h.head, h.query).String(),
+		Title: h.words.title,
+		Caption: h.captioned(fmt.Sprintf("a square for each of %d × %d heads: rows look at "+
+			"columns, from the first token on", h.Layers, h.Heads), h.quotedPrompt()),
+		Layer: h.layer, Head: h.head, Query: h.query,
 		Wrote: h.wroteLayer(h.predictions[h.query]),
+		Step: func(layer, head, i, j int) (step int, grey, ok bool) {
+			return h.step(layer, head, i, j), h.Ignored[j], j < h.Seen(i)
+		},
 	}
-	for _, c := range h.columns {
-		o.Columns = append(o.Columns, [2]int{c.from, c.to})
-	}
+	o.Drawn = h.drawn()
 	return o, nil
 }
 
@@ -253,7 +259,9 @@ func (h *headsDrawing) looked() []float64 {
 			shares[j] = max(shares[j], h.At(h.layer, h.head, h.query, j))
 		}
 	}
-	shares[h.query] = 1
+	for _, j := range append(h.namedTokens(h.layer, h.head, h.query), h.query) {
+		shares[j] = 1
+	}
 	return shares
 }
 
@@ -293,11 +301,8 @@ func (h *headsDrawing) sentence(layer, head, i int) (s phrase) {
 		return append(h.wordOf(j), piece{text: text, quiet: true})
 	}
 	var all []phrase
-	sources := h.standing(layer, head, i)
-	for _, j := range sources[:min(len(sources), mostNamed)] {
-		if h.At(layer, head, i, j) >= nameFrom*h.At(layer, head, i, sources[0]) {
-			all = append(all, named(j))
-		}
+	for _, j := range h.namedTokens(layer, head, i) {
+		all = append(all, named(j))
 	}
 	if len(all) > 0 {
 		s.say("at ")
@@ -312,6 +317,14 @@ func (h *headsDrawing) sentence(layer, head, i int) (s phrase) {
 	}
 	s.say("at no token in particular")
 	return s
+}
+
+// namedTokens returns the tokens that the sentence of a head names.
+func (h *headsDrawing) namedTokens(layer, head, i int) []int {
+	sources := h.standing(layer, head, i)
+	return slices.DeleteFunc(sources[:min(len(sources), mostNamed)], func(j int) bool {
+		return h.At(layer, head, i, j) < nameFrom*h.At(layer, head, i, sources[0])
+	})
 }
 
 // rounded writes a share as a sentence does: whole per cent from 10 on.
@@ -335,7 +348,7 @@ func (h *headsDrawing) from(i int) string {
 		text += ", " + chance
 	}
 	if layer := h.wroteLayer(t); layer >= 0 {
-		text += fmt.Sprintf(" · layer %d wrote most of its logit", layer)
+		text += fmt.Sprintf(" · layer %d wrote more of its logit than any other", layer)
 	}
 	return text
 }
@@ -345,16 +358,16 @@ func (h *headsDrawing) from(i int) string {
 const (
 	listedHeads = 12
 	lookMore    = "heads that look at one token more from here than from other tokens"
-	listedBy    = "Each head is named with a token and the share of its attention there. Listed " +
-		"are the heads with the most left of that share after two subtractions: the mean share " +
-		"that the head gives the same token from elsewhere, and half of the mean share that it " +
-		"gives to tokens as far away. Those of the layer that wrote the token stand first; both " +
-		"by falling share."
+	listedBy    = "Each head is named with a token, the share of its attention there and, by " +
+		"which heads are listed, how much more that is than its habit: the mean share that it " +
+		"gives the same token from elsewhere, and half of the mean share that it gives to tokens " +
+		"as far away. Those of the layer that wrote the token stand first."
 )
 
-// lookName names the token that a listed head looks at, with its share.
+// lookName names the token that a listed head looks at, with its share and its rank.
 func (h *headsDrawing) lookName(b focus.Look) string {
-	return h.placedName(b.Token) + " " + share(b.Share)
+	return fmt.Sprintf("%s %s (%+.1f over its habit)", h.placedName(b.Token), share(b.Share),
+		100*b.Rank)
 }
 
 // lists returns the k heads that are listed for token i: those of the layer that wrote what is
@@ -396,7 +409,7 @@ func (r Heads) plain(look Terminal) (*text, error) {
 		where, what, chance := h.predictionText(i)
 		t.line("")
 		if l := h.wroteLayer(i); l >= 0 {
-			chance += fmt.Sprintf("  layer %d wrote most of it", l)
+			chance += fmt.Sprintf("  layer %d wrote more of it than any other", l)
 		}
 		t.line(fmt.Sprintf("%3d  %s%s  %s", i+1, where, what, chance))
 		query := h.queryOf(i)

@@ -1,17 +1,21 @@
 package render
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html"
+	"math"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/focus"
 )
 
 //go:embed heads.js
 var headsSource string
 
-var headsScript = script(scaleSource + headsSource)
+var headsScript = script(scaleSource + matrixSource + headsSource)
 
 // headsBoard is the state of writing [Heads] as HTML.
 type headsBoard struct {
@@ -78,22 +82,25 @@ func (h *headsDrawing) facts() string {
 // and the list of heads. The script draws both for what a reader chooses.
 func (b headsBoard) all(limit int) string {
 	h := b.h
-	var heads, layers []string
+	t := plainTable{
+		title: "All heads", note: "share given to " + h.placedName(h.source) +
+			", layer 0 at the bottom",
+	}
 	for k := range h.Heads {
-		heads = append(heads, fmt.Sprint(k))
+		t.columns = append(t.columns, fmt.Sprint(k))
 	}
 	wrote := h.wroteLayer(h.predictions[h.query])
-	for i := range h.Layers {
-		name := fmt.Sprint(h.Layers - 1 - i)
-		if h.Layers-1-i == wrote {
-			name = "wrote " + name
+	for i := h.Layers - 1; i >= 0; i-- {
+		row := plainRow{name: fmt.Sprint(i), chosen: i == h.layer}
+		if i == wrote {
+			row.name = "wrote " + row.name
 		}
-		layers = append(layers, name)
+		for k := range h.Heads {
+			row.cells = append(row.cells, plainCell{step: h.step(i, k, h.query, h.source)})
+		}
+		t.rows = append(t.rows, row)
 	}
-	s := b.table("All heads", "share given to "+h.placedName(h.source)+", layer 0 at the bottom",
-		heads, layers, h.Layers-1-h.layer, func(i, k int) string {
-			return b.cell(h.step(h.Layers-1-i, k, h.query, h.source), "", "")
-		})
+	s := b.table(t)
 	if len(s) > limit {
 		s = ""
 	}
@@ -110,87 +117,55 @@ func (b headsBoard) all(limit int) string {
 // readers without a script, if they have room in at most limit bytes.
 func (b headsBoard) matrices(limit int) string {
 	h := b.h
-	if len(h.columns) > matrixColumns {
+	if !h.fits() {
 		return ""
 	}
-	var columns, heads, tokens []string
-	var rows []int // the tokens that are not folded
-	for _, c := range h.columns {
-		columns = append(columns, h.columnName(c))
-		if !c.folded {
-			rows, tokens = append(rows, c.from), append(tokens, h.axisName(c.from))
-		}
+	of := fmt.Sprintf("Layer %d, ", h.layer)
+	heads := plainTable{
+		title: of + fmt.Sprintf("all %d heads", h.Heads), columns: h.columnNames(),
+		note: "what each looks at, per cent of its attention",
+	}
+	tokens := plainTable{
+		title:   of + fmt.Sprintf("head %d from every token", h.head),
+		columns: heads.columns, note: "rows look at columns",
 	}
 	for k := range h.Heads {
-		heads = append(heads, fmt.Sprintf("head %d", k))
+		heads.rows = append(heads.rows, plainRow{
+			name: fmt.Sprintf("head %d", k), chosen: k == h.head, cells: b.row(k, h.query),
+		})
 	}
-	of := fmt.Sprintf("Layer %d, ", h.layer)
-	s := `<div class="hm-methods">` + b.table(of+fmt.Sprintf("all %d heads", h.Heads),
-		"what each looks at, per cent of its attention", columns, heads, h.head,
-		func(k, c int) string { return b.columnCell(k, h.query, h.columns[c]) }) +
-		b.table(of+fmt.Sprintf("head %d from every token", h.head), "rows look at columns", columns,
-			tokens, slices.Index(rows, h.query),
-			func(i, c int) string { return b.columnCell(h.head, rows[i], h.columns[c]) }) + "</div>"
+	for _, c := range h.columns {
+		if !c.folded {
+			tokens.rows = append(tokens.rows, plainRow{
+				name: h.axisName(c.from), chosen: c.from == h.query, cells: b.row(h.head, c.from),
+			})
+		}
+	}
+	s := `<div class="hm-methods">` + b.table(heads) + b.table(tokens) + "</div>"
 	if len(s) > limit {
 		return ""
 	}
 	return s
 }
 
-// columnCell returns what a head of the open layer gives the tokens of a column at most.
-func (b headsBoard) columnCell(head, query int, c drawnColumn) string {
-	h, at, edge := b.h, c.from, ""
-	for j := c.from; j < min(c.to, h.Seen(query)); j++ {
-		if h.At(h.layer, head, query, j) > h.At(h.layer, head, query, at) {
-			at = j
+// row returns what a head of the open layer gives the tokens of each column at most.
+func (b headsBoard) row(head, query int) (cells []plainCell) {
+	h := b.h
+	for _, c := range h.columns {
+		at := c.from
+		for j := c.from; j < min(c.to, h.Seen(query)); j++ {
+			if h.At(h.layer, head, query, j) > h.At(h.layer, head, query, at) {
+				at = j
+			}
 		}
-	}
-	if m := len(h.e.Prompt.Texts); c.from == m && m > 0 {
-		edge = "border-left:2px solid " + dimInk
-	}
-	switch number := fixed(100*h.At(h.layer, head, query, at), 0); {
-	case at >= h.Seen(query):
-		return fmt.Sprintf(`<td style="%s"></td>`, edge)
-	case h.Ignored[at]:
-		return fmt.Sprintf(`<td style="color:%s">%s</td>`, dimInk, number)
-	default:
-		return b.cell(h.step(h.layer, head, query, at), number, edge)
-	}
-}
-
-// cell returns a cell with a number in this colour; a step of 0 is below the first one.
-func (b headsBoard) cell(step int, number, edge string) string {
-	if step == 0 {
-		return fmt.Sprintf(`<td class="hm-z" style="%s"></td>`, edge)
-	}
-	return fmt.Sprintf(`<td class="%s" style="%s;min-width:12px;%s">%s</td>`, stepClass(step),
-		b.theme.style(step), edge, number)
-}
-
-// table returns a table with a mark at the chosen row.
-func (b headsBoard) table(
-	title, note string, columns, rows []string, chosen int, cell func(i, c int) string,
-) string {
-	// Notebooks have colours of their own for rows.
-	const row = `style="background:` + sheet + `;color:` + ink + `"`
-	var s strings.Builder
-	fmt.Fprintf(&s, `<div class="hm-h" style="margin:18px 0 6px"><b>%s</b> <span style="color:%s">`+
-		`· %s</span></div><div style="overflow-x:auto"><table style="border-spacing:1px"><tr %s>`+
-		`<th></th>`, title, dimInk, html.EscapeString(note), row)
-	for _, name := range columns {
-		fmt.Fprintf(&s, "<th>%s</th>", html.EscapeString(name))
-	}
-	for i, name := range rows {
-		if name = html.EscapeString(name); i == chosen {
-			name = "<b>▸ " + name + "</b>"
+		cell := plainCell{empty: at >= h.Seen(query), first: h.isFirstGenerated(c)}
+		if !cell.empty {
+			cell.grey, cell.step = h.Ignored[at], h.step(h.layer, head, query, at)
+			cell.number = fixed(100*h.At(h.layer, head, query, at), 0)
 		}
-		fmt.Fprintf(&s, `</tr><tr %s><th scope="row" style="text-align:right">%s</th>`, row, name)
-		for c := range columns {
-			s.WriteString(cell(i, c))
-		}
+		cells = append(cells, cell)
 	}
-	s.WriteString("</tr></table></div>")
-	return s.String()
+	return cells
 }
 
 // lines returns the details: how to read the picture, the heads of every prediction in at most
@@ -198,18 +173,10 @@ func (b headsBoard) table(
 func (b headsBoard) lines(limit int) string {
 	h := b.h
 	var s strings.Builder
-	for _, warning := range h.e.Warnings {
-		fmt.Fprintf(&s, "<div>⚠ %s</div>", escape(warning, 1000))
-	}
-	open := ""
-	if len(h.columns) > matrixColumns { // without a script, the lines stand for matrices
-		open = " open"
-	}
-	fmt.Fprintf(&s, `<details class="hm-details"%s><summary>Details: how to read this, heads of `+
-		`all %s, settings</summary><p>Attention of every head, as the model computed it; nothing `+
-		`is merged. The framed token is what the head looks from, or what is predicted there. `+
-		`%s Attention says where a head reads, not what it makes of it.`, open, h.words.shown,
-		listedBy)
+	b.openDetails(&s, "how to read this, heads of all "+h.words.shown, !h.fits())
+	fmt.Fprintf(&s, `<p>Attention of every head, as the model computed it; nothing is merged. The `+
+		`framed token is what the head looks from, or what is predicted there. %s Attention says `+
+		`where a head reads, not what it makes of it.`, listedBy)
 	if sinks := h.sinkNames(); sinks != "" {
 		fmt.Fprintf(&s, " Not in the scale: %s, a sink, which has more than 30 %% of all "+
 			"attention.", html.EscapeString(sinks))
@@ -243,11 +210,8 @@ func (h *headsDrawing) sinkNames() string {
 
 // headsData is what the script needs beyond the elements of the picture.
 type headsData struct {
-	ID     string `json:"id"`
 	Layers int    `json:"layers"`
 	Heads  int    `json:"heads"`
-	Tokens int    `json:"tokens"`
-	M      int    `json:"m"` // prompt tokens
 	// Query, Layer and Head are shown at first.
 	Query int `json:"query"`
 	Layer int `json:"layer"`
@@ -271,12 +235,11 @@ type headsData struct {
 	Wrote     []int    `json:"wrote"`
 	From      []string `json:"from"`
 	Generated bool     `json:"generated,omitempty"`
-	// Best has for each token from First on the heads that are listed for it, those of the layer
-	// that wrote first, of each its layer, its head and the token that it looks at; Opens has the
-	// layer and the head that it opens.
-	Best     [][]int  `json:"best"`
-	Opens    [][2]int `json:"opens"`
-	Palettes []string `json:"palettes"`
+	// Best has for each token from First on the heads that are listed for it by falling rank, of each
+	// its layer, its head, the token that it looks at, and the thousandths of its rank; Opens has
+	// the layer and the head that it opens.
+	Best  [][]int  `json:"best"`
+	Opens [][2]int `json:"opens"`
 }
 
 // scriptData returns the data of the script: the rows of all tokens, or, where they do not fit, of
@@ -286,11 +249,10 @@ func (b headsBoard) scriptData(limit int) (code, missing string) {
 	h := b.h
 	m := len(h.e.Prompt.Texts)
 	d := headsData{
-		ID:     hashOf(h.e.Model.Name + "\x00" + h.e.Model.Hash + "\x00" + h.e.Prompt.Text + "h"),
-		Layers: h.Layers, Heads: h.Heads, Tokens: h.Tokens, M: m, Query: h.query, Layer: h.layer,
-		Head: h.head, Both: h.Bidirectional, Sinks: []int{}, textData: h.textData(),
-		Predicted: h.predictions, Wrote: []int{}, From: []string{}, Palettes: PaletteNames(),
-		Generated: !h.e.Model.Reads(),
+		Layers: h.Layers, Heads: h.Heads, Query: h.query, Layer: h.layer,
+		Head: h.head, Both: h.Bidirectional, Sinks: []int{},
+		textData: h.textData("heads", h.Tokens), Predicted: h.predictions, Wrote: []int{},
+		From: []string{}, Generated: !h.e.Model.Reads(),
 	}
 	for j := range h.tokens {
 		first, _ := h.wordAround(j)
@@ -340,8 +302,12 @@ func (b headsBoard) packed(d headsData, first, last, parts, limit int) string {
 		wrote := h.wroteLayer(h.predictions[i])
 		ofLayer, others := h.Strongest(i, wrote, listedHeads)
 		list := []int{}
-		for _, b := range slices.Concat(ofLayer, others) {
-			list = append(list, b.Layer, b.Head, b.Token)
+		listed := slices.Concat(ofLayer, others)
+		slices.SortStableFunc(listed, func(a, b focus.Look) int {
+			return cmp.Compare(b.Rank, a.Rank)
+		})
+		for _, b := range listed {
+			list = append(list, b.Layer, b.Head, b.Token, int(math.Round(1000*b.Rank)))
 		}
 		opens := [2]int{h.layer, h.head}
 		if best, ok := h.Best(i, wrote); ok {

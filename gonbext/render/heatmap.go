@@ -14,7 +14,7 @@ var heatmapSource string
 //go:embed scale.js
 var scaleSource string
 
-var heatmapScript = script(scaleSource + heatmapSource)
+var heatmapScript = script(scaleSource + matrixSource + heatmapSource)
 
 // heatmapPage is the state of writing a [Heatmap] as HTML.
 type heatmapPage struct{ *board }
@@ -85,7 +85,8 @@ func (b heatmapPage) answerOf(view, row int) (say, facts string) {
 		return html.EscapeString(b.views[0].wrong), ""
 	}
 	v := &b.views[view]
-	return b.sentence(v, row).html(), b.facts(v, row).html()
+	answer, numbers := b.explainRow(v, row)
+	return answer.html(), numbers.html()
 }
 
 // alternatives writes what could have come in place of the chosen token. The script draws bars.
@@ -98,100 +99,66 @@ func (b heatmapPage) alternatives() {
 	b.WriteString("</div>")
 }
 
-// A picture without a script has a matrix for each method if that has at most fewColumns columns:
-// wider ones would need names that stand upright, and stand in lines then.
-const matrixColumns = 24
-
-// methods returns what shows all rows without a script: a matrix of each method, or lines.
+// methods returns what shows all rows without a script: a table of each method, or lines.
 func (b heatmapPage) methods(rest *int) string {
 	var s strings.Builder
 	s.WriteString(`<div class="hm-methods">`)
 	for i := range b.views {
 		v := &b.views[i]
-		var part strings.Builder
-		fmt.Fprintf(&part, `<div class="hm-h" style="margin:18px 0 6px"><b>%s</b> `+
-			`<span style="color:%s">`, escape(v.name, nameLimit), dimInk)
-		if v.wrong != "" {
-			fmt.Fprintf(&part, "· %s</span></div>", escape(v.wrong, 0))
-			s.WriteString(part.String())
+		if v.wrong == "" && !b.fits() {
 			continue
 		}
-		if len(b.columns) > matrixColumns {
-			continue
-		}
-		fmt.Fprintf(&part, "· %s, %s · rows came from columns</span></div>", escape(v.top.unit,
-			2*nameLimit), escape(v.layers(), 0))
-		b.matrix(&part, v)
-		if part.Len() > *rest {
+		part := b.table(b.matrix(v))
+		if len(part) > *rest {
 			break
 		}
-		*rest -= part.Len()
-		s.WriteString(part.String())
+		*rest -= len(part)
+		s.WriteString(part)
 	}
 	s.WriteString("</div>")
 	return s.String()
 }
 
-// matrix writes the rows of a method, with the numbers of what stands out.
-func (b heatmapPage) matrix(s *strings.Builder, v *view) {
-	// Notebooks have colours of their own for rows.
-	const row = `style="background:` + sheet + `;color:` + ink + `"`
-	s.WriteString(`<div style="overflow-x:auto"><table style="border-spacing:1px"><tr ` +
-		row + `><th></th>`)
-	for _, c := range b.columns {
-		fmt.Fprintf(s, "<th>%s</th>", html.EscapeString(b.columnName(c)))
+// matrix returns the rows of a method, with the numbers of what stands out.
+func (b heatmapPage) matrix(v *view) plainTable {
+	t := plainTable{title: Visible(v.name, nameLimit), note: v.wrong}
+	if v.wrong != "" {
+		return t
 	}
-	s.WriteString("<th>p</th></tr>")
-	m := len(b.e.Prompt.Texts)
-	for t := range b.e.Steps {
-		where, what, chance := b.predictionOf(v, t)
-		name := html.EscapeString(where + inRow(what, b.stepText(v, t)))
-		if t == b.chosen {
-			name = "<b>▸ " + name + "</b>"
+	t.columns, t.last = b.columnNames(), "p"
+	t.note = Visible(v.top.unit, 2*nameLimit) + ", " + v.layers() + " · rows came from columns"
+	for i := range b.e.Steps {
+		where, what, chance := b.predictionOf(v, i)
+		row := plainRow{
+			name: where + inRow(what, b.stepText(v, i)), chosen: i == b.chosen, end: chance,
 		}
-		fmt.Fprintf(s, `<tr %s><th scope="row" style="text-align:right">%s</th>`, row, name)
-		if v.has(t) && v.silent[t] != "" {
-			fmt.Fprintf(s, `<td colspan="%d" style="text-align:left;color:%s">%s</td>`,
-				len(b.columns), dimInk, escape(v.silent[t], 120))
-		} else {
-			for _, c := range b.columns {
-				b.cell(s, v, t, c, m)
+		if v.has(i) {
+			row.silent = v.silent[i]
+		}
+		for _, c := range b.columns {
+			if row.silent == "" {
+				row.cells = append(row.cells, b.cell(v, i, c))
 			}
 		}
-		fmt.Fprintf(s, `<td style="color:%s">%s</td></tr>`, dimInk, chance)
+		t.rows = append(t.rows, row)
 	}
-	s.WriteString("</table></div>")
+	return t
 }
 
-// cell writes the value of a column in row t.
-func (b heatmapPage) cell(s *strings.Builder, v *view, t int, c drawnColumn, m int) {
-	best, has := -1, v.has(t) && c.from < v.sources(t)
-	for j := c.from; has && j < min(c.to, v.sources(t)); j++ {
+// cell returns the strongest value of a column in row t.
+func (b heatmapPage) cell(v *view, t int, c drawnColumn) plainCell {
+	best := -1
+	for j := c.from; v.has(t) && j < min(c.to, v.sources(t)); j++ {
 		if best < 0 || math.Abs(v.at(t, j)) > math.Abs(v.at(t, best)) {
 			best = j
 		}
 	}
-	edge := ""
-	if c.from == m && m > 0 {
-		edge = "border-left:2px solid " + dimInk
+	cell := plainCell{empty: best < 0, first: b.isFirstGenerated(c)}
+	if best >= 0 {
+		cell.grey, cell.step = b.grey(v, t, best), b.step(v, t, best)
+		cell.number = minus(v.cellNumber(v.at(t, best)))
 	}
-	if best < 0 {
-		fmt.Fprintf(s, `<td style="%s"></td>`, edge)
-		return
-	}
-	step, number := b.step(v, t, best), minus(v.cellNumber(v.at(t, best)))
-	switch {
-	case b.grey(v, t, best):
-		fmt.Fprintf(s, `<td style="color:%s">%s</td>`, dimInk, number)
-	case step == 0:
-		fmt.Fprintf(s, `<td class="hm-z" style="%s"></td>`, edge)
-	default:
-		if step < 0 {
-			number = "<u>" + number + "</u>"
-		}
-		fmt.Fprintf(s, `<td class="%s" style="%s;%s">%s</td>`, stepClass(step),
-			b.theme.style(step), edge, number)
-	}
+	return cell
 }
 
 // columnName returns the name of a column: that of its token, or how many are folded.
@@ -208,15 +175,8 @@ func (d *drawing) columnName(c drawnColumn) string {
 // closing returns what stands below the picture: warnings, and the details.
 func (b heatmapPage) closing(rest int) string {
 	var s strings.Builder
-	for _, warning := range b.e.Warnings {
-		fmt.Fprintf(&s, "<div>⚠ %s</div>", escape(warning, 1000))
-	}
-	open := ""
-	if len(b.columns) > matrixColumns { // without a script, the lines stand for the matrix
-		open = " open"
-	}
-	s.WriteString(`<details class="hm-details"` + open + `><summary>Details: how the numbers add ` +
-		`up, every token in a line, settings</summary><div class="hm-how"></div>`)
+	b.openDetails(&s, "how the numbers add up, every token in a line", !b.fits())
+	s.WriteString(`<div class="hm-how"></div>`)
 	b.lines(&s, rest)
 	s.WriteString(b.common(func(p *page) { p.settings(b.words.page) }) + "</details>")
 	return s.String()

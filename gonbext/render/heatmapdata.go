@@ -11,13 +11,7 @@ import (
 
 // heatmapData is what the script of a heatmap needs. Its texts are visible names; see [Visible].
 type heatmapData struct {
-	// ID is the same for all pictures of one explanation while it grows. What a reader chose is
-	// kept by it.
-	ID string `json:"id"`
-	// M is the number of prompt tokens, N that of rows, Sources that of tokens that are sources.
-	M       int `json:"m"`
-	N       int `json:"n"`
-	Sources int `json:"sources"`
+	N int `json:"n"` // rows
 	// Chosen is the row and Lead the name of the method that the picture opens with.
 	Chosen int    `json:"chosen"`
 	Lead   string `json:"lead"`
@@ -40,19 +34,25 @@ type heatmapData struct {
 	Chance       string      `json:"chance"`
 	Row          string      `json:"row"`
 	Shown        string      `json:"shown"`
-	Palettes     []string    `json:"palettes"`
 	Methods      []drawnRows `json:"methods"`
 }
 
 // textData is what a script needs of a text.
 type textData struct {
+	// ID is the same for all pictures of one kind and explanation while it grows. What a reader
+	// chose is kept by it.
+	ID       string   `json:"id"`
+	Palettes []string `json:"palettes"`
+	// M is the number of prompt tokens, and Sources that of tokens that have a column.
+	M       int `json:"m"`
+	Sources int `json:"sources"`
 	// Names are those of all tokens of the text, Roles has a letter for each, and Spaces a 1 where
 	// a space stands before it.
 	Names []string `json:"names"`
-	// Heads are the names of spans above their columns, nil for tokens.
-	Heads  []string `json:"heads,omitempty"`
-	Roles  string   `json:"roles"`
-	Spaces string   `json:"spaces"`
+	// ColumnNames are the names of spans above their columns, nil for tokens.
+	ColumnNames []string `json:"columnNames,omitempty"`
+	Roles       string   `json:"roles"`
+	Spaces      string   `json:"spaces"`
 	// Turns are the names of the turns with the tokens [from,to) of each; Chat says that a chat
 	// template wrote them, and Given is what the given text is called.
 	Turns [][3]any `json:"turns"`
@@ -62,9 +62,13 @@ type textData struct {
 	Columns [][3]any `json:"columns"`
 }
 
-// textData returns the text for a script.
-func (d *drawing) textData() textData {
+// textData returns the text for the script of a kind of picture.
+func (d *drawing) textData(kind string, sources int) textData {
 	t := textData{
+		ID: hashOf(strings.Join([]string{
+			d.e.Model.Name, d.e.Model.Hash, d.e.Prompt.Text, kind,
+		}, "\x00")),
+		Palettes: PaletteNames(), M: len(d.e.Prompt.Texts), Sources: sources,
 		Chat: d.chat(), Given: d.words.text, Turns: [][3]any{}, Columns: [][3]any{},
 	}
 	for _, token := range d.tokens {
@@ -74,7 +78,7 @@ func (d *drawing) textData() textData {
 	}
 	for j := range d.e.Prompt.Texts {
 		if grouped(d.e) {
-			t.Heads = append(t.Heads, d.shortIn(j, headColumns))
+			t.ColumnNames = append(t.ColumnNames, d.shortIn(j, headColumns))
 		}
 	}
 	for _, turn := range d.turns {
@@ -145,18 +149,17 @@ func (b heatmapPage) scriptData(limit int) string {
 
 // data returns what the script needs.
 func (b heatmapPage) data() heatmapData {
-	m := len(b.e.Prompt.Texts)
-	what := b.e.Model.Name + "\x00" + b.e.Model.Hash + "\x00" + b.e.Prompt.Text
+	kind := "heatmap"
 	if b.comparison != nil {
-		what += "\x00" + strings.Join(b.comparison.names[:], "\x00")
+		kind = strings.Join(b.comparison.names[:], "\x00")
 	}
 	d := heatmapData{
-		ID: hashOf(what), M: m, N: len(b.e.Steps), Sources: b.sourceCount(), Chosen: b.chosen,
-		Lead: Visible(b.views[b.lead].name, nameLimit), textData: b.textData(),
-		Groups: b.groups(), Positions: b.positions(), Targets: b.itself(0, m), Hidden: []int{},
-		Compared: b.comparison != nil,
-		Others:   "What it could have written", Chance: "next token", Row: "generated token",
-		Shown: b.words.shown, Palettes: PaletteNames(),
+		textData: b.textData(kind, b.sourceCount()), N: len(b.e.Steps), Chosen: b.chosen,
+		Lead:   Visible(b.views[b.lead].name, nameLimit),
+		Groups: b.groups(), Positions: b.positions(), Targets: b.itself(0, len(b.e.Prompt.Texts)),
+		Hidden: []int{}, Compared: b.comparison != nil,
+		Others: "What it could have written", Chance: "next token", Row: "generated token",
+		Shown: b.words.shown,
 	}
 	if b.e.Model.Reads() {
 		d.Others, d.Chance, d.Row = "What it could have been", b.words.chance, "prediction"

@@ -17,7 +17,7 @@ import (
 func mapped(e *attribution.Explanation, L int) Maps {
 	T := textLength(e)
 	m := &attribution.Map{
-		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Shape: [3]int{L, T, T}, Data: make([]float64, L*T*T),
+		Unit: "share of attention", Facts: attribution.Facts{Evidence: trace.Traced, Quantity: attribution.Share}, Shape: [3]int{L, T, T}, Data: make([]float64, L*T*T),
 		Options: map[string]string{"heads": "mean", "aggregation": "layer"},
 	}
 	for l := range L {
@@ -77,7 +77,7 @@ func TestMapsSinks(t *testing.T) {
 		e := example()
 		n, m := len(e.Steps), len(e.Prompt.Texts)
 		r := &attribution.Result{
-			Unit: "share of attention", Facts: attribution.Facts{AddsUp: true, Quantity: attribution.Share}, Layers: []int{0}, Shape: [3]int{n, m, 1},
+			Unit: "share of attention", Facts: attribution.Facts{Evidence: trace.Traced, AddsUp: true, Quantity: attribution.Share}, Layers: []int{0}, Shape: [3]int{n, m, 1},
 			Options: map[string]string{"aggregation": "layer"},
 		}
 		for range n {

@@ -121,14 +121,15 @@ func TestLayersGenerated(t *testing.T) {
 	deepened(e)
 	t.Run("notebook", func(t *testing.T) { goldenOf(t, l, panelsScript(), "panels.js") })
 	t.Run("text", func(t *testing.T) { golden(t, asText(l)) })
-	m := &l.panels().methods[0]
+	p := l.panels()
+	m := &p.methods[0]
 	// What the framed layer has is not told twice.
 	if got := m.list[1].facts.String(); !strings.HasPrefix(got, "here 30.0 %") ||
 		strings.Contains(got, "of all layers") {
 		t.Errorf("it says %q", got)
 	}
 	// Layer 3, generated token 1, after 7 prompt tokens.
-	if x := m.drawn(&m.list[1]).Cells[5-3].value(8); x < 0.1999 || x > 0.2001 {
+	if x := p.drawn(m, &m.list[1]).Cells[5-3].value(8); x < 0.1999 || x > 0.2001 {
 		t.Errorf("the script has %v, want 0.3·4/6", x)
 	}
 	long := Layers{Heatmap: Heatmap{Explanation: deepened(sizedBy(64, 512, 30, "rollout"))}}

@@ -1,6 +1,127 @@
 package render
 
-import "strings"
+import (
+	_ "embed"
+	"fmt"
+	"html"
+	"strings"
+)
+
+//go:embed matrix.js
+var matrixSource string
+
+// plainTable is a matrix for readers without a script.
+type plainTable struct {
+	title, note string
+	columns     []string
+	last        string // the name of a column of texts after the others, "" for none
+	rows        []plainRow
+}
+
+// plainRow is a row of a [plainTable], of which one is chosen.
+type plainRow struct {
+	name   string
+	chosen bool
+	cells  []plainCell
+	silent string // stands in place of cells
+	end    string // the text in the last column
+}
+
+// plainCell is a value with its colour. An empty one has no value, and a grey one no colour. A line
+// stands before the first one of generated tokens.
+type plainCell struct {
+	step               int
+	number             string
+	empty, grey, first bool
+}
+
+// A picture without a script has tables of at most matrixColumns columns: wider ones would need
+// names that stand upright. Its details, which have every row in a line, are open then.
+const matrixColumns = 24
+
+// fits reports whether tables without a script have room for the columns.
+func (d *drawing) fits() bool { return len(d.columns) <= matrixColumns }
+
+// columnNames returns the names of all columns.
+func (d *drawing) columnNames() (names []string) {
+	for _, c := range d.columns {
+		names = append(names, d.columnName(c))
+	}
+	return names
+}
+
+// isFirstGenerated reports whether a column is that of the first generated token.
+func (d *drawing) isFirstGenerated(c drawnColumn) bool {
+	m := len(d.e.Prompt.Texts)
+	return c.from == m && m > 0
+}
+
+// table returns a table, or, if it has no rows, its title.
+func (b *board) table(t plainTable) string {
+	// Notebooks have colours of their own for rows.
+	const row = `style="background:` + sheet + `;color:` + ink + `"`
+	var s strings.Builder
+	fmt.Fprintf(&s, `<div class="hm-h" style="margin:18px 0 6px"><b>%s</b> <span style="color:%s">`+
+		`· %s</span></div>`, html.EscapeString(t.title), dimInk, html.EscapeString(t.note))
+	if len(t.rows) == 0 {
+		return s.String()
+	}
+	fmt.Fprintf(&s, `<div style="overflow-x:auto"><table style="border-spacing:1px"><tr %s><th>`+
+		`</th>`, row)
+	for _, name := range t.columns {
+		fmt.Fprintf(&s, "<th>%s</th>", html.EscapeString(name))
+	}
+	if t.last != "" {
+		fmt.Fprintf(&s, "<th>%s</th>", html.EscapeString(t.last))
+	}
+	for _, r := range t.rows {
+		name := html.EscapeString(r.name)
+		if r.chosen {
+			name = "<b>▸ " + name + "</b>"
+		}
+		fmt.Fprintf(&s, `</tr><tr %s><th scope="row" style="text-align:right">%s</th>`, row, name)
+		if r.silent != "" {
+			fmt.Fprintf(&s, `<td colspan="%d" style="text-align:left;color:%s">%s</td>`,
+				len(t.columns), dimInk, escape(r.silent, 120))
+		}
+		for _, c := range r.cells {
+			s.WriteString(c.markup(b.theme))
+		}
+		if t.last != "" {
+			fmt.Fprintf(&s, `<td style="color:%s">%s</td>`, dimInk, html.EscapeString(r.end))
+		}
+	}
+	s.WriteString("</tr></table></div>")
+	return s.String()
+}
+
+// markup returns a cell in the colours of a theme.
+func (c plainCell) markup(colors theme) string {
+	class, style, number := "", "", html.EscapeString(c.number)
+	switch {
+	case c.empty:
+		number = ""
+	case c.grey:
+		style = "color:" + dimInk
+	case c.step == 0:
+		class, number = "hm-z", ""
+	default:
+		class, style = stepClass(c.step), colors.style(c.step)
+		if c.step < 0 {
+			number = "<u>" + number + "</u>"
+		}
+	}
+	if number == "" {
+		style += ";min-width:12px"
+	}
+	if c.first {
+		style += ";border-left:2px solid " + dimInk
+	}
+	if class != "" {
+		class = ` class="` + class + `"`
+	}
+	return fmt.Sprintf(`<td%s style="%s">%s</td>`, class, strings.Trim(style, ";"), number)
+}
 
 // extraColumns returns how many columns of generated tokens stand behind those of the prompt: as
 // many as the longest row of a method needs.

@@ -61,10 +61,11 @@ type panel struct {
 	say, facts phrase
 }
 
-// panelCell is the value of a column: that of its token, or the strongest of those folded in it.
+// panelCell is the value of a column: that of its token, or the strongest of those folded in it. In
+// a row of folded targets it is that of the strongest target.
 type panelCell struct {
-	value float64
-	token int
+	value         float64
+	token, target int
 }
 
 // cell returns the value of the tokens of a column that come before end, the strongest of those
@@ -72,11 +73,11 @@ type panelCell struct {
 func (m *panelMethod) cell(
 	c drawnColumn, end int, at func(j int) float64, grey func(j int) bool,
 ) (cell panelCell, ok bool) {
-	cell = panelCell{at(c.from), c.from}
+	cell = panelCell{value: at(c.from), token: c.from}
 	for j := c.from; j < min(c.to, end); j++ {
 		x := at(j)
 		if !grey(j) && (!ok || math.Abs(m.colors.at(x)) > math.Abs(m.colors.at(cell.value))) {
-			cell, ok = panelCell{x, j}, true
+			cell, ok = panelCell{value: x, token: j}, true
 		}
 	}
 	return cell, ok
@@ -153,7 +154,7 @@ func (p *panels) nameOf(m *panelMethod, one *panel) string {
 //go:embed panels.js
 var panelsSource string
 
-var panelsScript = script(scaleSource + panelsSource)
+var panelsScript = script(scaleSource + matrixSource + panelsSource)
 
 // panelsPage is the state of writing panels as HTML.
 type panelsPage struct {
@@ -179,7 +180,10 @@ func (p *panels) markup(palette, next string, limit int) *page {
 	left := b.limit - b.Len() - answer.Len() - len(panelsScript()) - 3000
 	data := packWithin(left, b.data())
 	left -= len(data)
-	matrix := b.matrix(m, one)
+	matrix := ""
+	if b.fits() {
+		matrix = `<div class="hm-methods">` + b.table(b.matrix(m, one)) + "</div>"
+	}
 	left -= len(matrix)
 	b.WriteString(answer.String())
 	if data == "" {
@@ -217,46 +221,22 @@ func (p *panels) steps(m *panelMethod, one *panel) []int {
 	return steps
 }
 
-// matrix returns the open matrix for readers without a script, "" if its columns are too many.
-func (b panelsPage) matrix(m *panelMethod, one *panel) string {
-	if len(b.columns) > matrixColumns {
-		return ""
+// matrix returns the open matrix for readers without a script.
+func (b panelsPage) matrix(m *panelMethod, one *panel) plainTable {
+	t := plainTable{
+		title: b.panels.nameOf(m, one), note: m.name + ", " + m.unit, columns: b.columnNames(),
 	}
-	const row = `style="background:` + sheet + `;color:` + ink + `"`
-	var s strings.Builder
-	fmt.Fprintf(&s, `<div class="hm-methods"><div class="hm-h" style="margin:18px 0 6px"><b>%s</b>`+
-		` <span style="color:%s">· %s, %s</span></div><div style="overflow-x:auto"><table style="`+
-		`border-spacing:1px"><tr %s><th></th>`, html.EscapeString(b.panels.nameOf(m, one)), dimInk,
-		html.EscapeString(m.name), html.EscapeString(m.unit), row)
-	for _, c := range b.columns {
-		fmt.Fprintf(&s, "<th>%s</th>", html.EscapeString(b.columnName(c)))
-	}
-	s.WriteString("</tr>")
 	for i, cells := range one.cells {
-		name := html.EscapeString(m.rows[i])
-		if i == one.row {
-			name = "<b>▸ " + name + "</b>"
-		}
-		fmt.Fprintf(&s, `<tr %s><th scope="row" style="text-align:right">%s</th>`, row, name)
+		row := plainRow{name: m.rows[i], chosen: i == one.row}
 		for c := range cells {
-			number := minus(m.number(cells[c].value))
-			switch step := m.step(one, i, c); {
-			case one.grey[c]:
-				fmt.Fprintf(&s, `<td style="color:%s">%s</td>`, dimInk, number)
-			case step == 0:
-				s.WriteString(`<td class="hm-z"></td>`)
-			default:
-				if step < 0 {
-					number = "<u>" + number + "</u>"
-				}
-				fmt.Fprintf(&s, `<td class="%s" style="%s">%s</td>`, stepClass(step),
-					b.theme.style(step), number)
-			}
+			row.cells = append(row.cells, plainCell{
+				grey: one.grey[c], step: m.step(one, i, c), first: b.isFirstGenerated(b.columns[c]),
+				number: minus(m.number(cells[c].value)),
+			})
 		}
-		s.WriteString("</tr>")
+		t.rows = append(t.rows, row)
 	}
-	s.WriteString("</table></div></div>")
-	return s.String()
+	return t
 }
 
 // number formats a value for a narrow cell.
@@ -267,33 +247,29 @@ func (m *panelMethod) number(x float64) string {
 // closing writes what stands below the picture: warnings, every row in a line as far as there is
 // room, but always the sentences that a script shows, and the settings.
 func (b panelsPage) closing(limit int, touched bool) {
-	for _, warning := range b.e.Warnings {
-		b.printf("<div>⚠ %s</div>", escape(warning, 1000))
-	}
-	b.printf(`<details class="hm-details" open><summary>Details: %s, settings</summary>`,
-		b.panels.kind.lines)
+	b.openDetails(b, b.panels.kind.lines, true)
 	begin, left := b.Len(), 0
 	for k := range b.panels.methods {
 		m := &b.panels.methods[k]
 		b.printf(`<div class="hm-lines"><b>%s</b>`, html.EscapeString(m.name))
 		for i := range m.list {
 			one := &m.list[i]
-			var s strings.Builder
-			fmt.Fprintf(&s, "<div><span>%s</span> <span>%s</span><small>", one.say.html(),
-				one.facts.html())
-			short := b.panels.kind.targets && i != m.open // the small ones have as many rows
-			if !short {
+			var rows strings.Builder
+			if !b.panels.kind.targets || i == m.open { // the small ones have as many rows
 				b.panels.lines(m, one, func(_ int, name, list string) {
-					fmt.Fprintf(&s, "<br>%s: %s", html.EscapeString(name),
+					fmt.Fprintf(&rows, "<br>%s: %s", html.EscapeString(name),
 						html.EscapeString(minus(list)))
 				})
 			}
-			s.WriteString("</small></div>")
-			if b.Len()-begin+s.Len() > limit && !(short && touched) {
-				left++
-				continue
+			line := fmt.Sprintf("<div><span>%s</span> <span>%s</span><small>", one.say.html(),
+				one.facts.html())
+			if b.Len()-begin+len(line)+rows.Len() > limit {
+				if left++; !touched {
+					continue
+				}
+				rows.Reset()
 			}
-			b.WriteString(s.String())
+			b.WriteString(line + rows.String() + "</small></div>")
 		}
 		b.WriteString("</div>")
 	}
@@ -308,19 +284,12 @@ func (b panelsPage) closing(limit int, touched bool) {
 // panelsData is what the script needs beyond the elements of the picture. Its texts are visible
 // names; see [Visible].
 type panelsData struct {
-	// ID, M, Given and Palettes are as in heatmapData.
-	ID       string   `json:"id"`
-	M        int      `json:"m"`
-	Given    string   `json:"given"`
-	Palettes []string `json:"palettes"`
+	textData
 	// Title is that of the open matrix and Small that of all. Targets says that the rows of
 	// matrices are the tokens of their columns, which choose them.
 	Title   string `json:"title"`
 	Small   string `json:"small"`
 	Targets bool   `json:"targets,omitempty"`
-	// Columns are the tokens [from,to) of each column, and Labels their names.
-	Columns [][2]int `json:"columns"`
-	Labels  []string `json:"labels"`
 	// Lead is the method that is open.
 	Lead    int         `json:"lead"`
 	Methods []drawnList `json:"methods"`
@@ -348,20 +317,18 @@ type drawnPanel struct {
 	Grey  []int       `json:"grey"`
 	Cells []packedRow `json:"cells"`
 	Total *packedRow  `json:"total,omitempty"`
+	// Inside has, for each row and the total, the tokens whose values folded columns have, and
+	// Targets, for each row of folded targets, the target of each value.
+	Inside  [][]int       `json:"inside"`
+	Targets map[int][]int `json:"targets,omitempty"`
 }
 
 // data returns what the script needs.
 func (b panelsPage) data() panelsData {
 	d := panelsData{
-		ID: hashOf(b.e.Model.Name + "\x00" + b.e.Model.Hash + "\x00" + b.e.Prompt.Text + "\x00" +
-			b.panels.kind.name),
-		M: len(b.e.Prompt.Texts), Given: b.words.text, Palettes: PaletteNames(),
-		Title: b.panels.kind.title, Small: b.panels.kind.small,
+		textData: b.textData(b.panels.kind.name, b.columns[len(b.columns)-1].to),
+		Title:    b.panels.kind.title, Small: b.panels.kind.small,
 		Targets: b.panels.kind.targets, Lead: b.panels.lead,
-	}
-	for _, c := range b.columns {
-		d.Columns = append(d.Columns, [2]int{c.from, c.to})
-		d.Labels = append(d.Labels, b.columnName(c))
 	}
 	for k := range b.panels.methods {
 		m := &b.panels.methods[k]
@@ -371,7 +338,7 @@ func (b panelsPage) data() panelsData {
 			Open:       m.open,
 		}
 		for i := range m.list {
-			list.List = append(list.List, m.drawn(&m.list[i]))
+			list.List = append(list.List, b.panels.drawn(m, &m.list[i]))
 		}
 		d.Methods = append(d.Methods, list)
 	}
@@ -379,8 +346,10 @@ func (b panelsPage) data() panelsData {
 }
 
 // drawn returns a matrix for the script.
-func (m *panelMethod) drawn(one *panel) drawnPanel {
-	d := drawnPanel{Name: one.name, Token: one.token, Row: one.row, Grey: []int{}}
+func (p *panels) drawn(m *panelMethod, one *panel) drawnPanel {
+	d := drawnPanel{
+		Name: one.name, Token: one.token, Row: one.row, Grey: []int{}, Targets: map[int][]int{},
+	}
 	for c, is := range one.grey {
 		if is {
 			d.Grey = append(d.Grey, c)
@@ -395,8 +364,19 @@ func (m *panelMethod) drawn(one *panel) drawnPanel {
 			return m.top.value(row[j]) == m.top.value(near)
 		})
 	}
-	for _, cells := range one.cells {
-		d.Cells = append(d.Cells, packed(cells))
+	for i, cells := range append(slices.Clone(one.cells), one.total) {
+		inside := []int{}
+		for c := range cells {
+			if p.columns[c].folded {
+				inside = append(inside, cells[c].token)
+			}
+			if p.kind.targets && p.columns[i].folded {
+				d.Targets[i] = append(d.Targets[i], cells[c].target)
+			}
+		}
+		if d.Inside = append(d.Inside, inside); i < len(one.cells) {
+			d.Cells = append(d.Cells, packed(cells))
+		}
 	}
 	if one.total != nil {
 		total := packed(one.total)

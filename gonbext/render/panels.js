@@ -1,337 +1,222 @@
 // Adds touch to matrices of layers or of maps that are complete without it. It draws the open
 // matrix with its folded columns and all of them small. panelsData in panels.go has the fields of
-// data. All text is set as text, never as markup. common.js and scale.js stand before it.
+// data. common.js, scale.js and matrix.js, which has the words for tokens and rows, stand before
+// it. A panel is a matrix: of a generated token, or, of maps, of a layer.
 
-// textOf is the text of a token as it stands in a sentence.
-const textOf = (element) => isolate(element.textContent);
-// rankedIn has the columns of a row that stand out, those with the largest values first.
-function rankedIn(k, row, grey) {
-  return row.map((x, c) => [Math.abs(placeOf(k, x)), c])
-    .filter(([place, c]) => !grey.has(c) && classOf(place))
-    .sort((a, b) => b[0] - a[0])
-    .map(([, c]) => c);
+// ranked has the columns of a row that stand out, those with the largest values first.
+function ranked(method, row, grey) {
+  const size = (i) => Math.abs(placeOf(method, row[i]));
+  return range(0, row.length).filter((i) => !grey.has(i) && classOf(size(i)))
+    .sort((a, b) => size(b) - size(a));
 }
-// joined lists names with commas and a last "and" between them.
-const joined = (names) =>
-  names.length > 1 ? names.slice(0, -1).join(', ') + ' and ' + last(names) : names.join('');
-// cellOf is the class of a cell: that of its colour, of a grey column, or of one without a colour.
-function cellOf(k, x, isGrey) {
-  if (x === undefined) return '';
-  return isGrey ? 'hm-sink' : classOf(placeOf(k, x)) || 'hm-z';
-}
-// hatched is what a canvas fills cells below the neutral value with: a colour of which every fourth
-// diagonal is left out.
-const brushes = {};
-function hatched(context, color) {
-  if (brushes[color]) return brushes[color];
-  const tile = make('canvas', {width: 4, height: 4}), brush = tile.getContext('2d');
-  brush.fillStyle = color;
-  for (let i = 0; i < 16; i++) {
-    if ((i % 4 + (i >> 2)) % 4) brush.fillRect(i % 4, i >> 2, 1, 1);
-  }
-  return brushes[color] = context.createPattern(tile, 'repeat');
-}
-
-function start(root, d) {
-  const numbers = (row) => range(0, sizeOf(row)).map((j) => valueOf(row, j));
-  for (const k of d.methods) {
-    for (const one of k.list) {
-      one.cells = (one.cells || []).map(numbers);
-      one.total = one.total && numbers(one.total);
-      one.grey = new Set(one.grey);
-    }
-  }
-  const $ = (name) => root.querySelector('.hm-' + name);
-  const tokens = [...root.querySelectorAll('.hm-text :is(span,u)')], text = $('text');
-  const classes = tokens.map((e) => [...e.classList].filter((c) => /^hm-(k|w|head)$/.test(c)));
-  const atFirst = tokens.map((e) => e.className);
-  const answerAtFirst = [...$('say').childNodes], factsAtFirst = [...$('facts').childNodes];
-  const blocks = [...root.querySelectorAll('.hm-lines')].map(
-    (e) => [...e.children].filter((c) => c.localName === 'div'));
-  const s = choices(d.id, root, {open: {}});
-  const methodAt = () => within(s.method, d.methods.length, d.lead), method = () =>
-    d.methods[methodAt()];
-  const openAt = () => within(s.panel, method().list.length, method().open);
-  const open = () => method().list[openAt()];
-  const row = () => within(s.row, open().cells.length, open().row);
-  const first = () => methodAt() === d.lead && openAt() === method().open &&
-    row() === open().row && !(s.column >= 0);
-  const folded = (c) => d.columns[c][1] - d.columns[c][0] > 1;
-  const columnOf = (j) => d.columns.findIndex(([from, to]) => from <= j && j < to);
-  const nameOf = (c) => folded(c) ? d.labels[c] : textOf(tokens[d.columns[c][0]]);
-  const place = (c) => {
-    const [j, to] = d.columns[c];
-    if (to - j > 1) return 'the strongest of ' + (to - j) + ' folded tokens';
-    return j < d.m ? d.given + ' ' + j : 'generated ' + (j - d.m + 1);
-  };
-  const rowName = (i) => d.targets ? nameOf(i) : method().rowNames[i];
-  // layerName is the name of the layer that a cell of row i is of.
-  const layerName = (i) => method().where + (d.targets ? open().name : method().rowNames[i]);
-  const bold = (content) => make('b', {textContent: content});
-  const valuesOf = (c) => open().cells.map((cells) => cells[c]);
-
-  // shown is the row or, for a chosen source, the column that colours the text, with its scale.
+// readingOf returns what a reader chose: the method, the panel, the row, and, of maps, the column
+// of a source, -1 if there is none.
+function readingOf(data, choice) {
+  const text = textReading(data, choice), {names, labelOf} = text;
+  // columns are those that Go folded: unfolding is of the text alone.
+  const columns = data.columns.map(([from, to, gap]) => ({tokens: range(from, to), gap}));
+  const gaps = range(0, columns.length).filter((i) => columns[i].gap);
+  const methodAt = () => within(choice.method, data.methods.length, data.lead);
+  const method = () => data.methods[methodAt()];
+  const panelAt = () => within(choice.panel, method().list.length, method().open);
+  const panel = () => method().list[panelAt()];
+  const row = () => within(choice.row, panel().cells.length, panel().row);
+  const source = () => data.targets && choice.column >= 0 ? choice.column : -1;
+  // tokenIn is the token whose value column i of a row has, and targetIn, of maps, that of the row.
+  const tokenIn = (row, i) =>
+    columns[i].gap ? panel().inside[row][gaps.indexOf(i)] : columns[i].tokens[0];
+  const targetIn = (row, i) =>
+    columns[row].gap ? panel().targets[row][i] : columns[row].tokens[0];
+  const nameOf = ({tokens, gap}, token) => gap && token === undefined ?
+    '⋯ ' + labelOf({tokens, gap}) : names[token === undefined ? tokens[0] : token];
+  const rowName = (row) => data.targets ? nameOf(columns[row]) : method().rowNames[row];
+  // layerName is the name of the layer that a cell of a row is of.
+  const layerName = (row) => method().where + (data.targets ? panel().name : rowName(row));
+  // shown has what colours the text: the row, the column of a source, or the sums of all layers,
+  // with its scale, the columns that are grey, and the token of each value.
   function shown() {
-    const k = method(), one = open();
-    if (d.targets && s.column >= 0) return [k, valuesOf(s.column), new Set()];
-    if (row() >= 0) return [k, one.cells[row()] || [], one.grey];
-    return [{...k, limit: k.totalLimit || k.limit}, one.total || [], one.grey];
-  }
-  function drawAnswer() {
-    const block = blocks[methodAt()] && blocks[methodAt()][openAt()];
-    const say = $('say'), facts = $('facts'), k = method();
-    const copy = (to, from) => to.replaceChildren(...[...from].map((e) => e.cloneNode(true)));
-    const [scale, values, grey] = shown();
-    const list = rankedIn(scale, values, grey).slice(0, 3);
-    const named = list.map((c) => nameOf(c) + ' ' + format(scale, values[c], 0)).join(', ');
-    if (first()) {
-      copy(say, answerAtFirst);
-      copy(facts, factsAtFirst);
-    } else if (d.targets) {
-      const names = joined(list.map(nameOf)), source = s.column >= 0;
-      const me = source ? s.column : Math.max(row(), 0);
-      if (!list.length) say.replaceChildren('Nothing stands out for ', bold(nameOf(me)));
-      else
-        say.replaceChildren(
-          bold(nameOf(me)), source ? ' gave most to ' : ' has most from ', bold(names));
-      facts.replaceChildren(
-        (named ? named + ' · ' : '') + layerName(0) + ' · ' + k.unit + ' · ' + place(me));
-    } else if (block && block.children.length > 1) {
-      copy(say, block.children[0].childNodes);
-      copy(facts, block.children[1].childNodes);
-    } else say.replaceChildren(bold(open().name));
-    if (!first() && !d.targets && row() >= 0)
-      facts.replaceChildren(layerName(row()) + ': ' + (named || 'nothing stands out'));
-  }
-  function drawText() {
-    const [k, values, grey] = shown();
-    const least = Math.max(0, ...values.map(
-      (x, c) => grey.has(c) ? 0 : Math.abs(placeOf(k, x)))) / 12;
-    const here = d.targets ? d.columns[s.column >= 0 ? s.column : Math.max(row(), 0)][0] :
-      open().token;
-    const colors = tokens.map(() => '');
-    values.forEach((x, c) => {
-      const at = x === undefined ? 0 : placeOf(k, x);
-      if (grey.has(c) || Math.abs(at) < least) return;
-      range(...d.columns[c]).forEach((j) => { colors[j] = folded(c) ? '' : classOf(at); });
-    });
-    tokens.forEach((e, j) => {
-      e.removeAttribute('style');
-      e.className = first() && !d.targets ?
-        atFirst[j] :
-        [...classes[j], j === here ? 'hm-here' : colors[j]].join(' ').trim();
-    });
-  }
-  function drawTabs() {
-    $('tabs').replaceChildren(...d.methods.map((k, i) => {
-      const tab = make(
-        'button', {type: 'button', textContent: k.name, onclick: () => go({method: i, row: -1})});
-      tab.setAttribute('role', 'tab');
-      tab.setAttribute('aria-selected', i === methodAt());
-      return tab;
-    }));
-  }
-  const cell = (name, of) => Object.assign(make(name, {}), of);
-  function head() {
-    const band = cell('tr', {className: 'hm-band'}), names = make('tr', {});
-    const answer = d.columns.findIndex(([from]) => from >= d.m);
-    const before = answer < 0 ? d.columns.length : answer;
-    band.append(cell('th', {}), cell('th', {colSpan: before || 1, textContent: d.given}));
-    if (answer >= 0)
-      band.append(cell('th', {colSpan: d.columns.length - answer, textContent: 'generated'}));
-    names.append(cell('th', {}), ...d.labels.map((label, c) => {
-      const th = cell('th', {className: c === answer ? 'hm-first' : ''});
-      th.dataset.c = c;
-      if (c === s.column) th.classList.add('hm-source');
-      th.append(make('div', {textContent: label, className: folded(c) ? 'hm-faint' : ''}));
-      return th;
-    }));
-    const thead = make('thead', {});
-    thead.append(band, names);
-    return thead;
-  }
-  // drawMatrix draws the open matrix. Its cells are markup of numbers and classes alone.
-  function drawMatrix() {
-    const k = method(), one = open(), table = $('matrix'), count = d.columns.length;
-    table.className = 'hm-matrix' + (one.cells.length > 16 ? ' hm-tall' : '');
-    table.style.setProperty('--cols', count);
-    const widths = make('colgroup', {});
-    widths.append(
-      make('col', {className: 'hm-label'}),
-      ...d.columns.map((_, c) => make('col', {className: folded(c) ? 'hm-gap' : ''})));
-    const answer = d.columns.findIndex(([from]) => from >= d.m);
-    const body = make('tbody', {
-      innerHTML: one.cells
-                   .map(
-                     (cells, i) => '<tr data-i="' + i + '"><th scope="row"></th>' +
-                       d.columns
-                         .map((_, c) => {
-                           const name = cellOf(k, cells[c], one.grey.has(c));
-                           if (!name) return '<td></td>';
-                           const number = count <= 24 && name !== 'hm-z' && !folded(c) ?
-                             '<b>' + inCell(k, cells[c]) + '</b>' :
-                             '';
-                           return '<td class="' + name + (c === answer ? ' hm-first' : '') +
-                             '" data-c="' + c + '">' + number + '</td>';
-                         })
-                         .join('') +
-                       '</tr>')
-                   .join('')
-    });
-    table.replaceChildren(widths, head(), body);
-    table.querySelectorAll('tbody tr').forEach((tr, i) => {
-      tr.className = i === row() && !(s.column >= 0) ? 'hm-here' : '';
-      tr.firstChild.textContent = rowName(i);
-    });
-    $('h').replaceChildren(d.title + ' ', make('span', {
-                             textContent: '· ' + [k.name, (d.targets ? k.where : '') + one.name +
-                               (k.parts ? ', what each layer adds' : '')].join(', ')
-                           }));
-    $('legend').replaceChildren(...legendOf(k));
-  }
-  // resolved returns the colours of classes as they are in the theme and the palette of the page.
-  function resolved() {
-    const probe = root.appendChild(make('i', {})), all = {};
-    for (const name of ['z', ...range(1, 7).flatMap((x) => ['p' + x, 'n' + x])]) {
-      probe.className = name === 'z' ? 'hm-z' : name;
-      all[probe.className] = getComputedStyle(probe).backgroundColor;
+    const {cells, grey, total} = panel(), i = source(), at = row();
+    if (i >= 0) {
+      return [method(), cells.map((row) => row[i]), new Set(), (row) => columns[row].tokens[0]];
     }
-    probe.remove();
-    return all;
+    if (at >= 0) return [method(), cells[at] || [], grey, (i) => tokenIn(at, i)];
+    const limit = method().totalLimit || method().limit;
+    return [{...method(), limit}, total || [], grey, (i) => tokenIn(cells.length, i)];
   }
-  function drawSmall() {
-    const k = method(), colors = resolved(), count = d.columns.length;
-    const rows = Math.max(1, ...k.list.map((one) => one.cells.length));
-    const width = Math.max(1, Math.floor(200 / count));
-    const height = d.targets ? width : Math.min(Math.max(Math.floor(150 / rows), 2), 12);
-    const all = k.list.map((one, i) => {
-      const canvas = make('canvas', {width: count * width, height: rows * height});
-      const context = canvas.getContext('2d');
-      one.cells.forEach((cells, y) => cells.forEach((x, c) => {
-        const name = cellOf(k, x, one.grey.has(c)), color = colors[name] || 'transparent';
-        context.fillStyle = name[0] === 'n' ? hatched(context, color) : color;
-        context.fillRect(c * width, y * height, width, height);
-      }));
-      const button = make('button', {type: 'button', onclick: () => choose(i)});
-      button.setAttribute('aria-pressed', i === openAt());
-      button.append(canvas, make('span', {textContent: (d.targets ? k.where : '') + one.name}));
-      return button;
-    });
-    $('small').replaceChildren(...all);
-  }
-  function read(i, c) {
-    const line = $('readout'), [k, one] = [method(), open()];
-    if (i === undefined) {
-      i = Math.max(row(), 0);
-      const best = one.cells.map((cells, at) => [at, rankedIn(k, cells, one.grey)[0]])
-                     .filter(([at, column]) => column >= 0 && (d.targets ? at === i : true))
-                     .sort((a, b) => Math.abs(placeOf(k, one.cells[b[0]][b[1]])) -
-                             Math.abs(placeOf(k, one.cells[a[0]][a[1]])))[0];
-      if (c >= 0) best && (i = best[0]);
-      else if (best) [i, c] = best;
+  return {
+    ...text, columns, methodAt, method, panelAt, panel, row, source, tokenIn, targetIn, nameOf,
+    rowName, layerName, shown,
+  };
+}
+
+function start(root, data) {
+  for (const {list} of data.methods) {
+    for (const panel of list) {
+      panel.cells = (panel.cells || []).map(numbersIn);
+      panel.total = panel.total && numbersIn(panel.total);
+      panel.grey = new Set(panel.grey);
     }
-    const x = (one.cells[i] || [])[c], me = d.targets ? nameOf(i) : one.name;
-    if (x === undefined) {
-      line.replaceChildren(bold(me), c >= 0 ? ' · ' + nameOf(c) + ' comes later' :
-                                              ' · nothing stands out');
-      return;
-    }
-    const whole = one.total ? ' of ' + format(k, one.total[c], 0) : '';
-    line.replaceChildren(
-      bold(me), ' ← ', bold(nameOf(c)), ' ' + format(k, x, 0) + whole + ' · ' + layerName(i) +
-        ' · ' + place(c) + (one.grey.has(c) ? ' · not in the scale' : ''));
   }
+  run(root, readingOf(data, choices(data.id, root, {unfolded: [], open: {}})));
+}
+
+// run draws a picture and answers what a reader does; see run in heatmap.js.
+function run(root, reading) {
+  const {data, choice, columns, methodAt, method, panelAt, panel, row, source, shown} = reading;
+  const find = (name) => root.querySelector('.hm-' + name);
+  const lines = [...root.querySelectorAll('.hm-lines')].map(
+    (box) => [...box.children].filter(({localName}) => localName === 'div'));
+  const view = {...reading, root, find, texts: textOn(root), lines, go};
   function go(change) {
-    Object.assign(s, change);
-    root.classList.toggle('hm-wide', d.columns.length > 50);
-    drawTabs();
-    drawAnswer();
-    drawText();
-    drawMatrix();
-    drawSmall();
-    read(undefined, s.column);
-    const [k, values, grey] = shown(), best = rankedIn(k, values, grey)[0];
-    const th = best >= 0 && !(s.column >= 0) && table.querySelectorAll('th[data-c]')[best];
-    if (th && th.offsetLeft > scroll.clientWidth * 0.8)
-      scroll.scrollLeft = th.offsetLeft - scroll.clientWidth / 2;
+    Object.assign(choice, change);
+    root.classList.toggle('hm-wide', columns.length > 50);
+    drawTabs(find('tabs'), data.methods, methodAt(), (method) => go({method, row: -1}));
+    [drawAnswer, drawText, drawMatrix, drawThumbnails, drawReadout].forEach((draw) => draw(view));
+    const [scale, values, grey, tokenOf] = shown(), [best] = ranked(scale, values, grey);
+    if (best >= 0 && source() < 0) reveal(view.matrix, view, tokenOf(best));
   }
-  const choose = (i) => go({panel: i, row: d.targets ? row() : -1, column: -1});
-  const chooseRow = (i) => go({row: i === s.row && !d.targets ? -1 : i, column: -1});
-  const chooseColumn = (c) =>
-    go({column: c === s.column ? -1 : c, row: d.targets ? c : s.row});
-
-  const after = $('after'), bar = make('div', {className: 'hm-bar'});
-  bar.append(make('div', {className: 'hm-h'}), make('div', {className: 'hm-readout'}));
-  bar.lastChild.style.flexBasis = '100%';
-  const hold = make('div', {className: 'hm-hold'}), scroll = make('div', {className: 'hm-scroll'});
-  const table = make('table', {className: 'hm-matrix'});
-  const cross = make('div', {className: 'hm-cross', hidden: true});
-  hold.append(table, cross);
-  scroll.append(hold);
-  after.append(
-    bar, scroll, make('div', {className: 'hm-legend'}),
-    make('div', {className: 'hm-h hm-strip-title', textContent: d.small}),
-    make('div', {className: 'hm-small' + (d.targets ? ' hm-upward' : '')}));
-  root.classList.add('hm-on');
-  paletteMenu(root, d.palettes, s, drawSmall);
-  matchMedia('(prefers-color-scheme:dark)').addEventListener('change', drawSmall);
-
-  root.addEventListener('click', (event) => {
-    const at = (query) => event.target.closest(query);
-    const j = tokens.indexOf(at('.hm-text :is(span,u)')), td = at('.hm-matrix [data-c]');
-    const tr = at('.hm-matrix [data-i]'), panel = method().list.findIndex((e) => e.token === j);
-    if (j >= 0 && !String(getSelection())) {
-      if (!d.targets && panel >= 0 && panel !== openAt()) choose(panel);
-      else if (d.targets && !event.shiftKey && columnOf(j) !== row()) chooseRow(columnOf(j));
-      else if (columnOf(j) >= 0) chooseColumn(columnOf(j));
-    } else if (tr) {
-      chooseRow(Number(tr.dataset.i));
-      if (td) read(Number(tr.dataset.i), Number(td.dataset.c));
-    } else if (td) chooseColumn(Number(td.dataset.c));
+  const choose = (panel) => go({panel, row: data.targets ? row() : -1, column: -1});
+  const chooseRow = (at) => go({row: at === choice.row && !data.targets ? -1 : at, column: -1});
+  const chooseColumn = (column) => data.targets &&
+    go({column: column === choice.column ? -1 : column, row: column});
+  view.choose = choose;
+  addParts(view, (at, i) => {
+    if (at === undefined) return i >= 0 && chooseColumn(i);
+    chooseRow(at);
+    drawReadout(view, at, i);
   });
-  table.addEventListener('pointerover', (event) => {
-    const td = event.target.closest('[data-c]'), tr = event.target.closest('[data-i]');
-    cross.hidden = !td;
-    if (!td) return read(undefined, s.column);
-    cross.style.left = td.offsetLeft + 'px';
-    cross.style.width = td.offsetWidth + 'px';
-    read(tr ? Number(tr.dataset.i) : undefined, Number(td.dataset.c));
-  });
-  table.addEventListener('pointerleave', () => {
-    cross.hidden = true;
-    read(undefined, s.column);
+  onText(view, (token, shift) => {
+    const other = method().list.findIndex((each) => each.token === token);
+    const at = columns.findIndex(({tokens}) => tokens.includes(token));
+    if (!data.targets && other >= 0 && other !== panelAt()) choose(other);
+    else if (data.targets && !shift && at !== row()) chooseRow(at);
+    else if (at >= 0) chooseColumn(at);
   });
   // Left and right choose a target or a token, up and down a layer.
-  const ahead = text.dir === 'rtl' ? -1 : 1;
-  const move = (side, up) => {
-    const rows = open().cells.length, list = method().list.length;
-    if (d.targets) {
-      go({row: clamp(row() + side, rows), panel: clamp(openAt() + up, list), column: -1});
-    } else if (up) go({row: row() < 0 ? (up > 0 ? rows - 1 : 0) : clamp(row() - up, rows)});
-    else choose(clamp(openAt() + side, list));
-  };
-  root.addEventListener('keydown', (event) => {
-    const act = {
-      ArrowLeft: () => move(-ahead, 0),
-      ArrowRight: () => move(ahead, 0),
-      ArrowUp: () => move(0, 1),
-      ArrowDown: () => move(0, -1),
-      Home: () => move(-Infinity, 0),
-      End: () => move(Infinity, 0),
-      Enter: () => d.targets && chooseColumn(Math.max(row(), 0)),
-      Escape: () => go({panel: undefined, row: d.targets ? s.row : -1, column: -1}),
-    }[event.key];
-    const other = event.altKey || event.ctrlKey || event.metaKey ||
-      event.target.closest('.hm-scroll,button,summary');
-    if (!act || other) return;
-    event.preventDefault();
-    event.stopPropagation();
-    act();
+  function move(side, up) {
+    const rows = panel().cells.length, list = method().list.length;
+    if (data.targets) {
+      go({row: clamp(row() + side, rows), panel: clamp(panelAt() + up, list), column: -1});
+    } else if (!up) choose(clamp(panelAt() + side, list));
+    else go({row: row() < 0 ? (up > 0 ? rows - 1 : 0) : clamp(row() - up, rows)});
+  }
+  onKeys(root, () => {
+    const ahead = find('text').dir === 'rtl' ? -1 : 1;
+    return {
+      ArrowLeft: () => move(-ahead, 0), ArrowRight: () => move(ahead, 0),
+      ArrowUp: () => move(0, 1), ArrowDown: () => move(0, -1), Home: () => move(-Infinity, 0),
+      End: () => move(Infinity, 0), Enter: () => chooseColumn(Math.max(row(), 0)),
+      Escape: () => go({panel: undefined, row: data.targets ? choice.row : -1, column: -1}),
+    };
   });
-  root.setAttribute('data-lm-suppress-shortcuts', 'true');
-  $('details').open = false;  // it was open for readers without a script
-  keepOpen(root, s.open);
+  liven(root, data, choice);
   go({});
+}
+
+// drawAnswer writes the sentence and the facts of the panel from its line below the picture or, for
+// another target or a source, in the same form.
+function drawAnswer(view) {
+  const {data, find, lines, names, columns, methodAt, method, panelAt, panel, row, source} = view;
+  const {layerName, nameOf, shown, placed} = view, [scale, values, grey, tokenOf] = shown();
+  const list = ranked(scale, values, grey).slice(0, 3), say = find('say'), facts = find('facts');
+  const named = list.map((i) => names[tokenOf(i)] + ' ' + format(scale, values[i], 0)).join(', ');
+  const line = (lines[methodAt()] || [])[panelAt()], me = columns[Math.max(source(), row(), 0)];
+  if (data.targets && (source() >= 0 || row() !== panel().row || !line)) {
+    const verb = source() >= 0 ? ' gave most to ' : ' has most from ';
+    say.replaceChildren(...list.length ?
+      [bold(nameOf(me)), verb, ...joined(list.map((i) => [bold(names[tokenOf(i)])]))] :
+      ['Nothing stands out for ', bold(nameOf(me))]);
+    facts.replaceChildren([...named ? [named] : [], layerName(0), method().unit,
+      ...placed(me, me.tokens[0], '')].join(' · '));
+    return;
+  }
+  [say, facts].forEach((element, i) => element.replaceChildren(
+    ...line ? line.children[i].cloneNode(true).childNodes : [i ? '' : panel().name]));
+  if (!data.targets && isAnotherRow(view)) {
+    facts.replaceChildren(layerName(row()) + ': ' + (named || 'nothing stands out'));
+  }
+}
+// isAnotherRow reports whether a reader chose another row than the one that the panel opens with.
+const isAnotherRow = ({row, panel}) => row() >= 0 && row() !== panel().row;
+// drawText colours the text by what the row or the source has.
+function drawText(view) {
+  const {data, columns, panel, row, source, shown, texts} = view;
+  const [scale, values, grey, tokenOf] = shown(), steps = texts.map(() => '');
+  const places = values.map((value, i) =>
+    value === undefined || grey.has(i) ? 0 : placeOf(scale, value));
+  const least = Math.max(...places.map(Math.abs), 0) / 12;
+  places.forEach((place, i) => {
+    if (Math.abs(place) >= least) steps[tokenOf(i)] = classOf(place);
+  });
+  const here = data.targets ? columns[Math.max(source(), row(), 0)].tokens[0] : panel().token;
+  paintText(view, (token) => [token === here ? 'hm-here' : steps[token]],
+    (tokens) => tokens.map((token) => steps[token]).sort().pop());
+}
+function stepAt(scale, value, isGrey) {
+  return value === undefined ? '' : isGrey ? 'hm-sink' : classOf(placeOf(scale, value)) || 'hm-z';
+}
+function drawMatrix(view) {
+  const {data, find, matrix, columns, method, panel, row, source, rowName} = view;
+  const {cells, grey, name} = panel(), shown = method();
+  fillTable(matrix, view, cells.map((values, at) => ({
+    key: at, name: rowName(at), here: at === row() && source() < 0,
+    cells: columns.map((_, i) => cellOf(view, i, values[i] === undefined ? undefined : {
+      grey: grey.has(i), step: grey.has(i) ? '' : classOf(placeOf(shown, values[i])),
+      number: inCell(shown, values[i]),
+    })).join(''),
+  })), {bands: true, marked: (column) => column === columns[source()]});
+  entitle(matrix.bar.title, data.title, [shown.name, (data.targets ? shown.where : '') + name +
+    (shown.parts ? ', what each layer adds' : '')].join(', '));
+  find('legend').replaceChildren(...legendOf(shown));
+}
+function drawThumbnails({data, find, columns, method, panelAt, choose}) {
+  const shown = method(), box = find('thumbs');
+  const width = Math.max(Math.floor(200 / columns.length), 1);
+  const pictures = shown.list.map(({name, cells, grey}) => ({
+    name: (data.targets ? shown.where : '') + name, columns: columns.length,
+    width: columns.length * width, height: cells.length *
+      (data.targets ? width : clamp(Math.floor(150 / cells.length), 13) || 2),
+    rows: cells.map((values) => values.map((value, i) => stepAt(shown, value, grey.has(i)))),
+  }));
+  if (box.method !== shown) thumbnails(box, pictures, choose);
+  box.method = shown;
+  [...box.children].forEach((button, i) => button.setAttribute('aria-pressed', i === panelAt()));
+}
+// drawReadout writes what the pointer is on, or what is strongest in the row or in all of them.
+function drawReadout(view, pointedRow, pointedColumn = view.source()) {
+  const {data, names, columns, matrix, method, panel, row, tokenIn, targetIn, nameOf} = view;
+  const {layerName, placed} = view, {cells, grey, total, name} = panel(), scale = method();
+  let at = pointedRow === undefined ? row() : pointedRow, i = pointedColumn;
+  if (!(i >= 0) || at < 0) {
+    const size = ([row, column]) => Math.abs(placeOf(scale, cells[row][column]));
+    const rows = range(0, cells.length).filter((each) => at < 0 || each === at);
+    const [best] = rows.map((each) => [each, i >= 0 ? i : ranked(scale, cells[each], grey)[0]])
+      .filter(([, column]) => column >= 0).sort((a, b) => size(b) - size(a));
+    [at, i] = best || [Math.max(at, 0), i];
+  }
+  const value = (cells[at] || [])[i];
+  const me = bold(data.targets ? nameOf(columns[at], i >= 0 && value !== undefined ?
+    targetIn(at, i) : undefined) : name);
+  if (value === undefined) {
+    matrix.bar.readout.replaceChildren(me, i >= 0 ? ' · ' + nameOf(columns[i]) + ' comes later' :
+      ' · nothing stands out');
+    return;
+  }
+  const token = tokenIn(at, i), sum = total ? ' of ' + format(scale, total[i], 0) : '';
+  matrix.bar.readout.replaceChildren(me, ' ← ', bold(names[token]), ' ' + [
+    format(scale, value, 0) + sum, layerName(at), ...placed(columns[i], token, ''),
+    ...grey.has(i) ? ['not in the scale'] : [],
+  ].join(' · '));
+}
+// addParts adds the elements that the script alone draws in.
+function addParts(view, click) {
+  const {data, find} = view;
+  view.matrix = tablePart('hm-matrix', (row, i) => drawReadout(view, row, i), click);
+  view.matrix.bar = barOf();
+  find('after').append(
+    view.matrix.bar.bar, view.matrix.hold, make('div', {className: 'hm-legend'}),
+    make('div', {className: 'hm-h hm-strip-title', textContent: data.small}),
+    make('div', {className: 'hm-thumbs' + (data.targets ? ' hm-upward' : '')}));
 }
 
 begin('.hm-panels', start);

@@ -19,6 +19,7 @@ type picture struct {
 	e      *attribution.Explanation
 	words  words
 	status string
+	look   Look
 	// comparison is nil unless the views are two sides and their difference.
 	comparison *comparison
 	hidden     []bool // [m+n], tokens greyed by the filter
@@ -46,9 +47,11 @@ type view struct {
 	rowSinks []int
 	// silent says why row t is not coloured, "" if it is, [n].
 	silent []string
-	top    scale   // of the highlighted level
-	rows   []scale // [n], top with digits enough for each row
-	colors scale   // of the colours in HTML: top with a limit close to the largest value
+	// standing has the rows that [drawing.standing] has worked out.
+	standing map[int]standing
+	top      scale   // of the highlighted level
+	rows     []scale // [n], top with digits enough for each row
+	colors   scale   // of the colours in HTML: top with a limit close to the largest value
 	// difference says that the values are one side of a comparison minus the other.
 	difference bool
 	// layersOf returns the names of the layers of both sides for a token of the difference, if they
@@ -63,7 +66,7 @@ type view struct {
 // says whether generated tokens are shown as sources.
 func (h Heatmap) picture(generated bool) *picture {
 	p := &picture{
-		e: h.Explanation, status: h.Status, comparison: h.comparison,
+		e: h.Explanation, status: h.Status, comparison: h.comparison, look: h.Look,
 	}
 	if p.e == nil {
 		p.e = &attribution.Explanation{}

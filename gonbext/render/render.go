@@ -65,9 +65,8 @@ type Heatmap struct {
 	// [attribution.DefaultFilter]. They stay in the picture in grey, and they count in every
 	// number.
 	Filter attribution.Filter
-	// Palette is the name of the colours, one of [PaletteNames]; an unknown one is the default,
-	// blue-rust. See [CheckPalette].
-	Palette string
+	// Look has the colours and the caption; an unknown palette is the default.
+	Look
 	// Status is a line at the top while the explanation grows: "preparing prompt rows, layer 2 of
 	// 6".
 	Status string

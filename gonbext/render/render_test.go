@@ -67,7 +67,8 @@ func written(t *testing.T, r any) string {
 // said returns the sentence and the facts of row t of a method.
 func said(p *picture, v *view, t int) string {
 	d := newDrawing(p, nil)
-	return strings.TrimSuffix(d.sentence(v, t).String()+" | "+d.facts(v, t).String(), " | ")
+	say, facts := d.explainRow(v, t)
+	return strings.TrimSuffix(say.String()+" | "+facts.String(), " | ")
 }
 
 // form writes a view in one form.

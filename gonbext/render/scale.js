@@ -5,6 +5,11 @@ const stepsAt = [1 / 24, 1 / 8, 1 / 4, 0.4, 0.6, 0.8];
 const range = (from, to) => Array.from({length: Math.max(to - from, 0)}, (_, i) => from + i);
 const last = (list) => list[list.length - 1];
 const bold = (text) => make('b', {textContent: text});
+// numbersIn are the values of a packed row.
+const numbersIn = (packed) => range(0, sizeOf(packed)).map((j) => valueOf(packed, j));
+// joined lists names, or names in pieces, with commas and a last "and" between them.
+const joined = (list) => list.flatMap(
+  (part, i) => i ? [i === list.length - 1 ? ' and ' : ', ', ...part] : part);
 
 // Numbers as the sentences have them.
 
@@ -16,6 +21,9 @@ function fixed(value, digits) {
   const text = value.toFixed(Math.abs(value) >= 99.95 ? 0 : digits);
   return visible(text) ? text : text.replace('-', '');
 }
+// percent writes a share or a probability. Coarse ones are known to a whole per cent.
+const percent = (part, coarse) => (coarse ? '≈ ' : '') +
+  fixed(100 * part, coarse || part >= 0.1 ? 0 : 1) + ' %';
 const scaled = (method, value) => method.kind === 'share' ? 100 * value : value;
 // format writes a value of a row of a method.
 function format(method, value, row) {

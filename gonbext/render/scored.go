@@ -36,7 +36,7 @@ func (v *view) signsMean() (s string) {
 	case v.difference:
 		s += ", + for A and − for B"
 	case against != "" && v.top.signed:
-		s += ", + for the prediction and - for " + against
+		s += ", + for the prediction and − for " + against
 	case against != "":
 		s += ", why the prediction and not " + against
 	case v.scorer() && v.top.signed:

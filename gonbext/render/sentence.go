@@ -83,99 +83,159 @@ const (
 	quoteFrom   = 30
 )
 
-// ranking returns the sources of row t that stand out, those for the token first and the strongest
-// of each first. Among equal values the earlier source comes first.
-func (d *drawing) ranking(v *view, t int) (above, below []int) {
+// standing has the sources of a row that stand out, those above the neutral value and those below,
+// the strongest of each first. Among equal values the earlier source comes first.
+type standing struct{ above, below []int }
+
+// standing returns the sources of row t of a method that stand out.
+func (d *drawing) standing(v *view, t int) (s standing) {
+	if s, ok := v.standing[t]; ok {
+		return s
+	}
 	for j, step := range d.calm(v, t) {
 		switch {
 		case step > 0:
-			above = append(above, j)
+			s.above = append(s.above, j)
 		case step < 0:
-			below = append(below, j)
+			s.below = append(s.below, j)
 		}
 	}
-	bySize := func(a, b int) int {
-		return cmp.Compare(math.Abs(v.colors.at(v.at(t, b))), math.Abs(v.colors.at(v.at(t, a))))
+	bySize := func(a, b int) int { return cmp.Compare(d.size(v, t, b), d.size(v, t, a)) }
+	slices.SortStableFunc(s.above, bySize)
+	slices.SortStableFunc(s.below, bySize)
+	if v.standing == nil {
+		v.standing = map[int]standing{}
 	}
-	slices.SortStableFunc(above, bySize)
-	slices.SortStableFunc(below, bySize)
-	return above, below
+	v.standing[t] = s
+	return s
 }
 
-// sentence returns where row t comes from by a method.
-func (d *drawing) sentence(v *view, t int) (s phrase) {
+// size returns how far source j of row t is from the neutral value, on the scale of the method.
+func (d *drawing) size(v *view, t, j int) float64 { return math.Abs(v.colors.at(v.at(t, j))) }
+
+// namedSources returns the sources that the sentence of row t names, and whether they are above the
+// neutral value: those below only if none is above or, of a difference, the strongest is below.
+func (d *drawing) namedSources(v *view, t int) (sources []int, above bool) {
+	s := d.standing(v, t)
+	sources, above = s.above, true
+	if len(s.below) > 0 && (len(s.above) == 0 ||
+		v.difference && d.size(v, t, s.below[0]) > d.size(v, t, s.above[0])) {
+		sources, above = s.below, false
+	}
+	for n := range sources {
+		if n == mostNamed || d.size(v, t, sources[n]) < nameFrom*d.size(v, t, sources[0]) {
+			return sources[:n], above
+		}
+	}
+	return sources, above
+}
+
+// explainRow returns what a method says of row t, and its facts.
+func (d *drawing) explainRow(v *view, t int) (s, facts phrase) {
 	me := d.target(v, t)
 	switch {
 	case v.wrong != "":
 		s.say(Visible(v.name, nameLimit) + ": " + v.wrong)
-		return s
+		return s, nil
 	case d.uncompared(v, t) != "":
-		return append(append(s, me...), piece{text: ": " + d.uncompared(v, t)})
+		return append(append(s, me...), piece{text: ": " + d.uncompared(v, t)}), nil
 	case !v.has(t):
 		s.say(Visible(v.name, nameLimit) + " has not reached ")
-		return append(s, me...)
+		return append(s, me...), nil
 	case v.silent[t] != "":
 		s.say(Visible(v.name, nameLimit) + " says nothing about ")
 		s = append(append(s, me...), piece{text: ": " + Visible(v.silent[t], 200), quiet: true})
-		return append(s, piece{text: d.elsewhere(v, t), quiet: true})
+		return append(s, piece{text: d.elsewhere(v, t), quiet: true}), nil
 	}
-	above, below := d.ranking(v, t)
-	if len(above) == 0 && len(below) == 0 {
+	return d.sentence(v, t, me), d.facts(v, t)
+}
+
+// sentence returns where row t comes from, of which me is the name.
+func (d *drawing) sentence(v *view, t int, me phrase) (s phrase) {
+	s = d.differing(v, t)
+	named, above := d.namedSources(v, t)
+	switch {
+	case d.contrastsItself(v, t):
+		s.say("The prediction is ")
+		s = append(s, me...)
+		s.say(" itself; there is nothing to contrast it with")
+		return s
+	case len(named) == 0:
 		s.say("No single token stands out for ")
 		s = append(s, me...)
 		return append(s, piece{text: d.elsewhere(v, t), quiet: true})
+	case v.result.Evidence == trace.Chance:
+		s.say("Random numbers say nothing about ")
+		return append(s, me...)
 	}
-	named := above
-	if len(above) == 0 {
-		named = below
-	}
-	named = d.namedOf(v, t, named)
-	before, after := d.verb(v, len(above) > 0, d.howMuch(v, t, named))
-	s = append(s, me...)
+	before, between, after := d.verb(v, t, above, d.howMuch(v, t, named))
 	s.say(before)
+	s = append(s, me...)
+	s.say(between)
 	s.join(d.wordsOf(v, named))
 	s.say(after)
 	if len(d.tokens) > quoteFrom && !grouped(d.e) {
 		s = append(append(s, piece{text: ", in ", quiet: true}), d.quote(named[0])...)
 	}
+	return append(s, piece{text: d.others(v, t, named), quiet: true})
+}
+
+// differing says what both sides of a comparison say where their answers begin to differ.
+func (d *drawing) differing(v *view, t int) (s phrase) {
+	if d.sideOf(v) < 0 || d.comparison.Aligned.Difference == nil ||
+		t != d.comparison.Aligned.Difference.Row {
+		return nil
+	}
+	s.say(d.comparison.said() + "; from there on nothing is compared. ")
 	return s
 }
 
-// verb returns what stands between a token and its sources, and after them. forIt says that they
-// are above the neutral value, and how is an adverb and a space, or nothing.
-func (d *drawing) verb(v *view, forIt bool, how string) (before, after string) {
-	contrast := v.contrast()
-	switch {
-	case v.difference && forIt:
-		return " has more from ", d.comparison.where(0) + " than" + d.comparison.where(1)
-	case v.difference:
-		return " has more from ", d.comparison.where(1) + " than" + d.comparison.where(0)
-	case v.alike() && forIt:
-		return " is most like ", ""
-	case v.alike():
-		return " is least like ", ""
-	case v.top.lift && forIt:
-		return " came from ", " more than its position explains"
-	case v.top.lift:
-		return " came from ", " less than its position explains"
-	case contrast != "" && forIt:
-		return " and not " + contrast + " came " + how + "from ", ""
-	case !forIt:
-		return " came in spite of ", ""
-	case d.e.Model.Head == trace.NoHead:
-		return " is made " + how + "of ", ""
-	}
-	return " came " + how + "from ", ""
+// contrastsItself reports whether row t of a scorer compares a prediction with itself.
+func (d *drawing) contrastsItself(v *view, t int) bool {
+	s := d.standing(v, t)
+	return v.contrast() != "" && v.contrast() == tokenName(d.e.Steps[t].Text) &&
+		len(s.above)+len(s.below) == 0
 }
 
-// namedOf returns those of the sources, strongest first, that a sentence names.
-func (d *drawing) namedOf(v *view, t int, sources []int) []int {
-	least := nameFrom * math.Abs(v.colors.at(v.at(t, sources[0])))
-	n := 1
-	for n < min(len(sources), mostNamed) && math.Abs(v.colors.at(v.at(t, sources[n]))) >= least {
-		n++
+// verb returns what stands before a target, between it and its sources, and after them. above says
+// that they are above the neutral value, and how is an adverb and a space, or nothing.
+func (d *drawing) verb(v *view, t int, above bool, how string) (before, between, after string) {
+	if c := v.contrast(); c != "" {
+		between = " and not “" + c + "”"
 	}
-	return sources[:n]
+	if v.top.lift {
+		how, after = "", map[bool]string{
+			true: " more than its position explains", false: " less than its position explains",
+		}[above]
+	}
+	against := !above && !v.top.lift
+	switch of := v.result.Evidence; {
+	case v.difference && above:
+		return "", " has more from ", d.comparison.where(0) + " than" + d.comparison.where(1)
+	case v.difference:
+		return "", " has more from ", d.comparison.where(1) + " than" + d.comparison.where(0)
+	case v.alike() && above:
+		return "", " is most like ", ""
+	case v.alike():
+		return "", " is least like ", ""
+	case of == trace.Written && against:
+		return "Attention wrote against ", between + " from ", ""
+	case of == trace.Written:
+		return "Attention wrote ", between + " " + how + "from ", after
+	case of == "" && against:
+		return "For ", between + ", " + Visible(v.name, nameLimit) + " is below 0 at ", ""
+	case of == "":
+		return "For ", between + ", " + Visible(v.name, nameLimit) + " is " + how + "on ", after
+	case against:
+		return "", between + " came in spite of ", ""
+	case of == trace.Read:
+		return "For ", between + ", " + v.layer(t) + " read " + how + "from ", after
+	case of == trace.Tested:
+		return "", between + " depends " + how + "on ", after
+	case d.e.Model.Head == trace.NoHead:
+		return "", " is made " + how + "of ", after
+	}
+	return "", between + " came " + how + "from ", after
 }
 
 // howMuch returns how much of the sizes of row t some sources hold, "" where values are no parts.
@@ -218,6 +278,62 @@ func (d *drawing) elsewhere(v *view, t int) string {
 		}
 	}
 	return ""
+}
+
+// others says which sources other methods put first in row t: those that no sentence of this method
+// names, and then which methods agree.
+func (d *drawing) others(v *view, t int, named []int) string {
+	words := map[int]bool{}
+	for _, j := range named {
+		first, _ := d.wordAround(j)
+		words[first] = true
+	}
+	var order []int
+	var agree []string
+	methods := map[int][]string{} // by the first token of the word that they put first
+	for i := range d.views {
+		w := &d.views[i]
+		if w == v || d.comparison != nil || v.alike() || w.alike() || !w.has(t) ||
+			w.result.Evidence == trace.Chance || len(d.standing(w, t).above) == 0 {
+			continue
+		}
+		name := Visible(w.name, nameLimit)
+		first, _ := d.wordAround(d.standing(w, t).above[0])
+		if words[first] {
+			agree = append(agree, name)
+			continue
+		}
+		if methods[first] == nil {
+			order = append(order, first)
+		}
+		methods[first] = append(methods[first], name)
+	}
+	var all []string
+	for _, first := range order {
+		all = append(all, fmt.Sprintf("%s “%s” first", subject(methods[first], "put"),
+			d.wordOf(first)))
+	}
+	if agree != nil {
+		all = append(all, subject(agree, "agree"))
+	}
+	if all == nil {
+		return ""
+	}
+	return "; " + strings.Join(all, ", ")
+}
+
+// subject returns names with "and" before the last one, and a verb in its form for them.
+func subject(names []string, verb string) string {
+	if len(names) == 1 {
+		return names[0] + " " + verb + "s"
+	}
+	return and(names) + " " + verb
+}
+
+// and returns names, at least two, with "and" before the last one.
+func and(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // target returns the name of row t: its word with the token in it, or the encoder's prediction.
@@ -264,13 +380,13 @@ func (d *drawing) wordsOf(v *view, sources []int) (all []phrase) {
 		}
 	}
 	times, place := map[string]int{}, map[string]int{}
-	for i, first := range order {
+	for _, first := range order {
 		word := d.wordOf(ofWord[first]...)
 		key := word.String()
 		if times[key]++; times[key] > 1 {
 			continue
 		}
-		if rests := d.restsOn(v, sources[0]); rests != "" && i == 0 {
+		if rests := d.restsOn(v, ofWord[first][0]); rests != "" {
 			word = append(word, piece{text: rests, quiet: true})
 		}
 		place[key] = len(all)
@@ -287,11 +403,11 @@ func (d *drawing) wordsOf(v *view, sources []int) (all []phrase) {
 	return all
 }
 
-// restsOn says of a source with the largest share of a row that attention rests on it whatever the
-// row is about. It is empty for other sources, and in an encoder for a first token that is a word.
+// restsOn says of a source that attention rests on it whatever a row is about, where values follow
+// attention. It is empty for other sources, and in an encoder for a first token that is a word.
 func (d *drawing) restsOn(v *view, j int) string {
-	switch {
-	case !v.top.percent || v.top.signed || v.scorer() || v.difference || j >= len(v.sinks) ||
+	switch of := v.result.Evidence; {
+	case of == "" || of == trace.Tested || v.top.lift || v.difference || j >= len(v.sinks) ||
 		grouped(d.e) && len(strings.Fields(d.e.Prompt.Texts[j])) > 1:
 		return ""
 	case j == 0 && !d.e.Model.Bidirectional:
@@ -349,10 +465,7 @@ var signs = regexp.MustCompile(`(^|[ (│])-([0-9.∞])`)
 
 // facts returns the strongest sources of row t with their values, the unit, and the layer.
 func (d *drawing) facts(v *view, t int) (s phrase) {
-	if v.wrong != "" || !v.has(t) || v.silent[t] != "" {
-		return nil
-	}
-	above, below := d.ranking(v, t)
+	above, below := d.standing(v, t).above, d.standing(v, t).below
 	list := func(sources []int, most int) {
 		for i, j := range sources[:min(len(sources), most)] {
 			if i > 0 {
@@ -373,7 +486,7 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 		case v.top.lift:
 			s.say("less than position explains ")
 		case v.contrast() != "":
-			s.say("for " + v.contrast() + " ")
+			s.say("for “" + v.contrast() + "” ")
 		default:
 			s.say("against it ")
 		}
@@ -401,23 +514,59 @@ func (d *drawing) tokenName(j int) string {
 	return isolated(d.tokens[j].name)
 }
 
-// writtenIn returns the layer of row t: of a method whose values add up over layers, the one that
-// wrote most of the strongest source.
+// writtenIn returns the layer of row t: of a method whose values add up over layers, those that
+// wrote the strongest source.
 func (d *drawing) writtenIn(v *view, t int, strongest []int) string {
 	r := v.result
-	if len(strongest) == 0 || !d.byLayer(v) || v.level(t) != r.Top() {
-		if r.LayerChosen && v.fixed < 0 && !v.difference {
-			return v.layer(t) + ", which wrote the token"
-		}
-		return v.layer(t)
+	switch {
+	case len(strongest) > 0 && d.byLayer(v) && v.level(t) == r.Top():
+		return "“" + d.tokenName(strongest[0]) + "” " + d.writers(v, t, strongest[0])
+	case r.LayerChosen && v.fixed < 0 && !v.difference:
+		return v.layer(t) + ", which wrote more of the token than any other"
 	}
-	best, largest := 0, 0.0
-	for k := range r.Shape[2] {
-		if x := math.Abs(d.part(v, t, strongest[0], k)); x > largest {
-			best, largest = k, x
-		}
+	return v.layer(t)
+}
+
+// mostWriters is how many layers are named.
+const mostWriters = 3
+
+// writers returns the layers that wrote source j of row t: the fewest that wrote more than half of
+// it, by the sizes of their parts. Where these are too many to be named, it returns the range
+// without the tenth of it at either end.
+func (d *drawing) writers(v *view, t, j int) string {
+	sizes, order, whole := make([]float64, v.result.Shape[2]), []int{}, 0.0
+	for k := range sizes {
+		sizes[k] = math.Abs(d.part(v, t, j, k))
+		order, whole = append(order, k), whole+sizes[k]
 	}
-	return fmt.Sprintf("most of it written in layer %d", r.Layer(t, best))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sizes[b], sizes[a]) })
+	n := 0
+	for sum := 0.0; n <= mostWriters && sum <= whole/2; n++ {
+		sum += sizes[order[n]]
+	}
+	var names []string
+	slices.Sort(order[:n])
+	for _, k := range order[:n] {
+		names = append(names, fmt.Sprint(v.result.Layer(t, k)))
+	}
+	switch {
+	case n == 1:
+		return "mostly written in layer " + names[0]
+	case n <= mostWriters:
+		return "mostly written in layers " + and(names)
+	}
+	first, last, sum := 0, 0, 0.0
+	for k, x := range sizes {
+		if sum < whole/10 {
+			first = k
+		}
+		if sum < whole*9/10 {
+			last = k
+		}
+		sum += x
+	}
+	return fmt.Sprintf("spread over layers %d to %d", v.result.Layer(t, first),
+		v.result.Layer(t, last))
 }
 
 // byLayer reports whether a method has the part of each layer: its values of several layers are

@@ -67,7 +67,8 @@ const (
 	MaxFont = 48
 )
 
-// Look is the size and the colours of a figure. The zero value of every field is its default.
+// Look is the look of a picture: the size of a figure, the colours and the caption. The zero value
+// of every field is its default.
 type Look struct {
 	// Size is where the figure goes; default Double.
 	Size Size `json:"size,omitempty"`
@@ -77,9 +78,20 @@ type Look struct {
 	// Palette is the name of the colours, one of [PaletteNames]; default blue-rust. Pages have it
 	// too.
 	Palette string `json:"palette,omitempty"`
+	// Caption, of at most 1,000 bytes, stands in place of the line with the model and the layers,
+	// below the title of a figure and above a page, and below the title of a text; [NoCaption]
+	// leaves that line out.
+	Caption string `json:"caption,omitempty"`
 }
 
-// Check returns a [trace.UsageError] if a size or a palette is unknown or a font is out of range.
+// NoCaption is the caption of a picture without one.
+const NoCaption = "none"
+
+// maxCaption is the longest caption, in bytes.
+const maxCaption = 1000
+
+// Check returns a [trace.UsageError] if a size or a palette is unknown, a font is out of range or a
+// caption is too long.
 func (l Look) Check() error {
 	if l.Size != "" && !slices.Contains(Sizes(), l.Size) {
 		return trace.Usagef("unknown size %s; %s", message.Quote(string(l.Size)),
@@ -87,6 +99,9 @@ func (l Look) Check() error {
 	}
 	if l.Font != 0 && !(l.Font >= MinFont && l.Font <= MaxFont) {
 		return trace.Usagef("font size %v; want %d to %d points", l.Font, MinFont, MaxFont)
+	}
+	if len(l.Caption) > maxCaption {
+		return trace.Usagef("a caption of %d bytes; at most %d", len(l.Caption), maxCaption)
 	}
 	return CheckPalette(l.Palette)
 }
@@ -133,14 +148,17 @@ type Show struct {
 	// Source is the prompt token at the source of a flow graph, 0-based. Nil is the one with the
 	// largest flow that is not the first.
 	Source *int `json:"source,omitempty"`
-	// Size, Font and Palette are those of [Look].
+	// Sinks draws, for KindFlow, the edges to sinks too.
+	Sinks bool `json:"sinks,omitempty"`
+	// Size, Font, Palette and Caption are those of [Look].
 	Size    Size    `json:"size,omitempty"`
 	Font    float64 `json:"font,omitempty"`
 	Palette string  `json:"palette,omitempty"`
+	Caption string  `json:"caption,omitempty"`
 }
 
-// Look returns the size and the colours of the picture.
-func (s Show) Look() Look { return Look{s.Size, s.Font, s.Palette} }
+// Look returns the look of the picture.
+func (s Show) Look() Look { return Look{s.Size, s.Font, s.Palette, s.Caption} }
 
 // Check returns a [trace.UsageError] if a kind or a size is unknown, a number is out of range, or
 // one does not go with the kind.
@@ -181,6 +199,8 @@ func (s Show) checkParts() error {
 		return trace.Usagef("an explanation on side B is for a picture of the kind compare")
 	case s.AgainstMethod != "" && s.Kind != KindCompare:
 		return trace.Usagef("a method of side B is for a picture of the kind compare")
+	case s.Sinks && s.Kind != KindFlow:
+		return trace.Usagef("edges to sinks are for a picture of the kind flow")
 	case s.Token != nil && s.Maps():
 		return trace.Usagef("token %d; a picture of %s has all tokens", *s.Token, s.Kind)
 	case s.Kind != KindCompare:

@@ -22,7 +22,7 @@ import (
 // a page or with a bar.
 type Sources struct {
 	*sources.Result
-	// Palette is the name of the colours; see [Heatmap.Palette].
+	// Palette is the name of the colours; see [Look.Palette].
 	Palette string
 	// Top, if above 0, is how many sources are listed; default: all up to 20, otherwise 10.
 	Top int

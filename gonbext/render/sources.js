@@ -15,9 +15,7 @@ function start(root, data) {
       readout.replaceChildren(score, ' ' + target.textContent);
     };
   });
-  keepOpen(root, choice.open);
-  paletteMenu(root, data.palettes, choice);
-  root.classList.add('hm-on');
+  liven(root, data, choice);
 }
 
 begin('.hm-sources', start);

@@ -35,7 +35,8 @@ func turns() *attribution.Explanation {
 				"target": "sentence:1",
 			},
 			Facts: attribution.Facts{
-				Scorer: true, Combined: true, AddsUp: true, Spans: true, By: "turn",
+				Evidence: trace.Traced,
+				Scorer:   true, Combined: true, AddsUp: true, Spans: true, By: "turn",
 				Target: "sentence:1",
 			},
 			Layers: []int{0}, Shape: [3]int{2, 3, 1},

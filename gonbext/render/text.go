@@ -83,8 +83,9 @@ func (t *text) opening() {
 		return
 	}
 	v := &t.views[d.lead]
-	t.wrapped("", t.phrase(d.sentence(v, d.chosen)))
-	if facts := d.facts(v, d.chosen); facts != nil {
+	say, facts := d.explainRow(v, d.chosen)
+	t.wrapped("", t.phrase(say))
+	if facts != nil {
 		t.wrapped(Visible(v.name, nameLimit)+"  ", t.phrase(facts))
 	}
 	t.line("")
@@ -105,6 +106,11 @@ func (t *text) phrase(p phrase) string {
 // head writes title, prompt and answer.
 func (t *text) head() {
 	t.wrapped("", t.bold(t.title()))
+	if t.look.Caption != "" {
+		for _, caption := range t.captioned() {
+			t.wrapped("", caption)
+		}
+	}
 	if t.comparison != nil {
 		for _, heading := range t.comparison.headings() {
 			t.wrapped("", heading)

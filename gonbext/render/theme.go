@@ -113,13 +113,13 @@ func themeSheet() string {
 		n := string(rune('1' + i))
 		for _, side := range []string{"p", "n"} {
 			b.WriteString(".hm ." + side + n + "{background-color:var(--" + side + n +
-				")!important;color:var(--o" + n + ")!important}")
+				")!important;color:var(--o" + n + ")!important;fill:var(--" + side + n + ")}")
 		}
 	}
 	return b.String()
 }
 
-// PaletteNames returns the names that [Heatmap.Palette] may have, the default first.
+// PaletteNames returns the names that [Look.Palette] may have, the default first.
 func PaletteNames() []string {
 	var names []string
 	for _, t := range themes {

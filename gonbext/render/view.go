@@ -106,7 +106,7 @@ func (s Show) View(e *attribution.Explanation, r Recorded) (View, error) {
 		return nil, err
 	}
 	h := Heatmap{
-		Explanation: e, Layer: s.Layer, Token: s.Token, Filter: s.Filter, Palette: s.Palette,
+		Explanation: e, Layer: s.Layer, Token: s.Token, Filter: s.Filter, Look: s.Look(),
 	}
 	switch s.Kind {
 	case KindLayers:
@@ -120,14 +120,16 @@ func (s Show) View(e *attribution.Explanation, r Recorded) (View, error) {
 			return nil, trace.Usagef("a graph needs the widths of its edges, which this " +
 				"explanation does not have; compute the method flow")
 		}
-		f := Flow{Explanation: e, Graph: r.Flow, Token: s.token(), Palette: s.Palette}
+		f := Flow{
+			Explanation: e, Graph: r.Flow, Token: s.token(), Sinks: s.Sinks, Look: s.Look(),
+		}
 		return f, f.Check()
 	case KindHeads, KindHead:
 		if r.Attention == nil {
 			return nil, trace.Usagef("%s need their attention, which this explanation does not "+
 				"have; record it with the tap attention", KindHeads)
 		}
-		v := Heads{Explanation: e, Attention: *r.Attention, Palette: s.Palette}
+		v := Heads{Explanation: e, Attention: *r.Attention, Look: s.Look()}
 		return v, v.Check()
 	case KindMaps, KindMap:
 		method := s.Method
@@ -142,7 +144,7 @@ func (s Show) View(e *attribution.Explanation, r Recorded) (View, error) {
 				"explanation does not have; compute it with attribution.MapOf", KindMaps)
 		}
 		m := Maps{
-			Explanation: e, Method: method, Map: r.Map, Layer: s.Layer, Palette: s.Palette,
+			Explanation: e, Method: method, Map: r.Map, Layer: s.Layer, Look: s.Look(),
 		}
 		return m, m.Check()
 	case KindCompare:
@@ -169,7 +171,7 @@ func (s Show) compared(e *attribution.Explanation) (View, error) {
 		b.Explanation = s.Against
 	}
 	h, err := Compare(a, b)
-	h.Token, h.Palette = s.Token, s.Palette
+	h.Token, h.Look = s.Token, s.Look()
 	return h, err
 }
 

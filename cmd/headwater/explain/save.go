@@ -192,7 +192,7 @@ func writeExplanation(
 ) error {
 	o := export.Options{Show: f.showOf(e), Made: made, Against: against}
 	if stopped {
-		o.Show = render.Show{Filter: o.Filter, Size: o.Size, Font: o.Font, Palette: o.Palette}
+		o.Show = render.Show{Filter: o.Filter, Palette: o.Palette, Caption: o.Caption}
 	}
 	for i, out := range to {
 		path, format := f.paths[i], f.formats[i]
@@ -209,7 +209,7 @@ func writeExplanation(
 		case format == export.JSON && (path == "" || stopped):
 			err = cli.WriteJSON(out, e)
 		case stopped && format == export.HTML:
-			h := render.Heatmap{Explanation: e, Filter: o.Filter, Palette: o.Palette}
+			h := render.Heatmap{Explanation: e, Filter: o.Filter, Look: o.Look()}
 			err = render.Page(out, h)
 		case stopped:
 			continue

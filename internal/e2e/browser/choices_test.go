@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
@@ -32,23 +33,6 @@ func readable(t *testing.T, d chromium.Drawn) {
 	if d.Wide > 0 {
 		t.Errorf("the page is %d pixels wider than its window", d.Wide)
 	}
-}
-
-// pixel returns the colour that an image or a canvas has at a place, in parts of its size, without
-// its opacity: #27b, to the digit, because a canvas rounds.
-func pixel(t *testing.T, b *chromium.Browser, selector string, x, y float64) string {
-	t.Helper()
-	return chromium.Evaluate[string](t, b, fmt.Sprintf(`(async () => {
-		const e = [...document.querySelectorAll(%q)].find((e) => e.checkVisibility());
-		if (e.decode) await e.decode();
-		const c = document.createElement('canvas');
-		c.width = e.naturalWidth || e.width;
-		c.height = e.naturalHeight || e.height;
-		const g = c.getContext('2d');
-		g.drawImage(e, 0, 0);
-		const [red, green, blue] = g.getImageData(%f * c.width, %f * c.height, 1, 1).data;
-		return '#' + [red, green, blue].map((x) => Math.round(x / 17).toString(16)).join('');
-	})()`, selector, x, y), await)
 }
 
 // TestSourcesTouch chooses another palette in a picture of sources and points at a source of each
@@ -91,7 +75,7 @@ func mapped(e *attribution.Explanation) render.Maps {
 	const L = 3
 	T := len(e.Prompt.Texts) + len(e.Steps)
 	m := &attribution.Map{
-		Unit: "share of attention", Facts: attribution.Facts{AddsUp: true, Quantity: attribution.Share}, Layers: []int{0, 1, 2}, Shape: [3]int{L, T, T},
+		Unit: "share of attention", Facts: attribution.Facts{Evidence: trace.Traced, AddsUp: true, Quantity: attribution.Share}, Layers: []int{0, 1, 2}, Shape: [3]int{L, T, T},
 		Data: make([]float64, L*T*T), Options: map[string]string{"aggregation": "layer"},
 	}
 	for l := range L {

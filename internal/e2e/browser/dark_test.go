@@ -33,7 +33,9 @@ func TestHeatmapHosts(t *testing.T) {
 	copy(e.Methods["direct"].Rows[0], []float64{-2, -0.3, 0.3, 2})
 	for _, host := range hostSchemes {
 		for _, palette := range render.PaletteNames() {
-			markup := htmlOf(render.Heatmap{Explanation: e, Palette: palette})
+			markup := htmlOf(render.Heatmap{
+				Explanation: e, Look: render.Look{Palette: palette},
+			})
 			const read = `['.hm-text :is(span,u)', '.hm-matrix tbody tr:first-child td[data-c]'].map((s) =>
 				[...document.querySelectorAll(s)].slice(0, 4).map((e) => getComputedStyle(e)).map((c) =>
 				c.backgroundColor + ' ' + /repeating/.test(c.backgroundImage) + ' ' + /dotted/.test(c.textDecoration)))`

@@ -104,7 +104,7 @@ func TestFinger(t *testing.T) {
 			[2]float64{0.5, 0.5},
 			[]string{
 				"here came partly from to", "here stands out for no", "here stands out for no",
-				"here came from to", "key went mostly into are", "here came from to",
+				"here came from to", "key stands out most for are", "here came from to",
 			},
 		},
 		{

@@ -34,11 +34,11 @@ func touched() *attribution.Explanation {
 	e.Methods["direct"] = &attribution.Result{
 		Unit: "part of the logit", Layers: []int{1}, Shape: [3]int{2, 4, 1},
 		Rows:    [][]float64{{0, 2, 1, 0}, {0, 0, -1, 2}},
-		Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true},
+		Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Evidence: trace.Traced, Scorer: true, Combined: true, AddsUp: true},
 	}
 	// Both layers of a token stand together; layer 1 is shown.
 	e.Methods["value-zeroing"] = &attribution.Result{
-		Unit: "share of change", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{0, 1}, Shape: [3]int{2, 4, 2},
+		Unit: "share of change", Facts: attribution.Facts{Evidence: trace.Traced, Quantity: attribution.Share}, Layers: []int{0, 1}, Shape: [3]int{2, 4, 2},
 		Rows: [][]float64{
 			{0.5, 0, 0, 0.5}, {0, 0.6, 0.2, 0},
 			{0, 0.6, 0, 0}, {0, 0, 0, 0.6},

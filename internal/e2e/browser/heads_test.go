@@ -100,10 +100,7 @@ func TestHeadsChoices(t *testing.T) {
 	const are, here = "Before are, head 1 of layer 1 looked at keys 100 %",
 		"Before here, head 1 of layer 1 looked at to 100 %"
 	everywhere(t, b, func(t *testing.T) {
-		drawn := b.Show(t, document(attended()))
-		delete(drawn.Elements, "svg") // the script draws the small pictures
-		delete(drawn.Elements, "path")
-		readable(t, drawn)
+		readable(t, withoutThumbnails(b.Show(t, document(attended()))))
 		for _, c := range []struct{ what, script, say, framed, colored, ring, open string }{
 			{"at first", "", are, "are", "2 s p6", "", "1,1"},
 			{"another generated token", token(5), here, "here", "3 to p6", "", "1,1"},

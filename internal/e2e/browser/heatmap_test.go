@@ -97,7 +97,7 @@ func TestHeatmapChoices(t *testing.T) {
 		"2 s n4,3 to p6,4 are n5", "here zzn4p6n5", "here ← to +2.00 · prompt 3 · p 50 %",
 	}
 	s := want{
-		"", "", "s went mostly into are", "prompt 2 · what it gave to each row · back to where ",
+		"", "", "s stands out most for are", "prompt 2 · what it gave to each row · back to where ",
 		"s",
 		"4 are p4,5 here n4", "", "",
 	}
@@ -165,9 +165,9 @@ func TestHeatmapChoices(t *testing.T) {
 		if got := words.check(t, b); got.Columns != "the keys to are" {
 			t.Errorf("of words the columns are %q", got.Columns)
 		}
-		want{"a word", token(1), "keys went mostly into are", "prompt 1", "key s",
+		want{"a word", token(1), "keys stands out most for are", "prompt 1", "key s",
 			"4 are p6,5 here n4", "", "are ← keys +3.00"}.check(t, b)
-		want{"the other token", choose("whole words") + token(2), "s went mostly into are",
+		want{"the other token", choose("whole words") + token(2), "s stands out most for are",
 			"prompt 2", "s", "4 are p4,5 here n4", "", "are ← s +1.00"}.check(t, b)
 		readable(t, b.Inspect(t, "document.body"))
 		if title := chromium.Evaluate[int](t, b,

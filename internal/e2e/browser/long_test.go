@@ -76,7 +76,7 @@ func longExplanation(m, layers int) *attribution.Explanation {
 		text.WriteString(word)
 	}
 	e.Prompt.Text = text.String()
-	r := &attribution.Result{Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Shape: [3]int{2, m, layers}}
+	r := &attribution.Result{Unit: "share of attention", Facts: attribution.Facts{Evidence: trace.Traced, Quantity: attribution.Share}, Shape: [3]int{2, m, layers}}
 	for l := range layers {
 		r.Layers = append(r.Layers, l)
 	}

@@ -23,7 +23,7 @@ func seePanels(t *testing.T, b *chromium.Browser, script string) seenPanels {
 		return {
 			Say: text('.hm-say'), Facts: text('.hm-facts'), Read: text('.hm-readout'),
 			Title: text('.hm-h'), Row: text('.hm-matrix tr.hm-here th'),
-			Here: text('.hm-text .hm-here'), Small: text('.hm-small [aria-pressed=true]'),
+			Here: text('.hm-text .hm-here'), Small: text('.hm-thumbs [aria-pressed=true]'),
 			Colored: [...root.querySelectorAll('.hm-text :is(span,u)')].
 				flatMap((e, i) => /(^| )[pn][1-6]/.test(e.className) ? [i + ' ' + e.textContent] : []),
 		};
@@ -48,6 +48,13 @@ func (s seenPanels) check(t *testing.T, what string, want seenPanels) {
 	}
 }
 
+// withoutThumbnails returns what is drawn but for the elements of small pictures.
+func withoutThumbnails(d chromium.Drawn) chromium.Drawn {
+	delete(d.Elements, "svg")
+	delete(d.Elements, "path")
+	return d
+}
+
 // pointAt points at a cell of the open matrix.
 func pointAt(row, column string) string {
 	return `document.querySelector('.hm-matrix [data-i="` + row + `"] [data-c="` + column +
@@ -59,14 +66,14 @@ func TestTouchLayers(t *testing.T) {
 	b := tab(t)
 	l := render.Layers{Heatmap: render.Heatmap{Explanation: fedDeep()}, Tokens: []int{0, 1}}
 	everywhere(t, b, func(t *testing.T) {
-		readable(t, b.Show(t, document(l)))
+		readable(t, withoutThumbnails(b.Show(t, document(l))))
 		first := seePanels(t, b, "")
 		rows := chromium.Evaluate[string](t, b,
 			"[...document.querySelectorAll('.hm-matrix tbody th')].map((e) => e.textContent).join()")
 		if first.Row != "1" || rows != "1,0" {
 			t.Errorf("row %q is framed of %s, want 1 of 1,0", first.Row, rows)
 		}
-		s := seePanels(t, b, click(".hm-small button", 1)+";"+pointAt("1", "4"))
+		s := seePanels(t, b, click(".hm-thumbs button", 1)+";"+pointAt("1", "4"))
 		if !strings.Contains(s.Read, "← are 50.0 % · layer 0 · generated 1") || s.Here != "here" {
 			t.Errorf("pointing at are says %q, framed is %q", s.Read, s.Here)
 		}
@@ -92,14 +99,14 @@ func TestTouchMaps(t *testing.T) {
 	b := tab(t)
 	do := func(script string) seenPanels { return seePanels(t, b, script) }
 	everywhere(t, b, func(t *testing.T) {
-		readable(t, b.Show(t, document(mapped(touched()))))
+		readable(t, withoutThumbnails(b.Show(t, document(mapped(touched())))))
 		first := seenPanels{
 			Say: "to has most from keys", Facts: "s 100 % · layer 2", Row: "to", Here: "to",
 			Small: "layer 2", Colored: []string{"2 s"},
 		}
 		do("").check(t, "at first", first)
-		do(click(".hm-small button", 0)).check(t, "a small map", seenPanels{
-			Say: "to has most from to and s", Facts: "to 66.7 %, s 33.3 % · layer 0", Row: "to",
+		do(click(".hm-thumbs button", 0)).check(t, "a small map", seenPanels{
+			Say: "to has most from to and keys", Facts: "to 66.7 %, s 33.3 % · layer 0", Row: "to",
 			Here: "to", Small: "layer 0", Title: "raw, layer 0", Colored: []string{"2 s"},
 		})
 		do(click(".hm-matrix tbody th", 5)).check(t, "a row", seenPanels{
@@ -129,18 +136,23 @@ func TestTouchMaps(t *testing.T) {
 			Small: "layer 2", Colored: []string{"4 are"},
 		})
 		// Layer 0 is at the bottom, and another palette changes what no style sheet colours.
-		at := chromium.Evaluate[[]float64](t, b, `[...document.querySelectorAll('.hm-small button')].
+		at := chromium.Evaluate[[]float64](t, b, `[...document.querySelectorAll('.hm-thumbs button')].
 			map((e) => e.getBoundingClientRect().top)`)
 		if at[0] < at[2] {
 			t.Errorf("layer 0 is at %v and layer 2 at %v", at[0], at[2])
 		}
-		before := pixel(t, b, ".hm-small canvas", 1.5/6, 2.5/6)
+		fill := func() string {
+			return chromium.Evaluate[string](t, b,
+				"getComputedStyle(document.querySelector('.hm-thumbs path.p6')).fill")
+		}
+		before := fill()
 		chromium.Evaluate[bool](t, b,
 			"document.querySelector('.hm-menu [data-palette=green-purple]').click(), true")
-		if after := pixel(t, b, ".hm-small canvas", 1.5/6, 2.5/6); after == before {
+		if after := fill(); after == before {
 			t.Errorf("in another palette a small map still has %s", after)
 		}
-		readable(t, b.Inspect(t, "document.body"))
-		readable(t, b.Show(t, document(mapped(lengthened(touched())))))
+		readable(t, withoutThumbnails(b.Inspect(t, "document.body")))
+		long := document(mapped(lengthened(touched())))
+		readable(t, withoutThumbnails(b.Show(t, long)))
 	})
 }

@@ -185,7 +185,7 @@ func checkColors(t *testing.T, d chromium.Drawn) {
 func checkElements(t *testing.T, d chromium.Drawn) {
 	t.Helper()
 	known := []string{
-		"b", "br", "button", "canvas", "col", "colgroup", "details", "div", "i", "img", "p", "script",
+		"b", "br", "button", "col", "colgroup", "details", "div", "i", "img", "p", "script",
 		"small", "span", "style", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "u",
 	}
 	for name, n := range d.Elements {

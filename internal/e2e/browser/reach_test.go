@@ -282,7 +282,7 @@ func TestHeatmapKinds(t *testing.T) {
 				"are came mostly from keys", "key +66.7 %, s +33.3 %",
 				"are", "1 key p6,2 s p4", "are zp6p4z-", "are ← key +66.7 %",
 			},
-			{"a source", token(2), "s went mostly into are", "prompt 2", "s", "4 are p4,5 here n3", "", "are ← s +33.3 %"},
+			{"a source", token(2), "s stands out most for are", "prompt 2", "s", "4 are p4,5 here n3", "", "are ← s +33.3 %"},
 		}},
 		{"encoder", render.Heatmap{Explanation: encoder}, []want{
 			atS("at first", ""), {
@@ -292,7 +292,7 @@ func TestHeatmapKinds(t *testing.T) {
 				"cabinet at 6 → [64] p3p4p4p3p5p4p6p3", "cabinet at 6 → [64] ← cabinet 22.1 %",
 			},
 			{
-				"another token", token(1), "the went mostly into s at 3 → [64] and cabinet at 6 " +
+				"another token", token(1), "the stands out most for s at 3 → [64] and cabinet at 6 " +
 					"→ [64]", "text 1", "the",
 				"3 s p5,6 cabinet p4", "", "cabinet at 6 → [64] ← the 13.5 %",
 			},
@@ -320,14 +320,14 @@ func TestHeatmapKinds(t *testing.T) {
 				"2 s n4,3 to p6,4 are p4", "here zzn4p6p4s", "here ← to +2.00",
 			},
 			{
-				"a source", token(4) + token(4), "are went mostly into here", "generated 1", "are",
+				"a source", token(4) + token(4), "are stands out most for here", "generated 1", "are",
 				"5 here p4", "",
 				"are ← are +9.00 · generated 1 · not in the scale",
 			},
 		}},
 		{"spans", render.Heatmap{Explanation: divided(t, touched(), "word")}, []want{
 			{"at first", "", "are came mostly from keys", "keys +3.00", "are", "1 keys p6", "are zp6z", "are ← keys +3.00"},
-			{"a source", token(1), "keys went mostly into are", "prompt 1", "keys", "3 are p6,4 here n3", "", "are ← keys +3.00"},
+			{"a source", token(1), "keys stands out most for are", "prompt 1", "keys", "3 are p6,4 here n3", "", "are ← keys +3.00"},
 		}},
 	} {
 		b.Show(t, document(c.h))

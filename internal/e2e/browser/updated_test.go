@@ -43,7 +43,7 @@ func TestUpdate(t *testing.T) {
 	see(t, b, "document.querySelectorAll('details').forEach((e) => { e.open = false; });"+choose("green and purple")+choose("value-zeroing")+choose("whole words")+token(1)+
 		"document.querySelector('.hm-details summary').click()")
 	chromium.Evaluate[bool](t, b, "new Promise((done) => setTimeout(() => done(true), 50))", await)
-	w := want{"a chosen token stays", replace, "keys went mostly into are", "prompt 1", "key s",
+	w := want{"a chosen token stays", replace, "keys stands out most for are", "prompt 1", "key s",
 		"4 are p6", "", "are ← keys 80.0 %"}
 	for range 3 {
 		w.check(t, b)

@@ -34,8 +34,8 @@ func TestGraph(t *testing.T) {
 	d, err := f.Drawing()
 	must(t, err)
 	want := []render.FlowEdge{
-		{Target: 3, Source: 3, Width: 0.125},
-		{Target: 3, Source: 1, Width: 0.25},
+		{Target: 3, Source: 3, Width: 0.125, Step: 2},
+		{Target: 3, Source: 1, Width: 0.25, Step: 3},
 	}
 	if !slices.Equal(d.Edges, want) {
 		t.Errorf("edges %+v, want %+v", d.Edges, want)

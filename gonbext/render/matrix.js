@@ -1,0 +1,329 @@
+// What pictures share that have a text and a matrix: names and columns, the colours of the text,
+// tables, and what a reader does. textData in heatmapdata.go has the fields of data. common.js and
+// scale.js stand before it.
+//
+// In all of it, token is the index of a token of the text, tokens are those of a column or a group,
+// and row is the number of a row. All text is set as text, never as markup.
+
+// textReading returns what can be read of a text at a choice, without the page. keepsNow returns the
+// function that reports whether a token has a column of its own besides those that stand out or
+// were unfolded; it is asked again after each change of the choice.
+function textReading(data, choice, keepsNow = () => () => false) {
+  const {m: promptCount, names, roles} = data;
+  const shown = new Set(data.columns.filter(([, , folded]) => !folded).map(([from]) => from));
+  // groupOf is the first token of a token's word, sentence or turn.
+  const groupOf = (token) => choice.group ? data.groups[choice.group][token] : token;
+  const members = (token) => choice.group ?
+    range(groupOf(token), names.length).filter((other) => groupOf(other) === groupOf(token)) :
+    [token];
+  const turnOf = (token) => data.turns.find(([, , end]) => token < end) || ['', 0, 0];
+  const whereIs = (token) => token >= promptCount ? 'generated ' + (token - promptCount + 1) :
+    (turnOf(token)[0] || data.given) + ' ' + token;
+  const textOf = (tokens) => tokens.map(
+    (token, i) => (i && data.spaces[token] === '1' ? ' ' : '') + names[token]).join('');
+  // around has what stands around a token.
+  function around(token) {
+    const [, begin, end] = turnOf(token);
+    return '“' + textOf(range(Math.max(token - 3, begin, 0), Math.min(token + 3, end))) + '”';
+  }
+  // placed tells where the token is that a readout names for a column.
+  const placed = ({tokens, gap}, token, unfolds = ', click to unfold') => [
+    whereIs(token), ...names.length > 30 && !gap && tokens.length === 1 ? [around(token)] : [],
+    ...gap ? ['the strongest of ' + tokens.length + ' folded tokens' + unfolds] : [],
+  ];
+
+  // The columns of the matrix: their tokens, and whether they are a gap.
+  let keeps = () => false;
+  const isKept = (token) => shown.has(token) || choice.all || choice.unfolded.includes(token) ||
+    keeps(token);
+  const inPrompt = (token) => roles[token] === 'p';
+  function columnsNow() {
+    const columns = [];
+    keeps = keepsNow();
+    for (let from = 0, to; from < data.sources; from = to) {
+      to = from + 1;
+      const extend = (joins) => { while (to < data.sources && joins()) to++; };
+      const sameGroup = () => groupOf(to) === groupOf(from);
+      const whole = choice.group && choice.group !== 'words', gap = !whole && !isKept(from);
+      if (gap) extend(() => !isKept(to) && inPrompt(to) === inPrompt(from));
+      else if (choice.group) extend(() => sameGroup() && (whole || isKept(to)));
+      columns.push({tokens: range(from, to), gap});
+    }
+    return columns;
+  }
+  function labelOf({tokens, gap}) {
+    if (!gap) return textOf(tokens).trim() || names[tokens[0]];
+    if (inPrompt(tokens[0])) return String(tokens.length);
+    return turnOf(tokens.find((token) => roles[token] === 'y') || last(tokens))[0] || '';
+  }
+  // isFirstGenerated reports whether a line stands before a column.
+  const isFirstGenerated = ({tokens}) => tokens[0] === promptCount && promptCount > 0;
+  return {
+    data, choice, promptCount, names, roles, members, turnOf, whereIs, textOf, around, placed,
+    isKept, columnsNow, labelOf, isFirstGenerated,
+  };
+}
+
+// The text.
+
+// textOn has the tokens of the text on the page, with the classes that they keep.
+const textOn = (root) => [...root.querySelectorAll('.hm-text :is(span,u)')].map((element) => ({
+  element, own: [...element.classList].filter((name) => /^hm-(k|w|head)$/.test(name)),
+}));
+// tokensIn are the tokens of the text that a fold has.
+function tokensIn(texts, fold) {
+  const first = texts.findIndex(({element}) => element === fold.querySelector('span,u'));
+  return range(first, first + fold.querySelectorAll('span,u').length);
+}
+// paintText gives tokens and folds their classes.
+function paintText({root, texts, isKept}, classesOf, classOfFold) {
+  texts.forEach(({element, own}, token) => {
+    element.className = [...own.filter((name) => name !== 'hm-head' || !isKept(token)),
+      ...classesOf(token)].filter(Boolean).join(' ');
+    element.removeAttribute('style');
+  });
+  for (const fold of root.querySelectorAll('.hm-text details')) {
+    const tokens = tokensIn(texts, fold);
+    fold.open = isKept(tokens[0]);
+    fold.querySelector('summary').className = classOfFold(tokens);
+  }
+}
+// onText answers clicks on tokens and on folds of the text.
+function onText({root, texts, choice, go}, pick) {
+  root.addEventListener('click', (event) => {
+    const at = (query) => event.target.closest(query), text = at('.hm-text :is(span,u)');
+    const token = texts.findIndex(({element}) => element === text);
+    if (token >= 0 && !String(getSelection())) pick(token, event.shiftKey);
+    else if (at('.hm-text summary')) {
+      event.preventDefault();
+      go({unfolded: [...choice.unfolded, ...tokensIn(texts, at('details'))]});
+    }
+  });
+}
+
+// Tables.
+
+// scrolling puts content into a box that scrolls, under a button with how many of the elements that
+// parts returns are to the right of what is in view. count counts them again.
+function scrolling(content, parts) {
+  const hold = make('div', {className: 'hm-hold'}), scroll = make('div', {className: 'hm-scroll'});
+  const more = make('div', {className: 'hm-more', hidden: true});
+  const button = make('button', {
+    type: 'button', onclick: () => scroll.scrollBy({left: 260, behavior: 'smooth'}),
+  });
+  function count() {
+    const right = scroll.getBoundingClientRect().right - 12;
+    const hidden = parts().filter((part) => part.getBoundingClientRect().left > right).length;
+    more.hidden = !hidden;
+    button.textContent = hidden + ' more →';
+  }
+  more.append(button);
+  scroll.append(content);
+  hold.append(scroll, more);
+  scroll.onscroll = count;
+  new ResizeObserver(count).observe(scroll);
+  return {hold, scroll, count};
+}
+// tablePart returns a table that scrolls, with a crosshair. point and click are given the row and
+// the column that a reader points at or clicks: undefined in the names of columns and of rows.
+function tablePart(className, point, click) {
+  const table = make('table', {className}), inner = make('div', {});
+  const cross = make('div', {className: 'hm-cross', hidden: true});
+  const part = {table, ...scrolling(inner, () => [...table.querySelectorAll('th[data-c]')])};
+  const numberIn = (element, key) => element ? Number(element.dataset[key]) : undefined;
+  const at = ({target}) => [
+    numberIn(target.closest('[data-i]'), 'i'), numberIn(target.closest('[data-c]'), 'c'),
+  ];
+  inner.style.position = 'relative';
+  inner.append(table, cross);
+  table.onpointerover = (event) => {
+    const cell = event.target.closest('[data-c]');
+    cross.hidden = !cell;
+    if (!cell) return point();
+    cross.style.left = cell.offsetLeft + 'px';
+    cross.style.width = cell.offsetWidth + 'px';
+    point(...at(event));
+  };
+  table.onpointerleave = () => {
+    cross.hidden = true;
+    point();
+  };
+  table.onclick = (event) => {
+    const {scrollLeft, scrollTop} = part.scroll;
+    click(...at(event));
+    Object.assign(part.scroll, {scrollLeft, scrollTop});
+  };
+  return part;
+}
+// fillTable draws rows: key is the number of a row, name its name, cells are markup, and note says
+// why there are none. marked and width tell of a column whether its name is marked and the class of
+// its width, bands asks for a line over the names that tells who speaks, and last, if any, is the
+// name of a column of texts at the end of rows.
+function fillTable({table, hold, count}, view, rows, {marked, width, bands, last} = {}) {
+  const {columns} = view;
+  const widths = make('colgroup', {}), head = make('thead', {}), names = make('tr', {});
+  widths.append(make('col', {className: 'hm-label'}), ...columns.map((column) => make('col', {
+    className: column.gap ? 'hm-gap' : width && width(column) || '',
+  })));
+  names.append(make('th', {}), ...columns.map((column, i) => nameOf(view, column, i, marked)));
+  if (last) {
+    widths.append(make('col', {className: 'hm-chance'}));
+    names.append(make('th', {textContent: last, className: 'hm-chance'}));
+  }
+  if (bands) head.append(speakers(view));
+  head.append(names);
+  const body = make('tbody', {
+    innerHTML: rows.map(({key, here, cells, end}) =>
+      '<tr data-i="' + key + '"' + (here ? ' class="hm-here"' : '') + '><th scope="row"></th>' +
+      (cells || '<td class="hm-note" colspan="' + columns.length + '"></td>') +
+      (last ? '<td class="hm-chance">' + end + '</td>' : '') + '</tr>').join(''),
+  });
+  rows.forEach(({name, cells, note}, i) => {
+    body.rows[i].cells[0].textContent = name;
+    if (!cells) body.rows[i].cells[1].textContent = note;
+  });
+  table.classList.toggle('hm-tall', rows.length > 16);
+  hold.classList.toggle('hm-many', rows.length > 40 && !last);
+  table.style.setProperty('--cols', columns.length);
+  table.replaceChildren(widths, head, body);
+  table.style.setProperty('--digits', Math.max(
+    0, ...[...body.querySelectorAll('b')].map((number) => number.textContent.length)));
+  count();
+}
+// nameOf returns the name of column i.
+function nameOf({data, names, roles, labelOf, isFirstGenerated}, column, i, marked) {
+  const {tokens: [first], gap} = column;
+  const cell = make('th', {
+    className: (isFirstGenerated(column) ? 'hm-first ' : '') +
+      (marked && marked(column) ? 'hm-source' : ''),
+  });
+  cell.dataset.c = i;
+  const faint = gap || roles[first] === 't' || !/[^␣↵⇥]/.test(names[first]);
+  const name = !gap && data.columnNames?.[first] || labelOf(column);
+  cell.append(make('div', {textContent: name, className: faint ? 'hm-faint' : ''}));
+  return cell;
+}
+// speakers returns the line that tells who speaks, where there is room for it.
+function speakers({data, columns, promptCount, roles, turnOf}) {
+  const speakerOf = ({tokens, gap}) => {
+    if (tokens[0] >= promptCount) return 'generated';
+    return gap && roles[tokens[0]] !== 'p' ? '' : turnOf(last(tokens))[0] || data.given;
+  };
+  const spans = [];
+  for (const column of columns) {
+    const name = speakerOf(column);
+    if (spans.length && last(spans).name === name) last(spans).count++;
+    else spans.push({name, count: 1});
+  }
+  const line = make('tr', {className: 'hm-band'});
+  line.append(make('th', {}), ...spans.map(({name, count}) =>
+    make('th', {textContent: count > 3 ? name : '', colSpan: count})), make('th', {}));
+  return line;
+}
+// mostNumbers is how many columns with numbers a table has at most.
+const mostNumbers = 24;
+// cellOf returns a cell of column i as markup, which has numbers and classes alone: empty if there
+// is no value, grey if it is in no scale, else of the class of its step.
+function cellOf({columns, isFirstGenerated}, i, value) {
+  const column = columns[i], first = isFirstGenerated(column) ? ' hm-first' : '';
+  if (!value) return '<td class="' + first + '"></td>';
+  const {step, number, grey} = value;
+  const open = (name) => '<td class="' + name + first + '" data-c="' + i + '">';
+  const text = number && (step || grey) && (columns.length <= mostNumbers || value.always) ?
+    '<b><span>' + number + '</span></b>' : '';
+  if (grey && !column.gap) return open('hm-sink') + text + '</td>';
+  if (column.gap) return open('hm-gap') + (step && '<i class="' + step + '"></i>') + '</td>';
+  return open(step || 'hm-z') + text + '</td>';
+}
+// reveal scrolls a table so that the column of a token is in view.
+function reveal({table, scroll}, {columns}, token) {
+  const i = columns.findIndex(({tokens}) => tokens.includes(token));
+  const name = table.querySelector('th[data-c="' + i + '"]');
+  const left = name ? name.offsetLeft - scroll.scrollLeft : 0;
+  if (name && (left < 96 && scroll.scrollLeft || left > scroll.clientWidth * 0.8)) {
+    scroll.scrollLeft = name.offsetLeft - scroll.clientWidth / 2;
+  }
+}
+// thumbnails draws small pictures, each with the rows of its classes, which style sheets colour: of
+// those below the neutral value a diagonal is left out. A click calls open with its number.
+function thumbnails(box, pictures, open) {
+  box.replaceChildren(...pictures.map(({name, rows, columns, width, height}, i) => {
+    const paths = {};
+    rows.forEach((row, y) => {
+      for (let x = 0, end; x < row.length; x = end) {
+        for (end = x + 1; end < row.length && row[end] === row[x];) end++;
+        if (!row[x]) continue;
+        paths[row[x]] = (paths[row[x]] || '') + (row[x][0] !== 'n' ?
+          'M' + x + ' ' + y + 'h' + (end - x) + 'v1H' + x + 'z' :
+          range(x, end).map((at) => 'M' + at + ' ' + y + 'h.7l-.7 .7zM' + (at + 1) + ' ' +
+            (y + 1) + 'h-.7l.7-.7z').join(''));
+      }
+    });
+    const button = make('button', {
+      type: 'button', onclick: () => open(i), innerHTML: '<svg viewBox="0 0 ' + columns + ' ' +
+        rows.length + '" width="' + width + '" height="' + height +
+        '" preserveAspectRatio="none" aria-hidden="true">' + Object.keys(paths).map((each) =>
+        '<path class="' + each + '" d="' + paths[each] + '"/>').join('') + '</svg>',
+    });
+    button.append(make('span', {textContent: name}));
+    return button;
+  }));
+}
+
+// Titles, bars and controls.
+
+// entitle writes a title and a note to it.
+const entitle = (element, title, note) => element.replaceChildren(
+  title + ' ', make('span', {textContent: note ? '· ' + note : ''}));
+// titled returns a box of content with its title.
+function titled(title, note, ...content) {
+  const box = make('div', {}), heading = make('div', {className: 'hm-h'});
+  entitle(heading, title, note);
+  box.append(heading, ...content);
+  return box;
+}
+// barOf returns the line over a matrix: its title, switches, and a readout in a fixed place.
+function barOf(...switches) {
+  const bar = make('div', {className: 'hm-bar'}), title = make('div', {className: 'hm-h'});
+  const readout = make('div', {className: 'hm-readout'});
+  bar.append(title, ...switches, readout);
+  return {bar, title, readout};
+}
+// switchOf returns a switch; isOn reports whether it is on, and drawSwitches shows that.
+function switchOf(textContent, isOn, onclick) {
+  const button = make('button', {type: 'button', className: 'hm-switch', textContent, onclick});
+  button.setAttribute('role', 'switch');
+  return Object.assign(button, {isOn});
+}
+const drawSwitches = (root) => root.querySelectorAll('.hm-switch').forEach(
+  (button) => button.setAttribute('aria-checked', Boolean(button.isOn())));
+// unfoldSwitch returns the switch that unfolds all columns, if some are folded.
+const unfoldSwitch = ({columns}, choice, go) => columns.some(([, , folded]) => folded) ? [
+  switchOf('unfold all', () => choice.all, () => go({all: !choice.all, unfolded: []})),
+] : [];
+// barsOf returns lines, each with a name, a bar that is a part of the width, and a number.
+function barsOf(lines) {
+  const grid = make('div', {className: 'hm-alternatives'});
+  for (const {name, part, number, step, strong} of lines) {
+    const label = make('span', {className: strong ? 'hm-me' : ''});
+    const bar = make('i', {className: step || ''});
+    label.append(name);
+    bar.style.width = (100 * part).toFixed(1) + '%';
+    grid.append(label, bar, make('span', {textContent: number}));
+  }
+  return grid;
+}
+function drawTabs(tabs, methods, open, choose) {
+  tabs.replaceChildren(...methods.map(({name}, i) => {
+    const tab = make('button', {type: 'button', textContent: name, onclick: () => choose(i)});
+    tab.setAttribute('role', 'tab');
+    tab.setAttribute('aria-selected', i === open);
+    return tab;
+  }));
+}
+// backButton leads from what a token gave to where one came from.
+function backButton(textContent, onclick) {
+  const button = make('button', {type: 'button', textContent, onclick});
+  button.style.color = 'var(--link)';
+  return button;
+}
