@@ -110,7 +110,7 @@ func (r *run) prepareGroups() (err error) {
 	if r.by.Tokens() {
 		return nil
 	}
-	if r.spans, err = r.e.spans(r.by); err != nil {
+	if r.spans, err = r.by.spans(&r.e.Prompt, r.e.restsOnFirst()); err != nil {
 		if usage := (*trace.UsageError)(nil); errors.As(err, &usage) {
 			return LookupOption("by").usagef("%s %s: %s", trace.Called("by"), r.by,
 				usage.Reason)

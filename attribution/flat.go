@@ -27,7 +27,7 @@ func isFlat(values []float64, explained float64) bool {
 			whole++
 		}
 	}
-	return len(values) >= flatColumns && whole >= len(values)-(len(values)+9)/10
+	return explained != 0 && len(values) >= flatColumns && whole >= len(values)-(len(values)+9)/10
 }
 
 // flatRows counts the predictions whose row is flat, and remembers the first.

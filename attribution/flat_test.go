@@ -25,11 +25,14 @@ func TestFlatRows(t *testing.T) {
 		"every token counts":   {left: .02, prompt: prompt, want: true},
 		"a logit has no whole": {left: .02, prompt: prompt, quantity: trace.Logit},
 		"few tokens":           {left: .02, prompt: "w1 w2 w3 w4"},
+		"nothing is explained": {left: -1, prompt: prompt}, // as where the contrast is the prediction
 	} {
 		m := fakemodel.NewScored(1)
 		m.Kinds = map[string]int{"mask": 9}
 		m.Predicted = func(q trace.Query) float64 {
 			switch {
+			case c.left < 0:
+				return 0
 			case !slices.Contains(q.IDs, 9):
 				return .5
 			case q.IDs[1] == 9:

@@ -1,7 +1,6 @@
 package attribution
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -84,12 +83,15 @@ func (g Grouping) Fits(text string) error {
 
 // Of returns the spans of a prompt. It returns a [trace.UsageError] for ranges as [Prompt.Spans]
 // does, and for turns as [Prompt.Turns] does.
-func (g Grouping) Of(p *Prompt) ([]Span, error) {
+func (g Grouping) Of(p *Prompt) ([]Span, error) { return g.spans(p, false) }
+
+// spans returns the spans of a prompt, of words and sentences with the first token apart if asked.
+func (g Grouping) spans(p *Prompt, firstApart bool) ([]Span, error) {
 	switch g.name {
 	case "word":
-		return p.Words(), nil
+		return p.units(wordOf(p.Text), firstApart), nil
 	case "sentence":
-		return p.Sentences(), nil
+		return p.units(sentenceOf(p.Text), firstApart), nil
 	case "turn":
 		return p.Turns()
 	}
@@ -114,7 +116,7 @@ func (e *Explanation) Group(by Grouping) (*Explanation, error) {
 		return nil, trace.Usagef("the tokens are grouped by %s already, and the grouping %s needs "+
 			"them one by one: explain the prompt again", was, by)
 	}
-	spans, err := e.spans(by)
+	spans, err := by.spans(&e.Prompt, e.restsOnFirst())
 	if err != nil {
 		return nil, err
 	}
@@ -136,15 +138,6 @@ func (e *Explanation) facts() Facts {
 		}
 	}
 	return Facts{}
-}
-
-// spans returns the spans that Group makes of the tokens.
-func (e *Explanation) spans(by Grouping) ([]Span, error) {
-	spans, err := by.Of(&e.Prompt)
-	if err == nil && (by.name == "word" || by.name == "sentence") && e.restsOnFirst() {
-		spans = e.Prompt.withFirstApart(spans)
-	}
-	return spans, err
 }
 
 // groupBy returns the explanation over spans, which are those of by.
@@ -180,17 +173,4 @@ func (e *Explanation) restsOnFirst() bool {
 		}
 	}
 	return false
-}
-
-// withFirstApart returns spans of the prompt of which the first token is one of its own.
-func (p *Prompt) withFirstApart(spans []Span) []Span {
-	if len(spans) == 0 || spans[0].Tokens[0] != 0 || len(spans[0].Tokens) == 1 {
-		return spans
-	}
-	first, rest := spans[0], spans[0]
-	first.Tokens, rest.Tokens = rest.Tokens[:1:1], rest.Tokens[1:]
-	first.End, rest.Begin = p.Offsets[0][1], p.Offsets[rest.Tokens[0]][0]
-	first.Text = cmp.Or(strings.TrimSpace(p.Texts[0]), p.Texts[0])
-	rest.Text = strings.TrimSpace(p.Text[rest.Begin:rest.End])
-	return slices.Concat([]Span{first, rest}, spans[1:])
 }

@@ -33,8 +33,8 @@ const (
 //     even (docs/measured/methods.md): the row shows the mask, and not what was learnt. Rows that
 //     were divided by what even attention gives (lift) are not judged by this.
 //
-// Scores of a scorer are never silent. Silent returns a [trace.UsageError] as
-// [Explanation.Sinks] does.
+// Scores of a scorer are silent only where the contrast is the prediction itself. Silent returns a
+// [trace.UsageError] as [Explanation.Sinks] does.
 func (e *Explanation) Silent(method string, k int) ([]string, error) {
 	r, shares, sinks, err := e.findSinks(method, k)
 	if err != nil {
@@ -44,6 +44,11 @@ func (e *Explanation) Silent(method string, k int) ([]string, error) {
 	n, m := r.Shape[0], r.Shape[1]
 	reasons := make([]string, n)
 	if r.Scorer {
+		for t := range min(n, len(e.Steps)) {
+			if r.Contrast != "" && r.Contrast == e.Steps[t].Text {
+				reasons[t] = "the contrast is the prediction itself"
+			}
+		}
 		return reasons, nil
 	}
 	var columns []int

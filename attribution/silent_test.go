@@ -50,7 +50,11 @@ func TestSilent(t *testing.T) {
 	add("lifted", "", 0, early, other)
 	combined("lifted", attribution.Lift)
 	add("one layer", "", 0, early, other)
+	add("contrast", "direct", 0, make([]float64, 10), falling)
+	e.Methods["contrast"].Contrast = " is"
+	e.Steps = []attribution.GeneratedToken{{Text: " is"}, {Text: " are"}, {}}
 	for name, want := range map[string][]string{
+		"contrast":  {"the contrast is the prediction itself", ""},
 		"sink":      {"rests on", "rests on"},
 		"generated": {"", ""},
 		"same":      {"same order", "same order", "same order"},

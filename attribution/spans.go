@@ -30,14 +30,24 @@ type Span struct {
 // digits, and a control token, is a span of its own. In scripts without spaces between words a run
 // is a whole phrase; use [Prompt.Spans] there. There are no words and no sentences if a token lies
 // outside the text.
-func (p *Prompt) Words() []Span { return p.joinSpaces(p.divide(wordOf(p.Text), true)) }
+func (p *Prompt) Words() []Span { return p.units(wordOf(p.Text), false) }
 
 // Sentences returns the sentences of the prompt. A sentence ends after ".", "!", "?" or a similar
 // mark, and the closing quotation marks and brackets that follow it, if white space comes next;
 // after "。", "！" and "？" without white space too; and at a line break. In a program, see
 // [IsProgram], it is a line. White space belongs to spans as in [Prompt.Words], and a control token
 // is a span of its own.
-func (p *Prompt) Sentences() []Span { return p.joinSpaces(p.divide(sentenceOf(p.Text), true)) }
+func (p *Prompt) Sentences() []Span { return p.units(sentenceOf(p.Text), false) }
+
+// units returns the spans that have these numbers in each byte. The first token may be apart.
+func (p *Prompt) units(of []int, firstApart bool) []Span {
+	if firstApart && p.check() == nil && len(p.Offsets) > 0 {
+		for i := p.Offsets[0][0]; i < p.Offsets[0][1]; i++ {
+			of[i] = len(of)
+		}
+	}
+	return p.joinSpaces(p.divide(of, true))
+}
 
 // Turns returns the parts of a conversation: a span for the words of each message, such as "user 1:
 // Where is the key?", and one for each stretch of text that the chat template writes, its control
@@ -192,10 +202,10 @@ func (p *Prompt) divide(of []int, apart bool) []Span {
 	return spans
 }
 
-// joinSpaces returns spans in which white space is no span of its own, but for that at the beginning
-// of the text. A token of spaces alone, such as the "▁" that SentencePiece writes before a digit,
-// belongs to the span that begins after it, unless that is a control token or white space with a
-// line break. All other white space belongs to the span before it.
+// joinSpaces returns spans in which white space is no span of its own, but for that at the
+// beginning of the text. A token of spaces alone, such as the "▁" that SentencePiece writes before
+// a digit, belongs to the span that begins after it, unless that is a control token or white space
+// with a line break. All other white space belongs to the span before it.
 func (p *Prompt) joinSpaces(spans []Span) []Span {
 	joined := slices.Clone(spans)
 	for i := len(joined) - 2; i >= 0; i-- {
@@ -238,25 +248,20 @@ func (p *Prompt) partOf(offset [2]int, of []int) int {
 // wordOf returns for each byte of a text the number of its word, -1 outside words.
 func wordOf(text string) []int {
 	of := make([]int, len(text))
-	word, inside := -1, false
-	runes := []rune(text)
-	at := 0
-	for i, r := range runes {
-		size := utf8.RuneLen(r)
-		if r == utf8.RuneError {
-			_, size = utf8.DecodeRuneInString(text[at:])
-		}
-		is := inWord(r) || inside && i+1 < len(runes) && joins(runes[i-1], r, runes[i+1])
+	word, inside, before := -1, false, utf8.RuneError
+	for at, r := range text {
+		_, size := utf8.DecodeRuneInString(text[at:])
+		next, _ := utf8.DecodeRuneInString(text[at+size:])
+		is := inWord(r) || inside && joins(before, r, next)
 		if is && !inside {
 			word++
 		}
-		inside = is
-		for range size {
-			of[at] = -1
+		inside, before = is, r
+		for i := range size {
+			of[at+i] = -1
 			if is {
-				of[at] = word
+				of[at+i] = word
 			}
-			at++
 		}
 	}
 	return of
@@ -423,9 +428,9 @@ func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
 	return &g, nil
 }
 
-// strongestWords returns for each span of several tokens the word of which a method says most in any
-// row, "" if that is below an eighth of what the method says most of. The first token and control
-// tokens are left out, and so are scorers that took the span away as one.
+// strongestWords returns for each span of several tokens the word of which a method says most in
+// any row, "" if that is below an eighth of what the method says most of. The first token and
+// control tokens are left out, and so are scorers that took the span away as one.
 func (e *Explanation) strongestWords(spans []Span) []string {
 	words := slices.Clone(e.Prompt.Texts)
 	for _, word := range e.Prompt.Words() {

@@ -143,7 +143,8 @@ func TestGrouped(t *testing.T) {
 	must(t, err)
 	some, err := e.GroupSpans([]attribution.Span{{Tokens: []int{1}}, {Tokens: []int{0, 2}}})
 	must(t, err)
-	if got := fmt.Sprintf("%q %q", all.Prompt.Strongest, some.Prompt.Strongest); got != `["ab"] ["" ""]` {
+	got = fmt.Sprintf("%q %q", all.Prompt.Strongest, some.Prompt.Strongest)
+	if got != `["ab"] ["" ""]` {
 		t.Errorf("the strongest words are %s", got)
 	}
 	for want, spans := range map[string][]attribution.Span{

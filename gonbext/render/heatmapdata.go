@@ -48,9 +48,11 @@ type textData struct {
 	Sources int `json:"sources"`
 	// Names are those of all tokens of the text, Roles has a letter for each, and Spaces a 1 where
 	// a space stands before it.
-	Names  []string `json:"names"`
-	Roles  string   `json:"roles"`
-	Spaces string   `json:"spaces"`
+	Names []string `json:"names"`
+	// ColumnNames are the names of spans above their columns, nil for tokens.
+	ColumnNames []string `json:"columnNames,omitempty"`
+	Roles       string   `json:"roles"`
+	Spaces      string   `json:"spaces"`
 	// Turns are the names of the turns with the tokens [from,to) of each; Chat says that a chat
 	// template wrote them, and Given is what the given text is called.
 	Turns [][3]any `json:"turns"`
@@ -73,6 +75,11 @@ func (d *drawing) textData(kind string, sources int) textData {
 		t.Names = append(t.Names, cmp.Or(isolated(token.name), "·"))
 		t.Roles += string(token.role)
 		t.Spaces += map[bool]string{false: "0", true: "1"}[token.space]
+	}
+	for j := range d.e.Prompt.Texts {
+		if grouped(d.e) {
+			t.ColumnNames = append(t.ColumnNames, d.shortIn(j, headColumns))
+		}
 	}
 	for _, turn := range d.turns {
 		t.Turns = append(t.Turns, [3]any{turn.name, turn.head[0], max(turn.body[1], turn.tail[1])})
@@ -151,7 +158,7 @@ func (b heatmapPage) data() heatmapData {
 		Lead:   Visible(b.views[b.lead].name, nameLimit),
 		Groups: b.groups(), Positions: b.positions(), Targets: b.itself(0, len(b.e.Prompt.Texts)),
 		Hidden: []int{}, Compared: b.comparison != nil,
-		Others:   "What it could have written", Chance: "next token", Row: "generated token",
+		Others: "What it could have written", Chance: "next token", Row: "generated token",
 		Shown: b.words.shown,
 	}
 	if b.e.Model.Reads() {

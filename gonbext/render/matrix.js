@@ -191,7 +191,7 @@ function fillTable({table, hold, count}, view, rows, {marked, width, bands, last
   count();
 }
 // nameOf returns the name of column i.
-function nameOf({names, roles, labelOf, isFirstGenerated}, column, i, marked) {
+function nameOf({data, names, roles, labelOf, isFirstGenerated}, column, i, marked) {
   const {tokens: [first], gap} = column;
   const cell = make('th', {
     className: (isFirstGenerated(column) ? 'hm-first ' : '') +
@@ -199,7 +199,8 @@ function nameOf({names, roles, labelOf, isFirstGenerated}, column, i, marked) {
   });
   cell.dataset.c = i;
   const faint = gap || roles[first] === 't' || !/[^␣↵⇥]/.test(names[first]);
-  cell.append(make('div', {textContent: labelOf(column), className: faint ? 'hm-faint' : ''}));
+  const name = !gap && data.columnNames?.[first] || labelOf(column);
+  cell.append(make('div', {textContent: name, className: faint ? 'hm-faint' : ''}));
   return cell;
 }
 // speakers returns the line that tells who speaks, where there is room for it.

@@ -23,24 +23,29 @@ func textName(text string) string {
 
 // short returns prompt token j in few columns. A span is cut without a remark, because the prompt
 // shows the whole of it; what stands out inside is named.
-func (p *picture) short(j int) string {
+func (p *picture) short(j int) string { return p.shortIn(j, shortColumns) }
+
+// shortColumns is the width of the short name of a span, headColumns of one that stands upright.
+const shortColumns, headColumns = 24, 12
+
+// shortIn returns prompt token j, which may be a span in so many columns.
+func (p *picture) shortIn(j, limit int) string {
 	inside := ""
 	if j < len(p.e.Prompt.Strongest) {
-		if inside = Visible(p.e.Prompt.Strongest[j], 0); Width(inside) > 12 {
-			inside = firstColumns(inside, 11) + "…"
+		if inside = Visible(p.e.Prompt.Strongest[j], 0); Width(inside) > limit/2 {
+			inside = firstColumns(inside, limit/2) + "…"
 		}
 	}
-	return fewColumns(p.e.Prompt.Texts[j], grouped(p.e), inside)
+	return fewColumns(p.e.Prompt.Texts[j], grouped(p.e), inside, limit)
 }
 
 // fewColumns returns a token, or a span of several, in few columns: its beginning and, if that does
 // not have it, what stands out inside.
-func fewColumns(text string, span bool, inside string) string {
+func fewColumns(text string, span bool, inside string, limit int) string {
 	_, rest := word(text)
 	if !span {
 		return isolated(Visible(rest, 16))
 	}
-	const limit = 24
 	name := Visible(rest, 6*nameLimit)
 	if Width(name) <= limit {
 		return isolated(name)
@@ -63,7 +68,7 @@ func firstColumns(text string, columns int) string {
 
 // generatedName returns generated token t in few columns.
 func (p *picture) generatedName(t int) string {
-	return fewColumns(p.e.Steps[t].Text, p.e.Steps[t].IDs != nil, "")
+	return fewColumns(p.e.Steps[t].Text, p.e.Steps[t].IDs != nil, "", shortColumns)
 }
 
 // axisName returns token j of the whole text, the prompt first, beside a row or above a column.
@@ -126,7 +131,8 @@ func (p *picture) placedName(j int) string {
 // follows the one before it without a space.
 func (p *picture) continues(j int) bool {
 	text := p.e.Prompt.Texts[j]
-	if j == 0 || p.special(j-1) || p.apart(j) {
+	if j == 0 || p.special(j-1) || p.apart(j) ||
+		strings.TrimRightFunc(p.e.Prompt.Texts[j-1], unicode.IsSpace) != p.e.Prompt.Texts[j-1] {
 		return false
 	}
 	r, _ := utf8.DecodeRuneInString(text)

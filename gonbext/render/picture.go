@@ -282,7 +282,7 @@ func (p *picture) silence(v *view, t int) string {
 			break
 		}
 	}
-	if more == "" && p.e.Model.Head == trace.NextToken && !p.e.Model.Reads() {
+	if more == "" && !v.result.Scorer && p.e.Model.Head == trace.NextToken && !p.e.Model.Reads() {
 		more = "the method direct"
 	}
 	line := "not coloured: " + Visible(v.silent[t], 200)

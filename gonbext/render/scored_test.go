@@ -200,14 +200,18 @@ func TestGroupedNames(t *testing.T) {
 	}
 	e.Prompt.Texts[1] = strings.Repeat("a long sentence ", 100)
 	for inside, want := range map[string]string{
-		"":     "a long sentence a long…",
-		"long": "a long sentence a long…", // which it begins with
-		"keys": "a long sentence a… keys",
-		"a word of many letters": "a long sente… a word of…",
+		"":                       "a long sentence a long…",
+		"long":                   "a long sentence a long…", // which it begins with
+		"keys":                   "a long sentence a… keys",
+		"a word of many letters": "a long sen… a word of m…",
 	} {
 		e.Prompt.Strongest = []string{"", inside, "", ""}
 		if got := (Heatmap{Explanation: e}).picture(true).short(1); got != want {
 			t.Errorf("short name with %q inside: %q, want %q", inside, got, want)
+		}
+		head := (Heatmap{Explanation: e}).picture(true).shortIn(1, headColumns)
+		if Width(head) > headColumns+2 {
+			t.Errorf("%q above a column", head)
 		}
 	}
 }

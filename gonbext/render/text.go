@@ -170,7 +170,10 @@ func (t *text) passage(label string, from, to int, steps []int) {
 		if d.wasAdded(j) && (!t.color || steps[j] == 0 && !d.isChosen(j)) {
 			continue
 		}
-		if token.space {
+		switch {
+		case j > from && j < len(t.e.Prompt.Texts) && (d.named(j) || d.named(j-1)): // a turn
+			b.WriteByte('\n')
+		case token.space:
 			b.WriteByte(' ')
 		}
 		colored := func(s string) string {
@@ -398,7 +401,7 @@ func (t *text) legend() {
 			t.wrapped("", "› is a generated token as a source.")
 		}
 		if count(t.drawn.columns) < len(t.drawn.columns) {
-			t.wrapped("", "⋯ is so many folded tokens, with the strongest of them.")
+			t.wrapped("", "⋯ stands for folded tokens; below it is the strongest of them.")
 		}
 	}
 	for k := range t.views {
@@ -481,7 +484,8 @@ func (t *text) wrapped(label, s string) {
 	indent := Width(label)
 	t.WriteString(label)
 	at := indent
-	for i, word := range strings.Fields(strings.ReplaceAll(s, " %", tie+"%")) {
+	for i, word := range strings.Fields(strings.NewReplacer(" %", tie+"%", "” (",
+		"”"+tie+"(").Replace(s)) {
 		word = strings.ReplaceAll(word, tie, " ")
 		w := Width(escapes.ReplaceAllString(word, ""))
 		if i > 0 && at+1+w > t.width {

@@ -65,7 +65,7 @@ func (t *text) rowEnd(v *view, i int, label string) {
 		mark = "Σ"
 	}
 	if folded, sum := t.drawn.foldedSum(v, i); whole && t.top <= 0 && folded > 0 {
-		parts = append(parts, fmt.Sprintf("of it on %s folded of the %s %s", thousands(folded),
+		parts = append(parts, fmt.Sprintf("%s folded %s hold %s", thousands(folded),
 			t.words.tokens, v.top.sum(sum)))
 	}
 	t.wrapped(label+"  "+mark+" ", minus(joined(parts)))

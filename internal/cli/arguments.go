@@ -51,7 +51,7 @@ func NeedFlags(cmd *cobra.Command, names ...string) error {
 	if missing == nil {
 		return nil
 	}
-	return Usagef("%s needs %s; see %s --help", cmd.Name(), strings.Join(missing, " and "),
+	return Usagef("%s needs %s; see %s --help", cmd.Name(), message.List(missing),
 		cmd.CommandPath())
 }
 

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // MaxShards is the largest number of shards, and MaxTasks that of tasks by default: arrays of jobs
@@ -134,6 +135,6 @@ func (t *trial) add(ctx context.Context, r Record) error {
 
 // failed returns the error of an input of which nothing can be explained.
 func (t *trial) failed(s *Source) error {
-	return pkg.Errorf("no record of the input %s can be explained: %d are wrong, and %d "+
-		"failed; the last one is %w", s, t.wrong, t.tries, t.last)
+	return pkg.Errorf("no record of the input %s can be explained: %d %s wrong, and %d "+
+		"failed; the last one is %w", s, t.wrong, message.IsOrAre(int(t.wrong)), t.tries, t.last)
 }

@@ -119,6 +119,12 @@ func (c *cells) complete(before string) (names []string, begin string) {
 		given, begin = m[3], m[4]
 	} else if m := afterDot.FindStringSubmatch(before); m != nil {
 		names, begin = c.exported(m[1], "", docNames), m[2]
+		made := regexp.MustCompile(`\b` + m[1] + `(?:, \w+)? :?= gonbext\.(\w+)\(`)
+		if f := made.FindStringSubmatch(before); f != nil {
+			for _, of := range c.exported("gonbext", f[1], docReturns) {
+				names = c.exported("gonbext", of, docFields, docMethods)
+			}
+		}
 		slices.Sort(names)
 	}
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
@@ -127,11 +133,12 @@ func (c *cells) complete(before string) (names []string, begin string) {
 	}), begin
 }
 
-// What go doc prints: names of a package, fields of a type, its methods, and a type that another
-// one declares.
+// What go doc prints: names of a package, fields of a type, its methods, the type that a function
+// returns, and a type that another one declares.
 var (
 	docNames   = regexp.MustCompile(`(?m)^ *(?:func|type|var|const) ([A-Z]\w*)`)
 	docFields  = regexp.MustCompile(`(?m)^\t([A-Z]\w*(?:, [A-Z]\w*)*) `)
+	docReturns = regexp.MustCompile(`(?m)^func .*\) \(?\*?([A-Z]\w*)`)
 	docMethods = regexp.MustCompile(`(?m)^func \([^)]*\) (\w+)`)
 	docType    = regexp.MustCompile(`(?m)^type \w+ (?:= )?(\w+)\.(\w+)$`)
 )

@@ -135,7 +135,10 @@ func TestComplete(t *testing.T) {
 		"gonbext.Options{Methods: []string{\"a\", \"val": {"value-zeroing"},
 		"gonbext.Options{Continuation: \"val":            nil,
 		"gonbext.expl":                                   {"Explain", "ExplainArgs", "Explanation"},
-		"e := gonbext.Last()\ne.":                        nil,
+		"e := gonbext.Last()\ne.St":                      {"Steps"},
+		"e, err := gonbext.TryExplain(\"a\")\ne.Met":     {"Methods"},
+		"r := gonbext.Reproduce(\"s1\")\nr.none":         {},
+		"e := other.Last()\ne.":                          nil,
 		"fmt.":                                           nil,
 		"":                                               nil,
 	} {

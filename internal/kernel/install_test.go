@@ -269,3 +269,19 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// TestVersions: the programs to install are those that this module is tested with.
+func TestVersions(t *testing.T) {
+	for file, want := range map[string][]string{
+		"../tools/go.mod":       {gonbPackage, strings.Replace(goimportsPackage, "/cmd/goimports", "", 1)},
+		"../tools/gopls/go.mod": {goplsPackage},
+	} {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		for _, name := range want {
+			if line := strings.Replace(name, "@", " ", 1); !strings.Contains(string(text), line) {
+				t.Errorf("%s lacks %q", file, line)
+			}
+		}
+	}
+}

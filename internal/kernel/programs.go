@@ -14,7 +14,7 @@ import (
 const (
 	gonbPackage      = "github.com/janpfeifer/gonb@v0.11.4"
 	goimportsPackage = "golang.org/x/tools/cmd/goimports@v0.44.0"
-	goplsPackage     = "golang.org/x/tools/gopls@v0.21.0"
+	goplsPackage     = "golang.org/x/tools/gopls@v0.23.0"
 )
 
 // Programs are the paths of the programs that a kernel runs; "" for each that is missing.

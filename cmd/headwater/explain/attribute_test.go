@@ -223,7 +223,7 @@ func TestAttributeRefusals(t *testing.T) {
 	long := filepath.Join(t.TempDir(), "long.safetensors")
 	clitest.Write(t, long, []byte("\xff\xff\xff\x7f\x00\x00\x00\x00{}"))
 	headwater.CheckRefusals(t, []clitest.Refusal{
-		{"nothing", []string{"attribute"}, "", 2, "attribute needs --input and --methods and --output"},
+		{"nothing", []string{"attribute"}, "", 2, "attribute needs --input, --methods, --output"},
 		{"no methods", []string{"attribute", "-i", good, "-o", "OUT"}, "", 2, "attribute needs --methods"},
 		{"unknown method", in(good, "--methods", "magic"), "", 2, `unknown method "magic"; known are`},
 		{"missing file", in("nope.safetensors"), "", 1, "nope.safetensors: no such file or directory"},

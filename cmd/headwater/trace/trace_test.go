@@ -224,7 +224,7 @@ func TestTraceRefusals(t *testing.T) {
 		return append([]string{"trace", "--backend", "go", "-o", "OUT", "--model", gpt2}, args...)
 	}
 	headwater.CheckRefusals(t, []clitest.Refusal{
-		{"nothing", []string{"trace"}, "", 2, "trace needs --taps and --output"},
+		{"nothing", []string{"trace"}, "", 2, "trace needs --taps, --output"},
 		{"no output", []string{"trace", "--taps", "logits", "--ids", "1"}, "", 2, "trace needs --output"},
 		{"no input", in("--taps", "logits"), "", 2, "trace needs one of --text and --ids"},
 		{"two inputs", in("--taps", "logits", "--ids", "1", "--text", "a"), "", 2, "trace needs one of --text and --ids"},
