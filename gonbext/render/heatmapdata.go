@@ -151,7 +151,7 @@ func (b heatmapPage) data() heatmapData {
 		Lead:   Visible(b.views[b.lead].name, nameLimit),
 		Groups: b.groups(), Positions: b.positions(), Targets: b.itself(0, len(b.e.Prompt.Texts)),
 		Hidden: []int{}, Compared: b.comparison != nil,
-		Others:   "What it could have written", Chance: "next token", Row: "generated token",
+		Others: "What it could have written", Chance: "next token", Row: "generated token",
 		Shown: b.words.shown,
 	}
 	if b.e.Model.Reads() {
