@@ -183,8 +183,10 @@ function fillTable({table, hold, count}, view, rows, {marked, width, bands, last
   hold.classList.toggle('hm-many', rows.length > 40 && !last);
   table.style.setProperty('--cols', columns.length);
   table.replaceChildren(widths, head, body);
+  // Numbers are shown if the widest has room. A point is half as wide as a digit, a minus wider.
+  const widthOf = (text) => text.length + 0.3 * /−/.test(text) - 0.5 * /[.]/.test(text);
   table.style.setProperty('--digits', Math.max(
-    0, ...[...body.querySelectorAll('b')].map((number) => number.textContent.length)));
+    0, ...[...body.querySelectorAll('b')].map((number) => widthOf(number.textContent))));
   count();
 }
 // nameOf returns the name of column i.
