@@ -87,7 +87,10 @@ func (r *run) grouped(e *Explanation) (*Explanation, error) {
 	if r.spans == nil {
 		return e, nil
 	}
-	return e.groupBy(r.spans, r.by)
+	if !r.opts.Together() {
+		return e.Group(r.by)
+	}
+	return e.groupBy(r.spans, r.by) // which were taken away as one
 }
 
 // prepareGroups reads how tokens are grouped. It returns a usage error if that does not fit the

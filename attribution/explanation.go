@@ -175,6 +175,9 @@ type Prompt struct {
 	// Parts are the parts of Text if it is a conversation that a chat template wrote, in order and
 	// without gaps; nil otherwise.
 	Parts []trace.Part `json:"parts,omitempty"`
+	// Strongest is, in an explanation over spans, for each span the word in it of which a method
+	// says most, "" if none stands out; see [Explanation.GroupSpans]. Nil otherwise.
+	Strongest []string `json:"strongest,omitempty"`
 }
 
 // Placed reports whether the prompt has a place in its text for each token, as one has that a

@@ -103,9 +103,8 @@ func (g Grouping) Of(p *Prompt) ([]Span, error) {
 // Group returns e itself. It returns a [trace.UsageError] if they are grouped in another way, and
 // as [Grouping.Of] does.
 //
-// By words, sentences and turns, the first token is a span of its own in a decoder if a method has
-// shares of a row: attention rests on it whatever the row is about, and its share would be that of
-// the first sentence.
+// By words and sentences, the first token is a span of its own in a decoder if it is a sink of a
+// method or of one of its rows, [Explanation.Sinks]: its share would be that of the first sentence.
 func (e *Explanation) Group(by Grouping) (*Explanation, error) {
 	was := e.facts().By
 	if by.Tokens() || was == by.String() {
@@ -142,8 +141,8 @@ func (e *Explanation) facts() Facts {
 // spans returns the spans that Group makes of the tokens.
 func (e *Explanation) spans(by Grouping) ([]Span, error) {
 	spans, err := by.Of(&e.Prompt)
-	if err == nil && len(by.ranges) == 0 && !e.Model.Bidirectional && e.hasShares() {
-		spans = e.Prompt.withFirstApart(spans, by.name == "turn")
+	if err == nil && (by.name == "word" || by.name == "sentence") && e.restsOnFirst() {
+		spans = e.Prompt.withFirstApart(spans)
 	}
 	return spans, err
 }
@@ -167,19 +166,24 @@ func (e *Explanation) groupBy(spans []Span, by Grouping) (*Explanation, error) {
 	return g, nil
 }
 
-// hasShares reports whether the values of a method are shares of a row.
-func (e *Explanation) hasShares() bool {
-	for _, r := range e.Methods {
-		if r != nil && r.AddsUp && !r.Scorer {
+// restsOnFirst reports whether the first token is a sink of a method or of one of its rows in a
+// decoder. Without rows it is one if a method has shares of them.
+func (e *Explanation) restsOnFirst() bool {
+	for name, r := range e.Methods {
+		if r == nil || !r.AddsUp || r.Scorer || e.Model.Bidirectional {
+			continue
+		}
+		_, shares, sinks, err := e.findSinks(name, ShownLevel)
+		if len(e.Steps) == 0 || err == nil && (len(sinks) > 0 && sinks[0].Position == 0 ||
+			slices.Contains(e.rowSinks(r, shares, sinks), 0)) {
 			return true
 		}
 	}
 	return false
 }
 
-// withFirstApart returns spans of the prompt of which the first token is one of its own. The rest
-// of a span that was named keeps its name.
-func (p *Prompt) withFirstApart(spans []Span, named bool) []Span {
+// withFirstApart returns spans of the prompt of which the first token is one of its own.
+func (p *Prompt) withFirstApart(spans []Span) []Span {
 	if len(spans) == 0 || spans[0].Tokens[0] != 0 || len(spans[0].Tokens) == 1 {
 		return spans
 	}
@@ -187,8 +191,6 @@ func (p *Prompt) withFirstApart(spans []Span, named bool) []Span {
 	first.Tokens, rest.Tokens = rest.Tokens[:1:1], rest.Tokens[1:]
 	first.End, rest.Begin = p.Offsets[0][1], p.Offsets[rest.Tokens[0]][0]
 	first.Text = cmp.Or(strings.TrimSpace(p.Texts[0]), p.Texts[0])
-	if !named {
-		rest.Text = strings.TrimSpace(p.Text[rest.Begin:rest.End])
-	}
+	rest.Text = strings.TrimSpace(p.Text[rest.Begin:rest.End])
 	return slices.Concat([]Span{first, rest}, spans[1:])
 }

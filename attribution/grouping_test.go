@@ -127,8 +127,8 @@ func TestGroupSpaceless(t *testing.T) {
 	}
 }
 
-// TestGroupFirst: the first token, on which attention rests, is in no word and no sentence in
-// a decoder with shares. It is where it is a scorer's, an encoder's, or a range holds it.
+// TestGroupFirst: the first token is in no word and no sentence where it is a sink of a method. It
+// is where it has a small share, or is a scorer's, an encoder's, or a range holds it.
 func TestGroupFirst(t *testing.T) {
 	for _, c := range []struct {
 		by, unit string
@@ -136,6 +136,7 @@ func TestGroupFirst(t *testing.T) {
 		data     []float64
 		texts    string
 	}{
+		{"sentence", "a small share", false, []float64{.6, .5}, "the keys.|John"},
 		{"sentence", "share of attention", false, []float64{.4, .4, .2}, "the|keys.|John"},
 		{"word", "share of attention", false, []float64{.4, .3, .1, .2}, "the|keys|.|John"},
 		{"0:9", "share of attention", false, []float64{.8, .2}, "the keys.| John"},
@@ -150,7 +151,12 @@ func TestGroupFirst(t *testing.T) {
 					AddsUp: true, Scorer: c.unit == "part of the logit",
 				},
 				Layers: []int{0}, Shape: [3]int{1, 5, 1}, Rows: [][]float64{{.4, .2, .1, .1, .2}},
+				OtherMass: []float64{0},
 			}},
+			Steps: make([]attribution.GeneratedToken, 1),
+		}
+		if c.unit == "a small share" {
+			e.Methods["method"].Rows[0] = []float64{.2, .2, .1, .1, .5}
 		}
 		by, err := attribution.ParseGrouping(c.by)
 		must(t, err)

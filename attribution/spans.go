@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -24,16 +25,18 @@ type Span struct {
 
 // Words returns the words of the prompt. A word is a run of letters, digits and marks, which may
 // contain apostrophes, hyphens and the points of numbers. A token belongs to the word of its first
-// letter or digit, a token of spaces alone to what the next token belongs to. Any other token
-// without letters and digits, and a control token, is a span of its own. In scripts without spaces
-// between words a run is a whole phrase; use [Prompt.Spans] there. There are no words and no
-// sentences if a token lies outside the text.
+// letter or digit. A token of spaces alone belongs to the span that begins after it, one with a
+// line break, or with nothing after it, to the span before it. Any other token without letters and
+// digits, and a control token, is a span of its own. In scripts without spaces between words a run
+// is a whole phrase; use [Prompt.Spans] there. There are no words and no sentences if a token lies
+// outside the text.
 func (p *Prompt) Words() []Span { return p.joinSpaces(p.divide(wordOf(p.Text), true)) }
 
 // Sentences returns the sentences of the prompt. A sentence ends after ".", "!", "?" or a similar
 // mark, and the closing quotation marks and brackets that follow it, if white space comes next;
-// after "。", "！" and "？" without white space too; and at a line break. A token of spaces alone
-// belongs to the sentence of the next token. A control token is a span of its own.
+// after "。", "！" and "？" without white space too; and at a line break. In a program, see
+// [IsProgram], it is a line. White space belongs to spans as in [Prompt.Words], and a control token
+// is a span of its own.
 func (p *Prompt) Sentences() []Span { return p.joinSpaces(p.divide(sentenceOf(p.Text), true)) }
 
 // Turns returns the parts of a conversation: a span for the words of each message, such as "user 1:
@@ -189,9 +192,10 @@ func (p *Prompt) divide(of []int, apart bool) []Span {
 	return spans
 }
 
-// joinSpaces returns spans in which a token of spaces alone, such as the "▁" that SentencePiece
-// writes before a digit, belongs to the span that begins after it, unless that is a control token
-// or white space with a line break.
+// joinSpaces returns spans in which white space is no span of its own, but for that at the beginning
+// of the text. A token of spaces alone, such as the "▁" that SentencePiece writes before a digit,
+// belongs to the span that begins after it, unless that is a control token or white space with a
+// line break. All other white space belongs to the span before it.
 func (p *Prompt) joinSpaces(spans []Span) []Span {
 	joined := slices.Clone(spans)
 	for i := len(joined) - 2; i >= 0; i-- {
@@ -203,6 +207,15 @@ func (p *Prompt) joinSpaces(spans []Span) []Span {
 		}
 		next.Begin, next.Tokens = s.Begin, append(s.Tokens, next.Tokens...)
 		joined = slices.Delete(joined, i, i+1)
+	}
+	for i := 1; i < len(joined); i++ {
+		s, before := joined[i], &joined[i-1]
+		if strings.TrimSpace(plainToken(s.Text)) == "" && !p.Special[s.Tokens[0]] &&
+			before.Tokens[len(before.Tokens)-1] == s.Tokens[0]-1 {
+			before.End, before.Tokens = s.End, append(before.Tokens, s.Tokens...)
+			joined = slices.Delete(joined, i, i+1)
+			i--
+		}
 	}
 	return joined
 }
@@ -313,9 +326,25 @@ const (
 	closings     = "\"'”’»)]}」』）】》〉"
 )
 
+// IsProgram reports whether a text is a program as a whole: two lines or more are indented, and
+// there are no fences of three backticks.
+func IsProgram(text string) bool {
+	indented := 0
+	for line := range strings.Lines(text) {
+		rest := strings.TrimLeft(line, " \t")
+		if indent := len(line) - len(rest); indent > 1 || strings.HasPrefix(line, "\t") {
+			if strings.TrimSpace(rest) != "" {
+				indented++
+			}
+		}
+	}
+	return indented > 1 && !strings.Contains(text, "```")
+}
+
 // sentenceOf returns for each byte of a text the number of its sentence, -1 for white space between
 // sentences.
 func sentenceOf(text string) []int {
+	program := IsProgram(text)
 	of := make([]int, len(text))
 	sentence, ended, unspaced, between := 0, false, false, true
 	for at, r := range text {
@@ -323,8 +352,8 @@ func sentenceOf(text string) []int {
 		space := unicode.IsSpace(r)
 		mark := strings.ContainsRune(spacedEnds+unspacedEnds, r)
 		closing := strings.ContainsRune(closings, r)
-		if !between && (space && ended || r == '\n' ||
-			!space && !mark && !closing && unspaced) {
+		if !between && (r == '\n' || !program && (space && ended ||
+			!space && !mark && !closing && unspaced)) {
 			sentence, between = sentence+1, true
 		}
 		if !space {
@@ -362,12 +391,14 @@ func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
 		Second: e.Prompt.Second,
 	}
 	in := make([]int, len(e.Prompt.IDs)) // from a token to its span
+	g.Prompt.Strongest = e.strongestWords(spans)
 	for i, s := range spans {
 		first := s.Tokens[0]
 		g.Prompt.IDs = append(g.Prompt.IDs, e.Prompt.IDs[first])
 		g.Prompt.Texts = append(g.Prompt.Texts, s.Text)
 		g.Prompt.Offsets = append(g.Prompt.Offsets, [2]int{s.Begin, s.End})
-		g.Prompt.Special = append(g.Prompt.Special, e.Prompt.Special[first] && len(s.Tokens) == 1)
+		g.Prompt.Special = append(g.Prompt.Special, e.Prompt.Special[first] &&
+			s.Text == e.Prompt.Texts[first])
 		for _, j := range s.Tokens {
 			in[j] = i
 		}
@@ -390,6 +421,41 @@ func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
 		}
 	}
 	return &g, nil
+}
+
+// strongestWords returns for each span of several tokens the word of which a method says most in any
+// row, "" if that is below an eighth of what the method says most of. The first token and control
+// tokens are left out, and so are scorers that took the span away as one.
+func (e *Explanation) strongestWords(spans []Span) []string {
+	words := slices.Clone(e.Prompt.Texts)
+	for _, word := range e.Prompt.Words() {
+		for _, j := range word.Tokens {
+			words[j] = word.Text
+		}
+	}
+	strongest, most := make([]string, len(spans)), slices.Repeat([]float64{1. / 8}, len(spans))
+	for _, name := range e.Order {
+		r, sizes := e.Methods[name], make([]float64, len(words))
+		if r == nil || r.Options["spans"] == together || len(words) == 0 {
+			continue
+		}
+		for t := range r.Shape[0] {
+			for j, x := range r.Row(t, r.Level(t))[:len(words)] {
+				if !e.restsAlone(j) {
+					sizes[j] = max(sizes[j], math.Abs(x))
+				}
+			}
+		}
+		largest := slices.Max(sizes)
+		for i, s := range spans {
+			for _, j := range s.Tokens {
+				if x := sizes[j] / largest; x > most[i] && len(s.Tokens) > 1 {
+					most[i], strongest[i] = x, words[j]
+				}
+			}
+		}
+	}
+	return strongest
 }
 
 // checkSpans returns a usage error unless every token is in one span.

@@ -47,11 +47,13 @@ func TestWordsAndSentences(t *testing.T) {
 		{"inner marks", "don|'t| well|-|known| '|tis", "don't[0 1] well-known[2 3 4]  '[5] tis[6]", "don't well-known 'tis[0 1 2 3 4 5 6]"},
 		{"marks in a token", "(the| key|),| 3.1|4", "(the[0] key[1] ),[2] 3.14[3 4]", "(the key), 3.14[0 1 2 3 4]"},
 		{"sentences", "Hi|.| \"You|?\"| No", "Hi[0] .[1] \"You[2] ?\"[3] No[4]", "Hi.[0 1] \"You?\"[2 3] No[4]"},
-		{"line break", "a|\n|\n|b", "a[0] \n[1] \n[2] b[3]", "a[0] \n[1] \n[2] b[3]"},
+		{"line break", "a|\n|\n|b", "a[0 1 2] b[3]", "a[0 1 2] b[3]"},
 		{"full stop inside", "v1|.2| ok", "v1.2[0 1] ok[2]", "v1.2 ok[0 1 2]"},
-		{"spaces alone", "<s>| |2| |+| |  |b|. | |<e>| |\n|c| ", "<s>[0] 2[1 2] +[3 4] b[5 6 7] . [8]  [9] <e>[10]  [11] \n[12] c[13]  [14]", "<s>[0] 2 +   b.[1 2 3 4 5 6 7 8]  [9] <e>[10]  [11] \n[12] c[13 14]"},
+		{"spaces alone", "<s>| |2| |+| |  |b|. | |<e>| |\n|c| ", "<s>[0] 2[1 2] +[3 4] b[5 6 7] . [8 9] <e>[10 11 12] c[13 14]", "<s>[0] 2 +   b.[1 2 3 4 5 6 7 8 9] <e>[10 11 12] c[13 14]"},
 		{"a space as SentencePiece writes it", "<s>|▁|2", "<s>[0] 2[1 2]", "<s>[0] ▁2[1 2]"},
 		{"a space between sentences", "Hi.| |You", "Hi.[0] You[1 2]", "Hi.[0] You[1 2]"},
+		{"a line break first", "\n|a", "\n[0] a[1]", "\n[0] a[1]"},
+		{"a program", "def f():|\n  |x = '. '|. k|\n  |y", "def f():[0 1] x = '. '[2] . k[3 4] y[5]", "def f():[0 1] x = '. '. k[2 3 4] y[5]"},
 		{"several scripts", "日|本|語|。|はい", "日本語[0 1 2] 。[3] はい[4]", "日本語。[0 1 2 3] はい[4]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -132,6 +134,17 @@ func TestGrouped(t *testing.T) {
 	if diff := cmp.Diff(before, fmt.Sprint(e.Methods["rollout"].Rows, e.Prompt,
 		*e.Steps[1].Position)); diff != "" {
 		t.Errorf("the original changed (-before +after):\n%s", diff)
+	}
+	// the first token and what a scorer took away as one name no word, nor do small values
+	e.Methods["score"].Rows[0] = []float64{-8, 4, .4}
+	e.Methods["rollout"].Options["spans"] = "taken away together"
+	e.Order = []string{"rollout", "missing", "score"}
+	all, err := e.GroupSpans([]attribution.Span{{Tokens: []int{0, 1, 2}}})
+	must(t, err)
+	some, err := e.GroupSpans([]attribution.Span{{Tokens: []int{1}}, {Tokens: []int{0, 2}}})
+	must(t, err)
+	if got := fmt.Sprintf("%q %q", all.Prompt.Strongest, some.Prompt.Strongest); got != `["ab"] ["" ""]` {
+		t.Errorf("the strongest words are %s", got)
 	}
 	for want, spans := range map[string][]attribution.Span{
 		`token 1, "b", is in no span`: {{Tokens: []int{0, 2}}},

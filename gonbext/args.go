@@ -193,6 +193,7 @@ func arguments(o *attribution.Options, m *Model, v *Show) []argument {
 	}
 	all := []argument{
 		text("model", &m.Name), text("backend", &m.Backend), text("dtype", &m.DType),
+		text("caption", &v.Caption),
 		{name: "max-memory", set: func(s string) (err error) {
 			m.MaxMemory, err = message.ParseBytes(s)
 			return err

@@ -137,7 +137,7 @@ func newRequest(settings []Setting) (request, error) {
 func (r request) heatmap(e *Explanation, status string) render.Heatmap {
 	return render.Heatmap{
 		Explanation: e, Filter: r.show.Filter, Layer: r.show.Layer, Token: r.show.Token,
-		Palette: r.show.Palette, Status: status,
+		Palette: r.show.Palette, Caption: r.show.Caption, Status: status,
 	}
 }
 

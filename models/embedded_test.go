@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/planted"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/planted"
-	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 // TestBuiltin: the embedded models are the trained ones and then the circuits.

@@ -11,7 +11,7 @@ import (
 func foldable(name string, s *spec.Spec) error {
 	reason := ""
 	switch {
-	case s.RMS:
+	case !s.NormBias():
 		reason = "its norms have no bias"
 	case s.Order == spec.PostNorm || s.NormedResidual:
 		reason = "what attention reads is also what is added to its output"

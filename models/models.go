@@ -36,9 +36,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/message"
-	"github.com/headwater-ml/headwater/models/planted"
+	"github.com/headwater-ml/headwater/internal/planted"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models/spec"
-	"github.com/headwater-ml/headwater/models/tiny"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 	"github.com/headwater-ml/headwater/models/transformer"
 )

@@ -15,8 +15,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/ollama"
-	"github.com/headwater-ml/headwater/models/planted"
-	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/internal/planted"
+	"github.com/headwater-ml/headwater/internal/tiny"
 )
 
 // Options say how to open a model. The zero value has the default of every field.

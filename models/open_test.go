@@ -16,8 +16,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
 	"github.com/headwater-ml/headwater/internal/hub"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 // cacheTiny puts the embedded model into a cache of the Hub, as revisions v1 and main of a

@@ -13,8 +13,8 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/tiny"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 

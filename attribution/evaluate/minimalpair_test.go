@@ -12,8 +12,8 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 var update = flag.Bool("update", false, "write testdata/minimal_pairs.jsonl again")

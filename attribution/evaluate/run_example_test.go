@@ -6,8 +6,8 @@ import (
 	"log"
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/internal/planted"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/planted"
 )
 
 // A planted circuit is a model whose weights are set by hand, so it is known which words decide an

@@ -92,3 +92,22 @@ func TestDone(t *testing.T) {
 		t.Errorf("there is an output: %v", err)
 	}
 }
+
+// Each file of help is the text of a command, and the command shows it.
+func TestHelpFiles(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(clitest.Root, "internal/cli/help/*.txt"))
+	must(t, err)
+	root := cli.Root(&cli.Kit{}, families)
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		cmd, rest, err := root.Find(strings.Split(name, "-"))
+		must(t, err)
+		if text, err := os.ReadFile(file); err != nil || len(rest) > 0 ||
+			!strings.HasPrefix(string(text), cmd.Long) || cmd.Long == "" {
+			t.Errorf("%s is not the help of a command: %q, %v", file, rest, err)
+		}
+	}
+	if len(files) < 20 {
+		t.Errorf("%d files of help", len(files))
+	}
+}

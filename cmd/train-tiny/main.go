@@ -9,9 +9,9 @@ import (
 	"os"
 	"os/signal"
 
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/internal/train"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/tiny"
 	_ "github.com/headwater-ml/headwater/models/xla"
 )
 
@@ -52,9 +52,9 @@ func run(ctx context.Context, cfg train.Config, backend, out string) error {
 // settings returns how to train a model and the directory of its files. steps of 0 and guided of -1
 // mean those of the model.
 func settings(model string, steps, guided int, seed uint64) (train.Config, string, error) {
-	name, dir := tiny.Name+"-"+model, "models/tiny/trained/"+tiny.Name+"-"+model
+	name, dir := tiny.Name+"-"+model, "internal/tiny/trained/"+tiny.Name+"-"+model
 	if model == "decoder" {
-		name, dir = tiny.Name, "models/tiny/data"
+		name, dir = tiny.Name, "internal/tiny/data"
 	}
 	if _, ok := tiny.Lookup(name); !ok {
 		return train.Config{}, "", fmt.Errorf("-model %.60q is unknown; known are decoder, verb, "+

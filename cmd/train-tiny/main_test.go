@@ -26,11 +26,11 @@ func TestSettings(t *testing.T) {
 	for _, c := range []struct {
 		model, name, dir string
 	}{
-		{"decoder", "", "models/tiny/data"},
-		{"verb", "tiny-verb", "models/tiny/trained/tiny-verb"},
-		{"mlm", "tiny-mlm", "models/tiny/trained/tiny-mlm"},
-		{"sentiment", "tiny-sentiment", "models/tiny/trained/tiny-sentiment"},
-		{"alibi", "tiny-alibi", "models/tiny/trained/tiny-alibi"},
+		{"decoder", "", "internal/tiny/data"},
+		{"verb", "tiny-verb", "internal/tiny/trained/tiny-verb"},
+		{"mlm", "tiny-mlm", "internal/tiny/trained/tiny-mlm"},
+		{"sentiment", "tiny-sentiment", "internal/tiny/trained/tiny-sentiment"},
+		{"alibi", "tiny-alibi", "internal/tiny/trained/tiny-alibi"},
 	} {
 		cfg, dir, err := settings(c.model, 0, -1, 1)
 		if err != nil || cfg.Model != c.name || dir != c.dir || cfg.Steps == 0 {

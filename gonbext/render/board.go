@@ -93,14 +93,8 @@ func (b *board) common(write func(*page)) string {
 func (b *board) top() {
 	b.printf(`<div class="hm-top" style="color:%s;font-size:13px"><div class="hm-tabs" `+
 		`role="tablist" aria-label="method"></div><span class="hm-context">`, dimInk)
-	var all []string
-	if name := b.e.Model.Name; name != "" {
-		if note := b.e.Model.Note; note != "" {
-			name += " (" + note + ")"
-		}
-		all = append(all, Visible(name, 2*nameLimit))
-	}
-	if len(b.tokens) > 0 {
+	all := b.captioned()
+	if len(b.tokens) > 0 && b.caption == "" {
 		all = append(all, b.picture.facts())
 	}
 	b.printf(`%s</span></div>`, html.EscapeString(strings.Join(all, " · ")))
@@ -186,8 +180,8 @@ func (b *board) token(s *strings.Builder, j, step int) {
 		class = " hm-w"
 	}
 	name := html.EscapeString(t.name)
-	if t.code && t.blank() { // what stands after a line break is the indentation of a line
-		name = strings.ReplaceAll(name, "↵", "↵<br>")
+	if t.blank() {
+		name = t.broken(name)
 	}
 	switch {
 	case b.isChosen(j):
@@ -212,19 +206,21 @@ func (b *board) lineEnd(s *strings.Builder, j int) {
 		s.WriteString("<br>")
 	}
 	if t.ends != "" {
-		fmt.Fprintf(s, `<small class="hm-w">%s</small>`, html.EscapeString(t.ends))
+		fmt.Fprintf(s, `<small class="hm-w">%s</small>`, t.broken(html.EscapeString(t.ends)))
 	}
-	lines := min(t.lines, 8)
-	switch {
-	case t.code && t.blank():
-		return
-	case !t.code:
-		lines = min(lines, 1)
-		if j+1 < len(b.tokens) && b.tokens[j+1].blank() && b.tokens[j+1].lines > 0 {
-			lines = 0
-		}
+	if t.lines > 0 && !t.code &&
+		!(j+1 < len(b.tokens) && b.tokens[j+1].blank() && b.tokens[j+1].lines > 0) {
+		s.WriteString("<br>")
 	}
-	s.WriteString(strings.Repeat("<br>", lines))
+}
+
+// broken returns the marks of white space in a program with the line breaks: what stands after one
+// is the indentation of a line.
+func (t drawnToken) broken(marks string) string {
+	if !t.code {
+		return marks
+	}
+	return strings.ReplaceAll(marks, "↵", "↵<br>")
 }
 
 // stepClass returns the class of a step: p1 to p6, n1 to n6, "" for none.

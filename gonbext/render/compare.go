@@ -111,6 +111,9 @@ func (c *comparison) joined() *attribution.Explanation {
 		Methods: map[string]*attribution.Result{},
 	}
 	e.Model.Name = both(a.Model.Name, b.Model.Name)
+	if c.models() {
+		e.Model.Title = "" // which is that of A
+	}
 	if a.Model.Hash != b.Model.Hash {
 		e.Model.Hash, e.Model.Family = "", "" // the legend has them for one model only
 	}
@@ -152,6 +155,12 @@ func (c *comparison) joined() *attribution.Explanation {
 	return e
 }
 
+// models reports whether the sides are two models.
+func (c *comparison) models() bool {
+	a, b := c.Sides[0].Explanation.Model, c.Sides[1].Explanation.Model
+	return a.Name != b.Name || a.Hash != b.Hash
+}
+
 // both returns two texts as one: "75.0 %│92.3 %", and one of them if they are equal.
 func both(a, b string) string {
 	if a == b {
@@ -181,9 +190,9 @@ func (c *comparison) describe() {
 	x, y := a.Explanation, b.Explanation
 	c.names = [3]string{"A: " + a.String(), "B: " + b.String(), "A − B"}
 	switch {
-	case x.Model.Name != y.Model.Name || x.Model.Hash != y.Model.Hash:
+	case c.models():
 		c.title = "Two models compared"
-		c.about = []string{x.Model.Name, y.Model.Name}
+		c.about = []string{x.Model.ShownName(), y.Model.ShownName()}
 	case x.Prompt.Text != y.Prompt.Text:
 		c.title = "Two prompts compared"
 		c.about = []string{x.Prompt.Text, y.Prompt.Text}
@@ -424,4 +433,44 @@ func (p *picture) sideOf(v *view) int {
 		return 0
 	}
 	return 1
+}
+
+// cutAlike returns the models or the prompts of both sides in at most so many characters; both are
+// empty if there are none. Where one is longer, both are cut at the same places, so that where they
+// first differ can be seen in both.
+func cutAlike(both []string, most int) (about [2]string) {
+	if len(both) < 2 {
+		return about
+	}
+	var texts [2][]rune
+	longest := 0
+	for i := range texts {
+		texts[i] = []rune(Visible(strings.TrimSpace(both[i]), 0))
+		longest = max(longest, len(texts[i]))
+	}
+	most = max(most, 8)
+	begin, end := 0, longest
+	if longest > most {
+		same := 0
+		for same < min(len(texts[0]), len(texts[1])) && texts[0][same] == texts[1][same] {
+			same++
+		}
+		room := most - 1 // for an ellipsis at the end
+		if same > room*2/3 {
+			room-- // and one at the beginning
+			begin = min(same-room/3, longest-room)
+		}
+		end = begin + room
+	}
+	for i, text := range texts {
+		cut := string(text[min(begin, len(text)):min(end, len(text))])
+		if begin > 0 {
+			cut = "…" + cut
+		}
+		if end < len(text) {
+			cut += "…"
+		}
+		about[i] = cut
+	}
+	return about
 }

@@ -355,8 +355,8 @@ func TestCompareHostile(t *testing.T) {
 	}
 }
 
-// TestAboutIn: both prompts are cut at the same places, and where they first differ is in both.
-func TestAboutIn(t *testing.T) {
+// TestCutAlike: both prompts are cut at the same places, and where they first differ is in both.
+func TestCutAlike(t *testing.T) {
 	long := strings.Repeat("x", 40)
 	for _, c := range []struct {
 		a, b string
@@ -370,7 +370,7 @@ func TestAboutIn(t *testing.T) {
 		{"a", "b", 1, [2]string{"a", "b"}},
 		{"a\x00", "b", 8, [2]string{"a␀", "b"}},
 	} {
-		got := Compared{about: []string{c.a, c.b}}.AboutIn(c.most)
+		got := cutAlike([]string{c.a, c.b}, c.most)
 		if got != c.want {
 			t.Errorf("%q, %q in %d: %q, want %q", c.a, c.b, c.most, got, c.want)
 		}
@@ -380,7 +380,7 @@ func TestAboutIn(t *testing.T) {
 			}
 		}
 	}
-	if got := (Compared{}).AboutIn(8); got != [2]string{} {
+	if got := cutAlike(nil, 8); got != [2]string{} {
 		t.Errorf("without texts: %q", got)
 	}
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 
@@ -86,10 +87,10 @@ func (d *drawing) sourceCount() int {
 // readTokens fills tokens, without code.
 func (d *drawing) readTokens() {
 	spans := grouped(d.e)
-	for j, text := range d.e.Prompt.Texts {
-		t := readToken(text)
-		if spans {
-			t = drawnToken{name: d.fullName(j)}
+	for j := range d.e.Prompt.Texts {
+		t := readToken(d.textOf(j), nameLimit)
+		if spans { // which may be sentences
+			t = readToken(d.textOf(j), 6*nameLimit)
 		}
 		t.role = inPrompt
 		if d.special(j) {
@@ -101,8 +102,9 @@ func (d *drawing) readTokens() {
 	if !spans && d.e.Prompt.Placed() {
 		for _, word := range d.e.Prompt.Words() {
 			for _, j := range word.Tokens[1:] {
-				// The space before a word, alone in a token, is no part of it here.
-				d.tokens[j].joins = strings.TrimSpace(d.e.Prompt.Texts[j-1]) != ""
+				// White space beside a word, alone in a token, is no part of it here.
+				d.tokens[j].joins = strings.TrimSpace(d.e.Prompt.Texts[j-1]) != "" &&
+					strings.TrimSpace(d.e.Prompt.Texts[j]) != ""
 			}
 		}
 	}
@@ -110,8 +112,8 @@ func (d *drawing) readTokens() {
 		return
 	}
 	for i, g := range d.e.Steps {
-		t := readToken(g.Text)
-		t.role, t.space = inAnswer, t.space || i == 0 && spans
+		t := readToken(g.Text, nameLimit)
+		t.role = inAnswer
 		switch {
 		case g.Special:
 			t.role = ending
@@ -125,15 +127,17 @@ func (d *drawing) readTokens() {
 	}
 }
 
-// readToken returns a token of the text without its role.
-func readToken(text string) drawnToken {
+// readToken returns a token of the text without its role, with a name up to a limit.
+func readToken(text string, limit int) drawnToken {
 	begins, rest := word(text)
-	body := strings.TrimRight(rest, "\n")
-	if strings.TrimSpace(body) == "" { // white space alone is its own name
-		body = rest
+	body := strings.TrimRight(rest, " \t\n")
+	if at := strings.IndexByte(rest[len(body):], '\n'); body == "" || at < 0 {
+		body = rest // white space alone is its own name
+	} else {
+		body = rest[:len(body)+at]
 	}
 	return drawnToken{
-		name: Visible(body, nameLimit), ends: Visible(rest[len(body):], 8), space: begins,
+		name: Visible(body, limit), ends: Visible(rest[len(body):], nameLimit), space: begins,
 		lines: strings.Count(rest, "\n"),
 	}
 }
@@ -236,48 +240,32 @@ func (d *drawing) lastControl(from, to int) int {
 // markCode marks the tokens of programs: between fences of three backticks, or in a turn that looks
 // like a program as a whole.
 func (d *drawing) markCode() {
-	if grouped(d.e) {
-		return
-	}
 	for _, turn := range d.turns {
 		body := d.tokens[turn.body[0]:turn.body[1]]
 		var text strings.Builder
 		for i := range body {
 			text.WriteString(d.textOf(turn.body[0] + i))
 		}
-		fenced := strings.Contains(text.String(), "```")
-		whole := !fenced && looksLikeCode(text.String())
+		whole := attribution.IsProgram(text.String())
 		open := false
 		for i := range body {
-			fence := strings.Contains(d.textOf(turn.body[0]+i), "```")
-			body[i].code = whole || open || fence
-			if fence {
-				open = !open
-			}
+			fences := strings.Count(d.textOf(turn.body[0]+i), "```")
+			body[i].code = whole || open || fences > 0
+			open = open != (fences%2 == 1)
 		}
 	}
 }
 
-// textOf returns the text of a token as the model has it.
+// textOf returns the text of a token as the model has it, of a span with the white space around it.
 func (d *drawing) textOf(j int) string {
-	if m := len(d.e.Prompt.Texts); j >= m {
+	p := &d.e.Prompt
+	if m := len(p.Texts); j >= m {
 		return d.e.Steps[j-m].Text
 	}
-	return d.e.Prompt.Texts[j]
-}
-
-// looksLikeCode reports whether a text is a program: two lines or more are indented.
-func looksLikeCode(text string) bool {
-	indented := 0
-	for line := range strings.Lines(text) {
-		rest := strings.TrimLeft(line, " \t")
-		if indent := len(line) - len(rest); indent > 1 || strings.HasPrefix(line, "\t") {
-			if strings.TrimSpace(rest) != "" {
-				indented++
-			}
-		}
+	if grouped(d.e) && p.Placed() && !d.named(j) && p.Offsets[j][0] < p.Offsets[j][1] {
+		return p.Text[p.Offsets[j][0]:p.Offsets[j][1]]
 	}
-	return indented > 1
+	return p.Texts[j]
 }
 
 // functionWords are words that say little about where an answer comes from. A picture does not open

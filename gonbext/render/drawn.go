@@ -85,7 +85,7 @@ func (d *drawing) foldedText(from, to int) string {
 	s := "⋯ " + thousands(to-from) + " tokens"
 	if d.tokens[from].role == inSystem {
 		begin, end := d.e.Prompt.Offsets[from][0], d.e.Prompt.Offsets[to-1][1]
-		s += " · " + fewColumns(d.e.Prompt.Text[begin:end], true)
+		s += " · " + fewColumns(d.e.Prompt.Text[begin:end], true, "")
 	}
 	return s
 }

@@ -6,18 +6,22 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
 
-// Drawn is one method of a [Heatmap] worked out for a figure, which only draws it: the columns,
-// folds and steps of the page.
+// Drawn is a picture worked out for a figure, which only draws it: matrices with the same columns,
+// with the folds and the steps of colour of a page.
 type Drawn struct {
-	// Layer names the layer of the values, and Unit what a colour means.
-	Layer, Unit string
-	// Target and Source are the titles of rows and columns.
-	Target, Source string
-	Columns        []DrawnColumn
-	Rows           []DrawnRow
+	// Title is the heading, and Caption are the parts of the line below it.
+	Title   string
+	Caption []string
+	// Unit is the meaning of a colour, and Target and Source are the titles of rows and columns.
+	Unit, Target, Source string
+	Columns              []DrawnColumn
+	Panels               []DrawnPanel
+	// Stacked panels stand below each other, also where there is room for several side by side.
+	Stacked bool
 	// Steps are the colours of the legend, from the lowest up.
 	Steps []DrawnStep
 	// Notes are sentences on sinks, silent rows and what a filter hides.
@@ -30,16 +34,24 @@ type DrawnColumn struct {
 	// Speaker names whose text it is: prompt, generated, or a role of a chat; empty for templates.
 	Speaker           string
 	Folded, Generated bool
+	// Grey reports whether it is a sink or filtered in every row.
+	Grey bool
 }
 
-// DrawnRow is what a prediction came from.
+// DrawnPanel is a matrix. Name is empty if it is the only one, and Note is a remark on its title.
+type DrawnPanel struct {
+	Name, Note string
+	Rows       []DrawnRow
+}
+
+// DrawnRow is a prediction, a layer or a token, and what it has from each column.
 type DrawnRow struct {
 	Name string
-	// Facts are its probability and what the other fields do not show, and Layer its layer where
-	// rows have several.
+	// Facts are the probability of a prediction and what the other fields do not show, and Layer is
+	// its layer where rows have several.
 	Facts []string
 	Layer string
-	// Cells has a value for each column, and Text is the text before the prediction.
+	// Cells has a value for each column, and Text is the text before a prediction.
 	Cells []DrawnCell
 	Text  []DrawnToken
 }
@@ -55,8 +67,8 @@ type DrawnCell struct {
 type DrawnToken struct {
 	Text string
 	Step int
-	// Speaker, if not empty, is who begins to speak here. Apart says that a space stands before the
-	// token, and Breaks that its line ends after it.
+	// Speaker, if not empty, is who begins to speak here. Apart reports whether a space stands
+	// before the token, and Breaks whether its line ends after it.
 	Speaker                          string
 	Apart, Breaks, Generated, Folded bool
 }
@@ -73,12 +85,15 @@ func StepColors(palette string, step int) (cell, ink chart.RGB) {
 	return themeOf(palette).colors(step)
 }
 
-// Drawn works out a method of the picture. It returns an error if the explanation does not have the
-// method, or nothing to draw.
+// Drawn works out a method of the picture or, of a comparison, both sides and their difference. It
+// returns an error if the explanation does not have the method, or nothing to draw.
 func (h Heatmap) Drawn(method string) (Drawn, error) {
 	e := h.Explanation
 	if e == nil {
 		return Drawn{}, pkg.Errorf("there is no explanation")
+	}
+	if h.comparison != nil {
+		method = h.comparison.names[0]
 	}
 	r, err := e.M(method)
 	if err != nil {
@@ -97,23 +112,38 @@ func (h Heatmap) Drawn(method string) (Drawn, error) {
 		h.Methods = []string{method}
 	}
 	d := newDrawing(h.picture(true), h.Token)
-	if cells := n * len(d.columns); cells > chart.MaxPoints {
-		return Drawn{}, pkg.Errorf("%d cells; at most %d can be drawn", cells,
-			chart.MaxPoints)
+	if h.comparison != nil {
+		return d.compared()
 	}
-	return d.drawn(&d.views[slices.Index(h.Methods, method)]), nil
+	v := &d.views[slices.Index(h.Methods, method)]
+	f := d.figureOf(v)
+	f.Title, f.Caption = method, d.captioned(v.layers())
+	f.Panels, f.Notes = []DrawnPanel{{Rows: d.drawnRows(v)}}, d.notes(v)
+	return f.checked()
 }
 
-// drawn works out a method.
-func (d *drawing) drawn(v *view) Drawn {
+// checked returns an error if there are more cells than can be drawn.
+func (f Drawn) checked() (Drawn, error) {
+	cells := 0
+	for _, panel := range f.Panels {
+		cells += len(panel.Rows) * len(f.Columns)
+	}
+	if cells > chart.MaxPoints {
+		return Drawn{}, pkg.Errorf("%d cells; at most %d can be drawn", cells, chart.MaxPoints)
+	}
+	return f, nil
+}
+
+// figureOf returns a figure in the scale of a method, with the columns and without a panel.
+func (d *drawing) figureOf(v *view) Drawn {
 	f := Drawn{
-		Layer: v.layers(), Unit: v.top.unit + strings.ReplaceAll(v.signsMean(), " - ", " − "),
-		Target: "generated token", Source: "prompt token", Notes: d.notes(v),
+		Unit:   v.top.unit + strings.ReplaceAll(v.signsMean(), " - ", " − "),
+		Target: "generated token", Source: "prompt token",
 	}
 	switch {
 	case d.e.Model.Reads():
 		f.Target, f.Source = "prediction", "token of the text"
-	case d.sourceCount() > len(d.e.Prompt.Texts):
+	case len(d.columns) > 0 && d.columns[len(d.columns)-1].to > len(d.e.Prompt.Texts):
 		f.Source += ", then generated token"
 	}
 	if v.top.percent {
@@ -129,10 +159,68 @@ func (d *drawing) drawn(v *view) Drawn {
 	for _, c := range d.columns {
 		f.Columns = append(f.Columns, d.drawnColumn(c))
 	}
-	for t := range d.e.Steps {
-		f.Rows = append(f.Rows, d.drawnRow(v, t))
-	}
 	return f
+}
+
+// captioned returns the parts of the line below the title of a figure: some, and the name of the
+// model, or the caption that a user gave.
+func (p *picture) captioned(parts ...string) []string {
+	switch p.caption {
+	case "":
+		return nonEmpty(append(parts, p.modelName())...)
+	case NoCaption:
+		return nil
+	}
+	return []string{p.caption}
+}
+
+// modelName returns the name of the model with the remark that every picture must show.
+func (p *picture) modelName() string {
+	name, note := p.e.Model.ShownName(), p.e.Model.Note
+	if p.comparison != nil && p.comparison.models() {
+		name = "" // the lines of the sides have theirs
+	}
+	if name != "" && note != "" {
+		note = " (" + note + ")"
+	}
+	return Visible(name+note, 2*nameLimit)
+}
+
+// nonEmpty returns the texts that are not empty.
+func nonEmpty(texts ...string) []string {
+	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
+}
+
+// compared works out a comparison.
+func (d *drawing) compared() (Drawn, error) {
+	c := d.comparison
+	difference := &d.views[compare.Difference]
+	f := d.figureOf(difference)
+	f.Title, f.Stacked = c.title, true
+	f.Unit = d.views[0].top.unit + "; one scale for A, B and A − B"
+	if d.views[0].top.lift {
+		f.Unit = "lift, and of A − B the ratio of both lifts; one scale for A, B and A − B"
+	}
+	f.Caption = d.captioned(c.differs(), minus(c.all))
+	about := cutAlike(c.about, 3*nameLimit)
+	for i := range d.views {
+		v := &d.views[i]
+		one := DrawnPanel{Name: c.names[i], Note: "positive: A has more", Rows: d.drawnRows(v)}
+		if i != compare.Difference {
+			one.Note = strings.Join(nonEmpty(about[i], v.layers()), " · ")
+			for _, note := range d.notes(v) {
+				f.Notes = append(f.Notes, c.names[i][:3]+note)
+			}
+		}
+		if len(one.Rows) > 0 {
+			f.Panels = append(f.Panels, one)
+		}
+	}
+	if f.Notes = append(f.Notes, d.e.Warnings...); len(f.Notes) > mostNotes+2 {
+		more := len(f.Notes) - mostNotes - 2
+		f.Notes = append(f.Notes[:mostNotes+2], fmt.Sprintf("%d more remarks are left out.", more))
+	}
+	return f.checked()
 }
 
 func (d *drawing) drawnColumn(c drawnColumn) DrawnColumn {
@@ -154,27 +242,29 @@ func (d *drawing) drawnColumn(c drawnColumn) DrawnColumn {
 	return column
 }
 
-func (d *drawing) drawnRow(v *view, t int) DrawnRow {
-	where, what, chance := d.predictionOf(v, t)
-	row := DrawnRow{Name: plain(where + inRow(what, d.stepText(v, t))), Text: d.drawnText(v, t)}
-	if chance != "" {
-		row.Facts = append(row.Facts, chance)
-	}
-	if v.layers() != v.layer(t) && !v.difference {
-		row.Layer = v.layer(t)
-		row.Facts = append(row.Facts, row.Layer)
-	}
-	if rest := d.fromGenerated(v, t); rest != "" {
-		row.Facts = append(row.Facts, rest)
-	}
-	for _, c := range d.columns {
-		var cell DrawnCell
-		if j := d.strongestIn(v, t, c); j >= 0 && !math.IsNaN(v.at(t, j)) {
-			cell = DrawnCell{d.step(v, t, j), minus(v.cellNumber(v.at(t, j)))}
+// drawnRows returns the rows of a method.
+func (d *drawing) drawnRows(v *view) (rows []DrawnRow) {
+	for t := 0; v.has(t); t++ {
+		where, what, chance := d.predictionOf(v, t)
+		row := DrawnRow{
+			Name: plain(where + inRow(what, d.stepText(v, t))), Text: d.drawnText(v, t),
+			Facts: nonEmpty(chance),
 		}
-		row.Cells = append(row.Cells, cell)
+		if v.layers() != v.layer(t) && !v.difference {
+			row.Layer = v.layer(t)
+			row.Facts = append(row.Facts, row.Layer)
+		}
+		row.Facts = append(row.Facts, nonEmpty(d.fromGenerated(v, t))...)
+		for _, c := range d.columns {
+			var cell DrawnCell
+			if j := d.strongestIn(v, t, c); j >= 0 && !math.IsNaN(v.at(t, j)) {
+				cell = DrawnCell{d.step(v, t, j), minus(v.cellNumber(v.at(t, j)))}
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		rows = append(rows, row)
 	}
-	return row
+	return rows
 }
 
 // drawnText returns the text before row t. What was added to it is left out where it has no colour.
@@ -219,8 +309,8 @@ func plain(name string) string {
 // leastGenerated is the least part of a row on generated tokens that a text names.
 const leastGenerated = 0.1
 
-// fromGenerated says what row t has from generated tokens where the text does not show them; "" if
-// that is less than a tenth of the row, or if the values are no parts of a whole.
+// fromGenerated returns what row t has from generated tokens where the text does not show them, ""
+// if that is less than a tenth of the row, or if the values are no parts of a whole.
 func (d *drawing) fromGenerated(v *view, t int) string {
 	other := v.rowParts(t).generated
 	if v.sources(t) > len(v.sinks) || !v.top.percent && !v.result.AddsUp || v.top.lift {
@@ -240,26 +330,12 @@ func (d *drawing) fromGenerated(v *view, t int) string {
 const mostNotes = 4
 
 // notes returns sentences on the sinks of a method, its silent rows and what the filter hides.
-func (d *drawing) notes(v *view) (notes []string) {
-	if sinks, err := d.e.Sinks(v.name, v.fixed); err == nil && sinksKnown(d.e, v.name) {
-		for _, s := range sinks {
-			low, high := share(slices.Min(s.Shares)), share(slices.Max(s.Shares))
-			if low != high {
-				low = strings.TrimSuffix(low, " %") + " to " + high
-			}
-			notes = append(notes, fmt.Sprintf("Grey: the sink “%s”, %s of each row. Colours are "+
-				"those of the other tokens.", d.short(s.Position), low))
-		}
-	}
-	for t, j := range v.rowSinks {
-		if j >= 0 {
-			notes = append(notes, fmt.Sprintf("“%s” is a sink in the row of “%s”, with more than "+
-				"half of it. Colours are those of the other tokens.", d.short(j), d.rowName(t)))
-		}
-	}
+func (d *drawing) notes(v *view) []string {
+	notes := d.sinkNotes(v, func(int) bool { return true })
 	for t, why := range v.silent {
 		if why != "" {
-			notes = append(notes, fmt.Sprintf("“%s” is not coloured: %s.", d.rowName(t), why))
+			notes = append(notes, fmt.Sprintf("“%s” is not coloured: %s.",
+				plain(d.rowName(t)), why))
 		}
 	}
 	if more := len(notes) - mostNotes; more > 0 {
@@ -275,11 +351,27 @@ func (d *drawing) notes(v *view) (notes []string) {
 		notes = append(notes, "What a row lacks to 100 %, at most "+share(most)+
 			", rests on generated tokens.")
 	}
-	if hidden := d.hiddenNote(); hidden != "" {
-		notes = append(notes, hidden)
+	return append(notes, nonEmpty(d.hiddenNote())...)
+}
+
+// sinkNotes returns sentences on the sinks of a method and of its rows t that are shown.
+func (d *drawing) sinkNotes(v *view, shown func(t int) bool) (notes []string) {
+	if sinks, err := d.e.Sinks(v.name, v.fixed); err == nil && sinksKnown(d.e, v.name) {
+		for _, s := range sinks {
+			low, high := share(slices.Min(s.Shares)), share(slices.Max(s.Shares))
+			if low != high {
+				low = strings.TrimSuffix(low, " %") + " to " + high
+			}
+			notes = append(notes, fmt.Sprintf("Grey: the sink “%s”, %s of each row. Colours are "+
+				"those of the other tokens.", plain(d.short(s.Position)), low))
+		}
 	}
-	for i := range notes {
-		notes[i] = plain(notes[i])
+	for t, j := range v.rowSinks {
+		if j >= 0 && shown(t) {
+			notes = append(notes, fmt.Sprintf("“%s” is a sink in the row of “%s”, with more than "+
+				"half of it. Colours are those of the other tokens.", plain(d.short(j)),
+				plain(d.rowName(t))))
+		}
 	}
 	return notes
 }
@@ -288,7 +380,7 @@ func (d *drawing) notes(v *view) (notes []string) {
 func (d *drawing) hiddenNote() string {
 	var names []string
 	for j := range d.tokens {
-		if name := "“" + d.axisName(j) + "”"; d.hidden[j] && !slices.Contains(names, name) {
+		if name := "“" + plain(d.axisName(j)) + "”"; d.hidden[j] && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

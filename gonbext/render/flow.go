@@ -17,7 +17,7 @@ import (
 // a notebook or a page. Each token is a column of nodes, and layers go from the bottom up. Edges
 // are as thick as they are wide; the widest path and the minimum cut between source and target are
 // marked. Only edges are drawn that the target can reach, because no other one carries anything to
-// it. Edges of sinks are off until a reader asks for them.
+// it. Edges to sinks are drawn if Sinks asks for them, or a reader does.
 //
 // Of more than 40 tokens or 30 layers, the picture has those with the widest paths from the target,
 // and says so. Where scripts run, any node can be chosen to see what it has from which token.
@@ -30,8 +30,10 @@ type Flow struct {
 	Graph *attribution.FlowGraph
 	// Token is the generated token that the target predicts, 0-based.
 	Token int
-	// Palette is the name of the colours; see [Heatmap.Palette].
-	Palette string
+	// Sinks draws the edges to sinks too.
+	Sinks bool
+	// Palette and Caption are those of a [Heatmap].
+	Palette, Caption string
 }
 
 // Check returns a [trace.UsageError] if the graph does not fit the text. Pictures of a graph that
@@ -84,6 +86,7 @@ type flowPage struct {
 	// rows are the tokens shown and layers the indices of the layers shown, both rising.
 	rows, layers []int
 	sinks        []bool // [T], tokens that most others look at
+	sinkEdges    bool   // edges to sinks are drawn
 	edges        []flowEdge
 	// narrow and hidden count edges that are not drawn: those that are too narrow, and those whose
 	// tokens or layers are not shown.
@@ -119,8 +122,8 @@ func (r Flow) title() string { return titleOf(r.Explanation) }
 // open computes what a picture of flow shows. The graph fits.
 func (r Flow) open() *flowPage {
 	f := &flowPage{
-		drawing: newDrawing(textPicture(r.Explanation), &r.Token), g: r.Graph,
-		t: r.Token,
+		drawing: newDrawing(textPicture(r.Explanation, r.Caption), &r.Token), g: r.Graph,
+		t: r.Token, sinkEdges: r.Sinks,
 	}
 	f.words.title = "How much can flow to one token"
 	f.findReach()
@@ -180,6 +183,9 @@ func (f *flowPage) findSinks() {
 	})
 }
 
+// leftOut reports whether edges to token v are not drawn, because it is a sink.
+func (f *flowPage) leftOut(v int) bool { return f.sinks[v] && !f.sinkEdges }
+
 // chooseRows chooses the tokens to show: the ends of the flow, those of the widest path, and those
 // that the target reaches on the widest paths that end at another token.
 func (f *flowPage) chooseRows() {
@@ -210,7 +216,7 @@ func (f *flowPage) chooseLayers() {
 	for l := range weight {
 		for u, wide := range f.reach[l+1] {
 			for v := range f.g.Tokens {
-				if v != u && !f.sinks[v] {
+				if v != u && !f.leftOut(v) {
 					weight[l] = max(weight[l], min(wide, f.g.Width(l, u, v)))
 				}
 			}

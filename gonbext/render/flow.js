@@ -16,7 +16,7 @@ const quoted = (tokens, j, promptTokens) => '“' + isolate(tokens[j].textConten
   (j < promptTokens ? j : 'generated ' + (j - promptTokens + 1)) + ')';
 
 function start(root, data) {
-  const choice = choices(data.id, root, {open: {}});
+  const choice = choices(data.id, root, {open: {}, sinks: data.sinkEdges});
   const rowCount = data.tokens.length, layerCount = data.layers.length;
   const $ = (name) => root.querySelector('.hm-' + name);
   const tokens = [...root.querySelectorAll('.hm-text :is(span,u)')];

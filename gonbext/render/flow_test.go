@@ -326,7 +326,7 @@ func TestOneOfMany(t *testing.T) {
 		t.Errorf("the model is %q, want %q", got, want)
 	}
 	f := &flowPage{
-		drawing: newDrawing(textPicture(e), nil),
+		drawing: newDrawing(textPicture(e, ""), nil),
 		g:       &attribution.FlowGraph{Tokens: 1, Layers: []int{0}, Cut: &attribution.Cut{}},
 		rows:    []int{0}, layers: []int{0}, narrow: 1, hidden: 1,
 	}

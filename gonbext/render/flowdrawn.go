@@ -1,23 +1,29 @@
 package render
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // FlowDrawing is what a picture of flow draws, for those who draw it in another form: the rules of
 // [Flow], without places and colours.
 type FlowDrawing struct {
+	// Title is the heading, and Caption are the parts of the line below it.
+	Title   string
+	Caption []string
 	// Tokens are the tokens that have a line, and Layers the indices of the layers shown in
 	// Graph.Layers. Both rise.
 	Tokens, Layers []int
-	// Flows are the flow from each of Tokens to the target, "" if it is not known.
-	Flows []string
-	// Reached says for each of Layers, and for the end after the last one, which of Tokens have a
-	// node: those that the target reaches, and the ends of the minimum cut.
+	// Labels are the names of Tokens, each with the flow from it to the target if that is known.
+	Labels []string
+	// Reached has the Tokens with a node before each of Layers and after the last one: those that
+	// the target reaches, and the ends of the minimum cut.
 	Reached [][]bool
-	// Edges are those of tokens that are no sinks, the narrowest first.
+	// Edges are the edges, the narrowest first; none lead to sinks that are left out.
 	Edges []FlowEdge
-	// Silence says why the flows say nothing about the token, "" if they may.
+	// Silence is the reason why the flows say nothing about the token, "" if they may.
 	Silence string
-	// Note says what is left out, "" if nothing.
+	// Note names the parts that are left out, "" if there are none.
 	Note string
 }
 
@@ -35,11 +41,20 @@ func (r Flow) Drawing() (FlowDrawing, error) {
 		return FlowDrawing{}, err
 	}
 	f := r.open()
+	g := f.g
 	d := FlowDrawing{
+		Title: fmt.Sprintf("flow from “%s” to “%s”", plain(f.axisName(g.Cut.Source)),
+			plain(f.axisName(g.Cut.Target))),
+		Caption: f.captioned(fmt.Sprintf("layers %d to %d", g.Layers[0],
+			g.Layers[len(g.Layers)-1])),
 		Tokens: f.rows, Layers: f.layers, Silence: f.silence(), Note: f.partly(),
 	}
+	if s := f.e.Steps[f.t]; s.Text != "" {
+		d.Title += fmt.Sprintf(", which predicts “%s”", plain(f.generatedName(f.t)))
+	}
+	d.Title += ": " + fixed(g.Cut.Flow, 3)
 	for _, j := range f.rows {
-		d.Flows = append(d.Flows, f.flowFrom(j))
+		d.Labels = append(d.Labels, plain(f.label(j)))
 	}
 	for _, l := range append(slices.Clone(f.layers), len(f.g.Layers)) {
 		reached := make([]bool, len(f.rows))
@@ -49,7 +64,7 @@ func (r Flow) Drawing() (FlowDrawing, error) {
 		d.Reached = append(d.Reached, reached)
 	}
 	for _, e := range f.edges {
-		if k, i, j, ok := f.place(e.l, e.u, e.v); ok && !f.sinks[e.v] {
+		if k, i, j, ok := f.place(e.l, e.u, e.v); ok && !f.leftOut(e.v) {
 			d.Edges = append(d.Edges, FlowEdge{k, i, j, e.width})
 		}
 	}

@@ -86,13 +86,13 @@ func stroke(width float64) string {
 	return strconv.FormatFloat(max(0.3, 7*width), 'f', 1, 64)
 }
 
-// drawEdges draws the edges of tokens that are no sinks, those of one thickness and colour as one
-// path.
+// drawEdges draws the edges, those of one thickness and colour as one path, and none to sinks that
+// are left out.
 func (f *flowPage) drawEdges(b *strings.Builder, colors theme) {
 	last := ""
 	for _, e := range f.edges {
 		k, i, j, ok := f.place(e.l, e.u, e.v)
-		if !ok || f.sinks[e.v] {
+		if !ok || f.leftOut(e.v) {
 			continue
 		}
 		look := fmt.Sprintf(`<path stroke="%s" stroke-width="%s" d="`,
@@ -156,7 +156,7 @@ func (f *flowPage) drawNodes(b *strings.Builder, colors theme) {
 			case k == 0 && token == f.g.Cut.Source, k == len(f.layers) && token == f.g.Cut.Target:
 				fmt.Fprintf(b, `<circle cx="%s" cy="%s" r="6" fill="%s"/>`, short(x), short(y),
 					colors.below[2])
-			case f.hasNode(level, token) && !f.sinks[token]:
+			case f.hasNode(level, token) && !f.leftOut(token):
 				fmt.Fprintf(b, `<circle cx="%s" cy="%s" r="2"/>`, short(x), short(y))
 			}
 		}
@@ -194,11 +194,13 @@ type flowData struct {
 	ID       string   `json:"id"`
 	Palettes []string `json:"palettes"`
 	// Tokens are the tokens shown with their labels, Layers the layers shown, by their numbers in
-	// the model. Sinks are indices of Tokens.
+	// the model. Sinks are indices of Tokens, and SinkEdges draws their edges at first.
 	Tokens []int    `json:"tokens"`
 	Labels []string `json:"labels"`
 	Layers []int    `json:"layers"`
 	Sinks  []int    `json:"sinks"`
+
+	SinkEdges bool `json:"sinkEdges,omitempty"`
 	// Target is the generated token whose flow is shown.
 	PromptTokens int `json:"promptTokens"`
 	Target       int `json:"target"`
@@ -228,7 +230,7 @@ func (f *flowPage) data() string {
 		ID: hashOf(f.e.Model.Hash + "\x00" + f.e.Prompt.Text + "\x00flow"), Tokens: f.rows,
 		Palettes: PaletteNames(), PromptTokens: len(f.e.Prompt.Texts), Target: f.t,
 		Left: flowLeft, Top: flowTop, Wide: f.wide(), High: f.high(), Least: leastWidth,
-		Sinks: []int{}, Path: [][3]int{}, Cut: [][3]int{}, Gaps: []int{},
+		Sinks: []int{}, SinkEdges: f.sinkEdges, Path: [][3]int{}, Cut: [][3]int{}, Gaps: []int{},
 	}
 	add := func(list *[][3]int, l, u, v int) {
 		if k, i, j, ok := f.place(l, u, v); ok {

@@ -34,9 +34,13 @@ func (r Flow) plain(look Terminal) (*text, error) {
 	}
 	t.wrapped("flow from  ", from)
 	t.line("")
-	t.line("Edges between tokens with the widest paths to the target, sinks left out:")
+	left := ", sinks left out:"
+	if f.sinkEdges {
+		left = ":"
+	}
+	t.line("Edges between tokens with the widest paths to the target" + left)
 	edges := slices.DeleteFunc(slices.Clone(f.edges), func(e flowEdge) bool {
-		return e.u == e.v || f.sinks[e.v]
+		return e.u == e.v || f.leftOut(e.v)
 	})
 	slices.SortStableFunc(edges, func(a, b flowEdge) int {
 		return cmp.Or(cmp.Compare(b.strength, a.strength), cmp.Compare(b.width, a.width))

@@ -33,8 +33,8 @@ type Heads struct {
 	// decoder the last generated token may be missing, because its row predicts no token of the
 	// text: T = m + n - 1.
 	Attention trace.Tensor
-	// Palette is the name of the colours; see [Heatmap.Palette].
-	Palette string
+	// Palette and Caption are those of a [Heatmap].
+	Palette, Caption string
 	// MaxBytes is the approximate limit of the result in bytes; default 480,000, of a page
 	// 5,000,000. If all that the script needs would be larger, fewer tokens or none can be chosen,
 	// which a sentence says.
@@ -90,8 +90,8 @@ func textLength(e *attribution.Explanation) int {
 }
 
 // textPicture is a picture of a text without the values of methods.
-func textPicture(e *attribution.Explanation) *picture {
-	return Heatmap{Explanation: e, Methods: []string{}}.picture(false)
+func textPicture(e *attribution.Explanation, caption string) *picture {
+	return Heatmap{Explanation: e, Methods: []string{}, Caption: caption}.picture(false)
 }
 
 // headsDrawing is a picture of heads worked out and not yet drawn. Sinks are what the attention
@@ -111,7 +111,7 @@ type headsDrawing struct {
 // open works out what a picture of heads shows. The attention fits.
 func (r Heads) open() *headsDrawing {
 	s := r.Attention.Shape
-	p := Heatmap{Explanation: r.Explanation, Palette: r.Palette}.picture(true)
+	p := Heatmap{Explanation: r.Explanation, Caption: r.Caption}.picture(true)
 	p.words.title = "What each head looks at"
 	h := &headsDrawing{drawing: newDrawing(p, nil), wrote: r.Explanation.LayersThatWrote()}
 	h.views, h.lead = nil, -1 // methods choose the token; heads have colours of their own
@@ -141,14 +141,11 @@ type OpenedHead struct {
 	Layer, Head int
 	// Query is the token from which the head looks.
 	Query int
-	// Says says where the head looks from there.
-	Says string
-	// Sinks are the tokens that are grey, [T].
-	Sinks []bool
-	// Columns are the tokens [from,to) of each column of a matrix; those of several are folded.
-	Columns [][2]int
 	// Wrote is the layer that wrote what is predicted at the query, -1 if that is not known.
 	Wrote int
+	// Step returns the colour of what a head gives token j from token i, see [DrawnCell]; grey
+	// reports whether j is a sink, and ok whether the head sees it from there.
+	Step func(layer, head, i, j int) (step int, grey, ok bool)
 }
 
 // OpenHead returns the head that the picture of generated token t opens: one that looks at a token
@@ -156,12 +153,27 @@ type OpenedHead struct {
 // if that layer is known and has one. A t below 0 is that of [Show.Opened]. If chosen is not nil it
 // is the head, as its layer and its number. OpenHead returns a [trace.UsageError] if the attention
 // does not fit the text, or has no such token or head.
-func (r Heads) OpenHead(t int, chosen *[2]int) (o OpenedHead, err error) {
+func (r Heads) OpenHead(t int, chosen *[2]int) (OpenedHead, error) {
+	h, err := r.opened(t, chosen)
+	if err != nil {
+		return OpenedHead{}, err
+	}
+	return OpenedHead{
+		Layer: h.layer, Head: h.head, Query: h.query,
+		Wrote: h.wroteLayer(h.predictions[h.query]),
+		Step: func(layer, head, i, j int) (step int, grey, ok bool) {
+			return h.step(layer, head, i, j), h.Ignored[j], j < h.Seen(i)
+		},
+	}, nil
+}
+
+// opened works out the picture of generated token t; see [Heads.OpenHead].
+func (r Heads) opened(t int, chosen *[2]int) (*headsDrawing, error) {
 	if err := r.Check(); err != nil {
-		return o, err
+		return nil, err
 	}
 	if t >= len(r.Explanation.Steps) {
-		return o, usagef("generated token %d; the explanation has %s, from 0", t,
+		return nil, usagef("generated token %d; the explanation has %s, from 0", t,
 			r.Explanation.Made())
 	}
 	h := r.open()
@@ -172,18 +184,10 @@ func (r Heads) OpenHead(t int, chosen *[2]int) (o OpenedHead, err error) {
 		h.layer, h.head = chosen[0], chosen[1]
 	}
 	if h.layer < 0 || h.layer >= h.Layers || h.head < 0 || h.head >= h.Heads {
-		return o, usagef("layer %d, head %d; the model has layers 0 to %d and heads 0 to %d",
+		return nil, usagef("layer %d, head %d; the model has layers 0 to %d and heads 0 to %d",
 			h.layer, h.head, h.Layers-1, h.Heads-1)
 	}
-	o = OpenedHead{
-		Layer: h.layer, Head: h.head, Query: h.query, Sinks: h.Ignored,
-		Says:  h.sentence(h.layer, h.head, h.query).String(),
-		Wrote: h.wroteLayer(h.predictions[h.query]),
-	}
-	for _, c := range h.columns {
-		o.Columns = append(o.Columns, [2]int{c.from, c.to})
-	}
-	return o, nil
+	return h, nil
 }
 
 // queryOf returns the token from which prediction t is made: for a decoder the one before it.

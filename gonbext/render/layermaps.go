@@ -24,8 +24,8 @@ type Maps struct {
 	// Layer is the layer that is open, 0-based; nil is the one that pictures of the chosen token
 	// show if the explanation has the method, else the last one of the map.
 	Layer *int
-	// Palette is the name of the colours; see [Heatmap.Palette].
-	Palette string
+	// Palette and Caption are those of a [Heatmap].
+	Palette, Caption string
 	// MaxBytes is the approximate limit of the result in bytes; default 480,000, of a page
 	// 5,000,000. If the numbers of the layers would be larger, nothing can be chosen, which a
 	// sentence says.
@@ -72,14 +72,6 @@ type mapPanels struct {
 	grey   []bool
 }
 
-// limit returns the value with the deepest colour, of lifts its logarithm to base 2.
-func (p *mapPanels) limit() float64 {
-	if colors := p.methods[0].colors; colors.lift {
-		return math.Log2(colors.limit)
-	}
-	return p.methods[0].colors.limit
-}
-
 // named returns what names the layers of the map.
 func (r Maps) named() *attribution.Result {
 	return &attribution.Result{Options: r.Map.Options, Facts: r.Map.Facts, Layers: r.Map.Layers}
@@ -110,7 +102,7 @@ func (r Maps) predictedAt(t int) int {
 
 // panels computes what a picture of maps shows. The map fits.
 func (r Maps) panels() *mapPanels {
-	d := newDrawing(textPicture(r.Explanation), nil)
+	d := newDrawing(textPicture(r.Explanation, r.Caption), nil)
 	d.words.title = "Targets × sources: what every token has from every token"
 	L, T := r.Map.Shape[0], r.Map.Shape[1]
 	p := &mapPanels{panels: &panels{drawing: d, kind: mapsKind}, level: r.firstLevel(d.chosen)}
@@ -288,37 +280,6 @@ func (r Maps) sinks(p *picture) []bool {
 		}
 		return part, float64(len(r.Map.Layers))
 	})
-}
-
-// OpenedMaps is what a picture of maps shows of them.
-type OpenedMaps struct {
-	// Levels are up to twelve levels of the map, rising, and Open is the one that is open.
-	Levels []int
-	Open   int
-	// Names are those of all levels of the map, [L]: "layer 3", "up to layer 3".
-	Names []string
-	// Sinks are the tokens that are grey, [T].
-	Sinks []bool
-	// Limit is the value with the deepest colour, of lifts its logarithm to base 2. Diverging says
-	// that values below 0 have colours of their own.
-	Limit     float64
-	Diverging bool
-}
-
-// Opened returns what the picture shows, or the error of [Maps.Check].
-func (r Maps) Opened() (o OpenedMaps, err error) {
-	if err := r.Check(); err != nil {
-		return o, err
-	}
-	p := r.panels()
-	o = OpenedMaps{
-		Levels: p.levels, Open: p.level, Sinks: p.grey, Limit: p.limit(),
-		Diverging: p.methods[0].colors.diverging(),
-	}
-	for level := range r.Map.Layers {
-		o.Names = append(o.Names, r.named().LayerName(0, level))
-	}
-	return o, nil
 }
 
 // levelsBeside returns up to twelve of L levels at even distances, the first and the last among

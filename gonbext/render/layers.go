@@ -156,13 +156,8 @@ func (d *drawing) layerValues(v *view, tokens []int) (values []float64) {
 func (p *panels) ofToken(m *panelMethod, v *view, t int) panel {
 	_, _, chance := p.predictionText(t)
 	one := panel{
-		name: strings.TrimSpace("“" + p.picture.rowName(t) + "” " + chance), token: -1, row: -1,
-		say: p.sentence(v, t), facts: p.facts(v, t),
-	}
-	if !p.e.Model.Reads() {
-		one.token = len(p.e.Prompt.Texts) + t
-	} else if at := p.e.Steps[t].Position; at != nil {
-		one.token = *at
+		name:  strings.TrimSpace("“" + p.picture.rowName(t) + "” " + chance),
+		token: p.tokenOf(t), row: -1, say: p.sentence(v, t), facts: p.facts(v, t),
 	}
 	if !v.has(t) {
 		return one
@@ -197,6 +192,17 @@ func (p *panels) ofToken(m *panelMethod, v *view, t int) panel {
 		one.facts.say(text)
 	}
 	return one
+}
+
+// tokenOf returns the token of the text that prediction t is or stands at, -1 if there is none.
+func (p *picture) tokenOf(t int) int {
+	if !p.e.Model.Reads() {
+		return len(p.e.Prompt.Texts) + t
+	}
+	if at := p.e.Steps[t].Position; at != nil {
+		return *at
+	}
+	return -1
 }
 
 // strongest names the source with the largest value of any layer, and that layer, "" if the framed

@@ -21,21 +21,21 @@ func textName(text string) string {
 	return Visible(rest, nameLimit)
 }
 
-// fullName returns prompt token j as it stands in a running text. A span may be a sentence, so its
-// limit is larger than a token's.
-func (p *picture) fullName(j int) string {
-	if grouped(p.e) {
-		return Visible(p.e.Prompt.Texts[j], 6*nameLimit)
+// short returns prompt token j in few columns. A span is cut without a remark, because the prompt
+// shows the whole of it; what stands out inside is named.
+func (p *picture) short(j int) string {
+	inside := ""
+	if j < len(p.e.Prompt.Strongest) {
+		if inside = Visible(p.e.Prompt.Strongest[j], 0); Width(inside) > 12 {
+			inside = firstColumns(inside, 11) + "…"
+		}
 	}
-	return textName(p.e.Prompt.Texts[j])
+	return fewColumns(p.e.Prompt.Texts[j], grouped(p.e), inside)
 }
 
-// short returns prompt token j in few columns. A span is cut without a remark, because the prompt
-// shows the whole of it.
-func (p *picture) short(j int) string { return fewColumns(p.e.Prompt.Texts[j], grouped(p.e)) }
-
-// fewColumns returns a token, or a span of several, in few columns.
-func fewColumns(text string, span bool) string {
+// fewColumns returns a token, or a span of several, in few columns: its beginning and, if that does
+// not have it, what stands out inside.
+func fewColumns(text string, span bool, inside string) string {
 	_, rest := word(text)
 	if !span {
 		return isolated(Visible(rest, 16))
@@ -45,18 +45,25 @@ func fewColumns(text string, span bool) string {
 	if Width(name) <= limit {
 		return isolated(name)
 	}
-	columns := 0
-	for i, r := range name {
-		if columns += runeWidth(r); columns >= limit {
-			return isolated(strings.TrimRight(name[:i], " ") + "…")
+	if begin := firstColumns(name, limit); inside == "" || strings.Contains(begin, inside) {
+		return isolated(begin + "…")
+	}
+	return isolated(firstColumns(name, limit-1-Width(inside)) + "… " + inside)
+}
+
+// firstColumns returns the beginning of a text that is narrower than some columns.
+func firstColumns(text string, columns int) string {
+	for i, r := range text {
+		if columns -= runeWidth(r); columns <= 0 {
+			return strings.TrimRight(text[:i], " ")
 		}
 	}
-	return isolated(name)
+	return text
 }
 
 // generatedName returns generated token t in few columns.
 func (p *picture) generatedName(t int) string {
-	return fewColumns(p.e.Steps[t].Text, p.e.Steps[t].IDs != nil)
+	return fewColumns(p.e.Steps[t].Text, p.e.Steps[t].IDs != nil, "")
 }
 
 // axisName returns token j of the whole text, the prompt first, beside a row or above a column.

@@ -19,6 +19,8 @@ type picture struct {
 	e      *attribution.Explanation
 	words  words
 	status string
+	// caption is that of the user; see [Heatmap.Caption].
+	caption string
 	// comparison is nil unless the views are two sides and their difference.
 	comparison *comparison
 	hidden     []bool // [m+n], tokens greyed by the filter
@@ -64,6 +66,7 @@ type view struct {
 func (h Heatmap) picture(generated bool) *picture {
 	p := &picture{
 		e: h.Explanation, status: h.Status, comparison: h.comparison,
+		caption: Visible(h.Caption, 0),
 	}
 	if p.e == nil {
 		p.e = &attribution.Explanation{}

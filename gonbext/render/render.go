@@ -68,6 +68,9 @@ type Heatmap struct {
 	// Palette is the name of the colours, one of [PaletteNames]; an unknown one is the default,
 	// blue-rust. See [CheckPalette].
 	Palette string
+	// Caption stands in place of the line with the model, below the title of a figure and above a
+	// page, and below the title of a text; [NoCaption] leaves that line out.
+	Caption string
 	// Status is a line at the top while the explanation grows: "preparing prompt rows, layer 2 of
 	// 6".
 	Status string

@@ -189,7 +189,7 @@ func TestGroupedNames(t *testing.T) {
 		Explanation: groupedExample(t, "0:8,12:23"),
 	}), `<div class="hm-prose">`)
 	if text = text[:strings.Index(text, "</div>")]; !regexp.MustCompile(
-		`the keys</span> <span[^>]*>␣to</span> <span[^>]*>the cabinet</span>`).MatchString(text) {
+		`the keys</span> <span[^>]*>to</span> <span[^>]*>the cabinet</span>`).MatchString(text) {
 		t.Errorf("spans are joined, or not in order:\n%s", text)
 	}
 	if got := written(t,
@@ -198,9 +198,16 @@ func TestGroupedNames(t *testing.T) {
 		t.Errorf("words are shown as parts of words:\n%s", got)
 	}
 	e.Prompt.Texts[1] = strings.Repeat("a long sentence ", 100)
-	if got := (Heatmap{Explanation: e}).picture(true).short(1); Width(got) > 25 ||
-		!strings.HasSuffix(got, "…") {
-		t.Errorf("short name %q", got)
+	for inside, want := range map[string]string{
+		"":     "a long sentence a long…",
+		"long": "a long sentence a long…", // which it begins with
+		"keys": "a long sentence a… keys",
+		"a word of many letters": "a long sente… a word of…",
+	} {
+		e.Prompt.Strongest = []string{"", inside, "", ""}
+		if got := (Heatmap{Explanation: e}).picture(true).short(1); got != want {
+			t.Errorf("short name with %q inside: %q, want %q", inside, got, want)
+		}
 	}
 }
 

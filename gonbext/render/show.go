@@ -91,6 +91,12 @@ func (l Look) Check() error {
 	return CheckPalette(l.Palette)
 }
 
+// NoCaption is the caption of a picture without one.
+const NoCaption = "none"
+
+// maxCaption is the longest caption, in bytes.
+const maxCaption = 1000
+
 // Show describes a picture: what a cell asks for, the command parses and a file records. The zero
 // value of every field is its default.
 type Show struct {
@@ -133,6 +139,11 @@ type Show struct {
 	// Source is the prompt token at the source of a flow graph, 0-based. Nil is the one with the
 	// largest flow that is not the first.
 	Source *int `json:"source,omitempty"`
+	// Sinks draws, for KindFlow, the edges to sinks too.
+	Sinks bool `json:"sinks,omitempty"`
+	// Caption stands in place of the line with the model and the layers, of at most 1,000 bytes;
+	// [NoCaption] leaves that line out.
+	Caption string `json:"caption,omitempty"`
 	// Size, Font and Palette are those of [Look].
 	Size    Size    `json:"size,omitempty"`
 	Font    float64 `json:"font,omitempty"`
@@ -181,6 +192,10 @@ func (s Show) checkParts() error {
 		return trace.Usagef("an explanation on side B is for a picture of the kind compare")
 	case s.AgainstMethod != "" && s.Kind != KindCompare:
 		return trace.Usagef("a method of side B is for a picture of the kind compare")
+	case s.Sinks && s.Kind != KindFlow:
+		return trace.Usagef("edges to sinks are for a picture of the kind flow")
+	case len(s.Caption) > maxCaption:
+		return trace.Usagef("a caption of %d bytes; at most %d", len(s.Caption), maxCaption)
 	case s.Token != nil && s.Maps():
 		return trace.Usagef("token %d; a picture of %s has all tokens", *s.Token, s.Kind)
 	case s.Kind != KindCompare:

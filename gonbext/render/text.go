@@ -105,6 +105,9 @@ func (t *text) phrase(p phrase) string {
 // head writes title, prompt and answer.
 func (t *text) head() {
 	t.wrapped("", t.bold(t.title()))
+	if t.caption != "" && t.caption != NoCaption {
+		t.wrapped("", t.caption)
+	}
 	if t.comparison != nil {
 		for _, heading := range t.comparison.headings() {
 			t.wrapped("", heading)
@@ -167,24 +170,39 @@ func (t *text) passage(label string, from, to int, steps []int) {
 		if token.space {
 			b.WriteByte(' ')
 		}
-		for i, word := range strings.Split(token.name+token.ends, " ") {
+		colored := func(s string) string {
+			if s != "" && d.isChosen(j) {
+				s = t.bold(s)
+			}
+			return t.paint(steps[j], s)
+		}
+		name, marks := token.name, token.ends
+		if token.code && token.blank() {
+			name, marks = "", name
+		}
+		for i, word := range strings.Split(name, " ") {
 			if i > 0 {
 				b.WriteByte(' ')
 			}
-			if d.isChosen(j) {
-				word = t.bold(word)
-			}
-			b.WriteString(t.paint(steps[j], word))
+			b.WriteString(colored(word))
 		}
-		switch {
-		case token.code && token.lines > 0:
-			b.WriteByte('\n')
-		case token.ends != "":
-			b.WriteByte(' ')
+		if !token.code {
+			b.WriteString(colored(marks) + strings.Repeat(" ", min(len(marks), 1)))
+			continue
+		}
+		for i, spaces := range strings.Split(marks, "↵") { // a line and its indentation
+			if i > 0 {
+				b.WriteString(colored("↵") + "\n")
+			}
+			b.WriteString(strings.NewReplacer("␣", " ", "⇥", "    ").Replace(spaces))
 		}
 	}
 	for line := range strings.Lines(b.String()) {
-		t.wrapped(left(label, 11), line)
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		if label != "" { // the text begins
+			indent = 0
+		}
+		t.wrapped(left(label, 11)+strings.Repeat(" ", indent), line)
 		label = ""
 	}
 }
@@ -336,7 +354,7 @@ func terminalStep(place float64) int {
 
 // paint returns a text on the colour of a step where colours are on.
 func (t *text) paint(step int, s string) string {
-	if !t.color || step == 0 {
+	if !t.color || step == 0 || s == "" {
 		return s
 	}
 	cell, letters := t.theme.colors(step)

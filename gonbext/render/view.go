@@ -107,6 +107,7 @@ func (s Show) View(e *attribution.Explanation, r Recorded) (View, error) {
 	}
 	h := Heatmap{
 		Explanation: e, Layer: s.Layer, Token: s.Token, Filter: s.Filter, Palette: s.Palette,
+		Caption: s.Caption,
 	}
 	switch s.Kind {
 	case KindLayers:
@@ -120,14 +121,19 @@ func (s Show) View(e *attribution.Explanation, r Recorded) (View, error) {
 			return nil, trace.Usagef("a graph needs the widths of its edges, which this " +
 				"explanation does not have; compute the method flow")
 		}
-		f := Flow{Explanation: e, Graph: r.Flow, Token: s.token(), Palette: s.Palette}
+		f := Flow{
+			Explanation: e, Graph: r.Flow, Token: s.token(), Sinks: s.Sinks, Palette: s.Palette,
+			Caption: s.Caption,
+		}
 		return f, f.Check()
 	case KindHeads, KindHead:
 		if r.Attention == nil {
 			return nil, trace.Usagef("%s need their attention, which this explanation does not "+
 				"have; record it with the tap attention", KindHeads)
 		}
-		v := Heads{Explanation: e, Attention: *r.Attention, Palette: s.Palette}
+		v := Heads{
+			Explanation: e, Attention: *r.Attention, Palette: s.Palette, Caption: s.Caption,
+		}
 		return v, v.Check()
 	case KindMaps, KindMap:
 		method := s.Method
@@ -143,6 +149,7 @@ func (s Show) View(e *attribution.Explanation, r Recorded) (View, error) {
 		}
 		m := Maps{
 			Explanation: e, Method: method, Map: r.Map, Layer: s.Layer, Palette: s.Palette,
+			Caption: s.Caption,
 		}
 		return m, m.Check()
 	case KindCompare:
@@ -169,7 +176,7 @@ func (s Show) compared(e *attribution.Explanation) (View, error) {
 		b.Explanation = s.Against
 	}
 	h, err := Compare(a, b)
-	h.Token, h.Palette = s.Token, s.Palette
+	h.Token, h.Palette, h.Caption = s.Token, s.Palette, s.Caption
 	return h, err
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"embed"
 	"io"
 	"os"
 	"os/signal"
@@ -74,7 +75,26 @@ func Root(k *Kit, families []Family) *cobra.Command {
 	for _, command := range slices.Concat(families...) {
 		root.AddCommand(command(k))
 	}
+	addHelp(root, "")
 	return root
+}
+
+// helpTexts has a file for each command, named as it is called: what its help says before the flags,
+// and examples.
+//
+//go:embed help
+var helpTexts embed.FS
+
+// addHelp gives commands below another one their texts.
+func addHelp(below *cobra.Command, path string) {
+	for _, c := range below.Commands() {
+		text, err := helpTexts.ReadFile("help/" + path + c.Name() + ".txt")
+		if err == nil {
+			help := strings.TrimSuffix(string(text), "\n")
+			c.Long, c.Example, _ = strings.Cut(help, "\n\nExamples:\n")
+		}
+		addHelp(c, path+c.Name()+"-")
+	}
 }
 
 // helpCommand shows the help of a command. Unlike cobra's own it refuses an unknown command.

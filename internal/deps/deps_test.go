@@ -96,12 +96,12 @@ var allowed = map[string][]string{
 		"attribution/trace", "internal/registry", "internal/rowmath",
 		"models/spec", gomlx, compute,
 	},
-	"models/planted": {"internal/checkpoint"},
-	"models/tiny":    {"internal/checkpoint", "models/tokenizer"},
+	"internal/planted": {"internal/checkpoint"},
+	"internal/tiny":    {"internal/checkpoint", "models/tokenizer"},
 	"models": {
 		"attribution/trace", "internal/atomicfile", "internal/rowmath",
 		"internal/chat", "internal/checkpoint", "models/family", "internal/gguf", "internal/hub",
-		"internal/ollama", "models/planted", "models/spec", "models/tiny", "models/tokenizer",
+		"internal/ollama", "internal/planted", "models/spec", "internal/tiny", "models/tokenizer",
 		"models/transformer", gomlx, compute,
 	},
 	"models/modeltest": {
@@ -120,7 +120,7 @@ var allowed = map[string][]string{
 		"models/transformer",
 	},
 	"internal/train": {
-		"internal/checkpoint", "models/family", "models/spec", "models/tiny", "models/tokenizer",
+		"internal/checkpoint", "models/family", "models/spec", "internal/tiny", "models/tokenizer",
 		"models/transformer", gomlx, compute,
 	},
 
@@ -202,9 +202,9 @@ var allowed = map[string][]string{
 		"internal/tasks", "attribution/focus",
 		"gonbext/render", "gonbext/render/chart", "internal/export/figure",
 		"internal/reproduction", "internal/rowmath", "models/spec",
-		"models/tiny",
+		"internal/tiny",
 	},
-	"cmd/train-tiny":            {"models", "models/tiny", "internal/train", "models/xla"},
+	"cmd/train-tiny":            {"models", "internal/tiny", "internal/train", "models/xla"},
 	"internal/deps":             nil,
 	"internal/e2e":              {everything},
 	"internal/e2e/backends":     {everything},
@@ -217,7 +217,7 @@ var allowed = map[string][]string{
 	"internal/e2e/methods":      {everything},
 	"internal/e2e/mutation":     {"internal/e2e/command", "internal/checkpoint", "internal/gguf/gguftest"},
 	"internal/e2e/notebook":     {"internal/e2e/command"},
-	"internal/bench/corpus":     {"internal/bench/plain", "models", "models/tiny", "models/xla", "github.com/parquet-go/parquet-go"},
+	"internal/bench/corpus":     {"internal/bench/plain", "models", "internal/tiny", "models/xla", "github.com/parquet-go/parquet-go"},
 	"internal/bench/batch":      {"attribution", "attribution/trace", "internal/bench/plain", "models", "models/xla"},
 	"internal/bench/plain":      {"attribution/trace", "models"},
 	"internal/bench/flowbench":  {"attribution", "attribution/aggregation/maxflow", "attribution/trace", "internal/bench/flowmaps", "models"},
@@ -255,7 +255,7 @@ var (
 		"attribution/aggregation": {"attribution/attributiontest", "internal/fakemodel"},
 		"attribution/scorer":      {"attribution/attributiontest", "internal/fakemodel"},
 		// The example of Run, and models with given rows.
-		"attribution/evaluate": {"internal/fakemodel", "models", "models/planted", "models/tiny"},
+		"attribution/evaluate": {"internal/fakemodel", "models", "internal/planted", "internal/tiny"},
 		"internal/sources":     {"internal/fakemodel", "models"},
 		"attribution/focus": {
 			"models", "internal/checkpoint", "models/spec",
@@ -269,7 +269,7 @@ var (
 		"models/transformer": {"internal/checkpoint", "models/family", "models/modeltest", "models/xla"},
 		"models/family":      {"models/modeltest"},
 		"internal/gguf":      {"internal/gguf/gguftest", "models/tokenizer"},
-		"models/planted":     {"attribution/trace", "models"},
+		"internal/planted":   {"attribution/trace", "models"},
 		"internal/figures":   {"models"},
 		// A bucket in memory.
 		"internal/corpus":        {"internal/corpus/bucket/buckettest"},
@@ -376,7 +376,7 @@ func TestMatches(t *testing.T) {
 		{"models", module + "models/xla", false},
 		{"models", "models", false},
 		{"models/...", module + "models", true},
-		{"models/...", module + "models/tiny", true},
+		{"models/...", module + "models/spec", true},
 		{"models/...", module + "modelsx", false},
 		{gonum, "gonum.org/v1/gonum/mat", true},
 		{gonum, "gonum.org/v1/plot", false},

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/internal/train"
-	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 // TestModelFigures compares the figures of the later embedded models with the reports of their

@@ -62,8 +62,8 @@ func (f Format) Figure() bool {
 	return slices.Contains(figure.Formats(), figure.Format(f))
 }
 
-// Picture reports whether a file of the format shows what [render.Show] says: a figure, a page or a
-// text.
+// Picture reports whether a file of the format is a picture, which [render.Show] describes: a
+// figure, a page or a text.
 func (f Format) Picture() bool { return f.Figure() || f == HTML || f == Text }
 
 // FormatOf returns the format that the end of a file's name means, in capitals too: one of
@@ -106,21 +106,21 @@ func (f Format) ending() string {
 	return "." + string(f)
 }
 
-// Options says what a file shows and where it comes from.
+// Options are the picture or the numbers of a file, and its origin.
 type Options struct {
 	render.Show
-	// Recorded is what is recorded beside the explanation. The format Neuronpedia needs its Flow.
+	// Recorded has the records beside the explanation. The format Neuronpedia needs its Flow.
 	render.Recorded
 	// Against is side B of a comparison of two explanations; nil is another method of the same.
 	Against *Against
-	// Made says how the explanation was made; see [NewMade].
+	// Made is the origin of the explanation; see [NewMade].
 	Made Made
 }
 
 // Against is the explanation on side B of a comparison.
 type Against struct {
 	Explanation *attribution.Explanation
-	// Made says how it was made; see [NewMade].
+	// Made is its origin; see [NewMade].
 	Made Made
 }
 
@@ -220,7 +220,7 @@ func (o Options) method(e *attribution.Explanation) (string, error) {
 	return name, nil
 }
 
-// Encode returns the bytes of a file and remarks on what it cannot show. It returns a
+// Encode returns the bytes of a file and remarks on things that it cannot show. It returns a
 // [trace.UsageError] if the options do not fit the explanation.
 func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, error) {
 	e, o, err := o.prepared(e, f)
@@ -267,15 +267,15 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 	return b.Bytes(), remarks, nil
 }
 
-// kindNames are what pictures of a kind are called where that is not the name of the kind.
+// kindNames are the names of pictures in sentences, where these are not the names of their kinds.
 var kindNames = map[render.Kind]string{
 	"": "matrix", render.KindHeatmap: "matrix", render.KindFlow: "graph of flow",
 	render.KindHead:  "attention head",
 	render.KindHeads: "attention heads",
 }
 
-// Describe returns what a file of an explanation has, "matrix of direct", and the width of a
-// figure, "6.75 in", "" for another format.
+// Describe returns the contents of a file of an explanation, "matrix of direct", and the width of
+// a figure, "6.75 in", "" for another format.
 func (o Options) Describe(e *attribution.Explanation, f Format) (what, width string) {
 	if f.Figure() {
 		width = fmt.Sprintf("%.4g in", figure.Inches(o.Size))
@@ -315,8 +315,8 @@ func (o Options) prepared(
 	return e, o, err
 }
 
-// remarks returns what the origin that a file has cannot say. JSON has no bytes that are not UTF-8,
-// and an origin that was JSON already has lost them, but the tokens have not.
+// remarks returns a sentence if the origin in a file has lost bytes: JSON has none that are not
+// UTF-8. An origin that was JSON already has lost them too, but the tokens have not.
 func (o Options) remarks(e *attribution.Explanation, f Format) []string {
 	valid := o.Made.valid(e)
 	if Compares(o.Show, f) && o.Against != nil {
@@ -329,7 +329,7 @@ func (o Options) remarks(e *attribution.Explanation, f Format) []string {
 		"it cannot be made again."}
 }
 
-// valid reports whether what made an explanation is UTF-8.
+// valid reports whether the texts of an origin and its explanation are UTF-8.
 func (m Made) valid(e *attribution.Explanation) bool {
 	texts := m.Prompt + m.Options.Continuation + e.Prompt.Text
 	if m.Options.Continuation != "" {
@@ -384,7 +384,7 @@ func (o Options) atLayer(e *attribution.Explanation, f Format) (*attribution.Exp
 // withoutPath returns an explanation whose model has no folders in its name: they belong to one
 // machine.
 func withoutPath(e *attribution.Explanation) *attribution.Explanation {
-	name, local := baseName(e.Model.Name)
+	name, local := trace.WithoutFolder(e.Model.Name)
 	if !local {
 		return e
 	}
@@ -438,63 +438,48 @@ func (o Options) draw(
 	if err := needed.CheckTokens(e); err != nil {
 		return nil, err
 	}
-	if AsModel(o.Show, Format(f)) || o.Kind == render.KindCompare {
-		return o.drawView(look, made, e, token)
+	if o.Kind == render.KindLayers && len(o.Tokens) == 0 {
+		o.Token = &token
 	}
-	var d figure.Drawing
-	switch o.Kind {
-	case render.KindText:
-		d, err = figure.Strip(e, method, token, o.Filter)
-	case render.KindLayers:
-		if len(o.Tokens) > 0 {
-			d, err = figure.LayerMaps(e, method, o.Tokens, o.Filter)
-			break
-		}
-		d, err = figure.LayerMap(e, method, token, o.Filter)
-	default:
-		d, err = figure.Matrix(e, method, o.Filter)
+	view, err := o.view(e)
+	if err != nil {
+		return nil, err
 	}
+	d, err := o.drawing(view, method, token)
 	if err != nil {
 		return nil, err
 	}
 	return figure.Draw(look, made, d)
 }
 
-// drawView draws a picture of what is recorded of a model, or a comparison.
-func (o Options) drawView(
-	look figure.Options, made string, e *attribution.Explanation, token int,
-) (*figure.Figure, error) {
-	shown, err := o.view(e)
-	if err != nil {
-		return nil, err
-	}
-	var d figure.Drawing
-	switch v := shown.(type) {
-	case render.Heatmap:
-		d, err = figure.Compare(v)
+// drawing returns the figure of a picture.
+func (o Options) drawing(view render.View, method string, token int) (figure.Drawing, error) {
+	var d render.Drawn
+	var err error
+	switch v := view.(type) {
 	case render.Flow:
-		d, err = figure.Graph(v)
-	case render.Maps:
-		draw := figure.Maps
-		if o.Kind == render.KindMap {
-			draw = figure.Map
-		}
-		d, err = draw(v)
+		return figure.Graph(v)
 	case render.Heads:
 		if o.Kind == render.KindHeads {
-			d, err = figure.Heads(v, token)
-			break
+			return figure.Heads(v, token)
 		}
 		var head *[2]int
 		if o.Head != nil {
 			head = &[2]int{*o.Layer, *o.Head}
 		}
-		d, err = figure.Head(v, token, head)
+		d, err = v.Drawn(token, head)
+	case render.Maps:
+		if d, err = v.Drawn(o.Kind == render.KindMap); err == nil && o.Kind == render.KindMaps {
+			return figure.Maps(d), nil
+		}
+	case render.Layers:
+		d, err = v.Drawn(method)
+	case render.Heatmap:
+		if d, err = v.Drawn(method); err == nil && o.Kind == render.KindText {
+			return figure.Strip(d, token)
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return figure.Draw(look, made, d)
+	return figure.Matrix(d), err
 }
 
 // graphTexts returns the tokens of a flow graph: the prompt and then the answer.

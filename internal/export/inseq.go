@@ -102,7 +102,7 @@ func (o Options) writeInseq(w io.Writer, e *attribution.Explanation, made string
 }
 
 func modelName(e *attribution.Explanation) string {
-	name, _ := baseName(e.Model.Name)
+	name, _ := trace.WithoutFolder(e.Model.Name)
 	return name
 }
 

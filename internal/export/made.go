@@ -22,12 +22,12 @@ import (
 // MadeVersion is the version of the form of [Made].
 const MadeVersion = 1
 
-// Made says how a file was made. A file holds it as JSON.
+// Made is the origin of a file: all that is needed to make it again. A file holds it as JSON.
 type Made struct {
 	// Form is [MadeVersion]. Version is that of the program.
 	Form    int    `json:"form"`
 	Version string `json:"version"`
-	// Model is what was explained.
+	// Model is the model that was explained.
 	Model MadeModel `json:"model"`
 	// Prompt is the text that the user gave. PromptIDs and StepIDs are the tokens.
 	Prompt    string `json:"prompt"`
@@ -39,31 +39,31 @@ type Made struct {
 	By      string              `json:"by,omitempty"`
 	// Settings are, by method, the settings that computed the numbers.
 	Settings map[string]map[string]string `json:"settings"`
-	// Format and Show are what the file is and what it shows.
+	// Format and Show are the kind of the file and its picture.
 	Format Format      `json:"format"`
 	Show   render.Show `json:"show"`
-	// Recorded says that the numbers come from what another program recorded, which the file does
-	// not have.
+	// Recorded reports whether the numbers come from the records of another program, which the file
+	// does not have.
 	Recorded bool `json:"recorded,omitempty"`
 	// FlowSource is, for a flow graph, the token at its source.
 	FlowSource *int `json:"flow_source,omitempty"`
-	// Against says, for a comparison of two explanations, how the other one was made.
+	// Against is, for a comparison of two explanations, the origin of the other one.
 	Against *Made `json:"against,omitempty"`
 	// Numbers has, by method, the SHA-256 of all values, as little-endian float64.
 	Numbers map[string]string `json:"numbers"`
-	// Shown has the values that the file shows, with nine digits, so that another run can say how
-	// far its own are from them; nil if they are more than maxShown.
+	// Shown has the values that the file shows, with nine digits, so that another run can compare
+	// its own with them; nil if they are more than maxShown.
 	Shown []*float64 `json:"shown,omitempty"`
 }
 
 // MadeModel is a model as a file names it.
 type MadeModel struct {
-	// Name is the name that the user gave; of a path its last part alone, and Local says so.
+	// Name is the name that the user gave; of a path its last part alone, and then Local is set.
 	Name  string `json:"name"`
 	Local bool   `json:"local,omitempty"`
 	Hash  string `json:"hash"`
-	// Family, Backend and DType are the architecture, what computed it and what the weights were
-	// held in.
+	// Family, Backend and DType are the architecture, the program that computed it and the type of
+	// the weights.
 	Family  string `json:"family"`
 	Backend string `json:"backend"`
 	DType   string `json:"dtype,omitempty"`
@@ -72,9 +72,9 @@ type MadeModel struct {
 // maxShown limits how many values a file holds a second time.
 const maxShown = 20_000
 
-// NewMade returns what only the caller knows: the prompt as it was typed, the options, the
-// grouping, the type of the weights and the version of the program. The rest is filled in when a
-// file is written.
+// NewMade returns an origin with the facts that only the caller knows: the prompt as it was typed,
+// the options, the grouping, the type of the weights and the version of the program. The rest is
+// filled in when a file is written.
 func NewMade(
 	prompt string, opts attribution.Options, by attribution.Grouping, dtype, version string,
 ) Made {
@@ -126,7 +126,7 @@ func (m Made) Origin() (json.RawMessage, error) {
 	return text, nil
 }
 
-// of returns the JSON of what made a file, in ASCII without <, > and &.
+// of returns the JSON of the origin of a file, in ASCII without <, > and &.
 func (m Made) of(e *attribution.Explanation, f Format, o Options) (string, error) {
 	m = m.complete(e, f, o)
 	text, err := json.Marshal(m)
@@ -136,10 +136,10 @@ func (m Made) of(e *attribution.Explanation, f Format, o Options) (string, error
 	return ascii(text), nil
 }
 
-// complete fills in what the explanation says.
+// complete fills in the facts that the explanation has.
 func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 	m.Form, m.Format, m.Show = MadeVersion, f, o.Show
-	name, local := baseName(e.Model.Name)
+	name, local := trace.WithoutFolder(e.Model.Name)
 	m.Model = MadeModel{
 		Name: name, Local: local, Hash: e.Model.Hash, Family: e.Model.Family,
 		Backend: e.Model.Backend, DType: m.Model.DType,
@@ -175,26 +175,6 @@ func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 		m.Against = &other
 	}
 	return m
-}
-
-// WithoutFolder returns the name of a model, and of a path its last part alone: the folders belong
-// to one machine. Every file that [Encode] makes names its model like this.
-func WithoutFolder(name string) string {
-	base, _ := baseName(name)
-	return base
-}
-
-// baseName returns a model's name without folders, and whether it had any: a path that is absolute,
-// begins with a dot or has backslashes. A name of the Hub has a slash and is none.
-func baseName(name string) (base string, local bool) {
-	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '\\' })
-	hub := strings.Count(name, "/") == 1 && !strings.HasPrefix(name, ".")
-	if len(parts) == 0 || !strings.ContainsAny(name, `/\`) ||
-		hub && !strings.HasPrefix(name, "/") && !strings.Contains(name, `\`) &&
-			!strings.HasSuffix(strings.ToLower(name), ".gguf") {
-		return name, false
-	}
-	return parts[len(parts)-1], true
 }
 
 // digest returns the SHA-256 of numbers as little-endian float64.
@@ -251,8 +231,8 @@ func ascii(text []byte) string {
 	return b.String()
 }
 
-// ChartOrigin returns what the file of a chart of a cell says of its origin: that it is one, and
-// the version of the program. The numbers come from the cell, so it cannot be made again from this.
+// ChartOrigin returns the origin in the file of a chart of a cell: that it is one, and the version
+// of the program. The numbers come from the cell, so it cannot be made again from this.
 func ChartOrigin(version string) string {
 	text, _ := json.Marshal(origin{Form: MadeVersion, Chart: version}) // texts and numbers
 	return ascii(text)
@@ -265,7 +245,7 @@ type origin struct {
 	Chart string `json:"chart,omitempty"`
 }
 
-// ParseMade reads what made a file. Unknown keys, another form and options that are invalid are
+// ParseMade reads the origin of a file. Unknown keys, another form and options that are invalid are
 // errors: a file may come from anybody.
 func ParseMade(text []byte) (*Made, error) {
 	m, err := readMade(text)
@@ -275,7 +255,7 @@ func ParseMade(text []byte) (*Made, error) {
 	return m, err
 }
 
-// readMade is ParseMade of what may have no format.
+// readMade is ParseMade of an origin that may have no format.
 func readMade(text []byte) (*Made, error) {
 	var form origin
 	if err := json.Unmarshal(text, &form); err != nil {
@@ -348,7 +328,8 @@ func (m *Made) Difference(e *attribution.Explanation, o Options) (all []string) 
 	return all
 }
 
-// numbers says which numbers differ, and by how much where the file has them.
+// numbers returns a sentence for each method whose numbers differ, and the largest difference where
+// the file has them.
 func (m *Made) numbers(now Made) (all []string) {
 	for _, method := range keys(m.Numbers, now.Numbers) {
 		if m.Numbers[method] != now.Numbers[method] {

@@ -44,7 +44,7 @@ type npLink struct {
 	Source string  `json:"source"`
 	Target string  `json:"target"`
 	Weight float64 `json:"weight"`
-	// Cut says that the edge is in the minimum cut; readers of the format skip it.
+	// Cut reports whether the edge is in the minimum cut; readers of the format skip it.
 	Cut bool `json:"cut,omitempty"`
 }
 

@@ -16,7 +16,7 @@ import (
 // MaxFile is the largest file that [Read] accepts, in bytes.
 const MaxFile = 256 << 20
 
-// madeKey is the key under which JSON, Parquet and HTML hold what made them.
+// madeKey is the key under which JSON, Parquet and HTML hold their origin.
 const madeKey = "headwater"
 
 const (
@@ -24,8 +24,8 @@ const (
 	metaEnd   = `">`
 )
 
-// Read returns what made a file of any format, by its content. The file may come from anybody: it
-// is never executed, and nothing that it names is opened.
+// Read returns the origin of a file of any format, by its content. The file may come from anybody:
+// it is never executed, and nothing that it names is opened.
 func Read(file []byte) (*Made, error) {
 	if len(file) > MaxFile {
 		return nil, fmt.Errorf("it has %d bytes; at most %d are read", len(file), MaxFile)
@@ -48,7 +48,7 @@ var errNoOrigin = errors.New("it is not a file that Headwater saved, or its orig
 var errNoJSON = errors.New("it is no valid JSON: it is not a file that Headwater saved, or it " +
 	"was cut short")
 
-// find returns the JSON of what made a file.
+// find returns the JSON of the origin of a file.
 func find(file []byte) ([]byte, error) {
 	switch {
 	case bytes.HasPrefix(file, []byte("PAR1")):

@@ -19,7 +19,7 @@ type row struct {
 	Method string `parquet:"method,dict"`
 	// Layer is the layer, 0-based; nil where the numbers are of the whole model.
 	Layer *int32 `parquet:"layer,optional"`
-	// Shown says that a picture of this target shows this layer.
+	// Shown reports whether a picture of this target shows this layer.
 	Shown      bool    `parquet:"shown"`
 	Target     int32   `parquet:"target"`
 	TargetID   int32   `parquet:"target_id"`

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/internal/tiny"
 )
 
 // adjustedMethods are those compared, the adjusted one first.

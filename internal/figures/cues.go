@@ -9,7 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/internal/reproduction"
-	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/internal/tiny"
 )
 
 // maskedCases returns sentences of all kinds of the masked model as cases with their cues.

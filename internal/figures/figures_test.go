@@ -20,8 +20,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/export/figure"
 	"github.com/headwater-ml/headwater/internal/figures"
 	"github.com/headwater-ml/headwater/internal/reproduction"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 var update = flag.Bool("update", false,

@@ -9,8 +9,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/figures"
 	"github.com/headwater-ml/headwater/internal/reproduction"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 // sloped is a model whose gradients are given, or are moved by a number for each position.

@@ -10,8 +10,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/figures"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 // weighing is a decoder whose prediction is a sum over the tokens of the text, so that it is known

@@ -7,7 +7,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
-	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/internal/tiny"
 )
 
 // sentences returns n held-out sentences of a kind that the figure's default model was made for.

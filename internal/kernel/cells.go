@@ -3,7 +3,9 @@ package kernel
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,6 +26,7 @@ type cells struct {
 	StartOptions
 
 	completions sync.Map // from the id of a request to the content of its reply
+	sent        sync.Map // from the id of a request to its cell
 }
 
 // change returns other content of a message, or nil; see [relay].
@@ -37,13 +40,19 @@ func (c *cells) change(kind, id, parent string, content []byte) []byte {
 	code, _ := all["code"].(string)
 	switch kind {
 	case "execute_request":
+		c.sent.Store(id, code)
 		if all["code"] = runnable(code); all["code"] == code {
 			return nil
 		}
 	case "execute_reply", "error":
 		text, _ := all["evalue"].(string)
 		trace, _ := all["traceback"].([]any)
-		hint := c.hint(text)
+		cell, _ := c.sent.Load(parent)
+		if kind == "execute_reply" { // the error comes beside it, so the cell is kept for one more
+			old, _ := c.sent.Swap("answered", parent)
+			c.sent.Delete(old)
+		}
+		hint := c.hint(text, fmt.Sprint(cell))
 		if hint == "" {
 			return nil
 		}
@@ -155,25 +164,18 @@ func (c *cells) exported(pkg, typ string, kinds ...*regexp.Regexp) (names []stri
 	return names
 }
 
-// hints are what to do about errors of the compiler. Some are about a word that is not a name of a
-// package, gonbext by default, or of a type; the sentence is true in any case.
-var hints = []struct{ words, sentence string }{
-	{`unknown field (?P<word>\w+) in struct literal of type (?P<pkg>\w+)\.(?P<type>\w+)`, ""},
-	{`\(type \*?(?P<pkg>\w+)\.(?P<type>\w+) has no field or method (?P<word>\w+)\)`, ""},
-	{`undefined: (?P<pkg>\w+)\.(?P<word>\w+)`, ""},
-	{`undefined: (?P<word>\w+)`, `a text stands in double quotes: "$word"`},
-	{
-		`rune (literal|constant)|curly quotation|literal not terminated|missing ',' in argument`,
-		`texts stand in double quotes, and fields in braces: gonbext.Explain("the keys", ` +
-			`gonbext.Options{MaxTokens: 3})`,
-	},
-	{`expected declaration|non-declaration statement`, "put statements below a line %%"},
-}
+// hints are the rules of hints.txt: the pattern of an error, that of a cell, and the hint.
+//
+//go:embed hints.txt
+var hintsText string
 
-// hint returns a line about what to do about an error of the compiler, or "".
-func (c *cells) hint(text string) string {
+var hints = regexp.MustCompile(`(?m)^error +(.+)\n(?:cell +(.+)\n)?hint +(.+)`).
+	FindAllStringSubmatch(hintsText, -1)
+
+// hint returns a line about what to do about an error of the compiler in a cell, or "".
+func (c *cells) hint(text, cell string) string {
 	for _, h := range hints {
-		words := regexp.MustCompile(h.words)
+		words := regexp.MustCompile(h[1])
 		m := words.FindStringSubmatchIndex(text)
 		if m == nil {
 			continue
@@ -181,14 +183,26 @@ func (c *cells) hint(text string) string {
 		of := func(template string) string {
 			return string(words.ExpandString(nil, template, text, m))
 		}
-		pkg, typ := cmp.Or(of("$pkg"), "gonbext"), of("$type")
-		kinds, begin := []*regexp.Regexp{docNames}, pkg+"."
+		in := regexp.MustCompile(of(h[2])).FindStringSubmatch(cell)
+		if in == nil {
+			continue
+		}
+		// Some words are not names of a package or type; then none is near.
+		pkg, typ, word := cmp.Or(of("$pkg"), "gonbext"), of("$type"), of("$word")
+		kinds, begin, sentence := []*regexp.Regexp{docNames}, pkg+".", of(h[3])
 		if typ != "" {
 			kinds, begin = []*regexp.Regexp{docFields, docMethods}, ""
 		}
-		sentence := of(h.sentence)
-		if near := c.Near(of("$word"), c.exported(pkg, typ, kinds...)); near != nil {
-			sentence = strings.TrimSpace("did you mean " + begin + near[0] + "? " + sentence)
+		if len(in) > 1 && word == "" {
+			word = in[1]
+		}
+		if near := c.Near(word, c.exported(pkg, typ, kinds...)); near != nil {
+			return "did you mean " + begin + near[0] + "?"
+		}
+		for _, other := range []string{"Options", "Model", "Show"} {
+			if typ != "" && slices.Contains(c.exported(pkg, other, docFields), word) {
+				return word + " is a field of " + pkg + "." + other
+			}
 		}
 		return sentence
 	}

@@ -47,30 +47,76 @@ func TestRunnable(t *testing.T) {
 	}
 }
 
-// TestHint checks what is said about errors in the words of Go 1.26.
+// TestHint checks what is said about errors in the words of Go 1.26. A cell matters where the same
+// error has several causes.
 func TestHint(t *testing.T) {
 	c := newCells(t)
-	const quotes = "texts stand in double quotes"
-	for text, want := range map[string]string{
-		"main.go:3:1: expected declaration, found gonbext":                         "put statements below a line %%",
-		"unknown field maxToken in struct literal of type gonbext.Options":         "did you mean MaxTokens?",
-		"unknown field Nothing in struct literal of type gonbext.Options":          "",
-		"unknown field X in struct literal of type other.Type":                     "",
-		"undefined: gonbext.explain":                                               "did you mean gonbext.Explain?",
-		"undefined: fmt.Printn":                                                    "",
-		"undefined: explain":                                                       `did you mean gonbext.Explain? a text stands in double quotes: "explain"`,
-		"undefined: hello":                                                         `a text stands in double quotes: "hello"`,
-		"e.Step undefined (type *gonbext.Explanation has no field or method Step)": "did you mean Steps?",
-		"(type *attribution.Explanation has no field or method Groupe)":            "",
-		"illegal rune literal":                                                     quotes,
-		"cannot use 'a' (untyped rune constant 97) as string value":                quotes,
-		"curly quotation mark '“' (use neutral '\"')":                              quotes,
-		"string literal not terminated":                                            quotes,
-		"missing ',' in argument list":                                             quotes,
-		"exit status 1":                                                            "",
+	if want := strings.Count(hintsText, "\nerror "); len(hints) != want {
+		t.Errorf("%d hints of %d are read", len(hints), want)
+	}
+	const (
+		quotes = `texts stand in double quotes, and fields with their names in braces: ` +
+			`gonbext.Explain("the keys", gonbext.Options{MaxTokens: 3})`
+		either = `a text stands in double quotes, "keys"; a variable ends with its cell, unless ` +
+			`it is declared above %%`
+		blocks = "blocks stand in braces: for i := range 3 { f(i) }, if x == 3 { f(x) }"
+	)
+	for _, test := range []struct{ text, cell, want string }{
+		{"main.go:3:1: expected declaration, found gonbext", "", "put statements below a line %%"},
+		{"unknown field maxToken in struct literal of type gonbext.Options", "", "did you mean MaxTokens?"},
+		{"unknown field Nothing in struct literal of type gonbext.Options", "", "gonbext.Options? in a cell of its own lists its fields"},
+		{"unknown field By in struct literal of type gonbext.Model", "", "By is a field of gonbext.Options"},
+		{"unknown field Layer in struct literal of type gonbext.Options", "", "Layer is a field of gonbext.Show"},
+		{"undefined: gonbext.explain", "", "did you mean gonbext.Explain?"},
+		{"undefined: gonbext", `gonbext.explain("a")`, "did you mean gonbext.Explain?"},
+		{"undefined: gonbext", `gonbext.paint("a")`, "names of a package begin with a capital letter"},
+		{"undefined: fmt.Printn", "", "fmt? in a cell of its own lists its names"},
+		{"undefined: attribution", "attribution.Names()", "declare attribution in this cell, or above the line %% of an earlier one; import packages there"},
+		{"undefined: explain", `explain("a")`, "did you mean gonbext.Explain?"},
+		{"undefined: keys", "gonbext.Explain(keys)", either},
+		{"undefined: keys", "gonbext.Model{Name: keys}", either},
+		{"undefined: e", "e = gonbext.Last()", "a new variable needs :=, as in e := 3"},
+		{"undefined: e", "if e == 3 {", "declare e in this cell, or above the line %% of an earlier one; import packages there"},
+		{"undefined: True", "Chat: True}", "Go writes true, false and nil"},
+		{"e.Step undefined (type *gonbext.Explanation has no field or method Step)", "", "did you mean Steps?"},
+		{"e.Draw undefined (type *gonbext.Explanation has no field or method Draw)", "", "gonbext.Explanation? in a cell of its own lists what it has"},
+		{"declared and not used: n\nundefined: True", "", "Go writes true, false and nil"},
+		{"declared and not used: n", "", "use n in this cell, or leave it out"},
+		{"illegal rune literal", "", quotes},
+		{"cannot use 'a' (untyped rune constant 97) as string value", "", quotes},
+		{"curly quotation mark '“' (use neutral '\"')", "", quotes},
+		{"string literal not terminated", "", quotes},
+		{"missing ',' in argument list", "gonbext.Explain(the keys)", quotes},
+		{"missing ',' in argument list", `gonbext.Explain(f"the {x}")`, `values are put into a text by fmt.Sprintf("the %v", name)`},
+		{"expected '==', found '='", `gonbext.Explain("a", MaxTokens=3)`, quotes},
+		{`invalid field name "MaxTokens" in struct literal`, "", quotes},
+		{"too few values in struct literal of type gonbext.Model", "", quotes},
+		{"missing ',' in composite literal (and 1 more errors)", "", "close each { by }, and put commas between fields"},
+		{"missing ',' before newline in composite literal", "", "end the line with a comma, or close its bracket there"},
+		{`cannot use "direct" (untyped string constant) as []string value in struct literal`, "", `a list is written []string{"direct"}`},
+		{`cannot use ("direct") (untyped string constant "direct") as []string value in struct`, "", `a list is written []string{"direct"}`},
+		{"unexpected comma; expecting ]", "", `a list is written []string{"direct", "rollout"}`},
+		{"expected type, found '}'", "", `a list is written []string{"direct", "rollout"}`},
+		{"cannot use 3 (untyped int constant) as *int value in struct literal", "", "a number that may be missing is written new(3)"},
+		{`cannot use "3" (untyped string constant) as int value in struct literal`, "", "numbers have no quotes: 3"},
+		{"cannot use 3.5 (untyped float constant) as int value in struct literal (truncated)", "", "write a whole number, without a point"},
+		{`cannot use "yes" (untyped string constant) as bool value in struct literal`, "", "write true or false, without quotes"},
+		{
+			`cannot use "smollm2" (constant of type string) as gonbext.Setting value in argument`, "",
+			`settings are gonbext.Options{MaxTokens: 3}, gonbext.Model{Name: "smollm2"} and gonbext.Show{By: "word"}`,
+		},
+		{`cannot use "a" (untyped string constant) as *gonbext.Explanation value in argument`, "", `give it what gonbext.Explain("the keys") or gonbext.Last() returns`},
+		{"assignment mismatch: 2 variables but gonbext.Explain returns 1 value", "", "an error is returned by gonbext.TryExplain and the other functions with Try"},
+		{"cannot index gonbext.Explain (value of type func(prompt string) *gonbext.Explanation)", "", "functions are called with parentheses: f(x)"},
+		{"mismatched types untyped string and int", "", `fmt.Sprint("a", 3) makes one text of values`},
+		{"expected '{', found in (and 1 more errors)", "", blocks},
+		{"illegal label declaration (and 2 more errors)", "", blocks},
+		{"illegal character U+0023 '#'", "", "comments begin with //"},
+		{"import path must be a string", "", `a package is imported by its path: import "` + modulePath + `/gonbext"`},
+		{"exit status 1", "", ""},
 	} {
-		if got := c.hint(text); !strings.HasPrefix(got, want) || (want == "") != (got == "") {
-			t.Errorf("hint(%q) = %q, want %q", text, got, want)
+		if got := c.hint(test.text, test.cell); got != test.want {
+			t.Errorf("hint(%q, %q) = %q, want %q", test.text, test.cell, got, test.want)
 		}
 	}
 }
@@ -130,6 +176,13 @@ func TestChange(t *testing.T) {
 	if got := change("execute_request", "3", "", `{"code":"%exec f","silent":false}`); !cmp.Equal(
 		got, map[string]any{"code": "%exec f\n//", "silent": false}) {
 		t.Errorf("a cell is sent as %v", got)
+	}
+	change("execute_request", "4", "", `{"code":"%%\nf(f\"a\")"}`)
+	for _, kind := range []string{"error", "execute_reply", "error"} { // in any order
+		got := change(kind, "", "4", `{"evalue":"missing ',' in argument","traceback":[]}`)
+		if text, _ := got["evalue"].(string); !strings.Contains(text, "fmt.Sprintf") {
+			t.Errorf("%s about a cell: %v", kind, got)
+		}
 	}
 	want := map[string]any{
 		"evalue":    "expected declaration\nput statements below a line %%",

@@ -10,89 +10,21 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// common are words of templates and of filler, by what can stand in their place. The words of the
-// lists of both splits are classes too.
-var common = [][]string{
-	list(`the a an this that some every our my your`),
-	list(`in at on near behind beside from by under of to with for`),
-	list(`is was seems became`),
-	list(`are were`),
-	list(`had has have`),
-	list(`he she they we you I nobody someone it there one everyone`),
-	list(`and or but while`),
-	list(`when after as while before if because then since once`),
-	list(`went came walked ran moved`),
-	list(`gave handed showed sold passed offered sent brought lent returned mailed threw`),
-	list(`worked met waited stayed talked`),
-	list(`got arrived returned came`),
-	list(`decided wanted tried hoped`),
-	list(`sitting waiting standing leaving reading talking`),
-	list(`give offer show send`),
-	list(`together again alone later today yesterday`),
-	list(`last next first second`),
-	list(`week month year day morning evening`),
-	list(`sat lay stood`),
-	list(`down up out off back`),
-	list(`works acts`), list(`keeps has owns feeds`), list(`plays likes hears`),
-	list(`lives works sleeps`), list(`drives owns buys`), list(`lost found bought dropped`),
-	list(`made built`), list(`born raised`), list(`brought served gave`),
-	list(`ordered chose liked`), list(`afraid scared tired`), list(`fears likes hates`),
-	list(`friend neighbor brother uncle cousin`), list(`animal creature pet`),
-	list(`instrument thing`), list(`city town place`), list(`color colour shade`),
-	list(`box bowl ring`), list(`car van truck`), list(`band group club`), list(`living job`),
-	list(`waiter cook man`), list(`lunch dinner supper`), list(`where which that who what`),
-	list(`ask wonder guess`), list(`does did`), list(`so now thus`),
-	list(`capital center`), list(`country land place nation`), list(`comes arrives`),
-	list(`flew went`), list(`spring summer winter`), list(`course luck`), list(`saw visited met`),
-	list(`pairs words things`), list(`here there`), list(`goes runs`), list(`game lesson`),
-	list(`table list page`), list(`list words items names`),
-	list(`clear true known likely`), list(`think know hope say see believe`),
-	list(`said thought knew says thinks`), list(`can could`),
-	list(`lasted ran stretched`), list(`began started opened`), list(`ended stopped finished`),
-	list(`over done`), list(`teacher student boy girl man`), list(`copy note part`),
-	list(`aloud slowly twice once again`), list(`needs wants has`), list(`took carried`),
-	list(`read say tell`), list(`more`),
-	list(`warm cold long nice`), list(`quiet empty wide`), list(`hurry rush`),
-	list(`people men women`), list(`music smoke`), list(`air wind`), list(`news food`),
-	list(`good bad fine`), list(`barking running`), list(`plenty lots`), list(`time money`),
-	list(`weather light`), list(`late early`), list(`room hall`), list(`full short`),
-	list(`well badly`), list(`outside inside`), list(`rain snow`), list(`stopped started`),
-	list(`coffee tea`), list(`hot cold`), list(`no any`), list(`much little`), list(`been become`),
-	list(`street road`), list(`everything nothing`), list(`not never always`),
-	list(`noon night midnight`), list(`soon later now`), list(`Sunday Friday Monday`),
-	list(`quickly slowly`), list(`cousins twins friends parents`), list(`live work stay`),
-	list(`inside outside`), list(`wait stay rest`), list(`read showed`),
-	list(`knows says thinks`), list(`become be`), list(`school work`), list(`will may`),
-	list(`party show`), list(`dressed seen`), list(`costume mask`), list(`children parents`),
-	list(`toy doll`), list(`wears owns`), list(`coat hat`), list(`card stamp`),
-	list(`painted colored`), list(`train bus`), list(`took missed`), list(`moving going`),
-	list(`new old`), list(`home place`), list(`drawer closet`), list(`only first`),
-	list(`bed desk`), list(`hid left`), list(`birthday party`), list(`sells wants`),
-	list(`sale rent`), list(`word name`), list(`match join`), list(`aunt uncle`),
-	list(`grew came`), list(`its their`), list(`drove walked`), list(`through across`),
-	list(`stayed spent`), list(`capitals cities`), list(`doubt question`), list(`above below`),
-	list(`turned came`), list(`me us him`), list(`told asked`), list(`believes thinks`),
-	list(`wrote said`), list(`close next`), list(`took had`), list(`place part`),
-	list(`between after`), list(`until till`), list(`planned opened`), list(`finished closed`),
-	list(`verse part`), list(`repeat say`), list(`write put`), list(`line part`),
-	list(`one two`), list(`items things`), list(`doing saying`),
-	list(`. ! ;`), list(`, ;`), list(`- = :`),
-}
-
-// neutral are words for one of no known class.
-var neutral = list(`thing so other really something somebody`)
-
 // classes are the classes of all words, those of words of templates first, because a verb that is
 // also in a list of pairs must keep the sense of its template.
 var classes = allClasses()
 
 func allClasses() (all [][]string) {
-	all = append(all, common...)
-	for _, w := range []*words{&heldOutWords, &devWords} {
-		all = append(all, w.names, w.places, w.things, w.nouns, w.events, w.jobs, w.animals,
-			w.instruments, w.cities, w.colors, w.metals, w.foods)
-		for _, relation := range append([][]string{w.capitals, w.subjects, w.attractors},
-			w.relations...) {
+	all = append(all, texts.Classes...)
+	for _, w := range []*words{texts.HeldOut, texts.Dev} {
+		for _, name := range lists {
+			all = append(all, w.Lists[name])
+		}
+		var relations [][]string
+		for _, name := range pairLists {
+			relations = append(relations, w.Lists[name])
+		}
+		for _, relation := range append(relations, w.Relations...) {
 			var first, second []string
 			for _, p := range relation {
 				a, b, _ := strings.Cut(p, " ")
@@ -159,8 +91,8 @@ func Changes(m trace.Model, c evaluate.Case) ([]evaluate.Change, error) {
 
 // fillers returns the bytes of the sentences of filler that have a substitute.
 func fillers(c evaluate.Case) (all [][2]int) {
-	for _, w := range []*words{&heldOutWords, &devWords} {
-		for _, text := range w.fillers {
+	for _, w := range []*words{texts.HeldOut, texts.Dev} {
+		for _, text := range w.Lists["fillers"] {
 			if at := strings.Index(c.Prompt, text); at >= 0 {
 				all = append(all, [2]int{at, at + len(text)})
 			}
@@ -215,9 +147,9 @@ func substitutes(word string, at int) (all []string) {
 	if unicode.IsDigit(rune(word[0])) {
 		return numbers(word)
 	}
-	for _, w := range []*words{&heldOutWords, &devWords} {
-		if slices.Contains(w.fillers, word) {
-			return w.fillers
+	for _, w := range []*words{texts.HeldOut, texts.Dev} {
+		if slices.Contains(w.Lists["fillers"], word) {
+			return w.Lists["fillers"]
 		}
 	}
 	key := word
@@ -233,7 +165,7 @@ func substitutes(word string, at int) (all []string) {
 		}
 	}
 	if unicode.IsLetter([]rune(word)[0]) {
-		for _, other := range neutral {
+		for _, other := range texts.Neutral {
 			all = append(all, capitalized(other, word))
 		}
 	}

@@ -52,19 +52,19 @@ func ParseSplit(s string) (Split, error) {
 
 // kind is a kind of task. draw makes one text at random.
 type kind struct {
-	name, summary string
-	draw          func(*source) *draft
+	name string
+	draw func(*source) *draft
 }
 
 // kinds are all kinds in the order of reports.
 var kinds = []kind{
-	{"indirect-object", "of two people, who gets something", indirectObject},
-	{"facts", "a made-up fact that the prompt states", facts},
-	{"analogy", "the second word of a pair: a country's capital, an opposite", analogy},
-	{"induction", "the next word of a list that repeats", induction},
-	{"agreement", "the number of a verb, across nouns of the other number", agreement},
-	{"greater-than", "a year that is not before another", greaterThan},
-	{"copying", "the next word of a sentence that is repeated", copying},
+	{"indirect-object", indirectObject}, // of two people, who gets something
+	{"facts", facts},                    // a made-up fact that the prompt states
+	{"analogy", analogy},                // the second word of a pair: a country's capital, an opposite
+	{"induction", induction},            // the next word of a list that repeats
+	{"agreement", agreement},            // the number of a verb, across nouns of the other number
+	{"greater-than", greaterThan},       // a year that is not before another
+	{"copying", copying},                // the next word of a sentence that is repeated
 }
 
 // Kinds returns the names of all kinds of task, in the order of reports.
@@ -74,16 +74,6 @@ func Kinds() []string {
 		names = append(names, k.name)
 	}
 	return names
-}
-
-// Summary says in a few words what decides the answers of a kind; empty for an unknown kind.
-func Summary(name string) string {
-	for _, k := range kinds {
-		if k.name == name {
-			return k.summary
-		}
-	}
-	return ""
 }
 
 // MaxCases is the largest number of cases of a kind that [Cases] makes.
@@ -118,8 +108,7 @@ func Cases(name string, opts Options) ([]evaluate.Case, error) {
 	}
 	h := fnv.New64a()
 	fmt.Fprint(h, name, " ", split)
-	s := &source{Rand: rand.New(rand.NewPCG(opts.Seed, h.Sum64())), words: wordsOf(split)}
-	s.split = split
+	s := &source{rand.New(rand.NewPCG(opts.Seed, h.Sum64())), split, wordsOf(split)}
 	var cases []evaluate.Case
 	seen := map[string]bool{}
 	// A kind with few texts repeats itself: the search ends after many draws in a row gave nothing.
@@ -139,7 +128,7 @@ func Cases(name string, opts Options) ([]evaluate.Case, error) {
 type source struct {
 	*rand.Rand
 	split Split
-	words *words
+	*words
 }
 
 // pick returns n different words of a list, in random order.
@@ -154,6 +143,9 @@ func (s *source) pick(list []string, n int) []string {
 
 // one returns one word of a list.
 func (s *source) one(list []string) string { return list[s.IntN(len(list))] }
+
+// template returns a template of a kind of task.
+func (s *source) template(kind string) string { return s.one(s.half(texts.Templates[kind])) }
 
 // half returns the templates of the split: those at even places of the list are held out.
 func (s *source) half(list []string) []string {
@@ -235,7 +227,7 @@ var places = [][2]int{{0, 2}, {0, 1}, {1, 1}, {1, 0}, {2, 0}, {0, 0}}
 func (s *source) compose(fact, question string, slots map[string]slot) *draft {
 	d := &draft{}
 	place := places[s.IntN(len(places))]
-	filler := s.pick(s.words.fillers, place[0]+place[1])
+	filler := s.pick(s.Lists["fillers"], place[0]+place[1])
 	for _, text := range filler[:place[0]] {
 		d.add(slot{word: text + " "})
 	}
@@ -250,7 +242,7 @@ func (s *source) compose(fact, question string, slots map[string]slot) *draft {
 // lead writes up to two sentences of filler before a text that cannot be divided.
 func (s *source) lead(text string, slots map[string]slot) *draft {
 	d := &draft{}
-	for _, filler := range s.pick(s.words.fillers, s.IntN(3)) {
+	for _, filler := range s.pick(s.Lists["fillers"], s.IntN(3)) {
 		d.add(slot{word: filler + " "})
 	}
 	d.fill(text, slots)

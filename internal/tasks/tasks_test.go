@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -96,7 +97,7 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%q: the answer %q is not the evidence", c.Prompt, answer)
 			}
 		case "analogy":
-			relation := slices.Concat(append(w.relations, w.capitals)...)
+			relation := slices.Concat(append(w.Relations, w.Lists["capitals"])...)
 			if !slices.Contains(relation, word+" "+answer) {
 				t.Errorf("%q: %q is no partner of %q", c.Prompt, answer, word)
 			}
@@ -118,7 +119,7 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%q: the sentence goes on with %q, not %q", c.Prompt, next[0], answer)
 			}
 		case "agreement":
-			plural := slices.ContainsFunc(w.subjects, func(p string) bool {
+			plural := slices.ContainsFunc(w.Lists["subjects"], func(p string) bool {
 				return strings.HasSuffix(p, " "+word)
 			})
 			if plural != slices.Contains(c.Answers, " are") ||
@@ -174,46 +175,26 @@ func TestPlaces(t *testing.T) {
 
 // The halves share no template and no word of a list.
 func TestSplitsAreApart(t *testing.T) {
-	a, b := reflect.ValueOf(heldOutWords), reflect.ValueOf(devWords)
-	for i := range a.NumField() {
-		have, ok := fieldWords(a.Field(i))
-		other, _ := fieldWords(b.Field(i))
-		if !ok {
-			continue
-		}
+	for name, have := range texts.HeldOut.Lists {
 		for _, word := range have {
-			if slices.Contains(other, word) {
-				t.Errorf("%s: %q is in both halves", a.Type().Field(i).Name, word)
+			if slices.Contains(texts.Dev.Lists[name], word) {
+				t.Errorf("%s: %q is in both halves", name, word)
 			}
 		}
 	}
-	other := slices.Concat(devWords.relations...)
-	for _, pair := range slices.Concat(heldOutWords.relations...) {
+	other := slices.Concat(texts.Dev.Relations...)
+	for _, pair := range slices.Concat(texts.HeldOut.Relations...) {
 		if slices.Contains(other, pair) {
 			t.Errorf("%q is in both halves", pair)
 		}
 	}
-	for _, templates := range [][]string{
-		indirectObjects, factTemplates, analogyTemplates, agreementTemplates, yearTemplates,
-		copyTemplates,
-	} {
+	for _, templates := range texts.Templates {
 		held := (&source{split: HeldOut}).half(templates)
 		dev := (&source{split: Dev}).half(templates)
 		if len(held)+len(dev) != len(templates) || len(held) == 0 || len(dev) == 0 {
 			t.Errorf("%d and %d of %d templates", len(held), len(dev), len(templates))
 		}
 	}
-}
-
-// fieldWords returns the words of a list.
-func fieldWords(v reflect.Value) (words []string, ok bool) {
-	if v.Kind() != reflect.Slice || v.Type().Elem().Kind() != reflect.String {
-		return nil, false
-	}
-	for i := range v.Len() {
-		words = append(words, v.Index(i).String())
-	}
-	return words, true
 }
 
 // spaced has a token for each word, with the space before it, for each digit and each mark.
@@ -315,23 +296,17 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s %+v: %v, want a usage error with %q", c.kind, c.opts, err, c.want)
 		}
 	}
-	if Summary("facts") == "" || Summary("fact") != "" {
-		t.Errorf("summaries %q and %q", Summary("facts"), Summary("fact"))
-	}
 }
 
 // No word is twice in a list: a text would ask for one of two equal words.
 func TestListsHaveNoRepeats(t *testing.T) {
-	for _, w := range []words{heldOutWords, devWords} {
-		v := reflect.ValueOf(w)
-		for i := range v.NumField() {
-			have, _ := fieldWords(v.Field(i))
-			if v.Type().Field(i).Name == "relations" {
-				have = slices.Concat(w.relations...)
-			}
+	for _, w := range []*words{texts.HeldOut, texts.Dev} {
+		lists := maps.Clone(w.Lists)
+		lists["relations"] = slices.Concat(w.Relations...)
+		for name, have := range lists {
 			for k, word := range have {
 				if slices.Contains(have[:k], word) {
-					t.Errorf("%s: %q is there twice", v.Type().Field(i).Name, word)
+					t.Errorf("%s: %q is there twice", name, word)
 				}
 			}
 		}

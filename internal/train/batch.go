@@ -6,7 +6,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 

@@ -12,9 +12,9 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/spec"
-	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 func goBackend(t *testing.T) compute.Backend {

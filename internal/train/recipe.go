@@ -3,8 +3,8 @@ package train
 import (
 	"fmt"
 
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models/spec"
-	"github.com/headwater-ml/headwater/models/tiny"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 

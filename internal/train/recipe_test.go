@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/spec"
-	"github.com/headwater-ml/headwater/models/tiny"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 

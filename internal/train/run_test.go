@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models/family"
-	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 // small is a configuration whose steps are fast.

@@ -22,8 +22,8 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models/spec"
-	"github.com/headwater-ml/headwater/models/tiny"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 	"github.com/headwater-ml/headwater/models/transformer"
 )

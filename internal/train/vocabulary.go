@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 
-	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 

@@ -3,7 +3,7 @@ package train
 import (
 	"testing"
 
-	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 

@@ -144,7 +144,7 @@ func Lookup(c *Config) (*Family, error) {
 	all := registered()
 	for _, f := range all {
 		switch {
-		case len(architectures) == 0 && model == f.Name:
+		case len(architectures) == 0 && slices.Contains(f.modelTypes(), model):
 			return f, nil
 		case !slices.ContainsFunc(architectures,
 			f.covers):
@@ -192,7 +192,7 @@ func Read(c *Config) (*Family, *spec.Spec, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c.goBy(f.Name)
+	c.goBy(c.kind(f.Name))
 	c.quantized()
 	if c.Has("auto_map") {
 		c.remark("auto_map names the publisher's own code, which may differ from the usual code "+
@@ -206,7 +206,7 @@ func Read(c *Config) (*Family, *spec.Spec, error) {
 	if spec != nil {
 		f.readPadding(c, spec)
 		if spec.Classifies() {
-			spec.LogitCap = 0 // it is for the scores of the vocabulary
+			spec.LogitCap, spec.LogitScale = 0, 0 // for the scores of the vocabulary
 		}
 	}
 	if spec != nil && spec.Vocab > 0 { // otherwise check reports what is wrong

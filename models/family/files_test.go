@@ -106,19 +106,22 @@ func TestPublishedFolder(t *testing.T) {
 // refusal returns a part of the error that a file must cause, or "" if it must be opened.
 func (p publishedFile) refusal(config map[string]any) string {
 	names, _ := config["architectures"].([]any)
-	known := slices.ContainsFunc(registered(), func(f *Family) bool {
-		if len(names) == 0 {
-			return config["model_type"] == f.Name
+	model, _ := config["model_type"].(string)
+	known, other := false, false
+	for _, f := range registered() {
+		covers := func(name any) bool { return f.covers(fmt.Sprint(name)) }
+		if len(names) == 0 && slices.Contains(f.modelTypes(), model) ||
+			slices.ContainsFunc(names, covers) {
+			known, other = true, model != "" && !slices.Contains(f.modelTypes(), model)
 		}
-		return slices.ContainsFunc(names, func(name any) bool {
-			return f.covers(fmt.Sprint(name))
-		})
-	})
+	}
 	position, _ := config["position_embedding_type"].(string)
 	switch {
 	case !known:
 		return "is not supported"
-	case p.Quant:
+	case other:
+		return "to go with"
+	case p.Quant, config["quantization_config"] != nil:
 		return "weights are quantised ("
 	case position != "" && position != "absolute":
 		// The reference of today takes these for "absolute"; the one that trained them did not.
@@ -195,6 +198,7 @@ func (zeros) Float32At(dst []float32, _ string, _ int) error {
 var referenceActivations = map[string]spec.Activation{
 	"gelu": spec.GELU, "gelu_new": spec.GELUTanh, "gelu_pytorch_tanh": spec.GELUTanh,
 	"gelu_fast": spec.GELUTanh, "silu": spec.SiLU, "relu": spec.ReLU,
+	"relu2": spec.ReLUSquared,
 }
 
 // number returns a value as a text that is equal for equal numbers.
@@ -339,6 +343,7 @@ var kindsOfRefusal = []struct{ part, kind string }{
 	{"the head of", "a head that does not exist here"},
 	{"position_embedding_type", "relative positions"},
 	{"is not supported; supported are", "another family"},
+	{"to go with", "a model_type of other code"},
 }
 
 // publishedTable returns the table of docs/models.md: of each model_type how many files there are,
@@ -353,7 +358,9 @@ func publishedTable(t *testing.T) string {
 		config := p.Config.(map[string]any)
 		_, _, err := Read(NewConfig("config.json", config))
 		name, _ := config["model_type"].(string)
-		if _, unknown := families.Lookup(name); unknown != nil {
+		if !slices.ContainsFunc(registered(), func(f *Family) bool {
+			return slices.Contains(f.modelTypes(), name)
+		}) {
 			name = "others"
 		}
 		if rows[name] == nil {

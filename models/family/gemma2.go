@@ -67,12 +67,16 @@ func gemmaWindows(c *Config, layers int, sliding func(l int) bool) []int {
 }
 
 // gemmaWeights are the tensors of Llama with norms before and after each part.
-var gemmaWeights = append(slices.DeleteFunc(slices.Clone(llamaWeights),
+var gemmaWeights = replaced(afterWeights,
+	Weight{"blocks.%d.mlp-norm.gain", "layers.%d.pre_feedforward_layernorm.weight", AsIs},
+)
+
+// afterWeights are the tensors of Llama with norms after each part.
+var afterWeights = append(slices.DeleteFunc(slices.Clone(llamaWeights),
 	func(w Weight) bool { return w.Param == "blocks.%d.mlp-norm.gain" }),
 	Weight{
 		"blocks.%d.attention-after-norm.gain", "layers.%d.post_attention_layernorm.weight",
 		AsIs,
 	},
-	Weight{"blocks.%d.mlp-norm.gain", "layers.%d.pre_feedforward_layernorm.weight", AsIs},
 	Weight{"blocks.%d.mlp-after-norm.gain", "layers.%d.post_feedforward_layernorm.weight", AsIs},
 )

@@ -21,19 +21,24 @@ var gemma3 = &Family{
 		}
 		s.QueryKeyNorm = true
 		s.LogitCap = gemma3Cap(c)
-		pattern := c.AtLeast(1, 6, "sliding_window_pattern")
-		// The reference implementation writes this key but does not read it. Without layer_types it
-		// must agree with the key that is read.
-		if noted := c.AtLeast(1, pattern,
-			"_sliding_window_pattern"); noted != pattern && !c.Has("layer_types") {
-			c.fail("_sliding_window_pattern is %d; it must be %d, which sliding_window_pattern "+
-				"or its default says", noted, pattern)
-		}
-		s.Windows = gemmaWindows(c, s.Layers, func(l int) bool { return (l+1)%pattern != 0 })
-		s.Rotary, s.LocalRotary = gemma3Rope(c, s)
+		s.Windows = gemmaWindows(c, s.Layers, butEvery(c, 6))
+		s.Rotary, s.LocalRotary = layerRope(c, s, 1000000, "rope_local_base_freq")
 		return s, nil
 	},
 	Weights: gemmaWeights,
+}
+
+// butEvery reads which layers have a window: all but every pattern-th.
+func butEvery(c *Config, pattern int) func(l int) bool {
+	pattern = c.AtLeast(1, pattern, "sliding_window_pattern")
+	// The reference implementation writes this key but does not read it. Without layer_types it
+	// must agree with the key that is read.
+	if noted := c.AtLeast(1, pattern,
+		"_sliding_window_pattern"); noted != pattern && !c.Has("layer_types") {
+		c.fail("_sliding_window_pattern is %d; it must be %d, which sliding_window_pattern "+
+			"or its default says", noted, pattern)
+	}
+	return func(l int) bool { return (l+1)%pattern != 0 }
 }
 
 // gemma3Cap reads the cap of logits. There is none unless the file has one.
@@ -44,25 +49,30 @@ func gemma3Cap(c *Config) float64 {
 	return softCap(c, "final_logit_softcapping", 0)
 }
 
-// gemma3Rope reads the rotation of the layers without and with a window. The form is
+// layerRope reads the rotation of the layers without and with a window. The form is
 // {"rope_parameters": {"full_attention": …, "sliding_attention": …}}, or rope_theta with
-// rope_scaling, and rope_local_base_freq.
-func gemma3Rope(c *Config, s *spec.Spec) (full, local *spec.Rotary) {
-	base := c.Above(1, maxTheta, "rope_local_base_freq", 10000)
+// rope_scaling, and localKey for the base of the others; without that key it is the same base.
+func layerRope(c *Config, s *spec.Spec, theta float64, localKey string) (full, local *spec.Rotary) {
+	base := c.Above(1, maxTheta, "rope_theta", theta)
+	if localKey == "" {
+		localKey = "rope_theta"
+	} else {
+		base = c.Above(1, maxTheta, localKey, 10000)
+	}
 	both := c.Object("rope_parameters")
 	read := func(o *Config, theta float64) *spec.Rotary {
 		return ropeReader{Config: o, theta: theta, width: s.HeadWidth, context: s.Context}.rotary()
 	}
-	c.setOrigin("LocalRotary", "rope_local_base_freq")
+	c.setOrigin("LocalRotary", localKey)
 	if both == nil {
-		full = rope(c, 1000000, 0, s.HeadWidth, s.Context)
+		full = rope(c, theta, 0, s.HeadWidth, s.Context)
 		return full, read(c.objectOrEmpty("rope_parameters"), base)
 	}
 	if old := c.objectOrEmpty("rope_scaling"); len(old.values) > 0 {
 		c.fail("rope_parameters and rope_scaling are both there; remove the one that the model " +
 			"was not trained with")
 	}
-	global := c.Above(1, maxTheta, "rope_theta", 1000000)
+	global := c.Above(1, maxTheta, "rope_theta", theta)
 	return read(both.objectOrEmpty(fullAttention), global),
 		read(both.objectOrEmpty(slidingAttention), base)
 }

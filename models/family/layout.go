@@ -30,6 +30,11 @@ const (
 	QueryRows
 	KeyRows
 	ValueRows
+	// QueryOfFour, KeyOfFour and ValueOfFour are parts of a [3·HE,in] tensor that has four times a
+	// quarter of the queries, of the values and of the keys (CodeGen).
+	QueryOfFour
+	KeyOfFour
+	ValueOfFour
 	// GateRows and UpRows are the halves of a [2F,in] tensor (Phi-3).
 	GateRows
 	UpRows
@@ -65,6 +70,12 @@ func (y Layout) spans(out int, s *spec.Spec) (at []span, all int) {
 		return []span{{heads * e, groups * e}}, (heads + 2*groups) * e
 	case ValueRows:
 		return []span{{(heads + groups) * e, groups * e}}, (heads + 2*groups) * e
+	case QueryOfFour, KeyOfFour, ValueOfFour:
+		part := map[Layout]int{QueryOfFour: 0, ValueOfFour: 1, KeyOfFour: 2}[y]
+		for quarter := range 4 {
+			at = append(at, span{(3*quarter + part) * out / 4, out / 4})
+		}
+		return at, 3 * out
 	case GateRows:
 		return []span{{0, out}}, 2 * out
 	case UpRows:

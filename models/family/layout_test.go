@@ -14,7 +14,7 @@ import (
 var layoutNames = [...]string{
 	"as is", "transposed", "query side by side", "key side by side", "value side by side",
 	"query of each group", "key of each group", "value of each group", "query rows", "key rows",
-	"value rows", "gate rows", "up rows",
+	"value rows", "query of four", "key of four", "value of four", "gate rows", "up rows",
 }
 
 // A projection with 4 heads in 2 groups of width 3. The digits of each number say where it belongs.
@@ -183,6 +183,38 @@ func TestLayoutsOfEveryHead(t *testing.T) {
 	}
 }
 
+// TestLayoutsOfFour: four times a quarter of the queries, the values and the keys.
+func TestLayoutsOfFour(t *testing.T) {
+	const heads = 8
+	each := &spec.Spec{Heads: heads, HeadWidth: layoutWidth}
+	quarter := func(part, n int) (out []column) {
+		for h := 2 * n; h < 2*n+2; h++ {
+			for e := range layoutWidth {
+				out = append(out, column{part, h, e})
+			}
+		}
+		return out
+	}
+	var all []column
+	for n := range 4 {
+		for _, part := range []int{queryPart, valuePart, keyPart} {
+			all = append(all, quarter(part, n)...)
+		}
+	}
+	for i := range 3 {
+		got, err := readAll(QueryOfFour+Layout(i), tensor(all, false),
+			[]int{layoutIn, heads * layoutWidth}, each)
+		must(t, err)
+		var want []column
+		for n := range 4 {
+			want = append(want, quarter(queryPart+i, n)...)
+		}
+		if !cmp.Equal(got, tensor(want, true)) {
+			t.Errorf("%s = %v, want %v", layoutNames[QueryOfFour+Layout(i)], got, tensor(want, true))
+		}
+	}
+}
+
 // TestMultiQuery: one key and one value after all queries (Falcon-7B).
 func TestMultiQuery(t *testing.T) {
 	spec := &spec.Spec{Heads: layoutHeads, KeyValueHeads: 1, HeadWidth: layoutWidth}
@@ -254,10 +286,10 @@ func TestLayoutPieces(t *testing.T) {
 
 // A tensor that cannot be read ends the reading.
 func TestLayoutReadFails(t *testing.T) {
-	s := &spec.Spec{Heads: 1, HeadWidth: 2}
+	s := &spec.Spec{Heads: 1, HeadWidth: 4}
 	broken := errors.New("broken")
 	for y := AsIs; y <= UpRows; y++ {
-		err := y.read([]int{2, 2}, s, &scratch{}, func([]float32, int) error { return broken },
+		err := y.read([]int{2, 4}, s, &scratch{}, func([]float32, int) error { return broken },
 			func(int, []float32) {})
 		if !errors.Is(err, broken) {
 			t.Errorf("%s: error %v, want %v", layoutNames[y], err, broken)

@@ -2,6 +2,7 @@ package family
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/headwater-ml/headwater/models/spec"
 )
@@ -33,10 +34,13 @@ type llamaLike struct {
 	name          string
 	groups        int     // num_key_value_heads; 0 is as many as there are heads
 	headWidth     int     // head_dim; 0 is D/H
-	epsilon       float64 // rms_norm_eps; 0 is 1e-6
+	epsilonKey    string  // which key has the epsilon of norms; empty is rms_norm_eps
+	epsilon       float64 // 0 is 1e-6
 	activationKey string  // which key has the activation; empty is hidden_act
 	activation    string  // empty is silu
 	tied          bool    // tie_word_embeddings
+	means         bool    // norms subtract the mean
+	ungated       bool    // the feed-forward part has no gate
 }
 
 // llamaSpec reads what Llama and similar architectures have in common: RMS norms, a gated
@@ -51,11 +55,12 @@ func llamaSpec(c *Config, like llamaLike) (*spec.Spec, error) {
 		Vocab:       c.Size("Vocab", "vocab_size"),
 		Context:     c.Size("Context", "max_position_embeddings"),
 		Positions:   spec.RotaryPositions,
-		RMS:         true,
-		NormEpsilon: c.Epsilon("rms_norm_eps", cmp.Or(like.epsilon, 1e-6)),
+		RMS:         !like.means,
+		NormEpsilon: c.Epsilon(cmp.Or(like.epsilonKey, "rms_norm_eps"),
+			cmp.Or(like.epsilon, 1e-6)),
 		Activation: OneOf(c, cmp.Or(like.activationKey, "hidden_act"),
 			cmp.Or(like.activation, "silu"), activations),
-		Gated: true,
+		Gated: !like.ungated,
 	}
 	decoderHead(c, s, like.tied)
 	groups := like.groups
@@ -76,6 +81,7 @@ func llamaSpec(c *Config, like llamaLike) (*spec.Spec, error) {
 var llamaWeights = []Weight{
 	{"embedding", "embed_tokens.weight", AsIs},
 	{"blocks.%d.attention-norm.gain", "layers.%d.input_layernorm.weight", AsIs},
+	{"blocks.%d.attention-norm.bias", "layers.%d.input_layernorm.bias", AsIs},
 	{"blocks.%d.query.weight", "layers.%d.self_attn.q_proj.weight", Transposed},
 	{"blocks.%d.query.bias", "layers.%d.self_attn.q_proj.bias", AsIs},
 	{"blocks.%d.key.weight", "layers.%d.self_attn.k_proj.weight", Transposed},
@@ -87,6 +93,7 @@ var llamaWeights = []Weight{
 	{"blocks.%d.output.weight", "layers.%d.self_attn.o_proj.weight", Transposed},
 	{"blocks.%d.output.bias", "layers.%d.self_attn.o_proj.bias", AsIs},
 	{"blocks.%d.mlp-norm.gain", "layers.%d.post_attention_layernorm.weight", AsIs},
+	{"blocks.%d.mlp-norm.bias", "layers.%d.post_attention_layernorm.bias", AsIs},
 	{"blocks.%d.gate.weight", "layers.%d.mlp.gate_proj.weight", Transposed},
 	{"blocks.%d.gate.bias", "layers.%d.mlp.gate_proj.bias", AsIs},
 	{"blocks.%d.up.weight", "layers.%d.mlp.up_proj.weight", Transposed},
@@ -94,5 +101,14 @@ var llamaWeights = []Weight{
 	{"blocks.%d.down.weight", "layers.%d.mlp.down_proj.weight", Transposed},
 	{"blocks.%d.down.bias", "layers.%d.mlp.down_proj.bias", AsIs},
 	{"final-norm.gain", "norm.weight", AsIs},
+	{"final-norm.bias", "norm.bias", AsIs},
 	{"head", "lm_head.weight", AsIs},
+}
+
+// replaced returns a table in which the parameters of rows come from those rows alone.
+func replaced(table []Weight, rows ...Weight) []Weight {
+	table = slices.DeleteFunc(slices.Clone(table), func(w Weight) bool {
+		return slices.ContainsFunc(rows, func(r Weight) bool { return r.Param == w.Param })
+	})
+	return append(table, rows...)
 }

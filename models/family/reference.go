@@ -63,6 +63,14 @@ func (c *Config) goBy(kind string) {
 	c.listed = ok
 }
 
+// kind returns the model_type, if the table has it, or else the name of the family.
+func (c *Config) kind(family string) string {
+	if model, ok := c.values["model_type"].(string); ok && referenceKeys()[model] != nil {
+		return model
+	}
+	return family
+}
+
 // withOtherNames returns keys and the other names that the reference implementation has for them.
 func (c *Config) withOtherNames(keys []string) []string {
 	all := slices.Clone(keys)

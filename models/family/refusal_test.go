@@ -220,10 +220,11 @@ func TestReferenceDefaults(t *testing.T) {
 			t.Errorf("%s: %v", f.Name, err)
 			continue
 		}
-		if len(got.Remarks) == 0 || want.Remarks != nil {
+		missing := func(remark string) bool { return strings.Contains(remark, "is missing") }
+		if len(got.Remarks) == 0 || slices.ContainsFunc(want.Remarks, missing) {
 			t.Errorf("%s: remarks %q without keys, %q with all", f.Name, got.Remarks, want.Remarks)
 		}
-		got.Remarks = nil
+		got.Remarks, want.Remarks = nil, nil // some defaults lie outside the default vocabulary
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s (-with all defaults +without keys):\n%s", f.Name, d)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 
 	"github.com/headwater-ml/headwater/models/spec"
 )
@@ -15,10 +16,14 @@ import (
 // the family; partial is 0 if the family always rotates all of a head. context is how many
 // positions the model was made for, width the width of a head.
 func rope(c *Config, theta, partial float64, width, context int) *spec.Rotary {
-	theta = c.Above(1, maxTheta, "rope_theta", theta)
-	r := ropeReader{width: width, context: context, theta: theta, partial: partial}
+	return ropeReader{width: width, context: context, theta: theta, partial: partial}.of(c)
+}
+
+// of is [rope] with what r has.
+func (r ropeReader) of(c *Config) *spec.Rotary {
+	r.theta = c.Above(1, maxTheta, "rope_theta", r.theta)
 	if r.partial != 0 {
-		r.partial = c.Above(0, 1, "partial_rotary_factor", partial)
+		r.partial = c.Above(0, 1, "partial_rotary_factor", r.partial)
 	}
 	c.setOrigin("Rotary", "rope_theta")
 	if c.reference["original_max_position_embeddings"].computes {
@@ -50,6 +55,28 @@ func rotate(c *Config, s *spec.Spec, theta, partial float64) {
 	}
 }
 
+// neighbours makes neighbours turn together.
+func neighbours(s *spec.Spec) {
+	if s.Rotary != nil {
+		s.Rotary.Neighbours = true
+	}
+}
+
+// unturned returns the layers in which nothing is turned, nil if there is none.
+func unturned(s *spec.Spec, is func(l int) bool) []bool {
+	if s.Layers > spec.MaxSize("Layers") {
+		return nil
+	}
+	all := make([]bool, s.Layers)
+	for l := range all {
+		all[l] = is(l)
+	}
+	if !slices.Contains(all, true) {
+		return nil
+	}
+	return all
+}
+
 // ropeReader reads one object with the parameters of a rotation. Formulas and defaults are those of
 // the reference implementation's modeling_rope_utils.
 type ropeReader struct {
@@ -58,7 +85,8 @@ type ropeReader struct {
 	partial  float64 // 0: not read
 	width    int
 	context  int
-	original int // of the configuration outside the object; 0 if it has none
+	original int  // of the configuration outside the object; 0 if it has none
+	grows    bool // llama_4_scaling_beta counts
 }
 
 // maxTheta is far above every known base.
@@ -115,6 +143,10 @@ func (r ropeReader) rotary() *spec.Rotary {
 		return nil
 	}
 	rotary.Frequencies = rounded(f)
+	if r.grows {
+		rotary.QueryGrowth = r.beta("llama_4_scaling_beta", 0)
+		rotary.Original = r.trained()
+	}
 	return rotary
 }
 

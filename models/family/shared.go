@@ -16,7 +16,7 @@ var activations = map[string]spec.Activation{
 	"gelu_new": spec.GELUTanh, "gelu_pytorch_tanh": spec.GELUTanh,
 	"gelu_fast":        spec.GELUTanh,
 	"gelu_python_tanh": spec.GELUTanh, "gelu_accurate": spec.GELUTanh,
-	"silu": spec.SiLU, "swish": spec.SiLU, "relu": spec.ReLU,
+	"silu": spec.SiLU, "swish": spec.SiLU, "relu": spec.ReLU, "relu2": spec.ReLUSquared,
 }
 
 // headWidth sets the width of a head to the width of the model divided by the number of heads.

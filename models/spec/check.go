@@ -127,8 +127,8 @@ func (s *Spec) checkKinds() error {
 	}{
 		{"Positions", "positions", int(s.Positions), int(RotaryPositions)},
 		{"Order", "order", int(s.Order), int(Parallel)},
-		{"Activation", "activation", int(s.Activation), int(HyperbolicTangent)},
-		{"HeadActivation", "head activation", int(s.HeadActivation), int(HyperbolicTangent)},
+		{"Activation", "activation", int(s.Activation), int(ReLUSquared)},
+		{"HeadActivation", "head activation", int(s.HeadActivation), int(ReLUSquared)},
 		{"Head", "head", int(s.Head), int(NoHead)},
 		{"Scoring", "scoring", int(s.Scoring), int(Quantity)},
 	} {
@@ -162,6 +162,9 @@ func (s *Spec) checkHeads() error {
 func (s *Spec) checkPositions() error {
 	if s.Windows != nil && len(s.Windows) != s.Layers {
 		return s.wrong("Windows Layers", "windows of %d layers for %d", len(s.Windows), s.Layers)
+	}
+	if s.Unturned != nil && len(s.Unturned) != s.Layers {
+		return s.wrong("Unturned Layers", "%d unturned layers of %d", len(s.Unturned), s.Layers)
 	}
 	for l, w := range s.Windows {
 		if w < 0 {
@@ -206,10 +209,16 @@ func (s *Spec) checkNumbers() error {
 		{"ScoreScale", "score scale", s.ScoreScale},
 		{"ScoreCap", "score cap", s.ScoreCap},
 		{"LogitCap", "logit cap", s.LogitCap},
+		{"LogitScale", "logit scale", s.LogitScale},
+		{"ProjectionClip", "limit of queries, keys and values", s.ProjectionClip},
+		{"ResidualScale", "residual scale", s.ResidualScale},
 	} {
 		if !(v.value >= 0 && v.value <= MaxScale) {
 			return s.wrong(v.field, "%s %v is not in 0..%g", v.name, v.value, float64(MaxScale))
 		}
+	}
+	if s.ProjectionClip > 0 && s.ProjectionBias {
+		return s.wrong("ProjectionClip", "a limit of projections with biases is not supported")
 	}
 	if !(math.Abs(s.NormOffset) <= MaxScale) {
 		return s.wrong("NormOffset", "norm offset %v is not in -%g..%g", s.NormOffset,

@@ -43,7 +43,7 @@ func (s *Spec) Params() []Param {
 	p := &paramList{spec: s}
 	p.embedding()
 	for l := range s.Layers {
-		p.block(fmt.Sprintf("blocks.%d.", l))
+		p.block(l)
 	}
 	if !s.NoFinalNorm {
 		p.norm("final-norm", s.Width)
@@ -61,8 +61,10 @@ type paramList struct {
 func (p *paramList) add(name string, shape ...int) { p.all = append(p.all, Param{name, shape}) }
 
 func (p *paramList) norm(name string, width int) {
-	p.add(name+".gain", width)
-	if !p.spec.RMS {
+	if !p.spec.NoNormGain {
+		p.add(name+".gain", width)
+	}
+	if p.spec.NormBias() {
 		p.add(name+".bias", width)
 	}
 }
@@ -95,31 +97,42 @@ func (p *paramList) embedding() {
 	}
 }
 
-func (p *paramList) block(b string) {
-	s := p.spec
+func (p *paramList) block(l int) {
+	s, b := p.spec, fmt.Sprintf("blocks.%d.", l)
 	d, inner, group := s.Width, s.Heads*s.HeadWidth, s.Groups()*s.HeadWidth
-	p.norm(b+"attention-norm", d)
+	norm := func(name string) {
+		if s.HasNorm(l, name) {
+			p.norm(b+name, d)
+		}
+	}
+	norm("attention-norm")
 	p.dense(b+"query", d, inner, s.ProjectionBias)
 	p.dense(b+"key", d, group, s.ProjectionBias)
 	p.dense(b+"value", d, group, s.ProjectionBias)
 	if s.QueryKeyNorm {
-		p.add(b+"query-norm.gain", s.HeadWidth)
-		p.add(b+"key-norm.gain", s.HeadWidth)
+		p.headGains(b+"query-norm.gain", s.Heads)
+		p.headGains(b+"key-norm.gain", s.Groups())
 	}
 	p.dense(b+"output", inner, d, s.OutputBias)
-	if s.NormAfter {
-		p.norm(b+"attention-after-norm", d)
-	}
-	if !s.SharedNorm {
-		p.norm(b+"mlp-norm", d)
-	}
+	norm("attention-after-norm")
+	norm("mlp-norm")
 	if s.Gated {
 		p.dense(b+"gate", d, s.FeedForward, s.MLPBias)
 	}
 	p.dense(b+"up", d, s.FeedForward, s.MLPBias)
 	p.dense(b+"down", s.FeedForward, d, s.MLPBias)
-	if s.NormAfter {
-		p.norm(b+"mlp-after-norm", d)
+	norm("mlp-after-norm")
+}
+
+// headGains adds the gains of the norm of queries or keys of so many heads.
+func (p *paramList) headGains(name string, heads int) {
+	switch e := p.spec.HeadWidth; {
+	case p.spec.QueryKeyGains:
+		p.add(name, heads, e)
+	case p.spec.JointQueryKeyNorm:
+		p.add(name, heads*e)
+	default:
+		p.add(name, e)
 	}
 }
 

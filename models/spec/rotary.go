@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Rotary is how queries and keys are turned by their position p (Su et al. 2021, §3.2, in the
-// split-half form): of the first R components of a head, the pair (i, i+R/2) is turned by the
-// angle p·f_i and multiplied by Scale. The other components stay as they are.
+// Rotary is how queries and keys are turned by their position p (Su et al. 2021, §3.2): of the
+// first R components of a head, the pair (i, i+R/2) is turned by the angle p·f_i and multiplied by
+// Scale. The other components stay as they are.
 type Rotary struct {
 	// Frequencies is f, [R/2], in radians per position.
 	Frequencies []float32
@@ -23,6 +23,10 @@ type Rotary struct {
 	Stretch float64
 	// Scale multiplies cosine and sine (YaRN, the long-context Phi-3 models); 0 means 1.
 	Scale float64
+	// Neighbours makes pair i the components 2i and 2i+1 (GPT-J, Cohere, GLM).
+	Neighbours bool
+	// QueryGrowth β, if above 0, multiplies a query by 1 + β·log(1 + ⌊p/Original⌋) (Ministral 3).
+	QueryGrowth float64
 }
 
 // Width returns R, how many components of a head are turned.
@@ -51,6 +55,10 @@ func (r *Rotary) check(s *Spec) string {
 		!(r.Stretch >= 0 && r.Stretch <= MaxScale) {
 		return fmt.Sprintf("rotary stretch %v of width %d from %d tokens on is not supported",
 			r.Stretch, r.Width(), r.Original)
+	}
+	if !(r.QueryGrowth >= 0 && r.QueryGrowth <= MaxScale) || r.QueryGrowth > 0 && r.Original == 0 {
+		return fmt.Sprintf("query growth %v from %d tokens on is not supported", r.QueryGrowth,
+			r.Original)
 	}
 	if !(r.Scale >= 0 && r.Scale <= MaxScale) {
 		return fmt.Sprintf("rotary scale %v is not in 0..%g", r.Scale, float64(MaxScale))

@@ -66,6 +66,7 @@ const (
 	SiLU                                // x σ(x) (Llama)
 	ReLU                                // max(x,0) (OPT)
 	HyperbolicTangent                   // tanh x (BERT's pooler)
+	ReLUSquared                         // max(x,0)² (Nemotron)
 )
 
 // Order is where a block applies its norms N around attention a and feed-forward part m.
@@ -134,6 +135,8 @@ type Spec struct {
 	// Rotary is used with RotaryPositions. If LocalRotary is not nil, it replaces Rotary in layers
 	// with a window (Gemma 3).
 	Rotary, LocalRotary *Rotary
+	// Unturned is [L] or nil: whether no position turns the queries and keys of a layer (SmolLM3).
+	Unturned []bool
 	// Windows is [L] or nil. A target of layer l sees the last Windows[l] tokens, itself included;
 	// 0 means all (Mistral, Gemma).
 	Windows []int
@@ -158,18 +161,27 @@ type Spec struct {
 	SharedNorm bool
 	// RMS makes norms divide by the root mean square, without mean and bias (Llama).
 	RMS bool
+	// NoNormBias and NoNormGain leave out the bias (Cohere) and the gain (OLMo) of norms with a
+	// mean.
+	NoNormBias, NoNormGain bool
 	// NormOffset is added to the gain of every norm (Gemma: 1).
 	NormOffset float64
 	// NormAfter adds norms after attention and after feed-forward, before the residual is added
-	// (Gemma).
-	NormAfter bool
+	// (Gemma). NoNormBefore leaves out those before both parts (OLMo 2).
+	NormAfter, NoNormBefore bool
+	// ResidualScale multiplies what both parts add to the residual, in the pre-norm order; 0 means
+	// 1 (Granite).
+	ResidualScale float64
 	// NormedResidual makes the norm's output the residual, in the pre-norm order:
 	// z = N x + a(N x), x̃ = N z + m(N z) (some BLOOM configurations).
 	NormedResidual bool
 	// NormEpsilon is added to the variance; it is in (0,1).
 	NormEpsilon float64
-	// QueryKeyNorm adds an RMS norm over E to queries and keys (Qwen3, Gemma 3).
+	// QueryKeyNorm adds norms without bias over E to queries and keys (Qwen3, Gemma 3).
 	QueryKeyNorm bool
+	// JointQueryKeyNorm normalises all heads together (OLMo 2). QueryKeyGains gives each head gains
+	// of its own (Cohere).
+	JointQueryKeyNorm, QueryKeyGains bool
 	// NoFinalNorm leaves out the norm after the last block (encoders, OPT-350m).
 	NoFinalNorm bool
 
@@ -180,6 +192,9 @@ type Spec struct {
 	// ProjectionBias, OutputBias and MLPBias report whether there are biases on query, key and
 	// value, on the output projection, and in the feed-forward part.
 	ProjectionBias, OutputBias, MLPBias bool
+	// ProjectionClip limits queries, keys and values to -c..c before norms and turns; 0 means no
+	// limit (some OLMo and MPT models).
+	ProjectionClip float64
 	// ScoreScale multiplies q·k; 0 means 1/√E (Gemma sets its own).
 	ScoreScale float64
 	// ScoreByLayer also divides q·k by l+1 in layer l (some GPT-2 models).
@@ -187,6 +202,8 @@ type Spec struct {
 	// ScoreCap c replaces a score by c·tanh(score/c), LogitCap does so for logits; 0 means no cap
 	// (Gemma 2).
 	ScoreCap, LogitCap float64
+	// LogitScale multiplies logits, before a bias and the cap; 0 means 1 (Cohere).
+	LogitScale float64
 
 	Head Head
 	// TiedHead uses the embedding as output projection; HeadBias adds a bias over the vocabulary or
@@ -268,10 +285,26 @@ func (s *Spec) Window(l int) int {
 	return s.Windows[l]
 }
 
+// HasNorm reports whether layer l has the norm of that name, as in [Spec.Params].
+func (s *Spec) HasNorm(l int, name string) bool {
+	switch name {
+	case "attention-norm":
+		return !s.NoNormBefore
+	case "mlp-norm":
+		return !s.NoNormBefore && !s.SharedNorm
+	case "attention-after-norm", "mlp-after-norm":
+		return s.NormAfter
+	}
+	return true
+}
+
+// NormBias reports whether norms have a bias.
+func (s *Spec) NormBias() bool { return !s.RMS && !s.NoNormBias }
+
 // RotaryOf returns how layer l turns queries and keys, nil if it does not.
 func (s *Spec) RotaryOf(l int) *Rotary {
 	switch {
-	case s.Positions != RotaryPositions:
+	case s.Positions != RotaryPositions, s.Unturned != nil && s.Unturned[l]:
 		return nil
 	case s.LocalRotary != nil && s.Window(l) > 0:
 		return s.LocalRotary

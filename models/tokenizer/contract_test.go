@@ -351,7 +351,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzRegex translates any pattern: it is refused, or its matches are from left to right and inside
+// FuzzRegex reads any pattern: it is refused, or its matches are from left to right and inside
 // the text, within the budget of steps, and the same again.
 func FuzzRegex(f *testing.F) {
 	for _, p := range []string{

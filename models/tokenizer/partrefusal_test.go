@@ -136,28 +136,6 @@ func TestNestedTooDeep(t *testing.T) {
 	}
 }
 
-// TestCompileRefuses gives the compiler of patterns what the translation never writes: it is
-// refused, and nothing is read beyond the end.
-func TestCompileRefuses(t *testing.T) {
-	for _, c := range []struct{ pattern, want string }{
-		{"(?:a", "a group is not closed"},
-		{"(?:(?=a)", "a group is not closed"},
-		{"a)", `")" is not expected`},
-		{"[a", "a class is not closed"},
-		{`\`, "the pattern ends in a backslash"},
-		{"a{", "is not a count"},
-		{"a{x}", "is not a count"},
-		{"a{1,x}", "is not a count"},
-		{`[\x{zz}]`, ""},
-		{`[\p{Nope}]`, ""},
-		{`[a-`, "a class is not closed"},
-	} {
-		if _, err := compile(c.pattern); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("compile(%q): error %v, want one with %q", c.pattern, err, c.want)
-		}
-	}
-}
-
 // TestLoadRefuses reads what is no file of a tokenizer.
 func TestLoadRefuses(t *testing.T) {
 	dir := t.TempDir()

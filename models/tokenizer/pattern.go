@@ -99,7 +99,7 @@ func (spaceRuns) find(text string, _ *meter, yield func(begin, end int)) error {
 	}
 }
 
-// regex is a regular expression of the reference, translated by [translate] and then compiled.
+// regex is a compiled regular expression of the reference.
 type regex struct {
 	*program
 	source string
@@ -108,17 +108,17 @@ type regex struct {
 // maxPattern is the length of the longest pattern, in bytes.
 const maxPattern = 1 << 14
 
-// newRegex translates and compiles a pattern.
+// newRegex parses and compiles a pattern.
 func newRegex(source string) (regex, error) {
 	if len(source) > maxPattern {
 		return regex{}, fmt.Errorf("the regular expression has %d bytes, the limit is %d",
 			len(source), maxPattern)
 	}
-	translated, err := translate(source)
+	tree, err := parseRegex(source)
 	if err != nil {
 		return regex{}, err
 	}
-	p, err := compile(translated)
+	p, err := compile(tree)
 	if err != nil {
 		return regex{}, fmt.Errorf("regular expression %.200q: %w", source, err)
 	}

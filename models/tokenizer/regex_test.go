@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,13 +23,13 @@ func TestRegexLikeAnother(t *testing.T) {
 		source, _ := randomPattern(random, 2)
 		mine, err := newRegex(source)
 		if err != nil {
-			continue // what translate refuses
+			continue // what the parser refuses
 		}
-		translated, err := translate(source)
+		tree, err := parseRegex(source)
 		must(t, err)
-		re, err := regexp2.Compile(translated, regexp2.None)
+		re, err := regexp2.Compile(sourceOf(tree), regexp2.None)
 		if err != nil {
-			t.Fatalf("%q is compiled here, and not there: %v", translated, err)
+			t.Fatalf("%q is compiled here, and not there: %v", sourceOf(tree), err)
 		}
 		re.MatchTimeout = 20 * time.Millisecond
 		for range texts {
@@ -54,6 +55,43 @@ func TestRegexLikeAnother(t *testing.T) {
 	if compared < patterns {
 		t.Errorf("%d texts were compared, want at least %d", compared, patterns)
 	}
+}
+
+// sourceOf returns a syntax tree in the syntax of regexp2.
+func sourceOf(n *regexNode) string {
+	var parts []string
+	for _, each := range n.list {
+		parts = append(parts, sourceOf(each))
+	}
+	body := strings.Join(parts, "")
+	switch n.op {
+	case opBegin:
+		return `\A`
+	case opEnd:
+		return `\z`
+	case opSplit:
+		return "(?:" + strings.Join(parts, "|") + ")"
+	case opAtomic:
+		return "(?>" + body + ")"
+	case opLook:
+		return "(?" + map[bool]string{true: "<"}[n.behind] +
+			map[bool]string{true: "!", false: "="}[n.negated] + body + ")"
+	case opRepeat:
+		high := ""
+		if n.max >= 0 {
+			high = strconv.Itoa(n.max)
+		}
+		return fmt.Sprintf("%s{%d,%s}", body, n.min, high) + map[bool]string{true: "?"}[n.lazy]
+	case opSet:
+		if len(n.set.runs) == 0 { // any character
+			return `[\s\S]`
+		}
+		for _, r := range n.set.runs {
+			body += fmt.Sprintf(`\x{%x}-\x{%x}`, r.first, r.last)
+		}
+		return "[" + map[bool]string{true: "^"}[n.set.negated] + body + "]"
+	}
+	return "(?:" + body + ")"
 }
 
 // otherMatches are the matches of regexp2, by byte. It panics on some patterns: an error.

@@ -3,6 +3,7 @@ package transformer
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -130,7 +131,8 @@ func (b *Block) AfterEach(changed *Node) *Node {
 // After returns the residual stream x̃ after the block, given an attention output a and the block's
 // input x. All three are [...,D]; N is a norm and m the feed-forward part:
 //
-//	pre-norm   z = x + a,     x̃ = z + m(N z)   (with NormAfter: z = x + N a, x̃ = z + N m(N z))
+//	pre-norm   z = x + a,     x̃ = z + m(N z)   (with NormAfter: z = x + N a, x̃ = z + N m(N z);
+//	                                            a ResidualScale multiplies what is added)
 //	post-norm  z = N(x + a),  x̃ = N(z + m(z))
 //	parallel   x̃ = x + a + m(N x)
 //
@@ -147,18 +149,12 @@ func (b *Block) After(attentionOutput, x *Node) *Node {
 		}
 		return Add(Add(x, b.mlp(b.norm(x, name))), attentionOutput)
 	}
-	if b.spec.NormAfter {
-		attentionOutput = b.norm(attentionOutput, "attention-after-norm")
-	}
 	if b.spec.NormedResidual {
 		x = b.norm(x, "attention-norm")
 	}
-	z := Add(x, attentionOutput)
+	z := Add(x, b.norm(attentionOutput, "attention-after-norm"))
 	u := b.norm(z, "mlp-norm")
-	m := b.mlp(u)
-	if b.spec.NormAfter {
-		m = b.norm(m, "mlp-after-norm")
-	}
+	m := b.norm(b.mlp(u), "mlp-after-norm")
 	if b.spec.NormedResidual {
 		z = u
 	}
@@ -310,16 +306,36 @@ func (b *Block) Visible() *Node { return Squeeze(b.visible, 1) }
 // spec says so, and turns it by its position.
 func (b *Block) turned(part, whole *Node, name string) *Node {
 	if b.spec.QueryKeyNorm {
-		gain := alignLast(b.w(name+"-norm.gain"), part)
-		if b.spec.NormOffset != 0 {
-			gain = AddScalar(gain, b.spec.NormOffset)
-		}
-		part = Mul(Mul(part, b.relevance.scale(inverseRMS(b.spec, whole))), gain)
+		part = b.headNorm(part, whole, name)
 	}
 	if b.turning != nil {
 		part = b.turning.turn(part)
+		if name == "query" && b.turning.growth != nil {
+			part = Mul(part, b.turning.growth)
+		}
 	}
 	return part
+}
+
+// headNorm is the norm of queries or keys of part [B,H,N,E], by the spread of the whole.
+func (b *Block) headNorm(part, whole *Node, name string) *Node {
+	gain, heads, axes := float(b.w(name+"-norm.gain")), part.Shape().Dimensions[1], []int{-1}
+	if b.spec.JointQueryKeyNorm {
+		axes = []int{1, 3}
+	}
+	if gain.Shape().Size() == b.spec.HeadWidth {
+		heads = 1 // share them
+	}
+	gain = Reshape(gain, 1, heads, 1, b.spec.HeadWidth)
+	if b.spec.NormOffset != 0 {
+		gain = AddScalar(gain, b.spec.NormOffset)
+	}
+	mean := func(x *Node) *Node { return ReduceAndKeep(x, ReduceMean, axes...) }
+	if !b.spec.RMS {
+		part, whole = Sub(part, mean(part)), Sub(whole, mean(whole))
+	}
+	inverse := Reciprocal(Sqrt(AddScalar(mean(Square(whole)), b.spec.NormEpsilon)))
+	return Mul(Mul(part, b.relevance.scale(inverse)), gain)
 }
 
 // scaledDot returns q·k times the scale of the spec, 1/√E by default, [B,H,N,S], for q [B,H,N,E].
@@ -378,11 +394,12 @@ type projections struct{ query, key, value, queryContent, queryBias *Node }
 func (b *Block) project(u *Node, fused bool) (p projections) {
 	inner, group := b.spec.Heads*b.spec.HeadWidth, b.spec.Groups()*b.spec.HeadWidth
 	if !fused {
-		return projections{
-			query: b.dense(u, "query"), key: b.dense(u, "key"), value: b.dense(u, "value"),
+		clipped := func(name string) *Node {
+			return b.relevance.clipped(b.dense(u, name), b.spec.ProjectionClip)
 		}
+		return projections{query: clipped("query"), key: clipped("key"), value: clipped("value")}
 	}
-	content := b.linear(u, "qkv")
+	content := b.relevance.clipped(b.linear(u, "qkv"), b.spec.ProjectionClip)
 	all := b.biased(content, "qkv", b.spec.ProjectionBias)
 	part := func(x *Node, from, to int) *Node { return SliceAxis(x, -1, AxisRange(from, to)) }
 	p = projections{
@@ -415,9 +432,21 @@ func (b *Block) joined(x *Node) *Node {
 	return Reshape(TransposeAllAxes(x, 0, 2, 1, 3), dims[0], dims[2], b.spec.Heads*b.spec.HeadWidth)
 }
 
-// norm applies the layer's norm of that name.
+// norm applies the layer's norm of that name. Without it, it returns x, as it is added.
 func (b *Block) norm(x *Node, name string) *Node {
+	if !b.spec.HasNorm(b.layer, name) {
+		return b.asAdded(x, name)
+	}
 	return b.relevance.norm(b.spec, x, b.w.in(name+"."))
+}
+
+// asAdded is x, or x times the scale of the spec where the norm of that name would come before the
+// residual is added.
+func (b *Block) asAdded(x *Node, name string) *Node {
+	if b.spec.ResidualScale == 0 || !strings.HasSuffix(name, "-after-norm") {
+		return x
+	}
+	return MulScalar(x, b.spec.ResidualScale)
 }
 
 // activated applies the activation of the feed-forward part.

@@ -120,7 +120,7 @@ func (b *Block) Residual() *Node {
 // and [Block.OutputPart] it is linear, because it divides by the spread of the whole and not of
 // the part, and it leaves out biases, which belong to no part.
 func (b *Block) AddedPart(f *Node) *Node {
-	if b.spec.Order == spec.PreNorm && b.spec.NormAfter {
+	if b.spec.Order == spec.PreNorm {
 		return b.normedPart(f, b.AttentionOutput, "attention-after-norm")
 	}
 	return f
@@ -159,7 +159,7 @@ func (b *Block) OutputPart(f *Node) *Node {
 // attentionSum is the attention output plus the residual, [B,N,D].
 func (b *Block) attentionSum() *Node {
 	a := b.AttentionOutput
-	if b.spec.Order == spec.PreNorm && b.spec.NormAfter {
+	if b.spec.Order == spec.PreNorm {
 		a = b.norm(a, "attention-after-norm")
 	}
 	return Add(a, b.Residual())
@@ -168,6 +168,9 @@ func (b *Block) attentionSum() *Node {
 // normedPart is a part [B,K,N,S,D] of whole [B,N,D] through the layer's norm of that name, with the
 // spread of the whole and without the bias.
 func (b *Block) normedPart(part, whole *Node, name string) *Node {
+	if !b.spec.HasNorm(b.layer, name) {
+		return b.asAdded(part, name)
+	}
 	return normedPart(b.spec, part, perTarget(whole), b.w.in(name+"."))
 }
 

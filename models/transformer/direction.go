@@ -3,6 +3,7 @@ package transformer
 import (
 	"math"
 
+	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/models/spec"
@@ -31,7 +32,7 @@ func (r direction) read(v *Node) *Node {
 //
 //	y = (x - mean x)/σ·g + b:  y·d = x·(g·d - mean(g·d))/σ + b·d,  or with RMS  x·(g·d)/σ
 func beforeNorm(s *spec.Spec, r direction, x *Node, w byName) direction {
-	if !s.RMS {
+	if s.NormBias() {
 		r = r.add(w("bias"))
 	}
 	along := Mul(r.along, gain(s, x, w))
@@ -44,11 +45,18 @@ func beforeNorm(s *spec.Spec, r direction, x *Node, w byName) direction {
 
 // beforeNorm is [beforeNorm] with the layer's norm of that name.
 func (b *Block) beforeNorm(r direction, x *Node, name string) direction {
+	if !b.spec.HasNorm(b.layer, name) {
+		r.along = b.asAdded(r.along, name)
+		return r
+	}
 	return beforeNorm(b.spec, r, x, b.w.in(name+"."))
 }
 
 // gain is what a norm multiplies by, to broadcast against the last axis of x.
 func gain(s *spec.Spec, x *Node, w byName) *Node {
+	if s.NoNormGain {
+		return ScalarOne(x.Graph(), dtypes.Float32)
+	}
 	gain := alignLast(w("gain"), x)
 	if s.NormOffset != 0 {
 		gain = AddScalar(gain, s.NormOffset)
@@ -80,6 +88,8 @@ func activationSlope(f spec.Activation, x *Node) *Node {
 		return ConvertDType(GreaterThan(x, ZerosLike(x)), x.DType())
 	case spec.HyperbolicTangent:
 		return tanhSlope(x)
+	case spec.ReLUSquared:
+		return Max(x, ZerosLike(x))
 	}
 	return MulScalar(OnePlus(Erf(MulScalar(x, math.Sqrt2/2))), 0.5)
 }
@@ -98,6 +108,11 @@ func capSlope(x *Node, c float64) *Node {
 		return OnesLike(x)
 	}
 	return tanhSlope(MulScalar(x, 1/c))
+}
+
+// clipSlope is x between -c and c, divided by x.
+func clipSlope(x *Node, c float64) *Node {
+	return MinScalar(Div(MulScalar(OnesLike(x), c), MaxScalar(Abs(x), 1e-30)), 1)
 }
 
 // beforeHead returns the direction on the residual stream x after the last block, [B,1,D] both,
@@ -165,7 +180,7 @@ func (d *builder) hidden(y *Node) hiddenLayer {
 // outputRows are rows of the output projection, [N,W], and their biases, [N].
 func (d *builder) outputRows(ids *Node) (rows, bias *Node) {
 	table, name := d.outputTable()
-	rows = gathered(table, ids)
+	rows = d.scaled(gathered(table, ids))
 	if d.spec.HeadBias {
 		return rows, gathered(d.w(name), ids)
 	}

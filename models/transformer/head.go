@@ -34,10 +34,18 @@ func (d *builder) logitColumns(final *Node) *Node {
 // transformed is the input of the output projection.
 func (d *builder) transformed(x *Node) *Node {
 	if !d.spec.HeadTransform {
-		return x
+		return d.scaled(x)
 	}
 	return d.norm(d.relevance.activated(d.spec.HeadActivation, d.dense(x, "head-transform")),
 		"head-norm.")
+}
+
+// scaled is x times the scale of the logits.
+func (d *builder) scaled(x *Node) *Node {
+	if d.spec.LogitScale == 0 {
+		return x
+	}
+	return MulScalar(x, d.spec.LogitScale)
 }
 
 // table is the output projection, [V,W].

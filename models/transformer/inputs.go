@@ -145,7 +145,11 @@ func layerKind(s *spec.Spec, l int) string {
 	if s.ScoreByLayer {
 		return fmt.Sprintf("window=%d layer=%d", s.Window(l), l)
 	}
-	return fmt.Sprintf("window=%d", s.Window(l))
+	kind := fmt.Sprintf("window=%d", s.Window(l))
+	if s.Unturned != nil && s.Unturned[l] {
+		kind += " unturned"
+	}
+	return kind
 }
 
 // tokenPositions returns the positions of ids, filled up to n: tokens with [spec.Spec.SkipID] are

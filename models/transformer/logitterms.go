@@ -282,31 +282,22 @@ func (b *Block) termsAlong(along *Node) blockTerms {
 		mlp := func() *Node { return r.read(b.mlp(b.norm(x, name))) }
 		return b.attentionTerms(blockTerms{input: r, mlp: mlp}, r)
 	}
-	residual, added := x, a
-	if b.spec.NormAfter {
-		added = b.norm(a, "attention-after-norm")
-	}
+	residual := x
 	if b.spec.NormedResidual {
 		residual = b.norm(x, "attention-norm")
 	}
-	after, z := r, func() *Node { return Add(residual, added) }
+	after := r
+	z := func() *Node { return Add(residual, b.norm(a, "attention-after-norm")) }
 	mlp := func() *Node {
-		m := b.mlp(b.norm(z(), "mlp-norm"))
-		if b.spec.NormAfter {
-			m = b.norm(m, "mlp-after-norm")
-		}
-		return after.read(m)
+		return after.read(b.norm(b.mlp(b.norm(z(), "mlp-norm")), "mlp-after-norm"))
 	}
 	if b.spec.NormedResidual {
 		r = b.beforeNorm(r, z(), "mlp-norm")
 	}
 	// Before z, residual and attention output have directions of their own; the biases of both
 	// count once.
-	attention := r
-	if b.spec.NormAfter {
-		attention = b.beforeNorm(r, a, "attention-after-norm")
-		r.constant = attention.constant
-	}
+	attention := b.beforeNorm(r, a, "attention-after-norm")
+	r.constant = attention.constant
 	if b.spec.NormedResidual {
 		r = b.beforeNorm(r, x, "attention-norm")
 	}

@@ -3,6 +3,7 @@ package transformer
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -83,7 +84,7 @@ const partArrays = 6
 // the working memory of one layer.
 func (m *Model) estimate(n need) int64 {
 	returned, layer := estimate(m.Spec, n)
-	if total := returned + layer + m.compiling(n) + m.headTable(n); total < maxEstimate {
+	if total := returned + layer + m.compiling(n) + m.headTable(n) + m.decoded(); total < maxEstimate {
 		return int64(total)
 	}
 	return maxEstimate
@@ -135,6 +136,20 @@ func (m *Model) headTable(n need) float64 {
 		return 0
 	}
 	return 4 * float64(m.Spec.Vocab) * float64(m.Spec.Embedded())
+}
+
+// decoded returns how many bytes the matrices of a layer take in float32, which the graphs of a
+// pass compute where these are kept in codes.
+func (m *Model) decoded() (bytes float64) {
+	if m.loaded == nil || len(m.weightsOf(ofLayer(0)).form) == 0 {
+		return 0
+	}
+	for _, p := range m.params {
+		if strings.HasPrefix(p.Name, ofLayer(0)) && len(p.Shape) == 2 {
+			bytes += 4 * float64(p.Size())
+		}
+	}
+	return bytes
 }
 
 // estimate returns the bytes of what a pass returns, and of what it holds while it computes a

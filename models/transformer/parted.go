@@ -35,7 +35,7 @@ func absShares(x *Node) *Node {
 // bias shared among them.
 func normParts(s *spec.Spec, v parted, w byName) parted {
 	parts := normedPart(s, v.parts, InsertAxes(v.whole, -2), w)
-	if !s.RMS {
+	if s.NormBias() {
 		parts = share(parts, w("bias"))
 	}
 	return parted{whole: norm(s, v.whole, w), parts: parts}
@@ -43,6 +43,9 @@ func normParts(s *spec.Spec, v parted, w byName) parted {
 
 // normParts is [normParts] with the layer's norm of that name.
 func (b *Block) normParts(v parted, name string) parted {
+	if !b.spec.HasNorm(b.layer, name) {
+		return parted{whole: b.asAdded(v.whole, name), parts: b.asAdded(v.parts, name)}
+	}
 	return normParts(b.spec, v, b.w.in(name+"."))
 }
 
@@ -97,7 +100,12 @@ func (b *Block) valueParts(x parted) *Node {
 		axis = 0
 	}
 	w := SliceAxis(b.w("qkv.weight"), axis, AxisRange(inner+group, inner+2*group))
-	return b.product.layer(x.parts, float(w))
+	parts := b.product.layer(x.parts, float(w))
+	if clip := b.spec.ProjectionClip; clip > 0 { // a line through the origin, as an activation
+		slope := clipSlope(b.product.layer(x.whole, float(w)), clip)
+		parts = Mul(parts, InsertAxes(slope, -2))
+	}
+	return parts
 }
 
 // attentionParts is the attention output with its parts, Σ_s α^h[t,s] v^h_{s,k} W_O^h, given the
@@ -151,18 +159,12 @@ func (b *Block) afterParts(a, x parted) parted {
 		}
 		return x.plus(b.mlpParts(b.normParts(x, name))).plus(a)
 	}
-	if b.spec.NormAfter {
-		a = b.normParts(a, "attention-after-norm")
-	}
 	if b.spec.NormedResidual {
 		x = b.normParts(x, "attention-norm")
 	}
-	z := x.plus(a)
+	z := x.plus(b.normParts(a, "attention-after-norm"))
 	u := b.normParts(z, "mlp-norm")
-	m := b.mlpParts(u)
-	if b.spec.NormAfter {
-		m = b.normParts(m, "mlp-after-norm")
-	}
+	m := b.normParts(b.mlpParts(u), "mlp-after-norm")
 	if b.spec.NormedResidual {
 		z = u
 	}

@@ -31,7 +31,12 @@ func alibiBias(s *spec.Spec, sources int) []float32 {
 
 // turning is the cosine and sine of the angle of every position, [B or 1,1,N,R/2] each. R is the
 // number of components of a head that are turned, and each angle serves two of them.
-type turning struct{ cos, sin *Node }
+type turning struct {
+	cos, sin *Node
+	// growth is what queries are multiplied by, [B or 1,1,N,1]; nil means 1.
+	growth     *Node
+	neighbours bool
+}
 
 // newTurning returns the cosines and sines for targets at positions [B or 1,N] in a text of length
 // tokens (an int32 scalar).
@@ -49,9 +54,13 @@ func newTurning(r *spec.Rotary, positions, length *Node) turning {
 	}
 	at := InsertAxes(ConvertDType(positions, dtypes.Float32), 1, -1) // [B,1,N,1]
 	angle := Mul(at, Reshape(f, 1, 1, 1, half))                      // [B,1,N,R/2]
-	t := turning{cos: Cos(angle), sin: Sin(angle)}
+	t := turning{cos: Cos(angle), sin: Sin(angle), neighbours: r.Neighbours}
+	if r.QueryGrowth > 0 {
+		steps := Floor(MulScalar(at, 1/float64(r.Original)))
+		t.growth = OnePlus(MulScalar(Log(OnePlus(steps)), r.QueryGrowth))
+	}
 	if r.Scale != 0 && r.Scale != 1 {
-		t = turning{cos: MulScalar(t.cos, r.Scale), sin: MulScalar(t.sin, r.Scale)}
+		t.cos, t.sin = MulScalar(t.cos, r.Scale), MulScalar(t.sin, r.Scale)
 	}
 	return t
 }
@@ -81,16 +90,25 @@ func stretched(r *spec.Rotary, length *Node) *Node {
 	return Exp(Mul(Const(length.Graph(), exponents), Log(ratio)))
 }
 
-// turn turns x [B,H,N,E]: of each pair (a,b), a cos - b sin and b cos + a sin. This is the
-// split-half form: pair i is components i and i+R/2. Components from R on stay as they are. A turn
-// keeps lengths, and q·k then depends only on the difference of the two positions.
+// turn turns x [B,H,N,E]: of each pair (a,b), a cos - b sin and b cos + a sin. Pair i is components
+// i and i+R/2, or neighbours. Components from R on stay as they are. A turn keeps lengths, and q·k
+// then depends only on the difference of the two positions.
 func (t turning) turn(x *Node) *Node {
-	half, width := t.cos.Shape().Dimensions[3], x.Shape().Dimensions[3]
-	a := SliceAxis(x, -1, AxisRange(0, half))
-	b := SliceAxis(x, -1, AxisRange(half, 2*half))
+	half, dims := t.cos.Shape().Dimensions[3], x.Shape().Dimensions
+	width := dims[3]
+	turned := SliceAxis(x, -1, AxisRange(0, 2*half))
+	if t.neighbours { // into halves and back; not by strides, which are slow
+		turned = TransposeAllAxes(Reshape(turned, dims[0], dims[1], dims[2], half, 2), 0, 1, 2, 4, 3)
+		turned = Reshape(turned, dims[0], dims[1], dims[2], 2*half)
+	}
+	a := SliceAxis(turned, -1, AxisRange(0, half))
+	b := SliceAxis(turned, -1, AxisRange(half, 2*half))
 	parts := []*Node{
 		Sub(Mul(a, t.cos), Mul(b, t.sin)),
 		Add(Mul(b, t.cos), Mul(a, t.sin)),
+	}
+	if t.neighbours {
+		parts = []*Node{Reshape(Stack(parts, -1), dims[0], dims[1], dims[2], 2*half)}
 	}
 	if 2*half < width {
 		parts = append(parts, SliceAxis(x, -1, AxisRange(2*half, width)))

@@ -148,7 +148,7 @@ func (b *Block) withMLP(z, mlp *Node) *Node {
 
 // biasThrough is the bias of [Block.normBeforeMLP] times a matrix, [1,1,F]; nil without one.
 func (b *Block) biasThrough(name string) *Node {
-	if b.spec.RMS {
+	if !b.spec.NormBias() {
 		return nil
 	}
 	bias := b.w.in(b.normBeforeMLP() + ".")("bias")
@@ -169,7 +169,7 @@ func (m *Model) canProject(ask asked) bool {
 	s := m.Spec
 	return zeroesSources(ask.Mixing) && ask.PerPair() && ask.Heads.Fusion == trace.MeanHeads &&
 		m.DType == dtypes.Float32 && s.Order != spec.Parallel && !s.NormAfter &&
-		!s.NormedResidual && s.HeadWidth > 1 && s.Heads > 1 // see [Block.narrow]
+		!s.NormedResidual && s.ResidualScale == 0 && s.HeadWidth > 1 && s.Heads > 1 // see [Block.narrow]
 }
 
 // projects reports whether the rows of a mixing for so many targets of a text of n tokens are

@@ -178,7 +178,7 @@ func projectedShapes(s *spec.Spec, slots int) []shapes.Shape {
 		through = append(through, shapes.Make(dtypes.Float32, s.Heads, s.HeadWidth, width))
 	}
 	all = append(all, through...)
-	if !s.RMS {
+	if s.NormBias() {
 		for _, width := range widths[1:] {
 			all = append(all, shapes.Make(dtypes.Float32, 1, 1, width))
 		}

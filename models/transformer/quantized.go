@@ -23,8 +23,9 @@ import (
 // scale of the latter is a 16th, so that the code need not be shifted. a, b and j are chosen by
 // [tilesOf].
 //
-// A matrix of a layer is kept in float32 as well, for products with several columns: to compute it
-// for each of them costs more than it saves. A table over the vocabulary is in codes only.
+// Nothing is kept in float32 beside codes. A graph with products of several columns computes the
+// numbers of the matrices that it reads, one after another; to keep them would take 32 bits a number
+// instead of 6 or 10.
 const (
 	codesSuffix = ".codes"
 	scaleSuffix = ".scale"
@@ -41,8 +42,6 @@ type form struct {
 	out, in int
 	perByte int    // P
 	tiles   [3]int // a, b and j
-	// numbers is whether it is kept in float32 too.
-	numbers bool
 	// columns is how it is kept by columns too, nil if it is not; see [columnCodes].
 	columns *form
 }
@@ -63,7 +62,6 @@ func formOf(a array, q spec.Quantized) (form, bool) {
 	}
 	shape := a.shape()
 	f, ok := codesOf(shape[0], shape[1], bits)
-	f.numbers = a.outFirst
 	if strings.HasSuffix(a.name, ".output.weight") {
 		if columns, ok := codesOf(shape[1], shape[0], bits); ok {
 			f.columns = &columns
@@ -116,9 +114,6 @@ func (f form) shapes() (codes, scales shapes.Shape) {
 func (f form) bytes() int64 {
 	codes, scales := f.shapes()
 	bytes := int64(codes.Size()) + 2*4*int64(scales.Size())
-	if f.numbers {
-		bytes += 4 * int64(f.out) * int64(f.in)
-	}
 	if f.columns != nil {
 		codes, scales := f.columnShapes()
 		bytes += int64(codes.Size()) + 2*4*int64(scales.Size())
@@ -133,10 +128,6 @@ func (m *Model) loadQuantized(a array, f form, q spec.Quantized) (_ []weight, er
 	made := []weight{{name: a.name + codesSuffix}, {name: a.name + scaleSuffix}, {name: a.name +
 		minSuffix}}
 	all := []shapes.Shape{codes, scales, scales}
-	if f.numbers {
-		made = append(made, weight{name: a.name})
-		all = append(all, shapes.Make(dtypes.Float32, f.out, f.in))
-	}
 	columns := len(made)
 	if f.columns != nil {
 		for _, suffix := range []string{codesSuffix, scaleSuffix, minSuffix} {
@@ -163,9 +154,6 @@ func (m *Model) loadQuantized(a array, f form, q spec.Quantized) (_ []weight, er
 	to := filling{form: f}
 	if err := withFlat(made, flat, func() error {
 		to.codes, to.scale, to.low = flat[0].([]uint8), flat[1].([]float32), flat[2].([]float32)
-		if f.numbers {
-			to.numbers = flat[3].([]float32)
-		}
 		if f.columns != nil {
 			at := flat[columns:]
 			to.byColumn = spec.Blocks{
@@ -201,7 +189,6 @@ type filling struct {
 	form
 	codes      []uint8
 	scale, low []float32
-	numbers    []float32 // nil if not kept
 	byColumn   spec.Blocks
 }
 
@@ -232,16 +219,6 @@ func (to filling) fill(a array, q spec.Quantized) error {
 func (to filling) put(row int, b spec.Blocks) {
 	if to.columns != nil {
 		to.putColumns(row, b)
-	}
-	if to.numbers != nil {
-		numbers := to.numbers[row*to.in:][:len(b.Codes)]
-		for i, scale := range b.Scale {
-			low := b.Min[i]
-			block := numbers[i*spec.BlockSize:][:spec.BlockSize]
-			for k, code := range b.Codes[i*spec.BlockSize:][:spec.BlockSize] {
-				block[k] = float32(scale*float32(code)) + low
-			}
-		}
 	}
 	pack(to.codes[row*to.in/to.perByte:], b.Codes, to.perByte)
 	for i := 1; to.perByte == 2 && i < len(b.Scale); i += 2 {

@@ -137,8 +137,8 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-// TestBytes: a table is in codes alone, the matrix of a layer also in float32, and what has no
-// blocks only in float32.
+// TestBytes: a table and the matrix of a layer are in codes alone, an output projection in codes by
+// rows and by columns, and what has no blocks in float32.
 func TestBytes(t *testing.T) {
 	g := openGolden(t, "llama") // width 32, 96 tokens
 	whole := transformer.Bytes(g.model.Spec, g.model.DType, nil)
@@ -152,12 +152,12 @@ func TestBytes(t *testing.T) {
 	}
 	const down = 64 * 32
 	layer := transformer.Bytes(g.model.Spec, g.model.DType, only("blocks.0.down.weight"))
-	if want := whole + down/2 + 2*4*down/32; layer != int64(want) {
+	if want := whole - 4*down + down/2 + 2*4*down/32; layer != int64(want) {
 		t.Errorf("%d bytes with a matrix in codes, want %d", layer, want)
 	}
 	const output = 32 * 32
 	byColumns := transformer.Bytes(g.model.Spec, g.model.DType, only("blocks.0.output.weight"))
-	if want := whole + 2*(output+2*4*output/32); byColumns != int64(want) {
+	if want := whole - 4*output + 2*(output+2*4*output/32); byColumns != int64(want) {
 		t.Errorf("%d bytes with an output projection in codes, want %d", byColumns, want)
 	}
 	norm := transformer.Bytes(g.model.Spec, g.model.DType, only("final-norm.gain"))

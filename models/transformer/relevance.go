@@ -30,7 +30,7 @@ func (r relevance) norm(s *spec.Spec, x *Node, w byName) *Node {
 		y = centred(x)
 	}
 	y = Mul(Mul(y, StopGradient(inverseSpread(s, x))), gain(s, x, w))
-	if s.RMS {
+	if !s.NormBias() {
 		return y
 	}
 	return Add(y, alignLast(w("bias"), y))
@@ -58,6 +58,17 @@ func (r relevance) capped(x *Node, c float64) *Node {
 		return capped(x, c)
 	}
 	return Mul(x, StopGradient(capSlope(x, c)))
+}
+
+// clipped is x between -c and c, or x if c is 0.
+func (r relevance) clipped(x *Node, c float64) *Node {
+	switch {
+	case c == 0:
+		return x
+	case bool(r):
+		return Mul(x, StopGradient(clipSlope(x, c)))
+	}
+	return Mul(x, clipSlope(x, c))
 }
 
 // product is x, a product of two activations.

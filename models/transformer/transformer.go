@@ -393,13 +393,10 @@ func (d *builder) norm(x *Node, prefix string) *Node {
 //
 //	(x - mean x)/√(variance x + ε)·g + b,  or with RMS  x/√(mean x² + ε)·g
 func norm(s *spec.Spec, x *Node, w byName) *Node {
-	gain := alignLast(w("gain"), x)
-	if s.NormOffset != 0 {
-		gain = AddScalar(gain, s.NormOffset)
+	if !s.NormBias() {
+		return normedPart(s, x, x, w)
 	}
-	if s.RMS {
-		return Mul(Mul(x, inverseRMS(s, x)), gain)
-	}
+	gain := gain(s, x, w)
 	return fusedOnGo(x, func() *Node {
 		return BackendFusedLayerNorm(x, []int{-1}, s.NormEpsilon, Reshape(gain, -1),
 			float(w("bias")))
@@ -459,6 +456,8 @@ func plainActivation(f spec.Activation, x *Node) *Node {
 		return Max(x, ZerosLike(x))
 	case spec.HyperbolicTangent:
 		return Tanh(x)
+	case spec.ReLUSquared:
+		return Square(Max(x, ZerosLike(x)))
 	}
 	return Mul(MulScalar(x, 0.5), OnePlus(Erf(MulScalar(x, math.Sqrt2/2))))
 }

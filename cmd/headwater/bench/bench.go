@@ -17,9 +17,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/planted"
 	"github.com/headwater-ml/headwater/internal/tasks"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/planted"
 )
 
 // benchFlags are the flags of headwater bench methods.
@@ -67,51 +67,7 @@ func benchMethodsCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "methods [--methods NAMES] [--input FILE]",
 		Short: "score methods on sentences whose evidence is known",
-		Long: "Methods explains held-out sentences of the embedded model's grammar, which says " +
-			"what decides each answer, and compares every\n" +
-			"method's scores with that evidence: average precision, rank and share, by kind, " +
-			"with 95 % confidence, and what a token costs.\n" +
-			"Beside them stand four lines that know nothing of the text: random scores, chance, " +
-			"earliest first and latest first. Control\n" +
-			"tokens are not ranked. Scorers compare the answer with its foil.\n\n" +
-			"Evidence is proven by intervention: each word is changed, and only sentences in " +
-			"which each piece of evidence moves the answer\n" +
-			"and no other word does are scored. Methods of one layer are scored in the layer " +
-			"that did best on other sentences, as many of\n" +
-			"each kind but 50 at most; all layers are printed.\n\n" +
-			"With --model it gives another model tasks: pairs of a prompt and a " +
-			"counterfactual, in which the evidence is replaced and\n" +
-			"another answer is right. A case is scored if the most probable token is the answer, " +
-			"the counterfactual makes it the other\n" +
-			"answer, and for each other word some change leaves the answer. Words that ask the " +
-			"question may decide; those that do are not\n" +
-			"ranked, and neither is the first token. Without --methods, the default methods of " +
-			"explain are measured. Methods of one layer\n" +
-			"are scored in the layer that a picture shows.\n\n" +
-			"With --input it takes cases of yours, a line of JSON each, in bytes of the prompt; " +
-			"evidence and question may be texts\n" +
-			"of it as well, such as [\"keys\"], where they first stand:\n" +
-			`{"group":…,"prompt":…,"continuation":…,"contrast":…,"position":…,` +
-			`"evidence":[[begin,end],…],"selection":…,` + "\n" +
-			`"changes":[{"span":[begin,end],"text":…,"answer":…},…]}` + "\n" +
-			"or, for a pair, " +
-			`{"counterfactual":…,"answers":[…],"foils":[…],"question":[[begin,end],…]} as well.` +
-			"\n" +
-			"A change puts a text of as many tokens in the place of a span, and answer is the " +
-			"token that is then right, if one is. The first token\n" +
-			"is not ranked unless it is evidence. Cases with selection choose the layers and are " +
-			"not scored; without any, methods of one layer\n" +
-			"are scored in the layer that a picture shows.\n\n" +
-			"With --planted it takes circuits whose weights are set by hand, of which it is " +
-			"certain what decides an answer; --model planted-sum\n" +
-			"is one of them. A trained model may carry evidence through other positions, so a " +
-			"low score does not prove a method wrong.",
-		Example: `  headwater bench methods --cases 20
-  headwater bench methods --methods rollout,value-zeroing,gradient-x-input --faithful
-  headwater bench methods --planted
-  headwater bench methods --model path/to/model --kinds facts,analogy --limit 10
-  headwater bench methods --model path/to/gpt2 --input cases.jsonl --json -o report.json`,
-		Args: cli.NoArguments,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err

@@ -15,9 +15,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
+	"github.com/headwater-ml/headwater/internal/planted"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/planted"
-	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 // The table has a line for every method asked for, for random and for chance, and every kind of

@@ -34,24 +34,7 @@ func benchCuesCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cues [--methods NAMES] [--input FILE]",
 		Short: "score every layer of methods on sentences whose cues are known",
-		Long: "Cues explains sentences and compares the row of every layer of every method with " +
-			"the words that decide the answer, the cues:\n" +
-			"the share of the scores that lies on them (dot) and their average precision, means " +
-			"over the sentences, beside chance.\n" +
-			"Sentences with a continuation and a contrast also say how often the model prefers " +
-			"the right one of this minimal pair.\n" +
-			"Without --input it takes held-out sentences of the embedded model's grammar. With " +
-			"--input each line is a case as for\n" +
-			"headwater bench methods, of which prompt, continuation, contrast, position, " +
-			"evidence and group count, or a\n" +
-			"minimal pair of BLiMP: sentence_good, sentence_bad, UID and others. Its word is " +
-			"masked for encoders, and decoders\n" +
-			"get the text before it. A pair may have evidence, bytes of sentence_good; without " +
-			"it only the preference is counted.",
-		Example: `  headwater bench cues --methods raw,rollout,value-zeroing
-  headwater bench cues --model path/to/bert --input agreement.jsonl --every-token --json
-  headwater bench cues --model path/to/bert --input anaphor_number_agreement.jsonl`,
-		Args: cli.NoArguments,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.input == "" && cmd.Flags().Changed("model") && f.Model != "tiny" {
 				return cli.Usagef("bench cues needs --input for a model other than the embedded " +
@@ -279,18 +262,7 @@ func benchProbeCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "probe --input FILE",
 		Short: "measure how well a linear probe reads labels in each hidden state",
-		Long: "Probe computes the online code length of labels (Voita and Titov 2020) in each " +
-			"hidden state of a model, with a linear probe:\n" +
-			"how many nats and bits the labels take if a probe learns them from the vectors as " +
-			"they come. Compression is the length without\n" +
-			"vectors divided by it: 1 says that a linear probe reads nothing, more is better.\n" +
-			"Each line of the file is {\"text\":…,\"span\":[begin,end],\"label\":…}, the span in " +
-			"bytes of the text; the vector is that of the\n" +
-			"last token that touches it, or of the last token of the text without a span. Lines " +
-			"are shuffled by --seed.",
-		Example: `  headwater bench probe --input number.jsonl
-  headwater bench probe --model smollm2 --input number.jsonl --json -o probe.json`,
-		Args: cli.NoArguments,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cli.NeedFlags(cmd, "input"); err != nil {
 				return err

@@ -11,8 +11,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/planted"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/planted"
 )
 
 // benchPart is a model and cases that it is asked.

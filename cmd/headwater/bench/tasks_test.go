@@ -71,7 +71,7 @@ func TestBenchTasks(t *testing.T) {
 		t.Skip("measures methods on many texts")
 	}
 	args := []string{
-		"bench", "methods", "--model", filepath.Join(clitest.Root, "models", "tiny", "data"), "--backend", "go",
+		"bench", "methods", "--model", filepath.Join(clitest.Root, "internal", "tiny", "data"), "--backend", "go",
 		"--kinds", "agreement", "--cases", "30", "--limit", "2", "--methods", "raw", "--timed", "0",
 	}
 	var r benchReport
@@ -107,7 +107,7 @@ func TestBenchGrammar(t *testing.T) {
 	}
 	var reports [2]benchReport
 	for i, more := range [][]string{
-		nil, {"--grammar", "--model", filepath.Join(clitest.Root, "models", "tiny", "data")},
+		nil, {"--grammar", "--model", filepath.Join(clitest.Root, "internal", "tiny", "data")},
 	} {
 		text := headwater.Output(t, append(args, more...)...)
 		must(t, json.Unmarshal([]byte(text), &reports[i]))

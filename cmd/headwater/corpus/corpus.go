@@ -28,17 +28,7 @@ func corpusCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "corpus",
 		Short: "explain a data set in shards, with one process or many tasks of a scheduler",
-		Long: "Corpus explains every record of a data set and writes the numbers as Parquet, one " +
-			"file a shard.\n" +
-			"INPUT and CORPUS are each a file, a folder or a bucket (s3://bucket/folder). A " +
-			"record is a line of JSON with\n\"id\" and \"text\", or \"id\", \"prompt\" and " +
-			"\"continuation\", or \"id\" and \"messages\"; a row of Parquet with\nthese " +
-			"columns; or a line of text. The second text of a pair is in \"pair\".\n" +
-			"Lines may be compressed by gzip.\n" +
-			"A shard that is complete is skipped, so any task may be run again at any time.\n" +
-			"The exit status is 75 if the same task may succeed later, and 42 if a shard is bad " +
-			"and will always fail.",
-		Args: cli.KnownCommand,
+		Args:  cli.KnownCommand,
 		RunE: func(*cobra.Command, []string) error {
 			return cli.Usagef("corpus needs what to do; known are plan, run, missing, verify, " +
 				"merge, report and template, as in headwater corpus plan texts.jsonl FOLDER")
@@ -88,14 +78,7 @@ func corpusPlanCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [flags] INPUT CORPUS",
 		Short: "read an input once and write the manifest of its shards",
-		Long: "Plan reads an input once and writes CORPUS/manifest.json: the model, the options, " +
-			"the hash of every input file,\nand what each shard must contain. Every task of " +
-			"headwater corpus run reads it.\n" +
-			"A prompt without a continuation is continued by the model, by at most --max-tokens " +
-			"tokens.",
-		Example: `  headwater corpus plan texts.jsonl corpus --methods rollout
-  headwater corpus plan --shards 10000 --model smollm2 s3://texts/pile/ s3://results/pile/`,
-		Args: placeArguments("INPUT", "CORPUS"),
+		Args:  placeArguments("INPUT", "CORPUS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -457,12 +440,7 @@ func corpusMissingCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "missing [flags] CORPUS",
 		Short: "print which tasks have shards that are not complete",
-		Long: "Missing prints which tasks have shards that are missing or damaged, as sbatch " +
-			"takes it: --array=3,17,42.\nIt prints nothing if all shards are complete. It reads " +
-			"the ends of the files only; headwater corpus verify reads everything.",
-		Example: `  headwater corpus missing corpus
-  sbatch $(headwater corpus missing corpus) job.sh`,
-		Args: placeArguments("CORPUS"),
+		Args:  placeArguments("CORPUS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return withCorpus(ctx, args[0], func(c *corpus.Corpus) error {

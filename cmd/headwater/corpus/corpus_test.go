@@ -15,7 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/internal/corpus"
-	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/internal/tiny"
 )
 
 // corpusTexts are six records, two of them wrong.

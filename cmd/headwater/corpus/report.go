@@ -17,14 +17,7 @@ func corpusReportCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [flags] -o FILE CORPUS",
 		Short: "write an HTML page of a corpus: charts, and texts in which most comes from a word",
-		Long: "Report reads the complete shards once and writes one HTML page that loads " +
-			"nothing: what the corpus is, charts of where\ngenerated tokens come from by " +
-			"method, layer and place, and the texts in which most comes from one token or\n" +
-			"from the words of --word. Memory does not grow with the corpus. The first token and " +
-			"control tokens are left out\nwhere the strongest token is meant.",
-		Example: `  headwater corpus report -o page.html corpus
-  headwater corpus report --word not --word never --top 100 -o page.html corpus`,
-		Args: placeArguments("CORPUS"),
+		Args:  placeArguments("CORPUS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cli.NeedFlags(cmd, "output"); err != nil {
 				return err

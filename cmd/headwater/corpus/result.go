@@ -17,11 +17,7 @@ func corpusVerifyCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [flags] CORPUS",
 		Short: "compare every row of every shard with the manifest",
-		Long: "Verify reads every shard and compares its rows, their ids and their hash with the " +
-			"manifest. It prints the hash of the\nbytes of all shards: two runs of one plan have " +
-			"the same. The status is 1 if a shard is missing or not as it should be.",
-		Example: "  headwater corpus verify corpus",
-		Args:    placeArguments("CORPUS"),
+		Args:  placeArguments("CORPUS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return withCorpus(ctx, args[0], func(c *corpus.Corpus) error {
@@ -85,10 +81,7 @@ func corpusMergeCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge -o FILE CORPUS",
 		Short: "write the rows of all shards as one Parquet file, in the order of the input",
-		Long: "Merge writes one Parquet file with the rows of all shards, in the order of the " +
-			"input. Memory does not grow with the\ncorpus. All shards must be complete.",
-		Example: "  headwater corpus merge -o all.parquet corpus",
-		Args:    placeArguments("CORPUS"),
+		Args:  placeArguments("CORPUS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cli.NeedFlags(cmd, "output"); err != nil {
 				return err

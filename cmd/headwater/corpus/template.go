@@ -3,6 +3,7 @@ package corpus
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"io"
 	"regexp"
 	"strconv"
@@ -48,13 +49,6 @@ func corpusTemplateCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "template [flags] slurm|kubernetes CORPUS",
 		Short: "print a job file that makes the shards of a corpus",
-		Long: "Template prints a job file with one task for each task of the manifest. Tasks " +
-			"that end with 75 or are killed run again, and\na task that ends with 42 does not.\n" +
-			"Slurm: the tasks must see CORPUS and the input by the same paths. Kubernetes: name " +
-			"the image, and for a folder the\nclaim of the volume that has it; --as is its path " +
-			"there.",
-		Example: `  headwater corpus template slurm corpus > job.sh
-  headwater corpus template kubernetes s3://results/pile/ --image headwater:1 --queue team`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := placeArguments("slurm or kubernetes", "CORPUS")(cmd, args); err != nil {
 				return err
@@ -155,106 +149,13 @@ func shellQuoted(text string) string {
 // slurmFile is a job array. The worker runs below a shell, because Slurm never runs a task again
 // that a signal has killed; a shell sees that and can ask for it. The limit of restarts keeps a
 // task that always fails from running for days.
-const slurmFile = `#!/bin/bash
-# Makes the shards of a corpus. Submit it with: sbatch FILE
-# Afterwards submit what is missing, until nothing is printed:
-#   headwater corpus missing {{shell .Place}}
-#   sbatch $(headwater corpus missing {{shell .Place}}) FILE
-# Administrators can have the same in slurm.conf: JobRequeue=1 and RequeueExit={{.Retry}},137
-#SBATCH --job-name={{.Name}}
-#SBATCH --array=0-{{.Last}}%{{.Parallel}}
-#SBATCH --requeue
-#SBATCH --open-mode=append
-#SBATCH --output={{.Name}}-%A-%a.log
-#SBATCH --cpus-per-task={{.CPUs}}
-#SBATCH --mem={{.Memory}}M
-#SBATCH --time={{.Time}}
-#SBATCH --signal=B:TERM@60
-{{- if .Queue}}
-#SBATCH --partition={{.Queue}}
-{{- end}}
-
-headwater corpus run --workers {{.Workers}} {{shell .Place}} &
-worker=$!
-# The worker ends between two texts and says {{.Retry}}: try again.
-trap 'kill -TERM "$worker" 2>/dev/null' TERM
-wait "$worker"
-status=$?
-while kill -0 "$worker" 2>/dev/null; do
-	wait "$worker"
-	status=$?
-done
-
-# {{.Retry}} is try again, and above 128 a signal ended the worker. {{.Bad}} is a bad shard,
-# which always fails.
-if [ "$status" = {{.Retry}} ] || [ "$status" -gt 128 ]; then
-	if [ "${SLURM_RESTART_COUNT:-0}" -lt 5 ] && scontrol requeue "$SLURM_JOB_ID"; then
-		sleep 60 # Slurm ends this script
-	fi
-fi
-exit "$status"
-`
+//
+//go:embed slurm.tmpl
+var slurmFile string
 
 // kubernetesFile is an indexed job. Its rules say what an exit status means: a bad shard fails its
 // index at once, a wrong command line fails the job, and a pod that the cluster removed does not
 // count.
-const kubernetesFile = `# Makes the shards of a corpus. Submit it with: kubectl create -f FILE
-# Afterwards submit it again under another name if this prints something:
-#   headwater corpus missing CORPUS
-apiVersion: batch/v1
-kind: Job
-metadata:
-  name: {{yaml .Name}}
-{{- if .Queue}}
-  labels:
-    kueue.x-k8s.io/queue-name: {{yaml .Queue}}
-{{- end}}
-spec:
-{{- if .Queue}}
-  suspend: true # Kueue starts it
-{{- end}}
-  completionMode: Indexed
-  completions: {{.Tasks}}
-  parallelism: {{.Parallel}}
-  backoffLimitPerIndex: 5
-  maxFailedIndexes: {{.Tasks}}
-  podFailurePolicy:
-    rules:
-    - action: FailIndex # {{.Bad}}: a shard is bad, it would always fail
-      onExitCodes:
-        containerName: headwater
-        operator: In
-        values: [{{.Bad}}]
-    - action: FailJob # {{.Usage}}: the command line is wrong, for every task
-      onExitCodes:
-        containerName: headwater
-        operator: In
-        values: [{{.Usage}}]
-    - action: Ignore # the cluster took the node away
-      onPodConditions:
-      - type: DisruptionTarget
-        status: "True"
-  template:
-    spec:
-      restartPolicy: Never
-      terminationGracePeriodSeconds: 60
-      containers:
-      - name: headwater
-        image: {{yaml .Image}}
-        command: ["headwater", "corpus", "run", "--workers", "{{.Workers}}", {{yaml .Place}}]
-        resources:
-          requests:
-            cpu: "{{.CPUs}}"
-            memory: "{{.Memory}}Mi"
-          limits:
-            memory: "{{.Memory}}Mi"
-{{- if .Claim}}
-        volumeMounts:
-        - name: data
-          mountPath: {{yaml .Mount}}
-      volumes:
-      - name: data
-        persistentVolumeClaim:
-          claimName: {{yaml .Claim}}
-{{- end}}
-`
+//
+//go:embed kubernetes.tmpl
+var kubernetesFile string

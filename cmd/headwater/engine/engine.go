@@ -97,10 +97,7 @@ func engineListCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "list the engines of this user",
-		Long: "List says which engines run, for which kernel, with which models, and how long " +
-			"they have had nothing to do. It removes the\n" +
-			"sockets of engines that have ended.",
-		Args: cli.NoArguments,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found, err := engine.List(cmd.Context())
 			if err != nil {
@@ -203,9 +200,6 @@ func engineStopCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop PROCESS... | --all",
 		Short: "end engines; the next cell of their notebooks starts another one",
-		Long: "Stop ends the engines with those process numbers, which headwater engine list " +
-			"shows, or all. What they compute is cancelled.",
-		Example: "  headwater engine stop 4711\n  headwater engine stop --all",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
 				return cli.Usagef("engine stop needs the process numbers of engines, or --all; " +

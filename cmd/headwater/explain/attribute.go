@@ -34,18 +34,7 @@ func attributeCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "attribute --input FILE --methods NAMES -o FILE",
 		Short: "compute methods on attention from any program",
-		Long: "Attribute reads attention [L,H,T,S] or [L,T,S] and, if a method needs it, " +
-			"value-zeroing [L,T,S] from a safetensors file.\n" +
-			"In the place of attention, queries q [L,H,T,E] and keys k [L,G,T,E] will do.\n" +
-			"It writes a float64 tensor [L,T,S] for each method, named after it: what comes " +
-			"from each source up to each layer.\n" +
-			"For flow it also writes flow-normalized, whose rows sum to 1. Layers and " +
-			"heads count from 0.\n" +
-			"With --cut it writes instead which edges limit the flow from a " +
-			"token to an input token.",
-		Example: `  headwater attribute --input in.safetensors --methods rollout,flow -o out.safetensors
-  headwater attribute --input in.safetensors --cut 5:2`,
-		Args: cli.NoArguments,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			if err := rowsOnly(f.opts.Methods); err != nil {

@@ -56,22 +56,7 @@ func contextCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "context [flags] --question QUESTION FILE...",
 		Short: "say which sentence of your documents an answer came from",
-		Long: "Context puts the documents and the question into one prompt, takes sentences out " +
-			"of it, and asks the model how\n" +
-			"probable the same answer still is. leave-one-out takes out one after another, " +
-			"context-cite random halves and fits a\n" +
-			"linear model. The answer is the model's own, or that of --answer. How far the " +
-			"scores can be believed is beside them:\n" +
-			"LDS is the rank correlation of what they predict for other random halves with what " +
-			"the model does, and the drop is\n" +
-			"what the answer loses without the strongest sentences. docs/context.md says what " +
-			"this cannot show.",
-		Example: `  headwater context --model smollm2 --question "What is the code?" notes.txt
-  headwater context --model smollm2 --chat --by paragraph --question "Who wrote it?" a.txt b.txt
-  headwater context --model smollm2 --question "Why?" --answer "It rained. It was cold." ` +
-			`--target "It rained." notes.txt
-  headwater context --format html -o page.html --question "who has the lamp ?" story.txt`,
-		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
+		Args:  func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return explainContext(cmd.Context(), k, f, args)
 		},
@@ -284,7 +269,8 @@ func askSources(
 func showSources(k *cli.Kit, w io.Writer, f contextFlags, r *sources.Result) error {
 	if f.format == "html" {
 		page := *r
-		page.Model.Name, page.Names = export.WithoutFolder(r.Model.Name), withoutFolders(r.Names)
+		page.Model.Name, _ = trace.WithoutFolder(r.Model.Name)
+		page.Names = withoutFolders(r.Names)
 		return render.Page(w, render.Sources{Result: &page, Palette: f.palette, Top: f.top})
 	}
 	look := render.Terminal{Width: f.width, Color: f.color == "always"}

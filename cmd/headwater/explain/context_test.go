@@ -125,7 +125,7 @@ func TestContextForms(t *testing.T) {
 func TestContextPageHasNoFolder(t *testing.T) {
 	story := storyFile(t)
 	dir := filepath.Dir(story)
-	data, err := filepath.Abs(filepath.Join(clitest.Root, "models", "tiny", "data"))
+	data, err := filepath.Abs(filepath.Join(clitest.Root, "internal", "tiny", "data"))
 	must(t, err)
 	other, model := filepath.Join(dir, "other.txt"), filepath.Join(dir, "model")
 	must(t, errors.Join(os.WriteFile(other, []byte("peter has the box ."), 0o600),

@@ -51,26 +51,7 @@ func explainCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [flags] PROMPT",
 		Short: "let a model continue a prompt and show where each token came from",
-		Long: "Explain lets a model continue a prompt and shows for every token, by each " +
-			"method, which prompt tokens it came from.\n" +
-			"An encoder reads the prompt instead and is explained at each [MASK], at its class, " +
-			"or at every --position.\n" +
-			"With --input every line of a file is {\"prompt\":…} or {\"messages\":[…]} and, if " +
-			"needed, \"continuation\":… or\n\"positions\":[…], and every result is a line of " +
-			"JSON.\n" +
-			"Ctrl-C shows what there is so far; a second one ends at once.",
-		Example: `  headwater explain "the keys to the cabinet"
-  headwater explain --methods rollout,flow --continuation " is" "the keys to the cabinet"
-  headwater explain --methods attn-lrp --contrast " is" --by word --top 3 "the keys to the cabinet"
-  headwater explain -o page.html "the keys to the cabinet"
-  headwater explain --model smollm2 --system "You are terse." "What is the capital of France?"
-  headwater explain -o - -o figure.svg -o numbers.csv "the keys to the cabinet"
-  headwater explain --view compare --methods direct,value-zeroing "the keys to the cabinet"
-  headwater explain --view compare --methods direct@2,direct@5 "the keys to the cabinet"
-  headwater explain --against "the key to the cabinet" --methods rollout "the keys to the cabinet"
-  headwater explain --against-model tiny-alibi --methods rollout "the keys to the cabinet"
-  headwater explain --model google-bert/bert-base-uncased "the keys to the [MASK] are on the table"`,
-		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
+		Args:  func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if err := k.ReadMessages(ctx, f.messages, &f.opts); err != nil {

@@ -22,7 +22,7 @@ var flagGroups = []struct{ title, names string }{
 		"special"},
 	{"What is generated", "temperature top-k top-p seed alternatives"},
 	{"What pictures show", "target against against-model layer head source filter size font " +
-		"palette color width"},
+		"palette color width caption sinks"},
 	{"Where it is computed", "backend dtype pre max-memory"},
 	{"How methods compute", "set"},
 }

@@ -20,17 +20,7 @@ func reproduceCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reproduce [flags] FILE",
 		Short: "make a saved figure or table again and compare it",
-		Long: "Reproduce reads from a file that explain -o wrote how it was made, explains the " +
-			"same prompt in the same way, and compares the bytes.\n" +
-			"If they differ, it says what does: the hash of the model, the version, tokens, " +
-			"settings or numbers, and the status is 1.\n" +
-			"The model, backend and number type are those of the file unless flags name others. " +
-			"A model that was opened by a path is not in the file: give --model. A model of the " +
-			"Hub that the file names is not downloaded.\n" +
-			"A file that show wrote cannot be made again: the recording is not in it.",
-		Example: `  headwater reproduce figure.svg
-  headwater reproduce --model path/to/gpt2 figure.pdf`,
-		Args: oneFile,
+		Args:  oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return reproduce(cmd.Context(), k, f, args[0])
 		},

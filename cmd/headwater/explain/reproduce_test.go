@@ -92,7 +92,7 @@ func TestReproducePage(t *testing.T) {
 // TestReproducePath: a file has no path of its model, only the last part of it; with the same model
 // by another path it is made again byte for byte.
 func TestReproducePath(t *testing.T) {
-	data, err := filepath.Abs(filepath.Join(clitest.Root, "models", "tiny", "data"))
+	data, err := filepath.Abs(filepath.Join(clitest.Root, "internal", "tiny", "data"))
 	must(t, err)
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -29,20 +29,6 @@ func showCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [flags] FILE.safetensors",
 		Short: "show attention or hidden states that another program recorded",
-		Long: "Show reads attention [L,H,T,T] or [L,T,T] of one text from a safetensors file and " +
-			"shows it as explain does.\n" +
-			"In its place, queries q [L,H,T,E] and keys k [L,G,T,E] will do.\n" +
-			"Of hidden [L+1,T,D] it shows how alike the states of two tokens are, unless " +
-			"--methods says what else to show.\n" +
-			"The metadata of the file has tokens, a JSON list of the T texts, and may have " +
-			"generated, how many of the last tokens were generated\n" +
-			"(0: the row of the last token is shown), and model, a name. " +
-			"docs/bring-results-in.md has Python that writes such files.\n" +
-			"The views heads and flow need attention; heads needs that of every head, " +
-			"[L,H,T,T].",
-		Example: `  headwater show --methods raw,rollout attention.safetensors
-  headwater show --methods rollout -o figure.pdf attention.safetensors
-  headwater show --view heads -o heads.html attention.safetensors`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := oneFile(cmd, args); err != nil {
 				return err

@@ -128,6 +128,10 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 	})
 	flags.StringVar(&f.show.Palette, "palette", "", "colours of pages and figures: `"+
 		strings.Join(render.PaletteNames(), "|")+"` (default "+render.PaletteNames()[0]+")")
+	flags.StringVar(&f.show.Caption, "caption", "", "`text` in place of the line with the model and "+
+		"the layers below the title of a figure and above a page, and a line of its own in text; "+
+		render.NoCaption+" leaves that line out")
+	flags.BoolVar(&f.show.Sinks, "sinks", false, "draw the edges to sinks too in the graph of flow")
 	flags.StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
 	cli.WholeFlag(flags, &f.width, "width", 60, 10000, "`columns` of text",
 		"those of the terminal, else 100")
@@ -200,6 +204,8 @@ var meanings = []struct {
 	{"source", []string{graphs}, nil},
 	{"layer", pictures, except(render.KindLayers, render.KindFlow, render.KindHeads)},
 	{"layer", []string{tables}, nil},
+	{"sinks", pictures, []render.Kind{render.KindFlow}},
+	{"caption", pictures, nil},
 	{"head", []string{drawings}, []render.Kind{render.KindHead}},
 	{"against", pictures, []render.Kind{render.KindCompare}},
 	{"against-model", pictures, []render.Kind{render.KindCompare}},

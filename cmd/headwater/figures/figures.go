@@ -36,27 +36,6 @@ func figuresCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "figures [flags] [FIGURE|DOCUMENT…]",
 		Short: "make the figures and tables of the four documents, with verdicts",
-		Long: "Figures makes figures and tables of the documents that Headwater is about and " +
-			"compares them with what the documents claim: s0 is generative rollout, s1 attention " +
-			"flow, s2 Value Zeroing, s3 attention focus plots.\n" +
-			"It writes each figure as SVG and PDF, each table as CSV and Markdown, and " +
-			"index.html, " +
-			"which has all of them beside their claims and verdicts.\n" +
-			"A figure of attention focus shows another layer or head if its name says so: " +
-			"s3-fig1,layer=3,head=2.\n" +
-			"Each figure has an embedded model of its own; --model names another one for all. A " +
-			"figure that does not fit the model is left out, and a line and the page say why: " +
-			"the model lacks a part, has other classes, or a context that is too short. The " +
-			"others are made. The status is 2 if every figure is left out.\n" +
-			"With --check nothing is written but a line for each claim. The status is 1 if a " +
-			"claim that agreed when the verdicts were recorded does not agree now; a claim that " +
-			"differed then may differ. Verdicts are recorded for the embedded models: of another " +
-			"one, the lines say what came out, and the status is 0.",
-		Example: `  headwater figures
-  headwater figures s0 s1-fig1
-  headwater figures --check --reduced
-  headwater figures s3-fig2,layer=3,head=2,sort_idx=1
-  headwater figures --model smollm2 s0-depth`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			some, err := figures.Find(args...)
 			if err != nil {

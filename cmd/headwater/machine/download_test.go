@@ -18,7 +18,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
 
 	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
-	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/internal/tiny"
 )
 
 // oneModelHub serves org/name as the Hub does, with SHA-256 for every file, and sets the

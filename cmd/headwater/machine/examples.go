@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/internal/cli"
-	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/internal/tiny"
 )
 
 // example is a prompt for SmolLM2 or for the embedded model.

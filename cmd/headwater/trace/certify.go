@@ -35,16 +35,6 @@ func certifyCommand(k *cli.Kit) *cobra.Command {
 		Use: "certify [--golden FILE] [--record FILE]",
 		Short: "check the numbers of a model against a recording, its cache, another " +
 			"backend and brute force",
-		Long: "Certify runs what can be checked of a model and prints a table: taps against a " +
-			"recording of another implementation, decoding\n" +
-			"on a cache against one pass, this backend against another, Value Zeroing against " +
-			"zeroing the value, attention against the\n" +
-			"softmax of its terms; each with the worst error, where it is, and the tolerance. " +
-			"It ends with status 1 if one fails.\n" +
-			"With --record it writes such a recording of the model instead.",
-		Example: `  headwater certify
-  headwater certify --model path/to/llama --golden golden.safetensors --json
-  headwater certify --model path/to/llama --record golden.safetensors --ids 5,6,7,8 --ids 9,10,11,12`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {

@@ -25,13 +25,7 @@ func tokenizeCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tokenize --tokenizer FILE",
 		Short: "turn JSON strings, one a line, into token ids and byte offsets",
-		Long: "Tokenize reads JSON strings from standard input, one a line, and writes for each " +
-			"a line {\"ids\":[…],\"offsets\":[[b,e],…]}.\n" +
-			"Offsets are bytes of the text in UTF-8, half open; those of control tokens that " +
-			"the tokenizer adds are [0,0].",
-		Example: `  echo '"the keys to the cabinet"' | ` +
-			`headwater tokenize --tokenizer gpt2/tokenizer.json`,
-		Args: cli.NoArguments,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cli.NeedFlags(cmd, "tokenizer"); err != nil {
 				return err

@@ -143,7 +143,7 @@ func TestTokenizeRefusals(t *testing.T) {
 		{"no tokenizer", []string{"tokenize"}, "", 2, "tokenize needs --tokenizer"},
 		{"missing file", []string{"tokenize", "--tokenizer", "nope.json"}, "", 1, "nope.json"},
 		{"no JSON", []string{"tokenize", "--tokenizer", "trace.go"}, "", 1, "trace.go"},
-		{"no tokenizer in it", []string{"tokenize", "--tokenizer", filepath.Join(clitest.Root, "models/tiny/data/config.json")}, "", 1, "config.json"},
+		{"no tokenizer in it", []string{"tokenize", "--tokenizer", filepath.Join(clitest.Root, "internal/tiny/data/config.json")}, "", 1, "config.json"},
 		{"no string", in, "the keys", 1, `standard input line 1: want a JSON string such as "some text"`},
 		{"a number", in, "7", 1, "line 1: want a JSON string"},
 		{"null", in, "null", 1, "line 1: want a JSON string"},

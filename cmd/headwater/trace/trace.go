@@ -42,14 +42,7 @@ func traceCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace (--text TEXT | --ids IDS) --taps TAPS -o FILE",
 		Short: "run a model once and write its raw tensors as safetensors",
-		Long: "Trace runs one text or sequence of ids through a model and writes float32 " +
-			"tensors, each named after its tap, and the ids.\n" +
-			"The tap hidden brings final with it, the residual stream after the last norm. What " +
-			"it writes, headwater show,\n" +
-			"attribute and focus read.",
-		Example: `  headwater trace --text "the keys to the cabinet" --taps attention,hidden,logits -o out.safetensors
-  headwater trace --model path/to/gpt2 --ids 5,6,7 --taps attention,value-zeroing -o out.safetensors`,
-		Args: cli.NoArguments,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cli.NeedFlags(cmd, "taps", "output"); err != nil {
 				return err

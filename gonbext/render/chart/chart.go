@@ -8,8 +8,8 @@
 //	}
 //	spec, err := c.VegaLite() // a notebook draws it
 //
-// The package computes what every drawing shares: checks, bins, the place of a point in a triangle,
-// colours. [Chart.VegaLite] makes a Vega-Lite 5 specification of it; package
+// The package computes the parts that all drawings share: checks, bins, the place of a point in a
+// triangle, colours. [Chart.VegaLite] makes a Vega-Lite 5 specification of it; package
 // internal/export/figure draws it into SVG, PDF, PNG and TeX. Equal charts give equal bytes.
 //
 // Texts are taken as they are. A caller that has tokens makes them visible first, with
@@ -29,7 +29,7 @@ import (
 // pkg is the name that the errors of this package begin with.
 const pkg = message.Package("chart")
 
-// Kind is what a chart is.
+// Kind is a kind of charts.
 type Kind string
 
 // The kinds.
@@ -46,7 +46,9 @@ const (
 	Heatmap Kind = "heatmap"
 	// Ternary draws each point by its three shares A, B and C in a triangle.
 	Ternary Kind = "ternary"
-	// Layered draws a graph of tokens through layers, its edges as thick as their weights.
+	// Layered draws a graph of tokens through layers, its edges as thick as their weights: layers
+	// from left to right and tokens from the top down, as Figure 1 of Abnar and Zuidema (2020) has
+	// them. Only pictures of explanations have layer 0 at the bottom.
 	Layered Kind = "layered"
 )
 
@@ -146,7 +148,7 @@ func (m *Matrix) At(row, column int) float64 { return m.Data[row*len(m.Columns)+
 // Scale maps numbers to colours. The neutral colour stands for 0; a diverging scale has a second
 // arm for negative numbers.
 type Scale struct {
-	// Title is what a colour means, with its unit.
+	// Title is the meaning of a colour, with its unit.
 	Title string
 	// Diverging uses both arms, from -Max to Max; otherwise colours go from 0 to Max.
 	Diverging bool
@@ -351,11 +353,11 @@ func (c *Chart) Limit() float64 {
 	return largest
 }
 
-// Proportion returns the height of a plot with axes as a part of its width, or 0 if the chart does
-// not say how high it is.
+// Proportion returns the height of a plot with axes as a part of its width, or 0 if the chart has
+// no height of its own.
 func (c *Chart) Proportion() float64 { return c.Height / defaultWidth }
 
-// Colored returns whether points or cells are coloured by numbers, so that the chart needs a colour
+// Colored reports whether points or cells are coloured by numbers, so that the chart needs a colour
 // bar.
 func (c *Chart) Colored() bool {
 	if c.Kind == Heatmap {

@@ -130,7 +130,7 @@ var seriesColors = [][3]float64{
 }
 
 // SeriesColor returns the colour of series i of n. Up to eight have colours of their own; more are
-// coloured by their place on the ramp, which says their order.
+// coloured by their place on the ramp, which shows their order.
 func SeriesColor(i, n int) RGB {
 	if n > len(seriesColors) {
 		return Ramp(0.15 + 0.85*float64(i)/float64(n-1))

@@ -40,7 +40,7 @@ func Grid(columns int, charts ...Chart) (map[string]any, error) {
 	return spec, nil
 }
 
-// gap is what Vega leaves between two columns of a grid, in pixels.
+// gap is the distance of two columns of a grid in Vega, in pixels.
 const gap = 20
 
 // columnsOf returns the number of columns of a grid of charts that are so wide: as many as the

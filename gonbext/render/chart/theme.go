@@ -9,7 +9,7 @@ import (
 
 // JupyterLab draws charts on white in its light themes and on the background of Vega's theme for
 // dark pages in its dark ones; other viewers draw them on white. So a specification sets no
-// background, and what it colours itself has a second colour for a dark background.
+// background, and every colour of its own has a second one for a dark background.
 
 // dark is the parameter that tells whether the background is dark.
 const dark = "dark"
@@ -22,7 +22,7 @@ func darkParameter() object {
 // darkBackground is the background of Vega's theme for dark pages.
 var darkBackground = RGB{0x33, 0x33, 0x33}
 
-// leastMarkContrast is what WCAG 2.1 asks of parts of a chart (1.4.11).
+// leastMarkContrast is the contrast that WCAG 2.1 asks of parts of a chart (1.4.11).
 const leastMarkContrast = 3
 
 // themed returns the colour of a mark in a specification.
@@ -34,8 +34,8 @@ func themed(c RGB) any {
 	return object{"expr": "dark?'" + other.String() + "':'" + c.String() + "'"}
 }
 
-// outline returns the outline of marks whose colour says a number and so cannot change: none on
-// white, and a light one on a dark background.
+// outline returns the outline of marks whose colour is that of a number and so cannot change: none
+// on white, and a light one on a dark background.
 func outline() any { return object{"expr": "dark?'#ccc':null"} }
 
 // OnDark returns the colour that stands for c on a dark background: c itself if it has contrast
@@ -99,8 +99,8 @@ func (c *Chart) fits(spec object) []any {
 	return all
 }
 
-// fit returns the parameter that makes the plot narrower in a narrow window, where width is what it
-// has at most and least what it needs. Vega knows the width of a plot as a signal, and a parameter
+// fit returns the parameter that makes the plot narrower in a narrow window: at most width and at
+// least least pixels wide. Vega knows the width of a plot as a signal, and a parameter
 // of the same name replaces its value.
 func (c *Chart) fit(width, least float64) object {
 	around := c.around() + labMargin

@@ -17,7 +17,7 @@ type object = map[string]any
 
 // VegaLite returns the chart as a Vega-Lite 5 specification. It holds all its data and asks for no
 // font, image or script. It consists of maps with string keys, slices of any, strings, float64 and
-// bool only, which is what GoNB can pass on.
+// bool only, the types that GoNB can pass on.
 func (c *Chart) VegaLite() (map[string]any, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -239,7 +239,7 @@ func (c *Chart) points(mark string) object {
 	return object{"data": data(rows), "mark": m, "encoding": encoding}
 }
 
-// pointTips returns what the pointer shows of a point: fields with their titles, among others.
+// pointTips returns the tooltip of a point: fields with their titles, among others.
 func (c *Chart) pointTips(fields [][2]string, labelled bool) (tips []any) {
 	if labelled {
 		tips = append(tips, object{"field": "label", "type": "nominal", "title": " "})
@@ -259,7 +259,7 @@ func (c *Chart) pointTips(fields [][2]string, labelled bool) (tips []any) {
 	return tips
 }
 
-// point returns what a row of data has of point i of a series, but its place.
+// point returns the fields of point i of a series, but for its place.
 func (c *Chart) point(s Series, i int) object {
 	row := object{"series": s.Name}
 	if s.Value != nil {

@@ -31,7 +31,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	_ "github.com/headwater-ml/headwater/models/xla"
 )
 

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/internal/bench/plain"
+	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 // prompts returns the texts: documents of the grammar for the embedded models, and beginnings of

@@ -12,6 +12,8 @@ import os
 import sys
 
 OUT = os.path.join(os.path.dirname(__file__), "..", "..", "..", "models", "testdata", "published_files.jsonl")
+with open(os.path.join(os.path.dirname(__file__), "..", "..", "..", "models", "family", "reference.tsv")) as table:
+    KNOWN = {line.split("\t")[0] for line in table}
 LONGEST = 60  # of a text that may be a name
 
 
@@ -55,7 +57,7 @@ def main(folder):
                         config = json.load(f)
                 except ValueError:
                     continue  # it is no JSON
-                if part == "other":
+                if part == "other" and config.get("model_type") not in KNOWN:
                     config = {k: config[k] for k in ("model_type", "architectures") if k in config}
                 row["config"] = plain(config)
                 for key in ("arch", "arch_known", "quant", "unknown_keys", "parameters", "fields", "scaling"):

@@ -11,7 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
-	"github.com/headwater-ml/headwater/models/planted"
+	"github.com/headwater-ml/headwater/internal/planted"
 )
 
 // story is a prompt of three sentences that the embedded model knows the words of.

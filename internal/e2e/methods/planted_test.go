@@ -10,8 +10,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
+	"github.com/headwater-ml/headwater/internal/planted"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/planted"
 )
 
 // verdict is where a method ranks the evidence of one text, by the size of its scores.

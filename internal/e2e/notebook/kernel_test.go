@@ -82,7 +82,7 @@ var helpedCells = []cell{
 	{Source: "%%\ngonbext.Explan(\"a\")", want: "did you mean gonbext.Explain?", fails: true},
 	{Source: "%%\nprintln(gonbext.Last().Step)", want: "did you mean Steps?", fails: true},
 	{
-		Source: "%%\ngonbext.Explain(hello)", want: `a text stands in double quotes: "hello"`,
+		Source: "%%\ngonbext.Explain(hello)", want: `a text stands in double quotes, "hello"`,
 		fails: true,
 	},
 	{Source: "%%\ngonbext.Explain('a')", want: "\ntexts stand in double quotes", fails: true},

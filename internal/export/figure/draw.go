@@ -239,7 +239,7 @@ func (p *page) series(c *chart.Chart, s chart.Series, f frame, k int) {
 	}
 }
 
-// scatter draws points; place says where one lies and whether it is inside.
+// scatter draws points; place returns the place of one and whether it is inside.
 func (p *page) scatter(c *chart.Chart, place func(*chart.Series, int) (point, bool)) {
 	n, limit := len(c.Series), c.Limit()
 	points := 0
@@ -347,7 +347,7 @@ func (p *page) keys(c *chart.Chart, y float64) float64 {
 	return y + 0.6*p.size
 }
 
-// orderBar says how colours tell many series apart: from the first to the last.
+// orderBar draws the colours of many series in their order, from the first to the last.
 func (p *page) orderBar(c *chart.Chart, y float64) float64 {
 	n := len(c.Series)
 	first, last := c.Series[0].Name, c.Series[n-1].Name

@@ -4,10 +4,10 @@
 //	f, err := figure.Draw(figure.Options{Format: figure.PDF}, about, figure.Chart(c))
 //	os.WriteFile("figure.pdf", f.Bytes, 0o666)
 //
-// What can be drawn is a [Drawing]: [Chart], [Matrix], [LayerMap], [LayerMaps], [Strip], [Graph],
-// [Compare], [Heads], [Head], [Maps] and [Map]. A figure has the width of its [render.Size] and the
-// height that it needs. Equal inputs give equal bytes: there is no clock, no random name and no
-// path of the machine in a file.
+// A [Drawing] is made by [Chart] and [Grid], and of pictures that [render.Drawn] and its like have
+// worked out by [Matrix], [Strip], [Maps], [Heads] and [Graph]. A figure has the width of its
+// [render.Size] and the height that it needs. Equal inputs give equal bytes: there is no clock, no
+// random name and no path of the machine in a file.
 //
 // Text stays text in SVG and TeX. In PDF and PNG it is drawn as outlines. Characters that a format
 // cannot draw are drawn as code points, and a warning names them.
@@ -34,7 +34,8 @@ var widths = map[render.Size][2]float64{
 // Inches returns how wide a figure of a size is; "" is [render.Double].
 func Inches(size render.Size) float64 { return widths[cmp.Or(size, render.Double)][0] / 72 }
 
-// Options says how a figure looks. The zero value of every field but Format is its default.
+// Options are the format and the look of a figure. The zero value of every field but Format is its
+// default.
 type Options struct {
 	// Format is the format of the file.
 	Format Format `json:"-"`
@@ -43,7 +44,7 @@ type Options struct {
 	Screen bool `json:"-"`
 }
 
-// Drawing is what can be drawn: [Chart], [Matrix], [Compare], [Heads] and others make one.
+// Drawing is a part of a figure: [Chart], [Matrix], [Heads] and others make one.
 type Drawing struct {
 	draw     func(p *page, y float64) float64
 	warnings []string
@@ -52,15 +53,15 @@ type Drawing struct {
 // Figure is a file.
 type Figure struct {
 	Bytes []byte
-	// Warnings are sentences on what the figure cannot show, such as characters that the font
-	// lacks or series that look alike in grey.
+	// Warnings are sentences on things that the figure cannot show, such as characters that the
+	// font lacks or series that look alike in grey.
 	Warnings []string
 }
 
 // manyShapes is how many shapes of TeX take longer than about ten seconds.
 const manyShapes = 10_000
 
-// Draw draws things below each other. about says where the figure comes from, as printable ASCII
+// Draw draws things below each other. about is the origin of the figure, as printable ASCII
 // without <, > and &; it is put inside the file, and [About] reads it.
 func Draw(o Options, about string, drawings ...Drawing) (*Figure, error) {
 	if err := o.Check(); err != nil {

@@ -96,6 +96,39 @@ func maps(e *attribution.Explanation, layers int) render.Maps {
 	return render.Maps{Explanation: e, Map: m, Method: "raw"}
 }
 
+// matrix, squares, heatmap, strip and layers draw a figure that was worked out.
+func matrix(d render.Drawn, err error) (figure.Drawing, error) { return figure.Matrix(d), err }
+
+func squares(d render.Drawn, err error) (figure.Drawing, error) {
+	if err != nil {
+		return figure.Drawing{}, err
+	}
+	return figure.Maps(d), nil
+}
+
+func heatmap(
+	e *attribution.Explanation, method string, filter attribution.Filter,
+) (figure.Drawing, error) {
+	return matrix(render.Heatmap{Explanation: e, Filter: filter}.Drawn(method))
+}
+
+func strip(
+	e *attribution.Explanation, method string, t int, filter attribution.Filter,
+) (figure.Drawing, error) {
+	d, err := render.Heatmap{Explanation: e, Filter: filter}.Drawn(method)
+	if err != nil {
+		return figure.Drawing{}, err
+	}
+	return figure.Strip(d, t)
+}
+
+func layers(
+	e *attribution.Explanation, method string, tokens []int, filter attribution.Filter,
+) (figure.Drawing, error) {
+	h := render.Heatmap{Explanation: e, Filter: filter}
+	return matrix(render.Layers{Heatmap: h, Tokens: tokens}.Drawn(method))
+}
+
 // drawings are one of everything that can be drawn.
 func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
 	t.Helper()
@@ -124,21 +157,21 @@ func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
 			all[name] = d
 		}
 	}
-	add("matrix")(figure.Matrix(e, "rollout", nil))
-	add("signed")(figure.Matrix(e, "direct", nil))
-	add("layers")(figure.LayerMap(e, "rollout", 1, nil))
-	add("strip")(figure.Strip(e, "rollout", figure.AllTokens, nil))
+	add("matrix")(heatmap(e, "rollout", nil))
+	add("signed")(heatmap(e, "direct", nil))
+	add("layers")(layers(e, "rollout", []int{1}, nil))
+	add("strip")(strip(e, "rollout", figure.AllTokens, nil))
 	add("graph")(figure.Graph(render.Flow{Explanation: e, Graph: g}))
-	add("layer maps")(figure.LayerMaps(e, "rollout", []int{0, 1}, attribution.Filter{"is"}))
+	add("layer maps")(layers(e, "rollout", []int{0, 1}, attribution.Filter{"is"}))
 	compared, err := render.Compare(compare.Side{Explanation: e}, compare.Side{
 		Explanation: e, Method: "direct",
 	})
 	must(t, err)
-	add("compare")(figure.Compare(compared))
+	add("compare")(matrix(compared.Drawn("")))
 	add("heads")(figure.Heads(heads(e, 3, 2), -1))
-	add("head")(figure.Head(heads(e, 3, 2), 0, &[2]int{2, 1}))
-	add("maps")(figure.Maps(maps(e, 14)))
-	add("map")(figure.Map(maps(e, 3)))
+	add("head")(matrix(heads(e, 3, 2).Drawn(0, &[2]int{2, 1})))
+	add("maps")(squares(maps(e, 14).Drawn(false)))
+	add("map")(matrix(maps(e, 3).Drawn(true)))
 	add("lines")(figure.Chart(chart.Chart{
 		Kind: chart.Lines, Title: texts[0], Subtitle: texts[m-1], X: chart.Axis{Title: texts[0]},
 		Y:      chart.Axis{Title: texts[0], Unit: texts[0]},
@@ -268,9 +301,9 @@ func TestHostileTexts(t *testing.T) {
 		e := explanation(all...)
 		e.Model.Name, e.Model.Note = all[0], all[1]
 		e.Steps[0].Text = all[2]
-		matrix, err := figure.Matrix(e, "rollout", nil)
+		matrix, err := heatmap(e, "rollout", nil)
 		must(t, err)
-		strip, err := figure.Strip(e, "direct", 0, nil)
+		strip, err := strip(e, "direct", 0, nil)
 		must(t, err)
 		for _, f := range []figure.Format{figure.SVG, figure.TeX} {
 			fig, err := figure.Draw(figure.Options{Format: f}, about, matrix, strip)
@@ -429,46 +462,35 @@ func TestSpaces(t *testing.T) {
 	}
 }
 
-// Of many columns the strongest are named, beside each other where they are neighbours, with a line
-// to each and a remark on how many they are.
+// Of many columns of a chart the strongest are named, beside each other where they are neighbours,
+// with a line to each and a remark on how many they are.
 func TestManyColumns(t *testing.T) {
-	texts := make([]string, 400)
-	for j := range texts {
-		texts[j] = fmt.Sprintf("w%d", j)
+	draw := func(columns int) string {
+		m := &chart.Matrix{Rows: []string{"row"}}
+		for j := range columns {
+			x := 0.01
+			switch {
+			case slices.Contains([]int{0, 7, 200, 201, 202, 203, 204, 399}, j):
+				x = 0.9
+			case j == 100:
+				x = 0.1 // weaker, but there is room
+			}
+			m.Columns, m.Data = append(m.Columns, fmt.Sprintf("w%d", j)), append(m.Data, x)
+		}
+		d, err := figure.Chart(chart.Chart{Kind: chart.Heatmap, Matrix: m})
+		return strings.Join(textsOf(t, figure.Options{}, d, err), " ")
 	}
-	e := explanation(texts...)
-	r := e.Methods["rollout"]
-	fill(r, func(int) float64 { return 0.01 })
-	strong := []int{0, 7, 200, 201, 202, 203, 204, 399}
-	for _, j := range strong {
-		r.Row(1, 2)[j] = 0.9
+	const named = "w0 w7 w100 w200 w201 w202 w203 w204 w399 9 of 400 columns are named, the " +
+		"strongest first."
+	if got := draw(400); !strings.Contains(got, named) {
+		t.Errorf("of 400 columns: %s, want %s", got, named)
 	}
-	r.Row(1, 2)[100] = 0.1 // weaker, but there is room
-	layers, err := figure.LayerMap(e, "rollout", 1, nil)
-	must(t, err)
-	for name, d := range map[string]figure.Drawing{"layers": layers} {
-		fig, err := figure.Draw(figure.Options{Format: figure.SVG}, about, d)
-		must(t, err)
-		var got []string
-		for _, found := range regexp.MustCompile(`>(w\d+)<`).FindAllSubmatch(fig.Bytes, -1) {
-			got = append(got, string(found[1]))
-		}
-		if want := "w0 w7 w100 w200 w201 w202 w203 w204 w399"; strings.Join(got, " ") != want {
-			t.Errorf("%s: the columns %v are named, want %s", name, got, want)
-		}
-		remark := "9 of 400 columns are named, the strongest first."
-		if !bytes.Contains(fig.Bytes, []byte(">"+remark+"<")) {
-			t.Errorf("%s: there is no remark %q", name, remark)
-		}
-		first, err := figure.Draw(figure.Options{Format: figure.SVG}, about,
-			drawings(t, prompt...)[name])
-		if err != nil || bytes.Contains(first.Bytes, []byte("columns are named")) {
-			t.Errorf("%s: all columns are named, but there is a remark (%v)", name, err)
-		}
+	if got := draw(8); strings.Contains(got, "columns are named") {
+		t.Errorf("all columns are named, but there is a remark: %s", got)
 	}
 }
 
-// The matrix folds its columns as a page does: those within 3 of one that stands out stay, and the
+// A figure folds its columns as a page does: those within 3 of one that stands out stay, and the
 // others are counted. A title that is longer than the rows is not cut.
 func TestFolds(t *testing.T) {
 	texts := make([]string, 400)
@@ -481,15 +503,21 @@ func TestFolds(t *testing.T) {
 	for _, j := range []int{0, 200, 399} {
 		e.Methods["rollout"].Row(1, 2)[j] = 0.9
 	}
-	matrix, err := figure.Matrix(e, "rollout", nil)
-	names := textsOf(t, figure.Options{}, matrix, err)
-	slices.Sort(names)
-	names = slices.DeleteFunc(names, func(s string) bool {
-		return !strings.HasPrefix(s, "w") && !strings.HasPrefix(s, "⋯")
-	})
-	const want = "w0 w1 w197 w198 w199 w2 w200 w201 w202 w203 w3 w396 w397 w398 w399 ⋯ 192 ⋯ 193"
-	if got := strings.Join(names, " "); got != want {
-		t.Errorf("the columns %s are named, want %s", got, want)
+	matrix, err := heatmap(e, "rollout", nil)
+	maps, mapsErr := layers(e, "rollout", []int{1}, nil)
+	for name, names := range map[string][]string{
+		"matrix": textsOf(t, figure.Options{}, matrix, err),
+		"layers": textsOf(t, figure.Options{}, maps, mapsErr),
+	} {
+		slices.Sort(names)
+		names = slices.DeleteFunc(names, func(s string) bool {
+			return !strings.HasPrefix(s, "w") && !strings.HasPrefix(s, "⋯")
+		})
+		const want = "w0 w1 w197 w198 w199 w2 w200 w201 w202 w203 w3 w396 w397 w398 w399 ⋯ 192 " +
+			"⋯ 193"
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: the columns %s are named, want %s", name, got, want)
+		}
 	}
 	all := textsOf(t, figure.Options{}, matrix, nil)
 	if !slices.Contains(all, "generated token ↓") {
@@ -556,23 +584,19 @@ func TestRefusals(t *testing.T) {
 		make func() error
 	}{
 		{`no method "raw"; it has rollout, direct`, func() error {
-			_, err := figure.Matrix(e, "raw", nil)
+			_, err := heatmap(e, "raw", nil)
 			return err
 		}},
 		{"does not fit 2 generated and 8 prompt tokens", func() error {
-			_, err := figure.Matrix(bad, "rollout", nil)
+			_, err := heatmap(bad, "rollout", nil)
 			return err
 		}},
 		{"token 2; the explanation has tokens 0 to 1", func() error {
-			_, err := figure.Strip(e, "rollout", 2, nil)
+			_, err := strip(e, "rollout", 2, nil)
 			return err
 		}},
-		{"one layer only", func() error {
-			_, err := figure.LayerMap(e, "direct", 0, nil)
-			return err
-		}},
-		{"is no comparison", func() error {
-			_, err := figure.Compare(render.Heatmap{Explanation: e})
+		{"there are no values of several layers of direct", func() error {
+			_, err := layers(e, "direct", []int{0}, nil)
 			return err
 		}},
 		{"generated token 2; the explanation has 2 tokens", func() error {
@@ -580,7 +604,7 @@ func TestRefusals(t *testing.T) {
 			return err
 		}},
 		{"layer 3, head 0; the model has layers 0 to 2 and heads 0 to 1", func() error {
-			_, err := figure.Head(heads(e, 3, 2), 0, &[2]int{3, 0})
+			_, err := matrix(heads(e, 3, 2).Drawn(0, &[2]int{3, 0}))
 			return err
 		}},
 		{"does not fit a text of 10 tokens", func() error {
@@ -589,12 +613,8 @@ func TestRefusals(t *testing.T) {
 			_, err := figure.Heads(h, 0)
 			return err
 		}},
-		{"no tokens to draw the layers of", func() error {
-			_, err := figure.LayerMaps(e, "rollout", nil, nil)
-			return err
-		}},
-		{"token 2; the explanation has tokens 0 to 1", func() error {
-			_, err := figure.LayerMaps(e, "rollout", []int{0, 2}, nil)
+		{"generated token 2; the explanation has 2 tokens", func() error {
+			_, err := layers(e, "rollout", []int{0, 2}, nil)
 			return err
 		}},
 		{`unknown size "poster"; known are column, double, slide`, func() error {

@@ -18,9 +18,10 @@ var (
 )
 
 // Graph returns the drawing of a flow graph (Abnar and Zuidema 2020, Figure 1): layers from the
-// bottom up, a column of nodes for each token, and edges as thick as they are wide. It draws what
-// the page of [render.Flow] draws, by the same rules: the edges that the target reaches, without
-// those to sinks, the flow from each token beside its name, the widest path and the minimum cut.
+// bottom up, a column of nodes for each token, and edges as thick as they are wide. It has the
+// parts of the page of [render.Flow], by the same rules: the edges that the target reaches, without
+// those to sinks unless they are asked for, the flow from each token beside its name, the widest
+// path and the minimum cut.
 // The error is that of [render.Flow.Check].
 func Graph(f render.Flow) (Drawing, error) {
 	d, err := f.Drawing()
@@ -31,14 +32,8 @@ func Graph(f render.Flow) (Drawing, error) {
 }
 
 func (p *page) graph(f render.Flow, d render.FlowDrawing, y float64) float64 {
-	g, cut, names := f.Graph, f.Graph.Cut, tokenNames(f.Explanation)
-	title := fmt.Sprintf("flow from “%s” to “%s”", names[cut.Source], names[cut.Target])
-	if s := f.Explanation.Steps[f.Token]; s.Text != "" {
-		title += fmt.Sprintf(", which predicts “%s”", name(s.Text))
-	}
-	y = p.heading(title+": "+format(cut.Flow, 3),
-		fmt.Sprintf("layers %d to %d · %s", g.Layers[0], g.Layers[len(g.Layers)-1],
-			modelName(f.Explanation.Model.Name)), y)
+	g, cut := f.Graph, f.Graph.Cut
+	y = p.heading(d.Title, strings.Join(d.Caption, " · "), y)
 	if d.Silence != "" { // before the reader believes the number
 		y = p.paragraph(margin, y, p.width-2*margin, d.Silence, style{bold: true}) + 0.4*p.size
 	}
@@ -50,9 +45,9 @@ func (p *page) graph(f render.Flow, d render.FlowDrawing, y float64) float64 {
 	node := func(level, row int) point {
 		return point{left + wide*(float64(row)+0.5), y + high*(layers-float64(level))}
 	}
-	labels, strengths := make([]string, len(d.Tokens)), make([]float64, len(d.Tokens))
+	strengths := make([]float64, len(d.Tokens))
 	for i, j := range d.Tokens {
-		labels[i], strengths[i] = strings.TrimSpace(names[j]+" "+d.Flows[i]), 1
+		strengths[i] = 1
 		if j == cut.Source || j == cut.Target {
 			strengths[i] = 2
 		}
@@ -87,7 +82,7 @@ func (p *page) graph(f render.Flow, d render.FlowDrawing, y float64) float64 {
 		}
 	}
 	p.graphAxis(g, d.Layers, node, left+wide*rows)
-	y = p.uprightNames(labels, left, y+high*layers+2*radius, wide,
+	y = p.uprightNames(d.Labels, left, y+high*layers+2*radius, wide,
 		func(i int) float64 { return strengths[i] }) + 0.8*p.size
 	return p.graphLegend(g, d, y)
 }
@@ -103,8 +98,8 @@ func (p *page) edge(from, to point, wide float64, color chart.RGB, dashes ...flo
 		dashes...)
 }
 
-// graphAxis writes the layers left of the nodes, the first one at the bottom: what stands below a
-// number goes into that layer. A dashed line stands where layers are left out, up to right.
+// graphAxis writes the layers left of the nodes, the first one at the bottom: the edges below a
+// number go into that layer. A dashed line stands where layers are left out, up to right.
 func (p *page) graphAxis(
 	g *attribution.FlowGraph, layers []int, node func(level, row int) point, right float64,
 ) {
@@ -124,7 +119,7 @@ func (p *page) graphAxis(
 		style{scale: 0.92, align: 0.5, angle: 90})
 }
 
-// graphLegend explains the marks, and says what the drawing leaves out.
+// graphLegend explains the marks, and names the parts that the drawing leaves out.
 func (p *page) graphLegend(g *attribution.FlowGraph, d render.FlowDrawing, y float64) float64 {
 	y += 0.4 * p.size
 	x, s := float64(margin), style{scale: 0.92}

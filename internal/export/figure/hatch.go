@@ -67,8 +67,9 @@ func (p *page) marks(c *chart.Chart, x, y, wide, high float64, color func(i, j i
 	})
 }
 
-// hatch draws lines over cells, from the bottom left to the top right; on says which cells have
-// them, and in which colour. A line goes on from cell to cell where the colour is the same.
+// hatch draws lines over cells, from the bottom left to the top right; on reports whether a cell
+// has them, and returns their colour. A line goes on from cell to cell where the colour is the
+// same.
 func (p *page) hatch(
 	x, y, wide, high float64, columns, rows int, on func(i, j int) (chart.RGB, bool),
 ) {
@@ -134,10 +135,10 @@ func hundredth(x, y float64) point {
 	return point{math.Round(100*x) / 100, math.Round(100*y) / 100}
 }
 
-// hatchKey says which cells [hatched] hatches.
+// hatchKey explains the cells that [hatched] hatches.
 const hatchKey = "; hatched: below 0 by a twelfth of the scale or more"
 
-// markKey says what the marks on cells mean, "" if there are none.
+// markKey explains the marks on cells, "" if there are none.
 func (p *page) markKey() string {
 	switch {
 	case p.hatching && p.dotted:

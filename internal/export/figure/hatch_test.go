@@ -80,26 +80,6 @@ func TestHatch(t *testing.T) {
 	}
 }
 
-// TestNice has a scale that leaves no more than a third of its colours unused.
-func TestNice(t *testing.T) {
-	for x, want := range map[float64]float64{
-		0: 1, 1: 1, 6.1: 8, 1.4: 1.5, 0.21: 0.25, 8.2: 10, 0.3 * (1 + 1e-9): 0.3, 1.01: 1.5,
-	} {
-		if got := nice(x); math.Abs(got-want) > 1e-12 {
-			t.Errorf("the scale of %v ends at %v, want %v", x, got, want)
-		}
-	}
-}
-
-// TestLastColumns says how many columns generated tokens have.
-func TestLastColumns(t *testing.T) {
-	for n, want := range map[int]string{1: "(the last column)", 2: "(the last 2 columns)"} {
-		if got := lastColumns(n); !strings.HasSuffix(got, want) {
-			t.Errorf("%d columns: %q, want %q", n, got, want)
-		}
-	}
-}
-
 // TestHatchOn draws white on dark cells and grey on light ones.
 func TestHatchOn(t *testing.T) {
 	for _, palette := range []string{"", "green-purple", "perceptual"} {

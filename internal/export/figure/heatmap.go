@@ -48,7 +48,7 @@ func (p *page) heatmap(c *chart.Chart, y float64) float64 {
 	}
 	p.cells(c, left, y, cell, high, len(c.Series) == 0) // markers would cover numbers
 	p.markCells(c, left, y, cell, high)
-	p.rowNames(m, left-4, y, wide, high)
+	p.rowNames(m.Rows, left-4, y, wide, high)
 	for i, n := range m.RowNotes {
 		p.text(left+cell*float64(columns)+4, y+(float64(i)+0.5)*high+0.3*p.size,
 			p.cut(n, notes, style{scale: 0.85}), style{scale: 0.85, color: gray})
@@ -186,7 +186,7 @@ func decimalsOf(c *chart.Chart) int {
 	return max(0, 2-int(math.Ceil(math.Log10(limit))))
 }
 
-// fixedNumber writes a number with so many decimals; what is rounded to 0 has no sign.
+// fixedNumber writes a number with so many decimals; 0 has no sign.
 func fixedNumber(v float64, decimals int) string {
 	text := strconv.FormatFloat(v, 'f', decimals, 64)
 	if strings.Trim(text, "-0.") == "" {
@@ -197,15 +197,15 @@ func fixedNumber(v float64, decimals int) string {
 
 // rowNames writes the names of rows; of very many, those that fit, and layer 0 also where it is the
 // last row.
-func (p *page) rowNames(m *chart.Matrix, x, y, limit, high float64) {
+func (p *page) rowNames(names []string, x, y, limit, high float64) {
 	s := style{scale: 0.92, align: 1}
 	every := max(1, int(math.Ceil(p.size/high)))
 	first := 0
-	if last := len(m.Rows) - 1; m.Rows[last] == "0" {
+	if last := len(names) - 1; last >= 0 && names[last] == "0" {
 		first = last % every
 	}
-	for i := first; i < len(m.Rows); i += every {
-		p.text(x, y+(float64(i)+0.5)*high+0.3*p.size, p.cut(m.Rows[i], limit, s), s)
+	for i := first; i < len(names); i += every {
+		p.text(x, y+(float64(i)+0.5)*high+0.3*p.size, p.cut(names[i], limit, s), s)
 	}
 }
 
@@ -214,7 +214,7 @@ const leastScale = 0.62
 
 // uprightNames writes the names of columns upright below y and returns the y below the longest. If
 // columns are narrow the names are smaller, and where that is not enough, the strongest columns
-// have one and a remark says how many: weight(j) is how strong column j is.
+// have one and a remark counts them: weight(j) is the strength of column j.
 func (p *page) uprightNames(
 	names []string, x, y, wide float64, weight func(j int) float64,
 ) float64 {
@@ -251,8 +251,8 @@ func (p *page) uprightNames(
 	return y
 }
 
-// strongest chooses the columns that have names where there is no room for all, and says where the
-// name of each stands: near its column, at least apart from the others, between low and high.
+// strongest chooses the columns that have names where there is no room for all, and the place of
+// each name: near its column, at least apart from the others, between low and high.
 // columns are the places of all columns, and order has the strongest first, as weights say. A
 // column has no name if that name, or one before it, would be far from its column, or if the column
 // has hardly a colour.

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// What a figure says of its origin is a text of printable ASCII, usually JSON, without the
+// The origin of a figure is a text of printable ASCII, usually JSON, without the
 // characters <, > and &. It stands in the metadata of SVG, in the information of PDF, in a text
 // chunk of PNG and in comments of TeX.
 
@@ -79,7 +79,7 @@ var svgText = regexp.MustCompile(`style="font-family:Liberation Sans;font-varian
 // gives every text the length that the figure was laid out for: another font may be wider.
 // Characters that Liberation Sans lacks have no known width, so their texts have no length; the
 // marks of spaces and line ends are alike in most fonts. XML makes one space of several; a text
-// with several says that they stay.
+// with several keeps them.
 func svgTexts(body string) string {
 	return svgText.ReplaceAllStringFunc(body, func(element string) string {
 		found := svgText.FindStringSubmatch(element)

@@ -1,36 +1,41 @@
 package figure
 
 import (
-	"math"
-
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
 
-// A square of tokens × tokens has few steps of colour, so that neighbours are one shape. Step 0 is
-// neutral, and mosaicSteps the deepest colour; those below 0 are of values below 0.
+// A square of tokens × tokens has the steps of colour of [render.StepColors], so that neighbours
+// are one shape, and two more: measuredStep for values without a colour, mutedStep for sinks.
 const (
-	mosaicSteps = 12
-	mutedStep   = mosaicSteps + 1 // a sink
-	missingStep = mosaicSteps + 2 // no number
+	deepestStep  = 6
+	measuredStep = deepestStep + 1
+	mutedStep    = deepestStep + 2
 )
 
-// stepOf returns the step of a value in parts of the deepest one.
-func stepOf(x float64) int {
-	if math.IsNaN(x) {
-		return missingStep
+// squareStep returns the step of a cell in a square.
+func squareStep(step int, grey, ok bool) int {
+	switch {
+	case !ok:
+		return 0
+	case grey:
+		return mutedStep
+	case step == 0:
+		return measuredStep
 	}
-	return int(math.Round(mosaicSteps * min(max(x, -1), 1)))
+	return step
 }
 
-// depth says which step stands for a cell of several tokens: the deepest colour, then a sink.
+// depth orders the steps that stand for a cell of several tokens: the deepest colour comes first,
+// then a sink.
 func depth(step int) int {
 	switch step {
-	case mutedStep:
+	case measuredStep:
 		return 1
-	case missingStep:
+	case mutedStep:
 		return 2
 	}
-	return 2 * max(step, -step)
+	return 3 * max(step, -step)
 }
 
 // mosaic adds the rectangles of a square of tokens × tokens to those of each step of colour. The
@@ -84,9 +89,10 @@ func mosaic(
 
 // fillSteps fills the rectangles of all steps.
 func (p *page) fillSteps(shades map[int][][]point) {
+	p.fill(shades[measuredStep], measured)
 	p.fill(shades[mutedStep], chart.Muted)
-	p.fill(shades[missingStep], chart.Missing)
-	for step := -mosaicSteps; step <= mosaicSteps; step++ {
-		p.fill(shades[step], chart.RampOf(p.palette, float64(step)/mosaicSteps))
+	for step := -deepestStep; step <= deepestStep; step++ {
+		color, _ := render.StepColors(p.palette, step)
+		p.fill(shades[step], color)
 	}
 }

@@ -1,14 +1,14 @@
 package figure
 
 import (
-	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
 // A cell stands in the row of its target and the column of its source, neighbours of one step are
-// one rectangle, and a cell of several tokens has the deepest step: colours before sinks.
+// one rectangle, and a cell of several tokens has the deepest step: colours before sinks,
+// and sinks before values without a colour.
 func TestMosaic(t *testing.T) {
 	type steps [][]int
 	corners := func(x, y, right, low float64) []point {
@@ -20,9 +20,9 @@ func TestMosaic(t *testing.T) {
 		want  map[int][][]point
 	}{
 		"place": {
-			steps{{0, 0, 0}, {0, 0, 0}, {0, 12, 0}},
+			steps{{0, 0, 0}, {0, 0, 0}, {0, 6, 0}},
 			10,
-			map[int][][]point{12: {corners(11, 22, 21, 32)}},
+			map[int][][]point{6: {corners(11, 22, 21, 32)}},
 		},
 		"one rectangle": {
 			steps{{0, 5, 5}, {0, 5, 5}, {-1, -1, 3}},
@@ -36,13 +36,13 @@ func TestMosaic(t *testing.T) {
 			steps{
 				{0, 1, mutedStep, 0},
 				{-3, 2, 0, 0},
-				{1, 0, mutedStep, missingStep},
+				{1, 0, 0, measuredStep},
 				{0, 0, 0, 0},
 			},
 			2,
 			map[int][][]point{
 				-3: {corners(1, 2, 16, 17)}, mutedStep: {corners(16, 2, 31, 17)},
-				1: {corners(1, 17, 16, 32)}, missingStep: {corners(16, 17, 31, 32)},
+				1: {corners(1, 17, 16, 32)}, measuredStep: {corners(16, 17, 31, 32)},
 			},
 		},
 	} {
@@ -53,12 +53,13 @@ func TestMosaic(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	for x, want := range map[float64]int{0: 0, 0.5: 6, 1: 12, 7: 12, -0.25: -3, -9: -12} {
-		if got := stepOf(x); got != want {
-			t.Errorf("step of %v is %d, want %d", x, got, want)
+	for _, c := range []struct {
+		step     int
+		grey, ok bool
+		want     int
+	}{{3, false, true, 3}, {3, true, true, mutedStep}, {0, false, true, measuredStep}, {0, true, false, 0}} {
+		if got := squareStep(c.step, c.grey, c.ok); got != c.want {
+			t.Errorf("%+v has step %d", c, got)
 		}
-	}
-	if got := stepOf(math.NaN()); got != missingStep {
-		t.Errorf("NaN has step %d, want %d", got, missingStep)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // size of the canvas is known, and then drawn by any of the canvases of gonum/plot.
 type page struct {
 	format Format
-	// width is given; height is what the shapes need.
+	// width is given, and height follows from the shapes.
 	width, height float64
 	// size is the size of ordinary text in points.
 	size float64
@@ -19,9 +19,9 @@ type page struct {
 	palette string
 	dpi     int // of a PNG
 	shapes  []shape
-	lost    map[rune]bool // what the format cannot draw
-	// hatching and dotted say which marks are on cells, and small that cells below 0 have none,
-	// because they are too small; see marks.
+	lost    map[rune]bool // characters that the format cannot draw
+	// hatching and dotted report whether cells have these marks, and small whether cells below 0
+	// have none, because they are too small; see marks.
 	hatching, dotted, small bool
 }
 
@@ -49,7 +49,7 @@ type shape struct {
 	angle float64 // counter-clockwise, in degrees
 }
 
-// style says how a text looks; the zero value is ordinary black text from a point to the right.
+// style is the look of a text; the zero value is ordinary black text from a point to the right.
 type style struct {
 	scale float64 // of the size of the page; 0 is 1
 	bold  bool

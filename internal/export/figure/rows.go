@@ -4,86 +4,185 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("figure")
 
 // measured is the colour of cells below the first step.
 var measured = chart.RGB{0xf4, 0xf5, 0xf7}
 
-// Matrix returns the matrix of a method: a row for each generated token, a column for each prompt
-// token and each generated one before it, with the columns, folds and colours of a page, at the
-// level that a picture shows, and notes on sinks and silent rows below it. Matrix returns an error
-// if the explanation does not have the method or nothing to draw.
-func Matrix(
-	e *attribution.Explanation, method string, filter attribution.Filter,
-) (Drawing, error) {
-	d, err := render.Heatmap{Explanation: e, Filter: filter}.Drawn(method)
-	if err != nil {
-		return Drawing{}, err
-	}
+// Matrix returns the drawing of one or several matrices, with the scale and the notes below them.
+func Matrix(d render.Drawn) Drawing {
 	return Drawing{draw: func(p *page, y float64) float64 {
-		y = p.rows(d, p.heading(method, caption(e, d), y))
+		y = p.matrices(d, p.caption(d, y))
 		return p.notes(d.Notes, p.steps(d, true, y))
-	}}, nil
+	}}
 }
 
-// caption names the layer of values and the model.
-func caption(e *attribution.Explanation, d render.Drawn) string {
-	return strings.Join(nonEmpty(d.Layer, modelTitle(e), e.Model.Note), " · ")
+// caption draws the heading of a picture.
+func (p *page) caption(d render.Drawn, y float64) float64 {
+	return p.heading(d.Title, strings.Join(d.Caption, " · "), y)
 }
 
-// rows draws the matrix of a method below y and returns the y below the titles of its axes.
-func (p *page) rows(d render.Drawn, y float64) float64 {
-	names, small := style{scale: 0.92}, style{scale: 0.85, color: gray}
-	wide, notes := 0.0, 0.0 // of names, at most a third of the page, and of layers, a fifth
-	m := &chart.Matrix{}
-	for _, r := range d.Rows {
-		m.Rows = append(m.Rows, r.Name)
-		wide = max(wide, p.textWidth(r.Name, names))
-		notes = max(notes, p.textWidth(r.Layer, small)+4)
+// notes draws remarks in small letters.
+func (p *page) notes(notes []string, y float64) float64 {
+	for _, n := range notes {
+		y = p.paragraph(margin, y, p.width-2*margin, n, style{scale: 0.85, color: gray})
 	}
+	return y
+}
+
+// grid are the places of matrices side by side and below each other, all in points.
+type grid struct {
+	across int // matrices side by side
+	// room is the width of a matrix with its names, and left and notes are those of the names of
+	// rows and of the layers beside them.
+	room, left, notes float64
+	// wide and high are the size of a cell.
+	wide, high float64
+	upright    bool // the title of the rows stands beside them
+}
+
+// panelGap is the distance of two matrices that stand side by side, in points.
+const panelGap = 14
+
+// The styles of names and of remarks beside them.
+var (
+	nameStyle = style{scale: 0.92}
+	noteStyle = style{scale: 0.85, color: gray}
+)
+
+// gridOf finds the places of matrices: side by side where there is room for the names of their
+// columns.
+func (p *page) gridOf(d render.Drawn) (g grid) {
+	names, columns := 0.0, float64(len(d.Columns))
+	rows := 0
+	for _, one := range d.Panels {
+		rows = max(rows, len(one.Rows))
+		for _, r := range one.Rows {
+			names = max(names, p.textWidth(r.Name, nameStyle))
+			g.notes = max(g.notes, p.textWidth(r.Layer, noteStyle)+4)
+		}
+	}
+	if g.across = 1; !d.Stacked {
+		need := min(names, p.width/3) + 3*p.size + 1.1*p.size*columns
+		g.across = int((p.width - 2*margin + panelGap) / (need + panelGap))
+		g.across = min(max(g.across, 1), len(d.Panels))
+	}
+	g.room = (p.width-2*margin+panelGap)/float64(g.across) - panelGap
+	// Names take at most a third of the width, layers a fifth.
+	g.left, g.notes = min(names, g.room/3)+4, min(g.notes, g.room/5)
+	lines := (len(d.Panels) + g.across - 1) / g.across
+	cell := func() float64 { return min((g.room-g.left-g.notes)/columns, 3*p.size) }
+	if g.high = min(max(cell(), 1.25*p.size), 1.8*p.size); rows*lines > 80 { // as for a long text
+		g.high = max(2, 500/float64(rows*lines))
+	}
+	tall := g.high * float64(rows)
+	g.upright = p.textWidth(d.Target, nameStyle) <= max(tall, 5*p.size)
+	if g.upright {
+		g.left += 1.4 * p.size
+	}
+	g.wide = cell()
+	return g
+}
+
+// matrices draws the matrices below y, with the names of the columns below those that have no other
+// below them, and returns the y below the titles of the axes.
+func (p *page) matrices(d render.Drawn, y float64) float64 {
+	g := p.gridOf(d)
+	if !g.upright {
+		y = p.paragraph(margin, y, p.width-2*margin, d.Target+" ↓", nameStyle) + 0.2*p.size
+	}
+	bottom, end := y, y
+	for i, one := range d.Panels {
+		if i%g.across == 0 {
+			if y = bottom; i > 0 {
+				y += 0.6 * p.size
+			}
+		}
+		start := margin + (g.room+panelGap)*float64(i%g.across)
+		below := p.panelTitle(one, start, y, g.room)
+		if i < g.across {
+			below = p.speakers(d.Columns, start+g.left, below, g.wide)
+		}
+		p.panel(d, one, g, start, below)
+		if below += g.high * float64(len(one.Rows)); i+g.across >= len(d.Panels) {
+			below = p.uprightNames(columnNames(d), start+g.left, below, g.wide, strengthOf(d))
+		}
+		bottom, end = max(bottom, below), max(end, below)
+	}
+	middle := margin + g.left + g.wide*float64(len(d.Columns))/2
+	if g.across > 1 {
+		middle = p.width / 2
+	}
+	middle = max(middle, margin+p.textWidth(d.Source, nameStyle)/2)
+	p.text(middle, end+1.2*p.size, d.Source, style{scale: 0.92, align: 0.5})
+	return end + 1.8*p.size
+}
+
+// columnNames returns the names of columns.
+func columnNames(d render.Drawn) (names []string) {
 	for _, c := range d.Columns {
-		m.Columns = append(m.Columns, c.Name)
+		names = append(names, c.Name)
 	}
-	wide, notes = min(wide, p.width/3), min(notes, p.width/5)
-	left := margin + wide + 4 + 1.4*p.size
-	cell := min((p.width-left-margin-notes)/float64(len(d.Columns)), 3*p.size)
-	high := min(max(cell, 1.25*p.size), 1.8*p.size)
-	if len(d.Rows) > 80 { // as for a long text
-		high = max(2, 500/float64(len(d.Rows)))
+	return names
+}
+
+// strengthOf returns the deepest colour of each column.
+func strengthOf(d render.Drawn) func(j int) float64 {
+	strongest := make([]int, len(d.Columns))
+	for _, one := range d.Panels {
+		for _, r := range one.Rows {
+			for j, c := range r.Cells {
+				strongest[j] = max(strongest[j], c.Step, -c.Step)
+			}
+		}
 	}
-	tall := high * float64(len(d.Rows))
-	if p.textWidth(d.Target, names) > max(tall, 5*p.size) {
-		y = p.paragraph(margin, y, p.width-2*margin, d.Target+" ↓", names) + 0.2*p.size
-		left -= 1.4 * p.size
-	} else {
-		p.text(margin+0.9*p.size, y+1.3*p.size+tall/2, d.Target,
-			style{scale: 0.92, align: 0.5, angle: 90})
+	return func(j int) float64 { return float64(strongest[j]) }
+}
+
+// panelTitle draws the name of a matrix and its note, below the name if there is no room after it.
+// It returns the y below both.
+func (p *page) panelTitle(one render.DrawnPanel, x, y, room float64) float64 {
+	if one.Name == "" {
+		return y
 	}
-	y = p.speakers(d.Columns, left, y, cell)
-	p.stepCells(d, left, y, cell, high)
-	p.rowNames(m, left-4, y, wide, high)
-	for i, r := range d.Rows {
-		p.text(left+cell*float64(len(d.Columns))+4, y+(float64(i)+0.5)*high+0.3*p.size,
-			p.cut(r.Layer, notes, small), small)
+	bold := style{bold: true}
+	y += lineHeight * p.size
+	p.text(x, y-0.3*p.size, p.cut(one.Name, room, bold), bold)
+	s := style{scale: 0.92, color: gray}
+	after := p.textWidth(one.Name, bold) + 0.6*p.size
+	if after+p.textWidth(one.Note, s) > room {
+		return p.paragraph(x, y, room, one.Note, s)
 	}
+	p.text(x+after, y-0.3*p.size, one.Note, s)
+	return y
+}
+
+// panel draws a matrix without the names of its columns from (start,y) on.
+func (p *page) panel(d render.Drawn, one render.DrawnPanel, g grid, start, y float64) {
+	x, tall := start+g.left, g.high*float64(len(one.Rows))
+	if g.upright {
+		p.text(start+0.9*p.size, y+tall/2, d.Target, style{scale: 0.92, align: 0.5, angle: 90})
+	}
+	p.stepCells(d, one.Rows, x, y, g.wide, g.high)
+	var names []string
+	for i, r := range one.Rows {
+		names = append(names, r.Name)
+		p.text(x+g.wide*float64(len(d.Columns))+4, y+(float64(i)+0.5)*g.high+0.3*p.size,
+			p.cut(r.Layer, g.notes, noteStyle), noteStyle)
+	}
+	p.rowNames(names, x-4, y, x-4-start, g.high)
 	if first := slices.IndexFunc(d.Columns, func(c render.DrawnColumn) bool {
 		return c.Generated
 	}); first > 0 {
-		x := left + cell*float64(first)
-		p.line([]point{{x, y}, {x, y + tall}}, 1, gray)
+		at := x + g.wide*float64(first)
+		p.line([]point{{at, y}, {at, y + tall}}, 1, gray)
 	}
-	end := p.uprightNames(m.Columns, left, y+tall, cell, func(j int) (strongest float64) {
-		for _, r := range d.Rows {
-			strongest = max(strongest, float64(r.Cells[j].Step), -float64(r.Cells[j].Step))
-		}
-		return strongest
-	})
-	middle := max(left+cell*float64(len(d.Columns))/2, margin+p.textWidth(d.Source, names)/2)
-	p.text(middle, end+1.2*p.size, d.Source, style{scale: 0.92, align: 0.5})
-	return end + 1.8*p.size
 }
 
 // speakers draws a bracket over the columns of each text, with its name where there is room, and
@@ -115,9 +214,10 @@ func (p *page) speakers(columns []render.DrawnColumn, x, y, cell float64) float6
 
 // stepCells draws the cells, with their numbers if all of them fit. Neighbours of one colour are
 // one rectangle, which keeps files of long texts small. Of folded tokens there is a thin line.
-func (p *page) stepCells(d render.Drawn, x, y, wide, high float64) {
-	numbers := high >= p.size
-	for i, r := range d.Rows {
+func (p *page) stepCells(
+	d render.Drawn, rows []render.DrawnRow, x, y, wide, high float64,
+) {
+	for i, r := range rows {
 		for j := 0; j < len(d.Columns); {
 			first := j
 			fill, ok := p.cellColor(r.Cells[j])
@@ -134,15 +234,14 @@ func (p *page) stepCells(d render.Drawn, x, y, wide, high float64) {
 				p.rect(from, y+float64(i)*high, to-from, high, fill)
 			}
 		}
-		for j, c := range r.Cells {
-			numbers = numbers && (d.Columns[j].Folded ||
-				p.textWidth(c.Number, numberStyle) <= wide-2)
-		}
 	}
-	p.hatchSteps(d, x, y, wide, high)
-	for i, r := range d.Rows {
+	p.hatchSteps(d, rows, x, y, wide, high)
+	if !p.numbersFit(d, wide, high) {
+		return
+	}
+	for i, r := range rows {
 		for j, c := range r.Cells {
-			if !numbers || d.Columns[j].Folded {
+			if d.Columns[j].Folded {
 				continue
 			}
 			s := numberStyle
@@ -160,6 +259,20 @@ func (p *page) stepCells(d render.Drawn, x, y, wide, high float64) {
 	}
 }
 
+// numbersFit reports whether all numbers of all matrices fit their cells.
+func (p *page) numbersFit(d render.Drawn, wide, high float64) bool {
+	for _, one := range d.Panels {
+		for _, r := range one.Rows {
+			for j, c := range r.Cells {
+				if !d.Columns[j].Folded && p.textWidth(c.Number, numberStyle) > wide-2 {
+					return false
+				}
+			}
+		}
+	}
+	return high >= p.size
+}
+
 // cellColor returns the colour of a cell; ok is false if it has no value.
 func (p *page) cellColor(c render.DrawnCell) (fill chart.RGB, ok bool) {
 	if fill, _ = render.StepColors(p.palette, c.Step); c.Step == 0 {
@@ -169,9 +282,11 @@ func (p *page) cellColor(c render.DrawnCell) (fill chart.RGB, ok bool) {
 }
 
 // hatchSteps draws lines over the cells below 0, where these are large enough.
-func (p *page) hatchSteps(d render.Drawn, x, y, wide, high float64) {
+func (p *page) hatchSteps(
+	d render.Drawn, rows []render.DrawnRow, x, y, wide, high float64,
+) {
 	below := func(c render.DrawnCell) bool { return c.Step < 0 }
-	if !slices.ContainsFunc(d.Rows, func(r render.DrawnRow) bool {
+	if !slices.ContainsFunc(rows, func(r render.DrawnRow) bool {
 		return slices.ContainsFunc(r.Cells, below)
 	}) {
 		return
@@ -180,14 +295,14 @@ func (p *page) hatchSteps(d render.Drawn, x, y, wide, high float64) {
 		p.small = true
 		return
 	}
-	p.hatch(x, y, wide, high, len(d.Columns), len(d.Rows), func(i, j int) (chart.RGB, bool) {
-		c := d.Rows[i].Cells[j]
+	p.hatch(x, y, wide, high, len(d.Columns), len(rows), func(i, j int) (chart.RGB, bool) {
+		c := rows[i].Cells[j]
 		fill, _ := p.cellColor(c)
 		return hatchOn(fill), below(c) && !d.Columns[j].Folded
 	})
 }
 
-// steps draws the colours of a scale, each with the number at which it begins, and what they mean.
+// steps draws the colours of a scale, each with the number at which it begins, and their meaning.
 // Those below 0 are hatched if cells are.
 func (p *page) steps(d render.Drawn, cells bool, y float64) float64 {
 	s := style{scale: 0.75, align: 0.5}
@@ -231,31 +346,25 @@ func (p *page) steps(d render.Drawn, cells bool, y float64) float64 {
 const AllTokens = -1
 
 // Strip returns the text before generated token t, or with [AllTokens] before each: the prompt and,
-// underlined, the tokens generated so far if their values are known, folded as on a page. What
-// stands out has the colour of its step; what is below 0 has a dotted line. Strip returns an error
-// if the explanation does not have the method or the token.
-func Strip(
-	e *attribution.Explanation, method string, t int, filter attribution.Filter,
-) (Drawing, error) {
-	d, err := render.Heatmap{Explanation: e, Filter: filter}.Drawn(method)
-	if err != nil {
-		return Drawing{}, err
+// underlined, the tokens generated so far if their values are known, folded as on a page. A token
+// that stands out has the colour of its step, and below 0 also a dotted line. Strip returns an
+// error if there is no such token.
+func Strip(d render.Drawn, t int) (Drawing, error) {
+	rows := d.Panels[0].Rows
+	if t < AllTokens || t >= len(rows) {
+		return Drawing{}, pkg.Errorf("token %d; the explanation has tokens 0 to %d", t, len(rows)-1)
 	}
-	if err := checkToken(e, t); t != AllTokens && err != nil {
-		return Drawing{}, err
+	if t != AllTokens {
+		rows = rows[t : t+1]
 	}
 	return Drawing{draw: func(p *page, y float64) float64 {
-		y = p.heading(method, caption(e, d), y)
+		y = p.caption(d, y)
 		generated := false
-		for i, r := range d.Rows {
-			if t == AllTokens || t == i {
-				y = p.strip(r, y)
-				generated = generated || slices.ContainsFunc(r.Text, func(
-					token render.DrawnToken,
-				) bool {
-					return token.Generated
-				})
-			}
+		for _, r := range rows {
+			y = p.strip(r, y)
+			generated = generated || slices.ContainsFunc(r.Text, func(t render.DrawnToken) bool {
+				return t.Generated
+			})
 		}
 		y = p.steps(d, false, y)
 		if generated {

@@ -2,8 +2,8 @@ package figure
 
 import "strings"
 
-// texTable has what TeX needs for characters that are not themselves in it. Everything else that
-// [inTeX] accepts is written as it is.
+// texTable has the commands of TeX for characters that are not themselves in it. Everything else
+// that [inTeX] accepts is written as it is.
 var texTable = map[rune]string{
 	'\\': `\textbackslash{}`, '{': `\{`, '}': `\}`, '$': `\$`, '&': `\&`, '#': `\#`, '%': `\%`,
 	'_': `\_`, '^': `\textasciicircum{}`, '~': `\textasciitilde{}`, '<': `\textless{}`,

@@ -169,7 +169,7 @@ var substitutes = map[rune]string{
 
 // shown returns a text as the format can draw it. SVG leaves the choice of a font to the viewer.
 // The others draw a character that they lack as its code point, and [page.warning] names it. Spaces
-// stay what they are: [name] has marked those of tokens.
+// stay: those of tokens were marked before.
 func (p *page) shown(text string) string {
 	parts := strings.Split(text, " ")
 	for i, part := range parts {

@@ -45,28 +45,29 @@ func shares() *attribution.Explanation {
 }
 
 // A comparison has the numbers of both sides and A minus B, by hand 38 and -25 in percent, the
-// names of the columns once, and a scale whose ends are those of the largest of all three, 0.5.
+// names of the columns once, and a scale that ends at the largest of all three, 0.5, whose last
+// colours begin at 0.8 of it.
 func TestCompare(t *testing.T) {
 	e := shares()
 	a := compare.Side{Explanation: e}
 	h, err := render.Compare(a, compare.Side{Explanation: e, Method: "b"})
 	must(t, err)
-	d, err := figure.Compare(h)
+	d, err := matrix(h.Drawn(""))
 	got := textsOf(t, figure.Options{}, d, err)
 	from := slices.Index(got, "A: a")
 	if from < 0 {
 		t.Fatalf("there is no side A in %q", got)
 	}
 	want := []string{
-		"A: a", "layer 0", "50", "25", "is", "B: b", "layer 0", "13", "50", "is", "A − B",
-		"positive: A has more", "38", "-25", "is", "the", "keys", "prompt token", "-50 %", "0",
-		"50 %",
+		"A: a", "layer 0", "prompt", "50", "25", "is", "B: b", "layer 0", "12", "50", "is",
+		"A − B", "positive: A has more", "38", "−25", "is", "the", "keys", "prompt token",
+		"−40 %",
 	}
 	if rest := got[from:]; len(rest) < len(want) || !slices.Equal(rest[:len(want)], want) {
 		t.Errorf("the figure has %q, want %q", rest, want)
 	}
 	h.Filter = attribution.Filter{"keys"}
-	d, err = figure.Compare(h)
+	d, err = matrix(h.Drawn(""))
 	said := strings.Join(textsOf(t, figure.Options{}, d, err), "\n")
 	if !strings.Contains(said, "A: Grey, and left out of the colours by the filter: “keys”.") {
 		t.Errorf("the filter is not named:\n%s", said)
@@ -83,32 +84,32 @@ func TestHeads(t *testing.T) {
 	if !strings.Contains(got, "Framed: "+says) || !strings.Contains(got, "3 × 2 heads") {
 		t.Errorf("the grid lacks %q:\n%s", says, got)
 	}
-	d, err = figure.Head(heads(e, 3, 2), 1, nil)
+	d, err = matrix(heads(e, 3, 2).Drawn(1, nil))
 	all := textsOf(t, figure.Options{}, d, err)
 	if all[0] != "layer 1, head 0" {
 		t.Errorf("the head is %q", all[0])
 	}
 	numbers := strings.Join(all, " ")
-	// Where a token would look ahead there is no number, and the key says what stands there.
-	const rows = "tiny 100 0 100 0 0 100 0 0 0 100 0 75 0 0 25 0 0 0 0 0 100 the "
-	if !strings.Contains(numbers, rows) || !strings.Contains(numbers, "·: no value") {
-		t.Errorf("%q lacks the rows %s and what · is", numbers, rows)
+	// Where a token would look ahead there is no number.
+	const rows = "looks 100 0 100 0 0 100 0 0 0 100 0 75 0 0 25 0 0 0 0 0 100 the "
+	if !strings.Contains(numbers, rows) {
+		t.Errorf("%q lacks the rows %s", numbers, rows)
 	}
 	// In a long text the columns are folded that no head looks at in particular.
 	words := strings.SplitAfter(strings.Repeat(" word", 100), "d")[:100]
-	d, err = figure.Head(heads(explanation(words...), 3, 2), 1, nil)
+	d, err = matrix(heads(explanation(words...), 3, 2).Drawn(1, nil))
 	folded := strings.Join(textsOf(t, figure.Options{}, d, err), " ")
 	if !strings.Contains(folded, "⋯ 95") {
 		t.Errorf("a head of 102 tokens is not folded: %q", folded)
 	}
 	// Chosen, and not the one that stands out.
-	d, err = figure.Head(heads(e, 3, 2), 1, &[2]int{2, 1})
+	d, err = matrix(heads(e, 3, 2).Drawn(1, &[2]int{2, 1}))
 	if all := textsOf(t, figure.Options{}, d, err); all[0] != "layer 2, head 1" {
 		t.Errorf("the head is %q", all[0])
 	}
 }
 
-// The grid frames the layer that wrote the token, if a method of one layer says which.
+// The grid frames the layer that wrote the token, if a method of one layer knows it.
 func TestHeadsFrameTheLayer(t *testing.T) {
 	e := explanation("the", " keys", " to", " the")
 	const says = "The long frame: layer 1, which wrote most of the logit of what is predicted."
@@ -133,7 +134,7 @@ func TestHeadsFrameTheLayer(t *testing.T) {
 func TestMaps(t *testing.T) {
 	e := explanation("the", " keys", " to")
 	e.Prompt.Special[0] = false
-	d, err := figure.Maps(maps(e, 14))
+	d, err := squares(maps(e, 14).Drawn(false))
 	for size, want := range map[render.Size]int{
 		render.Column: 4 + 3, render.Double: 3 + 4, render.Slide: 2 + 6,
 	} {
@@ -148,7 +149,7 @@ func TestMaps(t *testing.T) {
 		}
 	}
 	long := explanation(strings.Fields(strings.Repeat("word ", 80))...)
-	d, err = figure.Maps(maps(long, 2))
+	d, err = squares(maps(long, 2).Drawn(false))
 	got := strings.Join(textsOf(t, figure.Options{}, d, err), "\n")
 	if strings.Contains(got, "word") || !strings.Contains(got, "no room for the names") ||
 		!strings.Contains(got, "\n2 layers: rows") {
@@ -156,7 +157,7 @@ func TestMaps(t *testing.T) {
 	}
 	r := maps(e, 3)
 	r.Layer = new(2)
-	d, err = figure.Map(r)
+	d, err = matrix(r.Drawn(true))
 	all := textsOf(t, figure.Options{}, d, err)
 	numbers := strings.Join(all, " ")
 	const rows = " 100 100 0 0 100 0 0 0 100 0 0 0 25 75 0 the "
@@ -164,7 +165,8 @@ func TestMaps(t *testing.T) {
 		t.Errorf("%q lacks the rows%s of layer 2", numbers, rows)
 	}
 	r.Layer = new(3)
-	if _, err := figure.Maps(r); err == nil || !strings.Contains(err.Error(), "layers 0 to 2") {
+	_, err = squares(r.Drawn(false))
+	if err == nil || !strings.Contains(err.Error(), "layers 0 to 2") {
 		t.Errorf("layer 3 of 3: error %v", err)
 	}
 }
@@ -174,10 +176,12 @@ func TestMapsOfLift(t *testing.T) {
 	r := maps(explanation("the", " keys"), 1)
 	r.Map.Unit, r.Map.Quantity = "lift over uniform attention", attribution.Lift
 	r.Map.Row(0, 3)[0] = 4
-	d, err := figure.Map(r)
+	d, err := matrix(r.Drawn(true))
 	got := strings.Join(textsOf(t, figure.Options{}, d, err), " ")
-	if !strings.Contains(got, "lift, log2") || !strings.Contains(got, " 2 ") {
-		t.Errorf("%q lacks the logarithm of 4", got)
+	// The scale goes from a quarter to 4, and its last colour begins at 0.8 of that: 4^0.8.
+	if !strings.Contains(got, " 4.0 ") || !strings.Contains(got, " 1 ×1.1 ") ||
+		!strings.Contains(got, " ×3 ") {
+		t.Errorf("%q lacks a lift of 4 or its scale", got)
 	}
 	if _, err := figure.Draw(figure.Options{Format: figure.SVG}, about, d); err != nil {
 		t.Error(err)
@@ -204,11 +208,11 @@ func TestHeadsTurn(t *testing.T) {
 func TestLayerMaps(t *testing.T) {
 	e := explanation("the", " keys")
 	e.Methods["rollout"].OtherMass = nil // no sinks
-	d, err := figure.LayerMaps(e, "rollout", []int{1, 0}, nil)
+	d, err := layers(e, "rollout", []int{1, 0}, nil)
 	for size, names := range map[render.Size]int{render.Column: 2, render.Slide: 2} {
 		got := textsOf(t, figure.Options{Look: render.Look{Size: size}}, d, err)
 		text := strings.Join(got, " ")
-		if !strings.Contains(text, "→ red 25 %") || !strings.Contains(text, "→ is 90 %") {
+		if !strings.Contains(text, "“red” 25.0 %") || !strings.Contains(text, "“is” 90.0 %") {
 			t.Errorf("%s: a panel is missing in %q", size, got)
 		}
 		count := 0
@@ -220,8 +224,8 @@ func TestLayerMaps(t *testing.T) {
 		if count != names {
 			t.Errorf("%s: the names of columns stand %d times, want %d", size, count, names)
 		}
-		if !slices.Contains(got, "30 %") { // 0.3 is the largest of both
-			t.Errorf("%s: the scale does not end at 30 %%: %q", size, got)
+		if !slices.Contains(got, "24 %") { // 0.8 of 0.3, the largest of both
+			t.Errorf("%s: the last colour does not begin at 24 %%: %q", size, got)
 		}
 	}
 }
@@ -232,7 +236,7 @@ func TestFilter(t *testing.T) {
 	e := explanation("the", " keys")
 	e.Methods["rollout"].OtherMass = nil
 	e.Methods["rollout"].Rows = [][]float64{{0, 0}, {0, 0}, {.9, .1}, {0, 0}, {0, 0}, {.8, .15}}
-	d, err := figure.Matrix(e, "rollout", attribution.Filter{"the"})
+	d, err := heatmap(e, "rollout", attribution.Filter{"the"})
 	got := textsOf(t, figure.Options{}, d, err)
 	if !slices.Contains(got, "12 %") || slices.Contains(got, "72 %") { // 0.8 of 15
 		t.Errorf("the last colour does not begin at 12 %%: %q", got)
@@ -241,7 +245,7 @@ func TestFilter(t *testing.T) {
 	if !slices.Contains(got, note) {
 		t.Errorf("%q lacks %q", got, note)
 	}
-	d, err = figure.Matrix(e, "rollout", nil)
+	d, err = heatmap(e, "rollout", nil)
 	if got := textsOf(t, figure.Options{}, d, err); !slices.Contains(got, "72 %") {
 		t.Errorf("without a filter the last colour does not begin at 72 %%: %q", got)
 	}
@@ -254,7 +258,7 @@ func TestMatrixIsAPage(t *testing.T) {
 	e.Methods["direct"].Rows = [][]float64{{3, -1.2, 0.05}, {0, -3, 2, 0.4}}
 	e.Methods["direct"].OtherMass = []float64{0, 0.4}
 	e.Model.Title = "Tiny 1M"
-	d, err := figure.Matrix(e, "direct", nil)
+	d, err := heatmap(e, "direct", nil)
 	got := textsOf(t, figure.Options{}, d, err)
 	for _, want := range []string{"whole model · Tiny 1M", "prompt", "−1.2", "−3.0", "0.4", "−2.4", "2.4", "0.1"} {
 		if !slices.Contains(got, want) {
@@ -283,7 +287,7 @@ func TestRowSink(t *testing.T) {
 	e := explanation("the", " keys")
 	e.Methods["rollout"].OtherMass = make([]float64, 6)
 	e.Methods["rollout"].Rows = [][]float64{{0, 0}, {0, 0}, {.9, .1}, {0, 0}, {0, 0}, {.05, .15}}
-	d, err := figure.Matrix(e, "rollout", nil)
+	d, err := heatmap(e, "rollout", nil)
 	got := textsOf(t, figure.Options{}, d, err)
 	if !slices.Contains(got, "12 %") || slices.Contains(got, "72 %") { // 0.8 of 15
 		t.Errorf("the last colour does not begin at 12 %%: %q", got)
@@ -303,7 +307,7 @@ func TestHeadsNameThePrompt(t *testing.T) {
 	e.Prompt.Text = "the key to the cabinets " + strings.Repeat("of oak ", 20)
 	for name, draw := range map[string]func() (figure.Drawing, error){
 		"heads": func() (figure.Drawing, error) { return figure.Heads(heads(e, 3, 2), 0) },
-		"head":  func() (figure.Drawing, error) { return figure.Head(heads(e, 3, 2), 0, nil) },
+		"head":  func() (figure.Drawing, error) { return matrix(heads(e, 3, 2).Drawn(0, nil)) },
 	} {
 		d, err := draw()
 		all := strings.Join(textsOf(t, figure.Options{}, d, err), " ")
@@ -328,8 +332,8 @@ func TestDecimals(t *testing.T) {
 	must(t, err)
 	number := regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
 	for name, draw := range map[string]func() (figure.Drawing, error){
-		"matrix":  func() (figure.Drawing, error) { return figure.Matrix(e, "direct", nil) },
-		"compare": func() (figure.Drawing, error) { return figure.Compare(h) },
+		"matrix":  func() (figure.Drawing, error) { return heatmap(e, "direct", nil) },
+		"compare": func() (figure.Drawing, error) { return matrix(h.Drawn("")) },
 	} {
 		d, err := draw()
 		found := map[int]int{}
@@ -355,7 +359,7 @@ func TestComparedPromptsAreCutAlike(t *testing.T) {
 	)
 	must(t, err)
 	for _, size := range []render.Size{render.Column, render.Double} {
-		d, err := figure.Compare(h)
+		d, err := matrix(h.Drawn(""))
 		var cut []string
 		for _, text := range textsOf(t, figure.Options{Look: render.Look{Size: size}}, d, err) {
 			if strings.HasPrefix(text, "…") {
@@ -384,47 +388,41 @@ func layered(facts attribution.Facts) *attribution.Explanation {
 	return e
 }
 
-// TestLayersAreCombined: a map says whether its rows are of one layer, of sums, or of layers that
-// were combined otherwise, and layer 0 has its name where only every second layer has one.
+// TestLayersAreCombined: matrices tell whether a row is of one layer, what a layer adds to a sum, a
+// sum, or layers that were combined otherwise, and layer 0 has its name where only every second
+// layer has one. By hand, 30 layers that all have 1 and 0 add 1 in layer 0 alone.
 func TestLayersAreCombined(t *testing.T) {
 	for _, c := range []struct {
 		facts       attribution.Facts
 		title, axis string
 	}{
 		{attribution.Facts{Scorer: true, Combined: true}, "sums of layers 0 to the row's", "up to layer"},
+		{attribution.Facts{Combined: true}, "layers 0 to the row's together", "up to layer"},
 		{
-			attribution.Facts{Combined: true},
-			"layers 0 to the row's together",
-			"up to layer",
+			attribution.Facts{Scorer: true, Combined: true, AddsUp: true},
+			"what each of layers 0 to 29 adds to the sum",
+			"layer",
 		},
 		{attribution.Facts{}, "layers 0 to 29", "layer"},
 	} {
 		e := layered(c.facts)
-		one, oneErr := figure.LayerMap(e, "m", 0, nil)
-		some, someErr := figure.LayerMaps(e, "m", []int{0}, nil)
-		for name, got := range map[string][]string{
-			"map":  textsOf(t, figure.Options{}, one, oneErr),
-			"maps": textsOf(t, figure.Options{}, some, someErr),
-		} {
-			starts := func(s string) bool {
-				return strings.HasPrefix(html.UnescapeString(s), c.title)
+		d, err := layers(e, "m", []int{0}, nil)
+		got := textsOf(t, figure.Options{}, d, err)
+		starts := func(s string) bool { return strings.HasPrefix(html.UnescapeString(s), c.title) }
+		if !slices.ContainsFunc(got, starts) || !slices.Contains(got, c.axis) {
+			t.Errorf("%v: %q, want %q and the axis %q", c.facts, got, c.title, c.axis)
+		}
+		if !slices.Contains(got, "0") || slices.Contains(got, "sum") != c.facts.AddsUp {
+			t.Errorf("%v does not name layer 0 or the sum: %q", c.facts, got)
+		}
+		ones := 0
+		for _, s := range got {
+			if s == "1.0" {
+				ones++
 			}
-			if !slices.ContainsFunc(got, starts) || !slices.Contains(got, c.axis) {
-				t.Errorf("%v: %s has %q, want %q and the axis %q", c.facts, name, got, c.title,
-					c.axis)
-			}
-			zeros := 0 // one is of the scale
-			for _, text := range got {
-				if text == "0" {
-					zeros++
-				}
-			}
-			if zeros != 2 || !slices.Contains(got, "28") {
-				t.Errorf("%v: %s does not name layers 0 and 28: %q", c.facts, name, got)
-			}
-			if all := slices.Contains(got, "3"); all != (name == "map") {
-				t.Errorf("%v: %s names layer 3: %v; only the map has room", c.facts, name, all)
-			}
+		}
+		if want := map[bool]int{true: 2, false: 30}[c.facts.AddsUp]; ones != want {
+			t.Errorf("%v: %d cells have 1, want %d: %q", c.facts, ones, want, got)
 		}
 	}
 }
@@ -439,7 +437,7 @@ func TestTextHasGenerated(t *testing.T) {
 		Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true}, Rows: [][]float64{{1, 2, 0}, {0, 0, -1, 3}},
 		OtherMass: []float64{0, 3},
 	}}
-	d, err := figure.Strip(e, "direct", figure.AllTokens, nil)
+	d, err := strip(e, "direct", figure.AllTokens, nil)
 	got := strings.Join(textsOf(t, figure.Options{}, d, err), "|")
 	const want = "|the|ke|ys|→ red|25.0 %|the|ke|ys|is|"
 	if !strings.Contains(got, want) || !strings.Contains(got, "Underlined: generated tokens.") {
@@ -450,7 +448,7 @@ func TestTextHasGenerated(t *testing.T) {
 	}
 }
 
-// TestTextNamesGenerated: a text says what generated tokens have of a row if that is a tenth or
+// TestTextNamesGenerated: a text names the part of generated tokens in a row if that is a tenth or
 // more. By hand: 0.87 of a whole; -2 of 2 + 1 + 1; 0.05 and a lift, which has no whole, are not
 // said.
 func TestTextNamesGenerated(t *testing.T) {
@@ -476,7 +474,7 @@ func TestTextNamesGenerated(t *testing.T) {
 		e := shares()
 		e.Methods["a"].Unit, e.Methods["a"].Facts, e.Methods["a"].Rows = c.unit, c.facts, [][]float64{c.row}
 		e.Methods["a"].OtherMass = []float64{c.other}
-		d, err := figure.Strip(e, "a", figure.AllTokens, nil)
+		d, err := strip(e, "a", figure.AllTokens, nil)
 		got := strings.Join(textsOf(t, figure.Options{}, d, err), "|")
 		if has := strings.Contains(got, "90.0 %, "); has != (c.want != "") ||
 			!strings.Contains(got, c.want) {

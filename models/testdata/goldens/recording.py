@@ -29,7 +29,7 @@ def build(config_class, model_class, options, seed, deviation=0.2):
     config._attn_implementation = "eager"
     model = model_class(config).eval()
     random = torch.Generator().manual_seed(seed)
-    gains_around_zero = "Gemma" in model_class.__name__
+    gains_around_zero = any(name in model_class.__name__ for name in ("Gemma", "Nemotron"))
     with torch.no_grad():
         for name, p in model.named_parameters():  # tied parameters come once
             gain = p.ndim == 1 and name.endswith("weight") and not gains_around_zero
@@ -63,7 +63,7 @@ def token_ids(vocabulary, batch=2, tokens=12):
 
 
 def is_decoder(model):
-    return not any(name in type(model).__name__ for name in ("Bert", "Roberta", "Electra"))
+    return not any(name in type(model).__name__ for name in ("Bert", "bert", "Electra", "MPNet"))
 
 
 def reads_last(model):

@@ -1,0 +1,37 @@
+package family
+
+import (
+	"math"
+
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+func init() { Register(gemma) }
+
+// gemma is Gemma 1: Llama with 1 added to the gains of norms and embeddings times √D.
+var gemma = &Family{
+	Name:          "gemma",
+	Architectures: []string{"GemmaForCausalLM", "GemmaModel"},
+	Prefixes:      []string{"model.", ""},
+	Buffers:       []string{".rotary_emb.inv_freq"},
+	Padding:       []int{0},
+	Spec: func(c *Config) (*spec.Spec, error) {
+		s, err := llamaSpec(c, llamaLike{
+			name: "gemma", headWidth: 256, activation: "gelu_pytorch_tanh", tied: true,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if s.Activation == spec.GELU { // what the first files say and the reference corrects
+			s.Activation = spec.GELUTanh
+		}
+		s.NormOffset, s.EmbeddingScale = 1, math.Sqrt(float64(s.Width))
+		s.ProjectionBias = c.Bool("attention_bias", false)
+		s.OutputBias = s.ProjectionBias
+		c.AllowNull("use_bidirectional_attention")
+		c.Only("use_bidirectional_attention", false)
+		rotate(c, s, 10000, 0)
+		return s, nil
+	},
+	Weights: llamaWeights,
+}

@@ -1,0 +1,65 @@
+package family
+
+import (
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+func init() {
+	Register(glm)
+	Register(glm4)
+}
+
+// glm is GLM-4 9B in the classes of transformers: Llama with neighbours that turn together, in half
+// of each head, and gate and up in one tensor.
+var glm = &Family{
+	Name:          "glm",
+	Architectures: []string{"GlmForCausalLM", "GlmModel"},
+	Prefixes:      []string{"model.", ""},
+	Buffers:       []string{".rotary_emb.inv_freq"},
+	Padding:       []int{151329},
+	Spec: func(c *Config) (*spec.Spec, error) {
+		return glmSpec(c, "glm")
+	},
+	Weights: glmWeights,
+}
+
+// glm4 is GLM-4 0414: GLM with norms after both parts as well.
+var glm4 = &Family{
+	Name:          "glm4",
+	Architectures: []string{"Glm4ForCausalLM", "Glm4Model"},
+	Prefixes:      []string{"model.", ""},
+	Buffers:       []string{".rotary_emb.inv_freq"},
+	Padding:       []int{151329},
+	Spec: func(c *Config) (*spec.Spec, error) {
+		s, err := glmSpec(c, "glm4")
+		if err != nil {
+			return nil, err
+		}
+		s.NormAfter = true
+		return s, nil
+	},
+	Weights: replaced(glmWeights,
+		Weight{"blocks.%d.attention-after-norm.gain", "layers.%d.post_self_attn_layernorm.weight", AsIs},
+		Weight{"blocks.%d.mlp-after-norm.gain", "layers.%d.post_mlp_layernorm.weight", AsIs},
+	),
+}
+
+// glmWeights are the tensors of Llama with gate and up in one.
+var glmWeights = replaced(llamaWeights,
+	Weight{"blocks.%d.gate.weight", "layers.%d.mlp.gate_up_proj.weight", GateRows},
+	Weight{"blocks.%d.up.weight", "layers.%d.mlp.gate_up_proj.weight", UpRows},
+)
+
+// glmSpec reads what both have in common.
+func glmSpec(c *Config, name string) (*spec.Spec, error) {
+	s, err := llamaSpec(c, llamaLike{
+		name: name, groups: 2, headWidth: 128, epsilon: 0.00000015625,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.ProjectionBias = c.Bool("attention_bias", true)
+	rotate(c, s, 10000, 0.5)
+	neighbours(s)
+	return s, nil
+}

@@ -1,0 +1,31 @@
+package family
+
+import (
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+func init() { Register(nemotron) }
+
+// nemotron is Nemotron 3 and 4 and Minitron: Llama without a gate, with squares of ReLU, and with
+// means in norms, to whose gains 1 is added. Half of each head is rotated.
+var nemotron = &Family{
+	Name:          "nemotron",
+	Architectures: []string{"NemotronForCausalLM", "NemotronModel"},
+	Prefixes:      []string{"model.", ""},
+	Buffers:       []string{".rotary_emb.inv_freq"},
+	Spec: func(c *Config) (*spec.Spec, error) {
+		s, err := llamaSpec(c, llamaLike{
+			name: "nemotron", epsilonKey: "norm_eps", epsilon: 1e-5, activation: "relu2",
+			means: true, ungated: true,
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.NormOffset = 1
+		s.ProjectionBias, s.MLPBias = c.Bool("attention_bias", false), c.Bool("mlp_bias", false)
+		s.OutputBias = s.ProjectionBias
+		rotate(c, s, 10000, 0.5)
+		return s, nil
+	},
+	Weights: llamaWeights,
+}

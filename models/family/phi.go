@@ -1,0 +1,42 @@
+package family
+
+import (
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+func init() { Register(phi) }
+
+// phi is Phi-1, Phi-1.5 and Phi-2: parallel blocks with one norm, half of each head rotated, biases
+// everywhere.
+var phi = &Family{
+	Name:          "phi",
+	Architectures: []string{"PhiForCausalLM", "PhiModel"},
+	Prefixes:      []string{"model.", ""},
+	Buffers:       []string{".rotary_emb.inv_freq"},
+	Spec: func(c *Config) (*spec.Spec, error) {
+		s, err := llamaSpec(c, llamaLike{
+			name: "phi", epsilonKey: "layer_norm_eps", epsilon: 1e-5, activation: "gelu_new",
+			means: true, ungated: true,
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.Order, s.SharedNorm = spec.Parallel, true
+		s.ProjectionBias, s.OutputBias, s.MLPBias = true, true, true
+		s.HeadBias = s.HeadBias || s.Head == spec.LanguageHead
+		c.Only("qk_layernorm", false)
+		rotate(c, s, 10000, 0.5)
+		return s, nil
+	},
+	Weights: replaced(llamaWeights,
+		Weight{"blocks.%d.output.weight", "layers.%d.self_attn.dense.weight", Transposed},
+		Weight{"blocks.%d.output.bias", "layers.%d.self_attn.dense.bias", AsIs},
+		Weight{"blocks.%d.up.weight", "layers.%d.mlp.fc1.weight", Transposed},
+		Weight{"blocks.%d.up.bias", "layers.%d.mlp.fc1.bias", AsIs},
+		Weight{"blocks.%d.down.weight", "layers.%d.mlp.fc2.weight", Transposed},
+		Weight{"blocks.%d.down.bias", "layers.%d.mlp.fc2.bias", AsIs},
+		Weight{"final-norm.gain", "final_layernorm.weight", AsIs},
+		Weight{"final-norm.bias", "final_layernorm.bias", AsIs},
+		Weight{"head-bias", "lm_head.bias", AsIs},
+	),
+}

@@ -1,0 +1,32 @@
+package family
+
+import (
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+func init() { Register(stableLM) }
+
+// stableLM is StableLM: Llama with means in norms and a quarter of each head rotated. Some models
+// have parallel blocks with one norm.
+var stableLM = &Family{
+	Name:          "stablelm",
+	Architectures: []string{"StableLmForCausalLM", "StableLmModel"},
+	Prefixes:      []string{"model.", ""},
+	Buffers:       []string{".rotary_emb.inv_freq"},
+	Spec: func(c *Config) (*spec.Spec, error) {
+		s, err := llamaSpec(c, llamaLike{
+			name: "stablelm", groups: 32, epsilonKey: "layer_norm_eps", epsilon: 1e-5, means: true,
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.ProjectionBias = c.Bool("use_qkv_bias", false)
+		if c.Bool("use_parallel_residual", false) {
+			s.Order, s.SharedNorm = spec.Parallel, true
+		}
+		c.Only("qk_layernorm", false)
+		rotate(c, s, 10000, 0.25)
+		return s, nil
+	},
+	Weights: llamaWeights,
+}

@@ -1,0 +1,36 @@
+package family
+
+import (
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+func init() { Register(starCoder2) }
+
+// starCoder2 is StarCoder2: Llama with means in norms, biases everywhere and no gate.
+var starCoder2 = &Family{
+	Name:          "starcoder2",
+	Architectures: []string{"Starcoder2ForCausalLM", "Starcoder2Model"},
+	Prefixes:      []string{"model.", ""},
+	Buffers:       []string{".rotary_emb.inv_freq"},
+	Spec: func(c *Config) (*spec.Spec, error) {
+		s, err := llamaSpec(c, llamaLike{
+			name: "starcoder2", groups: 2, epsilonKey: "norm_epsilon", epsilon: 1e-5,
+			activation: "gelu_pytorch_tanh", tied: true, means: true, ungated: true,
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.ProjectionBias = c.Bool("use_bias", true)
+		s.OutputBias, s.MLPBias = s.ProjectionBias, s.ProjectionBias
+		window := slidingWindow(c, 0)
+		s.Windows = windows(s.Layers, window, sameInAll(c, s.Layers, window))
+		rotate(c, s, 10000, 0)
+		return s, nil
+	},
+	Weights: replaced(llamaWeights,
+		Weight{"blocks.%d.up.weight", "layers.%d.mlp.c_fc.weight", Transposed},
+		Weight{"blocks.%d.up.bias", "layers.%d.mlp.c_fc.bias", AsIs},
+		Weight{"blocks.%d.down.weight", "layers.%d.mlp.c_proj.weight", Transposed},
+		Weight{"blocks.%d.down.bias", "layers.%d.mlp.c_proj.bias", AsIs},
+	),
+}

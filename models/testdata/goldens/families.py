@@ -1,0 +1,54 @@
+"""The goldens of further families: a table like GOLDENS of make_goldens.py, with classes by name, because transformers 4 lacks some.
+
+Width 16, 48 tokens, heads of width 4 or 8. The seed of a golden is 3000 and its place, so new ones are added at the end.
+"""
+
+D, H, F = 16, 4, 32
+specials = dict(vocab_size=48, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+llama = dict(
+    hidden_size=D, intermediate_size=F, num_hidden_layers=2, num_attention_heads=H, num_key_value_heads=2,
+    max_position_embeddings=64, **specials,
+)
+gpt = dict(n_layer=2, n_head=H, n_embd=D, n_positions=64, rotary_dim=2, tie_word_embeddings=False, **specials)
+part = dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.5)
+layers = ["sliding_attention", "full_attention", "sliding_attention"]
+
+
+def scaled(kind, **options):
+    return dict(rope_type=kind, rope_theta=10000.0, **options)
+
+
+FAMILIES = {
+    "gemma": ("Gemma", "ForCausalLM", dict(llama, head_dim=8, num_key_value_heads=1)),
+    "granite": ("Granite", "ForCausalLM", dict(
+        llama, embedding_multiplier=6.0, attention_multiplier=0.3, residual_multiplier=0.22, logits_scaling=4.0)),
+    "seed_oss": ("SeedOss", "ForCausalLM", dict(llama, head_dim=8)),
+    "smollm3": ("SmolLM3", "ForCausalLM", dict(llama, no_rope_layer_interval=2)),
+    "starcoder2": ("Starcoder2", "ForCausalLM", dict(llama, sliding_window=5)),
+    "stablelm": ("StableLm", "ForCausalLM", dict(llama, use_qkv_bias=True, rope_parameters=part)),
+    "stablelm_parallel": ("StableLm", "ForCausalLM", dict(llama, use_parallel_residual=True, rope_parameters=part)),
+    "nemotron": ("Nemotron", "ForCausalLM", dict(llama, rope_parameters=part)),
+    "cohere": ("Cohere", "ForCausalLM", dict(
+        llama, use_qk_norm=True, logit_scale=0.5, rope_parameters=dict(rope_type="default", rope_theta=10000.0))),
+    "cohere2": ("Cohere2", "ForCausalLM", dict(llama, num_hidden_layers=3, sliding_window=5, layer_types=layers)),
+    "glm": ("Glm", "ForCausalLM", dict(llama, head_dim=8, rope_parameters=part)),
+    "glm4": ("Glm4", "ForCausalLM", dict(llama, head_dim=8, rope_parameters=part)),
+    "olmo": ("Olmo", "ForCausalLM", dict(llama, clip_qkv=0.8)),
+    "olmo2": ("Olmo2", "ForCausalLM", dict(llama)),
+    "olmo3": ("Olmo3", "ForCausalLM", dict(
+        llama, num_hidden_layers=3, sliding_window=5, layer_types=layers, rope_parameters=dict(
+            full_attention=scaled("yarn", factor=4.0, original_max_position_embeddings=16),
+            sliding_attention=scaled("default")))),
+    "exaone4": ("Exaone4", "ForCausalLM", dict(llama, num_hidden_layers=3, sliding_window=5, layer_types=layers)),
+    "ministral3": ("Ministral3", "ForCausalLM", dict(llama, head_dim=8, rope_parameters=scaled(
+        "yarn", factor=4.0, original_max_position_embeddings=5, mscale=1.0, mscale_all_dim=1.0,
+        llama_4_scaling_beta=0.3))),
+    "gpt_neo": ("GPTNeo", "ForCausalLM", dict(
+        hidden_size=D, num_layers=2, num_heads=H, max_position_embeddings=64, window_size=5,
+        attention_types=[[["global", "local"], 1]], **specials)),
+    "gptj": ("GPTJ", "ForCausalLM", dict(gpt)),
+    "codegen": ("CodeGen", "ForCausalLM", dict(gpt)),
+    "phi": ("Phi", "ForCausalLM", dict(llama, num_key_value_heads=4, rope_parameters=part)),
+    "mpt": ("Mpt", "ForCausalLM", dict(
+        d_model=D, n_heads=H, n_layers=2, attn_config=dict(clip_qkv=0.8), tie_word_embeddings=True, **specials)),
+}
