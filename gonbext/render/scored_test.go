@@ -199,9 +199,9 @@ func TestGroupedNames(t *testing.T) {
 	}
 	e.Prompt.Texts[1] = strings.Repeat("a long sentence ", 100)
 	for inside, want := range map[string]string{
-		"":     "a long sentence a long…",
-		"long": "a long sentence a long…", // which it begins with
-		"keys": "a long sentence a… keys",
+		"":                       "a long sentence a long…",
+		"long":                   "a long sentence a long…", // which it begins with
+		"keys":                   "a long sentence a… keys",
 		"a word of many letters": "a long sente… a word of…",
 	} {
 		e.Prompt.Strongest = []string{"", inside, "", ""}
