@@ -16,7 +16,12 @@ const valueOf = (row, j) => row[j + 1] === null ? NaN : row[0] * row[j + 1];
 // sizeOf is how many values a packed row has.
 const sizeOf = (row) => row.length - 1;
 
-const make = (tag, properties) => Object.assign(document.createElement(tag), properties);
+// make returns an element with its properties, among them those that begin with aria, and children.
+function make(tag, properties, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
 // rightToLeft finds the letters of scripts that are written from right to left.
 const rightToLeft =
     /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
@@ -30,28 +35,20 @@ const within = (x, size, otherwise) => x >= 0 && x < size ? x : otherwise;
 // paletteMenu adds a menu of the palettes to the top of a board, and gives the board the palette
 // that a reader chose.
 function paletteMenu(root, names, choice) {
-  const menu = make('details', {className: 'hm-menu'});
-  const list = make('div', {textContent: 'Colours'});
-  const paint = () => {
-    root.dataset.palette = choice.palette || root.dataset.palette;
-    list.querySelectorAll('button').forEach((button) => {
-      button.setAttribute('aria-checked', button.dataset.palette === root.dataset.palette);
-    });
-  };
-  for (const name of names) {
-    const button = make('button', {
-      type: 'button',
-      textContent: name.replace('-', ' and '),
-      onclick: () => {
-        choice.palette = name;
-        paint();
-        menu.open = false;
-      },
-    });
-    button.dataset.palette = name;
-    list.append(button);
+  const buttons = names.map((name) => make('button', {
+    type: 'button', textContent: name.replace('-', ' and '), onclick: () => {
+      choice.palette = name;
+      paint();
+      menu.open = false;
+    },
+  }));
+  const menu = make('details', {className: 'hm-menu'},
+    make('summary', {textContent: '⋯', ariaLabel: 'more'}), make('div', {}, 'Colours', ...buttons));
+  function paint() {
+    const palette = root.dataset.palette = choice.palette || root.dataset.palette;
+    buttons.forEach((button) => { button.ariaChecked = button.dataset.palette === palette; });
   }
-  menu.append(make('summary', {textContent: '⋯', ariaLabel: 'more'}), list);
+  buttons.forEach((button, i) => { button.dataset.palette = names[i]; });
   root.querySelector('.hm-top').append(menu);
   paint();
 }

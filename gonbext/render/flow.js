@@ -29,20 +29,15 @@ function start(root, data) {
   const at = (k, i) =>
     [data.left + (i + 0.5) * data.wide, data.top + (layerCount - k) * data.high];
 
-  const graph = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-  const add = (kind, attributes, style, content) => {
+  function add(parent, kind, attributes, textContent = '') {
     const element = document.createElementNS('http://www.w3.org/2000/svg', kind);
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    Object.assign(element.style, style);
-    if (content !== undefined) element.textContent = content;
-    return graph.appendChild(element);
-  };
-  graph.setAttribute('viewBox', '0 0 ' + image.width + ' ' + image.height);
-  graph.setAttribute('width', image.width);
-  graph.setAttribute('height', image.height);
-  graph.setAttribute('role', 'img');
-  graph.setAttribute('aria-label', image.alt);
-  graph.setAttribute('tabindex', '0');
+    return parent.appendChild(Object.assign(element, {textContent}));
+  }
+  const graph = add(make('div', {}), 'svg', {
+    'viewBox': '0 0 ' + image.width + ' ' + image.height, 'width': image.width,
+    'height': image.height, 'role': 'img', 'aria-label': image.alt, 'tabindex': 0,
+  });
   const toggle = switchOf('edges of sinks', () => choice.sinks, () => {
     choice.sinks = !choice.sinks;
     draw();
@@ -58,15 +53,11 @@ function start(root, data) {
   $('after').append(bar);
   let chosen = null;
 
-  function drawEdge([k, i, j], stroke, width, dashes) {
-    const path = add('path', {d: curveOf(at(k, j), at(k + 1, i))}, {
-      fill: 'none', stroke, strokeWidth: width === undefined ?
-        Math.max(0.3, 7 * widthOf(k, i, j)) :
-        width,
-    });
-    if (dashes) path.style.strokeDasharray = dashes;
-    return path;
-  }
+  const drawEdge = ([k, i, j], stroke, least = 0.3, dashes = '') => add(graph, 'path', {
+    'd': curveOf(at(k, j), at(k + 1, i)), 'fill': 'none', stroke,
+    'stroke-width': dashes ? least : Math.max(least, 7 * widthOf(k, i, j)),
+    'stroke-dasharray': dashes,
+  });
   const colorOf = (edge) => 'var(--p' +
     Math.max(stepsAt.filter((least) => widthOf(...edge) >= least).length, 1) + ')';
   // edgesOf returns the largest edges on one side of a node: those that it has something from, or
@@ -87,10 +78,8 @@ function start(root, data) {
     graph.replaceChildren();
     const shown = data.edges.filter(([, , j]) => choice.sinks || !sinks.has(j));
     if (!chosen) {
-      for (const edge of shown)
-        drawEdge(edge, sinks.has(edge[2]) ? 'var(--faint)' : colorOf(edge));
-      for (const edge of data.path)
-        drawEdge(edge, 'var(--n3)', Math.max(1.8, 7 * widthOf(...edge)));
+      for (const edge of shown) drawEdge(edge, sinks.has(edge[2]) ? 'var(--faint)' : colorOf(edge));
+      for (const edge of data.path) drawEdge(edge, 'var(--n3)', 1.8);
       for (const edge of data.cut) drawEdge(edge, 'var(--ink)', 1.6, '4 3');
     } else {
       const [k, i] = chosen;
@@ -100,27 +89,26 @@ function start(root, data) {
     for (const [k, i] of data.nodes) {
       if (sinks.has(i) && !choice.sinks && !chosen) continue;
       const [cx, cy] = at(k, i), ring = chosen && chosen[0] === k && chosen[1] === i;
-      add('circle', {cx, cy, r: ring ? 6 : 2}, {fill: ring ? 'var(--n3)' : 'var(--faint)'});
+      add(graph, 'circle', {cx, cy, r: ring ? 6 : 2, fill: ring ? 'var(--n3)' : 'var(--faint)'});
     }
     if (data.path.length) {
       const ends = [at(layerCount, data.path[0][1]), at(0, last(data.path)[2])];
-      for (const [cx, cy] of ends) add('circle', {cx, cy, r: 6}, {fill: 'var(--n3)'});
+      for (const [cx, cy] of ends) add(graph, 'circle', {cx, cy, r: 6, fill: 'var(--n3)'});
     }
-    const letters = {fontSize: '12px', textAnchor: 'end', fill: 'var(--ink)'};
-    data.layers.forEach((layer, k) => {
-      const y = at(k, 0)[1] - data.high / 2 + 4;
-      add('text', {x: data.left - 10, y}, letters, layer);
-    });
+    const write = (text, attributes) => add(
+      graph, 'text', {'font-size': 12, 'text-anchor': 'end', 'fill': 'var(--ink)', ...attributes}, text);
+    data.layers.forEach((layer, k) => write(
+      layer, {x: data.left - 10, y: at(k, 0)[1] - data.high / 2 + 4}));
     for (const k of data.gaps) {
-      const y = at(k, 0)[1];
-      add('path', {d: 'M' + data.left + ' ' + y + 'H' + image.width},
-        {stroke: 'var(--faint)', strokeDasharray: '2 2'});
+      add(graph, 'path', {
+        'd': 'M' + data.left + ' ' + at(k, 0)[1] + 'H' + image.width, 'stroke': 'var(--faint)',
+        'stroke-dasharray': '2 2',
+      });
     }
     data.labels.forEach((label, i) => {
-      const [x, y] = at(0, i);
+      const [x, y] = at(0, i), fill = sinks.has(i) ? 'var(--dim)' : 'var(--ink)';
       const transform = 'translate(' + (x + 4) + ' ' + (y + data.top) + ')rotate(-90)';
-      add('text', {transform, class: 'hm-name'},
-        {...letters, fill: sinks.has(i) ? 'var(--dim)' : 'var(--ink)'}, label);
+      write(label, {transform, fill, class: 'hm-name'});
     });
   }
   function say([k, i]) {

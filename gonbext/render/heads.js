@@ -106,8 +106,7 @@ function start(root, data) {
 function run(root, reading) {
   const {data, choice, tokenCount, query, layer, head, seen, target, isChosen} = reading;
   const {predictionAt, promptCount} = reading;
-  const find = (name) => root.querySelector('.hm-' + name);
-  const view = {...reading, root, find, texts: textOn(root), go, open, columns: []};
+  const view = Object.assign(viewOf(root, reading), {go, open, unfolds: true}), {find} = view;
   function go(change) {
     Object.assign(choice, change);
     view.columns = reading.columnsNow();
@@ -138,14 +137,11 @@ function run(root, reading) {
   }
   // clickOn answers clicks in a table whose row is a head of the open layer, or a query.
   const clickOn = (part, headOf) => (row, i) => {
-    const column = view.columns[i];
-    if (column && column.gap) go({unfolded: [...choice.unfolded, ...column.tokens]});
-    else if (row === undefined) return column && choose(column.tokens[0]);
-    else {
-      const [ofHead, from] = headOf(row), source = column && column.tokens[0];
-      go({layer: layer(), head: ofHead, query: from, fed: false, source});
-      if (column) drawReadout(view, part(), ofHead, from, column);
-    }
+    const column = view.columns[i], source = column && column.tokens[0];
+    if (row === undefined) return column && choose(source);
+    const [ofHead, from] = headOf(row);
+    go({layer: layer(), head: ofHead, query: from, fed: false, source});
+    if (column) drawReadout(view, part(), ofHead, from, column);
   };
   addParts(view, clickOn);
   onText(view, choose);
@@ -283,7 +279,7 @@ function drawThumbnails(view) {
     thumbnails(thumbs, range(0, data.heads).map(picture), (each) => open(layer(), each));
   }
   thumbs.layer = layer();
-  [...thumbs.children].forEach((e, each) => e.setAttribute('aria-pressed', each === head()));
+  [...thumbs.children].forEach((e, each) => { e.ariaPressed = each === head(); });
 }
 
 // Beside the matrices.
@@ -326,13 +322,11 @@ function listOf({names, layer, head, query, listed, wrote, stepAt, open}) {
   return titled('Heads that look here in particular', 'layer.head, over its habit' + (inWriter ?
     ', in bold of layer ' + wrote() + ', which wrote it' : list.length ? '' : ': none'),
   barsOf(list.map(([inLayer, each, token, rank]) => {
-    const name = make('button', {
-      type: 'button', textContent: inLayer + '.' + each + ' ' + names[token],
-      onclick: () => open(inLayer, each),
-    });
-    name.setAttribute('aria-pressed', inLayer === layer() && each === head());
     return {
-      name, part: Math.max(0, rank / 1000), strong: inLayer === wrote(),
+      name: make('button', {
+        type: 'button', textContent: inLayer + '.' + each + ' ' + names[token],
+        ariaPressed: inLayer === layer() && each === head(), onclick: () => open(inLayer, each),
+      }), part: Math.max(0, rank / 1000), strong: inLayer === wrote(),
       number: minus((rank < 0 ? '' : '+') + fixed(rank / 10, 0)),
       step: stepAt(inLayer, each, query(), token),
     };
@@ -342,26 +336,18 @@ function listOf({names, layer, head, query, listed, wrote, stepAt, open}) {
 // addParts adds the elements that the script alone draws in. Buttons go from layer to layer and
 // from head to head, as the arrow keys do.
 function addParts(view, clickOn) {
-  const {data, choice, find, tokenCount, layer, head, query, columns, open, go} = view;
-  const step = (label, textContent, layers, heads) => {
-    const button = make('button', {
-      type: 'button', textContent, onclick: () => open(layer() + layers, head() + heads),
-    });
-    button.setAttribute('aria-label', 'the ' + label);
-    return button;
-  };
-  const group = (...parts) => {
-    const box = make('span', {});
-    box.append(...parts);
-    return box;
-  };
+  const {data, choice, find, tokenCount, layer, head, query, open, go} = view;
+  const step = (textContent, label, layers, heads) => make('button', {
+    type: 'button', textContent, ariaLabel: 'the ' + label,
+    onclick: () => open(layer() + layers, head() + heads),
+  });
   find('tabs').removeAttribute('role');
   find('tabs').classList.add('hm-go');
   find('tabs').append(
-    group(step('layer below', '‹', -1, 0), bold(''), step('layer above', '›', 1, 0)),
-    group(step('head before', '‹', 0, -1), bold(''), step('head after', '›', 0, 1)));
+    make('span', {}, step('‹', 'layer below', -1, 0), bold(''), step('›', 'layer above', 1, 0)),
+    make('span', {}, step('‹', 'head before', 0, -1), bold(''), step('›', 'head after', 0, 1)));
   const matrix = (headOf, ...switches) => {
-    const part = tablePart('hm-matrix', (row, i) => drawReadout(
+    const part = tablePart(view, 'hm-matrix', (row, i) => drawReadout(
       view, part, ...row === undefined ? [head(), query()] : headOf(row), view.columns[i]),
     clickOn(() => part, headOf));
     part.bar = barOf(...switches);
@@ -369,9 +355,8 @@ function addParts(view, clickOn) {
     return part;
   };
   view.ofLayer = matrix((row) => [row, query()], ...unfoldSwitch(data, choice, go));
-  const legend = make('div', {className: 'hm-legend'});
-  legend.append(...legendOf({kind: 'share', limit: 1, cellDigits: 0, unit: 'share of attention'}));
-  find('after').append(legend);
+  find('after').append(make('div', {className: 'hm-legend'}, ...legendOf(
+    {kind: 'share', limit: 1, cellDigits: 0, unit: 'share of attention'})));
   view.ofHead = matrix((row) => [head(), row]);
   // Where rows are left out, most of each small picture would be empty.
   if (data.last - data.first === tokenCount - 1) {

@@ -210,8 +210,8 @@ func (h *headsDrawing) sinkNames() string {
 
 // headsData is what the script needs beyond the elements of the picture.
 type headsData struct {
-	Layers int    `json:"layers"`
-	Heads  int    `json:"heads"`
+	Layers int `json:"layers"`
+	Heads  int `json:"heads"`
 	// Query, Layer and Head are shown at first.
 	Query int `json:"query"`
 	Layer int `json:"layer"`

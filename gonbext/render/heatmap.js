@@ -104,15 +104,12 @@ function start(root, data) {
   run(root, readingOf(data, choices(data.id, root, {unfolded: [], open: {}})));
 }
 
-// run draws a picture and answers what a reader does. What the parts below are given has, beside
-// the reading, the page: find finds an element, texts are the tokens of the text, matrix and strip
-// are tables, and go draws everything after a change of the choice.
+// run draws a picture and answers what a reader does. The view that the parts below are given has,
+// beside that of viewOf, the tables matrix and strip, and go, which draws everything after a change
+// of the choice.
 function run(root, reading) {
   const {data, choice, method, methods, source, row, rowAt, rowCount, ranked} = reading;
-  const find = (name) => root.querySelector('.hm-' + name);
-  const lines = [...root.querySelectorAll('.hm-lines')].map((box) => [...box.children].filter(
-    (line) => line.localName === 'div' && line.children.length === 3));
-  const view = {...reading, root, find, texts: textOn(root), lines, go, columns: []};
+  const view = Object.assign(viewOf(root, reading), {go, unfolds: true}), {find} = view;
   function go(change) {
     Object.assign(choice, change);
     view.columns = reading.columnsNow();
@@ -128,10 +125,8 @@ function run(root, reading) {
   const chooseMethod = (i) => go({method: methods[i].name});
   const toggleSource = (token) => go({source: source() === token ? -1 : token});
   const clickOn = (chooseRow) => (at, i) => {
-    const column = view.columns[i];
-    if (column && column.gap) go({unfolded: [...choice.unfolded, ...column.tokens]});
-    else if (at >= 0) chooseRow(at);
-    else if (column) toggleSource(column.tokens[0]);
+    if (at >= 0) chooseRow(at);
+    else if (i >= 0) toggleSource(view.columns[i].tokens[0]);
   };
   addParts(view, clickOn(chooseMethod), clickOn((at) => go({row: at, source: -1})));
   onText(view, (token, shift) => {
@@ -304,44 +299,29 @@ function layersOf(view) {
       shown.combined ? 'up to each layer' : 'each layer alone') +
       ', up to ' + format(shown, limit, at);
   }
-  const widths = make('colgroup', {}), body = make('tbody', {});
-  widths.append(...range(0, (layerCount || 1) + 2).map(() => make('col', {})));
-  widths.firstChild.style.width = '88px';
-  widths.lastChild.style.width = '50px';
-  for (const {token, parts} of list.slice(0, 8)) {
-    const line = make('tr', {}), name = make('th', {scope: 'row', textContent: names[token]});
+  const line = ({token, parts}) => {
     const where = token < promptCount ? token : 'g' + (token - promptCount + 1);
-    name.append(make('span', {className: 'hm-faint', textContent: ' ' + where}));
-    const value = shown.values[at][token];
-    const cells = parts ? parts.map(
-      (part) => make('td', {className: classOf(placeOf(shown, part, limit)) || 'hm-z'})) :
-      [barCell(placeOf(shown, value))];
-    line.append(name, ...cells,
-      make('td', {className: 'hm-sum', textContent: format(shown, value, at)}));
-    body.append(line);
-  }
-  const table = make('table', {className: 'hm-layers'});
-  table.append(widths, body);
-  if (layerCount > 3) table.append(layerTicks(shown.layerNames));
-  return titled(title, note, table);
-}
-function barCell(place) {
-  const cell = make('td', {}), bar = make('i', {className: classOf(place)});
-  bar.style.cssText = 'display:block;height:12px;width:' + (100 * Math.abs(place)).toFixed(1) + '%';
-  cell.append(bar);
-  return cell;
+    const value = shown.values[at][token], place = placeOf(shown, value);
+    return make('tr', {},
+      make('th', {scope: 'row'}, names[token], make('span', {className: 'hm-faint'}, ' ' + where)),
+      ...parts ? parts.map(
+        (part) => make('td', {className: classOf(placeOf(shown, part, limit)) || 'hm-z'})) :
+        [make('td', {}, barOfPart(Math.abs(place), classOf(place)))],
+      make('td', {className: 'hm-sum'}, format(shown, value, at)));
+  };
+  return titled(title, note, make('table', {className: 'hm-layers'},
+    make('colgroup', {}, ...range(0, (layerCount || 1) + 2).map(() => make('col', {}))),
+    make('tbody', {}, ...list.slice(0, 8).map(line)),
+    ...layerCount > 3 ? [layerTicks(shown.layerNames)] : []));
 }
 // layerTicks returns a line below the layers that names four of them.
 function layerTicks(layerNames) {
-  const foot = make('tfoot', {}), line = make('tr', {}), end = layerNames.length - 1;
-  const ticks = [0, 1, 2, 3].map((third) => third < 3 ?
-    Math.round(third * (end + 1) / 3) : end);
-  const cells = ticks.map((tick, i) => make('td', {
-    colSpan: i < 3 ? ticks[i + 1] - tick : 2, textContent: layerNames[tick],
-  }));
-  line.append(make('th', {scope: 'row', textContent: 'layer'}), ...cells);
-  foot.append(line);
-  return foot;
+  const end = layerNames.length - 1;
+  const ticks = [0, 1, 2, 3].map((third) => third < 3 ? Math.round(third * (end + 1) / 3) : end);
+  return make('tfoot', {}, make('tr', {}, make('th', {scope: 'row'}, 'layer'),
+    ...ticks.map((tick, i) => make('td', {
+      colSpan: i < 3 ? ticks[i + 1] - tick : 2, textContent: layerNames[tick],
+    }))));
 }
 
 // The controls: what is over the matrix, and what a reader does.
@@ -377,11 +357,11 @@ function drawReadout(view, pointedRow, pointedColumn) {
 function addParts(view, clickStrip, clickMatrix) {
   const {find, methods} = view, after = find('after');
   if (methods.length > 2) {
-    view.strip = tablePart('hm-strip', () => {}, clickStrip);
+    view.strip = tablePart(view, 'hm-strip', () => {}, clickStrip);
     after.append(make('div', {className: 'hm-h hm-strip-title'}), view.strip.hold);
   }
-  view.matrix = tablePart('hm-matrix', (row, column) => drawReadout(view, row, column),
-    clickMatrix);
+  view.matrix = tablePart(
+    view, 'hm-matrix', (row, column) => drawReadout(view, row, column), clickMatrix);
   view.bar = barOf(...switchesOf(view));
   after.append(view.bar.bar, view.matrix.hold, make('div', {className: 'hm-legend'}));
 }

@@ -107,16 +107,19 @@ func (r Maps) panels() *mapPanels {
 	L, T := r.Map.Shape[0], r.Map.Shape[1]
 	p := &mapPanels{panels: &panels{drawing: d, kind: mapsKind}, level: r.firstLevel(d.chosen)}
 	p.grey, p.levels = r.sinks(d.picture), levelsBeside(p.level, L)
-	var values []float64
-	for _, l := range p.levels {
-		for i := range T {
-			for j, x := range r.Map.Row(l, i)[:r.seen(i)] {
-				if !p.grey[j] {
-					values = append(values, x)
+	each := func(f func(i, j int, x float64)) {
+		for _, l := range p.levels {
+			for i := range T {
+				for j, x := range r.Map.Row(l, i)[:r.seen(i)] {
+					if !p.grey[j] {
+						f(i, j, x)
+					}
 				}
 			}
 		}
 	}
+	var values []float64
+	each(func(_, _ int, x float64) { values = append(values, x) })
 	m := panelMethod{where: "layer ", open: slices.Index(p.levels, p.level)}
 	if r.Map.Combined {
 		m.where = "up to layer "
@@ -125,15 +128,11 @@ func (r Maps) panels() *mapPanels {
 		Unit: r.Map.Unit, Options: r.Map.Options, Facts: r.Map.Facts,
 	}}, values)
 	places := make([]float64, T)
-	for _, l := range p.levels {
-		for i := range T {
-			for j, x := range r.Map.Row(l, i)[:r.seen(i)] {
-				if place := math.Abs(m.colors.at(x)); !p.grey[j] && i != j && place > places[j] {
-					places[j] = place
-				}
-			}
+	each(func(i, j int, x float64) {
+		if place := math.Abs(m.colors.at(x)); i != j && place > places[j] {
+			places[j] = place
 		}
-	}
+	})
 	d.columns = d.fold(places)
 	query := r.predictedAt(d.chosen)
 	row := slices.IndexFunc(d.columns, func(c drawnColumn) bool {

@@ -93,7 +93,9 @@ func (r Layers) panels() *panels {
 		if v.result.Combined && !m.parts {
 			m.where = "up to layer "
 		}
-		m.scale(v, d.layerValues(v, tokens))
+		var values []float64
+		d.eachPart(v, tokens, func(_ int, x float64) { values = append(values, x) })
+		m.scale(v, values)
 		if m.parts {
 			m.totalLimit = v.colors.limit
 		}
@@ -101,14 +103,11 @@ func (r Layers) panels() *panels {
 	}
 	places := make([]float64, d.sourceCount())
 	for i, v := range shown {
-		for _, t := range tokens {
-			for j := 0; v.has(t) && j < v.sources(t); j++ {
-				for k := 0; !d.grey(v, t, j) && k < v.result.Shape[2]; k++ {
-					place := math.Abs(p.methods[i].colors.at(d.part(v, t, j, k)))
-					places[j] = max(places[j], place) // NaN does not stand out
-				}
+		d.eachPart(v, tokens, func(j int, x float64) {
+			if place := math.Abs(p.methods[i].colors.at(x)); place > places[j] { // not NaN
+				places[j] = place
 			}
-		}
+		})
 	}
 	d.columns = d.fold(places)
 	for i, v := range shown {
@@ -140,16 +139,15 @@ func (d *drawing) openOne(tokens []int) {
 	d.open(&best)
 }
 
-// layerValues returns the values of a method that matrices of tokens show.
-func (d *drawing) layerValues(v *view, tokens []int) (values []float64) {
+// eachPart calls f with the source and the value of each cell of a method's matrices of tokens.
+func (d *drawing) eachPart(v *view, tokens []int, f func(j int, x float64)) {
 	for _, t := range tokens {
 		for j := 0; v.has(t) && j < v.sources(t); j++ {
 			for k := 0; !d.grey(v, t, j) && k < v.result.Shape[2]; k++ {
-				values = append(values, d.part(v, t, j, k))
+				f(j, d.part(v, t, j, k))
 			}
 		}
 	}
-	return values
 }
 
 // ofToken returns the matrix of generated token t.

@@ -70,6 +70,13 @@ function textReading(data, choice, keepsNow = () => () => false) {
 const textOn = (root) => [...root.querySelectorAll('.hm-text :is(span,u)')].map((element) => ({
   element, own: [...element.classList].filter((name) => /^hm-(k|w|head)$/.test(name)),
 }));
+// viewOf returns the page of a picture beside its reading: find finds an element, texts are the
+// tokens of the text, and lines the sentences of each method below the picture.
+const viewOf = (root, reading) => ({
+  ...reading, root, find: (name) => root.querySelector('.hm-' + name), texts: textOn(root),
+  columns: [], lines: [...root.querySelectorAll('.hm-lines')].map((box) => [...box.children].filter(
+    ({localName, children}) => localName === 'div' && children.length === 3)),
+});
 // tokensIn are the tokens of the text that a fold has.
 function tokensIn(texts, fold) {
   const first = texts.findIndex(({element}) => element === fold.querySelector('span,u'));
@@ -106,36 +113,36 @@ function onText({root, texts, choice, go}, pick) {
 // scrolling puts content into a box that scrolls, under a button with how many of the elements that
 // parts returns are to the right of what is in view. count counts them again.
 function scrolling(content, parts) {
-  const hold = make('div', {className: 'hm-hold'}), scroll = make('div', {className: 'hm-scroll'});
-  const more = make('div', {className: 'hm-more', hidden: true});
   const button = make('button', {
     type: 'button', onclick: () => scroll.scrollBy({left: 260, behavior: 'smooth'}),
   });
+  const scroll = make('div', {className: 'hm-scroll'}, content);
+  const more = make('div', {className: 'hm-more', hidden: true}, button);
+  const hold = make('div', {className: 'hm-hold'}, scroll, more);
   function count() {
     const right = scroll.getBoundingClientRect().right - 12;
     const hidden = parts().filter((part) => part.getBoundingClientRect().left > right).length;
     more.hidden = !hidden;
     button.textContent = hidden + ' more →';
   }
-  more.append(button);
-  scroll.append(content);
-  hold.append(scroll, more);
   scroll.onscroll = count;
   new ResizeObserver(count).observe(scroll);
   return {hold, scroll, count};
 }
 // tablePart returns a table that scrolls, with a crosshair. point and click are given the row and
-// the column that a reader points at or clicks: undefined in the names of columns and of rows.
-function tablePart(className, point, click) {
-  const table = make('table', {className}), inner = make('div', {});
+// the column that a reader points at or clicks: undefined in the names of columns and of rows. A
+// click on a gap unfolds it if the picture can.
+function tablePart(view, className, point, click) {
+  const table = make('table', {className});
   const cross = make('div', {className: 'hm-cross', hidden: true});
-  const part = {table, ...scrolling(inner, () => [...table.querySelectorAll('th[data-c]')])};
-  const numberIn = (element, key) => element ? Number(element.dataset[key]) : undefined;
-  const at = ({target}) => [
-    numberIn(target.closest('[data-i]'), 'i'), numberIn(target.closest('[data-c]'), 'c'),
-  ];
-  inner.style.position = 'relative';
-  inner.append(table, cross);
+  const part = {
+    table, ...scrolling(make('div', {className: 'hm-inner'}, table, cross),
+      () => [...table.querySelectorAll('th[data-c]')]),
+  };
+  const at = ({target}) => ['i', 'c'].map((key) => {
+    const element = target.closest('[data-' + key + ']');
+    return element ? Number(element.dataset[key]) : undefined;
+  });
   table.onpointerover = (event) => {
     const cell = event.target.closest('[data-c]');
     cross.hidden = !cell;
@@ -149,8 +156,10 @@ function tablePart(className, point, click) {
     point();
   };
   table.onclick = (event) => {
-    const {scrollLeft, scrollTop} = part.scroll;
-    click(...at(event));
+    const {scrollLeft, scrollTop} = part.scroll, [row, i] = at(event), column = view.columns[i];
+    if (column && column.gap && view.unfolds) {
+      view.go({unfolded: [...view.choice.unfolded, ...column.tokens]});
+    } else click(row, i);
     Object.assign(part.scroll, {scrollLeft, scrollTop});
   };
   return part;
@@ -160,18 +169,16 @@ function tablePart(className, point, click) {
 // its width, bands asks for a line over the names that tells who speaks, and last, if any, is the
 // name of a column of texts at the end of rows.
 function fillTable({table, hold, count}, view, rows, {marked, width, bands, last} = {}) {
-  const {columns} = view;
-  const widths = make('colgroup', {}), head = make('thead', {}), names = make('tr', {});
-  widths.append(make('col', {className: 'hm-label'}), ...columns.map((column) => make('col', {
-    className: column.gap ? 'hm-gap' : width && width(column) || '',
-  })));
-  names.append(make('th', {}), ...columns.map((column, i) => nameOf(view, column, i, marked)));
+  const {columns} = view, col = (className) => make('col', {className});
+  const widths = make('colgroup', {}, col('hm-label'), ...columns.map(
+    (column) => col(column.gap ? 'hm-gap' : width && width(column) || '')));
+  const names = make('tr', {}, make('th', {}), ...columns.map(
+    (column, i) => nameOf(view, column, i, marked)));
   if (last) {
-    widths.append(make('col', {className: 'hm-chance'}));
+    widths.append(col('hm-chance'));
     names.append(make('th', {textContent: last, className: 'hm-chance'}));
   }
-  if (bands) head.append(speakers(view));
-  head.append(names);
+  const head = make('thead', {}, ...bands ? [speakers(view)] : [], names);
   const body = make('tbody', {
     innerHTML: rows.map(({key, here, cells, end}) =>
       '<tr data-i="' + key + '"' + (here ? ' class="hm-here"' : '') + '><th scope="row"></th>' +
@@ -186,21 +193,24 @@ function fillTable({table, hold, count}, view, rows, {marked, width, bands, last
   hold.classList.toggle('hm-many', rows.length > 40 && !last);
   table.style.setProperty('--cols', columns.length);
   table.replaceChildren(widths, head, body);
+  // Numbers are shown if the widest has room. A point is half as wide as a digit, a minus wider.
+  const widthOf = (text) => text.length + 0.3 * /−/.test(text) - 0.5 * /[.]/.test(text);
   table.style.setProperty('--digits', Math.max(
-    0, ...[...body.querySelectorAll('b')].map((number) => number.textContent.length)));
+    0, ...[...body.querySelectorAll('b')].map((number) => widthOf(number.textContent))));
   count();
 }
 // nameOf returns the name of column i.
 function nameOf({data, names, roles, labelOf, isFirstGenerated}, column, i, marked) {
   const {tokens: [first], gap} = column;
+  const faint = gap || roles[first] === 't' || !/[^␣↵⇥]/.test(names[first]);
   const cell = make('th', {
     className: (isFirstGenerated(column) ? 'hm-first ' : '') +
       (marked && marked(column) ? 'hm-source' : ''),
-  });
+  }, make('div', {
+    textContent: !gap && data.columnNames?.[first] || labelOf(column),
+    className: faint ? 'hm-faint' : '',
+  }));
   cell.dataset.c = i;
-  const faint = gap || roles[first] === 't' || !/[^␣↵⇥]/.test(names[first]);
-  const name = !gap && data.columnNames?.[first] || labelOf(column);
-  cell.append(make('div', {textContent: name, className: faint ? 'hm-faint' : ''}));
   return cell;
 }
 // speakers returns the line that tells who speaks, where there is room for it.
@@ -215,10 +225,8 @@ function speakers({data, columns, promptCount, roles, turnOf}) {
     if (spans.length && last(spans).name === name) last(spans).count++;
     else spans.push({name, count: 1});
   }
-  const line = make('tr', {className: 'hm-band'});
-  line.append(make('th', {}), ...spans.map(({name, count}) =>
+  return make('tr', {className: 'hm-band'}, make('th', {}), ...spans.map(({name, count}) =>
     make('th', {textContent: count > 3 ? name : '', colSpan: count})), make('th', {}));
-  return line;
 }
 // mostNumbers is how many columns with numbers a table has at most.
 const mostNumbers = 24;
@@ -259,14 +267,12 @@ function thumbnails(box, pictures, open) {
             (y + 1) + 'h-.7l.7-.7z').join(''));
       }
     });
-    const button = make('button', {
+    return make('button', {
       type: 'button', onclick: () => open(i), innerHTML: '<svg viewBox="0 0 ' + columns + ' ' +
         rows.length + '" width="' + width + '" height="' + height +
         '" preserveAspectRatio="none" aria-hidden="true">' + Object.keys(paths).map((each) =>
         '<path class="' + each + '" d="' + paths[each] + '"/>').join('') + '</svg>',
-    });
-    button.append(make('span', {textContent: name}));
-    return button;
+    }, make('span', {textContent: name}));
   }));
 }
 
@@ -277,53 +283,41 @@ const entitle = (element, title, note) => element.replaceChildren(
   title + ' ', make('span', {textContent: note ? '· ' + note : ''}));
 // titled returns a box of content with its title.
 function titled(title, note, ...content) {
-  const box = make('div', {}), heading = make('div', {className: 'hm-h'});
+  const heading = make('div', {className: 'hm-h'});
   entitle(heading, title, note);
-  box.append(heading, ...content);
-  return box;
+  return make('div', {}, heading, ...content);
 }
 // barOf returns the line over a matrix: its title, switches, and a readout in a fixed place.
 function barOf(...switches) {
-  const bar = make('div', {className: 'hm-bar'}), title = make('div', {className: 'hm-h'});
-  const readout = make('div', {className: 'hm-readout'});
-  bar.append(title, ...switches, readout);
-  return {bar, title, readout};
+  const title = make('div', {className: 'hm-h'}), readout = make('div', {className: 'hm-readout'});
+  return {title, readout, bar: make('div', {className: 'hm-bar'}, title, ...switches, readout)};
 }
 // switchOf returns a switch; isOn reports whether it is on, and drawSwitches shows that.
-function switchOf(textContent, isOn, onclick) {
-  const button = make('button', {type: 'button', className: 'hm-switch', textContent, onclick});
-  button.setAttribute('role', 'switch');
-  return Object.assign(button, {isOn});
-}
+const switchOf = (textContent, isOn, onclick) => make('button', {
+  type: 'button', role: 'switch', className: 'hm-switch', textContent, isOn, onclick,
+});
 const drawSwitches = (root) => root.querySelectorAll('.hm-switch').forEach(
-  (button) => button.setAttribute('aria-checked', Boolean(button.isOn())));
+  (button) => { button.ariaChecked = Boolean(button.isOn()); });
 // unfoldSwitch returns the switch that unfolds all columns, if some are folded.
 const unfoldSwitch = ({columns}, choice, go) => columns.some(([, , folded]) => folded) ? [
   switchOf('unfold all', () => choice.all, () => go({all: !choice.all, unfolded: []})),
 ] : [];
 // barsOf returns lines, each with a name, a bar that is a part of the width, and a number.
-function barsOf(lines) {
-  const grid = make('div', {className: 'hm-alternatives'});
-  for (const {name, part, number, step, strong} of lines) {
-    const label = make('span', {className: strong ? 'hm-me' : ''});
-    const bar = make('i', {className: step || ''});
-    label.append(name);
-    bar.style.width = (100 * part).toFixed(1) + '%';
-    grid.append(label, bar, make('span', {textContent: number}));
-  }
-  return grid;
+const barsOf = (lines) => make('div', {className: 'hm-alternatives'}, ...lines.flatMap(
+  ({name, part, number, step, strong}) => [
+    make('span', {className: strong ? 'hm-me' : ''}, name), barOfPart(part, step),
+    make('span', {textContent: number}),
+  ]));
+function barOfPart(part, step) {
+  const bar = make('i', {className: step || ''});
+  bar.style.width = (100 * part).toFixed(1) + '%';
+  return bar;
 }
-function drawTabs(tabs, methods, open, choose) {
-  tabs.replaceChildren(...methods.map(({name}, i) => {
-    const tab = make('button', {type: 'button', textContent: name, onclick: () => choose(i)});
-    tab.setAttribute('role', 'tab');
-    tab.setAttribute('aria-selected', i === open);
-    return tab;
-  }));
-}
+const drawTabs = (tabs, methods, open, choose) => tabs.replaceChildren(...methods.map(
+  ({name}, i) => make('button', {
+    type: 'button', role: 'tab', textContent: name, ariaSelected: i === open,
+    onclick: () => choose(i),
+  })));
 // backButton leads from what a token gave to where one came from.
-function backButton(textContent, onclick) {
-  const button = make('button', {type: 'button', textContent, onclick});
-  button.style.color = 'var(--link)';
-  return button;
-}
+const backButton = (textContent, onclick) =>
+  make('button', {type: 'button', className: 'hm-back', textContent, onclick});

@@ -63,10 +63,7 @@ function start(root, data) {
 // run draws a picture and answers what a reader does; see run in heatmap.js.
 function run(root, reading) {
   const {data, choice, columns, methodAt, method, panelAt, panel, row, source, shown} = reading;
-  const find = (name) => root.querySelector('.hm-' + name);
-  const lines = [...root.querySelectorAll('.hm-lines')].map(
-    (box) => [...box.children].filter(({localName}) => localName === 'div'));
-  const view = {...reading, root, find, texts: textOn(root), lines, go};
+  const view = Object.assign(viewOf(root, reading), {columns, go}), {find} = view;
   function go(change) {
     Object.assign(choice, change);
     root.classList.toggle('hm-wide', columns.length > 50);
@@ -180,7 +177,7 @@ function drawThumbnails({data, find, columns, method, panelAt, choose}) {
   }));
   if (box.method !== shown) thumbnails(box, pictures, choose);
   box.method = shown;
-  [...box.children].forEach((button, i) => button.setAttribute('aria-pressed', i === panelAt()));
+  [...box.children].forEach((button, i) => { button.ariaPressed = i === panelAt(); });
 }
 // drawReadout writes what the pointer is on, or what is strongest in the row or in all of them.
 function drawReadout(view, pointedRow, pointedColumn = view.source()) {
@@ -211,7 +208,7 @@ function drawReadout(view, pointedRow, pointedColumn = view.source()) {
 // addParts adds the elements that the script alone draws in.
 function addParts(view, click) {
   const {data, find} = view;
-  view.matrix = tablePart('hm-matrix', (row, i) => drawReadout(view, row, i), click);
+  view.matrix = tablePart(view, 'hm-matrix', (row, i) => drawReadout(view, row, i), click);
   view.matrix.bar = barOf();
   find('after').append(
     view.matrix.bar.bar, view.matrix.hold, make('div', {className: 'hm-legend'}),

@@ -61,15 +61,8 @@ function legendOf(method) {
   const lift = method.kind === 'lift';
   const numberAt = (least) => lift ?
     String(Number((method.limit ** least).toPrecision(2))) : inCell(method, least * method.limit);
-  const box = (...steps) => {
-    const all = make('span', {className: 'hm-steps'});
-    all.append(...steps.map(([className, textContent]) => {
-      const step = make('span', {});
-      step.append(make('i', {className}), make('small', {textContent}));
-      return step;
-    }));
-    return all;
-  };
+  const box = (...steps) => make('span', {className: 'hm-steps'}, ...steps.map(
+    ([className, number]) => make('span', {}, make('i', {className}), make('small', {}, number))));
   const side = (letter, sign) => stepsAt.map(
     (least, i) => [letter + (i + 1), sign + numberAt(least)]);
   const below = method.signed || lift ? [
@@ -77,11 +70,9 @@ function legendOf(method) {
   ] : [];
   return [
     ...below, box(['hm-z', lift ? '1' : '0']), box(...side('p', lift ? '×' : '')),
-    make('span', {textContent: method.for}),
-    make('span', {
-      textContent: method.unit + (method.kind === 'share' ? ', in per cent' : '') +
-        (method.times ? ', numbers ' + method.times : '') +
-        ' · each step from the number below it up',
-    }),
+    make('span', {}, method.for || ''),
+    make('span', {}, method.unit + (method.kind === 'share' ? ', in per cent' : '') +
+      (method.times ? ', numbers ' + method.times : '') +
+      ' · each step from the number below it up'),
   ];
 }

@@ -230,7 +230,7 @@ func TestScriptPanels(t *testing.T) {
 	must(t, err)
 	for expression, want := range map[string]string{
 		"ranked(k, [0.2, -0.9, 0.01, 5, NaN, 0.3], sinks).join()":                        "1,5,0",
-		"[['a'], ['a', 'b'], ['a', 'b', 'c']].map((x) => joined(x).join('')).join(';')":   "a;a and b;a, b and c",
+		"[['a'], ['a', 'b'], ['a', 'b', 'c']].map((x) => joined(x).join('')).join(';')":  "a;a and b;a, b and c",
 		"[[], [0.9, true], [0], [-1]].map(([x, isGrey]) => stepAt(k, x, isGrey)).join()": ",hm-sink,hm-z,n6",
 	} {
 		if got := run[string](t, m, expression); got != want {

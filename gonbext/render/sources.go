@@ -51,6 +51,7 @@ func (r Sources) text(list []int, look Terminal) *text {
 	if r.partial() {
 		t.wrapped("explained  ", Visible(r.Target, 2000))
 	}
+	t.wrapped("", r.sentence().String())
 	t.wrapped("", chances(r.Result))
 	t.line("")
 	columns := make([]string, len(r.Methods))

@@ -242,6 +242,19 @@ func TestHeadsRevealed(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.what, got, c.want)
 		}
 	}
+	// The names of rows go under those of columns, which stay.
+	over := chromium.Evaluate[string](t, b, `(() => {
+		const table = document.querySelectorAll('.hm-matrix')[1], box = table.closest('.hm-scroll');
+		box.scrollIntoView();
+		box.scrollTop = 33;
+		const head = table.tHead.rows[0].cells[0].getBoundingClientRect();
+		return [...Array(Math.floor(head.height / 4)).keys()].map((i) => document.elementFromPoint(
+			head.left + 80, head.top + 4 * i + 2)).filter((e) => !e.closest('thead')).map(
+			(e) => e.textContent).join();
+	})()`)
+	if over != "" {
+		t.Errorf("names of rows run over the names of columns: %s", over)
+	}
 }
 
 // TestLongHeads: a page of heads of 192 tokens can be clicked, also on tokens of the prompt, and

@@ -337,3 +337,37 @@ func TestHeatmapKinds(t *testing.T) {
 		}
 	}
 }
+
+// TestNumbersFit opens matrices of up to 24 columns with numbers of both signs, narrow, wide and on
+// paper: no number is cut off, and those of one table are all shown or all left out.
+func TestNumbersFit(t *testing.T) {
+	b := tab(t)
+	defer b.Resize(t, 1200, 900)
+	defer emulate(t, b, "")
+	shownOnce, hiddenOnce := false, false
+	for _, columns := range []int{6, 14, 24} {
+		e := lengthenedBy(touched(), columns-6)
+		fill(e.Methods["direct"], func(i int) float64 { return float64(i%7)/20 - 0.15 })
+		b.Show(t, pageOf(t, e))
+		for _, width := range []int{446, 700, 1200, 1400} {
+			b.Resize(t, int64(width), 900)
+			for _, media := range []string{"", "print"} {
+				emulate(t, b, media)
+				got := chromium.Evaluate[[3]int](t, b, `(() => {
+					const all = [...document.querySelectorAll('.hm-matrix td b span')];
+					const wide = (e) => e.checkVisibility() ? e.getBoundingClientRect().width : 0;
+					const cut = all.filter((e) => wide(e) > e.closest('td').getBoundingClientRect().width);
+					return [all.length, all.filter((e) => wide(e) > 5).length, cut.length];
+				})()`)
+				if got[0] == 0 || got[2] > 0 || got[1] > 0 && got[1] < got[0] {
+					t.Errorf("%d columns, %d pixels %s: of %d numbers %d are shown and %d cut off",
+						columns, width, media, got[0], got[1], got[2])
+				}
+				shownOnce, hiddenOnce = shownOnce || got[1] > 0, hiddenOnce || got[1] == 0
+			}
+		}
+	}
+	if !shownOnce || !hiddenOnce {
+		t.Errorf("numbers were shown: %t, and left out: %t", shownOnce, hiddenOnce)
+	}
+}

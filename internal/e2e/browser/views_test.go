@@ -81,6 +81,14 @@ func TestTouchFlow(t *testing.T) {
 	check("a click on the generated token", said(click(".hm-text u", 0)), "“to” (3) after layer 1")
 	check("a second click on it", said(click(".hm-text u", 0)), whole)
 	check("a click on a token after it", said(click(".hm-text u", 1)), "not in the graph")
+	defer b.Resize(t, 1200, 900)
+	b.Resize(t, 200, 900)
+	b.Show(t, document(flowing(t)))
+	said("")
+	more := chromium.Evaluate[string](t, b, "document.querySelector('.hm-more:not([hidden])').textContent")
+	if more != "2 more →" {
+		t.Errorf("in a narrow window the graph has %q", more)
+	}
 }
 
 // TestLabelsStay scrolls what is wider than its column: the names of the lines stay in sight, and
