@@ -502,6 +502,9 @@ func (c *Config) Only(key string, want bool) {
 // OneOf returns what the value of a key stands for. For an unknown value the error lists the known
 // ones.
 func OneOf[T any](c *Config, key, fallback string, known map[string]T) T {
+	if v, _ := c.fallback(key); v != nil { // of the model_type
+		fallback, _ = v.(string)
+	}
 	name := c.String(key, fallback)
 	v, ok := known[name]
 	if !ok {

@@ -123,7 +123,7 @@ func (p publishedFile) refusal(config map[string]any) string {
 		return "to go with"
 	case p.Quant, config["quantization_config"] != nil:
 		return "weights are quantised ("
-	case position != "" && position != "absolute":
+	case position != "" && position != "absolute" && model != "modernbert":
 		// The reference of today takes these for "absolute"; the one that trained them did not.
 		return "position_embedding_type is"
 	}

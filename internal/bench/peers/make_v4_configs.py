@@ -19,7 +19,8 @@ from safetensors.torch import load_file
 TOLERANCE = 1e-5  # float32; both versions are within 5e-6 of float64
 
 # Goldens that version 4 computes otherwise: it ties BERT's two biases of the head even where the head is not tied.
-DIFFERENT = {"bert_untied"}
+# Its last hidden state of ModernBERT is not normed.
+DIFFERENT = {"bert_untied", "modernbert", "modernbert_cls", "modernbert_tokens"}
 
 
 def old_words(options, family):

@@ -1,6 +1,7 @@
 """The goldens of further families: a table like GOLDENS of make_goldens.py, with classes by name, because transformers 4 lacks some.
 
-Width 16, 48 tokens, heads of width 4 or 8. The seed of a golden is 3000 and its place, so new ones are added at the end.
+Width 16, 48 tokens, heads of width 4 or 8. The seed of a golden is 3000 and its place, or the first one 1000, 2000 … behind it with
+which greedy text does not end early; so new ones are added at the end.
 """
 
 D, H, F = 16, 4, 32
@@ -17,6 +18,16 @@ layers = ["sliding_attention", "full_attention", "sliding_attention"]
 def scaled(kind, **options):
     return dict(rope_type=kind, rope_theta=10000.0, **options)
 
+
+bert = dict(
+    vocab_size=48, hidden_size=D, intermediate_size=F, num_hidden_layers=2, num_attention_heads=H, max_position_embeddings=64,
+    pad_token_id=0,
+)
+roberta = dict(bert, pad_token_id=1, type_vocab_size=1)
+modern = dict(
+    bert, num_hidden_layers=3, local_attention=6, global_attn_every_n_layers=3, layer_types=layers[1:] + layers[:1],
+    bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, decoder_bias=True,
+)
 
 FAMILIES = {
     "gemma": ("Gemma", "ForCausalLM", dict(llama, head_dim=8, num_key_value_heads=1)),
@@ -51,4 +62,14 @@ FAMILIES = {
     "phi": ("Phi", "ForCausalLM", dict(llama, num_key_value_heads=4, rope_parameters=part)),
     "mpt": ("Mpt", "ForCausalLM", dict(
         d_model=D, n_heads=H, n_layers=2, attn_config=dict(clip_qkv=0.8), tie_word_embeddings=True, **specials)),
+    "xlm_roberta": ("XLMRoberta", "ForMaskedLM", dict(roberta)),
+    "xlm_roberta_cls": ("XLMRoberta", "ForSequenceClassification", dict(roberta, num_labels=1)),
+    "camembert": ("Camembert", "ForMaskedLM", dict(roberta)),
+    "albert": ("Albert", "ForMaskedLM", dict(bert, embedding_size=8)),
+    "albert_cls": ("Albert", "ForSequenceClassification", dict(bert, embedding_size=8, num_labels=3)),
+    "mpnet": ("MPNet", "ForMaskedLM", dict(bert, pad_token_id=1)),
+    "mpnet_cls": ("MPNet", "ForSequenceClassification", dict(bert, pad_token_id=1, num_labels=3)),
+    "modernbert": ("ModernBert", "ForMaskedLM", dict(modern)),
+    "modernbert_cls": ("ModernBert", "ForSequenceClassification", dict(modern, num_labels=3)),
+    "modernbert_tokens": ("ModernBert", "ForTokenClassification", dict(modern, num_labels=3)),
 }
