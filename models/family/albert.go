@@ -34,7 +34,10 @@ var albert = &Family{
 		return !s.TiedHead && tensor == "predictions.bias"
 	},
 	Weights: replaced(encoderWeights,
-		Weight{"embedding-projection.weight", "encoder.embedding_hidden_mapping_in.weight", Transposed},
+		Weight{
+			"embedding-projection.weight", "encoder.embedding_hidden_mapping_in.weight",
+			Transposed,
+		},
 		Weight{"embedding-projection.bias", "encoder.embedding_hidden_mapping_in.bias", AsIs},
 		Weight{"blocks.%d.query.weight", albertLayer + "attention.query.weight", Transposed},
 		Weight{"blocks.%d.query.bias", albertLayer + "attention.query.bias", AsIs},
@@ -44,8 +47,14 @@ var albert = &Family{
 		Weight{"blocks.%d.value.bias", albertLayer + "attention.value.bias", AsIs},
 		Weight{"blocks.%d.output.weight", albertLayer + "attention.dense.weight", Transposed},
 		Weight{"blocks.%d.output.bias", albertLayer + "attention.dense.bias", AsIs},
-		Weight{"blocks.%d.attention-norm.gain", albertLayer + "attention.LayerNorm.weight", AsIs},
-		Weight{"blocks.%d.attention-norm.bias", albertLayer + "attention.LayerNorm.bias", AsIs},
+		Weight{
+			"blocks.%d.attention-norm.gain", albertLayer + "attention.LayerNorm.weight",
+			AsIs,
+		},
+		Weight{
+			"blocks.%d.attention-norm.bias", albertLayer + "attention.LayerNorm.bias",
+			AsIs,
+		},
 		Weight{"blocks.%d.up.weight", albertLayer + "ffn.weight", Transposed},
 		Weight{"blocks.%d.up.bias", albertLayer + "ffn.bias", AsIs},
 		Weight{"blocks.%d.down.weight", albertLayer + "ffn_output.weight", Transposed},

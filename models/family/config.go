@@ -49,7 +49,7 @@ func NewConfig(file string, values map[string]any) *Config {
 }
 
 // firstErr returns the first error so far.
-func (c *Config) firstErr() error { return c.err }
+func (c *Config) firstErr() error { return c.root().err }
 
 // root returns the reader of the whole file.
 func (c *Config) root() *Config {

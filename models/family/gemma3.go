@@ -11,7 +11,7 @@ func init() { Register(gemma3) }
 var gemma3 = &Family{
 	Name:          "gemma3_text",
 	Architectures: []string{"Gemma3ForCausalLM", "Gemma3TextModel"},
-	Prefixes:      []string{"model.", ""},
+	Prefixes:      textPrefixes,
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {

@@ -37,8 +37,14 @@ var mpnet = &Family{
 		Weight{"blocks.%d.value.bias", "encoder.layer.%d.attention.attn.v.bias", AsIs},
 		Weight{"blocks.%d.output.weight", "encoder.layer.%d.attention.attn.o.weight", Transposed},
 		Weight{"blocks.%d.output.bias", "encoder.layer.%d.attention.attn.o.bias", AsIs},
-		Weight{"blocks.%d.attention-norm.gain", "encoder.layer.%d.attention.LayerNorm.weight", AsIs},
-		Weight{"blocks.%d.attention-norm.bias", "encoder.layer.%d.attention.LayerNorm.bias", AsIs},
+		Weight{
+			"blocks.%d.attention-norm.gain", "encoder.layer.%d.attention.LayerNorm.weight",
+			AsIs,
+		},
+		Weight{
+			"blocks.%d.attention-norm.bias", "encoder.layer.%d.attention.LayerNorm.bias",
+			AsIs,
+		},
 		Weight{"blocks.%d.relative-bias", "encoder.relative_attention_bias.weight", AsIs},
 		Weight{"head-transform.weight", "lm_head.dense.weight", Transposed},
 		Weight{"head-transform.bias", "lm_head.dense.bias", AsIs},

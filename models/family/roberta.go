@@ -6,8 +6,8 @@ import (
 
 func init() { Register(roberta) }
 
-// roberta is RoBERTa, XLM-R and CamemBERT: the body of BERT with its own heads. Positions begin after
-// the id of the padding token, and padding tokens do not count.
+// roberta is RoBERTa, XLM-R and CamemBERT: the body of BERT with its own heads. Positions begin
+// after the id of the padding token, and padding tokens do not count.
 var roberta = &Family{
 	Name: "roberta",
 	Architectures: []string{

@@ -141,9 +141,9 @@ type Spec struct {
 	// 0 means all (Mistral, Gemma). In an encoder it sees as many on the other side (ModernBERT).
 	Windows []int
 
-	// RelativeBuckets, if above 0, adds a bias to each head's scores that depends on the distance of
-	// source and target: half of the buckets are for sources before the target. A quarter of the
-	// buckets has one distance each, the others grow up to RelativeDistance (MPNet).
+	// RelativeBuckets, if above 0, adds a bias to the scores of each head that depends on how far
+	// apart source and target are: half of the buckets are for sources before the target. A quarter
+	// of the buckets has one distance each, the others grow up to RelativeDistance (MPNet).
 	RelativeBuckets, RelativeDistance int
 
 	// TokenTypes is how many rows the table of token types has; 0 means no table. Every token has

@@ -113,7 +113,8 @@ func (t turning) turn(x *Node) *Node {
 	width := dims[3]
 	turned := SliceAxis(x, -1, AxisRange(0, 2*half))
 	if t.neighbours { // into halves and back; not by strides, which are slow
-		turned = TransposeAllAxes(Reshape(turned, dims[0], dims[1], dims[2], half, 2), 0, 1, 2, 4, 3)
+		turned = Reshape(turned, dims[0], dims[1], dims[2], half, 2)
+		turned = TransposeAllAxes(turned, 0, 1, 2, 4, 3)
 		turned = Reshape(turned, dims[0], dims[1], dims[2], 2*half)
 	}
 	a := SliceAxis(turned, -1, AxisRange(0, half))

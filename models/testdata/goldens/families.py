@@ -28,6 +28,23 @@ modern = dict(
     bert, num_hidden_layers=3, local_attention=6, global_attn_every_n_layers=3, layer_types=layers[1:] + layers[:1],
     bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, decoder_bias=True,
 )
+siglip = dict(
+    model_type="siglip_vision_model", hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1, image_size=4,
+    patch_size=2)
+pixtral = dict(
+    model_type="pixtral", hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1, image_size=4, patch_size=2,
+    head_dim=8)
+visual = dict(
+    depth=1, hidden_size=8, intermediate_size=8, num_heads=1, patch_size=2, temporal_patch_size=1, spatial_merge_size=1,
+    out_hidden_size=D)
+tokens = dict(image_token_id=45, video_token_id=46, vision_start_token_id=43, vision_end_token_id=44)
+
+
+def whole(text, vision, **options):
+    """A model that reads images, too."""
+    ends = {k: text[k] for k in ("pad_token_id", "bos_token_id", "eos_token_id")}
+    return dict(vocab_size=48, text_config=text, vision_config=vision, **ends, **options)
+
 
 FAMILIES = {
     "gemma": ("Gemma", "ForCausalLM", dict(llama, head_dim=8, num_key_value_heads=1)),
@@ -72,4 +89,15 @@ FAMILIES = {
     "modernbert": ("ModernBert", "ForMaskedLM", dict(modern)),
     "modernbert_cls": ("ModernBert", "ForSequenceClassification", dict(modern, num_labels=3)),
     "modernbert_tokens": ("ModernBert", "ForTokenClassification", dict(modern, num_labels=3)),
+    "gemma3_images": ("Gemma3", "ForConditionalGeneration", whole(
+        dict(llama, model_type="gemma3_text", head_dim=8, sliding_window=5, query_pre_attn_scalar=8), siglip, image_token_id=45,
+        boi_token_id=43, eoi_token_id=44, mm_tokens_per_image=4)),
+    "mistral3": ("Mistral3", "ForConditionalGeneration", whole(
+        dict(llama, model_type="mistral", sliding_window=None, tie_word_embeddings=False), pixtral, image_token_id=45,
+        tie_word_embeddings=False)),
+    "qwen2_5_vl": ("Qwen2_5_VL", "ForConditionalGeneration", whole(dict(llama, rope_parameters=dict(
+        rope_type="default", rope_theta=10000.0, mrope_section=[1, 1, 0])), dict(visual, fullatt_block_indexes=[0]), **tokens)),
+    "qwen3_vl": ("Qwen3VL", "ForConditionalGeneration", whole(
+        dict(llama, head_dim=8, rope_parameters=dict(rope_type="default", rope_theta=10000.0, mrope_section=[2, 1, 1])),
+        dict(visual, deepstack_visual_indexes=[], num_position_embeddings=4), **tokens)),
 }

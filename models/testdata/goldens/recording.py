@@ -100,7 +100,7 @@ def record(model, ids, types=False, greedy_cache=True):
 
 
 def generates(model):
-    return any(name in type(model).__name__ for name in ("CausalLM", "LMHead"))
+    return any(name in type(model).__name__ for name in ("CausalLM", "LMHead", "ConditionalGeneration"))
 
 
 def greedy(model, ids, **options):
