@@ -371,7 +371,7 @@ func (r *run) softmaxOfTerms() ([]Check, error) {
 // seesSource reports whether target t may see source s in layer l.
 func seesSource(arch *spec.Spec, l, t, s int) bool {
 	w := arch.Window(l)
-	return arch.Bidirectional || s <= t && (w == 0 || t-s < w)
+	return (arch.Bidirectional || s <= t) && (w == 0 || max(t-s, s-t) < w)
 }
 
 // softmaxRow returns row t of the softmax of terms [3,T,S] over the sources that layer l may see.

@@ -49,7 +49,7 @@ func NewConfig(file string, values map[string]any) *Config {
 }
 
 // firstErr returns the first error so far.
-func (c *Config) firstErr() error { return c.err }
+func (c *Config) firstErr() error { return c.root().err }
 
 // root returns the reader of the whole file.
 func (c *Config) root() *Config {
@@ -502,6 +502,9 @@ func (c *Config) Only(key string, want bool) {
 // OneOf returns what the value of a key stands for. For an unknown value the error lists the known
 // ones.
 func OneOf[T any](c *Config, key, fallback string, known map[string]T) T {
+	if v, _ := c.fallback(key); v != nil { // of the model_type
+		fallback, _ = v.(string)
+	}
 	name := c.String(key, fallback)
 	v, ok := known[name]
 	if !ok {

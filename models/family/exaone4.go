@@ -31,7 +31,7 @@ var exaone4 = &Family{
 }
 
 // exaonePattern reads how many layers the last of which has no window. The reference refuses the
-// text that the first files have instead of a number, unless layer_types says what it does.
+// text that the first files have instead of a number, unless there are layer_types.
 func exaonePattern(c *Config) int {
 	if _, isText := c.values["sliding_window_pattern"].(string); isText && c.Has("layer_types") {
 		return len(c.String("sliding_window_pattern", ""))

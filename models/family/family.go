@@ -113,6 +113,12 @@ func Register(f *Family) {
 	families.Register(f.Name, f)
 }
 
+// hasType reports whether a value of model_type goes with the family.
+func (f *Family) hasType(model any) bool {
+	name, _ := model.(string)
+	return slices.Contains(f.modelTypes(), name)
+}
+
 // modelTypes returns all values of model_type that go with the family.
 func (f *Family) modelTypes() []string { return append([]string{f.Name}, f.ModelTypes...) }
 
@@ -134,6 +140,7 @@ func registered() []*Family {
 // missing, by model_type. It returns an error that lists the supported architectures if it knows
 // neither, and an error if architectures and model_type belong to different families.
 func Lookup(c *Config) (*Family, error) {
+	c = c.text()
 	architectures := c.Strings("architectures")
 	model := c.String("model_type", "")
 	if err := c.firstErr(); err != nil {
@@ -188,9 +195,14 @@ func unknown(file string, architectures []string, model, names string) error {
 // not understood, unless the reference implementation does not read it or has no number that
 // depends on it: a key that might change the arithmetic is never ignored.
 func Read(c *Config) (*Family, *spec.Spec, error) {
+	whole := c
+	c = c.text()
 	f, err := Lookup(c)
 	if err != nil {
 		return nil, nil, err
+	}
+	if c != whole {
+		whole.quantized()
 	}
 	c.goBy(c.kind(f.Name))
 	c.quantized()
@@ -216,15 +228,15 @@ func Read(c *Config) (*Family, *spec.Spec, error) {
 		err = first // the first error, and not what follows from it
 	}
 	if err == nil {
-		err = c.unread()
+		err = whole.unread()
 	}
 	if err == nil {
-		err = c.check(spec)
+		err = whole.check(spec)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	spec.Remarks = append(spec.Remarks, c.remarks...)
+	spec.Remarks = append(spec.Remarks, whole.remarks...)
 	return f, spec, nil
 }
 

@@ -11,7 +11,7 @@ func init() { Register(gemma3) }
 var gemma3 = &Family{
 	Name:          "gemma3_text",
 	Architectures: []string{"Gemma3ForCausalLM", "Gemma3TextModel"},
-	Prefixes:      []string{"model.", ""},
+	Prefixes:      textPrefixes,
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {
@@ -22,7 +22,7 @@ var gemma3 = &Family{
 		s.QueryKeyNorm = true
 		s.LogitCap = gemma3Cap(c)
 		s.Windows = gemmaWindows(c, s.Layers, butEvery(c, 6))
-		s.Rotary, s.LocalRotary = layerRope(c, s, 1000000, "rope_local_base_freq")
+		s.Rotary, s.LocalRotary = layerRope(c, s, "rope_theta", 1000000, "rope_local_base_freq")
 		return s, nil
 	},
 	Weights: gemmaWeights,
@@ -50,13 +50,14 @@ func gemma3Cap(c *Config) float64 {
 }
 
 // layerRope reads the rotation of the layers without and with a window. The form is
-// {"rope_parameters": {"full_attention": …, "sliding_attention": …}}, or rope_theta with
-// rope_scaling, and localKey for the base of the others; without that key it is the same base.
-func layerRope(c *Config, s *spec.Spec, theta float64, localKey string) (full, local *spec.Rotary) {
-	base := c.Above(1, maxTheta, "rope_theta", theta)
-	if localKey == "" {
-		localKey = "rope_theta"
-	} else {
+// {"rope_parameters": {"full_attention": …, "sliding_attention": …}}, or globalKey for the base
+// with rope_scaling, and localKey for the base of the others, if that is another key.
+func layerRope(c *Config, s *spec.Spec, globalKey string, theta float64, localKey string) (
+	full, local *spec.Rotary,
+) {
+	theta = c.Above(1, maxTheta, globalKey, theta)
+	base := theta
+	if localKey != globalKey {
 		base = c.Above(1, maxTheta, localKey, 10000)
 	}
 	both := c.Object("rope_parameters")
@@ -72,7 +73,6 @@ func layerRope(c *Config, s *spec.Spec, theta float64, localKey string) (full, l
 		c.fail("rope_parameters and rope_scaling are both there; remove the one that the model " +
 			"was not trained with")
 	}
-	global := c.Above(1, maxTheta, "rope_theta", theta)
-	return read(both.objectOrEmpty(fullAttention), global),
+	return read(both.objectOrEmpty(fullAttention), theta),
 		read(both.objectOrEmpty(slidingAttention), base)
 }

@@ -39,7 +39,10 @@ var glm4 = &Family{
 		return s, nil
 	},
 	Weights: replaced(glmWeights,
-		Weight{"blocks.%d.attention-after-norm.gain", "layers.%d.post_self_attn_layernorm.weight", AsIs},
+		Weight{
+			"blocks.%d.attention-after-norm.gain", "layers.%d.post_self_attn_layernorm.weight",
+			AsIs,
+		},
 		Weight{"blocks.%d.mlp-after-norm.gain", "layers.%d.post_mlp_layernorm.weight", AsIs},
 	),
 }

@@ -36,7 +36,7 @@ var codeGen = &Family{
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := gptJSpec(c, "codegen")
 		if err == nil && s.Heads%4 != 0 {
-			c.fail("%s must be a multiple of 4, the parts of the tensors of queries, keys and values",
+			c.fail("%s must be a multiple of 4, the parts of the tensor of queries and keys",
 				c.keyOf("Heads"))
 		}
 		return s, err

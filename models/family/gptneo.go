@@ -59,7 +59,7 @@ var gptNeo = &Family{
 // gptNeoWindows reads attention_types, [[["global", "local"], 12]]: kinds of layers, and how often
 // they come.
 func gptNeoWindows(c *Config, layers int) []int {
-	const must = `a list such as [[["global", "local"], 12]] for each of the layers, global or local`
+	const must = `a list such as [[["global", "local"], 12]], of all layers`
 	window := c.AtLeast(1, 256, "window_size")
 	v, key := c.value("attention_types")
 	local := []bool{}

@@ -81,7 +81,7 @@ func (f *Family) readPadding(c *Config, s *spec.Spec) {
 // table of the family has them.
 func classTensors(s *spec.Spec, param string) (found []Weight) {
 	end, ok := strings.CutPrefix(param, "classifier.")
-	if !ok || s.ClassifierDense {
+	if !ok || s.ClassifierDense || s.HeadTransform {
 		return nil
 	}
 	layout := AsIs

@@ -210,7 +210,8 @@ func TestLayoutsOfFour(t *testing.T) {
 			want = append(want, quarter(queryPart+i, n)...)
 		}
 		if !cmp.Equal(got, tensor(want, true)) {
-			t.Errorf("%s = %v, want %v", layoutNames[QueryOfFour+Layout(i)], got, tensor(want, true))
+			t.Errorf("%s = %v, want %v", layoutNames[QueryOfFour+Layout(i)], got,
+				tensor(want, true))
 		}
 	}
 }

@@ -13,7 +13,7 @@ func init() { Register(llama) }
 var llama = &Family{
 	Name:          "llama",
 	Architectures: []string{"LlamaForCausalLM", "LLaMAForCausalLM", "LlamaModel"},
-	Prefixes:      []string{"model.", "transformer.", ""},
+	Prefixes:      append([]string{"transformer."}, textPrefixes...),
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := llamaSpec(c, llamaLike{name: "llama"})

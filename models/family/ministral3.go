@@ -10,11 +10,13 @@ func init() { Register(ministral3) }
 var ministral3 = &Family{
 	Name:          "ministral3",
 	Architectures: []string{"Ministral3ForCausalLM", "Ministral3Model"},
-	Prefixes:      []string{"model.", ""},
+	Prefixes:      textPrefixes,
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{11},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "ministral3", groups: 8, headWidth: 128, epsilon: 1e-5})
+		s, err := llamaSpec(c, llamaLike{
+			name: "ministral3", groups: 8, headWidth: 128, epsilon: 1e-5,
+		})
 		if err != nil {
 			return nil, err
 		}

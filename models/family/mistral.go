@@ -10,7 +10,7 @@ func init() { Register(mistral) }
 var mistral = &Family{
 	Name:          "mistral",
 	Architectures: []string{"MistralForCausalLM", "MistralModel"},
-	Prefixes:      []string{"model.", ""},
+	Prefixes:      textPrefixes,
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := llamaSpec(c, llamaLike{name: "mistral", groups: 8})

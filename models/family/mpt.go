@@ -24,7 +24,7 @@ var mpt = &Family{
 			Activation:  spec.GELU,
 		}
 		decoderHead(c, s, true)
-		c.value("verbose") // version 4 writes it, and nothing reads it
+		c.value("verbose")          // version 4 writes it, and nothing reads it
 		s.FeedForward = 4 * s.Width // whatever expansion_ratio says, as in the reference
 		if c.Int(4, "expansion_ratio") != 4 {
 			c.failValue("expansion_ratio", c.values["expansion_ratio"], "4")

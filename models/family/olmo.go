@@ -66,7 +66,7 @@ var olmo3 = &Family{
 			return nil, err
 		}
 		s.Windows = gemmaWindows(c, s.Layers, func(l int) bool { return (l+1)%4 != 0 })
-		s.Rotary, s.LocalRotary = layerRope(c, s, 500000, "")
+		s.Rotary, s.LocalRotary = layerRope(c, s, "rope_theta", 500000, "rope_theta")
 		return s, nil
 	},
 	Weights: afterWeights,

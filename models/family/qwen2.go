@@ -11,7 +11,8 @@ func init() { Register(qwen2) }
 var qwen2 = &Family{
 	Name:          "qwen2",
 	Architectures: []string{"Qwen2ForCausalLM", "Qwen2Model"},
-	Prefixes:      []string{"model.", "transformer.", ""},
+	ModelTypes:    []string{"qwen2_5_vl_text", "qwen2_vl_text"},
+	Prefixes:      append([]string{"transformer."}, textPrefixes...),
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := llamaSpec(c, llamaLike{name: "qwen2", groups: 32})

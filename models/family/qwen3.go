@@ -10,7 +10,8 @@ func init() { Register(qwen3) }
 var qwen3 = &Family{
 	Name:          "qwen3",
 	Architectures: []string{"Qwen3ForCausalLM", "Qwen3Model"},
-	Prefixes:      []string{"model.", "transformer.", ""},
+	ModelTypes:    []string{"qwen3_vl_text"},
+	Prefixes:      append([]string{"transformer."}, textPrefixes...),
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := llamaSpec(c, llamaLike{name: "qwen3", groups: 32, headWidth: 128})

@@ -55,7 +55,7 @@ var referenceKeys = sync.OnceValue(func() map[string]map[string]referenceKey {
 // have, a key must be read unless it changes no number of any model.
 func (c *Config) goBy(kind string) {
 	c.reference = map[string]referenceKey{}
-	if c.parent == nil {
+	if c.parent == nil || c.Has("model_type") {
 		maps.Copy(c.reference, referenceKeys()["*"])
 	}
 	own, ok := referenceKeys()[kind]

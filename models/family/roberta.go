@@ -6,24 +6,22 @@ import (
 
 func init() { Register(roberta) }
 
-// roberta is RoBERTa: the body of BERT with its own heads. Positions begin after the id of the
-// padding token, and padding tokens do not count.
+// roberta is RoBERTa, XLM-R and CamemBERT: the body of BERT with its own heads. Positions begin
+// after the id of the padding token, and padding tokens do not count.
 var roberta = &Family{
-	Name:          "roberta",
-	Architectures: []string{"RobertaForMaskedLM", "RobertaModel"},
-	Prefixes:      []string{"roberta.", ""},
-	Padding:       []int{1},
+	Name: "roberta",
+	Architectures: []string{
+		"RobertaForMaskedLM", "RobertaModel", "XLMRobertaForMaskedLM", "XLMRobertaModel",
+		"CamembertForMaskedLM", "CamembertModel",
+	},
+	ModelTypes: []string{"xlm-roberta", "camembert"},
+	Prefixes:   []string{"roberta.", ""},
+	Padding:    []int{1},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := bertSpec(c, "roberta")
-		pad := c.Int(1, "pad_token_id")
-		if pad < 0 || pad >= s.Context-1 {
-			c.fail("pad_token_id is %d; it must be from 0 to %d, because positions begin after "+
-				"it, and there are as many as %s", pad, s.Context-2,
-				c.keyOf("Context"))
-			return s, c.firstErr()
+		if err := positionsAfter(c, s, c.Int(1, "pad_token_id")); err != nil {
+			return s, err
 		}
-		s.SkipPosition, s.SkipID, s.PositionOffset = true, pad, pad+1
-		s.Context -= s.PositionOffset
 		encoderHead(c, s, spec.GELU, spec.HyperbolicTangent)
 		return s, headWidth(c, s)
 	},
@@ -44,4 +42,17 @@ var roberta = &Family{
 		{"classifier.weight", "classifier.out_proj.weight", Transposed},
 		{"classifier.bias", "classifier.out_proj.bias", AsIs},
 	}, encoderWeights...),
+}
+
+// positionsAfter makes positions begin after the id of the padding token, which has none.
+func positionsAfter(c *Config, s *spec.Spec, pad int) error {
+	if pad < 0 || pad >= s.Context-1 {
+		c.fail("pad_token_id is %d; it must be from 0 to %d, because positions begin after "+
+			"it, and there are as many as %s", pad, s.Context-2,
+			c.keyOf("Context"))
+		return c.firstErr()
+	}
+	s.SkipPosition, s.SkipID, s.PositionOffset = true, pad, pad+1
+	s.Context -= s.PositionOffset
+	return nil
 }

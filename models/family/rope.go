@@ -109,6 +109,11 @@ func (r ropeReader) rotary() *spec.Rotary {
 	if kind == "su" || kind == "yarn" && r.Has("short_factor") {
 		kind = "longrope"
 	}
+	if kind == "mrope" { // of images, too; the three positions of a text are the same
+		kind = "default"
+	}
+	r.value("mrope_section")
+	r.value("mrope_interleaved")
 	r.goBy("rope " + kind)
 	rotated := int(float64(r.width) * r.partial)
 	if rotated < 2 || rotated > maxRotated || rotated%2 != 0 {

@@ -440,7 +440,7 @@ func (f *Family) sources(s *spec.Spec, param string) ([]Weight, error) {
 	for _, w := range f.Weights {
 		if w.Param == generic {
 			w.Param = param
-			if layer >= 0 {
+			if layer >= 0 && strings.Contains(w.Tensor, "%d") { // or the same in all layers
 				w.Tensor = fmt.Sprintf(w.Tensor, layer)
 			}
 			found = append(found, w)

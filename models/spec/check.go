@@ -70,6 +70,10 @@ var sizes = []struct {
 		"PositionOffset", "position offset", 0, maxVocab,
 		func(s *Spec) int { return s.PositionOffset },
 	},
+	{
+		"RelativeBuckets", "buckets of distances", 0, maxClasses,
+		func(s *Spec) int { return s.RelativeBuckets },
+	},
 	{"TokenTypes", "token types", 0, maxVocab, func(s *Spec) int { return s.TokenTypes }},
 	{"Classes", "classes", 0, maxClasses, func(s *Spec) int { return s.Classes }},
 }
@@ -162,6 +166,10 @@ func (s *Spec) checkHeads() error {
 func (s *Spec) checkPositions() error {
 	if s.Windows != nil && len(s.Windows) != s.Layers {
 		return s.wrong("Windows Layers", "windows of %d layers for %d", len(s.Windows), s.Layers)
+	}
+	if n := s.RelativeBuckets; n > 0 && (n%4 != 0 || s.RelativeDistance <= n/4) {
+		return s.wrong("RelativeBuckets", "%d buckets for distances up to %d; they must be a "+
+			"multiple of 4, with a larger distance", n, s.RelativeDistance)
 	}
 	if s.Unturned != nil && len(s.Unturned) != s.Layers {
 		return s.wrong("Unturned Layers", "%d unturned layers of %d", len(s.Unturned), s.Layers)

@@ -29,6 +29,7 @@ type Loader func(p Param, put func(first int, values []float32)) error
 //	embedding [V,W]   positions [C+offset,D or W]   token-types [K,W]
 //	embedding-norm.{gain,bias} [W]
 //	embedding-projection.{weight [W,D],bias [D]}
+//	blocks.l.relative-bias [K,H]
 //	blocks.l.attention-norm.{gain,bias} [D]   blocks.l.query.{weight [D,HE],bias [HE]}
 //	blocks.l.{key,value}.{weight [D,GE],bias [GE]}   blocks.l.{query,key}-norm.gain [E]
 //	blocks.l.output.{weight [HE,D],bias [D]}  blocks.l.attention-after-norm.gain [D]
@@ -106,6 +107,9 @@ func (p *paramList) block(l int) {
 		}
 	}
 	norm("attention-norm")
+	if s.RelativeBuckets > 0 {
+		p.add(b+"relative-bias", s.RelativeBuckets, s.Heads)
+	}
 	p.dense(b+"query", d, inner, s.ProjectionBias)
 	p.dense(b+"key", d, group, s.ProjectionBias)
 	p.dense(b+"value", d, group, s.ProjectionBias)
@@ -141,12 +145,12 @@ func (p *paramList) head() {
 	if s.ProjectsOut() {
 		p.dense("head-projection", s.Width, w, false)
 	}
+	if s.HeadTransform {
+		p.dense("head-transform", s.Width, w, !s.HeadDenseUnbiased)
+		p.norm("head-norm", w)
+	}
 	switch s.Head {
 	case LanguageHead:
-		if s.HeadTransform {
-			p.dense("head-transform", s.Width, w, true)
-			p.norm("head-norm", w)
-		}
 		if !s.TiedHead {
 			p.add("head", s.Vocab, w)
 		}

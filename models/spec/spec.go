@@ -138,8 +138,13 @@ type Spec struct {
 	// Unturned is [L] or nil: whether no position turns the queries and keys of a layer (SmolLM3).
 	Unturned []bool
 	// Windows is [L] or nil. A target of layer l sees the last Windows[l] tokens, itself included;
-	// 0 means all (Mistral, Gemma).
+	// 0 means all (Mistral, Gemma). In an encoder it sees as many on the other side (ModernBERT).
 	Windows []int
+
+	// RelativeBuckets, if above 0, adds a bias to the scores of each head that depends on how far
+	// apart source and target are: half of the buckets are for sources before the target. A quarter
+	// of the buckets has one distance each, the others grow up to RelativeDistance (MPNet).
+	RelativeBuckets, RelativeDistance int
 
 	// TokenTypes is how many rows the table of token types has; 0 means no table. Every token has
 	// type 0 unless a batch says otherwise (BERT).
@@ -184,6 +189,8 @@ type Spec struct {
 	JointQueryKeyNorm, QueryKeyGains bool
 	// NoFinalNorm leaves out the norm after the last block (encoders, OPT-350m).
 	NoFinalNorm bool
+	// NoFirstNorm leaves out the norm before the attention of layer 0 (ModernBERT).
+	NoFirstNorm bool
 
 	Activation Activation
 	// Gated multiplies the activation of one projection by another projection:
@@ -210,8 +217,8 @@ type Spec struct {
 	// the classes.
 	TiedHead, HeadBias bool
 	// HeadTransform adds a dense layer, HeadActivation and a norm before the output projection
-	// (BERT's masked language model).
-	HeadTransform bool
+	// (BERT's masked language model). HeadDenseUnbiased leaves out the bias of that layer.
+	HeadTransform, HeadDenseUnbiased bool
 	// Classes is how many classes a ClassifierHead or TokenHead scores, 2 in a SpanHead. A
 	// TokenHead with one class and the scoring AnyOf scores the second of two (ELECTRA's
 	// discriminator).
@@ -289,7 +296,7 @@ func (s *Spec) Window(l int) int {
 func (s *Spec) HasNorm(l int, name string) bool {
 	switch name {
 	case "attention-norm":
-		return !s.NoNormBefore
+		return !s.NoNormBefore && !(s.NoFirstNorm && l == 0)
 	case "mlp-norm":
 		return !s.NoNormBefore && !s.SharedNorm
 	case "attention-after-norm", "mlp-after-norm":

@@ -205,7 +205,8 @@ func (s *partedLayer) put(dst []float32, tile *tensors.Tensor, at, n, seen int) 
 // valueTile fills in the parts of the values of n sources.
 func (s *partedLayer) valueTile(at, n, seen int) error {
 	m, l := s.m, s.l
-	return s.run(program{"value parts", ofLayer(l), func(w byName, in []*Node) []*Node {
+	kind := layerKind(m.Spec, l)
+	return s.run(program{"value parts " + kind, ofLayer(l), func(w byName, in []*Node) []*Node {
 		d := m.builder(w, text{length: in[2]})
 		b := &Block{spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l))}
 		return []*Node{b.valueParts(parted{whole: in[0], parts: in[5]})}

@@ -134,7 +134,9 @@ func (d *builder) beforeHead(x, ids, weights *Node) direction {
 			r = beforeNorm(d.spec, r, inner.active, d.w.in(inner.norm))
 		}
 		r.along = Mul(r.along, activationSlope(d.spec.HeadActivation, inner.before))
-		r = r.add(d.w(inner.dense + ".bias"))
+		if d.denseBias(inner.dense) {
+			r = r.add(d.w(inner.dense + ".bias"))
+		}
 		r.along = d.product.with(r.along, float(d.w(inner.dense+".weight")), 1)
 	}
 	if d.spec.ProjectsOut() {
@@ -161,7 +163,7 @@ type hiddenLayer struct {
 func (d *builder) hidden(y *Node) hiddenLayer {
 	h := hiddenLayer{out: y}
 	switch {
-	case d.spec.Head == spec.LanguageHead && d.spec.HeadTransform:
+	case d.spec.HeadTransform:
 		h.dense, h.norm = "head-transform", "head-norm."
 	case d.spec.Head != spec.LanguageHead && d.spec.ClassifierDense:
 		h.dense = "classifier-dense"

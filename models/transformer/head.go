@@ -58,6 +58,9 @@ func (d *builder) table() *Node {
 
 // classes returns the scores of the classes for x [...,D], [...,K].
 func (d *builder) classes(x *Node) *Node {
+	if d.spec.HeadTransform {
+		x = d.transformed(x)
+	}
 	if d.spec.ClassifierDense {
 		x = d.relevance.activated(d.spec.HeadActivation, d.dense(x, "classifier-dense"))
 	}
@@ -96,10 +99,21 @@ func (d *builder) readRow(x *Node) *Node {
 	return Squeeze(rowsAt(x, at), 1)
 }
 
-// dense is x W + b for a layer of the head, without b for a classifier that has none.
+// denseBias reports whether a layer of the head has a bias.
+func (d *builder) denseBias(name string) bool {
+	switch name {
+	case "classifier":
+		return d.spec.HeadBias
+	case "head-transform":
+		return !d.spec.HeadDenseUnbiased
+	}
+	return true
+}
+
+// dense is x W + b for a layer of the head, without b for one that has none.
 func (d *builder) dense(x *Node, name string) *Node {
 	y := d.product.with(x, d.w(name+".weight"), 0)
-	if name == "classifier" && !d.spec.HeadBias {
+	if !d.denseBias(name) {
 		return y
 	}
 	return Add(y, alignLast(d.w(name+".bias"), y))

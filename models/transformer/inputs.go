@@ -149,6 +149,9 @@ func layerKind(s *spec.Spec, l int) string {
 	if s.Unturned != nil && s.Unturned[l] {
 		kind += " unturned"
 	}
+	if s.NoFirstNorm && l == 0 {
+		kind += " first"
+	}
 	return kind
 }
 

@@ -207,7 +207,8 @@ func (p *termsPass) layerBack(l int, along *tensors.Tensor,
 	length := tensors.FromScalar(int32(len(p.q.IDs)))
 	defer free(length)
 	model := p.m // the graph is kept with it, so nothing else of this pass may stay in the graph
-	out, err := p.m.run("terms back", ofLayer(l), func(w byName, in []*Node) []*Node {
+	kind := layerKind(model.Spec, l)
+	out, err := p.m.run("terms back "+kind, ofLayer(l), func(w byName, in []*Node) []*Node {
 		k := targetNodes{input: in[1], output: in[2], attention: in[3], value: in[4]}
 		t := model.termsOf(w, l, in[0], k, in[5])
 		return []*Node{t.input.along, t.sources, t.mlp(), t.input.constant}

@@ -184,8 +184,10 @@ func (d *builder) scoreParts(x parted, ids *Node) *Node {
 	}
 	inner := d.hidden(y.whole)
 	if inner.dense != "" {
-		y.parts = share(d.product.with(y.parts, float(d.w(inner.dense+".weight")), 0),
-			d.w(inner.dense+".bias"))
+		y.parts = d.product.with(y.parts, float(d.w(inner.dense+".weight")), 0)
+		if d.denseBias(inner.dense) {
+			y.parts = share(y.parts, d.w(inner.dense+".bias"))
+		}
 		y.parts = Mul(y.parts, InsertAxes(activationSlope(d.spec.HeadActivation, inner.before), -2))
 		if inner.norm != "" {
 			y = normParts(d.spec, parted{whole: inner.active, parts: y.parts}, d.w.in(inner.norm))

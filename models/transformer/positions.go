@@ -29,6 +29,21 @@ func alibiBias(s *spec.Spec, sources int) []float32 {
 	return bias
 }
 
+// bucketOf returns the row of the table of biases for distances from a target back to a source, of
+// any shape: with n buckets for each side, n/2 of one distance each and n/2 that grow.
+func bucketOf(s *spec.Spec, back *Node) *Node {
+	side := s.RelativeBuckets / 2
+	exact, far := float64(side/2), float64(s.RelativeDistance)
+	away := ConvertDType(Abs(back), dtypes.Float32)
+	steps := MulScalar(Log(MulScalar(MaxScalar(away, 1), 1/exact)),
+		float64(side)/2/math.Log(far/exact))
+	large := MinScalar(AddScalar(Floor(MaxScalar(steps, 0)), exact), side-1)
+	bucket := ConvertDType(Where(LessThan(away, MulScalar(OnesLike(away), exact)), away, large),
+		dtypes.Int32)
+	after := ConvertDType(LessThan(back, ZerosLike(back)), dtypes.Int32)
+	return Add(bucket, MulScalar(after, side))
+}
+
 // turning is the cosine and sine of the angle of every position, [B or 1,1,N,R/2] each. R is the
 // number of components of a head that are turned, and each angle serves two of them.
 type turning struct {
@@ -98,7 +113,8 @@ func (t turning) turn(x *Node) *Node {
 	width := dims[3]
 	turned := SliceAxis(x, -1, AxisRange(0, 2*half))
 	if t.neighbours { // into halves and back; not by strides, which are slow
-		turned = TransposeAllAxes(Reshape(turned, dims[0], dims[1], dims[2], half, 2), 0, 1, 2, 4, 3)
+		turned = Reshape(turned, dims[0], dims[1], dims[2], half, 2)
+		turned = TransposeAllAxes(turned, 0, 1, 2, 4, 3)
 		turned = Reshape(turned, dims[0], dims[1], dims[2], 2*half)
 	}
 	a := SliceAxis(turned, -1, AxisRange(0, half))

@@ -169,7 +169,8 @@ func (m *Model) canProject(ask asked) bool {
 	s := m.Spec
 	return zeroesSources(ask.Mixing) && ask.PerPair() && ask.Heads.Fusion == trace.MeanHeads &&
 		m.DType == dtypes.Float32 && s.Order != spec.Parallel && !s.NormAfter &&
-		!s.NormedResidual && s.ResidualScale == 0 && s.HeadWidth > 1 && s.Heads > 1 // see [Block.narrow]
+		!s.NormedResidual && s.ResidualScale == 0 &&
+		s.HeadWidth > 1 && s.Heads > 1 // see [Block.narrow]
 }
 
 // projects reports whether the rows of a mixing for so many targets of a text of n tokens are
@@ -226,7 +227,7 @@ func zeroesSources(mix Mixing) bool {
 // its tensors come those of [Block.biasThrough], [1,1,F] each, where there are any.
 func (m *Model) throughProgram(l int) program {
 	return program{
-		"projected heads", ofLayer(l),
+		"projected heads " + layerKind(m.Spec, l), ofLayer(l),
 		func(w byName, in []*Node) []*Node {
 			b := m.blockOfSources(w, l, in[0], cache{})
 			all := b.throughHeads()

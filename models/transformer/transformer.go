@@ -288,10 +288,15 @@ func (d *builder) startBlock(l int, x *Node) (*Block, cache) {
 
 // attend computes the attention of a block whose sources are set.
 func (d *builder) attend(b *Block) {
-	sources := b.sources.key.Shape().Dimensions[2]
+	sources, x := b.sources.key.Shape().Dimensions[2], b.query
 	b.visible = d.visible(sources, d.spec.Window(b.layer))
 	if d.spec.Positions == spec.ALiBi {
 		b.alibi = d.alibi(sources)
+	}
+	if d.spec.RelativeBuckets > 0 {
+		back := distance(x.Graph(), d.first, x.Shape().Dimensions[2], sources)
+		rows := gathered(b.w("relative-bias"), bucketOf(d.spec, back)) // [B or 1,1,N,S,H]
+		b.alibi = TransposeAllAxes(Squeeze(rows, 1), 0, 3, 1, 2)
 	}
 	b.attend()
 }
@@ -335,19 +340,25 @@ func eachText(x *Node, rank int) *Node {
 // visible is the part of [builder.visible] that does not depend on padding, [B or 1,1,N,S].
 func visible(g *Graph, first, length *Node, n, s, window int, bidirectional bool) *Node {
 	source := Iota(g, shapes.Make(dtypes.Int32, 1, 1, n, s), 3)
+	back := distance(g, first, n, s)
+	v := GreaterOrEqual(back, ZerosLike(back))
 	if bidirectional {
-		return ConvertDType(LessThan(source, length), dtypes.Float32)
+		v = LessThan(source, length)
 	}
+	if window > 0 {
+		v = LogicalAnd(v, LessThan(Abs(back), Scalar(g, dtypes.Int32, window)))
+	}
+	return ConvertDType(v, dtypes.Float32)
+}
+
+// distance is how far each of s sources is before each of n targets from slot first on, [B or
+// 1,1,N,S]: negative for sources after it.
+func distance(g *Graph, first *Node, n, s int) *Node {
 	target := Iota(g, shapes.Make(dtypes.Int32, 1, 1, n, s), 2)
 	if first != nil {
 		target = Add(target, eachText(first, 4))
 	}
-	v := ConvertDType(LessOrEqual(source, target), dtypes.Float32)
-	if window > 0 {
-		v = Mul(v, ConvertDType(LessThan(Sub(target, source), Scalar(g, dtypes.Int32, window)),
-			dtypes.Float32))
-	}
-	return v
+	return Sub(target, Iota(g, shapes.Make(dtypes.Int32, 1, 1, n, s), 3))
 }
 
 // alibi is what ALiBi adds to the score of every source, [B or 1,H,1,S].

@@ -19,7 +19,8 @@ from safetensors.torch import load_file
 TOLERANCE = 1e-5  # float32; both versions are within 5e-6 of float64
 
 # Goldens that version 4 computes otherwise: it ties BERT's two biases of the head even where the head is not tied.
-DIFFERENT = {"bert_untied"}
+# Its last hidden state of ModernBERT is not normed.
+DIFFERENT = {"bert_untied", "modernbert", "modernbert_cls", "modernbert_tokens"}
 
 
 def old_words(options, family):
@@ -48,7 +49,7 @@ def write(name):
     """Writes config.v4.json and returns the worst difference of what is computed from it."""
     config_class, model_class, options = GOLDENS[name]
     folder = os.path.join(GOLDENS_DIR, name)
-    if config_class is None:
+    if config_class is None or "text_config" in options:
         return respell(folder)
     config = config_class(**old_words(options, config_class.model_type))
     config.architectures = [model_class.__name__]
@@ -71,10 +72,12 @@ def write(name):
 
 
 def respell(folder):
-    """Writes config.v4.json of a class that this version does not have, from config.json. Nothing is computed."""
+    """Writes config.v4.json of a class that this version does not have or writes otherwise, from config.json. Nothing is computed."""
     with open(os.path.join(folder, "config.json")) as f:
         config = json.load(f)
     config["torch_dtype"] = config.pop("dtype")
+    if "text_config" in config:
+        config["text_config"] = old_words(config["text_config"], config["text_config"]["model_type"])
     with open(os.path.join(folder, "config.v4.json"), "w") as f:
         json.dump(old_words(config, config["model_type"]), f, indent=2, sort_keys=True)
         f.write("\n")

@@ -1,6 +1,7 @@
 """The goldens of further families: a table like GOLDENS of make_goldens.py, with classes by name, because transformers 4 lacks some.
 
-Width 16, 48 tokens, heads of width 4 or 8. The seed of a golden is 3000 and its place, so new ones are added at the end.
+Width 16, 48 tokens, heads of width 4 or 8. The seed of a golden is 3000 and its place, or the first one 1000, 2000 … behind it with
+which greedy text does not end early; so new ones are added at the end.
 """
 
 D, H, F = 16, 4, 32
@@ -16,6 +17,33 @@ layers = ["sliding_attention", "full_attention", "sliding_attention"]
 
 def scaled(kind, **options):
     return dict(rope_type=kind, rope_theta=10000.0, **options)
+
+
+bert = dict(
+    vocab_size=48, hidden_size=D, intermediate_size=F, num_hidden_layers=2, num_attention_heads=H, max_position_embeddings=64,
+    pad_token_id=0,
+)
+roberta = dict(bert, pad_token_id=1, type_vocab_size=1)
+modern = dict(
+    bert, num_hidden_layers=3, local_attention=6, global_attn_every_n_layers=3, layer_types=layers[1:] + layers[:1],
+    bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, decoder_bias=True,
+)
+siglip = dict(
+    model_type="siglip_vision_model", hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1, image_size=4,
+    patch_size=2)
+pixtral = dict(
+    model_type="pixtral", hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1, image_size=4, patch_size=2,
+    head_dim=8)
+visual = dict(
+    depth=1, hidden_size=8, intermediate_size=8, num_heads=1, patch_size=2, temporal_patch_size=1, spatial_merge_size=1,
+    out_hidden_size=D)
+tokens = dict(image_token_id=45, video_token_id=46, vision_start_token_id=43, vision_end_token_id=44)
+
+
+def whole(text, vision, **options):
+    """A model that reads images, too."""
+    ends = {k: text[k] for k in ("pad_token_id", "bos_token_id", "eos_token_id")}
+    return dict(vocab_size=48, text_config=text, vision_config=vision, **ends, **options)
 
 
 FAMILIES = {
@@ -51,4 +79,25 @@ FAMILIES = {
     "phi": ("Phi", "ForCausalLM", dict(llama, num_key_value_heads=4, rope_parameters=part)),
     "mpt": ("Mpt", "ForCausalLM", dict(
         d_model=D, n_heads=H, n_layers=2, attn_config=dict(clip_qkv=0.8), tie_word_embeddings=True, **specials)),
+    "xlm_roberta": ("XLMRoberta", "ForMaskedLM", dict(roberta)),
+    "xlm_roberta_cls": ("XLMRoberta", "ForSequenceClassification", dict(roberta, num_labels=1)),
+    "camembert": ("Camembert", "ForMaskedLM", dict(roberta)),
+    "albert": ("Albert", "ForMaskedLM", dict(bert, embedding_size=8)),
+    "albert_cls": ("Albert", "ForSequenceClassification", dict(bert, embedding_size=8, num_labels=3)),
+    "mpnet": ("MPNet", "ForMaskedLM", dict(bert, pad_token_id=1)),
+    "mpnet_cls": ("MPNet", "ForSequenceClassification", dict(bert, pad_token_id=1, num_labels=3)),
+    "modernbert": ("ModernBert", "ForMaskedLM", dict(modern)),
+    "modernbert_cls": ("ModernBert", "ForSequenceClassification", dict(modern, num_labels=3)),
+    "modernbert_tokens": ("ModernBert", "ForTokenClassification", dict(modern, num_labels=3)),
+    "gemma3_images": ("Gemma3", "ForConditionalGeneration", whole(
+        dict(llama, model_type="gemma3_text", head_dim=8, sliding_window=5, query_pre_attn_scalar=8), siglip, image_token_id=45,
+        boi_token_id=43, eoi_token_id=44, mm_tokens_per_image=4)),
+    "mistral3": ("Mistral3", "ForConditionalGeneration", whole(
+        dict(llama, model_type="mistral", sliding_window=None, tie_word_embeddings=False), pixtral, image_token_id=45,
+        tie_word_embeddings=False)),
+    "qwen2_5_vl": ("Qwen2_5_VL", "ForConditionalGeneration", whole(dict(llama, rope_parameters=dict(
+        rope_type="default", rope_theta=10000.0, mrope_section=[1, 1, 0])), dict(visual, fullatt_block_indexes=[0]), **tokens)),
+    "qwen3_vl": ("Qwen3VL", "ForConditionalGeneration", whole(
+        dict(llama, head_dim=8, rope_parameters=dict(rope_type="default", rope_theta=10000.0, mrope_section=[2, 1, 1])),
+        dict(visual, deepstack_visual_indexes=[], num_position_embeddings=4), **tokens)),
 }

@@ -94,19 +94,25 @@ def record(model, ids, types=False, greedy_cache=True):
         second[:, : ids.shape[1] // 2] = 0
         out["token_type_ids"] = second.to(torch.int32)
         forward(model, ids, everything, out, "types.", token_type_ids=second)
-    if any(name in type(model).__name__ for name in ("CausalLM", "LMHead")):
-        with torch.no_grad():
-            grown = model.generate(
-                ids[:1],
-                attention_mask=everything[:1],
-                max_new_tokens=NEW_TOKENS,
-                min_new_tokens=NEW_TOKENS,
-                do_sample=False,
-                pad_token_id=0,
-                use_cache=greedy_cache,
-            )
-        out["greedy"] = grown.to(torch.int32)
+    if generates(model):
+        out["greedy"] = greedy(model, ids, min_new_tokens=NEW_TOKENS, use_cache=greedy_cache).to(torch.int32)
     return out
+
+
+def generates(model):
+    return any(name in type(model).__name__ for name in ("CausalLM", "LMHead", "ConditionalGeneration"))
+
+
+def greedy(model, ids, **options):
+    """The ids of row 0 and those that follow."""
+    with torch.no_grad():
+        return model.generate(
+            ids[:1], attention_mask=torch.ones_like(ids[:1]), max_new_tokens=NEW_TOKENS, do_sample=False, pad_token_id=0, **options)
+
+
+def ends_early(model, ids):
+    """Whether greedy decoding reaches the end of the text, which is forbidden in the recording."""
+    return generates(model) and 2 in greedy(model, ids, use_cache=False)[0, ids.shape[1]:]
 
 
 def forward(model, ids, mask, out, prefix, **inputs):
