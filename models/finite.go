@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -191,12 +192,12 @@ func (w *finiteWeights) note(x []float32, name string, first int, shape []int) {
 	}
 }
 
-// Bits implements [family.QuantizedTensors] for files that do.
-func (w *finiteWeights) Bits(name string) int {
+// Coding implements [family.QuantizedTensors] for files that do.
+func (w *finiteWeights) Coding(name string) spec.Coding {
 	if q, ok := w.tensorFile.(family.QuantizedTensors); ok {
-		return q.Bits(name)
+		return q.Coding(name)
 	}
-	return 0
+	return spec.Coding{}
 }
 
 // ReadBlocks reads as the file does. It returns [spec.ErrNoBlocks] if a number may be huge or not
@@ -205,9 +206,12 @@ func (w *finiteWeights) ReadBlocks(b spec.Blocks, name string, first int) error 
 	if err := w.tensorFile.(family.QuantizedTensors).ReadBlocks(b, name, first); err != nil {
 		return err
 	}
-	for i, scale := range b.Scale {
-		largest := 255*math.Abs(float64(scale)) + math.Abs(float64(b.Min[i]))
-		if !(largest < hugeWeight) { // also NaN
+	most := 255.0 // the largest code times the largest factor
+	if b.Parts != nil {
+		most *= 128
+	}
+	for _, scale := range slices.Concat(b.Scale, b.Min) {
+		if !(most*math.Abs(float64(scale)) < hugeWeight) { // also NaN
 			return pkg.Errorf("%s: tensor %q: %w", w.FileOf(name), name, spec.ErrNoBlocks)
 		}
 	}

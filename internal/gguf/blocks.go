@@ -2,43 +2,42 @@ package gguf
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// The functions here read whole blocks of one type as [spec.Blocks], with the same numbers as the
-// conversion to float32.
-
-// inBlocks is how a type is read as codes.
-type inBlocks struct {
-	bits int
+// coding is how a quantised type is read.
+type coding struct {
+	spec.Coding
+	// read reads one block.
 	read func(to spec.Blocks, b []byte)
 }
 
-// quantized are the types whose numbers have a scale for each [spec.BlockSize] of them. Q2_K, Q3_K
-// and Q6_K have one for 16.
-var quantized = map[Type]inBlocks{
-	Q4_0:  {4, blocksOf(18, readQ4_0)},
-	Q4_1:  {4, blocksOf(20, readQ4_1)},
-	Q5_0:  {5, blocksOf(22, readQ5_0)},
-	Q5_1:  {5, blocksOf(24, readQ5_1)},
-	Q8_0:  {8, blocksOf(34, readQ8_0)},
-	Q4K:   {4, readQ4K},
-	Q5K:   {5, readQ5K},
-	IQ4NL: {8, blocksOf(18, readIQ4NL)},
+// codings are the quantised types. Minima of _K are subtracted, so their sign changes.
+var codings = map[Type]coding{
+	Q4_0:  {spec.Coding{Bits: 4, Block: 32}, readQ4_0},
+	Q4_1:  {spec.Coding{Bits: 4, Block: 32, Min: true}, readQ4_1},
+	Q5_0:  {spec.Coding{Bits: 5, Block: 32}, readQ5_0},
+	Q5_1:  {spec.Coding{Bits: 5, Block: 32, Min: true}, readQ5_1},
+	Q8_0:  {spec.Coding{Bits: 8, Block: 32}, readQ8_0},
+	Q2K:   {spec.Coding{Bits: 2, Block: 256, Part: 16, Min: true}, readQ2K},
+	Q3K:   {spec.Coding{Bits: 3, Block: 256, Part: 16}, readQ3K},
+	Q4K:   {spec.Coding{Bits: 4, Block: 256, Part: 32, Min: true}, readQ4K},
+	Q5K:   {spec.Coding{Bits: 5, Block: 256, Part: 32, Min: true}, readQ5K},
+	Q6K:   {spec.Coding{Bits: 6, Block: 256, Part: 16}, readQ6K},
+	IQ4NL: {spec.Coding{Bits: 4, Block: 32, Levels: levelsIQ4NL}, readQ4_0},
+	MXFP4: {spec.Coding{Bits: 4, Block: 32, Levels: levelsMXFP4, Powers: true}, readMXFP4},
 }
 
-// blocksOf returns a function that reads blocks of so many bytes, each with [spec.BlockSize] codes,
-// with a function for one of them, which returns scale and minimum.
-func blocksOf(size int, read func(codes []uint8, b []byte) (scale, low float32),
-) func(spec.Blocks, []byte) {
-	return func(to spec.Blocks, b []byte) {
-		for i := range to.Scale {
-			codes := to.Codes[i*spec.BlockSize:][:spec.BlockSize]
-			to.Scale[i], to.Min[i] = read(codes, b[i*size:][:size])
-		}
-	}
-}
+// The levels of codes, 128 more than their values. Those of MXFP4 are twice the numbers of 4 bits
+// that they stand for.
+const (
+	// -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113
+	levelsIQ4NL = "\x01\x18\x2d\x3f\x4f\x5d\x6a\x76\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1"
+	// 0 1 2 3 4 6 8 12 0 -1 -2 -3 -4 -6 -8 -12
+	levelsMXFP4 = "\x80\x81\x82\x83\x84\x86\x88\x8c\x80\x7f\x7e\x7d\x7c\x7a\x78\x74"
+)
 
 // halves writes the low halves of 16 bytes, then the high halves.
 func halves(codes []uint8, b []byte) {
@@ -54,104 +53,161 @@ func fifths(codes []uint8, high uint32) {
 	}
 }
 
-func readQ4_0(codes []uint8, b []byte) (scale, low float32) {
-	halves(codes, b[2:])
-	return half(b), -8 * half(b)
+// readQ4_0 reads a scale and 32 numbers of 4 bits.
+func readQ4_0(to spec.Blocks, b []byte) {
+	to.Scale[0] = half(b)
+	halves(to.Codes, b[2:])
 }
 
-func readQ4_1(codes []uint8, b []byte) (scale, low float32) {
-	halves(codes, b[4:])
-	return half(b), half(b[2:])
+// readQ4_1 is [readQ4_0] with a minimum after the scale.
+func readQ4_1(to spec.Blocks, b []byte) {
+	to.Scale[0], to.Min[0] = half(b), half(b[2:])
+	halves(to.Codes, b[4:])
 }
 
-func readQ5_0(codes []uint8, b []byte) (scale, low float32) {
-	halves(codes, b[6:])
-	fifths(codes, binary.LittleEndian.Uint32(b[2:]))
-	return half(b), -16 * half(b)
+// readQ5_0 reads a scale, 32 fifth bits and 32 numbers of 4 bits.
+func readQ5_0(to spec.Blocks, b []byte) {
+	to.Scale[0] = half(b)
+	halves(to.Codes, b[6:])
+	fifths(to.Codes, binary.LittleEndian.Uint32(b[2:]))
 }
 
-func readQ5_1(codes []uint8, b []byte) (scale, low float32) {
-	halves(codes, b[8:])
-	fifths(codes, binary.LittleEndian.Uint32(b[4:]))
-	return half(b), half(b[2:])
+// readQ5_1 is [readQ5_0] with a minimum after the scale.
+func readQ5_1(to spec.Blocks, b []byte) {
+	to.Scale[0], to.Min[0] = half(b), half(b[2:])
+	halves(to.Codes, b[8:])
+	fifths(to.Codes, binary.LittleEndian.Uint32(b[4:]))
 }
 
-// readQ8_0 reads signed bytes. Code 0 is -128.
-func readQ8_0(codes []uint8, b []byte) (scale, low float32) {
+// readQ8_0 reads a scale and 32 signed bytes. Code 0 is -128.
+func readQ8_0(to spec.Blocks, b []byte) {
+	to.Scale[0] = half(b)
 	for i, x := range b[2:34] {
-		codes[i] = x ^ 0x80
+		to.Codes[i] = x ^ 0x80
 	}
-	return half(b), -128 * half(b)
 }
 
-// readIQ4NL writes the level of each number, from -128 on.
-func readIQ4NL(codes []uint8, b []byte) (scale, low float32) {
-	halves(codes, b[2:])
-	for i, x := range codes {
-		codes[i] = uint8(int(levels[x]) + 128)
-	}
-	return half(b), -128 * half(b)
+// readMXFP4 reads the exponent of a scale and 32 numbers of 4 bits. The scale is half of what the
+// exponent says, because the levels are twice the numbers.
+func readMXFP4(to spec.Blocks, b []byte) {
+	to.Scale[0] = float32(math.Ldexp(1, int(b[0])-128))
+	halves(to.Codes, b[1:])
 }
 
-// readQ4K reads blocks of 256 numbers, [fromQ4K].
+// readQ2K reads 16 bytes, each with the factors of the scale and of the minimum of 16 numbers; 256
+// numbers of 2 bits; the scale and the minimum. Of 32 bytes with numbers, the lowest bits are the
+// first 32 numbers.
+func readQ2K(to spec.Blocks, b []byte) {
+	to.Scale[0], to.Min[0] = half(b[80:]), -half(b[82:])
+	for part := range 16 {
+		to.Parts[part], to.MinPart[part] = int8(b[part]&15), int8(b[part]>>4)
+		q, shift := b[16+part/8*32+part%2*16:][:16], part/2%4*2
+		for i, x := range q {
+			to.Codes[part*16+i] = x >> shift & 3
+		}
+	}
+}
+
+// readQ3K reads 256 third bits, 256 numbers of 2 bits, 16 factors of 6 bits and the scale.
+func readQ3K(to spec.Blocks, b []byte) {
+	to.Scale[0] = half(b[108:])
+	packed := b[96:108]
+	for part := range 16 {
+		factor := packed[part%8]>>(part/8*4)&15 | packed[8+part%4]>>(part/4*2)&3<<4
+		to.Parts[part] = int8(factor) - 32
+		q, shift := b[32+part/8*32+part%2*16:][:16], part/2%4*2
+		third := b[part%2*16:][:16]
+		for i, x := range q {
+			to.Codes[part*16+i] = x>>shift&3 | third[i]>>(part/2)&1<<2
+		}
+	}
+}
+
+// readQ4K reads the scale and the minimum, 8 pairs of their factors, and 256 numbers of 4 bits. Of
+// 32 bytes with numbers, the low halves are the first 32 numbers.
 func readQ4K(to spec.Blocks, b []byte) {
-	for i := range to.Scale {
-		part := i % 8
-		block := b[i/8*144:][:144]
-		setScaleMin(to, i, block)
-		q, shift := block[16+part/2*32:][:32], part%2*4
-		for k, x := range q {
-			to.Codes[i*32+k] = x >> shift & 15
+	readFactors(to, b)
+	for part := range 8 {
+		q, shift := b[16+part/2*32:][:32], part%2*4
+		for i, x := range q {
+			to.Codes[part*32+i] = x >> shift & 15
 		}
 	}
 }
 
-// readQ5K reads blocks of 256 numbers, [fromQ5K].
+// readQ5K is [readQ4K] with 256 fifth bits before the numbers.
 func readQ5K(to spec.Blocks, b []byte) {
-	for i := range to.Scale {
-		part := i % 8
-		block := b[i/8*176:][:176]
-		setScaleMin(to, i, block)
-		q, high, shift := block[48+part/2*32:][:32], block[16:48], part%2*4
-		for k, x := range q {
-			to.Codes[i*32+k] = x>>shift&15 | high[k]>>part&1<<4
+	readFactors(to, b)
+	for part := range 8 {
+		q, high, shift := b[48+part/2*32:][:32], b[16:48], part%2*4
+		for i, x := range q {
+			to.Codes[part*32+i] = x>>shift&15 | high[i]>>part&1<<4
 		}
 	}
 }
 
-// setScaleMin sets scale and minimum of block i, a part of a block of Q4_K or Q5_K.
-func setScaleMin(to spec.Blocks, i int, b []byte) {
-	scale, low := scaleMin(b[4:16], i%8)
-	to.Scale[i], to.Min[i] = half(b)*float32(scale), -(half(b[2:]) * float32(low))
+// readFactors reads scale and minimum of a block of Q4_K or Q5_K, and their factors of 6 bits.
+func readFactors(to spec.Blocks, b []byte) {
+	to.Scale[0], to.Min[0] = half(b), -half(b[2:])
+	b = b[4:16]
+	for i := range 4 {
+		to.Parts[i], to.MinPart[i] = int8(b[i]&63), int8(b[i+4]&63)
+		to.Parts[i+4] = int8(b[i+8]&15 | b[i]>>6<<4)
+		to.MinPart[i+4] = int8(b[i+8]>>4 | b[i+4]>>6<<4)
+	}
 }
 
-// Bits returns how many bits the codes of a tensor have that [Weights.ReadBlocks] can read, and 0
-// for other tensors.
-func (w *Weights) Bits(name string) int {
+// readQ6K reads 256 numbers of 4 bits, their 256 upper 2 bits, 16 factors of 8 bits and the scale.
+// Of 64 bytes with numbers, the low halves are the first 64 numbers.
+func readQ6K(to spec.Blocks, b []byte) {
+	to.Scale[0] = half(b[208:])
+	for i, x := range b[192:208] {
+		to.Parts[i] = int8(x)
+	}
+	for part := range 8 {
+		q, shift := b[part/4*64+part%2*32:][:32], part/2%2*4
+		high, up := b[128+part/4*32:][:32], part%4*2
+		for i, x := range q {
+			to.Codes[part*32+i] = x>>shift&15 | high[i]>>up&3<<4
+		}
+	}
+}
+
+// convert converts whole blocks of a quantised type, len(dst) numbers.
+func (c coding) convert(dst []float32, b []byte) {
+	block := c.Make(c.Block)
+	for size := len(b) / (len(dst) / c.Block); len(b) > 0; dst, b = dst[c.Block:], b[size:] {
+		c.read(block, b)
+		c.Numbers(dst[:c.Block], block)
+	}
+}
+
+// Coding returns how a matrix is quantised; [Weights.ReadBlocks] reads it. It is zero for other
+// tensors.
+func (w *Weights) Coding(name string) spec.Coding {
 	t, err := w.lookup(name)
 	if err != nil || len(t.shape) != 2 {
-		return 0
+		return spec.Coding{}
 	}
-	return quantized[t.kind].bits
+	return codings[t.kind].Coding
 }
 
 // ReadBlocks fills b with rows of a tensor, from row first on: as many as have len(b.Codes)
 // numbers. The rows are in the order that they had before the conversion. It returns an error if
-// [Weights.Bits] is 0, if there are not as many rows, or if the file cannot be read.
+// [Weights.Coding] is zero, if there are not as many rows, or if the file cannot be read.
 func (w *Weights) ReadBlocks(b spec.Blocks, name string, first int) error {
 	t, err := w.lookup(name)
 	if err != nil {
 		return err
 	}
-	of, ok := quantized[t.kind]
+	of, ok := codings[t.kind]
 	if !ok || len(t.shape) != 2 {
-		return w.fail("tensor %s of type %v has no blocks of %d numbers with a scale", quoted(name),
-			t.kind, spec.BlockSize)
+		return w.fail("tensor %s of type %v is no quantised matrix", quoted(name), t.kind)
 	}
 	rows, in := t.shape[0], t.shape[1]
 	n := len(b.Codes) / in
 	if first < 0 || first > rows || n > rows-first || n*in != len(b.Codes) ||
-		len(b.Scale) != len(b.Codes)/spec.BlockSize || len(b.Min) != len(b.Scale) {
+		len(b.Scale) != len(b.Codes)/of.Block {
 		return w.fail("tensor %s has %d rows of %d numbers, not %d numbers from row %d on",
 			quoted(name), rows, in, len(b.Codes), first)
 	}
@@ -164,33 +220,25 @@ func (w *Weights) ReadBlocks(b spec.Blocks, name string, first int) error {
 	}
 	for i := range n {
 		row := pairedRow(first+i, rows/heads)
-		if err := t.readBlocks(of, blocksFrom(b, i*in, in), row*in); err != nil {
+		if err := t.readBlocks(of, of.Of(b, i*in, in), row*in); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// blocksFrom is n numbers of b from number first on, whole blocks.
-func blocksFrom(b spec.Blocks, first, n int) spec.Blocks {
-	from, to := first/spec.BlockSize, (first+n)/spec.BlockSize
-	return spec.Blocks{
-		Codes: b.Codes[first : first+n], Scale: b.Scale[from:to], Min: b.Min[from:to],
-	}
-}
-
 // readBlocks reads numbers from number first on, whole blocks of the type.
-func (t tensor) readBlocks(of inBlocks, to spec.Blocks, first int) error {
-	format := formats[t.kind]
-	size, bytes := format.block, int64(format.bytes)
+func (t tensor) readBlocks(of coding, to spec.Blocks, first int) error {
+	bytes := int64(formats[t.kind].bytes)
 	base := t.part.data + t.offset
-	begin, end := int64(first/size), int64((first+len(to.Codes))/size)
+	begin, end := int64(first/of.Block), int64((first+len(to.Codes))/of.Block)
 	done := 0
 	err := t.part.raw.Each(base+begin*bytes, base+end*bytes, pieceBlocks*bytes,
 		func(b []byte) error {
-			n := len(b) / int(bytes) * size
-			of.read(blocksFrom(to, done, n), b)
-			done += n
+			for ; len(b) > 0; b = b[bytes:] {
+				of.read(of.Of(to, done, of.Block), b)
+				done += of.Block
+			}
 			return nil
 		})
 	if err != nil {

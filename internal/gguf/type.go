@@ -28,6 +28,7 @@ const (
 	Q6K   Type = 14
 	IQ4NL Type = 20
 	BF16  Type = 30
+	MXFP4 Type = 39
 )
 
 // format is how a type stores its numbers.
@@ -44,23 +45,23 @@ type format struct {
 var formats = map[Type]format{
 	F32:   {"F32", 1, 4, fromF32},
 	F16:   {"F16", 1, 2, fromF16},
-	Q4_0:  {"Q4_0", 32, 2 + 16, fromQ4_0},
-	Q4_1:  {"Q4_1", 32, 2 + 2 + 16, fromQ4_1},
-	Q5_0:  {"Q5_0", 32, 2 + 4 + 16, fromQ5_0},
-	Q5_1:  {"Q5_1", 32, 2 + 2 + 4 + 16, fromQ5_1},
-	Q8_0:  {"Q8_0", 32, 2 + 32, fromQ8_0},
+	Q4_0:  {"Q4_0", 32, 2 + 16, codings[Q4_0].convert},
+	Q4_1:  {"Q4_1", 32, 2 + 2 + 16, codings[Q4_1].convert},
+	Q5_0:  {"Q5_0", 32, 2 + 4 + 16, codings[Q5_0].convert},
+	Q5_1:  {"Q5_1", 32, 2 + 2 + 4 + 16, codings[Q5_1].convert},
+	Q8_0:  {"Q8_0", 32, 2 + 32, codings[Q8_0].convert},
 	9:     {"Q8_1", 32, 4 + 4 + 32, nil},
-	Q2K:   {"Q2_K", 256, 16 + 64 + 2 + 2, fromQ2K},
-	Q3K:   {"Q3_K", 256, 32 + 64 + 12 + 2, fromQ3K},
-	Q4K:   {"Q4_K", 256, 2 + 2 + 12 + 128, fromQ4K},
-	Q5K:   {"Q5_K", 256, 2 + 2 + 12 + 32 + 128, fromQ5K},
-	Q6K:   {"Q6_K", 256, 128 + 64 + 16 + 2, fromQ6K},
+	Q2K:   {"Q2_K", 256, 16 + 64 + 2 + 2, codings[Q2K].convert},
+	Q3K:   {"Q3_K", 256, 32 + 64 + 12 + 2, codings[Q3K].convert},
+	Q4K:   {"Q4_K", 256, 2 + 2 + 12 + 128, codings[Q4K].convert},
+	Q5K:   {"Q5_K", 256, 2 + 2 + 12 + 32 + 128, codings[Q5K].convert},
+	Q6K:   {"Q6_K", 256, 128 + 64 + 16 + 2, codings[Q6K].convert},
 	15:    {"Q8_K", 256, 4 + 256 + 32, nil},
 	16:    {"IQ2_XXS", 256, 2 + 64, nil},
 	17:    {"IQ2_XS", 256, 2 + 64 + 8, nil},
 	18:    {"IQ3_XXS", 256, 2 + 64 + 32, nil},
 	19:    {"IQ1_S", 256, 2 + 32 + 16, nil},
-	IQ4NL: {"IQ4_NL", 32, 2 + 16, fromIQ4NL},
+	IQ4NL: {"IQ4_NL", 32, 2 + 16, codings[IQ4NL].convert},
 	21:    {"IQ3_S", 256, 2 + 64 + 32 + 8 + 4, nil},
 	22:    {"IQ2_S", 256, 2 + 64 + 16, nil},
 	23:    {"IQ4_XS", 256, 2 + 2 + 128 + 4, nil},
@@ -73,7 +74,7 @@ var formats = map[Type]format{
 	BF16:  {"BF16", 1, 2, fromBF16},
 	34:    {"TQ1_0", 256, 2 + 4*13, nil},
 	35:    {"TQ2_0", 256, 2 + 64, nil},
-	39:    {"MXFP4", 32, 1 + 16, nil},
+	MXFP4: {"MXFP4", 32, 1 + 16, codings[MXFP4].convert},
 	40:    {"NVFP4", 64, 4 + 32, nil},
 	41:    {"Q1_0", 128, 2 + 16, nil},
 }

@@ -19,11 +19,11 @@ type Tensors interface {
 }
 
 // QuantizedTensors is [Tensors] some of which are quantised. ReadBlocks reads rows of a tensor with
-// two axes, [out,in], from row first on. Bits is 0 for a tensor that must be read as float32; see
-// [spec.Quantized].
+// two axes, [out,in], from row first on. Coding is zero for a tensor that must be read as float32;
+// see [spec.Quantized].
 type QuantizedTensors interface {
 	Tensors
-	Bits(name string) int
+	Coding(name string) spec.Coding
 	ReadBlocks(b spec.Blocks, name string, first int) error
 }
 
@@ -85,15 +85,15 @@ type quantized struct {
 	sources map[string]Weight // by parameter
 }
 
-// Bits implements [spec.Quantized]. A tensor has the rows that a product sums over if it is
+// Coding implements [spec.Quantized]. A tensor has the rows that a product sums over if it is
 // [out,in] or a table over the vocabulary.
-func (q *quantized) Bits(p spec.Param) int {
+func (q *quantized) Coding(p spec.Param) spec.Coding {
 	w := q.sources[p.Name]
 	table := w.Layout == AsIs && (p.Name == "embedding" || p.Name == "head")
 	if len(p.Shape) != 2 || !table && w.Layout.inFirst() {
-		return 0
+		return spec.Coding{}
 	}
-	return q.tensors.Bits(w.Tensor)
+	return q.tensors.Coding(w.Tensor)
 }
 
 // ReadBlocks implements [spec.Quantized].
@@ -103,23 +103,19 @@ func (q *quantized) ReadBlocks(p spec.Param, first int, b spec.Blocks) error {
 	if w.Layout != AsIs {
 		out, in = in, out
 	}
+	coding := q.tensors.Coding(w.Tensor)
 	spans, _ := w.Layout.spans(out, q.spec)
 	for _, rows := range spans {
 		if first >= rows.n {
 			first -= rows.n
 			continue
 		}
-		n := min(rows.n-first, len(b.Codes)/in)
-		numbers, blocks := n*in, n*in/spec.BlockSize
-		part := spec.Blocks{
-			Codes: b.Codes[:numbers], Scale: b.Scale[:blocks], Min: b.Min[:blocks],
-		}
+		n := min(rows.n-first, len(b.Codes)/in) * in
+		part := coding.Of(b, 0, n)
 		if err := q.tensors.ReadBlocks(part, w.Tensor, rows.from+first); err != nil {
 			return err
 		}
-		b = spec.Blocks{
-			Codes: b.Codes[numbers:], Scale: b.Scale[blocks:], Min: b.Min[blocks:],
-		}
+		b = coding.Of(b, n, len(b.Codes)-n)
 		first = 0
 	}
 	return nil
@@ -239,8 +235,8 @@ type unwrappedBlocks struct {
 	blocks QuantizedTensors
 }
 
-// Bits implements [QuantizedTensors].
-func (u unwrappedBlocks) Bits(name string) int { return u.blocks.Bits(u.prefix + name) }
+// Coding implements [QuantizedTensors].
+func (u unwrappedBlocks) Coding(name string) spec.Coding { return u.blocks.Coding(u.prefix + name) }
 
 // ReadBlocks implements [QuantizedTensors].
 func (u unwrappedBlocks) ReadBlocks(b spec.Blocks, name string, first int) error {

@@ -56,7 +56,7 @@ type Block struct {
 	// own is set in a decode step, for the only target, which follows a cache.
 	own *ownSlot
 	// outputColumns are the codes of the output projection by columns, nil in graphs without.
-	outputColumns *columnCodes
+	outputColumns columnCodes
 }
 
 // ownSlot holds the key and value of each text's one target in a decode step apart from the cache.

@@ -65,7 +65,7 @@ type Need = need
 func (m *Model) Estimate(n Need) int64 { return m.estimate(n) }
 
 // TilesOf are the axes of a matrix in codes; see [tilesOf].
-func TilesOf(n int) (tiles [3]int, ok bool) { return tilesOf(n) }
+func TilesOf(n, most int) [3]int { return tilesOf(n, most) }
 
 // QuantizedResults is what graphs make of a matrix in codes: its numbers, its rows for ids, and the
 // matrix times x.
@@ -77,8 +77,8 @@ func Quantized(
 ) (*QuantizedResults, error) {
 	param := spec.Param{Name: "embedding", Shape: []int{out, in}}
 	table := array{name: param.Name, parts: []spec.Param{param}}
-	f, ok := formOf(table, q)
-	if !ok {
+	f := formsOf(table, q)
+	if f == nil {
 		return nil, fmt.Errorf("a matrix %dx%d has no codes", out, in)
 	}
 	m := &Model{loaded: &loaded{backend: backend}}
@@ -122,8 +122,8 @@ func QuantizedFromLeft(
 ) ([]float32, error) {
 	param := spec.Param{Name: "blocks.0.output.weight", Shape: []int{in, out}}
 	matrix := array{name: param.Name, parts: []spec.Param{param}, outFirst: true}
-	f, ok := formOf(matrix, q)
-	if !ok || f.columns == nil {
+	f := formsOf(matrix, q)
+	if f == nil || f[0].columns == nil {
 		return nil, fmt.Errorf("a matrix %dx%d has no codes by columns", out, in)
 	}
 	m := &Model{loaded: &loaded{backend: backend}}

@@ -132,7 +132,7 @@ func (m *Model) headTable(n need) float64 {
 	if m.Spec.TiedHead {
 		name = "embedding"
 	}
-	if len(m.weightsOf(name+codesSuffix).tensors) == 0 {
+	if len(m.weightsOf(formName(name, 0)).tensors) == 0 {
 		return 0
 	}
 	return 4 * float64(m.Spec.Vocab) * float64(m.Spec.Embedded())

@@ -63,7 +63,7 @@ func (p product) layerColumns(x, w *Node) *Node {
 // columns is w [out,in] times x, whose axis is in: [out,m]. A single column is multiplied by a
 // matrix in codes as it is; for more of them the matrix is computed in float32.
 func (p product) columns(x *Node, axis int, w *Node) *Node {
-	if q, ok := quantizedOf(w); ok && x.Shape().Dimensions[1-axis] == 1 {
+	if q := quantizedOf(w); q != nil && x.Shape().Dimensions[1-axis] == 1 {
 		return q.times(p.isolated(x))
 	}
 	return p.dot(w, 1, x, axis)

@@ -3,9 +3,13 @@ package transformer
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/dtypes/bfloat16"
+	"github.com/gomlx/compute/dtypes/float16"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
@@ -13,160 +17,215 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// A quantised matrix [out,in] is kept in codes, three arrays whose names end in these. A row is in
-// blocks of 32 numbers; number = scale·code + min. The axes are
+// A quantised matrix [out,in] is kept in codes alone: nothing is kept in float32 beside them. A
+// graph with products of several columns computes the numbers of the matrices that it reads, one
+// after another.
 //
-//	codes [out,a,b,j,32]   scale and min [out,a,b,j,P,1]
+// The parts of an array that are quantised in the same way are a [form], its rows. Each form is a
+// few arrays whose names end in the number of the form and in these; see [spec.Coding]. A row is in
+// chunks of P·32 numbers, a·b·j of them; a, b and j are chosen by [tilesOf]:
 //
-// in the order of the numbers of a row, except that one byte of codes holds P codes: with P = 2,
-// codes of 4 bits, its lower half is a number of one block and its upper half that of the next. The
-// scale of the latter is a 16th, so that the code need not be shifted. a, b and j are chosen by
-// [tilesOf].
+//	codes, high  [out,a,b,j,P·w/8,32]  w bits of each code, the lower ones first
+//	scale, min   [out,a,b,j,C]         C is how many blocks of the checkpoint a chunk has
+//	parts, part of min  [out,a,b,j,P·32/part]
+//	levels       [16]
 //
-// Nothing is kept in float32 beside codes. A graph with products of several columns computes the
-// numbers of the matrices that it reads, one after another; to keep them would take 32 bits a number
-// instead of 6 or 10.
+// Row r of a chunk of codes has those of its blocks of 32 numbers r, r+R, r+2R and so on, R of the
+// rows, the first in the lowest bits.
 const (
-	codesSuffix = ".codes"
-	scaleSuffix = ".scale"
-	minSuffix   = ".min"
+	codesSuffix    = ".codes"
+	highSuffix     = ".high"
+	scaleSuffix    = ".scale"
+	minSuffix      = ".min"
+	partsSuffix    = ".parts"
+	minPartsSuffix = ".parts-of-min"
+	levelsSuffix   = ".levels"
 )
 
-// keepsQuantized is whether matrices are kept as their checkpoint has quantised them. It pays where
-// XLA compiles for a CPU, because a token on the cache is bound by reading the weights. In pure Go
+var planeSuffixes = []string{codesSuffix, highSuffix}
+
+// formName is the beginning of the names of the arrays of form i of an array.
+func formName(array string, i int) string { return fmt.Sprintf("%s#%d", array, i) }
+
+// keepsQuantized is whether matrices are kept as their checkpoint has quantised them. In pure Go
 // the library's products with codes take longer than reading float32.
 func keepsQuantized(m *Model) bool { return m.outFirst() && m.DType == dtypes.Float32 }
 
-// form is how a matrix is kept in codes.
+// form is how rows of an array are kept in codes.
 type form struct {
+	spec.Coding
+	params  []spec.Param
 	out, in int
-	perByte int    // P
+	chunk   int    // P, blocks of 32 numbers
+	planes  []int  // how many bits of a code the arrays of codes have
 	tiles   [3]int // a, b and j
+	// wide is whether codes are kept in 8 bits, because the row does not fill its last chunk.
+	// Without minima they are then levels whose zero is 128.
+	wide bool
 	// columns is how it is kept by columns too, nil if it is not; see [columnCodes].
 	columns *form
 }
 
-// formOf returns how an array is kept in codes, and whether it can be. All parts must be quantised.
+// formsOf returns how an array is kept in codes, nil if it cannot be: all parts must be quantised.
 // It is the matrix of a layer with the outputs first, or a table over the vocabulary.
-func formOf(a array, q spec.Quantized) (form, bool) {
+func formsOf(a array, q spec.Quantized) (all []form) {
 	if !a.outFirst && a.name != "embedding" && a.name != "head" {
-		return form{}, false
+		return nil
 	}
-	bits := 0
 	for _, p := range a.parts {
-		n := q.Bits(p)
-		if n == 0 {
-			return form{}, false
+		coding := q.Coding(p)
+		out, in := p.Shape[0], p.Shape[len(p.Shape)-1]
+		if a.outFirst {
+			out, in = in, out
 		}
-		bits = max(bits, n)
+		if coding.Bits == 0 || in%coding.Block != 0 {
+			return nil
+		}
+		if last := len(all) - 1; last >= 0 && all[last].Coding == coding {
+			all[last].params = append(all[last].params, p)
+			all[last].out += out
+			continue
+		}
+		all = append(all, form{Coding: coding, params: []spec.Param{p}, out: out, in: in})
 	}
-	shape := a.shape()
-	f, ok := codesOf(shape[0], shape[1], bits)
-	if strings.HasSuffix(a.name, ".output.weight") {
-		if columns, ok := codesOf(shape[1], shape[0], bits); ok {
-			f.columns = &columns
+	for i := range all {
+		f := all[i]
+		all[i].lay(f.Block / spec.BlockSize) // so that a chunk of a larger block has one scale
+		if strings.HasSuffix(a.name, ".output.weight") && f.out%spec.BlockSize == 0 {
+			f.out, f.in = f.in, f.out
+			f.lay(1)
+			all[i].columns = &f
 		}
 	}
-	return f, ok
+	return all
 }
 
-// codesOf returns how a matrix of so many bits a number is kept in codes, and whether it can be.
-func codesOf(out, in, bits int) (form, bool) {
-	f := form{out: out, in: in, perByte: 1}
-	blocks := in / spec.BlockSize
-	if in%spec.BlockSize != 0 {
-		return form{}, false
+// lay chooses the sizes of the arrays of codes, for rows of f.in numbers and chunks of at least so
+// many blocks of 32.
+func (f *form) lay(least int) {
+	f.planes = map[int][]int{2: {2}, 3: {2, 1}, 4: {4}, 5: {4, 1}, 6: {4, 2}, 8: {8}}[f.Bits]
+	f.chunk = max(least, 8/slices.Min(f.planes))
+	blocks := f.in / spec.BlockSize
+	if f.wide = blocks%f.chunk != 0; f.wide {
+		f.planes, f.chunk = []int{8}, 1
 	}
-	if bits <= 4 && blocks%2 == 0 {
-		f.perByte = 2
-	}
-	var ok bool
-	f.tiles, ok = tilesOf(blocks / f.perByte)
-	return f, ok
+	f.tiles = tilesOf(blocks/f.chunk, max(1, 12/f.chunk))
 }
 
 // tilesOf returns a, b and j with a·b·j = n for a product that XLA makes fast code for:
 //
 //   - A sum over more than 32 numbers of one axis would become two operations, and the matrix would
-//     be written to memory in between; so a and b are at most 32.
-//   - The innermost loop, over the 32 numbers of a block, adds j products at a time. With few of
-//     them LLVM writes 32 copies of its body instead of using vectors; so j is large, but no more
-//     than 6, because it takes time to compile.
-func tilesOf(n int) (tiles [3]int, ok bool) {
-	for j := 6; j > 0; j-- {
-		for b := 32; b > 0; b-- {
-			if a := n / (b * j); a*b*j == n && a <= 32 {
-				return [3]int{a, b, j}, true
+//     be written to memory in between; so b is at most 32, and of a at most 32 are added at a time.
+//   - The innermost loop, over the 32 numbers of a block, adds the blocks of j chunks at a time.
+//     With few of them LLVM writes 32 copies of its body instead of using vectors; so j is large,
+//     but at most the given number or 6, because it takes time to compile.
+func tilesOf(n, most int) (tiles [3]int) {
+	for j := min(6, most); j > 0; j-- {
+		for b := min(32, n); b > 0; b-- {
+			if a := n / (b * j); a*b*j == n && (a <= 32 || j == 1 && tiles[0] == 0) {
+				if tiles = [3]int{a, b, j}; a <= 32 {
+					return tiles
+				}
 			}
 		}
 	}
-	return tiles, false
+	return tiles
 }
 
-// shapes returns the shapes of the codes, and of scales and minima.
-func (f form) shapes() (codes, scales shapes.Shape) {
-	a, b, j := f.tiles[0], f.tiles[1], f.tiles[2]
-	return shapes.Make(dtypes.Uint8, f.out, a, b, j, spec.BlockSize),
-		shapes.Make(dtypes.Float32, f.out, a, b, j, f.perByte, 1)
+// keptArray is an array of a form.
+type keptArray struct {
+	suffix string
+	shape  shapes.Shape
 }
 
-// bytes is what all arrays take.
-func (f form) bytes() int64 {
-	codes, scales := f.shapes()
-	bytes := int64(codes.Size()) + 2*4*int64(scales.Size())
-	if f.columns != nil {
-		codes, scales := f.columnShapes()
-		bytes += int64(codes.Size()) + 2*4*int64(scales.Size())
+// codes are the arrays of codes.
+func (f form) codes() (all []keptArray) {
+	for i, bits := range f.planes {
+		all = append(all, keptArray{planeSuffixes[i], shapes.Make(dtypes.Uint8, f.out, f.tiles[0],
+			f.tiles[1], f.tiles[2], f.chunk*bits/8, spec.BlockSize)})
 	}
-	return bytes
+	return all
+}
+
+// arrays are all arrays of the form by rows.
+func (f form) arrays() []keptArray {
+	return append(f.codes(), f.factors(func(each int) []int {
+		return []int{f.out, f.tiles[0], f.tiles[1], f.tiles[2], f.chunk * spec.BlockSize / each}
+	})...)
+}
+
+// factors are the arrays beside the codes. shape is that of one that has a factor for each so many
+// numbers.
+func (f form) factors(shape func(each int) []int) (all []keptArray) {
+	dtype := dtypes.Float16
+	if f.Powers {
+		dtype = dtypes.BFloat16
+	}
+	add := func(suffix string, dtype dtypes.DType, dims []int) {
+		all = append(all, keptArray{suffix, shapes.Make(dtype, dims...)})
+	}
+	add(scaleSuffix, dtype, shape(f.Block))
+	if f.Min {
+		add(minSuffix, dtype, shape(f.Block))
+	}
+	if f.Part > 0 {
+		add(partsSuffix, dtypes.Int8, shape(f.Part))
+		if f.Min {
+			add(minPartsSuffix, dtypes.Int8, shape(f.Part))
+		}
+	}
+	if f.Levels != "" && !f.wide {
+		add(levelsSuffix, dtypes.Uint8, []int{len(f.Levels)})
+	}
+	return all
 }
 
 // loadQuantized makes the tensors of an array. It returns an error that wraps [spec.ErrNoBlocks] if
 // the array must be loaded as float32.
-func (m *Model) loadQuantized(a array, f form, q spec.Quantized) (_ []weight, err error) {
-	codes, scales := f.shapes()
-	made := []weight{{name: a.name + codesSuffix}, {name: a.name + scaleSuffix}, {name: a.name +
-		minSuffix}}
-	all := []shapes.Shape{codes, scales, scales}
-	columns := len(made)
-	if f.columns != nil {
-		for _, suffix := range []string{codesSuffix, scaleSuffix, minSuffix} {
-			made = append(made, weight{name: byColumns + a.name + suffix})
-		}
-		codes, scales := f.columnShapes()
-		all = append(all, codes, scales, scales)
-	}
+func (m *Model) loadQuantized(a array, forms []form, q spec.Quantized) (made []weight, err error) {
 	defer func() {
 		if err != nil {
 			for _, w := range made {
 				free(w.tensor)
 			}
+			made = nil
 		}
 	}()
-	flat := make([]any, len(made))
-	for i, shape := range all {
-		t, err := tensors.FromShapeForBackend(m.backend, 0, shape)
-		if err != nil {
-			return nil, pkg.Errorf("%s: %w", a.name, err)
-		}
-		made[i].tensor = t
-	}
-	to := filling{form: f}
-	if err := withFlat(made, flat, func() error {
-		to.codes, to.scale, to.low = flat[0].([]uint8), flat[1].([]float32), flat[2].([]float32)
+	for i, f := range forms {
+		rows, all := f.arrays(), f.arrays()
 		if f.columns != nil {
-			at := flat[columns:]
-			to.byColumn = spec.Blocks{
-				Codes: at[0].([]uint8), Scale: at[1].([]float32), Min: at[2].([]float32),
-			}
+			all = append(all, f.columnArrays()...)
 		}
-		return to.fill(a, q)
-	}); err != nil {
-		return nil, err
-	}
-	for _, w := range made {
-		if err := w.tensor.ToDevice(m.backend, 0); err != nil {
-			return nil, pkg.Errorf("%s: %w", w.name, err)
+		var own []weight
+		for k, kept := range all {
+			name := formName(a.name, i) + kept.suffix
+			if k >= len(rows) {
+				name = byColumns + name
+			}
+			t, err := tensors.FromShapeForBackend(m.backend, 0, kept.shape)
+			if err != nil {
+				return made, pkg.Errorf("%s: %w", name, err)
+			}
+			own, made = append(own, weight{name, t}), append(made, weight{name, t})
+		}
+		flat := make([]any, len(own))
+		if err := withFlat(own, flat, func() error {
+			to := filling{form: f, rows: map[string]any{}, byColumn: map[string]any{}}
+			for k, kept := range all {
+				if k < len(rows) {
+					to.rows[kept.suffix] = flat[k]
+				} else {
+					to.byColumn[kept.suffix] = flat[k]
+				}
+			}
+			return to.fill(q)
+		}); err != nil {
+			return made, err
+		}
+		for _, w := range own {
+			if err := w.tensor.ToDevice(m.backend, 0); err != nil {
+				return made, pkg.Errorf("%s: %w", w.name, err)
+			}
 		}
 	}
 	return made, nil
@@ -184,154 +243,322 @@ func withFlat(all []weight, flat []any, use func() error) error {
 	}), err)
 }
 
-// filling is where the numbers of an array go.
+// filling is where the numbers of a form go, by the suffixes of the arrays.
 type filling struct {
 	form
-	codes      []uint8
-	scale, low []float32
-	byColumn   spec.Blocks
+	rows, byColumn map[string]any
 }
 
-// fill reads the parts of an array, one after another: their outputs are rows.
-func (to filling) fill(a array, q spec.Quantized) error {
+// fill reads the parameters of the form, one after another: their outputs are rows.
+func (to filling) fill(q spec.Quantized) error {
+	for _, kept := range []map[string]any{to.rows, to.byColumn} {
+		for _, suffix := range planeSuffixes {
+			if plane, ok := kept[suffix].([]uint8); ok {
+				clear(plane) // bits are added, and memory of XLA may have been used before
+			}
+		}
+		if levels, ok := kept[levelsSuffix].([]uint8); ok {
+			copy(levels, to.Levels)
+		}
+	}
 	const together = 64
-	codes := make([]uint8, together*to.in)
-	row, blocks := 0, to.in/spec.BlockSize
-	for _, p := range a.parts {
+	room := to.Make(together * to.in)
+	row := 0
+	for _, p := range to.params {
 		rows := p.Size() / to.in
 		for first := 0; first < rows; first += together {
 			n := min(together, rows-first)
-			piece := spec.Blocks{
-				Codes: codes[:n*to.in],
-				Scale: to.scale[row*blocks:][:n*blocks], Min: to.low[row*blocks:][:n*blocks],
-			}
+			piece := to.Of(room, 0, n*to.in)
 			if err := q.ReadBlocks(p, first, piece); err != nil {
 				return err
 			}
 			to.put(row, piece)
+			if to.columns != nil {
+				to.putColumns(row, piece)
+			}
 			row += n
 		}
 	}
 	return nil
 }
 
-// put writes rows from a row on. Their scales and minima are in place.
+// put writes rows from a row on.
 func (to filling) put(row int, b spec.Blocks) {
-	if to.columns != nil {
-		to.putColumns(row, b)
-	}
-	pack(to.codes[row*to.in/to.perByte:], b.Codes, to.perByte)
-	for i := 1; to.perByte == 2 && i < len(b.Scale); i += 2 {
-		b.Scale[i] /= 16
-	}
-}
-
-// pack writes codes, perByte of them in a byte.
-func pack(to, codes []uint8, perByte int) {
-	if perByte == 1 {
-		copy(to, codes)
-		return
-	}
 	const size = spec.BlockSize
-	for ; len(codes) > 0; to, codes = to[size:], codes[2*size:] {
-		lower, upper := codes[:size], codes[size:2*size]
-		for i := range lower {
-			to[i] = lower[i] | upper[i]<<4
+	first, kept := row*to.in/size, to.kept()
+	for i := range len(b.Codes) / size {
+		chunk, block := (first+i)/to.chunk, (first+i)%to.chunk
+		to.pack(to.rows, kept, place32{chunk: chunk, block: block}, b.Codes[i*size:][:size])
+	}
+	putFactors(to.rows, to.Coding, b, func(i, each int) int { return row*to.in/each + i })
+}
+
+// putFactors writes the factors of b into their arrays; factor i of those that are for so many
+// numbers goes to the place at.
+func putFactors(to map[string]any, c spec.Coding, b spec.Blocks, at func(i, each int) int) {
+	for suffix, factors := range map[string][]float32{scaleSuffix: b.Scale, minSuffix: b.Min} {
+		switch array := to[suffix].(type) {
+		case []float16.Float16:
+			for i, x := range factors {
+				array[at(i, c.Block)] = float16Of(x)
+			}
+		case []bfloat16.BFloat16:
+			for i, x := range factors {
+				array[at(i, c.Block)] = bfloat16.FromFloat32(x)
+			}
+		}
+	}
+	parts := map[string][]int8{partsSuffix: b.Parts, minPartsSuffix: b.MinPart}
+	for suffix, factors := range parts {
+		if array, ok := to[suffix].([]int8); ok {
+			for i, x := range factors {
+				array[at(i, c.Part)] = x
+			}
 		}
 	}
 }
 
-// withQuantized returns weights by name from those that a graph gets. A matrix that is kept in
-// codes alone is computed in float32, unless nothing needs it. [product.columns] and [gathered]
-// find the codes of a matrix by the name that it has in the graph.
+// float16Of is x, a float16 number. FromFloat32 of gomlx/compute v0.1.3 makes 0 of those below 2^-14.
+func float16Of(x float32) float16.Float16 {
+	const smallest = 1 << 24 // its reciprocal is the smallest number above 0
+	if size := math.Abs(float64(x)); size < 1.0/(1<<14) {
+		return float16.FromBits(uint16(math.Float32bits(x)>>16&0x8000) | uint16(size*smallest))
+	}
+	return float16.FromFloat32(x)
+}
+
+// kept is what is kept for each code.
+func (f form) kept() *[256]uint8 {
+	var kept [256]uint8
+	for i := range kept {
+		switch kept[i] = uint8(i); {
+		case f.wide && f.Levels != "":
+			kept[i] = f.Levels[i%len(f.Levels)]
+		case f.wide && !f.Min:
+			kept[i] = uint8(i + 128 - f.Zero())
+		}
+	}
+	return &kept
+}
+
+// place32 is where codes go: to a block of a chunk, from its number first on. Every further one is
+// so many chunks after the one before; 0 means that it is the next number.
+type place32 struct{ chunk, block, first, step int }
+
+// pack writes codes.
+func (f form) pack(to map[string]any, kept *[256]uint8, at place32, codes []uint8) {
+	lower := 0 // bits in the planes before
+	for i, bits := range f.planes {
+		plane, rows := to[planeSuffixes[i]].([]uint8), f.chunk*bits/8
+		first := (at.chunk*rows+at.block%rows)*spec.BlockSize + at.first
+		step := max(1, at.step*rows*spec.BlockSize)
+		mask, shift := uint8(1<<bits-1), at.block/rows*bits
+		for k, code := range codes {
+			plane[first+k*step] |= kept[code] >> lower & mask << shift
+		}
+		lower += bits
+	}
+}
+
+// withQuantized returns weights by name from those that a graph gets. The numbers of a matrix that
+// is kept in codes are computed, unless nothing needs them. [product.columns] and [gathered] find
+// the codes of a matrix by the name that it has in the graph.
 func withQuantized(at map[string]*Node) byName {
-	named := map[string]bool{}
 	return func(name string) *Node {
-		q := quantized{at[name+codesSuffix], at[name+scaleSuffix], at[name+minSuffix]}
-		if q.codes == nil || named[name] {
-			return at[name]
+		if at[name] == nil && at[formName(name, 0)+codesSuffix] != nil {
+			var q quantized
+			for i := 0; at[formName(name, i)+codesSuffix] != nil; i++ {
+				own := formName(name, i)
+				q = append(q, codesIn(func(suffix string) *Node {
+					if n := at[own+suffix]; n != nil {
+						return n.WithAlias(own + suffix)
+					}
+					return nil
+				}))
+			}
+			at[name] = q.numbers().WithAlias(name)
 		}
-		named[name] = true
-		q.codes.WithAlias(name + codesSuffix)
-		q.scale.WithAlias(name + scaleSuffix)
-		q.low.WithAlias(name + minSuffix)
-		if at[name] == nil {
-			at[name] = q.numbers()
-		}
-		return at[name].WithAlias(name)
+		return at[name]
 	}
 }
 
-// quantized is a matrix in codes, in a graph.
-type quantized struct{ codes, scale, low *Node }
+// quantized is a matrix in codes, in a graph: its forms, one below the other.
+type quantized []formNodes
 
-// quantizedOf returns the codes of w, and whether it is kept in codes.
-func quantizedOf(w *Node) (quantized, bool) {
-	find := func(suffix string) *Node { return w.Graph().GetNodeByAlias(w.GetAlias() + suffix) }
-	if w.GetAlias() == "" || find(codesSuffix) == nil {
-		return quantized{}, false
+// formNodes are the arrays of a form; those that it does not have are nil.
+type formNodes struct{ codes, high, scale, min, parts, minParts, levels *Node }
+
+// codesIn returns the arrays of a form by their suffixes.
+func codesIn(of func(suffix string) *Node) formNodes {
+	return formNodes{
+		codes: of(codesSuffix), high: of(highSuffix), scale: of(scaleSuffix), min: of(minSuffix),
+		parts: of(partsSuffix), minParts: of(minPartsSuffix), levels: of(levelsSuffix),
 	}
-	return quantized{find(codesSuffix), find(scaleSuffix), find(minSuffix)}, true
 }
 
-// masks are the bits of the P codes in a byte.
-func (q quantized) masks() []uint8 { return masksOf(q.scale.Shape().Dimensions[4]) }
-
-// masksOf are the bits of so many codes in a byte.
-func masksOf(perByte int) []uint8 {
-	if perByte == 1 {
-		return []uint8{0xff}
+// each is what change makes of every array that has an axis of rows.
+func (f formNodes) each(change func(x *Node) *Node) formNodes {
+	for _, x := range []**Node{&f.codes, &f.high, &f.scale, &f.min, &f.parts, &f.minParts} {
+		if *x != nil {
+			*x = change(*x)
+		}
 	}
-	return []uint8{0x0f, 0xf0}
+	return f
+}
+
+// quantizedOf returns the codes of w, nil if it is not kept in codes.
+func quantizedOf(w *Node) (q quantized) {
+	for w.GetAlias() != "" {
+		own := formName(w.GetAlias(), len(q))
+		f := codesIn(func(suffix string) *Node { return w.Graph().GetNodeByAlias(own + suffix) })
+		if f.codes == nil {
+			break
+		}
+		q = append(q, f)
+	}
+	return q
+}
+
+// chunk is P. A form whose factors have parts has blocks of 256 numbers, one a chunk.
+func (f formNodes) chunk() int {
+	if f.parts != nil {
+		return 256 / spec.BlockSize
+	}
+	return f.scale.Shape().Dimensions[4]
+}
+
+// level is the codes of block p of each of the chunks of so many blocks, less that of the number 0:
+// [...,32].
+func (f formNodes) level(p, chunk int) *Node {
+	code, lower := (*Node)(nil), 0
+	for _, plane := range []*Node{f.codes, f.high} {
+		if plane == nil {
+			continue
+		}
+		axis := plane.Rank() - 2
+		rows := plane.Shape().Dimensions[axis]
+		bits := rows * 8 / chunk
+		part := Squeeze(SliceAxis(plane, axis, AxisElem(p%rows)), axis)
+		if shift := p / rows * bits; shift > 0 {
+			part = BitwiseShiftRightLogicalScalar(part, uint8(shift))
+		}
+		if bits < 8 {
+			part = BitwiseAnd(part, Const(part.Graph(), uint8(1<<bits-1)))
+		}
+		if code == nil {
+			code, lower = part, bits
+		} else {
+			code, lower = BitwiseOr(code, BitwiseShiftLeftScalar(part, uint8(lower))), lower+bits
+		}
+	}
+	zero := 1 << (lower - 1)
+	if f.levels != nil {
+		code, zero = f.levelOf(code), 128
+	}
+	if f.min != nil {
+		return float(code)
+	}
+	return AddScalar(float(code), -float64(zero))
+}
+
+// levelOf is the level of each code: the first one and, for every code from k on, the difference
+// between levels k and k-1, in 8 bits.
+func (f formNodes) levelOf(code *Node) *Node {
+	at := func(k int) *Node { return Reshape(SliceAxis(f.levels, 0, AxisElem(k))) }
+	sum := BroadcastToShape(at(0), code.Shape())
+	for k := 1; k < 16; k++ {
+		more := BroadcastToShape(Sub(at(k), at(k-1)), code.Shape())
+		from := GreaterOrEqual(code, Const(code.Graph(), uint8(k)))
+		sum = Add(sum, Where(from, more, ZerosLike(more)))
+	}
+	return sum
+}
+
+// block is block p of every chunk in float32, [out,a,b,j,32].
+func (f formNodes) block(p int) *Node {
+	x := f.level(p, f.chunk())
+	shape := x.Shape().Clone()
+	factor := func(blocks, parts *Node) *Node { // [out,a,b,j,1 or 2,1]
+		if parts == nil {
+			return InsertAxes(float(SliceAxis(blocks, 4, AxisElem(p))), -1)
+		}
+		each := parts.Shape().Dimensions[4] / f.chunk()
+		own := SliceAxis(parts, 4, AxisRange(p*each, (p+1)*each))
+		return InsertAxes(Mul(float(own), float(blocks)), -1)
+	}
+	scale := factor(f.scale, f.parts)
+	dims := append(slices.Clone(scale.Shape().Dimensions[:5]), -1)
+	x = Mul(Reshape(x, dims...), scale)
+	if f.min != nil {
+		x = Add(x, factor(f.min, f.minParts))
+	}
+	return Reshape(x, shape.Dimensions...)
 }
 
 // numbers is the matrix in float32, [out,in].
 func (q quantized) numbers() *Node {
-	var parts []*Node
-	for _, mask := range q.masks() {
-		parts = append(parts, InsertAxes(selected(q.codes, mask), 4)) // [out,a,b,j,1,32]
+	var all []*Node
+	for _, f := range q {
+		var blocks []*Node
+		for p := range f.chunk() {
+			blocks = append(blocks, InsertAxes(f.block(p), 4)) // [out,a,b,j,1,32]
+		}
+		all = append(all, Reshape(joined(blocks, 4), f.codes.Shape().Dimensions[0], -1))
 	}
-	codes := parts[0]
-	if len(parts) > 1 {
-		codes = Concatenate(parts, 4)
-	}
-	return Reshape(Add(Mul(float(codes), q.scale), q.low), q.codes.Shape().Dimensions[0], -1)
+	return joined(all, 0)
 }
 
-// selected is the code in each byte that a mask selects.
-func selected(codes *Node, mask uint8) *Node {
-	if mask == 0xff {
-		return codes
+// joined is Concatenate, or the only one of all.
+func joined(all []*Node, axis int) *Node {
+	if len(all) == 1 {
+		return all[0]
 	}
-	return BitwiseAnd(codes, Const(codes.Graph(), mask))
+	return Concatenate(all, axis)
 }
 
-// rows are the rows of the matrix for ids [...], in codes; ids are counted in one axis, [N].
+// rows are the rows of the matrix for ids [...], in codes; ids are counted in one axis, [N]. The
+// matrix has one form.
 func (q quantized) rows(ids *Node) quantized {
 	at := Reshape(ids, -1, 1)
-	return quantized{Gather(q.codes, at), Gather(q.scale, at), Gather(q.low, at)}
+	return quantized{q[0].each(func(x *Node) *Node { return Gather(x, at) })}
 }
 
-// times is the matrix times x [in], [out,1]. It is one sum in one loop, so that no number of the
-// matrix is written to memory.
+// times is the matrix times x [in], [out,1].
 func (q quantized) times(x *Node) *Node {
-	dims := q.scale.Shape().Dimensions
-	x = Reshape(x, 1, dims[1], dims[2], dims[3], dims[4], spec.BlockSize)
-	masks := q.masks()
+	var all []*Node
+	for _, f := range q {
+		dims := f.codes.Shape().Dimensions
+		x := Reshape(x, 1, dims[1], dims[2], dims[3], f.chunk(), spec.BlockSize)
+		var sum *Node // [out,1]
+		for from := 0; from < dims[1]; from += 32 {
+			some := func(x *Node) *Node {
+				return SliceAxis(x, 1, AxisRange(from, min(from+32, dims[1])))
+			}
+			sum = plus(sum, f.each(some).times(some(x)))
+		}
+		all = append(all, sum)
+	}
+	return joined(all, 0)
+}
+
+// plus is the sum of both, x alone if sum is nil.
+func plus(sum, x *Node) *Node {
+	if sum == nil {
+		return x
+	}
+	return Add(sum, x)
+}
+
+// times is the matrix times x [1,a,b,j,P,32], [out,1]. It is one sum in one loop, so that no number
+// of the matrix is written to memory.
+func (f formNodes) times(x *Node) *Node {
 	var sum *Node // [out,a,b,1,32]
-	for j := range dims[3] {
-		for p, mask := range masks {
-			at := func(y *Node) *Node { // [·,a,b,1,·]
-				return Squeeze(SliceAxis(SliceAxis(y, 3, AxisElem(j)), 4, AxisElem(p)), 4)
-			}
-			codes := selected(SliceAxis(q.codes, 3, AxisElem(j)), mask)
-			numbers := Add(Mul(float(codes), at(q.scale)), at(q.low))
-			term := Mul(numbers, at(x))
-			if sum == nil {
-				sum = term
-			} else {
-				sum = Add(sum, term)
-			}
+	for j := range f.codes.Shape().Dimensions[3] {
+		at := func(x *Node) *Node { return SliceAxis(x, 3, AxisElem(j)) }
+		own := f.each(at)
+		for p := range f.chunk() {
+			of := Squeeze(SliceAxis(at(x), 4, AxisElem(p)), 4)
+			sum = plus(sum, Mul(own.block(p), of))
 		}
 	}
 	return Reshape(ReduceSum(sum, 1, 2, 3, 4), -1, 1)
@@ -342,8 +569,9 @@ func (q quantized) times(x *Node) *Node {
 func formKey(names []string, weights []*tensors.Tensor) string {
 	var b strings.Builder
 	for i, name := range names {
-		if strings.HasSuffix(name, codesSuffix) {
-			fmt.Fprintf(&b, " %d:%v", i, weights[i].Shape().Dimensions)
+		if strings.Contains(name, "#") {
+			fmt.Fprintf(&b, " %d:%s%v", i, name[strings.LastIndex(name, "#"):],
+				weights[i].Shape().Dimensions)
 		}
 	}
 	return b.String()
@@ -355,13 +583,27 @@ func Bytes(s *spec.Spec, dtype dtypes.DType, q spec.Quantized) int64 {
 	bytes := int64(0)
 	for _, a := range fused(s.Params(), true) {
 		if q != nil && dtype == dtypes.Float32 {
-			if f, ok := formOf(a, q); ok {
-				bytes += f.bytes()
+			if forms := formsOf(a, q); forms != nil {
+				bytes += bytesOf(forms)
 				continue
 			}
 		}
 		for _, p := range a.parts {
 			bytes += int64(p.Size()) * int64(dtype.Size())
+		}
+	}
+	return bytes
+}
+
+// bytesOf is what all arrays of forms take.
+func bytesOf(forms []form) (bytes int64) {
+	for _, f := range forms {
+		all := f.arrays()
+		if f.columns != nil {
+			all = append(all, f.columnArrays()...)
+		}
+		for _, kept := range all {
+			bytes += int64(kept.shape.Size()) * int64(kept.shape.DType.Size())
 		}
 	}
 	return bytes
@@ -379,8 +621,8 @@ func (m *Model) WeightBytes() int64 {
 // loadArray makes the tensors of an array, in codes if q is not nil and has them.
 func (m *Model) loadArray(a array, load spec.Loader, q spec.Quantized) ([]weight, error) {
 	if q != nil {
-		if f, ok := formOf(a, q); ok {
-			all, err := m.loadQuantized(a, f, q)
+		if forms := formsOf(a, q); forms != nil {
+			all, err := m.loadQuantized(a, forms, q)
 			if !errors.Is(err, spec.ErrNoBlocks) {
 				return all, err
 			}

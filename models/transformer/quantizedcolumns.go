@@ -1,95 +1,125 @@
 package transformer
 
 import (
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// byColumns begins the names of the codes of [columnCodes].
+// byColumns begins the names of the arrays of [columnCodes].
 const byColumns = "by-columns."
 
 // columnCodes is a quantised matrix [out,in] that is kept in codes by columns as well, in a graph.
 // Products from the left, xW, sum over a column, and XLA makes fast code only for sums over numbers
 // that are next to each other in memory. The output projections are kept so, because the parts of a
-// logit read them from the left for each token: 0.75 or 1.25 bytes a number instead of 4.
+// logit read them from the left for each token. Of their forms each has
 //
-//	codes [in,a,b,j,32]   scale and min [in/32,out]
+//	codes, high  [in,a,b,j,P·w/8,32]
+//	scale, min   [in/block,out]
+//	parts, part of min  [in/part,out]
 //
 // The axes of codes are those of a matrix [in,out] in rows. The numbers of one block of the
 // checkpoint, which share a scale, are in as many columns, so each number of a column has its own.
-type columnCodes struct{ codes, scale, low *Node }
+type columnCodes quantized
 
-// columnShapes returns the shapes of the codes by columns, and of their scales and minima.
-func (f form) columnShapes() (codes, scales shapes.Shape) {
-	codes, _ = f.columns.shapes()
-	return codes, shapes.Make(dtypes.Float32, f.in/spec.BlockSize, f.out)
+// columnArrays are the arrays of the form by columns.
+func (f form) columnArrays() []keptArray {
+	return append(f.columns.codes(), f.columns.factors(func(each int) []int {
+		return []int{f.in / each, f.out}
+	})...)
 }
 
-// putColumns writes rows from a row on, those before it are there, into the codes by columns. As in
-// rows, the scale of a code in the upper half of a byte is a 16th.
+// putColumns writes rows from a row on into the arrays by columns.
 func (to filling) putColumns(row int, b spec.Blocks) {
-	const size = spec.BlockSize
-	column := to.columns.in / to.columns.perByte // bytes
+	f, kept := to.columns, to.columns.kept()
+	size := f.chunk * spec.BlockSize // numbers in a chunk
 	for i := range len(b.Codes) / to.in {
-		o, codes := row+i, b.Codes[i*to.in:][:to.in]
-		if block := o / size; to.columns.perByte == 2 && block%2 == 1 {
-			for k, code := range codes {
-				to.byColumn.Codes[k*column+block/2*size+o%size] |= code << 4
-			}
-		} else {
-			for k, code := range codes {
-				to.byColumn.Codes[k*column+block/to.columns.perByte*size+o%size] = code
-			}
-		}
-		blocks := to.in / size
-		for k := range blocks {
-			scale := b.Scale[i*blocks+k]
-			if to.columns.perByte == 2 && o/size%2 == 1 {
-				scale /= 16
-			}
-			to.byColumn.Scale[k*to.out+o] = scale
-			to.byColumn.Min[k*to.out+o] = b.Min[i*blocks+k]
-		}
+		o := row + i
+		at := place32{o / size, o % size / spec.BlockSize, o % spec.BlockSize, f.in / size}
+		f.pack(to.byColumn, kept, at, b.Codes[i*to.in:][:to.in])
 	}
+	putFactors(to.byColumn, to.Coding, b, func(i, each int) int {
+		perRow := to.in / each
+		return i%perRow*to.out + row + i/perRow
+	})
 }
 
 // codesByColumn returns the codes by columns of the matrix of that name, nil if a graph has none.
-func codesByColumn(w byName, name string) *columnCodes {
-	name = byColumns + name
-	if w(name+codesSuffix) == nil {
-		return nil
+func codesByColumn(w byName, name string) (q columnCodes) {
+	for {
+		own := byColumns + formName(name, len(q))
+		f := codesIn(func(suffix string) *Node { return w(own + suffix) })
+		if f.codes == nil {
+			return q
+		}
+		q = append(q, f)
 	}
-	return &columnCodes{w(name + codesSuffix), w(name + scaleSuffix), w(name + minSuffix)}
 }
 
 // times is x [out] times the matrix, [1,in]:
 //
-//	y_i = Σ_o code[i,o]·(scale[i/32,o] x_o) + Σ_o min[i/32,o] x_o
+//	y_i = Σ_o (code[i,o] - zero)·(scale[i,o] x_o) + Σ_o min[i,o] x_o
 //
 // Like [quantized.times] it is one sum in one loop.
-func (q columnCodes) times(x *Node) *Node {
-	dims := q.codes.Shape().Dimensions // in,a,b,j,32
-	a, b, j := dims[1], dims[2], dims[3]
+func (q columnCodes) times(x *Node) (sum *Node) {
 	x = Reshape(x, 1, -1)
-	blocks, out := dims[0]/spec.BlockSize, x.Shape().Dimensions[1]
-	masks := masksOf(out / (a * b * j * spec.BlockSize))
-	scaled := Reshape(Mul(q.scale, x), blocks, 1, a, b, j, len(masks), spec.BlockSize)
-	codes := Reshape(q.codes, blocks, spec.BlockSize, a, b, j, spec.BlockSize)
-	var sum *Node // [in/32,32,a,b,1,32]
-	for k := range j {
-		for p, mask := range masks {
-			of := SliceAxis(SliceAxis(scaled, 4, AxisElem(k)), 5, AxisElem(p))
-			term := Mul(float(selected(SliceAxis(codes, 4, AxisElem(k)), mask)), Squeeze(of, 5))
-			if sum == nil {
-				sum = term
-			} else {
-				sum = Add(sum, term)
-			}
+	for _, f := range q {
+		rows := f.rowsByColumn()
+		sum = plus(sum, f.timesColumns(SliceAxis(x, 1, AxisRange(0, rows))))
+		if rows < x.Shape().Dimensions[1] {
+			x = SliceAxis(x, 1, AxisRange(rows))
 		}
 	}
-	least := ReduceAndKeep(Mul(q.low, x), ReduceSum, -1) // [in/32,1]
-	return Reshape(Add(ReduceSum(sum, 2, 3, 4, 5), least), 1, -1)
+	return Reshape(sum, 1, -1)
+}
+
+// rowsByColumn is how many rows the form has, out.
+func (f formNodes) rowsByColumn() int { return f.scale.Shape().Dimensions[1] }
+
+// timesColumns is x [1,out] times the rows of one form, [in].
+func (f formNodes) timesColumns(x *Node) *Node {
+	dims := f.codes.Shape().Dimensions // in,a,b,j,·,32
+	in, a, b, j, out := dims[0], dims[1], dims[2], dims[3], f.rowsByColumn()
+	chunk := out / (a * b * j * spec.BlockSize)
+	factor := func(blocks, parts *Node) *Node { // times x, [groups,out]
+		scaled := Mul(float(blocks), x)
+		if parts == nil {
+			return scaled
+		}
+		groups, all := scaled.Shape().Dimensions[0], parts.Shape().Dimensions[0]
+		each := Reshape(float(parts), groups, all/groups, out)
+		return Reshape(Mul(each, InsertAxes(scaled, 1)), all, out)
+	}
+	scaled := factor(f.scale, f.parts)
+	groups := scaled.Shape().Dimensions[0]
+	scaled = Reshape(scaled, groups, 1, a, b, j, chunk, spec.BlockSize)
+	var sum *Node // [groups,in/groups]
+	for from := 0; from < a; from += 32 {
+		var terms *Node // [groups,in/groups,a,b,1,32]
+		some := func(x *Node, axis int) *Node {
+			return SliceAxis(x, axis, AxisRange(from, min(from+32, a)))
+		}
+		for k := range j {
+			own := f
+			for _, plane := range []**Node{&own.codes, &own.high} {
+				if *plane != nil {
+					*plane = SliceAxis(some(*plane, 1), 3, AxisElem(k))
+				}
+			}
+			by := SliceAxis(some(scaled, 2), 4, AxisElem(k))
+			for p := range chunk {
+				level := own.level(p, chunk)
+				level = Reshape(level, append([]int{groups, in / groups},
+					level.Shape().Dimensions[1:]...)...)
+				of := Squeeze(SliceAxis(by, 5, AxisElem(p)), 5)
+				terms = plus(terms, Mul(level, of))
+			}
+		}
+		sum = plus(sum, ReduceSum(terms, 2, 3, 4, 5))
+	}
+	if f.min != nil {
+		least := ReduceAndKeep(factor(f.min, f.minParts), ReduceSum, -1) // [groups of minima,1]
+		sum = Add(Reshape(sum, least.Shape().Dimensions[0], -1), least)
+	}
+	return Reshape(sum, in)
 }
