@@ -211,6 +211,39 @@ func TestSentences(t *testing.T) {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
+	// Each kind of evidence has its own words.
+	for of, want := range map[trace.Evidence]string{
+		trace.Traced: "end came mostly from w1 | ", trace.Tested: "end depends mostly on w1 | ",
+		trace.Written: "Attention wrote end mostly from w1 | ",
+		trace.Read:    "For end, layer 0 read mostly from w1 | ",
+		trace.Chance:  "Random numbers say nothing about end | ",
+		"":            "For end, raw is mostly on w1 | ",
+	} {
+		p := Heatmap{Explanation: with(func(r *attribution.Result) {
+			r.AddsUp, r.Evidence = true, of
+		}, 0, .9, .1)}.picture(true)
+		if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, want) {
+			t.Errorf("%q: %q, want %q", of, got, want)
+		}
+	}
+	// Another method that names another source is named with it.
+	two := with(share, 0, .9, .1)
+	two.Order = append(two.Order, "other")
+	second := *two.Methods["raw"]
+	second.Rows = [][]float64{{0, .1, .9}}
+	two.Methods["other"] = &second
+	pair := Heatmap{Explanation: two}.picture(true)
+	if got := said(pair, &pair.views[0], 0); !strings.HasPrefix(got,
+		"end came mostly from w1; other puts “w2” first | ") {
+		t.Errorf("two methods: %q", got)
+	}
+	// A prediction that is the contrast itself.
+	itself := with(func(r *attribution.Result) { amount(r); r.Contrast = " end" }, 0, 0, 0)
+	own := Heatmap{Explanation: itself}.picture(true)
+	if got := said(own, &own.views[0], 0); !strings.HasPrefix(got,
+		"The prediction is end itself; there is nothing to contrast it with | ") {
+		t.Errorf("its own contrast: %q", got)
+	}
 	// Equal words are named once, and in a longer text the strongest is quoted.
 	e := farApart(40)
 	e.Prompt.Texts[20], e.Prompt.Texts[30] = " cat", " cat"

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"fmt"
 	"html"
-	"math"
 	"strings"
 )
 
@@ -166,13 +165,7 @@ func (b heatmapPage) matrix(s *strings.Builder, v *view) {
 
 // cell writes the value of a column in row t.
 func (b heatmapPage) cell(s *strings.Builder, v *view, t int, c drawnColumn, m int) {
-	best, has := -1, v.has(t) && c.from < v.sources(t)
-	for j := c.from; has && j < min(c.to, v.sources(t)); j++ {
-		if best < 0 || math.Abs(v.at(t, j)) > math.Abs(v.at(t, best)) {
-			best = j
-		}
-	}
-	edge := ""
+	best, edge := b.strongestIn(v, t, c), ""
 	if c.from == m && m > 0 {
 		edge = "border-left:2px solid " + dimInk
 	}

@@ -168,7 +168,11 @@ func (t *text) passage(label string, from, to int, steps []int) {
 		if token.space {
 			b.WriteByte(' ')
 		}
-		for i, word := range strings.Split(token.name+token.ends, " ") {
+		first, _, name := d.characterOf(j)
+		if j > first { // the first token of a character has it
+			continue
+		}
+		for i, word := range strings.Split(name+token.ends, " ") {
 			if i > 0 {
 				b.WriteByte(' ')
 			}

@@ -273,7 +273,7 @@ func TestHeatmapKinds(t *testing.T) {
 				"1 key n1,2 s p1", "are zn1p1z-", "are ← s +8.3 %",
 			},
 			{
-				"another token", token(5), "here has more from keys with direct than with value-zeroing",
+				"another token", token(5), "here has more from to with value-zeroing than with direct",
 				"s +22.2 % · more in B to −22.2 %", "here",
 				"2 s p3,3 to n3", "here zzp3n3z", "here ← s +22.2 %",
 			},
