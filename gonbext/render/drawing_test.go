@@ -115,6 +115,16 @@ func TestChatTurns(t *testing.T) {
 		"10.0 % · share of attention · layer 0" {
 		t.Errorf("the facts are %q", got)
 	}
+	// A word of the template of which one token stands out is whole.
+	divided := chatted()
+	divided.Prompt.Texts = append(divided.Prompt.Texts[:22:22], "assis", "tant\n")
+	divided.Prompt.Offsets[22][1] -= 4
+	divided.Prompt.Offsets[23][0] -= 4
+	divided.Methods["raw"].Rows[0][23] = .5
+	if got := columnsOf(drawingOf(divided)); got !=
+		"(12) Where is the Col osse um ? (3) assis tant In" {
+		t.Errorf("the columns are %q", got)
+	}
 	// A token of the template that has a quarter of the scale is shown.
 	e := chatted()
 	e.Methods["raw"].Rows[0][20] = 0.5
@@ -167,6 +177,48 @@ func TestOpens(t *testing.T) {
 	}
 	if d = newDrawing(Heatmap{Explanation: e}.picture(true), new(2)); d.chosen != 2 {
 		t.Errorf("it opens with row %d, want the one asked for", d.chosen)
+	}
+}
+
+// TestOpensOnFirstPiece: of a word of two to four tokens the first one that has something to show is
+// opened, although a later one has more, and the sentence has the whole word.
+func TestOpensOnFirstPiece(t *testing.T) {
+	for _, c := range []struct {
+		pieces []string
+		first  float64 // what the first piece has from its strongest source
+		want   int
+		word   string
+	}{
+		{[]string{" Ken", "yen"}, .3, 0, "Kenyen came"},
+		{[]string{" N", "airo", "bi"}, .3, 0, "Nairobi came"},
+		{[]string{" La", "ur", "en", "ce"}, 0, 1, "Laurence came"},
+	} {
+		e := farApart(4)
+		r := e.Methods["raw"]
+		e.Steps, r.Rows = nil, nil
+		for i, text := range c.pieces {
+			row := make([]float64, 4)
+			if row[1] = .9; i == 0 {
+				row[1] = c.first
+			}
+			e.Steps = append(e.Steps, attribution.GeneratedToken{Text: text})
+			r.Rows, r.Shown = append(r.Rows, row), make([]int, i+1)
+		}
+		r.Shape[0] = len(c.pieces)
+		d := drawingOf(e)
+		say, _ := d.explainRow(&d.views[0], d.chosen)
+		if d.chosen != c.want || !strings.HasPrefix(say.String(), c.word) {
+			t.Errorf("%q opens with row %d, want %d: %q", c.pieces, d.chosen, c.want, say)
+		}
+	}
+}
+
+// TestNamedStay: a source against a token that the facts name has a column, however weak it is.
+func TestNamedStay(t *testing.T) {
+	e := farApart(100, 50)
+	e.Methods["raw"].Rows[0][20] = -.04
+	if got := columnsOf(drawingOf(e)); !strings.HasPrefix(got, "(20) w20 (26) w47 ") {
+		t.Errorf("the columns are %q", got)
 	}
 }
 
