@@ -161,8 +161,9 @@ func continuesWord(before, text string) bool {
 
 // inWord reports whether a character is part of a word, in scripts that have spaces between words.
 func inWord(r rune) bool {
-	return r == '_' || unicode.In(r, unicode.L, unicode.N, unicode.M) && !unicode.In(r, unicode.Han,
-		unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	return r == '_' || unicode.In(r, unicode.L, unicode.N, unicode.M) &&
+		!unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
+			unicode.Khmer, unicode.Myanmar)
 }
 
 // blank reports whether a token is white space alone.
@@ -303,7 +304,7 @@ var functionWords = strings.Fields("the a an of to in and is was it for on at by
 	"here as then der die das ein eine und ist le la les un une et est el los las una y es il lo " +
 	"gli e")
 
-// contentWord reports whether row t begins a word with two letters or more that is no function word.
+// contentWord reports whether row t begins a word of two letters or more that is no function word.
 func (d *drawing) contentWord(t int) bool {
 	g := d.e.Steps[t]
 	first, end := d.generatedWord(t)

@@ -180,8 +180,8 @@ func TestOpens(t *testing.T) {
 	}
 }
 
-// TestOpensOnFirstPiece: of a word of two to four tokens the first one that has something to show is
-// opened, although a later one has more, and the sentence has the whole word.
+// TestOpensOnFirstPiece: of a word of two to four tokens the first one that has something to show
+// is opened, although a later one has more, and the sentence has the whole word.
 func TestOpensOnFirstPiece(t *testing.T) {
 	for _, c := range []struct {
 		pieces []string
@@ -232,7 +232,9 @@ func TestSentences(t *testing.T) {
 	}
 	share := func(r *attribution.Result) { r.AddsUp = true }
 	amount := func(r *attribution.Result) {
-		r.Facts = attribution.Facts{Evidence: trace.Traced, Quantity: attribution.Amount, AddsUp: true, Scorer: true}
+		r.Facts = attribution.Facts{
+			Quantity: attribution.Amount, AddsUp: true, Scorer: true, Evidence: trace.Traced,
+		}
 		r.Unit = "part of the logit"
 	}
 	for _, c := range []struct {

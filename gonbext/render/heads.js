@@ -74,8 +74,8 @@ function start(root, d) {
   const source = () => chosen() ? s.source :
     standing(...first(query()), query()).concat(bestOf(query()).map((best) => best[2]), query())[0];
   const fed = () => s.fed ? chosen() ? s.source : query() : -1;
-  // bestOf has the heads that are listed for token i: the layer, the head and the token of each, and
-  // by how many thousandths it looks there more than its habit.
+  // bestOf has the heads that are listed for token i: the layer, the head and the token of each,
+  // and by how many thousandths it looks there more than its habit.
   function bestOf(i) {
     const list = known(i) ? d.best[i - d.first] : [];
     return range(0, list.length / 4).map((k) => list.slice(4 * k, 4 * k + 4));
