@@ -47,10 +47,10 @@ const ShownLevel = -1
 // come from one name. Lifted results and those of most scorers have no sinks, because their values
 // are no shares.
 //
-// Of values that attention wrote straight into the prediction ([trace.Written]) the first token of a
-// decoder is a sink whatever its part: what is read there does not tell which word stands there
-// (docs/decisions.md). Sinks returns a [trace.UsageError] if the explanation does not have the method or the
-// level, and another error if it is damaged.
+// Of values that attention wrote straight into the prediction ([trace.Written]), a decoder's first
+// token is a sink whatever its part: what is read there does not tell which word stands there
+// (docs/decisions.md). Sinks returns a [trace.UsageError] if the explanation does not have the
+// method or the level, and another error if it is damaged.
 //
 // In an encoder only special tokens are sinks: a word that every position reads may be what the
 // text is about. The rows are those of the map, or those of the predictions. The latter do not

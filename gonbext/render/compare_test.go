@@ -84,6 +84,12 @@ func TestCompareValues(t *testing.T) {
 		"are has more from the with rollout than with value-zeroing | the +40.0 %, keys +10.0 % · more in B to −20.0 %") {
 		t.Errorf("the difference says %q", got)
 	}
+	// The strongest source is named, on whichever side it is.
+	p = compared(t, side(e, "value-zeroing"), side(e, "rollout")).picture(true)
+	if got := said(p, &p.views[compare.Difference], 0); !strings.HasPrefix(got,
+		"are has more from the with rollout than with value-zeroing | ") {
+		t.Errorf("the swapped difference says %q", got)
+	}
 }
 
 // TestCompareLayers compares two layers of one method: the values of both are those of the

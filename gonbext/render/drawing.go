@@ -123,7 +123,8 @@ func (d *drawing) readTokens() {
 			t.name = Visible(strings.TrimSpace(g.Text), 50*nameLimit)
 			t.space = t.space || i > 0
 		case i > 0:
-			t.joins = continuesWord(d.e.Steps[i-1].Text, g.Text)
+			t.joins = continuesWord(textsOf(d.e.Steps[max(i-3, 0):i]),
+				textsOf(d.e.Steps[i:min(i+4, len(d.e.Steps))]))
 		}
 		d.tokens = append(d.tokens, t)
 	}
@@ -144,17 +145,29 @@ func readToken(text string, limit int) drawnToken {
 	}
 }
 
-// continuesWord reports whether a generated token continues the word of the one before it.
-func continuesWord(before, text string) bool {
-	last, bytes := utf8.DecodeLastRuneInString(before)
-	first, _ := utf8.DecodeRuneInString(text)
-	// Both have bytes of one character.
-	divided := last == utf8.RuneError && bytes == 1 && first == utf8.RuneError
-	return divided || inWord(last) && inWord(first)
+// textsOf returns the texts of generated tokens as one.
+func textsOf(steps []attribution.GeneratedToken) string {
+	var b strings.Builder
+	for _, g := range steps {
+		b.WriteString(g.Text)
+	}
+	return b.String()
 }
 
-// inWord reports whether a character is part of a word.
-func inWord(r rune) bool { return r == '_' || unicode.In(r, unicode.L, unicode.N, unicode.M) }
+// continuesWord reports whether a text continues the word that the text before it ends with, or its
+// last character: a token may have some of the bytes of one.
+func continuesWord(before, text string) bool {
+	last, _ := utf8.DecodeLastRuneInString(before)
+	first, _ := utf8.DecodeRuneInString(text)
+	return text != "" && !utf8.RuneStart(text[0]) || inWord(last) && inWord(first)
+}
+
+// inWord reports whether a character is part of a word, in scripts that have spaces between words.
+func inWord(r rune) bool {
+	return r == '_' || unicode.In(r, unicode.L, unicode.N, unicode.M) &&
+		!unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
+			unicode.Khmer, unicode.Myanmar)
+}
 
 // blank reports whether a token is white space alone.
 func (t drawnToken) blank() bool { return strings.Trim(t.name, "␣↵⇥") == "" }
@@ -278,16 +291,12 @@ var functionWords = strings.Fields("the a an of to in and is was it for on at by
 	"here as then der die das ein eine und ist le la les un une et est el los las una y es il lo " +
 	"gli e")
 
-// contentWord reports whether row t begins a word with two letters or more that is no function word.
+// contentWord reports whether row t begins a word of two letters or more that is no function word.
 func (d *drawing) contentWord(t int) bool {
 	g := d.e.Steps[t]
 	first, end := d.generatedWord(t)
-	var word strings.Builder
-	for i := first; i < end; i++ {
-		word.WriteString(d.e.Steps[i].Text)
-	}
 	letters := 0
-	text := strings.Trim(withoutMarks(word.String()), " _(")
+	text := strings.Trim(withoutMarks(textsOf(d.e.Steps[first:end])), " _(")
 	for _, r := range text {
 		if !unicode.IsLetter(r) {
 			break
@@ -584,14 +593,42 @@ func (d *drawing) turnOf(j int) drawnTurn {
 	return drawnTurn{}
 }
 
+// characterOf returns the tokens [first,end) of which token j has bytes of one character, and its
+// name: token j alone where it has whole characters.
+func (d *drawing) characterOf(j int) (first, end int, name string) {
+	first, end = j, j+1
+	text := d.textOf(j)
+	inside := func() bool { return text != "" && !utf8.RuneStart(text[0]) }
+	for first > max(j-utf8.UTFMax, 0) && d.tokens[first].joins && inside() {
+		first--
+		text = d.textOf(first) + text
+	}
+	last := min(j+utf8.UTFMax, len(d.tokens))
+	for !utf8.ValidString(text) && end < last && d.tokens[end].joins {
+		text += d.textOf(end)
+		end++
+	}
+	if end-first == 1 || !utf8.ValidString(text) {
+		return j, j + 1, d.tokens[j].name
+	}
+	return first, end, textName(text)
+}
+
+// mostPieces is how many tokens a word may have. Longer ones are texts without spaces, in which a
+// character is a word.
+const mostPieces = 12
+
 // wordAround returns the tokens [first,end) of the word of token j.
 func (d *drawing) wordAround(j int) (first, end int) {
 	first, end = j, j+1
-	for first > 0 && d.tokens[first].joins {
+	for first > max(j-mostPieces, 0) && d.tokens[first].joins {
 		first--
 	}
-	for end < len(d.tokens) && d.tokens[end].joins {
+	for end < min(j+1+mostPieces, len(d.tokens)) && d.tokens[end].joins {
 		end++
+	}
+	if end-first > mostPieces {
+		first, end, _ = d.characterOf(j)
 	}
 	return first, end
 }

@@ -115,6 +115,16 @@ func TestChatTurns(t *testing.T) {
 		"10.0 % · share of attention · layer 0" {
 		t.Errorf("the facts are %q", got)
 	}
+	// A word of the template of which one token stands out is whole.
+	divided := chatted()
+	divided.Prompt.Texts = append(divided.Prompt.Texts[:22:22], "assis", "tant\n")
+	divided.Prompt.Offsets[22][1] -= 4
+	divided.Prompt.Offsets[23][0] -= 4
+	divided.Methods["raw"].Rows[0][23] = .5
+	if got := columnsOf(drawingOf(divided)); got !=
+		"(12) Where is the Col osse um ? (3) assis tant In" {
+		t.Errorf("the columns are %q", got)
+	}
 	// A token of the template that has a quarter of the scale is shown.
 	e := chatted()
 	e.Methods["raw"].Rows[0][20] = 0.5
@@ -170,6 +180,48 @@ func TestOpens(t *testing.T) {
 	}
 }
 
+// TestOpensOnFirstPiece: of a word of two to four tokens the first one that has something to show
+// is opened, although a later one has more, and the sentence has the whole word.
+func TestOpensOnFirstPiece(t *testing.T) {
+	for _, c := range []struct {
+		pieces []string
+		first  float64 // what the first piece has from its strongest source
+		want   int
+		word   string
+	}{
+		{[]string{" Ken", "yen"}, .3, 0, "Kenyen came"},
+		{[]string{" N", "airo", "bi"}, .3, 0, "Nairobi came"},
+		{[]string{" La", "ur", "en", "ce"}, 0, 1, "Laurence came"},
+	} {
+		e := farApart(4)
+		r := e.Methods["raw"]
+		e.Steps, r.Rows = nil, nil
+		for i, text := range c.pieces {
+			row := make([]float64, 4)
+			if row[1] = .9; i == 0 {
+				row[1] = c.first
+			}
+			e.Steps = append(e.Steps, attribution.GeneratedToken{Text: text})
+			r.Rows, r.Shown = append(r.Rows, row), make([]int, i+1)
+		}
+		r.Shape[0] = len(c.pieces)
+		d := drawingOf(e)
+		say, _ := d.explainRow(&d.views[0], d.chosen)
+		if d.chosen != c.want || !strings.HasPrefix(say.String(), c.word) {
+			t.Errorf("%q opens with row %d, want %d: %q", c.pieces, d.chosen, c.want, say)
+		}
+	}
+}
+
+// TestNamedStay: a source against a token that the facts name has a column, however weak it is.
+func TestNamedStay(t *testing.T) {
+	e := farApart(100, 50)
+	e.Methods["raw"].Rows[0][20] = -.04
+	if got := columnsOf(drawingOf(e)); !strings.HasPrefix(got, "(20) w20 (26) w47 ") {
+		t.Errorf("the columns are %q", got)
+	}
+}
+
 // TestSentences of every kind of values, by hand.
 func TestSentences(t *testing.T) {
 	with := func(change func(r *attribution.Result), values ...float64) *attribution.Explanation {
@@ -180,7 +232,9 @@ func TestSentences(t *testing.T) {
 	}
 	share := func(r *attribution.Result) { r.AddsUp = true }
 	amount := func(r *attribution.Result) {
-		r.Facts = attribution.Facts{Evidence: trace.Traced, Quantity: attribution.Amount, AddsUp: true, Scorer: true}
+		r.Facts = attribution.Facts{
+			Quantity: attribution.Amount, AddsUp: true, Scorer: true, Evidence: trace.Traced,
+		}
 		r.Unit = "part of the logit"
 	}
 	for _, c := range []struct {
@@ -210,6 +264,39 @@ func TestSentences(t *testing.T) {
 		if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
 		}
+	}
+	// Each kind of evidence has its own words.
+	for of, want := range map[trace.Evidence]string{
+		trace.Traced: "end came mostly from w1 | ", trace.Tested: "end depends mostly on w1 | ",
+		trace.Written: "Attention wrote end mostly from w1 | ",
+		trace.Read:    "For end, layer 0 read mostly from w1 | ",
+		trace.Chance:  "Random numbers say nothing about end | ",
+		"":            "For end, raw is mostly on w1 | ",
+	} {
+		p := Heatmap{Explanation: with(func(r *attribution.Result) {
+			r.AddsUp, r.Evidence = true, of
+		}, 0, .9, .1)}.picture(true)
+		if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, want) {
+			t.Errorf("%q: %q, want %q", of, got, want)
+		}
+	}
+	// Another method that names another source is named with it.
+	two := with(share, 0, .9, .1)
+	two.Order = append(two.Order, "other")
+	second := *two.Methods["raw"]
+	second.Rows = [][]float64{{0, .1, .9}}
+	two.Methods["other"] = &second
+	pair := Heatmap{Explanation: two}.picture(true)
+	if got := said(pair, &pair.views[0], 0); !strings.HasPrefix(got,
+		"end came mostly from w1; other puts “w2” first | ") {
+		t.Errorf("two methods: %q", got)
+	}
+	// A prediction that is the contrast itself.
+	itself := with(func(r *attribution.Result) { amount(r); r.Contrast = " end" }, 0, 0, 0)
+	own := Heatmap{Explanation: itself}.picture(true)
+	if got := said(own, &own.views[0], 0); !strings.HasPrefix(got,
+		"The prediction is end itself; there is nothing to contrast it with | ") {
+		t.Errorf("its own contrast: %q", got)
 	}
 	// Equal words are named once, and in a longer text the strongest is quoted.
 	e := farApart(40)

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"fmt"
 	"html"
-	"math"
 	"strings"
 )
 
@@ -147,12 +146,7 @@ func (b heatmapPage) matrix(v *view) plainTable {
 
 // cell returns the strongest value of a column in row t.
 func (b heatmapPage) cell(v *view, t int, c drawnColumn) plainCell {
-	best := -1
-	for j := c.from; v.has(t) && j < min(c.to, v.sources(t)); j++ {
-		if best < 0 || math.Abs(v.at(t, j)) > math.Abs(v.at(t, best)) {
-			best = j
-		}
-	}
+	best := b.strongestIn(v, t, c)
 	cell := plainCell{empty: best < 0, first: b.isFirstGenerated(c)}
 	if best >= 0 {
 		cell.grey, cell.step = b.grey(v, t, best), b.step(v, t, best)

@@ -33,7 +33,8 @@ func scoredExample() *attribution.Explanation {
 			},
 			Facts: attribution.Facts{
 				Evidence: trace.Traced,
-				Scorer:   true, Combined: true, AddsUp: true, Explains: trace.Logit, Contrast: " is",
+				Scorer:   true, Combined: true, AddsUp: true, Explains: trace.Logit,
+				Contrast: " is",
 			},
 		}
 		for t := range 3 {

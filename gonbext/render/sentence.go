@@ -354,13 +354,15 @@ func (d *drawing) wordOf(tokens ...int) (s phrase) {
 		return phrase{{text: d.axisName(j), strong: true}}
 	}
 	first, end := d.wordAround(tokens[0])
-	for j := first; j < end; j++ {
-		strong := slices.Contains(tokens, j)
+	for first < end {
+		_, after, name := d.characterOf(first)
+		strong := slices.ContainsFunc(tokens, func(j int) bool { return first <= j && j < after })
+		first = after
 		if n := len(s) - 1; n >= 0 && s[n].strong == strong {
-			s[n].text += d.tokens[j].name
+			s[n].text += name
 			continue
 		}
-		s = append(s, piece{text: d.tokens[j].name, strong: strong})
+		s = append(s, piece{text: name, strong: strong})
 	}
 	for i := range s {
 		s[i].text = isolated(s[i].text)
@@ -444,6 +446,7 @@ func (d *drawing) quote(j int) phrase {
 	}
 	q := phrase{{text: "“", quiet: true}}
 	if from := max(first-3, begin); from < first {
+		from, _, _ = d.characterOf(from)
 		q = append(q, piece{
 			text: Visible(text(from, first), 3*nameLimit) + spaced(first), quiet: true,
 		})
@@ -451,6 +454,7 @@ func (d *drawing) quote(j int) phrase {
 	own := isolated(Visible(text(first, after), nameLimit))
 	q = append(q, piece{text: own, strong: true, quiet: true})
 	if to := min(after+2, end); after < to {
+		_, to, _ = d.characterOf(to - 1)
 		q = append(q, piece{
 			text: spaced(after) + Visible(text(after, to), 3*nameLimit), quiet: true,
 		})
@@ -511,7 +515,8 @@ func (d *drawing) tokenName(j int) string {
 	if grouped(d.e) {
 		return d.axisName(j)
 	}
-	return isolated(d.tokens[j].name)
+	_, _, name := d.characterOf(j)
+	return isolated(name)
 }
 
 // writtenIn returns the layer of row t: of a method whose values add up over layers, those that

@@ -170,6 +170,10 @@ func (t *text) passage(label string, from, to int, steps []int) {
 		if d.wasAdded(j) && (!t.color || steps[j] == 0 && !d.isChosen(j)) {
 			continue
 		}
+		first, _, name := d.characterOf(j)
+		if j > first { // the first token of a character has it
+			continue
+		}
 		switch {
 		case j > from && j < len(t.e.Prompt.Texts) && (d.named(j) || d.named(j-1)): // a turn
 			b.WriteByte('\n')
@@ -182,7 +186,7 @@ func (t *text) passage(label string, from, to int, steps []int) {
 			}
 			return t.paint(steps[j], s)
 		}
-		name, marks := token.name, token.ends
+		marks := token.ends
 		if token.code && token.blank() {
 			name, marks = "", name
 		}

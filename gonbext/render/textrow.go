@@ -48,7 +48,7 @@ func (t *text) rowEnd(v *view, i int, label string) {
 		return
 	}
 	if !v.top.percent || t.divided() {
-		if sinks := v.sinkNames(t.picture, i); sinks != "" {
+		if sinks := v.sinkNames(t.picture, i); sinks != "" && t.onFirst(v, i) == "" {
 			t.wrapped(label+"    ", "sink "+minus(sinks))
 		}
 		t.wrapped(label+"    ", minus(t.ownPart(v, i)))

@@ -54,7 +54,7 @@ func TestExplainByText(t *testing.T) {
 		hasNo []string
 	}{
 		{"contrast", "", []string{
-			"john rather than mary: logit difference ", ", parts add up to ", "+ for the prediction and - for mary", "whole model", " (top 3 hold ",
+			"john rather than mary: logit difference ", ", parts add up to ", "+ for the prediction and − for mary", "whole model", " (top 3 hold ",
 		}, []string{"logit, layer"}},
 		{"sentences", "--by sentence", []string{"john has the blue lamp .", "spans of the prompt (sources)", "by sentence"}, []string{"prompt tokens (sources)"}},
 		{"top", "--top 2", []string{"attn-lrp  john +", " · mary −", " (top 2 hold ", "2 at most, the strongest first"}, []string{"Columns:"}},

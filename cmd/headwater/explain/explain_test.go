@@ -447,7 +447,6 @@ func TestExplainRefusals(t *testing.T) {
 		{"maps of a scorer", in("--view", "maps", "--methods", "direct", "a"), "", 2, `there are no maps of method "direct"`},
 		{"late layer of maps", in("--view", "maps", "--layer", "6", "--max-tokens", "1", "a"), "", 2, `--layer 6; "tiny" has layers 0 to 5`},
 		{"maps and a method's layer", in("--view", "maps", "--methods", "raw@2", "a"), "", 2, `layers after @ are for the view compare; --layer is for the others`},
-		{"methods of heads", in("--view", "heads", "--methods", "rollout", "a"), "", 2, "--methods does nothing here: it is for text, html, figures of the views heatmap, text, layers, flow, compare, maps, map, and for tables, neuronpedia.json of every view\n"},
 		{"two against", in("--against", "b", "--against-model", "tiny", "a"), "", 2, `--against compares two prompts and --against-model two models`},
 		{"model and heads", in("--view", "heads", "--against-model", "tiny", "a"), "", 2, "--against-model does nothing here: it is for text, html, figures of the view compare\n"},
 		{"no other model", in("--against-model", "tinny", "a"), "", 1, `--against-model: tinny: did you mean tiny? tinny is neither a directory`},

@@ -216,17 +216,12 @@ var meanings = []struct {
 	{"color", []string{texts}, heatmaps},
 	{"width", []string{texts}, nil},
 	{"top", []string{texts}, heatmaps},
-	// Numbers of methods, which tables have whatever the view is.
-	{"methods", pictures, except(render.KindHeads, render.KindHead)},
-	{"methods", numbers, nil},
 	{"by", anyForm, append(slices.Clone(heatmaps), render.KindLayers)},
 	{"target", anyForm, append(slices.Clone(heatmaps), render.KindLayers)},
 	{"lift", pictures, except(render.KindFlow)},
 	{"lift", numbers, nil},
 	{"alternatives", pictures, heatmaps},
 	{"alternatives", numbers, nil},
-	{"foils", pictures, except(render.KindHeads, render.KindHead)},
-	{"foils", numbers, nil},
 	{"all-layers", pictures, except(render.KindLayers, render.KindMaps, render.KindMap)},
 	{"all-layers", numbers, nil},
 	{"all-levels", pictures, except(render.KindCompare, render.KindMaps, render.KindMap)},
@@ -308,7 +303,7 @@ func (f *explainFlags) checkView() error {
 	case view == render.KindFlow:
 		f.defaultMethod("flow")
 	case view == render.KindHeads || view == render.KindHead:
-		f.defaultMethod("raw")
+		f.defaultMethod("raw") // named methods choose the token that heads look from
 	case view == render.KindLayers || f.show.Layer != nil:
 		f.opts.AllLayers = true // the layers that are shown must be there
 	}

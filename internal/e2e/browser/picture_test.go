@@ -245,8 +245,8 @@ func TestPage(t *testing.T) {
 	says := map[string][]string{
 		"contrast": {
 			"rather than mary", "john rather than mary: logit difference ", ", parts add up to ",
-			"john and not mary came a little from john and .", "×10⁻³", "layer 5",
-			"+ for the prediction and - for mary", "(top 3 hold ", "18 prompt tokens",
+			"john and not “mary” came a little from john", "×10⁻³", "layer 5",
+			"+ for the prediction and − for mary", "(top 3 hold ", "18 prompt tokens",
 		},
 		"sentences": {
 			"john has the blue lamp .", "4 spans of the prompt, the first of them begin-of-text",

@@ -273,7 +273,8 @@ func TestHeatmapKinds(t *testing.T) {
 				"1 key n1,2 s p1", "are zn1p1z-", "are ← s +8.3 %",
 			},
 			{
-				"another token", token(5), "here has more from keys with direct than with value-zeroing",
+				"another token", token(5),
+				"here has more from to with value-zeroing than with direct",
 				"s +22.2 % · more in B to −22.2 %", "here",
 				"2 s p3,3 to n3", "here zzp3n3z", "here ← s +22.2 %",
 			},
@@ -292,7 +293,8 @@ func TestHeatmapKinds(t *testing.T) {
 				"cabinet at 6 → [64] p3p4p4p3p5p4p6p3", "cabinet at 6 → [64] ← cabinet 22.1 %",
 			},
 			{
-				"another token", token(1), "the stands out most for s at 3 → [64] and cabinet at 6 " +
+				"another token", token(1),
+				"the stands out most for s at 3 → [64] and cabinet at 6 " +
 					"→ [64]", "text 1", "the",
 				"3 s p5,6 cabinet p4", "", "cabinet at 6 → [64] ← the 13.5 %",
 			},
@@ -320,7 +322,8 @@ func TestHeatmapKinds(t *testing.T) {
 				"2 s n4,3 to p6,4 are p4", "here zzn4p6p4s", "here ← to +2.00",
 			},
 			{
-				"a source", token(4) + token(4), "are stands out most for here", "generated 1", "are",
+				"a source", token(4) + token(4),
+				"are stands out most for here", "generated 1", "are",
 				"5 here p4", "",
 				"are ← are +9.00 · generated 1 · not in the scale",
 			},
