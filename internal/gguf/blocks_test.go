@@ -30,7 +30,8 @@ func TestCodesFit(t *testing.T) {
 			of.read(got, raw)
 			for i, code := range got.Codes {
 				if int(code) >= 1<<of.Bits {
-					t.Fatalf("%s: code %d of number %d has more than %d bits", name, code, i, of.Bits)
+					t.Fatalf("%s: code %d of number %d has more than %d bits", name, code,
+						i, of.Bits)
 				}
 			}
 		}

@@ -84,7 +84,8 @@ const partArrays = 6
 // the working memory of one layer.
 func (m *Model) estimate(n need) int64 {
 	returned, layer := estimate(m.Spec, n)
-	if total := returned + layer + m.compiling(n) + m.headTable(n) + m.decoded(); total < maxEstimate {
+	total := returned + layer + m.compiling(n) + m.headTable(n) + m.decoded()
+	if total < maxEstimate {
 		return int64(total)
 	}
 	return maxEstimate

@@ -318,7 +318,8 @@ func putFactors(to map[string]any, c spec.Coding, b spec.Blocks, at func(i, each
 	}
 }
 
-// float16Of is x, a float16 number. FromFloat32 of gomlx/compute v0.1.3 makes 0 of those below 2^-14.
+// float16Of is x, a float16 number. FromFloat32 of gomlx/compute v0.1.3 is wrong for those below
+// 2^-14.
 func float16Of(x float32) float16.Float16 {
 	const smallest = 1 << 24 // its reciprocal is the smallest number above 0
 	if size := math.Abs(float64(x)); size < 1.0/(1<<14) {
