@@ -96,7 +96,8 @@ function start(root, data) {
       for (const [cx, cy] of ends) add(graph, 'circle', {cx, cy, r: 6, fill: 'var(--n3)'});
     }
     const write = (text, attributes) => add(
-      graph, 'text', {'font-size': 12, 'text-anchor': 'end', 'fill': 'var(--ink)', ...attributes}, text);
+      graph, 'text', {'font-size': 12, 'text-anchor': 'end', 'fill': 'var(--ink)', ...attributes},
+      text);
     data.layers.forEach((layer, k) => write(
       layer, {x: data.left - 10, y: at(k, 0)[1] - data.high / 2 + 4}));
     for (const k of data.gaps) {

@@ -17,7 +17,8 @@ function attentionOf(data) {
     sinks.has(token) ? '' : classOf(shareOf(layer, head, query, token));
   // strongest has those of the tokens that stand out by their share, the strongest first.
   function strongest(tokens, share) {
-    const list = tokens.filter((token) => classOf(share(token))).sort((a, b) => share(b) - share(a));
+    const list = tokens.filter((token) => classOf(share(token)))
+      .sort((a, b) => share(b) - share(a));
     return list.filter((token) => share(token) >= share(list[0]) / 12);
   }
   // lookedAt are the tokens that a head looks at, and lookers those from which it looks at one.
@@ -37,7 +38,8 @@ function attentionOf(data) {
   function sentence(layer, head, query) {
     const predicted = data.predicted[query], before = data.generated && predicted >= 0;
     const share = (token) => shareOf(layer, head, query, token);
-    const list = lookedAt(layer, head, query), rest = data.sinks.filter((sink) => share(sink) > 0.5);
+    const list = lookedAt(layer, head, query);
+    const rest = data.sinks.filter((sink) => share(sink) > 0.5);
     return [
       before ? 'Before ' : 'From ', ...wordOf(before ? promptCount + predicted : query),
       ', head ' + head + ' of layer ' + layer + ' looked ', ...list.length ?
@@ -72,8 +74,8 @@ function readingOf(data, choice) {
   const layer = () => within(choice.layer, data.layers, opened()[0]);
   const head = () => within(choice.head, data.heads, opened()[1]);
   const isChosen = () => choice.source >= 0 && choice.source < tokenCount;
-  // listed are the heads that are listed for the query: of each its layer, itself, its token, and by
-  // how many thousandths it looks there more than its habit.
+  // listed are the heads that are listed for the query: of each its layer, itself, its token, and
+  // by how many thousandths it looks there more than its habit.
   function listed() {
     const list = known(query()) ? data.best[query() - data.first] : [];
     return range(0, list.length / 4).map((i) => list.slice(4 * i, 4 * i + 4));

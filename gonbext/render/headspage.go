@@ -235,9 +235,9 @@ type headsData struct {
 	Wrote     []int    `json:"wrote"`
 	From      []string `json:"from"`
 	Generated bool     `json:"generated,omitempty"`
-	// Best has for each token from First on the heads that are listed for it by falling rank, of each
-	// its layer, its head, the token that it looks at, and the thousandths of its rank; Opens has
-	// the layer and the head that it opens.
+	// Best has for each token from First on the heads that are listed for it by falling rank, of
+	// each its layer, its head, the token that it looks at, and the thousandths of its rank;
+	// Opens has the layer and the head that it opens.
 	Best  [][]int  `json:"best"`
 	Opens [][2]int `json:"opens"`
 }

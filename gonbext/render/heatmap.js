@@ -12,8 +12,8 @@ const smallest = 1e-9;
 // readingOf returns what can be read of the data at a choice, without the page.
 function readingOf(data, choice) {
   const {n: rowCount, names, roles, methods} = data;
-  // mentioned are the tokens of the prompt that the facts of the row name: up to four for it and two
-  // against it.
+  // mentioned are the tokens of the prompt that the facts of the row name: up to four for it and
+  // two against it.
   function mentioned() {
     const standing = ranked(method(), row());
     return [

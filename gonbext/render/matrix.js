@@ -5,8 +5,8 @@
 // In all of it, token is the index of a token of the text, tokens are those of a column or a group,
 // and row is the number of a row. All text is set as text, never as markup.
 
-// textReading returns what can be read of a text at a choice, without the page. keepsNow returns the
-// function that reports whether a token has a column of its own besides those that stand out or
+// textReading returns what can be read of a text at a choice, without the page. keepsNow returns
+// the function that reports whether a token has a column of its own besides those that stand out or
 // were unfolded; it is asked again after each change of the choice.
 function textReading(data, choice, keepsNow = () => () => false) {
   const {m: promptCount, names, roles} = data;

@@ -81,7 +81,7 @@ func schemaOf(methods []string) *parquet.Schema {
 		root.Group[name] = node
 		root.order = append(root.order, name)
 	}
-	few := parquet.Encoded(parquet.String(), &parquet.RLEDictionary) // texts that few rows differ in
+	few := parquet.Encoded(parquet.String(), &parquet.RLEDictionary) // few rows differ
 	add(ColumnID, parquet.String())
 	add(ColumnFile, few)
 	add(ColumnRecord, parquet.Leaf(parquet.Int64Type))
