@@ -46,8 +46,10 @@ func fused(params []spec.Param, outFirst bool) []array {
 		if !ok {
 			i = len(all)
 			at[name], all = i, append(all, array{
-				name:     name,
-				outFirst: outFirst && len(p.Shape) == 2 && strings.HasPrefix(name, "blocks."),
+				name: name,
+				// Gains for each head and biases for each distance are no factors of products.
+				outFirst: outFirst && strings.HasPrefix(name, "blocks.") &&
+					strings.HasSuffix(name, ".weight") && len(p.Shape) == 2,
 			})
 		}
 		all[i].parts = append(all[i].parts, p)
