@@ -53,8 +53,7 @@ func TestHeatmapFolds(t *testing.T) {
 			{"template", choose("template tokens"), "(<s>) (system) (↵) (system) (<e>) (↵) (<s>) (user) (↵) (One) (two) " +
 				"(.) (Three) (s) (.) (<e>) (↵) (<s>) (assistant) (↵) | 4"},
 			{"words", choose("template tokens") + choose("whole words"), "(system) (One) (two) (.) (Threes) (.) (assistant) | 4"},
-			{"sentences", choose("sentences"), "(<s>) (system↵) (You are terse.) (<e> ↵) (<s>) (user↵) " +
-				"(One two.) (Threes.) (<e> ↵) (<s>) (assistant↵) | 4"},
+			{"sentences", choose("sentences"), "(<s>) (system↵) (You are terse.) (<e> ↵) (<s>) (user↵) (One two.) (Threes.) (<e> ↵) (<s>) (assistant↵) | 4"},
 			{"turns", choose("turns"), "(<s> system↵You are terse. <e> ↵) (<s> user↵One two. Threes. <e> ↵) (<s> assistant↵) | 4"},
 			{"a fold of the text", click(".hm-text summary", 0), "(<s> system↵You are terse. <e> ↵) (<s> user↵One two. Threes. <e> ↵) (<s> assistant↵) | "},
 			{"no turns", choose("turns"), "(system) (You) (are) (terse) (.) (user) (One) (two) (.) (Three) (s) (.) (assistant) | "},
