@@ -147,11 +147,15 @@ func (d *drawing) explainRow(v *view, t int) (s, facts phrase) {
 		s = append(append(s, me...), piece{text: ": " + Visible(v.silent[t], 200), quiet: true})
 		return append(s, piece{text: d.elsewhere(v, t), quiet: true}), nil
 	}
-	return d.sentence(v, t, me), d.facts(v, t)
+	s, others := d.sentence(v, t, me)
+	facts = d.facts(v, t)
+	facts.say(others)
+	return s, facts
 }
 
-// sentence returns where row t comes from, of which me is the name.
-func (d *drawing) sentence(v *view, t int, me phrase) (s phrase) {
+// sentence returns where row t comes from, of which me is the name, and what the facts say of other
+// methods; a method that puts another source first is in the sentence.
+func (d *drawing) sentence(v *view, t int, me phrase) (s phrase, others string) {
 	s = d.differing(v, t)
 	named, above := d.namedSources(v, t)
 	switch {
@@ -159,14 +163,14 @@ func (d *drawing) sentence(v *view, t int, me phrase) (s phrase) {
 		s.say("The prediction is ")
 		s = append(s, me...)
 		s.say(" itself; there is nothing to contrast it with")
-		return s
+		return s, ""
 	case len(named) == 0:
 		s.say("No single token stands out for ")
 		s = append(s, me...)
-		return append(s, piece{text: d.elsewhere(v, t), quiet: true})
+		return append(s, piece{text: d.elsewhere(v, t), quiet: true}), ""
 	case v.result.Evidence == trace.Chance:
 		s.say("Random numbers say nothing about ")
-		return append(s, me...)
+		return append(s, me...), ""
 	}
 	before, between, after := d.verb(v, t, above, d.howMuch(v, t, named))
 	s.say(before)
@@ -177,7 +181,8 @@ func (d *drawing) sentence(v *view, t int, me phrase) (s phrase) {
 	if len(d.tokens) > quoteFrom && !grouped(d.e) {
 		s = append(append(s, piece{text: ", in ", quiet: true}), d.quote(named[0])...)
 	}
-	return append(s, piece{text: d.others(v, t, named), quiet: true})
+	against, others := d.others(v, t, named)
+	return append(s, piece{text: against, quiet: true}), others
 }
 
 // differing says what both sides of a comparison say where their answers begin to differ.
@@ -280,9 +285,12 @@ func (d *drawing) elsewhere(v *view, t int) string {
 	return ""
 }
 
-// others says which sources other methods put first in row t: those that no sentence of this method
-// names, and then which methods agree.
-func (d *drawing) others(v *view, t int, named []int) string {
+// others compares what other methods put first in row t with the sources that the sentence of this
+// method names. against, for the sentence, is the source of the largest group of methods that
+// disagree; rest, for the facts, has the other groups and the methods that agree. A method that puts
+// a decoder's first token first is left out: what is read there does not tell which word stands
+// there.
+func (d *drawing) others(v *view, t int, named []int) (against, rest string) {
 	words := map[int]bool{}
 	for _, j := range named {
 		first, _ := d.wordAround(j)
@@ -294,11 +302,15 @@ func (d *drawing) others(v *view, t int, named []int) string {
 	for i := range d.views {
 		w := &d.views[i]
 		if w == v || d.comparison != nil || v.alike() || w.alike() || !w.has(t) ||
-			w.result.Evidence == trace.Chance || len(d.standing(w, t).above) == 0 {
+			w.result.Evidence == trace.Chance {
+			continue
+		}
+		above := d.standing(w, t).above
+		if len(above) == 0 || above[0] == 0 && !d.e.Model.Reads() {
 			continue
 		}
 		name := Visible(w.name, nameLimit)
-		first, _ := d.wordAround(d.standing(w, t).above[0])
+		first, _ := d.wordAround(above[0])
 		if words[first] {
 			agree = append(agree, name)
 			continue
@@ -308,18 +320,21 @@ func (d *drawing) others(v *view, t int, named []int) string {
 		}
 		methods[first] = append(methods[first], name)
 	}
-	var all []string
-	for _, first := range order {
-		all = append(all, fmt.Sprintf("%s “%s” first", subject(methods[first], "put"),
-			d.wordOf(first)))
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(len(methods[b]), len(methods[a]))
+	})
+	for i, first := range order {
+		says := fmt.Sprintf("%s “%s” first", subject(methods[first], "put"), d.wordOf(first))
+		if i == 0 {
+			against = "; " + says
+		} else {
+			rest += " · " + says
+		}
 	}
 	if agree != nil {
-		all = append(all, subject(agree, "agree"))
+		rest += " · " + subject(agree, "agree")
 	}
-	if all == nil {
-		return ""
-	}
-	return "; " + strings.Join(all, ", ")
+	return against, rest
 }
 
 // subject returns names with "and" before the last one, and a verb in its form for them.
