@@ -27,9 +27,9 @@ const foldsSeen = `(() => {
 		folds.map((e) => e.firstChild.textContent.match(/\d+/)[0]).join(' ');
 })()`
 
-// TestHeatmapFolds goes through a long text and a chat: what does not stand out is folded, in
-// the text
-// as in the columns, whatever row, method and grouping are chosen; a click on either unfolds both.
+// TestHeatmapFolds goes through a long text and a chat: what does not stand out is folded, in the
+// text as in the columns, whatever row, method and grouping are chosen; a click on either unfolds
+// both.
 func TestHeatmapFolds(t *testing.T) {
 	b := tab(t)
 	type step struct{ what, script, want string }
@@ -53,8 +53,7 @@ func TestHeatmapFolds(t *testing.T) {
 			{"template", choose("template tokens"), "(<s>) (system) (↵) (system) (<e>) (↵) (<s>) (user) (↵) (One) (two) " +
 				"(.) (Three) (s) (.) (<e>) (↵) (<s>) (assistant) (↵) | 4"},
 			{"words", choose("template tokens") + choose("whole words"), "(system) (One) (two) (.) (Threes) (.) (assistant) | 4"},
-			{"sentences", choose("sentences"), "(<s>) (system) (↵) (You are terse.) (<e>) (↵) (<s>) (user) (↵) " +
-				"(One two.) (Threes.) (<e>) (↵) (<s>) (assistant) (↵) | 4"},
+			{"sentences", choose("sentences"), "(<s>) (system↵) (You are terse.) (<e> ↵) (<s>) (user↵) (One two.) (Threes.) (<e> ↵) (<s>) (assistant↵) | 4"},
 			{"turns", choose("turns"), "(<s> system↵You are terse. <e> ↵) (<s> user↵One two. Threes. <e> ↵) (<s> assistant↵) | 4"},
 			{"a fold of the text", click(".hm-text summary", 0), "(<s> system↵You are terse. <e> ↵) (<s> user↵One two. Threes. <e> ↵) (<s> assistant↵) | "},
 			{"no turns", choose("turns"), "(system) (You) (are) (terse) (.) (user) (One) (two) (.) (Three) (s) (.) (assistant) | "},
@@ -71,7 +70,7 @@ func TestHeatmapFolds(t *testing.T) {
 	b.Show(t, pageOf(t, conversation()))
 	for _, c := range []struct{ what, script, colored, row, readout string }{
 		{"words", choose("whole words"), "13 two p4,15 Three p6,16 s p6", "are gzp4zp6zg", "are ← Threes 2.00 · user 15"},
-		{"sentences", choose("sentences"), "12 One p4,13 two p4,14 . p4,15 Three p6,16 s p6,17 . p6", "are zzzzzzzzzp4p6zzzzz", "are ← Threes. 2.00"},
+		{"sentences", choose("sentences"), "12 One p4,13 two p4,14 . p4,15 Three p6,16 s p6,17 . p6", "are zzzzzzp4p6zzz", "are ← Threes. 2.00"},
 		{"turns", choose("turns") + over(0, 1), "9 <s> p6,10 user p6,11 ↵ p6,12 One p6,13 two p6,14 . p6,15 Three p6,16 s p6,17 . p6,18 <e> p6,19 ↵ p6", "are zp6z", "are ← <s> user"},
 		{"a fold", choose("turns") + over(0, 0), "13 two p4,15 Three p6", "are gzp4zp6zzg", "are ← <s> 0.00 · system 0 · the strongest of 12 folded tokens, click to unfold"},
 	} {
@@ -172,9 +171,8 @@ func TestHeatmapRows(t *testing.T) {
 	}
 }
 
-// TestHeatmapMethods opens three methods and more: each has a line, on a scale of its own,
-// which says
-// why it has none; a click chooses the method.
+// TestHeatmapMethods opens three methods and more: each has a line, on a scale of its own, which
+// says why it has none; a click chooses the method.
 func TestHeatmapMethods(t *testing.T) {
 	b := tab(t)
 	b.Show(t, document(pictures(t)["all methods"]))
@@ -194,8 +192,7 @@ func TestHeatmapMethods(t *testing.T) {
 	}
 	title := chromium.Evaluate[string](t, b,
 		"document.querySelector('.hm-strip-title').textContent")
-	if !strings.Contains(title, " by every method") || !strings.Contains(title,
-		"that say something put ") {
+	if title != "are by every method · each line on its own scale" {
 		t.Errorf("the title says %q", title)
 	}
 }
