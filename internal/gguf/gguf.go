@@ -222,7 +222,7 @@ func (t tensor) read(format format, dst []float32, first int) error {
 	begin := int64(first / size)
 	end := int64((first + len(dst) + size - 1) / size)
 	base := t.part.data + t.offset
-	var scratch [256]float32
+	var scratch []float32 // a block of which a part is asked for; most calls have none
 	return t.part.raw.Each(base+begin*bytes, base+end*bytes, pieceBlocks*bytes,
 		func(b []byte) error {
 			for len(b) > 0 {
@@ -231,8 +231,11 @@ func (t tensor) read(format format, dst []float32, first int) error {
 					dst, b = dst[whole*size:], b[whole*int(bytes):]
 					continue
 				}
-				format.convert(scratch[:size], b[:bytes])
-				dst = dst[copy(dst, scratch[skip:size]):]
+				if scratch == nil {
+					scratch = make([]float32, size)
+				}
+				format.convert(scratch, b[:bytes])
+				dst = dst[copy(dst, scratch[skip:]):]
 				skip, b = 0, b[bytes:]
 			}
 			return nil
