@@ -169,7 +169,7 @@ func TestChange(t *testing.T) {
 		t.Error(d)
 	}
 	for _, want := range []map[string]any{{
-		"status": "ok", "matches": []any{"Size"}, "cursor_start": 15., "cursor_end": 17.,
+		"status": "ok", "matches": []any{"Sinks", "Size"}, "cursor_start": 15., "cursor_end": 17.,
 		"metadata": map[string]any{},
 	}, nil} { // once
 		if d := cmp.Diff(want, change("complete_reply", "2", "1", `{"matches":[]}`)); d != "" {
