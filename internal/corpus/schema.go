@@ -81,7 +81,8 @@ func schemaOf(methods []string) *parquet.Schema {
 		root.Group[name] = node
 		root.order = append(root.order, name)
 	}
-	few := parquet.Encoded(parquet.String(), &parquet.RLEDictionary) // few rows differ
+	// Of texts that few rows differ in.
+	few := parquet.Encoded(parquet.String(), &parquet.RLEDictionary)
 	add(ColumnID, parquet.String())
 	add(ColumnFile, few)
 	add(ColumnRecord, parquet.Leaf(parquet.Int64Type))
