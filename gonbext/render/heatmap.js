@@ -329,8 +329,9 @@ function layerTicks(layerNames) {
 // drawReadout writes what the pointer is on, or the strongest source of the row.
 function drawReadout(view, pointedRow, pointedColumn) {
   const {data, bar, columns, names, method, row, source} = view;
-  const {has, isGrey, valueIn, ranked, members, rowName, labelOf, whereIs, placed} = view;
-  const shown = method(), [best] = ranked(shown, row());
+  const {has, isGrey, valueIn, ranked, bySize, members, rowName, labelOf, whereIs, placed} = view;
+  const shown = method(), standing = ranked(shown, row());
+  const [best] = data.compared ? standing.sort(bySize) : standing;
   const at = pointedRow === undefined ? row() : pointedRow;
   let column = columns[pointedColumn];
   if (!column && source() >= 0) column = {tokens: members(source())};

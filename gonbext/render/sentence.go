@@ -274,77 +274,6 @@ func howMuch(part, whole float64) string {
 	return "a little "
 }
 
-// elsewhere returns which other method says more of row t, "" if none does.
-func (d *drawing) elsewhere(v *view, t int) string {
-	for i := range d.views {
-		if w := &d.views[i]; w != v && w.has(t) && !w.alike() &&
-			d.strongest(w, t) > 0 {
-			return "; " + Visible(w.name, nameLimit) + " says more"
-		}
-	}
-	return ""
-}
-
-// others compares what other methods put first in row t with the sources that the sentence of this
-// method names. against, for the sentence, is the source of the largest group of methods that
-// disagree; rest, for the facts, has the other groups and the methods that agree. A method that puts
-// a decoder's first token first is left out: what is read there does not tell which word stands
-// there.
-func (d *drawing) others(v *view, t int, named []int) (against, rest string) {
-	words := map[int]bool{}
-	for _, j := range named {
-		first, _ := d.wordAround(j)
-		words[first] = true
-	}
-	var order []int
-	var agree []string
-	methods := map[int][]string{} // by the first token of the word that they put first
-	for i := range d.views {
-		w := &d.views[i]
-		if w == v || d.comparison != nil || v.alike() || w.alike() || !w.has(t) ||
-			w.result.Evidence == trace.Chance {
-			continue
-		}
-		above := d.standing(w, t).above
-		if len(above) == 0 || above[0] == 0 && !d.e.Model.Reads() {
-			continue
-		}
-		name := Visible(w.name, nameLimit)
-		first, _ := d.wordAround(above[0])
-		if words[first] {
-			agree = append(agree, name)
-			continue
-		}
-		if methods[first] == nil {
-			order = append(order, first)
-		}
-		methods[first] = append(methods[first], name)
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(len(methods[b]), len(methods[a]))
-	})
-	for i, first := range order {
-		says := fmt.Sprintf("%s “%s” first", subject(methods[first], "put"), d.wordOf(first))
-		if i == 0 {
-			against = "; " + says
-		} else {
-			rest += " · " + says
-		}
-	}
-	if agree != nil {
-		rest += " · " + subject(agree, "agree")
-	}
-	return against, rest
-}
-
-// subject returns names with "and" before the last one, and a verb in its form for them.
-func subject(names []string, verb string) string {
-	if len(names) == 1 {
-		return names[0] + " " + verb + "s"
-	}
-	return and(names) + " " + verb
-}
-
 // and returns names, at least two, with "and" before the last one.
 func and(names []string) string {
 	last := len(names) - 1
@@ -485,31 +414,26 @@ var signs = regexp.MustCompile(`(^|[ (│])-([0-9.∞])`)
 // facts returns the strongest sources of row t with their values, the unit, and the layer.
 func (d *drawing) facts(v *view, t int) (s phrase) {
 	above, below := d.standing(v, t).above, d.standing(v, t).below
-	list := func(sources []int, most int) {
+	list := func(label string, sources []int, most int) {
 		for i, j := range sources[:min(len(sources), most)] {
-			if i > 0 {
+			switch {
+			case i > 0:
 				s.say(", ")
+			case len(s) > 0:
+				s.say(" · " + label)
+			default:
+				s.say(label)
 			}
 			s = append(s, piece{text: cmp.Or(d.tokenName(j), "␣"), strong: true})
 			s.say(" " + minus(v.rows[t].value(v.at(t, j))))
 		}
 	}
-	list(above, mostFor)
-	if len(below) > 0 {
-		if len(above) > 0 {
-			s.say(" · ")
-		}
-		switch {
-		case v.difference:
-			s.say("more in B ")
-		case v.top.lift:
-			s.say("less than position explains ")
-		case v.contrast() != "":
-			s.say("for “" + v.contrast() + "” ")
-		default:
-			s.say("against it ")
-		}
-		list(below, mostAgainst)
+	if _, first := d.namedSources(v, t); v.difference && !first {
+		list("more in B ", below, mostFor)
+		list("more in A ", above, mostAgainst)
+	} else {
+		list("", above, mostFor)
+		list(againstWords(v), below, mostAgainst)
 	}
 	if len(s) > 0 {
 		s.say(" · ")
@@ -522,6 +446,21 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 			d.sourceName(j)))
 	}
 	return s
+}
+
+// againstWords returns what stands before the sources of a row that are below the neutral value.
+func againstWords(v *view) string {
+	switch {
+	case v.difference:
+		return "more in B "
+	case v.top.lift:
+		return "less than position explains "
+	case v.contrast() != "":
+		return "for “" + v.contrast() + "” "
+	case v.result.Evidence == trace.Written:
+		return "written against it "
+	}
+	return "against it "
 }
 
 // tokenName returns the name of token j of the text, with its number where the text is short and

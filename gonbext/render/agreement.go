@@ -1,0 +1,80 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// elsewhere returns which other method says more of row t, "" if none does.
+func (d *drawing) elsewhere(v *view, t int) string {
+	for i := range d.views {
+		if w := &d.views[i]; w != v && w.has(t) && !w.alike() &&
+			d.strongest(w, t) > 0 {
+			return "; " + Visible(w.name, nameLimit) + " says more"
+		}
+	}
+	return ""
+}
+
+// others compares what other methods put first in row t with the sources that the sentence of this
+// method names. against, for the sentence, is the source of the largest group of methods that
+// disagree; rest, for the facts, has the other groups and the methods that agree. A method that
+// puts a decoder's first token first is left out: what is read there does not tell which word
+// stands there.
+func (d *drawing) others(v *view, t int, named []int) (against, rest string) {
+	words := map[int]bool{}
+	for _, j := range named {
+		first, _ := d.wordAround(j)
+		words[first] = true
+	}
+	var order []int
+	var agree []string
+	methods := map[int][]string{} // by the first token of the word that they put first
+	for i := range d.views {
+		w := &d.views[i]
+		if w == v || d.comparison != nil || v.alike() || w.alike() || !w.has(t) ||
+			w.result.Evidence == trace.Chance {
+			continue
+		}
+		above := d.standing(w, t).above
+		if len(above) == 0 || above[0] == 0 && !d.e.Model.Reads() {
+			continue
+		}
+		name := Visible(w.name, nameLimit)
+		first, _ := d.wordAround(above[0])
+		if words[first] {
+			agree = append(agree, name)
+			continue
+		}
+		if methods[first] == nil {
+			order = append(order, first)
+		}
+		methods[first] = append(methods[first], name)
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(len(methods[b]), len(methods[a]))
+	})
+	for i, first := range order {
+		says := fmt.Sprintf("%s “%s” first", subject(methods[first], "put"), d.wordOf(first))
+		if i == 0 {
+			against = "; " + says
+		} else {
+			rest += " · " + says
+		}
+	}
+	if agree != nil {
+		rest += " · " + subject(agree, "agree")
+	}
+	return against, rest
+}
+
+// subject returns names with "and" before the last one, and a verb in its form for them.
+func subject(names []string, verb string) string {
+	if len(names) == 1 {
+		return names[0] + " " + verb + "s"
+	}
+	return and(names) + " " + verb
+}
