@@ -3,7 +3,7 @@
 It builds the program and writes out/gpu/pack.tar.xz: the program, six goldens and run.py, whose comment says what runs there. With
 --model it cuts a file, such as SmolLM2's GGUF, into out/gpu/model.0, model.1 and so on, which travel one at a time.
 
-At most 64 MiB travel at a time, the files of the checkout among them. This program measures the sum and ends with status 1 above 60 MiB.
+At most 64 MiB travel at a time, the files of the checkout among them. This program measures the sum and ends with status 1 above 63 MiB.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import tarfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 OUT = ROOT / "out" / "gpu"
-LIMIT = 60 << 20
+LIMIT = 63 << 20
 GOLDENS = ("bert", "bloom", "falcon7", "gemma3", "gpt2", "llama")  # each kind of position, norm and block
 # As small as it gets; Python unpacks it. The first filter makes jumps of x86 programs alike.
 FILTERS = [{"id": lzma.FILTER_X86}, {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 64 << 20}]
