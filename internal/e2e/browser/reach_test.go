@@ -272,7 +272,7 @@ func TestHeatmapKinds(t *testing.T) {
 			{
 				"another token", token(5),
 				"here has more from to with value-zeroing than with direct",
-				"s +22.2 % · more in B to −22.2 %", "here",
+				"more in B to −22.2 % · more in A s +22.2 %", "here",
 				"2 s p3,3 to n3", "here zzp3n3z", "here ← s +22.2 %",
 			},
 			{
