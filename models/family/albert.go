@@ -30,9 +30,7 @@ var albert = &Family{
 		encoderHead(c, s, s.Activation, spec.HyperbolicTangent)
 		return s, headWidth(c, s)
 	},
-	Unused: func(s *spec.Spec, tensor string) bool {
-		return !s.TiedHead && tensor == "predictions.bias"
-	},
+	Unused: unusedBias("predictions.bias"),
 	Weights: replaced(encoderWeights,
 		Weight{
 			"embedding-projection.weight", "encoder.embedding_hidden_mapping_in.weight",

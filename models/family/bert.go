@@ -17,10 +17,7 @@ var bert = &Family{
 		encoderHead(c, s, s.Activation, spec.HyperbolicTangent)
 		return s, headWidth(c, s)
 	},
-	Unused: func(s *spec.Spec, tensor string) bool {
-		// The head adds decoder.bias, which is the same tensor only if the head is tied.
-		return !s.TiedHead && tensor == "cls.predictions.bias"
-	},
+	Unused: unusedBias("cls.predictions.bias"),
 	Weights: append([]Weight{
 		{"head-transform.weight", "cls.predictions.transform.dense.weight", Transposed},
 		{"head-transform.bias", "cls.predictions.transform.dense.bias", AsIs},

@@ -1,6 +1,8 @@
 package family
 
 import (
+	"slices"
+
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
@@ -25,10 +27,8 @@ var mpnet = &Family{
 		encoderHead(c, s, spec.GELU, spec.HyperbolicTangent)
 		return s, headWidth(c, s)
 	},
-	Unused: func(s *spec.Spec, tensor string) bool {
-		return !s.TiedHead && tensor == "lm_head.bias"
-	},
-	Weights: replaced(encoderWeights,
+	Unused: unusedBias("lm_head.bias"),
+	Weights: slices.Concat(replaced(encoderWeights,
 		Weight{"blocks.%d.query.weight", "encoder.layer.%d.attention.attn.q.weight", Transposed},
 		Weight{"blocks.%d.query.bias", "encoder.layer.%d.attention.attn.q.bias", AsIs},
 		Weight{"blocks.%d.key.weight", "encoder.layer.%d.attention.attn.k.weight", Transposed},
@@ -46,16 +46,5 @@ var mpnet = &Family{
 			AsIs,
 		},
 		Weight{"blocks.%d.relative-bias", "encoder.relative_attention_bias.weight", AsIs},
-		Weight{"head-transform.weight", "lm_head.dense.weight", Transposed},
-		Weight{"head-transform.bias", "lm_head.dense.bias", AsIs},
-		Weight{"head-norm.gain", "lm_head.layer_norm.weight", AsIs},
-		Weight{"head-norm.bias", "lm_head.layer_norm.bias", AsIs},
-		Weight{"head", "lm_head.decoder.weight", AsIs},
-		Weight{"head-bias", "lm_head.bias", AsIs},
-		Weight{"head-bias", "lm_head.decoder.bias", AsIs},
-		Weight{"classifier-dense.weight", "classifier.dense.weight", Transposed},
-		Weight{"classifier-dense.bias", "classifier.dense.bias", AsIs},
-		Weight{"classifier.weight", "classifier.out_proj.weight", Transposed},
-		Weight{"classifier.bias", "classifier.out_proj.bias", AsIs},
-	),
+	), robertaHead),
 }

@@ -1,6 +1,8 @@
 package family
 
 import (
+	"slices"
+
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
@@ -25,23 +27,23 @@ var roberta = &Family{
 		encoderHead(c, s, spec.GELU, spec.HyperbolicTangent)
 		return s, headWidth(c, s)
 	},
-	Unused: func(s *spec.Spec, tensor string) bool {
-		// The head adds decoder.bias, which is the same tensor only if the head is tied.
-		return !s.TiedHead && tensor == "lm_head.bias"
-	},
-	Weights: append([]Weight{
-		{"head-transform.weight", "lm_head.dense.weight", Transposed},
-		{"head-transform.bias", "lm_head.dense.bias", AsIs},
-		{"head-norm.gain", "lm_head.layer_norm.weight", AsIs},
-		{"head-norm.bias", "lm_head.layer_norm.bias", AsIs},
-		{"head", "lm_head.decoder.weight", AsIs},
-		{"head-bias", "lm_head.bias", AsIs},
-		{"head-bias", "lm_head.decoder.bias", AsIs},
-		{"classifier-dense.weight", "classifier.dense.weight", Transposed},
-		{"classifier-dense.bias", "classifier.dense.bias", AsIs},
-		{"classifier.weight", "classifier.out_proj.weight", Transposed},
-		{"classifier.bias", "classifier.out_proj.bias", AsIs},
-	}, encoderWeights...),
+	Unused:  unusedBias("lm_head.bias"),
+	Weights: slices.Concat(robertaHead, encoderWeights),
+}
+
+// robertaHead are the weights of the heads of RoBERTa, which MPNet has too.
+var robertaHead = []Weight{
+	{"head-transform.weight", "lm_head.dense.weight", Transposed},
+	{"head-transform.bias", "lm_head.dense.bias", AsIs},
+	{"head-norm.gain", "lm_head.layer_norm.weight", AsIs},
+	{"head-norm.bias", "lm_head.layer_norm.bias", AsIs},
+	{"head", "lm_head.decoder.weight", AsIs},
+	{"head-bias", "lm_head.bias", AsIs},
+	{"head-bias", "lm_head.decoder.bias", AsIs},
+	{"classifier-dense.weight", "classifier.dense.weight", Transposed},
+	{"classifier-dense.bias", "classifier.dense.bias", AsIs},
+	{"classifier.weight", "classifier.out_proj.weight", Transposed},
+	{"classifier.bias", "classifier.out_proj.bias", AsIs},
 }
 
 // positionsAfter makes positions begin after the id of the padding token, which has none.
@@ -55,4 +57,10 @@ func positionsAfter(c *Config, s *spec.Spec, pad int) error {
 	s.SkipPosition, s.SkipID, s.PositionOffset = true, pad, pad+1
 	s.Context -= s.PositionOffset
 	return nil
+}
+
+// unusedBias returns what [Family.Unused] is where the head adds decoder.bias, which is the same
+// tensor as the bias of that name only if the head is tied.
+func unusedBias(name string) func(*spec.Spec, string) bool {
+	return func(s *spec.Spec, tensor string) bool { return !s.TiedHead && tensor == name }
 }
