@@ -305,7 +305,7 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 		Head:    m.head(), Bidirectional: spec.Bidirectional,
 		Numbers: m.numbers(),
 		Layers:  spec.Layers, Heads: spec.Heads, Width: spec.Width,
-		Vocab: spec.Vocab, Context: spec.Context,
+		Vocab: spec.Vocab, Context: spec.Context, Experts: spec.Experts(),
 	}
 	// Learned positions are added to an embedding of zeros before the first norm.
 	m.info.NoGradientAtZero = spec.RMS && (spec.Rotary != nil || spec.AlibiSlopes != nil)

@@ -304,8 +304,8 @@ func (b *layer) mlp(x []float64) []float64 {
 	return y
 }
 
-// feedForward is what an expert makes of x, times its weight, which multiplies the inner numbers, or
-// the output of a shared expert.
+// feedForward is what an expert makes of x, times its weight, which multiplies the inner numbers,
+// or the output of a shared expert.
 func (b *layer) feedForward(e expert, x []float64) []float64 {
 	inner := b.dense(e.prefix+"up", x, b.spec.MLPBias)
 	if b.spec.Gated {
