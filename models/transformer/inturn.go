@@ -113,8 +113,8 @@ func turnCondition(g *Graph, state []*Node) *Function {
 }
 
 // turnBody computes a block of so many rows. XLA lets a closure read its parameters alone, and
-// GoMLX shares the constants that [AddScalar] and its like make among all closures; so there are
-// none of these in it.
+// GoMLX shares the constants that [AddScalar] and its like make among all closures; so the body
+// has no such constants.
 func turnBody(g *Graph, state []*Node, size int) *Function {
 	return NewClosure(g, func(g *Graph) []*Node {
 		p := parameters(g, state)
