@@ -240,8 +240,8 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	if err != nil {
 		return nil, backendError{err}
 	}
-	if plugin == "" || strings.HasPrefix(opts.Backend, "cuda") {
-		quantized = nil // kept on CPUs, by XLA
+	if plugin == "" {
+		quantized = nil // kept by XLA
 	}
 	m.memory = opts.memory(plugin != "", spec.Layers)
 	// This comes before the backend is opened, because that takes memory too.

@@ -47,10 +47,6 @@ var planeSuffixes = []string{codesSuffix, highSuffix}
 // formName is the beginning of the names of the arrays of form i of an array.
 func formName(array string, i int) string { return fmt.Sprintf("%s#%d", array, i) }
 
-// keepsQuantized is whether matrices are kept as their checkpoint has quantised them. In pure Go
-// the library's products with codes take longer than reading float32.
-func keepsQuantized(m *Model) bool { return m.outFirst() && m.DType == dtypes.Float32 }
-
 // form is how rows of an array are kept in codes.
 type form struct {
 	spec.Coding
