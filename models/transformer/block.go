@@ -188,8 +188,9 @@ func (b *Block) mlp(x *Node) *Node {
 func (b *Block) mlpColumns(x *Node) *Node {
 	dims := x.Shape().Dimensions
 	rows := Reshape(x, -1, dims[len(dims)-1])
+	product := b.product
 	dense := func(x *Node, axis int, name string) *Node { // [out,m]
-		y := b.product.columns(x, axis, b.w(name+".weight"))
+		y := product.columns(x, axis, b.w(name+".weight"))
 		if !b.spec.MLPBias {
 			return y
 		}
@@ -197,7 +198,9 @@ func (b *Block) mlpColumns(x *Node) *Node {
 	}
 	up := dense(rows, 1, "up")
 	if b.spec.Gated {
+		product.after = up
 		up = b.relevance.product(Mul(b.activated(dense(rows, 1, "gate")), up))
+		product.after = nil
 	} else {
 		up = b.activated(up)
 	}

@@ -492,6 +492,20 @@ func (f formNodes) block(p int) *Node {
 	return Reshape(x, shape.Dimensions...)
 }
 
+// after is the matrix, which a graph cannot compute before x: the numbers of a matrix then take
+// memory that those of an earlier one have left. Their scales are selected by a condition on x that
+// holds for every finite number.
+func (q quantized) after(x *Node) (later quantized) {
+	first := StopGradient(Reshape(SliceAxis(Reshape(x, -1), 0, AxisElem(0))))
+	finite := NotEqual(first, Infinity(x.Graph(), x.DType(), 1))
+	for _, f := range q {
+		f.scale = Where(BroadcastToShape(finite, shapes.Make(dtypes.Bool,
+			f.scale.Shape().Dimensions...)), f.scale, ZerosLike(f.scale))
+		later = append(later, f)
+	}
+	return later
+}
+
 // numbers is the matrix in float32, [out,in].
 func (q quantized) numbers() *Node {
 	var all []*Node
