@@ -65,7 +65,7 @@ type form struct {
 // formsOf returns how an array is kept in codes, nil if it cannot be: all parts must be quantised.
 // It is the matrix of a layer with the outputs first, or a table over the vocabulary.
 func formsOf(a array, q spec.Quantized) (all []form) {
-	if !a.outFirst && a.name != "embedding" && a.name != "head" {
+	if a.stacked || !a.outFirst && a.name != "embedding" && a.name != "head" {
 		return nil
 	}
 	for _, p := range a.parts {
