@@ -93,7 +93,9 @@ func usagef(format string, args ...any) error {
 
 // location is where the files of a model are.
 type location struct {
-	// path is a directory in the layout of Hugging Face, or a GGUF file.
+	// name is what the user called the model, and note what every picture of it must show.
+	name, note string
+	// path is a directory in the layout of Hugging Face, or a GGUF file; "" for an embedded model.
 	path string
 	// downloaded says that downloading the model again would repair a damaged file.
 	downloaded bool

@@ -7,6 +7,10 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
+// CodingOf returns how a type quantises a matrix; it is zero for a type that is not quantised or
+// not known.
+func CodingOf(t Type) spec.Coding { return codings[t].Coding }
+
 // coding is how a quantised type is read.
 type coding struct {
 	spec.Coding

@@ -166,6 +166,14 @@ func (f *File) Shape(name string) ([]int, error) {
 	return slices.Clone(t.shape), err
 }
 
+// Stored returns how many numbers the tensors have, and how many bytes they take in the file.
+func (f *File) Stored() (numbers, bytes int64) {
+	for _, t := range f.tensors {
+		numbers, bytes = numbers+int64(t.count), bytes+t.size
+	}
+	return numbers, bytes
+}
+
 // FileOf returns the name of the file that holds a tensor: a part of a split file, or [File.Name].
 // It returns the empty string if there is no tensor with that name.
 func (f *File) FileOf(name string) string {

@@ -588,22 +588,31 @@ func formKey(names []string, weights []*tensors.Tensor) string {
 	return b.String()
 }
 
-// Bytes returns how many bytes the weights of a model take, with the matrices of q in codes, as
-// where XLA computes on a CPU; q may be nil.
-func Bytes(s *spec.Spec, dtype dtypes.DType, q spec.Quantized) int64 {
-	bytes := int64(0)
+// Bytes returns how many bytes the weights of the layers of a model take, and all others, with the
+// matrices of q in codes, as where XLA computes on a CPU; q may be nil.
+func Bytes(s *spec.Spec, dtype dtypes.DType, q spec.Quantized) (layers, others int64) {
 	for _, a := range fused(s.Params(), true) {
+		var forms []form
 		if q != nil && dtype == dtypes.Float32 {
-			if forms := formsOf(a, q); forms != nil {
-				bytes += bytesOf(forms)
-				continue
+			forms = formsOf(a, q)
+		}
+		bytes := bytesOf(forms)
+		for _, p := range a.parts {
+			switch {
+			case forms != nil:
+			case len(p.Shape) > 1:
+				bytes += int64(p.Size()) * int64(dtype.Size())
+			default:
+				bytes += int64(p.Size()) * int64(dtypes.Float32.Size())
 			}
 		}
-		for _, p := range a.parts {
-			bytes += int64(p.Size()) * int64(dtype.Size())
+		if strings.HasPrefix(a.name, "blocks.") {
+			layers += bytes
+		} else {
+			others += bytes
 		}
 	}
-	return bytes
+	return layers, others
 }
 
 // bytesOf is what all arrays of forms take.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
@@ -206,29 +208,35 @@ func TestTiles(t *testing.T) {
 // rows and by columns, and what has no blocks in float32.
 func TestBytes(t *testing.T) {
 	g := openGolden(t, "llama") // width 32, 96 tokens
-	whole := transformer.Bytes(g.model.Spec, g.model.DType, nil)
+	whole := bytesOf(g.model.Spec, g.model.DType, nil)
 	if want := g.model.WeightBytes(); whole != want {
 		t.Errorf("%d bytes in float32, want %d", whole, want)
 	}
 	const numbers = 96 * 32
-	table := transformer.Bytes(g.model.Spec, g.model.DType, only("embedding"))
+	table := bytesOf(g.model.Spec, g.model.DType, only("embedding"))
 	if want := whole - 4*numbers + numbers + 2*numbers/32; table != int64(want) {
 		t.Errorf("%d bytes with the embedding in codes, want %d", table, want)
 	}
 	const down = 64 * 32
-	layer := transformer.Bytes(g.model.Spec, g.model.DType, only("blocks.0.down.weight"))
+	layer := bytesOf(g.model.Spec, g.model.DType, only("blocks.0.down.weight"))
 	if want := whole - 4*down + down/2 + 2*down/32; layer != int64(want) {
 		t.Errorf("%d bytes with a matrix in codes, want %d", layer, want)
 	}
 	const output = 32 * 32
-	byColumns := transformer.Bytes(g.model.Spec, g.model.DType, only("blocks.0.output.weight"))
+	byColumns := bytesOf(g.model.Spec, g.model.DType, only("blocks.0.output.weight"))
 	if want := whole - 4*output + 2*(output+2*output/32); byColumns != int64(want) {
 		t.Errorf("%d bytes with an output projection in codes, want %d", byColumns, want)
 	}
-	norm := transformer.Bytes(g.model.Spec, g.model.DType, only("final-norm.gain"))
+	norm := bytesOf(g.model.Spec, g.model.DType, only("final-norm.gain"))
 	if norm != whole {
 		t.Errorf("%d bytes with a norm in codes, want %d", norm, whole)
 	}
+}
+
+// bytesOf is what all weights take.
+func bytesOf(s *spec.Spec, dtype dtypes.DType, q spec.Quantized) int64 {
+	layers, others := transformer.Bytes(s, dtype, q)
+	return layers + others
 }
 
 // only is a [spec.Quantized] of one parameter, in codes of 4 bits.

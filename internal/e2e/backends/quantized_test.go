@@ -169,3 +169,43 @@ func TestNotFiniteBlocks(t *testing.T) {
 		t.Errorf("%v are not finite, want one tensor, %s", found, damaged)
 	}
 }
+
+// TestQuantizedNeeds: what a model in codes takes is known before it is opened, and one that is too
+// large is refused with all parts and a type of file that would fit.
+func TestQuantizedNeeds(t *testing.T) {
+	path := quantised(t, "llama", nil)
+	m := fixture.Open(t, path, "xla")
+	_, needs, err := models.Examine(t.Context(), path, models.Options{Backend: "xla"})
+	must(t, err)
+	memory := m.Memory()
+	if p := needs.Memory; !needs.Codes || p.Layers+p.Tables != memory.Weights ||
+		p.Program+p.Graphs != memory.Program || !(needs.Bits > 4 && needs.Bits < 32) {
+		t.Errorf("it needs %+v, and has %+v", needs, memory)
+	}
+	// Weights that are changed while they are read are not in codes.
+	least := memory.Program + memory.Weights + 1
+	_, err = models.Open(path, models.Options{Backend: "xla", MaxMemory: least})
+	must(t, err)
+	_, err = models.Open(path, models.Options{Backend: "xla", MaxMemory: least, Shuffle: 1})
+	if err == nil || !strings.Contains(err.Error(), "the weights of "+path+" in float32 (") {
+		t.Errorf("shuffled it opens with %v, want a refusal", err)
+	}
+	plain := goldens + "llama"
+	_, all, err := models.Examine(t.Context(), plain, models.Options{Backend: "xla"})
+	must(t, err)
+	weights := all.Memory.Layers + all.Memory.Tables
+	for share, want := range map[int64]string{
+		2: "in bfloat16 it needs ",
+		3: "a GGUF file of type Q8_0 would need ",
+		9: "what is recorded takes more than that; take a smaller model",
+	} {
+		limit := all.Memory.Program + all.Memory.Graphs + weights/share + 10_000
+		_, err = models.Open(plain, models.Options{Backend: "xla", MaxMemory: limit})
+		if err == nil || !strings.Contains(err.Error(), "; "+want) ||
+			!strings.Contains(err.Error(), " of it for compiled graphs, with the weights of ") ||
+			!strings.Contains(err.Error(), " for layers, ") ||
+			!strings.Contains(err.Error(), " for tables; passes over 64 tokens take about ") {
+			t.Errorf("with a limit of %d bytes: %v, want %q", limit, err, want)
+		}
+	}
+}
