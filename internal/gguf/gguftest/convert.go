@@ -484,8 +484,8 @@ func transposeGPT2(_ *converter, name string, shape []int, x []float32) ([]int, 
 	return []int{shape[1], shape[0]}, out
 }
 
-// unfuseBloom is modify_tensors of BloomModel and GPTNeoXModel: [H, 3, E, in] becomes all queries, all keys, all
-// values.
+// unfuseBloom is modify_tensors of BloomModel and GPTNeoXModel: [H, 3, E, in] becomes all queries,
+// all keys, all values.
 func unfuseBloom(c *converter, name string, shape []int, x []float32) ([]int, []float32) {
 	if !strings.Contains(name, "attn_qkv") {
 		return shape, x
