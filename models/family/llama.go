@@ -3,6 +3,7 @@ package family
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/headwater-ml/headwater/models/spec"
 )
@@ -103,6 +104,16 @@ var llamaWeights = []Weight{
 	{"final-norm.gain", "norm.weight", AsIs},
 	{"final-norm.bias", "norm.bias", AsIs},
 	{"head", "lm_head.weight", AsIs},
+}
+
+// renamed returns a table whose tensors have other names: in each name, every old part becomes the
+// new one that follows it. Where two old parts begin at the same place, the first counts.
+func renamed(table []Weight, oldNew ...string) []Weight {
+	table, r := slices.Clone(table), strings.NewReplacer(oldNew...)
+	for i := range table {
+		table[i].Tensor = r.Replace(table[i].Tensor)
+	}
+	return table
 }
 
 // replaced returns a table in which the parameters of rows come from those rows alone.
