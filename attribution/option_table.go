@@ -123,7 +123,7 @@ func generationRows() []Option {
 			encoder: generates,
 		},
 		{
-			Name: "top-k", Field: "Sampling.TopK", Flag: "top-k", Group: GenerationOptions,
+			Name: "top-k", Field: "Sampling.TopK", Key: "top-k", Group: GenerationOptions,
 			Help:  "draw among the `K` most probable tokens",
 			value: whole(func(o *Options) *int { return &o.Sampling.TopK }, 0, maxTopK, "all"),
 			conflict: func(o *Options) string {
@@ -131,7 +131,7 @@ func generationRows() []Option {
 			},
 		},
 		{
-			Name: "top-p", Field: "Sampling.TopP", Flag: "top-p", Group: GenerationOptions,
+			Name: "top-p", Field: "Sampling.TopP", Key: "top-p", Group: GenerationOptions,
 			Help:  "draw among the most probable tokens that have `P` together",
 			value: number(func(o *Options) *float64 { return &o.Sampling.TopP }, 1, false, "all"),
 			conflict: func(o *Options) string {
