@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -85,8 +84,7 @@ func (e *Explanation) findSinks(method string, k int) (
 	}
 	for j := range m {
 		s := shares[j*n : (j+1)*n]
-		is := (e.restsAlone(j) || n >= sinkLeast) && isSink(s) &&
-			!(r.Spans && severalWords(e.Prompt.Texts[j]))
+		is := (e.restsAlone(j) || n >= sinkLeast) && isSink(s) && !r.severalWords(e, j)
 		if e.Model.Bidirectional {
 			is = e.restsAlone(j) && (!e.explains(j) && isSink(s) || all != nil &&
 				isSink(all[j*m:(j+1)*m]))
@@ -101,8 +99,7 @@ func (e *Explanation) findSinks(method string, k int) (
 // firstWritten returns the first token as a sink of values that attention wrote, if r has them.
 func (e *Explanation) firstWritten(r *Result, k int) []Sink {
 	n, m := r.Shape[0], r.Shape[1]
-	if r.Evidence != trace.Written || e.Model.Bidirectional || n*m == 0 ||
-		r.Spans && severalWords(e.Prompt.Texts[0]) {
+	if r.Evidence != trace.Written || e.Model.Bidirectional || n*m == 0 || !e.RestsOn(r, 0) {
 		return nil
 	}
 	first := Sink{0, e.Prompt.Texts[0], make([]float64, n)}
@@ -141,8 +138,7 @@ func (e *Explanation) rowSinks(r *Result, shares []float64, sinks []Sink) []int 
 		return found
 	}
 	for j := range m {
-		if !e.restsAlone(j) || r.Spans &&
-			severalWords(e.Prompt.Texts[j]) ||
+		if !e.restsAlone(j) || r.severalWords(e, j) ||
 			slices.ContainsFunc(sinks, func(s Sink) bool { return s.Position == j }) {
 			continue
 		}
@@ -182,6 +178,18 @@ func (e *Explanation) TextSinks(T int, given func(i, j int) (part, whole float64
 		sinks[j] = sum > sinkShare*all
 	}
 	return sinks
+}
+
+// RestsOn reports whether attention rests on prompt token j whatever a row of r is about, so that a
+// large value there is no evidence: on the first token for decoders, and on control tokens that are
+// not explained, where values follow attention ([trace.Traced], [trace.Read], [trace.Written]) and
+// are not divided by what even attention gives. A span of several words is none of these.
+func (e *Explanation) RestsOn(r *Result, j int) bool {
+	switch r.Evidence {
+	case trace.Traced, trace.Read, trace.Written:
+		return r.Quantity != Lift && e.restsAlone(j) && !e.explains(j) && !r.severalWords(e, j)
+	}
+	return false
 }
 
 // restsAlone reports whether a large share on prompt token j alone is no evidence: on the first
@@ -248,9 +256,9 @@ func (e *Explanation) mapShares(method string, layer, T int) []float64 {
 	return shares
 }
 
-// severalWords reports whether there is white space inside a text.
-func severalWords(text string) bool {
-	return strings.ContainsFunc(strings.TrimSpace(text), unicode.IsSpace)
+// severalWords reports whether source j of r is a span with white space inside its text.
+func (r *Result) severalWords(e *Explanation, j int) bool {
+	return r.Spans && len(strings.Fields(e.Prompt.Texts[j])) > 1
 }
 
 // explains reports whether one of the predictions is made at position j.
