@@ -183,7 +183,7 @@ func (e *Explanation) TextSinks(T int, given func(i, j int) (part, whole float64
 // RestsOn reports whether attention rests on prompt token j whatever a row of r is about, so that a
 // large value there is no evidence: on the first token for decoders, and on control tokens that are
 // not explained, where values follow attention ([trace.Traced], [trace.Read], [trace.Written]) and
-// are not divided by what even attention gives. A span of several words is none of these.
+// are not divided by what even attention gives. A span of several words is no such token.
 func (e *Explanation) RestsOn(r *Result, j int) bool {
 	switch r.Evidence {
 	case trace.Traced, trace.Read, trace.Written:
