@@ -104,11 +104,7 @@ func (e *Explanation) firstWritten(r *Result, k int) []Sink {
 	}
 	first := Sink{0, e.Prompt.Texts[0], make([]float64, n)}
 	for t := range first.Shares {
-		level := k
-		if k == ShownLevel {
-			level = r.Level(t)
-		}
-		row := r.Row(t, level)
+		row := r.Row(t, r.levelOf(t, k))
 		if sum := floats.Norm(row, 1); sum > 0 {
 			first.Shares[t] = math.Abs(row[0]) / sum
 		}
@@ -215,13 +211,18 @@ func (e *Explanation) sourceShares(r *Result, method string, k int) ([]float64, 
 	}
 	shares := make([]float64, m*n)
 	for t := range n {
-		level := k
-		if k == ShownLevel {
-			level = r.Level(t)
-		}
+		level := r.levelOf(t, k)
 		addShares(shares, n, t, r.Row(t, level)[:m], r.OtherMass[t*levels+level])
 	}
 	return shares, nil
+}
+
+// levelOf returns level k of row t, the one shown for [ShownLevel].
+func (r *Result) levelOf(t, k int) int {
+	if k == ShownLevel {
+		return r.Level(t)
+	}
+	return k
 }
 
 // addShares fills column t of shares, [m,n], with row divided by its sum. other is the part of the
