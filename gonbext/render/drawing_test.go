@@ -291,6 +291,19 @@ func TestSentences(t *testing.T) {
 		"end came mostly from w1; other puts “w2” first | ") {
 		t.Errorf("two methods: %q", got)
 	}
+	// One that puts the first token first is left out where attention rests on it, but not if what
+	// it replaced there changed the prediction.
+	for of, want := range map[trace.Evidence]string{
+		trace.Traced: "end came mostly from w1 | ", trace.Written: "end came mostly from w1 | ",
+		trace.Tested: "end came mostly from w1; other puts “w0” first | ",
+	} {
+		amount(&second)
+		second.Evidence, second.Rows = of, [][]float64{{3, .1, .1}}
+		p := Heatmap{Explanation: two}.picture(true)
+		if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, want) {
+			t.Errorf("%s that is largest on the first token: %q, want %q", of, got, want)
+		}
+	}
 	// A prediction that is the contrast itself.
 	itself := with(func(r *attribution.Result) { amount(r); r.Contrast = " end" }, 0, 0, 0)
 	own := Heatmap{Explanation: itself}.picture(true)

@@ -352,16 +352,13 @@ func (d *drawing) wordsOf(v *view, sources []int) (all []phrase) {
 // restsOn says of a source that attention rests on it whatever a row is about, where values follow
 // attention. It is empty for other sources, and in an encoder for a first token that is a word.
 func (d *drawing) restsOn(v *view, j int) string {
-	switch of := v.result.Evidence; {
-	case of == "" || of == trace.Tested || v.top.lift || v.difference || j >= len(v.sinks) ||
-		grouped(d.e) && len(strings.Fields(d.e.Prompt.Texts[j])) > 1:
+	switch {
+	case v.difference || j >= len(v.sinks) || !d.e.RestsOn(v.result, j):
 		return ""
 	case j == 0 && !d.e.Model.Bidirectional:
 		return ", the first token (attention often rests on it)"
-	case d.special(j) && !d.explained(j):
-		return ", a control token (attention often rests on it)"
 	}
-	return ""
+	return ", a control token (attention often rests on it)"
 }
 
 // quote returns three tokens before the word of a source and two after it, from its turn alone.

@@ -43,7 +43,7 @@ func TestExplainFlags(t *testing.T) {
 		{"continuation", "--continuation= is", attribution.Options{Continuation: " is"}},
 		{"no special", "--special off --max-tokens 2", attribution.Options{MaxTokens: 2, Specials: trace.SpecialsOff}},
 		{"special on", "--special on --max-tokens 2", attribution.Options{MaxTokens: 2, Specials: trace.SpecialsOn}},
-		{"sampling", "--temperature 2.5 --top-k 40 --top-p 0.9 --seed 7", attribution.Options{
+		{"sampling", "--temperature 2.5 --set top-k=40,top-p=0.9 --seed 7", attribution.Options{
 			Sampling: trace.Sampling{Temperature: 2.5, TopK: 40, TopP: 0.9, Seed: 7},
 		}},
 		{"alternatives", "--alternatives 2 --max-tokens 1", attribution.Options{MaxTokens: 1, Alternatives: 2}},
@@ -378,9 +378,9 @@ func TestExplainRefusals(t *testing.T) {
 		{"layers backwards", in("--set", "layers=3:1", "a"), "", 2, "layers 3 to 1; the last one must be at least the first"},
 		{"layer that is not there", in("--set", "layers=6", "a"), "", 2, "layers 6 to 6; there are 6, from 0 to 5"},
 		{"temperature", in("--temperature", "-1", "a"), "", 2, `--temperature "-1": want a number from 0 to 100`},
-		{"top-p", in("--temperature", "1", "--top-p", "2", "a"), "", 2, `--top-p "2": want a number from 0 to 1`},
-		{"top-k", in("--temperature", "1", "--top-k=-2", "a"), "", 2, `--top-k "-2": want a whole number from 0 to 1000000`},
-		{"top-k alone", in("--top-k", "3", "a"), "", 2, "headwater: --top-k 3; it does nothing without a temperature above 0: the most probable token is taken and none is drawn\n"},
+		{"top-p", in("--temperature", "1", "--set", "top-p=2", "a"), "", 2, `--set top-p "2": want a number from 0 to 1`},
+		{"top-k", in("--temperature", "1", "--set", "top-k=-2", "a"), "", 2, `--set top-k "-2": want a whole number from 0 to 1000000`},
+		{"top-k alone", in("--set", "top-k=3", "a"), "", 2, "headwater: --set top-k 3; it does nothing without a temperature above 0: the most probable token is taken and none is drawn\n"},
 		{"seed no number", in("--seed", "x", "a"), "", 2, `--seed "x": want a whole number from 0`},
 		{"seed alone", in("--seed", "3", "a"), "", 2, "headwater: --seed 3; it does nothing without a temperature above 0: the most probable token is taken and none is drawn\n"},
 		{"no such folder", in("-o", "OUT/page.html", "a"), "", 1, "page.html: the directory "},
