@@ -5,6 +5,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -365,6 +366,27 @@ func (d *drawing) open(row *int) {
 	}
 }
 
+// whyLead tells why a picture does not open with its first method, "" if it does.
+func (d *drawing) whyLead() string {
+	if d.lead <= 0 || d.comparison != nil || d.contrastsItself(&d.views[d.lead], d.chosen) {
+		return ""
+	}
+	var silent []string
+	for i := range d.lead {
+		if v := &d.views[i]; v.has(d.chosen) {
+			silent = append(silent, Visible(v.name, nameLimit))
+		}
+	}
+	lead, verb := Visible(d.views[d.lead].name, nameLimit), " shows"
+	switch {
+	case len(silent) == 0 || d.strongest(&d.views[d.lead], d.chosen) == 0:
+		return ""
+	case len(silent) > 1:
+		silent, verb = []string{and(silent)}, " show"
+	}
+	return fmt.Sprintf("%s%s nothing for “%s”; %s does", silent[0], verb, d.rowName(d.chosen), lead)
+}
+
 // strongestOfWord returns the largest place on the scale that a source has in a row of the content
 // word that begins with row t, and that row: of the first token of the word that has something to
 // show, because what follows is mostly spelling. It is 0 if there is no such word.
@@ -508,9 +530,7 @@ func (d *drawing) mention(row int) {
 			for _, j := range named {
 				d.mentioned[j] = true
 			}
-			s := d.standing(v, t)
-			for _, j := range slices.Concat(s.above[:min(len(s.above), mostFor)],
-				s.below[:min(len(s.below), mostAgainst)]) {
+			for _, j := range slices.Concat(d.listedSources(v, t)) {
 				d.mentioned[j] = d.mentioned[j] || d.tokens[j].role == inPrompt
 			}
 		}

@@ -311,15 +311,31 @@ func TestSentences(t *testing.T) {
 		"The prediction is end itself; there is nothing to contrast it with | ") {
 		t.Errorf("its own contrast: %q", got)
 	}
-	// Equal words are named once, and in a longer text the strongest is quoted.
+	// Equal words are named once, with their places, and in a longer text the strongest is quoted.
 	e := farApart(40)
 	e.Prompt.Texts[20], e.Prompt.Texts[30] = " cat", " cat"
 	e.Methods["raw"].Rows[0][20], e.Methods["raw"].Rows[0][30] = .5, .4
 	e.Methods["raw"].AddsUp = true
 	p := Heatmap{Explanation: e}.picture(true)
-	const want = "end came mostly from cat (twice), in “w17 w18 w19 cat w21 w22”"
+	const want = "end came mostly from cat (20 and 30), in “w17 w18 w19 cat w21 w22” | " +
+		"cat (20) 50.0 %, cat (30) 40.0 %"
 	if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+	// A quote keeps line breaks.
+	for _, c := range []struct{ before, cat, after, want string }{
+		{" w19\n\n", "cat", " w21", "“w17 w18 w19 ↵ cat w21 w22”"},
+		{" w19", " cat\n", "w21", "“w17 w18 w19 cat ↵ w21 w22”"},
+		{" w19", " cat", " \n", "“w17 w18 w19 cat ↵ w22”"},
+		{"\n", "\n", "\n", "“w17 w18 ↵ ↵ ↵ w22”"},
+	} {
+		copy(e.Prompt.Texts[19:], []string{c.before, c.cat, c.after})
+		d := drawingOf(e)
+		if got := d.quote(20); got.String() != c.want {
+			t.Errorf("the quote is %q, want %q", got, c.want)
+		} else if n := strings.Count(got.html(), `<span class="hm-faint">↵</span>`); n == 0 {
+			t.Errorf("no line break is faint in %q", got.html())
+		}
 	}
 }
 

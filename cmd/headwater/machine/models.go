@@ -250,9 +250,31 @@ func writeModels(k *cli.Kit, list modelList) error {
 	if n := len(list.Ollama); n > 0 {
 		fmt.Fprintf(w, "\n%d in the store of Ollama: %s\n", n, shownModels(list.Ollama))
 	}
-	fmt.Fprintf(w, "\nA directory in the layout of Hugging Face (config.json, "+
-		"model.safetensors, tokenizer.json) and a GGUF file\n"+
-		"open by their paths, a model of the Hub by its name, and a model of Ollama as "+
-		"ollama:NAME:TAG. The family must be\none of %s.\n", strings.Join(list.Families, ", "))
-	return w.Flush()
+	fmt.Fprint(w, "\nA directory in the layout of Hugging Face (config.json, model.safetensors,\n"+
+		"tokenizer.json) and a GGUF file open by their paths, a model of the Hub by its\n"+
+		"name, and a model of Ollama as ollama:NAME:TAG. The family must be one of:\n\n")
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprint(k.Stdout, inColumns(list.Families, 80))
+	return err
+}
+
+// inColumns returns names in lines of at most width characters, in columns that read downwards.
+func inColumns(names []string, width int) string {
+	wide := 2
+	for _, name := range names {
+		wide = max(wide, len(name)+2)
+	}
+	columns := max((width-2)/wide, 1)
+	lines := (len(names) + columns - 1) / columns
+	var b strings.Builder
+	for i := range lines {
+		line := ""
+		for j := i; j < len(names); j += lines {
+			line += fmt.Sprintf("%-*s", wide, names[j])
+		}
+		b.WriteString("  " + strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
 }
