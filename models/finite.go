@@ -10,6 +10,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/gguf"
 	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/spec"
 )
@@ -192,10 +194,18 @@ func (w *finiteWeights) note(x []float32, name string, first int, shape []int) {
 	}
 }
 
-// Coding implements [family.QuantizedTensors] for files that do.
+// Coding implements [family.QuantizedTensors] for files that do, and for numbers of 16 bits.
 func (w *finiteWeights) Coding(name string) spec.Coding {
-	if q, ok := w.tensorFile.(family.QuantizedTensors); ok {
-		return q.Coding(name)
+	switch f := w.tensorFile.(type) {
+	case family.QuantizedTensors:
+		return f.Coding(name)
+	case *checkpoint.File:
+		dtype, _ := f.DType(name)
+		if dtype == checkpoint.F16 || dtype == checkpoint.BF16 {
+			half := gguf.CodingOf(gguf.F16)
+			half.Powers = dtype == checkpoint.BF16
+			return half
+		}
 	}
 	return spec.Coding{}
 }
