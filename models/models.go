@@ -223,8 +223,8 @@ func prepare(from source, name string, opts Options) (*prepared, error) {
 	if err != nil {
 		return nil, backendError{err}
 	}
-	if plugin == "" || strings.HasPrefix(opts.Backend, "cuda") {
-		quantized = nil // kept on CPUs, by XLA
+	if plugin == "" {
+		quantized = nil // kept by XLA
 	}
 	if opts.Shuffle != 0 || opts.FoldNormBias || opts.DropKeyBias {
 		quantized = nil // these change numbers

@@ -108,7 +108,8 @@ func TestEveryWeightIsAParameter(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for _, p := range spec.Params() {
-			params[strings.Replace(p.Name, "blocks.0.", "blocks.%d.", 1)] = true
+			generic, _ := genericParam(p.Name)
+			params[generic] = true
 		}
 	}
 	for _, name := range Names() {

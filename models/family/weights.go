@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -142,8 +143,8 @@ type double struct {
 
 // setTensors sets the tensors of the checkpoint, and their names.
 func (c *contents) setTensors(tensors Tensors) {
-	c.tensors, c.names = tensors, map[string]bool{}
-	for _, name := range tensors.Names() {
+	c.tensors, c.names = c.family.unstacked(tensors), map[string]bool{}
+	for _, name := range c.tensors.Names() {
 		c.names[name] = true
 	}
 }
@@ -425,21 +426,13 @@ func (f *Family) sources(s *spec.Spec, param string) ([]Weight, error) {
 	if found := classTensors(s, param); found != nil {
 		return found, nil
 	}
-	layer, generic := -1, param
-	if strings.HasPrefix(param, "blocks.") {
-		rest := ""
-		if _, err := fmt.Sscanf(param, "blocks.%d.%s", &layer, &rest); err != nil {
-			return nil, pkg.Errorf("parameter %s has no layer: %w", param, err)
-		}
-		generic = "blocks.%d." + rest
-	}
+	generic, numbers := genericParam(param)
 	var found []Weight
 	for _, w := range f.Weights {
 		if w.Param == generic {
 			w.Param = param
-			if layer >= 0 && strings.Contains(w.Tensor, "%d") { // or the same in all layers
-				w.Tensor = fmt.Sprintf(w.Tensor, layer)
-			}
+			// A tensor without numbers is the same in all layers.
+			w.Tensor = fmt.Sprintf(w.Tensor, numbers[:strings.Count(w.Tensor, "%d")]...)
 			found = append(found, w)
 		}
 	}
@@ -447,6 +440,18 @@ func (f *Family) sources(s *spec.Spec, param string) ([]Weight, error) {
 		return nil, pkg.Errorf("%s has no tensor for parameter %s", f.Name, param)
 	}
 	return found, nil
+}
+
+// genericParam returns the name of a parameter with %d for the numbers of its layer and its expert,
+// and these numbers.
+func genericParam(param string) (generic string, numbers []any) {
+	parts := strings.Split(param, ".")
+	for i, part := range parts {
+		if n, err := strconv.Atoi(part); err == nil {
+			parts[i], numbers = "%d", append(numbers, n)
+		}
+	}
+	return strings.Join(parts, "."), numbers
 }
 
 // unread returns an error if a tensor that looks like a weight of the model was not read: a weight

@@ -16,6 +16,7 @@ const (
 	maxHeads   = 1 << 12
 	maxWidth   = 1 << 17
 	maxVocab   = 1 << 24
+	maxExperts = 1 << 12
 	maxClasses = 1 << 16
 )
 
@@ -76,11 +77,25 @@ var sizes = []struct {
 	},
 	{"TokenTypes", "token types", 0, maxVocab, func(s *Spec) int { return s.TokenTypes }},
 	{"Classes", "classes", 0, maxClasses, func(s *Spec) int { return s.Classes }},
+	{"Experts", "experts", 0, maxExperts, func(s *Spec) int { return s.mixture().Experts }},
+	{
+		"Chosen", "experts for each token", 0, maxExperts,
+		func(s *Spec) int { return s.mixture().Chosen },
+	},
+	{
+		"ExpertWidth", "feed-forward width of an expert", 0, 8 * maxWidth,
+		func(s *Spec) int { return s.mixture().Width },
+	},
+	{
+		"SharedWidth", "feed-forward width of the shared expert", 0, 8 * maxWidth,
+		func(s *Spec) int { return s.mixture().Shared },
+	},
 }
 
 // MaxSize returns the upper limit of a size of a [Spec], by the name of its field: Layers, Heads,
 // Width, HeadWidth, FeedForward, Vocab, KeyValueHeads, EmbeddingWidth, Context, PositionOffset,
-// TokenTypes or Classes. It panics for any other name.
+// TokenTypes or Classes; or of a mixture: Experts, Chosen, ExpertWidth or SharedWidth. It panics
+// for any other name.
 func MaxSize(field string) int {
 	for _, size := range sizes {
 		if size.field == field {
@@ -104,7 +119,7 @@ func (s *Spec) Check() error {
 			8*maxWidth)
 	}
 	for _, check := range []func() error{
-		s.checkKinds, s.checkHeads, s.checkPositions, s.checkNumbers,
+		s.checkKinds, s.checkHeads, s.checkMixture, s.checkPositions, s.checkNumbers,
 	} {
 		if err := check(); err != nil {
 			return err

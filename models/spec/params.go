@@ -35,6 +35,8 @@ type Loader func(p Param, put func(first int, values []float32)) error
 //	blocks.l.output.{weight [HE,D],bias [D]}  blocks.l.attention-after-norm.gain [D]
 //	blocks.l.mlp-norm.{gain,bias} [D]         blocks.l.{gate,up}.{weight [D,F],bias [F]}
 //	blocks.l.down.{weight [F,D],bias [D]}     blocks.l.mlp-after-norm.gain [D]
+//	blocks.l.router.weight [D,X]              blocks.l.experts.e.{gate,up,down}.{weight,bias}
+//	blocks.l.shared.{gate,up,down}.{weight,bias}  blocks.l.shared-gate.weight [D,1]
 //	final-norm.{gain,bias} [D]
 //	head-projection.weight [D,W]
 //	head-transform.{weight [D,W],bias [W]}   head-norm.{gain,bias} [W]
@@ -120,12 +122,36 @@ func (p *paramList) block(l int) {
 	p.dense(b+"output", inner, d, s.OutputBias)
 	norm("attention-after-norm")
 	norm("mlp-norm")
-	if s.Gated {
-		p.dense(b+"gate", d, s.FeedForward, s.MLPBias)
+	if m := s.MixtureOf(l); m != nil {
+		p.mixture(b, m)
+	} else {
+		p.feedForward(b, s.FeedForward)
 	}
-	p.dense(b+"up", d, s.FeedForward, s.MLPBias)
-	p.dense(b+"down", s.FeedForward, d, s.MLPBias)
 	norm("mlp-after-norm")
+}
+
+// feedForward adds a feed-forward part of that width.
+func (p *paramList) feedForward(prefix string, width int) {
+	s := p.spec
+	if s.Gated {
+		p.dense(prefix+"gate", s.Width, width, s.MLPBias)
+	}
+	p.dense(prefix+"up", s.Width, width, s.MLPBias)
+	p.dense(prefix+"down", width, s.Width, s.MLPBias)
+}
+
+// mixture adds a router and its experts.
+func (p *paramList) mixture(prefix string, m *Mixture) {
+	p.dense(prefix+"router", p.spec.Width, m.Experts, false)
+	for e := range m.Experts {
+		p.feedForward(fmt.Sprintf("%sexperts.%d.", prefix, e), m.Width)
+	}
+	if m.Shared > 0 {
+		p.feedForward(prefix+"shared.", m.Shared)
+	}
+	if m.SharedGate {
+		p.dense(prefix+"shared-gate", p.spec.Width, 1, false)
+	}
 }
 
 // headGains adds the gains of the norm of queries or keys of so many heads.

@@ -22,14 +22,16 @@
 //     one size, which a family needs for its own messages.
 //   - [Spec.Params] lists the arrays of weights with their names and shapes. A [Loader] reads one
 //     of them, from a checkpoint or from anywhere else.
+//   - [Mixture] is a feed-forward part of several experts.
 //   - [Rotary], [RotaryFrequencies] and [AlibiSlopes] are the numbers of the position schemes.
 //
 // # Shapes
 //
 // Capital letters are sizes: V vocabulary, C context, W width of the embedding, D width of the
 // residual stream, L layers, H heads, G heads with keys and values, E width of a head, F width of
-// the feed-forward part, K classes. Two letters side by side are their product: HE is H·E. A shape
-// is written outermost axis first and stored row-major. Layers, heads and positions count from 0.
+// the feed-forward part, X experts, K classes. Two letters side by side are their product: HE is
+// H·E. A shape is written outermost axis first and stored row-major. Layers, heads and positions
+// count from 0.
 //
 // # Errors
 //
@@ -111,6 +113,8 @@ type Spec struct {
 	Remarks []string
 
 	Layers, Heads, Width, HeadWidth, FeedForward, Vocab int
+	// Mixture, if not nil, replaces the feed-forward part by several experts.
+	Mixture *Mixture
 	// KeyValueHeads is G, the number of heads with keys and values. It divides Heads, and each of
 	// them serves Heads/G queries. 0 means Heads.
 	KeyValueHeads int

@@ -57,6 +57,8 @@ type Block struct {
 	own *ownSlot
 	// outputColumns are the codes of the output projection by columns, nil in graphs without.
 	outputColumns columnCodes
+	// expertWeights [M,X] are nil except in the view that [Block.experts] returns.
+	expertWeights *Node
 }
 
 // ownSlot holds the key and value of each text's one target in a decode step apart from the cache.
@@ -171,25 +173,34 @@ func (b *Block) FinalNorm(x *Node) *Node {
 	return b.finalNorm(x)
 }
 
-// mlp is the feed-forward part of x [...,D]: down(f(up x)), or down(f(gate x) · up x) if gated.
+// mlp is the feed-forward part of x [...,D].
 func (b *Block) mlp(x *Node) *Node {
-	if b.product.outFirst {
+	if m := b.spec.MixtureOf(b.layer); m != nil {
+		return b.mixture(m, x)
+	}
+	return b.feedForward(x)
+}
+
+// feedForward is down(f(up x)), or down(f(gate x) · up x) if gated, for x [...,D].
+func (b *Block) feedForward(x *Node) *Node {
+	if b.product.outFirst && b.expertWeights == nil {
 		return b.mlpColumns(x)
 	}
 	if b.spec.Gated {
 		gated := Mul(b.activated(b.mlpDense(x, "gate")), b.mlpDense(x, "up"))
-		return b.mlpDense(b.relevance.product(gated), "down")
+		return b.mlpDense(b.byExpert(b.relevance.product(gated)), "down")
 	}
-	return b.mlpDense(b.activated(b.mlpDense(x, "up")), "down")
+	return b.mlpDense(b.byExpert(b.activated(b.mlpDense(x, "up"))), "down")
 }
 
-// mlpColumns is mlp with a column per target, so that nothing is transposed between the two
+// mlpColumns is feedForward with a column per target, so that nothing is transposed between the two
 // products.
 func (b *Block) mlpColumns(x *Node) *Node {
 	dims := x.Shape().Dimensions
 	rows := Reshape(x, -1, dims[len(dims)-1])
+	product := b.product
 	dense := func(x *Node, axis int, name string) *Node { // [out,m]
-		y := b.product.columns(x, axis, b.w(name+".weight"))
+		y := product.columns(x, axis, b.w(name+".weight"))
 		if !b.spec.MLPBias {
 			return y
 		}
@@ -197,7 +208,9 @@ func (b *Block) mlpColumns(x *Node) *Node {
 	}
 	up := dense(rows, 1, "up")
 	if b.spec.Gated {
+		product.after = up
 		up = b.relevance.product(Mul(b.activated(dense(rows, 1, "gate")), up))
+		product.after = nil
 	} else {
 		up = b.activated(up)
 	}
@@ -454,7 +467,19 @@ func (b *Block) activated(x *Node) *Node { return b.relevance.activated(b.spec.A
 
 // linear is x W for the layer's projection of that name, [...,out].
 func (b *Block) linear(x *Node, name string) *Node {
-	return b.product.layer(x, b.w(name+".weight"))
+	return b.linearIn(x, b.w(name+".weight"), name)
+}
+
+// linearIn is x times the layer's projection w of that name, [...,out].
+func (b *Block) linearIn(x, w *Node, name string) *Node {
+	if b.expertWeights == nil {
+		return b.product.layer(x, w)
+	}
+	axis := 1 // gate and up are [XF,D], as down is
+	if name == "down" {
+		axis = 0
+	}
+	return b.product.with(x, w, axis)
 }
 
 // dense is x W + b for query, key or value.

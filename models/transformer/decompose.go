@@ -130,7 +130,7 @@ type partedLayer struct {
 
 // partsTile is how many targets fill a tile if each has parts of so many tokens.
 func partsTile(s *spec.Spec, tokens int) int {
-	return max(1, min(slotStep, tileFloats/(bucket(tokens)*max(s.FeedForward,
+	return max(1, min(slotStep, tileFloats/(bucket(tokens)*max(s.InnerWidth(),
 		s.Heads*s.HeadWidth))))
 }
 

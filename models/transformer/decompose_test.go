@@ -111,8 +111,25 @@ func (c *parts64) add(other carrier) {
 func (c *parts64) copied() carrier { return &parts64{r: c.r, vectors: slices.Clone(c.vectors)} }
 
 func (c *parts64) mlp(b *layer, whole []float64) carrier {
+	var sum *parts64
+	for _, e := range b.experts(whole) {
+		part := c.feedForward(b, e.prefix, whole)
+		for k, v := range part.vectors {
+			part.vectors[k] = scaled(v, e.weight)
+		}
+		if sum == nil {
+			sum = part
+			continue
+		}
+		sum.add(part)
+	}
+	return sum
+}
+
+// feedForward is one feed-forward part, whose weights have that prefix.
+func (c *parts64) feedForward(b *layer, prefix string, whole []float64) *parts64 {
 	s, in := c.r.spec, func(name string) string {
-		return fmt.Sprintf("blocks.%d.%s", b.index, name)
+		return fmt.Sprintf("blocks.%d.%s%s", b.index, prefix, name)
 	}
 	dense := func(c *parts64, name string) {
 		bias := ""
@@ -124,13 +141,13 @@ func (c *parts64) mlp(b *layer, whole []float64) carrier {
 	hidden := c.copied().(*parts64)
 	dense(hidden, "up")
 	if !s.Gated {
-		hidden.scale(slopes(s.Activation, b.dense("up", whole, s.MLPBias)))
+		hidden.scale(slopes(s.Activation, b.dense(prefix+"up", whole, s.MLPBias)))
 		dense(hidden, "down")
 		return hidden
 	}
 	gate := c.copied().(*parts64)
 	dense(gate, "gate")
-	gate.scale(slopes(s.Activation, b.dense("gate", whole, s.MLPBias)))
+	gate.scale(slopes(s.Activation, b.dense(prefix+"gate", whole, s.MLPBias)))
 	hidden.vectors = shapley(gate.vectors, hidden.vectors)
 	dense(hidden, "down")
 	return hidden

@@ -96,7 +96,7 @@ func (m *Model) checkExtensionMemory(total, n int, scores bool) error {
 	slots, rows := float64(bucket(total)), float64(m.padded(n))
 	bytes := 2 * 4 * float64(spec.Layers) * slots * float64(spec.Groups()*spec.HeadWidth)
 	bytes += passArrays * 4 * float64(spec.Heads) * rows * slots
-	bytes += 4 * rows * (10*float64(spec.Width) + 2*float64(spec.FeedForward))
+	bytes += 4 * rows * (10*float64(spec.Width) + 2*float64(spec.InnerWidth()))
 	if scores {
 		bytes += 2*4*headRows*float64(scored(spec)) + m.headTable(need{Head: true, Texts: 2})
 	}

@@ -30,6 +30,7 @@ var goldens = []string{
 	"bert_multilabel", "bert_qa", "bert_reranker", "bert_tokens", "bloom_cls", "distilbert_qa",
 	"electra_qa", "gemma2_cls", "gpt2_cls", "gpt2_tokens", "llama_cls", "llama_qa", "opt_cls",
 	"qwen2_tokens", "qwen3_reward", "roberta_tokens",
+	"mixtral",
 }
 
 // eachGolden runs do on every golden.
@@ -40,8 +41,9 @@ func eachGolden(t *testing.T, do func(t *testing.T, g *golden)) {
 }
 
 // sample are goldens that differ in how they normalise and in how they mark positions: an encoder,
-// ALiBi, caps and windows, learnt positions, and rotary positions with long factors.
-var sample = []string{"bert", "bloom", "gemma2", "gpt2", "phi3_cross"}
+// ALiBi, caps and windows, learnt positions, and rotary positions with long factors; and one with
+// experts.
+var sample = []string{"bert", "bloom", "gemma2", "gpt2", "phi3_cross", "mixtral"}
 
 // sampleWithShort skips, with -short, the test of a golden that is not in sample. Tests that take
 // seconds on all goldens call it; the last part of the test's name is that of the golden.

@@ -152,6 +152,9 @@ func layerKind(s *spec.Spec, l int) string {
 	if s.NoFirstNorm && l == 0 {
 		kind += " first"
 	}
+	if s.Mixture != nil && s.MixtureOf(l) == nil {
+		kind += " dense"
+	}
 	return kind
 }
 

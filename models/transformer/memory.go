@@ -178,7 +178,7 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 	texts, t, layers := float64(max(1, n.Texts)), float64(n.Tokens), float64(s.Layers)
 	// Bytes of [B,H,T,T] and of [B,T,D].
 	pairs, stream := 4*texts*float64(s.Heads)*t*t, 4*texts*t*float64(s.Width)
-	layer = passArrays*pairs + stream*10 + 2*4*texts*t*float64(s.FeedForward)
+	layer = passArrays*pairs + stream*10 + 2*4*texts*t*float64(s.InnerWidth())
 	if n.Tile > 0 {
 		layer = tiledBytes(s, n)
 	}
@@ -250,7 +250,7 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 		values, own := float64(s.Groups()*s.HeadWidth), float64(partsTile(s, n.Tokens))
 		returned += 4 * t * t * (float64(s.Width) + 2*values)
 		layer += 4 * own * float64(bucket(n.Tokens)) * (partArrays*float64(s.Width) +
-			float64(s.Heads*s.HeadWidth) + 4*float64(s.FeedForward))
+			float64(s.Heads*s.HeadWidth) + 4*float64(s.InnerWidth()))
 	}
 	return returned, layer
 }
@@ -272,7 +272,7 @@ func tiledBytes(s *spec.Spec, n need) float64 {
 	return 4 * (passArrays*float64(s.Heads)*tile*slots +
 		t*(tiledStreams*float64(s.Width)+inner) +
 		tiledCaches*2*slots*float64(s.Groups()*s.HeadWidth) +
-		tile*(10*float64(s.Width)+4*float64(s.FeedForward)))
+		tile*(10*float64(s.Width)+4*float64(s.InnerWidth())))
 }
 
 // What a tile of a mixing that costs a pass for every pair holds at a time: so many arrays [N,S,F]
@@ -284,13 +284,13 @@ const (
 
 // tileBytes is what such a tile holds for a text of so many tokens.
 func tileBytes(s *spec.Spec, tokens int) float64 {
-	rows := min(tokens, rowsOfTile(bucket(tokens)*s.FeedForward))
+	rows := min(tokens, rowsOfTile(bucket(tokens)*s.InnerWidth()))
 	return float64(rows) * targetBytes(s, tokens)
 }
 
 // targetBytes is what one target of a tile holds.
 func targetBytes(s *spec.Spec, tokens int) float64 {
-	return 4 * float64(bucket(tokens)) * (tileInner*float64(s.FeedForward) +
+	return 4 * float64(bucket(tokens)) * (tileInner*float64(s.InnerWidth()) +
 		tileOuter*float64(s.Width))
 }
 

@@ -126,7 +126,7 @@ func (p *multiplication) run(ctx context.Context) error {
 	// As in the prompt, so that one more token needs no new graphs.
 	size := m.tileOf(p.s.cache.slots)
 	if p.ask.PerPair() {
-		size = min(size, rowsOfTile(m.tileSlots(n)*m.Spec.FeedForward))
+		size = min(size, rowsOfTile(m.tileSlots(n)*m.Spec.InnerWidth()))
 	}
 	first, last := p.targets()
 	if first == last { // one target, as at the top of a chain of products

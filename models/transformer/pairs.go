@@ -78,7 +78,7 @@ func rowsOfTile(floats int) int { return max(1, min(slotStep, tileFloats/floats)
 // as they fill, all of one size. They are fewer where each head is computed apart.
 func (a *pairLayer) targets(ask asked) int {
 	length := bucket(a.n)
-	floats := length * a.m.Spec.FeedForward
+	floats := length * a.m.Spec.InnerWidth()
 	if ask.Heads.Fusion == trace.EachHead {
 		floats *= a.m.Spec.Heads
 	}

@@ -52,20 +52,41 @@ func (b *Block) normParts(v parted, name string) parted {
 // denseParts is x W + b of parts, for a projection of the feed-forward part. Parts are float32,
 // whatever the weights are.
 func (b *Block) denseParts(parts *Node, name string) *Node {
-	parts = b.product.layer(parts, float(b.w(name+".weight")))
+	parts = b.linearIn(parts, float(b.w(name+".weight")), name)
 	if b.spec.MLPBias {
 		parts = share(parts, b.w(name+".bias"))
 	}
 	return parts
 }
 
-// mlpParts is the feed-forward part of v. An activation is the line through the origin and its
-// value, θ = f(x)/x (Modarressi et al. 2023, eq. 10). A product of two projections gives half to
-// each, as the Shapley value does:
+// mlpParts is the feed-forward part of v. The weights of experts are constants, as attention is.
+func (b *Block) mlpParts(v parted) parted {
+	m := b.spec.MixtureOf(b.layer)
+	if m == nil {
+		return b.feedForwardParts(v)
+	}
+	whole, parts := v.whole.Shape().Dimensions, v.parts.Shape().Dimensions
+	width := whole[len(whole)-1]
+	v = parted{Reshape(v.whole, -1, width), Reshape(v.parts, -1, parts[len(parts)-2], width)}
+	y := b.experts(m, b.route(m, v.whole)).feedForwardParts(v)
+	if m.Shared > 0 {
+		shared := b.shared().feedForwardParts(v)
+		if m.SharedGate {
+			weight := Sigmoid(b.linear(v.whole, "shared-gate"))
+			shared = parted{Mul(shared.whole, weight), Mul(shared.parts, InsertAxes(weight, -1))}
+		}
+		y = y.plus(shared)
+	}
+	return parted{Reshape(y.whole, whole...), Reshape(y.parts, parts...)}
+}
+
+// feedForwardParts is [Block.feedForward] of v. An activation is the line through the origin and
+// its value, θ = f(x)/x (Modarressi et al. 2023, eq. 10). A product of two projections gives half
+// to each, as the Shapley value does:
 //
 //	m = down(θ·up x),         m_k = down(θ·up_k)
 //	m = down(θ·gate x·up x),  m_k = down(θ·(gate_k·up x + gate x·up_k)/2)
-func (b *Block) mlpParts(v parted) parted {
+func (b *Block) feedForwardParts(v parted) parted {
 	activation := b.spec.Activation
 	dense := func(name string) parted {
 		return parted{whole: b.mlpDense(v.whole, name), parts: b.denseParts(v.parts, name)}
@@ -83,6 +104,7 @@ func (b *Block) mlpParts(v parted) parted {
 		hidden.whole = activate(activation, up.whole)
 		hidden.parts = Mul(up.parts, InsertAxes(activationSlope(activation, up.whole), -2))
 	}
+	hidden.whole, hidden.parts = b.byExpert(hidden.whole), b.byExpert(hidden.parts)
 	return parted{
 		whole: b.mlpDense(hidden.whole, "down"),
 		parts: b.denseParts(hidden.parts, "down"),

@@ -50,10 +50,6 @@ var planeSuffixes = []string{codesSuffix, highSuffix}
 // formName is the beginning of the names of the arrays of form i of an array.
 func formName(array string, i int) string { return fmt.Sprintf("%s#%d", array, i) }
 
-// keepsQuantized is whether matrices are kept as their checkpoint has quantised them. In pure Go
-// the library's products with codes take longer than reading float32.
-func keepsQuantized(m *Model) bool { return m.outFirst() && m.DType == dtypes.Float32 }
-
 // form is how rows of an array are kept in codes.
 type form struct {
 	spec.Coding
@@ -72,7 +68,7 @@ type form struct {
 // formsOf returns how an array is kept in codes, nil if it cannot be: all parts must be quantised.
 // It is the matrix of a layer with the outputs first, or a table over the vocabulary.
 func formsOf(a array, q spec.Quantized) (all []form) {
-	if !a.outFirst && a.name != "embedding" && a.name != "head" {
+	if a.stacked || !a.outFirst && a.name != "embedding" && a.name != "head" {
 		return nil
 	}
 	for _, p := range a.parts {
@@ -536,6 +532,20 @@ func (f formNodes) block(p int) *Node {
 		x = Add(x, factor(f.min, f.minParts))
 	}
 	return Reshape(x, shape.Dimensions...)
+}
+
+// after is the matrix, which a graph cannot compute before x: the numbers of a matrix then take
+// memory that those of an earlier one have left. Their scales are selected by a condition on x that
+// holds for every finite number.
+func (q quantized) after(x *Node) (later quantized) {
+	first := StopGradient(Reshape(SliceAxis(Reshape(x, -1), 0, AxisElem(0))))
+	finite := NotEqual(first, Infinity(x.Graph(), x.DType(), 1))
+	for _, f := range q {
+		f.scale = Where(BroadcastToShape(finite, shapes.Make(dtypes.Bool,
+			f.scale.Shape().Dimensions...)), f.scale, ZerosLike(f.scale))
+		later = append(later, f)
+	}
+	return later
 }
 
 // numbers is the matrix in float32, [out,in].

@@ -1,8 +1,10 @@
 package transformer_test
 
 import (
+	"fmt"
 	"math"
 	"math/big"
+	"slices"
 
 	"github.com/headwater-ml/headwater/models/spec"
 )
@@ -240,16 +242,82 @@ func (b *layer) after(x, a []float64) []float64 {
 	return plus(z, b.mlp(b.norm("mlp-norm", z)))
 }
 
+// expert is one of the feed-forward parts that a vector passes: the beginning of the names of its
+// weights, and what its output is multiplied by.
+type expert struct {
+	prefix string
+	weight float64
+}
+
+// experts are those that x passes; without a mixture there is one.
+func (b *layer) experts(x []float64) (all []expert) {
+	m := b.spec.MixtureOf(b.index)
+	if m == nil {
+		return []expert{{"", 1}}
+	}
+	probabilities, sum := softmax64(b.times("router", x)), 0.0
+	for range m.Chosen {
+		best := -1
+		for e, p := range probabilities {
+			taken := slices.Contains(all, expert{expertName(e), p})
+			if !taken && (best < 0 || p > probabilities[best]) {
+				best = e
+			}
+		}
+		all = append(all, expert{expertName(best), probabilities[best]})
+		sum += probabilities[best]
+	}
+	if m.Renormalize {
+		for i := range all {
+			all[i].weight /= sum
+		}
+	}
+	if m.Shared > 0 {
+		shared := expert{"shared.", 1}
+		if m.SharedGate {
+			shared.weight = 1 / (1 + math.Exp(-b.times("shared-gate", x)[0]))
+		}
+		all = append(all, shared)
+	}
+	return all
+}
+
+func expertName(e int) string { return fmt.Sprintf("experts.%d.", e) }
+
+func softmax64(x []float64) []float64 {
+	y, sum := make([]float64, len(x)), 0.0
+	for i, v := range x {
+		y[i] = math.Exp(v)
+		sum += y[i]
+	}
+	for i := range y {
+		y[i] /= sum
+	}
+	return y
+}
+
 func (b *layer) mlp(x []float64) []float64 {
-	up := b.dense("up", x, b.spec.MLPBias)
-	if !b.spec.Gated {
-		return b.dense("down", activated(b.spec.Activation, up), b.spec.MLPBias)
+	y := make([]float64, b.spec.Width)
+	for _, e := range b.experts(x) {
+		y = plus(y, b.feedForward(e, x))
 	}
-	gate := activated(b.spec.Activation, b.dense("gate", x, b.spec.MLPBias))
-	for i := range up {
-		up[i] *= gate[i]
+	return y
+}
+
+// feedForward is what an expert makes of x, times its weight, which multiplies the inner numbers.
+func (b *layer) feedForward(e expert, x []float64) []float64 {
+	inner := b.dense(e.prefix+"up", x, b.spec.MLPBias)
+	if b.spec.Gated {
+		gate := activated(b.spec.Activation, b.dense(e.prefix+"gate", x, b.spec.MLPBias))
+		inner = each(inner, gate)
+	} else {
+		inner = activated(b.spec.Activation, inner)
 	}
-	return b.dense("down", up, b.spec.MLPBias)
+	y := b.times(e.prefix+"down", scaled(inner, e.weight))
+	if b.spec.MLPBias {
+		y = plus(y, scaled(wide(b.weight(e.prefix+"down.bias")), e.weight))
+	}
+	return y
 }
 
 func activated(f spec.Activation, x []float64) []float64 {

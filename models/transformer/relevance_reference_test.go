@@ -1,6 +1,7 @@
 package transformer_test
 
 import (
+	"math"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -89,19 +90,78 @@ func (v *relevances) norm(name string, x, r []float64) []float64 {
 	return of
 }
 
-// mlp takes r of the feed-forward part of x to x: the identity rule for the activation, half for
-// each factor of a gate.
+// mlp takes r of the feed-forward part of x to x. Of each expert's share half goes to its output
+// and half to its weight.
 func (v *relevances) mlp(b *layer, x, r []float64) []float64 {
-	up, bias := b.dense("up", x, v.spec.MLPBias), v.spec.MLPBias
-	if !v.spec.Gated {
-		return v.dense("up", x, v.dense("down", activated(v.spec.Activation, up), r, bias), bias)
+	m := b.spec.MixtureOf(b.index)
+	if m == nil {
+		return v.feedForward(b, "", x, r)
 	}
-	gate := activated(v.spec.Activation, b.dense("gate", x, bias))
+	all, of := b.mlp(x), make([]float64, len(x))
+	var ofWeights []float64
+	for _, e := range b.experts(x) {
+		part := b.feedForward(e, x)
+		own, sum := make([]float64, len(r)), 0.0
+		for i := range own {
+			own[i] = share(part[i], all[i], r[i])
+			sum += own[i] / 2
+		}
+		if e.prefix == "shared." && !m.SharedGate {
+			of = plus(of, v.feedForward(b, e.prefix, x, own))
+			continue
+		}
+		of, ofWeights = plus(of, v.feedForward(b, e.prefix, x, scaled(own, 0.5))), append(ofWeights,
+			sum)
+	}
+	if m.SharedGate { // l·σ'(l)/σ(l) = l·(1-σ(l))
+		logit, last := b.times("shared-gate", x), len(ofWeights)-1
+		to := []float64{ofWeights[last] * logit[0] * (1 - 1/(1+math.Exp(-logit[0])))}
+		v.kept += ofWeights[last] - to[0]
+		of, ofWeights = plus(of, v.dense("shared-gate", x, to, false)), ofWeights[:last]
+	}
+	return plus(of, v.router(b, m, x, ofWeights))
+}
+
+// router takes the relevance of the weights of the chosen experts to x, through the softmax of all
+// experts or, where weights are divided by their sum, of the chosen ones: l_i (R_i - p_i ΣR).
+func (v *relevances) router(b *layer, m *spec.Mixture, x, r []float64) []float64 {
+	logits := b.times("router", x)
+	of, weights, all := make([]float64, len(logits)), softmax64(logits), 0.0
+	chosen := b.experts(x)[:m.Chosen]
+	for i := range logits {
+		at := slices.IndexFunc(chosen, func(e expert) bool { return e.prefix == expertName(i) })
+		if at >= 0 {
+			of[i], all = r[at], all+r[at]
+		}
+		if m.Renormalize {
+			if weights[i] = 0; at >= 0 {
+				weights[i] = chosen[at].weight
+			}
+		}
+	}
+	for i, l := range logits {
+		kept := of[i]
+		of[i] = l * (of[i] - weights[i]*all)
+		v.kept += kept - of[i]
+	}
+	return v.dense("router", x, of, false)
+}
+
+// feedForward takes r of one feed-forward part of x to x: the identity rule for the activation,
+// half for each factor of a gate.
+func (v *relevances) feedForward(b *layer, prefix string, x, r []float64) []float64 {
+	bias := v.spec.MLPBias
+	up := b.dense(prefix+"up", x, bias)
+	if !v.spec.Gated {
+		r = v.dense(prefix+"down", activated(v.spec.Activation, up), r, bias)
+		return v.dense(prefix+"up", x, r, bias)
+	}
+	gate := activated(v.spec.Activation, b.dense(prefix+"gate", x, bias))
 	for i := range up {
 		up[i] *= gate[i]
 	}
-	half := scaled(v.dense("down", up, r, bias), 0.5)
-	return plus(v.dense("up", x, half, bias), v.dense("gate", x, half, bias))
+	half := scaled(v.dense(prefix+"down", up, r, bias), 0.5)
+	return plus(v.dense(prefix+"up", x, half, bias), v.dense(prefix+"gate", x, half, bias))
 }
 
 // attention takes r of the attention output of every target, [T][D], to the input of the

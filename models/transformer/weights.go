@@ -3,6 +3,7 @@ package transformer
 import (
 	"errors"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -23,18 +24,22 @@ type weight struct {
 	tensor *tensors.Tensor
 }
 
-// array is what one weight is loaded from: parameters side by side along the last axis.
+// array is what one weight is loaded from: parameters side by side along the last axis, or, where
+// it is stacked, one below the other along the first.
 type array struct {
 	name  string
 	parts []spec.Param
 	// outFirst is whether it is held [out,in].
-	outFirst bool
+	outFirst, stacked bool
 }
 
 // fused returns the arrays that hold params. Query, key and value of a layer share one array,
 // blocks.l.qkv.{weight [D,HE+2GE],bias [HE+2GE]}: one wide product is faster than three narrow
 // ones. With outFirst the matrices of layers are held [out,in]; see [Model.outFirst]. Parameters
 // come in the order of [spec.Spec.Params], so the columns of the array are query, key, value.
+//
+// The experts of a layer share the arrays blocks.l.experts.{gate,up,down}.weight, [XF,D], in which
+// gate and up always have the outputs first: one feed-forward part with all of their inner numbers.
 func fused(params []spec.Param, outFirst bool) []array {
 	var all []array
 	at := map[string]int{}
@@ -43,14 +48,20 @@ func fused(params []spec.Param, outFirst bool) []array {
 		for _, part := range []string{".query.", ".key.", ".value."} {
 			name = strings.Replace(name, part, ".qkv.", 1)
 		}
+		experts := expertNumber.MatchString(name)
+		if experts {
+			name = expertNumber.ReplaceAllString(name, ".experts.")
+		}
 		i, ok := at[name]
 		if !ok {
 			i = len(all)
 			at[name], all = i, append(all, array{
 				name: name,
 				// Gains for each head and biases for each distance are no factors of products.
-				outFirst: outFirst && strings.HasPrefix(name, "blocks.") &&
-					strings.HasSuffix(name, ".weight") && len(p.Shape) == 2,
+				outFirst: (outFirst || experts) && strings.HasPrefix(name, "blocks.") &&
+					strings.HasSuffix(name, ".weight") && len(p.Shape) == 2 &&
+					!(experts && strings.HasSuffix(name, ".down.weight")),
+				stacked: experts,
 			})
 		}
 		all[i].parts = append(all[i].parts, p)
@@ -58,16 +69,24 @@ func fused(params []spec.Param, outFirst bool) []array {
 	return all
 }
 
+// expertNumber is the part of the name of a parameter with the number of its expert.
+var expertNumber = regexp.MustCompile(`\.experts\.\d+\.`)
+
 // shape is the shape of all parts together. Only the last axis grows: [D,HE] and twice [D,GE] make
-// [D,HE+2GE]. With outFirst the axes change places after that.
+// [D,HE+2GE]. With outFirst the axes change places after that. A stack grows along the first axis.
 func (a array) shape() []int {
 	shape := append([]int(nil), a.parts[0].Shape...)
 	last := len(shape) - 1
-	for _, p := range a.parts[1:] {
-		shape[last] += p.Shape[last]
+	if !a.stacked {
+		for _, p := range a.parts[1:] {
+			shape[last] += p.Shape[last]
+		}
 	}
 	if a.outFirst {
 		slices.Reverse(shape)
+	}
+	if a.stacked {
+		shape[0] *= len(a.parts)
 	}
 	return shape
 }
@@ -129,7 +148,11 @@ func (m *Model) load(a array, load spec.Loader) (*tensors.Tensor, error) {
 		to := place{flat: flat, row: shape[len(shape)-1], outFirst: a.outFirst}
 		for _, p := range a.parts {
 			loaded = errors.Join(loaded, to.fill(p, load))
-			to.column += p.Shape[len(p.Shape)-1]
+			if a.stacked {
+				to.begin += p.Size()
+			} else {
+				to.column += p.Shape[len(p.Shape)-1]
+			}
 		}
 	})
 	if err = errors.Join(loaded, err); err != nil {
@@ -141,12 +164,13 @@ func (m *Model) load(a array, load spec.Loader) (*tensors.Tensor, error) {
 	return t, nil
 }
 
-// place is where a parameter goes: into flat, whose rows have so many numbers, from a column on.
-// With outFirst the columns of the parameter become rows of flat.
+// place is where a parameter goes: into flat, whose rows have so many numbers, from a column on,
+// after the numbers of a stack that come before it. With outFirst the columns of the parameter
+// become rows of flat.
 type place struct {
-	flat        any
-	row, column int
-	outFirst    bool
+	flat               any
+	begin, row, column int
+	outFirst           bool
 }
 
 // fill loads p. It returns an error if load gives too few or too many numbers. A piece that load
@@ -171,9 +195,9 @@ func (to place) fill(p spec.Param, load spec.Loader) error {
 // put writes values of one row of the parameter from a column on, in the type of flat.
 func (to place) put(row, column int, values []float32) {
 	// Entry (r,c) of the parameter is flat[r,column+c], or transposed flat[column+c,r].
-	at, step := row*to.row+to.column+column, 1
+	at, step := to.begin+row*to.row+to.column+column, 1
 	if to.outFirst {
-		at, step = (to.column+column)*to.row+row, to.row
+		at, step = to.begin+(to.column+column)*to.row+row, to.row
 	}
 	switch dst := to.flat.(type) {
 	case []float32:

@@ -1,6 +1,6 @@
 """pack.py [--model FILE]: packs what a machine that has a GPU, Python and no Go needs into out/gpu.
 
-It builds the program and writes out/gpu/pack.tar.xz: the program, six goldens and run.py, whose comment says what runs there. With
+It builds the program and writes out/gpu/pack.tar.xz: the program, six goldens, gguf.py and run.py, whose comment says what runs there. With
 --model it cuts a file, such as SmolLM2's GGUF, into out/gpu/model.0, model.1 and so on, which travel one at a time.
 
 At most 64 MiB travel at a time, the files of the checkout among them. This program measures the sum and ends with status 1 above 63 MiB.
@@ -42,7 +42,8 @@ def write_pack(path):
     packed = io.BytesIO()
     with lzma.open(packed, "w", filters=FILTERS) as compressed, tarfile.open(fileobj=compressed, mode="w") as tar:
         tar.add(program, "headwater", filter=same_owner)
-        tar.add(ROOT / "internal/bench/gpu/run.py", "run.py", filter=same_owner)
+        for script in ("run.py", "gguf.py"):
+            tar.add(ROOT / "internal/bench/gpu" / script, script, filter=same_owner)
         for golden in GOLDENS:
             for name in ("config.json", "golden.safetensors", "model.safetensors"):
                 tar.add(ROOT / "models/testdata/goldens" / golden / name, f"goldens/{golden}/{name}", filter=same_owner)

@@ -310,11 +310,11 @@ class Ours:
         self.process.wait()
 
 
-def ours(run, name, dtype):
-    """What a token costs, plain and explained. Returns the answers by what was asked."""
+def ours(run, name, dtype, text=None):
+    """What a token costs, plain and explained, after a text of PROMPT tokens. Returns the answers by what was asked."""
     peer, found = Ours(run, name, dtype), {}
     ids = prompt(run, PROMPT)
-    text = " ".join(f"w{i}" for i in ids)
+    text = text or " ".join(f"w{i}" for i in ids)
     with Peak(run, peer.pid) as peak:
         for label, request in {
             "plain": {"task": "decode", "ids": ids},
@@ -389,6 +389,18 @@ def speed_8b(run):
     beside_generate(run, "8b", "bfloat16", ours(run, "8b", "bfloat16"), torch_model(run, "8b", "bfloat16"))
 
 
+def codes(run, name):
+    """A GGUF file quantised as Q4_K_M, whose matrices stay in their codes; a letter is a token there."""
+    sys.path.insert(0, str(HERE))
+    import gguf
+
+    file, small = f"{name}.gguf", "small" if run.small else name
+    gguf.write(run.work / file, small)
+    megabytes = (run.work / file).stat().st_size / 1e6
+    figure(f"{file}: the file", megabytes, "MB")
+    ours(run, file, "float32", ("the quick brown fox jumps over a lazy dog " * 2)[:PROMPT])
+
+
 def long(run):
     """A long prompt and four tokens by the default methods."""
     peer = Ours(run, "1b", "bfloat16")
@@ -423,6 +435,8 @@ STEPS = {
     "speed-1b": (70, speed_1b),
     "make-8b": (50, lambda run: make(run, "8b")),
     "speed-8b": (90, speed_8b),
+    "codes-1b": (40, lambda run: codes(run, "1b")),
+    "codes-8b": (75, lambda run: codes(run, "8b")),
     "long": (50, long),
     "speed-1b-bfloat16": (60, speed_1b_half),
     "pieces": (100, pieces),

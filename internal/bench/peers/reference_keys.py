@@ -28,12 +28,13 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 TYPES = """albert apertus bert bloom camembert codegen cohere cohere2 distilbert electra exaone4 falcon gemma gemma2 gemma3_text glm glm4
 gpt2 gpt_neo gpt_neox gptj granite llama ministral3 mistral modernbert mpnet mpt nemotron olmo olmo2 olmo3 opt phi phi3 qwen2 qwen2_5_vl_text qwen2_vl_text
 qwen3 qwen3_vl_text roberta seed_oss
-smollm3 stablelm starcoder2 xlm-roberta""".split()
+smollm3 stablelm starcoder2 xlm-roberta
+gpt_oss granitemoe mixtral olmoe qwen2_moe qwen3_moe""".split()
 
 # Keys that evaluating code reads and that change no number there.
 NO_NUMBER = {
     "_attn_implementation": "which of several equal implementations of attention runs",
-    "_experts_implementation": "the same for experts, which no model here has",
+    "_experts_implementation": "the same for experts",
     "attn_implementation": "the name of _attn_implementation in the file",
     "experts_implementation": "the name of _experts_implementation in the file",
     "chunk_size_feed_forward": "the feed-forward part runs in pieces, with equal numbers",
@@ -45,11 +46,14 @@ NO_NUMBER = {
     "label2id": "the inverse of id2label",
     "output_attentions": "what is returned",
     "output_hidden_states": "what is returned",
+    "output_router_logits": "what is returned",
     "pad_token_id": "the row of the table that is not trained; RoBERTa's is read here",
     "pretraining_tp": "the same products in pieces",
     "problem_type": "the loss; a head that reads it, reads it here",
     "reorder_and_upcast_attn": "the order of roundings in float16",
     "return_dict": "what is returned",
+    "router_aux_loss_coef": "a loss",
+    "router_jitter_noise": "noise in training",
     "sep_token_id": "where warnings look for padding",
     "slow_but_exact": "the same products in pieces",
     "tie_last_hidden_states": "which hidden state is returned last; here always the normed one",

@@ -25,10 +25,10 @@ func decomposed(t *testing.T, m *models.Model, q trace.Query) (terms, parts []fl
 
 // TestPartsAgree compares the parts of a logit in pure Go and XLA, of the embedded model and of
 // goldens that between them have every order of a block, every place of a norm, every kind of head,
-// gates, and heads that share keys.
+// gates, heads that share keys, and experts.
 func TestPartsAgree(t *testing.T) {
 	refs := []string{models.Default}
-	for _, family := range []string{"gpt2", "bloom_h6", "bloom_postln", "llama", "falcon7", "gemma2", "opt_350", "bert", "distilbert_cls", "electra_disc", "bert_qa", "opt_cls"} {
+	for _, family := range []string{"gpt2", "bloom_h6", "bloom_postln", "llama", "falcon7", "gemma2", "opt_350", "bert", "distilbert_cls", "electra_disc", "bert_qa", "opt_cls", "mixtral"} {
 		refs = append(refs, goldens+family)
 	}
 	contrast := 0

@@ -30,7 +30,7 @@ func questions(t *testing.T, family string, numbers bool) (queries []trace.Query
 
 // differentiated are goldens that have all kinds of blocks and heads among them: graphs of the way
 // back take XLA seconds to compile.
-var differentiated = []string{"bert", "bloom", "distilbert_cls", "electra_disc", "gemma2", "gpt2", "gpt_neox", "opt_350", "phi3", "qwen3", "llama_cls", "gpt2_cls", "bert_qa"}
+var differentiated = []string{"bert", "bloom", "distilbert_cls", "electra_disc", "gemma2", "gpt2", "gpt_neox", "opt_350", "phi3", "qwen3", "llama_cls", "gpt2_cls", "bert_qa", "mixtral"}
 
 // TestGradientsAgree: pure Go and XLA predict and differentiate alike, by every rule, texts of
 // different lengths in one batch.

@@ -56,7 +56,7 @@ func longMixingsAgree(t *testing.T, xla, plain *models.Model, asks []trace.Mixin
 	t.Helper()
 	text := make([]int, 48)
 	for i := range text {
-		text[i] = (5 + 17*i) % 96
+		text[i] = (5 + 17*i) % plain.Info().Vocab
 	}
 	mixingsOfText(t, xla, plain, text, asks)
 }
@@ -65,7 +65,7 @@ func mixingsOfText(
 	t *testing.T, xla, plain *models.Model, text []int, asks []trace.MixingAsk,
 ) {
 	t.Helper()
-	ask := trace.Ask{Mixings: asks, Continuation: []int{7, 60}}
+	ask := trace.Ask{Mixings: asks, Continuation: []int{7, 40}}
 	want := collect(t, plain, text, ask)
 	for i, step := range collect(t, xla, text, ask) {
 		for k, rows := range step.Rows {
@@ -76,10 +76,10 @@ func mixingsOfText(
 	}
 }
 
-// TestLongTexts: rows of Value Zeroing for a longer text, of a model with biases and of one that is
-// gated.
+// TestLongTexts: rows of Value Zeroing for a longer text, of a model with biases, of one that is
+// gated and of one with experts.
 func TestLongTexts(t *testing.T) {
-	for _, golden := range []string{"gpt2", "llama"} {
+	for _, golden := range []string{"gpt2", "llama", "mixtral"} {
 		t.Run(golden, func(t *testing.T) {
 			dir := goldens + golden
 			longMixingsAgree(t, fixture.Open(t, dir, "xla"), fixture.Open(t, dir, "go"),

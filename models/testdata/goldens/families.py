@@ -101,3 +101,9 @@ FAMILIES = {
         dict(llama, head_dim=8, rope_parameters=dict(rope_type="default", rope_theta=10000.0, mrope_section=[2, 1, 1])),
         dict(visual, deepstack_visual_indexes=[], num_position_embeddings=4), **tokens)),
 }
+
+# Mixtures of experts: the seed of a golden is 5000 and its place, or the first one 1000, 2000 … behind it.
+MIXTURES = {
+    "mixtral": ("Mixtral", "ForCausalLM", dict(llama, num_local_experts=5, num_experts_per_tok=2)),
+    "olmoe": ("Olmoe", "ForCausalLM", dict(llama, num_experts=8, num_experts_per_tok=3)),
+}

@@ -40,6 +40,7 @@ def build(config_class, model_class, options, seed, deviation=0.2):
 def load(model_class, folder, attention="eager", dtype=torch.float32):
     """The checkpoint again, as a user of transformers loads it."""
     model = model_class.from_pretrained(folder, attn_implementation=attention, dtype=dtype).eval()
+    model.config._experts_implementation = "eager"  # the default has no float64
     return without_second_alibi(model)
 
 

@@ -1,0 +1,95 @@
+package transformer
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+// A mixture of experts is one wide feed-forward part: the inner numbers of its experts are next to
+// each other, and between the matrices those of each expert are multiplied by its weight, which is
+// 0 for an expert that was not chosen.
+
+// routing is which experts M rows pass.
+type routing struct {
+	// probabilities [M,X] are those of the router.
+	probabilities *Node
+	// chosen [M,K] are the numbers of the experts, the most probable one first, and is [M,K,X] is 1
+	// for these and 0 for the others.
+	chosen, is *Node
+	// weights [M,X] are those of the chosen experts and 0.
+	weights *Node
+}
+
+// route chooses the experts of rows x [M,D]. The choice is a constant where it is differentiated;
+// the weights are not.
+func (b *Block) route(m *spec.Mixture, x *Node) routing {
+	r := routing{probabilities: Softmax(b.linear(x, "router"), -1)}
+	_, r.chosen = TopK(StopGradient(r.probabilities), m.Chosen, -1)
+	r.is = OneHot(r.chosen, m.Experts, dtypes.Float32)
+	r.weights = Mul(r.probabilities, ReduceSum(r.is, 1))
+	if m.Renormalize {
+		r.weights = Div(r.weights, ReduceAndKeep(r.weights, ReduceSum, -1))
+	}
+	return r
+}
+
+// mixture is the feed-forward part of x [...,D] of several experts.
+func (b *Block) mixture(m *spec.Mixture, x *Node) *Node {
+	dims := x.Shape().Dimensions
+	x = Reshape(x, -1, dims[len(dims)-1])
+	y := b.experts(m, b.route(m, x)).feedForward(x)
+	if m.Shared > 0 {
+		shared := b.shared().feedForward(x)
+		if m.SharedGate {
+			shared = b.relevance.product(Mul(shared, Sigmoid(b.linear(x, "shared-gate"))))
+		}
+		y = Add(y, shared)
+	}
+	return Reshape(y, dims...)
+}
+
+// shared is the block whose feed-forward part is the expert that every row passes.
+func (b *Block) shared() *Block {
+	of := *b
+	of.w = b.w.in("shared.")
+	return &of
+}
+
+// experts is the block whose feed-forward part is that of the experts, for the rows of r. Where
+// these are so few that they cannot choose half of the experts, it has the matrices of their
+// experts alone; otherwise it has those of all.
+func (b *Block) experts(m *spec.Mixture, r routing) *Block {
+	of := *b
+	of.w, of.expertWeights = b.w.in("experts."), r.weights
+	dims := r.chosen.Shape().Dimensions
+	rows, pairs := dims[0], dims[0]*dims[1]
+	if 2*pairs > m.Experts {
+		return &of
+	}
+	chosen := Reshape(r.chosen, pairs, 1)
+	of.w = func(name string) *Node {
+		all := b.w("experts." + name) // [XF,D], or a bias [XF]
+		of := append([]int{m.Experts, -1}, all.Shape().Dimensions[1:]...)
+		picked := Gather(Reshape(all, of...), chosen)
+		return Reshape(picked, append([]int{-1}, all.Shape().Dimensions[1:]...)...)
+	}
+	// A row passes its own experts of these.
+	weights := ReduceSum(Mul(r.is, InsertAxes(r.weights, 1)), -1) // [M,K]
+	own := DiagonalWithValue(ScalarOne(weights.Graph(), dtypes.Float32), rows)
+	of.expertWeights = Reshape(Mul(InsertAxes(own, -1), InsertAxes(weights, 0)), rows, pairs)
+	return &of
+}
+
+// byExpert multiplies the inner numbers of a feed-forward part, [M,XF], or their parts, [M,K,XF],
+// by the weights of the experts that they belong to, if it has experts.
+func (b *Block) byExpert(inner *Node) *Node {
+	if b.expertWeights == nil {
+		return inner
+	}
+	dims, weights := inner.Shape().Dimensions, b.expertWeights.Shape().Dimensions
+	byExpert := Reshape(inner, weights[0], -1, weights[1], dims[len(dims)-1]/weights[1])
+	weighted := Mul(byExpert, Reshape(b.expertWeights, weights[0], 1, weights[1], 1))
+	return Reshape(b.relevance.product(weighted), dims...)
+}
