@@ -128,7 +128,9 @@ type finiteWeights struct {
 	tensorFile
 	dtype dtypes.DType
 	// allow makes Float32At add an error to found, one for each tensor, instead of returning it.
-	allow   bool
+	allow bool
+	// halves is whether matrices of 16 bits are kept so.
+	halves  bool
 	mu      sync.Mutex // guards found and largest
 	found   []*WeightError
 	largest *WeightError // of those above hugeWeight; nil if there is none
@@ -195,19 +197,22 @@ func (w *finiteWeights) note(x []float32, name string, first int, shape []int) {
 }
 
 // Coding implements [family.QuantizedTensors] for files that do, and for numbers of 16 bits.
-func (w *finiteWeights) Coding(name string) spec.Coding {
+func (w *finiteWeights) Coding(name string) (c spec.Coding) {
 	switch f := w.tensorFile.(type) {
 	case family.QuantizedTensors:
-		return f.Coding(name)
+		c = f.Coding(name)
 	case *checkpoint.File:
-		dtype, _ := f.DType(name)
-		if dtype == checkpoint.F16 || dtype == checkpoint.BF16 {
-			half := gguf.CodingOf(gguf.F16)
-			half.Powers = dtype == checkpoint.BF16
-			return half
+		switch dtype, _ := f.DType(name); dtype {
+		case checkpoint.F16:
+			c = gguf.CodingOf(gguf.F16)
+		case checkpoint.BF16:
+			c = gguf.CodingOf(gguf.BF16)
 		}
 	}
-	return spec.Coding{}
+	if c.Bits == 16 && !w.halves {
+		return spec.Coding{}
+	}
+	return c
 }
 
 // ReadBlocks reads as the file does. It returns [spec.ErrNoBlocks] if a number may be huge or not

@@ -535,14 +535,18 @@ func (f formNodes) block(p int) *Node {
 }
 
 // after is the matrix, which a graph cannot compute before x: the numbers of a matrix then take
-// memory that those of an earlier one have left. Their scales are selected by a condition on x that
-// holds for every finite number.
+// memory that those of an earlier one have left. Their scales, or numbers of 16 bits, are selected by
+// a condition on x that holds for every finite number.
 func (q quantized) after(x *Node) (later quantized) {
 	first := StopGradient(Reshape(SliceAxis(Reshape(x, -1), 0, AxisElem(0))))
 	finite := NotEqual(first, Infinity(x.Graph(), x.DType(), 1))
 	for _, f := range q {
-		f.scale = Where(BroadcastToShape(finite, shapes.Make(dtypes.Bool,
-			f.scale.Shape().Dimensions...)), f.scale, ZerosLike(f.scale))
+		selected := &f.scale
+		if f.scale == nil {
+			selected = &f.codes
+		}
+		*selected = Where(BroadcastToShape(finite, shapes.Make(dtypes.Bool,
+			(*selected).Shape().Dimensions...)), *selected, ZerosLike(*selected))
 		later = append(later, f)
 	}
 	return later
