@@ -236,6 +236,7 @@ func prepare(from source, name string, opts Options) (*prepared, error) {
 	if plugin != "" {
 		p.backend, _, _ = strings.Cut(cmp.Or(opts.Backend, "xla"), ":")
 	}
+	weights.halves = p.backend == "xla" // on a GPU it was not measured
 	p.count(quantized, plugin != "", opts)
 	return p, nil
 }

@@ -22,8 +22,8 @@ type Needs struct {
 	Parameters int64 `json:"parameters"`
 	// Bits is how many bits each number has in the files, on average.
 	Bits float64 `json:"bits"`
-	// DType is the type of the weights in memory, and Codes is whether those that the files have
-	// quantised stay as they are.
+	// DType is the type of the weights in memory, and Codes is whether matrices that have fewer
+	// bits in the files stay as they are.
 	DType string `json:"dtype"`
 	Codes bool   `json:"codes"`
 	// Memory is what the process takes, and Limit what it may take, in bytes.

@@ -150,7 +150,7 @@ func (m modelFacts) needs() string {
 	size, n := message.FormatBytes, m.Needs
 	kept := n.DType
 	if n.Codes {
-		kept += ", quantised matrices as they are in the file"
+		kept += ", matrices of fewer bits as they are in the file"
 	}
 	fits := "more than"
 	if n.Memory.Total() < n.Limit {

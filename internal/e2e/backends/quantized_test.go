@@ -32,6 +32,8 @@ var blockTypes = []struct {
 	{7, 24, 2, -7},   // Q5_1
 	{8, 34, -1, -10}, // Q8_0
 	{20, 18, -1, -9}, // IQ4_NL
+	{1, 64, -1, -4},  // F16, each number a scale
+	{30, 64, -1, -4}, // BF16
 }
 
 // quantised writes a golden as a GGUF file whose matrices are random blocks of several types. Layer
@@ -63,6 +65,16 @@ func quantised(t *testing.T, golden string, edit func(name string, data []byte))
 			block := data[b:][:of.bytes]
 			for k := range block {
 				block[k] = byte(random.IntN(256))
+			}
+			for k := 0; k < len(block) && of.bytes == 64; k += 2 {
+				number := half(random.IntN(2), of.exponent)
+				if of.kind == 30 { // the exponent has 8 bits
+					number = number&(1<<15) | uint16(of.exponent+127)<<7 | number&(1<<7-1)
+				}
+				binary.LittleEndian.PutUint16(block[k:], number)
+			}
+			if of.bytes == 64 {
+				continue
 			}
 			binary.LittleEndian.PutUint16(block, half(0, of.exponent))
 			if of.low >= 0 {
