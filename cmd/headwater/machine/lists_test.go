@@ -58,7 +58,7 @@ func TestModels(t *testing.T) {
 		}
 	}
 	if len(list.Models) != 2 || list.Models[0].Name != "tiny" || list.Models[1].Context != 64 ||
-		len(list.Families) < 3 {
+		len(list.Families) > 0 {
 		t.Errorf("models --json says %+v", list)
 	}
 	headwater.CheckRefusals(t, []clitest.Refusal{{"unknown model", []string{"models", "nope"}, "", 1, "nope is neither a directory"}})
