@@ -200,6 +200,8 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 		case trace.ValueZeroing:
 			returned += layers * pairs / float64(s.Heads)
 			layer += tileBytes(s, n.Tokens)
+		case trace.Router, trace.Experts:
+			add(2*4*texts*t*float64(s.Experts()), layers)
 		case trace.Logits:
 			add(4*texts*t*float64(s.Vocab), 1)
 		default:

@@ -304,7 +304,8 @@ func (b *layer) mlp(x []float64) []float64 {
 	return y
 }
 
-// feedForward is what an expert makes of x, times its weight, which multiplies the inner numbers.
+// feedForward is what an expert makes of x, times its weight, which multiplies the inner numbers,
+// or the output of a shared expert.
 func (b *layer) feedForward(e expert, x []float64) []float64 {
 	inner := b.dense(e.prefix+"up", x, b.spec.MLPBias)
 	if b.spec.Gated {
@@ -312,6 +313,9 @@ func (b *layer) feedForward(e expert, x []float64) []float64 {
 		inner = each(inner, gate)
 	} else {
 		inner = activated(b.spec.Activation, inner)
+	}
+	if e.prefix == "shared." {
+		return scaled(b.dense(e.prefix+"down", inner, b.spec.MLPBias), e.weight)
 	}
 	y := b.times(e.prefix+"down", scaled(inner, e.weight))
 	if b.spec.MLPBias {

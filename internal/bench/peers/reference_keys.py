@@ -213,7 +213,7 @@ def rows_of(model_type, base):
     for n, used in read_by_code(tree(module), by_name=True).items():
         if used and n not in fields and n not in base and not n.startswith("_is"):
             rows.setdefault(n, ("computes", "null"))
-    rows.update({alias: ("=" + n, "null") for alias, n in cls.attribute_map.items()})
+    rows.update({a: ("=" + n, fields.get(a, "null")) for a, n in cls.attribute_map.items()})
     return rows
 
 

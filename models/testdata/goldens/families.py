@@ -106,4 +106,12 @@ FAMILIES = {
 MIXTURES = {
     "mixtral": ("Mixtral", "ForCausalLM", dict(llama, num_local_experts=5, num_experts_per_tok=2)),
     "olmoe": ("Olmoe", "ForCausalLM", dict(llama, num_experts=8, num_experts_per_tok=3)),
+    "qwen2_moe": ("Qwen2Moe", "ForCausalLM", dict(
+        llama, num_hidden_layers=3, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=8, shared_expert_intermediate_size=24,
+        use_sliding_window=True, sliding_window=5, max_window_layers=2, mlp_only_layers=[1])),
+    "qwen3_moe": ("Qwen3Moe", "ForCausalLM", dict(
+        llama, head_dim=8, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12, norm_topk_prob=True)),
+    "granitemoe": ("GraniteMoe", "ForCausalLM", dict(
+        llama, num_local_experts=5, num_experts_per_tok=2, embedding_multiplier=6.0, attention_multiplier=0.3,
+        residual_multiplier=0.22, logits_scaling=4.0)),
 }
