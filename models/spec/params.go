@@ -30,11 +30,14 @@ type Loader func(p Param, put func(first int, values []float32)) error
 //	embedding-norm.{gain,bias} [W]
 //	embedding-projection.{weight [W,D],bias [D]}
 //	blocks.l.relative-bias [K,H]
+//	blocks.l.relative-embeddings [2·Span,D]   blocks.l.relative-norm.{gain,bias} [D]
+//	blocks.l.position-{key,query}.{weight [D,HE],bias [HE]}
 //	blocks.l.attention-norm.{gain,bias} [D]   blocks.l.query.{weight [D,HE],bias [HE]}
 //	blocks.l.{key,value}.{weight [D,GE],bias [GE]}   blocks.l.{query,key}-norm.gain [E]
 //	blocks.l.output.{weight [HE,D],bias [D]}  blocks.l.attention-after-norm.gain [D]
 //	blocks.l.mlp-norm.{gain,bias} [D]         blocks.l.{gate,up}.{weight [D,F],bias [F]}
 //	blocks.l.down.{weight [F,D],bias [D]}     blocks.l.mlp-after-norm.gain [D]
+//	blocks.l.activation.{positive,negative} [1]
 //	final-norm.{gain,bias} [D]
 //	head-projection.weight [D,W]
 //	head-transform.{weight [D,W],bias [W]}   head-norm.{gain,bias} [W]
@@ -110,6 +113,9 @@ func (p *paramList) block(l int) {
 	if s.RelativeBuckets > 0 {
 		p.add(b+"relative-bias", s.RelativeBuckets, s.Heads)
 	}
+	if s.Relative != nil {
+		p.relative(b, s.Relative)
+	}
 	p.dense(b+"query", d, inner, s.ProjectionBias)
 	p.dense(b+"key", d, group, s.ProjectionBias)
 	p.dense(b+"value", d, group, s.ProjectionBias)
@@ -124,8 +130,27 @@ func (p *paramList) block(l int) {
 		p.dense(b+"gate", d, s.FeedForward, s.MLPBias)
 	}
 	p.dense(b+"up", d, s.FeedForward, s.MLPBias)
+	if s.Activation == XIELU {
+		p.add(b+"activation.positive", 1)
+		p.add(b+"activation.negative", 1)
+	}
 	p.dense(b+"down", s.FeedForward, d, s.MLPBias)
 	norm("mlp-after-norm")
+}
+
+// relative adds the embeddings of distances and their projections.
+func (p *paramList) relative(b string, r *Relative) {
+	d, inner := p.spec.Width, p.spec.Heads*p.spec.HeadWidth
+	p.add(b+"relative-embeddings", 2*r.Span, d)
+	if r.Norm {
+		p.norm(b+"relative-norm", d)
+	}
+	if r.Keys && !r.Shared {
+		p.dense(b+"position-key", d, inner, !r.NoKeyBias)
+	}
+	if r.Queries && !r.Shared {
+		p.dense(b+"position-query", d, inner, true)
+	}
 }
 
 // headGains adds the gains of the norm of queries or keys of so many heads.
