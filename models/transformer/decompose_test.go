@@ -124,13 +124,15 @@ func (c *parts64) mlp(b *layer, whole []float64) carrier {
 	hidden := c.copied().(*parts64)
 	dense(hidden, "up")
 	if !s.Gated {
-		hidden.scale(slopes(s.Activation, b.dense("up", whole, s.MLPBias)))
+		up := b.dense("up", whole, s.MLPBias)
+		hidden.scale(slopes(b.activated(up), up))
 		dense(hidden, "down")
 		return hidden
 	}
 	gate := c.copied().(*parts64)
 	dense(gate, "gate")
-	gate.scale(slopes(s.Activation, b.dense("gate", whole, s.MLPBias)))
+	before := b.dense("gate", whole, s.MLPBias)
+	gate.scale(slopes(b.activated(before), before))
 	hidden.vectors = shapley(gate.vectors, hidden.vectors)
 	dense(hidden, "down")
 	return hidden

@@ -99,24 +99,22 @@ func activationSlope(f spec.Activation, x *Node, w byName) *Node {
 // xieluBeta is the slope of xIELU at 0.
 const xieluBeta = 0.5
 
-// xielu is xIELU (Huang and Schlag 2024): αp·x² + βx for x > 0, and αn·(exp(x)-1-x) + βx below. Each
-// layer has its α, of which the weights are the inverse of softplus, and αn is β more.
-func xielu(x *Node, w byName) *Node {
-	positive, negative := xieluFactors(x, w)
-	below := Sub(Expm1(MinScalar(x, -1e-6)), x) // as the reference limits it
-	return Add(Where(GreaterThan(x, ZerosLike(x)), Mul(Square(x), positive), Mul(below, negative)),
-		MulScalar(x, xieluBeta))
-}
-
-// xieluSlope is xielu(x)/x.
+// xieluSlope is f(x)/x of xIELU (Huang and Schlag 2024), f(x) = αp·x² + βx for x > 0 and αn·(exp(x) -
+// 1 - x) + βx below. Each layer has its α, of which the weights are the inverse of softplus, and αn
+// is β more.
 func xieluSlope(x *Node, w byName) *Node {
 	positive, negative := xieluFactors(x, w)
-	const near = 1e-3 // where the next term of (exp(x)-1-x)/x, x³/24, is below the last digit
-	small := LessThan(Abs(x), MulScalar(OnesLike(x), near))
-	below := Where(small, MulScalar(Mul(x, OnePlus(MulScalar(x, 1.0/3))), 0.5),
-		Div(Sub(Expm1(x), x), Where(small, OnesLike(x), x)))
-	return AddScalar(Where(GreaterThan(x, ZerosLike(x)), Mul(x, positive), Mul(below, negative)),
-		xieluBeta)
+	y := MinScalar(x, 0)
+	// (exp(y) - 1 - y)/y, near 0 by its series, whose next term, y⁶/5040, is below the last digit.
+	const near = 0.1
+	series := OnePlus(MulScalar(y, 1.0/6))
+	for _, n := range []float64{5, 4, 3} {
+		series = OnePlus(MulScalar(Mul(y, series), 1/n))
+	}
+	small := GreaterThan(y, MulScalar(OnesLike(y), -near))
+	below := Where(small, MulScalar(Mul(y, series), 0.5),
+		AddScalar(Div(AddScalar(Exp(y), -1), Where(small, OnesLike(y), y)), -1))
+	return AddScalar(Add(Mul(MaxScalar(x, 0), positive), Mul(below, negative)), xieluBeta)
 }
 
 // xieluFactors are αp and αn, in the shape of x.

@@ -94,9 +94,9 @@ func (v *relevances) norm(name string, x, r []float64) []float64 {
 func (v *relevances) mlp(b *layer, x, r []float64) []float64 {
 	up, bias := b.dense("up", x, v.spec.MLPBias), v.spec.MLPBias
 	if !v.spec.Gated {
-		return v.dense("up", x, v.dense("down", activated(v.spec.Activation, up), r, bias), bias)
+		return v.dense("up", x, v.dense("down", b.activated(up), r, bias), bias)
 	}
-	gate := activated(v.spec.Activation, b.dense("gate", x, bias))
+	gate := b.activated(b.dense("gate", x, bias))
 	for i := range up {
 		up[i] *= gate[i]
 	}
@@ -160,9 +160,19 @@ func (v *relevances) softmax(b *layer, h, t int, r []float64) {
 // they are turned.
 func (v *relevances) score(b *layer, u [][]float64, h, t, s int, r float64, query, key []float64) {
 	content := b.content[h][t][s] + b.queryBias[h][t][s]
-	r = v.keep([]float64{content}, []float64{b.alibi[h][t][s]}, []float64{r})[0]
 	q, turnedQuery := placements(b, "query", u[t], h, t, len(u))
 	k, turnedKey := placements(b, "key", u[s], h/(v.spec.Heads/v.spec.Groups()), s, len(u))
+	if b.spec.Relative != nil { // each of its terms has one factor that depends on the text
+		ofKey, ofQuery := b.distanceVectors(h, t-s)
+		score := content + b.alibi[h][t][s]
+		for i := range query {
+			query[i] += share(turnedQuery[i]*ofKey[i]*b.scale(), score, r)
+			key[i] += share(turnedKey[i]*ofQuery[i]*b.scale(), score, r)
+		}
+		r *= content / score
+	} else {
+		r = v.keep([]float64{content}, []float64{b.alibi[h][t][s]}, []float64{r})[0]
+	}
 	half := make([]float64, len(query))
 	for i := range half {
 		half[i] = share(turnedQuery[i]*turnedKey[i]*b.scale(), content, r) / 2

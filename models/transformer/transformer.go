@@ -451,7 +451,7 @@ func float(x *Node) *Node {
 // activate returns f(x), entry by entry. w has the weights of the activation, if it has any.
 func activate(f spec.Activation, x *Node, w byName) *Node {
 	if f == spec.XIELU {
-		return xielu(x, w)
+		return Mul(x, xieluSlope(x, w))
 	}
 	if f == spec.GELU || f == spec.GELUTanh {
 		return fusedOnGo(x, func() *Node { return BackendFusedGelu(x, f == spec.GELU) },
