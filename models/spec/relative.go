@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Relative says how embeddings of distances add to the scores of an encoder (DeBERTa). A distance
+// Relative says how embeddings of distances add to the scores of encoders (DeBERTa). A distance
 // is how many tokens a source is before its target, negative for a source after it.
 type Relative struct {
 	// Span is how many embeddings there are for each side: distances from -Span to Span-1 have one

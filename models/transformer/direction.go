@@ -99,9 +99,9 @@ func activationSlope(f spec.Activation, x *Node, w byName) *Node {
 // xieluBeta is the slope of xIELU at 0.
 const xieluBeta = 0.5
 
-// xieluSlope is f(x)/x of xIELU (Huang and Schlag 2024), f(x) = αp·x² + βx for x > 0 and αn·(exp(x) -
-// 1 - x) + βx below. Each layer has its α, of which the weights are the inverse of softplus, and αn
-// is β more.
+// xieluSlope is f(x)/x of xIELU (Huang and Schlag 2024), which is αp·x² + βx for x > 0 and
+// αn·(exp(x) - 1 - x) + βx below. Each layer has its α, of which the weights are the inverse of
+// softplus, and αn is β more.
 func xieluSlope(x *Node, w byName) *Node {
 	positive, negative := xieluFactors(x, w)
 	y := MinScalar(x, 0)
@@ -117,14 +117,14 @@ func xieluSlope(x *Node, w byName) *Node {
 	return AddScalar(Add(Mul(MaxScalar(x, 0), positive), Mul(below, negative)), xieluBeta)
 }
 
-// xieluFactors are αp and αn, in the shape of x.
+// xieluFactors are αp and αn, of the rank of x.
 func xieluFactors(x *Node, w byName) (positive, negative *Node) {
 	softplus := func(name string) *Node {
 		a := float(w("activation." + name))
 		return Add(MaxScalar(a, 0), Log1P(Exp(Neg(Abs(a)))))
 	}
-	wide := func(a *Node) *Node { return BroadcastToShape(ExpandLeftToRank(a, x.Rank()), x.Shape()) }
-	return wide(softplus("positive")), wide(AddScalar(softplus("negative"), xieluBeta))
+	positive, negative = softplus("positive"), AddScalar(softplus("negative"), xieluBeta)
+	return ExpandLeftToRank(positive, x.Rank()), ExpandLeftToRank(negative, x.Rank())
 }
 
 // tanhSlope is tanh(x)/x, and 1-x²/3 near 0.

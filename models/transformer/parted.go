@@ -189,7 +189,8 @@ func (d *builder) scoreParts(x parted, ids *Node) *Node {
 		if d.denseBias(inner.dense) {
 			y.parts = share(y.parts, d.w(inner.dense+".bias"))
 		}
-		y.parts = Mul(y.parts, InsertAxes(activationSlope(d.spec.HeadActivation, inner.before, d.w), -2))
+		slope := activationSlope(d.spec.HeadActivation, inner.before, d.w)
+		y.parts = Mul(y.parts, InsertAxes(slope, -2))
 		if inner.norm != "" {
 			y = normParts(d.spec, parted{whole: inner.active, parts: y.parts}, d.w.in(inner.norm))
 		}
