@@ -101,6 +101,8 @@ var llamaWeights = []Weight{
 	{"blocks.%d.up.bias", "layers.%d.mlp.up_proj.bias", AsIs},
 	{"blocks.%d.down.weight", "layers.%d.mlp.down_proj.weight", Transposed},
 	{"blocks.%d.down.bias", "layers.%d.mlp.down_proj.bias", AsIs},
+	{"blocks.%d.activation.positive", "layers.%d.mlp.act_fn.alpha_p", AsIs},
+	{"blocks.%d.activation.negative", "layers.%d.mlp.act_fn.alpha_n", AsIs},
 	{"final-norm.gain", "norm.weight", AsIs},
 	{"final-norm.bias", "norm.bias", AsIs},
 	{"head", "lm_head.weight", AsIs},

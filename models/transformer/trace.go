@@ -45,8 +45,8 @@ var taps = map[trace.Tap]tap{
 	trace.Router:  {axes: "LTX", block: (*Block).routerTap},
 	trace.Experts: {axes: "LTK2", block: (*Block).expertsTap},
 	trace.Hidden:  {axes: "LTD"}, // what goes from graph to graph
-	trace.Final:  {axes: "TD", end: finalTap},
-	trace.Logits: {axes: "TV", end: headTap}, // TK or K of a classifier
+	trace.Final:   {axes: "TD", end: finalTap},
+	trace.Logits:  {axes: "TV", end: headTap}, // TK or K of a classifier
 }
 
 // finalTap is the residual stream after the final norm, [B,T,D].
