@@ -283,7 +283,7 @@ func (d *drawing) textOf(j int) string {
 	if grouped(d.e) && p.Placed() && !d.named(j) && p.Offsets[j][0] < p.Offsets[j][1] {
 		return p.Text[p.Offsets[j][0]:p.Offsets[j][1]]
 	}
-	return p.Texts[j]
+	return d.spanText(j)
 }
 
 // functionWords are words that say little about where an answer comes from. A picture does not open
@@ -292,12 +292,19 @@ var functionWords = strings.Fields("the a an of to in and is was it for on at by
 	"here as then der die das ein eine und ist le la les un une et est el los las una y es il lo " +
 	"gli e")
 
+// wordText returns the word of row t without spaces and brackets, in small letters.
+func (d *drawing) wordText(t int) string {
+	first, end := d.generatedWord(t)
+	text := strings.Trim(withoutMarks(textsOf(d.e.Steps[first:end])), " _(")
+	return strings.ToLower(strings.TrimSpace(text))
+}
+
 // contentWord reports whether row t begins a word of two letters or more that is no function word.
 func (d *drawing) contentWord(t int) bool {
 	g := d.e.Steps[t]
-	first, end := d.generatedWord(t)
+	first, _ := d.generatedWord(t)
 	letters := 0
-	text := strings.Trim(withoutMarks(textsOf(d.e.Steps[first:end])), " _(")
+	text := d.wordText(t)
 	for _, r := range text {
 		if !unicode.IsLetter(r) {
 			break
@@ -306,7 +313,28 @@ func (d *drawing) contentWord(t int) bool {
 	}
 	wide := letters == 1 && utf8.RuneLen([]rune(text)[0]) > 2 // a word in scripts such as Chinese
 	return first == t && !g.Special && !g.Rest && (letters > 1 || wide) &&
-		!slices.Contains(functionWords, strings.ToLower(strings.TrimSpace(text)))
+		!slices.Contains(functionWords, text)
+}
+
+// asked returns the words of the last sentence of the last message of a chat, in small letters: the
+// question, whose words an answer repeats.
+func (d *drawing) asked() (words []string) {
+	n := len(d.turns) - 2
+	if !d.chat() || n < 0 {
+		return nil
+	}
+	body := d.turns[n].body
+	for _, s := range d.e.Prompt.Sentences() {
+		if j := s.Tokens[0]; j < body[0] || j >= body[1] {
+			continue
+		}
+		if all := strings.FieldsFunc(strings.ToLower(s.Text), func(r rune) bool {
+			return !inWord(r)
+		}); len(all) > 0 {
+			words = all
+		}
+	}
+	return words
 }
 
 // generatedWord returns the rows [first,end) of the word of row t, which in an encoder is one row.
@@ -319,9 +347,15 @@ func (d *drawing) generatedWord(t int) (first, end int) {
 	return max(first-m, 0), end - m
 }
 
-// open chooses the row and the method that a picture opens with: a content word with the strongest
-// value of the first method that shows something for one. A scorer that compares the first
-// prediction with itself comes before them, because it was asked for what there is not.
+// opensFrom is the part of the largest value of a content word at which an answer opens with an
+// earlier one.
+const opensFrom = .5
+
+// open chooses the row and the method that a picture opens with: of an answer the first content
+// word that has half of the largest value of one, of an encoder that with the largest, by the first
+// method that shows something for one. Words of a question, which an answer repeats, come after all
+// others. A scorer that compares the first prediction with itself comes before them, because it was
+// asked for what there is not.
 func (d *drawing) open(row *int) {
 	d.chosen, d.lead = firstWord(d.e), -1
 	if row != nil && *row >= 0 && *row < len(d.e.Steps) {
@@ -345,16 +379,14 @@ func (d *drawing) open(row *int) {
 			return
 		}
 	}
+	asked := d.asked()
 	for _, i := range order {
 		v := &d.views[i]
-		best, largest := -1, 0.0
-		if row != nil && v.has(*row) && d.strongest(v, *row) > 0 {
+		best := -1
+		if row == nil {
+			best = d.wordToOpen(v, asked)
+		} else if v.has(*row) && d.strongest(v, *row) > 0 {
 			best = *row
-		}
-		for t := 0; row == nil && t < len(d.e.Steps); t++ {
-			if x, piece := d.strongestOfWord(v, t); x > largest {
-				best, largest = piece, x
-			}
 		}
 		if best >= 0 {
 			d.chosen, d.lead = best, i
@@ -364,6 +396,35 @@ func (d *drawing) open(row *int) {
 			d.lead = i
 		}
 	}
+}
+
+// wordToOpen returns the row of a method that a picture opens with, -1 if it shows nothing for a
+// content word. Words that were asked come after all others.
+func (d *drawing) wordToOpen(v *view, asked []string) int {
+	var words, repeated [][2]int // the rows of content words: the first one, and the one to open
+	largest := map[bool]float64{}
+	for t := range d.e.Steps {
+		x, piece := d.strongestOfWord(v, t)
+		if x == 0 {
+			continue
+		}
+		again := slices.Contains(asked, d.wordText(t))
+		if largest[again] = max(largest[again], x); again {
+			repeated = append(repeated, [2]int{t, piece})
+		} else {
+			words = append(words, [2]int{t, piece})
+		}
+	}
+	least := largest[len(words) == 0]
+	if !d.e.Model.Reads() {
+		least *= opensFrom
+	}
+	for _, word := range slices.Concat(words, repeated) {
+		if d.strongest(v, word[1]) >= least {
+			return word[1]
+		}
+	}
+	return -1
 }
 
 // whyLead tells why a picture does not open with its first method, "" if it does.

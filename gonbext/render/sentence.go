@@ -347,6 +347,8 @@ func (d *drawing) wordsOf(v *view, sources []int) (all []phrase) {
 		}
 		if rests := d.restsOn(v, same[0]); rests != "" {
 			word = append(word, piece{text: rests, quiet: true})
+		} else if d.chat() && d.tokens[same[0]].role == inTemplate {
+			word = append(word, piece{text: " (chat template)", quiet: true})
 		}
 		all = append(all, word)
 	}
