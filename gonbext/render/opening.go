@@ -126,27 +126,22 @@ func (d *drawing) open(row *int) {
 // wordToOpen returns the row of a method that a picture opens with, -1 if it shows nothing for a
 // content word. Words that were asked come after all others.
 func (d *drawing) wordToOpen(v *view, asked []string) int {
-	var words, repeated [][2]int // the rows of content words: the first one, and the one to open
-	largest := map[bool]float64{}
-	for t := range d.e.Steps {
-		x, piece := d.strongestOfWord(v, t)
-		if x == 0 {
-			continue
+	for _, repeated := range []bool{false, true} {
+		largest, least := 0.0, 1.0
+		if !d.e.Model.Reads() {
+			least = opensFrom
 		}
-		again := slices.Contains(asked, d.wordText(t))
-		if largest[again] = max(largest[again], x); again {
-			repeated = append(repeated, [2]int{t, piece})
-		} else {
-			words = append(words, [2]int{t, piece})
+		places, rows := make([]float64, len(d.e.Steps)), make([]int, len(d.e.Steps))
+		for t := range places {
+			if slices.Contains(asked, d.wordText(t)) == repeated {
+				places[t], rows[t] = d.strongestOfWord(v, t)
+			}
+			largest = max(largest, places[t])
 		}
-	}
-	least := largest[len(words) == 0]
-	if !d.e.Model.Reads() {
-		least *= opensFrom
-	}
-	for _, word := range slices.Concat(words, repeated) {
-		if d.strongest(v, word[1]) >= least {
-			return word[1]
+		for t, x := range places {
+			if x > 0 && x >= least*largest {
+				return rows[t]
+			}
 		}
 	}
 	return -1
