@@ -171,12 +171,52 @@ func TestOpens(t *testing.T) {
 	if d.chosen != 1 || d.lead != 0 {
 		t.Errorf("it opens with row %d by method %d, want 1 by 0", d.chosen, d.lead)
 	}
+	if why := d.whyLead(); why != "" {
+		t.Errorf("of its first method it says %q", why)
+	}
 	fill(e.Methods["rollout"], func(int) float64 { return 0 })
-	if d = drawingOf(e); d.lead != 1 {
-		t.Errorf("it opens with method %d, want the second", d.lead)
+	const why = "rollout shows nothing for “keys”; flow does"
+	if d = drawingOf(e); d.lead != 1 || d.whyLead() != why {
+		t.Errorf("it opens with method %d and says %q, want the second and %q", d.lead,
+			d.whyLead(), why)
+	}
+	if page := written(t, Heatmap{Explanation: e}); !strings.Contains(page, why) {
+		t.Errorf("the page does not say why it opens so: %q", why)
 	}
 	if d = newDrawing(Heatmap{Explanation: e}.picture(true), new(2)); d.chosen != 2 {
 		t.Errorf("it opens with row %d, want the one asked for", d.chosen)
+	}
+}
+
+// TestOpensOnAnswer: a picture opens with the first word of an answer that has half of the largest
+// value, words of the question after all others.
+func TestOpensOnAnswer(t *testing.T) {
+	for _, c := range []struct {
+		words  string
+		values []float64
+		want   string
+	}{
+		{"rome lies north", []float64{.2, .1, .4}, "rome"},
+		{"rome lies north", []float64{.15, .1, .4}, "north"},
+		{"colosseum stands rome", []float64{.4, .1, .15}, "stands"},
+		{"where colosseum is", []float64{.15, .4, .4}, "colosseum"},
+		{"here the is", []float64{.1, .4, .4}, "here"},
+	} {
+		e := chatted() // Where is the Colosseum?
+		m := len(e.Prompt.Texts)
+		r := e.Methods["raw"]
+		e.Steps, r.Rows, r.OtherMass = nil, nil, []float64{.6, .6, .6}
+		for i, word := range strings.Fields(c.words) {
+			row := make([]float64, m+i)
+			row[13+i] = c.values[i]
+			e.Steps = append(e.Steps, attribution.GeneratedToken{Text: " " + word})
+			r.Rows = append(r.Rows, row)
+		}
+		r.Shape[0], r.Shown = 3, make([]int, 3)
+		if d := drawingOf(e); d.wordText(d.chosen) != c.want {
+			t.Errorf("%q with %v opens with %q, want %q", c.words, c.values, d.wordText(d.chosen),
+				c.want)
+		}
 	}
 }
 

@@ -184,19 +184,17 @@ func (b heatmapPage) data() heatmapData {
 	if c := b.comparison; c != nil && c.about != nil {
 		sides = []*attribution.Explanation{c.Sides[0].Explanation, c.Sides[1].Explanation}
 	}
-	for _, side := range sides {
-		var all [][][3]any
-		for _, g := range side.Steps[:len(b.e.Steps)] {
-			all = append(all, alternativesFor(g))
-		}
-		d.Alternatives = append(d.Alternatives, all)
-	}
+	d.Alternatives = make([][][][3]any, len(sides))
 	for t := range b.e.Steps {
-		chance := chanceOf(sides[0].Steps[t])
-		if len(sides) > 1 {
-			chance = both(chance, chanceOf(sides[1].Steps[t]))
+		var chances []string
+		for i, side := range sides {
+			g := side.Steps[t]
+			d.Alternatives[i] = append(d.Alternatives[i], alternativesFor(g))
+			if chances = append(chances, ""); !g.Unscored {
+				chances[i] = rounded(g.Probability)
+			}
 		}
-		d.Chances = append(d.Chances, chance)
+		d.Chances = append(d.Chances, both(chances[0], chances[len(chances)-1]))
 		if b.e.Model.Reads() {
 			d.RowNames = append(d.RowNames, b.rowName(t))
 		}
@@ -205,14 +203,6 @@ func (b heatmapPage) data() heatmapData {
 		d.Methods = append(d.Methods, b.rowsOf(&b.views[i]))
 	}
 	return d
-}
-
-// chanceOf returns the probability of a generated token as a sentence has it, "" for none.
-func chanceOf(g attribution.GeneratedToken) string {
-	if g.Unscored {
-		return ""
-	}
-	return rounded(g.Probability)
 }
 
 // alternativesFor returns the first tokens that could have come in a step.

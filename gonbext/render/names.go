@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/headwater-ml/headwater/attribution"
 )
 
 // nameLimit is the largest number of columns of a token; longer ones are cut with a remark.
@@ -28,6 +30,14 @@ func (p *picture) short(j int) string { return p.shortIn(j, shortColumns) }
 // shortColumns is the width of the short name of a span, headColumns of one that stands upright.
 const shortColumns, headColumns = 24, 12
 
+// spanText returns prompt token j or, of a span that the chat template writes, what it is.
+func (p *picture) spanText(j int) string {
+	if text := p.e.Prompt.Texts[j]; text != attribution.TemplateSpan || !p.named(j) {
+		return text
+	}
+	return "chat template"
+}
+
 // shortIn returns prompt token j, which may be a span in so many columns.
 func (p *picture) shortIn(j, limit int) string {
 	inside := ""
@@ -36,7 +46,7 @@ func (p *picture) shortIn(j, limit int) string {
 			inside = firstColumns(inside, limit/2) + "…"
 		}
 	}
-	return fewColumns(p.e.Prompt.Texts[j], grouped(p.e), inside, limit)
+	return fewColumns(p.spanText(j), grouped(p.e), inside, limit)
 }
 
 // fewColumns returns a token, or a span of several, in few columns: its beginning and, if that does

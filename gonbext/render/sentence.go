@@ -347,6 +347,8 @@ func (d *drawing) wordsOf(v *view, sources []int) (all []phrase) {
 		}
 		if rests := d.restsOn(v, same[0]); rests != "" {
 			word = append(word, piece{text: rests, quiet: true})
+		} else if d.chat() && d.tokens[same[0]].role == inTemplate {
+			word = append(word, piece{text: " (chat template)", quiet: true})
 		}
 		all = append(all, word)
 	}
@@ -472,7 +474,10 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 	}
 	s.say(Visible(v.top.unit, 2*nameLimit) + " · " + d.writtenIn(v, t, above))
 	if v.difference {
-		s.say(" · p " + d.comparison.chances(t) + " · " + d.comparison.rows[t])
+		if d.comparison.about != nil {
+			s.say(" · p " + d.comparison.chances(t))
+		}
+		s.say(" · " + d.comparison.rows[t])
 	} else if j := v.rowSinks[t]; j >= 0 {
 		s.say(fmt.Sprintf(" · %s rests on %s, a sink in this row", v.top.sum(v.at(t, j)),
 			d.sourceName(j)))

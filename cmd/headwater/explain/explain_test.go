@@ -570,3 +570,17 @@ func TestConversation(t *testing.T) {
 		t.Errorf("reproduce: %s", out)
 	}
 }
+
+// Before a long text is explained, the command says what that takes; of a short one it says
+// nothing.
+func TestExplainLong(t *testing.T) {
+	for words, want := range map[int]string{
+		1100: "1101 tokens × 2 methods (direct, rollout): this takes a while", 20: "",
+	} {
+		_, _, said := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+			"--methods", "direct,rollout", strings.TrimSpace(strings.Repeat("the keys ", words/2)))
+		if strings.Contains(said, "tokens ×") != (want != "") || !strings.Contains(said, want) {
+			t.Errorf("of %d words it says %q, want %q", words, said, want)
+		}
+	}
+}

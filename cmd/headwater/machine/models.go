@@ -256,28 +256,8 @@ func writeModels(k *cli.Kit, list modelList) error {
 	fmt.Fprint(w, "\nA directory in the layout of Hugging Face (config.json, model.safetensors,\n"+
 		"tokenizer.json) and a GGUF file open by their paths, a model of the Hub by its\n"+
 		"name, and a model of Ollama as ollama:NAME:TAG. The family must be one of:\n\n")
-	if err := w.Flush(); err != nil {
-		return err
+	for line := range slices.Chunk(list.Families, 5) {
+		fmt.Fprintln(w, strings.Join(line, "\t"))
 	}
-	_, err := fmt.Fprint(k.Stdout, inColumns(list.Families, 80))
-	return err
-}
-
-// inColumns returns names in lines of at most width characters, in columns that read downwards.
-func inColumns(names []string, width int) string {
-	wide := 2
-	for _, name := range names {
-		wide = max(wide, len(name)+2)
-	}
-	columns := max((width-2)/wide, 1)
-	lines := (len(names) + columns - 1) / columns
-	var b strings.Builder
-	for i := range lines {
-		line := ""
-		for j := i; j < len(names); j += lines {
-			line += fmt.Sprintf("%-*s", wide, names[j])
-		}
-		b.WriteString("  " + strings.TrimRight(line, " ") + "\n")
-	}
-	return b.String()
+	return w.Flush()
 }
