@@ -439,7 +439,7 @@ STEPS = {
     "make-8b": (50, lambda run: make(run, "8b")),
     "speed-8b": (90, lambda run: speed(run, "8b")),
     "codes-1b": (40, lambda run: codes(run, "1b")),
-    "codes-8b": (75, lambda run: codes(run, "8b")),
+    "codes-8b": (100, lambda run: codes(run, "8b")),
     "make-mixture": (45, lambda run: make(run, "mixture")),
     "parity-mixture": (90, lambda run: parity(run, "mixture")),
     "speed-mixture": (60, lambda run: speed(run, "mixture")),
