@@ -122,4 +122,7 @@ MIXTURES = {
     "granitemoe": ("GraniteMoe", "ForCausalLM", dict(
         llama, num_local_experts=5, num_experts_per_tok=2, embedding_multiplier=6.0, attention_multiplier=0.3,
         residual_multiplier=0.22, logits_scaling=4.0)),
+    "gpt_oss": ("GptOss", "ForCausalLM", dict(
+        llama, num_hidden_layers=3, head_dim=8, num_local_experts=4, num_experts_per_tok=2, sliding_window=5, swiglu_limit=0.8,
+        rope_parameters=scaled("yarn", factor=4.0, original_max_position_embeddings=16, beta_fast=32.0, beta_slow=1.0, truncate=False))),
 }
