@@ -45,6 +45,8 @@ const (
 	// 340 MB with the 12 layers of GPT-2 small.
 	xlaBytes      = 160 << 20
 	xlaLayerBytes = 12 << 20
+	// tokenBytes is for each token of the tokenizer. 67 MB were seen with the 262,144 of Gemma 3.
+	tokenBytes = 256
 )
 
 // memory returns the memory of a process with one model, without the weights.
@@ -67,7 +69,7 @@ type sizes struct {
 // count sets the parts. compiled reports whether the model runs on XLA.
 func (s *sizes) count(q spec.Quantized, compiled bool, opts Options) {
 	s.parts = MemoryParts{
-		Program: programBytes, Beside: opts.Beside,
+		Program: programBytes + int64(s.spec.Vocab)*tokenBytes, Beside: opts.Beside,
 		Passes: transformer.PassBytes(s.spec, q, NeedsTokens),
 	}
 	if compiled {

@@ -79,7 +79,7 @@ type loaded struct {
 	// compiled and lengths are therefore rounded up.
 	promptStep int
 	// onHost is whether the host may write into what the backend reads.
-	onHost  bool
+	onHost bool
 	// inCodes is whether matrices are kept as their checkpoint has quantised them, where it has.
 	inCodes bool
 	params  []spec.Param

@@ -535,8 +535,8 @@ func (f formNodes) block(p int) *Node {
 }
 
 // after is the matrix, which a graph cannot compute before x: the numbers of a matrix then take
-// memory that those of an earlier one have left. Their scales, or numbers of 16 bits, are selected by
-// a condition on x that holds for every finite number.
+// memory that those of an earlier one have left. Their scales, or numbers of 16 bits, are selected
+// by a condition on x that holds for every finite number.
 func (q quantized) after(x *Node) (later quantized) {
 	first := StopGradient(Reshape(SliceAxis(Reshape(x, -1), 0, AxisElem(0))))
 	finite := NotEqual(first, Infinity(x.Graph(), x.DType(), 1))
