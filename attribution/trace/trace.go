@@ -14,13 +14,15 @@
 // token t+1.
 //
 // Capital letters are sizes: L layers, H heads, T targets, S sources, N target rows of one step, D
-// width of the residual stream, E width of a head, V vocabulary. Every shape is outermost axis
-// first, row-major; layers, heads and positions count from 0.
+// width of the residual stream, E width of a head, V vocabulary, X experts of which each token
+// passes K. Every shape is outermost axis first, row-major; layers, heads and positions count from
+// 0.
 package trace
 
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/headwater-ml/headwater/internal/message"
@@ -103,11 +105,12 @@ type Info struct {
 	// before anything else, so that its gradient has no limit where an embedding goes to zeros.
 	NoGradientAtZero bool `json:"-"`
 
-	Layers  int `json:"layers"`  // L
-	Heads   int `json:"heads"`   // H
-	Width   int `json:"width"`   // D
-	Vocab   int `json:"vocab"`   // V
-	Context int `json:"context"` // the largest number of tokens; 0 for no limit
+	Layers  int `json:"layers"`            // L
+	Heads   int `json:"heads"`             // H
+	Width   int `json:"width"`             // D
+	Vocab   int `json:"vocab"`             // V
+	Context int `json:"context"`           // the largest number of tokens; 0 for no limit
+	Experts int `json:"experts,omitempty"` // X; 0 without experts
 }
 
 // Head is what a model predicts from its last hidden state.
@@ -180,6 +183,13 @@ const (
 	// Hidden is the residual stream: before each block, then after the last one and before the
 	// final norm: [L+1,T,D].
 	Hidden Tap = "hidden"
+	// Router is the probability that the router gives to each expert, [L,T,X]; 0 in layers without
+	// experts. Only a model with experts has it.
+	Router Tap = "router"
+	// Experts is which experts each token passes, [L,T,K,2]: the number of each, the most probable
+	// one first, and the weight of its output. Numbers count from 0; in layers without experts they
+	// are -1, and the weights 0. Only a model with experts has it.
+	Experts Tap = "experts"
 	// Final is the residual stream after the final norm, or after the last block if there is no
 	// final norm: [T,D].
 	Final Tap = "final"
@@ -194,8 +204,21 @@ const (
 func Taps() []Tap {
 	return []Tap{
 		Scores, Terms, Attention, AttentionMean, Value, Context, HeadOutput, HeadAdded, ValueOutput,
-		Hidden, Final, Logits, ValueZeroing,
+		Hidden, Router, Experts, Final, Logits, ValueZeroing,
 	}
+}
+
+// Taps returns the taps that the model has, in the order of the function [Taps].
+func (i Info) Taps() []Tap {
+	return slices.DeleteFunc(Taps(), func(tap Tap) bool {
+		switch tap {
+		case Logits:
+			return i.Head == NoHead
+		case Router, Experts:
+			return i.Experts == 0
+		}
+		return false
+	})
 }
 
 // Tensor is a named array of float32, row-major.

@@ -223,9 +223,7 @@ func (r *run) backends() ([]Check, error) {
 		return nil, fmt.Errorf("the model on %s and the one on %s are not the same", own.Backend,
 			second.Backend)
 	}
-	taps := slices.DeleteFunc(trace.Taps(), func(t trace.Tap) bool {
-		return t == trace.Logits && own.Head == trace.NoHead
-	})
+	taps := own.Taps()
 	got, err := r.m.Trace(r.ctx, r.ids, taps)
 	if err != nil {
 		return nil, err

@@ -225,11 +225,11 @@ func TestRefused(t *testing.T) {
 	}{
 		{
 			"no architecture", whole.With(key("general.architecture", nil)),
-			[]string{"general.architecture is missing", "bert, bloom, falcon"},
+			[]string{"general.architecture is missing", "bert, bloom, cohere2"},
 		},
 		{
 			"unknown architecture", whole.With(key("general.architecture", "mamba")),
-			[]string{`general.architecture "mamba" is not supported`, "gemma2, gemma3, gpt2, llama"},
+			[]string{`general.architecture "mamba" is not supported`, "gemma2, gemma3, glm4, gpt2"},
 		},
 		{
 			"architecture of another type", whole.With(key("general.architecture", uint32(7))),

@@ -60,7 +60,7 @@ func newModel(f *File, pre string) (*Model, error) {
 		return nil, err
 	}
 	s := &settings{
-		file: f, arch: name, read: map[string]bool{}, config: map[string]any{},
+		file: f, arch: name, form: arch, read: map[string]bool{}, config: map[string]any{},
 		origin: map[string]string{}, tensors: arch.tensors, stands: map[string]Value{},
 	}
 	s.config["architectures"], s.config["model_type"] = []any{arch.class}, arch.model
@@ -125,7 +125,7 @@ func (s *settings) vocabulary() {
 	const embedding, head = "token_embd.weight", "output.weight"
 	s.countRows("vocab_size", embedding)
 	s.sizeIfAny("vocab_size", "vocab_size")
-	if s.arch == "bert" {
+	if s.form.headless {
 		return
 	}
 	s.config["tie_word_embeddings"] = !s.file.Has(head)

@@ -41,7 +41,7 @@ func newWeights(f *File, arch architecture, s *settings) (*Weights, error) {
 	}
 	const embedding, head = "token_embd.weight", "output.weight"
 	same, err := f.sameBytes(embedding, head)
-	if same && s.arch != "bert" {
+	if same && !arch.headless {
 		w.hidden[head], s.config["tie_word_embeddings"] = true, true
 	}
 	return w, err

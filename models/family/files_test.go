@@ -126,6 +126,8 @@ func (p publishedFile) refusal(config map[string]any) string {
 	case position != "" && position != "absolute" && model != "modernbert":
 		// The reference of today takes these for "absolute"; the one that trained them did not.
 		return "position_embedding_type is"
+	case config["rope_scaling"] != nil && config["rope_scaling"] == json.Number("1.0"):
+		return "rope_scaling is 1.0; it must be an object" // as the reference has it
 	}
 	return ""
 }
@@ -344,6 +346,7 @@ var kindsOfRefusal = []struct{ part, kind string }{
 	{"position_embedding_type", "relative positions"},
 	{"is not supported; supported are", "another family"},
 	{"to go with", "a model_type of other code"},
+	{"rope_scaling is", "a rotation that is not an object"},
 }
 
 // publishedTable returns the table of docs/models.md: of each model_type how many files there are,

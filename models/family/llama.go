@@ -3,6 +3,7 @@ package family
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/headwater-ml/headwater/models/spec"
 )
@@ -100,9 +101,21 @@ var llamaWeights = []Weight{
 	{"blocks.%d.up.bias", "layers.%d.mlp.up_proj.bias", AsIs},
 	{"blocks.%d.down.weight", "layers.%d.mlp.down_proj.weight", Transposed},
 	{"blocks.%d.down.bias", "layers.%d.mlp.down_proj.bias", AsIs},
+	{"blocks.%d.activation.positive", "layers.%d.mlp.act_fn.alpha_p", AsIs},
+	{"blocks.%d.activation.negative", "layers.%d.mlp.act_fn.alpha_n", AsIs},
 	{"final-norm.gain", "norm.weight", AsIs},
 	{"final-norm.bias", "norm.bias", AsIs},
 	{"head", "lm_head.weight", AsIs},
+}
+
+// renamed returns a table whose tensors have other names: in each name, every old part becomes the
+// new one that follows it. Where two old parts begin at the same place, the first counts.
+func renamed(table []Weight, oldNew ...string) []Weight {
+	table, r := slices.Clone(table), strings.NewReplacer(oldNew...)
+	for i := range table {
+		table[i].Tensor = r.Replace(table[i].Tensor)
+	}
+	return table
 }
 
 // replaced returns a table in which the parameters of rows come from those rows alone.

@@ -20,16 +20,19 @@ var qwen2 = &Family{
 			return nil, err
 		}
 		s.ProjectionBias = true
-		s.Windows = qwenWindows(c, s.Layers)
+		s.Windows = qwenWindows(c, s.Layers, upper)
 		rotate(c, s, 10000, 0)
 		return s, nil
 	},
 	Weights: llamaWeights,
 }
 
-// qwenWindows reads the windows of Qwen: layers from max_window_layers on have one if
-// use_sliding_window is true.
-func qwenWindows(c *Config, layers int) []int {
+// upper reports whether layer l is one from max_window_layers on.
+func upper(l, most int) bool { return l >= most }
+
+// qwenWindows reads the windows of Qwen. If use_sliding_window is true, layers have one that has
+// says so, given max_window_layers.
+func qwenWindows(c *Config, layers int, has func(l, most int) bool) []int {
 	from := c.Int(28, "max_window_layers")
 	window, null := 0, "use_sliding_window is not true"
 	if c.Bool("use_sliding_window", false) {
@@ -39,5 +42,5 @@ func qwenWindows(c *Config, layers int) []int {
 		c.Int(0, "sliding_window") // read, but not used
 	}
 	return windows(layers, window, layerTypes(c, layers, window,
-		func(l int) bool { return window > 0 && l >= from }, null))
+		func(l int) bool { return window > 0 && has(l, from) }, null))
 }

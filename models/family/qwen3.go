@@ -21,7 +21,7 @@ var qwen3 = &Family{
 		s.QueryKeyNorm = true
 		s.ProjectionBias = c.Bool("attention_bias", false)
 		s.OutputBias = s.ProjectionBias
-		s.Windows = qwenWindows(c, s.Layers)
+		s.Windows = qwenWindows(c, s.Layers, upper)
 		rotate(c, s, 10000, 0)
 		return s, nil
 	},

@@ -26,6 +26,9 @@ func (s *Spec) MixtureOf(l int) *Mixture {
 	return s.Mixture
 }
 
+// Experts returns X, 0 without a mixture.
+func (s *Spec) Experts() int { return s.mixture().Experts }
+
 // InnerWidth returns how many numbers the widest feed-forward part has between its matrices, all of
 // its experts together.
 func (s *Spec) InnerWidth() int {

@@ -19,7 +19,8 @@ const batchTol = 1e-5
 // allTaps are those that a model has.
 func allTaps(s *spec.Spec) []trace.Tap {
 	return slices.DeleteFunc(slices.Clone(trace.Taps()), func(tap trace.Tap) bool {
-		return tap == trace.Logits && s.Head == spec.NoHead
+		return tap == trace.Logits && s.Head == spec.NoHead ||
+			s.Mixture == nil && (tap == trace.Router || tap == trace.Experts)
 	})
 }
 

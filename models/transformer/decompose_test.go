@@ -141,13 +141,15 @@ func (c *parts64) feedForward(b *layer, prefix string, whole []float64) *parts64
 	hidden := c.copied().(*parts64)
 	dense(hidden, "up")
 	if !s.Gated {
-		hidden.scale(slopes(s.Activation, b.dense(prefix+"up", whole, s.MLPBias)))
+		up := b.dense(prefix+"up", whole, s.MLPBias)
+		hidden.scale(slopes(b.activated(up), up))
 		dense(hidden, "down")
 		return hidden
 	}
 	gate := c.copied().(*parts64)
 	dense(gate, "gate")
-	gate.scale(slopes(s.Activation, b.dense(prefix+"gate", whole, s.MLPBias)))
+	before := b.dense(prefix+"gate", whole, s.MLPBias)
+	gate.scale(slopes(b.activated(before), before))
 	hidden.vectors = shapley(gate.vectors, hidden.vectors)
 	dense(hidden, "down")
 	return hidden

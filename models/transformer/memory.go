@@ -147,12 +147,13 @@ func (m *Model) decoded() float64 {
 	return decodedBytes(m.params)
 }
 
-// decodedBytes is how many bytes the matrices of a layer take in float32, which the graphs of a
-// pass compute where these are kept in codes.
+// decodedBytes is how many bytes a pass takes for the matrices that are kept in codes, in float32.
+// A graph has one at a time; see [quantized.after]. The next graph begins before the memory of the
+// last one is free.
 func decodedBytes(params []spec.Param) (bytes float64) {
 	for _, p := range params {
 		if strings.HasPrefix(p.Name, ofLayer(0)) && len(p.Shape) == 2 {
-			bytes += 4 * float64(p.Size())
+			bytes = max(bytes, 2*4*float64(p.Size()))
 		}
 	}
 	return bytes
@@ -199,6 +200,8 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 		case trace.ValueZeroing:
 			returned += layers * pairs / float64(s.Heads)
 			layer += tileBytes(s, n.Tokens)
+		case trace.Router, trace.Experts:
+			add(2*4*texts*t*float64(s.Experts()), layers)
 		case trace.Logits:
 			add(4*texts*t*float64(s.Vocab), 1)
 		default:

@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/models/spec"
@@ -33,6 +34,11 @@ func (b *Block) route(m *spec.Mixture, x *Node) routing {
 		r.weights = Div(r.weights, ReduceAndKeep(r.weights, ReduceSum, -1))
 	}
 	return r
+}
+
+// weightsOfChosen are the weights of the chosen experts, [M,K].
+func (r routing) weightsOfChosen() *Node {
+	return ReduceSum(Mul(r.is, InsertAxes(r.weights, 1)), -1)
 }
 
 // mixture is the feed-forward part of x [...,D] of several experts.
@@ -76,7 +82,7 @@ func (b *Block) experts(m *spec.Mixture, r routing) *Block {
 		return Reshape(picked, append([]int{-1}, all.Shape().Dimensions[1:]...)...)
 	}
 	// A row passes its own experts of these.
-	weights := ReduceSum(Mul(r.is, InsertAxes(r.weights, 1)), -1) // [M,K]
+	weights := r.weightsOfChosen()
 	own := DiagonalWithValue(ScalarOne(weights.Graph(), dtypes.Float32), rows)
 	of.expertWeights = Reshape(Mul(InsertAxes(own, -1), InsertAxes(weights, 0)), rows, pairs)
 	return &of
@@ -92,4 +98,43 @@ func (b *Block) byExpert(inner *Node) *Node {
 	byExpert := Reshape(inner, weights[0], -1, weights[1], dims[len(dims)-1]/weights[1])
 	weighted := Mul(byExpert, Reshape(b.expertWeights, weights[0], 1, weights[1], 1))
 	return Reshape(b.relevance.product(weighted), dims...)
+}
+
+// mlpInput is what the feed-forward part gets, [B,N,D].
+func (b *Block) mlpInput() *Node {
+	switch {
+	case b.spec.Order == spec.PostNorm:
+		return b.norm(b.attentionSum(), "attention-norm")
+	case b.spec.Order == spec.Parallel && b.spec.SharedNorm:
+		return b.norm(b.Input, "attention-norm")
+	case b.spec.Order == spec.Parallel:
+		return b.norm(b.Input, "mlp-norm")
+	}
+	return b.norm(b.attentionSum(), "mlp-norm")
+}
+
+// routerTap is the probability of each expert, [B,N,X]; 0 in a layer without experts.
+func (b *Block) routerTap() *Node {
+	dims := b.Input.Shape().Dimensions
+	shape := shapes.Make(dtypes.Float32, dims[0], dims[1], b.spec.Experts())
+	m := b.spec.MixtureOf(b.layer)
+	if m == nil {
+		return Zeros(b.Input.Graph(), shape)
+	}
+	rows := Reshape(b.mlpInput(), -1, dims[2])
+	return Reshape(b.route(m, rows).probabilities, shape.Dimensions...)
+}
+
+// expertsTap is the number and the weight of each chosen expert, [B,N,K,2]; -1 and 0 in a layer
+// without experts.
+func (b *Block) expertsTap() *Node {
+	dims, g := b.Input.Shape().Dimensions, b.Input.Graph()
+	shape := shapes.Make(dtypes.Float32, dims[0], dims[1], b.spec.Mixture.Chosen)
+	numbers, weights := Neg(Ones(g, shape)), Zeros(g, shape)
+	if m := b.spec.MixtureOf(b.layer); m != nil {
+		r := b.route(m, Reshape(b.mlpInput(), -1, dims[2]))
+		numbers = Reshape(ConvertDType(r.chosen, dtypes.Float32), shape.Dimensions...)
+		weights = Reshape(r.weightsOfChosen(), shape.Dimensions...)
+	}
+	return Stack([]*Node{numbers, weights}, -1)
 }

@@ -151,7 +151,7 @@ func TestTapsChangeNothing(t *testing.T) {
 	g := openGolden(t, "falcon_rw")
 	plain, err := g.model.Trace(context.Background(), g.ids, []trace.Tap{trace.Logits})
 	must(t, err)
-	all, err := g.model.Trace(context.Background(), g.ids, trace.Taps())
+	all, err := g.model.Trace(context.Background(), g.ids, allTaps(g.model.Spec))
 	must(t, err)
 	for _, x := range all {
 		if x.Name == string(trace.Logits) {

@@ -95,14 +95,15 @@ func (b *Block) feedForwardParts(v parted) parted {
 	hidden := parted{}
 	if b.spec.Gated {
 		gate := dense("gate")
-		slope, active := activationSlope(activation, gate.whole), activate(activation, gate.whole)
+		slope := activationSlope(activation, gate.whole, b.w)
+		active := activate(activation, gate.whole, b.w)
 		hidden.whole = Mul(active, up.whole)
 		hidden.parts = MulScalar(Add(
 			Mul(gate.parts, InsertAxes(Mul(slope, up.whole), -2)),
 			Mul(up.parts, InsertAxes(active, -2))), 0.5)
 	} else {
-		hidden.whole = activate(activation, up.whole)
-		hidden.parts = Mul(up.parts, InsertAxes(activationSlope(activation, up.whole), -2))
+		hidden.whole = activate(activation, up.whole, b.w)
+		hidden.parts = Mul(up.parts, InsertAxes(activationSlope(activation, up.whole, b.w), -2))
 	}
 	hidden.whole, hidden.parts = b.byExpert(hidden.whole), b.byExpert(hidden.parts)
 	return parted{
@@ -210,7 +211,8 @@ func (d *builder) scoreParts(x parted, ids *Node) *Node {
 		if d.denseBias(inner.dense) {
 			y.parts = share(y.parts, d.w(inner.dense+".bias"))
 		}
-		y.parts = Mul(y.parts, InsertAxes(activationSlope(d.spec.HeadActivation, inner.before), -2))
+		slope := activationSlope(d.spec.HeadActivation, inner.before, d.w)
+		y.parts = Mul(y.parts, InsertAxes(slope, -2))
 		if inner.norm != "" {
 			y = normParts(d.spec, parted{whole: inner.active, parts: y.parts}, d.w.in(inner.norm))
 		}

@@ -12,8 +12,8 @@ import (
 //	norm        (x-mean x)/σ·g + b:  1/σ is a constant, also in norms of queries and keys
 //	            (identity rule)
 //	activation  f(x) = x·(f(x)/x):  f(x)/x is a constant, also for caps (identity rule)
-//	product     q·k, attention × value and gate · up:  half of the gradient for each factor
-//	            (uniform rule)
+//	product     q·k, attention × value, gate · up, expert × weight:  half of the gradient for each
+//	            factor (uniform rule)
 //
 // Linear layers (ε-rule, ε→0) and softmax (its Taylor expansion) are differentiated as they are.
 // Biases, positions, and the constant of the softmax expansion keep their share, so relevances sum
@@ -45,11 +45,11 @@ func (r relevance) scale(x *Node) *Node {
 }
 
 // activated is f(x).
-func (r relevance) activated(f spec.Activation, x *Node) *Node {
+func (r relevance) activated(f spec.Activation, x *Node, w byName) *Node {
 	if !r {
-		return activate(f, x)
+		return activate(f, x, w)
 	}
-	return Mul(x, StopGradient(activationSlope(f, x)))
+	return Mul(x, StopGradient(activationSlope(f, x, w)))
 }
 
 // capped is [capped].

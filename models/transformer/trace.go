@@ -42,9 +42,11 @@ var taps = map[trace.Tap]tap{
 	trace.ValueOutput: {axes: "LHSD", block: func(b *Block) *Node {
 		return b.projectHeads(b.Values())
 	}},
-	trace.Hidden: {axes: "LTD"}, // what goes from graph to graph
-	trace.Final:  {axes: "TD", end: finalTap},
-	trace.Logits: {axes: "TV", end: headTap}, // TK or K of a classifier
+	trace.Router:  {axes: "LTX", block: (*Block).routerTap},
+	trace.Experts: {axes: "LTK2", block: (*Block).expertsTap},
+	trace.Hidden:  {axes: "LTD"}, // what goes from graph to graph
+	trace.Final:   {axes: "TD", end: finalTap},
+	trace.Logits:  {axes: "TV", end: headTap}, // TK or K of a classifier
 }
 
 // finalTap is the residual stream after the final norm, [B,T,D].
@@ -184,6 +186,10 @@ func (m *Model) inGraph(wanted []trace.Tap) ([]trace.Tap, error) {
 	for _, name := range wanted {
 		if !slices.Contains(trace.Taps(), name) {
 			return nil, unknownTap(name)
+		}
+		if m.Spec.Mixture == nil && (name == trace.Router || name == trace.Experts) {
+			return nil, pkg.Errorf("the %s model has no experts, so there is no tap %s",
+				m.Spec.Family, name)
 		}
 		if name == trace.Logits && m.Spec.Head == spec.NoHead {
 			return nil, pkg.Errorf("the %s model has no head, "+

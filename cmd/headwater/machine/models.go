@@ -27,8 +27,8 @@ import (
 // modelList is the output of headwater models.
 type modelList struct {
 	Models []modelFacts `json:"models"`
-	// Families are the architectures of directories that open.
-	Families []string `json:"families"`
+	// Families are the architectures of directories that open, if no model is named.
+	Families []string `json:"families,omitempty"`
 	// Known are the models of the Hub that have a short name: all if no model is named, otherwise
 	// those that are.
 	Known []knownFacts `json:"known,omitempty"`
@@ -115,11 +115,11 @@ func modelsCommand(k *cli.Kit) *cobra.Command {
 		Short: "list the embedded models and those with a short name, or say what the named ones " +
 			"take here",
 		RunE: func(cmd *cobra.Command, refs []string) error {
-			list := modelList{Families: family.Names()}
+			var list modelList
 			names, all := refs, len(refs) == 0
 			if all {
 				refs, names = models.Builtin(), hub.Known()
-				list.Ollama = ollamaModels()
+				list.Ollama, list.Families = ollamaModels(), family.Names()
 			}
 			list.Known = knownModels(cmd.Context(), names)
 			for _, ref := range refs {
@@ -250,9 +250,14 @@ func writeModels(k *cli.Kit, list modelList) error {
 	if n := len(list.Ollama); n > 0 {
 		fmt.Fprintf(w, "\n%d in the store of Ollama: %s\n", n, shownModels(list.Ollama))
 	}
-	fmt.Fprintf(w, "\nA directory in the layout of Hugging Face (config.json, "+
-		"model.safetensors, tokenizer.json) and a GGUF file\n"+
-		"open by their paths, a model of the Hub by its name, and a model of Ollama as "+
-		"ollama:NAME:TAG. The family must be\none of %s.\n", strings.Join(list.Families, ", "))
+	if list.Families == nil {
+		return w.Flush()
+	}
+	fmt.Fprint(w, "\nA directory in the layout of Hugging Face (config.json, model.safetensors,\n"+
+		"tokenizer.json) and a GGUF file open by their paths, a model of the Hub by its\n"+
+		"name, and a model of Ollama as ollama:NAME:TAG. The family must be one of:\n\n")
+	for line := range slices.Chunk(list.Families, 5) {
+		fmt.Fprintln(w, strings.Join(line, "\t"))
+	}
 	return w.Flush()
 }

@@ -25,7 +25,7 @@ from transformers import GenerationConfig, PreTrainedConfig, masking_utils, mode
 from transformers import modeling_rope_utils, modeling_utils
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-TYPES = """albert apertus bert bloom camembert codegen cohere cohere2 distilbert electra exaone4 falcon gemma gemma2 gemma3_text glm glm4
+TYPES = """albert apertus bert bloom camembert codegen cohere cohere2 deberta deberta-v2 distilbert electra exaone4 falcon gemma gemma2 gemma3_text glm glm4
 gpt2 gpt_neo gpt_neox gptj granite llama ministral3 mistral modernbert mpnet mpt nemotron olmo olmo2 olmo3 opt phi phi3 qwen2 qwen2_5_vl_text qwen2_vl_text
 qwen3 qwen3_vl_text roberta seed_oss
 smollm3 stablelm starcoder2 xlm-roberta
@@ -213,7 +213,7 @@ def rows_of(model_type, base):
     for n, used in read_by_code(tree(module), by_name=True).items():
         if used and n not in fields and n not in base and not n.startswith("_is"):
             rows.setdefault(n, ("computes", "null"))
-    rows.update({alias: ("=" + n, "null") for alias, n in cls.attribute_map.items()})
+    rows.update({a: ("=" + n, fields.get(a, "null")) for a, n in cls.attribute_map.items()})
     return rows
 
 

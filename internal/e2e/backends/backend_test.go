@@ -152,9 +152,9 @@ func TestBackendsAgree(t *testing.T) {
 		t.Run(filepath.Base(ref), func(t *testing.T) {
 			xla, plain := fixture.Open(t, ref, "xla"), fixture.Open(t, ref, "go")
 			text := []int{5, 17, 33, 8, 40, 41, 6, 27, 23}
-			want, err := plain.Trace(context.Background(), text, trace.Taps())
+			want, err := plain.Trace(context.Background(), text, plain.Info().Taps())
 			must(t, err)
-			got, err := xla.Trace(context.Background(), text, trace.Taps())
+			got, err := xla.Trace(context.Background(), text, plain.Info().Taps())
 			must(t, err)
 			for i := range want {
 				compare(t, want[i].Name, got[i].Data, want[i].Data, scaled(want[i].Data))

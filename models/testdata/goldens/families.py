@@ -28,6 +28,7 @@ modern = dict(
     bert, num_hidden_layers=3, local_attention=6, global_attn_every_n_layers=3, layer_types=layers[1:] + layers[:1],
     bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, decoder_bias=True,
 )
+deberta = dict(bert, relative_attention=True, pos_att_type=["c2p", "p2c"])
 siglip = dict(
     model_type="siglip_vision_model", hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1, image_size=4,
     patch_size=2)
@@ -100,10 +101,25 @@ FAMILIES = {
     "qwen3_vl": ("Qwen3VL", "ForConditionalGeneration", whole(
         dict(llama, head_dim=8, rope_parameters=dict(rope_type="default", rope_theta=10000.0, mrope_section=[2, 1, 1])),
         dict(visual, deepstack_visual_indexes=[], num_position_embeddings=4), **tokens)),
+    "deberta_v2": ("DebertaV2", "ForMaskedLM", dict(
+        deberta, position_buckets=4, max_relative_positions=8, share_att_key=True, norm_rel_ebd="layer_norm",
+        position_biased_input=False)),
+    "deberta_v2_cls": ("DebertaV2", "ForSequenceClassification", dict(
+        deberta, max_relative_positions=5, type_vocab_size=2, num_labels=3)),
+    "apertus": ("Apertus", "ForCausalLM", dict(llama, rope_parameters=scaled(
+        "llama3", factor=8.0, original_max_position_embeddings=16, low_freq_factor=1.0, high_freq_factor=4.0))),
 }
 
 # Mixtures of experts: the seed of a golden is 5000 and its place, or the first one 1000, 2000 … behind it.
 MIXTURES = {
     "mixtral": ("Mixtral", "ForCausalLM", dict(llama, num_local_experts=5, num_experts_per_tok=2)),
     "olmoe": ("Olmoe", "ForCausalLM", dict(llama, num_experts=8, num_experts_per_tok=3)),
+    "qwen2_moe": ("Qwen2Moe", "ForCausalLM", dict(
+        llama, num_hidden_layers=3, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=8, shared_expert_intermediate_size=24,
+        use_sliding_window=True, sliding_window=5, max_window_layers=2, mlp_only_layers=[1])),
+    "qwen3_moe": ("Qwen3Moe", "ForCausalLM", dict(
+        llama, head_dim=8, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12, norm_topk_prob=True)),
+    "granitemoe": ("GraniteMoe", "ForCausalLM", dict(
+        llama, num_local_experts=5, num_experts_per_tok=2, embedding_multiplier=6.0, attention_multiplier=0.3,
+        residual_multiplier=0.22, logits_scaling=4.0)),
 }
