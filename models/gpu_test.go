@@ -9,7 +9,8 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// A model that is too large for the GPU is refused before the plugin is loaded, with what would fit.
+// A model that is too large for the GPU is refused before the plugin is loaded, with what would
+// fit.
 func TestSmallGPU(t *testing.T) {
 	var memory int64
 	loaded := errors.New("the plugin is loaded")

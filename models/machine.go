@@ -39,8 +39,8 @@ func releasePlugins() {
 	}
 }
 
-// gpuMemory returns how many bytes of memory the GPU of a backend has, 0 if that is not known or it
-// is none.
+// gpuMemory returns how many bytes of memory the GPU of a backend has, 0 if that is not known or
+// the backend has none.
 func gpuMemory(backend string) int64 {
 	backends.Lock()
 	p := backends.plugins
