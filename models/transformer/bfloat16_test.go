@@ -80,8 +80,8 @@ func TestBFloat16Blocks(t *testing.T) {
 }
 
 // TestBFloat16ValueZeroing: rows of Value Zeroing in bfloat16 are those of brute force whose
-// products round what meets a matrix, and nothing else. A number that is rounded the other way moves
-// a distance.
+// products round what meets a matrix, and nothing else. A number that is rounded the other way
+// moves a distance.
 func TestBFloat16ValueZeroing(t *testing.T) {
 	const (
 		rowTol = 1e-4 // nothing was rounded the other way; 92 % of the rows in the worst golden
