@@ -6,6 +6,7 @@ hangs or is killed does not stop the next. After each step RESULTS has results.j
 
     --backend xla --small    a rehearsal on a CPU
     --only STEP,STEP         some of the steps
+    --goldens FOLDER         the goldens of models/testdata, if they are not beside this file as in a checkout
     --pieces FOLDER          what pack.py --model has cut, for the last step, which is left out without it
 
 Models are made here: Llama with random weights in bfloat16, of 1 and 8 billion parameters, and a mixture of 64 experts. "hooks" are PyTorch hooks that compute the rows of Value
@@ -30,6 +31,7 @@ import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+GOLDENS = ("bert", "bloom", "falcon7", "gemma3", "gpt2", "llama", "mixtral")  # each kind of position, norm and block
 TOTAL = 480  # seconds for all steps
 NEW = 32  # tokens that are generated after a prompt of PROMPT
 PROMPT = 64
@@ -68,7 +70,7 @@ class Run:
         self.device = "cuda" if self.cuda else "cpu"
         self.shapes = SMALL if args.small else SHAPES
         self.long = 400 if args.small else 4000
-        self.pieces = args.pieces
+        self.pieces, self.goldens = args.pieces, pathlib.Path(args.goldens)
         self.program = str(HERE / "headwater")
 
     def headwater(self, *args, **how):
@@ -114,7 +116,8 @@ def doctor(run):
 
 def certify(run):
     """The certificates of the embedded model and of the goldens, all at a time."""
-    commands = {"tiny": []} | {g.name: ["--model", str(g), "--golden", str(g / "golden.safetensors")] for g in sorted((HERE / "goldens").iterdir())}
+    folders = [run.goldens / name for name in GOLDENS]
+    commands = {"tiny": []} | {g.name: ["--model", str(g), "--golden", str(g / "golden.safetensors")] for g in folders}
     running = {
         name: subprocess.Popen(
             [run.program, "certify", "--backend", run.backend, "--json", *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -436,7 +439,7 @@ STEPS = {
     "make-8b": (50, lambda run: make(run, "8b")),
     "speed-8b": (90, lambda run: speed(run, "8b")),
     "codes-1b": (40, lambda run: codes(run, "1b")),
-    "codes-8b": (75, lambda run: codes(run, "8b")),
+    "codes-8b": (100, lambda run: codes(run, "8b")),
     "make-mixture": (45, lambda run: make(run, "mixture")),
     "parity-mixture": (90, lambda run: parity(run, "mixture")),
     "speed-mixture": (60, lambda run: speed(run, "mixture")),
@@ -451,7 +454,7 @@ STEPS = {
 
 def run_step(name, args, limit, log):
     """Runs a step as a process and returns what came of it."""
-    command = [sys.executable, __file__, "--step", name, "--work", args.work, "--backend", args.backend, args.results]
+    command = [sys.executable, __file__, "--step", name, "--work", args.work, "--backend", args.backend, "--goldens", args.goldens, args.results]
     command += ["--small"] * args.small + (["--pieces", args.pieces] if args.pieces else [])
     begin, status = time.monotonic(), "passed"
     notes = pathlib.Path(args.work, f"{name}.notes")
@@ -517,6 +520,7 @@ def main():
     flags.add_argument("--backend", default="cuda")
     flags.add_argument("--small", action="store_true")
     flags.add_argument("--only")
+    flags.add_argument("--goldens", default=str(HERE.parents[min(2, len(HERE.parents) - 1)] / "models/testdata/goldens"))
     flags.add_argument("--pieces")
     flags.add_argument("--work", help=argparse.SUPPRESS)
     flags.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
@@ -535,7 +539,7 @@ def main():
         if args.pack:
             with tarfile.open(args.pack, "r:xz") as tar:
                 tar.extractall(args.work, filter="data")
-            rest = [a for flag in ("backend", "only", "pieces") if getattr(args, flag) for a in (f"--{flag}", getattr(args, flag))]
+            rest = [a for flag in ("backend", "only", "goldens", "pieces") if getattr(args, flag) for a in (f"--{flag}", getattr(args, flag))]
             command = [sys.executable, os.path.join(args.work, "run.py"), *rest, *["--small"] * args.small, args.results]
             sys.exit(subprocess.run(command).returncode)
         drive(args)
