@@ -45,6 +45,8 @@ const (
 	// 340 MB with the 12 layers of GPT-2 small.
 	xlaBytes      = 160 << 20
 	xlaLayerBytes = 12 << 20
+	// tokenBytes is for each token of the tokenizer. 67 MB were seen with the 262,144 of Gemma 3.
+	tokenBytes = 256
 )
 
 // memory returns the memory of a process with one model, without the weights.
@@ -67,7 +69,7 @@ type sizes struct {
 // count sets the parts. compiled reports whether the model runs on XLA.
 func (s *sizes) count(q spec.Quantized, compiled bool, opts Options) {
 	s.parts = MemoryParts{
-		Program: programBytes, Beside: opts.Beside,
+		Program: programBytes + int64(s.spec.Vocab)*tokenBytes, Beside: opts.Beside,
 		Passes: transformer.PassBytes(s.spec, q, NeedsTokens),
 	}
 	if compiled {
@@ -83,16 +85,45 @@ func (s sizes) check(m trace.Memory) error {
 	if need < m.Limit {
 		return nil
 	}
-	fits := func(dtype dtypes.DType, q spec.Quantized) int64 {
-		layers, others := transformer.Bytes(s.spec, dtype, q)
-		if all := m.Program + layers + others; all < m.Limit {
-			return all
-		}
-		return 0
-	}
 	instead := "take a machine with more memory or a smaller model"
 	if m.Chosen {
 		instead = "what is recorded takes more than that; take a smaller model"
+	}
+	smaller, half := s.fitting(m.Program, m.Limit)
+	m.Left = m.Limit
+	return &trace.MemoryError{
+		Package: "models", Memory: m, Need: need, Instead: smaller + instead, Machine: !m.Chosen,
+		Half: half, What: "a program of " + s.describe(m.Program),
+	}
+}
+
+// ofGPU is the part of a GPU's memory that XLA takes at most, by its default.
+const ofGPU = 0.75
+
+// checkGPU returns a *trace.MemoryError if the weights and a pass do not fit a GPU with so many
+// bytes of memory; 0 means that it is not known.
+func (s sizes) checkGPU(memory int64) error {
+	left, need := int64(ofGPU*float64(memory)), s.parts.weights()+s.parts.Passes
+	if memory == 0 || need < left {
+		return nil
+	}
+	smaller, half := s.fitting(s.parts.Passes, left)
+	return &trace.MemoryError{
+		Package: "models", Memory: trace.Memory{Limit: memory, Left: left}, Need: need, GPU: true,
+		Instead: smaller + "take a larger GPU, a smaller model, or the processor (backend xla)",
+		Half:    half, What: "a GPU" + s.describe(0),
+	}
+}
+
+// fitting returns the largest quantised type of a GGUF file that would fit a limit beside so many
+// bytes, in words, and what bfloat16 would need, 0 if that does not fit.
+func (s sizes) fitting(beside, limit int64) (smaller string, half int64) {
+	fits := func(dtype dtypes.DType, q spec.Quantized) int64 {
+		layers, others := transformer.Bytes(s.spec, dtype, q)
+		if all := beside + layers + others; all < limit {
+			return all
+		}
+		return 0
 	}
 	types := []gguf.Type{gguf.Q8_0, gguf.Q6K, gguf.Q5K, gguf.Q4K, gguf.Q3K, gguf.Q2K}
 	if !s.codes {
@@ -100,27 +131,25 @@ func (s sizes) check(m trace.Memory) error {
 	}
 	for _, t := range types {
 		if all := fits(dtypes.Float32, uniform(t)); all > 0 {
-			instead = fmt.Sprintf("a GGUF file of type %v would need %s; %s", t,
-				message.FormatBytes(all), instead)
+			smaller = fmt.Sprintf("a GGUF file of type %v would need %s; ", t,
+				message.FormatBytes(all))
 			break
 		}
 	}
-	m.Left = m.Limit
-	return &trace.MemoryError{
-		Package: "models", Memory: m, Need: need, Instead: instead, Machine: !m.Chosen,
-		Half: fits(dtypes.BFloat16, nil), What: s.describe(m.Program),
-	}
+	return smaller, fits(dtypes.BFloat16, nil)
 }
 
 // describe says part by part what takes how much memory.
-func (s sizes) describe(program int64) string {
+func (s sizes) describe(program int64) (text string) {
 	size, p := message.FormatBytes, s.parts
-	text := "a program of " + size(program)
-	if p.Graphs > 0 {
-		text += ", " + size(p.Graphs) + " of it for compiled graphs,"
-	}
-	if p.Beside > 0 {
-		text += " (" + size(p.Beside) + " of it in use already)"
+	if program > 0 {
+		text = size(program)
+		if p.Graphs > 0 {
+			text += ", " + size(p.Graphs) + " of it for compiled graphs,"
+		}
+		if p.Beside > 0 {
+			text += " (" + size(p.Beside) + " of it in use already)"
+		}
 	}
 	return fmt.Sprintf("%s with the weights of %s in %s (%s: %s for layers, %s for tables; "+
 		"passes over %d tokens take about %s more)", text, s.name,

@@ -266,6 +266,9 @@ func open(ctx context.Context, from source, where location, opts Options) (_ *Mo
 	if err := p.check(m.memory); err != nil {
 		return nil, err
 	}
+	if err := p.checkGPU(gpuMemory(p.backend)); err != nil {
+		return nil, err
+	}
 	at := newLoading(ctx, p.spec, opts.Loading)
 	at.stage("checking the weights")
 	hash, err := from.Hash(ctx)

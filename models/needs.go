@@ -84,6 +84,9 @@ func Examine(ctx context.Context, ref string, opts Options) (trace.Info, *Needs,
 		DType: strings.ToLower(p.dtype.String()), Codes: p.inCodes(),
 		Memory: p.parts, Limit: opts.memory(p.parts).Limit,
 	}
+	if memory := gpuMemory(p.backend); memory > 0 {
+		n.Limit = int64(ofGPU * float64(memory))
+	}
 	if p.backend != "cuda" && info.Head == trace.NextToken {
 		n.Bandwidth = memoryBandwidth()
 		n.TokensPerSecond = n.Bandwidth / p.tokenBytes()

@@ -368,7 +368,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A type that cannot be converted is named with those that can.
+// A type that cannot be converted is named with those that can, before a tensor is read.
 func TestUnknownQuantisation(t *testing.T) {
 	file := gguftest.Small()
 	for i := range file.Tensors {
@@ -376,7 +376,9 @@ func TestUnknownQuantisation(t *testing.T) {
 			file.Tensors[i].Type = 26
 		}
 	}
-	err := use(file.Bytes())
+	f, err := gguf.FromBytes("model.gguf", file.Bytes())
+	must(t, err)
+	_, err = gguf.NewModel(f)
 	const want = `tensor "output_norm.weight" has type I32, which cannot be converted; types that ` +
 		`can are F32, F16, Q4_0`
 	if err == nil || !strings.Contains(err.Error(), want) {

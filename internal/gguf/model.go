@@ -132,7 +132,8 @@ func (s *settings) vocabulary() {
 }
 
 // unknownTensors returns an error if a tensor is in no table: a weight that the graph does not know
-// would change the numbers.
+// would change the numbers. It also returns one if the type of a tensor cannot be converted, before
+// anything of a large file is read.
 func (s *settings) unknownTensors() error {
 	for _, name := range s.file.Names() {
 		known := s.isApart(name) ||
@@ -148,6 +149,9 @@ func (s *settings) unknownTensors() error {
 			func(r row) bool { return r.tensor == generic }) {
 			return s.file.fail("tensor %s has no place in the architecture %s: it would be "+
 				"ignored, and may change the numbers", quoted(name), s.arch)
+		}
+		if err := s.file.checkType(name, s.file.tensors[name]); err != nil && !s.isApart(name) {
+			return err
 		}
 	}
 	return nil
