@@ -175,7 +175,7 @@ func (p *paramList) relative(b string, r *Relative) {
 		p.norm(b+"relative-norm", d)
 	}
 	if r.Keys && !r.Shared {
-		p.dense(b+"position-key", d, inner, !r.NoKeyBias)
+		p.dense(b+"position-key", d, inner, true)
 	}
 	if r.Queries && !r.Shared {
 		p.dense(b+"position-query", d, inner, true)
