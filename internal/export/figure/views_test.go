@@ -130,7 +130,8 @@ func TestHeadsFrameTheLayer(t *testing.T) {
 
 // Up to twelve layers have a square each, with the names of all tokens where there is room: those
 // of the rows beside each line of squares, those of the columns below each column of squares. One
-// layer has its numbers, by hand 75 and 25 in the row of the last target, none of what has no colour.
+// layer has its numbers, by hand 75 and 25 in the row of the last target, none of what has no
+// colour.
 func TestMaps(t *testing.T) {
 	e := explanation("the", " keys", " to")
 	e.Prompt.Special[0] = false
