@@ -586,8 +586,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// Before a long text is explained, the command says what that takes; of a short one it says
-// nothing.
+// Before a long text is explained, a user is told what that takes, and not before a short one.
 func TestExplainLong(t *testing.T) {
 	for words, want := range map[int]string{
 		1100: "1101 tokens × 2 methods (direct, rollout): this takes a while", 20: "",
