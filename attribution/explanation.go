@@ -338,3 +338,39 @@ func (e *Explanation) Made() string {
 	}
 	return message.Count(len(e.Steps), what)
 }
+
+// newPrompt returns the prompt in the form of an explanation.
+func newPrompt(text string, tokens []trace.Token) Prompt {
+	p := Prompt{Text: text}
+	for _, t := range tokens {
+		p.IDs = append(p.IDs, t.ID)
+		p.Texts = append(p.Texts, t.Text)
+		p.Offsets = append(p.Offsets, [2]int{t.Begin, t.End})
+		p.Special = append(p.Special, t.Special)
+		p.Types = append(p.Types, t.Type)
+	}
+	if !slices.ContainsFunc(p.Types, func(k int) bool { return k != 0 }) {
+		p.Types = nil
+	}
+	return p
+}
+
+// answers are the positions [begin,end) of the second text's tokens, where the answer to a question
+// is; the zero value for one text.
+func (p *Prompt) answers() (within [2]int) {
+	for j := range p.IDs {
+		if p.InSecond(j) {
+			if within[1] == 0 {
+				within[0] = j
+			}
+			within[1] = j + 1
+		}
+	}
+	return within
+}
+
+// InSecond reports whether token j belongs to the second text of a pair. A control token that the
+// tokenizer added belongs to neither.
+func (p *Prompt) InSecond(j int) bool {
+	return p.Second > 0 && j < len(p.Offsets) && p.Offsets[j][0] >= p.Second
+}

@@ -1,6 +1,9 @@
 package attribution
 
 import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,6 +39,23 @@ type Method struct {
 }
 
 var methods = registry.Registry[Method]{Kind: "method"}
+
+// builtinMethods is a list of the methods that are not scorers.
+//
+//go:embed methods.json
+var builtinMethods []byte
+
+func init() {
+	var all []Method
+	read := json.NewDecoder(bytes.NewReader(builtinMethods))
+	read.DisallowUnknownFields()
+	if err := read.Decode(&all); err != nil {
+		panic("attribution: methods.json: " + err.Error())
+	}
+	for _, m := range all {
+		RegisterMethod(m)
+	}
+}
 
 // RegisterMethod registers a method by its name. It panics if the name is malformed, is [Classic],
 // or is taken by another method or a scorer. Its mixing, aggregation and scorer may be registered

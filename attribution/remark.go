@@ -2,12 +2,55 @@ package attribution
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// remark collects the warnings that are known before the first token.
+func (r *run) remark(m trace.Model, prompt string) {
+	if r.e.Prompt.BOSAdded {
+		r.remarks = append(r.remarks, fmt.Sprintf("A begin-of-text token, %s, was put before the "+
+			"prompt.",
+			message.Quote(r.e.Prompt.Texts[0])))
+	}
+	if limited, ok := m.(trace.Limited); ok {
+		if words := limited.UnknownWords(prompt + r.opts.Continuation); len(words) > 0 {
+			r.remarks = append(r.remarks, fmt.Sprintf("The model never saw %s; prompts that it "+
+				"knows: %s.",
+				quoteWords(words, 10), quotePrompts(limited.Examples(), 3)))
+		}
+	}
+	r.remarks = append(r.remarks, r.oddTokens(m)...)
+	r.remarks = append(r.remarks, r.plan.warnings...)
+	r.e.Warnings = append(r.e.Warnings, r.remarks...)
+}
+
+// quoteWords returns the first words, at most most, quoted and joined, and how many more there are.
+// The words come from the user, so long ones are cut.
+func quoteWords(words []string, most int) string {
+	var some []string
+	for _, w := range words[:min(len(words), most)] {
+		some = append(some, message.Quote(w))
+	}
+	if len(words) > most {
+		some = append(some, fmt.Sprintf("and %d more", len(words)-most))
+	}
+	return strings.Join(some, ", ")
+}
+
+// quotePrompts returns the first of a model's example prompts, quoted and joined. They are not cut,
+// because users copy them.
+func quotePrompts(prompts []string, most int) string {
+	var some []string
+	for _, p := range prompts[:min(len(prompts), most)] {
+		some = append(some, strconv.Quote(p))
+	}
+	return strings.Join(some, ", ")
+}
 
 // oddTokens returns a sentence for everything in the tokens of the prompt that people rarely mean.
 func (r *run) oddTokens(m trace.Model) (remarks []string) {

@@ -40,7 +40,6 @@ func (e *Explanation) Silent(method string, k int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	rowSinks := e.rowSinks(r, shares, sinks)
 	n, m := r.Shape[0], r.Shape[1]
 	reasons := make([]string, n)
 	if r.Scorer {
@@ -51,22 +50,37 @@ func (e *Explanation) Silent(method string, k int) ([]string, error) {
 		}
 		return reasons, nil
 	}
+	e.silentRests(r, shares, sinks, reasons)
 	var columns []int
 	for j := range m {
 		if !slices.ContainsFunc(sinks, func(s Sink) bool { return s.Position == j }) {
 			columns = append(columns, j)
 		}
 	}
+	if len(columns) < sameColumns {
+		return reasons, nil
+	}
 	rows := make([][]float64, n)
 	for t := range n {
-		level := k
-		if k == ShownLevel {
-			level = r.Level(t)
-		}
-		row := r.Row(t, level)
+		row := r.Row(t, r.levelOf(t, k))
 		for _, j := range columns {
 			rows[t] = append(rows[t], row[j])
 		}
+		if reasons[t] == "" && e.byPosition(r) && earliestFirst(rows[t]) {
+			reasons[t] = "the row has the order of the positions, as weights at random give it"
+		}
+	}
+	if n >= sameRows && !e.onePosition() {
+		silentOrders(rows, reasons)
+	}
+	return reasons, nil
+}
+
+// silentRests sets the reasons of rows that rest on sinks. shares are [m,n], as findSinks returns
+// them.
+func (e *Explanation) silentRests(r *Result, shares []float64, sinks []Sink, reasons []string) {
+	rowSinks := e.rowSinks(r, shares, sinks)
+	for t := range reasons {
 		onSinks := 0.0
 		for _, s := range sinks {
 			onSinks += s.Shares[t]
@@ -74,27 +88,18 @@ func (e *Explanation) Silent(method string, k int) ([]string, error) {
 		own := slices.Clone(sinks) // those of this row
 		if j := rowSinks[t]; j >= 0 {
 			own = append(own, Sink{Position: j, Text: e.Prompt.Texts[j]})
-			onSinks += shares[j*n+t]
+			onSinks += shares[j*len(reasons)+t]
 		}
 		if len(own) > 0 && 1-onSinks < silentRest {
 			reasons[t] = fmt.Sprintf("%s of the row rests on %s", percent(onSinks),
 				sinkNames(own))
 		}
 	}
-	if len(columns) < sameColumns {
-		return reasons, nil
-	}
-	if e.byPosition(r) {
-		for t, row := range rows {
-			if reasons[t] == "" && earliestFirst(row) {
-				reasons[t] = "the row has the order of the positions, as weights at random give it"
-			}
-		}
-	}
-	if n < sameRows || e.onePosition() {
-		return reasons, nil
-	}
-	sum := make([]float64, len(columns))
+}
+
+// silentOrders sets the reasons of rows that have the order of all other rows.
+func silentOrders(rows [][]float64, reasons []string) {
+	sum := make([]float64, len(rows[0]))
 	for _, row := range rows {
 		floats.Add(sum, row)
 	}
@@ -106,7 +111,6 @@ func (e *Explanation) Silent(method string, k int) ([]string, error) {
 			reasons[t] = "the row has the same order for every token"
 		}
 	}
-	return reasons, nil
 }
 
 // onePosition reports whether all predictions are read at one position, as all labels of a text

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -85,8 +84,7 @@ func (e *Explanation) findSinks(method string, k int) (
 	}
 	for j := range m {
 		s := shares[j*n : (j+1)*n]
-		is := (e.restsAlone(j) || n >= sinkLeast) && isSink(s) &&
-			!(r.Spans && severalWords(e.Prompt.Texts[j]))
+		is := (e.restsAlone(j) || n >= sinkLeast) && isSink(s) && !r.severalWords(e, j)
 		if e.Model.Bidirectional {
 			is = e.restsAlone(j) && (!e.explains(j) && isSink(s) || all != nil &&
 				isSink(all[j*m:(j+1)*m]))
@@ -101,17 +99,12 @@ func (e *Explanation) findSinks(method string, k int) (
 // firstWritten returns the first token as a sink of values that attention wrote, if r has them.
 func (e *Explanation) firstWritten(r *Result, k int) []Sink {
 	n, m := r.Shape[0], r.Shape[1]
-	if r.Evidence != trace.Written || e.Model.Bidirectional || n*m == 0 ||
-		r.Spans && severalWords(e.Prompt.Texts[0]) {
+	if r.Evidence != trace.Written || e.Model.Bidirectional || n*m == 0 || !e.RestsOn(r, 0) {
 		return nil
 	}
 	first := Sink{0, e.Prompt.Texts[0], make([]float64, n)}
 	for t := range first.Shares {
-		level := k
-		if k == ShownLevel {
-			level = r.Level(t)
-		}
-		row := r.Row(t, level)
+		row := r.Row(t, r.levelOf(t, k))
 		if sum := floats.Norm(row, 1); sum > 0 {
 			first.Shares[t] = math.Abs(row[0]) / sum
 		}
@@ -141,8 +134,7 @@ func (e *Explanation) rowSinks(r *Result, shares []float64, sinks []Sink) []int 
 		return found
 	}
 	for j := range m {
-		if !e.restsAlone(j) || r.Spans &&
-			severalWords(e.Prompt.Texts[j]) ||
+		if !e.restsAlone(j) || r.severalWords(e, j) ||
 			slices.ContainsFunc(sinks, func(s Sink) bool { return s.Position == j }) {
 			continue
 		}
@@ -184,6 +176,18 @@ func (e *Explanation) TextSinks(T int, given func(i, j int) (part, whole float64
 	return sinks
 }
 
+// RestsOn reports whether attention rests on prompt token j whatever a row of r is about, so that a
+// large value there is no evidence: on the first token for decoders, and on control tokens that are
+// not explained, where values follow attention ([trace.Traced], [trace.Read], [trace.Written]) and
+// are not divided by what even attention gives. A span of several words is no such token.
+func (e *Explanation) RestsOn(r *Result, j int) bool {
+	switch r.Evidence {
+	case trace.Traced, trace.Read, trace.Written:
+		return r.Quantity != Lift && e.restsAlone(j) && !e.explains(j) && !r.severalWords(e, j)
+	}
+	return false
+}
+
 // restsAlone reports whether a large share on prompt token j alone is no evidence: on the first
 // token for decoders, and on control tokens.
 func (e *Explanation) restsAlone(j int) bool {
@@ -207,13 +211,18 @@ func (e *Explanation) sourceShares(r *Result, method string, k int) ([]float64, 
 	}
 	shares := make([]float64, m*n)
 	for t := range n {
-		level := k
-		if k == ShownLevel {
-			level = r.Level(t)
-		}
+		level := r.levelOf(t, k)
 		addShares(shares, n, t, r.Row(t, level)[:m], r.OtherMass[t*levels+level])
 	}
 	return shares, nil
+}
+
+// levelOf returns level k of row t, the one shown for [ShownLevel].
+func (r *Result) levelOf(t, k int) int {
+	if k == ShownLevel {
+		return r.Level(t)
+	}
+	return k
 }
 
 // addShares fills column t of shares, [m,n], with row divided by its sum. other is the part of the
@@ -248,9 +257,9 @@ func (e *Explanation) mapShares(method string, layer, T int) []float64 {
 	return shares
 }
 
-// severalWords reports whether there is white space inside a text.
-func severalWords(text string) bool {
-	return strings.ContainsFunc(strings.TrimSpace(text), unicode.IsSpace)
+// severalWords reports whether source j of r is a span with white space inside its text.
+func (r *Result) severalWords(e *Explanation, j int) bool {
+	return r.Spans && len(strings.Fields(e.Prompt.Texts[j])) > 1
 }
 
 // explains reports whether one of the predictions is made at position j.

@@ -88,8 +88,8 @@ func (p *Prompt) Turns() ([]Span, error) {
 	for i, s := range spans {
 		switch at := p.partOf(p.Offsets[s.Tokens[0]], of); {
 		case at < 0:
-		case names[at] == templateName:
-			spans[i].Text = templateName
+		case names[at] == TemplateSpan:
+			spans[i].Text = TemplateSpan
 		default:
 			spans[i].Text = names[at] + ": " + s.Text
 		}
@@ -105,13 +105,13 @@ func nextTurn(before, part trace.Part) bool {
 	return part.Turn != before.Turn || part.Thinking != before.Thinking
 }
 
-// templateName is the name of a stretch that the chat template writes.
-const templateName = "template"
+// TemplateSpan is the name of a span that the chat template writes; see [Prompt.Turns].
+const TemplateSpan = "template"
 
 // nameOf returns the name of a part, where messages are those of its role.
 func nameOf(part trace.Part, messages []int) string {
 	if part.Template {
-		return templateName
+		return TemplateSpan
 	}
 	name := part.Role
 	if len(messages) > 1 {

@@ -287,28 +287,7 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var latest *Explanation
-	var pace message.Pace
-	ask := r.options
-	ask.OnStep = func(e *Explanation) {
-		e, err := r.shown(e, by)
-		if err != nil {
-			stop() // what is wrong comes again with the result
-			return
-		}
-		latest = e
-		pace.Add(time.Now())
-		out.live("tokens", func() render.Heatmap { return r.heatmap(e, doing(e, pace)) })
-		if r.options.OnStep != nil {
-			r.options.OnStep(e)
-		}
-	}
-	ask.OnProgress = func(p trace.Progress) {
-		out.live(p.Stage, func() render.Heatmap { return r.heatmap(latest, p.String()) })
-		if r.options.OnProgress != nil {
-			r.options.OnProgress(p)
-		}
-	}
+	ask := r.live(out, by, stop)
 	e, err := client.Explain(ctx, r.model, prompt, ask)
 	if trace.KindOf(err) == trace.DateKind {
 		ask.Conversation.Date = time.Now().Format(time.DateOnly)
@@ -327,6 +306,36 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 		}
 	}
 	return divided, r.hint(err)
+}
+
+// live returns the options with which each token and all progress are drawn on a display. What does
+// not fit a view stops the run, and comes again with the result.
+func (r request) live(
+	out *display, by attribution.Grouping, stop func(),
+) attribution.Options {
+	var latest *Explanation
+	var pace message.Pace
+	ask := r.options
+	ask.OnStep = func(e *Explanation) {
+		e, err := r.shown(e, by)
+		if err != nil {
+			stop()
+			return
+		}
+		latest = e
+		pace.Add(time.Now())
+		out.live("tokens", func() render.Heatmap { return r.heatmap(e, doing(e, pace)) })
+		if r.options.OnStep != nil {
+			r.options.OnStep(e)
+		}
+	}
+	ask.OnProgress = func(p trace.Progress) {
+		out.live(p.Stage, func() render.Heatmap { return r.heatmap(latest, p.String()) })
+		if r.options.OnProgress != nil {
+			r.options.OnProgress(p)
+		}
+	}
+	return ask
 }
 
 // shown returns an explanation as it is shown: with the parts of the prompt that the view asks for.

@@ -79,3 +79,38 @@ func TestLastStartsNoEngine(t *testing.T) {
 		t.Errorf("status %d, stderr %q, want %q", r.status, r.stderr, want)
 	}
 }
+
+func TestOutsideOfANotebook(t *testing.T) {
+	k := newKernel(t, func(conn *engineConn, r engine.Request) {
+		if r.Kind == engine.KindTrace {
+			conn.send(engine.Event{
+				Input: []trace.Token{{ID: 1}}, Tensor: &trace.Tensor{Name: "final", Axes: "TD", Shape: []int{1, 2}},
+				Piece: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40},
+			})
+			conn.send(engine.Event{Done: true})
+			return
+		}
+		begin(conn)
+		step(conn, " are")
+		conn.send(failure("the disk is full"))
+	})
+	for _, c := range []struct {
+		cell, stdout, stderr string
+		status               int
+	}{
+		{"explain", "note  It ended after 1 token: the disk is full.\n", "gonbext: the disk is full\n", 1},
+		{"try", "steps 1, error gonbext: the disk is full\n", "", 0},
+		{"two options", "", "gonbext: two values of Options are given; put all of its fields into one\n", 1},
+		{"trace", "1 token\nfinal [1 2] (TD) [1 2]\n", "", 0},
+		{"unknown tap", "", "gonbext: unknown tap \"nonsense\"; known are scores, terms, attention, attention-mean, value, context, head-output, head-added, value-output, hidden, router, experts, final, logits, value-zeroing\n", 1},
+		{"show", "note  shown\n", "", 0},
+	} {
+		t.Run(c.cell, func(t *testing.T) {
+			r := k.run(c.cell, false)
+			if !strings.HasSuffix(r.stdout, c.stdout) || c.stdout == "" && r.stdout != "" ||
+				r.stderr != c.stderr || r.status != c.status {
+				t.Errorf("stdout %q, stderr %q, status %d", r.stdout, r.stderr, r.status)
+			}
+		})
+	}
+}

@@ -26,6 +26,8 @@ type Plugins struct {
 	LoadCUDA func(path string, load func() error) error
 	// ReleaseMemory returns memory that plugins hold and do not use to the system.
 	ReleaseMemory func()
+	// GPUMemory returns how many bytes of memory the GPU of LoadCUDA has, 0 if that is not known.
+	GPUMemory func() int64
 	// KeptGraphs returns how many compiled graphs this process has stored for later programs, and
 	// why it stores none although the user wants that.
 	KeptGraphs func() (graphs int, unused error)

@@ -10,6 +10,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/gguf"
 	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/spec"
 )
@@ -126,7 +128,9 @@ type finiteWeights struct {
 	tensorFile
 	dtype dtypes.DType
 	// allow makes Float32At add an error to found, one for each tensor, instead of returning it.
-	allow   bool
+	allow bool
+	// halves is whether matrices of 16 bits are kept so.
+	halves  bool
 	mu      sync.Mutex // guards found and largest
 	found   []*WeightError
 	largest *WeightError // of those above hugeWeight; nil if there is none
@@ -192,12 +196,23 @@ func (w *finiteWeights) note(x []float32, name string, first int, shape []int) {
 	}
 }
 
-// Coding implements [family.QuantizedTensors] for files that do.
-func (w *finiteWeights) Coding(name string) spec.Coding {
-	if q, ok := w.tensorFile.(family.QuantizedTensors); ok {
-		return q.Coding(name)
+// Coding implements [family.QuantizedTensors] for files that do, and for numbers of 16 bits.
+func (w *finiteWeights) Coding(name string) (c spec.Coding) {
+	switch f := w.tensorFile.(type) {
+	case family.QuantizedTensors:
+		c = f.Coding(name)
+	case *checkpoint.File:
+		switch dtype, _ := f.DType(name); dtype {
+		case checkpoint.F16:
+			c = gguf.CodingOf(gguf.F16)
+		case checkpoint.BF16:
+			c = gguf.CodingOf(gguf.BF16)
+		}
 	}
-	return spec.Coding{}
+	if c.Bits == 16 && !w.halves {
+		return spec.Coding{}
+	}
+	return c
 }
 
 // ReadBlocks reads as the file does. It returns [spec.ErrNoBlocks] if a number may be huge or not

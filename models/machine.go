@@ -39,6 +39,18 @@ func releasePlugins() {
 	}
 }
 
+// gpuMemory returns how many bytes of memory the GPU of a backend has, 0 if that is not known or
+// the backend has none.
+func gpuMemory(backend string) int64 {
+	backends.Lock()
+	p := backends.plugins
+	backends.Unlock()
+	if backend != "cuda" || p == nil || p.GPUMemory == nil {
+		return 0
+	}
+	return p.GPUMemory()
+}
+
 // kilobytes reads a file with lines such as "MemTotal: 123 kB". It returns the sizes in bytes.
 func kilobytes(path string) map[string]int64 {
 	sizes := map[string]int64{}

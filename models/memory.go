@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/gguf"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
@@ -44,44 +45,134 @@ const (
 	// 340 MB with the 12 layers of GPT-2 small.
 	xlaBytes      = 160 << 20
 	xlaLayerBytes = 12 << 20
+	// tokenBytes is for each token of the tokenizer. 67 MB were seen with the 262,144 of Gemma 3.
+	tokenBytes = 256
 )
 
-// memory returns the memory of a process with one model, without the weights. compiled reports
-// whether the model runs on XLA.
-func (o Options) memory(compiled bool, layers int) trace.Memory {
+// memory returns the memory of a process with one model, without the weights.
+func (o Options) memory(parts MemoryParts) trace.Memory {
 	m := LimitMemory(o.MaxMemory)
-	m.Program += o.Beside
-	if compiled {
-		m.Program += xlaBytes + int64(layers)*xlaLayerBytes
-	}
+	m.Program = parts.program()
 	return m
 }
 
-// checkWeights returns a *trace.MemoryError if the program and the weights of spec, which take so
-// many bytes, do not fit.
-func checkWeights(
-	m trace.Memory, name string, spec *spec.Spec, dtype dtypes.DType, weights int64,
-) error {
-	need := m.Program + weights
+// sizes are what the weights of a model take.
+type sizes struct {
+	name  string
+	spec  *spec.Spec
+	dtype dtypes.DType
+	// codes is whether the backend keeps quantised matrices in codes.
+	codes bool
+	parts MemoryParts
+}
+
+// count sets the parts. compiled reports whether the model runs on XLA.
+func (s *sizes) count(q spec.Quantized, compiled bool, opts Options) {
+	s.parts = MemoryParts{
+		Program: programBytes + int64(s.spec.Vocab)*tokenBytes, Beside: opts.Beside,
+		Passes: transformer.PassBytes(s.spec, q, NeedsTokens),
+	}
+	if compiled {
+		s.parts.Program += xlaBytes
+		s.parts.Graphs = int64(s.spec.Layers) * xlaLayerBytes
+	}
+	s.parts.Layers, s.parts.Tables = transformer.Bytes(s.spec, s.dtype, q)
+}
+
+// check returns a *trace.MemoryError if the program and the weights do not fit.
+func (s sizes) check(m trace.Memory) error {
+	need := m.Program + s.parts.weights()
 	if need < m.Limit {
 		return nil
-	}
-	half := m.Program + transformer.Bytes(spec, dtypes.BFloat16, nil)
-	if half >= m.Limit {
-		half = 0
 	}
 	instead := "take a machine with more memory or a smaller model"
 	if m.Chosen {
 		instead = "what is recorded takes more than that; take a smaller model"
 	}
+	smaller, half := s.fitting(m.Program, m.Limit)
 	m.Left = m.Limit
 	return &trace.MemoryError{
-		Package: "models", Memory: m, Need: need, Instead: instead, Half: half, Machine: !m.Chosen,
-		What: fmt.Sprintf("a program of %s with the weights of %s in %s (%s)",
-			message.FormatBytes(m.Program), name, strings.ToLower(dtype.String()),
-			message.FormatBytes(weights)),
+		Package: "models", Memory: m, Need: need, Instead: smaller + instead, Machine: !m.Chosen,
+		Half: half, What: "a program of " + s.describe(m.Program),
 	}
 }
+
+// ofGPU is the part of a GPU's memory that XLA takes at most, by its default.
+const ofGPU = 0.75
+
+// checkGPU returns a *trace.MemoryError if the weights and a pass do not fit a GPU with so many
+// bytes of memory; 0 means that it is not known.
+func (s sizes) checkGPU(memory int64) error {
+	left, need := int64(ofGPU*float64(memory)), s.parts.weights()+s.parts.Passes
+	if memory == 0 || need < left {
+		return nil
+	}
+	smaller, half := s.fitting(s.parts.Passes, left)
+	return &trace.MemoryError{
+		Package: "models", Memory: trace.Memory{Limit: memory, Left: left}, Need: need, GPU: true,
+		Instead: smaller + "take a larger GPU, a smaller model, or the processor (backend xla)",
+		Half:    half, What: "a GPU" + s.describe(0),
+	}
+}
+
+// fitting returns the largest quantised type of a GGUF file that would fit a limit beside so many
+// bytes, in words, and what bfloat16 would need, 0 if that does not fit.
+func (s sizes) fitting(beside, limit int64) (smaller string, half int64) {
+	fits := func(dtype dtypes.DType, q spec.Quantized) int64 {
+		layers, others := transformer.Bytes(s.spec, dtype, q)
+		if all := beside + layers + others; all < limit {
+			return all
+		}
+		return 0
+	}
+	types := []gguf.Type{gguf.Q8_0, gguf.Q6K, gguf.Q5K, gguf.Q4K, gguf.Q3K, gguf.Q2K}
+	if !s.codes {
+		types = nil
+	}
+	for _, t := range types {
+		if all := fits(dtypes.Float32, uniform(t)); all > 0 {
+			smaller = fmt.Sprintf("a GGUF file of type %v would need %s; ", t,
+				message.FormatBytes(all))
+			break
+		}
+	}
+	return smaller, fits(dtypes.BFloat16, nil)
+}
+
+// describe says part by part what takes how much memory.
+func (s sizes) describe(program int64) (text string) {
+	size, p := message.FormatBytes, s.parts
+	if program > 0 {
+		text = size(program)
+		if p.Graphs > 0 {
+			text += ", " + size(p.Graphs) + " of it for compiled graphs,"
+		}
+		if p.Beside > 0 {
+			text += " (" + size(p.Beside) + " of it in use already)"
+		}
+	}
+	return fmt.Sprintf("%s with the weights of %s in %s (%s: %s for layers, %s for tables; "+
+		"passes over %d tokens take about %s more)", text, s.name,
+		strings.ToLower(s.dtype.String()), size(p.weights()), size(p.Layers), size(p.Tables),
+		NeedsTokens, size(p.Passes))
+}
+
+// uniform is a model whose matrices are all of one quantised type, or of [gguf.Q8_0] where its
+// blocks do not fit the rows.
+type uniform gguf.Type
+
+// Coding implements [spec.Quantized].
+func (u uniform) Coding(p spec.Param) spec.Coding {
+	c := gguf.CodingOf(gguf.Type(u))
+	table := p.Name == "embedding" || p.Name == "head"
+	if in := p.Shape[0]; !table && in%c.Block != 0 || table && p.Shape[1]%c.Block != 0 {
+		return gguf.CodingOf(gguf.Q8_0)
+	}
+	return c
+}
+
+// ReadBlocks implements [spec.Quantized]; there is nothing to read.
+func (uniform) ReadBlocks(spec.Param, int, spec.Blocks) error { return spec.ErrNoBlocks }
 
 // WithMaxMemory returns a model with the same weights and compiled graphs and another limit. m does
 // not change. bytes is the limit for the whole process, as in [Options.MaxMemory]; 0 means nine
@@ -92,8 +183,7 @@ func (m *Model) WithMaxMemory(bytes int64) (*Model, error) {
 	limit := LimitMemory(bytes)
 	view.memory.Limit, view.memory.Chosen = limit.Limit, limit.Chosen
 	if limit.Chosen {
-		err := checkWeights(view.memory, m.info.Name, m.spec, m.graph.DType, m.memory.Weights)
-		if err != nil {
+		if err := m.sizes.check(view.memory); err != nil {
 			return nil, err
 		}
 	} else {

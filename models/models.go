@@ -24,6 +24,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +67,7 @@ type Model struct {
 	chats     map[string]chatTemplate // by name; none if chatErr says why
 	chatErr   error
 	memory    trace.Memory
+	sizes     sizes
 	allowNaN  bool           // whether results may be NaN or infinite
 	nonFinite []*WeightError // found because of allowNaN
 	largest   *WeightError   // the largest weight, if it is huge
@@ -142,74 +144,64 @@ func Open(ref string, opts Options) (*Model, error) {
 // [*CacheError]. It is a [*trace.MemoryError] if the weights would not fit. It wraps ctx.Err() if
 // ctx ended a download or the loading of the weights.
 func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) {
+	from, at, err := locate(ctx, ref, &opts)
+	if err != nil {
+		return nil, at.explain(ctx, err)
+	}
+	m, err := open(ctx, from, at, opts)
+	if err != nil {
+		return nil, at.explain(ctx, err)
+	}
+	if toy, ok := tiny.Lookup(at.name); ok {
+		m.toy = &toy
+	}
+	return m, nil
+}
+
+// explain returns a [*CacheError] for an error of files that were downloaded.
+func (at location) explain(ctx context.Context, err error) error {
+	if ctx.Err() == nil && at.downloaded && trace.KindOf(err) == trace.NoKind &&
+		!errors.As(err, new(backendError)) {
+		return &CacheError{Ref: at.name, Dir: at.path, Err: err}
+	}
+	return err
+}
+
+// locate opens what a reference names. An embedded model runs in pure Go unless opts name a
+// backend, because such a model is done before another backend has started.
+func locate(ctx context.Context, ref string, opts *Options) (from source, at location, err error) {
+	embedded := func(files fs.FS, note string) (source, location, error) {
+		if opts.PreTokenizer != "" {
+			return nil, location{}, notGGUF(ref)
+		}
+		if opts.Backend == "" {
+			opts.Backend = "go"
+		}
+		dir, err := checkpoint.FromFS(files, ref)
+		return directory{dir}, location{name: ref, note: note}, err
+	}
 	if ref == "" {
 		ref = Default
 	}
 	if toy, ok := tiny.Lookup(ref); ok {
-		m, err := openEmbedded(ctx, toy.Files(), toy.Name, toy.Note, opts)
-		if err != nil {
-			return nil, err
-		}
-		m.toy = &toy
-		return m, nil
+		return embedded(toy.Files(), toy.Note)
 	}
 	if circuit, err := planted.Lookup(ref); err == nil {
-		return openEmbedded(ctx, circuit.Files(), ref, planted.Note, opts)
+		return embedded(circuit.Files(), planted.Note)
 	}
-	at, err := find(ctx, ref, opts)
-	if err != nil {
-		return nil, err
+	if at, err = find(ctx, ref, *opts); err != nil {
+		return nil, location{}, err
 	}
-	m, err := openPath(ctx, at, ref, opts)
-	if err != nil && ctx.Err() == nil && at.downloaded && trace.KindOf(err) == trace.NoKind &&
-		!errors.As(err, new(backendError)) {
-		return nil, &CacheError{Ref: ref, Dir: at.path, Err: err}
-	}
-	return m, err
-}
-
-// openPath opens the directory or file at a place under the name that the user gave.
-func openPath(ctx context.Context, at location, name string, opts Options) (*Model, error) {
-	from, err := openSource(at.path, opts.PreTokenizer)
-	if err != nil {
-		return nil, err
-	}
-	if at.sum != "" {
+	at.name = ref
+	from, err = openSource(at.path, opts.PreTokenizer)
+	if err == nil && at.sum != "" {
 		from = summed{from, at}
 	}
-	return open(ctx, from, name, opts)
+	return from, at, err
 }
 
-// openEmbedded opens a model that is part of the program. It runs in pure Go unless opts name a
-// backend, because such a model is done before another backend has started.
-func openEmbedded(ctx context.Context, files fs.FS, name, note string, opts Options) (
-	*Model, error,
-) {
-	if opts.PreTokenizer != "" {
-		return nil, notGGUF(name)
-	}
-	dir, err := checkpoint.FromFS(files, name)
-	if err != nil {
-		return nil, err
-	}
-	if opts.Backend == "" {
-		opts.Backend = "go"
-	}
-	m, err := open(ctx, directory{dir}, name, opts)
-	if err != nil {
-		return nil, err
-	}
-	m.info.Note = note
-	return m, nil
-}
-
-// open builds the model of a source, under the name that the user gave, and closes the source.
-func open(ctx context.Context, from source, name string, opts Options) (_ *Model, err error) {
-	defer func() {
-		if e := from.Close(); err == nil && e != nil {
-			err = pkg.Errorf("%w", e)
-		}
-	}()
+// prepare reads the headers of a source, and says how its weights will be kept.
+func prepare(from source, name string, opts Options) (*prepared, error) {
 	if opts.MaxMemory < 0 {
 		return nil, usagef("max memory %d; want a number of bytes, or 0 for nine tenths of what "+
 			"the machine has left", opts.MaxMemory)
@@ -227,7 +219,40 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	if err != nil {
 		return nil, from.explain(err)
 	}
-	m := &Model{spec: spec}
+	plugin, err := PluginPath(opts.Backend)
+	if err != nil {
+		return nil, backendError{err}
+	}
+	if plugin == "" {
+		quantized = nil // kept by XLA
+	}
+	if opts.Shuffle != 0 || opts.FoldNormBias || opts.DropKeyBias {
+		quantized = nil // these change numbers
+	}
+	p := &prepared{
+		sizes: sizes{name: name, spec: spec, dtype: dtype, codes: quantized != nil},
+		load:  load, quantized: quantized, weights: weights, backend: "go",
+	}
+	if plugin != "" {
+		p.backend, _, _ = strings.Cut(cmp.Or(opts.Backend, "xla"), ":")
+	}
+	weights.halves = p.backend == "xla" // on a GPU it was not measured
+	p.count(quantized, plugin != "", opts)
+	return p, nil
+}
+
+// open builds the model of a source and closes the source.
+func open(ctx context.Context, from source, where location, opts Options) (_ *Model, err error) {
+	defer func() {
+		if e := from.Close(); err == nil && e != nil {
+			err = pkg.Errorf("%w", e)
+		}
+	}()
+	p, err := prepare(from, where.name, opts)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{spec: p.spec, sizes: p.sizes}
 	if err := m.openText(from); err != nil {
 		return nil, err
 	}
@@ -236,80 +261,82 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	if m.tokenizer != nil && m.tokenizer.VocabSize() > largeVocabulary {
 		debug.FreeOSMemory()
 	}
-	plugin, err := PluginPath(opts.Backend)
-	if err != nil {
-		return nil, backendError{err}
-	}
-	if plugin == "" || strings.HasPrefix(opts.Backend, "cuda") {
-		quantized = nil // kept on CPUs, by XLA
-	}
-	m.memory = opts.memory(plugin != "", spec.Layers)
+	m.memory = opts.memory(p.parts)
 	// This comes before the backend is opened, because that takes memory too.
-	if err := checkWeights(m.memory, name, spec, dtype,
-		transformer.Bytes(spec, dtype, quantized)); err != nil {
+	if err := p.check(m.memory); err != nil {
 		return nil, err
 	}
-	at := newLoading(ctx, spec, opts.Loading)
+	if err := p.checkGPU(gpuMemory(p.backend)); err != nil {
+		return nil, err
+	}
+	at := newLoading(ctx, p.spec, opts.Loading)
 	at.stage("checking the weights")
 	hash, err := from.Hash(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if opts.Shuffle != 0 {
-		load, quantized = shuffled(load, opts.Shuffle), nil
+		p.load = shuffled(p.load, opts.Shuffle)
 		hash = fmt.Sprintf("%s, shuffled by seed %d", hash, opts.Shuffle)
 	}
 	if opts.PreTokenizer != "" {
 		hash += ", texts cut as " + opts.PreTokenizer
 	}
 	if opts.FoldNormBias {
-		if err := foldable(name, spec); err != nil {
+		if err := foldable(p.name, p.spec); err != nil {
 			return nil, err
 		}
-		load, quantized = folded(load, spec), nil
+		p.load = folded(p.load, p.spec)
 		hash += ", bias of norms folded"
 	}
 	if opts.DropKeyBias {
-		if err := keyBiasDroppable(name, spec); err != nil {
+		if err := keyBiasDroppable(p.name, p.spec); err != nil {
 			return nil, err
 		}
-		load, quantized = withoutKeyBias(load), nil
+		p.load = withoutKeyBias(p.load)
 		hash += ", without biases of keys"
 	}
-	if plugin != "" {
+	if p.backend != "go" {
 		at.stage("starting the backend")
 	}
 	backend, err := OpenBackend(opts.Backend)
 	if err != nil {
 		return nil, backendError{err}
 	}
-	graph, err := transformer.NewQuantized(backend, spec, dtype, at.loader(load),
-		at.quantized(quantized))
+	graph, err := transformer.NewQuantized(backend, p.spec, p.dtype, at.loader(p.load),
+		at.quantized(p.quantized))
 	if err != nil {
 		return nil, err
 	}
 	m.setGraph(graph)
-	slices.SortFunc(weights.found, func(a, b *WeightError) int {
+	found := p.weights.found
+	slices.SortFunc(found, func(a, b *WeightError) int {
 		return strings.Compare(a.Tensor, b.Tensor)
 	})
-	m.nonFinite, m.largest, m.allowNaN = weights.found, weights.largest, opts.AllowNaN
+	m.nonFinite, m.largest, m.allowNaN = found, p.weights.largest, opts.AllowNaN
 	m.memory.Weights = graph.WeightBytes()
+	m.sizes.parts.Layers = m.memory.Weights - m.sizes.parts.Tables
 	m.memory.Held = m.memory.Program + m.memory.Weights - programBytes - opts.Beside
-	if backendName(backend) == "go" {
+	if p.backend == "go" {
 		m.memory.Unused = graph.RoundedBytes() - m.memory.Weights
 	}
 	m.limitPasses()
-	m.info = trace.Info{
-		Name: name, Title: title, Hash: hash, Remarks: spec.Remarks, Family: spec.Family,
-		Backend: backendName(backend),
-		Head:    m.head(), Bidirectional: spec.Bidirectional,
-		Numbers: m.numbers(),
-		Layers:  spec.Layers, Heads: spec.Heads, Width: spec.Width,
-		Vocab: spec.Vocab, Context: spec.Context, Experts: spec.Experts(),
-	}
-	// Learned positions are added to an embedding of zeros before the first norm.
-	m.info.NoGradientAtZero = spec.RMS && (spec.Rotary != nil || spec.AlibiSlopes != nil)
+	m.info = m.describe()
+	m.info.Name, m.info.Title, m.info.Note, m.info.Hash = p.name, title, where.note, hash
+	m.info.Backend = backendName(backend)
 	return m, nil
+}
+
+// describe returns what the spec says of the model.
+func (m *Model) describe() trace.Info {
+	s := m.spec
+	return trace.Info{
+		Remarks: s.Remarks, Family: s.Family,
+		Head: m.head(), Bidirectional: s.Bidirectional, Numbers: m.numbers(),
+		Layers: s.Layers, Heads: s.Heads, Width: s.Width, Vocab: s.Vocab, Context: s.Context,
+		// Learned positions are added to an embedding of zeros before the first norm.
+		NoGradientAtZero: s.RMS && (s.Rotary != nil || s.AlibiSlopes != nil),
+	}
 }
 
 // largeVocabulary is how many tokens leave so much garbage, about 90 MB for 262,144 of them, that

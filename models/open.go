@@ -31,10 +31,10 @@ type Options struct {
 	// numbers of the reference are in float32. Scores, norms and taps are always float32.
 	DType string
 	// MaxMemory is how many bytes of memory this process may hold in all: the program, the weights
-	// and what a run needs. The program counts as 67 MB, and with XLA as 168 MB more and 13 MB for
-	// each layer. 0 means nine tenths of the memory that the machine has left. Go's garbage
-	// collector does not know this limit; a program that must stay below it calls
-	// debug.SetMemoryLimit, as the command does.
+	// and what a run needs. The program counts as 67 MB and 256 bytes for each token of the
+	// vocabulary, and with XLA as 168 MB more and 13 MB for each layer. 0 means nine tenths of the
+	// memory that the machine has left. Go's garbage collector does not know this limit; a program
+	// that must stay below it calls debug.SetMemoryLimit, as the command does.
 	MaxMemory int64
 	// Beside is how many bytes of MaxMemory this process uses for other things, such as another
 	// model; see [Model.Memory].
@@ -93,7 +93,9 @@ func usagef(format string, args ...any) error {
 
 // location is where the files of a model are.
 type location struct {
-	// path is a directory in the layout of Hugging Face, or a GGUF file.
+	// name is what the user called the model, and note what every picture of it must show.
+	name, note string
+	// path is a directory in the layout of Hugging Face, or a GGUF file; "" for an embedded model.
 	path string
 	// downloaded says that downloading the model again would repair a damaged file.
 	downloaded bool

@@ -52,6 +52,8 @@ type tensorFile interface {
 	Name() string
 	FileOf(name string) string
 	Float64At(dst []float64, name string, first int) error
+	// Stored returns how many numbers the tensors have, and how many bytes they take in the file.
+	Stored() (numbers, bytes int64)
 }
 
 // directory is a source in the layout of Hugging Face.

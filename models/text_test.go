@@ -165,8 +165,8 @@ func TestConverse(t *testing.T) {
 // TestMemory checks that weights that do not fit are refused before they are read, and that the
 // error names what would fit.
 func TestMemory(t *testing.T) {
-	dir := "testdata/goldens/gpt2" // 42 thousand numbers
-	program := models.LimitMemory(1).Program
+	dir := "testdata/goldens/gpt2"                    // 42 thousand numbers
+	program := models.LimitMemory(1).Program + 96*256 // for its tokens
 	for name, c := range map[string]struct {
 		opts models.Options
 		say  string
@@ -199,7 +199,7 @@ func TestMemoryOfRun(t *testing.T) {
 		limit int64
 		fits  bool
 	}{
-		"weights only":  {models.LimitMemory(1).Program + 180_000, false},
+		"weights only":  {models.LimitMemory(1).Program + 96*256 + 180_000, false},
 		"both":          {200 << 20, true},
 		"of the system": {0, true},
 	} {

@@ -61,16 +61,7 @@ func Align(scores []float64, cue []bool) Cues {
 	return c
 }
 
-// Chance returns the mean of the measures over all rankings of n tokens with k cues. It panics if
-// k is not in [1,n].
-func Chance(n, k int) Cues {
-	if k < 1 || k > n {
-		panic(fmt.Sprintf("evaluate: %d cues of %d tokens", k, n))
-	}
-	return chance(slices.Concat(slices.Repeat([]bool{true}, k), make([]bool, n-k)))
-}
-
-// chance is [Chance] of as many tokens and cues.
+// chance returns the mean of the measures over all rankings of as many tokens and cues.
 func chance(cue []bool) Cues { return Align(slices.Repeat([]float64{1}, len(cue)), cue) }
 
 // dot returns the share of the scores' sum on cues; NaN if a score is negative or all are zero.

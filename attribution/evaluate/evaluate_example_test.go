@@ -13,10 +13,8 @@ func ExampleAlign() {
 	cue := []bool{false, true, false, true, false}
 	c := evaluate.Align(scores, cue)
 	fmt.Printf("dot %.2f, average precision %.3f\n", float64(c.Dot), c.AveragePrecision)
-	fmt.Printf("by chance %.3f\n", evaluate.Chance(5, 2).AveragePrecision)
 	// Output:
 	// dot 0.65, average precision 0.833
-	// by chance 0.593
 }
 
 // sumText is a text whose prediction is the sum of one number for each token that is left. With a

@@ -73,24 +73,14 @@ func Probe(
 	}
 	slices.Sort(p.Labels)
 	p.Labels = slices.Compact(p.Labels)
-	n, D := len(examples), info.Width
-	states := make([][]float32, info.Layers+1)
-	for l := range states {
-		states[l] = make([]float32, n*D)
-	}
-	labels := make([]int, n)
-	order := rand.New(rand.NewPCG(opts.Seed, 2020)).Perm(n)
+	order := rand.New(rand.NewPCG(opts.Seed, 2020)).Perm(len(examples))
+	labels := make([]int, len(examples))
 	for i, at := range order {
-		if opts.OnProgress != nil {
-			opts.OnProgress(trace.Progress{Stage: "reading texts", Unit: "text", Done: i, Total: n})
-		}
-		e := examples[at]
-		labels[i], _ = slices.BinarySearch(p.Labels, e.Label)
-		if err := recordWord(ctx, m, e, opts.Specials, func(l int, x []float32) {
-			copy(states[l][i*D:], x)
-		}); err != nil {
-			return nil, pkg.Errorf("example %d of %d: %w", at, n, err)
-		}
+		labels[i], _ = slices.BinarySearch(p.Labels, examples[at].Label)
+	}
+	states, err := recordWords(ctx, m, examples, order, opts)
+	if err != nil {
+		return nil, err
 	}
 	for l, features := range states {
 		if opts.OnProgress != nil {
@@ -106,6 +96,28 @@ func Probe(
 		states[l] = nil
 	}
 	return p, nil
+}
+
+// recordWords returns the hidden states of the words of N examples in an order, L+1 times [N,D].
+func recordWords(
+	ctx context.Context, m recorder, examples []Labelled, order []int, opts ProbeOptions,
+) ([][]float32, error) {
+	n, D := len(order), m.Info().Width
+	states := make([][]float32, m.Info().Layers+1)
+	for l := range states {
+		states[l] = make([]float32, n*D)
+	}
+	for i, at := range order {
+		if opts.OnProgress != nil {
+			opts.OnProgress(trace.Progress{Stage: "reading texts", Unit: "text", Done: i, Total: n})
+		}
+		if err := recordWord(ctx, m, examples[at], opts.Specials, func(l int, x []float32) {
+			copy(states[l][i*D:], x)
+		}); err != nil {
+			return nil, pkg.Errorf("example %d of %d: %w", at, n, err)
+		}
+	}
+	return states, nil
 }
 
 // fitsProbe returns a [trace.MemoryError] if hidden states of n words do not fit.

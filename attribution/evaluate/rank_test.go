@@ -178,8 +178,6 @@ func TestRankPanics(t *testing.T) {
 		"the score of token 0 is NaN":   func() { evaluate.Align([]float64{math.NaN(), 2}, cue) },
 		"the score of token 1 is NaN":   func() { evaluate.Point([]float64{2, math.NaN()}, cue, 1) },
 		"the top -1 tokens":             func() { evaluate.Point([]float64{2, 1}, cue, -1) },
-		"5 cues of 3 tokens":            func() { evaluate.Chance(3, 5) },
-		"-1 cues of 3 tokens":           func() { evaluate.Chance(3, -1) },
 		"scores of 1 and 0 predictions": func() { evaluate.Correlations([][]float64{{1}}, nil) },
 		"2 methods, and scores of 1":    func() { evaluate.Agree([]string{"a", "b"}, [][][]float64{{}}) },
 	} {

@@ -146,21 +146,7 @@ func newReport(opts Options, cases []Case, all []*Result) *Report {
 		}
 	}
 	r.Cases = len(results)
-	for _, line := range []string{EarliestLine, LatestLine, ChanceLine} {
-		if has[line] {
-			r.Methods = append(r.Methods, line)
-		}
-	}
-	// In the order of measures and not of a map, so that equal results give equal reports.
-	known := measures()
-	for _, reference := range opts.References {
-		known = append(known, Measure{Name: "correlation with " + reference})
-	}
-	for _, m := range known {
-		if has[m.Name] {
-			r.Measures = append(r.Measures, m)
-		}
-	}
+	r.addMeasured(opts.References, has)
 	if len(r.Groups) > 1 {
 		r.Groups = append(r.Groups, allGroup)
 	}
@@ -178,6 +164,25 @@ func newReport(opts Options, cases []Case, all []*Result) *Report {
 	r.agree(opts.Methods, results)
 	r.Leads = r.leads(results)
 	return r
+}
+
+// addMeasured adds the lines and the measures that some case has, in the order of measures and not
+// of a map, so that equal results give equal reports.
+func (r *Report) addMeasured(references []string, has map[string]bool) {
+	for _, line := range []string{EarliestLine, LatestLine, ChanceLine} {
+		if has[line] {
+			r.Methods = append(r.Methods, line)
+		}
+	}
+	known := measures()
+	for _, reference := range references {
+		known = append(known, Measure{Name: "correlation with " + reference})
+	}
+	for _, m := range known {
+		if has[m.Name] {
+			r.Measures = append(r.Measures, m)
+		}
+	}
 }
 
 // of returns the results of a group. The last group of several has all results.

@@ -2,6 +2,7 @@ package focus
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -17,6 +18,9 @@ type Attention struct {
 	Bidirectional bool
 	// Ignored are the sources that a head does not look at in particular, [T], such as sinks.
 	Ignored []bool
+	// Copied reports whether source j is the token that is predicted at target i: a head that looks
+	// there copies. Nil is for none.
+	Copied func(i, j int) bool
 
 	means []float64 // [L,H,T], nil until mean needs them
 	// distances has the attention that a head gives tokens at a distance, and from how many tokens,
@@ -27,9 +31,9 @@ type Attention struct {
 // Look is a head that looks from a token at another one, Token.
 type Look struct {
 	Layer, Head, Token int
-	// Share is the share of the head's attention on Token, and Rank what heads are ranked by; see
-	// [Attention.Looks].
-	Share, Rank float64
+	// Share is the share of the head's attention on Token, Over what that is more than its habit,
+	// and Rank what heads are ranked by; see [Attention.Looks].
+	Share, Over, Rank float64
 }
 
 // distance is the sum of a head's attention over tokens that are equally far from those that look,
@@ -52,40 +56,59 @@ func (a *Attention) Seen(i int) int {
 	return i + 1
 }
 
-// Looks returns the heads that look from token i at another token more than the others do, by
-// falling rank, at most one token for each head:
+// Looks returns the heads that look from token i at another token in particular, by falling rank,
+// at most one token for each head:
 //
 //	excess(j) = A_lh[i,j] - mean over u ≠ j that see j of A_lh[u,j]
-//	j*        = argmax of excess over j ≠ i that are not ignored
-//	rank      = excess(j*) - ½ · mean over u ≠ i of A_lh[u, u-(i-j*)]
+//	j*        = argmax over j ≠ i that are not ignored of A_lh[i,j] if j is copied, else excess(j)
+//	over      = excess(j*) - ½ · mean over u ≠ i of A_lh[u, u-(i-j*)]
+//	rank      = (A_lh[i,j*] if j* is copied, else over) · √((l+1)/L)
 //
-// A head whose excess is not above 0 is left out: it looks at the same tokens from everywhere. The
-// second mean is that of [Attention.AtDistance], so that a head which always looks at the token
-// before comes after one that looks far back from here alone, and before one that looks nowhere in
-// particular. Among equals the lower layer and head come first. The first call costs L·H·T², later
-// ones L·H·T.
+// A head for which the largest of these is not above 0 is left out: it looks at the same tokens
+// from everywhere. The second mean is that of [Attention.AtDistance], so that a head which always
+// looks at the token before comes after one that looks far back from here alone, and before one
+// that looks nowhere in particular. A head that copies has its whole share, because it often looks
+// at the same token from several places. Higher layers count more, because what they write is more
+// often what the token is predicted by. Among equals the lower layer and head come
+// first. The first call costs L·H·T², later ones L·H·T.
 func (a *Attention) Looks(i int) []Look {
 	var all []Look
+	copied := make([]bool, a.Seen(i))
+	for j := range copied {
+		copied[j] = a.Copied != nil && a.Copied(i, j)
+	}
 	for l := range a.Layers {
+		depth := math.Sqrt(float64(l+1) / float64(a.Layers))
 		for h := range a.Heads {
 			top, most := Look{Layer: l, Head: h, Token: -1}, 0.0
-			for j := range a.Seen(i) {
+			for j := range copied {
 				x := a.At(l, h, i, j)
 				if j == i || a.Ignored[j] || x <= most {
 					continue
 				}
-				if excess := x - a.mean(l, h, j); excess > most {
-					top.Token, top.Share, most = j, x, excess
+				excess := x - a.mean(l, h, j)
+				if amount := amountOf(copied[j], x, excess); amount > most {
+					top.Token, top.Share, top.Over, most = j, x, excess, amount
 				}
 			}
 			if top.Token >= 0 {
-				top.Rank = most - a.AtDistance(l, h, i, top.Token)/2
+				top.Over -= a.AtDistance(l, h, i, top.Token) / 2
+				top.Rank = amountOf(copied[top.Token], top.Share, top.Over) * depth
 				all = append(all, top)
 			}
 		}
 	}
 	slices.SortStableFunc(all, func(x, y Look) int { return cmp.Compare(y.Rank, x.Rank) })
 	return all
+}
+
+// amountOf returns what a head is ranked by for a source with a share: all of it if the source is
+// copied, else what it is over its habit.
+func amountOf(copied bool, share, over float64) float64 {
+	if copied {
+		return share
+	}
+	return over
 }
 
 // Best returns the head that says most of what token i looks at: the first of [Attention.Looks] in

@@ -38,6 +38,34 @@ func TestLooksDistance(t *testing.T) {
 	}
 }
 
+// A head that looks at the token which is then predicted is listed by its whole share, though it
+// looks there from everywhere: before one of the same layer that looks elsewhere with less, and, in
+// a higher layer, before one that looks there with as much.
+func TestLooksCopies(t *testing.T) {
+	const T, from, copied = 8, 6, 2
+	a := focus.Attention{
+		Layers: 2, Heads: 2, Tokens: T, Data: make([]float32, 4*T*T), Ignored: make([]bool, T),
+	}
+	for i := copied; i < T; i++ {
+		a.Data[i*T+copied] = 0.6            // 0.0
+		a.Data[(2*T+i)*T+copied] = 0.6      // 1.0
+		a.Data[(3*T+from)*T+copied+1] = 0.6 // 1.1, from here alone
+	}
+	order := func() (heads []int) {
+		for _, b := range a.Looks(from) {
+			heads = append(heads, 10*b.Layer+b.Head)
+		}
+		return heads
+	}
+	if got := order(); !slices.Equal(got, []int{11}) {
+		t.Errorf("heads %d, want 1.1 alone: the others look there from everywhere", got)
+	}
+	a.Copied = func(i, j int) bool { return i == from && j == copied }
+	if got := order(); !slices.Equal(got, []int{10, 11, 0}) {
+		t.Errorf("heads %d, want 1.0, 1.1 and 0.0", got)
+	}
+}
+
 // Looks agrees with the formula, computed again for each head and token.
 func TestLooksBruteForce(t *testing.T) {
 	const L, H, T, tolerance = 2, 3, 6, 1e-12 // sums in another order
@@ -48,6 +76,14 @@ func TestLooksBruteForce(t *testing.T) {
 			Data: make([]float32, L*H*T*T), Ignored: make([]bool, T),
 		}
 		a.Ignored[random.IntN(T)] = trial%3 == 0
+		words := [T]int{} // of which the next one of each token is predicted there
+		for k := range words {
+			words[k] = random.IntN(3)
+		}
+		copied := func(i, j int) bool { return trial%4 > 1 && words[(i+1)%T] == words[j] }
+		if trial%4 > 0 {
+			a.Copied = copied
+		}
 		sees := func(i, j int) bool { return a.Bidirectional || j <= i }
 		for k := range a.Data {
 			if sees(k/T%T, k%T) {
@@ -74,12 +110,22 @@ func TestLooksBruteForce(t *testing.T) {
 							far, equal = far+at(l, h, u, v), equal+1
 						}
 					}
-					if excess := at(l, h, i, j) - from/others; excess > most {
-						most = excess
-						look.Token, look.Share, look.Rank = j, at(l, h, i, j), excess
+					excess := at(l, h, i, j) - from/others
+					amount := excess
+					if copied(i, j) {
+						amount = at(l, h, i, j)
+					}
+					if amount > most {
+						most = amount
+						look.Token, look.Share, look.Over = j, at(l, h, i, j), excess
 						if equal > 0 {
-							look.Rank -= far / equal / 2
+							look.Over -= far / equal / 2
 						}
+						look.Rank = look.Over
+						if copied(i, j) {
+							look.Rank = look.Share
+						}
+						look.Rank *= math.Sqrt(float64(l+1) / L)
 					}
 				}
 				if most > 0 {
@@ -96,7 +142,8 @@ func TestLooksBruteForce(t *testing.T) {
 		}
 		for k, x := range got {
 			y := want[k]
-			if math.Abs(x.Rank-y.Rank) > tolerance || x.Layer != y.Layer || x.Head != y.Head ||
+			if math.Abs(x.Rank-y.Rank) > tolerance || math.Abs(x.Over-y.Over) > tolerance ||
+				x.Layer != y.Layer || x.Head != y.Head ||
 				x.Token != y.Token || x.Share != y.Share {
 				t.Fatalf("trial %d, from token %d: %+v at %d, want %+v", trial, i, x, k, y)
 			}

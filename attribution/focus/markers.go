@@ -94,8 +94,9 @@ func (b *Breakdown) Coordinates(p Point) [NumTerms]float64 {
 // Bias is the part of a score that does not depend on the content of the target: Figure 3. Only
 // differences between sources mean something.
 type Bias struct {
-	Source           int
-	QueryBias, ALiBi float64
+	Source    int     `json:"source"`
+	QueryBias float64 `json:"query_bias"`
+	ALiBi     float64 `json:"alibi"`
 }
 
 // Biases returns the biases of selected entries, such as those of [Head.Markers], by source; equal

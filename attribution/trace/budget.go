@@ -65,9 +65,9 @@ type MemoryError struct {
 	Instead string
 	// Half is how many bytes weights in bfloat16 would need, 0 if that is no help.
 	Half int64
-	// Machine reports whether the limit is all that the machine has left, so that no option raises
-	// it.
-	Machine bool
+	// Machine reports whether the limit is all that the machine has left, or its GPU, so that no
+	// option raises it.
+	Machine, GPU bool
 }
 
 // Kind returns what would help: weights in bfloat16, a higher limit, or no option.
@@ -75,7 +75,7 @@ func (e *MemoryError) Kind() ErrorKind {
 	switch {
 	case e.Half > 0:
 		return DTypeKind
-	case e.Machine:
+	case e.Machine, e.GPU:
 		return NoKind
 	}
 	return MemoryKind
@@ -92,6 +92,9 @@ func (e *MemoryError) Text(func(option string) string) string {
 	limit := "the limit is " + message.FormatBytes(e.Limit)
 	if e.Machine {
 		limit = "this machine has " + message.FormatBytes(e.Limit)
+	}
+	if e.GPU {
+		limit = "the GPU has " + message.FormatBytes(e.Limit)
 	}
 	if e.Chosen {
 		limit += " (given)"

@@ -5,8 +5,11 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
@@ -93,11 +96,15 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// Each file of help is the text of a command, and the command shows it.
+// Each file of help is the text of a command, which shows it and has no text of its own in Go.
 func TestHelpFiles(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(clitest.Root, "internal/cli/help/*.txt"))
 	must(t, err)
 	root := cli.Root(&cli.Kit{}, families)
+	without := &cobra.Command{} // the commands before they have the texts of files
+	for _, command := range slices.Concat(families...) {
+		without.AddCommand(command(&cli.Kit{}))
+	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txt")
 		cmd, rest, err := root.Find(strings.Split(name, "-"))
@@ -105,6 +112,10 @@ func TestHelpFiles(t *testing.T) {
 		if text, err := os.ReadFile(file); err != nil || len(rest) > 0 ||
 			!strings.HasPrefix(string(text), cmd.Long) || cmd.Long == "" {
 			t.Errorf("%s is not the help of a command: %q, %v", file, rest, err)
+		}
+		cmd, _, err = without.Find(strings.Split(name, "-"))
+		if must(t, err); cmd.Long+cmd.Example != "" {
+			t.Errorf("%s would replace %q of the command", file, cmd.Long+cmd.Example)
 		}
 	}
 	if len(files) < 20 {

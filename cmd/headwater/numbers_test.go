@@ -93,7 +93,7 @@ func TestNumbersHaveRanges(t *testing.T) {
 func TestExtremeNumbers(t *testing.T) {
 	var cases []clitest.Refusal
 	for _, flag := range []string{
-		"top", "width", "max-tokens", "alternatives", "temperature", "top-k", "top-p", "seed", "set threshold",
+		"top", "width", "max-tokens", "alternatives", "temperature", "set top-k", "set top-p", "seed", "set threshold",
 		"set discard", "set residual", "set per-head", "set heads", "set layers", "set steps", "set samples",
 		"set batch", "position", "max-memory", "by",
 	} {

@@ -21,9 +21,8 @@ func (d *drawing) elsewhere(v *view, t int) string {
 
 // others compares what other methods put first in row t with the sources that the sentence of this
 // method names. against, for the sentence, is the source of the largest group of methods that
-// disagree; rest, for the facts, has the other groups and the methods that agree. A method that
-// puts a decoder's first token first is left out: what is read there does not tell which word
-// stands there.
+// disagree; rest, for the facts, has the other groups and the methods that agree. A method is left
+// out if attention rests on what it puts first, because that tells nothing of the word there.
 func (d *drawing) others(v *view, t int, named []int) (against, rest string) {
 	words := map[int]bool{}
 	for _, j := range named {
@@ -40,7 +39,7 @@ func (d *drawing) others(v *view, t int, named []int) (against, rest string) {
 			continue
 		}
 		above := d.standing(w, t).above
-		if len(above) == 0 || above[0] == 0 && !d.e.Model.Reads() {
+		if len(above) == 0 || d.restsOn(w, above[0]) != "" {
 			continue
 		}
 		name := Visible(w.name, nameLimit)

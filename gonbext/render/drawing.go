@@ -1,15 +1,14 @@
 package render
 
 import (
-	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/compare"
-	"github.com/headwater-ml/headwater/attribution/trace"
-
 	"math"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // drawing is a heatmap worked out and not yet drawn: the text with its turns and words, what stands
@@ -282,118 +281,7 @@ func (d *drawing) textOf(j int) string {
 	if grouped(d.e) && p.Placed() && !d.named(j) && p.Offsets[j][0] < p.Offsets[j][1] {
 		return p.Text[p.Offsets[j][0]:p.Offsets[j][1]]
 	}
-	return p.Texts[j]
-}
-
-// functionWords are words that say little about where an answer comes from. A picture does not open
-// with one if there is another.
-var functionWords = strings.Fields("the a an of to in and is was it for on at by that this with " +
-	"here as then der die das ein eine und ist le la les un une et est el los las una y es il lo " +
-	"gli e")
-
-// contentWord reports whether row t begins a word of two letters or more that is no function word.
-func (d *drawing) contentWord(t int) bool {
-	g := d.e.Steps[t]
-	first, end := d.generatedWord(t)
-	letters := 0
-	text := strings.Trim(withoutMarks(textsOf(d.e.Steps[first:end])), " _(")
-	for _, r := range text {
-		if !unicode.IsLetter(r) {
-			break
-		}
-		letters++
-	}
-	wide := letters == 1 && utf8.RuneLen([]rune(text)[0]) > 2 // a word in scripts such as Chinese
-	return first == t && !g.Special && !g.Rest && (letters > 1 || wide) &&
-		!slices.Contains(functionWords, strings.ToLower(strings.TrimSpace(text)))
-}
-
-// generatedWord returns the rows [first,end) of the word of row t, which in an encoder is one row.
-func (d *drawing) generatedWord(t int) (first, end int) {
-	if d.e.Model.Reads() {
-		return t, t + 1
-	}
-	m := len(d.e.Prompt.Texts)
-	first, end = d.wordAround(m + t)
-	return max(first-m, 0), end - m
-}
-
-// open chooses the row and the method that a picture opens with: a content word with the strongest
-// value of the first method that shows something for one. A scorer that compares the first
-// prediction with itself comes before them, because it was asked for what there is not.
-func (d *drawing) open(row *int) {
-	d.chosen, d.lead = firstWord(d.e), -1
-	if row != nil && *row >= 0 && *row < len(d.e.Steps) {
-		d.chosen = *row
-	} else {
-		row = nil
-	}
-	if d.chosen < 0 {
-		return
-	}
-	order := make([]int, 0, len(d.views))
-	for i := range d.views {
-		order = append(order, i)
-	}
-	if d.comparison != nil { // their difference comes first
-		order = []int{compare.Difference, 0, 1}
-	}
-	for _, i := range order {
-		if v := &d.views[i]; row == nil && v.has(0) && d.contrastsItself(v, 0) {
-			d.chosen, d.lead = 0, i
-			return
-		}
-	}
-	for _, i := range order {
-		v := &d.views[i]
-		best, largest := -1, 0.0
-		if row != nil && v.has(*row) && d.strongest(v, *row) > 0 {
-			best = *row
-		}
-		for t := 0; row == nil && t < len(d.e.Steps); t++ {
-			if x, piece := d.strongestOfWord(v, t); x > largest {
-				best, largest = piece, x
-			}
-		}
-		if best >= 0 {
-			d.chosen, d.lead = best, i
-			return
-		}
-		if d.lead < 0 && v.has(d.chosen) {
-			d.lead = i
-		}
-	}
-}
-
-// strongestOfWord returns the largest place on the scale that a source has in a row of the content
-// word that begins with row t, and that row: of the first token of the word that has something to
-// show, because what follows is mostly spelling. It is 0 if there is no such word.
-func (d *drawing) strongestOfWord(v *view, t int) (largest float64, row int) {
-	if !d.contentWord(t) {
-		return 0, t
-	}
-	for _, end := d.generatedWord(t); t < end; t++ {
-		if v.has(t) && d.strongest(v, t) > 0 {
-			return d.strongest(v, t), t
-		}
-	}
-	return 0, t
-}
-
-// strongest returns the largest place on the scale that a source has in row t, above 0; 0 if none
-// stands out.
-func (d *drawing) strongest(v *view, t int) float64 {
-	largest := 0.0
-	for j := range v.sources(t) {
-		if d.step(v, t, j) != 0 {
-			x := v.colors.at(v.at(t, j))
-			if v.difference {
-				x = math.Abs(x)
-			}
-			largest = max(largest, x)
-		}
-	}
-	return largest
+	return d.spanText(j)
 }
 
 // stepsAt are the places on a scale at which its six colours begin. The script has them too.
@@ -508,9 +396,7 @@ func (d *drawing) mention(row int) {
 			for _, j := range named {
 				d.mentioned[j] = true
 			}
-			s := d.standing(v, t)
-			for _, j := range slices.Concat(s.above[:min(len(s.above), mostFor)],
-				s.below[:min(len(s.below), mostAgainst)]) {
+			for _, j := range slices.Concat(d.listedSources(v, t)) {
 				d.mentioned[j] = d.mentioned[j] || d.tokens[j].role == inPrompt
 			}
 		}

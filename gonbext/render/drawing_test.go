@@ -125,11 +125,16 @@ func TestChatTurns(t *testing.T) {
 		"(12) Where is the Col osse um ? (3) assis tant In" {
 		t.Errorf("the columns are %q", got)
 	}
-	// A token of the template that has a quarter of the scale is shown.
+	// A token of the template that has a quarter of the scale is shown, and called so.
 	e := chatted()
-	e.Methods["raw"].Rows[0][20] = 0.5
-	if got := columnsOf(drawingOf(e)); got != "(12) Where is the Col osse um ? (1) ↵ (3) In" {
+	e.Methods["raw"].Rows[0][20], e.Methods["raw"].Rows[0][12] = 0.5, 0.4
+	d = drawingOf(e)
+	if got := columnsOf(d); got != "(12) Where is the Col osse um ? (1) ↵ (3) In" {
 		t.Errorf("the columns are %q", got)
+	}
+	say, _ = d.explainRow(&d.views[0], 0)
+	if got := say.String(); got != "In came mostly from ↵ (chat template) and Where" {
+		t.Errorf("the sentence is %q", got)
 	}
 }
 
@@ -171,12 +176,52 @@ func TestOpens(t *testing.T) {
 	if d.chosen != 1 || d.lead != 0 {
 		t.Errorf("it opens with row %d by method %d, want 1 by 0", d.chosen, d.lead)
 	}
+	if why := d.whyLead(); why != "" {
+		t.Errorf("of its first method it says %q", why)
+	}
 	fill(e.Methods["rollout"], func(int) float64 { return 0 })
-	if d = drawingOf(e); d.lead != 1 {
-		t.Errorf("it opens with method %d, want the second", d.lead)
+	const why = "rollout shows nothing for “keys”; flow does"
+	if d = drawingOf(e); d.lead != 1 || d.whyLead() != why {
+		t.Errorf("it opens with method %d and says %q, want the second and %q", d.lead,
+			d.whyLead(), why)
+	}
+	if page := written(t, Heatmap{Explanation: e}); !strings.Contains(page, why) {
+		t.Errorf("the page does not say why it opens so: %q", why)
 	}
 	if d = newDrawing(Heatmap{Explanation: e}.picture(true), new(2)); d.chosen != 2 {
 		t.Errorf("it opens with row %d, want the one asked for", d.chosen)
+	}
+}
+
+// TestOpensOnAnswer: a picture opens with the first word of an answer that has half of the largest
+// value, words of the question after all others.
+func TestOpensOnAnswer(t *testing.T) {
+	for _, c := range []struct {
+		words  string
+		values []float64
+		want   string
+	}{
+		{"rome lies north", []float64{.2, .1, .4}, "rome"},
+		{"rome lies north", []float64{.15, .1, .4}, "north"},
+		{"colosseum stands rome", []float64{.4, .1, .15}, "stands"},
+		{"where colosseum is", []float64{.15, .4, .4}, "colosseum"},
+		{"here the is", []float64{.1, .4, .4}, "here"},
+	} {
+		e := chatted() // Where is the Colosseum?
+		m := len(e.Prompt.Texts)
+		r := e.Methods["raw"]
+		e.Steps, r.Rows, r.OtherMass = nil, nil, []float64{.6, .6, .6}
+		for i, word := range strings.Fields(c.words) {
+			row := make([]float64, m+i)
+			row[13+i] = c.values[i]
+			e.Steps = append(e.Steps, attribution.GeneratedToken{Text: " " + word})
+			r.Rows = append(r.Rows, row)
+		}
+		r.Shape[0], r.Shown = 3, make([]int, 3)
+		if d := drawingOf(e); d.wordText(d.chosen) != c.want {
+			t.Errorf("%q with %v opens with %q, want %q", c.words, c.values, d.wordText(d.chosen),
+				c.want)
+		}
 	}
 }
 
@@ -291,6 +336,19 @@ func TestSentences(t *testing.T) {
 		"end came mostly from w1; other puts “w2” first | ") {
 		t.Errorf("two methods: %q", got)
 	}
+	// One that puts the first token first is left out where attention rests on it, but not if what
+	// it replaced there changed the prediction.
+	for of, want := range map[trace.Evidence]string{
+		trace.Traced: "end came mostly from w1 | ", trace.Written: "end came mostly from w1 | ",
+		trace.Tested: "end came mostly from w1; other puts “w0” first | ",
+	} {
+		amount(&second)
+		second.Evidence, second.Rows = of, [][]float64{{3, .1, .1}}
+		p := Heatmap{Explanation: two}.picture(true)
+		if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, want) {
+			t.Errorf("%s that is largest on the first token: %q, want %q", of, got, want)
+		}
+	}
 	// A prediction that is the contrast itself.
 	itself := with(func(r *attribution.Result) { amount(r); r.Contrast = " end" }, 0, 0, 0)
 	own := Heatmap{Explanation: itself}.picture(true)
@@ -298,15 +356,31 @@ func TestSentences(t *testing.T) {
 		"The prediction is end itself; there is nothing to contrast it with | ") {
 		t.Errorf("its own contrast: %q", got)
 	}
-	// Equal words are named once, and in a longer text the strongest is quoted.
+	// Equal words are named once, with their places, and in a longer text the strongest is quoted.
 	e := farApart(40)
 	e.Prompt.Texts[20], e.Prompt.Texts[30] = " cat", " cat"
 	e.Methods["raw"].Rows[0][20], e.Methods["raw"].Rows[0][30] = .5, .4
 	e.Methods["raw"].AddsUp = true
 	p := Heatmap{Explanation: e}.picture(true)
-	const want = "end came mostly from cat (twice), in “w17 w18 w19 cat w21 w22”"
+	const want = "end came mostly from cat (20 and 30), in “w17 w18 w19 cat w21 w22” | " +
+		"cat (20) 50.0 %, cat (30) 40.0 %"
 	if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+	// A quote keeps line breaks.
+	for _, c := range []struct{ before, cat, after, want string }{
+		{" w19\n\n", "cat", " w21", "“w17 w18 w19 ↵ cat w21 w22”"},
+		{" w19", " cat\n", "w21", "“w17 w18 w19 cat ↵ w21 w22”"},
+		{" w19", " cat", " \n", "“w17 w18 w19 cat ↵ w22”"},
+		{"\n", "\n", "\n", "“w17 w18 ↵ ↵ ↵ w22”"},
+	} {
+		copy(e.Prompt.Texts[19:], []string{c.before, c.cat, c.after})
+		d := drawingOf(e)
+		if got := d.quote(20); got.String() != c.want {
+			t.Errorf("the quote is %q, want %q", got, c.want)
+		} else if n := strings.Count(got.html(), `<span class="hm-faint">↵</span>`); n == 0 {
+			t.Errorf("no line break is faint in %q", got.html())
+		}
 	}
 }
 

@@ -103,20 +103,29 @@ func (d *drawing) foldedSum(v *view, t int) (n int, sum float64) {
 	return n, sum
 }
 
-// strongestIn returns the source of a column with the largest size in row t: a sink or a hidden one
-// only if there is no other, -1 if there is none.
-func (p *picture) strongestIn(v *view, t int, c drawnColumn) int {
-	best, largest := -1, -1.0
-	for j := c.from; v.has(t) && j < min(c.to, v.sources(t)); j++ {
-		size := math.Abs(v.colors.at(v.at(t, j)))
-		if p.grey(v, t, j) {
-			size = -0.5
-		}
-		if best < 0 || size > largest {
-			best, largest = j, size
+// strongestIn returns the token of a column before end with the largest size: a grey one only if
+// there is no other, -1 if there is none.
+func strongestIn(
+	c drawnColumn, end int, size func(j int) float64, grey func(j int) bool,
+) int {
+	best := -1
+	for j := c.from; j < min(c.to, end); j++ {
+		if best < 0 || !grey(j) && (grey(best) || size(j) > size(best)) {
+			best = j
 		}
 	}
 	return best
+}
+
+// strongestIn returns the source of a column with the largest size in row t: a sink or a hidden one
+// only if there is no other, -1 if there is none.
+func (p *picture) strongestIn(v *view, t int, c drawnColumn) int {
+	if !v.has(t) {
+		return -1
+	}
+	return strongestIn(c, v.sources(t),
+		func(j int) float64 { return math.Abs(v.colors.at(v.at(t, j))) },
+		func(j int) bool { return p.grey(v, t, j) })
 }
 
 // stepBegins returns the value at which the colour of a step begins, in the digits of cells or in

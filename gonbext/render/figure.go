@@ -59,10 +59,20 @@ type DrawnRow struct {
 }
 
 // DrawnCell is the value of a column in a row. Step is its colour, from -6 to 6, see [StepColors];
-// 0 is none. Number is the value in a cell, empty if there is none.
+// 0 is none. Measured reports whether there is a value. Number is written in the cell, as on a
+// page: the value of what has a colour, and of a sink.
 type DrawnCell struct {
-	Step   int
-	Number string
+	Step     int
+	Number   string
+	Measured bool
+}
+
+// drawnCell returns a cell with a value.
+func drawnCell(step int, grey bool, number string) DrawnCell {
+	if step == 0 && !grey {
+		number = ""
+	}
+	return DrawnCell{step, minus(number), true}
 }
 
 // DrawnToken is a token of a running text, or several that are folded.
@@ -248,7 +258,7 @@ func (d *drawing) drawnRows(v *view) (rows []DrawnRow) {
 		for _, c := range d.columns {
 			var cell DrawnCell
 			if j := d.strongestIn(v, t, c); j >= 0 && !math.IsNaN(v.at(t, j)) {
-				cell = DrawnCell{d.step(v, t, j), minus(v.cellNumber(v.at(t, j)))}
+				cell = drawnCell(d.step(v, t, j), d.grey(v, t, j), v.cellNumber(v.at(t, j)))
 			}
 			row.Cells = append(row.Cells, cell)
 		}

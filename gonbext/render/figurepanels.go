@@ -45,7 +45,7 @@ func (f *Drawn) withoutLater() {
 	for _, one := range f.Panels {
 		for _, row := range one.Rows {
 			for c, cell := range row.Cells {
-				if cell.Number != "" {
+				if cell.Measured {
 					end = max(end, c+1)
 				}
 			}
@@ -100,10 +100,11 @@ func (m *panelMethod) drawnRows(one *panel, columns int) (rows []DrawnRow) {
 			if math.IsNaN(cell.value) {
 				continue
 			}
-			row.Cells[c].Number = minus(m.number(cell.value))
-			if !one.grey[c] {
-				row.Cells[c].Step = stepOf(m.colors.at(cell.value))
+			step := stepOf(m.colors.at(cell.value))
+			if one.grey[c] {
+				step = 0
 			}
+			row.Cells[c] = drawnCell(step, one.grey[c], m.number(cell.value))
 		}
 		rows = append(rows, row)
 	}

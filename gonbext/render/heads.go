@@ -19,8 +19,8 @@ import (
 //   - the head as a matrix: a line for each token that looks, a column for each it looks at.
 //     Columns are folded where the text is;
 //   - a map of all layers and heads, layer 0 at the bottom: what each gives one token;
-//   - the heads that look at one token more from there than from elsewhere, first those of the
-//     layer that wrote the token that is predicted there.
+//   - the heads that look at one token in particular from there, first those of the layer that
+//     wrote the token that is predicted there.
 //
 // At first the best head of the layer that wrote is open, where that is known, else the best of
 // all; see [focus.Attention.Best]. All colours are on one scale. Where scripts run, any head can be
@@ -122,6 +122,7 @@ func (r Heads) open() *headsDrawing {
 	}
 	h.Ignored = h.findSinks()
 	h.findPredictions()
+	h.Copied = h.copied
 	h.look(h.queryOf(h.chosen))
 	h.columns = h.fold(h.looked())
 	return h
@@ -155,10 +156,10 @@ type OpenedHead struct {
 }
 
 // OpenHead returns the head that the picture of generated token t opens: one that looks at a token
-// more from where t is predicted than from elsewhere, and the best one of the layer that wrote t,
-// if that layer is known and has one. A t below 0 is that of [Show.Opened]. If chosen is not nil it
-// is the head, as its layer and its number. OpenHead returns a [trace.UsageError] if the attention
-// does not fit the text, or has no such token or head.
+// in particular from where t is predicted, and the best one of the layer that wrote t, if that
+// layer is known and has one. A t below 0 is that of [Show.Opened]. If chosen is not nil it is the
+// head, as its layer and its number. OpenHead returns a [trace.UsageError] if the attention does
+// not fit the text, or has no such token or head.
 func (r Heads) OpenHead(t int, chosen *[2]int) (o OpenedHead, err error) {
 	if err := r.Check(); err != nil {
 		return o, err
@@ -241,6 +242,16 @@ func (h *headsDrawing) findPredictions() {
 	}
 }
 
+// copied reports whether token j of the text is the one that is predicted at token i. Texts are
+// compared, because a file of tensors has no ids.
+func (h *headsDrawing) copied(i, j int) bool {
+	if !h.e.Model.Reads() {
+		return i+1 < len(h.tokens) && h.textOf(i+1) == h.textOf(j)
+	}
+	t := h.predictions[i]
+	return t >= 0 && h.e.Model.Head == trace.MaskedToken && h.e.Steps[t].Text == h.textOf(j)
+}
+
 // looked returns by how much a text stays unfolded around each token, [T]: the largest share that a
 // head which is listed for a prediction gives it, or the open head.
 func (h *headsDrawing) looked() []float64 {
@@ -296,12 +307,20 @@ func (h *headsDrawing) sentence(layer, head, i int) (s phrase) {
 		s = append(phrase{{text: "From "}}, h.wordOf(i)...)
 	}
 	s.say(fmt.Sprintf(", head %d of layer %d looked ", head, layer))
+	tokens := h.namedTokens(layer, head, i)
+	words := map[string]int{} // how many of them have a word
+	for _, j := range tokens {
+		words[h.wordOf(j).String()]++
+	}
 	named := func(j int) phrase {
-		text := " " + rounded(h.At(layer, head, i, j))
-		return append(h.wordOf(j), piece{text: text, quiet: true})
+		word := h.wordOf(j)
+		if words[word.String()] > 1 {
+			word.say(" (" + h.placeOf(j) + ")")
+		}
+		return append(word, piece{text: " " + rounded(h.At(layer, head, i, j)), quiet: true})
 	}
 	var all []phrase
-	for _, j := range h.namedTokens(layer, head, i) {
+	for _, j := range tokens {
 		all = append(all, named(j))
 	}
 	if len(all) > 0 {
@@ -357,17 +376,19 @@ func (h *headsDrawing) from(i int) string {
 // listedBy says which are listed and in what order; see [focus.Attention.Looks].
 const (
 	listedHeads = 12
-	lookMore    = "heads that look at one token more from here than from other tokens"
-	listedBy    = "Each head is named with a token, the share of its attention there and, by " +
-		"which heads are listed, how much more that is than its habit: the mean share that it " +
-		"gives the same token from elsewhere, and half of the mean share that it gives to tokens " +
-		"as far away. Those of the layer that wrote the token stand first."
+	lookMore    = "heads that look at one token in particular"
+	listedBy    = "Each head is named with a token, the share of its attention there, and how " +
+		"much more that is than its habit: the mean share that it gives the same token from " +
+		"elsewhere, and half of the mean share that it gives to tokens as far away. Those of the " +
+		"layer that wrote the token stand first. A list is in the order of what is over the " +
+		"habit or, at a token that is the one predicted, of the whole share; higher layers " +
+		"count more."
 )
 
 // lookName names the token that a listed head looks at, with its share and its rank.
 func (h *headsDrawing) lookName(b focus.Look) string {
 	return fmt.Sprintf("%s %s (%+.1f over its habit)", h.placedName(b.Token), share(b.Share),
-		100*b.Rank)
+		100*b.Over)
 }
 
 // lists returns the k heads that are listed for token i: those of the layer that wrote what is
@@ -432,8 +453,8 @@ func (r Heads) plain(look Terminal) (*text, error) {
 		write(others)
 	}
 	t.line("")
-	t.wrapped("", "Below each token: "+strings.Replace(lookMore, "here", "where it is predicted",
-		1)+". "+listedBy+" Sinks and the looking token are left out.")
+	t.wrapped("", "Below each token: "+lookMore+" from where it is predicted. "+listedBy+
+		" Sinks and the looking token are left out.")
 	t.model()
 	return t, nil
 }

@@ -8,6 +8,8 @@
 // element: b for a token that the sentence is about, span for what is less important.
 function attentionOf(data) {
   const {names, words, m: promptCount} = data, sinks = new Set(data.sinks);
+  const placeName = (token) =>
+    token < promptCount ? token : 'generated ' + (token - promptCount + 1);
   const known = (query) => query >= data.first && query <= data.last;
   const seen = (query) => data.both ? data.sources : query + 1;
   // shareOf is how much of a head's attention from a query is on a token.
@@ -30,10 +32,17 @@ function attentionOf(data) {
   const wordOf = (token) => range(0, names.length).filter(
     (other) => words[other] === words[token]).map(
     (other) => other === token ? [names[other], 'b'] : [names[other]]);
-  const named = (list, share) => joined(
-    list.slice(0, 3).filter((token) => share(token) >= 0.35 * share(list[0])).map((token) => [
-      ...wordOf(token), [' ' + percent(share(token), data.coarse), 'span'],
+  // named lists the tokens with the largest shares. Equal words have their places.
+  function named(list, share) {
+    const few = list.slice(0, 3).filter((token) => share(token) >= 0.35 * share(list[0]));
+    const text = (token) => wordOf(token).map(([part]) => part).join('');
+    const isRepeated = (token) => few.some(
+      (other) => other !== token && text(other) === text(token));
+    return joined(few.map((token) => [
+      ...wordOf(token), ...isRepeated(token) ? [' (' + placeName(token) + ')'] : [],
+      [' ' + percent(share(token), data.coarse), 'span'],
     ]));
+  }
   // sentence tells where a head looks from a query, as Go does (sentence in heads.go).
   function sentence(layer, head, query) {
     const predicted = data.predicted[query], before = data.generated && predicted >= 0;
@@ -74,11 +83,10 @@ function readingOf(data, choice) {
   const layer = () => within(choice.layer, data.layers, opened()[0]);
   const head = () => within(choice.head, data.heads, opened()[1]);
   const isChosen = () => choice.source >= 0 && choice.source < tokenCount;
-  // listed are the heads that are listed for the query: of each its layer, itself, its token, and
-  // by how many thousandths it looks there more than its habit.
+  // listed are the heads that are listed for the query: of each its layer, itself and its token.
   function listed() {
     const list = known(query()) ? data.best[query() - data.first] : [];
-    return range(0, list.length / 4).map((i) => list.slice(4 * i, 4 * i + 4));
+    return range(0, list.length / 3).map((i) => list.slice(3 * i, 3 * i + 3));
   }
   const source = () => isChosen() ? choice.source :
     [...lookedAt(...opened(), query()), ...listed().map(([, , token]) => token), query()][0];
@@ -319,17 +327,17 @@ function mapOf(view) {
   box.firstChild.append(words);
   return box;
 }
-function listOf({names, layer, head, query, listed, wrote, stepAt, open}) {
+function listOf({data, names, layer, head, query, listed, wrote, shareOf, stepAt, open}) {
   const list = listed(), inWriter = list.some(([inLayer]) => inLayer === wrote());
-  return titled('Heads that look here in particular', 'layer.head, over its habit' + (inWriter ?
+  return titled('Heads that look here in particular', 'layer.head, share' + (inWriter ?
     ', in bold of layer ' + wrote() + ', which wrote it' : list.length ? '' : ': none'),
-  barsOf(list.map(([inLayer, each, token, rank]) => {
+  barsOf(list.map(([inLayer, each, token]) => {
+    const share = shareOf(inLayer, each, query(), token);
     return {
       name: make('button', {
         type: 'button', textContent: inLayer + '.' + each + ' ' + names[token],
         ariaPressed: inLayer === layer() && each === head(), onclick: () => open(inLayer, each),
-      }), part: Math.max(0, rank / 1000), strong: inLayer === wrote(),
-      number: minus((rank < 0 ? '' : '+') + fixed(rank / 10, 0)),
+      }), part: share, strong: inLayer === wrote(), number: percent(share, data.coarse),
       step: stepAt(inLayer, each, query(), token),
     };
   })));

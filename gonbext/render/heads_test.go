@@ -272,8 +272,8 @@ func TestHeadsWrote(t *testing.T) {
 	}
 	lists := h.open().lists(7, 1)
 	if len(lists) != 2 || !strings.HasPrefix(lists[0], "heads of layer 0, which wrote “here”: "+
-		"layer 0 head ") || !strings.HasPrefix(lists[1], "other heads that look at one token "+
-		"more from here than from other tokens: layer 1 head 1 “inet” (6) 100 %") {
+		"layer 0 head ") || !strings.HasPrefix(lists[1], "other heads that look at one token in "+
+		"particular: layer 1 head 1 “inet” (6) 100 %") {
 		t.Errorf("the lists are %q", lists)
 	}
 	text := written(t, asText(h))

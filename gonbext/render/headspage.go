@@ -1,15 +1,11 @@
 package render
 
 import (
-	"cmp"
 	_ "embed"
 	"fmt"
 	"html"
-	"math"
 	"slices"
 	"strings"
-
-	"github.com/headwater-ml/headwater/attribution/focus"
 )
 
 //go:embed heads.js
@@ -152,13 +148,10 @@ func (b headsBoard) matrices(limit int) string {
 func (b headsBoard) row(head, query int) (cells []plainCell) {
 	h := b.h
 	for _, c := range h.columns {
-		at := c.from
-		for j := c.from; j < min(c.to, h.Seen(query)); j++ {
-			if h.At(h.layer, head, query, j) > h.At(h.layer, head, query, at) {
-				at = j
-			}
-		}
-		cell := plainCell{empty: at >= h.Seen(query), first: h.isFirstGenerated(c)}
+		at := strongestIn(c, h.Seen(query),
+			func(j int) float64 { return h.At(h.layer, head, query, j) },
+			func(j int) bool { return h.Ignored[j] })
+		cell := plainCell{empty: at < 0, first: h.isFirstGenerated(c)}
 		if !cell.empty {
 			cell.grey, cell.step = h.Ignored[at], h.step(h.layer, head, query, at)
 			cell.number = fixed(100*h.At(h.layer, head, query, at), 0)
@@ -235,9 +228,9 @@ type headsData struct {
 	Wrote     []int    `json:"wrote"`
 	From      []string `json:"from"`
 	Generated bool     `json:"generated,omitempty"`
-	// Best has for each token from First on the heads that are listed for it by falling rank, of
-	// each its layer, its head, the token that it looks at, and the thousandths of its rank;
-	// Opens has the layer and the head that it opens.
+	// Best has for each token from First on the heads that are listed for it in their order, of
+	// each its layer, its head and the token that it looks at; Opens has the layer and the head
+	// that it opens.
 	Best  [][]int  `json:"best"`
 	Opens [][2]int `json:"opens"`
 }
@@ -302,12 +295,8 @@ func (b headsBoard) packed(d headsData, first, last, parts, limit int) string {
 		wrote := h.wroteLayer(h.predictions[i])
 		ofLayer, others := h.Strongest(i, wrote, listedHeads)
 		list := []int{}
-		listed := slices.Concat(ofLayer, others)
-		slices.SortStableFunc(listed, func(a, b focus.Look) int {
-			return cmp.Compare(b.Rank, a.Rank)
-		})
-		for _, b := range listed {
-			list = append(list, b.Layer, b.Head, b.Token, int(math.Round(1000*b.Rank)))
+		for _, b := range slices.Concat(ofLayer, others) {
+			list = append(list, b.Layer, b.Head, b.Token)
 		}
 		opens := [2]int{h.layer, h.head}
 		if best, ok := h.Best(i, wrote); ok {

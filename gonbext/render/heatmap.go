@@ -35,6 +35,9 @@ func (r Heatmap) title() string { return titleOf(r.Explanation) }
 func (b heatmapPage) write() {
 	b.begin("hm-heatmap", "")
 	b.top()
+	if why := b.whyLead(); why != "" {
+		b.printf(`<div class="hm-dim" style="color:%s">%s</div>`, dimInk, html.EscapeString(why))
+	}
 	if len(b.tokens) == 0 {
 		b.WriteString("<p>There is nothing to show yet.</p></div>\n")
 		return

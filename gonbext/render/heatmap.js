@@ -12,17 +12,8 @@ const smallest = 1e-9;
 // readingOf returns what can be read of the data at a choice, without the page.
 function readingOf(data, choice) {
   const {n: rowCount, names, roles, methods} = data;
-  // mentioned are the tokens of the prompt that the facts of the row name: up to four for it and
-  // two against it.
-  function mentioned() {
-    const standing = ranked(method(), row());
-    return [
-      ...standing.filter(([place]) => place > 0).slice(0, 4),
-      ...standing.filter(([place]) => place < 0).slice(-2),
-    ].map(([, token]) => token).filter((token) => roles[token] === 'p');
-  }
   const text = textReading(data, choice, () => {
-    const named = new Set(mentioned());
+    const named = new Set(namedOf(method(), row()).filter((token) => roles[token] === 'p'));
     return (token) => choice.template && roles[token] === 't' || named.has(token);
   });
   const {promptCount, members, textOf} = text;
@@ -54,18 +45,8 @@ function readingOf(data, choice) {
   const strongestOf = (method, row) => !has(method, row) ? smallest :
     Math.max(smallest, ...method.values[row].map(
       (value, token) => isGrey(method, row, token) ? 0 : sizeIn(method, value)));
-  // ranked has the places and the tokens of the sources of a row that stand out, those with the
-  // largest values first.
-  function ranked(method, row) {
-    if (!has(method, row)) return [];
-    const least = strongestOf(method, row) / 12;
-    return method.values[row]
-      .map((value, token) => [placeOf(method, value), token])
-      .filter(([place, token]) => !isGrey(method, row, token) && classOf(place) &&
-        Math.abs(place) >= least)
-      .sort(([a], [b]) => b - a);
-  }
-  const bySize = ([a], [b]) => Math.abs(b) - Math.abs(a);
+  // namedOf are the sources that the facts of a row list, in their order.
+  const namedOf = (method, row) => has(method, row) ? method.named[row] : [];
   // given has what the source gave to each row: the place on the scale, the row, and the value.
   const given = (method) => range(0, rowCount)
     .filter((row) => has(method, row) && !isGrey(method, row, source()))
@@ -73,7 +54,7 @@ function readingOf(data, choice) {
     .filter(([, value]) => value !== undefined)
     .map(([row, value]) => [placeOf(method, value), row, value])
     .filter(([place]) => classOf(place))
-    .sort(bySize);
+    .sort(([a], [b]) => Math.abs(b) - Math.abs(a));
   // tokenOf is the token of the text that a row belongs to, rowAt the row of a token, -1 for none.
   const tokenOf = (row) => data.positions ? data.positions[row] : promptCount + row;
   function rowAt(token) {
@@ -86,8 +67,8 @@ function readingOf(data, choice) {
     return choice.group && textOf(members(token)).trim() || names[token];
   }
   return {
-    ...text, rowCount, methods, method, row, source, has, isGrey, valueIn, strongestOf, ranked,
-    bySize, given, tokenOf, rowAt, rowName,
+    ...text, rowCount, methods, method, row, source, has, isGrey, valueIn, strongestOf, namedOf,
+    given, tokenOf, rowAt, rowName,
   };
 }
 
@@ -108,7 +89,7 @@ function start(root, data) {
 // beside that of viewOf, the tables matrix and strip, and go, which draws everything after a change
 // of the choice.
 function run(root, reading) {
-  const {data, choice, method, methods, source, row, rowAt, rowCount, ranked} = reading;
+  const {data, choice, method, methods, source, row, rowAt, rowCount, namedOf} = reading;
   const view = Object.assign(viewOf(root, reading), {go, unfolds: true}), {find} = view;
   function go(change) {
     Object.assign(choice, change);
@@ -118,8 +99,8 @@ function run(root, reading) {
     drawTabs(find('tabs'), methods, methods.indexOf(method()), chooseMethod);
     [drawAnswer, drawText, drawSide, drawStrip, drawMatrix].forEach((draw) => draw(view));
     drawSwitches(root);
-    const best = source() < 0 && ranked(method(), row())[0];
-    if (best) reveal(view.matrix, view, best[1]);
+    const [best] = namedOf(method(), row());
+    if (source() < 0 && best !== undefined) reveal(view.matrix, view, best);
     drawReadout(view);
   }
   const chooseMethod = (i) => go({method: methods[i].name});
@@ -151,7 +132,7 @@ function run(root, reading) {
 
 // drawAnswer writes the sentence and the facts of the row, from its line below the picture.
 function drawAnswer(view) {
-  const {find, names, methods, method, row, source, ranked, rowName, lines} = view;
+  const {find, names, methods, method, row, source, namedOf, rowName, lines} = view;
   if (source() >= 0) return drawGiven(view);
   const line = (lines[methods.indexOf(method())] || [])[row()];
   if (line) {
@@ -160,7 +141,7 @@ function drawAnswer(view) {
     });
     return;
   }
-  const best = ranked(method(), row()).slice(0, 3).map(([, token]) => names[token]);
+  const best = namedOf(method(), row()).slice(0, 3).map((token) => names[token]);
   find('say').replaceChildren(bold(rowName(row())),
     ': ' + (best.join(', ') || 'nothing stands out'));
   find('facts').replaceChildren(method().unit);
@@ -216,7 +197,7 @@ function drawMatrix(view) {
   fillTable(matrix, view, range(from, Math.min(from + rowsAtOnce, rowCount)).map((at) => ({
     key: at, name: rowName(at), here: at === row() && source() < 0,
     cells: cellsOf(view, shown, at), note: shown.silent[at] || shown.wrong || '',
-    end: data.chances[at] === null ? '' : percent(data.chances[at]),
+    end: data.chances[at],
   })), {bands: true, last: 'p', marked: ({tokens}) => tokens.includes(source())});
   entitle(bar.title, 'All ' + data.shown, [shown.name, shown.layer].join(', '));
   drawLegend(view);
@@ -264,7 +245,7 @@ function drawLegend({data, find, columns, method}) {
 
 function drawSide(view) {
   const {data, find, method, row, source, given, has, rowName} = view;
-  const parts = [], others = data.alternatives[row()];
+  const parts = [], sides = data.alternatives.map((side) => side && side[row()]);
   if (source() >= 0) {
     parts.push(titled('What it gave', method().unit, barsOf(given(method()).slice(0, 10).map(
       ([place, at, value]) => ({
@@ -272,20 +253,21 @@ function drawSide(view) {
         step: classOf(place),
       })))));
   } else {
-    if (others) {
-      parts.push(titled(data.others, data.chance, barsOf(others.map(([name, chance, came]) => ({
-        name, part: chance / others[0][1], number: percent(chance), strong: came,
-      })))));
-    }
+    sides.forEach((others, side) => others && parts.push(titled(
+      data.others + (sides.length > 1 ? ' in ' + 'AB'[side] : ''), data.chance,
+      barsOf(others.map(([name, chance, came]) => ({
+        name, part: chance, number: percent(chance), strong: came,
+      }))))));
     if (has(method(), row())) parts.push(layersOf(view));
   }
   find('side').replaceChildren(...parts);
 }
 // layersOf returns the strongest sources of the row, with what every layer gave or has.
 function layersOf(view) {
-  const {names, promptCount, method, row, ranked, bySize} = view;
-  const shown = method(), at = row();
-  let list = ranked(shown, at).sort(bySize).map(([, token]) => ({token}));
+  const {names, promptCount, method, row} = view;
+  const shown = method(), at = row(), placeAt = (token) => placeOf(shown, shown.values[at][token]);
+  let list = shown.strongest[at].filter((token) => classOf(placeAt(token)))
+    .map((token) => ({token}));
   let layerCount = 0, limit = 1, title = 'Strongest sources';
   let note = shown.more ? 'every layer: ' + shown.more : '';
   if (shown.parts) {
@@ -301,7 +283,7 @@ function layersOf(view) {
   }
   const line = ({token, parts}) => {
     const where = token < promptCount ? token : 'g' + (token - promptCount + 1);
-    const value = shown.values[at][token], place = placeOf(shown, value);
+    const value = shown.values[at][token], place = placeAt(token);
     return make('tr', {},
       make('th', {scope: 'row'}, names[token], make('span', {className: 'hm-faint'}, ' ' + where)),
       ...parts ? parts.map(
@@ -311,7 +293,7 @@ function layersOf(view) {
   };
   return titled(title, note, make('table', {className: 'hm-layers'},
     make('colgroup', {}, ...range(0, (layerCount || 1) + 2).map(() => make('col', {}))),
-    make('tbody', {}, ...list.slice(0, 8).map(line)),
+    make('tbody', {}, ...list.map(line)),
     ...layerCount > 3 ? [layerTicks(shown.layerNames)] : []));
 }
 // layerTicks returns a line below the layers that names four of them.
@@ -329,13 +311,12 @@ function layerTicks(layerNames) {
 // drawReadout writes what the pointer is on, or the strongest source of the row.
 function drawReadout(view, pointedRow, pointedColumn) {
   const {data, bar, columns, names, method, row, source} = view;
-  const {has, isGrey, valueIn, ranked, bySize, members, rowName, labelOf, whereIs, placed} = view;
-  const shown = method(), standing = ranked(shown, row());
-  const [best] = data.compared ? standing.sort(bySize) : standing;
+  const {has, isGrey, valueIn, namedOf, members, rowName, labelOf, whereIs, placed} = view;
+  const shown = method(), [best] = namedOf(shown, row());
   const at = pointedRow === undefined ? row() : pointedRow;
   let column = columns[pointedColumn];
   if (!column && source() >= 0) column = {tokens: members(source())};
-  else if (!column && best) column = columns.find(({tokens}) => tokens.includes(best[1]));
+  else if (!column) column = columns.find(({tokens}) => tokens.includes(best));
   if (!column || !has(shown, at)) {
     bar.readout.replaceChildren(bold(rowName(at)),
       ' · ' + (shown.silent[at] || shown.wrong || 'nothing stands out'));
@@ -349,7 +330,7 @@ function drawReadout(view, pointedRow, pointedColumn) {
   }
   const notes = [format(shown, value, at), ...placed(column, token)];
   if (!gap && isGrey(shown, at, token)) notes.push('not in the scale');
-  if (data.chances[at] !== null) notes.push('p ' + percent(data.chances[at]));
+  if (data.chances[at]) notes.push('p ' + data.chances[at]);
   bar.readout.replaceChildren(bold(rowName(at)), ' ← ', bold(gap ? names[token] : labelOf(column)),
     ' ' + notes.join(' · '));
 }

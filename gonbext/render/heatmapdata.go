@@ -25,16 +25,18 @@ type heatmapData struct {
 	// tokens that a filter hides.
 	Targets bool  `json:"targets,omitempty"`
 	Hidden  []int `json:"hidden"`
-	// Chances are the probabilities of rows, null for none, and Alternatives what could have come:
-	// names, probabilities, and 1 for what came.
-	Chances      []*float64  `json:"chances"`
-	Compared     bool        `json:"compared,omitempty"` // the methods are two sides and A − B
-	Alternatives [][][3]any  `json:"alternatives"`
-	Others       string      `json:"others"`
-	Chance       string      `json:"chance"`
-	Row          string      `json:"row"`
-	Shown        string      `json:"shown"`
-	Methods      []drawnRows `json:"methods"`
+	// Chances are the probabilities of rows, empty for none; where two prompts or models are
+	// compared, those of both sides.
+	Chances  []string `json:"chances"`
+	Compared bool     `json:"compared,omitempty"` // the methods are two sides and A − B
+	// Alternatives are what could have come, one list for each of these sides: names,
+	// probabilities, and 1 for what came.
+	Alternatives [][][][3]any `json:"alternatives"`
+	Others       string       `json:"others"`
+	Chance       string       `json:"chance"`
+	Row          string       `json:"row"`
+	Shown        string       `json:"shown"`
+	Methods      []drawnRows  `json:"methods"`
 }
 
 // textData is what a script needs of a text.
@@ -47,7 +49,7 @@ type textData struct {
 	M       int `json:"m"`
 	Sources int `json:"sources"`
 	// Names are those of all tokens of the text, Roles has a letter for each, and Spaces a 1 where
-	// a space stands before it.
+	// a space stands before it and a 2 where a line break does that is in no name.
 	Names []string `json:"names"`
 	// ColumnNames are the names of spans above their columns, nil for tokens.
 	ColumnNames []string `json:"columnNames,omitempty"`
@@ -71,10 +73,17 @@ func (d *drawing) textData(kind string, sources int) textData {
 		Palettes: PaletteNames(), M: len(d.e.Prompt.Texts), Sources: sources,
 		Chat: d.chat(), Given: d.words.text, Turns: [][3]any{}, Columns: [][3]any{},
 	}
-	for _, token := range d.tokens {
+	for j, token := range d.tokens {
 		t.Names = append(t.Names, cmp.Or(isolated(token.name), "·"))
 		t.Roles += string(token.role)
-		t.Spaces += map[bool]string{false: "0", true: "1"}[token.space]
+		switch {
+		case j > 0 && strings.Contains(d.tokens[j-1].ends, "↵"):
+			t.Spaces += "2"
+		case token.space:
+			t.Spaces += "1"
+		default:
+			t.Spaces += "0"
+		}
 	}
 	for j := range d.e.Prompt.Texts {
 		if grouped(d.e) {
@@ -122,9 +131,11 @@ type drawnRows struct {
 	Has  int         `json:"has"`
 	Own  int         `json:"own,omitempty"`
 	Rows []packedRow `json:"rows,omitempty"`
-	// Strongest are the sources of each row of which Layers has the values of all layers; ByLayer
-	// says that they are what each layer wrote, and Combined that they are about all layers up to
-	// each.
+	// Named are the sources of each row that stand out and that its facts list, in their order.
+	Named [][]int `json:"named,omitempty"`
+	// Strongest are the largest sources of each row, of which Layers has the values of all layers;
+	// ByLayer says that they are what each layer wrote, and Combined that they are about all layers
+	// up to each.
 	Strongest  [][]int     `json:"strongest,omitempty"`
 	Layers     []packedRow `json:"layers,omitempty"`
 	LayerNames []int       `json:"layerNames,omitempty"`
@@ -142,7 +153,7 @@ func (b heatmapPage) scriptData(limit int) string {
 		return code
 	}
 	for i := range d.Methods {
-		d.Methods[i].Layers, d.Methods[i].Strongest = nil, nil
+		d.Methods[i].Layers = nil
 	}
 	return packWithin(limit, d)
 }
@@ -169,30 +180,41 @@ func (b heatmapPage) data() heatmapData {
 			d.Hidden = append(d.Hidden, j)
 		}
 	}
-	for t, g := range b.e.Steps {
-		var chance *float64
-		if !g.Unscored {
-			p := g.Probability
-			chance = &p
+	sides := []*attribution.Explanation{b.e}
+	if c := b.comparison; c != nil && c.about != nil {
+		sides = []*attribution.Explanation{c.Sides[0].Explanation, c.Sides[1].Explanation}
+	}
+	d.Alternatives = make([][][][3]any, len(sides))
+	for t := range b.e.Steps {
+		var chances []string
+		for i, side := range sides {
+			g := side.Steps[t]
+			d.Alternatives[i] = append(d.Alternatives[i], alternativesFor(g))
+			if chances = append(chances, ""); !g.Unscored {
+				chances[i] = rounded(g.Probability)
+			}
 		}
-		d.Chances = append(d.Chances, chance)
+		d.Chances = append(d.Chances, both(chances[0], chances[len(chances)-1]))
 		if b.e.Model.Reads() {
 			d.RowNames = append(d.RowNames, b.rowName(t))
 		}
-		var others [][3]any
-		for _, a := range g.Alternatives[:min(len(g.Alternatives), 5)] {
-			me := 0
-			if a.ID == g.ID {
-				me = 1
-			}
-			others = append(others, [3]any{alternativeName(g, a), a.Probability, me})
-		}
-		d.Alternatives = append(d.Alternatives, others)
 	}
 	for i := range b.views {
 		d.Methods = append(d.Methods, b.rowsOf(&b.views[i]))
 	}
 	return d
+}
+
+// alternativesFor returns the first tokens that could have come in a step.
+func alternativesFor(g attribution.GeneratedToken) (others [][3]any) {
+	for _, a := range g.Alternatives[:min(len(g.Alternatives), 5)] {
+		me := 0
+		if a.ID == g.ID {
+			me = 1
+		}
+		others = append(others, [3]any{alternativeName(g, a), a.Probability, me})
+	}
+	return others
 }
 
 // groups returns the groupings that a reader may choose.
@@ -341,6 +363,9 @@ func (b heatmapPage) rowsOf(v *view) drawnRows {
 			row[j] = v.at(t, j)
 		}
 		r.Rows = append(r.Rows, v.packed(t, row))
+		r.Named = append(r.Named, append([]int{}, slices.Concat(b.listedSources(v, t))...))
+		r.Strongest = append(r.Strongest,
+			append([]int{}, v.ranked(t, mostLayered, b.greySources(v, t))...))
 		r.RowDigits = append(r.RowDigits, v.rows[t].digits)
 	}
 	if !slices.ContainsFunc(r.RowDigits, func(n int) bool { return n != r.Digits }) {
@@ -359,9 +384,7 @@ func (b heatmapPage) addLayers(v *view, r *drawnRows) {
 	}
 	r.LayerNames, r.ByLayer, r.Combined = v.result.Layers, b.byLayer(v), v.result.Combined
 	for t := range r.Has {
-		strongest := v.ranked(t, mostLayered, b.greySources(v, t))
-		r.Strongest = append(r.Strongest, append([]int{}, strongest...))
-		for _, j := range strongest {
+		for _, j := range r.Strongest[t] {
 			row := make([]float64, layers)
 			for k := range row {
 				row[k] = b.part(v, t, j, k)

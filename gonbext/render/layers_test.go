@@ -66,7 +66,7 @@ func TestLayersOpen(t *testing.T) {
 	r := e.Methods["value-zeroing"]
 	fill(r, func(int) float64 { return 0.01 })
 	r.Row(2, r.Level(2))[3] = 0.8
-	r.Row(1, r.Level(1))[3] = 0.4
+	r.Row(1, r.Level(1))[3] = 0.3
 	h := Heatmap{Explanation: e, Methods: []string{"value-zeroing"}}
 	for _, c := range []struct {
 		tokens []int

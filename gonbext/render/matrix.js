@@ -20,7 +20,7 @@ function textReading(data, choice, keepsNow = () => () => false) {
   const whereIs = (token) => token >= promptCount ? 'generated ' + (token - promptCount + 1) :
     (turnOf(token)[0] || data.given) + ' ' + token;
   const textOf = (tokens) => tokens.map(
-    (token, i) => (i && data.spaces[token] === '1' ? ' ' : '') + names[token]).join('');
+    (token, i) => (i ? ['', ' ', ' ↵ '][data.spaces[token]] : '') + names[token]).join('');
   // around has what stands around a token.
   function around(token) {
     const [, begin, end] = turnOf(token);
@@ -192,6 +192,9 @@ function fillTable({table, hold, count}, view, rows, {marked, width, bands, last
   table.classList.toggle('hm-tall', rows.length > 16);
   hold.classList.toggle('hm-many', rows.length > 40 && !last);
   table.style.setProperty('--cols', columns.length);
+  // The column at the end has room for its longest text.
+  const longest = Math.max(0, ...rows.map(({end}) => (end || '').length));
+  table.style.setProperty('--end', longest > 6 ? 8 * longest + 'px' : '');
   table.replaceChildren(widths, head, body);
   // Numbers are shown if the widest has room. A point is half as wide as a digit, a minus wider.
   const widthOf = (text) => text.length + 0.3 * /−/.test(text) - 0.5 * /[.]/.test(text);

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/headwater-ml/headwater/attribution"
 )
 
 // nameLimit is the largest number of columns of a token; longer ones are cut with a remark.
@@ -28,6 +30,14 @@ func (p *picture) short(j int) string { return p.shortIn(j, shortColumns) }
 // shortColumns is the width of the short name of a span, headColumns of one that stands upright.
 const shortColumns, headColumns = 24, 12
 
+// spanText returns prompt token j or, of a span that the chat template writes, what it is.
+func (p *picture) spanText(j int) string {
+	if text := p.e.Prompt.Texts[j]; text != attribution.TemplateSpan || !p.named(j) {
+		return text
+	}
+	return "chat template"
+}
+
 // shortIn returns prompt token j, which may be a span in so many columns.
 func (p *picture) shortIn(j, limit int) string {
 	inside := ""
@@ -36,7 +46,7 @@ func (p *picture) shortIn(j, limit int) string {
 			inside = firstColumns(inside, limit/2) + "…"
 		}
 	}
-	return fewColumns(p.e.Prompt.Texts[j], grouped(p.e), inside, limit)
+	return fewColumns(p.spanText(j), grouped(p.e), inside, limit)
 }
 
 // fewColumns returns a token, or a span of several, in few columns: its beginning and, if that does
@@ -91,17 +101,23 @@ func (p *picture) repeated(j int) bool {
 	return p.names[p.short(j)] > 1
 }
 
+// placeOf returns the place of source j in the text: the position of a prompt token, or the number
+// of a generated one from 1.
+func (p *picture) placeOf(j int) string {
+	if m := len(p.e.Prompt.Texts); j >= m {
+		return fmt.Sprintf("generated %d", j-m+1)
+	}
+	return fmt.Sprint(j)
+}
+
 // sourceName returns the quoted name of source j: a prompt token, with its position if another
 // token has the same name, “John” (3), or a generated token with its number from 1, “John”
 // (generated 2).
 func (p *picture) sourceName(j int) string {
-	if m := len(p.e.Prompt.Texts); j >= m {
-		return fmt.Sprintf("“%s” (generated %d)", p.generatedName(j-m), j-m+1)
+	if j < len(p.e.Prompt.Texts) && !p.repeated(j) {
+		return "“" + p.short(j) + "”"
 	}
-	if p.repeated(j) {
-		return fmt.Sprintf("“%s” (%d)", p.short(j), j)
-	}
-	return "“" + p.short(j) + "”"
+	return p.placedName(j)
 }
 
 // itself reports whether source j of row t is the row's own target: what later tokens of it have
@@ -119,12 +135,15 @@ func (p *picture) ownPart(v *view, t int) string {
 	return "the target itself " + v.top.value(v.at(t, j))
 }
 
-// placedName returns the quoted name of token j of the text, always with its position.
+// placedName returns the quoted name of token j of the text, always with its place.
 func (p *picture) placedName(j int) string {
-	if j < len(p.e.Prompt.Texts) {
-		return fmt.Sprintf("“%s” (%d)", p.short(j), j)
+	name := ""
+	if m := len(p.e.Prompt.Texts); j < m {
+		name = p.short(j)
+	} else {
+		name = p.generatedName(j - m)
 	}
-	return p.sourceName(j)
+	return fmt.Sprintf("“%s” (%s)", name, p.placeOf(j))
 }
 
 // continues reports whether prompt token j continues the word of the token before it. Such a token

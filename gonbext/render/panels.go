@@ -73,14 +73,9 @@ type panelCell struct {
 func (m *panelMethod) cell(
 	c drawnColumn, end int, at func(j int) float64, grey func(j int) bool,
 ) (cell panelCell, ok bool) {
-	cell = panelCell{value: at(c.from), token: c.from}
-	for j := c.from; j < min(c.to, end); j++ {
-		x := at(j)
-		if !grey(j) && (!ok || math.Abs(m.colors.at(x)) > math.Abs(m.colors.at(cell.value))) {
-			cell, ok = panelCell{value: x, token: j}, true
-		}
-	}
-	return cell, ok
+	j := strongestIn(c, end,
+		func(j int) float64 { return math.Abs(m.colors.at(at(j))) }, grey)
+	return panelCell{value: at(j), token: j}, !grey(j)
 }
 
 // step returns the colour of a cell.

@@ -45,6 +45,8 @@ func (p phrase) html() string {
 		}
 		if text := html.EscapeString(piece.text); piece.strong {
 			b.WriteString("<b>" + text + "</b>")
+		} else if quiet {
+			b.WriteString(strings.ReplaceAll(text, "↵", `<span class="hm-faint">↵</span>`))
 		} else {
 			b.WriteString(text)
 		}
@@ -314,8 +316,8 @@ func (d *drawing) wordOf(tokens ...int) (s phrase) {
 	return s
 }
 
-// wordsOf returns the words of sources, equal ones once with how often they are meant. Of a source
-// on which attention rests it says so.
+// wordsOf returns the words of sources, equal ones once with their places. Of a source on which
+// attention rests in the values of a method it says so.
 func (d *drawing) wordsOf(v *view, sources []int) (all []phrase) {
 	ofWord := map[int][]int{} // the sources in each word, by its first token
 	var order []int
@@ -325,26 +327,30 @@ func (d *drawing) wordsOf(v *view, sources []int) (all []phrase) {
 			order = append(order, first)
 		}
 	}
-	times, place := map[string]int{}, map[string]int{}
+	named := map[string][]int{} // the first source in each word, by its name
+	for _, first := range order {
+		key := d.wordOf(ofWord[first]...).String()
+		named[key] = append(named[key], ofWord[first][0])
+	}
 	for _, first := range order {
 		word := d.wordOf(ofWord[first]...)
-		key := word.String()
-		if times[key]++; times[key] > 1 {
+		same := named[word.String()]
+		switch {
+		case same[0] != ofWord[first][0]:
 			continue
+		case len(same) > 1:
+			var places []string
+			for _, j := range same {
+				places = append(places, d.placeOf(j))
+			}
+			word.say(" (" + and(places) + ")")
 		}
-		if rests := d.restsOn(v, ofWord[first][0]); rests != "" {
+		if rests := d.restsOn(v, same[0]); rests != "" {
 			word = append(word, piece{text: rests, quiet: true})
+		} else if d.chat() && d.tokens[same[0]].role == inTemplate {
+			word = append(word, piece{text: " (chat template)", quiet: true})
 		}
-		place[key] = len(all)
 		all = append(all, word)
-	}
-	for key, n := range times { // each changes its own word
-		switch i := place[key]; {
-		case n == 2:
-			all[i].say(" (twice)")
-		case n > 2:
-			all[i].say(fmt.Sprintf(" (%d times)", n))
-		}
 	}
 	return all
 }
@@ -352,16 +358,13 @@ func (d *drawing) wordsOf(v *view, sources []int) (all []phrase) {
 // restsOn says of a source that attention rests on it whatever a row is about, where values follow
 // attention. It is empty for other sources, and in an encoder for a first token that is a word.
 func (d *drawing) restsOn(v *view, j int) string {
-	switch of := v.result.Evidence; {
-	case of == "" || of == trace.Tested || v.top.lift || v.difference || j >= len(v.sinks) ||
-		grouped(d.e) && len(strings.Fields(d.e.Prompt.Texts[j])) > 1:
+	switch {
+	case v.difference || j >= len(v.sinks) || !d.e.RestsOn(v.result, j):
 		return ""
 	case j == 0 && !d.e.Model.Bidirectional:
 		return ", the first token (attention often rests on it)"
-	case d.special(j) && !d.explained(j):
-		return ", a control token (attention often rests on it)"
 	}
-	return ""
+	return ", a control token (attention often rests on it)"
 }
 
 // quote returns three tokens before the word of a source and two after it, from its turn alone.
@@ -380,42 +383,69 @@ func (d *drawing) quote(j int) phrase {
 		for ; from < to; from++ {
 			b.WriteString(d.textOf(from))
 		}
-		return strings.Join(strings.Fields(" "+b.String()+" "), " ")
+		return strings.Join(strings.Fields(lineBreaks.ReplaceAllString(b.String(), " ↵ ")), " ")
 	}
-	spaced := func(at int) string {
-		if at < len(d.tokens) && d.tokens[at].space {
+	// spaced returns the space between two parts of which the second begins at a token.
+	spaced := func(before, after string, at int) string {
+		if at < len(d.tokens) && d.tokens[at].space || strings.HasSuffix(before, "↵") ||
+			strings.HasPrefix(after, "↵") {
 			return " "
 		}
 		return ""
 	}
 	q := phrase{{text: "“", quiet: true}}
+	own := text(first, after)
 	if from := max(first-3, begin); from < first {
 		from, _, _ = d.characterOf(from)
+		part := text(from, first)
 		q = append(q, piece{
-			text: Visible(text(from, first), 3*nameLimit) + spaced(first), quiet: true,
+			text: Visible(part, 3*nameLimit) + spaced(part, own, first), quiet: true,
 		})
 	}
-	own := isolated(Visible(text(first, after), nameLimit))
-	q = append(q, piece{text: own, strong: true, quiet: true})
+	name, broken := strings.CutSuffix(own, " ↵")
+	q = append(q, piece{text: isolated(Visible(name, nameLimit)), strong: true, quiet: true})
+	if broken {
+		q = append(q, piece{text: " ↵", quiet: true})
+	}
 	if to := min(after+2, end); after < to {
 		_, to, _ = d.characterOf(to - 1)
+		part := text(after, to)
 		q = append(q, piece{
-			text: spaced(after) + Visible(text(after, to), 3*nameLimit), quiet: true,
+			text: spaced(own, part, after) + Visible(part, 3*nameLimit), quiet: true,
 		})
 	}
 	return append(q, piece{text: "”", quiet: true})
 }
+
+// lineBreaks finds line breaks with the white space around them.
+var lineBreaks = regexp.MustCompile(`\s*\n\s*`)
 
 // minus returns a text whose numbers have the sign of mathematics. A hyphen in a name stays.
 func minus(text string) string { return signs.ReplaceAllString(text, "${1}−$2") }
 
 var signs = regexp.MustCompile(`(^|[ (│])-([0-9.∞])`)
 
+// listedSources returns the sources that the facts of row t list, the strongest first: those of the
+// side that its sentence names, and those of the other one.
+func (d *drawing) listedSources(v *view, t int) (named, others []int) {
+	s := d.standing(v, t)
+	named, others = s.above, s.below
+	if _, above := d.namedSources(v, t); v.difference && !above {
+		named, others = others, named
+	}
+	return named[:min(len(named), mostFor)], others[:min(len(others), mostAgainst)]
+}
+
 // facts returns the strongest sources of row t with their values, the unit, and the layer.
 func (d *drawing) facts(v *view, t int) (s phrase) {
-	above, below := d.standing(v, t).above, d.standing(v, t).below
-	list := func(label string, sources []int, most int) {
-		for i, j := range sources[:min(len(sources), most)] {
+	above := d.standing(v, t).above
+	named, others := d.listedSources(v, t)
+	names := map[string]int{} // how many sources have a name
+	for _, j := range slices.Concat(named, others) {
+		names[d.tokenName(j)]++
+	}
+	list := func(label string, sources []int) {
+		for i, j := range sources {
 			switch {
 			case i > 0:
 				s.say(", ")
@@ -424,22 +454,29 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 			default:
 				s.say(label)
 			}
-			s = append(s, piece{text: cmp.Or(d.tokenName(j), "␣"), strong: true})
+			name := d.tokenName(j)
+			s = append(s, piece{text: cmp.Or(name, "␣"), strong: true})
+			if names[name] > 1 {
+				s.say(" (" + d.placeOf(j) + ")")
+			}
 			s.say(" " + minus(v.rows[t].value(v.at(t, j))))
 		}
 	}
 	if _, first := d.namedSources(v, t); v.difference && !first {
-		list("more in B ", below, mostFor)
-		list("more in A ", above, mostAgainst)
+		list("more in B ", named)
+		list("more in A ", others)
 	} else {
-		list("", above, mostFor)
-		list(againstWords(v), below, mostAgainst)
+		list("", named)
+		list(againstWords(v), others)
 	}
 	if len(s) > 0 {
 		s.say(" · ")
 	}
 	s.say(Visible(v.top.unit, 2*nameLimit) + " · " + d.writtenIn(v, t, above))
 	if v.difference {
+		if d.comparison.about != nil {
+			s.say(" · p " + d.comparison.chances(t))
+		}
 		s.say(" · " + d.comparison.rows[t])
 	} else if j := v.rowSinks[t]; j >= 0 {
 		s.say(fmt.Sprintf(" · %s rests on %s, a sink in this row", v.top.sum(v.at(t, j)),

@@ -56,7 +56,7 @@ func TestTargets(t *testing.T) {
 	}
 	for _, want := range []string{
 		"  1  Ada did.  3 tokens, 50.0 %", "1 token outside the target, 25.0 %",
-		"occlusion    the target itself +40", "occlusion  −4 ", "template user: Who? template",
+		"occlusion    the target itself +40", "occlusion  −4 ", "chat template user: Who? chat template",
 		"sum over the target's tokens of nats", "One block for each target\n(generated tokens).",
 	} {
 		if !strings.Contains(text.String(), want) {

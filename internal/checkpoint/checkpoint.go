@@ -198,6 +198,14 @@ func (f *File) FileOf(name string) string {
 // Names returns the names of the tensors, sorted.
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.tensors)) }
 
+// Stored returns how many numbers the tensors have, and how many bytes they take in the file.
+func (f *File) Stored() (numbers, bytes int64) {
+	for _, e := range f.tensors {
+		numbers, bytes = numbers+int64(e.count), bytes+e.end-e.begin
+	}
+	return numbers, bytes
+}
+
 // Has returns whether there is a tensor with that name.
 func (f *File) Has(name string) bool {
 	_, ok := f.tensors[name]

@@ -38,6 +38,12 @@ func (f *ModelFlags) Add(cmd *cobra.Command) {
 		"directory in Hugging Face layout, a GGUF file, smollm2 (see headwater download), "+
 		"ollama:NAME[:TAG], or a name of the Hub such as openai-community/gpt2[@revision] "+
 		"(default tiny)")
+	f.AddPre(cmd)
+	f.AddPlace(cmd)
+}
+
+// AddPlace adds the flags that choose what a model runs on, and how much memory it may take.
+func (f *ModelFlags) AddPlace(cmd *cobra.Command) {
 	cmd.Flags().Func("dtype", "hold the weights as `TYPE`: float32, or bfloat16 for half the "+
 		"memory and about 2 digits (default float32)", func(s string) error {
 		if known := []string{"float32", "bfloat16"}; !slices.Contains(known, s) {
@@ -46,7 +52,6 @@ func (f *ModelFlags) Add(cmd *cobra.Command) {
 		f.DType = s
 		return nil
 	})
-	f.AddPre(cmd)
 	MaxMemoryFlag(cmd, &f.MaxMemory, "weights and what a run records")
 	f.AddBackend(cmd)
 }

@@ -85,7 +85,7 @@ func Root(k *Kit, families []Family) *cobra.Command {
 //go:embed help
 var helpTexts embed.FS
 
-// addHelp gives commands below another one their texts.
+// addHelp gives commands below another one their texts. Those have none of their own.
 func addHelp(below *cobra.Command, path string) {
 	for _, c := range below.Commands() {
 		text, err := helpTexts.ReadFile("help/" + path + c.Name() + ".txt")

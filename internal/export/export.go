@@ -168,6 +168,12 @@ func AsModel(o render.Show, f Format) bool {
 // Compares reports whether a file of the format is a comparison.
 func Compares(o render.Show, f Format) bool { return f.Picture() && o.Kind == render.KindCompare }
 
+// OfOneMethod reports whether a file of the format shows one method of several.
+func OfOneMethod(o render.Show, f Format) bool {
+	return (f.Figure() || f == Inseq || f.Picture() && o.Maps()) && !Compares(o, f) &&
+		!NeedsFlow(o, f) && !NeedsAttention(o, f)
+}
+
 // sides returns the options of a comparison with the methods of both sides, and the explanation of
 // side B at the layer that is shown.
 func (o Options) sides(e *attribution.Explanation) (_ Options, err error) {

@@ -42,6 +42,32 @@ func (o Options) writeInseq(w io.Writer, e *attribution.Explanation, made string
 	if err != nil {
 		return err
 	}
+	sequence, err := inseqSequenceOf(e, method)
+	if err != nil {
+		return err
+	}
+	text, answer := strings.ToValidUTF8(e.Prompt.Text, "\ufffd"), ""
+	for _, s := range e.Steps {
+		answer += s.Text
+	}
+	m, n := len(e.Prompt.IDs), len(e.Steps)
+	info := map[string]any{
+		"attribution_method": method, "model_name": modelName(e), "model_class": e.Model.Family,
+		"tokenizer_name": modelName(e), "tokenizer_class": nil,
+		"input_texts":      []any{text},
+		"generated_texts":  []any{text + strings.ToValidUTF8(answer, "\ufffd")},
+		"attribution_args": e.Methods[method].Options, "step_scores": []any{"probability"},
+		"attr_pos_start": m, "attr_pos_end": m + n, "output_step_attributions": false,
+		"include_eos_baseline": false, "constrained_decoding": false,
+		"attribute_target": false, madeKey: json.RawMessage(made),
+	}
+	return writeLine(w, instance{[2]string{"inseq.data.attribution", inseqOutput}, map[string]any{
+		"sequence_attributions": []any{sequence}, "step_attributions": nil, "info": info,
+	}})
+}
+
+// inseqSequenceOf returns the tokens of an explanation with the values of its methods.
+func inseqSequenceOf(e *attribution.Explanation, method string) (s instance, err error) {
 	var source, target []any
 	token := func(id int, text string) instance {
 		return instance{
@@ -54,51 +80,38 @@ func (o Options) writeInseq(w io.Writer, e *attribution.Explanation, made string
 		source = append(source, token(id, e.Prompt.Texts[j]))
 	}
 	target = append(target, source...)
-	answer := ""
 	var probabilities []float32
 	for _, s := range e.Steps {
 		target = append(target, token(s.ID, s.Text))
-		answer += s.Text
 		probabilities = append(probabilities, float32(s.Probability))
-	}
-	values, err := inseqValues(e, method)
-	if err != nil {
-		return err
 	}
 	probability, err := inseqTensor([]int{n}, probabilities)
 	if err != nil {
-		return err
+		return instance{}, err
 	}
-	others := map[string]any{}
+	values := map[string]any{}
 	for _, name := range e.Order {
-		if name == method {
-			continue
-		}
-		if others[name], err = inseqValues(e, name); err != nil {
-			return err
+		if values[name], err = inseqValues(e, name); err != nil {
+			return instance{}, err
 		}
 	}
-	sequence := instance{[2]string{"inseq.data.attribution", inseqSequence}, map[string]any{
+	own, err := inseqValues(e, method)
+	if err != nil {
+		return instance{}, err
+	}
+	delete(values, method)
+	return instance{[2]string{"inseq.data.attribution", inseqSequence}, map[string]any{
 		"source": source, "target": target, "source_attributions": nil,
-		"target_attributions": values, "step_scores": map[string]any{"probability": probability},
-		"sequence_scores": others, "attr_pos_start": m, "attr_pos_end": m + n,
-	}}
-	text := strings.ToValidUTF8(e.Prompt.Text, "\ufffd")
-	info := map[string]any{
-		"attribution_method": method, "model_name": modelName(e), "model_class": e.Model.Family,
-		"tokenizer_name": modelName(e), "tokenizer_class": nil,
-		"input_texts":      []any{text},
-		"generated_texts":  []any{text + strings.ToValidUTF8(answer, "\ufffd")},
-		"attribution_args": e.Methods[method].Options, "step_scores": []any{"probability"},
-		"attr_pos_start": m, "attr_pos_end": m + n, "output_step_attributions": false,
-		"include_eos_baseline": false, "constrained_decoding": false,
-		"attribute_target": false, madeKey: json.RawMessage(made),
-	}
+		"target_attributions": own, "step_scores": map[string]any{"probability": probability},
+		"sequence_scores": values, "attr_pos_start": m, "attr_pos_end": m + n,
+	}}, nil
+}
+
+// writeLine writes a line of JSON. Texts are as they are.
+func writeLine(w io.Writer, value any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(instance{[2]string{"inseq.data.attribution", inseqOutput}, map[string]any{
-		"sequence_attributions": []any{sequence}, "step_attributions": nil, "info": info,
-	}})
+	return enc.Encode(value)
 }
 
 func modelName(e *attribution.Explanation) string {

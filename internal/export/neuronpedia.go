@@ -66,7 +66,6 @@ func (o Options) writeNeuronpedia(w io.Writer, e *attribution.Explanation, made 
 		return pkg.Errorf("the graph has %d tokens and the explanation %d; they do not fit",
 			g.Tokens, len(texts))
 	}
-	step := e.Steps[token]
 	b := npBuilder{g: g, texts: texts, ids: append([]int{}, e.Prompt.IDs...)}
 	for _, s := range e.Steps {
 		b.ids = append(b.ids, s.ID)
@@ -74,18 +73,7 @@ func (o Options) writeNeuronpedia(w io.Writer, e *attribution.Explanation, made 
 	b.reach()
 	b.nodes()
 	b.links()
-	layer := strconv.Itoa(len(g.Layers) + 1)
-	// The reader divides the label at "(p=".
-	label := strings.ReplaceAll(strings.ToValidUTF8(step.Text, "\ufffd"), "(p=", "(p =")
-	logit := npNode{
-		ID: fmt.Sprintf("%s_%d_%d", layer, step.ID, g.Cut.Target), Feature: step.ID, Layer: layer,
-		Position: g.Cut.Target, Type: "logit", Probability: step.Probability, IsTarget: true,
-		JSID:  fmt.Sprintf("L_%d-%d", step.ID, g.Cut.Target),
-		Label: fmt.Sprintf("Output %q (p=%.3f)", label, step.Probability),
-	}
-	top := b.id(len(g.Layers), g.Cut.Target)
-	b.out.Nodes = append(b.out.Nodes, logit)
-	b.out.Links = append(b.out.Links, npLink{Source: top, Target: logit.ID, Weight: 1})
+	logit := b.predicted(e.Steps[token])
 	pinned := []string{}
 	for k := len(g.Path) - 1; k >= 0; k-- {
 		pinned = append(pinned, b.id(len(g.Layers)-k, g.Path[k]))
@@ -112,9 +100,25 @@ func (o Options) writeNeuronpedia(w io.Writer, e *attribution.Explanation, made 
 		"pruning_settings": map[string]any{"edge_threshold": leastLink},
 		madeKey:            json.RawMessage(made),
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(b.out)
+	return writeLine(w, b.out)
+}
+
+// predicted adds the node of the prediction, which the last layer's node of the target leads to.
+func (b *npBuilder) predicted(step attribution.GeneratedToken) npNode {
+	layer := strconv.Itoa(len(b.g.Layers) + 1)
+	// The reader divides the label at "(p=".
+	label := strings.ReplaceAll(strings.ToValidUTF8(step.Text, "\ufffd"), "(p=", "(p =")
+	logit := npNode{
+		ID:      fmt.Sprintf("%s_%d_%d", layer, step.ID, b.g.Cut.Target),
+		Feature: step.ID, Layer: layer, Position: b.g.Cut.Target, Type: "logit",
+		Probability: step.Probability, IsTarget: true,
+		JSID:  fmt.Sprintf("L_%d-%d", step.ID, b.g.Cut.Target),
+		Label: fmt.Sprintf("Output %q (p=%.3f)", label, step.Probability),
+	}
+	top := b.id(len(b.g.Layers), b.g.Cut.Target)
+	b.out.Nodes = append(b.out.Nodes, logit)
+	b.out.Links = append(b.out.Links, npLink{Source: top, Target: logit.ID, Weight: 1})
+	return logit
 }
 
 // npBuilder builds the nodes and links of a graph.

@@ -136,9 +136,7 @@ func writeParquet(w io.Writer, e *attribution.Explanation, made string) error {
 
 // writeJSON writes the explanation as the command does, with its origin under the key headwater.
 func writeJSON(w io.Writer, e *attribution.Explanation, made string) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(struct {
+	return writeLine(w, struct {
 		*attribution.Explanation
 		Made json.RawMessage `json:"headwater"`
 	}{e, json.RawMessage(made)})

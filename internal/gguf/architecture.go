@@ -17,6 +17,14 @@ type architecture struct {
 	class, model string
 	// settings reads what the metadata says.
 	settings func(s *settings)
+	// epsilon is the key of config.json for attention.layer_norm_epsilon; empty means that norms
+	// have no mean, and their key is rms_norm_eps.
+	epsilon string
+	// partial is the key of config.json for the part of a head that positions turn; empty means
+	// that they turn all of it.
+	partial string
+	// present is, by key of config.json, the tensor whose presence makes that key true.
+	present map[string]string
 	// tensors are the names and layouts of the tensors.
 	tensors []row
 	// paired says that the rows of query and key are stored so that the two components that a
@@ -24,18 +32,40 @@ type architecture struct {
 	paired bool
 	// gainsPlusOne says that 1 was added to the gains of norms.
 	gainsPlusOne bool
+	// headless says that the file has no head.
+	headless bool
 }
+
+// The tensors whose presence tells a setting.
+const (
+	queryBias  = "blk.0.attn_q.bias"
+	outputBias = "blk.0.attn_output.bias"
+	upBias     = "blk.0.ffn_up.bias"
+	queryNorm  = "blk.0.attn_q_norm.weight"
+)
 
 var architectures = map[string]architecture{
 	"llama": {
 		class: "LlamaForCausalLM", model: "llama", settings: llamaSettings, tensors: llamaTensors,
-		paired: true,
+		present: map[string]string{"attention_bias": queryBias, "mlp_bias": upBias}, paired: true,
 	},
 	"qwen2": {
-		class: "Qwen2ForCausalLM", model: "qwen2", settings: qwenSettings, tensors: llamaTensors,
+		class: "Qwen2ForCausalLM", model: "qwen2", settings: llamaSettings, tensors: llamaTensors,
+	},
+	"qwen2vl": {
+		class: "Qwen2ForCausalLM", model: "qwen2", settings: llamaSettings, tensors: llamaTensors,
 	},
 	"qwen3": {
-		class: "Qwen3ForCausalLM", model: "qwen3", settings: qwenSettings, tensors: llamaTensors,
+		class: "Qwen3ForCausalLM", model: "qwen3", settings: wideSettings, tensors: llamaTensors,
+		present: map[string]string{"attention_bias": queryBias},
+	},
+	"qwen3vl": {
+		class: "Qwen3ForCausalLM", model: "qwen3", settings: wideSettings, tensors: llamaTensors,
+		present: map[string]string{"attention_bias": queryBias},
+	},
+	"gemma": {
+		class: "GemmaForCausalLM", model: "gemma", settings: wideSettings, tensors: llamaTensors,
+		gainsPlusOne: true,
 	},
 	"gemma2": {
 		class: "Gemma2ForCausalLM", model: "gemma2", settings: gemma2Settings,
@@ -45,23 +75,111 @@ var architectures = map[string]architecture{
 		class: "Gemma3ForCausalLM", model: "gemma3_text", settings: gemma3Settings,
 		tensors: gemmaTensors, gainsPlusOne: true,
 	},
+	"phi2": {
+		class: "PhiForCausalLM", model: "phi", settings: phi2Settings, epsilon: "layer_norm_eps",
+		partial: "partial_rotary_factor", tensors: phi2Tensors,
+	},
 	"phi3": {
-		class: "Phi3ForCausalLM", model: "phi3", settings: phi3Settings, tensors: phi3Tensors,
+		class: "Phi3ForCausalLM", model: "phi3", settings: phi3Settings,
+		partial: "partial_rotary_factor", tensors: phi3Tensors,
+	},
+	"stablelm": {
+		class: "StableLmForCausalLM", model: "stablelm", settings: stableLMSettings,
+		epsilon: "layer_norm_eps", partial: "partial_rotary_factor", tensors: llamaTensors,
+		present: map[string]string{"use_qkv_bias": queryBias},
+	},
+	"starcoder2": {
+		class: "Starcoder2ForCausalLM", model: "starcoder2", settings: llamaSettings,
+		epsilon: "norm_epsilon", tensors: llamaTensors,
+		present: map[string]string{"use_bias": queryBias},
+	},
+	"olmo": {
+		class: "OlmoForCausalLM", model: "olmo", settings: olmoSettings, tensors: llamaTensors,
+		epsilon: "rms_norm_eps", paired: true,
+	},
+	"olmo2": {
+		class: "Olmo2ForCausalLM", model: "olmo2", settings: olmo2Settings, tensors: gemmaTensors,
+	},
+	"granite": {
+		class: "GraniteForCausalLM", model: "granite", settings: graniteSettings,
+		tensors: llamaTensors, paired: true,
+		present: map[string]string{"attention_bias": queryBias, "mlp_bias": upBias},
+	},
+	"smollm3": {
+		class: "SmolLM3ForCausalLM", model: "smollm3", settings: llamaSettings,
+		tensors: llamaTensors, paired: true,
+		present: map[string]string{"attention_bias": queryBias, "mlp_bias": upBias},
+	},
+	"command-r": {
+		class: "CohereForCausalLM", model: "cohere", settings: cohereSettings,
+		epsilon: "layer_norm_eps", tensors: llamaTensors,
+		present: map[string]string{"attention_bias": queryBias, "use_qk_norm": queryNorm},
+	},
+	"cohere2": {
+		class: "Cohere2ForCausalLM", model: "cohere2", settings: cohereSettings,
+		epsilon: "layer_norm_eps", tensors: llamaTensors,
+		present: map[string]string{"attention_bias": queryBias},
+	},
+	"nemotron": {
+		class: "NemotronForCausalLM", model: "nemotron", settings: llamaSettings,
+		epsilon: "norm_eps", partial: "partial_rotary_factor", tensors: llamaTensors,
+		present:      map[string]string{"attention_bias": queryBias, "mlp_bias": upBias},
+		gainsPlusOne: true,
+	},
+	"glm4": {
+		class: "Glm4ForCausalLM", model: "glm4", settings: wideSettings, tensors: glm4Tensors,
+		partial: "partial_rotary_factor", present: map[string]string{"attention_bias": queryBias},
+	},
+	"exaone4": {
+		class: "Exaone4ForCausalLM", model: "exaone4", settings: windowSettings,
+		tensors: gemmaTensors,
+	},
+	"seed_oss": {
+		class: "SeedOssForCausalLM", model: "seed_oss", settings: wideSettings,
+		tensors: seedTensors, present: map[string]string{
+			"attention_bias": queryBias, "attention_out_bias": outputBias, "mlp_bias": upBias,
+		},
+	},
+	"mistral3": {
+		class: "Ministral3ForCausalLM", model: "ministral3", settings: mistral3Settings,
+		tensors: llamaTensors, paired: true,
+	},
+	"gptneox": {
+		class: "GPTNeoXForCausalLM", model: "gpt_neox", settings: gptNeoXSettings,
+		epsilon: "layer_norm_eps", partial: "rotary_pct",
+		tensors: slices.Concat(fusedTensors, bodyTensors),
+	},
+	"mpt": {
+		class: "MptForCausalLM", model: "mpt", settings: mptSettings,
+		epsilon: "layer_norm_epsilon", tensors: slices.Concat(fusedTensors, bodyTensors),
+	},
+	"apertus": {
+		class: "ApertusForCausalLM", model: "apertus", settings: apertusSettings,
+		tensors: apertusTensors,
+	},
+	"starcoder": {
+		class: "GPTBigCodeForCausalLM", model: "gpt_bigcode", settings: starCoderSettings,
+		epsilon: "layer_norm_epsilon", tensors: slices.Concat(fusedTensors, bodyTensors),
 	},
 	"gpt2": {
 		class: "GPT2LMHeadModel", model: "gpt2", settings: gpt2Settings,
-		tensors: slices.Concat(fusedTensors, bodyTensors),
+		epsilon: "layer_norm_epsilon", tensors: slices.Concat(fusedTensors, bodyTensors),
 	},
 	"falcon": {
 		class: "FalconForCausalLM", model: "falcon", settings: falconSettings,
-		tensors: falconTensors,
+		epsilon: "layer_norm_epsilon", tensors: falconTensors,
 	},
 	"bloom": {
 		class: "BloomForCausalLM", model: "bloom", settings: bloomSettings,
-		tensors: slices.Concat(fusedTensors, bodyTensors),
+		epsilon: "layer_norm_epsilon", tensors: slices.Concat(fusedTensors, bodyTensors),
 	},
 	"bert": {
-		class: "BertModel", model: "bert", settings: bertSettings, tensors: bertTensors,
+		class: "BertModel", model: "bert", settings: bertSettings, epsilon: "layer_norm_eps",
+		tensors: bertTensors, headless: true,
+	},
+	"modern-bert": {
+		class: "ModernBertModel", model: "modernbert", settings: modernBERTSettings,
+		epsilon: "norm_eps", tensors: modernTensors, headless: true,
 	},
 }
 
@@ -128,9 +246,31 @@ var gemmaTensors = slices.Concat(llamaTensors, []row{
 	{"blocks.%d.mlp-after-norm.gain", "blk.%d.post_ffw_norm.weight", family.AsIs},
 })
 
-var phi3Tensors = slices.Concat(fusedTensors, without(bodyTensors, "up.weight"), []row{
+// gateAndUp are both in one tensor.
+var gateAndUp = []row{
 	{"blocks.%d.gate.weight", "blk.%d.ffn_up.weight", family.GateRows},
 	{"blocks.%d.up.weight", "blk.%d.ffn_up.weight", family.UpRows},
+}
+
+var phi3Tensors = slices.Concat(fusedTensors, without(bodyTensors, "up.weight"), gateAndUp)
+
+// modernTensors: the norm of the embedding and all others have no bias.
+var modernTensors = without(phi3Tensors, "head")
+
+var glm4Tensors = slices.Concat(without(gemmaTensors, "up.weight", "gate"), gateAndUp)
+
+// phi2Tensors: the head has a bias.
+var phi2Tensors = append(slices.Clone(llamaTensors), row{"head-bias", "output.bias", family.AsIs})
+
+// apertusTensors: the weights of the activation are in the metadata; see [apertusSettings].
+var apertusTensors = append(slices.Clone(llamaTensors),
+	row{"blocks.%d.activation.positive", "blk.%d." + positiveAlpha, family.AsIs},
+	row{"blocks.%d.activation.negative", "blk.%d." + negativeAlpha, family.AsIs},
+)
+
+// seedTensors: the norm before the feed-forward part has the name of one after attention.
+var seedTensors = append(without(llamaTensors, "mlp-norm"), row{
+	"blocks.%d.mlp-norm.gain", "blk.%d.post_attention_norm.weight", family.AsIs,
 })
 
 // falconTensors: the models with two norms in a block have the norm before attention as
@@ -172,26 +312,37 @@ func llamaSettings(s *settings) {
 	s.config["num_key_value_heads"] = nil // as many as heads, whatever the default of the family
 	s.sizeIfAny("num_key_value_heads", "attention.head_count_kv")
 	s.size("max_position_embeddings", "context_length")
-	s.required("rms_norm_eps", "attention.layer_norm_rms_epsilon")
+	s.epsilon()
 	s.number("rope_theta", "rope.freq_base")
 	s.sizeIfAny("head_dim", "attention.key_length")
 	if n, ok := s.whole("attention.value_length"); ok {
 		s.same("attention.value_length", n, s.headWidth())
 	}
-	if s.arch == "llama" {
-		s.biases()
+	for key, tensor := range s.form.present {
+		s.config[key] = s.file.Has(tensor)
 	}
 	s.truth("attention.causal", true)
-	s.only("expert_count", 0)
-	s.only("expert_used_count", 0)
+	s.only("expert_count", "0")
+	s.only("expert_used_count", "0")
 	s.turned()
 	s.scaling()
 }
 
-// biases sets the keys of Llama for biases of projections.
-func (s *settings) biases() {
-	s.config["attention_bias"] = s.file.Has("blk.0.attn_q.bias")
-	s.config["mlp_bias"] = s.file.Has("blk.0.ffn_up.bias")
+// epsilon reads what norms add to the variance.
+func (s *settings) epsilon() {
+	if key := s.form.epsilon; key != "" {
+		s.required(key, "attention.layer_norm_epsilon")
+		return
+	}
+	s.required("rms_norm_eps", "attention.layer_norm_rms_epsilon")
+}
+
+// wideSettings is llamaSettings for a family whose heads have a default width.
+func wideSettings(s *settings) {
+	llamaSettings(s)
+	if s.config["head_dim"] == nil {
+		s.config["head_dim"] = json.Number(strconv.FormatInt(s.headWidth(), 10))
+	}
 }
 
 // configInt returns a whole number of config.json, or 0 if it is missing.
@@ -217,16 +368,18 @@ func (s *settings) same(key string, got, want int64) {
 	}
 }
 
-// turned reads how many components of a head a position turns: all of them, or for Phi-3 a part.
+// turned reads how many components of a head a position turns: all of them, or a part.
 func (s *settings) turned() {
 	n, ok := s.whole("rope.dimension_count")
 	width := s.headWidth()
 	switch {
-	case !ok:
-	case s.arch == "phi3" && width > 0 && n != width:
-		s.set("partial_rotary_factor", "rope.dimension_count",
+	case s.form.partial != "" && width > 0:
+		if !ok {
+			n = width
+		}
+		s.set(s.form.partial, "rope.dimension_count",
 			json.Number(strconv.FormatFloat(float64(n)/float64(width), 'g', -1, 64)))
-	default:
+	case ok:
 		s.same("rope.dimension_count", n, width)
 	}
 }
@@ -327,149 +480,4 @@ func (s *settings) longFactors(object map[string]any) {
 	object["short_factor"], object["long_factor"] = s.floats(shortFactors), s.floats(longFactors)
 	s.origin["short_factor"], s.origin["long_factor"] = shortFactors, longFactors
 	s.config["rope_scaling"] = object
-}
-
-func qwenSettings(s *settings) {
-	llamaSettings(s)
-	if s.arch == "qwen3" {
-		s.config["attention_bias"] = false
-		if s.config["head_dim"] == nil { // the default of the family is another one
-			s.config["head_dim"] = json.Number(strconv.FormatInt(s.headWidth(), 10))
-		}
-	}
-}
-
-// gemmaSettings reads what Gemma 2 and 3 have in common.
-func gemmaSettings(s *settings) {
-	llamaSettings(s)
-	s.required("sliding_window", "attention.sliding_window")
-	s.number("attn_logit_softcapping", "attn_logit_softcapping")
-	s.number("final_logit_softcapping", "final_logit_softcapping")
-	if s.config["head_dim"] == nil {
-		s.config["head_dim"] = json.Number(strconv.FormatInt(s.headWidth(), 10))
-	}
-}
-
-// scoreWidth sets what scores are divided by the root of. The file does not say it; it is the width
-// of a head, but for the 27B models, which llama.cpp knows by their number of layers.
-func (s *settings) scoreWidth(layersOf27B int64) {
-	width := s.headWidth()
-	if s.configInt("num_hidden_layers") == layersOf27B {
-		width = s.configInt("hidden_size") / max(1, s.configInt("num_attention_heads"))
-	}
-	s.config["query_pre_attn_scalar"] = json.Number(strconv.FormatInt(width, 10))
-}
-
-func gemma2Settings(s *settings) {
-	gemmaSettings(s)
-	s.scoreWidth(46)
-}
-
-func gemma3Settings(s *settings) {
-	if s.ofOllama() {
-		ollamaSettings(s)
-	} else {
-		gemmaSettings(s)
-	}
-	s.scoreWidth(62)
-	s.number("rope_local_base_freq", "rope.freq_base_swa")
-	s.pattern()
-}
-
-// pattern reads which layers have a window: a truth value for each layer, or every how many layers
-// one has none.
-func (s *settings) pattern() {
-	const key = "attention.sliding_window_pattern"
-	v := s.file.metadata[s.arch+"."+key]
-	if v.array == nil || v.array.element != boolValue {
-		s.sizeIfAny("sliding_window_pattern", key)
-		return
-	}
-	s.read[s.arch+"."+key] = true
-	if layers := s.configInt("num_hidden_layers"); int64(v.array.count) != layers {
-		s.fail("%s.%s is %v; it must have one value for each of the %d layers", s.arch, key, v,
-			layers)
-		return
-	}
-	types := make([]any, v.array.count)
-	for i := range types {
-		types[i] = "full_attention"
-		if window, _ := v.At(i).Bool(); window {
-			types[i] = "sliding_attention"
-		}
-	}
-	s.set("layer_types", key, types)
-}
-
-func phi3Settings(s *settings) {
-	llamaSettings(s)
-	if n, ok := s.whole("attention.sliding_window"); ok && n > 0 { // 0 is none
-		s.set("sliding_window", "attention.sliding_window", json.Number(strconv.FormatInt(n, 10)))
-	}
-}
-
-// normSettings reads the sizes of GPT-2, Falcon and BLOOM under the names that their config.json
-// has for them.
-func normSettings(s *settings, layers, width, heads, feedForward string) {
-	s.size(layers, "block_count")
-	s.size(width, "embedding_length")
-	s.size(heads, "attention.head_count")
-	s.size(feedForward, "feed_forward_length")
-	s.required("layer_norm_epsilon", "attention.layer_norm_epsilon")
-	s.truth("attention.causal", true)
-}
-
-func gpt2Settings(s *settings) {
-	normSettings(s, "n_layer", "n_embd", "n_head", "n_inner")
-	s.size("n_positions", "context_length")
-	if n, ok := s.whole("attention.head_count_kv"); ok && n != s.configInt("n_head") {
-		s.fail("gpt2.attention.head_count_kv is %d; it must be gpt2.attention.head_count, %d", n,
-			s.configInt("n_head"))
-	}
-}
-
-func bloomSettings(s *settings) {
-	normSettings(s, "n_layer", "hidden_size", "n_head", "n_inner")
-	s.whole("context_length") // how long the texts of the training were; positions have no end
-	if n, ok := s.whole("attention.head_count_kv"); ok && n != s.configInt("n_head") {
-		s.fail("bloom.attention.head_count_kv is %d; it must be bloom.attention.head_count, %d", n,
-			s.configInt("n_head"))
-	}
-	s.only("attention.max_alibi_bias", 8)
-}
-
-// falconSettings reads Falcon. The kind of its blocks follows from the tensors and from the number
-// of heads with keys and values.
-func falconSettings(s *settings) {
-	normSettings(s, "num_hidden_layers", "hidden_size", "num_attention_heads", "ffn_hidden_size")
-	s.size("max_position_embeddings", "context_length")
-	s.number("rope_theta", "rope.freq_base")
-	s.turned()
-	groups, ok := s.whole("attention.head_count_kv")
-	if !ok {
-		groups = s.configInt("num_attention_heads")
-	}
-	s.config["alibi"], s.config["bias"], s.config["parallel_attn"] = false, false, true
-	s.config["multi_query"] = groups == 1
-	s.config["new_decoder_architecture"] = groups != 1
-	if groups == 1 {
-		return
-	}
-	s.set("num_kv_heads", "attention.head_count_kv", json.Number(strconv.FormatInt(groups, 10)))
-	norms := "1"
-	if s.file.Has("blk.0.attn_norm_2.weight") {
-		norms, s.tensors = "2", twoNorms
-	}
-	s.config["num_ln_in_parallel_attn"] = json.Number(norms)
-}
-
-func bertSettings(s *settings) {
-	s.size("num_hidden_layers", "block_count")
-	s.size("hidden_size", "embedding_length")
-	s.size("num_attention_heads", "attention.head_count")
-	s.size("intermediate_size", "feed_forward_length")
-	s.size("max_position_embeddings", "context_length")
-	s.required("layer_norm_eps", "attention.layer_norm_epsilon")
-	s.truth("attention.causal", false)
-	s.countRows("type_vocab_size", "token_types.weight")
 }

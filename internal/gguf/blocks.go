@@ -7,6 +7,14 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
+// CodingOf returns how a type keeps a matrix in less than 32 bits a number; it is zero for others.
+func CodingOf(t Type) spec.Coding {
+	if t == F16 || t == BF16 {
+		return spec.Coding{Bits: 16, Block: spec.BlockSize, Powers: t == BF16}
+	}
+	return codings[t].Coding
+}
+
 // coding is how a quantised type is read.
 type coding struct {
 	spec.Coding
@@ -182,14 +190,14 @@ func (c coding) convert(dst []float32, b []byte) {
 	}
 }
 
-// Coding returns how a matrix is quantised; [Weights.ReadBlocks] reads it. It is zero for other
-// tensors.
+// Coding returns how a matrix is kept; [Weights.ReadBlocks] reads one that is quantised. It is zero
+// for other tensors.
 func (w *Weights) Coding(name string) spec.Coding {
 	t, err := w.lookup(name)
 	if err != nil || len(t.shape) != 2 {
 		return spec.Coding{}
 	}
-	return codings[t.kind].Coding
+	return CodingOf(t.kind)
 }
 
 // ReadBlocks fills b with rows of a tensor, from row first on: as many as have len(b.Codes)

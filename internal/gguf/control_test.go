@@ -181,7 +181,7 @@ func TestMissingPre(t *testing.T) {
 	write(path, small)
 	for _, c := range []struct{ pre, want string }{
 		{"", "key tokenizer.ggml.pre is missing; name how the texts of this model are cut as the pre-tokenizer: bloom, "},
-		{"llama4", `the pre-tokenizer "llama4" is unknown; known are bloom, `},
+		{"rwkv", `the pre-tokenizer "rwkv" is unknown; known are bloom, `},
 	} {
 		if _, err := gguf.OpenAs(path, c.pre); err == nil ||
 			!strings.Contains(err.Error(), c.want) ||

@@ -166,6 +166,14 @@ func (f *File) Shape(name string) ([]int, error) {
 	return slices.Clone(t.shape), err
 }
 
+// Stored returns how many numbers the tensors have, and how many bytes they take in the file.
+func (f *File) Stored() (numbers, bytes int64) {
+	for _, t := range f.tensors {
+		numbers, bytes = numbers+int64(t.count), bytes+t.size
+	}
+	return numbers, bytes
+}
+
 // FileOf returns the name of the file that holds a tensor: a part of a split file, or [File.Name].
 // It returns the empty string if there is no tensor with that name.
 func (f *File) FileOf(name string) string {
@@ -197,15 +205,22 @@ func (f *File) Float32At(dst []float32, name string, first int) error {
 		return f.fail("tensor %s has %d elements, not %d from %d on", quoted(name), t.count,
 			len(dst), first)
 	}
-	format, ok := formats[t.kind]
-	if !ok || format.convert == nil {
-		return f.fail("tensor %s has type %v, which cannot be converted; types that can are %s",
-			quoted(name), t.kind, convertible())
+	if err := f.checkType(name, t); err != nil {
+		return err
 	}
-	if err := t.read(format, dst, first); err != nil {
+	if err := t.read(formats[t.kind], dst, first); err != nil {
 		return pkg.Errorf("%s: tensor %s: %w", t.part.raw.Name(), quoted(name), err)
 	}
 	return nil
+}
+
+// checkType returns an error if the numbers of a tensor cannot be converted.
+func (f *File) checkType(name string, t tensor) error {
+	if formats[t.kind].convert != nil {
+		return nil
+	}
+	return f.fail("tensor %s has type %v, which cannot be converted; types that can are %s",
+		quoted(name), t.kind, convertible())
 }
 
 // pieceBlocks is how many blocks are read at once: at most 1.1 MB.

@@ -60,7 +60,7 @@ func newModel(f *File, pre string) (*Model, error) {
 		return nil, err
 	}
 	s := &settings{
-		file: f, arch: name, read: map[string]bool{}, config: map[string]any{},
+		file: f, arch: name, form: arch, read: map[string]bool{}, config: map[string]any{},
 		origin: map[string]string{}, tensors: arch.tensors, stands: map[string]Value{},
 	}
 	s.config["architectures"], s.config["model_type"] = []any{arch.class}, arch.model
@@ -125,14 +125,15 @@ func (s *settings) vocabulary() {
 	const embedding, head = "token_embd.weight", "output.weight"
 	s.countRows("vocab_size", embedding)
 	s.sizeIfAny("vocab_size", "vocab_size")
-	if s.arch == "bert" {
+	if s.form.headless {
 		return
 	}
 	s.config["tie_word_embeddings"] = !s.file.Has(head)
 }
 
 // unknownTensors returns an error if a tensor is in no table: a weight that the graph does not know
-// would change the numbers.
+// would change the numbers. It also returns one if the type of a tensor cannot be converted, before
+// anything of a large file is read.
 func (s *settings) unknownTensors() error {
 	for _, name := range s.file.Names() {
 		known := s.isApart(name) ||
@@ -148,6 +149,9 @@ func (s *settings) unknownTensors() error {
 			func(r row) bool { return r.tensor == generic }) {
 			return s.file.fail("tensor %s has no place in the architecture %s: it would be "+
 				"ignored, and may change the numbers", quoted(name), s.arch)
+		}
+		if err := s.file.checkType(name, s.file.tensors[name]); err != nil && !s.isApart(name) {
+			return err
 		}
 	}
 	return nil

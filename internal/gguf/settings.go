@@ -15,6 +15,7 @@ import (
 type settings struct {
 	file   *File
 	arch   string
+	form   architecture
 	read   map[string]bool // the keys that were looked at
 	config map[string]any
 	// origin is by key of config.json, also of keys in rope_scaling, where its value comes from: a
@@ -26,6 +27,8 @@ type settings struct {
 	// that are not of the language model; see [ollamaSettings].
 	stands map[string]Value
 	apart  []string
+	// scalars are numbers of the metadata that are weights, by the name of their tensor.
+	scalars map[string]float32
 	// remarks are what was noticed and changes no number.
 	remarks []string
 	err     error
@@ -147,11 +150,11 @@ func (s *settings) required(config, key string) {
 	s.number(config, key)
 }
 
-// only reads a whole number that is supported with one value only.
-func (s *settings) only(key string, want int64) {
-	if n, ok := s.whole(key); ok && n != want {
-		s.fail("%s.%s is %d, which changes the arithmetic and is not supported; only %d is", s.arch,
-			key, n, want)
+// only reads a number that is supported with one value only.
+func (s *settings) only(key string, want json.Number) {
+	if x, ok := s.decimal(key); ok && x != want {
+		s.fail("%s.%s is %s, which changes the arithmetic and is not supported; only %s is", s.arch,
+			key, x, want)
 	}
 }
 

@@ -71,6 +71,12 @@ var (
 		parts: []any{splitBy(`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|` +
 			` ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`)},
 	}
+	// preStableLM2 is that of Qwen2 without a normaliser.
+	preStableLM2 = &preTokenizer{parts: preQwen2.parts}
+	// preSeed is that without line breaks after punctuation.
+	preSeed = &preTokenizer{parts: []any{splitBy(
+		`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|` +
+			` ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+`)}}
 	preFalcon = &preTokenizer{
 		parts: []any{object{"type": "Punctuation", "behavior": "Contiguous"}}, regex: true,
 		after: []any{digits(false), splitBy(`[0-9][0-9][0-9]`)},
@@ -89,17 +95,25 @@ var (
 // preTokenizers are the supported values of tokenizer.ggml.pre.
 var preTokenizers = map[string]*preTokenizer{
 	"gpt-2": preGPT2, "gpt2": preGPT2, "phi-2": preGPT2, "olmo": preGPT2,
+	"mpt": preGPT2, "exaone4": preGPT2, "jais": preGPT2, "trillion": preGPT2,
+	"granite-docling": preGPT2,
+	"command-r":       preDigits, "exaone": preDigits, "minerva-7b": preDigits,
 	"smollm": preDigits, "starcoder": preDigits, "refact": preDigits, "codeshell": preDigits,
 	"llama-bpe": preLlama3, "llama3": preLlama3, "llama-v3": preLlama3, "falcon3": preLlama3,
-	"smaug-bpe": preSmaug, "gpt-4o": preGPT4o, "tekken": preTekken,
+	"smaug-bpe": preSmaug, "dbrx": preSmaug, "glm4": preSmaug, "chatglm-bpe": preSmaug,
+	"gpt-4o": preGPT4o, "llama4": preGPT4o, "tekken": preTekken,
 	"qwen2": preQwen2, "deepseek-r1-qwen": preQwen2,
-	"falcon": preFalcon, "bloom": preBloom, "gpt3-finnish": preBloom,
+	"stablelm2": preStableLM2, "hunyuan": preStableLM2, "megrez": preStableLM2,
+	"seed-coder": preSeed,
+	"falcon":     preFalcon, "bloom": preBloom, "gpt3-finnish": preBloom,
 	"default": preDefault,
 }
 
 // preOfArchitecture is what a file without tokenizer.ggml.pre has.
 var preOfArchitecture = map[string]string{
 	"gpt2": "gpt-2", "qwen2": "qwen2", "qwen3": "qwen2", "falcon": "falcon", "bloom": "bloom",
+	"gptneox": "gpt-2", "mpt": "gpt-2", "starcoder2": "starcoder", "qwen2vl": "qwen2",
+	"qwen3vl": "qwen2",
 }
 
 // preNames returns the supported names, sorted.

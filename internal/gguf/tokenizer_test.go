@@ -192,10 +192,15 @@ func TestPre(t *testing.T) {
 		names []string
 		want  map[string]string // by text, the tokens with | between
 	}{
-		{[]string{"gpt-2", "gpt2", "phi-2", "olmo"}, map[string]string{
+		{[]string{
+			"gpt-2", "gpt2", "phi-2", "olmo", "mpt", "exaone4", "jais", "trillion",
+			"granite-docling",
+		}, map[string]string{
 			"12345": "1|23|45", "ab1": "ab|1", "ab!!": "ab|!!", ").": ").", " 1": "Ġ1", "b1": "b|1", " ab": "Ġ|ab",
 		}},
-		{[]string{"smollm", "starcoder", "refact", "codeshell"}, map[string]string{
+		{[]string{
+			"smollm", "starcoder", "refact", "codeshell", "command-r", "exaone", "minerva-7b",
+		}, map[string]string{
 			"12345": "1|2|3|4|5", "ab1": "ab|1", "ab!!": "ab|!!", ").": ").", " 1": "Ġ|1",
 		}},
 		{[]string{"llama-bpe", "llama3", "llama-v3", "falcon3", "smaug-bpe"}, map[string]string{
@@ -203,6 +208,9 @@ func TestPre(t *testing.T) {
 			").": ").",
 		}},
 		{[]string{"qwen2", "deepseek-r1-qwen"}, map[string]string{"12345": "1|2|3|4|5", "ab!!": "ab|!!", decomposed: "Ã|©"}},
+		{[]string{"stablelm2", "hunyuan", "megrez", "seed-coder"}, map[string]string{
+			"12345": "1|2|3|4|5", "ab!!": "ab|!!", decomposed: "e|Ì|ģ",
+		}},
 		{[]string{"falcon"}, map[string]string{"12345": "1|23|45", "1234": "1|23|4", "ab!!": "ab|!!", " 1": "Ġ|1"}},
 		{[]string{"bloom", "gpt3-finnish"}, map[string]string{
 			"12345": "1|23|45", "b1": "b1", "b!": "b|!", "ab!!": "ab|!!", " 1": "Ġ1", ").": ").",
@@ -240,7 +248,7 @@ func TestPrePieces(t *testing.T) {
 		names []string
 		want  map[string]string // by text, its pieces with | between
 	}{
-		{[]string{"llama-bpe", "falcon3", "smaug-bpe"}, map[string]string{
+		{[]string{"llama-bpe", "falcon3", "smaug-bpe", "dbrx", "glm4", "chatglm-bpe"}, map[string]string{
 			"HelloWorld XMLHttpRequest2 aB": "HelloWorld| XMLHttpRequest|2| aB",
 			"we'll DON'T it'S 's":           "we|'ll| DON|'T| it|'S| '|s",
 			"1234567 x1y2":                  "123|456|7| x|1|y|2",
@@ -250,7 +258,7 @@ func TestPrePieces(t *testing.T) {
 			"ÀÉß straße ΣΑΣς":  "ÀÉß| straße| ΣΑΣς",
 			strange:            " \u00a0|\u2003a|  ",
 		}},
-		{[]string{"gpt-4o"}, map[string]string{
+		{[]string{"gpt-4o", "llama4"}, map[string]string{
 			"HelloWorld XMLHttpRequest2 aB": "Hello|World| XMLHttp|Request|2| a|B",
 			"we'll DON'T it'S 's":           "we'll| DON'T| it'S| '|s",
 			"1234567 x1y2":                  "123|456|7| x|1|y|2",
@@ -259,6 +267,11 @@ func TestPrePieces(t *testing.T) {
 			"日本語テキスト ไทย १२३४": "日本語テキスト| ไทย| |१२३|४",
 			"ÀÉß straße ΣΑΣς":  "ÀÉß| straße| ΣΑΣς",
 			strange:            " \u00a0|\u2003a|  ",
+		}},
+		{[]string{"seed-coder"}, map[string]string{
+			"we'll DON'T it'S 's":   "we|'ll| DON|'T| it|'S| '|s",
+			"1234567 x1y2":          "1|2|3|4|5|6|7| x|1|y|2",
+			"a.b//\n/c \n\n  d   e": "a|.b|//|\n|/c| \n\n| | d|  | e",
 		}},
 		{[]string{"tekken"}, map[string]string{
 			"HelloWorld XMLHttpRequest2 aB": "Hello|World| XMLHttp|Request|2| a|B",

@@ -6,9 +6,6 @@ import (
 
 func init() { Register(albert) }
 
-// albertLayer is the prefix of the tensors of all layers.
-const albertLayer = "encoder.albert_layer_groups.0.albert_layers.0."
-
 // albert is ALBERT: BERT with embeddings of another width and the same weights in every layer.
 var albert = &Family{
 	Name:          "albert",
@@ -31,44 +28,17 @@ var albert = &Family{
 		return s, headWidth(c, s)
 	},
 	Unused: unusedBias("predictions.bias"),
-	Weights: replaced(encoderWeights,
+	Weights: append(renamed(bertWeights,
+		"encoder.layer.%d.", "encoder.albert_layer_groups.0.albert_layers.0.",
+		"attention.self.", "attention.", "attention.output.", "attention.",
+		"intermediate.dense", "ffn", "output.dense", "ffn_output",
+		"output.LayerNorm", "full_layer_layer_norm", "pooler.dense", "pooler",
+		"cls.predictions.transform.", "predictions.", "cls.predictions.", "predictions.",
+	),
 		Weight{
 			"embedding-projection.weight", "encoder.embedding_hidden_mapping_in.weight",
 			Transposed,
 		},
 		Weight{"embedding-projection.bias", "encoder.embedding_hidden_mapping_in.bias", AsIs},
-		Weight{"blocks.%d.query.weight", albertLayer + "attention.query.weight", Transposed},
-		Weight{"blocks.%d.query.bias", albertLayer + "attention.query.bias", AsIs},
-		Weight{"blocks.%d.key.weight", albertLayer + "attention.key.weight", Transposed},
-		Weight{"blocks.%d.key.bias", albertLayer + "attention.key.bias", AsIs},
-		Weight{"blocks.%d.value.weight", albertLayer + "attention.value.weight", Transposed},
-		Weight{"blocks.%d.value.bias", albertLayer + "attention.value.bias", AsIs},
-		Weight{"blocks.%d.output.weight", albertLayer + "attention.dense.weight", Transposed},
-		Weight{"blocks.%d.output.bias", albertLayer + "attention.dense.bias", AsIs},
-		Weight{
-			"blocks.%d.attention-norm.gain", albertLayer + "attention.LayerNorm.weight",
-			AsIs,
-		},
-		Weight{
-			"blocks.%d.attention-norm.bias", albertLayer + "attention.LayerNorm.bias",
-			AsIs,
-		},
-		Weight{"blocks.%d.up.weight", albertLayer + "ffn.weight", Transposed},
-		Weight{"blocks.%d.up.bias", albertLayer + "ffn.bias", AsIs},
-		Weight{"blocks.%d.down.weight", albertLayer + "ffn_output.weight", Transposed},
-		Weight{"blocks.%d.down.bias", albertLayer + "ffn_output.bias", AsIs},
-		Weight{"blocks.%d.mlp-norm.gain", albertLayer + "full_layer_layer_norm.weight", AsIs},
-		Weight{"blocks.%d.mlp-norm.bias", albertLayer + "full_layer_layer_norm.bias", AsIs},
-		Weight{"head-transform.weight", "predictions.dense.weight", Transposed},
-		Weight{"head-transform.bias", "predictions.dense.bias", AsIs},
-		Weight{"head-norm.gain", "predictions.LayerNorm.weight", AsIs},
-		Weight{"head-norm.bias", "predictions.LayerNorm.bias", AsIs},
-		Weight{"head", "predictions.decoder.weight", AsIs},
-		Weight{"head-bias", "predictions.bias", AsIs},
-		Weight{"head-bias", "predictions.decoder.bias", AsIs},
-		Weight{"classifier-dense.weight", "pooler.weight", Transposed},
-		Weight{"classifier-dense.bias", "pooler.bias", AsIs},
-		Weight{"classifier.weight", "classifier.weight", Transposed},
-		Weight{"classifier.bias", "classifier.bias", AsIs},
 	),
 }

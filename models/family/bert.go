@@ -17,18 +17,21 @@ var bert = &Family{
 		encoderHead(c, s, s.Activation, spec.HyperbolicTangent)
 		return s, headWidth(c, s)
 	},
-	Unused: unusedBias("cls.predictions.bias"),
-	Weights: append([]Weight{
-		{"head-transform.weight", "cls.predictions.transform.dense.weight", Transposed},
-		{"head-transform.bias", "cls.predictions.transform.dense.bias", AsIs},
-		{"head-norm.gain", "cls.predictions.transform.LayerNorm.weight", AsIs},
-		{"head-norm.bias", "cls.predictions.transform.LayerNorm.bias", AsIs},
-		{"head", "cls.predictions.decoder.weight", AsIs},
-		{"head-bias", "cls.predictions.bias", AsIs},
-		{"head-bias", "cls.predictions.decoder.bias", AsIs},
-		{"classifier-dense.weight", "pooler.dense.weight", Transposed},
-		{"classifier-dense.bias", "pooler.dense.bias", AsIs},
-		{"classifier.weight", "classifier.weight", Transposed},
-		{"classifier.bias", "classifier.bias", AsIs},
-	}, encoderWeights...),
+	Unused:  unusedBias("cls.predictions.bias"),
+	Weights: bertWeights,
 }
+
+// bertWeights are the tensors of the body and the heads of BERT.
+var bertWeights = append([]Weight{
+	{"head-transform.weight", "cls.predictions.transform.dense.weight", Transposed},
+	{"head-transform.bias", "cls.predictions.transform.dense.bias", AsIs},
+	{"head-norm.gain", "cls.predictions.transform.LayerNorm.weight", AsIs},
+	{"head-norm.bias", "cls.predictions.transform.LayerNorm.bias", AsIs},
+	{"head", "cls.predictions.decoder.weight", AsIs},
+	{"head-bias", "cls.predictions.bias", AsIs},
+	{"head-bias", "cls.predictions.decoder.bias", AsIs},
+	{"classifier-dense.weight", "pooler.dense.weight", Transposed},
+	{"classifier-dense.bias", "pooler.dense.bias", AsIs},
+	{"classifier.weight", "classifier.weight", Transposed},
+	{"classifier.bias", "classifier.bias", AsIs},
+}, encoderWeights...)

@@ -34,26 +34,17 @@ var gptNeo = &Family{
 		s.Windows = gptNeoWindows(c, s.Layers)
 		return s, headWidth(c, s)
 	},
-	Weights: []Weight{
-		{"embedding", "wte.weight", AsIs},
-		{"positions", "wpe.weight", AsIs},
-		{"blocks.%d.attention-norm.gain", "h.%d.ln_1.weight", AsIs},
-		{"blocks.%d.attention-norm.bias", "h.%d.ln_1.bias", AsIs},
-		{"blocks.%d.query.weight", "h.%d.attn.attention.q_proj.weight", Transposed},
-		{"blocks.%d.key.weight", "h.%d.attn.attention.k_proj.weight", Transposed},
-		{"blocks.%d.value.weight", "h.%d.attn.attention.v_proj.weight", Transposed},
-		{"blocks.%d.output.weight", "h.%d.attn.attention.out_proj.weight", Transposed},
-		{"blocks.%d.output.bias", "h.%d.attn.attention.out_proj.bias", AsIs},
-		{"blocks.%d.mlp-norm.gain", "h.%d.ln_2.weight", AsIs},
-		{"blocks.%d.mlp-norm.bias", "h.%d.ln_2.bias", AsIs},
-		{"blocks.%d.up.weight", "h.%d.mlp.c_fc.weight", Transposed},
-		{"blocks.%d.up.bias", "h.%d.mlp.c_fc.bias", AsIs},
-		{"blocks.%d.down.weight", "h.%d.mlp.c_proj.weight", Transposed},
-		{"blocks.%d.down.bias", "h.%d.mlp.c_proj.bias", AsIs},
-		{"final-norm.gain", "ln_f.weight", AsIs},
-		{"final-norm.bias", "ln_f.bias", AsIs},
-		{"head", "lm_head.weight", AsIs},
-	},
+	Weights: replaced(renamed(llamaWeights,
+		"embed_tokens", "wte", "layers.%d.input_layernorm", "h.%d.ln_1",
+		"layers.%d.self_attn.o_proj", "h.%d.attn.attention.out_proj",
+		"layers.%d.self_attn.", "h.%d.attn.attention.",
+		"layers.%d.post_attention_layernorm", "h.%d.ln_2",
+		"layers.%d.mlp.up_proj", "h.%d.mlp.c_fc", "layers.%d.mlp.down_proj", "h.%d.mlp.c_proj",
+	),
+		Weight{"positions", "wpe.weight", AsIs},
+		Weight{"final-norm.gain", "ln_f.weight", AsIs},
+		Weight{"final-norm.bias", "ln_f.bias", AsIs},
+	),
 }
 
 // gptNeoWindows reads attention_types, [[["global", "local"], 12]]: kinds of layers, and how often

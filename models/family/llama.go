@@ -3,6 +3,7 @@ package family
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/headwater-ml/headwater/models/spec"
 )
@@ -34,6 +35,7 @@ type llamaLike struct {
 	name          string
 	groups        int     // num_key_value_heads; 0 is as many as there are heads
 	headWidth     int     // head_dim; 0 is D/H
+	widthKey      string  // which key has the feed-forward width; empty is intermediate_size
 	epsilonKey    string  // which key has the epsilon of norms; empty is rms_norm_eps
 	epsilon       float64 // 0 is 1e-6
 	activationKey string  // which key has the activation; empty is hidden_act
@@ -51,7 +53,7 @@ func llamaSpec(c *Config, like llamaLike) (*spec.Spec, error) {
 		Layers:      c.Size("Layers", "num_hidden_layers"),
 		Heads:       c.Size("Heads", "num_attention_heads"),
 		Width:       c.Size("Width", "hidden_size"),
-		FeedForward: c.Size("FeedForward", "intermediate_size"),
+		FeedForward: c.Size("FeedForward", cmp.Or(like.widthKey, "intermediate_size")),
 		Vocab:       c.Size("Vocab", "vocab_size"),
 		Context:     c.Size("Context", "max_position_embeddings"),
 		Positions:   spec.RotaryPositions,
@@ -100,9 +102,21 @@ var llamaWeights = []Weight{
 	{"blocks.%d.up.bias", "layers.%d.mlp.up_proj.bias", AsIs},
 	{"blocks.%d.down.weight", "layers.%d.mlp.down_proj.weight", Transposed},
 	{"blocks.%d.down.bias", "layers.%d.mlp.down_proj.bias", AsIs},
+	{"blocks.%d.activation.positive", "layers.%d.mlp.act_fn.alpha_p", AsIs},
+	{"blocks.%d.activation.negative", "layers.%d.mlp.act_fn.alpha_n", AsIs},
 	{"final-norm.gain", "norm.weight", AsIs},
 	{"final-norm.bias", "norm.bias", AsIs},
 	{"head", "lm_head.weight", AsIs},
+}
+
+// renamed returns a table whose tensors have other names: in each name, every old part becomes the
+// new one that follows it. Where two old parts begin at the same place, the first counts.
+func renamed(table []Weight, oldNew ...string) []Weight {
+	table, r := slices.Clone(table), strings.NewReplacer(oldNew...)
+	for i := range table {
+		table[i].Tensor = r.Replace(table[i].Tensor)
+	}
+	return table
 }
 
 // replaced returns a table in which the parameters of rows come from those rows alone.

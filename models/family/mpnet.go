@@ -28,23 +28,11 @@ var mpnet = &Family{
 		return s, headWidth(c, s)
 	},
 	Unused: unusedBias("lm_head.bias"),
-	Weights: slices.Concat(replaced(encoderWeights,
-		Weight{"blocks.%d.query.weight", "encoder.layer.%d.attention.attn.q.weight", Transposed},
-		Weight{"blocks.%d.query.bias", "encoder.layer.%d.attention.attn.q.bias", AsIs},
-		Weight{"blocks.%d.key.weight", "encoder.layer.%d.attention.attn.k.weight", Transposed},
-		Weight{"blocks.%d.key.bias", "encoder.layer.%d.attention.attn.k.bias", AsIs},
-		Weight{"blocks.%d.value.weight", "encoder.layer.%d.attention.attn.v.weight", Transposed},
-		Weight{"blocks.%d.value.bias", "encoder.layer.%d.attention.attn.v.bias", AsIs},
-		Weight{"blocks.%d.output.weight", "encoder.layer.%d.attention.attn.o.weight", Transposed},
-		Weight{"blocks.%d.output.bias", "encoder.layer.%d.attention.attn.o.bias", AsIs},
-		Weight{
-			"blocks.%d.attention-norm.gain", "encoder.layer.%d.attention.LayerNorm.weight",
-			AsIs,
-		},
-		Weight{
-			"blocks.%d.attention-norm.bias", "encoder.layer.%d.attention.LayerNorm.bias",
-			AsIs,
-		},
-		Weight{"blocks.%d.relative-bias", "encoder.relative_attention_bias.weight", AsIs},
-	), robertaHead),
+	Weights: slices.Concat(renamed(encoderWeights,
+		"attention.self.query", "attention.attn.q", "attention.self.key", "attention.attn.k",
+		"attention.self.value", "attention.attn.v", "attention.output.dense", "attention.attn.o",
+		"attention.output.LayerNorm", "attention.LayerNorm",
+	), robertaHead, []Weight{
+		{"blocks.%d.relative-bias", "encoder.relative_attention_bias.weight", AsIs},
+	}),
 }

@@ -28,13 +28,10 @@ var phi = &Family{
 		rotate(c, s, 10000, 0.5)
 		return s, nil
 	},
-	Weights: replaced(llamaWeights,
-		Weight{"blocks.%d.output.weight", "layers.%d.self_attn.dense.weight", Transposed},
-		Weight{"blocks.%d.output.bias", "layers.%d.self_attn.dense.bias", AsIs},
-		Weight{"blocks.%d.up.weight", "layers.%d.mlp.fc1.weight", Transposed},
-		Weight{"blocks.%d.up.bias", "layers.%d.mlp.fc1.bias", AsIs},
-		Weight{"blocks.%d.down.weight", "layers.%d.mlp.fc2.weight", Transposed},
-		Weight{"blocks.%d.down.bias", "layers.%d.mlp.fc2.bias", AsIs},
+	Weights: replaced(renamed(llamaWeights,
+		"o_proj", "dense", "up_proj", "fc1", "down_proj", "fc2",
+		"q_norm", "q_layernorm", "k_norm", "k_layernorm",
+	),
 		Weight{"final-norm.gain", "final_layernorm.weight", AsIs},
 		Weight{"final-norm.bias", "final_layernorm.bias", AsIs},
 		Weight{"head-bias", "lm_head.bias", AsIs},

@@ -68,6 +68,9 @@ func (c *Config) kind(family string) string {
 	if model, ok := c.values["model_type"].(string); ok && referenceKeys()[model] != nil {
 		return model
 	}
+	if referenceKeys()[family] == nil { // a model_type with a hyphen
+		return strings.ReplaceAll(family, "_", "-")
+	}
 	return family
 }
 

@@ -27,10 +27,5 @@ var starCoder2 = &Family{
 		rotate(c, s, 10000, 0)
 		return s, nil
 	},
-	Weights: replaced(llamaWeights,
-		Weight{"blocks.%d.up.weight", "layers.%d.mlp.c_fc.weight", Transposed},
-		Weight{"blocks.%d.up.bias", "layers.%d.mlp.c_fc.bias", AsIs},
-		Weight{"blocks.%d.down.weight", "layers.%d.mlp.c_proj.weight", Transposed},
-		Weight{"blocks.%d.down.bias", "layers.%d.mlp.c_proj.bias", AsIs},
-	),
+	Weights: renamed(llamaWeights, "up_proj", "c_fc", "down_proj", "c_proj"),
 }

@@ -90,11 +90,12 @@ type quantized struct {
 // [out,in] or a table over the vocabulary.
 func (q *quantized) Coding(p spec.Param) spec.Coding {
 	w := q.sources[p.Name]
+	coding := q.tensors.Coding(w.Tensor)
 	table := w.Layout == AsIs && (p.Name == "embedding" || p.Name == "head")
-	if len(p.Shape) != 2 || !table && w.Layout.inFirst() {
+	if len(p.Shape) != 2 || coding.Bits < 16 && !table && w.Layout.inFirst() {
 		return spec.Coding{}
 	}
-	return q.tensors.Coding(w.Tensor)
+	return coding
 }
 
 // ReadBlocks implements [spec.Quantized].

@@ -14,7 +14,8 @@ const BlockSize = 32
 // where scale·part and its product with the code are exact, so that it does not matter whether
 // they are rounded before the sum. The zero Coding is that of a matrix that is not quantised.
 type Coding struct {
-	// Bits is how many bits a code has: 2, 3, 4, 5, 6 or 8.
+	// Bits is how many bits a code has: 2, 3, 4, 5, 6 or 8. With 16 there are no blocks to read:
+	// the numbers themselves are float16 numbers or, with Powers, bfloat16 numbers.
 	Bits int
 	// Block is how many numbers share a scale: [BlockSize], or 256.
 	Block int
@@ -26,7 +27,8 @@ type Coding struct {
 	Min bool
 	// Levels are the values of the 16 codes, one a byte; "" means that codes are values.
 	Levels string
-	// Powers is whether scales are powers of two, bfloat16 numbers; others are float16 numbers.
+	// Powers is whether scales, or numbers of 16 bits, are bfloat16 numbers, as powers of two are;
+	// others are float16 numbers.
 	Powers bool
 }
 

@@ -144,9 +144,9 @@ func (s *Spec) checkKinds() error {
 		field, name string
 		value, last int
 	}{
-		{"Positions", "positions", int(s.Positions), int(RotaryPositions)},
+		{"Positions", "positions", int(s.Positions), int(NoPositions)},
 		{"Order", "order", int(s.Order), int(Parallel)},
-		{"Activation", "activation", int(s.Activation), int(ReLUSquared)},
+		{"Activation", "activation", int(s.Activation), int(XIELU)},
 		{"HeadActivation", "head activation", int(s.HeadActivation), int(ReLUSquared)},
 		{"Head", "head", int(s.Head), int(NoHead)},
 		{"Scoring", "scoring", int(s.Scoring), int(Quantity)},
@@ -185,6 +185,9 @@ func (s *Spec) checkPositions() error {
 	if n := s.RelativeBuckets; n > 0 && (n%4 != 0 || s.RelativeDistance <= n/4) {
 		return s.wrong("RelativeBuckets", "%d buckets for distances up to %d; they must be a "+
 			"multiple of 4, with a larger distance", n, s.RelativeDistance)
+	}
+	if problem := s.Relative.check(s); problem != "" {
+		return s.wrong("Relative", "%s", problem)
 	}
 	if s.Unturned != nil && len(s.Unturned) != s.Layers {
 		return s.wrong("Unturned Layers", "%d unturned layers of %d", len(s.Unturned), s.Layers)

@@ -30,6 +30,8 @@ type Loader func(p Param, put func(first int, values []float32)) error
 //	embedding-norm.{gain,bias} [W]
 //	embedding-projection.{weight [W,D],bias [D]}
 //	blocks.l.relative-bias [K,H]   blocks.l.sinks [H]
+//	blocks.l.relative-embeddings [2·Span,D]   blocks.l.relative-norm.{gain,bias} [D]
+//	blocks.l.position-{key,query}.{weight [D,HE],bias [HE]}
 //	blocks.l.attention-norm.{gain,bias} [D]   blocks.l.query.{weight [D,HE],bias [HE]}
 //	blocks.l.{key,value}.{weight [D,GE],bias [GE]}   blocks.l.{query,key}-norm.gain [E]
 //	blocks.l.output.{weight [HE,D],bias [D]}  blocks.l.attention-after-norm.gain [D]
@@ -37,6 +39,7 @@ type Loader func(p Param, put func(first int, values []float32)) error
 //	blocks.l.down.{weight [F,D],bias [D]}     blocks.l.mlp-after-norm.gain [D]
 //	blocks.l.router.{weight [D,X],bias [X]}   blocks.l.experts.e.{gate,up,down}.{weight,bias}
 //	blocks.l.shared.{gate,up,down}.{weight,bias}  blocks.l.shared-gate.weight [D,1]
+//	blocks.l.activation.{positive,negative} [1]
 //	final-norm.{gain,bias} [D]
 //	head-projection.weight [D,W]
 //	head-transform.{weight [D,W],bias [W]}   head-norm.{gain,bias} [W]
@@ -112,6 +115,9 @@ func (p *paramList) block(l int) {
 	if s.RelativeBuckets > 0 {
 		p.add(b+"relative-bias", s.RelativeBuckets, s.Heads)
 	}
+	if s.Relative != nil {
+		p.relative(b, s.Relative)
+	}
 	p.dense(b+"query", d, inner, s.ProjectionBias)
 	p.dense(b+"key", d, group, s.ProjectionBias)
 	p.dense(b+"value", d, group, s.ProjectionBias)
@@ -129,6 +135,10 @@ func (p *paramList) block(l int) {
 		p.mixture(b, m)
 	} else {
 		p.feedForward(b, s.FeedForward)
+	}
+	if s.Activation == XIELU {
+		p.add(b+"activation.positive", 1)
+		p.add(b+"activation.negative", 1)
 	}
 	norm("mlp-after-norm")
 }
@@ -154,6 +164,21 @@ func (p *paramList) mixture(prefix string, m *Mixture) {
 	}
 	if m.SharedGate {
 		p.dense(prefix+"shared-gate", p.spec.Width, 1, false)
+	}
+}
+
+// relative adds the embeddings of distances and their projections.
+func (p *paramList) relative(b string, r *Relative) {
+	d, inner := p.spec.Width, p.spec.Heads*p.spec.HeadWidth
+	p.add(b+"relative-embeddings", 2*r.Span, d)
+	if r.Norm {
+		p.norm(b+"relative-norm", d)
+	}
+	if r.Keys && !r.Shared {
+		p.dense(b+"position-key", d, inner, true)
+	}
+	if r.Queries && !r.Shared {
+		p.dense(b+"position-query", d, inner, true)
 	}
 }
 

@@ -56,6 +56,7 @@ const (
 	LearnedPositions Positions = iota // a table added to the embedding (GPT-2, OPT, BERT)
 	ALiBi                             // a bias slope·j on the scores of source j (BLOOM, Falcon-RW)
 	RotaryPositions                   // queries and keys turned by position (Llama, Gemma)
+	NoPositions                       // none but what [Spec.Relative] adds to scores (DeBERTa)
 )
 
 // Activation is the non-linearity of the feed-forward part or of a head.
@@ -69,6 +70,7 @@ const (
 	ReLU                                // max(x,0) (OPT)
 	HyperbolicTangent                   // tanh x (BERT's pooler)
 	ReLUSquared                         // max(x,0)² (Nemotron)
+	XIELU                               // a square above 0, with two weights (Apertus)
 )
 
 // Order is where a block applies its norms N around attention a and feed-forward part m.
@@ -149,6 +151,9 @@ type Spec struct {
 	// apart source and target are: half of the buckets are for sources before the target. A quarter
 	// of the buckets has one distance each, the others grow up to RelativeDistance (MPNet).
 	RelativeBuckets, RelativeDistance int
+
+	// Relative, if not nil, adds products with embeddings of distances to the scores (DeBERTa).
+	Relative *Relative
 
 	// TokenTypes is how many rows the table of token types has; 0 means no table. Every token has
 	// type 0 unless a batch says otherwise (BERT).

@@ -182,8 +182,8 @@ func TestBudgetIsReleased(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for range 5 {
-				if _, err := tok.Encode("banana", true); !errors.Is(err, ErrLimit) {
-					t.Errorf("error %v, want ErrLimit", err)
+				if _, err := tok.Encode("banana", true); !errors.Is(err, errLimit) {
+					t.Errorf("error %v, want errLimit", err)
 				}
 				got, err := tok.Encode(small, true)
 				if err != nil || !slices.Equal(got, want) {
@@ -207,8 +207,8 @@ func TestRepeatedTextIsCounted(t *testing.T) {
 		t.Errorf("%d tokens, want those of two words 64 times", len(got))
 	}
 	_, err = tok.Encode(strings.Repeat("a", 2000), true)
-	if !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "post_processor (Template") {
-		t.Errorf("error %v, want ErrLimit that names the post_processor", err)
+	if !errors.Is(err, errLimit) || !strings.Contains(err.Error(), "post_processor (Template") {
+		t.Errorf("error %v, want errLimit that names the post_processor", err)
 	}
 }
 
@@ -385,7 +385,7 @@ func FuzzRegex(f *testing.F) {
 				last = end
 				found = append(found, [2]int{begin, end})
 			})
-			if err != nil && !errors.Is(err, ErrLimit) {
+			if err != nil && !errors.Is(err, errLimit) {
 				t.Fatalf("%q in %q: %v", source, text, err)
 			}
 			if round == 0 {

@@ -9,7 +9,7 @@ import (
 // Decode returns the text that ids spell, without the control tokens if skipSpecials. It is the
 // text of Hugging Face: bytes that are not part of a character, such as those of a character that
 // is cut off at the end, become U+FFFD, as many as in Hugging Face. It returns an error for an id
-// outside the vocabulary, and an error that wraps [ErrLimit] if the file's decoder causes too much
+// outside the vocabulary, and an error that wraps [errLimit] if the file's decoder causes too much
 // work.
 func (t *Tokenizer) Decode(ids []int, skipSpecials bool) (string, error) {
 	return t.decode(ids, skipSpecials, false)

@@ -29,11 +29,11 @@ const (
 	maxParts = 256
 )
 
-// ErrLimit is wrapped by the error for a text for which a tokenizer.json causes too much work: more
+// errLimit is wrapped by the error for a text for which a tokenizer.json causes too much work: more
 // bytes, tokens or steps than any real text needs.
-var ErrLimit = pkg.Errorf("limit exceeded")
+var errLimit = pkg.Errorf("limit exceeded")
 
-// limitError names the limit that a text exceeds. It wraps [ErrLimit].
+// limitError names the limit that a text exceeds. It wraps [errLimit].
 type limitError struct {
 	// Part is the place and the type of the part that exceeds the limit, such as
 	// "normalizer.normalizers[3] (Replace)".
@@ -52,7 +52,7 @@ func (e *limitError) Error() string {
 		e.Limit)
 }
 
-func (e *limitError) Unwrap() error { return ErrLimit }
+func (e *limitError) Unwrap() error { return errLimit }
 
 // meter counts what the parts of a file do with one text, all parts together. Bytes that are
 // removed from the text do not give budget back.

@@ -69,7 +69,7 @@ func TestGrownTexts(t *testing.T) {
 			_, err := tok.Encode("a banana and another banana", true)
 			runtime.ReadMemStats(&after)
 			var limit *limitError
-			if !errors.As(err, &limit) || !errors.Is(err, ErrLimit) {
+			if !errors.As(err, &limit) || !errors.Is(err, errLimit) {
 				t.Fatalf("error %v, want a limitError", err)
 			}
 			if !strings.Contains(limit.Part,

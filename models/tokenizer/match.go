@@ -38,7 +38,7 @@ const maxFrames = 1 << 21
 // errFrames is the error for a search that must remember too many alternatives.
 var errFrames = fmt.Errorf("%w: the search of a regular expression "+
 	"remembers more than %d alternatives; split the text",
-	ErrLimit, maxFrames)
+	errLimit, maxFrames)
 
 // search returns the first match at or after byte from; begin < 0 if there is none. It tries every
 // place in turn, so the first match is the leftmost one.

@@ -147,7 +147,7 @@ func TestMeter(t *testing.T) {
 	}
 	err := place{"normalizer", "Replace"}.wrap(m.grow(1))
 	var limit *limitError
-	if !errors.As(err, &limit) || !errors.Is(err, ErrLimit) {
+	if !errors.As(err, &limit) || !errors.Is(err, errLimit) {
 		t.Fatalf("error %v", err)
 	}
 	if limit.Part != "normalizer (Replace)" || limit.Value != limit.Limit+1 || limit.Input != 10 {
@@ -162,7 +162,7 @@ func TestMeter(t *testing.T) {
 	if err := m.step(m.maxSteps); err != nil {
 		t.Errorf("all steps: %v", err)
 	}
-	if err := m.step(1); !errors.Is(err, ErrLimit) {
+	if err := m.step(1); !errors.Is(err, errLimit) {
 		t.Errorf("one step more: %v", err)
 	}
 	large := newMeter(100 << 20)

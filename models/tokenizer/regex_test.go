@@ -43,7 +43,7 @@ func TestRegexLikeAnother(t *testing.T) {
 				got = append(got,
 					[2]int{begin, end})
 			})
-			if err != nil && errors.Is(err, ErrLimit) {
+			if err != nil && errors.Is(err, errLimit) {
 				continue
 			}
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -191,8 +191,8 @@ func TestRegexSteps(t *testing.T) {
 		for i := range texts {
 			start := time.Now()
 			err = re.find(c.text, newMeter(len(c.text)), func(int, int) {})
-			if err == nil || !errors.Is(err, ErrLimit) {
-				t.Fatalf("%s: error %v, want ErrLimit", c.name, err)
+			if err == nil || !errors.Is(err, errLimit) {
+				t.Fatalf("%s: error %v, want errLimit", c.name, err)
 			}
 			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("%s: it took %v", c.name, took)

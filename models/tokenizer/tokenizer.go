@@ -26,7 +26,7 @@
 //
 // Time and memory grow with the length of the text (with BPE: times its logarithm), whatever the
 // text and the file. The bytes and the steps that a file causes for a text are counted; if they are
-// more than any real text needs, the error wraps [ErrLimit].
+// more than any real text needs, the error wraps [errLimit].
 package tokenizer
 
 import (
@@ -144,7 +144,7 @@ func (t *Tokenizer) EncodePair(first, second string, addSpecials bool) ([]Encode
 
 // Encode returns the tokens of text; with addSpecials it includes the control tokens that the
 // file's post_processor adds. An empty text has no other tokens. It returns an error if the text
-// needs the unknown token but the file has none, an error that wraps [ErrLimit] if the file causes
+// needs the unknown token but the file has none, an error that wraps [errLimit] if the file causes
 // too much work for the text, and an error for a text of 512 MiB or more.
 func (t *Tokenizer) Encode(text string, addSpecials bool) ([]Encoded, error) {
 	encoded := make([]Encoded, 0, min(len(text)/4+2, maxGuess))

@@ -38,7 +38,8 @@ type Block struct {
 	// bias.
 	query                   *Node
 	queryContent, queryBias func() *Node
-	// turning is nil without rotary positions; alibi is [B or 1,H,1,S], nil without ALiBi.
+	// turning is nil without rotary positions; alibi is what distances add to the scores, [B or
+	// 1,H,1 or N,S], nil without ALiBi and other such terms.
 	turning *turning
 	alibi   *Node
 	// first is the slot of the first target, an int32 scalar or [B]; nil means 0.
@@ -212,8 +213,9 @@ func (b *Block) feedForward(x *Node) *Node {
 func (b *Block) mlpColumns(x *Node) *Node {
 	dims := x.Shape().Dimensions
 	rows := Reshape(x, -1, dims[len(dims)-1])
+	product := b.product
 	dense := func(x *Node, axis int, name string) *Node { // [out,m]
-		y := b.product.columns(x, axis, b.w(name+".weight"))
+		y := product.columns(x, axis, b.w(name+".weight"))
 		if !b.spec.MLPBias {
 			return y
 		}
@@ -221,7 +223,9 @@ func (b *Block) mlpColumns(x *Node) *Node {
 	}
 	up := dense(rows, 1, "up")
 	if b.spec.Gated {
+		product.after = up
 		up = b.gated(dense(rows, 1, "gate"), up)
+		product.after = nil
 	} else {
 		up = b.activated(up)
 	}
@@ -374,6 +378,16 @@ func (b *Block) headNorm(part, whole *Node, name string) *Node {
 
 // scaledDot returns q·k times the scale of the spec, 1/√E by default, [B,H,N,S], for q [B,H,N,E].
 func (b *Block) scaledDot(q *Node) *Node {
+	q = MulScalar(q, b.scoreScale()) // fewer multiplications than scaling the scores
+	if b.own == nil {
+		return b.relevance.product(b.dot(q, b.sources.key))
+	}
+	past, own, at := b.dot(q, b.own.past.key), b.dot(q, b.own.key), b.own.at()
+	return Add(Mul(past, OneMinus(at)), Mul(own, at))
+}
+
+// scoreScale is what q·k is multiplied by.
+func (b *Block) scoreScale() float64 {
 	scale := b.spec.ScoreScale
 	if scale == 0 {
 		scale = 1 / math.Sqrt(float64(b.spec.HeadWidth))
@@ -381,12 +395,7 @@ func (b *Block) scaledDot(q *Node) *Node {
 	if b.spec.ScoreByLayer {
 		scale /= float64(b.layer + 1)
 	}
-	q = MulScalar(q, scale) // fewer multiplications than scaling the scores
-	if b.own == nil {
-		return b.relevance.product(b.dot(q, b.sources.key))
-	}
-	past, own, at := b.dot(q, b.own.past.key), b.dot(q, b.own.key), b.own.at()
-	return Add(Mul(past, OneMinus(at)), Mul(own, at))
+	return scale
 }
 
 // dot is q [B,H,N,E] · key [B,G,S,E], [B,H,N,S].
@@ -486,9 +495,9 @@ func (b *Block) asAdded(x *Node, name string) *Node {
 // activated applies the activation of the feed-forward part.
 func (b *Block) activated(x *Node) *Node {
 	if a := b.spec.SwishScale; a != 0 {
-		return MulScalar(b.relevance.activated(b.spec.Activation, MulScalar(x, a)), 1/a)
+		return MulScalar(b.relevance.activated(b.spec.Activation, MulScalar(x, a), b.w), 1/a)
 	}
-	return b.relevance.activated(b.spec.Activation, x)
+	return b.relevance.activated(b.spec.Activation, x, b.w)
 }
 
 // linear is x W for the layer's projection of that name, [...,out].

@@ -148,21 +148,22 @@ func (c *parts64) feedForward(b *layer, prefix string, whole []float64) *parts64
 	hidden := c.copied().(*parts64)
 	dense(hidden, "up")
 	if !s.Gated {
-		hidden.scale(slopes(s.Activation, b.dense(prefix+"up", whole, s.MLPBias)))
+		up := b.dense(prefix+"up", whole, s.MLPBias)
+		hidden.scale(slopes(b.activated(up), up))
 		dense(hidden, "down")
 		return hidden
 	}
 	gate := c.copied().(*parts64)
 	dense(gate, "gate")
 	x := b.dense(prefix+"gate", whole, s.MLPBias)
-	gate.scale(quotients(b.gate(x), x))
+	gate.scale(slopes(b.gate(x), x))
 	if limit := s.InnerLimit; limit > 0 {
 		x := b.dense(prefix+"up", whole, s.MLPBias)
 		limited := slices.Clone(x)
 		for i := range limited {
 			limited[i] = min(max(limited[i], -limit), limit)
 		}
-		hidden.scale(quotients(limited, x))
+		hidden.scale(slopes(limited, x))
 	}
 	hidden.vectors = shapley(gate.vectors, hidden.vectors)
 	for k, v := range gate.vectors { // an offset is worth gate·offset
@@ -170,15 +171,6 @@ func (c *parts64) feedForward(b *layer, prefix string, whole []float64) *parts64
 	}
 	dense(hidden, "down")
 	return hidden
-}
-
-// quotients are a over b, entry by entry.
-func quotients(a, b []float64) []float64 {
-	y := make([]float64, len(a))
-	for i := range y {
-		y[i] = a[i] / b[i]
-	}
-	return y
 }
 
 // shapley gives each k its value in the product (Σ a_k)(Σ b_k): what it makes with itself, and

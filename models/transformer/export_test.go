@@ -73,7 +73,8 @@ type QuantizedResults struct{ Numbers, Rows, Times []float32 }
 
 // Quantized loads the matrix [out,in] of q as a table over the vocabulary.
 func Quantized(
-	backend compute.Backend, q spec.Quantized, out, in int, x []float32, ids []int32,
+	backend compute.Backend, load spec.Loader, q spec.Quantized, out, in int, x []float32,
+	ids []int32,
 ) (*QuantizedResults, error) {
 	param := spec.Param{Name: "embedding", Shape: []int{out, in}}
 	table := array{name: param.Name, parts: []spec.Param{param}}
@@ -82,7 +83,7 @@ func Quantized(
 		return nil, fmt.Errorf("a matrix %dx%d has no codes", out, in)
 	}
 	m := &Model{loaded: &loaded{backend: backend}}
-	all, err := m.loadQuantized(table, f, q)
+	all, err := m.loadQuantized(table, f, load, q)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func QuantizedFromLeft(
 		return nil, fmt.Errorf("a matrix %dx%d has no codes by columns", out, in)
 	}
 	m := &Model{loaded: &loaded{backend: backend}}
-	all, err := m.loadQuantized(matrix, f, q)
+	all, err := m.loadQuantized(matrix, f, nil, q)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func (d *builder) transformed(x *Node) *Node {
 	if !d.spec.HeadTransform {
 		return d.scaled(x)
 	}
-	return d.norm(d.relevance.activated(d.spec.HeadActivation, d.dense(x, "head-transform")),
+	return d.norm(d.relevance.activated(d.spec.HeadActivation, d.dense(x, "head-transform"), d.w),
 		"head-norm.")
 }
 
@@ -62,7 +62,7 @@ func (d *builder) classes(x *Node) *Node {
 		x = d.transformed(x)
 	}
 	if d.spec.ClassifierDense {
-		x = d.relevance.activated(d.spec.HeadActivation, d.dense(x, "classifier-dense"))
+		x = d.relevance.activated(d.spec.HeadActivation, d.dense(x, "classifier-dense"), d.w)
 	}
 	return d.dense(x, "classifier")
 }

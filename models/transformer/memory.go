@@ -139,18 +139,38 @@ func (m *Model) headTable(n need) float64 {
 	return 4 * float64(m.Spec.Vocab) * float64(m.Spec.Embedded())
 }
 
-// decoded returns how many bytes the matrices of a layer take in float32, which the graphs of a
-// pass compute where these are kept in codes.
-func (m *Model) decoded() (bytes float64) {
+// decoded returns how many bytes [decodedBytes] are where matrices are kept in codes.
+func (m *Model) decoded() float64 {
 	if m.loaded == nil || len(m.weightsOf(ofLayer(0)).form) == 0 {
 		return 0
 	}
-	for _, p := range m.params {
+	return decodedBytes(m.params)
+}
+
+// decodedBytes is how many bytes a pass takes for the matrices that are kept in codes, in float32.
+// A graph has one at a time; see [quantized.after]. The next graph begins before the memory of the
+// last one is free.
+func decodedBytes(params []spec.Param) (bytes float64) {
+	for _, p := range params {
 		if strings.HasPrefix(p.Name, ofLayer(0)) && len(p.Shape) == 2 {
-			bytes += 4 * float64(p.Size())
+			bytes = max(bytes, 2*4*float64(p.Size()))
 		}
 	}
 	return bytes
+}
+
+// PassBytes returns about how many bytes an explanation by the default methods of a text of so many
+// tokens needs besides the weights: a pass over them, and keys and values of as many more.
+func PassBytes(s *spec.Spec, q spec.Quantized, tokens int) int64 {
+	returned, layer := estimate(s, need{
+		Tokens: tokens, Slots: bucket(2 * tokens), Terms: !s.Bidirectional,
+	})
+	for _, p := range s.Params() {
+		if q != nil && q.Coding(p).Bits > 0 && strings.HasPrefix(p.Name, ofLayer(0)) {
+			return int64(returned + layer + decodedBytes(s.Params()))
+		}
+	}
+	return int64(returned + layer)
 }
 
 // estimate returns the bytes of what a pass returns, and of what it holds while it computes a

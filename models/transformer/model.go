@@ -79,7 +79,9 @@ type loaded struct {
 	// compiled and lengths are therefore rounded up.
 	promptStep int
 	// onHost is whether the host may write into what the backend reads.
-	onHost  bool
+	onHost bool
+	// inCodes is whether matrices are kept as their checkpoint has quantised them, where it has.
+	inCodes bool
 	params  []spec.Param
 	weights []weight
 
@@ -138,7 +140,8 @@ func newModel(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 	if backendName(m.backend) == "go" {
 		m.promptStep = 1
 	}
-	if !keepsQuantized(m) {
+	// In pure Go the library's products with codes take longer than reading float32.
+	if m.inCodes = q != nil && backendName(backend) != "go" && dtype == dtypes.Float32; !m.inCodes {
 		q = nil
 	}
 	var err error
@@ -157,18 +160,20 @@ func (m *Model) WithMaxBytes(bytes int64) *Model {
 	return &view
 }
 
-// outFirst is whether the matrices of layers are held [out,in]: where XLA computes on a CPU. Its
-// library multiplies such a matrix fastest with few columns of activations, because it reads the
-// rows in order.
-func (m *Model) outFirst() bool { return onCPU(m.backend) }
+// outFirst is whether the matrices of layers are held [out,in]: where they are in codes, whose
+// blocks are along the rows, and where XLA computes on a CPU. Its library multiplies such a matrix
+// fastest with few columns of activations, because it reads the rows in order.
+func (m *Model) outFirst() bool { return m.inCodes || onCPU(m.backend) }
 
 // builder returns a builder for a graph of the model.
 func (m *Model) builder(w byName, t text) *builder {
 	d := newBuilder(m.Spec, w, t)
 	d.fused = true
 	if m.outFirst() {
-		d.product = product{outFirst: true, always: graph.GreaterThan(t.length,
-			graph.ZerosLike(t.length))}
+		d.product = product{outFirst: true}
+	}
+	if onCPU(m.backend) {
+		d.product.always = graph.GreaterThan(t.length, graph.ZerosLike(t.length))
 	}
 	return d
 }

@@ -108,9 +108,9 @@ func (b *Block) feedForwardParts(v parted) parted {
 			slope = limitSlope(gate.whole, s.InnerLimit)
 			gate = parted{Mul(gate.whole, slope), Mul(gate.parts, InsertAxes(slope, -2))}
 		}
-		slope := activationSlope(activation, gate.whole)
+		slope := activationSlope(activation, gate.whole, b.w)
 		if s.SwishScale != 0 {
-			slope = activationSlope(activation, MulScalar(gate.whole, s.SwishScale))
+			slope = activationSlope(activation, MulScalar(gate.whole, s.SwishScale), b.w)
 		}
 		active, other := Mul(slope, gate.whole), MulScalar(up.whole, 0.5)
 		hidden.whole = Mul(active, up.whole)
@@ -121,8 +121,8 @@ func (b *Block) feedForwardParts(v parted) parted {
 		hidden.parts = Add(Mul(gate.parts, InsertAxes(Mul(slope, other), -2)),
 			MulScalar(Mul(up.parts, InsertAxes(active, -2)), 0.5))
 	} else {
-		hidden.whole = activate(activation, up.whole)
-		hidden.parts = Mul(up.parts, InsertAxes(activationSlope(activation, up.whole), -2))
+		hidden.whole = activate(activation, up.whole, b.w)
+		hidden.parts = Mul(up.parts, InsertAxes(activationSlope(activation, up.whole, b.w), -2))
 	}
 	hidden.whole, hidden.parts = b.byExpert(hidden.whole), b.byExpert(hidden.parts)
 	return parted{
@@ -239,7 +239,8 @@ func (d *builder) scoreParts(x parted, ids *Node) *Node {
 		if d.denseBias(inner.dense) {
 			y.parts = share(y.parts, d.w(inner.dense+".bias"))
 		}
-		y.parts = Mul(y.parts, InsertAxes(activationSlope(d.spec.HeadActivation, inner.before), -2))
+		slope := activationSlope(d.spec.HeadActivation, inner.before, d.w)
+		y.parts = Mul(y.parts, InsertAxes(slope, -2))
 		if inner.norm != "" {
 			y = normParts(d.spec, parted{whole: inner.active, parts: y.parts}, d.w.in(inner.norm))
 		}

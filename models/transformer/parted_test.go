@@ -56,7 +56,7 @@ func TestSlope(t *testing.T) {
 		{"tanh", spec.HyperbolicTangent, math.Tanh, 1},
 	} {
 		xs := []float32{0, 1e-30, -1e-5, 9e-3, -1.1e-2, 0.3, -2, 5, -40, 300}
-		got := onGo(t, func(g *Graph) *Node { return activationSlope(c.f, Const(g, xs)) })
+		got := onGo(t, func(g *Graph) *Node { return activationSlope(c.f, Const(g, xs), nil) })
 		near(t, c.name+" at 0", float64(got[0]), c.atZero, 0)
 		for i, x := range xs[1:] {
 			near(t, c.name, float64(got[i+1]), c.of(float64(x))/float64(x), tol)

@@ -62,9 +62,8 @@ func linear(spec *spec.Spec, part, whole []float64, gain []float32) []float64 {
 	return y
 }
 
-// slopes are f(x)/x.
-func slopes(f spec.Activation, x []float64) []float64 {
-	y := activated(f, x)
+// slopes are f(x)/x, for the values y = f(x), which it replaces.
+func slopes(y, x []float64) []float64 {
 	for i := range y {
 		y[i] /= x[i]
 	}
@@ -157,7 +156,7 @@ func (r *text64) head(c carrier, t int) (factors []float64) {
 	hidden := func(name string) {
 		c.dense(name+".weight", name+".bias")
 		y = plus(times(y, r.params[name+".weight"]), wide(r.params[name+".bias"]))
-		c.scale(slopes(s.HeadActivation, y))
+		c.scale(slopes(activated(s.HeadActivation, y), y))
 		y = activated(s.HeadActivation, y)
 	}
 	weight, bias := "classifier.weight", "classifier.bias"

@@ -1,6 +1,7 @@
 package transformer
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gomlx/compute"
@@ -21,6 +22,9 @@ type product struct {
 	trained bool
 	// straightThrough is whether the derivative of rounding to half precision is taken as 1.
 	straightThrough bool
+	// after is nil, or what is computed before the numbers of a matrix in codes are: another one
+	// takes their memory. nil means the activations.
+	after *Node
 	// last is whether the product is the end of the graph.
 	last bool
 }
@@ -63,8 +67,11 @@ func (p product) layerColumns(x, w *Node) *Node {
 // columns is w [out,in] times x, whose axis is in: [out,m]. A single column is multiplied by a
 // matrix in codes as it is; for more of them the matrix is computed in float32.
 func (p product) columns(x *Node, axis int, w *Node) *Node {
-	if q := quantizedOf(w); q != nil && x.Shape().Dimensions[1-axis] == 1 {
-		return q.times(p.isolated(x))
+	if q := quantizedOf(w); q != nil {
+		if x.Shape().Dimensions[1-axis] == 1 {
+			return q.times(p.isolated(x))
+		}
+		w = q.after(cmp.Or(p.after, x)).numbers()
 	}
 	return p.dot(w, 1, x, axis)
 }

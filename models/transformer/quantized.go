@@ -29,6 +29,7 @@ import (
 //	scale, min   [out,a,b,j,C]         C is how many blocks of the checkpoint a chunk has
 //	parts, part of min  [out,a,b,j,P·32/part]
 //	levels       [16]
+//	float16, bfloat16  [out,a,b,j,1,32]  numbers of 16 bits as they are, with none of the others
 //
 // Row r of a chunk of codes has those of its blocks of 32 numbers r, r+R, r+2R and so on, R of the
 // rows, the first in the lowest bits.
@@ -40,16 +41,14 @@ const (
 	partsSuffix    = ".parts"
 	minPartsSuffix = ".parts-of-min"
 	levelsSuffix   = ".levels"
+	float16Suffix  = ".float16"
+	bfloat16Suffix = ".bfloat16"
 )
 
 var planeSuffixes = []string{codesSuffix, highSuffix}
 
 // formName is the beginning of the names of the arrays of form i of an array.
 func formName(array string, i int) string { return fmt.Sprintf("%s#%d", array, i) }
-
-// keepsQuantized is whether matrices are kept as their checkpoint has quantised them. In pure Go
-// the library's products with codes take longer than reading float32.
-func keepsQuantized(m *Model) bool { return m.outFirst() && m.DType == dtypes.Float32 }
 
 // form is how rows of an array are kept in codes.
 type form struct {
@@ -91,7 +90,7 @@ func formsOf(a array, q spec.Quantized) (all []form) {
 	for i := range all {
 		f := all[i]
 		all[i].lay(f.Block / spec.BlockSize) // so that a chunk of a larger block has one scale
-		if strings.HasSuffix(a.name, ".output.weight") && f.out%spec.BlockSize == 0 {
+		if strings.HasSuffix(a.name, ".output.weight") && f.out%spec.BlockSize == 0 && f.Bits < 16 {
 			f.out, f.in = f.in, f.out
 			f.lay(1)
 			all[i].columns = &f
@@ -104,8 +103,11 @@ func formsOf(a array, q spec.Quantized) (all []form) {
 // many blocks of 32.
 func (f *form) lay(least int) {
 	f.planes = map[int][]int{2: {2}, 3: {2, 1}, 4: {4}, 5: {4, 1}, 6: {4, 2}, 8: {8}}[f.Bits]
-	f.chunk = max(least, 8/slices.Min(f.planes))
 	blocks := f.in / spec.BlockSize
+	f.chunk = 1
+	if f.planes != nil {
+		f.chunk = max(least, 8/slices.Min(f.planes))
+	}
 	if f.wide = blocks%f.chunk != 0; f.wide {
 		f.planes, f.chunk = []int{8}, 1
 	}
@@ -157,12 +159,16 @@ func (f form) arrays() []keptArray {
 // factors are the arrays beside the codes. shape is that of one that has a factor for each so many
 // numbers.
 func (f form) factors(shape func(each int) []int) (all []keptArray) {
-	dtype := dtypes.Float16
+	dtype, half := dtypes.Float16, float16Suffix
 	if f.Powers {
-		dtype = dtypes.BFloat16
+		dtype, half = dtypes.BFloat16, bfloat16Suffix
 	}
 	add := func(suffix string, dtype dtypes.DType, dims []int) {
 		all = append(all, keptArray{suffix, shapes.Make(dtype, dims...)})
+	}
+	if f.Bits == 16 {
+		add(half, dtype, append(shape(spec.BlockSize), spec.BlockSize))
+		return all
 	}
 	add(scaleSuffix, dtype, shape(f.Block))
 	if f.Min {
@@ -182,7 +188,9 @@ func (f form) factors(shape func(each int) []int) (all []keptArray) {
 
 // loadQuantized makes the tensors of an array. It returns an error that wraps [spec.ErrNoBlocks] if
 // the array must be loaded as float32.
-func (m *Model) loadQuantized(a array, forms []form, q spec.Quantized) (made []weight, err error) {
+func (m *Model) loadQuantized(a array, forms []form, load spec.Loader, q spec.Quantized) (
+	made []weight, err error,
+) {
 	defer func() {
 		if err != nil {
 			for _, w := range made {
@@ -210,6 +218,9 @@ func (m *Model) loadQuantized(a array, forms []form, q spec.Quantized) (made []w
 		}
 		flat := make([]any, len(own))
 		if err := withFlat(own, flat, func() error {
+			if f.Bits == 16 {
+				return f.fillHalf(flat[0], a.outFirst, load)
+			}
 			to := filling{form: f, rows: map[string]any{}, byColumn: map[string]any{}}
 			for k, kept := range all {
 				if k < len(rows) {
@@ -241,6 +252,18 @@ func withFlat(all []weight, flat []any, use func() error) error {
 		flat[0] = data
 		err = withFlat(all[1:], flat[1:], use)
 	}), err)
+}
+
+// fillHalf reads the parameters of a form of 16 bits, one after another: their outputs are rows.
+func (f form) fillHalf(flat any, outFirst bool, load spec.Loader) error {
+	to := place{flat: flat, row: f.in, outFirst: outFirst}
+	for _, p := range f.params {
+		if err := to.fill(p, load); err != nil {
+			return err
+		}
+		to.column += p.Size() / f.in
+	}
+	return nil
 }
 
 // filling is where the numbers of a form go, by the suffixes of the arrays.
@@ -366,17 +389,16 @@ func (f form) pack(to map[string]any, kept *[256]uint8, at place32, codes []uint
 // the codes of a matrix by the name that it has in the graph.
 func withQuantized(at map[string]*Node) byName {
 	return func(name string) *Node {
-		if at[name] == nil && at[formName(name, 0)+codesSuffix] != nil {
-			var q quantized
-			for i := 0; at[formName(name, i)+codesSuffix] != nil; i++ {
-				own := formName(name, i)
-				q = append(q, codesIn(func(suffix string) *Node {
-					if n := at[own+suffix]; n != nil {
-						return n.WithAlias(own + suffix)
-					}
-					return nil
-				}))
+		if at[name] != nil {
+			return at[name]
+		}
+		q := formsIn(name, func(name string) *Node {
+			if n := at[name]; n != nil {
+				return n.WithAlias(name)
 			}
+			return nil
+		})
+		if q != nil {
 			at[name] = q.numbers().WithAlias(name)
 		}
 		return at[name]
@@ -386,14 +408,29 @@ func withQuantized(at map[string]*Node) byName {
 // quantized is a matrix in codes, in a graph: its forms, one below the other.
 type quantized []formNodes
 
-// formNodes are the arrays of a form; those that it does not have are nil.
+// formNodes are the arrays of a form; those that it does not have are nil. Numbers of 16 bits are
+// codes without a scale.
 type formNodes struct{ codes, high, scale, min, parts, minParts, levels *Node }
 
-// codesIn returns the arrays of a form by their suffixes.
-func codesIn(of func(suffix string) *Node) formNodes {
-	return formNodes{
-		codes: of(codesSuffix), high: of(highSuffix), scale: of(scaleSuffix), min: of(minSuffix),
-		parts: of(partsSuffix), minParts: of(minPartsSuffix), levels: of(levelsSuffix),
+// formsIn returns the forms of an array by the names of theirs; nil if there are none.
+func formsIn(array string, of func(name string) *Node) (q quantized) {
+	for {
+		own := formName(array, len(q))
+		f := formNodes{
+			codes: of(own + codesSuffix), high: of(own + highSuffix),
+			scale: of(own + scaleSuffix), min: of(own + minSuffix),
+			parts: of(own + partsSuffix), minParts: of(own + minPartsSuffix),
+			levels: of(own + levelsSuffix),
+		}
+		for _, half := range []string{float16Suffix, bfloat16Suffix} {
+			if f.codes == nil {
+				f.codes = of(own + half)
+			}
+		}
+		if f.codes == nil {
+			return q
+		}
+		q = append(q, f)
 	}
 }
 
@@ -408,20 +445,18 @@ func (f formNodes) each(change func(x *Node) *Node) formNodes {
 }
 
 // quantizedOf returns the codes of w, nil if it is not kept in codes.
-func quantizedOf(w *Node) (q quantized) {
-	for w.GetAlias() != "" {
-		own := formName(w.GetAlias(), len(q))
-		f := codesIn(func(suffix string) *Node { return w.Graph().GetNodeByAlias(own + suffix) })
-		if f.codes == nil {
-			break
-		}
-		q = append(q, f)
+func quantizedOf(w *Node) quantized {
+	if w.GetAlias() == "" {
+		return nil
 	}
-	return q
+	return formsIn(w.GetAlias(), w.Graph().GetNodeByAlias)
 }
 
 // chunk is P. A form whose factors have parts has blocks of 256 numbers, one a chunk.
 func (f formNodes) chunk() int {
+	if f.scale == nil {
+		return 1
+	}
 	if f.parts != nil {
 		return 256 / spec.BlockSize
 	}
@@ -477,6 +512,9 @@ func (f formNodes) levelOf(code *Node) *Node {
 
 // block is block p of every chunk in float32, [out,a,b,j,32].
 func (f formNodes) block(p int) *Node {
+	if f.scale == nil {
+		return float(Squeeze(f.codes, 4))
+	}
 	x := f.level(p, f.chunk())
 	shape := x.Shape().Clone()
 	factor := func(blocks, parts *Node) *Node { // [out,a,b,j,1 or 2,1]
@@ -494,6 +532,24 @@ func (f formNodes) block(p int) *Node {
 		x = Add(x, factor(f.min, f.minParts))
 	}
 	return Reshape(x, shape.Dimensions...)
+}
+
+// after is the matrix, which a graph cannot compute before x: the numbers of a matrix then take
+// memory that those of an earlier one have left. Their scales, or numbers of 16 bits, are selected
+// by a condition on x that holds for every finite number.
+func (q quantized) after(x *Node) (later quantized) {
+	first := StopGradient(Reshape(SliceAxis(Reshape(x, -1), 0, AxisElem(0))))
+	finite := NotEqual(first, Infinity(x.Graph(), x.DType(), 1))
+	for _, f := range q {
+		selected := &f.scale
+		if f.scale == nil {
+			selected = &f.codes
+		}
+		*selected = Where(BroadcastToShape(finite, shapes.Make(dtypes.Bool,
+			(*selected).Shape().Dimensions...)), *selected, ZerosLike(*selected))
+		later = append(later, f)
+	}
+	return later
 }
 
 // numbers is the matrix in float32, [out,in].
@@ -578,22 +634,31 @@ func formKey(names []string, weights []*tensors.Tensor) string {
 	return b.String()
 }
 
-// Bytes returns how many bytes the weights of a model take, with the matrices of q in codes, as
-// where XLA computes on a CPU; q may be nil.
-func Bytes(s *spec.Spec, dtype dtypes.DType, q spec.Quantized) int64 {
-	bytes := int64(0)
+// Bytes returns how many bytes the weights of the layers of a model take, and all others, with the
+// matrices of q in codes, as where XLA computes on a CPU; q may be nil.
+func Bytes(s *spec.Spec, dtype dtypes.DType, q spec.Quantized) (layers, others int64) {
 	for _, a := range fused(s.Params(), true) {
+		var forms []form
 		if q != nil && dtype == dtypes.Float32 {
-			if forms := formsOf(a, q); forms != nil {
-				bytes += bytesOf(forms)
-				continue
+			forms = formsOf(a, q)
+		}
+		bytes := bytesOf(forms)
+		for _, p := range a.parts {
+			switch {
+			case forms != nil:
+			case len(p.Shape) > 1:
+				bytes += int64(p.Size()) * int64(dtype.Size())
+			default:
+				bytes += int64(p.Size()) * int64(dtypes.Float32.Size())
 			}
 		}
-		for _, p := range a.parts {
-			bytes += int64(p.Size()) * int64(dtype.Size())
+		if strings.HasPrefix(a.name, "blocks.") {
+			layers += bytes
+		} else {
+			others += bytes
 		}
 	}
-	return bytes
+	return layers, others
 }
 
 // bytesOf is what all arrays of forms take.
@@ -623,7 +688,7 @@ func (m *Model) WeightBytes() int64 {
 func (m *Model) loadArray(a array, load spec.Loader, q spec.Quantized) ([]weight, error) {
 	if q != nil {
 		if forms := formsOf(a, q); forms != nil {
-			all, err := m.loadQuantized(a, forms, q)
+			all, err := m.loadQuantized(a, forms, load, q)
 			if !errors.Is(err, spec.ErrNoBlocks) {
 				return all, err
 			}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
@@ -49,8 +51,26 @@ var codings = []spec.Coding{
 		Levels: "\x80\x81\x82\x83\x84\x86\x88\x8c\x80\x7f\x7e\x7d\x7c\x7a\x78\x74"},
 }
 
+// halves are numbers of 16 bits, which have no blocks.
+var halves = []spec.Coding{{Bits: 16, Block: 32}, {Bits: 16, Block: 32, Powers: true}}
+
+// load gives the numbers of the matrix.
+func (c coded) load(_ spec.Param, put func(first int, values []float32)) error {
+	put(0, c.numbers)
+	return nil
+}
+
 func newCoded(c spec.Coding, out, in int) coded {
 	random := rand.New(rand.NewPCG(uint64(c.Bits), uint64(in)))
+	if c.Bits == 16 {
+		m := coded{coding: c, in: in, numbers: make([]float32, out*in)}
+		for i := range m.numbers {
+			x := math.Ldexp(1+float64(random.IntN(1<<7))/(1<<7), random.IntN(20)-17)
+			m.numbers[i] = float32(x) * float32(1-2*random.IntN(2))
+		}
+		m.numbers[0], m.numbers[1] = 0, -1.0/(1<<24) // the smallest float16
+		return m
+	}
 	m := coded{coding: c, in: in, blocks: c.Make(out * in), numbers: make([]float32, out*in)}
 	scale := func() float32 {
 		x := 1.0
@@ -130,14 +150,14 @@ func isProduct(t *testing.T, name string, got float32, n int, factors func(i int
 // and times a vector it is their product.
 func TestQuantizedMatrix(t *testing.T) {
 	const out = 70 // read in pieces of 64 rows
-	for _, coding := range codings {
+	for _, coding := range slices.Concat(codings, halves) {
 		for _, in := range []int{32, 64, 576, 1536, 4096, 11008} {
 			if in%coding.Block != 0 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%+v, %d inputs", coding, in), func(t *testing.T) {
 				c, x := newCoded(coding, out, in), vector(in)
-				got, err := transformer.Quantized(goBackend(t), c, out, in, x, []int32{69, 0, 5})
+				got, err := transformer.Quantized(goBackend(t), c.load, c, out, in, x, []int32{69, 0, 5})
 				must(t, err)
 				if !slices.Equal(got.Numbers, c.numbers) {
 					t.Fatalf("numbers are %v…, want %v…", got.Numbers[:9], c.numbers[:9])
@@ -206,29 +226,35 @@ func TestTiles(t *testing.T) {
 // rows and by columns, and what has no blocks in float32.
 func TestBytes(t *testing.T) {
 	g := openGolden(t, "llama") // width 32, 96 tokens
-	whole := transformer.Bytes(g.model.Spec, g.model.DType, nil)
+	whole := bytesOf(g.model.Spec, g.model.DType, nil)
 	if want := g.model.WeightBytes(); whole != want {
 		t.Errorf("%d bytes in float32, want %d", whole, want)
 	}
 	const numbers = 96 * 32
-	table := transformer.Bytes(g.model.Spec, g.model.DType, only("embedding"))
+	table := bytesOf(g.model.Spec, g.model.DType, only("embedding"))
 	if want := whole - 4*numbers + numbers + 2*numbers/32; table != int64(want) {
 		t.Errorf("%d bytes with the embedding in codes, want %d", table, want)
 	}
 	const down = 64 * 32
-	layer := transformer.Bytes(g.model.Spec, g.model.DType, only("blocks.0.down.weight"))
+	layer := bytesOf(g.model.Spec, g.model.DType, only("blocks.0.down.weight"))
 	if want := whole - 4*down + down/2 + 2*down/32; layer != int64(want) {
 		t.Errorf("%d bytes with a matrix in codes, want %d", layer, want)
 	}
 	const output = 32 * 32
-	byColumns := transformer.Bytes(g.model.Spec, g.model.DType, only("blocks.0.output.weight"))
+	byColumns := bytesOf(g.model.Spec, g.model.DType, only("blocks.0.output.weight"))
 	if want := whole - 4*output + 2*(output+2*output/32); byColumns != int64(want) {
 		t.Errorf("%d bytes with an output projection in codes, want %d", byColumns, want)
 	}
-	norm := transformer.Bytes(g.model.Spec, g.model.DType, only("final-norm.gain"))
+	norm := bytesOf(g.model.Spec, g.model.DType, only("final-norm.gain"))
 	if norm != whole {
 		t.Errorf("%d bytes with a norm in codes, want %d", norm, whole)
 	}
+}
+
+// bytesOf is what all weights take.
+func bytesOf(s *spec.Spec, dtype dtypes.DType, q spec.Quantized) int64 {
+	layers, others := transformer.Bytes(s, dtype, q)
+	return layers + others
 }
 
 // only is a [spec.Quantized] of one parameter, in codes of 4 bits.

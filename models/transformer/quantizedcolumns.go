@@ -45,15 +45,8 @@ func (to filling) putColumns(row int, b spec.Blocks) {
 }
 
 // codesByColumn returns the codes by columns of the matrix of that name, nil if a graph has none.
-func codesByColumn(w byName, name string) (q columnCodes) {
-	for {
-		own := byColumns + formName(name, len(q))
-		f := codesIn(func(suffix string) *Node { return w(own + suffix) })
-		if f.codes == nil {
-			return q
-		}
-		q = append(q, f)
-	}
+func codesByColumn(w byName, name string) columnCodes {
+	return columnCodes(formsIn(byColumns+name, w))
 }
 
 // times is x [out] times the matrix, [1,in]:

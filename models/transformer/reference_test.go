@@ -63,6 +63,9 @@ func newLayer(arch *spec.Spec, index int, weight func(string) []float32, x [][]f
 				c[t][j] = dot(content, key) * b.scale()
 				qb[t][j] = dot(constant, key) * b.scale()
 				al[t][j] = b.alibiOf(h, j)
+				for _, term := range b.distanceTerms(h, t-j, b.head(h, q[t]), b.head(g, k[j])) {
+					al[t][j] += term
+				}
 				s[t][j] = cap64(c[t][j]+qb[t][j]+al[t][j], arch.ScoreCap)
 			}
 			a[t] = b.softmax(h, t, s[t])
@@ -155,6 +158,39 @@ func (b *layer) alibiOf(h, j int) float64 {
 		bias /= math.Sqrt(float64(b.spec.HeadWidth))
 	}
 	return bias
+}
+
+// distanceTerms are what the embedding of a distance adds to a score of head h, times the query and
+// times the key; none if the spec has none (He et al. 2021, §3.1 and §A.5).
+func (b *layer) distanceTerms(h, distance int, query, key []float64) []float64 {
+	r := b.spec.Relative
+	if r == nil {
+		return nil
+	}
+	ofKey, ofQuery := b.distanceVectors(h, distance)
+	return []float64{dot(query, ofKey) * b.scale(), dot(key, ofQuery) * b.scale()}
+}
+
+// distanceVectors are the embedding of a distance, projected as a key and as a query of head h.
+func (b *layer) distanceVectors(h, distance int) (key, query []float64) {
+	r, away := b.spec.Relative, math.Abs(float64(distance))
+	half := float64(r.Span / 2)
+	if r.Distance > 0 && away > half {
+		part := math.Log(away/half) / math.Log(float64(r.Distance-1)/half)
+		away = half + math.Ceil(part*(half-1)-1e-6) // rounded, as float32 does
+	}
+	at := int(math.Copysign(away, float64(distance)))
+	at = max(-r.Span, min(at, r.Span-1)) + r.Span
+	d := b.spec.Width
+	row := wide(b.weight("relative-embeddings")[at*d : (at+1)*d])
+	if r.Norm {
+		row = b.norm("relative-norm", row)
+	}
+	names := []string{"position-key", "position-query"}
+	if r.Shared {
+		names = []string{"key", "query"}
+	}
+	return b.head(h, b.dense(names[0], row, true)), b.head(h, b.dense(names[1], row, true))
 }
 
 // eightBits rounds to the 8 significant bits of bfloat16.
@@ -318,12 +354,31 @@ func (b *layer) feedForward(e expert, x []float64) []float64 {
 	return y
 }
 
+// activated is the activation of the feed-forward part: xIELU as Huang and Schlag (2024) define it,
+// with the weights of the layer.
+func (b *layer) activated(x []float64) []float64 {
+	if b.spec.Activation != spec.XIELU {
+		return activated(b.spec.Activation, x)
+	}
+	alpha := func(name string) float64 {
+		return math.Log(1 + math.Exp(float64(b.weight("activation." + name)[0])))
+	}
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = alpha("positive")*v*v + v/2
+		if v <= 0 {
+			y[i] = (0.5+alpha("negative"))*(math.Exp(v)-1-v) + v/2
+		}
+	}
+	return y
+}
+
 // inner is what the last matrix of a feed-forward part gets.
 func (b *layer) inner(prefix string, x []float64) []float64 {
 	s := b.spec
 	up := b.dense(prefix+"up", x, s.MLPBias)
 	if !s.Gated {
-		return activated(s.Activation, up)
+		return b.activated(up)
 	}
 	gate := b.gate(b.dense(prefix+"gate", x, s.MLPBias))
 	for i := range up {
@@ -344,7 +399,7 @@ func (b *layer) gate(x []float64) []float64 {
 		}
 	}
 	if s.SwishScale == 0 {
-		return activated(s.Activation, y)
+		return b.activated(y)
 	}
 	for i, v := range y {
 		y[i] = v / (1 + math.Exp(-s.SwishScale*v))

@@ -45,11 +45,11 @@ func (r relevance) scale(x *Node) *Node {
 }
 
 // activated is f(x).
-func (r relevance) activated(f spec.Activation, x *Node) *Node {
+func (r relevance) activated(f spec.Activation, x *Node, w byName) *Node {
 	if !r {
-		return activate(f, x)
+		return activate(f, x, w)
 	}
-	return Mul(x, StopGradient(activationSlope(f, x)))
+	return Mul(x, StopGradient(activationSlope(f, x, w)))
 }
 
 // capped is [capped].

@@ -153,7 +153,7 @@ func (v *relevances) feedForward(b *layer, prefix string, x, r []float64) []floa
 	bias := v.spec.MLPBias
 	up := b.dense(prefix+"up", x, bias)
 	if !v.spec.Gated {
-		r = v.dense(prefix+"down", activated(v.spec.Activation, up), r, bias)
+		r = v.dense(prefix+"down", b.activated(up), r, bias)
 		return v.dense(prefix+"up", x, r, bias)
 	}
 	half := scaled(v.dense(prefix+"down", b.inner(prefix, x), r, bias), 0.5)
@@ -225,9 +225,19 @@ func (v *relevances) softmax(b *layer, h, t int, r []float64) {
 // they are turned.
 func (v *relevances) score(b *layer, u [][]float64, h, t, s int, r float64, query, key []float64) {
 	content := b.content[h][t][s] + b.queryBias[h][t][s]
-	r = v.keep([]float64{content}, []float64{b.alibi[h][t][s]}, []float64{r})[0]
 	q, turnedQuery := placements(b, "query", u[t], h, t, len(u))
 	k, turnedKey := placements(b, "key", u[s], h/(v.spec.Heads/v.spec.Groups()), s, len(u))
+	if b.spec.Relative != nil { // each of its terms has one factor that depends on the text
+		ofKey, ofQuery := b.distanceVectors(h, t-s)
+		score := content + b.alibi[h][t][s]
+		for i := range query {
+			query[i] += share(turnedQuery[i]*ofKey[i]*b.scale(), score, r)
+			key[i] += share(turnedKey[i]*ofQuery[i]*b.scale(), score, r)
+		}
+		r *= content / score
+	} else {
+		r = v.keep([]float64{content}, []float64{b.alibi[h][t][s]}, []float64{r})[0]
+	}
 	half := make([]float64, len(query))
 	for i := range half {
 		half[i] = share(turnedQuery[i]*turnedKey[i]*b.scale(), content, r) / 2

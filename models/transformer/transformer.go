@@ -293,6 +293,9 @@ func (d *builder) attend(b *Block) {
 	if d.spec.Positions == spec.ALiBi {
 		b.alibi = d.alibi(sources)
 	}
+	if d.spec.Relative != nil {
+		b.alibi = d.disentangled(b)
+	}
 	if d.spec.RelativeBuckets > 0 {
 		back := distance(x.Graph(), d.first, x.Shape().Dimensions[2], sources)
 		rows := gathered(b.w("relative-bias"), bucketOf(d.spec, back)) // [B or 1,1,N,S,H]
@@ -445,8 +448,11 @@ func float(x *Node) *Node {
 	return ConvertDType(x, dtypes.Float32)
 }
 
-// activate returns f(x), entry by entry.
-func activate(f spec.Activation, x *Node) *Node {
+// activate returns f(x), entry by entry. w has the weights of the activation, if it has any.
+func activate(f spec.Activation, x *Node, w byName) *Node {
+	if f == spec.XIELU {
+		return Mul(x, xieluSlope(x, w))
+	}
 	if f == spec.GELU || f == spec.GELUTanh {
 		return fusedOnGo(x, func() *Node { return BackendFusedGelu(x, f == spec.GELU) },
 			func() *Node { return plainActivation(f, x) })

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/dtypes/bfloat16"
+	"github.com/gomlx/compute/dtypes/float16"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -206,6 +207,10 @@ func (to place) put(row, column int, values []float32) {
 		}
 		for i, v := range values {
 			dst[at+i*step] = v
+		}
+	case []float16.Float16:
+		for i, v := range values {
+			dst[at+i*step] = float16Of(v)
 		}
 	case []bfloat16.BFloat16:
 		for i, v := range values {

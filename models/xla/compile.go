@@ -57,10 +57,13 @@ func keptGraphs() (graphs int, unused error) {
 	return int(theCompiler.cache.written.Load()), nil
 }
 
-// headwaterCompile compiles or loads a graph. It returns an error of the plugin, or nil.
+// headwaterCompile compiles or loads a graph. It returns an error of the plugin, or nil. What it
+// leaves of memory is returned to the system: arrays are of other sizes and would come on top. The
+// largest memory of an explanation of 64 tokens by Gemma 3 270M was 128 MB more without this.
 //
 //export headwaterCompile
 func headwaterCompile(args *C.pjrt_compile) unsafe.Pointer {
+	defer releaseMemory()
 	code := bytesAt(args.program.code, args.program.code_size)
 	options := bytesAt(args.options, args.options_size)
 	if theCompiler.choosesOneDNN && smallProducts(code) {

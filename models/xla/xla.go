@@ -22,7 +22,7 @@ func init() {
 	models.RegisterXLA(models.Plugins{
 		FindCPU: xlaplugin.Find, CheckCPU: checkCPU,
 		FindCUDA: findCUDA, CheckCUDA: xlaplugin.CheckCUDA, LoadCUDA: loadCUDA,
-		ReleaseMemory: releaseMemory, KeptGraphs: keptGraphs,
+		ReleaseMemory: releaseMemory, GPUMemory: gpuMemory, KeptGraphs: keptGraphs,
 	})
 }
 

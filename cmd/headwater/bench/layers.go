@@ -17,6 +17,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/models"
 )
 
 // cuesFlags are the flags of headwater bench cues.
@@ -117,22 +118,34 @@ func benchCues(ctx context.Context, k *cli.Kit, f cuesFlags) error {
 			return err
 		}
 	}
-	pair := func(c evaluate.Case) bool { return c.Continuation != "" && c.Contrast != "" }
-	if slices.ContainsFunc(cases, pair) {
-		line.Show("comparing minimal pairs")
-		r.Pairs, err = evaluate.Prefer(ctx, m, cases, f.opts.Explain.Specials)
-		if err != nil {
-			return err
-		}
+	if r.Pairs, err = preferred(ctx, k, m, cases, f.opts.Explain.Specials); err != nil {
+		return err
 	}
 	line.Clear()
-	if r.Pairs != nil && r.Pairs.Tried > 0 {
-		if n, first := leftOut(r.Pairs); n > 0 {
-			k.Say("note: the preference is without %s, the first because %s",
-				message.Count(n, "case"), first)
-		}
-	}
 	return out.Result(f.json, r, r.write)
+}
+
+// preferred compares the minimal pairs among cases; nil if there is none.
+func preferred(
+	ctx context.Context, k *cli.Kit, m *models.Model, cases []evaluate.Case, s trace.Specials,
+) (*evaluate.Preferences, error) {
+	pair := func(c evaluate.Case) bool { return c.Continuation != "" && c.Contrast != "" }
+	if !slices.ContainsFunc(cases, pair) {
+		return nil, nil
+	}
+	line := k.Progress()
+	defer line.Clear()
+	line.Show("comparing minimal pairs")
+	pairs, err := evaluate.Prefer(ctx, m, cases, s)
+	if err != nil {
+		return nil, err
+	}
+	if n, first := leftOut(pairs); n > 0 && pairs.Tried > 0 {
+		line.Clear()
+		k.Say("note: the preference is without %s, the first because %s",
+			message.Count(n, "case"), first)
+	}
+	return pairs, nil
 }
 
 // caseOrPair is a line of the input: a case, or a minimal pair of BLiMP.

@@ -164,36 +164,8 @@ type taskRow struct {
 // what a method costs. In average precision, methods of one layer also have their best layer, which
 // is known only in hindsight.
 func (r benchReport) writeTaskTable(w io.Writer, m evaluate.Measure) error {
-	measure := m.Name
-	fmt.Fprintf(w, "\n%s (%s; mean ± half of the 95 %% interval)\n\n", measure, m.Better())
-	var rows []taskRow
-	for _, name := range r.Ranked(measure) {
-		row := taskRow{name: r.WithLayer(name), method: name}
-		for _, group := range r.Groups {
-			s, _ := r.At(group, name, measure)
-			row.cells = append(row.cells, s)
-		}
-		rows = append(rows, row)
-	}
-	hindsight := false
-	if measure == "average precision" {
-		for _, l := range r.Layers {
-			best := l.Best[len(l.Best)-1]
-			row := taskRow{name: fmt.Sprintf("%s, layer %d in hindsight", l.Method, best)}
-			row.method = l.Method
-			for g := range r.Groups {
-				row.cells = append(row.cells, l.Table[g][slices.Index(l.Layers, best)])
-			}
-			rows, hindsight = append(rows, row), true
-		}
-	}
-	last := len(r.Groups) - 1
-	slices.SortStableFunc(rows, func(a, b taskRow) int {
-		return cmp.Compare(b.cells[last].Mean, a.cells[last].Mean)
-	})
-	if m.Lower {
-		slices.Reverse(rows)
-	}
+	fmt.Fprintf(w, "\n%s (%s; mean ± half of the 95 %% interval)\n\n", m.Name, m.Better())
+	rows, hindsight := r.taskRows(m)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "method\t%s", strings.Join(r.Groups, "\t"))
 	if r.Cost != nil {
@@ -227,6 +199,38 @@ func (r benchReport) writeTaskTable(w io.Writer, m evaluate.Measure) error {
 			"so it is not a score of the method.")
 	}
 	return nil
+}
+
+// taskRows returns the rows of a table of one measure, the best first, and whether one is of a
+// layer that is known only in hindsight.
+func (r benchReport) taskRows(m evaluate.Measure) (rows []taskRow, hindsight bool) {
+	for _, name := range r.Ranked(m.Name) {
+		row := taskRow{name: r.WithLayer(name), method: name}
+		for _, group := range r.Groups {
+			s, _ := r.At(group, name, m.Name)
+			row.cells = append(row.cells, s)
+		}
+		rows = append(rows, row)
+	}
+	if m.Name == "average precision" {
+		for _, l := range r.Layers {
+			best := l.Best[len(l.Best)-1]
+			row := taskRow{name: fmt.Sprintf("%s, layer %d in hindsight", l.Method, best)}
+			row.method = l.Method
+			for g := range r.Groups {
+				row.cells = append(row.cells, l.Table[g][slices.Index(l.Layers, best)])
+			}
+			rows, hindsight = append(rows, row), true
+		}
+	}
+	last := len(r.Groups) - 1
+	slices.SortStableFunc(rows, func(a, b taskRow) int {
+		return cmp.Compare(b.cells[last].Mean, a.cells[last].Mean)
+	})
+	if m.Lower {
+		slices.Reverse(rows)
+	}
+	return rows, hindsight
 }
 
 // narrowCell writes a summary in few columns.

@@ -284,10 +284,32 @@ func interrupted(ctx context.Context, e *attribution.Explanation) bool {
 	return ctx.Err() != nil && e != nil && len(e.Steps) > 0
 }
 
+// longText is from how many tokens on a user is told what an explanation takes.
+const longText = 1000
+
+// sayLong tells a user who explains a long text what that takes. What is wrong with the text is
+// said when it is explained.
+func sayLong(k *cli.Kit, m trace.Model, prompt string, opts attribution.Options) {
+	if talker, ok := m.(trace.Conversational); ok && opts.InChat() {
+		prompt, _, _ = talker.Converse(opts.Conversation, prompt)
+	}
+	tokens, err := m.Encode(prompt, opts.Specials)
+	if err != nil || len(tokens) < longText {
+		return
+	}
+	methods := opts.Methods
+	if len(methods) == 0 {
+		methods = attribution.DefaultMethods(m.Info())
+	}
+	k.Say("%d tokens × %s (%s): this takes a while, and half of the tokens about a quarter of it",
+		len(tokens), message.Count(len(methods), "method"), message.List(methods))
+}
+
 // watch explains a prompt and shows how far it is.
 func watch(
 	ctx context.Context, k *cli.Kit, m trace.Model, prompt string, opts attribution.Options,
 ) (*attribution.Explanation, error) {
+	sayLong(k, m, prompt, opts)
 	line := k.Progress()
 	defer line.Clear()
 	opts.OnProgress = func(at trace.Progress) { line.Show("%v", at) }

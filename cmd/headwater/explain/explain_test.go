@@ -43,7 +43,7 @@ func TestExplainFlags(t *testing.T) {
 		{"continuation", "--continuation= is", attribution.Options{Continuation: " is"}},
 		{"no special", "--special off --max-tokens 2", attribution.Options{MaxTokens: 2, Specials: trace.SpecialsOff}},
 		{"special on", "--special on --max-tokens 2", attribution.Options{MaxTokens: 2, Specials: trace.SpecialsOn}},
-		{"sampling", "--temperature 2.5 --top-k 40 --top-p 0.9 --seed 7", attribution.Options{
+		{"sampling", "--temperature 2.5 --set top-k=40,top-p=0.9 --seed 7", attribution.Options{
 			Sampling: trace.Sampling{Temperature: 2.5, TopK: 40, TopP: 0.9, Seed: 7},
 		}},
 		{"alternatives", "--alternatives 2 --max-tokens 1", attribution.Options{MaxTokens: 1, Alternatives: 2}},
@@ -329,12 +329,15 @@ func TestExplainContextLeft(t *testing.T) {
 	}
 }
 
+// refused is a command line of explain that must be refused.
+func refused(args ...string) []string {
+	return append([]string{"explain", "--backend", "go", "-o", "OUT"}, args...)
+}
+
 func TestExplainRefusals(t *testing.T) {
 	small := clitest.CopyModel(t, "gpt2", nil)
 	long := strings.Repeat("a", 65)
-	in := func(args ...string) []string {
-		return append([]string{"explain", "--backend", "go", "-o", "OUT"}, args...)
-	}
+	in := refused
 	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"no prompt", in(), "", 2, "explain needs a prompt"},
 		{"empty prompt", in(""), "", 2, "the prompt is empty"},
@@ -350,12 +353,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"unknown backend", in("--backend", "tpu", "a"), "", 2, `--backend "tpu": known are go, xla, cuda, and xla:PATH`},
 		{"unknown format", in("--format", "pdf", "a"), "", 2, `--format "pdf" is unknown; known are text, html, json; for a file of this form give -o FILE.pdf`},
 		{"format of a page", []string{"explain", "-o", "OUT.html", "--format", "json", "a"}, "", 2, "headwater: --format json does nothing: the name of every file says another form\n"},
-		{"unknown colours", in("--color", "red", "a"), "", 2, `--color "red" is unknown; known are auto, always, never`},
-		{"narrow", in("--width", "10", "a"), "", 2, `--width "10": want a whole number from 60 to 10000`},
 		{"no tokens", in("--max-tokens", "0", "a"), "", 2, `--max-tokens "0": want a whole number from 1 to 4096; see headwater explain --help`},
-		{"too many tokens", in("--max-tokens", "5000", "a"), "", 2, `--max-tokens "5000": want a whole number from 1 to 4096`},
-		{"negative alternatives", in("--alternatives", "-1", "a"), "", 2, "want a whole number from 1 to 1000"},
-		{"many alternatives", in("--alternatives", "100000", "a"), "", 2, `--alternatives "100000": want a whole number from 1 to 1000`},
 		{"empty continuation", in("--continuation", "", "a"), "", 2, "want some text"},
 		{"unknown special", in("--special", "yes", "a"), "", 2, "known are on, off, auto"},
 		{"heads", in("--set", "heads=median", "a"), "", 2, `--set heads "median": want mean, max, min or the number of a head, from 0`},
@@ -364,35 +362,96 @@ func TestExplainRefusals(t *testing.T) {
 		{"near setting", in("--set", "step=3", "a"), "", 2, `--set "step=3": there is no setting "step"; did you mean steps of integrated-gradients? known are all-layers,`},
 		{"second of two settings", in("--set", "heads=max,layers=x", "a"), "", 2, `--set layers "x": want a whole number from 0 to 1000000; see`},
 		{"setting without a value", in("--set", "steps", "a"), "", 2, "--set steps has no value; write steps=VALUE"},
-		{"each head", in("--set", "heads=each", "a"), "", 2, "want mean, max, min or the number of a head"},
 		{"head that is not there", in("--set", "heads=8", "a"), "", 2, "--set heads 8; there are 8, from 0 to 7"},
 		{"per-head and heads", in("--set", "heads=max", "--set", "per-head=1", "a"), "", 2, "give one of the two"},
-		{"negative head", in("--set", "per-head=-1", "a"), "", 2, "want a whole number from 0 to 1000000"},
 		{"residual", in("--set", "residual=1.5", "a"), "", 2, `--set residual "1.5": want a number from 0 to 1`},
-		{"residual NaN", in("--set", "residual=NaN", "a"), "", 2, `--set residual "NaN": want a number from 0 to 1`},
-		{"residual word", in("--set", "residual=half", "a"), "", 2, "want a number from 0 to 1"},
-		{"threshold", in("--set", "threshold=-1", "a"), "", 2, `--set threshold "-1": want a number from 0 to 1000000`},
 		{"no layers", in("--set", "layers=:", "a"), "", 2, "want A:B, A:, :B or A"},
-		{"empty layers", in("--set", "layers=", "a"), "", 2, "want A:B, A:, :B or A"},
 		{"layer word", in("--set", "layers=a:b", "a"), "", 2, "want a whole number from 0 to 1000000"},
 		{"layers backwards", in("--set", "layers=3:1", "a"), "", 2, "layers 3 to 1; the last one must be at least the first"},
 		{"layer that is not there", in("--set", "layers=6", "a"), "", 2, "layers 6 to 6; there are 6, from 0 to 5"},
-		{"temperature", in("--temperature", "-1", "a"), "", 2, `--temperature "-1": want a number from 0 to 100`},
-		{"top-p", in("--temperature", "1", "--top-p", "2", "a"), "", 2, `--top-p "2": want a number from 0 to 1`},
-		{"top-k", in("--temperature", "1", "--top-k=-2", "a"), "", 2, `--top-k "-2": want a whole number from 0 to 1000000`},
-		{"top-k alone", in("--top-k", "3", "a"), "", 2, "headwater: --top-k 3; it does nothing without a temperature above 0: the most probable token is taken and none is drawn\n"},
-		{"seed no number", in("--seed", "x", "a"), "", 2, `--seed "x": want a whole number from 0`},
+		{"top-p", in("--temperature", "1", "--set", "top-p=2", "a"), "", 2, `--set top-p "2": want a number from 0 to 1`},
+		{"top-k alone", in("--set", "top-k=3", "a"), "", 2, "headwater: --set top-k 3; it does nothing without a temperature above 0: the most probable token is taken and none is drawn\n"},
 		{"seed alone", in("--seed", "3", "a"), "", 2, "headwater: --seed 3; it does nothing without a temperature above 0: the most probable token is taken and none is drawn\n"},
 		{"no such folder", in("-o", "OUT/page.html", "a"), "", 1, "page.html: the directory "},
 		{"a folder as output", in("-o", clitest.Goldens, "a"), "", 1, "goldens is a directory; name a file in it"},
 		{"a slash as output", []string{"explain", "-o", "OUT/", "a"}, "", 1, "is no file's name"},
-		{"prompt and input", in("--input", "x.jsonl", "a"), "", 2, "explain takes a prompt or --input, not both"},
-		{"no such input", in("--input", "nope.jsonl"), "", 1, "headwater: --input: nope.jsonl: no such file or directory\n"},
-		{"a folder as input", in("--input", clitest.Goldens), "", 1, "goldens is a directory; name a file with a line of JSON"},
 		{"no model there", in("--model", "/nomodel", "a"), "", 1, "nor a name of the Hub such as openai-community/gpt2\n"},
+		{"a system without a template", in("--system", "be kind", "a"), "", 1, "has no chat template: it was not trained"},
+		{"a system and special tokens", in("--system", "be kind", "--special", "on", "a"), "", 2, "--special and a chat"},
+		{"a variable without a value", in("--chat-set", "x", "a"), "", 2, "want NAME=VALUE"},
+		{"a wrong date", in("--set", "chat-date=today", "a"), "", 2, "want a date such as 2026-11-26"},
+		{"tokens of a continuation", in("--max-tokens", "2", "--continuation", " is", "a"), "", 2, "--max-tokens 2 and a continuation; every token of a continuation is explained"},
+		{"sampling of a continuation", in("--temperature", "1", "--continuation", " is", "a"), "", 2, "temperature 1 and a continuation"},
+		{"all levels without flow", in("--set", "all-levels", "a"), "", 2, "--set all-levels applies to none of the methods: direct"},
+		{"own row of a scorer", in("--set", "own-row", "--methods", "attn-lrp", "a"), "", 2, "--set own-row applies to none of the methods: attn-lrp"},
+		{"steps of another scorer", in("--set", "steps=5", "--methods", "occlusion", "a"), "", 2, "--set steps applies to none of the methods: occlusion"},
+		{"near method", in("--methods", "rolout", "a"), "", 2, `--methods "rolout": unknown method "rolout"; did you mean rollout? known are `},
+		{"near mixing", in("--methods", "atention", "a"), "", 2, `unknown method "atention"; did you mean one of attention+flow, attention+layer, attention+rollout? known are `},
+		{"empty prompt, no model", in("--model", "nope", ""), "", 2, "headwater: the prompt is empty; give some text\n"},
+		{"near format", in("--format", "hmtl", "a"), "", 2, `--format "hmtl" is unknown; did you mean html? known are text, html, json`},
+		{"near backend", in("--backend", "cuad:/x", "a"), "", 2, `--backend "cuad:/x": did you mean cuda? known are go, xla, cuda`},
+		{"near type", in("--dtype", "bfloat61", "a"), "", 2, `did you mean bfloat16? known are float32, bfloat16`},
+		{"near quantity", in("--set", "quantity=logits", "--methods", "occlusion", "a"), "", 2, "did you mean logit? known are logit, probability, log-probability"},
+		{"near parts", in("--by", "words", "a"), "", 2, "did you mean word? want word, sentence"},
+		{"long method", in("--methods", strings.Repeat("m", 5000), "a"), "", 2, "…; known are alti, "},
+		{"long model", in("--model", "/"+strings.Repeat("m/", 2500), "a"), "", 1, "a"},
+	})
+}
+
+func TestViewRefusals(t *testing.T) {
+	in := refused
+	headwater.CheckRefusals(t, []clitest.Refusal{
+		{"unknown colours", in("--color", "red", "a"), "", 2, `--color "red" is unknown; known are auto, always, never`},
+		{"narrow", in("--width", "10", "a"), "", 2, `--width "10": want a whole number from 60 to 10000`},
 		{"late token of a figure", in("-o", "OUT.svg", "--view", "text", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
 		{"late tokens of a figure", in("-o", "OUT.svg", "--view", "layers", "--token", "0,9", "--methods", "raw", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
 		{"late source of a figure", in("-o", "OUT.svg", "--view", "flow", "--methods", "flow", "--source", "7", "--max-tokens", "2", "the keys"), "", 2, "--source 7; the prompt tokens are 0 to 2\n"},
+		{"width of a page", in("--width", "80", "--format", "html", "a"), "", 2, "--width does nothing here: it is for text of every view\n"},
+		{"colours of JSON", in("--color", "always", "--format", "json", "a"), "", 2, "--color does nothing here: it is for text of the views heatmap, text, compare\n"},
+		{"near view", in("--view", "haeds", "a"), "", 2, `--view "haeds" is unknown; did you mean heads? known are heatmap, text, layers, flow, compare, heads, head, maps, map`},
+		{"near palette", in("--format", "html", "--palette", "perceptul", "a"), "", 2, `--palette "perceptul" is unknown; did you mean perceptual?`},
+		{"palette of text", in("--palette", "perceptual", "a"), "", 2, "--palette does nothing here: it is for html, figures of every view\n"},
+		{"one side", in("--view", "compare", "--methods", "rollout", "a"), "", 2, `--view compare compares two methods`},
+		{"layer and heatmap", in("--methods", "rollout@1", "a"), "", 2, `layers after @ are for the view compare; --layer is for the others`},
+		{"layer of classic", in("--view", "compare", "--methods", "classic@1,rollout", "a"), "", 2, `classic is several methods; name one of them before @`},
+		{"no layer", in("--view", "compare", "--methods", "rollout@x,rollout", "a"), "", 2, `"rollout@x" is not a method and its layer`},
+		{"late layer", in("--view", "compare", "--methods", "rollout@1,rollout@6", "--max-tokens", "1", "a"), "", 2, `--methods rollout@6; "tiny" has layers 0 to 5`},
+		{"layers of too many", in("--view", "compare", "--methods", "rollout@1,rollout@2,raw", "a"), "", 2, `--view compare compares two methods`},
+		{"scorers of maps", in("--view", "maps", "--methods", "direct,attn-lrp", "a"), "", 2, `there are no maps of method "direct"`},
+		{"maps by word", in("--view", "maps", "--by", "word", "a"), "", 2, "--by does nothing here: it is for the views heatmap, text, compare, layers\n"},
+		{"late layer of maps", in("--view", "maps", "--layer", "6", "--max-tokens", "1", "a"), "", 2, `--layer 6; "tiny" has layers 0 to 5`},
+		{"maps and a method's layer", in("--view", "maps", "--methods", "raw@2", "a"), "", 2, `layers after @ are for the view compare; --layer is for the others`},
+		{"two against", in("--against", "b", "--against-model", "tiny", "a"), "", 2, `--against compares two prompts and --against-model two models`},
+		{"model and heads", in("--view", "heads", "--against-model", "tiny", "a"), "", 2, "--against-model does nothing here: it is for text, html, figures of the view compare\n"},
+		{"no other model", in("--against-model", "tinny", "a"), "", 1, `--against-model: tinny: did you mean tiny? tinny is neither a directory`},
+		{"other kind of model", in("--against-model", "tiny-mlm", "--methods", "rollout", "the keys"), "", 2, `a decoder and an encoder cannot be compared`},
+		{"methods of flow", in("--view", "flow", "--methods", "direct,rollout", "a"), "", 2, `out needs the graph of flow: name flow in --methods`},
+		{"flow by word", in("--view", "flow", "--by", "word", "a"), "", 2, `--by does nothing here`},
+		{"flow and lift", in("--view", "flow", "--set", "lift", "a"), "", 2, `--set lift does nothing here`},
+		{"flow and filter", in("--view", "flow", "--filter", "a"), "", 2, `--filter does nothing here`},
+		{"source", in("--source", "1", "a"), "", 2, "--source does nothing here: it is for text, html, figures of the view flow, and for neuronpedia.json of every view\n"},
+		{"token of a text", in("--token", "1", "a"), "", 2, "--token does nothing here: it is for html of the views heatmap, text, compare, and for text, html, figures of the views layers, flow, and "},
+		{"several tokens", in("--view", "flow", "--token", "1,2", "a"), "", 2, `several tokens are for a picture of layers`},
+		{"no token", in("--view", "flow", "--token", "x", "a"), "", 2, `want a whole number from 0`},
+		{"late token", in("--view", "flow", "--token", "7", "--max-tokens", "1", "a"), "", 2, "--token 7; the only one of the generated tokens is 0\n"},
+		{"late token of a page", in("--format", "html", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
+		{"late token of compare", in("--format", "html", "--view", "compare", "--methods", "direct,raw", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
+		{"token of heads", in("--format", "html", "--view", "heads", "--token", "1", "--model", "nope", "a"), "", 2, `--token does nothing here`},
+		{"token of maps", in("--format", "html", "--view", "maps", "--token", "1", "--model", "nope", "a"), "", 2, `--token does nothing here`},
+		{"word as a token", in("--view", "flow", "--token", "is", "a"), "", 2, `--token "is": want a whole number from 0 to 1000000: a generated token is named by its number`},
+		{"empty other prompt", in("--model", "nope", "--against", "", "a"), "", 2, "--against is empty; give another prompt"},
+		{"empty other model", in("--model", "nope", "--against-model", "", "a"), "", 2, "--against-model is empty"},
+		{"late source", in("--view", "flow", "--source", "9", "--max-tokens", "1", "the keys"), "", 2, "--source 9; the prompt tokens are 0 to 2\n"},
+		{"view and other prompt", in("--view", "heads", "--against", "b", "a"), "", 2, "--against does nothing here: it is for text, html, figures of the view compare\n"},
+	})
+}
+
+func TestInputRefusals(t *testing.T) {
+	in := refused
+	headwater.CheckRefusals(t, []clitest.Refusal{
+		{"prompt and input", in("--input", "x.jsonl", "a"), "", 2, "explain takes a prompt or --input, not both"},
+		{"no such input", in("--input", "nope.jsonl"), "", 1, "headwater: --input: nope.jsonl: no such file or directory\n"},
+		{"a folder as input", in("--input", clitest.Goldens), "", 1, "goldens is a directory; name a file with a line of JSON"},
 		{"input as html", in("--input", "-", "--format", "html"), "", 2, "--input writes a line of JSON for each prompt; html does not go with it"},
 		{"input and continuation", in("--input", "-", "--continuation", "a"), "", 2, `write "continuation" into its lines`},
 		{"input without prompt", in("--input", "-"), `{"continuation":"a"}`, 1, `standard input line 1: there is no text; give a prompt or a text that is not empty, or messages; the keys are continuation`},
@@ -415,69 +474,11 @@ func TestExplainRefusals(t *testing.T) {
 		{"messages that are cut", in("--messages", "-"), `[{"role":"user"`, 2, "--messages: standard input: not valid JSON at byte"},
 		{"messages with half a character", in("--messages", "-"), `[{"role":"user","content":"\ud800"}]`, 2, `\ud800 at byte `},
 		{"no such messages", in("--messages", "nope.json"), "", 1, "--messages: nope.json: no such file"},
-		{"a system without a template", in("--system", "be kind", "a"), "", 1, "has no chat template: it was not trained"},
-		{"a system and special tokens", in("--system", "be kind", "--special", "on", "a"), "", 2, "--special and a chat"},
-		{"a variable without a value", in("--chat-set", "x", "a"), "", 2, "want NAME=VALUE"},
-		{"a wrong date", in("--set", "chat-date=today", "a"), "", 2, "want a date such as 2026-11-26"},
 		{"input without positions", in("--input", "-"), `{"prompt":"a","positions":[]}`, 2, `line 1: "positions" is empty; leave it out`},
 		{"input with a large position", in("--input", "-"), `{"prompt":"a","positions":[9223372036854775808]}`, 2, `number 1: it is 9223372036854775808; want whole numbers from 0 to 1000000`},
 		{"input that ends early", in("--input", "-"), `{"prompt":"a"`, 1, "line 1: not valid JSON at byte 14: the text ends too early"},
 		{"input with a long key", in("--input", "-"), `{"` + strings.Repeat("k", 5000) + `":1}`, 1, "known are"},
-		{"tokens of a continuation", in("--max-tokens", "2", "--continuation", " is", "a"), "", 2, "--max-tokens 2 and a continuation; every token of a continuation is explained"},
-		{"sampling of a continuation", in("--temperature", "1", "--continuation", " is", "a"), "", 2, "temperature 1 and a continuation"},
-		{"all levels without flow", in("--set", "all-levels", "a"), "", 2, "--set all-levels applies to none of the methods: direct"},
-		{"own row of a scorer", in("--set", "own-row", "--methods", "attn-lrp", "a"), "", 2, "--set own-row applies to none of the methods: attn-lrp"},
-		{"steps of another scorer", in("--set", "steps=5", "--methods", "occlusion", "a"), "", 2, "--set steps applies to none of the methods: occlusion"},
-		{"width of a page", in("--width", "80", "--format", "html", "a"), "", 2, "--width does nothing here: it is for text of every view\n"},
-		{"colours of JSON", in("--color", "always", "--format", "json", "a"), "", 2, "--color does nothing here: it is for text of the views heatmap, text, compare\n"},
 		{"filter of JSON", in("--filter", "--input", "-"), "", 2, "--filter does nothing here: it is for text, html, figures of the views heatmap, text, compare, layers\n"},
-		{"near method", in("--methods", "rolout", "a"), "", 2, `--methods "rolout": unknown method "rolout"; did you mean rollout? known are `},
-		{"near mixing", in("--methods", "atention", "a"), "", 2, `unknown method "atention"; did you mean one of attention+flow, attention+layer, attention+rollout? known are `},
-		{"near view", in("--view", "haeds", "a"), "", 2, `--view "haeds" is unknown; did you mean heads? known are heatmap, text, layers, flow, compare, heads, head, maps, map`},
-		{"near palette", in("--format", "html", "--palette", "perceptul", "a"), "", 2, `--palette "perceptul" is unknown; did you mean perceptual?`},
-		{"palette of text", in("--palette", "perceptual", "a"), "", 2, "--palette does nothing here: it is for html, figures of every view\n"},
-		{"one side", in("--view", "compare", "--methods", "rollout", "a"), "", 2, `--view compare compares two methods`},
-		{"layer and heatmap", in("--methods", "rollout@1", "a"), "", 2, `layers after @ are for the view compare; --layer is for the others`},
-		{"layer of classic", in("--view", "compare", "--methods", "classic@1,rollout", "a"), "", 2, `classic is several methods; name one of them before @`},
-		{"no layer", in("--view", "compare", "--methods", "rollout@x,rollout", "a"), "", 2, `"rollout@x" is not a method and its layer`},
-		{"late layer", in("--view", "compare", "--methods", "rollout@1,rollout@6", "--max-tokens", "1", "a"), "", 2, `--methods rollout@6; "tiny" has layers 0 to 5`},
-		{"layers of too many", in("--view", "compare", "--methods", "rollout@1,rollout@2,raw", "a"), "", 2, `--view compare compares two methods`},
-		{"scorers of maps", in("--view", "maps", "--methods", "direct,attn-lrp", "a"), "", 2, `there are no maps of method "direct"`},
-		{"maps by word", in("--view", "maps", "--by", "word", "a"), "", 2, "--by does nothing here: it is for the views heatmap, text, compare, layers\n"},
-		{"maps of a scorer", in("--view", "maps", "--methods", "direct", "a"), "", 2, `there are no maps of method "direct"`},
-		{"late layer of maps", in("--view", "maps", "--layer", "6", "--max-tokens", "1", "a"), "", 2, `--layer 6; "tiny" has layers 0 to 5`},
-		{"maps and a method's layer", in("--view", "maps", "--methods", "raw@2", "a"), "", 2, `layers after @ are for the view compare; --layer is for the others`},
-		{"two against", in("--against", "b", "--against-model", "tiny", "a"), "", 2, `--against compares two prompts and --against-model two models`},
-		{"model and heads", in("--view", "heads", "--against-model", "tiny", "a"), "", 2, "--against-model does nothing here: it is for text, html, figures of the view compare\n"},
-		{"no other model", in("--against-model", "tinny", "a"), "", 1, `--against-model: tinny: did you mean tiny? tinny is neither a directory`},
-		{"other kind of model", in("--against-model", "tiny-mlm", "--methods", "rollout", "the keys"), "", 2, `a decoder and an encoder cannot be compared`},
-		{"methods of flow", in("--view", "flow", "--methods", "direct,rollout", "a"), "", 2, `out needs the graph of flow: name flow in --methods`},
-		{"flow by word", in("--view", "flow", "--by", "word", "a"), "", 2, `--by does nothing here`},
-		{"flow and lift", in("--view", "flow", "--set", "lift", "a"), "", 2, `--set lift does nothing here`},
-		{"flow and filter", in("--view", "flow", "--filter", "a"), "", 2, `--filter does nothing here`},
-		{"source", in("--source", "1", "a"), "", 2, "--source does nothing here: it is for text, html, figures of the view flow, and for neuronpedia.json of every view\n"},
-		{"token of a text", in("--token", "1", "a"), "", 2, "--token does nothing here: it is for html of the views heatmap, text, compare, and for text, html, figures of the views layers, flow, and "},
-		{"several tokens", in("--view", "flow", "--token", "1,2", "a"), "", 2, `several tokens are for a picture of layers`},
-		{"no token", in("--view", "flow", "--token", "x", "a"), "", 2, `want a whole number from 0`},
-		{"late token", in("--view", "flow", "--token", "7", "--max-tokens", "1", "a"), "", 2, "--token 7; the only one of the generated tokens is 0\n"},
-		{"late token of a page", in("--format", "html", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
-		{"late token of compare", in("--format", "html", "--view", "compare", "--methods", "direct,raw", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
-		{"token of heads", in("--format", "html", "--view", "heads", "--token", "1", "--model", "nope", "a"), "", 2, `--token does nothing here`},
-		{"token of maps", in("--format", "html", "--view", "maps", "--token", "1", "--model", "nope", "a"), "", 2, `--token does nothing here`},
-		{"word as a token", in("--view", "flow", "--token", "is", "a"), "", 2, `--token "is": want a whole number from 0 to 1000000: a generated token is named by its number`},
-		{"empty prompt, no model", in("--model", "nope", ""), "", 2, "headwater: the prompt is empty; give some text\n"},
-		{"empty other prompt", in("--model", "nope", "--against", "", "a"), "", 2, "--against is empty; give another prompt"},
-		{"empty other model", in("--model", "nope", "--against-model", "", "a"), "", 2, "--against-model is empty"},
-		{"late token of layers", in("--view", "layers", "--token", "7", "--max-tokens", "1", "a"), "", 2, "--token 7; the only one of the generated tokens is 0\n"},
-		{"late source", in("--view", "flow", "--source", "9", "--max-tokens", "1", "the keys"), "", 2, "--source 9; the prompt tokens are 0 to 2\n"},
-		{"view and other prompt", in("--view", "heads", "--against", "b", "a"), "", 2, "--against does nothing here: it is for text, html, figures of the view compare\n"},
-		{"near format", in("--format", "hmtl", "a"), "", 2, `--format "hmtl" is unknown; did you mean html? known are text, html, json`},
-		{"near backend", in("--backend", "cuad:/x", "a"), "", 2, `--backend "cuad:/x": did you mean cuda? known are go, xla, cuda`},
-		{"near type", in("--dtype", "bfloat61", "a"), "", 2, `did you mean bfloat16? known are float32, bfloat16`},
-		{"near quantity", in("--set", "quantity=logits", "--methods", "occlusion", "a"), "", 2, "did you mean logit? known are logit, probability, log-probability"},
-		{"near parts", in("--by", "words", "a"), "", 2, "did you mean word? want word, sentence"},
-		{"long method", in("--methods", strings.Repeat("m", 5000), "a"), "", 2, "…; known are alti, "},
-		{"long model", in("--model", "/"+strings.Repeat("m/", 2500), "a"), "", 1, "a"},
 		{"input that is no UTF-8", in("--input", "-"), "{\"prompt\":\"\xff\"}", 1, "line 1: it is not valid UTF-8"},
 	})
 }
@@ -582,5 +583,18 @@ func TestConversation(t *testing.T) {
 	if out := headwater.Output(t, "reproduce", "--model", dir,
 		figure); !strings.Contains(out, "byte for byte the same") {
 		t.Errorf("reproduce: %s", out)
+	}
+}
+
+// Before a long text is explained, a user is told what that takes, and not before a short one.
+func TestExplainLong(t *testing.T) {
+	for words, want := range map[int]string{
+		1100: "1101 tokens × 2 methods (direct, rollout): this takes a while", 20: "",
+	} {
+		_, _, said := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+			"--methods", "direct,rollout", strings.TrimSpace(strings.Repeat("the keys ", words/2)))
+		if strings.Contains(said, "tokens ×") != (want != "") || !strings.Contains(said, want) {
+			t.Errorf("of %d words it says %q, want %q", words, said, want)
+		}
 	}
 }

@@ -64,8 +64,8 @@ var effectful = map[string]struct{ with, without string }{
 	"threshold":         {"--set=threshold=0.1 --methods=value-zeroing,raw", "--methods=value-zeroing,raw"},
 	"token":             {"--token=1", ""},
 	"top":               {"--format=text --top=1", "--format=text"},
-	"top-k":             {"--top-k=1 --temperature=5", "--temperature=5"},
-	"top-p":             {"--top-p=0.01 --temperature=5", "--temperature=5"},
+	"top-k":             {"--set=top-k=1 --temperature=5", "--temperature=5"},
+	"top-p":             {"--set=top-p=0.01 --temperature=5", "--temperature=5"},
 	"view":              {"", ""}, // of which there is one in every row of the test
 	"width":             {"--format=text --width=60", "--format=text --width=140"},
 }

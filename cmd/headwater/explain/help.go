@@ -20,11 +20,11 @@ var flagGroups = []struct{ title, names string }{
 		"top chat help"},
 	{"What is read", "input messages system chat-set pair position " +
 		"special"},
-	{"What is generated", "temperature top-k top-p seed alternatives"},
+	{"What is generated", "temperature seed alternatives"},
 	{"What pictures show", "target against against-model layer head source filter size font " +
 		"palette color width caption sinks"},
 	{"Where it is computed", "backend dtype pre max-memory"},
-	{"How methods compute", "set"},
+	{"How methods compute and tokens are drawn", "set"},
 }
 
 // groupFlags lets the help of a command list its flags by groups, wrapped to the terminal.

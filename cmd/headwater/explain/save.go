@@ -16,6 +16,7 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/export"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -225,7 +226,11 @@ func writeExplanation(
 		if err != nil {
 			return err
 		}
-		out.What, out.Size = o.Describe(e, format)
+		if out.What, out.Size = o.Describe(e, format); !stopped && len(f.sides) > 0 && len(e.Order) > 1 &&
+			export.OfOneMethod(o.Show, format) {
+			notes = append(notes, fmt.Sprintf("it has the %s alone; to draw another of %s, "+
+				"name it first in --methods", out.What, message.List(e.Order)))
+		}
 		for _, n := range notes {
 			k.Say("note: %s: %s", cmp.Or(filepath.Base(path), "standard output"), n)
 		}

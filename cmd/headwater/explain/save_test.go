@@ -41,6 +41,29 @@ func TestSaveSideA(t *testing.T) {
 	}
 }
 
+// A note names the method of a figure of one of several that were named; there is none for the
+// default methods and for a page, which has all.
+func TestSaveOneMethod(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{
+			"--methods rollout,direct -o a.svg", "a.svg: it has the matrix of rollout alone; to " +
+				"draw another of rollout, direct, name it first in --methods",
+		},
+		{"--methods rollout,raw --view map -o a.svg", "it has the map of rollout alone"},
+		{"--methods rollout,direct -o a.html -o a.csv", ""},
+		{"--methods rollout,direct --view compare -o a.svg", ""},
+		{"-o a.svg", ""},
+	} {
+		t.Chdir(t.TempDir())
+		_, _, said := headwater.Execute(t, "", append([]string{
+			"explain", "--backend", "go", "--max-tokens", "1", clitest.Prompt,
+		}, strings.Fields(c.args)...)...)
+		if strings.Contains(said, "alone") != (c.want != "") || !strings.Contains(said, c.want) {
+			t.Errorf("%s: it says %q, want %q", c.args, said, c.want)
+		}
+	}
+}
+
 // A graph of flow needs no --methods, and with several the picture is the same.
 func TestSaveGraph(t *testing.T) {
 	save(t, "--view", "flow", "-o", "a.svg", "-o", "b.html")

@@ -83,14 +83,7 @@ func installCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "make Jupyter run Go notebooks that know Headwater",
-		Long: "Install writes the kernel \"" + kernel.DisplayName + "\" for Jupyter. Its " +
-			"notebooks import Headwater without any setting: in a project that\n" +
-			"requires it, in the version of that project; elsewhere in the version of this " +
-			"program. The cells run in GoNB, which must be\n" +
-			"installed; the error says how.",
-		Example: "  headwater install\n  headwater install --prefix ~/venv\n" +
-			"  headwater install --uninstall",
-		Args: cli.NoArguments,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("prefix") && f.prefix == "" {
 				return cli.Usagef("--prefix \"\": want a folder")

@@ -29,16 +29,7 @@ func setupXLACommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "xla",
 		Short: "install the plugin with which XLA computes on CPUs",
-		Long: "Setup xla installs a PJRT plugin for CPUs, which lets every model run several " +
-			"times faster than in pure Go. It comes from go-xla's\n" +
-			"releases where the network allows, else " +
-			"from the Python package " + xlaplugin.Wheel + " (x86-64 Linux), whose " +
-			"hash is known; with\n" +
-			"--from, from a file that you have. The plugin is native code that " +
-			"runs with your rights.",
-		Example: "  headwater setup xla\n  headwater setup xla --from " +
-			"xla_cpu_pjrt-0.0.1-py3-none-manylinux_2_27_x86_64.whl",
-		Args: cli.NoArguments,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.SHA256 != "" && opts.From == "" {
 				return cli.Usagef("--sha256 is the hash of the file of --from, which is missing")

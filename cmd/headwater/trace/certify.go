@@ -116,12 +116,7 @@ func certify(ctx context.Context, k *cli.Kit, f certifyFlags) error {
 	defer out.Abandon()
 	opts := certificate.Options{}
 	if f.golden != "" {
-		if _, missing := os.Stat(f.golden); errors.Is(missing, fs.ErrNotExist) {
-			return fmt.Errorf("the golden %s: no such file; --golden names a recording, such as "+
-				"one that --record writes",
-				f.golden)
-		}
-		if opts.Golden, err = golden.Open(f.golden); err != nil {
+		if opts.Golden, err = openGolden(f.golden); err != nil {
 			return err
 		}
 		defer opts.Golden.Close()
@@ -137,25 +132,8 @@ func certify(ctx context.Context, k *cli.Kit, f certifyFlags) error {
 	if texts != nil {
 		opts.IDs = texts[0]
 	}
-	other := f.ModelFlags
-	other.Backend = "go"
-	if m.Info().Backend == "go" {
-		other.Backend = "xla"
-	}
-	if m.Info().Backend != "go" {
-		k.Reserve(int64(m.Info().Layers) * certifyLayerBytes)
-	}
-	if _, missing := models.PluginPath(other.Backend); missing == nil {
-		// The second model is opened now, so that two models that do not fit are refused before
-		// the work begins.
-		second, err := k.OpenSilently(ctx, other)
-		if err != nil {
-			return err
-		}
-		opts.Other = func() (*models.Model, error) {
-			k.Say("%s", cli.DescribeBackend(second.Info().Backend, other.Backend))
-			return second, nil
-		}
+	if opts.Other, err = openOther(ctx, k, f.ModelFlags, m.Info()); err != nil {
+		return err
 	}
 	line := k.Progress()
 	defer line.Clear()
@@ -178,6 +156,40 @@ func certify(ctx context.Context, k *cli.Kit, f certifyFlags) error {
 		err = errWrong
 	}
 	return err
+}
+
+// openGolden opens a recording.
+func openGolden(path string) (*golden.Golden, error) {
+	if _, missing := os.Stat(path); errors.Is(missing, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the golden %s: no such file; --golden names a recording, such as "+
+			"one that --record writes", path)
+	}
+	return golden.Open(path)
+}
+
+// openOther opens the model on the other one of go and xla, and returns what announces and returns
+// it; nil if that backend is not there. It is opened before the work begins, so that two models
+// that do not fit are refused then.
+func openOther(
+	ctx context.Context, k *cli.Kit, flags cli.ModelFlags, info trace.Info,
+) (func() (*models.Model, error), error) {
+	flags.Backend = "go"
+	if info.Backend == "go" {
+		flags.Backend = "xla"
+	} else {
+		k.Reserve(int64(info.Layers) * certifyLayerBytes)
+	}
+	if _, missing := models.PluginPath(flags.Backend); missing != nil {
+		return nil, nil
+	}
+	second, err := k.OpenSilently(ctx, flags)
+	if err != nil {
+		return nil, err
+	}
+	return func() (*models.Model, error) {
+		k.Say("%s", cli.DescribeBackend(second.Info().Backend, flags.Backend))
+		return second, nil
+	}, nil
 }
 
 // record writes what a model computes.

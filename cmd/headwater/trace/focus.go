@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/focus"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
@@ -168,10 +169,7 @@ func reportFocus(ctx context.Context, k *cli.Kit, f focusFlags, texts []string) 
 		return err
 	}
 	defer out.Abandon()
-	r := focusResult{}
-	if r.focusReport, err = newFocusReport(f.ask); err != nil {
-		return err
-	}
+	r := focusResult{focusReport: newFocusReport(f.ask)}
 	if len(f.inputs) > 0 {
 		err = focusFiles(ctx, k, f, r.focusReport)
 	} else {
@@ -485,7 +483,7 @@ func (r focusResult) writeEffects(b *bytes.Buffer) {
 			fmt.Fprintf(b, "\neffects of the sources that tokens of layer %d look at most, "+
 				"means over tokens\n", e.Layer)
 		}
-		var zero, others []number
+		var zero, others []evaluate.Value
 		for k, x := range e.Magnitude {
 			if e.Source[k] == 0 {
 				zero = append(zero, x)
@@ -517,7 +515,7 @@ func headName(h int) string {
 }
 
 // meanOf writes the mean of the numbers that are not NaN, "-" if there are none.
-func meanOf(all []number) string {
+func meanOf(all []evaluate.Value) string {
 	sum, n := 0.0, 0
 	for _, x := range all {
 		if !math.IsNaN(float64(x)) {

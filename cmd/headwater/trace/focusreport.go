@@ -1,29 +1,17 @@
 package trace
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
+	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/focus"
-	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // reportVersion is the version of the form of [focusReport] in JSON.
 const reportVersion = 1
-
-// number is a number that is null in JSON if it is NaN or infinite.
-type number float64
-
-// MarshalJSON writes the number, or null.
-func (n number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(n))
-}
 
 // focusAsk selects the contents of a [focusReport]. The zero value asks for the quantities of all
 // heads alone.
@@ -108,16 +96,16 @@ type focusRows struct {
 	// Probability, Score and the three terms are [T] rows; the last four are nil if not known. A
 	// source that a window hides has probability 0. Its score is null in JSON if it was given as
 	// -Inf.
-	Probability [][]float64 `json:"probability"`
-	Score       [][]number  `json:"score,omitempty"`
-	Content     [][]float64 `json:"content,omitempty"`
-	QueryBias   [][]float64 `json:"query_bias,omitempty"`
-	ALiBi       [][]float64 `json:"alibi,omitempty"`
+	Probability [][]float64        `json:"probability"`
+	Score       [][]evaluate.Value `json:"score,omitempty"`
+	Content     [][]float64        `json:"content,omitempty"`
+	QueryBias   [][]float64        `json:"query_bias,omitempty"`
+	ALiBi       [][]float64        `json:"alibi,omitempty"`
 	// Markers are the marked sources. Breakdown has the coordinates of the sources of the first
 	// ranks in a ternary plot; nil without terms. Biases are those of the markers.
 	Markers   []focusMarker   `json:"markers"`
 	Breakdown *focusBreakdown `json:"breakdown,omitempty"`
-	Biases    []focusBias     `json:"biases,omitempty"`
+	Biases    []focus.Bias    `json:"biases,omitempty"`
 }
 
 // focusMarker is a [focus.Marker].
@@ -146,56 +134,33 @@ type focusPoint struct {
 	Coordinates [focus.NumTerms]float64 `json:"coordinates"`
 }
 
-// focusBias is a [focus.Bias].
-type focusBias struct {
-	Source    int     `json:"source"`
-	QueryBias float64 `json:"query_bias"`
-	ALiBi     float64 `json:"alibi"`
-}
-
 // focusUpdates are the updates of one head in one text, a list entry for each target.
 type focusUpdates struct {
-	Text      int      `json:"text"`
-	Layer     int      `json:"layer"`
-	Head      int      `json:"head"` // -1 for all heads together
-	Target    []int    `json:"target"`
-	Source    []int    `json:"source"`
-	Magnitude []number `json:"magnitude"`
-	Alignment []number `json:"alignment"`
+	focusEffects
+	Alignment []evaluate.Value `json:"alignment"`
 }
 
 // focusEffects are the effects of one head in one text, a list entry for each target.
 type focusEffects struct {
-	Text      int      `json:"text"`
-	Layer     int      `json:"layer"`
-	Head      int      `json:"head"` // -1 for all heads together
-	Target    []int    `json:"target"`
-	Source    []int    `json:"source"`
-	Magnitude []number `json:"magnitude"`
+	Text      int              `json:"text"`
+	Layer     int              `json:"layer"`
+	Head      int              `json:"head"` // -1 for all heads together
+	Target    []int            `json:"target"`
+	Source    []int            `json:"source"`
+	Magnitude []evaluate.Value `json:"magnitude"`
 }
 
-// newFocusReport returns a report without texts. It returns a usage error for an ask that
-// contradicts itself.
-func newFocusReport(ask focusAsk) (*focusReport, error) {
-	if ask.Head != nil && ask.Layer == nil {
-		return nil, cli.Usagef("head %d without a layer; say which layer", *ask.Head)
-	}
-	if ask.Ranks < 0 {
-		return nil, cli.Usagef("%d ranks; want 1 or more", ask.Ranks)
-	}
+// newFocusReport returns a report without texts.
+func newFocusReport(ask focusAsk) *focusReport {
 	ask.Ranks = max(1, ask.Ranks)
-	index, err := focus.ParseIndex(string(ask.Index))
-	if err != nil {
-		return nil, err
-	}
-	ask.Index = index
+	ask.Index = cmp.Or(ask.Index, focus.IndexCurrent)
 	r := &focusReport{
 		Version: reportVersion, ask: ask, Index: ask.Index, ExcludeFirst: ask.ExcludeFirst,
 	}
 	for _, q := range focus.Quantities() {
 		r.lines = append(r.lines, &focus.Lines{Quantity: q})
 	}
-	return r, nil
+	return r
 }
 
 // add adds a text to the report; tokens are the texts of its S tokens, nil if they are not known.
@@ -271,6 +236,7 @@ func (r *focusReport) addRows(t *focus.Text, k, l, h int) error {
 		Score: numbers(visibleRows(head, head.Scores)), Markers: []focusMarker{},
 	}
 	selected := head.Markers()
+	x.Biases = focus.Biases(selected)
 	for _, m := range selected {
 		x.Markers = append(x.Markers, focusMarker{
 			m.Target, m.Source, m.Rank, m.Kind(), m.Probability,
@@ -281,9 +247,6 @@ func (r *focusReport) addRows(t *focus.Text, k, l, h int) error {
 		x.Content = visibleRows(head, head.Terms[:n])
 		x.QueryBias = visibleRows(head, head.Terms[n:2*n])
 		x.ALiBi = visibleRows(head, head.Terms[2*n:])
-	}
-	for _, b := range focus.Biases(selected) {
-		x.Biases = append(x.Biases, focusBias(b))
 	}
 	if b, err := head.Breakdown(r.ask.Ranks); err != nil {
 		r.leaveOut(err)
@@ -312,11 +275,11 @@ func visibleRows(h *focus.Head, data []float64) [][]float64 {
 }
 
 // numbers returns rows whose infinities JSON can have; nil for nil.
-func numbers(rows [][]float64) (all [][]number) {
+func numbers(rows [][]float64) (all [][]evaluate.Value) {
 	for _, row := range rows {
-		x := make([]number, len(row))
+		x := make([]evaluate.Value, len(row))
 		for j, v := range row {
-			x[j] = number(v)
+			x[j] = evaluate.Value(v)
 		}
 		all = append(all, x)
 	}
@@ -332,14 +295,12 @@ func (r *focusReport) addUpdates(t *focus.Text, k, l, h int) {
 		r.leaveOut(err)
 		return
 	}
-	x := focusUpdates{
-		Text: k, Layer: l, Head: h, Target: []int{}, Source: []int{}, Magnitude: []number{},
-		Alignment: []number{},
-	}
+	none := []evaluate.Value{} // a list in JSON even if it is empty
+	x := focusUpdates{focusEffects{k, l, h, []int{}, []int{}, none}, none}
 	for _, u := range all {
 		x.Target, x.Source = append(x.Target, u.Target), append(x.Source, u.Source)
-		x.Magnitude = append(x.Magnitude, number(u.Magnitude))
-		x.Alignment = append(x.Alignment, number(u.Alignment))
+		x.Magnitude = append(x.Magnitude, evaluate.Value(u.Magnitude))
+		x.Alignment = append(x.Alignment, evaluate.Value(u.Alignment))
 	}
 	r.Updates = append(r.Updates, x)
 }
@@ -355,7 +316,7 @@ func (r *focusReport) addEffects(t *focus.Text, k, l, h int) {
 	x := focusEffects{Text: k, Layer: l, Head: h}
 	for _, e := range all {
 		x.Target, x.Source = append(x.Target, e.Target), append(x.Source, e.Source)
-		x.Magnitude = append(x.Magnitude, number(e.Magnitude))
+		x.Magnitude = append(x.Magnitude, evaluate.Value(e.Magnitude))
 	}
 	r.Effects = append(r.Effects, x)
 	if h == focus.Together && r.ask.Head == nil {

@@ -19,8 +19,7 @@ func TestHiddenScore(t *testing.T) {
 	}, focus.Options{})
 	clitest.Must(t, err)
 	layer, head := 0, 0
-	r, err := newFocusReport(focusAsk{Layer: &layer, Head: &head, Ranks: 3})
-	clitest.Must(t, err)
+	r := newFocusReport(focusAsk{Layer: &layer, Head: &head, Ranks: 3})
 	clitest.Must(t, r.add(text, nil))
 	written, err := json.Marshal(r.Rows[0].Score)
 	if want := "[[0],[null,2],[null,1,1]]"; err != nil || string(written) != want {

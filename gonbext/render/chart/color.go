@@ -129,9 +129,9 @@ var seriesColors = [][3]float64{
 	{0.56, 0.150, 25},  // red
 }
 
-// SeriesColor returns the colour of series i of n. Up to eight have colours of their own; more are
+// seriesColor returns the colour of series i of n. Up to eight have colours of their own; more are
 // coloured by their place on the ramp, which shows their order.
-func SeriesColor(i, n int) RGB {
+func seriesColor(i, n int) RGB {
 	if n > len(seriesColors) {
 		return Ramp(0.15 + 0.85*float64(i)/float64(n-1))
 	}
@@ -148,7 +148,7 @@ func (c *Chart) SeriesColor(i int) RGB {
 	case c.Color.Palette != "" && !c.Colored() && n > 1:
 		return RampOf(c.Color.Palette, float64(i)/float64(n-1))
 	}
-	return SeriesColor(i, n)
+	return seriesColor(i, n)
 }
 
 // Ordered returns whether n series are coloured by their order and not each by its own colour.

@@ -20,8 +20,8 @@ type Edge struct {
 	Weight  float64
 }
 
-// LeastWeight is the smallest weight of an edge that is drawn.
-const LeastWeight = 0.02
+// leastWeight is the smallest weight of an edge that is drawn.
+const leastWeight = 0.02
 
 // Layers returns L.
 func (g *Graph) Layers() int {
@@ -31,7 +31,7 @@ func (g *Graph) Layers() int {
 	return len(g.Weights) / (len(g.Tokens) * len(g.Tokens))
 }
 
-// Edges returns the edges that are drawn, the lowest layer first: those of at least [LeastWeight].
+// Edges returns the edges that are drawn, the lowest layer first: those of at least 0.02.
 func (g *Graph) Edges() []Edge {
 	n, layers := len(g.Tokens), g.Layers()
 	wanted := make([]bool, n)
@@ -48,7 +48,7 @@ func (g *Graph) Edges() []Edge {
 				continue
 			}
 			for s := range n {
-				if w := g.Weights[(l*n+t)*n+s]; w >= LeastWeight {
+				if w := g.Weights[(l*n+t)*n+s]; w >= leastWeight {
 					edges = append(edges, Edge{l, t, s, w})
 				}
 			}

@@ -27,7 +27,7 @@ const leastMarkContrast = 3
 
 // themed returns the colour of a mark in a specification.
 func themed(c RGB) any {
-	other := OnDark(c)
+	other := onDark(c)
 	if other == c {
 		return c.String()
 	}
@@ -38,9 +38,9 @@ func themed(c RGB) any {
 // on white, and a light one on a dark background.
 func outline() any { return object{"expr": "dark?'#ccc':null"} }
 
-// OnDark returns the colour that stands for c on a dark background: c itself if it has contrast
+// onDark returns the colour that stands for c on a dark background: c itself if it has contrast
 // 3 with the background, its mirror image for a grey, and otherwise a lighter one of the same hue.
-func OnDark(c RGB) RGB {
+func onDark(c RGB) RGB {
 	onDark := func(c RGB) bool {
 		return (luminance(c)+0.05)/(luminance(darkBackground)+0.05) >= leastMarkContrast
 	}

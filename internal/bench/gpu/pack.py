@@ -1,6 +1,6 @@
 """pack.py [--model FILE]: packs what a machine that has a GPU, Python and no Go needs into out/gpu.
 
-It builds the program and writes out/gpu/pack.tar.xz: the program, six goldens and run.py, whose comment says what runs there. With
+It builds the program and writes out/gpu/pack.tar.xz: the program, gguf.py and run.py, whose comment says what runs there. With
 --model it cuts a file, such as SmolLM2's GGUF, into out/gpu/model.0, model.1 and so on, which travel one at a time.
 
 At most 64 MiB travel at a time, the files of the checkout among them. This program measures the sum and ends with status 1 above 63 MiB.
@@ -18,7 +18,6 @@ import tarfile
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 OUT = ROOT / "out" / "gpu"
 LIMIT = 63 << 20
-GOLDENS = ("bert", "bloom", "falcon7", "gemma3", "gpt2", "llama")  # each kind of position, norm and block
 # As small as it gets; Python unpacks it. The first filter makes jumps of x86 programs alike.
 FILTERS = [{"id": lzma.FILTER_X86}, {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 64 << 20}]
 
@@ -42,10 +41,8 @@ def write_pack(path):
     packed = io.BytesIO()
     with lzma.open(packed, "w", filters=FILTERS) as compressed, tarfile.open(fileobj=compressed, mode="w") as tar:
         tar.add(program, "headwater", filter=same_owner)
-        tar.add(ROOT / "internal/bench/gpu/run.py", "run.py", filter=same_owner)
-        for golden in GOLDENS:
-            for name in ("config.json", "golden.safetensors", "model.safetensors"):
-                tar.add(ROOT / "models/testdata/goldens" / golden / name, f"goldens/{golden}/{name}", filter=same_owner)
+        for script in ("run.py", "gguf.py"):
+            tar.add(ROOT / "internal/bench/gpu" / script, script, filter=same_owner)
     program.unlink()
     path.write_bytes(packed.getvalue())
 

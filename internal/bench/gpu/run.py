@@ -6,9 +6,10 @@ hangs or is killed does not stop the next. After each step RESULTS has results.j
 
     --backend xla --small    a rehearsal on a CPU
     --only STEP,STEP         some of the steps
+    --goldens FOLDER         the goldens of models/testdata, if they are not beside this file as in a checkout
     --pieces FOLDER          what pack.py --model has cut, for the last step, which is left out without it
 
-Models are made here: Llama with random weights in bfloat16, of 1 and 8 billion parameters. "hooks" are PyTorch hooks that compute the rows of Value
+Models are made here: Llama with random weights in bfloat16, of 1 and 8 billion parameters, and a mixture of 64 experts. "hooks" are PyTorch hooks that compute the rows of Value
 Zeroing on the same GPU: a pass for each source, as Inseq does, and all sources in one batch. The status is 1 if a step failed.
 """
 
@@ -30,6 +31,7 @@ import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+GOLDENS = ("bert", "bloom", "falcon7", "gemma3", "gpt2", "llama", "mixtral")  # each kind of position, norm and block
 TOTAL = 480  # seconds for all steps
 NEW = 32  # tokens that are generated after a prompt of PROMPT
 PROMPT = 64
@@ -38,8 +40,10 @@ PROMPT = 64
 SHAPES = {
     "1b": (2048, 8192, 16, 32, 8, 128256, True),
     "8b": (4096, 14336, 32, 32, 8, 128256, False),
+    "mixture": (2048, 1024, 8, 16, 16, 128256, False),  # half the layers of OLMoE 1B-7B
 }
-SMALL = {"1b": (256, 512, 4, 8, 2, 1024, True), "8b": (384, 768, 6, 8, 2, 1024, False)}
+SMALL = {"1b": (256, 512, 4, 8, 2, 1024, True), "8b": (384, 768, 6, 8, 2, 1024, False), "mixture": (256, 128, 4, 8, 8, 1024, False)}
+EXPERTS = {"num_experts": 64, "num_experts_per_tok": 8}
 
 # Largest differences from PyTorch, of the largest number; on CPUs they are below 5e-6, and attention is at most 1.
 TOLERANCE = {"logits": 1e-4, "attention": 1e-5, "hidden": 1e-4, "value-zeroing": 1e-4}
@@ -66,7 +70,7 @@ class Run:
         self.device = "cuda" if self.cuda else "cpu"
         self.shapes = SMALL if args.small else SHAPES
         self.long = 400 if args.small else 4000
-        self.pieces = args.pieces
+        self.pieces, self.goldens = args.pieces, pathlib.Path(args.goldens)
         self.program = str(HERE / "headwater")
 
     def headwater(self, *args, **how):
@@ -112,7 +116,8 @@ def doctor(run):
 
 def certify(run):
     """The certificates of the embedded model and of the goldens, all at a time."""
-    commands = {"tiny": []} | {g.name: ["--model", str(g), "--golden", str(g / "golden.safetensors")] for g in sorted((HERE / "goldens").iterdir())}
+    folders = [run.goldens / name for name in GOLDENS]
+    commands = {"tiny": []} | {g.name: ["--model", str(g), "--golden", str(g / "golden.safetensors")] for g in folders}
     running = {
         name: subprocess.Popen(
             [run.program, "certify", "--backend", run.backend, "--json", *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -133,17 +138,19 @@ def certify(run):
 def make(run, name):
     """Writes a checkpoint with random weights, and a tokenizer whose words are the ids."""
     import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
+    from transformers import AutoModelForCausalLM, LlamaConfig, OlmoeConfig
 
     hidden, intermediate, layers, heads, groups, vocabulary, tied = run.shapes[name]
-    config = LlamaConfig(
+    kind = OlmoeConfig if name == "mixture" else LlamaConfig
+    config = kind(
         hidden_size=hidden, intermediate_size=intermediate, num_hidden_layers=layers, num_attention_heads=heads, num_key_value_heads=groups,
         vocab_size=vocabulary, max_position_embeddings=8192, tie_word_embeddings=tied, rms_norm_eps=1e-5,
-        bos_token_id=None, eos_token_id=None, pad_token_id=None, rope_parameters={"rope_type": "default", "rope_theta": 500000.0})
+        bos_token_id=None, eos_token_id=None, pad_token_id=None, rope_parameters={"rope_type": "default", "rope_theta": 500000.0},
+        **EXPERTS if name == "mixture" else {})
     torch.manual_seed(1)
     torch.set_default_dtype(torch.bfloat16)
     with torch.device("meta"):
-        model = LlamaForCausalLM(config)
+        model = AutoModelForCausalLM.from_config(config)
     model = model.to_empty(device=run.device)
     model.tie_weights()
     with torch.no_grad():
@@ -173,16 +180,16 @@ def torch_model(run, name, dtype, attention="sdpa"):
     return model.eval().to(run.device)
 
 
-def parity(run):
-    """The 1-billion model in float32 beside PyTorch: logits, attention, hidden states, and the last rows of Value Zeroing."""
+def parity(run, name):
+    """A model in float32 beside PyTorch: logits, attention, hidden states, and the last rows of Value Zeroing."""
     import torch
     from safetensors.torch import load_file
 
     ids, path = prompt(run, PROMPT), run.work / "trace.safetensors"
     taps = "logits,attention,hidden,value-zeroing"
-    run.headwater("trace", *run.on_model("1b"), "--ids", ",".join(map(str, ids)), "--taps", taps, "-o", str(path))
+    run.headwater("trace", *run.on_model(name), "--ids", ",".join(map(str, ids)), "--taps", taps, "-o", str(path))
     got = load_file(path)
-    model = torch_model(run, "1b", "float32", "eager")
+    model = torch_model(run, name, "float32", "eager")
     out = model(torch.tensor([ids], device=run.device), output_attentions=True, output_hidden_states=True)
     want = {
         "logits": out.logits[0],
@@ -196,7 +203,7 @@ def parity(run):
     for tap, limit in TOLERANCE.items():
         expected = want[tap].double().cpu()
         off = ((got[tap].double() - expected).abs().max() / expected.abs().max()).item()
-        figure(f"1b, {tap}: largest difference from PyTorch", off, "of the largest", aim=limit)
+        figure(f"{name}, {tap}: largest difference from PyTorch", off, "of the largest", aim=limit)
         worst += [f"{tap} differs by {off:.2g}, limit {limit}"] if not off <= limit else []
     if worst:
         raise RuntimeError("; ".join(worst))
@@ -310,11 +317,11 @@ class Ours:
         self.process.wait()
 
 
-def ours(run, name, dtype):
-    """What a token costs, plain and explained. Returns the answers by what was asked."""
+def ours(run, name, dtype, text=None):
+    """What a token costs, plain and explained, after a text of PROMPT tokens. Returns the answers by what was asked."""
     peer, found = Ours(run, name, dtype), {}
     ids = prompt(run, PROMPT)
-    text = " ".join(f"w{i}" for i in ids)
+    text = text or " ".join(f"w{i}" for i in ids)
     with Peak(run, peer.pid) as peak:
         for label, request in {
             "plain": {"task": "decode", "ids": ids},
@@ -381,12 +388,20 @@ def speed_1b(run):
         figure(f"1b float32: rows, times faster than {words}", ms / found["rows"]["token_ms"], "×", aim=aim, most=False)
 
 
-def speed_1b_half(run):
-    beside_generate(run, "1b", "bfloat16", ours(run, "1b", "bfloat16"), torch_model(run, "1b", "bfloat16"))
+def speed(run, name):
+    beside_generate(run, name, "bfloat16", ours(run, name, "bfloat16"), torch_model(run, name, "bfloat16"))
 
 
-def speed_8b(run):
-    beside_generate(run, "8b", "bfloat16", ours(run, "8b", "bfloat16"), torch_model(run, "8b", "bfloat16"))
+def codes(run, name):
+    """A GGUF file quantised as Q4_K_M, whose matrices stay in their codes; a letter is a token there."""
+    sys.path.insert(0, str(HERE))
+    import gguf
+
+    file, small = f"{name}.gguf", "small" if run.small else name
+    gguf.write(run.work / file, small)
+    megabytes = (run.work / file).stat().st_size / 1e6
+    figure(f"{file}: the file", megabytes, "MB")
+    ours(run, file, "float32", ("the quick brown fox jumps over a lazy dog " * 2)[:PROMPT])
 
 
 def long(run):
@@ -419,12 +434,17 @@ STEPS = {
     "doctor": (60, doctor),
     "certify": (70, certify),
     "make-1b": (35, lambda run: make(run, "1b")),
-    "parity": (90, parity),
+    "parity": (90, lambda run: parity(run, "1b")),
     "speed-1b": (70, speed_1b),
     "make-8b": (50, lambda run: make(run, "8b")),
-    "speed-8b": (90, speed_8b),
+    "speed-8b": (90, lambda run: speed(run, "8b")),
+    "codes-1b": (40, lambda run: codes(run, "1b")),
+    "codes-8b": (100, lambda run: codes(run, "8b")),
+    "make-mixture": (45, lambda run: make(run, "mixture")),
+    "parity-mixture": (90, lambda run: parity(run, "mixture")),
+    "speed-mixture": (60, lambda run: speed(run, "mixture")),
     "long": (50, long),
-    "speed-1b-bfloat16": (60, speed_1b_half),
+    "speed-1b-bfloat16": (60, lambda run: speed(run, "1b")),
     "pieces": (100, pieces),
     "hang": (2, lambda run: time.sleep(60)),  # for the rehearsal: it is killed, and the next step runs
 }
@@ -434,7 +454,7 @@ STEPS = {
 
 def run_step(name, args, limit, log):
     """Runs a step as a process and returns what came of it."""
-    command = [sys.executable, __file__, "--step", name, "--work", args.work, "--backend", args.backend, args.results]
+    command = [sys.executable, __file__, "--step", name, "--work", args.work, "--backend", args.backend, "--goldens", args.goldens, args.results]
     command += ["--small"] * args.small + (["--pieces", args.pieces] if args.pieces else [])
     begin, status = time.monotonic(), "passed"
     notes = pathlib.Path(args.work, f"{name}.notes")
@@ -500,6 +520,7 @@ def main():
     flags.add_argument("--backend", default="cuda")
     flags.add_argument("--small", action="store_true")
     flags.add_argument("--only")
+    flags.add_argument("--goldens", default=str(HERE.parents[min(2, len(HERE.parents) - 1)] / "models/testdata/goldens"))
     flags.add_argument("--pieces")
     flags.add_argument("--work", help=argparse.SUPPRESS)
     flags.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
@@ -518,7 +539,7 @@ def main():
         if args.pack:
             with tarfile.open(args.pack, "r:xz") as tar:
                 tar.extractall(args.work, filter="data")
-            rest = [a for flag in ("backend", "only", "pieces") if getattr(args, flag) for a in (f"--{flag}", getattr(args, flag))]
+            rest = [a for flag in ("backend", "only", "goldens", "pieces") if getattr(args, flag) for a in (f"--{flag}", getattr(args, flag))]
             command = [sys.executable, os.path.join(args.work, "run.py"), *rest, *["--small"] * args.small, args.results]
             sys.exit(subprocess.run(command).returncode)
         drive(args)

@@ -32,6 +32,8 @@ var blockTypes = []struct {
 	{7, 24, 2, -7},   // Q5_1
 	{8, 34, -1, -10}, // Q8_0
 	{20, 18, -1, -9}, // IQ4_NL
+	{1, 64, -1, -4},  // F16, each number a scale
+	{30, 64, -1, -4}, // BF16
 }
 
 // quantised writes a golden as a GGUF file whose matrices are random blocks of several types. Layer
@@ -63,6 +65,16 @@ func quantised(t *testing.T, golden string, edit func(name string, data []byte))
 			block := data[b:][:of.bytes]
 			for k := range block {
 				block[k] = byte(random.IntN(256))
+			}
+			for k := 0; k < len(block) && of.bytes == 64; k += 2 {
+				number := half(random.IntN(2), of.exponent)
+				if of.kind == 30 { // the exponent has 8 bits
+					number = number&(1<<15) | uint16(of.exponent+127)<<7 | number&(1<<7-1)
+				}
+				binary.LittleEndian.PutUint16(block[k:], number)
+			}
+			if of.bytes == 64 {
+				continue
 			}
 			binary.LittleEndian.PutUint16(block, half(0, of.exponent))
 			if of.low >= 0 {
@@ -167,5 +179,45 @@ func TestNotFiniteBlocks(t *testing.T) {
 	must(t, err)
 	if found := m.NonFinite(); len(found) != 1 || found[0].Tensor != damaged {
 		t.Errorf("%v are not finite, want one tensor, %s", found, damaged)
+	}
+}
+
+// TestQuantizedNeeds: what a model in codes takes is known before it is opened, and one that is too
+// large is refused with all parts and a type of file that would fit.
+func TestQuantizedNeeds(t *testing.T) {
+	path := quantised(t, "llama", nil)
+	m := fixture.Open(t, path, "xla")
+	_, needs, err := models.Examine(t.Context(), path, models.Options{Backend: "xla"})
+	must(t, err)
+	memory := m.Memory()
+	if p := needs.Memory; !needs.Codes || p.Layers+p.Tables != memory.Weights ||
+		p.Program+p.Graphs != memory.Program || !(needs.Bits > 4 && needs.Bits < 32) {
+		t.Errorf("it needs %+v, and has %+v", needs, memory)
+	}
+	// Weights that are changed while they are read are not in codes.
+	least := memory.Program + memory.Weights + 1
+	_, err = models.Open(path, models.Options{Backend: "xla", MaxMemory: least})
+	must(t, err)
+	_, err = models.Open(path, models.Options{Backend: "xla", MaxMemory: least, Shuffle: 1})
+	if err == nil || !strings.Contains(err.Error(), "the weights of "+path+" in float32 (") {
+		t.Errorf("shuffled it opens with %v, want a refusal", err)
+	}
+	plain := goldens + "llama"
+	_, all, err := models.Examine(t.Context(), plain, models.Options{Backend: "xla"})
+	must(t, err)
+	weights := all.Memory.Layers + all.Memory.Tables
+	for share, want := range map[int64]string{
+		2: "in bfloat16 it needs ",
+		3: "a GGUF file of type Q8_0 would need ",
+		9: "what is recorded takes more than that; take a smaller model",
+	} {
+		limit := all.Memory.Program + all.Memory.Graphs + weights/share + 10_000
+		_, err = models.Open(plain, models.Options{Backend: "xla", MaxMemory: limit})
+		if err == nil || !strings.Contains(err.Error(), "; "+want) ||
+			!strings.Contains(err.Error(), " of it for compiled graphs, with the weights of ") ||
+			!strings.Contains(err.Error(), " for layers, ") ||
+			!strings.Contains(err.Error(), " for tables; passes over 64 tokens take about ") {
+			t.Errorf("with a limit of %d bytes: %v, want %q", limit, err, want)
+		}
 	}
 }

@@ -64,8 +64,9 @@ func place(e *attribution.Explanation) {
 	p := &e.Prompt
 	m := len(p.Texts)
 	p.Text, p.Offsets, p.IDs, p.Special = "", nil, make([]int, m), make([]bool, m)
-	for _, text := range p.Texts {
+	for j, text := range p.Texts {
 		begin := len(p.Text)
+		p.IDs[j] = j + 1 // no generated token has one of these
 		p.Text += text
 		p.Offsets = append(p.Offsets, [2]int{begin, len(p.Text)})
 	}

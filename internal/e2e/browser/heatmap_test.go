@@ -249,7 +249,7 @@ func TestHeatmapNumbers(t *testing.T) {
 				all('.hm-tabs button')[k].click();
 				for (let i = 0; i < all('.hm-matrix tbody tr').length; i++) {
 					all('.hm-matrix tbody th')[i].click();
-					const facts = all('.hm-facts b').map((e) => e.textContent + ' ' + e.nextSibling.textContent.match(/^ (\S+(?: %)?)(?=,| ·|$)/)[1]);
+					const facts = all('.hm-facts b').map((e) => e.textContent + ' ' + e.nextSibling.textContent.match(/^ (?:\(.*?\) )?(\S+(?: %)?)(?=,| ·|$)/)[1]);
 					const side = all('.hm-layers tbody tr').map((r) => r.cells[0].firstChild.textContent + ' ' + r.cells[r.cells.length - 1].textContent);
 					const where = text('.hm-tabs [aria-selected=true]') + ' ' + i + ': ';
 					for (const fact of facts) {

@@ -39,6 +39,28 @@ func TestPrintFlow(t *testing.T) {
 	}
 }
 
+// TestPrintWide prints a matrix of 144 columns, which is wider than any page: all of it is there.
+func TestPrintWide(t *testing.T) {
+	b := tab(t)
+	e := lengthenedBy(touched(), 140)
+	for i := range e.Methods["direct"].Rows[0] {
+		e.Methods["direct"].Rows[0][i] = 1 // so that every token has a column
+	}
+	printed(t, b, pageOf(t, e))
+	got := chromium.Evaluate[struct {
+		Columns int
+		Right   float64
+	}](t, b, `(() => {
+		const cells = [...document.querySelectorAll('.hm-matrix tbody tr:first-child td')];
+		return {Columns: cells.length - 1,
+			Right: Math.max(...cells.map((e) => e.getBoundingClientRect().right))};
+	})()`)
+	if got.Columns < 144 || got.Right > paperWidth {
+		t.Errorf("%d columns are printed up to %g, want 144 or more up to %d", got.Columns,
+			got.Right, paperWidth)
+	}
+}
+
 // TestPrintHeadings: no heading stands alone at the foot of a page.
 func TestPrintHeadings(t *testing.T) {
 	b := tab(t)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
@@ -199,5 +200,38 @@ func TestViews(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestComparedChances: a page of two prompts has the probability of the framed token and what else
+// could have come in both, and bars as long as the probabilities.
+func TestComparedChances(t *testing.T) {
+	b := tab(t)
+	first, second := touched(), touched()
+	second.Prompt.Texts = []string{"the", " door", "s", " to"}
+	place(second)
+	second.Methods["direct"].Rows[0] = []float64{0, 1, 1, 0}
+	for i, e := range []*attribution.Explanation{first, second} {
+		p := []float64{.9, .25}[i]
+		e.Steps[0].Probability = p
+		e.Steps[0].Alternatives = []attribution.Alternative{
+			{Text: " are", Probability: p}, {ID: 7, Text: " were", Probability: .05},
+		}
+	}
+	compared, err := render.Compare(compare.Side{Explanation: first, Method: "direct"},
+		compare.Side{Explanation: second, Method: "direct"})
+	must(t, err)
+	b.Show(t, document(compared))
+	got := chromium.Evaluate[string](t, b, `(() => {
+		const all = (s) => [...document.querySelectorAll(s)], cell = all('.hm-matrix .hm-chance')[2];
+		return [document.querySelector('.hm-facts').textContent.match(/p [^·]*/), cell.textContent,
+			cell.scrollWidth <= cell.clientWidth, ...all('.hm-side .hm-h').slice(0, 2).map(
+				(e) => e.textContent.split(' · ')[0]), ...all('.hm-alternatives i').map(
+				(e) => e.style.width)].join('; ');
+	})()`)
+	const want = "p 90.0 %│25.0 % ; 90 %│25 %; true; What it could have written in A; " +
+		"What it could have written in B; 90%; 5%; 25%; 5%"
+	if got != want {
+		t.Errorf("it says\n%s, want\n%s", got, want)
 	}
 }

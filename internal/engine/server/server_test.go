@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -361,51 +360,6 @@ func TestUsageErrorStaysOne(t *testing.T) {
 	_, err := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{Methods: []string{"nonsense"}})
 	if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), "rollout") {
 		t.Errorf("error = %v, want a usage error that lists the methods", err)
-	}
-}
-
-func TestModelsStayOpen(t *testing.T) {
-	var mu sync.Mutex
-	opened := map[string]int{}
-	client, _ := serve(t, server.Config{Open: func(
-		_ context.Context, which engine.Model, _ func(trace.Progress),
-	) (trace.Model, error) {
-		name, backend := which.Name, which.Backend
-		mu.Lock()
-		defer mu.Unlock()
-		opened[name+"/"+backend]++
-		if name == "bad" && opened[name+"/"] == 1 {
-			return nil, errors.New("models: no such thing")
-		}
-		return &wordModel{}, nil
-	}})
-	var all sync.WaitGroup
-	for range 4 { // clients that come together
-		all.Go(func() {
-			opts := attribution.Options{MaxTokens: 2}
-			_, err := client.Explain(t.Context(), engine.Model{Name: "tiny"}, "a b", opts)
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	_, err := client.Explain(t.Context(), engine.Model{Name: "bad"}, "a", attribution.Options{})
-	if err == nil || err.Error() != "models: no such thing" {
-		t.Errorf("error = %v, want the opener's", err)
-	}
-	for _, m := range []engine.Model{{Name: "tiny", Backend: "xla"}, {Name: "bad"}} {
-		_, err := client.Explain(t.Context(), m, "a", attribution.Options{MaxTokens: 1})
-		if err != nil {
-			t.Errorf("%v: %v", m, err)
-		}
-	}
-	if diff := cmp.Diff(map[string]int{"tiny/": 1, "tiny/xla": 1, "bad/": 2}, opened); diff != "" {
-		t.Errorf("opened (-want +got):\n%s", diff)
-	}
-	s, err := client.Info(t.Context())
-	if diff := cmp.Diff([]string{"bad", "tiny", "tiny"}, s.Models); err != nil || diff != "" {
-		t.Errorf("status %+v, %v", s, err)
 	}
 }
 

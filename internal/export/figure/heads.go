@@ -10,9 +10,9 @@ import (
 
 // Heads returns the attention of every head as a square: rows look at columns, from the first token
 // on. Layers are rows of squares, the last one at the top, or, where the squares are larger so,
-// columns. One head is framed that looks at a token more from where generated token t is predicted
-// than from elsewhere, see [render.Heads.OpenHead], and so is the layer that wrote t, if that is
-// known; a t below 0 is that of [render.Show.Opened]. Heads returns an error if the attention does
+// columns. One head is framed that looks at a token in particular from where generated token t is
+// predicted, see [render.Heads.OpenHead], and so is the layer that wrote t, if that is known; a t
+// below 0 is that of [render.Show.Opened]. Heads returns an error if the attention does
 // not fit the text or there is no token t.
 func Heads(h render.Heads, t int) (Drawing, error) {
 	open, err := h.OpenHead(t, nil)
@@ -77,6 +77,19 @@ func (p *page) headGrid(g headGrid, y float64) float64 {
 	}
 	q := place(g.open.Layer, g.open.Head)
 	p.frame(q.x-0.5, q.y-0.5, side-gap+1, side-gap+1, 1.2, pathColor)
+	bottom := p.gridNumbers(g, turned, x, y, side, gap)
+	y = p.steps(g.open.Drawn, false, bottom+2.5*p.size)
+	says := []string{"Framed: " + g.open.Drawn.Notes[0]}
+	if g.open.Wrote >= 0 {
+		says = append(says, fmt.Sprintf("The long frame: layer %d, which wrote most of the logit "+
+			"of what is predicted.", g.open.Wrote))
+	}
+	return p.notes(append(says, g.open.Drawn.Notes[1:]...), y)
+}
+
+// gridNumbers writes the numbers of layers and heads beside and below squares that begin at x and
+// y, and returns where the squares end. Layers go from the bottom up, or, turned, to the right.
+func (p *page) gridNumbers(g headGrid, turned bool, x, y, side, gap float64) (bottom float64) {
 	across, down, titles := g.heads, g.layers, [2]string{"head", "layer"}
 	line := func(i int) int { return down - 1 - i }
 	if turned {
@@ -88,7 +101,7 @@ func (p *page) headGrid(g headGrid, y float64) float64 {
 		p.text(x-0.4*p.size, y+side*float64(line(i))+(side-gap)/2+0.3*p.size, fmt.Sprint(i),
 			style{scale: 0.85, align: 1})
 	}
-	bottom := y + side*float64(down)
+	bottom = y + side*float64(down)
 	every = max(1, int(math.Ceil(p.textWidth("00 ", style{scale: 0.85})/side)))
 	for i := 0; i < across; i += every {
 		p.text(x+side*float64(i)+(side-gap)/2, bottom+0.9*p.size, fmt.Sprint(i),
@@ -96,13 +109,7 @@ func (p *page) headGrid(g headGrid, y float64) float64 {
 	}
 	p.text(margin+0.9*p.size, (y+bottom)/2, titles[1], style{scale: 0.92, align: 0.5, angle: 90})
 	p.text(x+side*float64(across)/2, bottom+2.1*p.size, titles[0], style{scale: 0.92, align: 0.5})
-	y = p.steps(g.open.Drawn, false, bottom+2.5*p.size)
-	says := []string{"Framed: " + g.open.Drawn.Notes[0]}
-	if g.open.Wrote >= 0 {
-		says = append(says, fmt.Sprintf("The long frame: layer %d, which wrote most of the logit "+
-			"of what is predicted.", g.open.Wrote))
-	}
-	return p.notes(append(says, g.open.Drawn.Notes[1:]...), y)
+	return bottom
 }
 
 // shades adds the rectangles of a head to those of each step of colour.

@@ -68,7 +68,7 @@ func (p *page) squares(d render.Drawn, y float64) float64 {
 		p.rect(at.x, at.y, side, side, chart.White)
 		mosaic(T, cellsOfMap, at, side, func(i, j int) int {
 			c := one.Rows[i].Cells[j]
-			return squareStep(c.Step, d.Columns[j].Grey, c.Number != "")
+			return squareStep(c.Step, d.Columns[j].Grey, c.Measured)
 		}, shades)
 		for i := 0; named && k%across == 0 && i < T; i++ {
 			p.text(at.x-3, at.y+(float64(i)+0.5)*cell+0.33*label.scale*p.size,

@@ -255,7 +255,7 @@ func (p *page) stepCells(
 	}
 	for i, r := range rows {
 		for j, c := range r.Cells {
-			if d.Columns[j].Folded {
+			if d.Columns[j].Folded || c.Number == "" {
 				continue
 			}
 			s := numberStyle
@@ -292,7 +292,7 @@ func (p *page) cellColor(c render.DrawnCell) (fill chart.RGB, ok bool) {
 	if fill, _ = render.StepColors(p.palette, c.Step); c.Step == 0 {
 		fill = measured
 	}
-	return fill, c.Number != ""
+	return fill, c.Measured
 }
 
 // hatchSteps draws lines over the cells below 0, where these are large enough.
@@ -328,7 +328,7 @@ func (p *page) steps(d render.Drawn, cells bool, y float64) float64 {
 	y += 0.3 * p.size
 	for k, step := range d.Steps {
 		x := margin + wide*float64(k)
-		fill, _ := p.cellColor(render.DrawnCell{Step: step.Step, Number: step.Begins})
+		fill, _ := p.cellColor(render.DrawnCell{Step: step.Step})
 		p.rect(x, y, wide, 0.9*p.size, fill)
 		p.text(x+wide/2, y+1.8*p.size, step.Begins, s)
 	}

@@ -74,8 +74,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// The grid frames the head that looks at one token from there more than from elsewhere, and one
-// head has its numbers: 25 and 75 % in the row of the token that looks, none above the diagonal.
+// The grid frames the head that looks at one token in particular from there, and one head has its
+// numbers: 25 and 75 % in the row of the token that looks, none of what has no colour.
 func TestHeads(t *testing.T) {
 	e := explanation("the", " keys", " to", " the")
 	d, err := figure.Heads(heads(e, 3, 2), 1)
@@ -90,8 +90,8 @@ func TestHeads(t *testing.T) {
 		t.Errorf("the head is %q", all[0])
 	}
 	numbers := strings.Join(all, " ")
-	// Where a token would look ahead there is no number.
-	const rows = "looks 100 0 100 0 0 100 0 0 0 100 0 75 0 0 25 0 0 0 0 0 100 the "
+	// What has no colour has no number, as on a page.
+	const rows = "looks 100 100 100 100 75 25 100 the "
 	if !strings.Contains(numbers, rows) {
 		t.Errorf("%q lacks the rows %s", numbers, rows)
 	}
@@ -130,7 +130,8 @@ func TestHeadsFrameTheLayer(t *testing.T) {
 
 // Up to twelve layers have a square each, with the names of all tokens where there is room: those
 // of the rows beside each line of squares, those of the columns below each column of squares. One
-// layer has its numbers, by hand 75 and 25 in the row of the last target, none of later sources.
+// layer has its numbers, by hand 75 and 25 in the row of the last target, none of what has no
+// colour.
 func TestMaps(t *testing.T) {
 	e := explanation("the", " keys", " to")
 	e.Prompt.Special[0] = false
@@ -166,7 +167,7 @@ func TestMaps(t *testing.T) {
 	d, err = matrix(r.Drawn(true))
 	all := textsOf(t, figure.Options{}, d, err)
 	numbers := strings.Join(all, " ")
-	const rows = " 100 100 0 0 100 0 0 0 100 0 0 0 25 75 0 the "
+	const rows = " 100 100 100 100 25 75 the "
 	if all[0] != "raw, layer 2" || !strings.Contains(numbers, rows) {
 		t.Errorf("%q lacks the rows%s of layer 2", numbers, rows)
 	}

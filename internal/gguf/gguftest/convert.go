@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
@@ -13,16 +14,33 @@ import (
 // order of parts or a rotation that llama.cpp's conversion drops, or a family that is not
 // supported.
 var Convertible = []string{
-	"bert_bare", "bloom", "bloom_h6", "falcon7", "falcon_new", "gemma2", "gemma3", "gemma3_global",
-	"gpt2", "llama", "llama3_rope", "llama_bias", "llama_linear", "llama_yarn", "phi3",
-	"phi3_cross", "phi3_long", "qwen2", "qwen3", "qwen3_tied",
+	"apertus", "bert_bare", "bloom", "bloom_h6", "cohere", "cohere2", "exaone4", "falcon7",
+	"falcon_new", "gemma", "gemma2", "gemma3", "gemma3_global", "glm4", "gpt2", "gpt_bigcode",
+	"gpt_neox", "gpt_neox_seq", "granite", "llama", "llama3_rope", "llama_bias", "llama_linear",
+	"llama_yarn", "ministral3", "mpt", "nemotron", "olmo", "olmo2", "olmo3", "phi", "phi3",
+	"phi3_cross", "phi3_long", "qwen2", "qwen2_5_vl", "qwen3", "qwen3_tied", "qwen3_vl",
+	"seed_oss", "stablelm", "stablelm_parallel",
+}
+
+// Changed are goldens that GGUF can express with these values in config.json, so that they are
+// other models: without the windows of StarCoder2, with the layers without rotation that llama.cpp
+// assumes for SmolLM3, and without the head of ModernBERT.
+var Changed = map[string]map[string]any{
+	"starcoder2": {"sliding_window": nil},
+	"smollm3": {
+		"no_rope_layer_interval": json.Number("4"), "no_rope_layers": nil, "layer_types": nil,
+	},
+	"modernbert": {"architectures": []any{"ModernBertModel"}},
 }
 
 // Convert returns a checkpoint of Hugging Face as convert_hf_to_gguf.py of llama.cpp writes it with
 // --outtype f32, without a tokenizer. It returns an error for a model type that it does not know.
 func Convert(dir *checkpoint.Dir) (File, error) {
-	c := &converter{dir: dir}
-	model, _ := dir.Config["model_type"].(string)
+	c := &converter{config: dir.Config}
+	if text, ok := dir.Config["text_config"].(map[string]any); ok {
+		c.config = text
+	}
+	model, _ := c.config["model_type"].(string)
 	how, ok := conversions[model]
 	if !ok {
 		return File{}, pkg.Errorf("no conversion of model_type %q", model)
@@ -32,8 +50,14 @@ func Convert(dir *checkpoint.Dir) (File, error) {
 	c.key("general.type", "model")
 	how.keys(c)
 	for _, hf := range dir.Weights.Names() {
-		if strings.Contains(hf, "pooler.") || strings.HasSuffix(hf, "position_ids") {
-			continue // the conversion drops them
+		if slices.ContainsFunc(dropped, func(part string) bool {
+			return strings.Contains(hf, part)
+		}) {
+			continue
+		}
+		if _, key, ok := strings.Cut(hf, "act_fn."); ok { // in the order of the layers
+			c.scalar("xielu."+key, hf, dir)
+			continue
 		}
 		name, ok := ggufName(how.names, hf)
 		if !ok {
@@ -55,11 +79,33 @@ func Convert(dir *checkpoint.Dir) (File, error) {
 	return c.file, c.err
 }
 
+// scalar adds the number of a layer to a list in the metadata.
+func (c *converter) scalar(key, hf string, dir *checkpoint.Dir) {
+	values, err := dir.Weights.Float32(hf)
+	if err != nil {
+		c.err = err
+		return
+	}
+	for i, k := range c.file.Keys {
+		if list, ok := k.Value.([]float32); ok && k.Name == key {
+			c.file.Keys[i].Value = append(list, values...)
+			return
+		}
+	}
+	c.key(key, values)
+}
+
+// dropped are parts of the names of tensors that the conversion drops.
+var dropped = []string{
+	"pooler.", "position_ids", "visual.", "attention.bias", "masked_bias", "inv_freq",
+	"head.dense.", "head.norm.", "decoder.",
+}
+
 type converter struct {
-	dir  *checkpoint.Dir
-	arch string
-	file File
-	err  error
+	config map[string]any
+	arch   string
+	file   File
+	err    error
 }
 
 func (c *converter) key(name string, value any) {
@@ -69,7 +115,7 @@ func (c *converter) key(name string, value any) {
 // number returns a number of config.json, 0 if it is missing or null.
 func (c *converter) number(keys ...string) float64 {
 	for _, key := range keys {
-		if n, ok := c.dir.Config[key].(json.Number); ok {
+		if n, ok := c.config[key].(json.Number); ok {
 			x, err := n.Float64()
 			if err != nil {
 				c.err = err
@@ -89,7 +135,7 @@ func (c *converter) float(key string, x float64) { c.key(c.arch+"."+key, float32
 
 // rope returns the object with the rotation.
 func (c *converter) rope() map[string]any {
-	object, _ := c.dir.Config["rope_parameters"].(map[string]any)
+	object, _ := c.config["rope_parameters"].(map[string]any)
 	if full, ok := object["full_attention"].(map[string]any); ok {
 		return full
 	}
@@ -121,11 +167,37 @@ var conversions = map[string]conversion{
 	"bloom":       {"bloom", bloomKeys, bloomNames, unfuseBloom},
 	"falcon":      {"falcon", falconKeys, falconNames, unfuseFalcon},
 	"bert":        {"bert", bertKeys, bertNames, nil},
+
+	"apertus":         {"apertus", llamaKeys, apertusNames, nil},
+	"gpt_bigcode":     {"starcoder", bigCodeKeys, gpt2Names, nil},
+	"gemma":           {"gemma", llamaKeys, llamaNames, addOne},
+	"phi":             {"phi2", partKeys, phiNames, nil},
+	"stablelm":        {"stablelm", partKeys, llamaNames, nil},
+	"starcoder2":      {"starcoder2", llamaKeys, starcoderNames, nil},
+	"olmo":            {"olmo", olmoKeys, llamaNames, permuteLlama},
+	"olmo2":           {"olmo2", llamaKeys, afterNames, nil},
+	"olmo3":           {"olmo2", windowKeys, afterNames, nil},
+	"granite":         {"granite", graniteKeys, llamaNames, permuteLlama},
+	"smollm3":         {"smollm3", llamaKeys, llamaNames, permuteLlama},
+	"cohere":          {"command-r", cohereKeys, llamaNames, nil},
+	"cohere2":         {"cohere2", cohereKeys, llamaNames, nil},
+	"nemotron":        {"nemotron", partKeys, llamaNames, addOne},
+	"glm4":            {"glm4", partKeys, glmNames, nil},
+	"exaone4":         {"exaone4", windowKeys, afterNames, nil},
+	"seed_oss":        {"seed_oss", llamaKeys, seedNames, nil},
+	"ministral3":      {"mistral3", ministralKeys, llamaNames, permuteLlama},
+	"gpt_neox":        {"gptneox", neoxKeys, neoxNames, unfuseBloom},
+	"mpt":             {"mpt", mptKeys, mptNames, nil},
+	"qwen2_5_vl_text": {"qwen2vl", visionKeys, llamaNames, nil},
+	"qwen3_vl_text":   {"qwen3vl", visionKeys, llamaNames, nil},
+	"modernbert":      {"modern-bert", modernKeys, modernNames, nil},
 }
 
 // ggufName returns the name of a tensor in GGUF.
 func ggufName(names map[string]string, hf string) (string, bool) {
-	for _, prefix := range []string{"model.", "transformer.", "bert.", "encoder.", ""} {
+	for _, prefix := range []string{
+		"model.", "language_model.", "transformer.", "gpt_neox.", "bert.", "encoder.",
+	} {
 		hf = strings.TrimPrefix(hf, prefix)
 	}
 	parts := strings.Split(hf, ".")
@@ -143,79 +215,6 @@ func ggufName(names map[string]string, hf string) (string, bool) {
 	return name + hf[end:], ok
 }
 
-var llamaNames = map[string]string{
-	"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output",
-	"layers.%d.input_layernorm":          "blk.%d.attn_norm",
-	"layers.%d.self_attn.q_proj":         "blk.%d.attn_q",
-	"layers.%d.self_attn.k_proj":         "blk.%d.attn_k",
-	"layers.%d.self_attn.v_proj":         "blk.%d.attn_v",
-	"layers.%d.self_attn.o_proj":         "blk.%d.attn_output",
-	"layers.%d.self_attn.q_norm":         "blk.%d.attn_q_norm",
-	"layers.%d.self_attn.k_norm":         "blk.%d.attn_k_norm",
-	"layers.%d.post_attention_layernorm": "blk.%d.ffn_norm",
-	"layers.%d.mlp.gate_proj":            "blk.%d.ffn_gate",
-	"layers.%d.mlp.up_proj":              "blk.%d.ffn_up",
-	"layers.%d.mlp.down_proj":            "blk.%d.ffn_down",
-}
-
-var gemmaNames = merged(llamaNames, map[string]string{
-	"layers.%d.post_attention_layernorm":   "blk.%d.post_attention_norm",
-	"layers.%d.pre_feedforward_layernorm":  "blk.%d.ffn_norm",
-	"layers.%d.post_feedforward_layernorm": "blk.%d.post_ffw_norm",
-})
-
-var phi3Names = merged(llamaNames, map[string]string{
-	"layers.%d.self_attn.qkv_proj": "blk.%d.attn_qkv",
-	"layers.%d.mlp.gate_up_proj":   "blk.%d.ffn_up",
-})
-
-var gpt2Names = map[string]string{
-	"wte": "token_embd", "wpe": "position_embd", "ln_f": "output_norm", "lm_head": "output",
-	"h.%d.ln_1": "blk.%d.attn_norm", "h.%d.attn.c_attn": "blk.%d.attn_qkv",
-	"h.%d.attn.c_proj": "blk.%d.attn_output", "h.%d.ln_2": "blk.%d.ffn_norm",
-	"h.%d.mlp.c_fc": "blk.%d.ffn_up", "h.%d.mlp.c_proj": "blk.%d.ffn_down",
-}
-
-var bloomNames = map[string]string{
-	"word_embeddings": "token_embd", "word_embeddings_layernorm": "token_embd_norm",
-	"ln_f": "output_norm", "lm_head": "output",
-	"h.%d.input_layernorm":                "blk.%d.attn_norm",
-	"h.%d.self_attention.query_key_value": "blk.%d.attn_qkv",
-	"h.%d.self_attention.dense":           "blk.%d.attn_output",
-	"h.%d.post_attention_layernorm":       "blk.%d.ffn_norm",
-	"h.%d.mlp.dense_h_to_4h":              "blk.%d.ffn_up",
-	"h.%d.mlp.dense_4h_to_h":              "blk.%d.ffn_down",
-}
-
-var falconNames = merged(bloomNames, map[string]string{
-	"h.%d.ln_mlp": "blk.%d.attn_norm", "h.%d.ln_attn": "blk.%d.attn_norm_2",
-})
-
-var bertNames = map[string]string{
-	"embeddings.word_embeddings":          "token_embd",
-	"embeddings.position_embeddings":      "position_embd",
-	"embeddings.token_type_embeddings":    "token_types",
-	"embeddings.LayerNorm":                "token_embd_norm",
-	"layer.%d.attention.self.query":       "blk.%d.attn_q",
-	"layer.%d.attention.self.key":         "blk.%d.attn_k",
-	"layer.%d.attention.self.value":       "blk.%d.attn_v",
-	"layer.%d.attention.output.dense":     "blk.%d.attn_output",
-	"layer.%d.attention.output.LayerNorm": "blk.%d.attn_output_norm",
-	"layer.%d.intermediate.dense":         "blk.%d.ffn_up",
-	"layer.%d.output.dense":               "blk.%d.ffn_down",
-	"layer.%d.output.LayerNorm":           "blk.%d.layer_output_norm",
-}
-
-func merged(a, b map[string]string) map[string]string {
-	all := map[string]string{}
-	for _, m := range []map[string]string{a, b} {
-		for key, value := range m {
-			all[key] = value
-		}
-	}
-	return all
-}
-
 func llamaKeys(c *converter) {
 	heads := c.int("num_attention_heads")
 	width := c.int("head_dim")
@@ -231,7 +230,12 @@ func llamaKeys(c *converter) {
 	c.size("attention.key_length", width)
 	c.size("attention.value_length", width)
 	c.size("rope.dimension_count", width)
-	c.float("attention.layer_norm_rms_epsilon", c.number("rms_norm_eps"))
+	if x := c.number("layer_norm_eps", "norm_epsilon", "norm_eps"); x > 0 {
+		c.float("attention.layer_norm_epsilon", x)
+	}
+	if x := c.number("rms_norm_eps"); x > 0 {
+		c.float("attention.layer_norm_rms_epsilon", x)
+	}
 	c.float("rope.freq_base", c.ropeNumber("rope_theta"))
 	switch kind := c.rope()["rope_type"]; kind {
 	case "linear", "yarn":
@@ -243,6 +247,105 @@ func llamaKeys(c *converter) {
 	case "llama3":
 		c.llama3(width)
 	}
+}
+
+// partKeys also writes how much of a head positions turn.
+func partKeys(c *converter) {
+	llamaKeys(c)
+	part := c.ropeNumber("partial_rotary_factor")
+	for i, key := range c.file.Keys {
+		if width, ok := key.Value.(uint32); ok && key.Name == c.arch+".rope.dimension_count" {
+			c.file.Keys[i].Value = uint32(part * float64(width))
+		}
+	}
+}
+
+func olmoKeys(c *converter) {
+	llamaKeys(c)
+	c.float("attention.layer_norm_epsilon", 1e-5)
+	c.float("attention.clamp_kqv", c.number("clip_qkv"))
+}
+
+func graniteKeys(c *converter) {
+	llamaKeys(c)
+	c.float("attention.scale", c.number("attention_multiplier"))
+	c.float("embedding_scale", c.number("embedding_multiplier"))
+	c.float("residual_scale", c.number("residual_multiplier"))
+	c.float("logit_scale", c.number("logits_scaling"))
+}
+
+func cohereKeys(c *converter) {
+	llamaKeys(c)
+	c.float("logit_scale", c.number("logit_scale"))
+	c.key(c.arch+".rope.scaling.type", "none")
+	if c.arch == "cohere2" {
+		c.size("attention.sliding_window", c.int("sliding_window"))
+		c.pattern()
+	}
+}
+
+func windowKeys(c *converter) {
+	llamaKeys(c)
+	c.size("attention.sliding_window", c.int("sliding_window"))
+	c.pattern()
+}
+
+func ministralKeys(c *converter) {
+	llamaKeys(c)
+	c.float("rope.scaling.yarn_log_multiplier", c.ropeNumber("mscale_all_dim"))
+	c.float("attention.temperature_scale", c.ropeNumber("llama_4_scaling_beta"))
+}
+
+func visionKeys(c *converter) {
+	llamaKeys(c)
+	c.key(c.arch+".rope.dimension_sections", []int32{1, 1, 0, 0})
+}
+
+func neoxKeys(c *converter) {
+	heads := c.int("num_attention_heads")
+	c.size("context_length", c.int("max_position_embeddings"))
+	c.size("embedding_length", c.int("hidden_size"))
+	c.size("block_count", c.int("num_hidden_layers"))
+	c.size("feed_forward_length", c.int("intermediate_size"))
+	c.size("rope.dimension_count",
+		int(c.ropeNumber("partial_rotary_factor")*float64(c.int("hidden_size")/heads)))
+	c.size("attention.head_count", heads)
+	c.key("gptneox.use_parallel_residual", c.config["use_parallel_residual"])
+	c.float("attention.layer_norm_epsilon", c.number("layer_norm_eps"))
+}
+
+func mptKeys(c *converter) {
+	c.size("context_length", c.int("max_seq_len"))
+	c.size("embedding_length", c.int("d_model"))
+	c.size("block_count", c.int("n_layers"))
+	c.size("feed_forward_length", 4*c.int("d_model"))
+	c.size("attention.head_count", c.int("n_heads"))
+	c.float("attention.layer_norm_epsilon", 1e-5)
+	attention, _ := c.config["attn_config"].(map[string]any)
+	c.config = attention
+	c.float("attention.clamp_kqv", c.number("clip_qkv"))
+	c.float("attention.max_alibi_bias", c.number("alibi_bias_max"))
+}
+
+func modernKeys(c *converter) {
+	bertKeys(c)
+	c.size("attention.sliding_window", c.int("local_attention"))
+	c.size("attention.sliding_window_pattern", c.int("global_attn_every_n_layers"))
+	c.float("rope.freq_base", c.ropeNumber("rope_theta"))
+	full, _ := c.config["rope_parameters"].(map[string]any)
+	c.config = map[string]any{"rope_parameters": full["sliding_attention"]}
+	c.float("rope.freq_base_swa", c.ropeNumber("rope_theta"))
+	c.key("modern-bert.rope.scaling.type", "none")
+}
+
+// pattern writes which layers have a window.
+func (c *converter) pattern() {
+	var pattern []bool
+	types, _ := c.config["layer_types"].([]any)
+	for _, t := range types {
+		pattern = append(pattern, t == "sliding_attention")
+	}
+	c.key(c.arch+".attention.sliding_window_pattern", pattern)
 }
 
 // llama3 writes the factors by which frequencies are divided.
@@ -275,15 +378,9 @@ func gemmaKeys(c *converter) {
 			c.float(key, x)
 		}
 	}
-	if c.arch != "gemma3" {
-		return
+	if c.arch == "gemma3" {
+		c.pattern()
 	}
-	var pattern []bool
-	types, _ := c.dir.Config["layer_types"].([]any)
-	for _, t := range types {
-		pattern = append(pattern, t == "sliding_attention")
-	}
-	c.key("gemma3.attention.sliding_window_pattern", pattern)
 }
 
 func phi3Keys(c *converter) {
@@ -322,6 +419,11 @@ func gpt2Keys(c *converter) {
 	c.float("attention.layer_norm_epsilon", c.number("layer_norm_epsilon"))
 }
 
+func bigCodeKeys(c *converter) {
+	gpt2Keys(c)
+	c.size("attention.head_count_kv", 1)
+}
+
 func bloomKeys(c *converter) {
 	c.size("context_length", 2048)
 	c.size("embedding_length", c.int("hidden_size"))
@@ -334,7 +436,7 @@ func bloomKeys(c *converter) {
 
 // falconGroups returns how many heads have keys and values.
 func (c *converter) falconGroups() int {
-	if grouped, _ := c.dir.Config["new_decoder_architecture"].(bool); grouped {
+	if grouped, _ := c.config["new_decoder_architecture"].(bool); grouped {
 		return c.int("num_kv_heads")
 	}
 	return 1
@@ -357,8 +459,8 @@ func bertKeys(c *converter) {
 	c.size("embedding_length", c.int("hidden_size"))
 	c.size("feed_forward_length", c.int("intermediate_size"))
 	c.size("attention.head_count", c.int("num_attention_heads"))
-	c.float("attention.layer_norm_epsilon", c.number("layer_norm_eps"))
-	c.key("bert.attention.causal", false)
+	c.float("attention.layer_norm_epsilon", c.number("layer_norm_eps", "norm_eps"))
+	c.key(c.arch+".attention.causal", false)
 }
 
 // permuteLlama is LlamaModel.permute: reshape to [H, 2, E/2, in] and swap axes 1 and 2.
@@ -410,13 +512,13 @@ func transposeGPT2(_ *converter, name string, shape []int, x []float32) ([]int, 
 	return []int{shape[1], shape[0]}, out
 }
 
-// unfuseBloom is BloomModel.modify_tensors: [H, 3, E, in] becomes all queries, all keys, all
-// values.
+// unfuseBloom is modify_tensors of BloomModel and GPTNeoXModel: [H, 3, E, in] becomes all queries,
+// all keys, all values.
 func unfuseBloom(c *converter, name string, shape []int, x []float32) ([]int, []float32) {
 	if !strings.Contains(name, "attn_qkv") {
 		return shape, x
 	}
-	heads := c.int("n_head")
+	heads := c.int("n_head", "num_attention_heads")
 	block := len(x) / heads / 3
 	out := make([]float32, 0, len(x))
 	for part := range 3 {

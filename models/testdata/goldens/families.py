@@ -28,6 +28,7 @@ modern = dict(
     bert, num_hidden_layers=3, local_attention=6, global_attn_every_n_layers=3, layer_types=layers[1:] + layers[:1],
     bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, decoder_bias=True,
 )
+deberta = dict(bert, relative_attention=True, pos_att_type=["c2p", "p2c"])
 siglip = dict(
     model_type="siglip_vision_model", hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1, image_size=4,
     patch_size=2)
@@ -100,6 +101,19 @@ FAMILIES = {
     "qwen3_vl": ("Qwen3VL", "ForConditionalGeneration", whole(
         dict(llama, head_dim=8, rope_parameters=dict(rope_type="default", rope_theta=10000.0, mrope_section=[2, 1, 1])),
         dict(visual, deepstack_visual_indexes=[], num_position_embeddings=4), **tokens)),
+    "deberta_v2": ("DebertaV2", "ForMaskedLM", dict(
+        deberta, position_buckets=4, max_relative_positions=8, share_att_key=True, norm_rel_ebd="layer_norm",
+        position_biased_input=False)),
+    "deberta_v2_cls": ("DebertaV2", "ForSequenceClassification", dict(
+        deberta, max_relative_positions=5, type_vocab_size=2, num_labels=3)),
+    "apertus": ("Apertus", "ForCausalLM", dict(llama, rope_parameters=scaled(
+        "llama3", factor=8.0, original_max_position_embeddings=16, low_freq_factor=1.0, high_freq_factor=4.0))),
+    "granitemoehybrid": ("GraniteMoeHybrid", "ForCausalLM", dict(
+        llama, shared_intermediate_size=F, num_local_experts=0, num_experts_per_tok=0, layer_types=["full_attention"] * 2,
+        position_embedding_type="rope", embedding_multiplier=6.0, attention_multiplier=0.3, residual_multiplier=0.22,
+        logits_scaling=4.0, mamba_n_heads=4, mamba_d_head=8)),
+    "gpt_bigcode": ("GPTBigCode", "ForCausalLM", dict(
+        n_layer=2, n_head=H, n_embd=D, n_positions=64, **specials)),
 }
 
 # Mixtures of experts: the seed of a golden is 5000 and its place, or the first one 1000, 2000 … behind it.

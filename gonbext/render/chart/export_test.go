@@ -1,0 +1,3 @@
+package chart
+
+var OnDark, SeriesColor = onDark, seriesColor // for tests
