@@ -25,6 +25,8 @@ type architecture struct {
 	partial string
 	// present is, by key of config.json, the tensor whose presence makes that key true.
 	present map[string]string
+	// experts is the key of config.json for the number of experts, if there are any.
+	experts string
 	// tensors are the names and layouts of the tensors.
 	tensors []row
 	// paired says that the rows of query and key are stored so that the two components that a
@@ -62,6 +64,15 @@ var architectures = map[string]architecture{
 	"qwen3vl": {
 		class: "Qwen3ForCausalLM", model: "qwen3", settings: wideSettings, tensors: llamaTensors,
 		present: map[string]string{"attention_bias": queryBias},
+	},
+	"qwen3moe": {
+		class: "Qwen3MoeForCausalLM", model: "qwen3_moe", settings: expertSettings,
+		tensors: expertTensors, experts: "num_experts",
+		present: map[string]string{"attention_bias": queryBias},
+	},
+	"olmoe": {
+		class: "OlmoeForCausalLM", model: "olmoe", settings: expertSettings,
+		tensors: expertTensors, experts: "num_experts",
 	},
 	"gemma": {
 		class: "GemmaForCausalLM", model: "gemma", settings: wideSettings, tensors: llamaTensors,
@@ -241,6 +252,14 @@ var llamaTensors = slices.Concat(separateTensors, bodyTensors, []row{
 	{"blocks.%d.gate.bias", "blk.%d.ffn_gate.bias", family.AsIs},
 })
 
+// expertTensors are those of Llama with a tensor of all experts in place of each matrix.
+var expertTensors = slices.Concat(llamaTensors, []row{
+	{"blocks.%d.router.weight", "blk.%d.ffn_gate_inp.weight", family.Transposed},
+	{"blocks.%d.experts.%d.gate.weight", "blk.%d.ffn_gate_exps.weight[%d]", family.Transposed},
+	{"blocks.%d.experts.%d.up.weight", "blk.%d.ffn_up_exps.weight[%d]", family.Transposed},
+	{"blocks.%d.experts.%d.down.weight", "blk.%d.ffn_down_exps.weight[%d]", family.Transposed},
+})
+
 var gemmaTensors = slices.Concat(llamaTensors, []row{
 	{"blocks.%d.attention-after-norm.gain", "blk.%d.post_attention_norm.weight", family.AsIs},
 	{"blocks.%d.mlp-after-norm.gain", "blk.%d.post_ffw_norm.weight", family.AsIs},
@@ -322,8 +341,13 @@ func llamaSettings(s *settings) {
 		s.config[key] = s.file.Has(tensor)
 	}
 	s.truth("attention.causal", true)
-	s.only("expert_count", "0")
-	s.only("expert_used_count", "0")
+	if s.form.experts != "" {
+		s.size(s.form.experts, "expert_count")
+		s.size("num_experts_per_tok", "expert_used_count")
+	} else {
+		s.only("expert_count", "0")
+		s.only("expert_used_count", "0")
+	}
 	s.turned()
 	s.scaling()
 }
@@ -335,6 +359,16 @@ func (s *settings) epsilon() {
 		return
 	}
 	s.required("rms_norm_eps", "attention.layer_norm_rms_epsilon")
+}
+
+// expertSettings reads what a mixture of experts has, and no width of a head that is a default.
+func expertSettings(s *settings) {
+	wideSettings(s)
+	// The file does not say it, and llama.cpp goes by the architecture.
+	s.config["norm_topk_prob"] = s.arch == "qwen3moe"
+	if s.arch == "qwen3moe" {
+		s.size("moe_intermediate_size", "expert_feed_forward_length")
+	}
 }
 
 // wideSettings is llamaSettings for a family whose heads have a default width.

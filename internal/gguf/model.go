@@ -146,7 +146,7 @@ func (s *settings) unknownTensors() error {
 			}
 		}
 		if !known && !slices.ContainsFunc(s.tensors,
-			func(r row) bool { return r.tensor == generic }) {
+			func(r row) bool { return strings.TrimSuffix(r.tensor, "[%d]") == generic }) {
 			return s.file.fail("tensor %s has no place in the architecture %s: it would be "+
 				"ignored, and may change the numbers", quoted(name), s.arch)
 		}

@@ -113,7 +113,7 @@ var preTokenizers = map[string]*preTokenizer{
 var preOfArchitecture = map[string]string{
 	"gpt2": "gpt-2", "qwen2": "qwen2", "qwen3": "qwen2", "falcon": "falcon", "bloom": "bloom",
 	"gptneox": "gpt-2", "mpt": "gpt-2", "starcoder2": "starcoder", "qwen2vl": "qwen2",
-	"qwen3vl": "qwen2",
+	"qwen3vl": "qwen2", "qwen3moe": "qwen2",
 }
 
 // preNames returns the supported names, sorted.

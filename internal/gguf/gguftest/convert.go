@@ -17,8 +17,8 @@ var Convertible = []string{
 	"apertus", "bert_bare", "bloom", "bloom_h6", "cohere", "cohere2", "exaone4", "falcon7",
 	"falcon_new", "gemma", "gemma2", "gemma3", "gemma3_global", "glm4", "gpt2", "gpt_bigcode",
 	"gpt_neox", "gpt_neox_seq", "granite", "llama", "llama3_rope", "llama_bias", "llama_linear",
-	"llama_yarn", "ministral3", "mpt", "nemotron", "olmo", "olmo2", "olmo3", "phi", "phi3",
-	"phi3_cross", "phi3_long", "qwen2", "qwen2_5_vl", "qwen3", "qwen3_tied", "qwen3_vl",
+	"llama_yarn", "ministral3", "mpt", "nemotron", "olmo", "olmo2", "olmo3", "olmoe", "phi", "phi3",
+	"phi3_cross", "phi3_long", "qwen2", "qwen2_5_vl", "qwen3", "qwen3_moe", "qwen3_tied", "qwen3_vl",
 	"seed_oss", "stablelm", "stablelm_parallel",
 }
 
@@ -53,6 +53,10 @@ func Convert(dir *checkpoint.Dir) (File, error) {
 		if slices.ContainsFunc(dropped, func(part string) bool {
 			return strings.Contains(hf, part)
 		}) {
+			continue
+		}
+		if strings.Contains(hf, ".experts.") {
+			c.expert(hf, dir)
 			continue
 		}
 		if _, key, ok := strings.Cut(hf, "act_fn."); ok { // in the order of the layers
@@ -93,6 +97,32 @@ func (c *converter) scalar(key, hf string, dir *checkpoint.Dir) {
 		}
 	}
 	c.key(key, values)
+}
+
+// expert adds the matrix of an expert to the tensor of all of them, if it is that of the first one.
+func (c *converter) expert(hf string, dir *checkpoint.Dir) {
+	before, after, _ := strings.Cut(hf, ".experts.0.")
+	layer := 0
+	if _, err := fmt.Sscanf(before, "model.layers.%d.mlp", &layer); after == "" || err != nil {
+		return
+	}
+	var all []float32
+	experts := c.int("num_experts", "num_local_experts")
+	for e := range experts {
+		values, err := dir.Weights.Float32(fmt.Sprintf("%s.experts.%d.%s", before, e, after))
+		if err != nil {
+			c.err = err
+			return
+		}
+		all = append(all, values...)
+	}
+	shape, err := dir.Weights.Shape(hf)
+	if err != nil {
+		c.err = err
+		return
+	}
+	name := fmt.Sprintf("blk.%d.ffn_%s_exps.weight", layer, strings.TrimSuffix(after, "_proj.weight"))
+	c.file.Tensors = append(c.file.Tensors, Float32(name, append([]int{experts}, shape...), all))
 }
 
 // dropped are parts of the names of tensors that the conversion drops.
@@ -160,6 +190,8 @@ var conversions = map[string]conversion{
 	"llama":       {"llama", llamaKeys, llamaNames, permuteLlama},
 	"qwen2":       {"qwen2", llamaKeys, llamaNames, nil},
 	"qwen3":       {"qwen3", llamaKeys, llamaNames, nil},
+	"qwen3_moe":   {"qwen3moe", expertKeys, llamaNames, nil},
+	"olmoe":       {"olmoe", expertKeys, llamaNames, nil},
 	"gemma2":      {"gemma2", gemmaKeys, gemmaNames, addOne},
 	"gemma3_text": {"gemma3", gemmaKeys, gemmaNames, addOne},
 	"phi3":        {"phi3", phi3Keys, phi3Names, nil},
@@ -213,6 +245,15 @@ func ggufName(names map[string]string, hf string) (string, bool) {
 	end := strings.LastIndex(hf, ".")
 	name, ok := names[hf[:end]]
 	return name + hf[end:], ok
+}
+
+func expertKeys(c *converter) {
+	llamaKeys(c)
+	c.size("expert_count", c.int("num_experts", "num_local_experts"))
+	c.size("expert_used_count", c.int("num_experts_per_tok"))
+	if n := c.int("moe_intermediate_size"); n > 0 {
+		c.size("expert_feed_forward_length", n)
+	}
 }
 
 func llamaKeys(c *converter) {

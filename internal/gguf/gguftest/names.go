@@ -13,6 +13,7 @@ var llamaNames = map[string]string{
 	"layers.%d.self_attn.k_norm":         "blk.%d.attn_k_norm",
 	"layers.%d.post_attention_layernorm": "blk.%d.ffn_norm",
 	"layers.%d.mlp.gate_proj":            "blk.%d.ffn_gate",
+	"layers.%d.mlp.gate":                 "blk.%d.ffn_gate_inp",
 	"layers.%d.mlp.up_proj":              "blk.%d.ffn_up",
 	"layers.%d.mlp.down_proj":            "blk.%d.ffn_down",
 }
