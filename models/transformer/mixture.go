@@ -46,7 +46,13 @@ func (r routing) weightsOfChosen() *Node {
 func (b *Block) mixture(m *spec.Mixture, x *Node) *Node {
 	dims := x.Shape().Dimensions
 	x = Reshape(x, -1, dims[len(dims)-1])
-	y := b.experts(m, b.route(m, x)).feedForward(x)
+	r := b.route(m, x)
+	var y *Node
+	if b.takesTurns(m, r) {
+		y = b.inTurn(m, r, x)
+	} else {
+		y = b.experts(m, r).feedForward(x)
+	}
 	if m.Shared > 0 {
 		shared := b.shared().feedForward(x)
 		if m.SharedGate {

@@ -1,0 +1,146 @@
+package transformer
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+// rowsInTurn is from how many rows of an expert on, in the mean, a loop over the experts takes less
+// time than all rows through all experts: a loop copies every matrix that it reads. Between 64 and
+// 256 rows of which each passes 8 of 64 experts the two are alike.
+const rowsInTurn = 16
+
+// takesTurns reports whether the experts of r are computed one after the other, each for the rows
+// that pass it: for many rows where XLA computes on a CPU and nothing is differentiated, because a
+// loop has no derivative. The loop computes gates of SiLU without biases.
+func (b *Block) takesTurns(m *spec.Mixture, r routing) bool {
+	s, dims := b.spec, r.chosen.Shape().Dimensions
+	return b.product.outFirst && !b.product.straightThrough &&
+		dims[0]*dims[1] >= rowsInTurn*m.Experts &&
+		s.Gated && s.Activation == spec.SiLU && !s.MLPBias && s.SwishScale == 0 &&
+		s.InnerLimit == 0 && s.UpOffset == 0
+}
+
+// turns is the order in which a loop takes the P = M·K pairs of a row and its expert: sorted by
+// expert, in blocks of size rows of one expert each. A block may go beyond the rows of its expert;
+// what it writes there is overwritten by the blocks after it.
+type turns struct {
+	size int
+	// order [P] is the pair at each place, and place [P] is its inverse.
+	order, place *Node
+	// blocks is how many blocks there are, a scalar; experts and begins, [at most so many], are
+	// the expert and the first place of each.
+	blocks, experts, begins *Node
+}
+
+// turnsOf sorts the pairs of r.
+func turnsOf(m *spec.Mixture, r routing) turns {
+	g, pairs := r.chosen.Graph(), r.chosen.Shape().Size()
+	t := turns{size: 8}
+	for t.size < 64 && t.size*m.Experts < pairs {
+		t.size *= 2
+	}
+	sorted := func(keys, values *Node) *Node {
+		less := NewClosure(g, func(g *Graph) []*Node {
+			a := Parameter(g, "a", shapes.Make(dtypes.Int32))
+			b := Parameter(g, "b", shapes.Make(dtypes.Int32))
+			Parameter(g, "of a", shapes.Make(dtypes.Int32))
+			Parameter(g, "of b", shapes.Make(dtypes.Int32))
+			return []*Node{LessThan(a, b)}
+		})
+		return SortFunc(less, 0, true, keys, values)[1]
+	}
+	numbers := Iota(g, shapes.Make(dtypes.Int32, pairs), 0)
+	t.order = sorted(Reshape(r.chosen, pairs), numbers)
+	t.place = sorted(t.order, numbers)
+
+	counts := ConvertDType(ReduceSum(r.is, 0, 1), dtypes.Int32) // [X]
+	blocks := Div(AddScalar(counts, t.size-1), Scalar(g, dtypes.Int32, t.size))
+	square := shapes.Make(dtypes.Int32, m.Experts, m.Experts)
+	earlier := ConvertDType(LessThan(Iota(g, square, 1), Iota(g, square, 0)), dtypes.Int32)
+	before := func(x *Node) *Node { return ReduceSum(Mul(earlier, InsertAxes(x, 0)), -1) } // [X]
+	firstPlace, firstBlock := before(counts), before(blocks)
+	t.blocks = ReduceAllSum(blocks)
+
+	most := min(m.Experts, pairs) + pairs/t.size
+	number := Iota(g, shapes.Make(dtypes.Int32, most, m.Experts), 0)
+	done := LessOrEqual(InsertAxes(Add(firstBlock, blocks), 0), number)
+	t.experts = MinScalar(ReduceSum(ConvertDType(done, dtypes.Int32), -1), m.Experts-1)
+	of := func(x *Node) *Node { return Gather(x, InsertAxes(t.experts, -1)) }
+	number = Iota(g, shapes.Make(dtypes.Int32, most), 0)
+	t.begins = Add(of(firstPlace), MulScalar(Sub(number, of(firstBlock)), t.size))
+	return t
+}
+
+// inTurn is the sum of what the experts make of rows x [M,D], each times its weight.
+func (b *Block) inTurn(m *spec.Mixture, r routing, x *Node) *Node {
+	g, t, dims := x.Graph(), turnsOf(m, r), r.chosen.Shape().Dimensions
+	rows := Div(t.order, Scalar(g, dtypes.Int32, dims[1]))
+	sorted := Gather(x, InsertAxes(rows, -1)) // [P,D]
+	room := Zeros(g, shapes.Make(x.DType(), t.size, b.spec.Width))
+	sorted = Concatenate([]*Node{sorted, room}, 0)
+	state := []*Node{
+		ScalarZero(g, dtypes.Int32), ZerosLike(sorted), sorted, t.blocks, t.experts, t.begins,
+		b.product.always, ScalarZero(g, dtypes.Float32),
+	}
+	for _, name := range []string{"gate", "up", "down"} {
+		w := b.w("experts." + name + ".weight")
+		state = append(state, Reshape(w, m.Experts, m.Width, b.spec.Width))
+	}
+	made := While(turnCondition(g, state), turnBody(g, state, t.size), state...)[1]
+	byPair := Gather(made, InsertAxes(Reshape(t.place, dims...), -1)) // [M,K,D]
+	return ReduceSum(Mul(byPair, InsertAxes(r.weightsOfChosen(), -1)), 1)
+}
+
+// parameters are those of a closure, one for each node of the state of a loop.
+func parameters(g *Graph, state []*Node) (all []*Node) {
+	names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"}
+	for i, x := range state {
+		all = append(all, Parameter(g, names[i], x.Shape()))
+	}
+	return all
+}
+
+// turnCondition reports whether there is another block.
+func turnCondition(g *Graph, state []*Node) *Function {
+	return NewClosure(g, func(g *Graph) []*Node {
+		p := parameters(g, state)
+		return []*Node{LessThan(p[0], p[3])}
+	})
+}
+
+// turnBody computes a block of so many rows. XLA lets a closure read its parameters alone, and
+// GoMLX shares the constants that [AddScalar] and its like make among all closures; so the body
+// has no such constants.
+func turnBody(g *Graph, state []*Node, size int) *Function {
+	return NewClosure(g, func(g *Graph) []*Node {
+		p := parameters(g, state)
+		at, nought := p[0], Const(g, int32(0))
+		number := func(of *Node) *Node { return Reshape(DynamicSlice(of, []*Node{at}, []int{1})) }
+		expert, begin := number(p[4]), number(p[5])
+		isolated := func(x *Node) *Node {
+			dims := x.Shape().Dimensions
+			none := BroadcastToDims(ConvertDType(p[7], x.DType()), dims...)
+			return Where(BroadcastToDims(p[6], dims...), x, none)
+		}
+		dims := p[8].Shape().Dimensions
+		// dot is x [m,·] times a matrix of the expert, summed over that axis.
+		dot := func(x, stack *Node, axis int) *Node {
+			w := DynamicSlice(stack, []*Node{expert, nought, nought}, []int{1, dims[1], dims[2]})
+			w = Squeeze(w, 0)
+			if w.DType() != x.DType() {
+				x, w = float(isolated(ConvertDType(x, w.DType()))), float(w)
+			}
+			y := Dot(isolated(x), isolated(w)).General([]int{1}, nil, []int{axis}, nil)
+			return isolated(y)
+		}
+		x := DynamicSlice(p[2], []*Node{begin, nought}, []int{size, dims[2]})
+		gate := dot(x, p[8], 1)
+		inner := Mul(Mul(gate, Sigmoid(gate)), dot(x, p[9], 1))
+		made := DynamicUpdateSlice(p[1], dot(inner, p[10], 0), []*Node{begin, nought})
+		return append([]*Node{Add(at, Const(g, int32(1))), made}, p[2:]...)
+	})
+}
