@@ -49,7 +49,7 @@ func TestLooksCopies(t *testing.T) {
 	for i := copied; i < T; i++ {
 		a.Data[i*T+copied] = 0.6            // 0.0
 		a.Data[(2*T+i)*T+copied] = 0.6      // 1.0
-		a.Data[(3*T+from)*T+copied+1] = 0.5 // 1.1, from here alone
+		a.Data[(3*T+from)*T+copied+1] = 0.6 // 1.1, from here alone
 	}
 	order := func() (heads []int) {
 		for _, b := range a.Looks(from) {
@@ -125,7 +125,7 @@ func TestLooksBruteForce(t *testing.T) {
 						if copied(i, j) {
 							look.Rank = look.Share
 						}
-						look.Rank *= float64(l+1) / L
+						look.Rank *= math.Sqrt(float64(l+1) / L)
 					}
 				}
 				if most > 0 {

@@ -125,11 +125,16 @@ func TestChatTurns(t *testing.T) {
 		"(12) Where is the Col osse um ? (3) assis tant In" {
 		t.Errorf("the columns are %q", got)
 	}
-	// A token of the template that has a quarter of the scale is shown.
+	// A token of the template that has a quarter of the scale is shown, and called so.
 	e := chatted()
-	e.Methods["raw"].Rows[0][20] = 0.5
-	if got := columnsOf(drawingOf(e)); got != "(12) Where is the Col osse um ? (1) ↵ (3) In" {
+	e.Methods["raw"].Rows[0][20], e.Methods["raw"].Rows[0][12] = 0.5, 0.4
+	d = drawingOf(e)
+	if got := columnsOf(d); got != "(12) Where is the Col osse um ? (1) ↵ (3) In" {
 		t.Errorf("the columns are %q", got)
+	}
+	say, _ = d.explainRow(&d.views[0], 0)
+	if got := say.String(); got != "In came mostly from ↵ (chat template) and Where" {
+		t.Errorf("the sentence is %q", got)
 	}
 }
 

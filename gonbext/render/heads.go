@@ -122,7 +122,7 @@ func (r Heads) open() *headsDrawing {
 	}
 	h.Ignored = h.findSinks()
 	h.findPredictions()
-	h.Copied = h.copied()
+	h.Copied = h.copied
 	h.look(h.queryOf(h.chosen))
 	h.columns = h.fold(h.looked())
 	return h
@@ -242,20 +242,14 @@ func (h *headsDrawing) findPredictions() {
 	}
 }
 
-// copied returns what tells whether token j of the text is the one that is predicted at token i,
-// nil if tokens have no ids.
-func (h *headsDrawing) copied() func(i, j int) bool {
-	ids := h.e.TokenIDs()
-	if len(h.e.Prompt.IDs) != len(h.e.Prompt.Texts) || len(ids) < h.Tokens {
-		return nil
-	}
+// copied reports whether token j of the text is the one that is predicted at token i. Texts are
+// compared, because a file of tensors has no ids.
+func (h *headsDrawing) copied(i, j int) bool {
 	if !h.e.Model.Reads() {
-		return func(i, j int) bool { return i+1 < len(ids) && ids[i+1] == ids[j] }
+		return i+1 < len(h.tokens) && h.textOf(i+1) == h.textOf(j)
 	}
-	return func(i, j int) bool {
-		t := h.predictions[i]
-		return t >= 0 && h.e.Model.Head == trace.MaskedToken && h.e.Steps[t].ID == ids[j]
-	}
+	t := h.predictions[i]
+	return t >= 0 && h.e.Model.Head == trace.MaskedToken && h.e.Steps[t].Text == h.textOf(j)
 }
 
 // looked returns by how much a text stays unfolded around each token, [T]: the largest share that a
@@ -387,8 +381,8 @@ const (
 		"much more that is than its habit: the mean share that it gives the same token from " +
 		"elsewhere, and half of the mean share that it gives to tokens as far away. Those of the " +
 		"layer that wrote the token stand first. A list is in the order of what is over the " +
-		"habit or, at a token that is the one predicted, of the whole share, times the number " +
-		"of the layer."
+		"habit or, at a token that is the one predicted, of the whole share; higher layers " +
+		"count more."
 )
 
 // lookName names the token that a listed head looks at, with its share and its rank.

@@ -77,10 +77,10 @@ func (d *drawing) generatedWord(t int) (first, end int) {
 const opensFrom = .5
 
 // open chooses the row and the method that a picture opens with: of an answer the first content
-// word that has half of the largest value of one, of an encoder that with the largest, by the first
-// method that shows something for one. Words of a question, which an answer repeats, come after all
-// others. A scorer that compares the first prediction with itself comes before them, because it was
-// asked for what there is not.
+// word that has half of the largest value of one, and for an encoder that with the largest, by the
+// first method that shows something for one. Words of a question, which an answer repeats, come
+// after all others. A scorer that compares the first prediction with itself comes before them,
+// because it was asked for what there is not.
 func (d *drawing) open(row *int) {
 	d.chosen, d.lead = firstWord(d.e), -1
 	if row != nil && *row >= 0 && *row < len(d.e.Steps) {

@@ -359,11 +359,28 @@ func (r *run) softmaxOfTerms() ([]Check, error) {
 		c.by(factors[lh/spec.Heads])
 		for t := range n {
 			want := softmaxRow(spec, lh/spec.Heads, terms.Data[lh*3*n*n:(lh+1)*3*n*n], t, n)
+			row := attention.Data[(lh*n+t)*n : (lh*n+t+1)*n]
+			if spec.Sinks {
+				row = ofOne(row)
+			}
 			c.array(fmt.Sprintf("layer %d, head %d, target %d,", lh/spec.Heads, lh%spec.Heads, t),
-				attention.Data[(lh*n+t)*n:(lh*n+t+1)*n], want, "S", []int{n})
+				row, want, "S", []int{n})
 		}
 	}
 	return []Check{c.check}, nil
+}
+
+// ofOne returns a row of attention divided by its sum: what is left beside a sink.
+func ofOne(row []float32) []float32 {
+	sum := float32(0)
+	for _, a := range row {
+		sum += a
+	}
+	of := make([]float32, len(row))
+	for i, a := range row {
+		of[i] = a / sum
+	}
+	return of
 }
 
 // seesSource reports whether target t may see source s in layer l.

@@ -153,6 +153,14 @@ var architectures = map[string]architecture{
 		class: "MptForCausalLM", model: "mpt", settings: mptSettings,
 		epsilon: "layer_norm_epsilon", tensors: slices.Concat(fusedTensors, bodyTensors),
 	},
+	"apertus": {
+		class: "ApertusForCausalLM", model: "apertus", settings: apertusSettings,
+		tensors: apertusTensors,
+	},
+	"starcoder": {
+		class: "GPTBigCodeForCausalLM", model: "gpt_bigcode", settings: starCoderSettings,
+		epsilon: "layer_norm_epsilon", tensors: slices.Concat(fusedTensors, bodyTensors),
+	},
 	"gpt2": {
 		class: "GPT2LMHeadModel", model: "gpt2", settings: gpt2Settings,
 		epsilon: "layer_norm_epsilon", tensors: slices.Concat(fusedTensors, bodyTensors),
@@ -253,6 +261,12 @@ var glm4Tensors = slices.Concat(without(gemmaTensors, "up.weight", "gate"), gate
 
 // phi2Tensors: the head has a bias.
 var phi2Tensors = append(slices.Clone(llamaTensors), row{"head-bias", "output.bias", family.AsIs})
+
+// apertusTensors: the weights of the activation are in the metadata; see [apertusSettings].
+var apertusTensors = append(slices.Clone(llamaTensors),
+	row{"blocks.%d.activation.positive", "blk.%d." + positiveAlpha, family.AsIs},
+	row{"blocks.%d.activation.negative", "blk.%d." + negativeAlpha, family.AsIs},
+)
 
 // seedTensors: the norm before the feed-forward part has the name of one after attention.
 var seedTensors = append(without(llamaTensors, "mlp-norm"), row{

@@ -2,8 +2,11 @@ package gguf
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strconv"
+
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // gemmaSettings reads what Gemma 2 and 3 have in common.
@@ -81,17 +84,28 @@ func normSettings(s *settings, layers, width, heads, feedForward string) {
 	s.size(feedForward, "feed_forward_length")
 	s.epsilon()
 	s.truth("attention.causal", true)
-	if n, ok := s.whole("attention.head_count_kv"); ok && s.arch != "falcon" {
-		if all := s.configInt(heads); n != all {
-			s.fail("%s.attention.head_count_kv is %d; it must be %s.attention.head_count, %d",
-				s.arch, n, s.arch, all)
-		}
+	if s.arch == "falcon" || s.arch == "starcoder" {
+		return // heads may share keys
+	}
+	if n, ok := s.whole("attention.head_count_kv"); ok && n != s.configInt(heads) {
+		s.fail("%s.attention.head_count_kv is %d; it must be %s.attention.head_count, %d", s.arch,
+			n, s.arch, s.configInt(heads))
 	}
 }
 
 func gpt2Settings(s *settings) {
 	normSettings(s, "n_layer", "n_embd", "n_head", "n_inner")
 	s.size("n_positions", "context_length")
+}
+
+// starCoderSettings reads GPTBigCode, whose heads share one key and value, or none.
+func starCoderSettings(s *settings) {
+	gpt2Settings(s)
+	groups, ok := s.whole("attention.head_count_kv")
+	s.config["multi_query"] = ok && groups == 1
+	if all := s.configInt("n_head"); ok && groups != 1 && groups != all {
+		s.fail("starcoder.attention.head_count_kv is %d; it must be 1 or %d", groups, all)
+	}
 }
 
 func bloomSettings(s *settings) {
@@ -167,6 +181,56 @@ func phi2Settings(s *settings) {
 	if s.file.Has("blk.0.attn_qkv.weight") {
 		s.tensors = slices.Concat(fusedTensors, without(s.tensors, "query", "key", "value"))
 	}
+}
+
+// The ends of the names that the weights of Apertus's activation get, and their keys.
+const (
+	positiveAlpha = "xielu.alpha_p"
+	negativeAlpha = "xielu.alpha_n"
+)
+
+// apertusSettings reads Apertus. The activation of each layer has two weights and two numbers that
+// are the same in all models, in the metadata.
+func apertusSettings(s *settings) {
+	llamaSettings(s)
+	s.scalars = map[string]float32{}
+	for _, key := range []string{positiveAlpha, negativeAlpha} {
+		for l, x := range s.eachLayer(key) {
+			s.scalars["blk."+strconv.Itoa(l)+"."+key] = float32(x)
+		}
+	}
+	for key, want := range map[string]float64{"xielu.beta": 0.5, "xielu.eps": -1e-6} {
+		for l, x := range s.eachLayer(key) {
+			if math.Abs(x-want) > 1e-8 { // it was in bfloat16
+				s.fail("%s is %v in layer %d; only %v is supported", key, x, l, want)
+			}
+		}
+	}
+}
+
+// eachLayer returns a key's number for each layer. A single number counts for all layers.
+func (s *settings) eachLayer(key string) []float64 {
+	layers := int(min(s.configInt("num_hidden_layers"), int64(spec.MaxSize("Layers"))))
+	v, there := s.file.metadata[key]
+	if !there {
+		s.fail("key %s is missing; it must be a number for each of the %d layers", key, layers)
+		return nil
+	}
+	numbers := make([]float64, layers)
+	count, isArray := v.Len()
+	for l := range numbers {
+		at := v
+		if isArray && count == layers {
+			at = v.At(l)
+		}
+		x, ok := at.Float()
+		if !ok || math.IsNaN(x) || math.IsInf(x, 0) {
+			s.wrong(key, v, "a finite number for each of the "+strconv.Itoa(layers)+" layers")
+			return nil
+		}
+		numbers[l] = x
+	}
+	return numbers
 }
 
 func stableLMSettings(s *settings) {

@@ -218,6 +218,11 @@ func TestRefused(t *testing.T) {
 	whole := gguftest.Small()
 	_, gemma := converted(t, "gemma3")
 	_, scaled := converted(t, "llama3_rope")
+	_, apertus := converted(t, "apertus")
+	_, starCoder := converted(t, "gpt_bigcode")
+	_, mpt := converted(t, "mpt")
+	_, neox := converted(t, "gpt_neox")
+	_, ministral := converted(t, "ministral3")
 	for _, c := range []struct {
 		name string
 		file gguftest.File
@@ -225,7 +230,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{
 			"no architecture", whole.With(key("general.architecture", nil)),
-			[]string{"general.architecture is missing", "bert, bloom, cohere2"},
+			[]string{"general.architecture is missing", "apertus, bert, bloom, cohere2"},
 		},
 		{
 			"unknown architecture", whole.With(key("general.architecture", "mamba")),
@@ -244,6 +249,36 @@ func TestRefused(t *testing.T) {
 		{
 			"truth value for a number", whole.With(key("llama.rope.freq_base", true)),
 			[]string{"llama.rope.freq_base is true; it must be a number"},
+		},
+		{
+			"activation without weights", apertus.With(key("xielu.alpha_p", nil)),
+			[]string{"key xielu.alpha_p is missing; it must be a number for each of the 2 layers"},
+		},
+		{
+			"weights of an activation", apertus.With(key("xielu.alpha_n", []float32{1})),
+			[]string{"xielu.alpha_n is an array of 1 × float32", "a finite number for each of the 2 layers"},
+		},
+		{
+			"slope of an activation", apertus.With(key("xielu.beta", float32(1))),
+			[]string{"xielu.beta is 1 in layer 0; only 0.5 is supported"},
+		},
+		{
+			"some keys for the heads",
+			starCoder.With(key("starcoder.attention.head_count_kv", uint32(2))),
+			[]string{"starcoder.attention.head_count_kv is 2; it must be 1 or 4"},
+		},
+		{
+			"feed-forward width", mpt.With(key("mpt.feed_forward_length", uint32(32))),
+			[]string{"mpt.feed_forward_length is 32; it must be 4 times mpt.embedding_length, 16"},
+		},
+		{
+			"order of parts", neox.With(key("gptneox.use_parallel_residual", uint32(1))),
+			[]string{"gptneox.use_parallel_residual is 1 (uint32); it must be true or false"},
+		},
+		{
+			"growth without a scale", ministral.With(key("mistral3.rope.scaling.type", nil),
+				key("mistral3.rope.scaling.factor", nil)),
+			[]string{"is there without mistral3.rope.scaling.type, by which it counts"},
 		},
 		{
 			"value out of range", whole.With(key("llama.block_count", uint32(0))),

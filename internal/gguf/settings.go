@@ -27,6 +27,8 @@ type settings struct {
 	// that are not of the language model; see [ollamaSettings].
 	stands map[string]Value
 	apart  []string
+	// scalars are numbers of the metadata that are weights, by the name of their tensor.
+	scalars map[string]float32
 	// remarks are what was noticed and changes no number.
 	remarks []string
 	err     error

@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -19,12 +20,14 @@ type Weights struct {
 	arch architecture
 	// heads is how many heads a tensor with paired rows has, by the end of its name.
 	heads map[string]int
+	// scalars are weights that are numbers of the metadata, by name.
+	scalars map[string]float32
 	// hidden are tensors that are left out: a head that is the embedding, and a part for images.
 	hidden map[string]bool
 }
 
 func newWeights(f *File, arch architecture, s *settings) (*Weights, error) {
-	w := &Weights{File: f, arch: arch, hidden: map[string]bool{}}
+	w := &Weights{File: f, arch: arch, scalars: s.scalars, hidden: map[string]bool{}}
 	for _, name := range f.Names() {
 		w.hidden[name] = s.isApart(name)
 	}
@@ -90,12 +93,26 @@ func (t tensor) each(at, n int64, use func([]byte) error) error {
 
 // Names returns the names of the tensors, sorted.
 func (w *Weights) Names() []string {
-	return slices.DeleteFunc(w.File.Names(), func(name string) bool { return w.hidden[name] })
+	names := slices.Concat(w.File.Names(), slices.Collect(maps.Keys(w.scalars)))
+	slices.Sort(names)
+	return slices.DeleteFunc(names, func(name string) bool { return w.hidden[name] })
+}
+
+// Shape returns the shape of a tensor.
+func (w *Weights) Shape(name string) ([]int, error) {
+	if _, ok := w.scalars[name]; ok {
+		return []int{1}, nil
+	}
+	return w.File.Shape(name)
 }
 
 // Float32At fills dst as [File.Float32At] does, with the numbers as they were before the
 // conversion.
 func (w *Weights) Float32At(dst []float32, name string, first int) error {
+	if x, ok := w.scalars[name]; ok && first == 0 && len(dst) == 1 {
+		dst[0] = x
+		return nil
+	}
 	if heads, paired := w.pairedRows(name); paired {
 		return w.unpaired(dst, name, first, heads)
 	}

@@ -254,6 +254,15 @@ func cutting(content string, n int) func(http.ResponseWriter, *http.Request) boo
 	}
 }
 
+// bringsAll ends the test unless the weights are there after a download.
+func (h *fakeHub) bringsAll(t *testing.T, opts Options) {
+	t.Helper()
+	dir, err := resolve(t.Context(), "org/name", opts)
+	if err != nil || contents(t, dir)["model.safetensors"] != model()["model.safetensors"] {
+		t.Fatalf("%s, %v, want the whole file", dir, err)
+	}
+}
+
 // A download whose connection is cut again and again continues as long as bytes come.
 func TestResumesWithinOneCall(t *testing.T) {
 	files := model()
@@ -261,10 +270,7 @@ func TestResumesWithinOneCall(t *testing.T) {
 	h.hub.Config.ErrorLog, h.storage.Config.ErrorLog = nil, nil
 	// 12 connections, more than maxAttempts
 	h.intercept = cutting(files["model.safetensors"], 70_000)
-	dir, err := resolve(t.Context(), "org/name", h.options(t))
-	if err != nil || contents(t, dir)["model.safetensors"] != files["model.safetensors"] {
-		t.Fatalf("%s, %v, want the whole file", dir, err)
-	}
+	h.bringsAll(t, h.options(t))
 	ranges := 0
 	for _, line := range h.requests() {
 		if strings.Contains(line, "/storage/") && strings.Contains(line, "bytes=") {
@@ -298,10 +304,7 @@ func TestResumesAcrossCalls(t *testing.T) {
 			blob := filepath.Join(opts.Cache, "models--org--name", "blobs",
 				h.etag("model.safetensors", content))
 			write(t, blob+".incomplete", c.left)
-			dir, err := resolve(t.Context(), "org/name", opts)
-			if err != nil || contents(t, dir)["model.safetensors"] != content {
-				t.Fatalf("%s, %v, want the whole file", dir, err)
-			}
+			h.bringsAll(t, opts)
 			got := "none"
 			for _, line := range h.requests() {
 				if _, rest, ok := strings.Cut(line, "/model.safetensors"); ok &&
@@ -327,10 +330,7 @@ func TestServerWithoutRanges(t *testing.T) {
 	h.intercept = body("/storage/", files["model.safetensors"])
 	write(t, filepath.Join(opts.Cache, "models--org--name", "blobs",
 		h.etag("model.safetensors", files["model.safetensors"])+".incomplete"), "weigh")
-	dir, err := resolve(t.Context(), "org/name", opts)
-	if err != nil || contents(t, dir)["model.safetensors"] != files["model.safetensors"] {
-		t.Errorf("%s, %v, want the whole file", dir, err)
-	}
+	h.bringsAll(t, opts)
 }
 
 // A blob that was cut later is downloaded again.
@@ -340,10 +340,7 @@ func TestRepairsABlobOfWrongSize(t *testing.T) {
 	opts := h.options(t)
 	write(t, filepath.Join(opts.Cache, "models--org--name", "blobs",
 		h.etag("model.safetensors", files["model.safetensors"])), "weigh")
-	dir, err := resolve(t.Context(), "org/name", opts)
-	if err != nil || contents(t, dir)["model.safetensors"] != files["model.safetensors"] {
-		t.Errorf("%s, %v, want the whole file", dir, err)
-	}
+	h.bringsAll(t, opts)
 }
 
 func TestRetriesWhatPasses(t *testing.T) {
@@ -484,10 +481,7 @@ func TestServerThatFallsSilent(t *testing.T) {
 		<-r.Context().Done()
 		return true
 	}
-	dir, err := resolve(t.Context(), "org/name", opts)
-	if err != nil || contents(t, dir)["model.safetensors"] != files["model.safetensors"] {
-		t.Fatalf("%v, want the whole file", err)
-	}
+	h.bringsAll(t, opts)
 	if log := strings.Join(h.requests(), "\n"); !strings.Contains(log, "bytes=1000-") {
 		t.Errorf("no range from byte 1000:\n%s", log)
 	}

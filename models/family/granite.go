@@ -2,6 +2,7 @@ package family
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/headwater-ml/headwater/models/spec"
 )
@@ -9,6 +10,7 @@ import (
 func init() {
 	Register(granite)
 	Register(graniteMoE)
+	Register(graniteMoeHybrid)
 }
 
 // granite is Granite: Llama with factors for embeddings, scores, residual and logits.
@@ -18,7 +20,7 @@ var granite = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := graniteSpec(c, "granite")
+		s, err := graniteSpec(c, llamaLike{name: "granite"})
 		if err != nil {
 			return nil, err
 		}
@@ -35,7 +37,7 @@ var graniteMoE = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := graniteSpec(c, "granitemoe")
+		s, err := graniteSpec(c, llamaLike{name: "granitemoe"})
 		if err != nil {
 			return nil, err
 		}
@@ -60,9 +62,59 @@ var graniteMoE = &Family{
 	}),
 }
 
-// graniteSpec reads what Granite has with experts and without.
-func graniteSpec(c *Config, name string) (*spec.Spec, error) {
-	s, err := llamaSpec(c, llamaLike{name: name})
+// graniteMoeHybrid is Granite 4.0 as far as it is Granite: its models that have attention in all
+// layers and no experts.
+var graniteMoeHybrid = &Family{
+	Name:          "granitemoehybrid",
+	Architectures: []string{"GraniteMoeHybridForCausalLM", "GraniteMoeHybridModel"},
+	Prefixes:      []string{"model.", ""},
+	Buffers:       []string{".rotary_emb.inv_freq"},
+	Spec: func(c *Config) (*spec.Spec, error) {
+		if n := c.AtLeast(0, 8, "num_local_experts"); n > 0 {
+			c.fail("num_local_experts is %d; 0 alone is supported: a model without experts", n)
+		}
+		kinds := c.Strings("layer_types")
+		for l, kind := range kinds {
+			if kind != "attention" && kind != fullAttention {
+				c.fail("layer_types[%d] is %s; it must be attention: layers of Mamba are not "+
+					"supported", l, shown(kind))
+				break
+			}
+		}
+		for key := range c.values { // of layers and experts that this model does not have
+			if slices.ContainsFunc([]string{
+				"mamba_", "time_step_", "num_experts_per_tok", "router_", "output_router_",
+				"intermediate_size",
+			}, func(begin string) bool { return strings.HasPrefix(key, begin) }) {
+				c.read[key] = true
+			}
+		}
+		s, err := graniteSpec(c, llamaLike{
+			name: "granitemoehybrid", widthKey: "shared_intermediate_size",
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.MLPBias = c.Bool("mlp_bias", false)
+		c.AllowNull("position_embedding_type")
+		if c.String("position_embedding_type", "") != "rope" {
+			s.Unturned = unturned(s, func(int) bool { return true })
+		}
+		if len(kinds) != s.Layers {
+			c.fail("layer_types has %d entries; it must have one for each of the layers, %s: a "+
+				"layer without one is one of Mamba", len(kinds), c.keyOf("Layers"))
+		}
+		return s, c.firstErr()
+	},
+	Weights: replaced(renamed(llamaWeights, "mlp.down_proj", "shared_mlp.output_linear"),
+		Weight{"blocks.%d.gate.weight", "layers.%d.shared_mlp.input_linear.weight", GateRows},
+		Weight{"blocks.%d.up.weight", "layers.%d.shared_mlp.input_linear.weight", UpRows},
+	),
+}
+
+// graniteSpec reads what they have in common.
+func graniteSpec(c *Config, like llamaLike) (*spec.Spec, error) {
+	s, err := llamaSpec(c, like)
 	if err != nil {
 		return nil, err
 	}

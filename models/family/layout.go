@@ -38,6 +38,10 @@ const (
 	// GateRows and UpRows are the halves of a [2F,in] tensor (Phi-3).
 	GateRows
 	UpRows
+	// EvenColumns and OddColumns are every second column of an [in,2F] tensor, or number of a [2F]
+	// bias, from the first and from the second one on (GPT-OSS).
+	EvenColumns
+	OddColumns
 )
 
 // span is n places, beginning with place from.
@@ -80,6 +84,8 @@ func (y Layout) spans(out int, s *spec.Spec) (at []span, all int) {
 		return []span{{0, out}}, 2 * out
 	case UpRows:
 		return []span{{out, out}}, 2 * out
+	case EvenColumns, OddColumns:
+		return nil, 2 * out
 	}
 	return []span{{0, out}}, out
 }
@@ -99,7 +105,12 @@ func (y Layout) shape(p []int, s *spec.Spec) []int {
 }
 
 // inFirst returns whether matrices are [in,out], as in the graph.
-func (y Layout) inFirst() bool { return y == AsIs || y >= QuerySide && y <= ValueSide }
+func (y Layout) inFirst() bool {
+	return y == AsIs || y >= QuerySide && y <= ValueSide || y.alternates()
+}
+
+// alternates returns whether every second column belongs to the parameter.
+func (y Layout) alternates() bool { return y == EvenColumns || y == OddColumns }
 
 // scratch is memory for pieces. It is reused for all parameters, so that loading leaves no garbage.
 type scratch struct{ piece, column []float32 }
@@ -135,6 +146,19 @@ func (y Layout) read(p []int, s *spec.Spec, tmp *scratch, source reader,
 		in = p[0]
 	}
 	spans, all := y.spans(out, s)
+	if y.alternates() {
+		for i := range in {
+			row, column := sized(&tmp.piece, all), sized(&tmp.column, out)
+			if err := source(row, i*all); err != nil {
+				return err
+			}
+			for k := range column {
+				column[k] = row[2*k+int(y-EvenColumns)]
+			}
+			put(i*out, column)
+		}
+		return nil
+	}
 	if y.inFirst() {
 		for i := range in {
 			if err := tmp.copyRow(source, put, i*all+spans[0].from, i*out, out); err != nil {

@@ -35,6 +35,7 @@ type llamaLike struct {
 	name          string
 	groups        int     // num_key_value_heads; 0 is as many as there are heads
 	headWidth     int     // head_dim; 0 is D/H
+	widthKey      string  // which key has the feed-forward width; empty is intermediate_size
 	epsilonKey    string  // which key has the epsilon of norms; empty is rms_norm_eps
 	epsilon       float64 // 0 is 1e-6
 	activationKey string  // which key has the activation; empty is hidden_act
@@ -52,7 +53,7 @@ func llamaSpec(c *Config, like llamaLike) (*spec.Spec, error) {
 		Layers:      c.Size("Layers", "num_hidden_layers"),
 		Heads:       c.Size("Heads", "num_attention_heads"),
 		Width:       c.Size("Width", "hidden_size"),
-		FeedForward: c.Size("FeedForward", "intermediate_size"),
+		FeedForward: c.Size("FeedForward", cmp.Or(like.widthKey, "intermediate_size")),
 		Vocab:       c.Size("Vocab", "vocab_size"),
 		Context:     c.Size("Context", "max_position_embeddings"),
 		Positions:   spec.RotaryPositions,

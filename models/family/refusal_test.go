@@ -204,6 +204,9 @@ func TestReferenceDefaults(t *testing.T) {
 			t.Errorf("reference.tsv has no rows of %s", f.Name)
 			continue
 		}
+		if f.Name == "granitemoehybrid" {
+			continue // its default is a model of Mamba, which is refused
+		}
 		empty := map[string]any{"architectures": []any{f.Architectures[0]}}
 		full := maps.Clone(empty)
 		for key, k := range rows {

@@ -238,6 +238,9 @@ func (s *Spec) checkNumbers() error {
 		{"LogitScale", "logit scale", s.LogitScale},
 		{"ProjectionClip", "limit of queries, keys and values", s.ProjectionClip},
 		{"ResidualScale", "residual scale", s.ResidualScale},
+		{"SwishScale", "scale of the activation", s.SwishScale},
+		{"InnerLimit", "limit of the feed-forward part", s.InnerLimit},
+		{"UpOffset", "offset of the feed-forward part", s.UpOffset},
 	} {
 		if !(v.value >= 0 && v.value <= MaxScale) {
 			return s.wrong(v.field, "%s %v is not in 0..%g", v.name, v.value, float64(MaxScale))

@@ -10,6 +10,8 @@ type Mixture struct {
 	Experts, Chosen, Width int
 	// Renormalize divides the weights of the chosen experts by their sum (Mixtral).
 	Renormalize bool
+	// RouterBias adds a bias to x W_r (GPT-OSS).
+	RouterBias bool
 	// Shared is F of one more expert, which every token passes; 0 means that there is none.
 	// SharedGate multiplies its output by a sigmoid of x (Qwen2-MoE).
 	Shared     int

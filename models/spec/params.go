@@ -29,7 +29,7 @@ type Loader func(p Param, put func(first int, values []float32)) error
 //	embedding [V,W]   positions [C+offset,D or W]   token-types [K,W]
 //	embedding-norm.{gain,bias} [W]
 //	embedding-projection.{weight [W,D],bias [D]}
-//	blocks.l.relative-bias [K,H]
+//	blocks.l.relative-bias [K,H]   blocks.l.sinks [H]
 //	blocks.l.relative-embeddings [2·Span,D]   blocks.l.relative-norm.{gain,bias} [D]
 //	blocks.l.position-{key,query}.{weight [D,HE],bias [HE]}
 //	blocks.l.attention-norm.{gain,bias} [D]   blocks.l.query.{weight [D,HE],bias [HE]}
@@ -37,7 +37,7 @@ type Loader func(p Param, put func(first int, values []float32)) error
 //	blocks.l.output.{weight [HE,D],bias [D]}  blocks.l.attention-after-norm.gain [D]
 //	blocks.l.mlp-norm.{gain,bias} [D]         blocks.l.{gate,up}.{weight [D,F],bias [F]}
 //	blocks.l.down.{weight [F,D],bias [D]}     blocks.l.mlp-after-norm.gain [D]
-//	blocks.l.router.weight [D,X]              blocks.l.experts.e.{gate,up,down}.{weight,bias}
+//	blocks.l.router.{weight [D,X],bias [X]}   blocks.l.experts.e.{gate,up,down}.{weight,bias}
 //	blocks.l.shared.{gate,up,down}.{weight,bias}  blocks.l.shared-gate.weight [D,1]
 //	blocks.l.activation.{positive,negative} [1]
 //	final-norm.{gain,bias} [D]
@@ -125,6 +125,9 @@ func (p *paramList) block(l int) {
 		p.headGains(b+"query-norm.gain", s.Heads)
 		p.headGains(b+"key-norm.gain", s.Groups())
 	}
+	if s.Sinks {
+		p.add(b+"sinks", s.Heads)
+	}
 	p.dense(b+"output", inner, d, s.OutputBias)
 	norm("attention-after-norm")
 	norm("mlp-norm")
@@ -152,7 +155,7 @@ func (p *paramList) feedForward(prefix string, width int) {
 
 // mixture adds a router and its experts.
 func (p *paramList) mixture(prefix string, m *Mixture) {
-	p.dense(prefix+"router", p.spec.Width, m.Experts, false)
+	p.dense(prefix+"router", p.spec.Width, m.Experts, m.RouterBias)
 	for e := range m.Experts {
 		p.feedForward(fmt.Sprintf("%sexperts.%d.", prefix, e), m.Width)
 	}
@@ -172,7 +175,7 @@ func (p *paramList) relative(b string, r *Relative) {
 		p.norm(b+"relative-norm", d)
 	}
 	if r.Keys && !r.Shared {
-		p.dense(b+"position-key", d, inner, !r.NoKeyBias)
+		p.dense(b+"position-key", d, inner, true)
 	}
 	if r.Queries && !r.Shared {
 		p.dense(b+"position-query", d, inner, true)

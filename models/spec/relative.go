@@ -18,8 +18,8 @@ type Relative struct {
 	// queries. There is one of them at least.
 	Keys, Queries bool
 	// Shared projects the embeddings as the tokens are projected. Otherwise they have projections
-	// of their own; NoKeyBias leaves out the bias of that of keys.
-	Shared, NoKeyBias bool
+	// of their own.
+	Shared bool
 	// Norm normalises the embeddings.
 	Norm bool
 }

@@ -205,6 +205,10 @@ type Spec struct {
 	// Gated multiplies the activation of one projection by another projection:
 	// m(x) = down(f(gate x) · up x) (Llama).
 	Gated bool
+	// SwishScale a makes a gate of SiLU x σ(a·x); 0 means 1. InnerLimit c limits gate x to at most
+	// c and up x to -c..c; 0 means no limit. UpOffset is added to up x after that. All three are
+	// for GPT-OSS: m(x) = down(f(gate x) · (up x + 1)).
+	SwishScale, InnerLimit, UpOffset float64
 	// ProjectionBias, OutputBias and MLPBias report whether there are biases on query, key and
 	// value, on the output projection, and in the feed-forward part.
 	ProjectionBias, OutputBias, MLPBias bool
@@ -213,6 +217,9 @@ type Spec struct {
 	ProjectionClip float64
 	// ScoreScale multiplies q·k; 0 means 1/√E (Gemma sets its own).
 	ScoreScale float64
+	// Sinks gives each head a score of its own, which takes part in the softmax beside those of the
+	// sources: rows of attention then sum to less than 1 (GPT-OSS).
+	Sinks bool
 	// ScoreByLayer also divides q·k by l+1 in layer l (some GPT-2 models).
 	ScoreByLayer bool
 	// ScoreCap c replaces a score by c·tanh(score/c), LogitCap does so for logits; 0 means no cap

@@ -128,12 +128,21 @@ func TestBFloat16Logits(t *testing.T) {
 		}
 		parameters := g.rounded()
 		exact := g.changed(t, func(name string, data []float32) { copy(data, parameters[name]) })
-		logits := func(m *transformer.Model) []float32 {
-			ts, err := m.Trace(context.Background(), g.ids, []trace.Tap{trace.Logits})
+		half := g.inHalf(t, func(string, []float32) {})
+		tap := func(m *transformer.Model, tap trace.Tap) []float32 {
+			ts, err := m.Trace(context.Background(), g.ids, []trace.Tap{tap})
 			must(t, err)
 			return ts[0].Data
 		}
-		want, got := logits(exact), logits(g.inHalf(t, func(string, []float32) {}))
+		if g.model.Spec.Mixture != nil {
+			numbers, exactly := tap(half, trace.Experts), tap(exact, trace.Experts)
+			for i := 0; i < len(numbers); i += 2 {
+				if numbers[i] != exactly[i] {
+					t.Skip("rounding made a token pass another expert")
+				}
+			}
+		}
+		want, got := tap(exact, trace.Logits), tap(half, trace.Logits)
 		square := 0.0
 		for _, x := range want {
 			square += float64(x) * float64(x) / float64(len(want))

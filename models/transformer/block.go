@@ -20,7 +20,8 @@ type Block struct {
 	Input *Node
 	// Scores is the attention before the softmax, without the mask, [B,H,N,S].
 	Scores *Node
-	// Attention is the masked softmax of the scores, [B,H,N,S]; its rows sum to 1.
+	// Attention is the masked softmax of the scores, [B,H,N,S]; its rows sum to 1, or to less in a
+	// model with sinks.
 	Attention *Node
 	// AttentionOutput is Σ_h context_h W_O^h + b_O, [B,N,D].
 	AttentionOutput *Node
@@ -88,8 +89,21 @@ func (b *Block) attend() {
 	}
 	b.Scores = b.relevance.capped(b.Scores, b.spec.ScoreCap)
 	mask := b.forEachHead(MulScalar(OneMinus(b.visible), masked))
-	b.Attention = Softmax(Add(b.Scores, mask), -1)
+	b.Attention = b.softmax(Add(b.Scores, mask))
 	b.AttentionOutput = b.outputBias(b.linear(b.joined(b.Context()), "output"))
+}
+
+// softmax is that of scores [B,H,N,S] and, if the spec has them, of the sink of each head, which is
+// left out of the result.
+func (b *Block) softmax(scores *Node) *Node {
+	if !b.spec.Sinks {
+		return Softmax(scores, -1)
+	}
+	dims := scores.Shape().Dimensions
+	sinks := Reshape(float(b.w("sinks")), 1, -1, 1, 1)
+	sinks = BroadcastToDims(sinks, dims[0], dims[1], dims[2], 1)
+	all := Softmax(Concatenate([]*Node{scores, sinks}, -1), -1)
+	return SliceAxis(all, -1, AxisRange(0, dims[3]))
 }
 
 // forEachHead is mask [B or 1,1,N,S] as it is added to the scores. Pure Go adds arrays of one shape
@@ -188,8 +202,8 @@ func (b *Block) feedForward(x *Node) *Node {
 		return b.mlpColumns(x)
 	}
 	if b.spec.Gated {
-		gated := Mul(b.activated(b.mlpDense(x, "gate")), b.mlpDense(x, "up"))
-		return b.mlpDense(b.byExpert(b.relevance.product(gated)), "down")
+		gated := b.gated(b.mlpDense(x, "gate"), b.mlpDense(x, "up"))
+		return b.mlpDense(b.byExpert(gated), "down")
 	}
 	return b.mlpDense(b.byExpert(b.activated(b.mlpDense(x, "up"))), "down")
 }
@@ -210,12 +224,22 @@ func (b *Block) mlpColumns(x *Node) *Node {
 	up := dense(rows, 1, "up")
 	if b.spec.Gated {
 		product.after = up
-		up = b.relevance.product(Mul(b.activated(dense(rows, 1, "gate")), up))
+		up = b.gated(dense(rows, 1, "gate"), up)
 		product.after = nil
 	} else {
 		up = b.activated(up)
 	}
 	return Reshape(Transpose(dense(up, 0, "down"), 0, 1), dims...)
+}
+
+// gated is the product f(gate)·up, with the limits and the offset of the spec.
+func (b *Block) gated(gate, up *Node) *Node {
+	up = b.relevance.clipped(up, b.spec.InnerLimit)
+	if b.spec.UpOffset != 0 {
+		up = AddScalar(up, b.spec.UpOffset)
+	}
+	gate = b.activated(b.relevance.limited(gate, b.spec.InnerLimit))
+	return b.relevance.product(Mul(gate, up))
 }
 
 // Context is attention × value in each head, [B,H,N,E].
@@ -470,6 +494,9 @@ func (b *Block) asAdded(x *Node, name string) *Node {
 
 // activated applies the activation of the feed-forward part.
 func (b *Block) activated(x *Node) *Node {
+	if a := b.spec.SwishScale; a != 0 {
+		return MulScalar(b.relevance.activated(b.spec.Activation, MulScalar(x, a), b.w), 1/a)
+	}
 	return b.relevance.activated(b.spec.Activation, x, b.w)
 }
 
@@ -500,6 +527,9 @@ func (b *Block) outputBias(x *Node) *Node { return b.biased(x, "output", b.spec.
 
 // mlpDense is x W + b for a projection of the feed-forward part.
 func (b *Block) mlpDense(x *Node, name string) *Node {
+	if b.expertWeights != nil && name == "down" && b.spec.MLPBias {
+		return Add(b.linear(x, name), b.expertBiases())
+	}
 	return b.biased(b.linear(x, name), name, b.spec.MLPBias)
 }
 

@@ -123,6 +123,13 @@ func (c *parts64) mlp(b *layer, whole []float64) carrier {
 		}
 		sum.add(part)
 	}
+	if b.spec.MixtureOf(b.index) != nil && b.spec.MLPBias { // those of all experts count as one
+		bias := make([]float64, b.spec.Width)
+		for _, e := range b.experts(whole) {
+			bias = plus(bias, scaled(wide(b.weight(e.prefix+"down.bias")), e.weight))
+		}
+		sum.share(bias)
+	}
 	return sum
 }
 
@@ -133,7 +140,7 @@ func (c *parts64) feedForward(b *layer, prefix string, whole []float64) *parts64
 	}
 	dense := func(c *parts64, name string) {
 		bias := ""
-		if s.MLPBias {
+		if s.MLPBias && (name != "down" || prefix == "") {
 			bias = in(name + ".bias")
 		}
 		c.dense(in(name+".weight"), bias)
@@ -148,9 +155,20 @@ func (c *parts64) feedForward(b *layer, prefix string, whole []float64) *parts64
 	}
 	gate := c.copied().(*parts64)
 	dense(gate, "gate")
-	before := b.dense(prefix+"gate", whole, s.MLPBias)
-	gate.scale(slopes(b.activated(before), before))
+	x := b.dense(prefix+"gate", whole, s.MLPBias)
+	gate.scale(slopes(b.gate(x), x))
+	if limit := s.InnerLimit; limit > 0 {
+		x := b.dense(prefix+"up", whole, s.MLPBias)
+		limited := slices.Clone(x)
+		for i := range limited {
+			limited[i] = min(max(limited[i], -limit), limit)
+		}
+		hidden.scale(slopes(limited, x))
+	}
 	hidden.vectors = shapley(gate.vectors, hidden.vectors)
+	for k, v := range gate.vectors { // an offset is worth gate·offset
+		hidden.vectors[k] = plus(hidden.vectors[k], scaled(v, s.UpOffset))
+	}
 	dense(hidden, "down")
 	return hidden
 }
@@ -215,18 +233,23 @@ func (r *text64) attentionParts(b *layer, all []*parts64) []*parts64 {
 			values[i] = append(values[i], b.times("value", v))
 		}
 	}
-	bias := make([]float64, s.Width)
-	if s.OutputBias {
-		bias = wide(b.weight("output.bias"))
-	}
 	group := func(h int) int { return h / (s.Heads / s.Groups()) }
 	read := make([]*parts64, len(all))
-	for h := range s.Heads {
-		if s.ProjectionBias {
-			bias = plus(bias, b.headOutput(h, b.head(group(h), wide(b.weight("value.bias")))))
-		}
-	}
 	for t := range all {
+		bias := make([]float64, s.Width)
+		if s.OutputBias {
+			bias = wide(b.weight("output.bias"))
+		}
+		for h := range s.Heads {
+			if s.ProjectionBias {
+				sum := 0.0 // 1 without sinks
+				for _, a := range b.attention[h][t] {
+					sum += a
+				}
+				value := scaled(b.head(group(h), wide(b.weight("value.bias"))), sum)
+				bias = plus(bias, b.headOutput(h, value))
+			}
+		}
 		read[t] = &parts64{r: r, vectors: make([][]float64, len(all))}
 		for k := range all {
 			sum := make([]float64, s.Width)

@@ -148,6 +148,11 @@ func clipSlope(x *Node, c float64) *Node {
 	return MinScalar(Div(MulScalar(OnesLike(x), c), MaxScalar(Abs(x), 1e-30)), 1)
 }
 
+// limitSlope is x, but at most c, divided by x.
+func limitSlope(x *Node, c float64) *Node {
+	return MinScalar(Div(MulScalar(OnesLike(x), c), MaxScalar(x, 1e-30)), 1)
+}
+
 // beforeHead returns the direction on the residual stream x after the last block, [B,1,D] both,
 // that gives Σ_i weights_i·logit_i for each text, for scores ids of the head and weights, [B,N];
 // its constant is the sum over the texts. Activations and the cap of logits are lines through the

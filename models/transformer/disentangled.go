@@ -17,26 +17,26 @@ func (d *builder) disentangled(b *Block) *Node {
 	relative, keys := d.spec.Relative, b.sources.key
 	targets, sources := b.query.Shape().Dimensions[2], keys.Shape().Dimensions[2]
 	rows := b.distances(targets, sources)
-	projected := projections{}
+	shared := projections{}
 	if relative.Shared {
-		projected = b.project(rows, d.fused)
-	} else {
-		projected.key = b.biased(b.linear(rows, "position-key"), "position-key",
-			!relative.NoKeyBias)
-		projected.query = b.biased(b.linear(rows, "position-query"), "position-query", true)
+		shared = b.project(rows, d.fused)
 	}
-	each := func(x *Node) *Node { // [B,H,N+S-1,E]
-		x = b.heads(x, d.spec.Heads)
+	projected := func(shared *Node, name string) *Node { // [B,H,N+S-1,E]
+		if !relative.Shared {
+			shared = b.biased(b.linear(rows, name), name, true)
+		}
+		x := b.heads(shared, d.spec.Heads)
 		dims := x.Shape().Dimensions
 		return BroadcastToDims(x, keys.Shape().Dimensions[0], dims[1], dims[2], dims[3])
 	}
 	scores := []*Node{}
 	if relative.Keys { // from the sources that are farthest after a target on
-		key := Reverse(each(projected.key), 2)
+		key := Reverse(projected(shared.key, "position-key"), 2)
 		scores = append(scores, moved(b.dot(b.query, key), sources))
 	}
 	if relative.Queries { // from the targets that are farthest before a source on
-		products := moved(b.dot(keys, each(projected.query)), targets) // [B,H,S,N]
+		query := projected(shared.query, "position-query")
+		products := moved(b.dot(keys, query), targets) // [B,H,S,N]
 		scores = append(scores, TransposeAllAxes(products, 0, 1, 3, 2))
 	}
 	sum := scores[0]

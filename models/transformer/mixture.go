@@ -26,7 +26,8 @@ type routing struct {
 // route chooses the experts of rows x [M,D]. The choice is a constant where it is differentiated;
 // the weights are not.
 func (b *Block) route(m *spec.Mixture, x *Node) routing {
-	r := routing{probabilities: Softmax(b.linear(x, "router"), -1)}
+	logits := b.biased(b.linear(x, "router"), "router", m.RouterBias)
+	r := routing{probabilities: Softmax(logits, -1)}
 	_, r.chosen = TopK(StopGradient(r.probabilities), m.Chosen, -1)
 	r.is = OneHot(r.chosen, m.Experts, dtypes.Float32)
 	r.weights = Mul(r.probabilities, ReduceSum(r.is, 1))
@@ -98,6 +99,20 @@ func (b *Block) byExpert(inner *Node) *Node {
 	byExpert := Reshape(inner, weights[0], -1, weights[1], dims[len(dims)-1]/weights[1])
 	weighted := Mul(byExpert, Reshape(b.expertWeights, weights[0], 1, weights[1], 1))
 	return Reshape(b.relevance.product(weighted), dims...)
+}
+
+// expertBiases are the biases of the experts' outputs, each times its weight, [M,D].
+func (b *Block) expertBiases() *Node {
+	biases := Reshape(float(b.w("down.bias")), b.expertWeights.Shape().Dimensions[1], -1) // [X,D]
+	return b.relevance.product(b.product.dot(b.expertWeights, 1, biases, 0))
+}
+
+// shareByExpert adds a bias [XF] to parts [M,K,XF]: that of each expert as [share] does.
+func (b *Block) shareByExpert(parts, bias *Node) *Node {
+	dims, experts := parts.Shape().Dimensions, b.expertWeights.Shape().Dimensions[1]
+	parts = TransposeAllAxes(Reshape(parts, dims[0], dims[1], experts, -1), 0, 2, 1, 3)
+	parts = share(parts, Reshape(float(bias), experts, 1, -1)) // [M,X,K,F]
+	return Reshape(TransposeAllAxes(parts, 0, 2, 1, 3), dims...)
 }
 
 // mlpInput is what the feed-forward part gets, [B,N,D].

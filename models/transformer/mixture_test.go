@@ -30,7 +30,7 @@ func TestExperts(t *testing.T) {
 					z := plus(b.x[position], b.attentionOutput(position))
 					x := b.norm("mlp-norm", z)
 					var want, numbers []float32
-					for _, p := range softmax64(b.times("router", x)) {
+					for _, p := range softmax64(b.dense("router", x, m.RouterBias)) {
 						want = append(want, float32(p))
 					}
 					for _, e := range b.experts(x)[:m.Chosen] {

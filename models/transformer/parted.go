@@ -53,10 +53,15 @@ func (b *Block) normParts(v parted, name string) parted {
 // whatever the weights are.
 func (b *Block) denseParts(parts *Node, name string) *Node {
 	parts = b.linearIn(parts, float(b.w(name+".weight")), name)
-	if b.spec.MLPBias {
-		parts = share(parts, b.w(name+".bias"))
+	switch {
+	case !b.spec.MLPBias:
+		return parts
+	case b.expertWeights == nil:
+		return share(parts, b.w(name+".bias"))
+	case name == "down": // the biases of all experts count as one
+		return share(parts, InsertAxes(b.expertBiases(), 1))
 	}
-	return parts
+	return b.shareByExpert(parts, b.w(name+".bias"))
 }
 
 // mlpParts is the feed-forward part of v. The weights of experts are constants, as attention is.
@@ -86,8 +91,10 @@ func (b *Block) mlpParts(v parted) parted {
 //
 //	m = down(θ·up x),         m_k = down(θ·up_k)
 //	m = down(θ·gate x·up x),  m_k = down(θ·(gate_k·up x + gate x·up_k)/2)
+//
+// A limit counts as an activation, and an offset o of up x adds o·θ·gate_k.
 func (b *Block) feedForwardParts(v parted) parted {
-	activation := b.spec.Activation
+	s, activation := b.spec, b.spec.Activation
 	dense := func(name string) parted {
 		return parted{whole: b.mlpDense(v.whole, name), parts: b.denseParts(v.parts, name)}
 	}
@@ -95,12 +102,24 @@ func (b *Block) feedForwardParts(v parted) parted {
 	hidden := parted{}
 	if b.spec.Gated {
 		gate := dense("gate")
+		if s.InnerLimit > 0 {
+			slope := clipSlope(up.whole, s.InnerLimit)
+			up = parted{Mul(up.whole, slope), Mul(up.parts, InsertAxes(slope, -2))}
+			slope = limitSlope(gate.whole, s.InnerLimit)
+			gate = parted{Mul(gate.whole, slope), Mul(gate.parts, InsertAxes(slope, -2))}
+		}
 		slope := activationSlope(activation, gate.whole, b.w)
-		active := activate(activation, gate.whole, b.w)
+		if s.SwishScale != 0 {
+			slope = activationSlope(activation, MulScalar(gate.whole, s.SwishScale), b.w)
+		}
+		active, other := Mul(slope, gate.whole), MulScalar(up.whole, 0.5)
 		hidden.whole = Mul(active, up.whole)
-		hidden.parts = MulScalar(Add(
-			Mul(gate.parts, InsertAxes(Mul(slope, up.whole), -2)),
-			Mul(up.parts, InsertAxes(active, -2))), 0.5)
+		if s.UpOffset != 0 {
+			hidden.whole = Mul(active, AddScalar(up.whole, s.UpOffset))
+			other = AddScalar(other, s.UpOffset)
+		}
+		hidden.parts = Add(Mul(gate.parts, InsertAxes(Mul(slope, other), -2)),
+			MulScalar(Mul(up.parts, InsertAxes(active, -2)), 0.5))
 	} else {
 		hidden.whole = activate(activation, up.whole, b.w)
 		hidden.parts = Mul(up.parts, InsertAxes(activationSlope(activation, up.whole, b.w), -2))
@@ -149,7 +168,8 @@ func (b *Block) attentionParts(values *Node) parted {
 	return parted{whole: b.AttentionOutput, parts: parts}
 }
 
-// attentionBias is b_V W_O + b_O, [D]; nil if there is neither bias.
+// attentionBias is b_V W_O + b_O, [D]; nil if there is neither bias. With sinks it differs from
+// target to target, [1,N,1,D]: b_V counts as much as the row of attention sums to.
 func (b *Block) attentionBias() *Node {
 	var sum *Node
 	if b.spec.OutputBias {
@@ -159,12 +179,20 @@ func (b *Block) attentionBias() *Node {
 		inner, group := b.spec.Heads*b.spec.HeadWidth, b.spec.Groups()*b.spec.HeadWidth
 		value := SliceAxis(float(b.w("qkv.bias")), 0, AxisRange(inner+group, inner+2*group))
 		byGroup := Reshape(value, 1, b.spec.Groups(), 1, b.spec.HeadWidth) // [1,G,1,E]
-		perHead := b.joined(b.perHead(byGroup))                            // [1,1,HE]
-		moved := Reshape(b.product.layer(perHead, float(b.w("output.weight"))), -1)
+		heads := b.perHead(byGroup)                                        // [1,H,1,E]
+		if b.spec.Sinks {
+			heads = Mul(heads, ReduceAndKeep(b.Attention, ReduceSum, -1)) // [1,H,N,E]
+		}
+		moved := b.product.layer(b.joined(heads), float(b.w("output.weight"))) // [1,1 or N,D]
+		if moved = Reshape(moved, -1, b.spec.Width); b.spec.Sinks {
+			moved = InsertAxes(moved, 0, 1)
+		} else {
+			moved = Reshape(moved, -1)
+		}
 		if sum == nil {
 			return moved
 		}
-		return Add(sum, moved)
+		return Add(moved, alignLast(sum, moved))
 	}
 	return sum
 }

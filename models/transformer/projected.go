@@ -127,14 +127,19 @@ func (b *Block) projectedOutputs() (without, whole *Node) {
 	for i, name := range inputMatrices(b.spec) {
 		inputs = append(inputs, input(name, b.projected.inputs[i]))
 	}
-	inner := b.activated(inputs[0])
-	if b.spec.Gated {
-		inner = Mul(inner, inputs[1])
-	}
+	inner := b.innerOf(inputs)
 	mlp := b.mlpDense(inner, "down")                 // [1+S,N,D]
 	z = TransposeAllAxes(b.withMLP(z, mlp), 1, 0, 2) // [N,1+S,D]
 	whole = Reshape(SliceAxis(z, 1, AxisRange(0, 1)), b.Input.Shape().Dimensions...)
 	return InsertAxes(SliceAxis(z, 1, AxisRange(1)), 0), whole
+}
+
+// innerOf is what comes of the products with [inputMatrices].
+func (b *Block) innerOf(inputs []*Node) *Node {
+	if b.spec.Gated {
+		return b.gated(inputs[0], inputs[1])
+	}
+	return b.activated(inputs[0])
 }
 
 // withMLP is the stream after the block, [...,D], given the sum z of attention output and residual

@@ -268,10 +268,7 @@ func (b *Block) cachedOutputs() (without, whole *Node) {
 		}
 		inputs = append(inputs, y)
 	}
-	inner := b.activated(inputs[0])
-	if s.Gated {
-		inner = Mul(inner, inputs[1])
-	}
+	inner := b.innerOf(inputs)
 	mlp := b.product.layerColumns(inner, b.w("down.weight")) // [D,S]
 	if s.MLPBias {
 		mlp = Add(mlp, column(float(b.w("down.bias"))))

@@ -68,7 +68,7 @@ func newLayer(arch *spec.Spec, index int, weight func(string) []float32, x [][]f
 				}
 				s[t][j] = cap64(c[t][j]+qb[t][j]+al[t][j], arch.ScoreCap)
 			}
-			a[t] = b.softmax(t, s[t])
+			a[t] = b.softmax(h, t, s[t])
 		}
 		b.value, b.scores, b.attention = append(b.value, value), append(b.scores,
 			s), append(b.attention, a)
@@ -291,7 +291,7 @@ func (b *layer) experts(x []float64) (all []expert) {
 	if m == nil {
 		return []expert{{"", 1}}
 	}
-	probabilities, sum := softmax64(b.times("router", x)), 0.0
+	probabilities, sum := softmax64(b.dense("router", x, m.RouterBias)), 0.0
 	for range m.Chosen {
 		best := -1
 		for e, p := range probabilities {
@@ -343,13 +343,7 @@ func (b *layer) mlp(x []float64) []float64 {
 // feedForward is what an expert makes of x, times its weight, which multiplies the inner numbers,
 // or the output of a shared expert.
 func (b *layer) feedForward(e expert, x []float64) []float64 {
-	inner := b.dense(e.prefix+"up", x, b.spec.MLPBias)
-	if b.spec.Gated {
-		gate := b.activated(b.dense(e.prefix+"gate", x, b.spec.MLPBias))
-		inner = each(inner, gate)
-	} else {
-		inner = b.activated(inner)
-	}
+	inner := b.inner(e.prefix, x)
 	if e.prefix == "shared." {
 		return scaled(b.dense(e.prefix+"down", inner, b.spec.MLPBias), e.weight)
 	}
@@ -375,6 +369,40 @@ func (b *layer) activated(x []float64) []float64 {
 		if v <= 0 {
 			y[i] = (0.5+alpha("negative"))*(math.Exp(v)-1-v) + v/2
 		}
+	}
+	return y
+}
+
+// inner is what the last matrix of a feed-forward part gets.
+func (b *layer) inner(prefix string, x []float64) []float64 {
+	s := b.spec
+	up := b.dense(prefix+"up", x, s.MLPBias)
+	if !s.Gated {
+		return b.activated(up)
+	}
+	gate := b.gate(b.dense(prefix+"gate", x, s.MLPBias))
+	for i := range up {
+		if c := s.InnerLimit; c > 0 {
+			up[i] = min(max(up[i], -c), c)
+		}
+		up[i] = (up[i] + s.UpOffset) * gate[i]
+	}
+	return up
+}
+
+// gate is the activation of a gate.
+func (b *layer) gate(x []float64) []float64 {
+	s, y := b.spec, slices.Clone(x)
+	for i := range y {
+		if s.InnerLimit > 0 {
+			y[i] = min(y[i], s.InnerLimit)
+		}
+	}
+	if s.SwishScale == 0 {
+		return b.activated(y)
+	}
+	for i, v := range y {
+		y[i] = v / (1 + math.Exp(-s.SwishScale*v))
 	}
 	return y
 }
@@ -465,11 +493,16 @@ func (b *layer) head(h int, x []float64) []float64 {
 }
 
 // softmax is that over the sources which target t may see; the others are 0.
-func (b *layer) softmax(t int, scores []float64) []float64 {
+func (b *layer) softmax(h, t int, scores []float64) []float64 {
 	y, sum, most := make([]float64, len(scores)), 0.0, math.Inf(-1)
+	if b.spec.Sinks {
+		most = float64(b.weight("sinks")[h])
+		sum = 1
+	}
 	for s, v := range scores {
-		if b.sees(t, s) {
-			most = max(most, v)
+		if b.sees(t, s) && v > most {
+			sum *= math.Exp(most - v)
+			most = v
 		}
 	}
 	for s, v := range scores {

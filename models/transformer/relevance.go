@@ -71,6 +71,17 @@ func (r relevance) clipped(x *Node, c float64) *Node {
 	return Mul(x, clipSlope(x, c))
 }
 
+// limited is x, but at most c, or x if c is 0.
+func (r relevance) limited(x *Node, c float64) *Node {
+	switch {
+	case c == 0:
+		return x
+	case bool(r):
+		return Mul(x, StopGradient(limitSlope(x, c)))
+	}
+	return MinScalar(x, c)
+}
+
 // product is x, a product of two activations.
 func (r relevance) product(x *Node) *Node {
 	if !r {

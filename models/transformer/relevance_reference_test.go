@@ -125,7 +125,7 @@ func (v *relevances) mlp(b *layer, x, r []float64) []float64 {
 // router takes the relevance of the weights of the chosen experts to x, through the softmax of all
 // experts or, where weights are divided by their sum, of the chosen ones: l_i (R_i - p_i ΣR).
 func (v *relevances) router(b *layer, m *spec.Mixture, x, r []float64) []float64 {
-	logits := b.times("router", x)
+	logits := b.dense("router", x, m.RouterBias)
 	of, weights, all := make([]float64, len(logits)), softmax64(logits), 0.0
 	chosen := b.experts(x)[:m.Chosen]
 	for i := range logits {
@@ -144,7 +144,7 @@ func (v *relevances) router(b *layer, m *spec.Mixture, x, r []float64) []float64
 		of[i] = l * (of[i] - weights[i]*all)
 		v.kept += kept - of[i]
 	}
-	return v.dense("router", x, of, false)
+	return v.dense("router", x, of, m.RouterBias)
 }
 
 // feedForward takes r of one feed-forward part of x to x: the identity rule for the activation,
@@ -156,12 +156,17 @@ func (v *relevances) feedForward(b *layer, prefix string, x, r []float64) []floa
 		r = v.dense(prefix+"down", b.activated(up), r, bias)
 		return v.dense(prefix+"up", x, r, bias)
 	}
-	gate := b.activated(b.dense(prefix+"gate", x, bias))
-	for i := range up {
-		up[i] *= gate[i]
+	half := scaled(v.dense(prefix+"down", b.inner(prefix, x), r, bias), 0.5)
+	ofUp := half
+	if o := v.spec.UpOffset; o != 0 {
+		offset := make([]float64, len(up))
+		for i := range up {
+			offset[i] = o
+			up[i] = min(max(up[i], -v.spec.InnerLimit), v.spec.InnerLimit)
+		}
+		ofUp = v.keep(up, offset, half)
 	}
-	half := scaled(v.dense(prefix+"down", up, r, bias), 0.5)
-	return plus(v.dense(prefix+"up", x, half, bias), v.dense(prefix+"gate", x, half, bias))
+	return plus(v.dense(prefix+"up", x, ofUp, bias), v.dense(prefix+"gate", x, half, bias))
 }
 
 // attention takes r of the attention output of every target, [T][D], to the input of the

@@ -329,12 +329,15 @@ func TestExplainContextLeft(t *testing.T) {
 	}
 }
 
+// refused is a command line of explain that must be refused.
+func refused(args ...string) []string {
+	return append([]string{"explain", "--backend", "go", "-o", "OUT"}, args...)
+}
+
 func TestExplainRefusals(t *testing.T) {
 	small := clitest.CopyModel(t, "gpt2", nil)
 	long := strings.Repeat("a", 65)
-	in := func(args ...string) []string {
-		return append([]string{"explain", "--backend", "go", "-o", "OUT"}, args...)
-	}
+	in := refused
 	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"no prompt", in(), "", 2, "explain needs a prompt"},
 		{"empty prompt", in(""), "", 2, "the prompt is empty"},
@@ -350,8 +353,6 @@ func TestExplainRefusals(t *testing.T) {
 		{"unknown backend", in("--backend", "tpu", "a"), "", 2, `--backend "tpu": known are go, xla, cuda, and xla:PATH`},
 		{"unknown format", in("--format", "pdf", "a"), "", 2, `--format "pdf" is unknown; known are text, html, json; for a file of this form give -o FILE.pdf`},
 		{"format of a page", []string{"explain", "-o", "OUT.html", "--format", "json", "a"}, "", 2, "headwater: --format json does nothing: the name of every file says another form\n"},
-		{"unknown colours", in("--color", "red", "a"), "", 2, `--color "red" is unknown; known are auto, always, never`},
-		{"narrow", in("--width", "10", "a"), "", 2, `--width "10": want a whole number from 60 to 10000`},
 		{"no tokens", in("--max-tokens", "0", "a"), "", 2, `--max-tokens "0": want a whole number from 1 to 4096; see headwater explain --help`},
 		{"empty continuation", in("--continuation", "", "a"), "", 2, "want some text"},
 		{"unknown special", in("--special", "yes", "a"), "", 2, "known are on, off, auto"},
@@ -374,53 +375,39 @@ func TestExplainRefusals(t *testing.T) {
 		{"no such folder", in("-o", "OUT/page.html", "a"), "", 1, "page.html: the directory "},
 		{"a folder as output", in("-o", clitest.Goldens, "a"), "", 1, "goldens is a directory; name a file in it"},
 		{"a slash as output", []string{"explain", "-o", "OUT/", "a"}, "", 1, "is no file's name"},
-		{"prompt and input", in("--input", "x.jsonl", "a"), "", 2, "explain takes a prompt or --input, not both"},
-		{"no such input", in("--input", "nope.jsonl"), "", 1, "headwater: --input: nope.jsonl: no such file or directory\n"},
-		{"a folder as input", in("--input", clitest.Goldens), "", 1, "goldens is a directory; name a file with a line of JSON"},
 		{"no model there", in("--model", "/nomodel", "a"), "", 1, "nor a name of the Hub such as openai-community/gpt2\n"},
-		{"late token of a figure", in("-o", "OUT.svg", "--view", "text", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
-		{"late tokens of a figure", in("-o", "OUT.svg", "--view", "layers", "--token", "0,9", "--methods", "raw", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
-		{"late source of a figure", in("-o", "OUT.svg", "--view", "flow", "--methods", "flow", "--source", "7", "--max-tokens", "2", "the keys"), "", 2, "--source 7; the prompt tokens are 0 to 2\n"},
-		{"input as html", in("--input", "-", "--format", "html"), "", 2, "--input writes a line of JSON for each prompt; html does not go with it"},
-		{"input and continuation", in("--input", "-", "--continuation", "a"), "", 2, `write "continuation" into its lines`},
-		{"input without prompt", in("--input", "-"), `{"continuation":"a"}`, 1, `standard input line 1: there is no text; give a prompt or a text that is not empty, or messages; the keys are continuation`},
-		{"input with an empty prompt", in("--input", "-"), "\n" + `{"prompt":""}`, 2, `standard input line 2: "prompt" is empty; leave it out, or give it a value`},
-		{"input of another type", in("--input", "-"), `{"prompt":7}`, 1, `line 1: the key "prompt" is a number; want a string`},
-		{"input that is no object", in("--input", "-"), `["a"]`, 1, `line 1: ["a"] is not an object with "prompt", "text", "question", "continuation", `},
-		{"input with an unknown key", in("--input", "-"), `{"prompt":"a","temperature":1}`, 1, `unknown key "temperature"; known are "prompt", "text", "question", "continuation", `},
-		{"input with two objects", in("--input", "-"), `{"prompt":"a"}{"prompt":"b"}`, 1, "there is more after the value"},
-		{"input that is no JSON", in("--input", "-"), `the keys`, 1, `line 1: not valid JSON at byte 2: unexpected "he keys"`},
-		{"input with a key of other letters", in("--input", "-"), `{"Prompt":"a"}`, 1, `line 1: unknown key "Prompt"; did you mean prompt? known are`},
-		{"input with a key twice", in("--input", "-"), `{"prompt":"the keys","prompt":"the dogs"}`, 1, `line 1: key "prompt" comes twice`},
-		{"input with half a character", in("--input", "-"), `{"prompt":"\ud800"}`, 1, `line 1: not valid JSON at byte 12, in /prompt: \ud800 is half of a character`},
-		{"input with another half", in("--input", "-"), `{"prompt":"\\\udc00x"}`, 1, `line 1: not valid JSON at byte 14, in /prompt: \udc00 is half of a character`},
-		{"input with two first halves", in("--input", "-"), `{"prompt":"\ud83d\ud83d"}`, 1, `\ud83d is half of a character`},
-		{"input with no prompt", in("--input", "-"), `{"prompt":null}`, 1, `line 1: there is no text`},
-		{"input with an empty continuation", in("--input", "-"), `{"prompt":"a","continuation":""}`, 2, `line 1: "continuation" is empty; leave it out`},
-		{"input with a bad message", in("--input", "-"), `{"messages":[{"role":"user"},{"content":"a"}]}`, 1, `line 1: the key "messages": messages[1]: the key "role" is missing`},
-		{"input and messages", in("--input", "-", "--messages", "m.json"), "", 2, `write "messages" into its lines`},
-		{"messages of an answer", in("--messages", "-"), `[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`, 2, "the conversation ends with messages[1]"},
-		{"messages that are cut", in("--messages", "-"), `[{"role":"user"`, 2, "--messages: standard input: not valid JSON at byte"},
-		{"messages with half a character", in("--messages", "-"), `[{"role":"user","content":"\ud800"}]`, 2, `\ud800 at byte `},
-		{"no such messages", in("--messages", "nope.json"), "", 1, "--messages: nope.json: no such file"},
 		{"a system without a template", in("--system", "be kind", "a"), "", 1, "has no chat template: it was not trained"},
 		{"a system and special tokens", in("--system", "be kind", "--special", "on", "a"), "", 2, "--special and a chat"},
 		{"a variable without a value", in("--chat-set", "x", "a"), "", 2, "want NAME=VALUE"},
 		{"a wrong date", in("--set", "chat-date=today", "a"), "", 2, "want a date such as 2026-11-26"},
-		{"input without positions", in("--input", "-"), `{"prompt":"a","positions":[]}`, 2, `line 1: "positions" is empty; leave it out`},
-		{"input with a large position", in("--input", "-"), `{"prompt":"a","positions":[9223372036854775808]}`, 2, `number 1: it is 9223372036854775808; want whole numbers from 0 to 1000000`},
-		{"input that ends early", in("--input", "-"), `{"prompt":"a"`, 1, "line 1: not valid JSON at byte 14: the text ends too early"},
-		{"input with a long key", in("--input", "-"), `{"` + strings.Repeat("k", 5000) + `":1}`, 1, "known are"},
 		{"tokens of a continuation", in("--max-tokens", "2", "--continuation", " is", "a"), "", 2, "--max-tokens 2 and a continuation; every token of a continuation is explained"},
 		{"sampling of a continuation", in("--temperature", "1", "--continuation", " is", "a"), "", 2, "temperature 1 and a continuation"},
 		{"all levels without flow", in("--set", "all-levels", "a"), "", 2, "--set all-levels applies to none of the methods: direct"},
 		{"own row of a scorer", in("--set", "own-row", "--methods", "attn-lrp", "a"), "", 2, "--set own-row applies to none of the methods: attn-lrp"},
 		{"steps of another scorer", in("--set", "steps=5", "--methods", "occlusion", "a"), "", 2, "--set steps applies to none of the methods: occlusion"},
-		{"width of a page", in("--width", "80", "--format", "html", "a"), "", 2, "--width does nothing here: it is for text of every view\n"},
-		{"colours of JSON", in("--color", "always", "--format", "json", "a"), "", 2, "--color does nothing here: it is for text of the views heatmap, text, compare\n"},
-		{"filter of JSON", in("--filter", "--input", "-"), "", 2, "--filter does nothing here: it is for text, html, figures of the views heatmap, text, compare, layers\n"},
 		{"near method", in("--methods", "rolout", "a"), "", 2, `--methods "rolout": unknown method "rolout"; did you mean rollout? known are `},
 		{"near mixing", in("--methods", "atention", "a"), "", 2, `unknown method "atention"; did you mean one of attention+flow, attention+layer, attention+rollout? known are `},
+		{"empty prompt, no model", in("--model", "nope", ""), "", 2, "headwater: the prompt is empty; give some text\n"},
+		{"near format", in("--format", "hmtl", "a"), "", 2, `--format "hmtl" is unknown; did you mean html? known are text, html, json`},
+		{"near backend", in("--backend", "cuad:/x", "a"), "", 2, `--backend "cuad:/x": did you mean cuda? known are go, xla, cuda`},
+		{"near type", in("--dtype", "bfloat61", "a"), "", 2, `did you mean bfloat16? known are float32, bfloat16`},
+		{"near quantity", in("--set", "quantity=logits", "--methods", "occlusion", "a"), "", 2, "did you mean logit? known are logit, probability, log-probability"},
+		{"near parts", in("--by", "words", "a"), "", 2, "did you mean word? want word, sentence"},
+		{"long method", in("--methods", strings.Repeat("m", 5000), "a"), "", 2, "…; known are alti, "},
+		{"long model", in("--model", "/"+strings.Repeat("m/", 2500), "a"), "", 1, "a"},
+	})
+}
+
+func TestViewRefusals(t *testing.T) {
+	in := refused
+	headwater.CheckRefusals(t, []clitest.Refusal{
+		{"unknown colours", in("--color", "red", "a"), "", 2, `--color "red" is unknown; known are auto, always, never`},
+		{"narrow", in("--width", "10", "a"), "", 2, `--width "10": want a whole number from 60 to 10000`},
+		{"late token of a figure", in("-o", "OUT.svg", "--view", "text", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
+		{"late tokens of a figure", in("-o", "OUT.svg", "--view", "layers", "--token", "0,9", "--methods", "raw", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
+		{"late source of a figure", in("-o", "OUT.svg", "--view", "flow", "--methods", "flow", "--source", "7", "--max-tokens", "2", "the keys"), "", 2, "--source 7; the prompt tokens are 0 to 2\n"},
+		{"width of a page", in("--width", "80", "--format", "html", "a"), "", 2, "--width does nothing here: it is for text of every view\n"},
+		{"colours of JSON", in("--color", "always", "--format", "json", "a"), "", 2, "--color does nothing here: it is for text of the views heatmap, text, compare\n"},
 		{"near view", in("--view", "haeds", "a"), "", 2, `--view "haeds" is unknown; did you mean heads? known are heatmap, text, layers, flow, compare, heads, head, maps, map`},
 		{"near palette", in("--format", "html", "--palette", "perceptul", "a"), "", 2, `--palette "perceptul" is unknown; did you mean perceptual?`},
 		{"palette of text", in("--palette", "perceptual", "a"), "", 2, "--palette does nothing here: it is for html, figures of every view\n"},
@@ -452,18 +439,46 @@ func TestExplainRefusals(t *testing.T) {
 		{"token of heads", in("--format", "html", "--view", "heads", "--token", "1", "--model", "nope", "a"), "", 2, `--token does nothing here`},
 		{"token of maps", in("--format", "html", "--view", "maps", "--token", "1", "--model", "nope", "a"), "", 2, `--token does nothing here`},
 		{"word as a token", in("--view", "flow", "--token", "is", "a"), "", 2, `--token "is": want a whole number from 0 to 1000000: a generated token is named by its number`},
-		{"empty prompt, no model", in("--model", "nope", ""), "", 2, "headwater: the prompt is empty; give some text\n"},
 		{"empty other prompt", in("--model", "nope", "--against", "", "a"), "", 2, "--against is empty; give another prompt"},
 		{"empty other model", in("--model", "nope", "--against-model", "", "a"), "", 2, "--against-model is empty"},
 		{"late source", in("--view", "flow", "--source", "9", "--max-tokens", "1", "the keys"), "", 2, "--source 9; the prompt tokens are 0 to 2\n"},
 		{"view and other prompt", in("--view", "heads", "--against", "b", "a"), "", 2, "--against does nothing here: it is for text, html, figures of the view compare\n"},
-		{"near format", in("--format", "hmtl", "a"), "", 2, `--format "hmtl" is unknown; did you mean html? known are text, html, json`},
-		{"near backend", in("--backend", "cuad:/x", "a"), "", 2, `--backend "cuad:/x": did you mean cuda? known are go, xla, cuda`},
-		{"near type", in("--dtype", "bfloat61", "a"), "", 2, `did you mean bfloat16? known are float32, bfloat16`},
-		{"near quantity", in("--set", "quantity=logits", "--methods", "occlusion", "a"), "", 2, "did you mean logit? known are logit, probability, log-probability"},
-		{"near parts", in("--by", "words", "a"), "", 2, "did you mean word? want word, sentence"},
-		{"long method", in("--methods", strings.Repeat("m", 5000), "a"), "", 2, "…; known are alti, "},
-		{"long model", in("--model", "/"+strings.Repeat("m/", 2500), "a"), "", 1, "a"},
+	})
+}
+
+func TestInputRefusals(t *testing.T) {
+	in := refused
+	headwater.CheckRefusals(t, []clitest.Refusal{
+		{"prompt and input", in("--input", "x.jsonl", "a"), "", 2, "explain takes a prompt or --input, not both"},
+		{"no such input", in("--input", "nope.jsonl"), "", 1, "headwater: --input: nope.jsonl: no such file or directory\n"},
+		{"a folder as input", in("--input", clitest.Goldens), "", 1, "goldens is a directory; name a file with a line of JSON"},
+		{"input as html", in("--input", "-", "--format", "html"), "", 2, "--input writes a line of JSON for each prompt; html does not go with it"},
+		{"input and continuation", in("--input", "-", "--continuation", "a"), "", 2, `write "continuation" into its lines`},
+		{"input without prompt", in("--input", "-"), `{"continuation":"a"}`, 1, `standard input line 1: there is no text; give a prompt or a text that is not empty, or messages; the keys are continuation`},
+		{"input with an empty prompt", in("--input", "-"), "\n" + `{"prompt":""}`, 2, `standard input line 2: "prompt" is empty; leave it out, or give it a value`},
+		{"input of another type", in("--input", "-"), `{"prompt":7}`, 1, `line 1: the key "prompt" is a number; want a string`},
+		{"input that is no object", in("--input", "-"), `["a"]`, 1, `line 1: ["a"] is not an object with "prompt", "text", "question", "continuation", `},
+		{"input with an unknown key", in("--input", "-"), `{"prompt":"a","temperature":1}`, 1, `unknown key "temperature"; known are "prompt", "text", "question", "continuation", `},
+		{"input with two objects", in("--input", "-"), `{"prompt":"a"}{"prompt":"b"}`, 1, "there is more after the value"},
+		{"input that is no JSON", in("--input", "-"), `the keys`, 1, `line 1: not valid JSON at byte 2: unexpected "he keys"`},
+		{"input with a key of other letters", in("--input", "-"), `{"Prompt":"a"}`, 1, `line 1: unknown key "Prompt"; did you mean prompt? known are`},
+		{"input with a key twice", in("--input", "-"), `{"prompt":"the keys","prompt":"the dogs"}`, 1, `line 1: key "prompt" comes twice`},
+		{"input with half a character", in("--input", "-"), `{"prompt":"\ud800"}`, 1, `line 1: not valid JSON at byte 12, in /prompt: \ud800 is half of a character`},
+		{"input with another half", in("--input", "-"), `{"prompt":"\\\udc00x"}`, 1, `line 1: not valid JSON at byte 14, in /prompt: \udc00 is half of a character`},
+		{"input with two first halves", in("--input", "-"), `{"prompt":"\ud83d\ud83d"}`, 1, `\ud83d is half of a character`},
+		{"input with no prompt", in("--input", "-"), `{"prompt":null}`, 1, `line 1: there is no text`},
+		{"input with an empty continuation", in("--input", "-"), `{"prompt":"a","continuation":""}`, 2, `line 1: "continuation" is empty; leave it out`},
+		{"input with a bad message", in("--input", "-"), `{"messages":[{"role":"user"},{"content":"a"}]}`, 1, `line 1: the key "messages": messages[1]: the key "role" is missing`},
+		{"input and messages", in("--input", "-", "--messages", "m.json"), "", 2, `write "messages" into its lines`},
+		{"messages of an answer", in("--messages", "-"), `[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`, 2, "the conversation ends with messages[1]"},
+		{"messages that are cut", in("--messages", "-"), `[{"role":"user"`, 2, "--messages: standard input: not valid JSON at byte"},
+		{"messages with half a character", in("--messages", "-"), `[{"role":"user","content":"\ud800"}]`, 2, `\ud800 at byte `},
+		{"no such messages", in("--messages", "nope.json"), "", 1, "--messages: nope.json: no such file"},
+		{"input without positions", in("--input", "-"), `{"prompt":"a","positions":[]}`, 2, `line 1: "positions" is empty; leave it out`},
+		{"input with a large position", in("--input", "-"), `{"prompt":"a","positions":[9223372036854775808]}`, 2, `number 1: it is 9223372036854775808; want whole numbers from 0 to 1000000`},
+		{"input that ends early", in("--input", "-"), `{"prompt":"a"`, 1, "line 1: not valid JSON at byte 14: the text ends too early"},
+		{"input with a long key", in("--input", "-"), `{"` + strings.Repeat("k", 5000) + `":1}`, 1, "known are"},
+		{"filter of JSON", in("--filter", "--input", "-"), "", 2, "--filter does nothing here: it is for text, html, figures of the views heatmap, text, compare, layers\n"},
 		{"input that is no UTF-8", in("--input", "-"), "{\"prompt\":\"\xff\"}", 1, "line 1: it is not valid UTF-8"},
 	})
 }
@@ -571,8 +586,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// Before a long text is explained, the command says what that takes; of a short one it says
-// nothing.
+// Before a long text is explained, a user is told what that takes, and not before a short one.
 func TestExplainLong(t *testing.T) {
 	for words, want := range map[int]string{
 		1100: "1101 tokens × 2 methods (direct, rollout): this takes a while", 20: "",

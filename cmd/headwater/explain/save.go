@@ -226,7 +226,7 @@ func writeExplanation(
 		if err != nil {
 			return err
 		}
-		if out.What, out.Size = o.Describe(e, format); !stopped && len(namedMethods(f.opts)) > 1 &&
+		if out.What, out.Size = o.Describe(e, format); !stopped && len(f.sides) > 0 && len(e.Order) > 1 &&
 			export.OfOneMethod(o.Show, format) {
 			notes = append(notes, fmt.Sprintf("it has the %s alone; to draw another of %s, "+
 				"name it first in --methods", out.What, message.List(e.Order)))

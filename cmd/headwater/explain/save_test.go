@@ -41,12 +41,14 @@ func TestSaveSideA(t *testing.T) {
 	}
 }
 
-// A figure of one of several methods that were named says which it is; of the default ones, and in
-// a page of all, nothing is said.
+// A note names the method of a figure of one of several that were named; there is none for the
+// default methods and for a page, which has all.
 func TestSaveOneMethod(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"--methods rollout,direct -o a.svg", "a.svg: it has the matrix of rollout alone; to draw " +
-			"another of rollout, direct, name it first in --methods"},
+		{
+			"--methods rollout,direct -o a.svg", "a.svg: it has the matrix of rollout alone; to " +
+				"draw another of rollout, direct, name it first in --methods",
+		},
 		{"--methods rollout,raw --view map -o a.svg", "it has the map of rollout alone"},
 		{"--methods rollout,direct -o a.html -o a.csv", ""},
 		{"--methods rollout,direct --view compare -o a.svg", ""},

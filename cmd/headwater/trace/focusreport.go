@@ -295,7 +295,8 @@ func (r *focusReport) addUpdates(t *focus.Text, k, l, h int) {
 		r.leaveOut(err)
 		return
 	}
-	x := focusUpdates{focusEffects{k, l, h, []int{}, []int{}, []evaluate.Value{}}, []evaluate.Value{}}
+	none := []evaluate.Value{} // a list in JSON even if it is empty
+	x := focusUpdates{focusEffects{k, l, h, []int{}, []int{}, none}, none}
 	for _, u := range all {
 		x.Target, x.Source = append(x.Target, u.Target), append(x.Source, u.Source)
 		x.Magnitude = append(x.Magnitude, evaluate.Value(u.Magnitude))

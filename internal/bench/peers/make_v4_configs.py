@@ -26,6 +26,8 @@ DIFFERENT = {"bert_untied", "modernbert", "modernbert_cls", "modernbert_tokens",
 def old_words(options, family):
     """The options of a config of version 5 in the words of version 4."""
     options = dict(options)
+    if family == "granitemoehybrid":
+        options["layer_types"] = ["attention"] * len(options["layer_types"])
     rope = options.pop("rope_parameters", None)
     if rope is None:
         return options

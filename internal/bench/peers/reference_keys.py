@@ -25,8 +25,8 @@ from transformers import GenerationConfig, PreTrainedConfig, masking_utils, mode
 from transformers import modeling_rope_utils, modeling_utils
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-TYPES = """albert apertus bert bloom camembert codegen cohere cohere2 deberta deberta-v2 distilbert electra exaone4 falcon gemma gemma2 gemma3_text glm glm4
-gpt2 gpt_neo gpt_neox gptj granite llama ministral3 mistral modernbert mpnet mpt nemotron olmo olmo2 olmo3 opt phi phi3 qwen2 qwen2_5_vl_text qwen2_vl_text
+TYPES = """albert apertus bert bloom camembert codegen cohere cohere2 deberta-v2 distilbert electra exaone4 falcon gemma gemma2 gemma3_text glm glm4
+gpt2 gpt_neo gpt_neox gptj gpt_bigcode granite granitemoehybrid llama ministral3 mistral modernbert mpnet mpt nemotron olmo olmo2 olmo3 opt phi phi3 qwen2 qwen2_5_vl_text qwen2_vl_text
 qwen3 qwen3_vl_text roberta seed_oss
 smollm3 stablelm starcoder2 xlm-roberta
 gpt_oss granitemoe mixtral olmoe qwen2_moe qwen3_moe""".split()
@@ -165,8 +165,8 @@ def default(field):
     if value is dataclasses.MISSING or isinstance(value, (type, property)):
         return "null"
     try:
-        return json.dumps(value)
-    except TypeError:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):  # of another type, or infinite
         return "null"
 
 

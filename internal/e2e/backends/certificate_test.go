@@ -15,7 +15,7 @@ import (
 // whole are the goldens that make every check on XLA: one of each kind of block and head. Each
 // makes XLA compile a dozen graphs, about 25 seconds of one core.
 var whole = []string{
-	"bert", "bloom_h6", "distilbert_cls", "falcon7", "gemma2", "gpt2", "mixtral", "opt_350", "qwen3",
+	"bert", "bloom_h6", "distilbert_cls", "falcon7", "gemma2", "gpt2", "gpt_oss", "mixtral", "opt_350", "qwen3",
 }
 
 // documented is a golden whose whole certificate is made by TestReadmeCertificate of internal/e2e.

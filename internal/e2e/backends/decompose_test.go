@@ -28,7 +28,7 @@ func decomposed(t *testing.T, m *models.Model, q trace.Query) (terms, parts []fl
 // gates, heads that share keys, and experts.
 func TestPartsAgree(t *testing.T) {
 	refs := []string{models.Default}
-	for _, family := range []string{"gpt2", "bloom_h6", "bloom_postln", "llama", "falcon7", "gemma2", "opt_350", "bert", "distilbert_cls", "electra_disc", "bert_qa", "opt_cls", "mixtral"} {
+	for _, family := range []string{"gpt2", "bloom_h6", "bloom_postln", "llama", "falcon7", "gemma2", "opt_350", "bert", "distilbert_cls", "electra_disc", "bert_qa", "opt_cls", "mixtral", "gpt_oss"} {
 		refs = append(refs, goldens+family)
 	}
 	contrast := 0

@@ -14,11 +14,12 @@ import (
 // order of parts or a rotation that llama.cpp's conversion drops, or a family that is not
 // supported.
 var Convertible = []string{
-	"bert_bare", "bloom", "bloom_h6", "cohere", "cohere2", "exaone4", "falcon7", "falcon_new",
-	"gemma", "gemma2", "gemma3", "gemma3_global", "glm4", "gpt2", "gpt_neox", "gpt_neox_seq",
-	"granite", "llama", "llama3_rope", "llama_bias", "llama_linear", "llama_yarn", "ministral3",
-	"mpt", "nemotron", "olmo", "olmo2", "olmo3", "phi", "phi3", "phi3_cross", "phi3_long", "qwen2",
-	"qwen2_5_vl", "qwen3", "qwen3_tied", "qwen3_vl", "seed_oss", "stablelm", "stablelm_parallel",
+	"apertus", "bert_bare", "bloom", "bloom_h6", "cohere", "cohere2", "exaone4", "falcon7",
+	"falcon_new", "gemma", "gemma2", "gemma3", "gemma3_global", "glm4", "gpt2", "gpt_bigcode",
+	"gpt_neox", "gpt_neox_seq", "granite", "llama", "llama3_rope", "llama_bias", "llama_linear",
+	"llama_yarn", "ministral3", "mpt", "nemotron", "olmo", "olmo2", "olmo3", "phi", "phi3",
+	"phi3_cross", "phi3_long", "qwen2", "qwen2_5_vl", "qwen3", "qwen3_tied", "qwen3_vl",
+	"seed_oss", "stablelm", "stablelm_parallel",
 }
 
 // Changed are goldens that GGUF can express with these values in config.json, so that they are
@@ -54,6 +55,10 @@ func Convert(dir *checkpoint.Dir) (File, error) {
 		}) {
 			continue
 		}
+		if _, key, ok := strings.Cut(hf, "act_fn."); ok { // in the order of the layers
+			c.scalar("xielu."+key, hf, dir)
+			continue
+		}
 		name, ok := ggufName(how.names, hf)
 		if !ok {
 			return File{}, pkg.Errorf("tensor %s has no name in GGUF", hf)
@@ -72,6 +77,22 @@ func Convert(dir *checkpoint.Dir) (File, error) {
 		c.file.Tensors = append(c.file.Tensors, Float32(name, shape, values))
 	}
 	return c.file, c.err
+}
+
+// scalar adds the number of a layer to a list in the metadata.
+func (c *converter) scalar(key, hf string, dir *checkpoint.Dir) {
+	values, err := dir.Weights.Float32(hf)
+	if err != nil {
+		c.err = err
+		return
+	}
+	for i, k := range c.file.Keys {
+		if list, ok := k.Value.([]float32); ok && k.Name == key {
+			c.file.Keys[i].Value = append(list, values...)
+			return
+		}
+	}
+	c.key(key, values)
 }
 
 // dropped are parts of the names of tensors that the conversion drops.
@@ -147,6 +168,8 @@ var conversions = map[string]conversion{
 	"falcon":      {"falcon", falconKeys, falconNames, unfuseFalcon},
 	"bert":        {"bert", bertKeys, bertNames, nil},
 
+	"apertus":         {"apertus", llamaKeys, apertusNames, nil},
+	"gpt_bigcode":     {"starcoder", bigCodeKeys, gpt2Names, nil},
 	"gemma":           {"gemma", llamaKeys, llamaNames, addOne},
 	"phi":             {"phi2", partKeys, phiNames, nil},
 	"stablelm":        {"stablelm", partKeys, llamaNames, nil},
@@ -394,6 +417,11 @@ func gpt2Keys(c *converter) {
 	c.size("feed_forward_length", 4*c.int("n_embd"))
 	c.size("attention.head_count", c.int("n_head"))
 	c.float("attention.layer_norm_epsilon", c.number("layer_norm_epsilon"))
+}
+
+func bigCodeKeys(c *converter) {
+	gpt2Keys(c)
+	c.size("attention.head_count_kv", 1)
 }
 
 func bloomKeys(c *converter) {

@@ -34,6 +34,11 @@ var starcoderNames = merged(llamaNames, map[string]string{
 	"layers.%d.mlp.c_fc": "blk.%d.ffn_up", "layers.%d.mlp.c_proj": "blk.%d.ffn_down",
 })
 
+var apertusNames = merged(llamaNames, map[string]string{
+	"layers.%d.attention_layernorm":   "blk.%d.attn_norm",
+	"layers.%d.feedforward_layernorm": "blk.%d.ffn_norm",
+})
+
 var afterNames = merged(llamaNames, map[string]string{
 	"layers.%d.post_attention_layernorm":   "blk.%d.post_attention_norm",
 	"layers.%d.post_feedforward_layernorm": "blk.%d.post_ffw_norm",

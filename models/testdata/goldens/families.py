@@ -108,6 +108,12 @@ FAMILIES = {
         deberta, max_relative_positions=5, type_vocab_size=2, num_labels=3)),
     "apertus": ("Apertus", "ForCausalLM", dict(llama, rope_parameters=scaled(
         "llama3", factor=8.0, original_max_position_embeddings=16, low_freq_factor=1.0, high_freq_factor=4.0))),
+    "granitemoehybrid": ("GraniteMoeHybrid", "ForCausalLM", dict(
+        llama, shared_intermediate_size=F, num_local_experts=0, num_experts_per_tok=0, layer_types=["full_attention"] * 2,
+        position_embedding_type="rope", embedding_multiplier=6.0, attention_multiplier=0.3, residual_multiplier=0.22,
+        logits_scaling=4.0, mamba_n_heads=4, mamba_d_head=8)),
+    "gpt_bigcode": ("GPTBigCode", "ForCausalLM", dict(
+        n_layer=2, n_head=H, n_embd=D, n_positions=64, **specials)),
 }
 
 # Mixtures of experts: the seed of a golden is 5000 and its place, or the first one 1000, 2000 … behind it.
@@ -122,4 +128,7 @@ MIXTURES = {
     "granitemoe": ("GraniteMoe", "ForCausalLM", dict(
         llama, num_local_experts=5, num_experts_per_tok=2, embedding_multiplier=6.0, attention_multiplier=0.3,
         residual_multiplier=0.22, logits_scaling=4.0)),
+    "gpt_oss": ("GptOss", "ForCausalLM", dict(
+        llama, num_hidden_layers=3, head_dim=8, num_local_experts=4, num_experts_per_tok=2, sliding_window=5, swiglu_limit=0.8,
+        rope_parameters=scaled("yarn", factor=4.0, original_max_position_embeddings=16, beta_fast=32.0, beta_slow=1.0, truncate=False))),
 }
