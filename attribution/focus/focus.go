@@ -110,14 +110,11 @@ func (t *Text) visible(i int) int {
 }
 
 // checkHead returns a usage error for a layer or head that does not exist.
-func (t *Text) checkHead(l, h int, together bool) error {
+func (t *Text) checkHead(l, h int) error {
 	if err := t.checkLayer(l); err != nil {
 		return err
 	}
-	if h == Together && together {
-		return nil
-	}
-	if h < 0 || h >= t.Heads {
+	if h != Together && (h < 0 || h >= t.Heads) {
 		return usagef("head %d; there are %d, and they count from 0", h, t.Heads)
 	}
 	return nil

@@ -48,7 +48,7 @@ type Head struct {
 // target sees. It costs T·S exponentials and 8·5·T·S bytes, and for all heads together H times the
 // time. It returns a usage error for a layer or head that does not exist.
 func (t *Text) Head(l, h int) (*Head, error) {
-	if err := t.checkHead(l, h, true); err != nil {
+	if err := t.checkHead(l, h); err != nil {
 		return nil, err
 	}
 	x := &Head{

@@ -33,26 +33,26 @@ func Quantities() []Quantity {
 	return []Quantity{SelfFraction, SelfContinuous, FirstFraction, Concentration}
 }
 
-// parseQuantity reads the name of a quantity. The error lists the known ones.
-func parseQuantity(s string) (Quantity, error) {
+// check returns an error that lists the known quantities unless q is one.
+func (q Quantity) check() error {
 	var known []string
-	for _, q := range Quantities() {
-		if string(q) == s {
-			return q, nil
+	for _, name := range Quantities() {
+		if name == q {
+			return nil
 		}
-		known = append(known, string(q))
+		known = append(known, string(name))
 	}
-	return "", usagef("unknown quantity %.60q; %s", s, message.KnownAre(s, known))
+	return usagef("unknown quantity %.60q; %s", q, message.KnownAre(string(q), known))
 }
 
 // Measure returns a quantity of one head in one layer, or of the mean over its heads. It reads T·S
 // probabilities. It returns a usage error for a layer or head that does not exist and for an
 // unknown quantity.
 func (t *Text) Measure(q Quantity, l, h int) (float64, error) {
-	if _, err := parseQuantity(string(q)); err != nil {
+	if err := q.check(); err != nil {
 		return 0, err
 	}
-	if err := t.checkHead(l, h, true); err != nil {
+	if err := t.checkHead(l, h); err != nil {
 		return 0, err
 	}
 	return t.measure(q, l, h, make([]float64, t.Sources)), nil
@@ -112,7 +112,7 @@ type Lines struct {
 // Add adds a text. It reads L·H·T·S probabilities, twice. It returns a usage error for an unknown
 // quantity and an error for a text that has other layers or heads than the texts before it.
 func (f *Lines) Add(t *Text) error {
-	if _, err := parseQuantity(string(f.Quantity)); err != nil {
+	if err := f.Quantity.check(); err != nil {
 		return err
 	}
 	if f.Texts == 0 {

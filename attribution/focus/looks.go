@@ -2,7 +2,6 @@ package focus
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
@@ -62,14 +61,14 @@ func (a *Attention) Seen(i int) int {
 //	excess(j) = A_lh[i,j] - mean over u ≠ j that see j of A_lh[u,j]
 //	j*        = argmax over j ≠ i that are not ignored of A_lh[i,j] if j is copied, else excess(j)
 //	over      = excess(j*) - ½ · mean over u ≠ i of A_lh[u, u-(i-j*)]
-//	rank      = (A_lh[i,j*] if j* is copied, else over) · √((l+1)/L)
+//	rank      = (A_lh[i,j*] if j* is copied, else over), of the lower half of layers ½ of it
 //
 // A head for which the largest of these is not above 0 is left out: it looks at the same tokens
 // from everywhere. The second mean is that of [Attention.AtDistance], so that a head which always
 // looks at the token before comes after one that looks far back from here alone, and before one
 // that looks nowhere in particular. A head that copies has its whole share, because it often looks
-// at the same token from several places. Higher layers count more, because what they write is more
-// often what the token is predicted by. Among equals the lower layer and head come
+// at the same token from several places. The upper half of the layers counts twice, because what it
+// writes is more often what the token is predicted by. Among equals the lower layer and head come
 // first. The first call costs L·H·T², later ones L·H·T.
 func (a *Attention) Looks(i int) []Look {
 	var all []Look
@@ -78,7 +77,10 @@ func (a *Attention) Looks(i int) []Look {
 		copied[j] = a.Copied != nil && a.Copied(i, j)
 	}
 	for l := range a.Layers {
-		depth := math.Sqrt(float64(l+1) / float64(a.Layers))
+		weight := 1.0
+		if 2*l < a.Layers {
+			weight = 0.5
+		}
 		for h := range a.Heads {
 			top, most := Look{Layer: l, Head: h, Token: -1}, 0.0
 			for j := range copied {
@@ -93,7 +95,7 @@ func (a *Attention) Looks(i int) []Look {
 			}
 			if top.Token >= 0 {
 				top.Over -= a.AtDistance(l, h, i, top.Token) / 2
-				top.Rank = amountOf(copied[top.Token], top.Share, top.Over) * depth
+				top.Rank = amountOf(copied[top.Token], top.Share, top.Over) * weight
 				all = append(all, top)
 			}
 		}

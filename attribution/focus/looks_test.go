@@ -125,7 +125,9 @@ func TestLooksBruteForce(t *testing.T) {
 						if copied(i, j) {
 							look.Rank = look.Share
 						}
-						look.Rank *= math.Sqrt(float64(l+1) / L)
+						if l < L/2 {
+							look.Rank /= 2
+						}
 					}
 				}
 				if most > 0 {

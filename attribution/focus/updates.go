@@ -76,7 +76,7 @@ func (t *Text) Updates(l, h int, opts UpdateOptions) ([]Update, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.checkHead(l, h, true); err != nil {
+	if err := t.checkHead(l, h); err != nil {
 		return nil, err
 	}
 	const what = "the update of a head"
@@ -225,7 +225,7 @@ type Effect struct {
 // needs hidden, and value-output, or value and output-weight. Cost and errors are as for
 // [Text.Updates].
 func (t *Text) Effects(l, h int) ([]Effect, error) {
-	if err := t.checkHead(l, h, true); err != nil {
+	if err := t.checkHead(l, h); err != nil {
 		return nil, err
 	}
 	const what = "the effect of a token"

@@ -381,8 +381,8 @@ const (
 		"much more that is than its habit: the mean share that it gives the same token from " +
 		"elsewhere, and half of the mean share that it gives to tokens as far away. Those of the " +
 		"layer that wrote the token stand first. A list is in the order of what is over the " +
-		"habit or, at a token that is the one predicted, of the whole share; higher layers " +
-		"count more."
+		"habit or, at a token that is the one predicted, of the whole share; the upper " +
+		"half of the layers counts twice."
 )
 
 // lookName names the token that a listed head looks at, with its share and its rank.

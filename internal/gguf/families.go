@@ -199,13 +199,15 @@ func apertusSettings(s *settings) {
 			s.scalars["blk."+strconv.Itoa(l)+"."+key] = float32(x)
 		}
 	}
-	for key, want := range map[string]float64{"xielu.beta": 0.5, "xielu.eps": -1e-6} {
+	same := func(key string, want float64) {
 		for l, x := range s.eachLayer(key) {
 			if math.Abs(x-want) > 1e-8 { // it was in bfloat16
 				s.fail("%s is %v in layer %d; only %v is supported", key, x, l, want)
 			}
 		}
 	}
+	same("xielu.beta", 0.5)
+	same("xielu.eps", -1e-6)
 }
 
 // eachLayer returns a key's number for each layer. A single number counts for all layers.
@@ -274,10 +276,7 @@ func cohereSettings(s *settings) {
 func mistral3Settings(s *settings) {
 	wideSettings(s)
 	object, _ := s.config["rope_scaling"].(map[string]any)
-	for key, of := range map[string]string{
-		"mscale_all_dim":       "rope.scaling.yarn_log_multiplier",
-		"llama_4_scaling_beta": "attention.temperature_scale",
-	} {
+	scale := func(key, of string) {
 		if x, ok := s.decimal(of); ok && object != nil {
 			s.setIn(object, key, of, x)
 		} else if ok {
@@ -285,6 +284,8 @@ func mistral3Settings(s *settings) {
 				s.arch)
 		}
 	}
+	scale("mscale_all_dim", "rope.scaling.yarn_log_multiplier")
+	scale("llama_4_scaling_beta", "attention.temperature_scale")
 	if object["mscale_all_dim"] != nil {
 		object["mscale"] = json.Number("1")
 	}

@@ -20,23 +20,22 @@ func byGender(male bool, her, his string) (right, wrong string) {
 	return her, his
 }
 
-// person appends a person of a gender and returns the index of the word that shows it, and the
-// word by which combinations are held out.
-func (g *sentenceBuilder) person(male bool, ok func(word string) bool) (index int, word string) {
+// person appends a person of a gender and returns the index of the word that shows it. ok reports
+// whether a word, by which combinations are held out, may be taken.
+func (g *sentenceBuilder) person(male bool, ok func(word string) bool) (index int) {
 	if g.chance(0.7) {
 		pool := femaleNames
 		if male {
 			pool = maleNames
 		}
-		word = oneThat(&g.builder, pool, ok)
-		return g.add(word), word
+		return g.add(oneThat(&g.builder, pool, ok))
 	}
 	pool := femaleNouns
 	if male {
 		pool = maleNouns
 	}
-	word = oneThat(&g.builder, pool, func(f forms) bool { return ok(f.singular) }).singular
-	return g.add("the", word), word
+	word := oneThat(&g.builder, pool, func(f forms) bool { return ok(f.singular) }).singular
+	return g.add("the", word)
 }
 
 // maskedPronoun makes a sentence with two persons and a masked possessive pronoun.
@@ -62,7 +61,7 @@ func maskedPronoun(g *sentenceBuilder, cell int) Sentence {
 		if neutral && !antecedent {
 			return g.add("the", one(&g.builder, professions).singular)
 		}
-		at, _ := g.person(male, ok)
+		at := g.person(male, ok)
 		return at
 	}
 	at := [2]int{add(first, subject), 0}
@@ -209,7 +208,7 @@ func maskedAnaphor(g *sentenceBuilder, cell int) Sentence {
 		head := oneThat(&g.builder, pool, func(f forms) bool { return ok(f.singular) })
 		s.Evidence = []Evidence{{g.add("the", head.plural), Source}}
 	} else {
-		at, _ := g.person(male == 1, ok)
+		at := g.person(male == 1, ok)
 		s.Evidence = []Evidence{{at, Source}}
 	}
 	if attractor == 1 {

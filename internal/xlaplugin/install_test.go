@@ -146,13 +146,16 @@ func TestHashes(t *testing.T) {
 	}
 }
 
-// The requirement of make setup names the same wheel.
+// The requirement of make setup and the help of setup xla name the same wheel.
 func TestSameWheel(t *testing.T) {
-	data, err := os.ReadFile("../../internal/setup/requirements-xla.txt")
-	if err != nil ||
-		!strings.Contains(string(data), "\n"+Wheel+" --hash=sha256:"+WheelSHA256+"\n") {
-		t.Errorf("internal/setup/requirements-xla.txt, %v, does not name %s with hash %s",
-			err, Wheel, WheelSHA256)
+	for file, want := range map[string]string{
+		"setup/requirements-xla.txt": "\n" + Wheel + " --hash=sha256:" + WheelSHA256 + "\n",
+		"cli/help/setup-xla.txt":     " " + Wheel + " ",
+	} {
+		data, err := os.ReadFile("../" + file)
+		if err != nil || !strings.Contains(string(data), want) {
+			t.Errorf("internal/%s, %v, does not have %q", file, err, want)
+		}
 	}
 }
 

@@ -79,7 +79,12 @@ func gptNeoWindows(c *Config, layers int) []int {
 			local = append(local, l%2 == 1)
 		}
 	}
-	if len(local) != layers {
+	switch {
+	case len(local) == layers:
+	case v == nil:
+		c.failMissing(must, key)
+		return nil
+	default:
 		c.failValue(key, v, must)
 		return nil
 	}

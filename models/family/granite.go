@@ -70,7 +70,9 @@ var graniteMoeHybrid = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		if n := c.AtLeast(0, 8, "num_local_experts"); n > 0 {
+		if !c.Has("num_local_experts") {
+			c.failMissing("0, for a model without experts", "num_local_experts")
+		} else if n := c.AtLeast(0, 8, "num_local_experts"); n > 0 {
 			c.fail("num_local_experts is %d; 0 alone is supported: a model without experts", n)
 		}
 		kinds := c.Strings("layer_types")

@@ -1,6 +1,8 @@
 package family
 
 import (
+	"math"
+
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
@@ -42,6 +44,8 @@ const (
 	// bias, from the first and from the second one on (GPT-OSS).
 	EvenColumns
 	OddColumns
+	// Sinusoids is a table of positions that is in no checkpoint: sines and cosines (XGLM).
+	Sinusoids
 )
 
 // span is n places, beginning with place from.
@@ -94,7 +98,7 @@ func (y Layout) spans(out int, s *spec.Spec) (at []span, all int) {
 func (y Layout) shape(p []int, s *spec.Spec) []int {
 	_, all := y.spans(p[len(p)-1], s)
 	switch {
-	case y == AsIs:
+	case y == AsIs, y == Sinusoids:
 		return p
 	case len(p) == 1:
 		return []int{all}
@@ -175,6 +179,21 @@ func (y Layout) read(p []int, s *spec.Spec, tmp *scratch, source reader,
 		to += sp.n
 	}
 	return nil
+}
+
+// sinusoids calls put with the sines of every position p [C,D] by each frequency and then their
+// cosines, row by row. The frequencies fall from 1 to 1/10000.
+func sinusoids(p []int, put func(first int, values []float32)) {
+	half := p[1] / 2
+	row := make([]float32, p[1])
+	for at := range p[0] {
+		for i := range half {
+			frequency := float32(math.Exp(-math.Log(10000) / float64(half-1) * float64(i)))
+			angle := float64(float32(at) * frequency)
+			row[i], row[half+i] = float32(math.Sin(angle)), float32(math.Cos(angle))
+		}
+		put(at*p[1], row)
+	}
 }
 
 // copyRow copies n values that are consecutive in both.

@@ -66,6 +66,10 @@ func (f *Family) Loaders(file string, tensors Tensors, s *spec.Spec) (
 	pieces := sync.Pool{New: func() any { return &scratch{} }}
 	load := func(p spec.Param, put func(int, []float32)) error {
 		w := sources[p.Name]
+		if w.Layout == Sinusoids {
+			sinusoids(p.Shape, put)
+			return nil
+		}
 		tmp := pieces.Get().(*scratch)
 		defer pieces.Put(tmp)
 		read := func(dst []float32, first int) error {
@@ -253,6 +257,9 @@ func (c *contents) source(p spec.Param) (Weight, error) {
 		return Weight{}, err
 	}
 	w := found[0]
+	if w.Layout == Sinusoids {
+		return w, nil
+	}
 	if err := c.checkShape(w, p); err != nil {
 		return Weight{}, err
 	}
@@ -313,6 +320,9 @@ func (c *contents) find(param string) ([]Weight, error) {
 		return nil, err
 	}
 	ws := slices.DeleteFunc(slices.Clone(all), func(w Weight) bool { return c.unused(w.Tensor) })
+	if len(ws) == 1 && ws[0].Layout == Sinusoids {
+		return ws, nil
+	}
 	if found := c.present(ws); len(found) > 0 {
 		return found, nil
 	}

@@ -344,7 +344,14 @@ func putFactors(to map[string]any, c spec.Coding, b spec.Blocks, at func(i, each
 // float16Of is x, a float16 number. FromFloat32 of gomlx/compute v0.1.3 is wrong for those below
 // 2^-14.
 func float16Of(x float32) float16.Float16 {
-	const smallest = 1 << 24 // its reciprocal is the smallest number above 0
+	const (
+		smallest = 1 << 24  // its reciprocal is the smallest number above 0
+		bias     = 127 - 15 // of exponents, of which float16 has 1 to 30
+	)
+	// Most numbers have one of these exponents, and all their bits but some that are 0.
+	if bits := math.Float32bits(x); bits>>23&0xff-bias-1 < 30 {
+		return float16.FromBits(uint16(bits>>16&0x8000) | uint16(bits&^(1<<31)>>13-bias<<10))
+	}
 	if size := math.Abs(float64(x)); size < 1.0/(1<<14) {
 		return float16.FromBits(uint16(math.Float32bits(x)>>16&0x8000) | uint16(size*smallest))
 	}

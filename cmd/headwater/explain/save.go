@@ -226,10 +226,11 @@ func writeExplanation(
 		if err != nil {
 			return err
 		}
-		if out.What, out.Size = o.Describe(e, format); !stopped && len(f.sides) > 0 && len(e.Order) > 1 &&
-			export.OfOneMethod(o.Show, format) {
-			notes = append(notes, fmt.Sprintf("it has the %s alone; to draw another of %s, "+
-				"name it first in --methods", out.What, message.List(e.Order)))
+		out.What, out.Size = o.Describe(e, format)
+		named := len(f.sides) > 0 && len(e.Order) > 1
+		if named && !stopped && export.OfOneMethod(o.Show, format) {
+			notes = append(notes, fmt.Sprintf("it has the %s alone; to draw another of %s, name "+
+				"it first in --methods", out.What, message.List(e.Order)))
 		}
 		for _, n := range notes {
 			k.Say("note: %s: %s", cmp.Or(filepath.Base(path), "standard output"), n)

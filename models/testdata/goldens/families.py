@@ -114,6 +114,8 @@ FAMILIES = {
         logits_scaling=4.0, mamba_n_heads=4, mamba_d_head=8)),
     "gpt_bigcode": ("GPTBigCode", "ForCausalLM", dict(
         n_layer=2, n_head=H, n_embd=D, n_positions=64, **specials)),
+    "xglm": ("XGLM", "ForCausalLM", dict(
+        num_layers=2, attention_heads=H, d_model=D, ffn_dim=F, max_position_embeddings=64, **specials)),
 }
 
 # Mixtures of experts: the seed of a golden is 5000 and its place, or the first one 1000, 2000 … behind it.

@@ -133,6 +133,8 @@ def forward(model, ids, mask, out, prefix, **inputs):
 
 def compare(model_class, folder, ids, out):
     """The worst difference of the recording from float64, of any attention, logits or last hidden state, and from sdpa."""
+    if "XGLM" in model_class.__name__:  # its mask is not defined in float64
+        return {}
     exact = {}
     forward(load(model_class, folder, dtype=torch.float64), ids, torch.ones_like(ids), exact, "")
     last = "logits" if "logits" in out else max(k for k in exact if k.startswith("hidden"))
