@@ -18,8 +18,8 @@ var Convertible = []string{
 	"falcon_new", "gemma", "gemma2", "gemma3", "gemma3_global", "glm4", "gpt2", "gpt_bigcode",
 	"gpt_neox", "gpt_neox_seq", "granite", "llama", "llama3_rope", "llama_bias", "llama_linear",
 	"llama_yarn", "ministral3", "mpt", "nemotron", "olmo", "olmo2", "olmo3", "olmoe", "phi", "phi3",
-	"phi3_cross", "phi3_long", "qwen2", "qwen2_5_vl", "qwen3", "qwen3_moe", "qwen3_tied", "qwen3_vl",
-	"seed_oss", "stablelm", "stablelm_parallel",
+	"phi3_cross", "phi3_long", "qwen2", "qwen2_5_vl", "qwen3", "qwen3_moe", "qwen3_tied",
+	"qwen3_vl", "seed_oss", "stablelm", "stablelm_parallel",
 }
 
 // Changed are goldens that GGUF can express with these values in config.json, so that they are
@@ -121,8 +121,9 @@ func (c *converter) expert(hf string, dir *checkpoint.Dir) {
 		c.err = err
 		return
 	}
-	name := fmt.Sprintf("blk.%d.ffn_%s_exps.weight", layer, strings.TrimSuffix(after, "_proj.weight"))
-	c.file.Tensors = append(c.file.Tensors, Float32(name, append([]int{experts}, shape...), all))
+	which := strings.TrimSuffix(after, "_proj.weight")
+	c.file.Tensors = append(c.file.Tensors, Float32(fmt.Sprintf("blk.%d.ffn_%s_exps.weight", layer,
+		which), append([]int{experts}, shape...), all))
 }
 
 // dropped are parts of the names of tensors that the conversion drops.
