@@ -18,8 +18,8 @@ const rowsInTurn = 16
 // loop has no derivative. The loop computes gates of SiLU without biases.
 func (b *Block) takesTurns(m *spec.Mixture, r routing) bool {
 	s, dims := b.spec, r.chosen.Shape().Dimensions
-	return b.product.outFirst && !b.product.straightThrough &&
-		dims[0]*dims[1] >= rowsInTurn*m.Experts &&
+	onCPU := b.product.outFirst && b.product.always != nil
+	return onCPU && !b.product.straightThrough && dims[0]*dims[1] >= rowsInTurn*m.Experts &&
 		s.Gated && s.Activation == spec.SiLU && !s.MLPBias && s.SwishScale == 0 &&
 		s.InnerLimit == 0 && s.UpOffset == 0
 }
