@@ -43,29 +43,13 @@ var gptNeoX = &Family{
 		rotate(c, s, theta, part)
 		return s, nil
 	},
-	Weights: []Weight{
-		{"embedding", "embed_in.weight", AsIs},
-		{"blocks.%d.attention-norm.gain", "layers.%d.input_layernorm.weight", AsIs},
-		{"blocks.%d.attention-norm.bias", "layers.%d.input_layernorm.bias", AsIs},
-		{"blocks.%d.query.weight", "layers.%d.attention.query_key_value.weight", QueryOfGroup},
-		{"blocks.%d.query.bias", "layers.%d.attention.query_key_value.bias", QueryOfGroup},
-		{"blocks.%d.key.weight", "layers.%d.attention.query_key_value.weight", KeyOfGroup},
-		{"blocks.%d.key.bias", "layers.%d.attention.query_key_value.bias", KeyOfGroup},
-		{"blocks.%d.value.weight", "layers.%d.attention.query_key_value.weight", ValueOfGroup},
-		{"blocks.%d.value.bias", "layers.%d.attention.query_key_value.bias", ValueOfGroup},
-		{"blocks.%d.output.weight", "layers.%d.attention.dense.weight", Transposed},
-		{"blocks.%d.output.bias", "layers.%d.attention.dense.bias", AsIs},
-		{"blocks.%d.mlp-norm.gain", "layers.%d.post_attention_layernorm.weight", AsIs},
-		{"blocks.%d.mlp-norm.bias", "layers.%d.post_attention_layernorm.bias", AsIs},
-		{"blocks.%d.up.weight", "layers.%d.mlp.dense_h_to_4h.weight", Transposed},
-		{"blocks.%d.up.bias", "layers.%d.mlp.dense_h_to_4h.bias", AsIs},
-		{"blocks.%d.down.weight", "layers.%d.mlp.dense_4h_to_h.weight", Transposed},
-		{"blocks.%d.down.bias", "layers.%d.mlp.dense_4h_to_h.bias", AsIs},
-		{"final-norm.gain", "final_layer_norm.weight", AsIs},
-		{"final-norm.bias", "final_layer_norm.bias", AsIs},
-		{"head", "embed_out.weight", AsIs},
-		{"head", "lm_head.weight", AsIs},
-	},
+	Weights: append(renamed(fusedHeads,
+		"h.%d.self_attention.", "layers.%d.attention.", "h.%d.", "layers.%d.",
+		"ln_f", "final_layer_norm", "lm_head", "embed_out",
+	),
+		Weight{"embedding", "embed_in.weight", AsIs},
+		Weight{"head", "lm_head.weight", AsIs},
+	),
 }
 
 // sameAs reads a key that the reference implementation ignores, because it has another name for it.

@@ -36,28 +36,23 @@ var modernBERT = &Family{
 		modernHead(c, s)
 		return s, c.firstErr()
 	},
-	Weights: []Weight{
-		{"embedding", "embeddings.tok_embeddings.weight", AsIs},
+	Weights: replaced(renamed(llamaWeights,
+		"embed_tokens", "embeddings.tok_embeddings", "input_layernorm", "attn_norm",
+		"self_attn.o_proj", "attn.Wo", "post_attention_layernorm", "mlp_norm",
+		"mlp.down_proj", "mlp.Wo",
+	), []Weight{
 		{"embedding-norm.gain", "embeddings.norm.weight", AsIs},
 		{"embedding-norm.bias", "embeddings.norm.bias", AsIs},
-		{"blocks.%d.attention-norm.gain", "layers.%d.attn_norm.weight", AsIs},
-		{"blocks.%d.attention-norm.bias", "layers.%d.attn_norm.bias", AsIs},
 		{"blocks.%d.query.weight", "layers.%d.attn.Wqkv.weight", QueryRows},
 		{"blocks.%d.query.bias", "layers.%d.attn.Wqkv.bias", QueryRows},
 		{"blocks.%d.key.weight", "layers.%d.attn.Wqkv.weight", KeyRows},
 		{"blocks.%d.key.bias", "layers.%d.attn.Wqkv.bias", KeyRows},
 		{"blocks.%d.value.weight", "layers.%d.attn.Wqkv.weight", ValueRows},
 		{"blocks.%d.value.bias", "layers.%d.attn.Wqkv.bias", ValueRows},
-		{"blocks.%d.output.weight", "layers.%d.attn.Wo.weight", Transposed},
-		{"blocks.%d.output.bias", "layers.%d.attn.Wo.bias", AsIs},
-		{"blocks.%d.mlp-norm.gain", "layers.%d.mlp_norm.weight", AsIs},
-		{"blocks.%d.mlp-norm.bias", "layers.%d.mlp_norm.bias", AsIs},
 		{"blocks.%d.gate.weight", "layers.%d.mlp.Wi.weight", GateRows},
 		{"blocks.%d.gate.bias", "layers.%d.mlp.Wi.bias", GateRows},
 		{"blocks.%d.up.weight", "layers.%d.mlp.Wi.weight", UpRows},
 		{"blocks.%d.up.bias", "layers.%d.mlp.Wi.bias", UpRows},
-		{"blocks.%d.down.weight", "layers.%d.mlp.Wo.weight", Transposed},
-		{"blocks.%d.down.bias", "layers.%d.mlp.Wo.bias", AsIs},
 		{"final-norm.gain", "final_norm.weight", AsIs},
 		{"final-norm.bias", "final_norm.bias", AsIs},
 		{"head-transform.weight", "head.dense.weight", Transposed},
@@ -68,7 +63,7 @@ var modernBERT = &Family{
 		{"head-bias", "decoder.bias", AsIs},
 		{"classifier.weight", "classifier.weight", Transposed},
 		{"classifier.bias", "classifier.bias", AsIs},
-	},
+	}...),
 }
 
 // modernHead sets the head, which has a dense layer and a norm before classes, too.

@@ -41,29 +41,17 @@ var opt = &Family{
 		decoderHead(c, s, true)
 		return s, headWidth(c, s)
 	},
-	Weights: []Weight{
-		{"embedding", "embed_tokens.weight", AsIs},
-		{"embedding-projection.weight", "project_in.weight", Transposed},
-		{"positions", "embed_positions.weight", AsIs},
-		{"blocks.%d.attention-norm.gain", "layers.%d.self_attn_layer_norm.weight", AsIs},
-		{"blocks.%d.attention-norm.bias", "layers.%d.self_attn_layer_norm.bias", AsIs},
-		{"blocks.%d.query.weight", "layers.%d.self_attn.q_proj.weight", Transposed},
-		{"blocks.%d.query.bias", "layers.%d.self_attn.q_proj.bias", AsIs},
-		{"blocks.%d.key.weight", "layers.%d.self_attn.k_proj.weight", Transposed},
-		{"blocks.%d.key.bias", "layers.%d.self_attn.k_proj.bias", AsIs},
-		{"blocks.%d.value.weight", "layers.%d.self_attn.v_proj.weight", Transposed},
-		{"blocks.%d.value.bias", "layers.%d.self_attn.v_proj.bias", AsIs},
-		{"blocks.%d.output.weight", "layers.%d.self_attn.out_proj.weight", Transposed},
-		{"blocks.%d.output.bias", "layers.%d.self_attn.out_proj.bias", AsIs},
-		{"blocks.%d.mlp-norm.gain", "layers.%d.final_layer_norm.weight", AsIs},
-		{"blocks.%d.mlp-norm.bias", "layers.%d.final_layer_norm.bias", AsIs},
-		{"blocks.%d.up.weight", "layers.%d.fc1.weight", Transposed},
-		{"blocks.%d.up.bias", "layers.%d.fc1.bias", AsIs},
-		{"blocks.%d.down.weight", "layers.%d.fc2.weight", Transposed},
-		{"blocks.%d.down.bias", "layers.%d.fc2.bias", AsIs},
-		{"final-norm.gain", "final_layer_norm.weight", AsIs},
-		{"final-norm.bias", "final_layer_norm.bias", AsIs},
-		{"head-projection.weight", "project_out.weight", Transposed},
-		{"head", "lm_head.weight", AsIs},
-	},
+	Weights: replaced(optBlocks,
+		Weight{"embedding-projection.weight", "project_in.weight", Transposed},
+		Weight{"positions", "embed_positions.weight", AsIs},
+		Weight{"final-norm.gain", "final_layer_norm.weight", AsIs},
+		Weight{"final-norm.bias", "final_layer_norm.bias", AsIs},
+		Weight{"head-projection.weight", "project_out.weight", Transposed},
+	),
 }
+
+// optBlocks are the tensors that OPT and XGLM have in common.
+var optBlocks = renamed(llamaWeights,
+	"input_layernorm", "self_attn_layer_norm", "post_attention_layernorm", "final_layer_norm",
+	"self_attn.o_proj", "self_attn.out_proj", "mlp.up_proj", "fc1", "mlp.down_proj", "fc2",
+)

@@ -27,20 +27,11 @@ var phi3 = &Family{
 		rotate(c, s, 10000, 1)
 		return s, nil
 	},
-	Weights: []Weight{
-		{"embedding", "embed_tokens.weight", AsIs},
-		{"blocks.%d.attention-norm.gain", "layers.%d.input_layernorm.weight", AsIs},
-		{"blocks.%d.query.weight", "layers.%d.self_attn.qkv_proj.weight", QueryRows},
-		{"blocks.%d.key.weight", "layers.%d.self_attn.qkv_proj.weight", KeyRows},
-		{"blocks.%d.value.weight", "layers.%d.self_attn.qkv_proj.weight", ValueRows},
-		{"blocks.%d.output.weight", "layers.%d.self_attn.o_proj.weight", Transposed},
-		{"blocks.%d.mlp-norm.gain", "layers.%d.post_attention_layernorm.weight", AsIs},
-		{"blocks.%d.gate.weight", "layers.%d.mlp.gate_up_proj.weight", GateRows},
-		{"blocks.%d.up.weight", "layers.%d.mlp.gate_up_proj.weight", UpRows},
-		{"blocks.%d.down.weight", "layers.%d.mlp.down_proj.weight", Transposed},
-		{"final-norm.gain", "norm.weight", AsIs},
-		{"head", "lm_head.weight", AsIs},
-	},
+	Weights: replaced(glmWeights,
+		Weight{"blocks.%d.query.weight", "layers.%d.self_attn.qkv_proj.weight", QueryRows},
+		Weight{"blocks.%d.key.weight", "layers.%d.self_attn.qkv_proj.weight", KeyRows},
+		Weight{"blocks.%d.value.weight", "layers.%d.self_attn.qkv_proj.weight", ValueRows},
+	),
 }
 
 // phi3Kind refuses the kinds of rotation that the reference implementation refuses for this

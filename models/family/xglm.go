@@ -41,10 +41,7 @@ var xglm = &Family{
 		}
 		return s, headWidth(c, s)
 	},
-	Weights: replaced(renamed(llamaWeights,
-		"input_layernorm", "self_attn_layer_norm", "post_attention_layernorm", "final_layer_norm",
-		"self_attn.o_proj", "self_attn.out_proj", "mlp.up_proj", "fc1", "mlp.down_proj", "fc2",
-	),
+	Weights: replaced(optBlocks,
 		Weight{"positions", "embed_positions.weights", Sinusoids},
 		Weight{"final-norm.gain", "layer_norm.weight", AsIs},
 		Weight{"final-norm.bias", "layer_norm.bias", AsIs},
