@@ -214,7 +214,7 @@ func TestPreFlag(t *testing.T) {
 	small := gguftest.Small().With(gguftest.Key{Name: "tokenizer.ggml.pre"})
 	must(t, os.WriteFile(path, small.Bytes(), 0o600))
 	for _, c := range []struct{ model, pre, want string }{
-		{path, "", "name how the texts of this model are cut as the pre-tokenizer: bloom, codeshell, "},
+		{path, "", "name how the texts of this model are cut as the pre-tokenizer: bloom, chatglm-bpe, "},
 		{path, "foo", `the pre-tokenizer "foo" is unknown; known are bloom, `},
 		{"tiny", "gpt-2", "tiny is not a GGUF file, so its tokenizer needs no --pre; leave it out"},
 	} {
