@@ -213,23 +213,20 @@ func (b *Block) feedForward(x *Node) *Node {
 func (b *Block) mlpColumns(x *Node) *Node {
 	dims := x.Shape().Dimensions
 	rows := Reshape(x, -1, dims[len(dims)-1])
-	product := b.product
-	dense := func(x *Node, axis int, name string) *Node { // [out,m]
-		y := product.columns(x, axis, b.w(name+".weight"))
+	dense := func(earlier, x *Node, axis int, name string) *Node { // [out,m]
+		y := b.product.columnsAfter(earlier, x, axis, b.w(name+".weight"))
 		if !b.spec.MLPBias {
 			return y
 		}
 		return Add(y, InsertAxes(float(b.w(name+".bias")), -1))
 	}
-	up := dense(rows, 1, "up")
+	up := dense(rows, rows, 1, "up")
 	if b.spec.Gated {
-		product.after = up
-		up = b.gated(dense(rows, 1, "gate"), up)
-		product.after = nil
+		up = b.gated(dense(up, rows, 1, "gate"), up)
 	} else {
 		up = b.activated(up)
 	}
-	return Reshape(Transpose(dense(up, 0, "down"), 0, 1), dims...)
+	return Reshape(Transpose(dense(up, up, 0, "down"), 0, 1), dims...)
 }
 
 // gated is the product f(gate)·up, with the limits and the offset of the spec.

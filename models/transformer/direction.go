@@ -144,9 +144,7 @@ func capSlope(x *Node, c float64) *Node {
 }
 
 // clipSlope is x between -c and c, divided by x.
-func clipSlope(x *Node, c float64) *Node {
-	return MinScalar(Div(MulScalar(OnesLike(x), c), MaxScalar(Abs(x), 1e-30)), 1)
-}
+func clipSlope(x *Node, c float64) *Node { return limitSlope(Abs(x), c) }
 
 // limitSlope is x, but at most c, divided by x.
 func limitSlope(x *Node, c float64) *Node {

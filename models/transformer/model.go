@@ -109,8 +109,8 @@ func New(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 }
 
 // NewQuantized is [New] for a checkpoint some of whose matrices may be quantised, and which several
-// goroutines may read at once. Where XLA computes on a CPU in float32 it reads those from q, and
-// keeps their codes alone. A token on the cache then takes less time, because it reads less memory;
+// goroutines may read at once. Where XLA computes in float32 it reads those from q, and keeps their
+// codes alone. A token on the cache then takes less time, because it reads less memory;
 // a graph with products of several columns computes the numbers first, which are those of load. q
 // may be nil.
 func NewQuantized(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,

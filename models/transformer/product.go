@@ -1,7 +1,6 @@
 package transformer
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/gomlx/compute"
@@ -22,9 +21,6 @@ type product struct {
 	trained bool
 	// straightThrough is whether the derivative of rounding to half precision is taken as 1.
 	straightThrough bool
-	// after is nil, or what is computed before the numbers of a matrix in codes are: another one
-	// takes their memory. nil means the activations.
-	after *Node
 	// last is whether the product is the end of the graph.
 	last bool
 }
@@ -64,14 +60,20 @@ func (p product) layerColumns(x, w *Node) *Node {
 	return p.dot(w, 0, x, 0)
 }
 
-// columns is w [out,in] times x, whose axis is in: [out,m]. A single column is multiplied by a
-// matrix in codes as it is; for more of them the matrix is computed in float32.
+// columns is w [out,in] times x, whose axis is in: [out,m].
 func (p product) columns(x *Node, axis int, w *Node) *Node {
+	return p.columnsAfter(x, x, axis, w)
+}
+
+// columnsAfter is [product.columns], where a matrix in codes is multiplied by a single column as it
+// is, and computed in float32 for more of them. Its numbers are computed after earlier is, and may
+// take the memory that those of another matrix had until then.
+func (p product) columnsAfter(earlier, x *Node, axis int, w *Node) *Node {
 	if q := quantizedOf(w); q != nil {
 		if x.Shape().Dimensions[1-axis] == 1 {
 			return q.times(p.isolated(x))
 		}
-		w = q.after(cmp.Or(p.after, x)).numbers()
+		w = q.after(earlier).numbers()
 	}
 	return p.dot(w, 1, x, axis)
 }

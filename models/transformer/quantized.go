@@ -642,7 +642,7 @@ func formKey(names []string, weights []*tensors.Tensor) string {
 }
 
 // Bytes returns how many bytes the weights of the layers of a model take, and all others, with the
-// matrices of q in codes, as where XLA computes on a CPU; q may be nil.
+// matrices of q in codes, as on XLA; q may be nil.
 func Bytes(s *spec.Spec, dtype dtypes.DType, q spec.Quantized) (layers, others int64) {
 	for _, a := range fused(s.Params(), true) {
 		var forms []form
