@@ -70,7 +70,12 @@ func (s *settings) pattern() {
 
 func phi3Settings(s *settings) {
 	llamaSettings(s)
-	if n, ok := s.whole("attention.sliding_window"); ok && n > 0 { // 0 is none
+	s.window()
+}
+
+// window reads how many tokens the window of attention has; 0 is none.
+func (s *settings) window() {
+	if n, ok := s.whole("attention.sliding_window"); ok && n > 0 {
 		s.set("sliding_window", "attention.sliding_window", json.Number(strconv.FormatInt(n, 10)))
 	}
 }
@@ -169,9 +174,7 @@ func modernBERTSettings(s *settings) {
 func windowSettings(s *settings) {
 	llamaSettings(s)
 	s.config["sliding_window"] = nil
-	if n, ok := s.whole("attention.sliding_window"); ok && n > 0 {
-		s.set("sliding_window", "attention.sliding_window", json.Number(strconv.FormatInt(n, 10)))
-	}
+	s.window()
 	s.pattern()
 }
 

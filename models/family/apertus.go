@@ -25,8 +25,7 @@ var apertus = &Family{
 			return nil, err
 		}
 		s.QueryKeyNorm = true
-		s.ProjectionBias = c.Bool("attention_bias", false)
-		s.OutputBias = s.ProjectionBias
+		attentionBiases(c, s, false)
 		if !c.Has("rope_parameters") && !c.Has("rope_scaling") {
 			c.values["rope_scaling"] = map[string]any{
 				"rope_type": "llama3", "factor": json.Number("8"),

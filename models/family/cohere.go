@@ -59,8 +59,7 @@ func cohereSpec(c *Config, name string, theta float64) (*spec.Spec, error) {
 		return nil, err
 	}
 	s.Order, s.SharedNorm, s.NoNormBias = spec.Parallel, true, true
-	s.ProjectionBias = c.Bool("attention_bias", false)
-	s.OutputBias = s.ProjectionBias
+	attentionBiases(c, s, false)
 	s.LogitScale = c.Above(0, spec.MaxScale, "logit_scale", 0.0625)
 	rotate(c, s, theta, 0)
 	neighbours(s)

@@ -26,8 +26,7 @@ var gemma = &Family{
 			s.Activation = spec.GELUTanh
 		}
 		s.NormOffset, s.EmbeddingScale = 1, math.Sqrt(float64(s.Width))
-		s.ProjectionBias = c.Bool("attention_bias", false)
-		s.OutputBias = s.ProjectionBias
+		attentionBiases(c, s, false)
 		c.AllowNull("use_bidirectional_attention")
 		c.Only("use_bidirectional_attention", false)
 		rotate(c, s, 10000, 0)

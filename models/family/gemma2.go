@@ -43,8 +43,7 @@ func gemmaSpec(c *Config, name string) (*spec.Spec, error) {
 	s.NormOffset, s.NormAfter = 1, true
 	s.EmbeddingScale = math.Sqrt(float64(s.Width))
 	s.ScoreScale = 1 / math.Sqrt(c.Above(0, maxScalar, "query_pre_attn_scalar", 256))
-	s.ProjectionBias = c.Bool("attention_bias", false)
-	s.OutputBias = s.ProjectionBias
+	attentionBiases(c, s, false)
 	c.Only("use_bidirectional_attention", false)
 	return s, nil
 }

@@ -27,8 +27,7 @@ var gptNeoX = &Family{
 			Activation:  OneOf(c, "hidden_act", "gelu", activations),
 			MLPBias:     true,
 		}
-		s.ProjectionBias = c.Bool("attention_bias", true)
-		s.OutputBias = s.ProjectionBias
+		attentionBiases(c, s, true)
 		if c.Bool("use_parallel_residual", true) {
 			s.Order = spec.Parallel
 		}

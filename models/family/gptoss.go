@@ -23,8 +23,7 @@ var gptOSS = &Family{
 			return nil, err
 		}
 		s.Sinks, s.MLPBias = true, true
-		s.ProjectionBias = c.Bool("attention_bias", true)
-		s.OutputBias = s.ProjectionBias
+		attentionBiases(c, s, true)
 		window := slidingWindow(c, 128)
 		s.Windows = windows(s.Layers, window, layerTypes(c, s.Layers, window,
 			func(l int) bool { return window > 0 && l%2 == 0 }, "sliding_window is null"))

@@ -120,8 +120,7 @@ func graniteSpec(c *Config, like llamaLike) (*spec.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.ProjectionBias = c.Bool("attention_bias", false)
-	s.OutputBias = s.ProjectionBias
+	attentionBiases(c, s, false)
 	s.EmbeddingScale = c.Above(0, spec.MaxScale, "embedding_multiplier", 1)
 	s.ScoreScale = c.Above(0, spec.MaxScale, "attention_multiplier", 1)
 	s.ResidualScale = c.Above(0, spec.MaxScale, "residual_multiplier", 1)

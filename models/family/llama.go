@@ -21,8 +21,8 @@ var llama = &Family{
 		if err != nil {
 			return nil, err
 		}
-		s.ProjectionBias, s.MLPBias = c.Bool("attention_bias", false), c.Bool("mlp_bias", false)
-		s.OutputBias = s.ProjectionBias
+		attentionBiases(c, s, false)
+		s.MLPBias = c.Bool("mlp_bias", false)
 		rotate(c, s, 10000, 0)
 		return s, nil
 	},
@@ -43,6 +43,12 @@ type llamaLike struct {
 	tied          bool    // tie_word_embeddings
 	means         bool    // norms subtract the mean
 	ungated       bool    // the feed-forward part has no gate
+}
+
+// attentionBiases reads whether the projections of attention have biases, all four of them.
+func attentionBiases(c *Config, s *spec.Spec, fallback bool) {
+	s.ProjectionBias = c.Bool("attention_bias", fallback)
+	s.OutputBias = s.ProjectionBias
 }
 
 // llamaSpec reads what Llama and similar architectures have in common: RMS norms, a gated

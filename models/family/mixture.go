@@ -59,8 +59,7 @@ var olmoe = &Family{
 			return nil, err
 		}
 		s.QueryKeyNorm, s.JointQueryKeyNorm = true, true
-		s.ProjectionBias = c.Bool("attention_bias", false)
-		s.OutputBias = s.ProjectionBias
+		attentionBiases(c, s, false)
 		c.AllowNull("clip_qkv")
 		if c.Above(0, spec.MaxScale, "clip_qkv", 0) > 0 {
 			c.fail("clip_qkv limits queries and keys after their norms, which is not supported")

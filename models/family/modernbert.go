@@ -22,8 +22,8 @@ var modernBERT = &Family{
 		s.NoFirstNorm, s.Gated = true, true
 		s.NormEpsilon = c.Epsilon("norm_eps", 1e-5)
 		s.NoNormBias = !c.Bool("norm_bias", false)
-		s.ProjectionBias, s.MLPBias = c.Bool("attention_bias", false), c.Bool("mlp_bias", false)
-		s.OutputBias = s.ProjectionBias
+		attentionBiases(c, s, false)
+		s.MLPBias = c.Bool("mlp_bias", false)
 		if err := headWidth(c, s); err != nil {
 			return s, err
 		}

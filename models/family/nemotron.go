@@ -22,8 +22,8 @@ var nemotron = &Family{
 			return nil, err
 		}
 		s.NormOffset = 1
-		s.ProjectionBias, s.MLPBias = c.Bool("attention_bias", false), c.Bool("mlp_bias", false)
-		s.OutputBias = s.ProjectionBias
+		attentionBiases(c, s, false)
+		s.MLPBias = c.Bool("mlp_bias", false)
 		rotate(c, s, 10000, 0.5)
 		return s, nil
 	},

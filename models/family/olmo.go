@@ -23,8 +23,7 @@ var olmo = &Family{
 			return nil, err
 		}
 		s.NormEpsilon, s.NoNormGain, s.NoNormBias = 1e-5, true, true
-		s.ProjectionBias = c.Bool("attention_bias", false)
-		s.OutputBias = s.ProjectionBias
+		attentionBiases(c, s, false)
 		c.AllowNull("clip_qkv")
 		if c.Has("clip_qkv") {
 			s.ProjectionClip = c.Above(0, spec.MaxScale, "clip_qkv", 0)
@@ -80,7 +79,6 @@ func olmo2Spec(c *Config, name string) (*spec.Spec, error) {
 	}
 	s.NormAfter, s.NoNormBefore = true, true
 	s.QueryKeyNorm, s.JointQueryKeyNorm = true, true
-	s.ProjectionBias = c.Bool("attention_bias", false)
-	s.OutputBias = s.ProjectionBias
+	attentionBiases(c, s, false)
 	return s, nil
 }

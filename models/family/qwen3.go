@@ -19,8 +19,7 @@ var qwen3 = &Family{
 			return nil, err
 		}
 		s.QueryKeyNorm = true
-		s.ProjectionBias = c.Bool("attention_bias", false)
-		s.OutputBias = s.ProjectionBias
+		attentionBiases(c, s, false)
 		s.Windows = qwenWindows(c, s.Layers, upper)
 		rotate(c, s, 10000, 0)
 		return s, nil

@@ -57,8 +57,7 @@ var qwen3moe = &Family{
 			return nil, err
 		}
 		s.QueryKeyNorm = true
-		s.ProjectionBias = c.Bool("attention_bias", false)
-		s.OutputBias = s.ProjectionBias
+		attentionBiases(c, s, false)
 		window := slidingWindow(c, 4096)
 		if !c.Bool("use_sliding_window", false) {
 			window = 0

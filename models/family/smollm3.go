@@ -18,8 +18,8 @@ var smolLM3 = &Family{
 		if err != nil {
 			return nil, err
 		}
-		s.ProjectionBias, s.MLPBias = c.Bool("attention_bias", false), c.Bool("mlp_bias", false)
-		s.OutputBias = s.ProjectionBias
+		attentionBiases(c, s, false)
+		s.MLPBias = c.Bool("mlp_bias", false)
 		every, turned := c.AtLeast(1, 4, "no_rope_layer_interval"), c.floats("no_rope_layers")
 		if c.Has("no_rope_layers") && len(turned) != s.Layers {
 			c.fail("no_rope_layers has %d entries; it must have one for each of the layers, %s",

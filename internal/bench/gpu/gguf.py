@@ -4,6 +4,7 @@ SHAPE is one of 0.1b, 0.5b, 1b, 3b and 8b. It needs Python alone and writes what
 same on every run. The tokenizer has the 256 bytes as tokens, so a text has as many tokens as letters; the other tokens are never read from a text.
 """
 
+import math
 import pathlib
 import random
 import struct
@@ -119,24 +120,22 @@ def write(path, name, one=None):
         head += text(key) + value(x)
     place = 0
     for tensor, axes, kind in all_tensors:
-        numbers = axes[0] * (axes[1] if len(axes) > 1 else 1)
         head += text(tensor) + struct.pack("<I", len(axes)) + struct.pack(f"<{len(axes)}Q", *axes) + struct.pack("<IQ", TYPES[kind][0], place)
-        place += -(-size(kind, numbers) // 32) * 32
+        place += -(-size(kind, math.prod(axes)) // 32) * 32
     rings = {kind: ring(kind) for kind in sorted({kind for _, _, kind in all_tensors} - {"F32"})}
     at = dict.fromkeys(rings, 0)
     with open(path, "wb") as file:
         file.write(head + bytes(-len(head) % 32))
         for _, axes, kind in all_tensors:
-            numbers = axes[0] * (axes[1] if len(axes) > 1 else 1)
+            left = length = size(kind, math.prod(axes))
             if kind == "F32":
-                file.write(struct.pack("<f", 1) * numbers)
+                file.write(struct.pack("<f", 1) * math.prod(axes))
             else:
-                left = size(kind, numbers)
                 while left:
                     piece = rings[kind][at[kind]:][:left]
                     file.write(piece)
                     at[kind], left = (at[kind] + len(piece)) % len(rings[kind]), left - len(piece)
-            file.write(bytes(-size(kind, numbers) % 32))
+            file.write(bytes(-length % 32))
 
 
 if __name__ == "__main__":

@@ -217,7 +217,7 @@ var conversions = map[string]conversion{
 	"nemotron":        {"nemotron", partKeys, llamaNames, addOne},
 	"glm4":            {"glm4", partKeys, glmNames, nil},
 	"exaone4":         {"exaone4", windowKeys, afterNames, nil},
-	"seed_oss":        {"seed_oss", llamaKeys, seedNames, nil},
+	"seed_oss":        {"seed_oss", llamaKeys, afterNames, nil},
 	"ministral3":      {"mistral3", ministralKeys, llamaNames, permuteLlama},
 	"gpt_neox":        {"gptneox", neoxKeys, neoxNames, unfuseBloom},
 	"mpt":             {"mpt", mptKeys, mptNames, nil},

@@ -1,5 +1,7 @@
 package gguftest
 
+import "maps"
+
 // The names of tensors in GGUF, by those in Hugging Face, with %d for the layer and without ends.
 
 var llamaNames = map[string]string{
@@ -18,10 +20,8 @@ var llamaNames = map[string]string{
 	"layers.%d.mlp.down_proj":            "blk.%d.ffn_down",
 }
 
-var gemmaNames = merged(llamaNames, map[string]string{
-	"layers.%d.post_attention_layernorm":   "blk.%d.post_attention_norm",
-	"layers.%d.pre_feedforward_layernorm":  "blk.%d.ffn_norm",
-	"layers.%d.post_feedforward_layernorm": "blk.%d.post_ffw_norm",
+var gemmaNames = merged(afterNames, map[string]string{
+	"layers.%d.pre_feedforward_layernorm": "blk.%d.ffn_norm",
 })
 
 var phiNames = merged(llamaNames, map[string]string{
@@ -49,10 +49,6 @@ var glmNames = merged(llamaNames, map[string]string{
 	"layers.%d.mlp.gate_up_proj":         "blk.%d.ffn_up",
 	"layers.%d.post_self_attn_layernorm": "blk.%d.post_attention_norm",
 	"layers.%d.post_mlp_layernorm":       "blk.%d.post_ffw_norm",
-})
-
-var seedNames = merged(llamaNames, map[string]string{
-	"layers.%d.post_attention_layernorm": "blk.%d.post_attention_norm",
 })
 
 var neoxNames = map[string]string{
@@ -123,12 +119,9 @@ var bertNames = map[string]string{
 	"layer.%d.output.LayerNorm":           "blk.%d.layer_output_norm",
 }
 
+// merged is a with the names of b added or in their place.
 func merged(a, b map[string]string) map[string]string {
-	all := map[string]string{}
-	for _, m := range []map[string]string{a, b} {
-		for key, value := range m {
-			all[key] = value
-		}
-	}
+	all := maps.Clone(a)
+	maps.Copy(all, b)
 	return all
 }
