@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -248,6 +249,18 @@ func TestNegativeFoils(t *testing.T) {
 	for _, err := range m.Steps(t.Context(), []int{1}, ask) {
 		if want := "models: -3 foils; want 0 or more"; err == nil || err.Error() != want {
 			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// A model has the taps of experts if it has experts.
+func TestTapsOfExperts(t *testing.T) {
+	for name, want := range map[string]int{"mixtral": 5, "llama": 0} {
+		info := open(t, "testdata/goldens/"+name).Info()
+		if has := slices.Contains(info.Taps(), trace.Experts) &&
+			slices.Contains(info.Taps(), trace.Router); info.Experts != want || has != (want > 0) {
+			t.Errorf("%s has %d experts and the taps %v, want %d experts", name, info.Experts,
+				info.Taps(), want)
 		}
 	}
 }
