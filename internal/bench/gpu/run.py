@@ -258,26 +258,27 @@ def zeroed(run, model, ids, batched):
     return rows
 
 
+def taken(run, pid=None):
+    """The memory, in MB, that is taken: of the GPU by all, or of a process on a CPU."""
+    if run.cuda:  # nvidia-smi may report 0 in a virtual machine
+        import torch
+
+        free, total = torch.cuda.mem_get_info()
+        return (total - free) / 1e6
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return float(status.split("VmRSS:")[1].split()[0]) * 1024 / 1e6
+
+
 class Peak:
-    """The most memory, in MB, that was taken beyond what was before: of the GPU, or of a process on a CPU."""
+    """The most memory, in MB, that was taken beyond what was before the peer began."""
 
-    def __init__(self, run, pid):
-        self.run, self.pid, self.most, self.done = run, pid, 0, threading.Event()
-        self.before = self.used() if run.cuda else 0
-
-    def used(self):
-        if self.run.cuda:  # nvidia-smi may report 0 in a virtual machine
-            import torch
-
-            free, total = torch.cuda.mem_get_info()
-            return (total - free) / 1e6
-        status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
-        return float(status.split("VmRSS:")[1].split()[0]) * 1024 / 1e6
+    def __init__(self, run, peer):
+        self.run, self.peer, self.most, self.done = run, peer, 0, threading.Event()
 
     def watch(self):
         while not self.done.wait(0.3):
             with contextlib.suppress(Exception):  # the process may be gone
-                self.most = max(self.most, self.used() - self.before)
+                self.most = max(self.most, taken(self.run, self.peer.pid) - self.peer.before)
 
     def __enter__(self):
         self.thread = threading.Thread(target=self.watch, daemon=True)
@@ -293,6 +294,7 @@ class Ours:
     """headwater bench peer, with one model open."""
 
     def __init__(self, run, name, dtype="float32"):
+        self.before = taken(run) if run.cuda else 0
         command = [run.program, "bench", "peer", *run.on_model(name, dtype)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.pid = self.process.pid
@@ -322,7 +324,7 @@ def ours(run, name, dtype, text=None):
     peer, found = Ours(run, name, dtype), {}
     ids = prompt(run, PROMPT)
     text = text or " ".join(f"w{i}" for i in ids)
-    with Peak(run, peer.pid) as peak:
+    with Peak(run, peer) as peak:
         for label, request in {
             "plain": {"task": "decode", "ids": ids},
             "direct": {"task": "explain", "prompt": text, "methods": ["direct"]},
@@ -408,7 +410,7 @@ def long(run):
     """A long prompt and four tokens by the default methods."""
     peer = Ours(run, "1b", "bfloat16")
     text = " ".join(f"w{i}" for i in prompt(run, run.long))
-    with Peak(run, peer.pid) as peak:
+    with Peak(run, peer) as peak:
         for label in ("with compiling", "again"):
             answer = peer.ask(task="explain", prompt=text, new=4)
             figure(f"1b bfloat16: {run.long} tokens, first explained token, {label}", answer["first_ms"] / 1e3, "s")
