@@ -48,7 +48,7 @@ const (
 
 var architectures = map[string]architecture{
 	"llama": {
-		class: "LlamaForCausalLM", model: "llama", settings: llamaSettings, tensors: llamaTensors,
+		class: "LlamaForCausalLM", model: "llama", settings: mixtralSettings, tensors: llamaTensors,
 		present: map[string]string{"attention_bias": queryBias, "mlp_bias": upBias}, paired: true,
 	},
 	"qwen2": {
@@ -66,13 +66,28 @@ var architectures = map[string]architecture{
 		present: map[string]string{"attention_bias": queryBias},
 	},
 	"qwen3moe": {
-		class: "Qwen3MoeForCausalLM", model: "qwen3_moe", settings: expertSettings,
+		class: "Qwen3MoeForCausalLM", model: "qwen3_moe", settings: weightSettings,
 		tensors: expertTensors, experts: "num_experts",
 		present: map[string]string{"attention_bias": queryBias},
 	},
 	"olmoe": {
-		class: "OlmoeForCausalLM", model: "olmoe", settings: expertSettings,
+		class: "OlmoeForCausalLM", model: "olmoe", settings: weightSettings,
 		tensors: expertTensors, experts: "num_experts",
+	},
+	"qwen2moe": {
+		class: "Qwen2MoeForCausalLM", model: "qwen2_moe", settings: qwen2MoESettings,
+		tensors: sharedTensors, experts: "num_experts",
+		present: map[string]string{"qkv_bias": queryBias},
+	},
+	"granitemoe": {
+		class: "GraniteMoeForCausalLM", model: "granitemoe", settings: graniteSettings,
+		tensors: expertTensors, experts: "num_local_experts", paired: true,
+		present: map[string]string{"attention_bias": queryBias},
+	},
+	"gpt-oss": {
+		class: "GptOssForCausalLM", model: "gpt_oss", settings: gptOSSSettings,
+		tensors: gptOSSTensors, experts: "num_local_experts",
+		present: map[string]string{"attention_bias": queryBias},
 	},
 	"gemma": {
 		class: "GemmaForCausalLM", model: "gemma", settings: wideSettings, tensors: llamaTensors,
@@ -252,14 +267,6 @@ var llamaTensors = slices.Concat(separateTensors, bodyTensors, []row{
 	{"blocks.%d.gate.bias", "blk.%d.ffn_gate.bias", family.AsIs},
 })
 
-// expertTensors are those of Llama with a tensor of all experts in place of each matrix.
-var expertTensors = slices.Concat(llamaTensors, []row{
-	{"blocks.%d.router.weight", "blk.%d.ffn_gate_inp.weight", family.Transposed},
-	{"blocks.%d.experts.%d.gate.weight", "blk.%d.ffn_gate_exps.weight[%d]", family.Transposed},
-	{"blocks.%d.experts.%d.up.weight", "blk.%d.ffn_up_exps.weight[%d]", family.Transposed},
-	{"blocks.%d.experts.%d.down.weight", "blk.%d.ffn_down_exps.weight[%d]", family.Transposed},
-})
-
 var gemmaTensors = slices.Concat(llamaTensors, []row{
 	{"blocks.%d.attention-after-norm.gain", "blk.%d.post_attention_norm.weight", family.AsIs},
 	{"blocks.%d.mlp-after-norm.gain", "blk.%d.post_ffw_norm.weight", family.AsIs},
@@ -359,16 +366,6 @@ func (s *settings) epsilon() {
 		return
 	}
 	s.required("rms_norm_eps", "attention.layer_norm_rms_epsilon")
-}
-
-// expertSettings reads what a mixture of experts has, and no width of a head that is a default.
-func expertSettings(s *settings) {
-	wideSettings(s)
-	// The file does not say it, and llama.cpp goes by the architecture.
-	s.config["norm_topk_prob"] = s.arch == "qwen3moe"
-	if s.arch == "qwen3moe" {
-		s.size("moe_intermediate_size", "expert_feed_forward_length")
-	}
 }
 
 // wideSettings is llamaSettings for a family whose heads have a default width.

@@ -190,18 +190,19 @@ func (c coding) convert(dst []float32, b []byte) {
 	}
 }
 
-// Coding returns how a matrix is kept; [Weights.ReadBlocks] reads one that is quantised. It is zero
-// for other tensors.
+// Coding returns how a matrix, or a stack of matrices, is kept; [Weights.ReadBlocks] reads one that
+// is quantised. It is zero for other tensors.
 func (w *Weights) Coding(name string) spec.Coding {
 	t, err := w.lookup(name)
-	if err != nil || len(t.shape) != 2 {
+	if err != nil || len(t.shape) < 2 {
 		return spec.Coding{}
 	}
 	return CodingOf(t.kind)
 }
 
 // ReadBlocks fills b with rows of a tensor, from row first on: as many as have len(b.Codes)
-// numbers. The rows are in the order that they had before the conversion. It returns an error if
+// numbers. The rows of a stack are those of all its matrices. Rows are in the order that they had
+// before the conversion. It returns an error if
 // [Weights.Coding] is zero, if there are not as many rows, or if the file cannot be read.
 func (w *Weights) ReadBlocks(b spec.Blocks, name string, first int) error {
 	t, err := w.lookup(name)
@@ -209,10 +210,11 @@ func (w *Weights) ReadBlocks(b spec.Blocks, name string, first int) error {
 		return err
 	}
 	of, ok := codings[t.kind]
-	if !ok || len(t.shape) != 2 {
+	if !ok || len(t.shape) < 2 {
 		return w.fail("tensor %s of type %v is no quantised matrix", quoted(name), t.kind)
 	}
-	rows, in := t.shape[0], t.shape[1]
+	in := t.shape[len(t.shape)-1]
+	rows := t.count / in
 	n := len(b.Codes) / in
 	if first < 0 || first > rows || n > rows-first || n*in != len(b.Codes) ||
 		len(b.Scale) != len(b.Codes)/of.Block {

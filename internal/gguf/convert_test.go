@@ -1,6 +1,7 @@
 package gguf_test
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"path/filepath"
@@ -53,24 +54,77 @@ func TestConverted(t *testing.T) {
 		gguftest.Convertible...) {
 		t.Run(name, func(t *testing.T) {
 			dir, file := converted(t, name)
-			known, want, err := family.Read(family.NewConfig(name, dir.Config))
-			must(t, err)
-			fromDir, err := known.Loader(name, dir.Weights, want)
-			must(t, err)
-			m := open(t, file)
-			f, got, err := m.Read()
-			must(t, err)
-			if _, images := dir.Config["text_config"]; images {
-				want.Remarks = nil // it reads images, too; the file has the language model alone
-			}
-			checkSpec(t, got, want)
-			load, err := f.Loader(m.File.Name(), m.Weights, got)
-			must(t, err)
-			for _, p := range want.Params() {
-				checkParam(t, p, read(t, load, p), read(t, fromDir, p))
-			}
+			checkModel(t, dir, file)
 		})
 	}
+}
+
+// checkModel compares a file with the checkpoint that it was converted from.
+func checkModel(t *testing.T, dir *checkpoint.Dir, file gguftest.File) {
+	t.Helper()
+	known, want, err := family.Read(family.NewConfig("config.json", dir.Config))
+	must(t, err)
+	fromDir, err := known.Loader("model.safetensors", dir.Weights, want)
+	must(t, err)
+	m := open(t, file)
+	f, got, err := m.Read()
+	must(t, err)
+	if _, images := dir.Config["text_config"]; images {
+		want.Remarks = nil // it reads images, too; the file has the language model alone
+	}
+	checkSpec(t, got, want)
+	load, err := f.Loader(m.File.Name(), m.Weights, got)
+	must(t, err)
+	for _, p := range want.Params() {
+		checkParam(t, p, read(t, load, p), read(t, fromDir, p))
+	}
+}
+
+// TestExpertsOfOldFiles: a file may have a tensor for each expert, the gate of a shared expert as a
+// row of numbers, and no widths of experts where these are what llama.cpp takes.
+func TestExpertsOfOldFiles(t *testing.T) {
+	t.Run("each expert", func(t *testing.T) {
+		dir, file := converted(t, "mixtral")
+		var tensors []gguftest.Tensor
+		for _, all := range file.Tensors {
+			name, stacked := strings.CutSuffix(all.Name, "_exps.weight")
+			if !stacked {
+				tensors = append(tensors, all)
+				continue
+			}
+			size := len(all.Data) / all.Shape[0]
+			for e := range all.Shape[0] {
+				tensors = append(tensors, gguftest.Tensor{
+					Name: fmt.Sprintf("%s.%d.weight", name, e), Shape: all.Shape[1:],
+					Type: all.Type, Data: all.Data[e*size:][:size],
+				})
+			}
+		}
+		file.Tensors = tensors
+		checkModel(t, dir, file)
+	})
+	t.Run("shared gate", func(t *testing.T) {
+		dir, file := converted(t, "qwen2_moe_all")
+		for i := range file.Tensors {
+			if of := &file.Tensors[i]; strings.HasSuffix(of.Name, "_inp_shexp.weight") {
+				of.Shape = of.Shape[1:]
+			}
+		}
+		checkModel(t, dir, file)
+	})
+	t.Run("widths", func(t *testing.T) {
+		_, file := converted(t, "qwen2_moe_all")
+		for i, k := range file.Keys {
+			if strings.HasSuffix(k.Name, "feed_forward_length") {
+				file.Keys[i].Name = strings.ReplaceAll(k.Name, "expert_", "old_")
+			}
+		}
+		_, s, err := open(t, file).Read()
+		must(t, err)
+		if m := s.Mixture; m.Width != 32/2 || m.Shared != 32 {
+			t.Errorf("experts are %d and %d wide, want 16 and 32", m.Width, m.Shared)
+		}
+	})
 }
 
 // read returns a parameter.

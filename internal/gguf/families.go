@@ -264,6 +264,7 @@ func graniteSettings(s *settings) {
 	s.required("logits_scaling", "logit_scale")
 	s.number("embedding_multiplier", "embedding_scale")
 	s.number("residual_multiplier", "residual_scale")
+	s.only("expert_shared_feed_forward_length", "0")
 }
 
 func cohereSettings(s *settings) {

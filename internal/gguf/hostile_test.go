@@ -234,7 +234,7 @@ func TestRefused(t *testing.T) {
 		},
 		{
 			"unknown architecture", whole.With(key("general.architecture", "mamba")),
-			[]string{`general.architecture "mamba" is not supported`, "gemma2, gemma3, glm4, gpt2"},
+			[]string{`general.architecture "mamba" is not supported`, "gemma2, gemma3, glm4, gpt-oss, gpt2"},
 		},
 		{
 			"architecture of another type", whole.With(key("general.architecture", uint32(7))),
@@ -289,7 +289,10 @@ func TestRefused(t *testing.T) {
 			whole.With(key("llama.attention.key_length_swa", uint32(1))),
 			[]string{`key "llama.attention.key_length_swa" (1 (uint32)) is not supported`},
 		},
-		{"experts", whole.With(key("llama.expert_count", uint32(8))), []string{"llama.expert_count is 8", "only 0 is"}},
+		{
+			"experts", whole.With(key("llama.expert_count", uint32(8))),
+			[]string{"key llama.expert_used_count is missing; it must be a whole number"},
+		},
 		{
 			"layers that differ", whole.With(key("llama.feed_forward_length", []uint32{64, 32})),
 			[]string{"llama.feed_forward_length has 64 (uint32) for layer 0 and 32 (uint32)"},

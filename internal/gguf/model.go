@@ -138,13 +138,13 @@ func (s *settings) unknownTensors() error {
 	for _, name := range s.file.Names() {
 		known := s.isApart(name) ||
 			slices.Contains([]string{ropeFactors, shortFactors, longFactors}, name)
-		generic := name
-		if rest, inBlock := strings.CutPrefix(name, "blk."); inBlock {
-			layer, after, _ := strings.Cut(rest, ".")
-			if n, err := strconv.Atoi(layer); err == nil && strconv.Itoa(n) == layer {
-				generic = "blk.%d." + after
+		parts := strings.Split(name, ".")
+		for i, part := range parts { // of a layer, or of an expert
+			if n, err := strconv.Atoi(part); err == nil && strconv.Itoa(n) == part {
+				parts[i] = "%d"
 			}
 		}
+		generic := strings.Join(parts, ".")
 		if !known && !slices.ContainsFunc(s.tensors,
 			func(r row) bool { return strings.TrimSuffix(r.tensor, "[%d]") == generic }) {
 			return s.file.fail("tensor %s has no place in the architecture %s: it would be "+

@@ -103,7 +103,11 @@ func (w *Weights) Shape(name string) ([]int, error) {
 	if _, ok := w.scalars[name]; ok {
 		return []int{1}, nil
 	}
-	return w.File.Shape(name)
+	shape, err := w.File.Shape(name)
+	if len(shape) == 1 && strings.HasSuffix(name, sharedGate) {
+		shape = append([]int{1}, shape...)
+	}
+	return shape, err
 }
 
 // Float32At fills dst as [File.Float32At] does, with the numbers as they were before the

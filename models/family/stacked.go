@@ -78,7 +78,7 @@ func (u unstacked) Float32At(dst []float32, name string, first int) error {
 	return u.Tensors.Float32At(dst, name, first)
 }
 
-// unstackedBlocks is unstacked for quantised tensors. Parts are read as float32.
+// unstackedBlocks is unstacked for quantised tensors.
 type unstackedBlocks struct {
 	unstacked
 	blocks QuantizedTensors
@@ -86,13 +86,16 @@ type unstackedBlocks struct {
 
 // Coding implements [QuantizedTensors].
 func (u unstackedBlocks) Coding(name string) spec.Coding {
-	if _, is := u.parts[name]; is {
-		return spec.Coding{}
+	if part, is := u.parts[name]; is {
+		name = part.tensor
 	}
 	return u.blocks.Coding(name)
 }
 
 // ReadBlocks implements [QuantizedTensors].
 func (u unstackedBlocks) ReadBlocks(b spec.Blocks, name string, first int) error {
+	if part, is := u.parts[name]; is {
+		name, first = part.tensor, part.i*part.shape[0]+first
+	}
 	return u.blocks.ReadBlocks(b, name, first)
 }

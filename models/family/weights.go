@@ -19,8 +19,8 @@ type Tensors interface {
 	Float32At(dst []float32, name string, first int) error
 }
 
-// QuantizedTensors is [Tensors] some of which are quantised. ReadBlocks reads rows of a tensor with
-// two axes, [out,in], from row first on. Coding is zero for a tensor that must be read as float32;
+// QuantizedTensors is [Tensors] some of which are quantised. ReadBlocks reads rows of a matrix
+// [out,in], or of a stack [X,out,in], whose rows are X·out, from row first on. Coding is zero for a tensor that must be read as float32;
 // see [spec.Quantized].
 type QuantizedTensors interface {
 	Tensors

@@ -507,8 +507,8 @@ func (b *Block) linearIn(x, w *Node, name string) *Node {
 	if b.expertWeights == nil {
 		return b.product.layer(x, w)
 	}
-	axis := 1 // gate and up are [XF,D], as down is
-	if name == "down" {
+	axis := 1 // gate and up are [XF,D], as down is if it is not in codes
+	if name == "down" && quantizedOf(w) == nil {
 		axis = 0
 	}
 	return b.product.with(x, w, axis)

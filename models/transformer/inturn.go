@@ -1,6 +1,9 @@
 package transformer
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
@@ -14,14 +17,17 @@ import (
 const rowsInTurn = 16
 
 // takesTurns reports whether the experts of r are computed one after the other, each for the rows
-// that pass it: for many rows where XLA computes on a CPU and nothing is differentiated, because a
-// loop has no derivative. The loop computes gates of SiLU without biases.
+// that pass it, where XLA computes on a CPU and nothing is differentiated, because a loop has no
+// derivative: for many rows, and for all but a single one where matrices are in codes, which then
+// become numbers for the experts that are passed alone. The loop computes gates of SiLU.
 func (b *Block) takesTurns(m *spec.Mixture, r routing) bool {
-	s, dims := b.spec, r.chosen.Shape().Dimensions
+	dims := r.chosen.Shape().Dimensions
 	onCPU := b.product.outFirst && b.product.always != nil
-	return onCPU && !b.product.straightThrough && dims[0]*dims[1] >= rowsInTurn*m.Experts &&
-		s.Gated && s.Activation == spec.SiLU && !s.MLPBias && s.SwishScale == 0 &&
-		s.InnerLimit == 0 && s.UpOffset == 0
+	if !onCPU || b.product.straightThrough || !b.spec.Gated || b.spec.Activation != spec.SiLU {
+		return false
+	}
+	return dims[0]*dims[1] >= rowsInTurn*m.Experts ||
+		dims[0] > 1 && quantizedOf(b.w("experts.gate.weight")) != nil
 }
 
 // turns is the order in which a loop takes the P = M·K pairs of a row and its expert: sorted by
@@ -86,20 +92,28 @@ func (b *Block) inTurn(m *spec.Mixture, r routing, x *Node) *Node {
 		ScalarZero(g, dtypes.Int32), ZerosLike(sorted), sorted, t.blocks, t.experts, t.begins,
 		b.product.always, ScalarZero(g, dtypes.Float32),
 	}
-	for _, name := range []string{"gate", "up", "down"} {
+	body := turnBody{spec: b.spec, experts: m.Experts, size: t.size}
+	for i, name := range []string{"gate", "up", "down"} {
 		w := b.w("experts." + name + ".weight")
-		state = append(state, Reshape(w, m.Experts, m.Width, b.spec.Width))
+		if body.stacks[i] = (formNodes{codes: w}); quantizedOf(w) != nil {
+			body.stacks[i] = quantizedOf(w)[0]
+		}
+		for _, x := range body.stacks[i].nodes() {
+			state = append(state, *x)
+		}
+		if b.spec.MLPBias {
+			state = append(state, b.w("experts."+name+".bias"))
+		}
 	}
-	made := While(turnCondition(g, state), turnBody(g, state, t.size), state...)[1]
+	made := While(turnCondition(g, state), body.build(g, state), state...)[1]
 	byPair := Gather(made, InsertAxes(Reshape(t.place, dims...), -1)) // [M,K,D]
 	return ReduceSum(Mul(byPair, InsertAxes(r.weightsOfChosen(), -1)), 1)
 }
 
 // parameters are those of a closure, one for each node of the state of a loop.
 func parameters(g *Graph, state []*Node) (all []*Node) {
-	names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"}
 	for i, x := range state {
-		all = append(all, Parameter(g, names[i], x.Shape()))
+		all = append(all, Parameter(g, fmt.Sprint("state ", i), x.Shape()))
 	}
 	return all
 }
@@ -115,7 +129,15 @@ func turnCondition(g *Graph, state []*Node) *Function {
 // turnBody computes a block of so many rows. XLA lets a closure read its parameters alone, and
 // GoMLX shares the constants that [AddScalar] and its like make among all closures; so the body
 // has no such constants.
-func turnBody(g *Graph, state []*Node, size int) *Function {
+type turnBody struct {
+	spec          *spec.Spec
+	experts, size int
+	// stacks are gate, up and down of all experts: codes, or numbers [XF,D] in place of codes.
+	stacks [3]formNodes
+}
+
+// build builds the body. The state has, after eight nodes, those of each stack and its bias.
+func (t turnBody) build(g *Graph, state []*Node) *Function {
 	return NewClosure(g, func(g *Graph) []*Node {
 		p := parameters(g, state)
 		at, nought := p[0], Const(g, int32(0))
@@ -126,21 +148,58 @@ func turnBody(g *Graph, state []*Node, size int) *Function {
 			none := BroadcastToDims(ConvertDType(p[7], x.DType()), dims...)
 			return Where(BroadcastToDims(p[6], dims...), x, none)
 		}
-		dims := p[8].Shape().Dimensions
-		// dot is x [m,·] times a matrix of the expert, summed over that axis.
-		dot := func(x, stack *Node, axis int) *Node {
-			w := DynamicSlice(stack, []*Node{expert, nought, nought}, []int{1, dims[1], dims[2]})
-			w = Squeeze(w, 0)
+		own := func(all *Node) *Node { // what the expert has of all
+			dims := slices.Clone(all.Shape().Dimensions)
+			dims[0] /= t.experts
+			from := slices.Repeat([]*Node{nought}, len(dims))
+			from[0] = Mul(expert, Const(g, int32(dims[0])))
+			return DynamicSlice(all, from, dims)
+		}
+		next := p[8:]
+		take := func() (x *Node) {
+			x, next = next[0], next[1:]
+			return x
+		}
+		// dense is x [m,·] times the next matrix.
+		dense := func(x *Node, f formNodes, axis int) *Node {
+			for _, x := range f.nodes() {
+				*x = take()
+			}
+			f = f.each(own)
+			w := f.codes
+			if w.Rank() > 2 {
+				w, axis = quantized{f}.numbers(), 1
+			}
 			if w.DType() != x.DType() {
 				x, w = float(isolated(ConvertDType(x, w.DType()))), float(w)
 			}
-			y := Dot(isolated(x), isolated(w)).General([]int{1}, nil, []int{axis}, nil)
-			return isolated(y)
+			y := isolated(Dot(isolated(x), isolated(w)).General([]int{1}, nil, []int{axis}, nil))
+			if t.spec.MLPBias {
+				y = Add(y, InsertAxes(own(take()), 0))
+			}
+			return y
 		}
-		x := DynamicSlice(p[2], []*Node{begin, nought}, []int{size, dims[2]})
-		gate := dot(x, p[8], 1)
-		inner := Mul(Mul(gate, Sigmoid(gate)), dot(x, p[9], 1))
-		made := DynamicUpdateSlice(p[1], dot(inner, p[10], 0), []*Node{begin, nought})
+		x := DynamicSlice(p[2], []*Node{begin, nought}, []int{t.size, p[2].Shape().Dimensions[1]})
+		gate := dense(x, t.stacks[0], 1)
+		inner := t.gated(gate, dense(x, t.stacks[1], 1))
+		made := DynamicUpdateSlice(p[1], dense(inner, t.stacks[2], 0), []*Node{begin, nought})
 		return append([]*Node{Add(at, Const(g, int32(1))), made}, p[2:]...)
 	})
+}
+
+// gated is [Block.gated] with constants of its own.
+func (t turnBody) gated(gate, up *Node) *Node {
+	fixed := func(x float64) *Node { return Const(gate.Graph(), float32(x)) }
+	if limit := t.spec.InnerLimit; limit > 0 {
+		gate = Min(gate, fixed(limit))
+		up = Max(Min(up, fixed(limit)), fixed(-limit))
+	}
+	if t.spec.UpOffset != 0 {
+		up = Add(up, fixed(t.spec.UpOffset))
+	}
+	slope := gate
+	if t.spec.SwishScale != 0 {
+		slope = Mul(gate, fixed(t.spec.SwishScale))
+	}
+	return Mul(Mul(gate, Sigmoid(slope)), up)
 }

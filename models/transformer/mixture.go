@@ -1,6 +1,9 @@
 package transformer
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
@@ -75,24 +78,69 @@ func (b *Block) shared() *Block {
 // experts alone; otherwise it has those of all.
 func (b *Block) experts(m *spec.Mixture, r routing) *Block {
 	of := *b
-	of.w, of.expertWeights = b.w.in("experts."), r.weights
+	of.expertWeights = r.weights
 	dims := r.chosen.Shape().Dimensions
 	rows, pairs := dims[0], dims[0]*dims[1]
-	if 2*pairs > m.Experts {
-		return &of
+	var chosen *Node
+	if 2*pairs <= m.Experts {
+		chosen = Reshape(r.chosen, pairs, 1)
 	}
-	chosen := Reshape(r.chosen, pairs, 1)
 	of.w = func(name string) *Node {
 		all := b.w("experts." + name) // [XF,D], or a bias [XF]
+		if q := quantizedOf(all); q != nil {
+			return q.ofExperts(all.GetAlias(), m.Experts, chosen, name == "down.weight")
+		}
+		if chosen == nil {
+			return all
+		}
 		of := append([]int{m.Experts, -1}, all.Shape().Dimensions[1:]...)
 		picked := Gather(Reshape(all, of...), chosen)
 		return Reshape(picked, append([]int{-1}, all.Shape().Dimensions[1:]...)...)
+	}
+	if chosen == nil {
+		return &of
 	}
 	// A row passes its own experts of these.
 	weights := r.weightsOfChosen()
 	own := DiagonalWithValue(ScalarOne(weights.Graph(), dtypes.Float32), rows)
 	of.expertWeights = Reshape(Mul(InsertAxes(own, -1), InsertAxes(weights, 0)), rows, pairs)
 	return &of
+}
+
+// ofExperts is one matrix of the matrices of all experts that an array has in codes, or of the
+// chosen ones: gate and up are [XF,D], and down is [D,XF].
+func (q quantized) ofExperts(array string, experts int, chosen *Node, down bool) *Node {
+	name := array
+	if chosen != nil {
+		name += fmt.Sprint("@", chosen.Id())
+	}
+	if down {
+		name += "@down"
+	}
+	if matrix := q[0].codes.Graph().GetNodeByAlias(name); matrix != nil {
+		return matrix
+	}
+	named := func(x, as *Node) *Node {
+		return x.WithAlias(name + strings.TrimPrefix(as.GetAlias(), array))
+	}
+	f := q[0].each(func(all *Node) *Node {
+		dims := all.Shape().Dimensions
+		x := Reshape(all, append([]int{experts, dims[0] / experts}, dims[1:]...)...)
+		if chosen != nil {
+			x = Gather(x, chosen)
+		}
+		dims = append([]int{-1}, dims[1:]...)
+		if down { // [X,D,a,...] becomes [D,X·a,...]
+			axes := []int{1, 0, 2, 3, 4, 5, 6}[:x.Rank()]
+			dims[0], dims[1] = x.Shape().Dimensions[1], -1
+			x = TransposeAllAxes(x, axes...)
+		}
+		return named(Reshape(x, dims...), all)
+	})
+	if f.levels != nil {
+		f.levels = named(Identity(f.levels), f.levels)
+	}
+	return quantized{f}.numbers().WithAlias(name)
 }
 
 // byExpert multiplies the inner numbers of a feed-forward part, [M,XF], or their parts, [M,K,XF],

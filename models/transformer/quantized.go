@@ -11,7 +11,6 @@ import (
 	"github.com/gomlx/compute/dtypes/bfloat16"
 	"github.com/gomlx/compute/dtypes/float16"
 	"github.com/gomlx/compute/shapes"
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/models/spec"
@@ -66,15 +65,16 @@ type form struct {
 }
 
 // formsOf returns how an array is kept in codes, nil if it cannot be: all parts must be quantised.
-// It is the matrix of a layer with the outputs first, or a table over the vocabulary.
+// It is the matrix of a layer with the outputs first, or a table over the vocabulary. The matrices
+// of experts are below each other in one form, and all have the outputs first, down too.
 func formsOf(a array, q spec.Quantized) (all []form) {
-	if a.stacked || !a.outFirst && a.name != "embedding" && a.name != "head" {
+	if !a.outFirst && !a.stacked && a.name != "embedding" && a.name != "head" {
 		return nil
 	}
 	for _, p := range a.parts {
 		coding := q.Coding(p)
 		out, in := p.Shape[0], p.Shape[len(p.Shape)-1]
-		if a.outFirst {
+		if a.outFirst || a.stacked {
 			out, in = in, out
 		}
 		if coding.Bits == 0 || in%coding.Block != 0 {
@@ -86,6 +86,9 @@ func formsOf(a array, q spec.Quantized) (all []form) {
 			continue
 		}
 		all = append(all, form{Coding: coding, params: []spec.Param{p}, out: out, in: in})
+	}
+	if a.stacked && len(all) > 1 { // one expert is chosen as another is
+		return nil
 	}
 	for i := range all {
 		f := all[i]
@@ -219,7 +222,7 @@ func (m *Model) loadQuantized(a array, forms []form, load spec.Loader, q spec.Qu
 		flat := make([]any, len(own))
 		if err := withFlat(own, flat, func() error {
 			if f.Bits == 16 {
-				return f.fillHalf(flat[0], a.outFirst, load)
+				return f.fillHalf(flat[0], a.outFirst || a.stacked, load)
 			}
 			to := filling{form: f, rows: map[string]any{}, byColumn: map[string]any{}}
 			for k, kept := range all {
@@ -389,256 +392,6 @@ func (f form) pack(to map[string]any, kept *[256]uint8, at place32, codes []uint
 		}
 		lower += bits
 	}
-}
-
-// withQuantized returns weights by name from those that a graph gets. The numbers of a matrix that
-// is kept in codes are computed, unless nothing needs them. [product.columns] and [gathered] find
-// the codes of a matrix by the name that it has in the graph.
-func withQuantized(at map[string]*Node) byName {
-	return func(name string) *Node {
-		if at[name] != nil {
-			return at[name]
-		}
-		q := formsIn(name, func(name string) *Node {
-			if n := at[name]; n != nil {
-				return n.WithAlias(name)
-			}
-			return nil
-		})
-		if q != nil {
-			at[name] = q.numbers().WithAlias(name)
-		}
-		return at[name]
-	}
-}
-
-// quantized is a matrix in codes, in a graph: its forms, one below the other.
-type quantized []formNodes
-
-// formNodes are the arrays of a form; those that it does not have are nil. Numbers of 16 bits are
-// codes without a scale.
-type formNodes struct{ codes, high, scale, min, parts, minParts, levels *Node }
-
-// formsIn returns the forms of an array by the names of theirs; nil if there are none.
-func formsIn(array string, of func(name string) *Node) (q quantized) {
-	for {
-		own := formName(array, len(q))
-		f := formNodes{
-			codes: of(own + codesSuffix), high: of(own + highSuffix),
-			scale: of(own + scaleSuffix), min: of(own + minSuffix),
-			parts: of(own + partsSuffix), minParts: of(own + minPartsSuffix),
-			levels: of(own + levelsSuffix),
-		}
-		for _, half := range []string{float16Suffix, bfloat16Suffix} {
-			if f.codes == nil {
-				f.codes = of(own + half)
-			}
-		}
-		if f.codes == nil {
-			return q
-		}
-		q = append(q, f)
-	}
-}
-
-// each is what change makes of every array that has an axis of rows.
-func (f formNodes) each(change func(x *Node) *Node) formNodes {
-	for _, x := range []**Node{&f.codes, &f.high, &f.scale, &f.min, &f.parts, &f.minParts} {
-		if *x != nil {
-			*x = change(*x)
-		}
-	}
-	return f
-}
-
-// quantizedOf returns the codes of w, nil if it is not kept in codes.
-func quantizedOf(w *Node) quantized {
-	if w.GetAlias() == "" {
-		return nil
-	}
-	return formsIn(w.GetAlias(), w.Graph().GetNodeByAlias)
-}
-
-// chunk is P. A form whose factors have parts has blocks of 256 numbers, one a chunk.
-func (f formNodes) chunk() int {
-	if f.scale == nil {
-		return 1
-	}
-	if f.parts != nil {
-		return 256 / spec.BlockSize
-	}
-	return f.scale.Shape().Dimensions[4]
-}
-
-// level is the codes of block p of each of the chunks of so many blocks, less that of the number 0:
-// [...,32].
-func (f formNodes) level(p, chunk int) *Node {
-	code, lower := (*Node)(nil), 0
-	for _, plane := range []*Node{f.codes, f.high} {
-		if plane == nil {
-			continue
-		}
-		axis := plane.Rank() - 2
-		rows := plane.Shape().Dimensions[axis]
-		bits := rows * 8 / chunk
-		part := Squeeze(SliceAxis(plane, axis, AxisElem(p%rows)), axis)
-		if shift := p / rows * bits; shift > 0 {
-			part = BitwiseShiftRightLogicalScalar(part, uint8(shift))
-		}
-		if bits < 8 {
-			part = BitwiseAnd(part, Const(part.Graph(), uint8(1<<bits-1)))
-		}
-		if code == nil {
-			code, lower = part, bits
-		} else {
-			code, lower = BitwiseOr(code, BitwiseShiftLeftScalar(part, uint8(lower))), lower+bits
-		}
-	}
-	zero := 1 << (lower - 1)
-	if f.levels != nil {
-		code, zero = f.levelOf(code), 128
-	}
-	if f.min != nil {
-		return float(code)
-	}
-	return AddScalar(float(code), -float64(zero))
-}
-
-// levelOf is the level of each code: the first one and, for every code from k on, the difference
-// between levels k and k-1, in 8 bits.
-func (f formNodes) levelOf(code *Node) *Node {
-	at := func(k int) *Node { return Reshape(SliceAxis(f.levels, 0, AxisElem(k))) }
-	sum := BroadcastToShape(at(0), code.Shape())
-	for k := 1; k < 16; k++ {
-		more := BroadcastToShape(Sub(at(k), at(k-1)), code.Shape())
-		from := GreaterOrEqual(code, Const(code.Graph(), uint8(k)))
-		sum = Add(sum, Where(from, more, ZerosLike(more)))
-	}
-	return sum
-}
-
-// block is block p of every chunk in float32, [out,a,b,j,32].
-func (f formNodes) block(p int) *Node {
-	if f.scale == nil {
-		return float(Squeeze(f.codes, 4))
-	}
-	x := f.level(p, f.chunk())
-	shape := x.Shape().Clone()
-	factor := func(blocks, parts *Node) *Node { // [out,a,b,j,1 or 2,1]
-		if parts == nil {
-			return InsertAxes(float(SliceAxis(blocks, 4, AxisElem(p))), -1)
-		}
-		each := parts.Shape().Dimensions[4] / f.chunk()
-		own := SliceAxis(parts, 4, AxisRange(p*each, (p+1)*each))
-		return InsertAxes(Mul(float(own), float(blocks)), -1)
-	}
-	scale := factor(f.scale, f.parts)
-	dims := append(slices.Clone(scale.Shape().Dimensions[:5]), -1)
-	x = Mul(Reshape(x, dims...), scale)
-	if f.min != nil {
-		x = Add(x, factor(f.min, f.minParts))
-	}
-	return Reshape(x, shape.Dimensions...)
-}
-
-// after is the matrix, which a graph cannot compute before x: the numbers of a matrix then take
-// memory that those of an earlier one have left. Their scales, or numbers of 16 bits, are selected
-// by a condition on x that holds for every finite number.
-func (q quantized) after(x *Node) (later quantized) {
-	first := StopGradient(Reshape(SliceAxis(Reshape(x, -1), 0, AxisElem(0))))
-	finite := NotEqual(first, Infinity(x.Graph(), x.DType(), 1))
-	for _, f := range q {
-		selected := &f.scale
-		if f.scale == nil {
-			selected = &f.codes
-		}
-		*selected = Where(BroadcastToShape(finite, shapes.Make(dtypes.Bool,
-			(*selected).Shape().Dimensions...)), *selected, ZerosLike(*selected))
-		later = append(later, f)
-	}
-	return later
-}
-
-// numbers is the matrix in float32, [out,in].
-func (q quantized) numbers() *Node {
-	var all []*Node
-	for _, f := range q {
-		var blocks []*Node
-		for p := range f.chunk() {
-			blocks = append(blocks, InsertAxes(f.block(p), 4)) // [out,a,b,j,1,32]
-		}
-		all = append(all, Reshape(joined(blocks, 4), f.codes.Shape().Dimensions[0], -1))
-	}
-	return joined(all, 0)
-}
-
-// joined is Concatenate, or the only one of all.
-func joined(all []*Node, axis int) *Node {
-	if len(all) == 1 {
-		return all[0]
-	}
-	return Concatenate(all, axis)
-}
-
-// rows are the rows of the matrix for ids [...], in codes; ids are counted in one axis, [N]. The
-// matrix has one form.
-func (q quantized) rows(ids *Node) quantized {
-	at := Reshape(ids, -1, 1)
-	return quantized{q[0].each(func(x *Node) *Node { return Gather(x, at) })}
-}
-
-// times is the matrix times x [in], [out,1].
-func (q quantized) times(x *Node) *Node {
-	var all []*Node
-	for _, f := range q {
-		dims := f.codes.Shape().Dimensions
-		x := Reshape(x, 1, dims[1], dims[2], dims[3], f.chunk(), spec.BlockSize)
-		var sum *Node // [out,1]
-		for from := 0; from < dims[1]; from += 32 {
-			some := func(x *Node) *Node {
-				return SliceAxis(x, 1, AxisRange(from, min(from+32, dims[1])))
-			}
-			sum = plus(sum, f.each(some).times(some(x)))
-		}
-		all = append(all, sum)
-	}
-	return joined(all, 0)
-}
-
-// plus is the sum of both, x alone if sum is nil.
-func plus(sum, x *Node) *Node {
-	if sum == nil {
-		return x
-	}
-	return Add(sum, x)
-}
-
-// times is the matrix times x [1,a,b,j,P,32], [out,1]. It is one sum in one loop, so that no number
-// of the matrix is written to memory.
-func (f formNodes) times(x *Node) *Node {
-	var sum *Node // [out,a,b,1,32]
-	for j := range f.codes.Shape().Dimensions[3] {
-		at := func(x *Node) *Node { return SliceAxis(x, 3, AxisElem(j)) }
-		own := f.each(at)
-		for p := range f.chunk() {
-			of := Squeeze(SliceAxis(at(x), 4, AxisElem(p)), 4)
-			sum = plus(sum, Mul(own.block(p), of))
-		}
-	}
-	return Reshape(ReduceSum(sum, 1, 2, 3, 4), -1, 1)
-}
-
-// formKey is the part of the key of a graph that names which of its weights are kept in codes, and
-// how: layers of one model may differ in this.
-func formKey(names []string, weights []*tensors.Tensor) string {
-	var b strings.Builder
-	for i, name := range names {
-		if strings.Contains(name, "#") {
-			fmt.Fprintf(&b, " %d:%s%v", i, name[strings.LastIndex(name, "#"):],
-				weights[i].Shape().Dimensions)
-		}
-	}
-	return b.String()
 }
 
 // Bytes returns how many bytes the weights of the layers of a model take, and all others, with the

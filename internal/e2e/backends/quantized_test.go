@@ -17,23 +17,26 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// blockTypes are types of GGUF whose blocks have 32 numbers and begin with a scale: how many bytes
-// one has, where its minimum is, -1 if there is none, and the power of two of a scale that makes
-// numbers of about 0.2.
-var blockTypes = []struct {
-	kind     uint32
-	bytes    int
-	low      int
-	exponent int
-}{
-	{2, 18, -1, -6},  // Q4_0
-	{3, 20, 2, -6},   // Q4_1
-	{6, 22, -1, -7},  // Q5_0
-	{7, 24, 2, -7},   // Q5_1
-	{8, 34, -1, -10}, // Q8_0
-	{20, 18, -1, -9}, // IQ4_NL
-	{1, 64, -1, -4},  // F16, each number a scale
-	{30, 64, -1, -4}, // BF16
+// blockType is a type of GGUF whose blocks have 32 numbers and begin with a scale, but for MXFP4,
+// which begins with an exponent: how many bytes one has, where its minimum is, -1 if there is none,
+// and the powers of two of scale and minimum that make numbers of about 0.2.
+type blockType struct {
+	kind                  uint32
+	bytes                 int
+	low                   int
+	exponent, lowExponent int
+}
+
+var blockTypes = []blockType{
+	{2, 18, -1, -6, 0},  // Q4_0
+	{3, 20, 2, -6, -3},  // Q4_1
+	{6, 22, -1, -7, 0},  // Q5_0
+	{7, 24, 2, -7, -3},  // Q5_1
+	{8, 34, -1, -10, 0}, // Q8_0
+	{20, 18, -1, -9, 0}, // IQ4_NL
+	{1, 64, -1, -4, 0},  // F16, each number a scale
+	{30, 64, -1, -4, 0}, // BF16
+	{39, 17, -1, -4, 0}, // MXFP4
 }
 
 // quantised writes a golden as a GGUF file whose matrices are random blocks of several types. Layer
@@ -41,18 +44,29 @@ var blockTypes = []struct {
 // matrix.
 func quantised(t *testing.T, golden string, edit func(name string, data []byte)) (path string) {
 	t.Helper()
+	return quantisedFile(t, convertedGolden(t, golden), edit)
+}
+
+// convertedGolden returns a golden as GGUF.
+func convertedGolden(t *testing.T, golden string) gguftest.File {
+	t.Helper()
 	dir, err := checkpoint.OpenDir(goldens + golden)
 	must(t, err)
 	defer dir.Close()
 	file, err := gguftest.Convert(dir)
 	must(t, err)
+	return file
+}
+
+func quantisedFile(
+	t *testing.T, file gguftest.File, edit func(name string, data []byte),
+) (path string) {
+	t.Helper()
 	random := rand.New(rand.NewPCG(7, 11))
-	half := func(sign, exponent int) uint16 { // ±2^exponent to twice that
-		return uint16(sign<<15 | (exponent+15)<<10 | random.IntN(1<<10))
-	}
 	for i, tensor := range file.Tensors {
 		odd := strings.Contains(tensor.Name, ".1.")
-		if len(tensor.Shape) != 2 || odd && strings.Contains(tensor.Name, "attn_q.") {
+		if len(tensor.Shape) < 2 || odd && strings.Contains(tensor.Name, "attn_q.") ||
+			strings.HasSuffix(tensor.Name, "bias") || strings.Contains(tensor.Name, "gate_inp") {
 			continue
 		}
 		at := len(tensor.Name)
@@ -60,27 +74,7 @@ func quantised(t *testing.T, golden string, edit func(name string, data []byte))
 			at++
 		}
 		of := blockTypes[at%len(blockTypes)]
-		data := make([]byte, tensor.Shape[0]*tensor.Shape[1]/32*of.bytes)
-		for b := 0; b < len(data); b += of.bytes {
-			block := data[b:][:of.bytes]
-			for k := range block {
-				block[k] = byte(random.IntN(256))
-			}
-			for k := 0; k < len(block) && of.bytes == 64; k += 2 {
-				number := half(random.IntN(2), of.exponent)
-				if of.kind == 30 { // the exponent has 8 bits
-					number = number&(1<<15) | uint16(of.exponent+127)<<7 | number&(1<<7-1)
-				}
-				binary.LittleEndian.PutUint16(block[k:], number)
-			}
-			if of.bytes == 64 {
-				continue
-			}
-			binary.LittleEndian.PutUint16(block, half(0, of.exponent))
-			if of.low >= 0 {
-				binary.LittleEndian.PutUint16(block[of.low:], half(1, -3))
-			}
-		}
+		data := of.blocks(random, len(tensor.Data)/4)
 		if edit != nil {
 			edit(tensor.Name, data)
 		}
@@ -89,6 +83,38 @@ func quantised(t *testing.T, golden string, edit func(name string, data []byte))
 	path = filepath.Join(t.TempDir(), "model.gguf")
 	must(t, os.WriteFile(path, file.With(gguftest.Words()...).Bytes(), 0o600))
 	return path
+}
+
+// blocks returns random blocks of so many numbers.
+func (of blockType) blocks(random *rand.Rand, numbers int) []byte {
+	half := func(sign, exponent int) uint16 { // ±2^exponent to twice that
+		return uint16(sign<<15 | (exponent+15)<<10 | random.IntN(1<<10))
+	}
+	data := make([]byte, numbers/32*of.bytes)
+	for b := 0; b < len(data); b += of.bytes {
+		block := data[b:][:of.bytes]
+		for k := range block {
+			block[k] = byte(random.IntN(256))
+		}
+		for k := 0; k < len(block) && of.bytes == 64; k += 2 {
+			number := half(random.IntN(2), of.exponent)
+			if of.kind == 30 { // the exponent has 8 bits
+				number = number&(1<<15) | uint16(of.exponent+127)<<7 | number&(1<<7-1)
+			}
+			binary.LittleEndian.PutUint16(block[k:], number)
+		}
+		switch {
+		case of.bytes == 64:
+		case of.kind == 39:
+			block[0] = byte(of.exponent + 127)
+		default:
+			binary.LittleEndian.PutUint16(block, half(0, of.exponent))
+		}
+		if of.low >= 0 {
+			binary.LittleEndian.PutUint16(block[of.low:], half(1, of.lowExponent))
+		}
+	}
+	return data
 }
 
 // TestQuantizedAgrees: XLA, which keeps matrices in codes, computes what pure Go computes with the

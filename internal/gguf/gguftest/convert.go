@@ -16,16 +16,19 @@ import (
 var Convertible = []string{
 	"apertus", "bert_bare", "bloom", "bloom_h6", "cohere", "cohere2", "exaone4", "falcon7",
 	"falcon_new", "gemma", "gemma2", "gemma3", "gemma3_global", "glm4", "gpt2", "gpt_bigcode",
-	"gpt_neox", "gpt_neox_seq", "granite", "llama", "llama3_rope", "llama_bias", "llama_linear",
-	"llama_yarn", "ministral3", "mpt", "nemotron", "olmo", "olmo2", "olmo3", "olmoe", "phi", "phi3",
-	"phi3_cross", "phi3_long", "qwen2", "qwen2_5_vl", "qwen3", "qwen3_moe", "qwen3_tied",
-	"qwen3_vl", "seed_oss", "stablelm", "stablelm_parallel",
+	"gpt_neox", "gpt_neox_seq", "granite", "granitemoe", "llama", "llama3_rope", "llama_bias",
+	"llama_linear", "llama_yarn", "ministral3", "mixtral", "mpt", "nemotron", "olmo", "olmo2",
+	"olmo3", "olmoe", "phi", "phi3", "phi3_cross", "phi3_long", "qwen2", "qwen2_5_vl",
+	"qwen2_moe_all", "qwen3", "qwen3_moe", "qwen3_tied", "qwen3_vl", "seed_oss", "stablelm",
+	"stablelm_parallel",
 }
 
 // Changed are goldens that GGUF can express with these values in config.json, so that they are
 // other models: without the windows of StarCoder2, with the layers without rotation that llama.cpp
-// assumes for SmolLM3, and without the head of ModernBERT.
+// assumes for SmolLM3 and the limit inside the experts of GPT-OSS, and without the head of
+// ModernBERT.
 var Changed = map[string]map[string]any{
+	"gpt_oss":    {"swiglu_limit": json.Number("7")},
 	"starcoder2": {"sliding_window": nil},
 	"smollm3": {
 		"no_rope_layer_interval": json.Number("4"), "no_rope_layers": nil, "layer_types": nil,
@@ -55,15 +58,18 @@ func Convert(dir *checkpoint.Dir) (File, error) {
 		}) {
 			continue
 		}
-		if strings.Contains(hf, ".experts.") {
-			c.expert(hf, dir)
+		if c.experts(hf, dir) {
 			continue
 		}
 		if _, key, ok := strings.Cut(hf, "act_fn."); ok { // in the order of the layers
 			c.scalar("xielu."+key, hf, dir)
 			continue
 		}
-		name, ok := ggufName(how.names, hf)
+		named := hf
+		if strings.HasSuffix(hf, ".sinks") {
+			named += ".weight"
+		}
+		name, ok := ggufName(how.names, named)
 		if !ok {
 			return File{}, pkg.Errorf("tensor %s has no name in GGUF", hf)
 		}
@@ -97,33 +103,6 @@ func (c *converter) scalar(key, hf string, dir *checkpoint.Dir) {
 		}
 	}
 	c.key(key, values)
-}
-
-// expert adds the matrix of an expert to the tensor of all of them, if it is that of the first one.
-func (c *converter) expert(hf string, dir *checkpoint.Dir) {
-	before, after, _ := strings.Cut(hf, ".experts.0.")
-	layer := 0
-	if _, err := fmt.Sscanf(before, "model.layers.%d.mlp", &layer); after == "" || err != nil {
-		return
-	}
-	var all []float32
-	experts := c.int("num_experts", "num_local_experts")
-	for e := range experts {
-		values, err := dir.Weights.Float32(fmt.Sprintf("%s.experts.%d.%s", before, e, after))
-		if err != nil {
-			c.err = err
-			return
-		}
-		all = append(all, values...)
-	}
-	shape, err := dir.Weights.Shape(hf)
-	if err != nil {
-		c.err = err
-		return
-	}
-	which := strings.TrimSuffix(after, "_proj.weight")
-	c.file.Tensors = append(c.file.Tensors, Float32(fmt.Sprintf("blk.%d.ffn_%s_exps.weight", layer,
-		which), append([]int{experts}, shape...), all))
 }
 
 // dropped are parts of the names of tensors that the conversion drops.
@@ -193,6 +172,10 @@ var conversions = map[string]conversion{
 	"qwen3":       {"qwen3", llamaKeys, llamaNames, nil},
 	"qwen3_moe":   {"qwen3moe", expertKeys, llamaNames, nil},
 	"olmoe":       {"olmoe", expertKeys, llamaNames, nil},
+	"mixtral":     {"llama", expertKeys, mixtralNames, permuteLlama},
+	"qwen2_moe":   {"qwen2moe", expertKeys, sharedNames, nil},
+	"granitemoe":  {"granitemoe", graniteMoEKeys, graniteMoENames, permuteLlama},
+	"gpt_oss":     {"gpt-oss", gptOSSKeys, gptOSSNames, nil},
 	"gemma2":      {"gemma2", gemmaKeys, gemmaNames, addOne},
 	"gemma3_text": {"gemma3", gemmaKeys, gemmaNames, addOne},
 	"phi3":        {"phi3", phi3Keys, phi3Names, nil},
@@ -246,15 +229,6 @@ func ggufName(names map[string]string, hf string) (string, bool) {
 	end := strings.LastIndex(hf, ".")
 	name, ok := names[hf[:end]]
 	return name + hf[end:], ok
-}
-
-func expertKeys(c *converter) {
-	llamaKeys(c)
-	c.size("expert_count", c.int("num_experts", "num_local_experts"))
-	c.size("expert_used_count", c.int("num_experts_per_tok"))
-	if n := c.int("moe_intermediate_size"); n > 0 {
-		c.size("expert_feed_forward_length", n)
-	}
 }
 
 func llamaKeys(c *converter) {

@@ -20,6 +20,27 @@ var llamaNames = map[string]string{
 	"layers.%d.mlp.down_proj":            "blk.%d.ffn_down",
 }
 
+var mixtralNames = merged(llamaNames, map[string]string{
+	"layers.%d.block_sparse_moe.gate": "blk.%d.ffn_gate_inp",
+})
+
+var sharedNames = merged(llamaNames, map[string]string{
+	"layers.%d.mlp.shared_expert.gate_proj": "blk.%d.ffn_gate_shexp",
+	"layers.%d.mlp.shared_expert.up_proj":   "blk.%d.ffn_up_shexp",
+	"layers.%d.mlp.shared_expert.down_proj": "blk.%d.ffn_down_shexp",
+	"layers.%d.mlp.shared_expert_gate":      "blk.%d.ffn_gate_inp_shexp",
+})
+
+var graniteMoENames = merged(llamaNames, map[string]string{
+	"layers.%d.block_sparse_moe.router.layer": "blk.%d.ffn_gate_inp",
+})
+
+var gptOSSNames = merged(llamaNames, map[string]string{
+	"layers.%d.post_attention_layernorm": "blk.%d.post_attention_norm",
+	"layers.%d.mlp.router":               "blk.%d.ffn_gate_inp",
+	"layers.%d.self_attn.sinks":          "blk.%d.attn_sinks",
+})
+
 var gemmaNames = merged(afterNames, map[string]string{
 	"layers.%d.pre_feedforward_layernorm": "blk.%d.ffn_norm",
 })

@@ -116,6 +116,8 @@ FAMILIES = {
         n_layer=2, n_head=H, n_embd=D, n_positions=64, **specials)),
     "xglm": ("XGLM", "ForCausalLM", dict(
         num_layers=2, attention_heads=H, d_model=D, ffn_dim=F, max_position_embeddings=64, **specials)),
+    "qwen2_moe_all": ("Qwen2Moe", "ForCausalLM", dict(
+        llama, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=8, shared_expert_intermediate_size=24)),
 }
 
 # Mixtures of experts: the seed of a golden is 5000 and its place, or the first one 1000, 2000 … behind it.
