@@ -33,7 +33,8 @@ type Loader func(p Param, put func(first int, values []float32)) error
 //	blocks.l.relative-embeddings [2·Span,D]   blocks.l.relative-norm.{gain,bias} [D]
 //	blocks.l.position-{key,query}.{weight [D,HE],bias [HE]}
 //	blocks.l.attention-norm.{gain,bias} [D]   blocks.l.query.{weight [D,HE],bias [HE]}
-//	blocks.l.{key,value}.{weight [D,GE],bias [GE]}   blocks.l.{query,key}-norm.gain [E]
+//	blocks.l.{key,value}.{weight [D,GE],bias [GE]}   blocks.l.{query,key}-norm.gain [E], with gains
+//	for each head blocks.l.{query,key}-norm.h.gain [E]
 //	blocks.l.output.{weight [HE,D],bias [D]}  blocks.l.attention-after-norm.gain [D]
 //	blocks.l.mlp-norm.{gain,bias} [D]         blocks.l.{gate,up}.{weight [D,F],bias [F]}
 //	blocks.l.down.{weight [F,D],bias [D]}     blocks.l.mlp-after-norm.gain [D]
@@ -122,8 +123,8 @@ func (p *paramList) block(l int) {
 	p.dense(b+"key", d, group, s.ProjectionBias)
 	p.dense(b+"value", d, group, s.ProjectionBias)
 	if s.QueryKeyNorm {
-		p.headGains(b+"query-norm.gain", s.Heads)
-		p.headGains(b+"key-norm.gain", s.Groups())
+		p.headGains(b+"query-norm.", s.Heads)
+		p.headGains(b+"key-norm.", s.Groups())
 	}
 	if s.Sinks {
 		p.add(b+"sinks", s.Heads)
@@ -183,14 +184,16 @@ func (p *paramList) relative(b string, r *Relative) {
 }
 
 // headGains adds the gains of the norm of queries or keys of so many heads.
-func (p *paramList) headGains(name string, heads int) {
+func (p *paramList) headGains(prefix string, heads int) {
 	switch e := p.spec.HeadWidth; {
 	case p.spec.QueryKeyGains:
-		p.add(name, heads, e)
+		for h := range heads {
+			p.add(fmt.Sprintf("%s%d.gain", prefix, h), e)
+		}
 	case p.spec.JointQueryKeyNorm:
-		p.add(name, heads*e)
+		p.add(prefix+"gain", heads*e)
 	default:
-		p.add(name, e)
+		p.add(prefix+"gain", e)
 	}
 }
 

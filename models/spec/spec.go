@@ -194,7 +194,7 @@ type Spec struct {
 	// QueryKeyNorm adds norms without bias over E to queries and keys (Qwen3, Gemma 3).
 	QueryKeyNorm bool
 	// JointQueryKeyNorm normalises all heads together (OLMo 2). QueryKeyGains gives each head gains
-	// of its own (Cohere).
+	// of its own (Cohere, StableLM 2 12B).
 	JointQueryKeyNorm, QueryKeyGains bool
 	// NoFinalNorm leaves out the norm after the last block (encoders, OPT-350m).
 	NoFinalNorm bool

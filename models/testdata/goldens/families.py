@@ -116,6 +116,10 @@ FAMILIES = {
         n_layer=2, n_head=H, n_embd=D, n_positions=64, **specials)),
     "xglm": ("XGLM", "ForCausalLM", dict(
         num_layers=2, attention_heads=H, d_model=D, ffn_dim=F, max_position_embeddings=64, **specials)),
+    "stablelm_norms": ("StableLm", "ForCausalLM", dict(
+        llama, intermediate_size=8, use_parallel_residual=True, qk_layernorm=True, rope_parameters=part)),
+    "modernbert_mean": ("ModernBert", "ForSequenceClassification", dict(
+        modern, num_hidden_layers=2, layer_types=layers[:2], intermediate_size=16, num_labels=3, classifier_pooling="mean")),
 }
 
 # Mixtures of experts: the seed of a golden is 5000 and its place, or the first one 1000, 2000 … behind it.
