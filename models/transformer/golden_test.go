@@ -31,7 +31,7 @@ var goldens = []string{
 	"electra_qa", "gemma2_cls", "gpt2_cls", "gpt2_tokens", "llama_cls", "llama_qa", "opt_cls",
 	"qwen2_tokens", "qwen3_reward", "roberta_tokens",
 	"mixtral", "qwen2_moe", "gpt_oss",
-	"apertus", "deberta_v2", "deberta_v2_cls", "stablelm_norms",
+	"apertus", "deberta_v2", "deberta_v2_cls",
 }
 
 // eachGolden runs do on every golden.
