@@ -106,8 +106,8 @@ var sizes = []struct {
 
 // MaxSize returns the upper limit of a size of a [Spec], by the name of its field: Layers, Heads,
 // Width, HeadWidth, FeedForward, Vocab, KeyValueHeads, EmbeddingWidth, Context, PositionOffset,
-// TokenTypes or Classes; of latents: LatentQueries, LatentWidth, LatentShared or LatentValues; or of
-// a mixture: Experts, Chosen, ExpertWidth or SharedWidth. It panics for any other name.
+// TokenTypes or Classes; of latents: LatentQueries, LatentWidth, LatentShared or LatentValues; or
+// of a mixture: Experts, Chosen, ExpertWidth or SharedWidth. It panics for any other name.
 func MaxSize(field string) int {
 	for _, size := range sizes {
 		if size.field == field {

@@ -1,8 +1,8 @@
 package spec
 
 // Mixture is a feed-forward part of X experts. For each token a router gives every expert a
-// probability, the softmax of x W_r unless the spec says otherwise; the token passes the few experts with the largest ones, and
-// the output is the sum of theirs, each times its weight:
+// probability, the softmax of x W_r unless the spec says otherwise; the token passes the few
+// experts with the largest ones, and the output is the sum of theirs, each times its weight:
 //
 //	m(x) = Σ_e w_e m_e(x),  w_e = probability of e if it is chosen, and 0 if not
 type Mixture struct {

@@ -33,8 +33,8 @@ type Loader func(p Param, put func(first int, values []float32)) error
 //	blocks.l.relative-embeddings [2·Span,D]   blocks.l.relative-norm.{gain,bias} [D]
 //	blocks.l.position-{key,query}.{weight [D,HE],bias [HE]}
 //	blocks.l.attention-norm.{gain,bias} [D]   blocks.l.query.{weight [D,HE],bias [HE]}
-//	blocks.l.{key,value}.{weight [D,GE],bias [GE]}   blocks.l.{query,key}-norm.gain [E], with gains
-//	for each head blocks.l.{query,key}-norm.h.gain [E]
+//	blocks.l.{key,value}.{weight [D,GE],bias [GE]}   blocks.l.{query,key}-norm.gain [E], or
+//	blocks.l.{query,key}-norm.h.gain [E] for each head
 //	blocks.l.{query-latent,latent,shared-key,query-up,key-up,value-up}.weight and
 //	blocks.l.{query-latent,latent}-norm.gain in their place, with the widths of [Latent]
 //	blocks.l.output.{weight [HE,D],bias [D]}  blocks.l.attention-after-norm.gain [D]
