@@ -112,7 +112,7 @@ var architectures = map[string]architecture{
 	"stablelm": {
 		class: "StableLmForCausalLM", model: "stablelm", settings: stableLMSettings,
 		epsilon: "layer_norm_eps", partial: "partial_rotary_factor", tensors: llamaTensors,
-		present: map[string]string{"use_qkv_bias": queryBias},
+		present: map[string]string{"use_qkv_bias": queryBias, "qk_layernorm": queryNorm},
 	},
 	"starcoder2": {
 		class: "Starcoder2ForCausalLM", model: "starcoder2", settings: llamaSettings,
@@ -262,7 +262,9 @@ var fusedTensors = []row{
 
 var llamaTensors = slices.Concat(separateTensors, bodyTensors, []row{
 	{"blocks.%d.query-norm.gain", "blk.%d.attn_q_norm.weight", family.AsIs},
+	{"blocks.%d.query-norm.%d.gain", "blk.%d.attn_q_norm.weight[%d]", family.AsIs},
 	{"blocks.%d.key-norm.gain", "blk.%d.attn_k_norm.weight", family.AsIs},
+	{"blocks.%d.key-norm.%d.gain", "blk.%d.attn_k_norm.weight[%d]", family.AsIs},
 	{"blocks.%d.gate.weight", "blk.%d.ffn_gate.weight", family.Transposed},
 	{"blocks.%d.gate.bias", "blk.%d.ffn_gate.bias", family.AsIs},
 })

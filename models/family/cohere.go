@@ -27,7 +27,10 @@ var cohere = &Family{
 		s.QueryKeyGains = s.QueryKeyNorm
 		return s, nil
 	},
-	Weights: llamaWeights,
+	Weights: replaced(llamaWeights,
+		Weight{"blocks.%d.query-norm.%d.gain", "layers.%d.self_attn.q_norm.weight[%d]", AsIs},
+		Weight{"blocks.%d.key-norm.%d.gain", "layers.%d.self_attn.k_norm.weight[%d]", AsIs},
+	),
 }
 
 // cohere2 is Command R7B and Command A: Cohere with a window in three layers of four, and no

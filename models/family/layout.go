@@ -44,6 +44,17 @@ const (
 	// bias, from the first and from the second one on (GPT-OSS).
 	EvenColumns
 	OddColumns
+	// TurnedFirst is a [HE,in] tensor in which the components of a head that positions turn are the
+	// last ones; in the parameter they are the first. A product of queries and keys is the same
+	// (DeepSeek).
+	TurnedFirst
+	// LatentRows and SharedKeyRows are parts of a [K+R,in] tensor: the latent of keys and values,
+	// then the part of a key that all heads share. KeyOfHead and ValueOfHead are parts of a
+	// [H·(E-R+V),in] tensor: each head has its key, then its value (DeepSeek).
+	LatentRows
+	SharedKeyRows
+	KeyOfHead
+	ValueOfHead
 	// Sinusoids is a table of positions that is in no checkpoint: sines and cosines (XGLM).
 	Sinusoids
 )
@@ -84,6 +95,26 @@ func (y Layout) spans(out int, s *spec.Spec) (at []span, all int) {
 			at = append(at, span{(3*quarter + part) * out / 4, out / 4})
 		}
 		return at, 3 * out
+	case TurnedFirst:
+		for h := range heads {
+			apart := e - s.Latent.Shared
+			at = append(at, span{h*e + apart, e - apart}, span{h * e, apart})
+		}
+		return at, heads * e
+	case LatentRows:
+		return []span{{0, out}}, out + s.Latent.Shared
+	case SharedKeyRows:
+		return []span{{s.Latent.KeysAndValues, out}}, out + s.Latent.KeysAndValues
+	case KeyOfHead, ValueOfHead:
+		key, value := e-s.Latent.Shared, s.Latent.Values
+		for h := range heads {
+			if begin := h * (key + value); y == KeyOfHead {
+				at = append(at, span{begin, key})
+			} else {
+				at = append(at, span{begin + key, value})
+			}
+		}
+		return at, heads * (key + value)
 	case GateRows:
 		return []span{{0, out}}, 2 * out
 	case UpRows:

@@ -204,8 +204,10 @@ func TestReferenceDefaults(t *testing.T) {
 			t.Errorf("reference.tsv has no rows of %s", f.Name)
 			continue
 		}
-		if f.Name == "granitemoehybrid" {
-			continue // its default is a model of Mamba, which is refused
+		if f.Name == "granitemoehybrid" || f.Name == "deepseek_v2" {
+			// The default is a model of Mamba, which is refused, or says not how many experts a
+			// token passes.
+			continue
 		}
 		empty := map[string]any{"architectures": []any{f.Architectures[0]}}
 		full := maps.Clone(empty)

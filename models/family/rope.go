@@ -87,6 +87,8 @@ type ropeReader struct {
 	context  int
 	original int  // of the configuration outside the object; 0 if it has none
 	grows    bool // llama_4_scaling_beta counts
+	// scores, if not nil, gets what YaRN multiplies scores by, which mscale_all_dim says.
+	scores *float64
 }
 
 // maxTheta is far above every known base.
@@ -260,6 +262,9 @@ func (r ropeReader) yarn(f []float64) float64 {
 		return 0.1*m*math.Log(factor) + 1
 	}
 	m, all := r.beta("mscale", 0), r.beta("mscale_all_dim", 0)
+	if r.scores != nil && all != 0 {
+		*r.scores = scale(all) * scale(all)
+	}
 	given, ok := r.positive("attention_factor")
 	switch {
 	case ok:

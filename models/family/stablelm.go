@@ -7,7 +7,8 @@ import (
 func init() { Register(stableLM) }
 
 // stableLM is StableLM: Llama with means in norms and a quarter of each head rotated. Some models
-// have parallel blocks with one norm.
+// have parallel blocks with one norm, and norms of queries and keys with gains for each head
+// (StableLM 2 12B).
 var stableLM = &Family{
 	Name:          "stablelm",
 	Architectures: []string{"StableLmForCausalLM", "StableLmModel"},
@@ -24,9 +25,17 @@ var stableLM = &Family{
 		if c.Bool("use_parallel_residual", false) {
 			s.Order, s.SharedNorm = spec.Parallel, true
 		}
-		c.Only("qk_layernorm", false)
+		s.QueryKeyNorm = c.Bool("qk_layernorm", false)
+		s.QueryKeyGains = s.QueryKeyNorm
 		rotate(c, s, 10000, 0.25)
 		return s, nil
 	},
-	Weights: llamaWeights,
+	Weights: replaced(llamaWeights,
+		Weight{
+			"blocks.%d.query-norm.%d.gain", "layers.%d.self_attn.q_layernorm.norms.%d.weight", AsIs,
+		},
+		Weight{
+			"blocks.%d.key-norm.%d.gain", "layers.%d.self_attn.k_layernorm.norms.%d.weight", AsIs,
+		},
+	),
 }

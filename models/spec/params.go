@@ -33,11 +33,15 @@ type Loader func(p Param, put func(first int, values []float32)) error
 //	blocks.l.relative-embeddings [2·Span,D]   blocks.l.relative-norm.{gain,bias} [D]
 //	blocks.l.position-{key,query}.{weight [D,HE],bias [HE]}
 //	blocks.l.attention-norm.{gain,bias} [D]   blocks.l.query.{weight [D,HE],bias [HE]}
-//	blocks.l.{key,value}.{weight [D,GE],bias [GE]}   blocks.l.{query,key}-norm.gain [E]
+//	blocks.l.{key,value}.{weight [D,GE],bias [GE]}   blocks.l.{query,key}-norm.gain [E], or
+//	blocks.l.{query,key}-norm.h.gain [E] for each head
+//	blocks.l.{query-latent,latent,shared-key,query-up,key-up,value-up}.weight and
+//	blocks.l.{query-latent,latent}-norm.gain in their place, with the widths of [Latent]
 //	blocks.l.output.{weight [HE,D],bias [D]}  blocks.l.attention-after-norm.gain [D]
 //	blocks.l.mlp-norm.{gain,bias} [D]         blocks.l.{gate,up}.{weight [D,F],bias [F]}
 //	blocks.l.down.{weight [F,D],bias [D]}     blocks.l.mlp-after-norm.gain [D]
-//	blocks.l.router.{weight [D,X],bias [X]}   blocks.l.experts.e.{gate,up,down}.{weight,bias}
+//	blocks.l.router.{weight [D,X],bias [X],choice [X]}
+//	blocks.l.experts.e.{gate,up,down}.{weight,bias}
 //	blocks.l.shared.{gate,up,down}.{weight,bias}  blocks.l.shared-gate.weight [D,1]
 //	blocks.l.activation.{positive,negative} [1]
 //	final-norm.{gain,bias} [D]
@@ -118,17 +122,21 @@ func (p *paramList) block(l int) {
 	if s.Relative != nil {
 		p.relative(b, s.Relative)
 	}
-	p.dense(b+"query", d, inner, s.ProjectionBias)
-	p.dense(b+"key", d, group, s.ProjectionBias)
-	p.dense(b+"value", d, group, s.ProjectionBias)
+	if s.Latent != nil {
+		p.latents(b, s.Latent)
+	} else {
+		p.dense(b+"query", d, inner, s.ProjectionBias)
+		p.dense(b+"key", d, group, s.ProjectionBias)
+		p.dense(b+"value", d, group, s.ProjectionBias)
+	}
 	if s.QueryKeyNorm {
-		p.headGains(b+"query-norm.gain", s.Heads)
-		p.headGains(b+"key-norm.gain", s.Groups())
+		p.headGains(b+"query-norm.", s.Heads)
+		p.headGains(b+"key-norm.", s.Groups())
 	}
 	if s.Sinks {
 		p.add(b+"sinks", s.Heads)
 	}
-	p.dense(b+"output", inner, d, s.OutputBias)
+	p.dense(b+"output", s.Heads*s.ValueWidth(), d, s.OutputBias)
 	norm("attention-after-norm")
 	norm("mlp-norm")
 	if m := s.MixtureOf(l); m != nil {
@@ -156,6 +164,9 @@ func (p *paramList) feedForward(prefix string, width int) {
 // mixture adds a router and its experts.
 func (p *paramList) mixture(prefix string, m *Mixture) {
 	p.dense(prefix+"router", p.spec.Width, m.Experts, m.RouterBias)
+	if m.ChoiceBias {
+		p.add(prefix+"router.choice", m.Experts)
+	}
 	for e := range m.Experts {
 		p.feedForward(fmt.Sprintf("%sexperts.%d.", prefix, e), m.Width)
 	}
@@ -183,14 +194,16 @@ func (p *paramList) relative(b string, r *Relative) {
 }
 
 // headGains adds the gains of the norm of queries or keys of so many heads.
-func (p *paramList) headGains(name string, heads int) {
+func (p *paramList) headGains(prefix string, heads int) {
 	switch e := p.spec.HeadWidth; {
 	case p.spec.QueryKeyGains:
-		p.add(name, heads, e)
+		for h := range heads {
+			p.add(fmt.Sprintf("%s%d.gain", prefix, h), e)
+		}
 	case p.spec.JointQueryKeyNorm:
-		p.add(name, heads*e)
+		p.add(prefix+"gain", heads*e)
 	default:
-		p.add(name, e)
+		p.add(prefix+"gain", e)
 	}
 }
 

@@ -120,6 +120,8 @@ type Spec struct {
 	// KeyValueHeads is G, the number of heads with keys and values. It divides Heads, and each of
 	// them serves Heads/G queries. 0 means Heads.
 	KeyValueHeads int
+	// Latent, if not nil, is how queries, keys and values are projected (DeepSeek).
+	Latent *Latent
 
 	// Bidirectional lets every token see every other token (encoders).
 	Bidirectional bool
@@ -194,7 +196,7 @@ type Spec struct {
 	// QueryKeyNorm adds norms without bias over E to queries and keys (Qwen3, Gemma 3).
 	QueryKeyNorm bool
 	// JointQueryKeyNorm normalises all heads together (OLMo 2). QueryKeyGains gives each head gains
-	// of its own (Cohere).
+	// of its own (Cohere, StableLM 2 12B).
 	JointQueryKeyNorm, QueryKeyGains bool
 	// NoFinalNorm leaves out the norm after the last block (encoders, OPT-350m).
 	NoFinalNorm bool
@@ -261,6 +263,18 @@ func (s *Spec) Groups() int {
 	}
 	return s.KeyValueHeads
 }
+
+// ValueWidth returns how many components a value has in each head: E, unless [Spec.Latent] has
+// another number.
+func (s *Spec) ValueWidth() int {
+	if s.Latent == nil {
+		return s.HeadWidth
+	}
+	return s.Latent.Values
+}
+
+// CacheWidth returns how many numbers the key and the value of a token have in a layer.
+func (s *Spec) CacheWidth() int { return s.Groups() * (s.HeadWidth + s.ValueWidth()) }
 
 // Embedded returns W, the width of the embedding.
 func (s *Spec) Embedded() int {

@@ -274,7 +274,7 @@ func (b *Block) weighted(attention, value *Node) *Node {
 	}
 	context := b.Einsum("bgrns,bgse->bgrne", b.grouped(attention), value)
 	dims := attention.Shape().Dimensions
-	return Reshape(context, dims[0], dims[1], dims[2], b.spec.HeadWidth)
+	return Reshape(context, dims[0], dims[1], dims[2], b.spec.ValueWidth())
 }
 
 // Values is the value vector of each source in every head, [B,H,S,E].
@@ -295,7 +295,7 @@ func (b *Block) perHead(kv *Node) *Node {
 // bias, [B,H,N,D]: for x the context, the sum over the heads + b_O is the attention output.
 func (b *Block) projectHeads(x *Node) *Node {
 	x = TransposeAllAxes(x, 1, 0, 2, 3) // [H,B,N,E]
-	if b.spec.HeadWidth == 1 {          // see narrow
+	if b.spec.ValueWidth() == 1 {       // see narrow
 		return TransposeAllAxes(Mul(x, InsertAxes(b.outputWeight(), 1)), 1, 0, 2, 3)
 	}
 	byHead := b.Einsum("hbne,hed->hbnd", x, b.outputWeight())
@@ -308,7 +308,7 @@ func (b *Block) outputWeight() *Node {
 	if b.product.outFirst {
 		w = Transpose(w, 0, 1)
 	}
-	return Reshape(w, b.spec.Heads, b.spec.HeadWidth, b.spec.Width)
+	return Reshape(w, b.spec.Heads, b.spec.ValueWidth(), b.spec.Width)
 }
 
 // terms are the three parts of the scores, [B,H,3,N,S], 0 where masked. Their sum is the score
@@ -432,6 +432,9 @@ type projections struct{ query, key, value, queryContent, queryBias *Node }
 
 // project projects u [B,N,D]. fused is whether query, key and value are one array of weights.
 func (b *Block) project(u *Node, fused bool) (p projections) {
+	if t := b.spec.Latent; t != nil {
+		return b.projectLatent(t, u)
+	}
 	inner, group := b.spec.Heads*b.spec.HeadWidth, b.spec.Groups()*b.spec.HeadWidth
 	if !fused {
 		clipped := func(name string) *Node {
@@ -460,16 +463,16 @@ func (b *Block) grouped(x *Node) *Node {
 	return Reshape(x, dims[0], groups, dims[1]/groups, dims[2], dims[3])
 }
 
-// heads splits [B,N,HE] into [B,H,N,E].
+// heads splits [B,N,HE] into [B,H,N,E], for any E.
 func (b *Block) heads(x *Node, heads int) *Node {
 	dims := x.Shape().Dimensions
-	return TransposeAllAxes(Reshape(x, dims[0], dims[1], heads, b.spec.HeadWidth), 0, 2, 1, 3)
+	return TransposeAllAxes(Reshape(x, dims[0], dims[1], heads, dims[2]/heads), 0, 2, 1, 3)
 }
 
 // joined is the inverse of heads.
 func (b *Block) joined(x *Node) *Node {
 	dims := x.Shape().Dimensions
-	return Reshape(TransposeAllAxes(x, 0, 2, 1, 3), dims[0], dims[2], b.spec.Heads*b.spec.HeadWidth)
+	return Reshape(TransposeAllAxes(x, 0, 2, 1, 3), dims[0], dims[2], dims[1]*dims[3])
 }
 
 // norm applies the layer's norm of that name. Without it, it returns x, as it is added.

@@ -91,7 +91,7 @@ func (b *Block) WithoutSource(heads trace.Heads) *Node {
 	attention := TransposeAllAxes(b.Attention, 0, 2, 3, 1) // [B,N,S,H]
 	dims := attention.Shape().Dimensions
 	weighted := Mul(InsertAxes(value, 1), InsertAxes(attention, -1)) // [B,N,S,H,E]
-	weighted = Reshape(weighted, dims[0], dims[1], dims[2], dims[3]*b.spec.HeadWidth)
+	weighted = Reshape(weighted, dims[0], dims[1], dims[2], -1)
 	context := InsertAxes(b.joined(b.Context()), 2) // [B,N,1,HE]
 	return b.outputBias(b.linear(Sub(context, weighted), "output"))
 }

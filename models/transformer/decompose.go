@@ -95,7 +95,7 @@ func (p *partedPass) run(ctx context.Context) (parts []float64, rest float64, er
 // begin gives every token its own row of the embedded text x, [N,D].
 func (p *partedPass) begin(x []float32) {
 	k, d, spec := p.owners, p.m.Spec.Width, p.m.Spec
-	p.parts, p.values = make([]float32, k*k*d), make([]float32, k*k*spec.Groups()*spec.HeadWidth)
+	p.parts, p.values = make([]float32, k*k*d), make([]float32, k*k*spec.Groups()*spec.ValueWidth())
 	for t := range k {
 		copy(p.parts[(t*k+t)*d:], x[t*d:(t+1)*d])
 	}
@@ -131,7 +131,7 @@ type partedLayer struct {
 // partsTile is how many targets fill a tile if each has parts of so many tokens.
 func partsTile(s *spec.Spec, tokens int) int {
 	return max(1, min(slotStep, tileFloats/(bucket(tokens)*max(s.InnerWidth(),
-		s.Heads*s.HeadWidth))))
+		s.Heads*s.ValueWidth()))))
 }
 
 // tiles calls do for tiles of the targets from first to last-1: n targets from position at on, of
@@ -235,7 +235,7 @@ func (s *partedLayer) loadSourceParts(owners int) error {
 		return nil
 	}
 	free(s.sourceParts)
-	width, n := s.m.Spec.Groups()*s.m.Spec.HeadWidth, min(owners, s.p.owners)
+	width, n := s.m.Spec.Groups()*s.m.Spec.ValueWidth(), min(owners, s.p.owners)
 	var err error
 	s.sourceParts, err = s.m.filled([]int{owners, owners, width}, func(data []float32) {
 		copySlots(data[:n*owners*width], s.p.values[:n*s.p.owners*width], n, n*width)

@@ -94,7 +94,7 @@ func (s *Session) checkExtension(ids, next []int, total int) error {
 func (m *Model) checkExtensionMemory(total, n int, scores bool) error {
 	spec := m.Spec
 	slots, rows := float64(bucket(total)), float64(m.padded(n))
-	bytes := 2 * 4 * float64(spec.Layers) * slots * float64(spec.Groups()*spec.HeadWidth)
+	bytes := 4 * float64(spec.Layers) * slots * float64(spec.CacheWidth())
 	bytes += passArrays * 4 * float64(spec.Heads) * rows * slots
 	bytes += 4 * rows * (10*float64(spec.Width) + 2*float64(spec.InnerWidth()))
 	if scores {

@@ -309,7 +309,7 @@ func (b *Block) termsAlong(along *Node) blockTerms {
 // the direction d on the attention output, and the output bias.
 func (b *Block) attentionTerms(t blockTerms, on direction) blockTerms {
 	heads := b.outputAlong(on.along) // [B,1,HE]
-	each := b.valuesAlong(Reshape(heads, -1, b.spec.Heads, b.spec.HeadWidth))
+	each := b.valuesAlong(Reshape(heads, -1, b.spec.Heads, b.spec.ValueWidth()))
 	each = Mul(each, Squeeze(b.Attention, 2)) // [B,H,S]
 	t.sources = ReduceSum(each, 1)            // [B,S]
 	if b.spec.OutputBias {

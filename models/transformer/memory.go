@@ -228,7 +228,7 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 	if n.Slots > 0 { // what is made of the rows takes the place of what the pass needed
 		layer = max(layer, consumed)
 	}
-	returned += 2 * 4 * layers * float64(n.Slots) * float64(s.Groups()*s.HeadWidth)
+	returned += 4 * layers * float64(n.Slots) * float64(s.CacheWidth())
 	if n.Streams {
 		returned += 4 * layers * float64(n.Slots) * float64(s.Width)
 	}
@@ -250,10 +250,10 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 	}
 	// The parts of stream and values, and a tile with those of its feed-forward part.
 	if n.Parts {
-		values, own := float64(s.Groups()*s.HeadWidth), float64(partsTile(s, n.Tokens))
+		values, own := float64(s.Groups()*s.ValueWidth()), float64(partsTile(s, n.Tokens))
 		returned += 4 * t * t * (float64(s.Width) + 2*values)
 		layer += 4 * own * float64(bucket(n.Tokens)) * (partArrays*float64(s.Width) +
-			float64(s.Heads*s.HeadWidth) + 4*float64(s.InnerWidth()))
+			float64(s.Heads*s.ValueWidth()) + 4*float64(s.InnerWidth()))
 	}
 	return returned, layer
 }
@@ -271,10 +271,10 @@ const (
 func tiledBytes(s *spec.Spec, n need) float64 {
 	t, tile := float64(n.Tokens), float64(n.Tile)
 	slots := float64(sourceSlots(n.Tokens, tileSources))
-	inner := float64(s.Heads*s.HeadWidth + 2*s.Groups()*s.HeadWidth)
+	inner := float64(s.Heads*s.HeadWidth + s.CacheWidth())
 	return 4 * (passArrays*float64(s.Heads)*tile*slots +
 		t*(tiledStreams*float64(s.Width)+inner) +
-		tiledCaches*2*slots*float64(s.Groups()*s.HeadWidth) +
+		tiledCaches*slots*float64(s.CacheWidth()) +
 		tile*(10*float64(s.Width)+4*float64(s.InnerWidth())))
 }
 

@@ -31,13 +31,37 @@ type routing struct {
 func (b *Block) route(m *spec.Mixture, x *Node) routing {
 	logits := b.biased(b.linear(x, "router"), "router", m.RouterBias)
 	r := routing{probabilities: Softmax(logits, -1)}
-	_, r.chosen = TopK(StopGradient(r.probabilities), m.Chosen, -1)
+	if m.Sigmoid {
+		r.probabilities = Sigmoid(logits)
+	}
+	_, r.chosen = TopK(b.choice(m, StopGradient(r.probabilities)), m.Chosen, -1)
 	r.is = OneHot(r.chosen, m.Experts, dtypes.Float32)
 	r.weights = Mul(r.probabilities, ReduceSum(r.is, 1))
 	if m.Renormalize {
 		r.weights = Div(r.weights, ReduceAndKeep(r.weights, ReduceSum, -1))
 	}
+	if m.Scale != 0 {
+		r.weights = MulScalar(r.weights, m.Scale)
+	}
 	return r
+}
+
+// choice is what experts are chosen by, given their probabilities, both [M,X]. An expert of a group
+// that was not chosen has a number below all others.
+func (b *Block) choice(m *spec.Mixture, probabilities *Node) *Node {
+	by := probabilities
+	if m.ChoiceBias {
+		by = Add(by, alignLast(b.w("router.choice"), by))
+	}
+	if m.Groups < 2 {
+		return by
+	}
+	grouped := Reshape(by, -1, m.Groups, m.Experts/m.Groups) // [M,G,X/G]
+	best, _ := TopK(grouped, m.GroupBest, -1)
+	_, groups := TopK(ReduceSum(best, -1), m.ChosenGroups, -1)       // [M,K]
+	chosen := ReduceSum(OneHot(groups, m.Groups, dtypes.Float32), 1) // [M,G]
+	others := InsertAxes(MulScalar(OneMinus(chosen), masked), -1)    // [M,G,1]
+	return Reshape(Add(grouped, others), by.Shape().Dimensions...)
 }
 
 // weightsOfChosen are the weights of the chosen experts, [M,K].

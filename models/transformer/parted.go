@@ -136,6 +136,11 @@ func (b *Block) valueParts(x parted) *Node {
 	if b.spec.Order != spec.PostNorm {
 		x = b.normParts(x, "attention-norm")
 	}
+	if t := b.spec.Latent; t != nil {
+		c := parted{whole: b.linear(x.whole, "latent"), parts: b.linear(x.parts, "latent")}
+		c = normParts(latentNorm(t), c, b.w.in("latent-norm."))
+		return b.linear(c.parts, "value-up")
+	}
 	inner, group := b.spec.Heads*b.spec.HeadWidth, b.spec.Groups()*b.spec.HeadWidth
 	axis := 1
 	if b.product.outFirst {
@@ -154,7 +159,7 @@ func (b *Block) valueParts(x parted) *Node {
 // parts of the values, [S,K,GE]. The biases of value and output count as one (Modarressi et al.
 // 2023, A.1), because the rows of attention sum to 1.
 func (b *Block) attentionParts(values *Node) parted {
-	groups, width := b.spec.Groups(), b.spec.HeadWidth
+	groups, width := b.spec.Groups(), b.spec.ValueWidth()
 	dims := values.Shape().Dimensions
 	attention := b.grouped(b.Attention) // [1,G,H/G,N,S]
 	n := attention.Shape().Dimensions[3]

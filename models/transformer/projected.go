@@ -56,13 +56,13 @@ func (b *Block) scaledByGain(x *Node) *Node {
 // (W_O^h - mean)⊙g W, [H,E,F]. Values times these are what [projectedSources] has.
 func (b *Block) throughHeads() []*Node {
 	s := b.spec
-	rows := Reshape(b.outputWeight(), s.Heads*s.HeadWidth, s.Width)
+	rows := Reshape(b.outputWeight(), s.Heads*s.ValueWidth(), s.Width)
 	all := []*Node{rows}
 	for _, name := range inputMatrices(b.spec) {
 		all = append(all, b.linear(b.scaledByGain(rows), name))
 	}
 	for i, w := range all {
-		all[i] = Reshape(w, s.Heads, s.HeadWidth, -1)
+		all[i] = Reshape(w, s.Heads, s.ValueWidth(), -1)
 	}
 	return all
 }
@@ -175,7 +175,7 @@ func (m *Model) canProject(ask asked) bool {
 	return zeroesSources(ask.Mixing) && ask.PerPair() && ask.Heads.Fusion == trace.MeanHeads &&
 		m.DType == dtypes.Float32 && s.Order != spec.Parallel && !s.NormAfter &&
 		!s.NormedResidual && s.ResidualScale == 0 && s.Mixture == nil &&
-		s.HeadWidth > 1 && s.Heads > 1 // see [Block.narrow]
+		s.ValueWidth() > 1 && s.Heads > 1 // see [Block.narrow]
 }
 
 // projects reports whether the rows of a mixing for so many targets of a text of n tokens are
@@ -211,7 +211,7 @@ func sourceBytes(s *spec.Spec) float64 {
 }
 
 func throughBytes(s *spec.Spec) float64 {
-	return float64(s.Layers) * float64(s.HeadWidth) * sourceBytes(s)
+	return float64(s.Layers) * float64(s.ValueWidth()) * sourceBytes(s)
 }
 
 // innerWidth is how many numbers the matrices of [inputMatrices] return together.
@@ -293,9 +293,9 @@ func (a *pairLayer) project() error {
 		sources = bucket(length)
 	}
 	spec := m.Spec
-	value, err := m.filled([]int{1, spec.Groups(), sources, spec.HeadWidth},
+	value, err := m.filled([]int{1, spec.Groups(), sources, spec.ValueWidth()},
 		func(data []float32) {
-			copySlots(data, a.value, spec.Groups(), length*spec.HeadWidth)
+			copySlots(data, a.value, spec.Groups(), length*spec.ValueWidth())
 		})
 	if err != nil {
 		return err

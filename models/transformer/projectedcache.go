@@ -175,7 +175,7 @@ func projectedShapes(s *spec.Spec, slots int) []shapes.Shape {
 	var all, through []shapes.Shape
 	for _, width := range widths {
 		all = append(all, shapes.Make(dtypes.Float32, s.Heads, width, slots))
-		through = append(through, shapes.Make(dtypes.Float32, s.Heads, s.HeadWidth, width))
+		through = append(through, shapes.Make(dtypes.Float32, s.Heads, s.ValueWidth(), width))
 	}
 	all = append(all, through...)
 	if s.NormBias() {

@@ -208,10 +208,11 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 	spec := s.m.Spec
 	scalar := shapes.Make(integer)
 	stream := shapes.Make(number, 1, 1, spec.Width)
-	past := shapes.Make(number, 1, spec.Groups(), kept.slots, spec.HeadWidth)
+	keys := shapes.Make(number, 1, spec.Groups(), kept.slots, spec.HeadWidth)
+	values := shapes.Make(number, 1, spec.Groups(), kept.slots, spec.ValueWidth())
 	attention := shapes.Make(number, 1, spec.Heads, 1, kept.slots)
 	step := []shapes.Shape{
-		shapes.Make(integer, 1, 1), shapes.Make(integer, 1), stream, past, past,
+		shapes.Make(integer, 1, 1), shapes.Make(integer, 1), stream, keys, values,
 	}
 	projected := kept.projected != nil
 	if projected {
@@ -226,7 +227,7 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 		for begin, end := range s.m.termGraphs {
 			inputs := []shapes.Shape{scalar, stream}
 			for range end - begin {
-				inputs = append(inputs, attention, past)
+				inputs = append(inputs, attention, values)
 				if normsOnTheWay(spec) {
 					inputs = append(inputs, stream, stream)
 				}
@@ -238,7 +239,7 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 		for _, ask := range s.late {
 			all = append(all, wanted{
 				s.m.tileProgram(l, ask),
-				[]shapes.Shape{stream, scalar, scalar, past, past},
+				[]shapes.Shape{stream, scalar, scalar, keys, values},
 			})
 		}
 		if s.room > n {

@@ -30,8 +30,9 @@ func (m *Model) newStore(slots int) *store { return &store{m: m, slots: slots} }
 // emptyStore returns a store of zeros for so many texts, in which no slot holds a token yet.
 func (m *Model) emptyStore(texts, slots int) (*store, error) {
 	s := m.newStore(slots)
-	for range 2 * m.Spec.Layers {
-		t, err := m.zeros(texts, m.Spec.Groups(), slots, m.Spec.HeadWidth)
+	for i := range 2 * m.Spec.Layers {
+		width := []int{m.Spec.HeadWidth, m.Spec.ValueWidth()}[i%2]
+		t, err := m.zeros(texts, m.Spec.Groups(), slots, width)
 		if err != nil {
 			s.free()
 			return nil, err

@@ -163,9 +163,10 @@ func (t *tiledLayer) fill(slots int) error {
 		return nil
 	}
 	t.free()
-	groups, width := t.m.Spec.Groups(), t.m.Spec.HeadWidth
-	for _, from := range [][]float32{t.key, t.value} {
-		have := len(from) / groups
+	groups := t.m.Spec.Groups()
+	widths := []int{t.m.Spec.HeadWidth, t.m.Spec.ValueWidth()}
+	for i, from := range [][]float32{t.key, t.value} {
+		have, width := len(from)/groups, widths[i]
 		s, err := t.m.filled([]int{1, groups, slots, width}, func(data []float32) {
 			copySlots(data, from, groups, min(t.n*width, have, slots*width))
 		})

@@ -38,6 +38,7 @@ type array struct {
 // ones. With outFirst the matrices of layers are held [out,in]; see [Model.outFirst]. Parameters
 // come in the order of [spec.Spec.Params], so the columns of the array are query, key, value.
 //
+// The gains of the heads of a layer share the arrays blocks.l.{query,key}-norm.gain, [HE] and [GE].
 // The experts of a layer share the arrays blocks.l.experts.{gate,up,down}.weight, [XF,D], in which
 // gate and up always have the outputs first: one feed-forward part with all of their inner numbers.
 func fused(params []spec.Param, outFirst bool) []array {
@@ -48,6 +49,7 @@ func fused(params []spec.Param, outFirst bool) []array {
 		for _, part := range []string{".query.", ".key.", ".value."} {
 			name = strings.Replace(name, part, ".qkv.", 1)
 		}
+		name = headNumber.ReplaceAllString(name, "-norm.")
 		experts := expertNumber.MatchString(name)
 		if experts {
 			name = expertNumber.ReplaceAllString(name, ".experts.")
@@ -57,7 +59,7 @@ func fused(params []spec.Param, outFirst bool) []array {
 			i = len(all)
 			at[name], all = i, append(all, array{
 				name: name,
-				// Gains for each head and biases for each distance are no factors of products.
+				// Biases for each distance are no factors of products.
 				outFirst: (outFirst || experts) && strings.HasPrefix(name, "blocks.") &&
 					strings.HasSuffix(name, ".weight") && len(p.Shape) == 2 &&
 					!(experts && strings.HasSuffix(name, ".down.weight")),
@@ -68,6 +70,9 @@ func fused(params []spec.Param, outFirst bool) []array {
 	}
 	return all
 }
+
+// headNumber is the part of the name of a gain with the number of its head.
+var headNumber = regexp.MustCompile(`-norm\.\d+\.`)
 
 // expertNumber is the part of the name of a parameter with the number of its expert.
 var expertNumber = regexp.MustCompile(`\.experts\.\d+\.`)

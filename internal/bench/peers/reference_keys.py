@@ -29,7 +29,8 @@ TYPES = """albert apertus bert bloom camembert codegen cohere cohere2 deberta-v2
 gpt2 gpt_neo gpt_neox gptj gpt_bigcode granite granitemoehybrid llama ministral3 mistral modernbert mpnet mpt nemotron olmo olmo2 olmo3 opt phi phi3 qwen2 qwen2_5_vl_text qwen2_vl_text
 qwen3 qwen3_vl_text roberta seed_oss
 smollm3 stablelm starcoder2 xglm xlm-roberta
-gpt_oss granitemoe mixtral olmoe qwen2_moe qwen3_moe""".split()
+gpt_oss granitemoe mixtral olmoe qwen2_moe qwen3_moe
+deepseek_v2 deepseek_v3""".split()
 
 # Keys that evaluating code reads and that change no number there.
 NO_NUMBER = {

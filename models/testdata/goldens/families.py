@@ -10,6 +10,9 @@ llama = dict(
     hidden_size=D, intermediate_size=F, num_hidden_layers=2, num_attention_heads=H, num_key_value_heads=2,
     max_position_embeddings=64, **specials,
 )
+latent = dict(
+    llama, num_attention_heads=2, intermediate_size=8, moe_intermediate_size=4, num_experts_per_tok=2, first_k_dense_replace=1,
+    kv_lora_rank=8, qk_nope_head_dim=2, qk_rope_head_dim=4, v_head_dim=3)
 gpt = dict(n_layer=2, n_head=H, n_embd=D, n_positions=64, rotary_dim=2, tie_word_embeddings=False, **specials)
 part = dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.5)
 layers = ["sliding_attention", "full_attention", "sliding_attention"]
@@ -116,6 +119,10 @@ FAMILIES = {
         n_layer=2, n_head=H, n_embd=D, n_positions=64, **specials)),
     "xglm": ("XGLM", "ForCausalLM", dict(
         num_layers=2, attention_heads=H, d_model=D, ffn_dim=F, max_position_embeddings=64, **specials)),
+    "stablelm_norms": ("StableLm", "ForCausalLM", dict(
+        llama, intermediate_size=8, use_parallel_residual=True, qk_layernorm=True, rope_parameters=part)),
+    "modernbert_mean": ("ModernBert", "ForSequenceClassification", dict(
+        modern, num_hidden_layers=2, layer_types=layers[:2], intermediate_size=16, num_labels=3, classifier_pooling="mean")),
     "qwen2_moe_all": ("Qwen2Moe", "ForCausalLM", dict(
         llama, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=8, shared_expert_intermediate_size=24)),
 }
@@ -135,4 +142,11 @@ MIXTURES = {
     "gpt_oss": ("GptOss", "ForCausalLM", dict(
         llama, num_hidden_layers=3, head_dim=8, num_local_experts=4, num_experts_per_tok=2, sliding_window=5, swiglu_limit=0.8,
         rope_parameters=scaled("yarn", factor=4.0, original_max_position_embeddings=16, beta_fast=32.0, beta_slow=1.0, truncate=False))),
+    "deepseek_v2": ("DeepseekV2", "ForCausalLM", dict(
+        latent, q_lora_rank=None, n_routed_experts=6, topk_method="group_limited_greedy", n_group=3, topk_group=2,
+        routed_scaling_factor=1.5, n_shared_experts=2, rope_parameters=scaled(
+            "yarn", factor=4.0, original_max_position_embeddings=16, mscale=0.7, mscale_all_dim=0.7))),
+    "deepseek_v3": ("DeepseekV3", "ForCausalLM", dict(
+        latent, q_lora_rank=6, n_routed_experts=6, n_group=2, topk_group=1, n_shared_experts=1, rms_norm_eps=1e-5,
+        rope_parameters=scaled("yarn", factor=4.0, original_max_position_embeddings=16, mscale=1.0, mscale_all_dim=0.5))),
 }

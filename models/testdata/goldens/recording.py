@@ -34,6 +34,9 @@ def build(config_class, model_class, options, seed, deviation=0.2):
         for name, p in model.named_parameters():  # tied parameters come once
             gain = p.ndim == 1 and name.endswith("weight") and not gains_around_zero
             p.copy_(torch.randn(p.shape, generator=random) * deviation + (1.0 if gain else 0.0))
+        for name, p in model.named_buffers():
+            if name.endswith("e_score_correction_bias"):
+                p.copy_(torch.randn(p.shape, generator=random) * deviation)
     return model
 
 
