@@ -33,6 +33,10 @@ var taps = map[trace.Tap]tap{
 	trace.AttentionMean: {axes: "LTS", block: func(b *Block) *Node {
 		return FuseHeads(b.Attention, trace.Heads{})
 	}},
+	trace.QueryVector: {axes: "LHTE", block: func(b *Block) *Node { return b.query }},
+	trace.KeyVector: {axes: "LHSE", block: func(b *Block) *Node {
+		return b.perHead(b.sources.key)
+	}},
 	trace.Value:   {axes: "LHSE", block: (*Block).Values},
 	trace.Context: {axes: "LHTE", block: (*Block).Context},
 	trace.HeadOutput: {axes: "LHTD", block: func(b *Block) *Node {
@@ -42,11 +46,20 @@ var taps = map[trace.Tap]tap{
 	trace.ValueOutput: {axes: "LHSD", block: func(b *Block) *Node {
 		return b.projectHeads(b.Values())
 	}},
+	trace.AttentionOutput:      innerTap(trace.AttentionOutput),
+	trace.HiddenAfterAttention: innerTap(trace.HiddenAfterAttention),
+	trace.FeedForwardOutput:    innerTap(trace.FeedForwardOutput),
+
 	trace.Router:  {axes: "LTX", block: (*Block).routerTap},
 	trace.Experts: {axes: "LTK2", block: (*Block).expertsTap},
 	trace.Hidden:  {axes: "LTD"}, // what goes from graph to graph
 	trace.Final:   {axes: "TD", end: finalTap},
 	trace.Logits:  {axes: "TV", end: headTap}, // TK or K of a classifier
+}
+
+// innerTap is a tap of the residual stream or of what is added to it, inside a block.
+func innerTap(name trace.Tap) tap {
+	return tap{axes: "LTD", block: func(b *Block) *Node { return b.inner[name] }}
 }
 
 // finalTap is the residual stream after the final norm, [B,T,D].
@@ -190,6 +203,10 @@ func (m *Model) inGraph(wanted []trace.Tap) ([]trace.Tap, error) {
 		if m.Spec.Mixture == nil && (name == trace.Router || name == trace.Experts) {
 			return nil, pkg.Errorf("the %s model has no experts, so there is no tap %s",
 				m.Spec.Family, name)
+		}
+		if m.Spec.Order == spec.Parallel && name == trace.HiddenAfterAttention {
+			return nil, pkg.Errorf("blocks of the %s model add attention and feed-forward part "+
+				"at once, so there is no tap %s; take attention-output", m.Spec.Family, name)
 		}
 		if name == trace.Logits && m.Spec.Head == spec.NoHead {
 			return nil, pkg.Errorf("the %s model has no head, "+
