@@ -81,6 +81,7 @@ var (
 	_ trace.Classifier     = (*Model)(nil)
 	_ trace.Conversational = (*Model)(nil)
 	_ trace.LayerReader    = (*Model)(nil)
+	_ trace.Editable       = (*Model)(nil)
 	_ trace.Predictor      = (*Model)(nil)
 
 	_ trace.ContinuationPredictor = (*Model)(nil)

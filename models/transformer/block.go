@@ -35,6 +35,8 @@ type Block struct {
 	w     byName // of this layer
 	// sources are the keys and values of the sources, [B,G,S,E] each; head h reads group h·G/H.
 	sources cache
+	// edits are the inputs of the edits of the layer, by tap; nil for none.
+	edits map[trace.Tap]editNodes
 	// inner are the tensors of those taps that are made on the way, by [Block.tapped].
 	inner map[trace.Tap]*Node
 	// query is [B,H,N,E]. queryContent builds its part without the bias, queryBias that of the
@@ -93,12 +95,39 @@ func (b *Block) attend() {
 	b.Scores = b.relevance.capped(b.Scores, b.spec.ScoreCap)
 	mask := b.forEachHead(MulScalar(OneMinus(b.visible), masked))
 	b.Attention = b.softmax(Add(b.Scores, mask))
-	output := b.outputBias(b.linear(b.joined(b.Context()), "output"))
-	b.AttentionOutput = b.tapped(trace.AttentionOutput, output)
+	if e, ok := b.edits[trace.Attention]; ok {
+		b.Attention = Mul(e.of(b.Attention), b.visible)
+	}
+	b.AttentionOutput = b.tapped(trace.AttentionOutput, b.attentionOutput())
 }
 
-// tapped keeps x, the tensor of a tap, for a pass that records it, and returns it.
+// attentionOutput is Σ_h context_h W_O^h + b_O, [B,N,D]. An edit of the outputs of heads multiplies
+// the contexts by numbers and adds others to the sum, so no head is projected by itself.
+func (b *Block) attentionOutput() *Node {
+	context := b.Context()
+	e, ok := b.edits[trace.HeadOutput]
+	if ok {
+		context = Mul(context, e.keep)
+	}
+	output := b.outputBias(b.ProjectContext(context))
+	if ok {
+		output = Add(output, ReduceSum(e.value, 1))
+	}
+	return output
+}
+
+// edited is x, the tensor of a tap, under the edits of the pass.
+func (b *Block) edited(tap trace.Tap, x *Node) *Node {
+	if e, ok := b.edits[tap]; ok {
+		return e.of(x)
+	}
+	return x
+}
+
+// tapped is x, the tensor of a tap, under the edits of the pass. It is kept for a pass that records
+// it.
 func (b *Block) tapped(tap trace.Tap, x *Node) *Node {
+	x = b.edited(tap, x)
 	if b.inner == nil {
 		b.inner = map[trace.Tap]*Node{}
 	}
@@ -260,7 +289,9 @@ func (b *Block) gated(gate, up *Node) *Node {
 }
 
 // Context is attention × value in each head, [B,H,N,E].
-func (b *Block) Context() *Node { return b.relevance.product(b.WeightedValues(b.Attention)) }
+func (b *Block) Context() *Node {
+	return b.edited(trace.Context, b.relevance.product(b.WeightedValues(b.Attention)))
+}
 
 // WeightedValues returns Σ_s attention[t,s] v_s in each head, [B,H,N,E], for any weights of the
 // shape of attention, [B,H,N,S].
