@@ -21,6 +21,9 @@ func (m *Model) CheckBatch(ask trace.Ask, tokens int) error {
 		return pkg.Errorf("rows of single layers are asked for, " +
 			"which batches do not compute; run one text at a time")
 	}
+	if len(ask.Edits) > 0 {
+		return errEditedBatch
+	}
 	if ask.Products {
 		return pkg.Errorf("products with the rows of layers are asked for, " +
 			"which batches do not compute; run one text at a time")
@@ -31,6 +34,8 @@ func (m *Model) CheckBatch(ask trace.Ask, tokens int) error {
 	return pkg.Errorf("the model has no head that scores tokens, so it reads; " +
 		"run one text at a time")
 }
+
+var errEditedBatch = pkg.Errorf("texts under edits do not run together; run one text at a time")
 
 // BatchBytes returns about how many bytes so many texts take together beside the weights: keys,
 // values, and the largest pass. [Model.Budget] is how many there are.
@@ -109,6 +114,9 @@ func (m *Model) batchTexts(texts []trace.BatchText) (
 		c, err := m.newChooser(text.IDs, text.Ask)
 		if err == nil {
 			err = m.graph.CheckIDs(text.IDs)
+		}
+		if err == nil && len(text.Ask.Edits) > 0 {
+			err = errEditedBatch
 		}
 		if err != nil {
 			refused = append(refused, trace.BatchStep{Text: i, Err: err, Last: true})

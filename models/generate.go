@@ -80,6 +80,11 @@ func (m *Model) newSession(ask trace.Ask, room int) (*transformer.Session, error
 	if err != nil {
 		return nil, err
 	}
+	if len(ask.Edits) > 0 {
+		if err := session.Edit(ask.Edits...); err != nil {
+			return nil, err
+		}
+	}
 	if ask.Products {
 		session.KeepStreams()
 	}
@@ -112,7 +117,7 @@ func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err 
 		return step, false, nil
 	}
 	if err := g.m.checkLogits(out.Logits); err != nil {
-		return trace.Step{}, false, err
+		return trace.Step{}, false, trace.Edited(g.ask.Edits, err)
 	}
 	p := softmax(out.Logits)
 	step.Next = g.predict(p, g.session.Length()-1)

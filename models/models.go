@@ -81,6 +81,7 @@ var (
 	_ trace.Classifier     = (*Model)(nil)
 	_ trace.Conversational = (*Model)(nil)
 	_ trace.LayerReader    = (*Model)(nil)
+	_ trace.Editable       = (*Model)(nil)
 	_ trace.Predictor      = (*Model)(nil)
 
 	_ trace.ContinuationPredictor = (*Model)(nil)
@@ -334,7 +335,7 @@ func (m *Model) describe() trace.Info {
 		Remarks: s.Remarks, Family: s.Family,
 		Head: m.head(), Bidirectional: s.Bidirectional, Numbers: m.numbers(),
 		Layers: s.Layers, Heads: s.Heads, Width: s.Width, Vocab: s.Vocab, Context: s.Context,
-		Experts: s.Experts(),
+		Experts: s.Experts(), Parallel: s.Order == spec.Parallel,
 		// Learned positions are added to an embedding of zeros before the first norm.
 		NoGradientAtZero: s.RMS && (s.Rotary != nil || s.AlibiSlopes != nil),
 	}

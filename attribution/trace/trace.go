@@ -5,8 +5,9 @@
 // A [Model] is what both sides agree on. More that a model may do is an optional interface, found
 // by type assertion: [Tracer] records tensors, [Predictor] and [Differentiable] answer scorers,
 // [Replacer] has tokens that stand for a missing one, [LogitDecomposer] and [VectorDecomposer]
-// split a logit into parts, [Classifier] names classes, [Conversational] has a chat template,
-// [Limited] knows few words, [Budgeted] knows how much memory is left.
+// split a logit into parts, [Editable] changes what a tap has, [Classifier] names classes,
+// [Conversational] has a chat template, [Limited] knows few words, [Budgeted] knows how much memory
+// is left.
 //
 // One pass through a model gives one [Step]: the target rows of its input tokens and the
 // [Prediction] of the token after the last of them. The input of the first step is the whole prompt
@@ -101,6 +102,9 @@ type Info struct {
 	Numbers bool `json:"numbers,omitempty"`
 	// Bidirectional reports whether every token sees every other, as in an encoder.
 	Bidirectional bool `json:"bidirectional,omitempty"`
+	// Parallel reports whether blocks add attention and feed-forward part to the residual stream at
+	// once.
+	Parallel bool `json:"parallel,omitempty"`
 	// NoGradientAtZero reports whether the model divides each embedding by its root mean square
 	// before anything else, so that its gradient has no limit where an embedding goes to zeros.
 	NoGradientAtZero bool `json:"-"`
@@ -164,6 +168,12 @@ const (
 	Attention Tap = "attention"
 	// AttentionMean is the mean of Attention over the heads: [L,T,S].
 	AttentionMean Tap = "attention-mean"
+	// QueryVector is the query of each target as the scores read it, after norms and rotary
+	// positions and before it is scaled: [L,H,T,E].
+	QueryVector Tap = "query"
+	// KeyVector is the key of each source, once for every head that reads it, after norms and
+	// rotary positions: [L,H,S,E].
+	KeyVector Tap = "key"
 	// Value is the value vector of each source, once for every head that reads it: [L,H,S,E].
 	Value Tap = "value"
 	// Context is attention × value per head: [L,H,T,E].
@@ -180,6 +190,16 @@ const (
 	// ValueOutput is each source's value through each head's slice of the output projection,
 	// without the bias: [L,H,S,D]. Attention times it is HeadOutput.
 	ValueOutput Tap = "value-output"
+	// AttentionOutput is what the attention puts out, its bias included, before any norm that
+	// follows: [L,T,D].
+	AttentionOutput Tap = "attention-output"
+	// HiddenAfterAttention is the residual stream between the two parts of a block: after the
+	// attention was added to it and, in a post-norm block, after the norm that follows. Models
+	// whose blocks add both parts at once have none: [L,T,D].
+	HiddenAfterAttention Tap = "hidden-after-attention"
+	// FeedForwardOutput is what the feed-forward part puts out, its bias included, before any norm
+	// that follows: [L,T,D].
+	FeedForwardOutput Tap = "feed-forward-output"
 	// Hidden is the residual stream: before each block, then after the last one and before the
 	// final norm: [L+1,T,D].
 	Hidden Tap = "hidden"
@@ -203,8 +223,9 @@ const (
 // Taps returns every tap in the order in which they are documented.
 func Taps() []Tap {
 	return []Tap{
-		Scores, Terms, Attention, AttentionMean, Value, Context, HeadOutput, HeadAdded, ValueOutput,
-		Hidden, Router, Experts, Final, Logits, ValueZeroing,
+		Scores, Terms, Attention, AttentionMean, QueryVector, KeyVector, Value, Context, HeadOutput,
+		HeadAdded, ValueOutput, AttentionOutput, HiddenAfterAttention, FeedForwardOutput, Hidden,
+		Router, Experts, Final, Logits, ValueZeroing,
 	}
 }
 
@@ -216,6 +237,8 @@ func (i Info) Taps() []Tap {
 			return i.Head == NoHead
 		case Router, Experts:
 			return i.Experts == 0
+		case HiddenAfterAttention:
+			return i.Parallel
 		}
 		return false
 	})
@@ -361,6 +384,9 @@ type Ask struct {
 	Products bool
 	// OwnRow adds a last step for the last token, with its row and without a prediction.
 	OwnRow bool
+	// Edits change what the model computes, if it is [Editable]. Of mixings only attention is
+	// computed under edits, and neither Terms nor Products.
+	Edits []Edit
 	// Progress, if not nil, is called during long work before the first token.
 	Progress func(Progress)
 }

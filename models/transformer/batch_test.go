@@ -20,7 +20,8 @@ const batchTol = 1e-5
 func allTaps(s *spec.Spec) []trace.Tap {
 	return slices.DeleteFunc(slices.Clone(trace.Taps()), func(tap trace.Tap) bool {
 		return tap == trace.Logits && s.Head == spec.NoHead ||
-			s.Mixture == nil && (tap == trace.Router || tap == trace.Experts)
+			s.Mixture == nil && (tap == trace.Router || tap == trace.Experts) ||
+			s.Order == spec.Parallel && tap == trace.HiddenAfterAttention
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
@@ -34,6 +35,10 @@ type Block struct {
 	w     byName // of this layer
 	// sources are the keys and values of the sources, [B,G,S,E] each; head h reads group h·G/H.
 	sources cache
+	// edits are the inputs of the edits of the layer, by tap; nil for none.
+	edits map[trace.Tap]editNodes
+	// inner are the tensors of those taps that are made on the way, by [Block.tapped].
+	inner map[trace.Tap]*Node
 	// query is [B,H,N,E]. queryContent builds its part without the bias, queryBias that of the
 	// bias.
 	query                   *Node
@@ -90,7 +95,44 @@ func (b *Block) attend() {
 	b.Scores = b.relevance.capped(b.Scores, b.spec.ScoreCap)
 	mask := b.forEachHead(MulScalar(OneMinus(b.visible), masked))
 	b.Attention = b.softmax(Add(b.Scores, mask))
-	b.AttentionOutput = b.outputBias(b.linear(b.joined(b.Context()), "output"))
+	if e, ok := b.edits[trace.Attention]; ok {
+		b.Attention = Mul(e.of(b.Attention), b.visible)
+	}
+	b.AttentionOutput = b.tapped(trace.AttentionOutput, b.attentionOutput())
+}
+
+// attentionOutput is Σ_h context_h W_O^h + b_O, [B,N,D]. An edit of the outputs of heads multiplies
+// the contexts by numbers and adds others to the sum, so no head is projected by itself.
+func (b *Block) attentionOutput() *Node {
+	context := b.Context()
+	e, ok := b.edits[trace.HeadOutput]
+	if ok {
+		context = Mul(context, e.keep)
+	}
+	output := b.outputBias(b.ProjectContext(context))
+	if ok {
+		output = Add(output, ReduceSum(e.value, 1))
+	}
+	return output
+}
+
+// edited is x, the tensor of a tap, under the edits of the pass.
+func (b *Block) edited(tap trace.Tap, x *Node) *Node {
+	if e, ok := b.edits[tap]; ok {
+		return e.of(x)
+	}
+	return x
+}
+
+// tapped is x, the tensor of a tap, under the edits of the pass. It is kept for a pass that records
+// it.
+func (b *Block) tapped(tap trace.Tap, x *Node) *Node {
+	x = b.edited(tap, x)
+	if b.inner == nil {
+		b.inner = map[trace.Tap]*Node{}
+	}
+	b.inner[tap] = x
+	return x
 }
 
 // softmax is that of scores [B,H,N,S] and, if the spec has them, of the sink of each head, which is
@@ -120,7 +162,7 @@ func (b *Block) forEachHead(mask *Node) *Node {
 // finish computes the output of the block, unless a mixing has done so.
 func (b *Block) finish() {
 	if b.Output == nil {
-		b.Output = b.After(b.AttentionOutput, b.Input)
+		b.Output = b.after(b.AttentionOutput, b.Input, b.tapped)
 	}
 }
 
@@ -155,23 +197,30 @@ func (b *Block) AfterEach(changed *Node) *Node {
 //
 // Value Zeroing evaluates it again with a changed attention output.
 func (b *Block) After(attentionOutput, x *Node) *Node {
+	return b.after(attentionOutput, x, func(_ trace.Tap, x *Node) *Node { return x })
+}
+
+// after is [Block.After], which sends the tensors of taps on its way through tapped.
+func (b *Block) after(attentionOutput, x *Node, tapped func(trace.Tap, *Node) *Node) *Node {
+	middle := func(z *Node) *Node { return tapped(trace.HiddenAfterAttention, z) }
+	mlp := func(x *Node) *Node { return tapped(trace.FeedForwardOutput, b.mlp(x)) }
 	switch b.spec.Order {
 	case spec.PostNorm:
-		z := b.norm(Add(x, attentionOutput), "attention-norm")
-		return b.norm(Add(z, b.mlp(z)), "mlp-norm")
+		z := middle(b.norm(Add(x, attentionOutput), "attention-norm"))
+		return b.norm(Add(z, mlp(z)), "mlp-norm")
 	case spec.Parallel:
 		name := "mlp-norm"
 		if b.spec.SharedNorm {
 			name = "attention-norm"
 		}
-		return Add(Add(x, b.mlp(b.norm(x, name))), attentionOutput)
+		return Add(Add(x, mlp(b.norm(x, name))), attentionOutput)
 	}
 	if b.spec.NormedResidual {
 		x = b.norm(x, "attention-norm")
 	}
-	z := Add(x, b.norm(attentionOutput, "attention-after-norm"))
+	z := middle(Add(x, b.norm(attentionOutput, "attention-after-norm")))
 	u := b.norm(z, "mlp-norm")
-	m := b.norm(b.mlp(u), "mlp-after-norm")
+	m := b.norm(mlp(u), "mlp-after-norm")
 	if b.spec.NormedResidual {
 		z = u
 	}
@@ -240,7 +289,9 @@ func (b *Block) gated(gate, up *Node) *Node {
 }
 
 // Context is attention × value in each head, [B,H,N,E].
-func (b *Block) Context() *Node { return b.relevance.product(b.WeightedValues(b.Attention)) }
+func (b *Block) Context() *Node {
+	return b.edited(trace.Context, b.relevance.product(b.WeightedValues(b.Attention)))
+}
 
 // WeightedValues returns Σ_s attention[t,s] v_s in each head, [B,H,N,E], for any weights of the
 // shape of attention, [B,H,N,S].

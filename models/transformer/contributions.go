@@ -129,8 +129,13 @@ func (b *Block) AddedPart(f *Node) *Node {
 // headsAdded are the parts of what the attention adds to the residual that come from each head,
 // [B,H,N,D].
 func (b *Block) headsAdded() *Node {
-	output := b.projectHeads(b.Context())                 // [B,H,N,D]
-	return Squeeze(b.AddedPart(InsertAxes(output, 3)), 3) // in and out [B,H,N,1,D]
+	// in and out [B,H,N,1,D]
+	return Squeeze(b.AddedPart(InsertAxes(b.headOutputs(), 3)), 3)
+}
+
+// headOutputs are the contexts through their slices of the output projection, [B,H,N,D].
+func (b *Block) headOutputs() *Node {
+	return b.edited(trace.HeadOutput, b.projectHeads(b.Context()))
 }
 
 // NormedPart carries a part of the sum of attention output and residual, [B,K,N,S,D], through the

@@ -8,6 +8,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
@@ -45,6 +46,9 @@ func (s *Session) Cut(n int) error {
 func (s *Session) Extend(ctx context.Context, ids, next []int) ([]float64, error) {
 	total := s.Length() + len(ids)
 	if err := s.checkExtension(ids, next, total); err != nil {
+		return nil, err
+	}
+	if err := s.placeEdits(len(ids)); err != nil {
 		return nil, err
 	}
 	s.cache.forget()
@@ -144,7 +148,8 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int, next
 		tensors.FromScalar(int32(s.Length() + n)),
 	}
 	defer free(text...)
-	x, err := s.onCache(ctx, text, s.m.extensionEmbedding(), s.m.extensionLayer,
+	edits := s.newEdits(s.Length(), n, padded, s.cache.slots)
+	x, err := s.onCache(ctx, text, s.m.extensionEmbedding(), edits, s.m.extensionLayer,
 		func(step *layerStep) error {
 			into := stretch{first: s.Length(), n: n}
 			return s.cache.put(step.layer, step.collected, into)
@@ -179,10 +184,13 @@ func (m *Model) extensionEmbedding() program {
 // extensionLayer is the graph of layer l for several tokens after a cache. Its inputs are those of
 // [Model.extensionText], the stream x [1,N,D] and the layer's keys and values, [1,G,S,E] each. It
 // returns the stream after the layer and what [Model.kept] gives.
-func (m *Model) extensionLayer(l int) program {
+func (m *Model) extensionLayer(l int, edited []trace.Tap) program {
 	kind, weights := m.kindOf(l)
-	return program{"extend " + kind, weights, func(w byName, in []*Node) []*Node {
+	key := "extend " + kind + editsKey(edited)
+	return program{key, weights, func(w byName, in []*Node) []*Node {
+		in, edits := cutEdits(in, edited)
 		d := m.extensionText(w, in)
+		d.edits = edits
 		b, now := d.startBlock(l, in[4])
 		b.sources = cache{
 			key:   replaceSlots(in[5], now.key, in[1], in[3]),

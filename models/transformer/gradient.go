@@ -30,6 +30,9 @@ func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule tra
 		return nil, pkg.Errorf("there is no rule %d of differentiation", rule)
 	}
 	for i, q := range queries {
+		if err := checkUnedited(q); err != nil {
+			return nil, fmt.Errorf("query %d: %w", i, err)
+		}
 		if q.Quantity == trace.Margin {
 			return nil, pkg.Errorf("query %d asks for the gradient of the %s; "+
 				"take one of %v", i, q.Quantity, trace.Quantities())

@@ -19,6 +19,8 @@ type inputs struct {
 	kind inputKind
 	// tensors are the ids [B,N], the length of the longest text, and the optional inputs of kind.
 	tensors []*tensors.Tensor
+	// edits are those of the pass, nil for none.
+	edits *passEdits
 }
 
 // inputKind is which optional inputs there are, [B,N] each: token types, positions, and 1 for

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
@@ -29,12 +30,19 @@ type collector func(d *builder, b *Block, now cache, more []*Node) []*Node
 // own, so that only one layer's intermediate results exist at a time, and layers of one kind share
 // a compiled graph. It returns the stream after the layer and what is collected besides.
 //
+// edits, nil for none, change the stream on its way. in and out of a step are the changed ones.
+//
 // After an error, the last step, the loop ends. The caller owns the out of the last layer if the
 // loop ran to its end; otherwise nothing is left to free.
-func (m *Model) layers(ctx context.Context, x *tensors.Tensor,
+func (m *Model) layers(ctx context.Context, x *tensors.Tensor, edits *passEdits,
 	run func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error),
 ) iter.Seq2[*layerStep, error] {
 	return func(yield func(*layerStep, error) bool) {
+		x, err := edits.stream(0, x)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
 		for l := range m.Spec.Layers {
 			if err := ctx.Err(); err != nil {
 				free(x)
@@ -42,8 +50,11 @@ func (m *Model) layers(ctx context.Context, x *tensors.Tensor,
 				return
 			}
 			made, err := run(l, x)
+			if err == nil {
+				made[0], err = edits.stream(l+1, made[0])
+			}
 			if err != nil {
-				free(x)
+				free(append(made, x)...)
 				yield(nil, fmt.Errorf("layer %d: %w", l, err))
 				return
 			}
@@ -65,16 +76,22 @@ func (m *Model) layers(ctx context.Context, x *tensors.Tensor,
 func (f *inputs) layers(ctx context.Context, x *tensors.Tensor, what string, collect collector,
 	more ...*tensors.Tensor,
 ) iter.Seq2[*layerStep, error] {
-	return f.m.layers(ctx, x, func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error) {
-		key := fmt.Sprintf("block %s %s", layerKind(f.m.Spec, l), what)
+	return f.m.layers(ctx, x, f.edits, func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error) {
+		edited, edits, err := f.edits.layer(l)
+		if err != nil {
+			return nil, err
+		}
+		defer free(edits...)
+		key := fmt.Sprintf("block %s %s%s", layerKind(f.m.Spec, l), what, editsKey(edited))
 		return f.run(key, ofLayer(l), func(d *builder, in []*Node) []*Node {
+			in, d.edits = cutEdits(in, edited)
 			b, now := d.block(l, in[0])
 			nodes := []*Node{b.Output}
 			if collect != nil {
 				nodes = append(nodes, collect(d, b, now, in[1:])...)
 			}
 			return nodes
-		}, append([]*tensors.Tensor{x}, more...)...)
+		}, slices.Concat([]*tensors.Tensor{x}, more, edits)...)
 	})
 }
 

@@ -53,6 +53,9 @@ func (m *Model) checkParted(q trace.Query) error {
 	if q.Quantity != trace.Logit {
 		return pkg.Errorf("the quantity %q is not a sum of parts; take %s", q.Quantity, trace.Logit)
 	}
+	if err := checkUnedited(q); err != nil {
+		return err
+	}
 	return m.checkQuery(q)
 }
 

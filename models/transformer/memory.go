@@ -29,6 +29,8 @@ type need struct {
 	// stream before each layer is kept for as many tokens as Slots.
 	Tile    int
 	Streams bool
+	// Edited are the taps that are edited.
+	Edited []trace.Tap
 	// Head is whether the head reads one position of each text.
 	Head bool
 	// Gradient is whether a number of each text is differentiated, AttentionGradient whether also
@@ -206,6 +208,16 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 			add(4*texts*t*float64(s.Vocab), 1)
 		default:
 			add(stream, layers+1)
+		}
+	}
+	for _, tap := range n.Edited { // on the host and on the device
+		switch tap {
+		case trace.Attention:
+			layer += 4 * pairs
+		case trace.HeadOutput:
+			layer += 2 * stream * float64(s.Heads)
+		default:
+			layer += 4 * stream
 		}
 	}
 	consumed := 0.0

@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
@@ -30,10 +31,11 @@ type routing struct {
 // the weights are not.
 func (b *Block) route(m *spec.Mixture, x *Node) routing {
 	logits := b.biased(b.linear(x, "router"), "router", m.RouterBias)
-	r := routing{probabilities: Softmax(logits, -1)}
+	probabilities := Softmax(logits, -1)
 	if m.Sigmoid {
-		r.probabilities = Sigmoid(logits)
+		probabilities = Sigmoid(logits)
 	}
+	r := routing{probabilities: b.edited(trace.Router, probabilities)}
 	_, r.chosen = TopK(b.choice(m, StopGradient(r.probabilities)), m.Chosen, -1)
 	r.is = OneHot(r.chosen, m.Experts, dtypes.Float32)
 	r.weights = Mul(r.probabilities, ReduceSum(r.is, 1))
@@ -195,15 +197,16 @@ func (b *Block) shareByExpert(parts, bias *Node) *Node {
 
 // mlpInput is what the feed-forward part gets, [B,N,D].
 func (b *Block) mlpInput() *Node {
+	middle := b.inner[trace.HiddenAfterAttention]
 	switch {
 	case b.spec.Order == spec.PostNorm:
-		return b.norm(b.attentionSum(), "attention-norm")
+		return middle
 	case b.spec.Order == spec.Parallel && b.spec.SharedNorm:
 		return b.norm(b.Input, "attention-norm")
 	case b.spec.Order == spec.Parallel:
 		return b.norm(b.Input, "mlp-norm")
 	}
-	return b.norm(b.attentionSum(), "mlp-norm")
+	return b.norm(middle, "mlp-norm")
 }
 
 // routerTap is the probability of each expert, [B,N,X]; 0 in a layer without experts.

@@ -24,6 +24,8 @@ type pass struct {
 	types []int // token types, nil for type 0
 	// most is to how many texts the pass may be filled up.
 	most int
+	// edits are those of each text, nil for none.
+	edits *passEdits
 	// keep is called with the keys and values of every layer, [P,G,N,E] each with padding; nil for
 	// an encoder.
 	keep func(l int, now []*tensors.Tensor) error
@@ -69,7 +71,9 @@ func (p *pass) ends() []int {
 func (p *pass) inputs() *inputs {
 	batch := Batch{IDs: make([][]int, len(p.ends())), Types: rowOrNil(p.types)}
 	copy(batch.IDs, p.texts)
-	return p.m.batchInputs(batch, p.m.padded(p.length()))
+	inputs := p.m.batchInputs(batch, p.m.padded(p.length()))
+	inputs.edits = p.edits
+	return inputs
 }
 
 // alone runs the pass over its only text, if what it needs fits the memory.

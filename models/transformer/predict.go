@@ -2,6 +2,8 @@ package transformer
 
 import (
 	"context"
+	"fmt"
+	"math"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -28,8 +30,15 @@ func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batchi
 	[]float64, error,
 ) {
 	values, answered := make([]float64, len(queries)), 0
+	edits := make([][]trace.Edit, len(queries))
+	for i, q := range queries {
+		edits[i] = q.Edits
+	}
+	edited := editedTaps(edits...)
 	batches, err := m.queryBatches(queries, how,
-		func(tokens, texts int) need { return need{Tokens: tokens, Texts: texts, Head: true} })
+		func(tokens, texts int) need {
+			return need{Tokens: tokens, Texts: texts, Head: true, Edited: edited}
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -47,6 +56,10 @@ func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batchi
 
 // predict puts the values of the batch in their places.
 func (b *queryBatch) predict(ctx context.Context, values []float64) error {
+	var err error
+	if b.inputs.edits, err = b.m.wholeTexts(b.batch, b.padded); err != nil {
+		return err
+	}
 	x, err := b.embed()
 	if err != nil {
 		return err
@@ -58,11 +71,21 @@ func (b *queryBatch) predict(ctx context.Context, values []float64) error {
 		x = step.out
 	}
 	defer free(x)
-	return b.inputs.scoresAt(x, b.positions(), func(i int, scores []float32) {
+	if err := b.inputs.scoresAt(x, b.positions(), func(i int, scores []float32) {
 		if i < len(b.at) {
 			values[b.at[i]] = objectiveValue(b.m.Spec, b.queries[i].Objective, scores)
 		}
-	})
+	}); err != nil {
+		return err
+	}
+	for i, at := range b.at {
+		if x, edits := values[at], b.queries[i].Edits; len(edits) > 0 && (math.IsNaN(x) ||
+			math.IsInf(x, 0)) {
+			return fmt.Errorf("query %d: %w", at, trace.Edited(edits,
+				fmt.Errorf("the prediction is %v", x)))
+		}
+	}
+	return nil
 }
 
 // embed returns the residual stream before block 0, [B,N,D].

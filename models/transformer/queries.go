@@ -37,6 +37,7 @@ type queryBatch struct {
 	at      []int
 	// longest is the length of the longest text, and padded that of all texts with their padding.
 	longest, padded int
+	batch           Batch
 	inputs          *inputs
 }
 
@@ -51,6 +52,9 @@ func (m *Model) checkQuery(q trace.Query) error {
 	if err := checkObjective(m.Spec, q.Objective, len(q.IDs)); err != nil {
 		return err
 	}
+	if _, err := m.placeEdits(q.Edits, len(q.IDs), len(q.IDs)); err != nil {
+		return err
+	}
 	if q.Embeddings == nil {
 		return nil
 	}
@@ -63,6 +67,14 @@ func (m *Model) checkQuery(q trace.Query) error {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
 			return pkg.Errorf("the embedding of token %d has the number %v", i/width, x)
 		}
+	}
+	return nil
+}
+
+// checkUnedited returns an error for a query with edits, for what is not computed under them.
+func checkUnedited(q trace.Query) error {
+	if len(q.Edits) > 0 {
+		return pkg.Errorf("gradients and parts of a logit are not computed under edits")
 	}
 	return nil
 }
@@ -151,9 +163,14 @@ func (m *Model) queryBatch(queries []trace.Query, at []int, how Batching) queryB
 	for len(b.queries) < m.filledUp(len(at), how) {
 		b.queries = append(b.queries, b.queries[0])
 	}
-	var batch Batch
+	batch := &b.batch
 	for _, q := range b.queries {
 		batch.IDs = append(batch.IDs, q.IDs)
+	}
+	if slices.ContainsFunc(b.queries, func(q trace.Query) bool { return q.Edits != nil }) {
+		for _, q := range b.queries {
+			batch.Edits = append(batch.Edits, q.Edits)
+		}
 	}
 	if slices.ContainsFunc(b.queries, func(q trace.Query) bool { return q.Types != nil }) {
 		for _, q := range b.queries {
@@ -162,7 +179,7 @@ func (m *Model) queryBatch(queries []trace.Query, at []int, how Batching) queryB
 			batch.Types = append(batch.Types, types)
 		}
 	}
-	b.inputs = m.batchInputs(batch, b.padded)
+	b.inputs = m.batchInputs(b.batch, b.padded)
 	return b
 }
 

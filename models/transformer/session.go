@@ -21,6 +21,8 @@ type Session struct {
 	room int
 	// late are the rows that [Session.RowsOfLayer] will be asked for.
 	late []asked
+	// wanted are the edits of [Session.Edit], which the first pass places.
+	wanted []trace.Edit
 	// preparing are compilations under way.
 	preparing sync.WaitGroup
 }
@@ -100,10 +102,14 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 	if err := s.m.CheckIDs(ids); err != nil {
 		return nil, err
 	}
+	if err := s.placeEdits(len(ids)); err != nil {
+		return nil, err
+	}
 	kept := s.m.newStore(s.slotsFor(len(ids)))
 	p := s.pass([][]int{ids}, []int{0}, kept.slots)
+	p.edits = s.newEdits(0, len(ids), s.m.padded(len(ids)), s.m.padded(len(ids)))
 	p.keep = func(_ int, now []*tensors.Tensor) error { return kept.addLayer(now, len(ids)) }
-	inTiles := s.streams != nil || s.m.inTiles(len(ids))
+	inTiles := s.inTiles(len(ids))
 	p.begins = func(p *pass) {
 		bytes, projects := s.m.projectsSteps(s.asks, len(ids), kept.slots, s.room, p.spare)
 		if projects && !inTiles {
@@ -140,12 +146,47 @@ func (s *Session) PromptBytes(n int) int64 { return s.m.estimate(s.promptNeed(n)
 func (s *Session) promptNeed(n int) need {
 	need := need{
 		Tokens: n, Asks: asksOf(s.asks), Slots: s.slotsFor(n), Terms: s.terms,
-		Streams: s.streams != nil,
+		Streams: s.streams != nil, Edited: editedTaps(s.wanted),
 	}
-	if s.streams != nil || s.m.inTiles(n) {
+	if s.inTiles(n) {
 		need.Tile = s.m.tileOf(need.Slots)
 	}
 	return need
+}
+
+// inTiles reports whether a prompt of n tokens is computed in tiles. One under edits never is.
+func (s *Session) inTiles(n int) bool {
+	return s.wanted == nil && (s.streams != nil || s.m.inTiles(n))
+}
+
+// Edit makes every later pass run under edits. It is called before [Session.Prompt] or the first
+// [Session.Extend], whose tokens are the prompt: positions from the end count from its end. They
+// may be edited after it, too, when the text has grown. It returns an error for edits that do not
+// fit the model, and where rows of another mixing than attention are asked for.
+func (s *Session) Edit(edits ...trace.Edit) error {
+	for _, ask := range s.asks {
+		if ask.Name != "attention" {
+			return pkg.Errorf("rows of %s are not computed under edits; attention is", ask.Name)
+		}
+	}
+	s.wanted = edits
+	return nil
+}
+
+// placeEdits places the edits that are wanted, for a prompt of n tokens, unless they are.
+func (s *Session) placeEdits(n int) (err error) {
+	switch {
+	case s.wanted == nil || s.edits != nil:
+		return nil
+	case s.terms || s.streams != nil:
+		return pkg.Errorf("parts of logits and products with rows are not computed under edits")
+	}
+	most := s.m.mostTokens()
+	if s.room > 0 {
+		most = s.room
+	}
+	s.edits, err = s.m.placeEdits(s.wanted, n, max(n+1, most))
+	return err
 }
 
 // slotsFor returns how many slots a cache gets that begins with n tokens.
@@ -243,7 +284,7 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 			})
 		}
 		if s.room > n {
-			steps = append(steps, wanted{s.stepProgram(l, projected), step})
+			steps = append(steps, wanted{s.stepProgram(l, projected, nil), step})
 		}
 	}
 	all = append(all, steps...)

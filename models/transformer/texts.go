@@ -26,6 +26,8 @@ type texts struct {
 	latest *latest
 	// streams are what [Session.Multiply] reads, nil if nothing is kept for it.
 	streams *streams
+	// edits are those of the only text, nil for none.
+	edits []placedEdit
 }
 
 // Output is what one pass returns.
@@ -41,6 +43,18 @@ func (s *texts) pass(ids [][]int, rows []int, slots int) *pass {
 	return &pass{
 		m: s.m, asks: s.asks, texts: ids, most: len(s.lengths), slots: slots,
 		latest: s.newLatest(rows),
+	}
+}
+
+// newEdits are the edits of a pass over n tokens of the only text from position first on, which has
+// so many rows and sources.
+func (s *texts) newEdits(first, n, rows, slots int) *passEdits {
+	if s.edits == nil {
+		return nil
+	}
+	return &passEdits{
+		m: s.m, texts: [][]placedEdit{s.edits}, begins: []int{0}, lengths: []int{n},
+		first: first, rows: rows, slots: slots,
 	}
 }
 
@@ -102,8 +116,9 @@ func (s *texts) step(ctx context.Context, rows, ids []int) ([]*Output, error) {
 	out, kept := s.stepOutputs(rows), s.newLatest(rows)
 	defer func() { kept.free() }() // unless the session has it by then
 	projected := s.cache.projected != nil
-	layer := func(l int) program { return s.stepProgram(l, projected) }
-	x, err := s.onCache(ctx, token, embedding, layer, func(step *layerStep) error {
+	layer := func(l int, edited []trace.Tap) program { return s.stepProgram(l, projected, edited) }
+	edits := s.newEdits(s.lengths[0], 1, 1, s.cache.slots)
+	x, err := s.onCache(ctx, token, embedding, edits, layer, func(step *layerStep) error {
 		return s.keepStep(step, rows, out, kept)
 	})
 	if err != nil {
@@ -154,7 +169,8 @@ func (s *texts) stepOutputs(rows []int) []*Output {
 // The inputs of every graph begin with text; those of a layer go on with the stream, the layer's
 // keys and values, [B,G,slots,E] each, and if it is projected, those of [projectedCache.inputs].
 func (s *texts) onCache(ctx context.Context, text []*tensors.Tensor, embedding program,
-	layer func(l int) program, keep func(step *layerStep) error,
+	edits *passEdits, layer func(l int, edited []trace.Tap) program,
+	keep func(step *layerStep) error,
 ) (*tensors.Tensor, error) {
 	x, err := only(s.m.execute(embedding, text...))
 	if err != nil {
@@ -165,10 +181,15 @@ func (s *texts) onCache(ctx context.Context, text []*tensors.Tensor, embedding p
 		if err != nil {
 			return nil, err
 		}
-		inputs := slices.Concat(text, []*tensors.Tensor{x}, s.cache.of(l), projected)
-		return s.m.execute(layer(l), inputs...)
+		edited, own, err := edits.layer(l)
+		if err != nil {
+			return nil, err
+		}
+		defer free(own...)
+		inputs := slices.Concat(text, []*tensors.Tensor{x}, s.cache.of(l), projected, own)
+		return s.m.execute(layer(l, edited), inputs...)
 	}
-	for step, err := range s.m.layers(ctx, x, run) {
+	for step, err := range s.m.layers(ctx, x, edits, run) {
 		if err != nil {
 			return nil, err
 		}
@@ -214,15 +235,18 @@ func (s *texts) keepStep(step *layerStep, rows []int, out []*Output, kept *lates
 // [texts.tokens] first. It returns the stream after the layer, what [Model.kept] gives, the row of
 // every mixing, [B,(H,)1,slots], what the cache keeps of the token beside them,
 // [cachedSources.own], and with terms what [keptOf] gives.
-func (s *texts) stepProgram(l int, projected bool) program {
+func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program {
 	// The graph is kept with the model, so nothing else of this session may stay in it.
 	model, asks, terms := s.m, s.asks, s.terms
 	kind, weights := model.kindOf(l, asks...)
 	return program{
-		fmt.Sprintf("step %s %sterms=%v projected=%v", kind, describe(asks...), terms, projected),
+		fmt.Sprintf("step %s %sterms=%v projected=%v%s", kind, describe(asks...), terms, projected,
+			editsKey(edited)),
 		weights,
 		func(w byName, in []*graph.Node) []*graph.Node {
+			in, edits := cutEdits(in, edited)
 			d := model.stepBuilder(w, in)
+			d.edits = edits
 			b, now := d.stepBlock(l, in[2], cache{key: in[3], value: in[4]})
 			if projected {
 				b.cached = newCachedSources(b, now.value, in[5:])

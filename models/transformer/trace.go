@@ -33,20 +33,33 @@ var taps = map[trace.Tap]tap{
 	trace.AttentionMean: {axes: "LTS", block: func(b *Block) *Node {
 		return FuseHeads(b.Attention, trace.Heads{})
 	}},
+	trace.QueryVector: {axes: "LHTE", block: func(b *Block) *Node { return b.query }},
+	trace.KeyVector: {axes: "LHSE", block: func(b *Block) *Node {
+		return b.perHead(b.sources.key)
+	}},
 	trace.Value:   {axes: "LHSE", block: (*Block).Values},
 	trace.Context: {axes: "LHTE", block: (*Block).Context},
 	trace.HeadOutput: {axes: "LHTD", block: func(b *Block) *Node {
-		return b.projectHeads(b.Context())
+		return b.headOutputs()
 	}},
 	trace.HeadAdded: {axes: "LHTD", block: (*Block).headsAdded},
 	trace.ValueOutput: {axes: "LHSD", block: func(b *Block) *Node {
 		return b.projectHeads(b.Values())
 	}},
+	trace.AttentionOutput:      innerTap(trace.AttentionOutput),
+	trace.HiddenAfterAttention: innerTap(trace.HiddenAfterAttention),
+	trace.FeedForwardOutput:    innerTap(trace.FeedForwardOutput),
+
 	trace.Router:  {axes: "LTX", block: (*Block).routerTap},
 	trace.Experts: {axes: "LTK2", block: (*Block).expertsTap},
 	trace.Hidden:  {axes: "LTD"}, // what goes from graph to graph
 	trace.Final:   {axes: "TD", end: finalTap},
 	trace.Logits:  {axes: "TV", end: headTap}, // TK or K of a classifier
+}
+
+// innerTap is a tap of the residual stream or of what is added to it, inside a block.
+func innerTap(name trace.Tap) tap {
+	return tap{axes: "LTD", block: func(b *Block) *Node { return b.inner[name] }}
 }
 
 // finalTap is the residual stream after the final norm, [B,T,D].
@@ -69,6 +82,9 @@ type Batch struct {
 	IDs [][]int
 	// Types are the token types of each text; nil means type 0 everywhere.
 	Types [][]int
+	// Edits are the edits of each text, in their order; nil for none. Each text has its own, so
+	// that one pass can run a text under many edits.
+	Edits [][]trace.Edit
 	// PadLeft puts the padding before a text instead of after it, as batched generation needs. It
 	// changes no number.
 	PadLeft bool
@@ -114,16 +130,26 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 	if err != nil {
 		return nil, err
 	}
+	if err := checkEditedTaps(wanted, batch.Edits); err != nil {
+		return nil, err
+	}
+	edits, err := m.wholeTexts(batch, m.padded(batch.longest()))
+	if err != nil {
+		return nil, err
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, pkg.Errorf("stopped before the pass: %w", err)
 	}
 	// Before anything is computed: a batch that does not fit should fail at once, and not after
 	// minutes.
-	pass := need{Tokens: batch.longest(), Texts: len(batch.IDs), Taps: wanted}
+	pass := need{
+		Tokens: batch.longest(), Texts: len(batch.IDs), Taps: wanted,
+		Edited: editedTaps(batch.Edits...),
+	}
 	if err := m.checkMemory(pass); err != nil {
 		return nil, err
 	}
-	recorded, err := m.record(ctx, batch, inGraph)
+	recorded, err := m.record(ctx, batch, edits, inGraph)
 	if err != nil {
 		return nil, err
 	}
@@ -187,19 +213,28 @@ func (m *Model) inGraph(wanted []trace.Tap) ([]trace.Tap, error) {
 		if !slices.Contains(trace.Taps(), name) {
 			return nil, unknownTap(name)
 		}
-		if m.Spec.Mixture == nil && (name == trace.Router || name == trace.Experts) {
-			return nil, pkg.Errorf("the %s model has no experts, so there is no tap %s",
-				m.Spec.Family, name)
-		}
-		if name == trace.Logits && m.Spec.Head == spec.NoHead {
-			return nil, pkg.Errorf("the %s model has no head, "+
-				"so there are no logits; take final", m.Spec.Family)
+		if err := m.hasTap(name); err != nil {
+			return nil, err
 		}
 		if _, ok := taps[name]; ok && !slices.Contains(in, name) {
 			in = append(in, name)
 		}
 	}
 	return in, nil
+}
+
+// hasTap returns an error for a tap that other models have and this one has not.
+func (m *Model) hasTap(name trace.Tap) error {
+	switch s := m.Spec; {
+	case s.Mixture == nil && (name == trace.Router || name == trace.Experts):
+		return pkg.Errorf("the %s model has no experts, so there is no tap %s", s.Family, name)
+	case s.Order == spec.Parallel && name == trace.HiddenAfterAttention:
+		return pkg.Errorf("blocks of the %s model add attention and feed-forward part at once, "+
+			"so there is no tap %s; take attention-output", s.Family, name)
+	case s.Head == spec.NoHead && name == trace.Logits:
+		return pkg.Errorf("the %s model has no head, so there are no logits; take final", s.Family)
+	}
+	return nil
 }
 
 func unknownTap(name trace.Tap) error {
@@ -211,13 +246,13 @@ func unknownTap(name trace.Tap) error {
 }
 
 // record runs one pass over a batch and returns for each text one tensor per tap.
-func (m *Model) record(ctx context.Context, batch Batch,
+func (m *Model) record(ctx context.Context, batch Batch, edits *passEdits,
 	wanted []trace.Tap,
 ) ([][]trace.Tensor, error) {
 	if len(wanted) == 0 {
 		return make([][]trace.Tensor, len(batch.IDs)), nil
 	}
-	r := &recorder{m: m, batch: batch, wanted: wanted, longest: batch.longest()}
+	r := &recorder{m: m, batch: batch, edits: edits, wanted: wanted, longest: batch.longest()}
 	r.out = make([][]trace.Tensor, len(batch.IDs))
 	if err := r.run(ctx); err != nil {
 		return nil, pkg.Errorf("%s pass of %d texts of up to %d tokens: %w",
@@ -233,6 +268,7 @@ type recorder struct {
 	batch   Batch
 	longest int
 	wanted  []trace.Tap
+	edits   *passEdits
 	// out is what was recorded: for each text a tensor per tap.
 	out     [][]trace.Tensor
 	copying job
@@ -264,6 +300,7 @@ func (r *recorder) run(ctx context.Context) error {
 	// The rows of all texts are as many as those of the longest, rounded up where shapes are
 	// compiled.
 	inputs := r.m.batchInputs(r.batch, r.m.padded(r.longest))
+	inputs.edits = r.edits
 	x, err := inputs.embed()
 	if err != nil {
 		return err

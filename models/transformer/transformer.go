@@ -103,6 +103,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/spec"
 )
@@ -162,6 +163,8 @@ type builder struct {
 	product product
 	// relevance is whether the graph is differentiated for relevance.
 	relevance relevance
+	// edits are the inputs of the edits of a layer, by tap; nil for none.
+	edits map[trace.Tap]editNodes
 	// turnings are made once for all layers that share a rotary embedding.
 	turnings map[*spec.Rotary]*turning
 }
@@ -263,7 +266,7 @@ func (d *builder) stepBlock(l int, x *Node, past cache) (*Block, cache) {
 func (d *builder) startBlock(l int, x *Node) (*Block, cache) {
 	b := &Block{
 		Input: x, spec: d.spec, layer: l, first: d.first, product: d.product,
-		relevance: d.relevance, w: d.w.in(ofLayer(l)), turning: d.turning(l),
+		relevance: d.relevance, w: d.w.in(ofLayer(l)), turning: d.turning(l), edits: d.edits,
 	}
 	if l == d.spec.Layers-1 && !d.spec.NoFinalNorm {
 		b.finalNorm = func(x *Node) *Node { return norm(d.spec, x, d.w.in(finalNorm)) }
@@ -274,7 +277,7 @@ func (d *builder) startBlock(l int, x *Node) (*Block, cache) {
 	}
 	p := b.project(u, d.fused)
 	whole := b.heads(p.query, d.spec.Heads)
-	b.query = b.turned(whole, whole, "query")
+	b.query = b.edited(trace.QueryVector, b.turned(whole, whole, "query"))
 	b.queryContent = func() *Node {
 		return b.turned(b.heads(p.queryContent, d.spec.Heads), whole, "query")
 	}
@@ -283,7 +286,10 @@ func (d *builder) startBlock(l int, x *Node) (*Block, cache) {
 		return b.turned(BroadcastToShape(bias, whole.Shape()), whole, "query")
 	}
 	key := b.heads(p.key, d.spec.Groups())
-	return b, cache{key: b.turned(key, key, "key"), value: b.heads(p.value, d.spec.Groups())}
+	return b, cache{
+		key:   b.edited(trace.KeyVector, b.turned(key, key, "key")),
+		value: b.edited(trace.Value, b.heads(p.value, d.spec.Groups())),
+	}
 }
 
 // attend computes the attention of a block whose sources are set.
