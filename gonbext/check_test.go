@@ -11,7 +11,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext"
-	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -47,10 +46,8 @@ func init() {
 	cells["wrong empty prompt"] = func() { said(gonbext.TryExplain("")) }
 	cells["wrong empty trace"] = func() { said(gonbext.TryTrace("", trace.Attention)) }
 	cells["wrong source"] = func() { said(gonbext.TryExplain("a", gonbext.Show{Source: &one})) }
-	for _, kind := range []render.Kind{render.KindHeads, render.KindMaps} {
-		cells["wrong "+string(kind)] = func() {
-			said(gonbext.TryExplain("a", gonbext.Show{Kind: kind, Token: &one}))
-		}
+	cells["wrong maps"] = func() {
+		said(gonbext.TryExplain("a", gonbext.Show{Kind: "maps", Token: &one}))
 	}
 	cells["layer of the model"] = func() { gonbext.Explain("the keys", gonbext.Show{Layer: &one}) }
 }
@@ -80,7 +77,6 @@ func TestWrongOptions(t *testing.T) {
 		"empty prompt":   {"gonbext: the prompt is empty; give some text\n", false},
 		"empty trace":    {"gonbext: the prompt is empty; give some text\n", false},
 		"source":         {"gonbext: Source 1 is for gonbext.FlowGraph; leave it out\n", false},
-		"heads":          {"gonbext: Token 1; this picture shows all tokens: leave it out\n", false},
 		"maps":           {"gonbext: token 1; a picture of maps has all tokens\n", false},
 		"long name":      {"gonbext: model name of 5000 bytes; at most 4096", false},
 		"long data type": {"gonbext: name of a data type of 100 bytes; at most 64", false},

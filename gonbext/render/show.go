@@ -125,9 +125,8 @@ type Show struct {
 	AgainstMethod string `json:"against_method,omitempty"`
 	// Token is the generated token that KindLayers and KindFlow show, that KindText is limited to,
 	// that a page of KindHeatmap, KindText or KindCompare shows first, and from whose prediction
-	// figures of KindHeads and KindHead look; 0-based. Nil is the first one, for KindText all, for
-	// a page of KindLayers several, and for other pages, KindHeads and KindHead that of
-	// [Show.Opened].
+	// KindHeads and KindHead look; 0-based. Nil is the first one, for KindText all, for a page of
+	// KindLayers several, and for other pages, KindHeads and KindHead that of [Show.Opened].
 	Token *int `json:"token,omitempty"`
 	// Tokens are, for KindLayers, several generated tokens in place of one.
 	Tokens []int `json:"tokens,omitempty"`

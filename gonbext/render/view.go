@@ -129,7 +129,7 @@ func (s Show) View(e *attribution.Explanation, r Recorded) (View, error) {
 			return nil, trace.Usagef("%s need their attention, which this explanation does not "+
 				"have; record it with the tap attention", KindHeads)
 		}
-		v := Heads{Explanation: e, Attention: *r.Attention, Look: s.Look()}
+		v := Heads{Explanation: e, Attention: *r.Attention, Token: s.Token, Look: s.Look()}
 		return v, v.Check()
 	case KindMaps, KindMap:
 		method := s.Method

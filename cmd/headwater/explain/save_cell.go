@@ -133,7 +133,7 @@ func savedShow(shown render.Show, asked json.RawMessage, format export.Format) (
 	}, show.Kind) {
 		show.Layer = nil // that of the picture means nothing here
 	}
-	if own.Token == nil && (show.Maps() || show.Kind == render.KindHeads && format == export.HTML) {
+	if own.Token == nil && show.Maps() {
 		show.Token = nil // there is no chosen one
 	}
 	if own.Tokens != nil && own.Token == nil {

@@ -92,8 +92,8 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 		"attention head looks at, head one of them in a figure, maps what every token has from "+
 		"every token in up to 12 layers, map one of these")
 	flags.Func("token", "generated token that pages of heatmap, text and compare show first, that "+
-		"layers and flow show, that figures of text are limited to, and from which figures of "+
-		"heads and head look, "+
+		"layers and flow show, that figures of text are limited to, and from which heads and head "+
+		"look, "+
 		strings.Replace(render.TokenNumbers, "number", "`number`", 1)+"; layers takes several, "+
 		"as 0,2 (default "+render.OneToken+"; for layers "+render.SomeTokens+"; for text all)",
 		func(s string) error {
@@ -150,7 +150,7 @@ func namesOf[T ~string](all []T) []string {
 const (
 	texts    = "text"
 	pages    = "html"
-	drawings = "figures"
+	drawings = "svg, pdf, png, tex"
 	tables   = "tables"           // with JSON and the format of Inseq
 	graphs   = "neuronpedia.json" // a graph of flow
 )
@@ -194,7 +194,7 @@ var meanings = []struct {
 	views []render.Kind
 }{
 	{"view", pictures, nil},
-	{"token", []string{pages}, heatmaps},
+	{"token", []string{pages}, append(slices.Clone(heatmaps), render.KindHeads)},
 	{"token", pictures, []render.Kind{render.KindLayers, render.KindFlow}},
 	{"token", []string{drawings}, []render.Kind{
 		render.KindText, render.KindHeads, render.KindHead,
