@@ -72,14 +72,6 @@ func (r request) checkLayer(e *Explanation) error {
 		slices.Compact(have))
 }
 
-// checkToken returns an error if an explanation lacks the generated token to show.
-func (r request) checkToken(e *Explanation) error {
-	if t := r.show.Token; t != nil && *t >= len(e.Steps) {
-		return usagef("generated token %d; the explanation has %s, from 0", *t, e.Made())
-	}
-	return nil
-}
-
 // usagef returns a [trace.UsageError] of this package with a formatted reason.
 func usagef(format string, args ...any) error {
 	return &trace.UsageError{Package: "gonbext", Reason: message.Sprintf(format, args...)}

@@ -66,7 +66,7 @@ func TestWrongOptions(t *testing.T) {
 		"memory":         {"gonbext: MaxMemory -1 bytes", false},
 		"layer below":    {"gonbext: layer -1; they count from 0", false},
 		"layer beyond":   {`gonbext: Layer 1; "tiny" has layers 0 to 0`, true},
-		"token beyond":   {"gonbext: generated token 4; the explanation has 1 token, from 0", true},
+		"token beyond":   {"gonbext: token 4; the explanation has 1 token, from 0", true},
 		"layer outside":  {"gonbext: Layer 4; the last layer that is combined is LastLayer 1", false},
 		"layer too low":  {"gonbext: Layer 1; the first layer that is combined is FirstLayer 2", false},
 		"palette":        {`gonbext: unknown palette "gren-purple"; did you mean green-purple?`, false},
@@ -77,7 +77,7 @@ func TestWrongOptions(t *testing.T) {
 		"empty prompt":   {"gonbext: the prompt is empty; give some text\n", false},
 		"empty trace":    {"gonbext: the prompt is empty; give some text\n", false},
 		"source":         {"gonbext: Source 1 is for gonbext.FlowGraph; leave it out\n", false},
-		"maps":           {"gonbext: token 1; a picture of maps has all tokens\n", false},
+		"maps":           {"gonbext: a picture of maps has all tokens; leave the token out\n", false},
 		"long name":      {"gonbext: model name of 5000 bytes; at most 4096", false},
 		"long data type": {"gonbext: name of a data type of 100 bytes; at most 64", false},
 	} {

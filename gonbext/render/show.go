@@ -128,6 +128,8 @@ type Show struct {
 	// KindHeads and KindHead look; 0-based. Nil is the first one, for KindText all, for a page of
 	// KindLayers several, and for other pages, KindHeads and KindHead that of [Show.Opened].
 	Token *int `json:"token,omitempty"`
+	// Word is the word of the generated token in place of its number; see [Show.AtWord].
+	Word string `json:"word,omitempty"`
 	// Tokens are, for KindLayers, several generated tokens in place of one.
 	Tokens []int `json:"tokens,omitempty"`
 	// By puts prompt tokens together: "word", "sentence", "turn", or bytes of the prompt as
@@ -188,6 +190,9 @@ func (s Show) checkParts() error {
 	case s.Tokens != nil && (s.Kind != KindLayers || s.Token != nil || len(s.Tokens) == 0):
 		return trace.Usagef("several tokens are for a picture of layers, which then has no other " +
 			"token")
+	case s.Word != "" && (s.Token != nil || s.Tokens != nil):
+		return trace.Usagef("word %s beside a number of a token; give one of the two",
+			message.Quote(s.Word))
 	case s.Layer != nil && slices.Contains([]Kind{KindLayers, KindFlow, KindHeads}, s.Kind):
 		return trace.Usagef("layer %d; a picture of %s has all layers", *s.Layer, s.Kind)
 	case s.Head != nil && s.Kind != KindHead:
@@ -200,8 +205,8 @@ func (s Show) checkParts() error {
 		return trace.Usagef("a method of side B is for a picture of the kind compare")
 	case s.Sinks && s.Kind != KindFlow:
 		return trace.Usagef("edges to sinks are for a picture of the kind flow")
-	case s.Token != nil && s.Maps():
-		return trace.Usagef("token %d; a picture of %s has all tokens", *s.Token, s.Kind)
+	case (s.Token != nil || s.Word != "") && s.Maps():
+		return trace.Usagef("a picture of %s has all tokens; leave the token out", s.Kind)
 	case s.Kind != KindCompare:
 		return nil
 	}

@@ -419,6 +419,8 @@ func TestEncodeFile(t *testing.T) {
 		"page of head": {"a.html", `{"kind":"head"}`, "there is no page and no text of one head"},
 		"heads token":  {"a.html", `{"kind":"heads","token":9}`, "token 9; the explanation has "},
 		"heads filter": {"a.svg", `{"kind":"heads","filter":["x"]}`, "leave By and Filter empty"},
+		"no word":      {"a.html", `{"word":"no"}`, `no generated word is "no"; `},
+		"word of flow": {"a.neuronpedia.json", `{"word":"no"}`, `no generated word is "no"; `},
 		"no head":      {"a.svg", `{"kind":"head","layer":1,"head":8}`, "heads 0 to 7"},
 		"compare":      {"a.svg", `{"kind":"compare","against_method":"x"}`, "no method"},
 		"no layer":     {"a.svg", `{"kind":"compare","method":"rollout@40"}`, "layers 0 to 5"},

@@ -96,13 +96,7 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 		"look, "+
 		strings.Replace(render.TokenNumbers, "number", "`number`", 1)+"; layers takes several, "+
 		"as 0,2 (default "+render.OneToken+"; for layers "+render.SomeTokens+"; for text all)",
-		func(s string) error {
-			tokens, err := render.ParseTokens(s)
-			if f.show.Token, f.show.Tokens = nil, tokens; len(tokens) == 1 {
-				f.show.Token, f.show.Tokens = &tokens[0], nil
-			}
-			return err
-		})
+		f.show.SetTokens)
 	number := func(name, usage string, to **int) {
 		flags.Func(name, usage, func(s string) error {
 			*to = new(int)
@@ -357,6 +351,9 @@ func (f *explainFlags) fits(info trace.Info) error {
 
 // checkTokens returns an error if the explanation lacks a token that is to be shown.
 func (f *explainFlags) checkTokens(e *attribution.Explanation) error {
+	if _, err := f.show.AtWord(e); err != nil {
+		return fmt.Errorf("--token: %w", err)
+	}
 	for _, shown := range []struct {
 		flag, what string
 		numbers    []int
