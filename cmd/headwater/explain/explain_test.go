@@ -471,6 +471,7 @@ func TestInputRefusals(t *testing.T) {
 		{"input with a bad message", in("--input", "-"), `{"messages":[{"role":"user"},{"content":"a"}]}`, 1, `line 1: the key "messages": messages[1]: the key "role" is missing`},
 		{"input and messages", in("--input", "-", "--messages", "m.json"), "", 2, `write "messages" into its lines`},
 		{"messages of an answer", in("--messages", "-"), `[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`, 2, "the conversation ends with messages[1]"},
+		{"messages that wait for an answer", in("--messages", "-", "b"), `[{"role":"user","content":"a"}]`, 2, "messages[0], the last one, is the user's, and the prompt would be the user's too: leave the prompt out"},
 		{"messages that are cut", in("--messages", "-"), `[{"role":"user"`, 2, "--messages: standard input: not valid JSON at byte"},
 		{"messages with half a character", in("--messages", "-"), `[{"role":"user","content":"\ud800"}]`, 2, `\ud800 at byte `},
 		{"no such messages", in("--messages", "nope.json"), "", 1, "--messages: nope.json: no such file"},
