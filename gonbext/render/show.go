@@ -238,6 +238,28 @@ func (s Show) MapMethod(names []string) (string, error) {
 	return "", cmp.Or(wrong, trace.Usagef("there is no method to show maps of"))
 }
 
+// SetMethod names in o the method of a picture that has one of its own, unless o names methods: raw
+// of heads, flow of a graph, and of maps Method or value-zeroing. It returns a [trace.UsageError] if
+// an option that o has does not apply to it.
+func (s Show) SetMethod(o *attribution.Options) error {
+	name := map[Kind]string{KindHeads: "raw", KindHead: "raw", KindFlow: "flow"}[s.Kind]
+	if s.Maps() {
+		name = cmp.Or(s.Method, "value-zeroing")
+	}
+	if name == "" || len(o.Methods) > 0 {
+		return nil
+	}
+	o.Methods = []string{name}
+	alone, err := o.For(name)
+	for _, row := range attribution.OptionTable() {
+		if err == nil && row.Given(o) && !row.Given(&alone) { // an error is one of o.Check as well
+			return trace.Usagef("%s does nothing here: a picture of %s shows the method %s, which "+
+				"does not take it", trace.Called(row.Name), s.Kind, name)
+		}
+	}
+	return nil
+}
+
 // namesOf returns names as strings.
 func namesOf[T ~string](all []T) []string {
 	names := make([]string, len(all))

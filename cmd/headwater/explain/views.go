@@ -276,6 +276,9 @@ func (f *explainFlags) checkMeanings(cmd *cobra.Command) error {
 // checkView refuses what a view cannot show, and sets the options that it needs.
 func (f *explainFlags) checkView() error {
 	view := f.show.Kind
+	if err := f.show.SetMethod(&f.opts); err != nil {
+		return err
+	}
 	switch {
 	case f.against != "" && f.againstModel != "":
 		return cli.Usagef("--against compares two prompts and --against-model two models; give one")
@@ -289,26 +292,14 @@ func (f *explainFlags) checkView() error {
 			"others",
 			render.KindCompare)
 	case f.show.Maps():
-		f.defaultMethod("value-zeroing")
 		_, err := f.show.MapMethod(namedMethods(f.opts))
 		return err
 	case f.layered():
 		return f.askLayers()
-	case view == render.KindFlow:
-		f.defaultMethod("flow")
-	case view == render.KindHeads || view == render.KindHead:
-		f.defaultMethod("raw") // named methods choose the token that heads look from
 	case view == render.KindLayers || f.show.Layer != nil:
 		f.opts.AllLayers = true // the layers that are shown must be there
 	}
 	return nil
-}
-
-// defaultMethod sets the method of a view unless the flags name one.
-func (f *explainFlags) defaultMethod(name string) {
-	if len(f.opts.Methods) == 0 {
-		f.opts.Methods = []string{name}
-	}
 }
 
 // showOf returns what pictures of an explanation show.
