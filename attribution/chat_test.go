@@ -38,14 +38,18 @@ func TestChat(t *testing.T) {
 		t.Errorf("prompt %+v, want the conversation and nothing added", e.Prompt)
 	}
 	opts.Chat, opts.Conversation.System = false, "w3"
-	opts.Conversation.Messages = []trace.Message{{Role: "user", Content: "w2"}}
-	for prompt, want := range map[string]string{"": "w0 w3 w2 w4", "w1": "w0 w3 w2 w1 w4"} {
+	for prompt, want := range map[string]struct{ role, text string }{
+		"": {"user", "w0 w3 w2 w4"}, "w1": {"assistant", "w0 w3 w2 w1 w4"},
+	} {
+		opts.Conversation.Messages = []trace.Message{{Role: want.role, Content: "w2"}}
 		e, err := attribution.Explain(context.Background(), m, prompt, opts)
-		if err != nil || e.Prompt.Text != want || len(e.Prompt.Parts) < 2 ||
-			e.Prompt.Parts[1].Role != "user" {
-			t.Errorf("prompt %q: %+v, %v, want %q with parts", prompt, e.Prompt, err, want)
+		if err != nil || e.Prompt.Text != want.text || len(e.Prompt.Parts) < 2 ||
+			e.Prompt.Parts[1].Role != want.role {
+			t.Errorf("prompt %q: %+v, %v, want %q with parts", prompt, e, err, want)
 		}
 	}
+	unanswered := attribution.Options{Conversation: opts.Conversation}
+	unanswered.Conversation.Messages = []trace.Message{{Role: "user", Content: "w2"}}
 	opts = attribution.Options{Methods: []string{"rollout"}, MaxTokens: 1, Chat: true}
 	for name, c := range map[string]struct {
 		model trace.Model
@@ -56,6 +60,7 @@ func TestChat(t *testing.T) {
 		"no form of conversation":  {m.Model, opts, true, "knows no form of conversation"},
 		"a template that refuses":  {talker{m.Model, errors.New("roles must alternate")}, opts, false, "roles must alternate"},
 		"special tokens on top":    {m, attribution.Options{Chat: true, Specials: trace.SpecialsOn}, true, "control tokens"},
+		"two turns of the user":    {m, unanswered, true, "messages[0], the last one, is the user's"},
 		"a continuation is no end": {m, attribution.Options{Chat: true, Continuation: "w99"}, false, `no word "w99"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -212,12 +212,9 @@ func arguments(o *attribution.Options, m *Model, v *Show) []argument {
 			return nil
 		}},
 		{name: "token", set: func(s string) error {
-			tokens, err := render.ParseTokens(s)
-			if err == nil && len(tokens) > 1 {
+			err := (*render.Show)(v).SetTokens(s)
+			if v.Tokens != nil {
 				err = usagef("want one token; gonbext.Layers(gonbext.Last(), %s) shows several", s)
-			}
-			if err == nil {
-				v.Token = &tokens[0]
 			}
 			return err
 		}},

@@ -103,7 +103,7 @@ func TestWrongArgs(t *testing.T) {
 		{"a|--nonsense", "unknown option --nonsense; known are --model, --backend,"},
 		{"a|--view|heads", "--view is no option of a cell; a cell below %% shows another view: gonbext.Heads"},
 		{"a|--output=a.svg", `--output is no option of a cell; gonbext.Save("figure.svg") in a later cell`},
-		{"a|--token|is", `option --token is "is": want a whole number from 0 to 1000000: a generated token is named by its number`},
+		{"a|--token|-1", `option --token is "-1": want a whole number from 0 to 1000000: a generated token is named by its number`},
 		{"a|--token|0,1", `option --token is "0,1": want one token; gonbext.Layers(gonbext.Last(), 0,1)`},
 		{"a|--heads|max", "--heads is no option by itself; write --set heads=VALUE"},
 		{"a|--set|heads=median", `--set heads "median": want mean, max, min or the number of a head`},

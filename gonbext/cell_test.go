@@ -69,7 +69,7 @@ var cells = map[string]func(){
 	"save chart":      saveChart,
 	"draw":            draw,
 	"heads": func() {
-		e := gonbext.Heads("the keys", gonbext.Options{MaxTokens: 1})
+		e := gonbext.Heads("the keys", gonbext.Options{MaxTokens: 1}, gonbext.Show{Token: new(0)})
 		fmt.Println("heads", len(e.Steps))
 	},
 	"maps": func() {

@@ -25,9 +25,6 @@ func (r request) check() error {
 	case r.show.By != "" && r.options.By != "" && r.show.By != r.options.By:
 		return usagef("By of Options is %.60q and By of Show is %.60q; give one of the two",
 			r.options.By, r.show.By)
-	case r.show.Token != nil && needsModel(kind) && kind != render.KindFlow:
-		return usagef("%s %d; this picture shows all tokens: leave it out",
-			trace.Called("token", "Token"), *r.show.Token)
 	case r.show.Source != nil && kind != render.KindFlow:
 		return usagef("Source %d is for gonbext.FlowGraph; leave it out", *r.show.Source)
 	case r.show.Layer == nil:
@@ -73,14 +70,6 @@ func (r request) checkLayer(e *Explanation) error {
 	slices.Sort(have)
 	return usagef("%s %d; the results have the layers %v", shownLayer, *r.show.Layer,
 		slices.Compact(have))
-}
-
-// checkToken returns an error if an explanation lacks the generated token to show.
-func (r request) checkToken(e *Explanation) error {
-	if t := r.show.Token; t != nil && *t >= len(e.Steps) {
-		return usagef("generated token %d; the explanation has %s, from 0", *t, e.Made())
-	}
-	return nil
 }
 
 // usagef returns a [trace.UsageError] of this package with a formatted reason.

@@ -11,7 +11,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext"
-	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -47,10 +46,11 @@ func init() {
 	cells["wrong empty prompt"] = func() { said(gonbext.TryExplain("")) }
 	cells["wrong empty trace"] = func() { said(gonbext.TryTrace("", trace.Attention)) }
 	cells["wrong source"] = func() { said(gonbext.TryExplain("a", gonbext.Show{Source: &one})) }
-	for _, kind := range []render.Kind{render.KindHeads, render.KindMaps} {
-		cells["wrong "+string(kind)] = func() {
-			said(gonbext.TryExplain("a", gonbext.Show{Kind: kind, Token: &one}))
-		}
+	cells["wrong heads"] = func() {
+		said(gonbext.TryExplain("a", gonbext.Show{Kind: "heads"}, gonbext.Options{Contrast: "b"}))
+	}
+	cells["wrong maps"] = func() {
+		said(gonbext.TryExplain("a", gonbext.Show{Kind: "maps", Token: &one}))
 	}
 	cells["layer of the model"] = func() { gonbext.Explain("the keys", gonbext.Show{Layer: &one}) }
 }
@@ -69,7 +69,7 @@ func TestWrongOptions(t *testing.T) {
 		"memory":         {"gonbext: MaxMemory -1 bytes", false},
 		"layer below":    {"gonbext: layer -1; they count from 0", false},
 		"layer beyond":   {`gonbext: Layer 1; "tiny" has layers 0 to 0`, true},
-		"token beyond":   {"gonbext: generated token 4; the explanation has 1 token, from 0", true},
+		"token beyond":   {"gonbext: token 4; the explanation has 1 token, from 0", true},
 		"layer outside":  {"gonbext: Layer 4; the last layer that is combined is LastLayer 1", false},
 		"layer too low":  {"gonbext: Layer 1; the first layer that is combined is FirstLayer 2", false},
 		"palette":        {`gonbext: unknown palette "gren-purple"; did you mean green-purple?`, false},
@@ -80,8 +80,8 @@ func TestWrongOptions(t *testing.T) {
 		"empty prompt":   {"gonbext: the prompt is empty; give some text\n", false},
 		"empty trace":    {"gonbext: the prompt is empty; give some text\n", false},
 		"source":         {"gonbext: Source 1 is for gonbext.FlowGraph; leave it out\n", false},
-		"heads":          {"gonbext: Token 1; this picture shows all tokens: leave it out\n", false},
-		"maps":           {"gonbext: token 1; a picture of maps has all tokens\n", false},
+		"heads":          {"gonbext: Contrast does nothing here: a picture of heads shows the method raw, ", false},
+		"maps":           {"gonbext: a picture of maps has all tokens; leave the token out\n", false},
 		"long name":      {"gonbext: model name of 5000 bytes; at most 4096", false},
 		"long data type": {"gonbext: name of a data type of 100 bytes; at most 64", false},
 	} {

@@ -77,7 +77,7 @@ type Model struct {
 //     each part. With a method that takes tokens away, such as occlusion, it is By of [Options], so
 //     that each part is taken away as one; [Last] then has these parts.
 //   - Layer must be one that the model and some method have.
-//   - Token is shown first, and a text on a terminal shows all of them.
+//   - Token, or Word by its word, is shown first, and a text on a terminal shows all of them.
 //   - Size and Font are for the files that [Save] makes of the picture.
 type Show render.Show
 
@@ -301,7 +301,7 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 		return nil, wrong
 	}
 	if err == nil { // what was cut short may lack the token
-		if wrong := r.checkToken(divided); wrong != nil {
+		if wrong := r.show.CheckTokens(divided); wrong != nil {
 			return nil, wrong
 		}
 	}

@@ -1,7 +1,6 @@
 package gonbext
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -59,29 +58,27 @@ func (r *request) fitKind() error {
 			return usagef("heads are shown as they are: leave Methods, By and Target of " +
 				"Options, and By and Layer of Show, empty")
 		}
-		r.options.Methods = []string{"raw"}
 	case render.KindFlow:
 		if len(r.options.Methods) > 0 || r.options.Lift || r.groups() || r.show.Layer != nil {
 			return usagef("a graph of flow has tokens and edges as they are: leave Methods, " +
 				"Lift, By and Target of Options, and By and Layer of Show, empty")
 		}
-		r.options.Methods = []string{"flow"}
 	case render.KindMaps:
 		switch {
 		case len(r.options.Methods) > 1:
 			return usagef("maps are of one method; name one in Methods of Options")
 		case r.groups():
 			return usagef("maps show every token: leave By and Target empty")
-		case len(r.options.Methods) == 0:
-			r.options.Methods = []string{cmp.Or(r.show.Method, "value-zeroing")}
 		}
-		_, err := attribution.MapTap(r.options.Methods[0])
-		return err
 	case render.KindHead, render.KindMap:
 		return usagef("Kind %q is for files: a cell shows %ss, and gonbext.Save saves one", kind,
 			kind)
 	}
-	return nil
+	err := r.show.SetMethod(&r.options)
+	if err == nil && r.show.Kind == render.KindMaps {
+		_, err = attribution.MapTap(r.options.Methods[0])
+	}
+	return err
 }
 
 // tracer records tensors of the model of a request in the engine.

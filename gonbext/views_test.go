@@ -70,7 +70,7 @@ func TestRecordedCells(t *testing.T) {
 		refused            map[string]string // other cells, and what they show
 	}{
 		{
-			"heads", "heads 1\n", `{"kind":"heads"}`, answer, []int{1, 2, 3}, over3,
+			"heads", "heads 1\n", `{"kind":"heads","token":0}`, answer, []int{1, 2, 3}, over3,
 			[]string{"head 0 of layer 0 looked at", "hm-heads", "All heads"},
 			map[string]string{"heads by word": "heads are shown as they are"},
 		},

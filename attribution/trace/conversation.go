@@ -265,7 +265,8 @@ func (c Conversation) Day() time.Time {
 
 // Turns returns all messages in their order: the system message, those of the conversation, and the
 // prompt as what the user says last, unless it is empty. All have a Role. It returns a [UsageError]
-// if there is nothing to answer: no message, or a last one that is the assistant's own.
+// if there is nothing to answer: no message, or a last one that is the assistant's own, or if the
+// prompt follows a message of the user, which nobody has answered.
 func (c Conversation) Turns(prompt string) ([]Message, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -284,6 +285,11 @@ func (c Conversation) Turns(prompt string) ([]Message, error) {
 		if err := all[i].read(); err != nil {
 			return nil, Usagef("messages[%d]: %v", i, err)
 		}
+	}
+	if n := len(all); n > 1 && prompt != "" && all[n-2].Role == "user" {
+		return nil, Usagef("messages[%d], the last one, is the user's, and the prompt would be the "+
+			"user's too: leave the prompt out to have the message answered, or add the "+
+			"assistant's answer to the messages", len(c.Messages)-1)
 	}
 	if all[len(all)-1].Role == "assistant" {
 		return nil, Usagef("the conversation ends with messages[%d], the assistant's own; end "+

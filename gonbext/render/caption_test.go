@@ -45,14 +45,14 @@ func TestCaption(t *testing.T) {
 		"heads": {
 			func(caption string) View { heads.Caption = caption; return heads },
 			func(v View) (Drawn, error) {
-				open, err := v.(Heads).OpenHead(-1, nil)
+				open, err := v.(Heads).OpenHead(nil)
 				return Drawn{Caption: open.Caption}, err
 			},
 		},
 		"head": {
 			func(caption string) View { heads.Caption = caption; return heads },
 			func(v View) (Drawn, error) {
-				open, err := v.(Heads).OpenHead(-1, nil)
+				open, err := v.(Heads).OpenHead(nil)
 				return open.Drawn, err
 			},
 		},
@@ -141,7 +141,7 @@ func TestCaptionOfHeads(t *testing.T) {
 	for want, e := range map[string]*attribution.Explanation{
 		"“the keys to the cabinet”": example(), "“Where is the Colosseum?”": chatted(),
 	} {
-		open, err := attended(e, 2, 3).OpenHead(-1, nil)
+		open, err := attended(e, 2, 3).OpenHead(nil)
 		must(t, err)
 		if got := open.Drawn.Caption; got[0] != want {
 			t.Errorf("the caption is %q, want %s first", got, want)

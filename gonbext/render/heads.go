@@ -33,6 +33,9 @@ type Heads struct {
 	// decoder the last generated token may be missing, because its row predicts no token of the
 	// text: T = m + n - 1.
 	Attention trace.Tensor
+	// Token is the generated token from whose prediction the open head looks, 0-based; nil is that
+	// of [Show.Opened].
+	Token *int
 	// Look has the colours and the caption, as that of a [Heatmap].
 	Look
 	// MaxBytes is the approximate limit of the result in bytes; default 480,000, of a page
@@ -61,7 +64,7 @@ func (r Heads) Check() error {
 	if T == 0 {
 		return usagef("a text without tokens has no attention")
 	}
-	return nil
+	return Show{Token: r.Token}.CheckTokens(r.Explanation)
 }
 
 // maxAttention is the largest attention that a picture is made of, in bytes.
@@ -123,7 +126,10 @@ func (r Heads) open() *headsDrawing {
 	h.Ignored = h.findSinks()
 	h.findPredictions()
 	h.Copied = h.copied
-	h.look(h.queryOf(h.chosen))
+	if r.Token != nil {
+		h.chosen = *r.Token
+	}
+	h.look(min(h.queryOf(h.chosen), h.Tokens-1))
 	h.columns = h.fold(h.looked())
 	return h
 }
@@ -155,23 +161,16 @@ type OpenedHead struct {
 	Drawn Drawn
 }
 
-// OpenHead returns the head that the picture of generated token t opens: one that looks at a token
-// in particular from where t is predicted, and the best one of the layer that wrote t, if that
-// layer is known and has one. A t below 0 is that of [Show.Opened]. If chosen is not nil it is the
-// head, as its layer and its number. OpenHead returns a [trace.UsageError] if the attention does
-// not fit the text, or has no such token or head.
-func (r Heads) OpenHead(t int, chosen *[2]int) (o OpenedHead, err error) {
+// OpenHead returns the head that the picture opens: one that looks at a token in particular from
+// where its generated token is predicted, and the best one of the layer that wrote the token, if
+// that layer is known and has one. If chosen is not nil it is the head, as its layer and its
+// number. OpenHead returns a [trace.UsageError] if the attention does not fit the text, or has no
+// such token or head.
+func (r Heads) OpenHead(chosen *[2]int) (o OpenedHead, err error) {
 	if err := r.Check(); err != nil {
 		return o, err
 	}
-	if t >= len(r.Explanation.Steps) {
-		return o, usagef("generated token %d; the explanation has %s, from 0", t,
-			r.Explanation.Made())
-	}
 	h := r.open()
-	if t >= 0 {
-		h.look(min(h.queryOf(t), h.Tokens-1))
-	}
 	if chosen != nil {
 		h.layer, h.head = chosen[0], chosen[1]
 	}

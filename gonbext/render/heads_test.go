@@ -262,9 +262,14 @@ func TestHeadsWrote(t *testing.T) {
 	if len(wrote) != 1 || len(others) != 1 || wrote[0].Layer != 0 || others[0].Layer != 1 {
 		t.Fatalf("listed are %+v and %+v, want a head of layer 0, and one of layer 1", wrote, others)
 	}
-	if open, err := h.OpenHead(1, nil); err != nil || open.Layer != 0 || open.Query != 7 ||
+	token := 1
+	h.Token = &token
+	if open, err := h.OpenHead(nil); err != nil || open.Layer != 0 || open.Query != 7 ||
 		open.Wrote != 0 || open.Head != wrote[0].Head {
 		t.Errorf("%+v, %v; want head %d of layer 0", open, err, wrote[0].Head)
+	}
+	if page := headsDataOf(t, h); page.Query != 7 || page.Head != wrote[0].Head {
+		t.Errorf("the page of token 1 looks from %d with head %d", page.Query, page.Head)
 	}
 	if len(d.Opens) <= 7 || d.Opens[6] != [2]int{1, 1} || d.Opens[7] != [2]int{0, wrote[0].Head} {
 		t.Errorf("the script opens the heads %v, want 1.1 at token 6 and 0.%d at 7", d.Opens,

@@ -125,10 +125,11 @@ type Show struct {
 	AgainstMethod string `json:"against_method,omitempty"`
 	// Token is the generated token that KindLayers and KindFlow show, that KindText is limited to,
 	// that a page of KindHeatmap, KindText or KindCompare shows first, and from whose prediction
-	// figures of KindHeads and KindHead look; 0-based. Nil is the first one, for KindText all, for
-	// a page of KindLayers several, and for other pages, KindHeads and KindHead that of
-	// [Show.Opened].
+	// KindHeads and KindHead look; 0-based. Nil is the first one, for KindText all, for a page of
+	// KindLayers several, and for other pages, KindHeads and KindHead that of [Show.Opened].
 	Token *int `json:"token,omitempty"`
+	// Word is the word of the generated token in place of its number; see [Show.AtWord].
+	Word string `json:"word,omitempty"`
 	// Tokens are, for KindLayers, several generated tokens in place of one.
 	Tokens []int `json:"tokens,omitempty"`
 	// By puts prompt tokens together: "word", "sentence", "turn", or bytes of the prompt as
@@ -189,6 +190,9 @@ func (s Show) checkParts() error {
 	case s.Tokens != nil && (s.Kind != KindLayers || s.Token != nil || len(s.Tokens) == 0):
 		return trace.Usagef("several tokens are for a picture of layers, which then has no other " +
 			"token")
+	case s.Word != "" && (s.Token != nil || s.Tokens != nil):
+		return trace.Usagef("word %s beside a number of a token; give one of the two",
+			message.Quote(s.Word))
 	case s.Layer != nil && slices.Contains([]Kind{KindLayers, KindFlow, KindHeads}, s.Kind):
 		return trace.Usagef("layer %d; a picture of %s has all layers", *s.Layer, s.Kind)
 	case s.Head != nil && s.Kind != KindHead:
@@ -201,8 +205,8 @@ func (s Show) checkParts() error {
 		return trace.Usagef("a method of side B is for a picture of the kind compare")
 	case s.Sinks && s.Kind != KindFlow:
 		return trace.Usagef("edges to sinks are for a picture of the kind flow")
-	case s.Token != nil && s.Maps():
-		return trace.Usagef("token %d; a picture of %s has all tokens", *s.Token, s.Kind)
+	case (s.Token != nil || s.Word != "") && s.Maps():
+		return trace.Usagef("a picture of %s has all tokens; leave the token out", s.Kind)
 	case s.Kind != KindCompare:
 		return nil
 	}
@@ -232,6 +236,28 @@ func (s Show) MapMethod(names []string) (string, error) {
 		wrong = cmp.Or(wrong, err)
 	}
 	return "", cmp.Or(wrong, trace.Usagef("there is no method to show maps of"))
+}
+
+// SetMethod names in o the method of a picture that has one of its own, unless o names methods: raw
+// of heads, flow of a graph, and of maps Method or value-zeroing. It returns a [trace.UsageError] if
+// an option that o has does not apply to it.
+func (s Show) SetMethod(o *attribution.Options) error {
+	name := map[Kind]string{KindHeads: "raw", KindHead: "raw", KindFlow: "flow"}[s.Kind]
+	if s.Maps() {
+		name = cmp.Or(s.Method, "value-zeroing")
+	}
+	if name == "" || len(o.Methods) > 0 {
+		return nil
+	}
+	o.Methods = []string{name}
+	alone, err := o.For(name)
+	for _, row := range attribution.OptionTable() {
+		if err == nil && row.Given(o) && !row.Given(&alone) { // an error is one of o.Check as well
+			return trace.Usagef("%s does nothing here: a picture of %s shows the method %s, which "+
+				"does not take it", trace.Called(row.Name), s.Kind, name)
+		}
+	}
+	return nil
 }
 
 // namesOf returns names as strings.

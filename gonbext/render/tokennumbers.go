@@ -1,31 +1,84 @@
 package render
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // What the help of a command, the documents and a cell say of the generated tokens that a picture
-// shows: [ParseTokens] reads their numbers, and [Show.Opened] has the defaults.
+// shows: [Show.SetTokens] reads their numbers, and [Show.Opened] has the defaults.
 const (
 	TokenNumbers = "by its number from 0, which counts all generated tokens, punctuation too; 0 " +
-		"is the one that pictures call generated 1"
+		"is the one that pictures call generated 1; or by its word, if that is generated once"
 	OneToken   = "the first word that is no article"
 	SomeTokens = "the first 6 that are words or pieces of words, without punctuation"
 )
 
-// ParseTokens reads the numbers of generated tokens, joined by commas, as 0,2. The error, a
-// [trace.UsageError], says what is accepted.
-func ParseTokens(text string) (all []int, err error) {
+// SetTokens sets what Token, Tokens or Word are from a text: the number of a generated token,
+// several joined by commas, as 0,2, or a word, which is what has a letter and no comma. The error,
+// a [trace.UsageError], says what is accepted.
+func (s *Show) SetTokens(text string) error {
+	s.Token, s.Tokens, s.Word = nil, nil, ""
+	if text = strings.TrimSpace(text); strings.ContainsFunc(text, unicode.IsLetter) &&
+		!strings.Contains(text, ",") {
+		s.Word = text
+		return nil
+	}
+	var all []int
 	for part := range strings.SplitSeq(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(part))
 		if err != nil || n < 0 || n > attribution.MaxIndex {
-			return nil, usagef("want a whole number from 0 to %d: a generated token is named %s",
+			return usagef("want a whole number from 0 to %d: a generated token is named %s",
 				attribution.MaxIndex, TokenNumbers)
 		}
 		all = append(all, n)
 	}
-	return all, nil
+	if s.Tokens = all; len(all) == 1 {
+		s.Token, s.Tokens = &all[0], nil
+	}
+	return nil
+}
+
+// AtWord returns s with Token in place of Word, if it has a Word. It returns a [trace.UsageError]
+// if no word that was generated is that one, or several are.
+func (s Show) AtWord(e *attribution.Explanation) (Show, error) {
+	if s.Word == "" {
+		return s, nil
+	}
+	var words, found []string
+	var begins []int
+	for t, g := range e.Steps {
+		text, last := withoutMarks(g.Text), len(words)-1
+		if last >= 0 && !e.Model.Reads() && continuesWord(words[last], text) {
+			words[last] += text
+			continue
+		}
+		words, begins = append(words, text), append(begins, t)
+	}
+	for i, word := range words {
+		words[i] = strings.TrimFunc(word, func(r rune) bool {
+			return !unicode.In(r, unicode.L, unicode.N, unicode.M)
+		})
+		if words[i] == s.Word {
+			s.Token = &begins[i]
+			found = append(found, fmt.Sprint(begins[i]))
+		}
+	}
+	switch word := message.Quote(s.Word); len(found) {
+	case 0:
+		return s, trace.Usagef("no generated word is %s; %sthe answer is %s", word,
+			message.DidYouMean(s.Word, words), message.Quote(strings.TrimSpace(textsOf(e.Steps))))
+	case 1:
+		s.Word = ""
+		return s, nil
+	default:
+		return s, trace.Usagef("the word %s is generated %d times; give the number of one, of the "+
+			"tokens %s", word, len(found), message.Some(found, 10))
+	}
 }

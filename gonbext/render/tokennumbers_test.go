@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,17 +12,64 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render"
 )
 
-// TestParseTokens reads numbers, and says of anything else what is accepted.
-func TestParseTokens(t *testing.T) {
-	for text, want := range map[string][]int{"0": {0}, "2,0, 7": {2, 0, 7}, "1000000": {1000000}} {
-		if got, err := render.ParseTokens(text); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
+// TestSetTokens reads numbers and words, and says of anything else what is accepted.
+func TestSetTokens(t *testing.T) {
+	for text, want := range map[string]render.Show{
+		"0": {Token: new(0)}, " 1000000": {Token: new(1000000)}, "2,0, 7": {Tokens: []int{2, 0, 7}},
+		"Pell ": {Word: "Pell"}, "x1": {Word: "x1"}, "東京": {Word: "東京"},
+	} {
+		got := render.Show{Token: new(5), Tokens: []int{5}, Word: "five"}
+		if err := got.SetTokens(text); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, %v; want %+v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "is", "-1", "1,", "1.5", "1000001"} {
-		_, err := render.ParseTokens(text)
+	for _, text := range []string{"", "Pell,Rome", "0,Pell", "-1", "1,", "1.5", "1000001", "."} {
+		err := new(render.Show).SetTokens(text)
 		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), render.TokenNumbers) {
 			t.Errorf("%q: error %v", text, err)
+		}
+	}
+}
+
+// TestAtWord finds the token where a generated word begins, as every picture of it does. Of several
+// it names the places.
+func TestAtWord(t *testing.T) {
+	e := &attribution.Explanation{}
+	for _, text := range []string{" P", "ell", ",", ` "`, "the", " Ġthe", " lake", " the", " dé", "."} {
+		e.Steps = append(e.Steps, attribution.GeneratedToken{Text: text})
+	}
+	for word, want := range map[string]int{"Pell": 0, "lake": 6, "dé": 8} {
+		s := render.Show{Word: word}
+		named, err := s.AtWord(e)
+		if err != nil || !reflect.DeepEqual(named, render.Show{Token: &want}) ||
+			!reflect.DeepEqual(s.Opened(e), named) {
+			t.Errorf("%q: %+v, %v; want token %d", word, named, err, want)
+		}
+		v, err := s.View(e, render.Recorded{})
+		if err != nil || *v.(render.Heatmap).Token != want {
+			t.Errorf("the picture of %q: %v", word, err)
+		}
+	}
+	for word, want := range map[string]string{
+		"the":  `the word "the" is generated 3 times; give the number of one, of the tokens 4, 5, 7`,
+		"pell": `no generated word is "pell"; did you mean Pell? the answer is "Pell, `,
+		"ell":  `no generated word is "ell"; did you mean Pell? the answer`,
+		"Rome": `no generated word is "Rome"; the answer is`,
+	} {
+		s := render.Show{Word: word}
+		_, err := s.AtWord(e)
+		_, drawn := s.View(e, render.Recorded{})
+		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) ||
+			drawn == nil || drawn.Error() != err.Error() || s.Opened(e).Token != nil {
+			t.Errorf("%q: %v, and drawn %v; want %q", word, err, drawn, want)
+		}
+	}
+	for _, s := range []render.Show{
+		{Word: "Pell", Token: new(1)}, {Word: "Pell", Kind: render.KindMaps},
+		{Word: "Pell", Kind: render.KindLayers, Tokens: []int{1, 2}},
+	} {
+		if err := s.Check(); !errors.Is(err, trace.ErrUsage) {
+			t.Errorf("%+v: error %v", s, err)
 		}
 	}
 }

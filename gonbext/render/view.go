@@ -85,6 +85,9 @@ func (s Show) Opened(e *attribution.Explanation) Show {
 			}
 		}
 	}
+	if named, err := s.AtWord(e); err == nil {
+		s = named
+	}
 	switch {
 	case s.Token != nil || s.Tokens != nil:
 	case s.Kind == KindFlow:
@@ -105,6 +108,7 @@ func (s Show) View(e *attribution.Explanation, r Recorded) (View, error) {
 	if err := s.CheckTokens(e); err != nil {
 		return nil, err
 	}
+	s, _ = s.AtWord(e)
 	h := Heatmap{
 		Explanation: e, Layer: s.Layer, Token: s.Token, Filter: s.Filter, Look: s.Look(),
 	}
@@ -129,7 +133,7 @@ func (s Show) View(e *attribution.Explanation, r Recorded) (View, error) {
 			return nil, trace.Usagef("%s need their attention, which this explanation does not "+
 				"have; record it with the tap attention", KindHeads)
 		}
-		v := Heads{Explanation: e, Attention: *r.Attention, Look: s.Look()}
+		v := Heads{Explanation: e, Attention: *r.Attention, Token: s.Token, Look: s.Look()}
 		return v, v.Check()
 	case KindMaps, KindMap:
 		method := s.Method
@@ -211,6 +215,10 @@ func (s Show) Sides(e *attribution.Explanation) (Show, error) {
 
 // CheckTokens returns a [trace.UsageError] if an explanation lacks a generated token that s names.
 func (s Show) CheckTokens(e *attribution.Explanation) error {
+	s, err := s.AtWord(e)
+	if err != nil {
+		return err
+	}
 	all := s.Tokens
 	if s.Token != nil {
 		all = append([]int{*s.Token}, all...)

@@ -126,17 +126,11 @@ type Against struct {
 
 // CheckFor returns a [trace.UsageError] if there is no such picture in the format.
 func CheckFor(o render.Show, f Format) error {
-	if err := o.Check(); err != nil || f != HTML && f != Text {
+	if err := o.Check(); err != nil || f != HTML && f != Text || o.Kind != render.KindHead {
 		return err
 	}
-	switch {
-	case o.Kind == render.KindHead:
-		return trace.Usagef("there is no page and no text of one head; those of the kind %s have "+
-			"all heads", render.KindHeads)
-	case o.Kind == render.KindHeads && o.Token != nil:
-		return trace.Usagef("token %d; a page of %s has all tokens", *o.Token, o.Kind)
-	}
-	return nil
+	return trace.Usagef("there is no page and no text of one head; those of the kind %s have "+
+		"all heads", render.KindHeads)
 }
 
 // NeedsFlow reports whether a file of the format needs [Options.Flow].
@@ -436,7 +430,7 @@ func (o Options) draw(
 	switch {
 	case o.Token != nil:
 		token = *o.Token
-	case o.Kind == render.KindText || o.Kind == render.KindHeads || o.Kind == render.KindHead:
+	case o.Kind == render.KindText:
 		token = figure.AllTokens
 	}
 	needed := o.Show
@@ -467,14 +461,14 @@ func (o Options) drawing(view render.View, method string, token int) (figure.Dra
 		return figure.Graph(v)
 	case render.Heads:
 		if o.Kind == render.KindHeads {
-			return figure.Heads(v, token)
+			return figure.Heads(v)
 		}
 		var head *[2]int
 		if o.Head != nil {
 			head = &[2]int{*o.Layer, *o.Head}
 		}
 		var open render.OpenedHead
-		open, err = v.OpenHead(token, head)
+		open, err = v.OpenHead(head)
 		d = open.Drawn
 	case render.Maps:
 		if d, err = v.Drawn(o.Kind == render.KindMap); err == nil && o.Kind == render.KindMaps {

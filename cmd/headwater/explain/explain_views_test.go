@@ -165,6 +165,24 @@ func TestOptionsOfViews(t *testing.T) {
 	}
 }
 
+// TestTokenByWord: a picture of a generated token is the same by its word as by its number.
+func TestTokenByWord(t *testing.T) {
+	for view, format := range map[string]string{
+		"heatmap": "html", "compare": "html", "heads": "html", "layers": "html", "flow": "html",
+		"text": "svg", "head": "svg",
+	} {
+		file := filepath.Join(t.TempDir(), "a."+format)
+		shown := func(token string) string {
+			headwater.Output(t, "explain", "--backend", "go", "--view", view, "--token", token,
+				"--continuation", " john has", "--methods", "flow,raw", "-o", file, clitest.Prompt)
+			return string(clitest.Read(t, file))
+		}
+		if has := shown("has"); has != shown("1") || has == shown("john") {
+			t.Errorf("%s of “has” is not that of token 1, or it is that of “john”", view)
+		}
+	}
+}
+
 // TestScorerUpToLayer: a scorer at a layer before the last one has the sums up to it, and not those
 // of the whole model.
 func TestScorerUpToLayer(t *testing.T) {

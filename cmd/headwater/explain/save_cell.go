@@ -53,6 +53,9 @@ func EncodeFile(ctx context.Context, f server.File) (data []byte, notes []string
 	if o.Show, own, err = savedShow(shown, f.Asked, format); err != nil {
 		return nil, nil, err
 	}
+	if o.Show, err = o.AtWord(f.Explanation); err != nil {
+		return nil, nil, err
+	}
 	if f.Against != nil && o.Kind == render.KindCompare && !export.Compares(o.Show, format) {
 		return nil, nil, trace.Usagef("%s would have one of the two explanations compared: save "+
 			"each with gonbext.SaveExplanation and Kind \"heatmap\"", f.Name)
@@ -133,11 +136,8 @@ func savedShow(shown render.Show, asked json.RawMessage, format export.Format) (
 	}, show.Kind) {
 		show.Layer = nil // that of the picture means nothing here
 	}
-	if own.Token == nil && (show.Maps() || show.Kind == render.KindHeads && format == export.HTML) {
-		show.Token = nil // there is no chosen one
-	}
-	if own.Tokens != nil && own.Token == nil {
-		show.Token = nil
+	if own.Token != nil || own.Tokens != nil || own.Word != "" || show.Maps() { // which has none
+		show.Token, show.Tokens, show.Word = own.Token, own.Tokens, own.Word
 	}
 	if export.AsModel(show, format) {
 		if own.By != "" && own.By != tokenParts || own.Filter != nil {

@@ -123,10 +123,6 @@ func TestSaveRefusals(t *testing.T) {
 		{"--view \"graph\" is unknown; known are heatmap,", []string{"--view", "graph"}},
 		{"a number from 4 to 48", []string{"-o", "a.svg", "--font", "0"}},
 		{"there is no page and no text of one head", []string{"--view", "head", "-o", "a.html"}},
-		{"token 1; a page of heads has all tokens", []string{
-			"-o", "a.svg",
-			"--view", "heads", "--token", "1", "-o", "a.html",
-		}},
 		{"--view compare compares two methods", []string{
 			"-o", "a.html", "--view", "compare", "--methods", "raw",
 		}},
@@ -158,7 +154,7 @@ func TestSaveRefusals(t *testing.T) {
 		{"a head is named by its layer and its number; give both, or none", []string{
 			"-o", "a.svg", "--view", "head", "--layer", "30",
 		}},
-		{"--head does nothing here: it is for figures of the view head\n", []string{
+		{"--head does nothing here: it is for svg, pdf, png, tex of the view head\n", []string{
 			"-o", "a.svg", "--head", "12",
 		}},
 		{"--layer does nothing here", []string{
@@ -169,7 +165,7 @@ func TestSaveRefusals(t *testing.T) {
 		}},
 		{"want a whole number from 0", []string{"-o", "a.svg", "--token", "0,-1"}},
 		{"no-such-model", []string{"--view", "flow", "-o", "c.svg", "--view", "flow"}},
-		{"--against does nothing here: it is for text, html, figures of the view compare", []string{
+		{"--against does nothing here: it is for text, html, svg, pdf, png, tex of the view compare", []string{
 			"--against", "x", "-o", "c.svg", "--view", "heatmap",
 		}},
 		{"--against does nothing here", []string{
@@ -182,10 +178,10 @@ func TestSaveRefusals(t *testing.T) {
 		{"no-such-model", []string{"--view", "compare"}},
 		{"no-such-model", []string{"--view", "heads", "-o", "-", "-o", "a.csv", "-o", "a.json"}},
 		{"no-such-model", []string{"--view", "flow", "-o", "b.html", "-o", "a.html"}},
-		{"--view does nothing here: it is for text, html, figures of every view\n", []string{
+		{"--view does nothing here: it is for text, html, svg, pdf, png, tex of every view\n", []string{
 			"-o", "f.csv", "-o", "f.json", "--view", "heads",
 		}},
-		{"--size does nothing here: it is for figures of every view\n", []string{
+		{"--size does nothing here: it is for svg, pdf, png, tex of every view\n", []string{
 			"-o", "f.json", "--size", "slide",
 		}},
 		{"no-such-model", []string{"-o", "f.csv", "--layer", "1"}},
@@ -421,8 +417,10 @@ func TestEncodeFile(t *testing.T) {
 		"below 0":      {"a.svg", `{"layer":-1}`, "layer -1; they count from 0"},
 		"grouping":     {"a.svg", `{"by":"wrd"}`, "did you mean word"},
 		"page of head": {"a.html", `{"kind":"head"}`, "there is no page and no text of one head"},
-		"heads token":  {"a.html", `{"kind":"heads","token":0}`, "a page of heads has all tokens"},
+		"heads token":  {"a.html", `{"kind":"heads","token":9}`, "token 9; the explanation has "},
 		"heads filter": {"a.svg", `{"kind":"heads","filter":["x"]}`, "leave By and Filter empty"},
+		"no word":      {"a.html", `{"word":"no"}`, `no generated word is "no"; `},
+		"word of flow": {"a.neuronpedia.json", `{"word":"no"}`, `no generated word is "no"; `},
 		"no head":      {"a.svg", `{"kind":"head","layer":1,"head":8}`, "heads 0 to 7"},
 		"compare":      {"a.svg", `{"kind":"compare","against_method":"x"}`, "no method"},
 		"no layer":     {"a.svg", `{"kind":"compare","method":"rollout@40"}`, "layers 0 to 5"},

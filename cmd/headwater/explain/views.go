@@ -92,17 +92,11 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 		"attention head looks at, head one of them in a figure, maps what every token has from "+
 		"every token in up to 12 layers, map one of these")
 	flags.Func("token", "generated token that pages of heatmap, text and compare show first, that "+
-		"layers and flow show, that figures of text are limited to, and from which figures of "+
-		"heads and head look, "+
+		"layers and flow show, that figures of text are limited to, and from which heads and head "+
+		"look, "+
 		strings.Replace(render.TokenNumbers, "number", "`number`", 1)+"; layers takes several, "+
 		"as 0,2 (default "+render.OneToken+"; for layers "+render.SomeTokens+"; for text all)",
-		func(s string) error {
-			tokens, err := render.ParseTokens(s)
-			if f.show.Token, f.show.Tokens = nil, tokens; len(tokens) == 1 {
-				f.show.Token, f.show.Tokens = &tokens[0], nil
-			}
-			return err
-		})
+		f.show.SetTokens)
 	number := func(name, usage string, to **int) {
 		flags.Func(name, usage, func(s string) error {
 			*to = new(int)
@@ -150,7 +144,7 @@ func namesOf[T ~string](all []T) []string {
 const (
 	texts    = "text"
 	pages    = "html"
-	drawings = "figures"
+	drawings = "svg, pdf, png, tex"
 	tables   = "tables"           // with JSON and the format of Inseq
 	graphs   = "neuronpedia.json" // a graph of flow
 )
@@ -194,7 +188,7 @@ var meanings = []struct {
 	views []render.Kind
 }{
 	{"view", pictures, nil},
-	{"token", []string{pages}, heatmaps},
+	{"token", []string{pages}, append(slices.Clone(heatmaps), render.KindHeads)},
 	{"token", pictures, []render.Kind{render.KindLayers, render.KindFlow}},
 	{"token", []string{drawings}, []render.Kind{
 		render.KindText, render.KindHeads, render.KindHead,
@@ -282,6 +276,9 @@ func (f *explainFlags) checkMeanings(cmd *cobra.Command) error {
 // checkView refuses what a view cannot show, and sets the options that it needs.
 func (f *explainFlags) checkView() error {
 	view := f.show.Kind
+	if err := f.show.SetMethod(&f.opts); err != nil {
+		return err
+	}
 	switch {
 	case f.against != "" && f.againstModel != "":
 		return cli.Usagef("--against compares two prompts and --against-model two models; give one")
@@ -295,26 +292,14 @@ func (f *explainFlags) checkView() error {
 			"others",
 			render.KindCompare)
 	case f.show.Maps():
-		f.defaultMethod("value-zeroing")
 		_, err := f.show.MapMethod(namedMethods(f.opts))
 		return err
 	case f.layered():
 		return f.askLayers()
-	case view == render.KindFlow:
-		f.defaultMethod("flow")
-	case view == render.KindHeads || view == render.KindHead:
-		f.defaultMethod("raw") // named methods choose the token that heads look from
 	case view == render.KindLayers || f.show.Layer != nil:
 		f.opts.AllLayers = true // the layers that are shown must be there
 	}
 	return nil
-}
-
-// defaultMethod sets the method of a view unless the flags name one.
-func (f *explainFlags) defaultMethod(name string) {
-	if len(f.opts.Methods) == 0 {
-		f.opts.Methods = []string{name}
-	}
 }
 
 // showOf returns what pictures of an explanation show.
@@ -357,6 +342,9 @@ func (f *explainFlags) fits(info trace.Info) error {
 
 // checkTokens returns an error if the explanation lacks a token that is to be shown.
 func (f *explainFlags) checkTokens(e *attribution.Explanation) error {
+	if _, err := f.show.AtWord(e); err != nil {
+		return fmt.Errorf("--token: %w", err)
+	}
 	for _, shown := range []struct {
 		flag, what string
 		numbers    []int

@@ -50,11 +50,15 @@ func fill(r *attribution.Result, value func(i int) float64) {
 }
 
 // heads returns attention of some layers and heads over a text: each token looks at itself, but
-// head 0 of layer 1 looks from the token before the second generated one at prompt token 1.
-func heads(e *attribution.Explanation, layers, count int) render.Heads {
+// head 0 of layer 1 looks from the token before the second generated one at prompt token 1. The
+// picture is that of a generated token, if one is given.
+func heads(e *attribution.Explanation, layers, count int, token ...int) render.Heads {
 	m := len(e.Prompt.Texts)
 	T := m + len(e.Steps)
 	h := render.Heads{Explanation: e}
+	if len(token) > 0 {
+		h.Token = &token[0]
+	}
 	h.Attention.Shape = []int{layers, count, T, T}
 	h.Attention.Data = make([]float32, layers*count*T*T)
 	for k := range layers * count {
@@ -167,8 +171,8 @@ func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
 	})
 	must(t, err)
 	add("compare")(matrix(compared.Drawn("")))
-	add("heads")(figure.Heads(heads(e, 3, 2), -1))
-	add("head")(head(heads(e, 3, 2).OpenHead(0, &[2]int{2, 1})))
+	add("heads")(figure.Heads(heads(e, 3, 2)))
+	add("head")(head(heads(e, 3, 2, 0).OpenHead(&[2]int{2, 1})))
 	add("maps")(squares(maps(e, 14).Drawn(false)))
 	add("map")(matrix(maps(e, 3).Drawn(true)))
 	add("lines")(figure.Chart(chart.Chart{

@@ -419,18 +419,18 @@ func TestRefusals(t *testing.T) {
 			_, err := layers(e, "direct", []int{0}, nil)
 			return err
 		}},
-		{"generated token 2; the explanation has 2 tokens", func() error {
-			_, err := figure.Heads(heads(e, 2, 1), 2)
+		{"token 2; the explanation has 2 tokens", func() error {
+			_, err := figure.Heads(heads(e, 2, 1, 2))
 			return err
 		}},
 		{"layer 3, head 0; the model has layers 0 to 2 and heads 0 to 1", func() error {
-			_, err := head(heads(e, 3, 2).OpenHead(0, &[2]int{3, 0}))
+			_, err := head(heads(e, 3, 2, 0).OpenHead(&[2]int{3, 0}))
 			return err
 		}},
 		{"does not fit a text of 10 tokens", func() error {
 			h := heads(e, 2, 1)
 			h.Attention.Data = h.Attention.Data[1:]
-			_, err := figure.Heads(h, 0)
+			_, err := figure.Heads(h)
 			return err
 		}},
 		{"generated token 2; the explanation has 2 tokens", func() error {

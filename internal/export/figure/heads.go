@@ -10,12 +10,11 @@ import (
 
 // Heads returns the attention of every head as a square: rows look at columns, from the first token
 // on. Layers are rows of squares, the last one at the top, or, where the squares are larger so,
-// columns. One head is framed that looks at a token in particular from where generated token t is
-// predicted, see [render.Heads.OpenHead], and so is the layer that wrote t, if that is known; a t
-// below 0 is that of [render.Show.Opened]. Heads returns an error if the attention does
-// not fit the text or there is no token t.
-func Heads(h render.Heads, t int) (Drawing, error) {
-	open, err := h.OpenHead(t, nil)
+// columns. One head is framed that looks at a token in particular from where its token is
+// predicted, see [render.Heads.OpenHead], and so is the layer that wrote it, if that is known.
+// Heads returns an error if the attention does not fit the text or there is no such token.
+func Heads(h render.Heads) (Drawing, error) {
+	open, err := h.OpenHead(nil)
 	if err != nil {
 		return Drawing{}, err
 	}

@@ -78,13 +78,13 @@ func TestCompare(t *testing.T) {
 // numbers: 25 and 75 % in the row of the token that looks, none of what has no colour.
 func TestHeads(t *testing.T) {
 	e := explanation("the", " keys", " to", " the")
-	d, err := figure.Heads(heads(e, 3, 2), 1)
+	d, err := figure.Heads(heads(e, 3, 2, 1))
 	got := strings.Join(textsOf(t, figure.Options{}, d, err), "\n")
 	const says = "Before red, head 0 of layer 1 looked at keys 75 %."
 	if !strings.Contains(got, "Framed: "+says) || !strings.Contains(got, "3 × 2 heads") {
 		t.Errorf("the grid lacks %q:\n%s", says, got)
 	}
-	d, err = head(heads(e, 3, 2).OpenHead(1, nil))
+	d, err = head(heads(e, 3, 2, 1).OpenHead(nil))
 	all := textsOf(t, figure.Options{}, d, err)
 	if all[0] != "layer 1, head 0" {
 		t.Errorf("the head is %q", all[0])
@@ -97,13 +97,13 @@ func TestHeads(t *testing.T) {
 	}
 	// In a long text the columns are folded that no head looks at in particular.
 	words := strings.SplitAfter(strings.Repeat(" word", 100), "d")[:100]
-	d, err = head(heads(explanation(words...), 3, 2).OpenHead(1, nil))
+	d, err = head(heads(explanation(words...), 3, 2, 1).OpenHead(nil))
 	folded := strings.Join(textsOf(t, figure.Options{}, d, err), " ")
 	if !strings.Contains(folded, "⋯ 95") {
 		t.Errorf("a head of 102 tokens is not folded: %q", folded)
 	}
 	// Chosen, and not the one that stands out.
-	d, err = head(heads(e, 3, 2).OpenHead(1, &[2]int{2, 1}))
+	d, err = head(heads(e, 3, 2, 1).OpenHead(&[2]int{2, 1}))
 	if all := textsOf(t, figure.Options{}, d, err); all[0] != "layer 2, head 1" {
 		t.Errorf("the head is %q", all[0])
 	}
@@ -120,7 +120,7 @@ func TestHeadsFrameTheLayer(t *testing.T) {
 			Rows:  [][]float64{make([]float64, 4), make([]float64, 4)},
 			Facts: attribution.Facts{LayerChosen: true},
 		}}
-		d, err := figure.Heads(heads(e, 3, 2), 0)
+		d, err := figure.Heads(heads(e, 3, 2, 0))
 		got := strings.Join(textsOf(t, figure.Options{}, d, err), "\n")
 		if strings.Contains(got, says) != (wrote == 1) {
 			t.Errorf("with layer %d it says\n%s", wrote, got)
@@ -198,7 +198,7 @@ func TestMapsOfLift(t *testing.T) {
 // Where a model has many layers, they go from left to right on a wide page and upwards in a column.
 func TestHeadsTurn(t *testing.T) {
 	e := explanation("the", " keys", " to")
-	d, err := figure.Heads(heads(e, 30, 9), -1)
+	d, err := figure.Heads(heads(e, 30, 9))
 	turned := regexp.MustCompile(`rotate\(90\)">\n<text[^>]*>(layer|head)<`)
 	for size, want := range map[render.Size]string{render.Column: "layer", render.Double: "head"} {
 		must(t, err)
@@ -313,8 +313,8 @@ func TestHeadsNameThePrompt(t *testing.T) {
 	e := explanation("the", " key", " to")
 	e.Prompt.Text = "the key to the cabinets " + strings.Repeat("of oak ", 20)
 	for name, draw := range map[string]func() (figure.Drawing, error){
-		"heads": func() (figure.Drawing, error) { return figure.Heads(heads(e, 3, 2), 0) },
-		"head":  func() (figure.Drawing, error) { return head(heads(e, 3, 2).OpenHead(0, nil)) },
+		"heads": func() (figure.Drawing, error) { return figure.Heads(heads(e, 3, 2, 0)) },
+		"head":  func() (figure.Drawing, error) { return head(heads(e, 3, 2, 0).OpenHead(nil)) },
 	} {
 		d, err := draw()
 		all := strings.Join(textsOf(t, figure.Options{}, d, err), " ")
