@@ -25,7 +25,8 @@ func (r request) check() error {
 	case r.show.By != "" && r.options.By != "" && r.show.By != r.options.By:
 		return usagef("By of Options is %.60q and By of Show is %.60q; give one of the two",
 			r.options.By, r.show.By)
-	case r.show.Token != nil && needsModel(kind) && kind != render.KindFlow:
+	case r.show.Token != nil && needsModel(kind) && kind != render.KindFlow &&
+		kind != render.KindExperts:
 		return usagef("%s %d; this picture shows all tokens: leave it out",
 			trace.Called("token", "Token"), *r.show.Token)
 	case r.show.Source != nil && kind != render.KindFlow:
