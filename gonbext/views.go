@@ -42,10 +42,22 @@ func Maps(prompt string, settings ...Setting) *Explanation {
 	return explainOrExit(render.KindMaps, prompt, settings)
 }
 
+// Experts is [Explain] with the kind experts of [Show]: which experts of a mixture took each token
+// of the text, in every layer, and how many tokens each expert took; see [render.Experts].
+//
+//	gonbext.Experts("the keys to the cabinet", gonbext.Model{Name: "allenai/OLMoE-1B-7B-0924"})
+//
+// Tokens cannot be put together. A model without experts is an error. Token of [Show] frames a
+// generated token, and Layer opens a layer.
+func Experts(prompt string, settings ...Setting) *Explanation {
+	return explainOrExit(render.KindExperts, prompt, settings)
+}
+
 // needsModel reports whether a picture of a kind shows what is recorded of the model.
 func needsModel(kind render.Kind) bool {
 	return slices.Contains([]render.Kind{
 		render.KindHeads, render.KindHead, render.KindFlow, render.KindMaps, render.KindMap,
+		render.KindExperts,
 	}, kind)
 }
 
@@ -69,6 +81,10 @@ func (r *request) fitKind() error {
 			return usagef("maps are of one method; name one in Methods of Options")
 		case r.groups():
 			return usagef("maps show every token: leave By and Target empty")
+		}
+	case render.KindExperts:
+		if r.groups() {
+			return usagef("experts take tokens one by one: leave By and Target empty")
 		}
 	case render.KindHead, render.KindMap:
 		return usagef("Kind %q is for files: a cell shows %ss, and gonbext.Save saves one", kind,
@@ -98,8 +114,8 @@ func (t tracer) Trace(ctx context.Context, ids []int, taps []trace.Tap) ([]trace
 }
 
 // Draw draws an explanation once more: one of this cell, [Last], or one that your code made. A
-// [Show] says how; without one it is drawn with the defaults. A picture of heads, flow or maps
-// needs the model, so only [Explain] draws it. On an error Draw shows one line and ends the
+// [Show] says how; without one it is drawn with the defaults. A picture of heads, flow, maps or
+// experts needs the model, so only [Explain] draws it. On an error Draw shows one line and ends the
 // program; see [TryDraw].
 func Draw(e *Explanation, show ...Show) {
 	if err := TryDraw(e, show...); err != nil {

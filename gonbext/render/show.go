@@ -36,13 +36,16 @@ const (
 	// layer with the names of its tokens. A page and a text of them are the same. See [Maps].
 	KindMaps Kind = "maps"
 	KindMap  Kind = "map"
+	// KindExperts has a row for each token and a column for each layer: which expert of a mixture
+	// took it. See [Experts].
+	KindExperts Kind = "experts"
 )
 
 // Kinds returns the names of all pictures.
 func Kinds() []Kind {
 	return []Kind{
 		KindHeatmap, KindText, KindLayers, KindFlow, KindCompare, KindHeads, KindHead, KindMaps,
-		KindMap,
+		KindMap, KindExperts,
 	}
 }
 
@@ -124,9 +127,10 @@ type Show struct {
 	// another explanation the same as Method, else the next one of the explanation.
 	AgainstMethod string `json:"against_method,omitempty"`
 	// Token is the generated token that KindLayers and KindFlow show, that KindText is limited to,
-	// that a page of KindHeatmap, KindText or KindCompare shows first, and from whose prediction
-	// KindHeads and KindHead look; 0-based. Nil is the first one, for KindText all, for a page of
-	// KindLayers several, and for other pages, KindHeads and KindHead that of [Show.Opened].
+	// that a page of KindHeatmap, KindText or KindCompare shows first, that KindExperts frames, and
+	// from whose prediction KindHeads and KindHead look; 0-based. Nil is the first one, for KindText
+	// all, for a page of KindLayers several, and for other pages, KindExperts, KindHeads and
+	// KindHead that of [Show.Opened].
 	Token *int `json:"token,omitempty"`
 	// Word is the word of the generated token in place of its number; see [Show.AtWord].
 	Word string `json:"word,omitempty"`
@@ -139,7 +143,8 @@ type Show struct {
 	// Layer is the layer whose values are shown, 0-based; of combined methods those up to it. Nil
 	// is, for each token, the layer that pictures show. For KindHead it is the layer of Head, for
 	// KindMap the layer shown and for KindMaps one that is among the twelve; nil is the one that
-	// pictures open.
+	// pictures open. For KindExperts it is the layer whose load is shown; nil is the one of the
+	// sentence.
 	Layer *int `json:"layer,omitempty"`
 	// Head is the head that KindHead shows, 0-based. Nil is the one that pictures open.
 	Head *int `json:"head,omitempty"`

@@ -19,10 +19,14 @@ type Recorded struct {
 	// Map is what every token of the prompt and the answer has from every token by the method
 	// shown, as [Maps] takes it, for KindMaps and KindMap.
 	Map *attribution.Map
+	// Experts are the experts of each token of the prompt and the answer, as [Experts] takes them,
+	// for KindExperts.
+	Experts *trace.Tensor
 }
 
 // Record records with m, the model of an explanation, what its picture shows beside it; opts are
-// those of the explanation. The text must be short enough for [CheckHeads].
+// those of the explanation. The text must be short enough for [CheckHeads], for experts of any
+// length.
 func (s Show) Record(
 	ctx context.Context, m trace.Tracer, e *attribution.Explanation, opts attribution.Options,
 ) (r Recorded, err error) {
@@ -32,11 +36,23 @@ func (s Show) Record(
 		if ids, ends, err = e.FlowEnds(s.token(), s.Source, opts.OwnRow); err != nil {
 			return r, err
 		}
+	case s.Kind == KindExperts:
+		if err := CheckExperts(e.Model); err != nil {
+			return r, err
+		}
 	case s.Kind != KindHeads && s.Kind != KindHead && !s.Maps():
 		return r, nil
 	}
 	if m, err = e.Traced(m); err != nil {
 		return r, err
+	}
+	if s.Kind == KindExperts {
+		tensors, err := m.Trace(ctx, ids, []trace.Tap{trace.Experts})
+		if err != nil {
+			return r, err
+		}
+		r.Experts = &tensors[0]
+		return r, nil
 	}
 	if err := CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
 		return r, err
@@ -134,6 +150,15 @@ func (s Show) View(e *attribution.Explanation, r Recorded) (View, error) {
 				"have; record it with the tap attention", KindHeads)
 		}
 		v := Heads{Explanation: e, Attention: *r.Attention, Token: s.Token, Look: s.Look()}
+		return v, v.Check()
+	case KindExperts:
+		if r.Experts == nil {
+			return nil, trace.Usagef("%s need the numbers of each token's experts, which this "+
+				"explanation does not have; record them with the tap experts", KindExperts)
+		}
+		v := Experts{
+			Explanation: e, Routes: *r.Experts, Token: s.Token, Layer: s.Layer, Look: s.Look(),
+		}
 		return v, v.Check()
 	case KindMaps, KindMap:
 		method := s.Method

@@ -153,10 +153,15 @@ func NeedsAttention(o render.Show, f Format) bool {
 // NeedsMap reports whether a file of the format needs [Options.Map].
 func NeedsMap(o render.Show, f Format) bool { return f.Picture() && o.Maps() }
 
+// NeedsExperts reports whether a file of the format needs [Options.Experts].
+func NeedsExperts(o render.Show, f Format) bool {
+	return f.Picture() && o.Kind == render.KindExperts
+}
+
 // AsModel reports whether a file of the format shows tokens and heads as the model has them, so
 // that tokens cannot be put together or filtered.
 func AsModel(o render.Show, f Format) bool {
-	return NeedsFlow(o, f) || NeedsAttention(o, f) || NeedsMap(o, f)
+	return NeedsFlow(o, f) || NeedsAttention(o, f) || NeedsMap(o, f) || NeedsExperts(o, f)
 }
 
 // Compares reports whether a file of the format is a comparison.
@@ -165,7 +170,7 @@ func Compares(o render.Show, f Format) bool { return f.Picture() && o.Kind == re
 // OfOneMethod reports whether a file of the format shows one method of several.
 func OfOneMethod(o render.Show, f Format) bool {
 	return (f.Figure() || f == Inseq || f.Picture() && o.Maps()) && !Compares(o, f) &&
-		!NeedsFlow(o, f) && !NeedsAttention(o, f)
+		!NeedsFlow(o, f) && !NeedsAttention(o, f) && !NeedsExperts(o, f)
 }
 
 // sides returns the options of a comparison with the methods of both sides, and the explanation of
@@ -289,7 +294,7 @@ func (o Options) Describe(e *attribution.Explanation, f Format) (what, width str
 	switch what = cmp.Or(kindNames[o.Kind], string(o.Kind)); {
 	case NeedsFlow(o.Show, f):
 		return kindNames[render.KindFlow], width
-	case NeedsAttention(o.Show, f):
+	case NeedsAttention(o.Show, f) || NeedsExperts(o.Show, f):
 		return what, width
 	case !f.Picture():
 		what = "values"
@@ -344,7 +349,8 @@ func (m Made) valid(e *attribution.Explanation) bool {
 // keeps its own, as in pictures. It is an error if the method that a figure shows lacks it, or all
 // methods of another file do.
 func (o Options) atLayer(e *attribution.Explanation, f Format) (*attribution.Explanation, error) {
-	if o.Layer == nil || NeedsAttention(o.Show, f) || NeedsMap(o.Show, f) {
+	if o.Layer == nil || NeedsAttention(o.Show, f) || NeedsMap(o.Show, f) ||
+		NeedsExperts(o.Show, f) {
 		return e, nil
 	}
 	method, err := o.method(e)
@@ -474,6 +480,8 @@ func (o Options) drawing(view render.View, method string, token int) (figure.Dra
 		if d, err = v.Drawn(o.Kind == render.KindMap); err == nil && o.Kind == render.KindMaps {
 			return figure.Maps(d), nil
 		}
+	case render.Experts:
+		d, err = v.Drawn()
 	case render.Layers:
 		d, err = v.Drawn(method)
 	case render.Heatmap:

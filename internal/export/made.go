@@ -159,11 +159,10 @@ func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 		m.FlowSource = &source
 	}
 	if NeedsAttention(o.Show, f) && o.Attention != nil {
-		all := make([]float64, len(o.Attention.Data))
-		for i, x := range o.Attention.Data {
-			all[i] = float64(x)
-		}
-		m.Numbers["attention"] = digest(all)
+		m.Numbers["attention"] = digestOf(o.Attention)
+	}
+	if NeedsExperts(o.Show, f) && o.Experts != nil {
+		m.Numbers["experts"] = digestOf(o.Experts)
 	}
 	if NeedsMap(o.Show, f) && o.Map != nil {
 		m.Numbers["map"] = digest(o.Map.Data)
@@ -175,6 +174,15 @@ func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 		m.Against = &other
 	}
 	return m
+}
+
+// digestOf returns digest of the numbers of a tensor.
+func digestOf(t *trace.Tensor) string {
+	all := make([]float64, len(t.Data))
+	for i, x := range t.Data {
+		all[i] = float64(x)
+	}
+	return digest(all)
 }
 
 // digest returns the SHA-256 of numbers as little-endian float64.

@@ -270,6 +270,7 @@ func addRecorded(
 	case export.NeedsFlow(show, format) && o.Flow == nil:
 		show.Kind = render.KindFlow
 	case export.NeedsAttention(show, format) && o.Attention == nil:
+	case export.NeedsExperts(show, format) && o.Experts == nil:
 	case export.NeedsMap(show, format) && o.Map == nil:
 		if r, ok := m.(recording); ok { // the maps of a file are there
 			method, err := show.MapMethod(e.Order)
@@ -285,7 +286,7 @@ func addRecorded(
 	}
 	more, err := show.Record(ctx, tracer, e, o.Made.Options)
 	o.Flow, o.Attention = cmp.Or(o.Flow, more.Flow), cmp.Or(o.Attention, more.Attention)
-	o.Map = cmp.Or(o.Map, more.Map)
+	o.Map, o.Experts = cmp.Or(o.Map, more.Map), cmp.Or(o.Experts, more.Experts)
 	return err
 }
 

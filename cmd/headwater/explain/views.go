@@ -90,10 +90,11 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 		"running text, layers some tokens layer by layer, flow the layered graph of flow to one "+
 		"token, compare two methods, or two layers of one, and their difference, heads what every "+
 		"attention head looks at, head one of them in a figure, maps what every token has from "+
-		"every token in up to 12 layers, map one of these")
+		"every token in up to 12 layers, map one of these, experts which experts of a mixture "+
+		"took each token")
 	flags.Func("token", "generated token that pages of heatmap, text and compare show first, that "+
-		"layers and flow show, that figures of text are limited to, and from which heads and head "+
-		"look, "+
+		"layers and flow show, that experts frames, that figures of text are limited to, and from "+
+		"which heads and head look, "+
 		strings.Replace(render.TokenNumbers, "number", "`number`", 1)+"; layers takes several, "+
 		"as 0,2 (default "+render.OneToken+"; for layers "+render.SomeTokens+"; for text all)",
 		f.show.SetTokens)
@@ -189,7 +190,7 @@ var meanings = []struct {
 }{
 	{"view", pictures, nil},
 	{"token", []string{pages}, append(slices.Clone(heatmaps), render.KindHeads)},
-	{"token", pictures, []render.Kind{render.KindLayers, render.KindFlow}},
+	{"token", pictures, []render.Kind{render.KindLayers, render.KindFlow, render.KindExperts}},
 	{"token", []string{drawings}, []render.Kind{
 		render.KindText, render.KindHeads, render.KindHead,
 	}},
@@ -296,6 +297,7 @@ func (f *explainFlags) checkView() error {
 		return err
 	case f.layered():
 		return f.askLayers()
+	case view == render.KindExperts: // all layers are there, whichever are explained
 	case view == render.KindLayers || f.show.Layer != nil:
 		f.opts.AllLayers = true // the layers that are shown must be there
 	}
@@ -319,6 +321,11 @@ func (f *explainFlags) compares() bool { return f.against != "" || f.againstMode
 
 // fits returns a usage error if a model does not have the layers or the head that the flags name.
 func (f *explainFlags) fits(info trace.Info) error {
+	if f.show.Kind == render.KindExperts {
+		if err := render.CheckExperts(info); err != nil {
+			return err
+		}
+	}
 	for _, s := range f.sides {
 		if s.Layer != nil && *s.Layer >= info.Layers {
 			return cli.Usagef("--methods %s; %.60q has layers 0 to %d", s, info.Name, info.Layers-1)

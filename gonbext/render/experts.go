@@ -1,0 +1,417 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// Experts is a picture of which experts took which token, in every layer of a model with mixtures
+// of experts, for a notebook or a page:
+//
+//   - a sentence on one token: the experts of one layer, and which other token has the same first
+//     expert in most layers. The text has a colour where that is more than the mean of all tokens;
+//   - a matrix with a row for each token, folded where the text is, and a column for each layer. A
+//     cell has the number of the first expert, and its colour is the weight of it;
+//   - all experts of the token in every layer, layer 0 at the bottom, with their weights;
+//   - the load of one layer: how many tokens of the text each expert took.
+//
+// At first the layer is open whose first expert has the largest weight for the token. Where scripts
+// run, any token and any layer can be chosen.
+type Experts struct {
+	// Explanation has the text: m prompt tokens and n generated tokens; T = m + n. An encoder
+	// generates nothing, so T = m.
+	Explanation *attribution.Explanation
+	// Routes has the number and the weight of the K experts of each token, [L,T,K,2]; see
+	// [trace.Experts].
+	Routes trace.Tensor
+	// Token is the generated token that is framed, 0-based; nil is that of a heatmap. Layer is the
+	// layer that is open, 0-based.
+	Token, Layer *int
+	// Look has the colours and the caption, as that of a [Heatmap].
+	Look
+	// MaxBytes is the approximate limit of the result in bytes; default 480,000, of a page
+	// 5,000,000. If the numbers of all experts would be larger, only the first of each layer can be
+	// chosen, or nothing, which a sentence says.
+	MaxBytes int
+}
+
+// CheckExperts returns a [trace.UsageError] if a model has no experts.
+func CheckExperts(model trace.Info) error {
+	if model.Experts > 0 {
+		return nil
+	}
+	return usagef("%s has no experts to show: each token passes all of every layer; its pictures "+
+		"are %s, %s, %s, %s and %s", Visible(model.Name, 2*nameLimit), KindHeatmap, KindLayers,
+		KindFlow, KindHeads, KindMaps)
+}
+
+// Check returns a [trace.UsageError] if the experts do not fit the text or the model.
+func (r Experts) Check() error {
+	if r.Explanation == nil {
+		return usagef("a picture of experts needs an explanation")
+	}
+	e, s, T := r.Explanation, r.Routes.Shape, textLength(r.Explanation)
+	if err := CheckExperts(e.Model); err != nil {
+		return err
+	}
+	if len(s) != 4 || T == 0 || s[0] < 1 || s[1] != T || s[2] < 1 || s[3] != 2 ||
+		len(r.Routes.Data) != 2*s[0]*T*s[2] {
+		return usagef("experts of shape %v with %d values do not fit a text of %d tokens; it "+
+			"needs [layers %d chosen 2]", s, len(r.Routes.Data), T, T)
+	}
+	for i := 0; i < len(r.Routes.Data); i += 2 {
+		expert, weight := float64(r.Routes.Data[i]), float64(r.Routes.Data[i+1])
+		if !(expert >= -1) || expert >= float64(e.Model.Experts) || expert != math.Floor(expert) ||
+			math.IsNaN(weight) || math.IsInf(weight, 0) {
+			return usagef("expert %v with weight %v; the model has experts 0 to %d", expert,
+				weight, e.Model.Experts-1)
+		}
+	}
+	if r.Layer != nil && *r.Layer >= s[0] {
+		return usagef("layer %d; the model has layers 0 to %d", *r.Layer, s[0]-1)
+	}
+	return nil
+}
+
+// expertsDrawing is a picture of experts worked out and not yet drawn.
+type expertsDrawing struct {
+	*drawing
+	shades panelMethod // has the scale of the weights
+	routes []float32
+	// layers are L, mixed those of them that have experts, and each is K.
+	layers, mixed, each int
+	// token is the one that is framed, and layer the one that is open.
+	token, layer int
+}
+
+// open works out what a picture of experts shows. The experts fit.
+func (r Experts) open() *expertsDrawing {
+	p := Heatmap{Explanation: r.Explanation, Look: r.Look}.picture(true)
+	p.words.title = "Which experts took each token"
+	s := r.Routes.Shape
+	x := &expertsDrawing{
+		drawing: newDrawing(p, r.Token), routes: r.Routes.Data, layers: s[0], each: s[2],
+	}
+	x.columns = x.fold(x.places(len(x.tokens)))
+	x.token = len(x.tokens) - 1
+	if x.chosen >= 0 {
+		x.token = min(max(x.tokenOf(x.chosen), 0), x.token)
+	}
+	var weights []float64
+	for l := range x.layers {
+		if first, _ := x.at(l, 0, 0); first >= 0 {
+			x.mixed++
+		}
+		for j := range x.tokens {
+			_, weight := x.at(l, j, 0)
+			weights = append(weights, weight)
+		}
+	}
+	x.shades.scale(&view{name: "experts", result: &attribution.Result{
+		Unit: "weight of the first expert", Facts: attribution.Facts{Quantity: attribution.Share},
+	}}, weights)
+	if x.layer = x.decided(x.token); r.Layer != nil {
+		x.layer = *r.Layer
+	}
+	return x
+}
+
+// at returns expert k of token j in a layer and its weight: -1 and 0 in a layer without experts.
+func (x *expertsDrawing) at(layer, j, k int) (expert int, weight float64) {
+	i := 2 * ((layer*len(x.tokens)+j)*x.each + k)
+	return int(x.routes[i]), float64(x.routes[i+1])
+}
+
+// decided returns the layer whose first expert has the largest weight for a token.
+func (x *expertsDrawing) decided(j int) (best int) {
+	for l := range x.layers {
+		_, most := x.at(best, j, 0)
+		if _, weight := x.at(l, j, 0); weight > most {
+			best = l
+		}
+	}
+	return best
+}
+
+// alike returns for each token in how many layers it has the same first expert as token j, [T], and
+// the mean of that over the other tokens.
+func (x *expertsDrawing) alike(j int) (same []int, mean float64) {
+	same = make([]int, len(x.tokens))
+	for i := range same {
+		for l := range x.layers {
+			expert, _ := x.at(l, j, 0)
+			if other, _ := x.at(l, i, 0); other == expert && expert >= 0 {
+				same[i]++
+			}
+		}
+		mean += float64(same[i])
+	}
+	return same, (mean - float64(same[j])) / max(float64(len(same)-1), 1)
+}
+
+// nearest returns the other token with the same first expert as token j in most layers, of equal
+// ones the closest in the text; -1 if no other has one in common.
+func (x *expertsDrawing) nearest(j int, same []int) int {
+	best := -1
+	for i, n := range same {
+		if i != j && n > 0 && (best < 0 || n > same[best] ||
+			n == same[best] && max(i-j, j-i) < max(best-j, j-best)) {
+			best = i
+		}
+	}
+	return best
+}
+
+// listOf names the experts of a token in a layer with their weights, the first k of them.
+func (x *expertsDrawing) listOf(layer, j, k int) (all []phrase) {
+	for i := range min(k, x.each) {
+		expert, weight := x.at(layer, j, i)
+		if expert < 0 {
+			return nil
+		}
+		all = append(all, phrase{
+			{text: fmt.Sprint(expert)}, {text: " (" + rounded(weight) + ")", quiet: true},
+		})
+	}
+	return all
+}
+
+// allOf lists all experts of a token in a layer.
+func (x *expertsDrawing) allOf(layer, j int) string {
+	var names []string
+	for _, one := range x.listOf(layer, j, x.each) {
+		names = append(names, one.String())
+	}
+	return cmp.Or(strings.Join(names, ", "), "no experts")
+}
+
+// sentence returns which experts token j has in a layer, and which other token has the most in
+// common with it. experts.js writes the same for what a reader chooses.
+func (x *expertsDrawing) sentence(layer, j int) (s phrase) {
+	s.say("At ")
+	s = append(s, x.wordOf(j)...)
+	s.say(fmt.Sprintf(", layer %d ", layer))
+	named := 0
+	first, most := x.at(layer, j, 0)
+	for named < min(x.each, mostNamed) {
+		if _, weight := x.at(layer, j, named); weight < nameFrom*most {
+			break
+		}
+		named++
+	}
+	switch {
+	case first < 0:
+		s.say("has no experts")
+	case named > 1:
+		s.say("used experts ")
+	default:
+		s.say("used expert ")
+	}
+	s.join(x.listOf(layer, j, named))
+	same, _ := x.alike(j)
+	if i := x.nearest(j, same); i >= 0 {
+		s.say(fmt.Sprintf("; %d of %d layers used the same first expert as at ", same[i], x.mixed))
+		other := x.wordOf(i)
+		if other.String() == x.wordOf(j).String() {
+			other.say(" (" + x.placeOf(i) + ")")
+		}
+		s = append(s, other...)
+	}
+	return s
+}
+
+// facts returns where token j is, how much other tokens have in common with it, how many tokens its
+// expert in a layer took, and what the first method says of a generated token.
+func (x *expertsDrawing) facts(layer, j int) (s phrase) {
+	_, mean := x.alike(j)
+	s.say(fmt.Sprintf("%s · other tokens: the same in %s of %d layers on average",
+		x.placeOf(j), fixed(mean, 1), x.mixed))
+	expert, _ := x.at(layer, j, 0)
+	for _, one := range x.load(layer) {
+		if one[0] == expert {
+			s.say(fmt.Sprintf(" · expert %d took %d of %d tokens here, an even share is %s",
+				expert, one[1], len(x.tokens), fixed(x.even(), 1)))
+		}
+	}
+	if said := x.said(j); said != nil {
+		s.say(" · ")
+		s = append(s, said...)
+	}
+	return s
+}
+
+// said returns what the first method says of token j, nil if it is no generated token of it.
+func (x *expertsDrawing) said(j int) (s phrase) {
+	t := j - len(x.e.Prompt.Texts)
+	if x.lead < 0 || t < 0 || t >= len(x.e.Steps) || !x.views[x.lead].has(t) {
+		return nil
+	}
+	v := &x.views[x.lead]
+	said, _ := x.explainRow(v, t)
+	return append(phrase{{text: Visible(v.name, nameLimit) + ": "}}, said...)
+}
+
+// load returns the experts of a layer that took tokens, each with how many, the most first.
+func (x *expertsDrawing) load(layer int) [][2]int {
+	all := [][2]int{}
+	took := map[int]int{}
+	for j := range x.tokens {
+		for k := range x.each {
+			if expert, _ := x.at(layer, j, k); expert >= 0 {
+				took[expert]++
+			}
+		}
+	}
+	for expert, count := range took {
+		all = append(all, [2]int{expert, count})
+	}
+	slices.SortFunc(all, func(a, b [2]int) int {
+		return cmp.Or(cmp.Compare(b[1], a[1]), cmp.Compare(a[0], b[0]))
+	})
+	return all
+}
+
+// even is how many tokens each expert takes if all take as many.
+func (x *expertsDrawing) even() float64 {
+	return float64(len(x.tokens)*x.each) / float64(x.e.Model.Experts)
+}
+
+// mostLoaded is how many experts of a layer are listed with how many tokens they took.
+const mostLoaded = 12
+
+// loadOf says how many tokens the experts of a layer took.
+func (x *expertsDrawing) loadOf(layer int) string {
+	all := x.load(layer)
+	if len(all) == 0 {
+		return "which has no experts"
+	}
+	var list []string
+	for _, one := range all[:min(len(all), mostLoaded)] {
+		list = append(list, fmt.Sprintf("%d by expert %d", one[1], one[0]))
+	}
+	return fmt.Sprintf("tokens taken: %s; an even share of %d tokens is %s, and %d of %d experts "+
+		"took none", strings.Join(list, ", "), len(x.tokens), fixed(x.even(), 1),
+		x.e.Model.Experts-len(all), x.e.Model.Experts)
+}
+
+// shownIn returns the token of a row whose first expert in a layer has the largest weight.
+func (x *expertsDrawing) shownIn(c drawnColumn, layer int) int {
+	return strongestIn(c, c.to, func(j int) float64 {
+		_, weight := x.at(layer, j, 0)
+		return weight
+	}, func(int) bool { return false })
+}
+
+// cell returns the first expert of a row in a layer, "" in one without experts, and its colour.
+func (x *expertsDrawing) cell(c drawnColumn, layer int) (number string, step int) {
+	expert, weight := x.at(layer, x.shownIn(c, layer), 0)
+	if expert < 0 {
+		return "", 0
+	}
+	return fmt.Sprint(expert), stepOf(x.shades.colors.at(weight))
+}
+
+// here reports whether a row is that of the framed token.
+func (x *expertsDrawing) here(c drawnColumn) bool { return c.from <= x.token && x.token < c.to }
+
+// Drawn works out the matrix. The error is that of [Experts.Check].
+func (r Experts) Drawn() (Drawn, error) {
+	if err := r.Check(); err != nil {
+		return Drawn{}, err
+	}
+	x := r.open()
+	p := &panels{drawing: x.drawing}
+	f := p.figureOf(&x.shades, &view{name: x.shades.name, result: &attribution.Result{
+		Facts: attribution.Facts{Quantity: attribution.Share},
+	}}, nil)
+	f.Title, f.Target, f.Source = "first expert of each token", "token", "layer"
+	f.Caption = x.captioned(fmt.Sprintf("%d of %d experts a token", x.each, x.e.Model.Experts),
+		x.quotedPrompt())
+	f.Columns, f.Panels = nil, []DrawnPanel{{}}
+	for l := range x.layers {
+		f.Columns = append(f.Columns, DrawnColumn{Name: fmt.Sprint(l)})
+	}
+	for _, c := range x.columns {
+		row := DrawnRow{Name: plain(x.columnName(c))}
+		for l := range x.layers {
+			number, step := x.cell(c, l)
+			row.Cells = append(row.Cells, DrawnCell{step, number, number != ""})
+		}
+		f.Panels[0].Rows = append(f.Panels[0].Rows, row)
+	}
+	f.Notes = []string{
+		x.sentence(x.layer, x.token).String() + ".",
+		fmt.Sprintf("Load of layer %d, %s.", x.layer, x.loadOf(x.layer)),
+	}
+	return f, nil
+}
+
+// plain implements [View].
+func (r Experts) plain(look Terminal) (*text, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	x := r.open()
+	t := newText(Terminal{Width: look.Width})
+	t.picture = x.picture
+	t.head()
+	t.line("")
+	t.wrapped("", x.sentence(x.layer, x.token).String())
+	t.wrapped("", x.facts(x.layer, x.token).String())
+	x.matrix(t)
+	t.line("")
+	t.line("all experts of " + x.placedName(x.token))
+	for l := range x.layers {
+		t.wrapped(fmt.Sprintf("  layer %2d  ", l), x.allOf(l, x.token))
+	}
+	t.line("")
+	t.wrapped("", fmt.Sprintf("load of layer %d, %s", x.layer, x.loadOf(x.layer)))
+	t.line("")
+	t.wrapped("", expertsLegend)
+	t.model()
+	return t, nil
+}
+
+// expertsLegend says how to read the picture.
+const expertsLegend = "The matrix has the first expert of each token in each layer: the one to " +
+	"which the router gives most. A weight is what the output of an expert is multiplied by. Of " +
+	"folded tokens it is the one with the largest weight. Expert 3 of one layer has nothing in " +
+	"common with expert 3 of another."
+
+// matrix writes the first experts, as many layers side by side as there is room for.
+func (x *expertsDrawing) matrix(t *text) {
+	wide, high := 0, len(fmt.Sprint(max(x.e.Model.Experts, x.layers)-1))+1
+	for _, c := range x.columns {
+		wide = max(wide, Width(x.columnName(c)))
+	}
+	for from := 0; from < x.layers; {
+		to := min(x.layers, from+max((t.width-wide-2)/high, 1))
+		t.line("")
+		line := right("layer", wide+2)
+		for l := from; l < to; l++ {
+			line += right(fmt.Sprint(l), high)
+		}
+		t.line(line)
+		for _, c := range x.columns {
+			line := "  "
+			if x.here(c) {
+				line = "▸ "
+			}
+			line += right(x.columnName(c), wide)
+			for l := from; l < to; l++ {
+				number, _ := x.cell(c, l)
+				line += right(cmp.Or(number, "·"), high)
+			}
+			t.line(line)
+		}
+		from = to
+	}
+}
+
+func (r Experts) title() string { return titleOf(r.Explanation) }
