@@ -21,6 +21,8 @@ type Session struct {
 	room int
 	// late are the rows that [Session.RowsOfLayer] will be asked for.
 	late []asked
+	// lens says that [Session.Lens] will be called.
+	lens bool
 	// preparing are compilations under way.
 	preparing sync.WaitGroup
 }
@@ -140,7 +142,7 @@ func (s *Session) PromptBytes(n int) int64 { return s.m.estimate(s.promptNeed(n)
 func (s *Session) promptNeed(n int) need {
 	need := need{
 		Tokens: n, Asks: asksOf(s.asks), Slots: s.slotsFor(n), Terms: s.terms,
-		Streams: s.streams != nil,
+		Streams: s.streams != nil, Lens: s.lens,
 	}
 	if s.streams != nil || s.m.inTiles(n) {
 		need.Tile = s.m.tileOf(need.Slots)
