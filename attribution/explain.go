@@ -57,7 +57,13 @@ func (r *run) explain(ctx context.Context, m trace.Model) (*Explanation, error) 
 			return r.finish(r.soFar(err), r.wrap(ctx, err))
 		}
 	}
-	return r.finish(r.e, r.end(ctx))
+	err := r.end(ctx)
+	if err == nil {
+		if err = r.readLens(ctx, m); err != nil {
+			err = r.wrap(ctx, err)
+		}
+	}
+	return r.finish(r.e, err)
 }
 
 // finish returns an explanation, nil for none, as it is asked for: with its tokens grouped. The
@@ -201,6 +207,11 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 	if step.Next != nil {
 		if next, err = newPrediction(step, r.e.Model.Layers); err != nil {
 			return err
+		}
+		if r.ask.Lens > 0 {
+			if next.Lens, err = r.newLens(step.Lens); err != nil {
+				return err
+			}
 		}
 		r.ended = step.Next.Stop
 	}

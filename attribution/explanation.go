@@ -115,6 +115,12 @@ type Options struct {
 	// OwnRow explains each token by its own row instead of the row that predicts it. It costs one
 	// more step of the model.
 	OwnRow bool `json:"own_row,omitempty"`
+	// Lens, if it is [LensAnswer], also computes what the model would have said after each layer
+	// where it predicts each token, at the cost of L+1 products with its table of the vocabulary
+	// for each: [GeneratedToken.Lens]. If it is a number, "3", it does so for that generated token
+	// at every position of the text, too: [Explanation.Lens]. It cannot be combined with By and
+	// Target.
+	Lens string `json:"lens,omitempty"`
 	// Lift divides every value by what uniform attention over visible tokens gives at the same
 	// place.
 	Lift bool `json:"lift,omitempty"`
@@ -147,6 +153,9 @@ type Explanation struct {
 	// is row Position of the map. A method whose map would take too long has no entry, and one
 	// whose map would be too large has only the top level; a warning says so. Nil for decoders.
 	Maps map[string]*Map `json:"maps,omitempty"`
+	// Lens has what the model would have said after each layer at every position of the text, if
+	// [Options.Lens] names a token; nil otherwise.
+	Lens *TextLens `json:"lens,omitempty"`
 	// Warnings are remarks for the user, one sentence each.
 	Warnings []string `json:"warnings"`
 	// Origin says how it was made, as files do that are saved of it, so that they can be made
@@ -211,6 +220,9 @@ type GeneratedToken struct {
 	Rest bool  `json:"rest,omitempty"`
 	// Alternatives are the most probable tokens, the most probable first.
 	Alternatives []Alternative `json:"alternatives"`
+	// Lens is what the model would have said after the embedding and after each layer, [L+1], nil
+	// without [Options.Lens]. The last one is the prediction itself.
+	Lens []LensLayer `json:"lens,omitempty"`
 }
 
 // Alternative is a token that the model could have chosen, with its probability in [0,1].

@@ -470,6 +470,20 @@ var resultRows = []Option{
 			"alone, as many times the work",
 		value: switched(func(o *Options) *bool { return &o.AllLayers }),
 	},
+	{
+		Name: "lens", Field: "Lens", Key: "lens", Group: GenerationOptions,
+		Help: "also compute what the model would have said after each layer: `answer|N`, where " +
+			"it predicts each token, or for token N, from 0, at every position of the text, too",
+		value: grouping(func(o *Options) *string { return &o.Lens }, func(s string) string {
+			_, wrong := lensText(s)
+			return wrong
+		}),
+		conflict: func(o *Options) string {
+			return onOff(o.By != "" || o.Target != "", trace.Called("lens")+
+				" and groups of tokens; it has tokens as the model has them: leave by and target "+
+				"out")
+		},
+	},
 }
 
 // liftConflict returns why lift does not go with the other options.

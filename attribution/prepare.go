@@ -50,6 +50,9 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	} else {
 		err = r.prepareAsk(m, info, read)
 	}
+	if err == nil {
+		err = r.prepareLens(m)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,11 @@
 package models
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
+)
 
 // What the tests outside the package see.
 var OpenCompileTimes = openCompileTimes
@@ -16,4 +21,9 @@ func SetPlugins(t *testing.T, p Plugins) {
 		backends.plugins = nil
 		backends.Unlock()
 	})
+}
+
+// LensLayers is lensLayers of a model with so many tokens.
+func LensLayers(vocab int, scores []float32, token, k int) ([]trace.LensLayer, error) {
+	return (&Model{spec: &spec.Spec{Vocab: vocab}}).lensLayers(scores, token, k)
 }

@@ -93,6 +93,9 @@ func (m *Model) newSession(ask trace.Ask, room int) (*transformer.Session, error
 			return nil, err
 		}
 	}
+	if ask.Lens > 0 {
+		session.KeepLens()
+	}
 	return session, nil
 }
 
@@ -127,6 +130,15 @@ func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err 
 			return trace.Step{}, false, err
 		}
 		step.RowsOfLayer = g.session.RowsOfLayer
+	}
+	if g.ask.Lens > 0 {
+		err := g.session.Lens(func(scores []float32) (err error) {
+			step.Lens, err = g.m.lensLayers(scores, step.Next.Token.ID, g.ask.Lens)
+			return err
+		})
+		if err != nil {
+			return trace.Step{}, false, err
+		}
 	}
 	return step, g.more(), nil
 }

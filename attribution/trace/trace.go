@@ -5,9 +5,9 @@
 // A [Model] is what both sides agree on. More that a model may do is an optional interface, found
 // by type assertion: [Tracer] records tensors, [Predictor] and [Differentiable] answer scorers,
 // [Replacer] has tokens that stand for a missing one, [LogitDecomposer] and [VectorDecomposer]
-// split a logit into parts, [Editable] changes what a tap has, [Classifier] names classes,
-// [Conversational] has a chat template, [Limited] knows few words, [Budgeted] knows how much memory
-// is left.
+// split a logit into parts, [Editable] changes what a tap has, [Lens] reads its head in every layer,
+// [Classifier] names classes, [Conversational] has a chat template, [Limited] knows few words,
+// [Budgeted] knows how much memory is left.
 //
 // One pass through a model gives one [Step]: the target rows of its input tokens and the
 // [Prediction] of the token after the last of them. The input of the first step is the whole prompt
@@ -382,6 +382,8 @@ type Ask struct {
 	Terms *TermsAsk
 	// Products asks for [Step.Multiply], so that the model keeps what it needs for it.
 	Products bool
+	// Lens asks for [Step.Lens] with so many of the most probable tokens; 0 asks for none.
+	Lens int
 	// OwnRow adds a last step for the last token, with its row and without a prediction.
 	OwnRow bool
 	// Edits change what the model computes, if it is [Editable]. Of mixings only attention is
@@ -477,6 +479,9 @@ type Step struct {
 	// Terms are the attention terms of Next, of all First+Count sources. They are nil without
 	// [Ask.Terms], and always nil from a model that does not know them.
 	Terms *AttentionTerms
+	// Lens is what the head reads after each layer where Next is predicted, and of its token,
+	// [L+1]; nil without [Ask.Lens], and from a model that reads.
+	Lens []LensLayer
 	// RowsOfLayer computes the row of the last input token in one layer, 0-based: L is 1 and N is
 	// 1. It may be called until the next step begins. It is nil unless the model is a
 	// [LayerReader] and [Ask.Terms] is set.

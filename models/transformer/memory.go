@@ -31,8 +31,9 @@ type need struct {
 	Streams bool
 	// Edited are the taps that are edited.
 	Edited []trace.Tap
-	// Head is whether the head reads one position of each text.
-	Head bool
+	// Head is whether the head reads one position of each text, and Lens whether it reads the
+	// stream before and after every layer, at one position at a time.
+	Head, Lens bool
 	// Gradient is whether a number of each text is differentiated, AttentionGradient whether also
 	// with respect to the attention of every layer.
 	Gradient, AttentionGradient bool
@@ -127,7 +128,7 @@ func (m *Model) compiling(n need) float64 {
 // headTable returns how many bytes the table of the head takes in float32 during a pass that scores
 // several positions, where it is kept in codes.
 func (m *Model) headTable(n need) float64 {
-	several := n.Head && n.Texts > 1 || slices.Contains(n.Taps, trace.Logits)
+	several := n.Head && n.Texts > 1 || n.Lens || slices.Contains(n.Taps, trace.Logits)
 	if m.loaded == nil || !several {
 		return 0
 	}
@@ -251,6 +252,9 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 	}
 	if n.Head {
 		add(4*texts*float64(scored(s)), 1)
+	}
+	if n.Lens {
+		add(4*float64(scored(s)), layers+1)
 	}
 	// Hidden states wait for the way back; a layer then holds its forward pass and more.
 	if n.Gradient {

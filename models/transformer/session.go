@@ -23,6 +23,8 @@ type Session struct {
 	late []asked
 	// wanted are the edits of [Session.Edit], which the first pass places.
 	wanted []trace.Edit
+	// lens says that [Session.Lens] will be called.
+	lens bool
 	// preparing are compilations under way.
 	preparing sync.WaitGroup
 }
@@ -146,7 +148,7 @@ func (s *Session) PromptBytes(n int) int64 { return s.m.estimate(s.promptNeed(n)
 func (s *Session) promptNeed(n int) need {
 	need := need{
 		Tokens: n, Asks: asksOf(s.asks), Slots: s.slotsFor(n), Terms: s.terms,
-		Streams: s.streams != nil, Edited: editedTaps(s.wanted),
+		Streams: s.streams != nil, Lens: s.lens, Edited: editedTaps(s.wanted),
 	}
 	if s.inTiles(n) {
 		need.Tile = s.m.tileOf(need.Slots)

@@ -161,6 +161,7 @@ func TestBackendsAgree(t *testing.T) {
 			}
 			ask := trace.Ask{
 				Continuation: []int{7, 30, 31}, Mixings: mixings("attention", "value-zeroing"),
+				Lens: 2,
 			}
 			compareSteps(t, collect(t, xla, text, ask), collect(t, plain, text, ask))
 		})
@@ -199,6 +200,12 @@ func compareSteps(t *testing.T, got, want []trace.Step) {
 		if d := math.Abs(got[i].Next.Probability - want[i].Next.Probability); d > backendTol {
 			t.Errorf("step %d: probability %v, want %v",
 				i, got[i].Next.Probability, want[i].Next.Probability)
+		}
+		for l, layer := range want[i].Lens {
+			if d := math.Abs(got[i].Lens[l].Probability - layer.Probability); d > backendTol {
+				t.Errorf("step %d: lens of layer %d: %v, want %v", i, l,
+					got[i].Lens[l].Probability, layer.Probability)
+			}
 		}
 	}
 }

@@ -1,0 +1,98 @@
+package transformer
+
+import (
+	"context"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+// KeepLens makes every later pass keep what [Session.Lens] needs. It is called before
+// [Session.Prompt].
+func (s *Session) KeepLens() { s.terms, s.lens = true, true }
+
+// Lens calls use with what the head computes from the residual stream before every layer and after
+// the last one, where the latest pass has its last token: the scores of the vocabulary, [V,L+1],
+// from one product with its table. They are valid until use returns, whose error it returns. Without
+// a pass that kept the streams it returns another error.
+func (s *Session) Lens(use func(scores []float32) error) error {
+	k := s.latest
+	if k == nil {
+		return pkg.Errorf("no lens: the session has to keep the streams, and to read a text")
+	}
+	var streams []float32
+	for _, x := range append(k.input[:len(k.input):len(k.input)], k.final) {
+		if err := read(x, func(data []float32) { streams = append(streams, data...) }); err != nil {
+			return err
+		}
+	}
+	return s.m.lens(streams, use)
+}
+
+// Lens runs a text once and calls use with what [Session.Lens] computes at each position, in their
+// order. A pair has types. It returns an error for a position outside the text, for a head that
+// scores no tokens, and those of [Model.Forward].
+func (m *Model) Lens(ctx context.Context, ids, types, positions []int,
+	use func(i int, scores []float32) error,
+) error {
+	if m.Spec.Head != spec.LanguageHead {
+		return pkg.Errorf("no lens: the head of the %s model scores no tokens", m.Spec.Family)
+	}
+	// A pass over an empty text has its own error.
+	err := m.checkMemory(need{Tokens: len(ids), Taps: []trace.Tap{trace.Hidden}, Lens: true})
+	if err != nil {
+		return err
+	}
+	texts, err := m.Forward(ctx, Batch{IDs: [][]int{ids}, Types: rowOrNil(types)},
+		[]trace.Tap{trace.Hidden})
+	if err != nil {
+		return err
+	}
+	hidden := texts[0][0] // [L+1,T,D]
+	T, D := hidden.Shape[1], hidden.Shape[2]
+	streams := make([]float32, 0, hidden.Shape[0]*D)
+	for i, at := range positions {
+		if at < 0 || at >= T {
+			return pkg.Errorf("position %d is not in 0..%d", at, T-1)
+		}
+		if err := ctx.Err(); err != nil {
+			return pkg.Errorf("stopped at the lens of position %d: %w", at, err)
+		}
+		streams = streams[:0]
+		for l := range hidden.Shape[0] {
+			streams = append(streams, hidden.Data[(l*T+at)*D:][:D]...)
+		}
+		err := m.lens(streams, func(scores []float32) error { return use(i, scores) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lens calls use with the scores of the vocabulary for N residual streams, [N,D], as columns,
+// [V,N].
+func (m *Model) lens(streams []float32, use func(scores []float32) error) error {
+	width := m.Spec.Width
+	inputs := []*tensors.Tensor{
+		tensors.FromFlatDataAndDimensions(streams, 1, len(streams)/width, width),
+		tensors.FromScalar(int32(1)), // only a positive length is needed
+	}
+	defer free(inputs...)
+	scores, err := only(m.run("lens", endsWeights, func(w byName, in []*Node) []*Node {
+		d := m.builder(w, text{length: in[1]})
+		return []*Node{d.logitColumns(d.final(in[0]))}
+	}, inputs...))
+	if err != nil {
+		return pkg.Errorf("%s lens: %w", m.Spec.Family, err)
+	}
+	defer free(scores)
+	var used error
+	if err := read(scores, func(data []float32) { used = use(data) }); err != nil {
+		return err
+	}
+	return used
+}
