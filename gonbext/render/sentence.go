@@ -486,18 +486,24 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 }
 
 // againstWords returns what stands before the sources of a row that are below the neutral value.
+// Of values that come from no test it says so: without such a token the answer may be less probable.
 func againstWords(v *view) string {
+	s := "against it"
 	switch {
 	case v.difference:
 		return "more in B "
 	case v.top.lift:
 		return "less than position explains "
 	case v.contrast() != "":
-		return "for “" + v.contrast() + "” "
-	case v.result.Evidence == trace.Written:
-		return "written against it "
+		s = "for “" + v.contrast() + "”"
 	}
-	return "against it "
+	switch v.result.Evidence {
+	case trace.Written:
+		return "written " + s + ", not tested: "
+	case trace.Traced:
+		return s + ", not tested: "
+	}
+	return s + " "
 }
 
 // tokenName returns the name of token j of the text, with its number where the text is short and
