@@ -187,6 +187,9 @@ func (d *drawing) sentence(v *view, t int, me phrase) (s phrase, others string) 
 	if len(d.tokens) > quoteFrom && !grouped(d.e) {
 		s = append(append(s, piece{text: ", in ", quiet: true}), d.quote(named[0])...)
 	}
+	if !above {
+		named = nil // are against the token
+	}
 	against, others := d.others(v, t, named)
 	return append(s, piece{text: against, quiet: true}), others
 }
