@@ -195,6 +195,15 @@ func (p *Prompt) Placed() bool {
 	return len(p.IDs) == len(p.Texts) && p.check() == nil
 }
 
+// Lacks reports whether column j is of a token that only the other side of a comparison has, for
+// which a prompt that was put beside another one has the id -1.
+func (p *Prompt) Lacks(j int) bool { return j < len(p.IDs) && p.IDs[j] < 0 }
+
+// First returns the column of the first token of the prompt.
+func (p *Prompt) First() int {
+	return max(slices.IndexFunc(p.IDs, func(id int) bool { return id >= 0 }), 0)
+}
+
 // GeneratedToken is one token of the answer, or an encoder's prediction at a position.
 type GeneratedToken struct {
 	// ID and Text are the token's. For a class they are its number and its label; for a model

@@ -356,7 +356,8 @@ var scorerRows = []Option{
 			"it follows the prompt, so begin it with a space where one belongs",
 		value: someWords(func(o *Options) *string { return &o.Contrast },
 			"it must be one token"),
-		takes: isScorer, why: "its rows are the same whatever is predicted",
+		takes: isScorer, why: "each layer has the same values whatever is predicted; at most " +
+			"the choice of the layer shown follows the contrast",
 		setting: "contrast",
 	},
 	{

@@ -98,15 +98,15 @@ func (e *Explanation) findSinks(method string, k int) (
 
 // firstWritten returns the first token as a sink of values that attention wrote, if r has them.
 func (e *Explanation) firstWritten(r *Result, k int) []Sink {
-	n, m := r.Shape[0], r.Shape[1]
-	if r.Evidence != trace.Written || e.Model.Bidirectional || n*m == 0 || !e.RestsOn(r, 0) {
+	n, m, at := r.Shape[0], r.Shape[1], e.Prompt.First()
+	if r.Evidence != trace.Written || e.Model.Bidirectional || n*m == 0 || !e.RestsOn(r, at) {
 		return nil
 	}
-	first := Sink{0, e.Prompt.Texts[0], make([]float64, n)}
+	first := Sink{at, e.Prompt.Texts[at], make([]float64, n)}
 	for t := range first.Shares {
 		row := r.Row(t, r.levelOf(t, k))
 		if sum := floats.Norm(row, 1); sum > 0 {
-			first.Shares[t] = math.Abs(row[0]) / sum
+			first.Shares[t] = math.Abs(row[at]) / sum
 		}
 	}
 	return []Sink{first}
@@ -191,7 +191,8 @@ func (e *Explanation) RestsOn(r *Result, j int) bool {
 // restsAlone reports whether a large share on prompt token j alone is no evidence: on the first
 // token for decoders, and on control tokens.
 func (e *Explanation) restsAlone(j int) bool {
-	return j == 0 && !e.Model.Bidirectional || j < len(e.Prompt.Special) && e.Prompt.Special[j]
+	return j == e.Prompt.First() && !e.Model.Bidirectional ||
+		j < len(e.Prompt.Special) && e.Prompt.Special[j]
 }
 
 // sourceShares returns the share of each source in each row at level k, or [ShownLevel], [m,n]; nil

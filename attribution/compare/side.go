@@ -93,6 +93,15 @@ func (s *Side) checkLayer(name string) error {
 		kept, trace.Called("all layers", "AllLayers"), trace.Called("all levels", "AllLevels"))
 }
 
+// Shown returns the level of a side that is compared, or [attribution.ShownLevel] for that of each
+// token.
+func (s *Side) Shown() int {
+	if s.Layer != nil {
+		return s.level(0)
+	}
+	return attribution.ShownLevel
+}
+
 // level returns the level of a side that is compared of token t.
 func (s *Side) level(t int) int {
 	if s.Layer != nil {

@@ -234,12 +234,8 @@ func (c *Comparison) divide(side int, rows [][]float64, own int, rest []float64)
 	var sinks []attribution.Sink
 	var rowSinks []int
 	if len(s.Explanation.Prompt.Special) >= s.result().Shape[1] { // without it no sink is known
-		level := attribution.ShownLevel
-		if s.Layer != nil {
-			level = s.level(0)
-		}
-		sinks, _ = s.Explanation.Sinks(s.Method, level) // none if its parts are not known
-		rowSinks, _ = s.Explanation.RowSinks(s.Method, level)
+		sinks, _ = s.Explanation.Sinks(s.Method, s.Shown()) // none if its parts are not known
+		rowSinks, _ = s.Explanation.RowSinks(s.Method, s.Shown())
 	}
 	for t, row := range rows {
 		sum := 0.0

@@ -19,15 +19,16 @@ func (d *drawing) elsewhere(v *view, t int) string {
 	return ""
 }
 
-// others compares what other methods put first in row t with the sources that the sentence of this
-// method names. against, for the sentence, is the source of the largest group of methods that
-// disagree; rest, for the facts, has the other groups and the methods that agree. A method is left
-// out if attention rests on what it puts first, because that tells nothing of the word there.
+// others compares what other methods put first in row t with the sources for the token that the
+// sentence of this method names. Those agree that put the same word first. against, for the
+// sentence, is the source of the largest group of methods that put first what the sentence does not
+// name; rest, for the facts, has the other groups and the methods that agree. A method is left out
+// if attention rests on what it puts first, because that tells nothing of the word there.
 func (d *drawing) others(v *view, t int, named []int) (against, rest string) {
-	words := map[int]bool{}
-	for _, j := range named {
-		first, _ := d.wordAround(j)
-		words[first] = true
+	words, best := map[int]bool{}, -1
+	for _, j := range slices.Backward(named) {
+		best, _ = d.wordAround(j)
+		words[best] = true
 	}
 	var order []int
 	var agree []string
@@ -44,7 +45,7 @@ func (d *drawing) others(v *view, t int, named []int) (against, rest string) {
 		}
 		name := Visible(w.name, nameLimit)
 		first, _ := d.wordAround(above[0])
-		if words[first] {
+		if first == best {
 			agree = append(agree, name)
 			continue
 		}
@@ -56,9 +57,9 @@ func (d *drawing) others(v *view, t int, named []int) (against, rest string) {
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(len(methods[b]), len(methods[a]))
 	})
-	for i, first := range order {
+	for _, first := range order {
 		says := fmt.Sprintf("%s “%s” first", subject(methods[first], "put"), d.wordOf(first))
-		if i == 0 {
+		if against == "" && !words[first] {
 			against = "; " + says
 		} else {
 			rest += " · " + says

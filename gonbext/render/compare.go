@@ -22,8 +22,8 @@ import (
 // Where the answers differ, the difference ends before the first token that does, and the picture
 // says so at its top, with what to type to force one answer on both sides.
 //
-// The picture says how far the rows agree: their rank correlation over the sources that are grey on
-// neither side, and whether their strongest sources are the same.
+// The picture says how far the rows agree: their rank correlation over the sources that are not
+// grey in the difference, and whether their strongest sources are the same.
 //
 // Compare returns a [trace.UsageError] if the sides cannot be compared.
 func Compare(a, b compare.Side) (Heatmap, error) {
@@ -310,10 +310,10 @@ func (c *comparison) unlikeLayers() []string {
 
 // agree words how far the rows of the first two views agree, token by token and in all.
 func (p *picture) agree() {
-	c, a, b := p.comparison, &p.views[0], &p.views[1]
+	c, v := p.comparison, &p.views[compare.Difference]
 	all := c.Agree(func(t int) (sources []int) {
-		for j := range min(a.sources(t), b.sources(t)) {
-			if !p.grey(a, t, j) && !p.grey(b, t, j) {
+		for j := range v.sources(t) {
+			if !p.grey(v, t, j) {
 				sources = append(sources, j)
 			}
 		}
@@ -358,15 +358,18 @@ func (p *picture) agree() {
 }
 
 // shareScale gives the views of a comparison one scale, that of the largest value in any of them,
-// and makes the sinks of one side grey on both.
+// and leaves out of the difference what is a sink, or what attention rests on, on either side, and
+// what one side lacks.
 func (p *picture) shareScale() {
 	var all []float64
-	for i := range p.views {
-		for j, sink := range p.views[i].sinks {
-			p.views[compare.Difference].sinks[j] = p.views[compare.Difference].sinks[j] || sink
+	sinks, own := p.views[compare.Difference].sinks, p.views[compare.Difference].rowSinks
+	for i := range compare.Difference {
+		v := &p.views[i]
+		for j := range sinks {
+			sinks[j] = sinks[j] || v.sinks[j] || p.only(j) >= 0 ||
+				p.explanationOf(v).RestsOn(v.result, j)
 		}
-		own := p.views[compare.Difference].rowSinks
-		for t, j := range p.views[i].rowSinks[:len(own)] {
+		for t, j := range v.rowSinks[:len(own)] {
 			if own[t] < 0 {
 				own[t] = j
 			}
@@ -422,21 +425,33 @@ func (p *picture) predictionOf(v *view, t int) (where, what, chance string) {
 
 // stepText returns the text of generated token t, in the picture of one side that side's.
 func (p *picture) stepText(v *view, t int) string {
-	if side := p.sideOf(v); side >= 0 {
-		return p.comparison.Sides[side].Explanation.Steps[t].Text
-	}
-	return p.e.Steps[t].Text
+	return p.explanationOf(v).Steps[t].Text
 }
 
 // sideOf returns which side of a comparison a view is, -1 for their difference and elsewhere.
 func (p *picture) sideOf(v *view) int {
-	switch {
-	case p.comparison == nil || v.difference:
+	if p.comparison == nil {
 		return -1
-	case v == &p.views[0]:
-		return 0
 	}
-	return 1
+	return slices.Index(p.comparison.names[:compare.Difference], v.name)
+}
+
+// explanationOf returns the explanation of a view, in the picture of one side that side's.
+func (p *picture) explanationOf(v *view) *attribution.Explanation {
+	if side := p.sideOf(v); side >= 0 {
+		return p.comparison.Sides[side].Explanation
+	}
+	return p.e
+}
+
+// only returns the side of a comparison that alone has token j, -1 if both have it.
+func (p *picture) only(j int) int {
+	for side := 0; p.comparison != nil && side < compare.Difference; side++ {
+		if p.comparison.Sides[1-side].Explanation.Prompt.Lacks(j) {
+			return side
+		}
+	}
+	return -1
 }
 
 // cutAlike returns the models or the prompts of both sides in at most so many characters; both are

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -338,6 +339,27 @@ func TestSentences(t *testing.T) {
 	if got := said(pair, &pair.views[0], 0); !strings.HasPrefix(got,
 		"end came mostly from w1; other puts “w2” first | ") {
 		t.Errorf("two methods: %q", got)
+	}
+	// It agrees only if the same source is first and for the token in both.
+	for _, c := range []struct {
+		row, other []float64
+		want       string
+	}{
+		{[]float64{0, .5, .4, .1}, []float64{0, .6, .1, .3}, "w1 and w2 | .* · other agrees"},
+		{[]float64{0, .5, .4, .1}, []float64{0, .1, .6, .3}, "w1 and w2 | .* · other puts “w2” first"},
+		{[]float64{0, .5, .4, .1}, []float64{0, .1, .3, .6}, "w1 and w2; other puts “w3” first | .*0"},
+		{[]float64{0, -.5, -.4, 0}, []float64{0, .6, .1, 0}, "w1 and w2; other puts “w1” first | .*0"},
+	} {
+		e := with(amount, c.row...)
+		e.Order = append(e.Order, "other")
+		second := *e.Methods["raw"]
+		second.Rows, e.Methods["other"] = [][]float64{c.other}, &second
+		p := Heatmap{Explanation: e}.picture(true)
+		want := regexp.MustCompile(strings.ReplaceAll(c.want, "|", `\|`) + "$")
+		if got := said(p, &p.views[0], 0); !want.MatchString(strings.ReplaceAll(got,
+			" · part of the logit · whole model", "")) {
+			t.Errorf("%v beside %v: %q, want %q", c.row, c.other, got, c.want)
+		}
 	}
 	// One that puts the first token first is left out where attention rests on it, but not if what
 	// it replaced there changed the prediction.

@@ -14,9 +14,9 @@ import (
 // functionWords are words that say little about where an answer comes from. A picture does not open
 // with one if there is another.
 var functionWords = strings.Fields("the a an of to in and is was it for on at by that this with " +
-	"here as then are were be been has have had do does did will would can could not no or but " +
-	"if i you he she we they me him her us them my your his its our their who whom whose which " +
-	"what when where how there these those about from into after before than so also " +
+	"here as then are were be been has have had do does did will would can could not no or " +
+	"but if i you he she we they me him her us them my your his its our their who whom whose " +
+	"which what when where how there these those about from into after before than so also " +
 	"der die das ein eine und ist le la les un une et est el los las una y es il lo gli e")
 
 // wordText returns the word of row t without spaces and brackets, in small letters.

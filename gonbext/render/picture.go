@@ -242,21 +242,26 @@ func (p *picture) sinks(v *view) (marks []bool, rows []int, silent []string) {
 	r := v.result
 	marks, silent = make([]bool, r.Shape[1]), make([]string, r.Shape[0])
 	rows = slices.Repeat([]int{-1}, r.Shape[0])
-	if !sinksKnown(p.e, v.name) {
+	e, name, level := p.e, v.name, v.fixed
+	if i := p.sideOf(v); i >= 0 {
+		side := &p.comparison.Sides[i]
+		e, name, level = side.Explanation, side.Method, side.Shown()
+	}
+	if !sinksKnown(e, name) {
 		return marks, rows, silent
 	}
-	sinks, err := p.e.Sinks(v.name, v.fixed)
+	sinks, err := e.Sinks(name, level)
 	if err != nil {
 		return marks, rows, silent // the method and the level are there
 	}
 	for _, s := range sinks {
 		marks[s.Position] = true
 	}
-	if own, err := p.e.RowSinks(v.name, v.fixed); err == nil {
-		rows = own
+	if own, err := e.RowSinks(name, level); err == nil {
+		rows = own[:len(rows)]
 	}
-	if reasons, err := p.e.Silent(v.name, v.fixed); err == nil {
-		silent = reasons
+	if reasons, err := e.Silent(name, level); err == nil {
+		silent = reasons[:len(silent)]
 	}
 	return marks, rows, silent
 }

@@ -99,7 +99,8 @@ func (p *picture) onFirst(v *view, t int) string {
 	for j := range v.sources(t) {
 		sum += math.Abs(v.at(t, j))
 	}
-	first := v.at(t, 0)
+	at := p.explanationOf(v).Prompt.First()
+	first := v.at(t, at)
 	if !(sum > 0) || math.IsInf(sum, 0) {
 		return ""
 	}
@@ -107,7 +108,7 @@ func (p *picture) onFirst(v *view, t int) string {
 	if grouped(p.e) {
 		what = "first span"
 	}
-	return fmt.Sprintf("%s %s %s, %s of the sizes of the row", what, p.short(0),
+	return fmt.Sprintf("%s %s %s, %s of the sizes of the row", what, p.short(at),
 		v.rows[t].value(first), share(math.Abs(first)/sum))
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -166,6 +167,9 @@ func (d *drawing) sentence(v *view, t int, me phrase) (s phrase, others string) 
 		s = append(s, me...)
 		s.say(" itself; there is nothing to contrast it with")
 		return s, ""
+	case len(named) == 0 && v.difference && len(slices.Concat(d.onlySources(t)...)) > 0:
+		s.say("Only tokens that one side lacks stand out for ")
+		return append(s, me...), ""
 	case len(named) == 0:
 		s.say("No single token stands out for ")
 		s = append(s, me...)
@@ -182,6 +186,9 @@ func (d *drawing) sentence(v *view, t int, me phrase) (s phrase, others string) 
 	s.say(after)
 	if len(d.tokens) > quoteFrom && !grouped(d.e) {
 		s = append(append(s, piece{text: ", in ", quiet: true}), d.quote(named[0])...)
+	}
+	if !above {
+		named = nil // are against the token
 	}
 	against, others := d.others(v, t, named)
 	return append(s, piece{text: against, quiet: true}), others
@@ -358,10 +365,11 @@ func (d *drawing) wordsOf(v *view, sources []int) (all []phrase) {
 // restsOn says of a source that attention rests on it whatever a row is about, where values follow
 // attention. It is empty for other sources, and in an encoder for a first token that is a word.
 func (d *drawing) restsOn(v *view, j int) string {
+	e := d.explanationOf(v)
 	switch {
-	case v.difference || j >= len(v.sinks) || !d.e.RestsOn(v.result, j):
+	case v.difference || j >= len(v.sinks) || !e.RestsOn(v.result, j):
 		return ""
-	case j == 0 && !d.e.Model.Bidirectional:
+	case j == e.Prompt.First() && !d.e.Model.Bidirectional:
 		return ", the first token (attention often rests on it)"
 	}
 	return ", a control token (attention often rests on it)"
@@ -426,22 +434,43 @@ func minus(text string) string { return signs.ReplaceAllString(text, "${1}−$2"
 var signs = regexp.MustCompile(`(^|[ (│])-([0-9.∞])`)
 
 // listedSources returns the sources that the facts of row t list, the strongest first: those of the
-// side that its sentence names, and those of the other one.
-func (d *drawing) listedSources(v *view, t int) (named, others []int) {
+// side that its sentence names, those of the other one, and those that one side of a comparison
+// lacks.
+func (d *drawing) listedSources(v *view, t int) (named, others, only []int) {
 	s := d.standing(v, t)
 	named, others = s.above, s.below
 	if _, above := d.namedSources(v, t); v.difference && !above {
 		named, others = others, named
 	}
-	return named[:min(len(named), mostFor)], others[:min(len(others), mostAgainst)]
+	if v.difference {
+		only = slices.Concat(d.onlySources(t)...)
+	}
+	return named[:min(len(named), mostFor)], others[:min(len(others), mostAgainst)], only
+}
+
+// onlySources returns, for each side of a comparison, the strongest sources of row t that it alone
+// has.
+func (d *drawing) onlySources(t int) (sources [][]int) {
+	for side := range compare.Difference {
+		v := &d.views[side]
+		s := d.standing(v, t)
+		only := slices.DeleteFunc(slices.Concat(s.above, s.below), func(j int) bool {
+			return d.only(j) != side
+		})
+		slices.SortStableFunc(only, func(a, b int) int {
+			return cmp.Compare(d.size(v, t, b), d.size(v, t, a))
+		})
+		sources = append(sources, only[:min(len(only), mostAgainst)])
+	}
+	return sources
 }
 
 // facts returns the strongest sources of row t with their values, the unit, and the layer.
 func (d *drawing) facts(v *view, t int) (s phrase) {
 	above := d.standing(v, t).above
-	named, others := d.listedSources(v, t)
+	named, others, only := d.listedSources(v, t)
 	names := map[string]int{} // how many sources have a name
-	for _, j := range slices.Concat(named, others) {
+	for _, j := range slices.Concat(named, others, only) {
 		names[d.tokenName(j)]++
 	}
 	list := func(label string, sources []int) {
@@ -459,7 +488,11 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 			if names[name] > 1 {
 				s.say(" (" + d.placeOf(j) + ")")
 			}
-			s.say(" " + minus(v.rows[t].value(v.at(t, j))))
+			value := v.at(t, j)
+			if side := d.only(j); side >= 0 {
+				value = d.comparison.Results[side].At(t, j, 0)
+			}
+			s.say(" " + minus(v.rows[t].value(value)))
 		}
 	}
 	if _, first := d.namedSources(v, t); v.difference && !first {
@@ -469,6 +502,11 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 		list("", named)
 		list(againstWords(v), others)
 	}
+	if v.difference {
+		for side, sources := range d.onlySources(t) {
+			list("only in "+"AB"[side:side+1]+" ", sources)
+		}
+	}
 	if len(s) > 0 {
 		s.say(" · ")
 	}
@@ -477,7 +515,7 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 		if d.comparison.about != nil {
 			s.say(" · p " + d.comparison.chances(t))
 		}
-		s.say(" · " + d.comparison.rows[t])
+		s.say(" · " + minus(d.comparison.rows[t]))
 	} else if j := v.rowSinks[t]; j >= 0 {
 		s.say(fmt.Sprintf(" · %s rests on %s, a sink in this row", v.top.sum(v.at(t, j)),
 			d.sourceName(j)))
@@ -486,7 +524,8 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 }
 
 // againstWords returns what stands before the sources of a row that are below the neutral value.
-// Of values that come from no test it says so: without such a token the answer may be less probable.
+// Of values that come from no test it says so: without such a token the answer may well be less
+// probable.
 func againstWords(v *view) string {
 	s := "against it"
 	switch {
@@ -513,6 +552,9 @@ func (d *drawing) tokenName(j int) string {
 		return d.axisName(j)
 	}
 	_, _, name := d.characterOf(j)
+	if side := d.only(j); side >= 0 {
+		name = textName(d.comparison.Sides[side].Explanation.Prompt.Texts[j])
+	}
 	return isolated(name)
 }
 

@@ -330,11 +330,11 @@ func (t *text) column(i int, c drawnColumn, name string) int {
 // bars are nine heights, from nothing to a full block.
 var bars = []rune(" ▁▂▃▄▅▆▇█")
 
-// number writes one value of a method. A sink gets the word sink and a hidden token a dot,
-// without colour: they are not on the scale.
+// number writes one value of a method. A sink gets the word sink, a hidden token and the difference
+// of one that one side lacks a dot, without colour: they are not on the scale.
 func (t *text) number(v *view, i, j, width int) {
 	switch {
-	case v.sink(i, j):
+	case v.sink(i, j) && t.only(j) < 0:
 		t.WriteString(right("sink", width) + " ")
 	case t.grey(v, i, j):
 		t.WriteString(right("·", width) + " ")
