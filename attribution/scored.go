@@ -148,6 +148,12 @@ func (r *run) scoreBy(
 	}
 	q := trace.Query{IDs: slices.Clone(ids), Types: r.types, Objective: o}
 	scoring := r.opts.Scoring
+	if r.opts.OnProgress != nil {
+		scoring.Progress = func(at trace.Progress) {
+			at.Stage = m.Name + ", " + r.e.Made() + " done"
+			r.opts.OnProgress(at)
+		}
+	}
 	if m.info().Together {
 		scoring.Groups = r.groups(t.GeneratedToken)
 	}

@@ -54,6 +54,26 @@ func TestOcclusion(t *testing.T) {
 	}
 }
 
+// TestProgress: before each batch a caller learns how many passes are done, of one batch nothing.
+func TestProgress(t *testing.T) {
+	q := ids(3, 8, 2, 8)
+	q.Quantity = trace.Probability
+	for batch, want := range map[int][]int{2: {0, 2, 4}, 4: {0, 4}, 5: nil} {
+		var done []int
+		score(t, "occlusion", attributiontest.NewModel(6), q, scorer.Options{
+			Batch: batch, Progress: func(at trace.Progress) {
+				done = append(done, at.Done)
+				if at.Stage != "occlusion" || at.Unit != "pass" || at.Total != 5 {
+					t.Errorf("%+v, want 5 passes of occlusion", at)
+				}
+			},
+		})
+		if !slices.Equal(done, want) {
+			t.Errorf("batches of %d: %v passes were done, want %v", batch, done, want)
+		}
+	}
+}
+
 // replaced returns q with another token at j.
 func replaced(q trace.Query, j, id int) trace.Query {
 	q.IDs = slices.Clone(q.IDs)

@@ -35,6 +35,8 @@ type Options struct {
 	// alone. The value of a group stands at its first token, and its other tokens have 0. An
 	// explanation sets them by its own options.
 	Groups [][]int `json:"-"`
+	// Progress, if not nil, is called before each batch of a scorer that needs several.
+	Progress func(trace.Progress) `json:"-"`
 }
 
 // Number is a field of [Options] that is a whole number.

@@ -282,8 +282,11 @@ func (x *question) gradients(
 }
 
 // batch returns queries first..first+B-1 of n. They are made when they are needed, because a query
-// may hold embeddings, [T,D].
+// may hold embeddings, [T,D]. Options.Progress learns of it.
 func (x *question) batch(first, n int, query func(i int) trace.Query) []trace.Query {
+	if x.opts.Progress != nil && n > x.opts.Batch {
+		x.opts.Progress(trace.Progress{Stage: x.scorer, Unit: "pass", Done: first, Total: n})
+	}
 	var batch []trace.Query
 	for i := first; i < min(first+x.opts.Batch, n); i++ {
 		batch = append(batch, query(i))

@@ -287,8 +287,8 @@ func (c Conversation) Turns(prompt string) ([]Message, error) {
 		}
 	}
 	if n := len(all); n > 1 && prompt != "" && all[n-2].Role == "user" {
-		return nil, Usagef("messages[%d], the last one, is the user's, and the prompt would be the "+
-			"user's too: leave the prompt out to have the message answered, or add the "+
+		return nil, Usagef("messages[%d], the last one, is the user's, and the prompt would be "+
+			"the user's too: leave the prompt out to have the message answered, or add the "+
 			"assistant's answer to the messages", len(c.Messages)-1)
 	}
 	if all[len(all)-1].Role == "assistant" {

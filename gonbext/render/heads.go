@@ -366,7 +366,8 @@ func (h *headsDrawing) from(i int) string {
 		text += ", " + chance
 	}
 	if layer := h.wroteLayer(t); layer >= 0 {
-		text += fmt.Sprintf(" · layer %d wrote more of its logit than any other", layer)
+		text += fmt.Sprintf(" · attention of layer %d wrote more of its logit than that of "+
+			"any other", layer)
 	}
 	return text
 }
@@ -429,7 +430,8 @@ func (r Heads) plain(look Terminal) (*text, error) {
 		where, what, chance := h.predictionText(i)
 		t.line("")
 		if l := h.wroteLayer(i); l >= 0 {
-			chance += fmt.Sprintf("  layer %d wrote more of it than any other", l)
+			chance += fmt.Sprintf("  attention of layer %d wrote more of it than that of any "+
+				"other", l)
 		}
 		t.line(fmt.Sprintf("%3d  %s%s  %s", i+1, where, what, chance))
 		query := h.queryOf(i)

@@ -283,7 +283,7 @@ func TestHeadsWrote(t *testing.T) {
 	}
 	text := written(t, asText(h))
 	for _, want := range []string{
-		`1  are  93.1 %  layer 1 wrote more of it than any other`, `2  here  40.0 %  layer 0 wrote more of it than any other`,
+		`1  are  93.1 %  attention of layer 1 wrote more of it than that of any other`, `2  here  40.0 %  attention of layer 0 wrote more of it than that of any other`,
 		"     heads of layer 0\n       layer  0 head ",
 		"     other heads\n       layer  1 head  1  “inet” (6) 100 %",
 	} {

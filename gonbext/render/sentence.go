@@ -566,7 +566,7 @@ func (d *drawing) writtenIn(v *view, t int, strongest []int) string {
 	case len(strongest) > 0 && d.byLayer(v) && v.level(t) == r.Top():
 		return "“" + d.tokenName(strongest[0]) + "” " + d.writers(v, t, strongest[0])
 	case r.LayerChosen && v.fixed < 0 && !v.difference:
-		return v.layer(t) + ", which wrote more of the token than any other"
+		return v.layer(t) + ", whose attention wrote more of the token than that of any other"
 	}
 	return v.layer(t)
 }

@@ -244,8 +244,8 @@ func (s Show) MapMethod(names []string) (string, error) {
 }
 
 // SetMethod names in o the method of a picture that has one of its own, unless o names methods: raw
-// of heads, flow of a graph, and of maps Method or value-zeroing. It returns a [trace.UsageError] if
-// an option that o has does not apply to it.
+// of heads, flow of a graph, and of maps Method or value-zeroing. It returns a [trace.UsageError]
+// if an option that o has does not apply to it.
 func (s Show) SetMethod(o *attribution.Options) error {
 	name := map[Kind]string{KindHeads: "raw", KindHead: "raw", KindFlow: "flow"}[s.Kind]
 	if s.Maps() {

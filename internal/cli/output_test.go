@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // A file appears when it is complete. Until then, and after a failure, the old one stays.
@@ -111,6 +113,31 @@ func TestProgress(t *testing.T) {
 	}
 	if k := (&Kit{Stderr: &b}); k.Progress().width != 0 || isTerminal(&b) {
 		t.Errorf("a buffer is no terminal")
+	}
+}
+
+// TestProgressOfLog: what is no terminal has a line when many passes begin, and then one when the
+// latest is old.
+func TestProgressOfLog(t *testing.T) {
+	var b bytes.Buffer
+	line := (&Kit{Stderr: &b}).Progress()
+	passes := func(done, total int) trace.Progress {
+		return trace.Progress{Stage: "occlusion", Unit: "pass", Done: done, Total: total}
+	}
+	line.Show("reading")
+	line.Report(passes(0, 63))
+	line.Report(passes(0, 64))
+	line.Report(passes(16, 64))
+	line.logged = line.logged.Add(-logPeriod)
+	line.Report(passes(32, 64))
+	line.Report(passes(0, 65))
+	line.logged = line.logged.Add(-logPeriod)
+	line.Show("a\nb")
+	line.Clear()
+	const want = "headwater: occlusion, pass 0 of 64\nheadwater: occlusion, pass 32 of 64\n" +
+		"headwater: a↵b\n"
+	if got := b.String(); got != want {
+		t.Errorf("a log has\n%q, want\n%q", got, want)
 	}
 }
 

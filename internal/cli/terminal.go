@@ -9,6 +9,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -45,30 +46,54 @@ func Colored(choice string, w any) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// Progress is a line on a terminal that is overwritten by the next one and removed in the end. It
-// is safe for concurrent use.
+// Progress is a line on a terminal that is overwritten by the next one and removed in the end. What
+// is no terminal, such as a log, has a line now and then. It is safe for concurrent use.
 type Progress struct {
 	w     io.Writer
 	width int // 0: nobody watches
 
 	mu    sync.Mutex
 	shown bool
+	// logged is when a log had its latest line, at first when the work began, and announced is
+	// whether it has the number of passes.
+	logged    time.Time
+	announced bool
 }
+
+// logPeriod is how often a log has a line at most, and manyPasses is from how many passes through a
+// model on it has one when they begin.
+const (
+	logPeriod  = 10 * time.Second
+	manyPasses = 64
+)
 
 // Progress returns a line, which is from now on the one that names the graph being compiled.
 func (k *Kit) Progress() *Progress {
-	k.line = &Progress{w: k.Stderr, width: Columns(k.Stderr)}
+	k.line = &Progress{w: k.Stderr, width: Columns(k.Stderr), logged: time.Now()}
 	return k.line
 }
 
+// Report shows how far work is.
+func (p *Progress) Report(at trace.Progress) {
+	p.show(fmt.Sprint(at), at.Unit == "pass" && at.Done == 0 && at.Total >= manyPasses)
+}
+
 // Show replaces the line.
-func (p *Progress) Show(format string, args ...any) {
-	if p.width == 0 {
-		return
-	}
+func (p *Progress) Show(format string, args ...any) { p.show(fmt.Sprintf(format, args...), false) }
+
+// show replaces the line. A log has it if the latest one is old, or it announces the work.
+func (p *Progress) show(text string, announces bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.write(fmt.Sprintf(format, args...))
+	if p.width > 0 {
+		p.write(text)
+		return
+	}
+	announces = announces && !p.announced
+	if now := time.Now(); announces || now.Sub(p.logged) >= logPeriod {
+		p.logged, p.announced = now, p.announced || announces
+		fmt.Fprintf(p.w, "headwater: %s\n", render.Visible(text, MaxMessage))
+	}
 }
 
 // write replaces the line. The line is locked.

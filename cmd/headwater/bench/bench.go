@@ -187,7 +187,7 @@ func bench(ctx context.Context, k *cli.Kit, f benchFlags) (err error) {
 	opts := f.options()
 	line := k.Progress()
 	defer line.Clear()
-	opts.OnProgress = func(at trace.Progress) { line.Show("%v", at) }
+	opts.OnProgress = line.Report
 	kept, err := openKept(f.resume, info, m.DType(), cases, opts)
 	if err != nil {
 		return err

@@ -101,7 +101,7 @@ func benchCues(ctx context.Context, k *cli.Kit, f cuesFlags) error {
 	f.opts.Methods, f.opts.Explain.Methods = f.opts.Explain.Methods, nil
 	line := k.Progress()
 	defer line.Clear()
-	f.opts.OnProgress = func(at trace.Progress) { line.Show("%v", at) }
+	f.opts.OnProgress = line.Report
 	r := cuesResult{}
 	// A pair of BLiMP has no evidence of its own.
 	aligned := slices.DeleteFunc(slices.Clone(cases), func(c evaluate.Case) bool {
@@ -319,7 +319,7 @@ func benchProbe(ctx context.Context, k *cli.Kit, f probeFlags) error {
 	}
 	line := k.Progress()
 	defer line.Clear()
-	f.opts.OnProgress = func(at trace.Progress) { line.Show("%v", at) }
+	f.opts.OnProgress = line.Report
 	f.opts.Specials = f.explain.Specials
 	probed, err := evaluate.Probe(ctx, m, examples, f.opts)
 	if err != nil {

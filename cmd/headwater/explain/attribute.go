@@ -188,7 +188,7 @@ func attributeInput(
 ) (*attribution.Attribution, error) {
 	line := k.Progress()
 	defer line.Clear()
-	f.opts.OnProgress = func(at trace.Progress) { line.Show("%v", at) }
+	f.opts.OnProgress = line.Report
 	a, err := attribution.Attribute(ctx, in, f.opts)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.input, err)

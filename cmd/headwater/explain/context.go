@@ -255,7 +255,7 @@ func askSources(
 ) (*sources.Result, error) {
 	line := k.Progress()
 	defer line.Clear()
-	ask.Options.OnProgress = func(at trace.Progress) { line.Show("%v", at) }
+	ask.Options.OnProgress = line.Report
 	r, err := ask.Explain(ctx, m)
 	if errors.Is(err, sources.ErrNoAnswer) && !ask.InChat() {
 		if _, _, untrained := m.Converse(trace.Conversation{}, "hi"); untrained == nil {

@@ -312,7 +312,7 @@ func watch(
 	sayLong(k, m, prompt, opts)
 	line := k.Progress()
 	defer line.Clear()
-	opts.OnProgress = func(at trace.Progress) { line.Show("%v", at) }
+	opts.OnProgress = line.Report
 	// The line is there before a first graph is compiled, which replaces it.
 	line.Show("reading the prompt")
 	var pace message.Pace

@@ -589,6 +589,19 @@ func TestConversation(t *testing.T) {
 	}
 }
 
+// TestExplainPasses: a log learns once how many passes a method takes that asks the model for every
+// token, of a short text nothing.
+func TestExplainPasses(t *testing.T) {
+	for words, want := range map[int]int{70: 1, 20: 0} {
+		_, _, said := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens", "2",
+			"--methods", "occlusion", strings.TrimSpace(strings.Repeat("the keys ", words/2)))
+		if strings.Count(said, "pass 0 of ") != want ||
+			strings.Count(said, "headwater: occlusion, 0 tokens done, pass 0 of 7") != want {
+			t.Errorf("of %d words it says %q, want %d lines with passes", words, said, want)
+		}
+	}
+}
+
 // Before a long text is explained, a user is told what that takes, and not before a short one.
 func TestExplainLong(t *testing.T) {
 	for words, want := range map[int]string{

@@ -97,7 +97,7 @@ func recorded(t *testing.T, e *attribution.Explanation) (path string) {
 func TestShowViews(t *testing.T) {
 	path := recorded(t, headwater.Explained(t, "--methods", "raw", "--max-tokens", "3",
 		clitest.Prompt))
-	unlike := regexp.MustCompile(`(?m)^(prompt|model) .*$| · toy grammar model| +[0-9.]+ %(?:  layer \d+ wrote more of it than any other)?$`)
+	unlike := regexp.MustCompile(`(?m)^(prompt|model) .*$| · toy grammar model| +[0-9.]+ %(?:  attention of layer \d+ wrote more of it than that of any other)?$`)
 	// The heads of the layer that wrote stand first, and a sixth head is listed only for it.
 	parts := regexp.MustCompile(`(?m)^     (?:heads of layer \d+|other heads)\n`)
 	heads := regexp.MustCompile(`(?m)(?:^ +layer +\d+ head .*\n)+`)

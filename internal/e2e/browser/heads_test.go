@@ -168,7 +168,7 @@ func TestHeadsLayers(t *testing.T) {
 				got.List, c)
 		}
 		if c.what == "at first" && (!strings.Contains(got.Say, "keys 60 %") || !strings.Contains(
-			got.Facts, "“to” (3), where “are” is predicted, 90.0 % · layer 0 wrote more of its logit than any other")) {
+			got.Facts, "“to” (3), where “are” is predicted, 90.0 % · attention of layer 0 wrote more of its logit than that of any other")) {
 			t.Errorf("it says %q, %q", got.Say, got.Facts)
 		}
 	}

@@ -80,8 +80,8 @@ func (p *page) headGrid(g headGrid, y float64) float64 {
 	y = p.steps(g.open.Drawn, false, bottom+2.5*p.size)
 	says := []string{"Framed: " + g.open.Drawn.Notes[0]}
 	if g.open.Wrote >= 0 {
-		says = append(says, fmt.Sprintf("The long frame: layer %d, which wrote most of the logit "+
-			"of what is predicted.", g.open.Wrote))
+		says = append(says, fmt.Sprintf("The long frame: layer %d, whose attention wrote most of "+
+			"the logit of what is predicted.", g.open.Wrote))
 	}
 	return p.notes(append(says, g.open.Drawn.Notes[1:]...), y)
 }

@@ -112,7 +112,7 @@ func TestHeads(t *testing.T) {
 // The grid frames the layer that wrote the token, if a method of one layer knows it.
 func TestHeadsFrameTheLayer(t *testing.T) {
 	e := explanation("the", " keys", " to", " the")
-	const says = "The long frame: layer 1, which wrote most of the logit of what is predicted."
+	const says = "The long frame: layer 1, whose attention wrote most of the logit of what is predicted."
 	for _, wrote := range []int{1, 2} { // the last one is also where the model cannot tell
 		e.Model.Layers, e.Order = 3, []string{"raw"}
 		e.Methods = map[string]*attribution.Result{"raw": {
