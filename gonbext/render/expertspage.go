@@ -145,7 +145,7 @@ func (x *expertsDrawing) details(b *board, limit int) string {
 func (x *expertsDrawing) packed(limit int) (code, missing string) {
 	d := expertsData{
 		textData: x.textData("experts", len(x.tokens)), Layers: x.layers, Mixed: x.mixed,
-		Experts: x.e.Model.Experts, Token: x.token, Layer: x.layer, Scale: x.shades.scaled,
+		Experts: x.e.Model.Experts, Token: x.token, Layer: x.layer, Scale: x.weights.scaled(),
 		Even: x.even(),
 	}
 	for l := range x.layers {
