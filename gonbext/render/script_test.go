@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -229,15 +230,17 @@ func TestScriptExperts(t *testing.T) {
 		must(t, m.Set("data", string(unpacked(t, code))))
 		run[any](t, m, "var data = JSON.parse(data); data.weights = data.weights.map(numbersIn);"+
 			"var experts = readingOf(data, {unfolded: []})")
-		if got := run[[]int](t, m, "[experts.token(), experts.layer()]"); got[0] != x.token || got[1] != x.layer {
-			t.Errorf("the script opens %v, want %d and %d", got, x.token, x.layer)
+		got, want := run[[]int](t, m, "[experts.token(), experts.layer()]"), []int{x.token, x.layer}
+		if !slices.Equal(got, want) {
+			t.Errorf("the script opens %v, want %v", got, want)
 		}
 		for cell := range layers * len(x.tokens) {
 			layer, j := cell/len(x.tokens), cell%len(x.tokens)
 			got := run[string](t, m, fmt.Sprintf(
 				"experts.sentence(%d, %d).map((piece) => [piece].flat()[0]).join('') + ' | ' + experts.facts(%[1]d, %d)",
 				layer, j))
-			if want := x.sentence(layer, j).String() + " | " + x.facts(layer, j).String(); got != want {
+			want := x.sentence(layer, j).String() + " | " + x.facts(layer, j).String()
+			if got != want {
 				t.Errorf("the script says %q, want %q", got, want)
 			}
 		}
