@@ -82,8 +82,8 @@ func (r Experts) Check() error {
 // expertsDrawing is a picture of experts worked out and not yet drawn.
 type expertsDrawing struct {
 	*drawing
-	shades panelMethod // has the scale of the weights
-	routes []float32
+	weights view // has their scale
+	routes  []float32
 	// layers are L, mixed those of them that have experts, and each is K.
 	layers, mixed, each int
 	// token is the one that is framed, and layer the one that is open.
@@ -113,9 +113,12 @@ func (r Experts) open() *expertsDrawing {
 			weights = append(weights, weight)
 		}
 	}
-	x.shades.scale(&view{name: "experts", result: &attribution.Result{
-		Unit: "weight of the first expert", Facts: attribution.Facts{Quantity: attribution.Share},
-	}}, weights)
+	of := attribution.Facts{Quantity: attribution.Share}
+	top := newScale("weight of the first expert", of.Quantity, weights)
+	x.weights = view{
+		name: "experts", result: &attribution.Result{Facts: of}, top: top,
+		colors: top.tight(weights),
+	}
 	if x.layer = x.decided(x.token); r.Layer != nil {
 		x.layer = *r.Layer
 	}
@@ -314,7 +317,7 @@ func (x *expertsDrawing) cell(c drawnColumn, layer int) (number string, step int
 	if expert < 0 {
 		return "", 0
 	}
-	return fmt.Sprint(expert), stepOf(x.shades.colors.at(weight))
+	return fmt.Sprint(expert), stepOf(x.weights.colors.at(weight))
 }
 
 // here reports whether a row is that of the framed token.
@@ -326,10 +329,7 @@ func (r Experts) Drawn() (Drawn, error) {
 		return Drawn{}, err
 	}
 	x := r.open()
-	p := &panels{drawing: x.drawing}
-	f := p.figureOf(&x.shades, &view{name: x.shades.name, result: &attribution.Result{
-		Facts: attribution.Facts{Quantity: attribution.Share},
-	}}, nil)
+	f := x.figureOf(&x.weights)
 	f.Title, f.Target, f.Source = "first expert of each token", "token", "layer"
 	f.Caption = x.captioned(fmt.Sprintf("%d of %d experts a token", x.each, x.e.Model.Experts),
 		x.quotedPrompt())

@@ -18,23 +18,47 @@ function readingOf(data, choice) {
     (at) => isMixed(at) && expertAt(at, other) === expertAt(at, of)).length);
   const meanOf = (same, of) =>
     (same.reduce((a, b) => a + b) - same[of]) / Math.max(tokenCount - 1, 1);
-  const wordOf = (token) => range(0, names.length).filter(
-    (other) => words[other] === words[token]).map(
-    (other) => other === token ? bold(names[other]) : names[other]);
-  const textOfWord = (token) => names.filter((_, other) => words[other] === words[token]).join('');
   const text = textReading(data, choice, () => (other) => other === token());
+  const placeName = (token) => token < data.m ? String(token) : text.whereIs(token);
+  const wordOf = (token) => range(0, tokenCount).filter(
+    (other) => words[other] === words[token]).map(
+    (other) => other === token ? [names[other], 'b'] : [names[other]]);
+  const plain = (pieces) => pieces.map((piece) => [piece].flat()[0]).join('');
+  // expertsOf names the experts of a token in a layer with their weights, of at least that weight.
+  const expertsOf = (layer, token, least = -1) => range(0, each)
+    .filter((k) => weightAt(layer, token, k) >= least).map((k) => [
+      String(expertAt(layer, token, k)),
+      [' (' + percent(weightAt(layer, token, k)) + ')', 'span'],
+    ]);
+  // sentence and facts are what Go says of a token in a layer (sentence and facts in experts.go).
+  function sentence(layer, of) {
+    const same = alike(of), word = wordOf(of);
+    const few = expertsOf(layer, of, 0.35 * weightAt(layer, of)).slice(0, 3);
+    const near = range(0, tokenCount).filter((other) => other !== of && same[other]).sort((a, b) =>
+      same[b] - same[a] || Math.abs(a - of) - Math.abs(b - of) || a - b)[0];
+    return [
+      'At ', ...word, ', layer ' + layer + ' ', ...isMixed(layer) ?
+        ['used expert' + (few.length > 1 ? 's ' : ' '), ...joined(few)] : ['has no experts'],
+      ...near >= 0 ? ['; ' + same[near] + ' of ' + data.mixed +
+        ' layers used the same first expert as at ', ...wordOf(near),
+      ...plain(wordOf(near)) === plain(word) ? [' (' + placeName(near) + ')'] : []] : [],
+    ];
+  }
+  function facts(layer, of) {
+    const expert = expertAt(layer, of);
+    const [, took] = data.took[layer].find(([other]) => other === expert) || [];
+    return [
+      placeName(of), 'other tokens: the same in ' + fixed(meanOf(alike(of), of), 1) + ' of ' +
+      data.mixed + ' layers on average', ...took ? ['expert ' + expert + ' took ' + took + ' of ' +
+      tokenCount + ' tokens here, an even share is ' + fixed(data.even, 1)] : [],
+      ...data.said[of] ? [data.said[of]] : [],
+    ].join(' · ');
+  }
   return {
     ...text, tokenCount, expertAt, weightAt, stepAt, most, token, layer, isMixed, alike, meanOf,
-    wordOf, textOfWord,
+    expertsOf, sentence, facts,
   };
 }
-// expertsOf names the experts of a token in a layer with their weights.
-const expertsOf = ({data, expertAt, weightAt}, layer, token, least = -1) => range(0, data.each)
-  .filter((k) => weightAt(layer, token, k) >= least).map((k) => [
-    String(expertAt(layer, token, k)), make('span', {
-      className: 'hm-q', textContent: ' (' + percent(weightAt(layer, token, k)) + ')',
-    }),
-  ]);
 
 function start(root, data) {
   data.weights = data.weights.map(numbersIn);
@@ -48,7 +72,9 @@ function run(root, reading) {
   function go(change) {
     Object.assign(choice, change);
     view.columns = reading.columnsNow();
-    [drawAnswer, drawText, drawMatrix, drawSide].forEach((draw) => draw(view));
+    write(find('say'), reading.sentence(layer(), token()));
+    find('facts').textContent = reading.facts(layer(), token());
+    [drawText, drawMatrix, drawSide].forEach((draw) => draw(view));
     drawSwitches(root);
   }
   const choose = (token) => go({token: clamp(token, tokenCount), layer: undefined});
@@ -81,26 +107,6 @@ function run(root, reading) {
   go({});
 }
 
-// drawAnswer writes the sentence and the facts, as Go does (sentence and facts in experts.go).
-function drawAnswer(view) {
-  const {data, find, token, layer, tokenCount, expertAt, weightAt, alike, meanOf} = view;
-  const {wordOf, textOfWord, promptCount} = view, of = token(), at = layer(), same = alike(of);
-  const few = expertsOf(view, at, of, 0.35 * weightAt(at, of)).slice(0, 3), {mixed} = data;
-  const near = range(0, tokenCount).filter((other) => other !== of && same[other]).sort(
-    (a, b) => same[b] - same[a] || Math.abs(a - of) - Math.abs(b - of) || a - b)[0];
-  const placeName = (token) => String(
-    token < promptCount ? token : 'generated ' + (token - promptCount + 1));
-  find('say').replaceChildren('At ', ...wordOf(of), ', layer ' + at + ' ', ...view.isMixed(at) ?
-    ['used expert' + (few.length > 1 ? 's ' : ' '), ...joined(few)] : ['has no experts'],
-  ...near >= 0 ? ['; ' + same[near] + ' of ' + mixed + ' layers used the same first expert as at ',
-    ...wordOf(near), ...textOfWord(near) === textOfWord(of) ? [' (' + placeName(near) + ')'] : [],
-  ] : []);
-  const [, took] = data.took[at].find(([expert]) => expert === expertAt(at, of)) || [];
-  find('facts').replaceChildren([placeName(of), 'other tokens: the same in ' +
-    fixed(meanOf(same, of), 1) + ' of ' + mixed + ' layers on average', ...took ? ['expert ' +
-    expertAt(at, of) + ' took ' + took + ' of ' + tokenCount + ' tokens here, an even share is ' +
-    fixed(data.even, 1)] : [], ...data.said[of] ? [data.said[of]] : []].join(' · '));
-}
 function drawText(view) {
   const {data, token, alike, meanOf} = view, of = token(), same = alike(of);
   const mean = meanOf(same, of);
@@ -130,11 +136,11 @@ function drawMatrix(view) {
 }
 // drawReadout writes all experts of the cell that the pointer is on, or of the one that is chosen.
 function drawReadout(view, row, i = view.layer()) {
-  const {matrix, names, columns, token, isMixed, placed} = view, column = columns[row];
+  const {matrix, names, columns, token, isMixed, expertsOf, placed} = view, column = columns[row];
   const of = column ? shownIn(view, column, i) : token();
-  matrix.bar.readout.replaceChildren(bold(names[of]), ', layer ' + i + ': ', ...isMixed(i) ?
-    expertsOf(view, i, of).flatMap((part, k) => k ? [', ', ...part] : part) : ['no experts'],
-  ' · ' + placed(column || {tokens: [of]}, of).join(' · '));
+  write(matrix.bar.readout, [[names[of], 'b'], ', layer ' + i + ': ', ...isMixed(i) ?
+    expertsOf(i, of).flatMap((part, k) => k ? [', ', ...part] : part) : ['no experts'],
+  ' · ' + placed(column || {tokens: [of]}, of).join(' · ')]);
 }
 // drawSide draws all experts of the token, and how many tokens those of the layer took.
 function drawSide(view) {

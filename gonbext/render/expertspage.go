@@ -14,12 +14,15 @@ var expertsSource string
 var expertsScript = script(scaleSource + matrixSource + expertsSource)
 
 // expertsRules are the style of the page: columns have room for the number of an expert.
-const expertsRules = `.hm.hm-experts .hm-matrix{min-width:calc(100px + var(--cols)*24px)}` +
-	`.hm.hm-experts .hm-matrix td b{display:inline}.hm.hm-experts .hm-matrix td b span{font-size:` +
-	`12px}.hm .hm-routes{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:2px 8px;` +
-	`font-size:12px;align-items:center}.hm .hm-routes>span{display:flex;height:16px;gap:1px}` +
-	`.hm .hm-routes i{overflow:hidden;text-align:center;font-style:normal;line-height:16px}` +
-	`.hm .hm-routes [aria-pressed=true]{font-weight:680}`
+const expertsRules = `
+.hm.hm-experts .hm-matrix{min-width:calc(100px + var(--cols)*24px)}
+.hm.hm-experts .hm-matrix td b{display:inline}
+.hm.hm-experts .hm-matrix td b span{font-size:12px}
+.hm .hm-routes{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:2px 8px}
+.hm .hm-routes{font-size:12px;align-items:center}
+.hm .hm-routes>span{display:flex;height:16px;gap:1px}
+.hm .hm-routes i{overflow:hidden;text-align:center;font-style:normal;line-height:16px}
+.hm .hm-routes [aria-pressed=true]{font-weight:680}`
 
 // expertsData is what the script needs.
 type expertsData struct {
@@ -54,7 +57,7 @@ func (r Experts) markup(room int) (*page, error) {
 	}
 	x := r.open()
 	b := newBoard(x.drawing, r.Palette, limitOf(r.MaxBytes, room))
-	b.begin("hm-experts", expertsRules)
+	b.begin("hm-experts", oneLine(expertsRules))
 	b.top()
 	var answer strings.Builder
 	b.writeAnswer(&answer, x.sentence(x.layer, x.token).html(), x.facts(x.layer, x.token).html(),
@@ -145,7 +148,7 @@ func (x *expertsDrawing) details(b *board, limit int) string {
 func (x *expertsDrawing) packed(limit int) (code, missing string) {
 	d := expertsData{
 		textData: x.textData("experts", len(x.tokens)), Layers: x.layers, Mixed: x.mixed,
-		Experts: x.e.Model.Experts, Token: x.token, Layer: x.layer, Scale: x.shades.scaled,
+		Experts: x.e.Model.Experts, Token: x.token, Layer: x.layer, Scale: x.weights.scaled(),
 		Even: x.even(),
 	}
 	for l := range x.layers {

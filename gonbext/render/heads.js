@@ -4,8 +4,7 @@
 //
 // In all of it, query is the token that a head looks from, and token the one that it looks at.
 
-// attentionOf reads the rows of data. A piece of a sentence is a text and, if it has one, its
-// element: b for a token that the sentence is about, span for what is less important.
+// attentionOf reads the rows of data.
 function attentionOf(data) {
   const {names, words, m: promptCount} = data, sinks = new Set(data.sinks);
   const placeName = (token) =>
@@ -66,11 +65,6 @@ function attentionOf(data) {
   }
   return {sinks, known, seen, shareOf, stepAt, lookedAt, lookers, wordOf, sentence, gave};
 }
-// write writes the pieces of a sentence.
-const write = (element, pieces) => element.replaceChildren(...pieces.map((piece) => {
-  const [text, tag] = [piece].flat();
-  return tag ? make(tag, {textContent: text, className: tag === 'span' ? 'hm-q' : ''}) : text;
-}));
 
 // readingOf returns what a reader chose: the query, the layer and the head that are open, the token
 // that the map is about, and, if the picture is about what looks at a token, which.

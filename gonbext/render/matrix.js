@@ -281,6 +281,13 @@ function thumbnails(box, pictures, open) {
 
 // Titles, bars and controls.
 
+// write writes the pieces of a sentence. A piece is a text and, if it has one, its element: b for a
+// token that the sentence is about, span for what is less important.
+const write = (element, pieces) => element.replaceChildren(...pieces.map((piece) => {
+  const [text, tag] = [piece].flat();
+  return tag ? make(tag, {textContent: text, className: tag === 'span' ? 'hm-q' : ''}) : text;
+}));
+
 // entitle writes a title and a note to it.
 const entitle = (element, title, note) => element.replaceChildren(
   title + ' ', make('span', {textContent: note ? '· ' + note : ''}));

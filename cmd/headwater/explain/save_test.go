@@ -280,6 +280,10 @@ func TestSavedViews(t *testing.T) {
 			[]string{"--view", "map", "--layer", "3", "--methods", "direct,raw"},
 			render.KindMap,
 		},
+		"experts": {
+			[]string{"--view", "experts", "--layer", "1", "--token", "0", "--model", clitest.Mixture(t, "olmoe")},
+			render.KindExperts,
+		},
 		"flow":  {[]string{"--view", "flow", "--token", "1", "--source", "2"}, render.KindFlow},
 		"layer": {[]string{"--methods", "raw", "--layer", "1"}, ""},
 	} {
@@ -295,7 +299,11 @@ func TestSavedViews(t *testing.T) {
 			if (made.Against != nil) != two {
 				t.Errorf("side B was made by %+v", made.Against)
 			}
-			out := headwater.Output(t, "reproduce", "a.svg")
+			again := []string{"reproduce", "a.svg"}
+			if c.kind == render.KindExperts { // of a folder, which no file has
+				again = append(again, c.args[len(c.args)-2:]...)
+			}
+			out := headwater.Output(t, again...)
 			if want := "a.svg: made again, byte for byte the same\n"; out != want {
 				t.Errorf("reproduce says %q, want %q", out, want)
 			}
@@ -315,6 +323,10 @@ func TestSavedViewsRefused(t *testing.T) {
 		},
 		`--head 8; "tiny" has heads 0 to 7`: {
 			"--view", "head", "--layer", "1", "--head", "8",
+		},
+		"tiny has no experts to show": {"--view", "experts"},
+		"--layer 2; ": {
+			"--view", "experts", "--layer", "2", "--model", clitest.Mixture(t, "olmoe"),
 		},
 		"a decoder and an encoder cannot be compared": {"--against-model", "tiny-mlm"},
 	} {

@@ -2,6 +2,7 @@ package clitest
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -58,6 +59,37 @@ func CopyModel(t *testing.T, golden string, edit func(config map[string]any)) st
 	Write(t, filepath.Join(dir, "model.safetensors"),
 		Read(t, filepath.Join(Goldens, golden, "model.safetensors")))
 	Write(t, filepath.Join(dir, "tokenizer.json"), []byte(Spellable))
+	return dir
+}
+
+// Mixture writes a model of random weights with experts into a directory: a golden such as olmoe
+// with the words of the embedded model. It returns the path.
+func Mixture(t *testing.T, golden string) string {
+	t.Helper()
+	const words = 929
+	dir := CopyModel(t, golden, func(config map[string]any) {
+		config["vocab_size"], config["bos_token_id"], config["eos_token_id"] = words, 0, 1
+	})
+	Write(t, filepath.Join(dir, "tokenizer.json"),
+		Read(t, filepath.Join(Root, "internal/tiny/data/tokenizer.json")))
+	random := rand.New(rand.NewPCG(1, 1))
+	var all []checkpoint.Tensor
+	f := OpenFile(t, filepath.Join(Goldens, golden, "model.safetensors"))
+	for _, name := range f.Names() {
+		shape, err := f.Shape(name)
+		Must(t, err)
+		data, err := f.Float32(name)
+		Must(t, err)
+		if name == "lm_head.weight" || name == "model.embed_tokens.weight" {
+			shape, data = []int{words, shape[1]}, make([]float32, words*shape[1])
+			for i := range data {
+				data[i] = float32(random.NormFloat64())
+			}
+		}
+		all = append(all, checkpoint.Tensor{Name: name, Shape: shape, Data: data})
+	}
+	Must(t, checkpoint.WriteFile(filepath.Join(dir, "model.safetensors"), all,
+		map[string]string{"format": "pt"}))
 	return dir
 }
 

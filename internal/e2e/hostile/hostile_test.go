@@ -66,6 +66,8 @@ func views(
 	layers := render.Layers{Heatmap: h}
 	heads := render.Heads{Explanation: e, Attention: attention(e)}
 	maps := render.Maps{Explanation: e, Method: e.Order[0], Map: mapped(e)}
+	e.Model.Experts = 4
+	experts := render.Experts{Explanation: e, Routes: *routed(e)}
 	compared, err := render.Compare(compare.Side{Explanation: e, Method: e.Order[0]},
 		compare.Side{Explanation: e, Method: "direct"})
 	must(t, err)
@@ -82,7 +84,7 @@ func views(
 	}
 	terminals = map[string]string{"strongest": textOf(strongest)}
 	all := map[string]render.View{
-		"heatmap": h, "layers": layers, "heads": heads, "maps": maps, "compared": compared,
+		"heatmap": h, "layers": layers, "heads": heads, "maps": maps, "experts": experts, "compared": compared,
 		"sources": render.Sources{Result: result},
 	}
 	if !encoder {
@@ -139,9 +141,10 @@ func TestFiles(t *testing.T) {
 	s := &source{next: func() string { return text(r) }}
 	for round := 0; s.given < enough; round++ {
 		e := s.explanation(r, false)
+		e.Model.Experts = 4
 		o := export.Options{
 			Recorded: render.Recorded{
-				Flow: graph(t, e, 0), Attention: recorded(e), Map: mapped(e),
+				Flow: graph(t, e, 0), Attention: recorded(e), Map: mapped(e), Experts: routed(e),
 			},
 			Made: export.NewMade(strings.ToValidUTF8(s.text(), "\ufffd"),
 				attribution.Options{MaxTokens: steps}, attribution.Grouping{}, "float32", "v1"),
@@ -173,6 +176,15 @@ func TestFiles(t *testing.T) {
 func recorded(e *attribution.Explanation) *trace.Tensor {
 	a := attention(e)
 	return &a
+}
+
+// routed are the experts of an explanation: each token passes the first one of one layer.
+func routed(e *attribution.Explanation) *trace.Tensor {
+	T := len(e.Prompt.Texts)
+	if !e.Model.Reads() {
+		T += len(e.Steps)
+	}
+	return &trace.Tensor{Shape: []int{1, T, 1, 2}, Data: make([]float32, 2*T)}
 }
 
 // mapped is a map of one layer over the tokens of an explanation, in which each has all of its row
@@ -361,10 +373,10 @@ func newMarkup(t *testing.T) *markupOf {
 	})
 	must(t, err)
 	own.learn(t, string(file))
-	if n := len(own.scripts); n != 5 || !slices.ContainsFunc(own.styles, func(s string) bool {
+	if n := len(own.scripts); n != 6 || !slices.ContainsFunc(own.styles, func(s string) bool {
 		return strings.Contains(s, ".hm")
 	}) {
-		t.Fatalf("plain pages have %d scripts, want 5, of which layers and maps share one; "+
+		t.Fatalf("plain pages have %d scripts, want 6, of which layers and maps share one; "+
 			"styles %.40q", n, own.styles)
 	}
 	return own
