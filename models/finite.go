@@ -10,8 +10,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/internal/checkpoint"
-	"github.com/headwater-ml/headwater/internal/gguf"
 	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/spec"
 )
@@ -196,18 +194,10 @@ func (w *finiteWeights) note(x []float32, name string, first int, shape []int) {
 	}
 }
 
-// Coding implements [family.QuantizedTensors] for files that do, and for numbers of 16 bits.
+// Coding implements [family.QuantizedTensors] for files that do.
 func (w *finiteWeights) Coding(name string) (c spec.Coding) {
-	switch f := w.tensorFile.(type) {
-	case family.QuantizedTensors:
+	if f, ok := w.tensorFile.(family.QuantizedTensors); ok {
 		c = f.Coding(name)
-	case *checkpoint.File:
-		switch dtype, _ := f.DType(name); dtype {
-		case checkpoint.F16:
-			c = gguf.CodingOf(gguf.F16)
-		case checkpoint.BF16:
-			c = gguf.CodingOf(gguf.BF16)
-		}
 	}
 	if c.Bits == 16 && !w.halves {
 		return spec.Coding{}

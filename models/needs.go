@@ -119,9 +119,23 @@ func (p *prepared) parameters() (all int64) {
 	return all
 }
 
-// A token reads all weights once. That takes about so many times as long as [memoryBandwidth] would
-// read them, and a number in codes, which is computed first, as long as so many bytes. Seen with
-// SmolLM2 and Gemma 3 270M: 1.4 to 1.7, and 3.3 to 5.5 bytes.
+// unread is the part of the numbers that a token does not read: of an embedding that is not the
+// head all but a row, and the experts that were not chosen.
+func (p *prepared) unread() (part float64) {
+	if !p.spec.TiedHead {
+		part = float64(p.spec.Vocab) * float64(p.spec.Embedded())
+	}
+	for _, param := range p.spec.Params() {
+		if m := p.spec.Mixture; m != nil && strings.Contains(param.Name, ".experts.") {
+			part += float64(param.Size()) * float64(m.Experts-m.Chosen) / float64(m.Experts)
+		}
+	}
+	return part / float64(p.parameters())
+}
+
+// A token reads the weights once, but for [prepared.unread]. That takes about so many times as long
+// as [memoryBandwidth] would read them, and a number in codes, which is computed first, as long as
+// so many bytes. Seen with SmolLM2 and Gemma 3 270M: 1.4 to 1.7, and 3.3 to 5.5 bytes.
 const (
 	xlaFactor = 1.5
 	goFactor  = 3
@@ -137,11 +151,7 @@ func (p *prepared) tokenBytes() float64 {
 	case p.inCodes():
 		read = codeBytes * float64(p.parameters())
 	}
-	if !p.spec.TiedHead { // of the embedding a token reads one row
-		table := float64(p.spec.Vocab) * float64(p.spec.Embedded())
-		read *= 1 - table/float64(p.parameters())
-	}
-	return read
+	return read * (1 - p.unread())
 }
 
 // memoryBandwidth returns how many bytes of memory this machine reads in a second, all processors

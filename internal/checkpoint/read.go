@@ -45,6 +45,11 @@ func (f *File) Int64(name string) ([]int64, error) {
 	return readWhole(f, name, []DType{I32, I64}, toInt64)
 }
 
+// BytesAt fills dst with the elements of a U8 tensor as [File.Float32At] does.
+func (f *File) BytesAt(dst []byte, name string, first int) error {
+	return fill(f, dst, name, first, []DType{U8}, func(dst, b []byte, _ DType) { copy(dst, b) })
+}
+
 // chunk is how many bytes of a tensor are read at once. It is a multiple of every element size.
 const chunk = 1 << 20
 

@@ -82,6 +82,9 @@ type Family struct {
 	// Prefixes may come before every tensor name. The first one with which the embedding is found
 	// is used. Without any, names have none.
 	Prefixes []string
+	// Packed is how tensors of Weights may be quantised, as quantization_config has it, in upper
+	// case: MXFP4, or "" for no way.
+	Packed string
 	// Padding are the ids of padding tokens if config.json names none.
 	Padding []int
 	// Buffers are ends of the names of tensors that are not weights. Such tensors are ignored.
@@ -202,10 +205,10 @@ func Read(c *Config) (*Family, *spec.Spec, error) {
 		return nil, nil, err
 	}
 	if c != whole {
-		whole.quantized()
+		whole.quantized("")
 	}
 	c.goBy(c.kind(f.Name))
-	c.quantized()
+	c.quantized(f.Packed)
 	if c.Has("auto_map") {
 		c.remark("auto_map names the publisher's own code, which may differ from the usual code "+
 			"of %s that runs here", f.Name)

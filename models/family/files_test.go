@@ -121,7 +121,7 @@ func (p publishedFile) refusal(config map[string]any) string {
 		return "is not supported"
 	case other:
 		return "to go with"
-	case p.Quant, config["quantization_config"] != nil:
+	case p.Quant, config["quantization_config"] != nil && model != "gpt_oss":
 		return "weights are quantised ("
 	case position != "" && position != "absolute" && model != "modernbert":
 		// The reference of today takes these for "absolute"; the one that trained them did not.

@@ -9,11 +9,13 @@ import (
 func init() { Register(gptOSS) }
 
 // gptOSS is GPT-OSS: a sink in each head, windows in every second layer, and experts with biases
-// whose gate and other projection alternate in one tensor.
+// whose gate and other projection alternate in one tensor. Published models have them in MXFP4,
+// with the outputs first.
 var gptOSS = &Family{
 	Name:          "gpt_oss",
 	Architectures: []string{"GptOssForCausalLM", "GptOssModel"},
 	Prefixes:      []string{"model.", ""},
+	Packed:        "MXFP4",
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := llamaSpec(c, llamaLike{
@@ -49,6 +51,18 @@ var gptOSS = &Family{
 		},
 		{"blocks.%d.experts.%d.up.weight", "layers.%d.mlp.experts.gate_up_proj[%d]", OddColumns},
 		{"blocks.%d.experts.%d.up.bias", "layers.%d.mlp.experts.gate_up_proj_bias[%d]", OddColumns},
+		{
+			"blocks.%d.experts.%d.gate.weight", "layers.%d.mlp.experts.gate_up_proj_blocks[%d]",
+			EvenRows,
+		},
+		{
+			"blocks.%d.experts.%d.up.weight", "layers.%d.mlp.experts.gate_up_proj_blocks[%d]",
+			OddRows,
+		},
+		{
+			"blocks.%d.experts.%d.down.weight", "layers.%d.mlp.experts.down_proj_blocks[%d]",
+			Transposed,
+		},
 		{"blocks.%d.experts.%d.down.weight", "layers.%d.mlp.experts.down_proj[%d]", AsIs},
 		{"blocks.%d.experts.%d.down.bias", "layers.%d.mlp.experts.down_proj_bias[%d]", AsIs},
 	}),

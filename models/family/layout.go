@@ -55,6 +55,10 @@ const (
 	SharedKeyRows
 	KeyOfHead
 	ValueOfHead
+	// EvenRows and OddRows are every second row of a [2F,in] tensor, from the first and from the
+	// second one on (GPT-OSS in MXFP4).
+	EvenRows
+	OddRows
 	// Sinusoids is a table of positions that is in no checkpoint: sines and cosines (XGLM).
 	Sinusoids
 )
@@ -121,6 +125,11 @@ func (y Layout) spans(out int, s *spec.Spec) (at []span, all int) {
 		return []span{{out, out}}, 2 * out
 	case EvenColumns, OddColumns:
 		return nil, 2 * out
+	case EvenRows, OddRows:
+		for i := range out {
+			at = append(at, span{2*i + int(y-EvenRows), 1})
+		}
+		return at, 2 * out
 	}
 	return []span{{0, out}}, out
 }

@@ -160,16 +160,21 @@ func (c *Config) unread() error {
 	return nil
 }
 
-// quantized sets an error if the weights are quantised. The reference implementation and MLX have
-// different keys for how they are.
-func (c *Config) quantized() {
+// quantized sets an error if the weights are quantised by another method than the packed one. The
+// reference implementation and MLX have different keys for how they are.
+func (c *Config) quantized(packed string) {
 	for _, key := range []string{"quantization_config", "quantization"} {
 		how, ok := c.values[key].(map[string]any)
 		if !ok || len(how) == 0 {
 			continue
 		}
 		what := "quantised"
-		if method, bits := quantization(how); method != "" || bits != "" {
+		method, bits := quantization(how)
+		if method != "" && method == packed {
+			c.read[key] = true
+			continue
+		}
+		if method != "" || bits != "" {
 			what += " (" + strings.Trim(method+", "+bits, ", ") + ")"
 		}
 		c.fail("%s: weights are %s; open the unquantised checkpoint or a GGUF file", key, what)

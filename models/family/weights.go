@@ -20,8 +20,8 @@ type Tensors interface {
 }
 
 // QuantizedTensors is [Tensors] some of which are quantised. ReadBlocks reads rows of a matrix
-// [out,in], or of a stack [X,out,in], whose rows are X·out, from row first on. Coding is zero for a tensor that must be read as float32;
-// see [spec.Quantized].
+// [out,in], or of a stack [X,out,in], whose rows are X·out, from row first on. Coding is zero for a
+// tensor that must be read as float32; see [spec.Quantized].
 type QuantizedTensors interface {
 	Tensors
 	Coding(name string) spec.Coding
@@ -117,6 +117,9 @@ func (q *quantized) ReadBlocks(p spec.Param, first int, b spec.Blocks) error {
 			continue
 		}
 		n := min(rows.n-first, len(b.Codes)/in) * in
+		if n == 0 {
+			break
+		}
 		part := coding.Of(b, 0, n)
 		if err := q.tensors.ReadBlocks(part, w.Tensor, rows.from+first); err != nil {
 			return err

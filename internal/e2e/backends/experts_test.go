@@ -107,3 +107,14 @@ func TestExpertsInLargeBlocks(t *testing.T) {
 	tapsAgree(t, xla, plain, text, trace.Hidden, trace.Experts)
 	agree(t, "parts of logits", stepTerms(t, xla, text), stepTerms(t, plain, text))
 }
+
+// TestPackedExperts: experts of safetensors in MXFP4 stay in codes, too.
+func TestPackedExperts(t *testing.T) {
+	const dir = "../../../models/testdata/mxfp4"
+	xla, plain := fixture.Open(t, dir, "xla"), fixture.Open(t, dir, "go")
+	if most := plain.Memory().Weights - 3*2*4*64*32*3; xla.Memory().Weights > most {
+		t.Errorf("%d bytes of weights, want at most %d", xla.Memory().Weights, most)
+	}
+	tapsAgree(t, xla, plain, []int{5, 17, 33, 8, 20, 41, 6}, trace.Hidden, trace.Experts,
+		trace.Logits)
+}
