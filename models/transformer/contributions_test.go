@@ -92,7 +92,7 @@ func (b *layer) contribution(t, s, head int) []float64 {
 		if head >= 0 && head != h {
 			continue
 		}
-		weighted := make([]float64, b.spec.HeadWidth)
+		weighted := make([]float64, b.spec.ValueWidth())
 		for e := range weighted {
 			weighted[e] = b.attention[h][t][s] * b.value[h][s][e]
 		}

@@ -219,6 +219,18 @@ func (r *text64) decompose(t, token int) []float64 {
 	return parts
 }
 
+// valuePart is the value of a part of what the layer projects, for its input x.
+func (b *layer) valuePart(x, part []float64) []float64 {
+	t := b.spec.Latent
+	if t == nil {
+		return b.times("value", part)
+	}
+	whole := b.times("latent", b.norm("attention-norm", x))
+	rms := math.Sqrt(dot(whole, whole)/float64(len(whole)) + t.Epsilon)
+	return b.times("value-up", scaled(each(b.times("latent", part),
+		wide(b.weight("latent-norm.gain"))), 1/rms))
+}
+
 // attentionParts is what every target reads of every token's part, with the biases of value and
 // output, [T][T][D].
 func (r *text64) attentionParts(b *layer, all []*parts64) []*parts64 {
@@ -230,7 +242,7 @@ func (r *text64) attentionParts(b *layer, all []*parts64) []*parts64 {
 			u.norm(fmt.Sprintf("blocks.%d.attention-norm", b.index), b.x[i])
 		}
 		for _, v := range u.vectors {
-			values[i] = append(values[i], b.times("value", v))
+			values[i] = append(values[i], b.valuePart(b.x[i], v))
 		}
 	}
 	group := func(h int) int { return h / (s.Heads / s.Groups()) }
@@ -254,7 +266,7 @@ func (r *text64) attentionParts(b *layer, all []*parts64) []*parts64 {
 		for k := range all {
 			sum := make([]float64, s.Width)
 			for h := range s.Heads {
-				context := make([]float64, s.HeadWidth)
+				context := make([]float64, s.ValueWidth())
 				for i := range all {
 					for e, v := range b.head(group(h), values[i][k]) {
 						context[e] += b.attention[h][t][i] * v

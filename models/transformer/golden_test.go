@@ -30,7 +30,7 @@ var goldens = []string{
 	"bert_multilabel", "bert_qa", "bert_reranker", "bert_tokens", "bloom_cls", "distilbert_qa",
 	"electra_qa", "gemma2_cls", "gpt2_cls", "gpt2_tokens", "llama_cls", "llama_qa", "opt_cls",
 	"qwen2_tokens", "qwen3_reward", "roberta_tokens",
-	"mixtral", "qwen2_moe", "gpt_oss",
+	"mixtral", "qwen2_moe", "gpt_oss", "deepseek_v2", "deepseek_v3",
 	"apertus", "deberta_v2", "deberta_v2_cls",
 }
 

@@ -37,6 +37,11 @@ func newLayer(arch *spec.Spec, index int, weight func(string) []float32, x [][]f
 		if arch.Order != spec.PostNorm {
 			u = b.norm("attention-norm", u)
 		}
+		if arch.Latent != nil {
+			plain[t], k[t], v[t] = b.fromLatents(u)
+			bias[t], q[t] = make([]float64, len(plain[t])), plain[t]
+			continue
+		}
 		plain[t] = b.times("query", u)
 		bias[t] = make([]float64, len(plain[t]))
 		if arch.ProjectionBias {
@@ -76,6 +81,27 @@ func newLayer(arch *spec.Spec, index int, weight func(string) []float32, x [][]f
 			qb), append(b.alibi, al)
 	}
 	return b
+}
+
+// fromLatents are the query, key and value of every head, one after the other: of u, by way of
+// vectors with norms, and one part of the key for all heads.
+func (b *layer) fromLatents(u []float64) (query, key, value []float64) {
+	t := b.spec.Latent
+	normed := func(name string) []float64 {
+		gain := b.weight(name + "-norm.gain")
+		return norm(&spec.Spec{RMS: true, NormEpsilon: t.Epsilon}, b.times(name, u), gain, nil)
+	}
+	query = u
+	if t.Queries > 0 {
+		query = normed("query-latent")
+	}
+	latent, shared := normed("latent"), b.times("shared-key", u)
+	own := b.times("key-up", latent)
+	for h := range b.spec.Heads {
+		width := len(own) / b.spec.Heads
+		key = append(append(key, shared...), own[h*width:(h+1)*width]...)
+	}
+	return b.times("query-up", query), key, b.times("value-up", latent)
 }
 
 // sees is whether target t may see source s.
@@ -139,8 +165,12 @@ func turned(r *spec.Rotary, x []float64, position, n int) []float64 {
 			grown := r.Stretch*float64(n)/float64(r.Original) - (r.Stretch - 1)
 			angle /= math.Pow(grown, 2*float64(i)/float64(2*half-2))
 		}
-		z := complex(x[i], x[i+half]) * complex(scale*math.Cos(angle), scale*math.Sin(angle))
-		y[i], y[i+half] = real(z), imag(z)
+		one, other := i, i+half
+		if r.Neighbours {
+			one, other = 2*i, 2*i+1
+		}
+		z := complex(x[one], x[other]) * complex(scale*math.Cos(angle), scale*math.Sin(angle))
+		y[one], y[other] = real(z), imag(z)
 	}
 	return y
 }
@@ -211,7 +241,7 @@ func halved(x []float64) []float64 {
 // context is attention times value of head h at target t, the value of source without zeroed; -1
 // zeroes none.
 func (b *layer) context(h, t, without int) []float64 {
-	c := make([]float64, b.spec.HeadWidth)
+	c := make([]float64, b.spec.ValueWidth())
 	for s, a := range b.attention[h][t] {
 		if s == without {
 			continue
@@ -229,7 +259,7 @@ func (b *layer) headOutput(h int, context []float64) []float64 {
 	y := make([]float64, d)
 	for e, c := range context {
 		for j := range y {
-			y[j] += c * float64(w[(h*b.spec.HeadWidth+e)*d+j])
+			y[j] += c * float64(w[(h*len(context)+e)*d+j])
 		}
 	}
 	return y
@@ -292,20 +322,35 @@ func (b *layer) experts(x []float64) (all []expert) {
 		return []expert{{"", 1}}
 	}
 	probabilities, sum := softmax64(b.dense("router", x, m.RouterBias)), 0.0
+	if m.Sigmoid {
+		for e, v := range b.times("router", x) {
+			probabilities[e] = 1 / (1 + math.Exp(-v))
+		}
+	}
+	by := slices.Clone(probabilities)
+	for e := range by {
+		if m.ChoiceBias {
+			by[e] += float64(b.weight("router.choice")[e])
+		}
+	}
+	by = inBestGroups(m, by)
 	for range m.Chosen {
 		best := -1
 		for e, p := range probabilities {
 			taken := slices.Contains(all, expert{expertName(e), p})
-			if !taken && (best < 0 || p > probabilities[best]) {
+			if !taken && (best < 0 || by[e] > by[best]) {
 				best = e
 			}
 		}
 		all = append(all, expert{expertName(best), probabilities[best]})
 		sum += probabilities[best]
 	}
-	if m.Renormalize {
-		for i := range all {
+	for i := range all {
+		if m.Renormalize {
 			all[i].weight /= sum
+		}
+		if m.Scale != 0 {
+			all[i].weight *= m.Scale
 		}
 	}
 	if m.Shared > 0 {
@@ -316,6 +361,28 @@ func (b *layer) experts(x []float64) (all []expert) {
 		all = append(all, shared)
 	}
 	return all
+}
+
+// inBestGroups is by, with -Inf for the experts of groups whose best ones sum to less than those of
+// the groups that are chosen.
+func inBestGroups(m *spec.Mixture, by []float64) []float64 {
+	if m.Groups < 2 {
+		return by
+	}
+	size, sums := len(by)/m.Groups, make([]float64, m.Groups)
+	for g := range sums {
+		best := slices.Sorted(slices.Values(by[g*size : (g+1)*size]))
+		for _, x := range best[size-m.GroupBest:] {
+			sums[g] += x
+		}
+	}
+	least := slices.Sorted(slices.Values(sums))[m.Groups-m.ChosenGroups]
+	for e := range by {
+		if sums[e/size] < least {
+			by[e] = math.Inf(-1)
+		}
+	}
+	return by
 }
 
 func expertName(e int) string { return fmt.Sprintf("experts.%d.", e) }
@@ -488,8 +555,13 @@ func (b *layer) dense(name string, x []float64, bias bool) []float64 {
 	return plus(b.times(name, x), wide(b.weight(name+".bias")))
 }
 
+// head is the part of x of head h, for queries, keys and values.
 func (b *layer) head(h int, x []float64) []float64 {
-	return x[h*b.spec.HeadWidth : (h+1)*b.spec.HeadWidth]
+	heads := b.spec.Heads
+	if width := b.spec.HeadWidth; b.spec.Groups() < heads && len(x) == b.spec.Groups()*width {
+		heads = b.spec.Groups()
+	}
+	return x[h*len(x)/heads : (h+1)*len(x)/heads]
 }
 
 // softmax is that over the sources which target t may see; the others are 0.

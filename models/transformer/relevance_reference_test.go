@@ -123,7 +123,8 @@ func (v *relevances) mlp(b *layer, x, r []float64) []float64 {
 }
 
 // router takes the relevance of the weights of the chosen experts to x, through the softmax of all
-// experts or, where weights are divided by their sum, of the chosen ones: l_i (R_i - p_i ΣR).
+// experts or, where weights are divided by their sum, of the chosen ones: l_i (R_i - p_i ΣR), times
+// 1-σ(l_i) where probabilities are sigmoids, which are divided by their sum here.
 func (v *relevances) router(b *layer, m *spec.Mixture, x, r []float64) []float64 {
 	logits := b.dense("router", x, m.RouterBias)
 	of, weights, all := make([]float64, len(logits)), softmax64(logits), 0.0
@@ -136,12 +137,18 @@ func (v *relevances) router(b *layer, m *spec.Mixture, x, r []float64) []float64
 		if m.Renormalize {
 			if weights[i] = 0; at >= 0 {
 				weights[i] = chosen[at].weight
+				if m.Scale != 0 {
+					weights[i] /= m.Scale
+				}
 			}
 		}
 	}
 	for i, l := range logits {
 		kept := of[i]
-		of[i] = l * (of[i] - weights[i]*all)
+		if of[i] -= weights[i] * all; m.Sigmoid { // σ' = σ(1-σ)
+			of[i] /= 1 + math.Exp(l)
+		}
+		of[i] *= l
 		v.kept += kept - of[i]
 	}
 	return v.dense("router", x, of, m.RouterBias)
@@ -173,8 +180,9 @@ func (v *relevances) feedForward(b *layer, prefix string, x, r []float64) []floa
 // projections u: half of each product of attention and value to the value, half to attention.
 func (v *relevances) attention(b *layer, u, r [][]float64) [][]float64 {
 	n, e, bias := len(u), v.spec.HeadWidth, v.spec.ProjectionBias
+	width := v.spec.ValueWidth()
 	query, key, value := zeros(n, v.spec.Heads*e), zeros(n, v.spec.Groups()*e), zeros(n,
-		v.spec.Groups()*e)
+		v.spec.Groups()*width)
 	for t := range n {
 		var context []float64
 		for h := range v.spec.Heads {
@@ -184,11 +192,11 @@ func (v *relevances) attention(b *layer, u, r [][]float64) [][]float64 {
 		for h := range v.spec.Heads {
 			g, of := h/(v.spec.Heads/v.spec.Groups()), make([]float64, n)
 			for s := range n {
-				for i := range e {
-					half := share(b.attention[h][t][s]*b.value[h][s][i], context[h*e+i],
-						projected[h*e+i]) / 2
+				for i := range width {
+					half := share(b.attention[h][t][s]*b.value[h][s][i], context[h*width+i],
+						projected[h*width+i]) / 2
 					of[s] += half
-					value[s][g*e+i] += half
+					value[s][g*width+i] += half
 				}
 			}
 			v.softmax(b, h, t, of)
@@ -201,10 +209,40 @@ func (v *relevances) attention(b *layer, u, r [][]float64) [][]float64 {
 	}
 	out := make([][]float64, n)
 	for t := range n {
+		if v.spec.Latent != nil {
+			out[t] = v.latents(b, u[t], query[t], key[t], value[t])
+			continue
+		}
 		out[t] = plus(v.dense("query", u[t], query[t], bias), v.dense("key", u[t], key[t], bias))
 		out[t] = plus(out[t], v.dense("value", u[t], value[t], bias))
 	}
 	return out
+}
+
+// latents takes the relevance of the query, key and value of all heads to u. The norms of latents
+// have no mean, so they pass it on.
+func (v *relevances) latents(b *layer, u, query, key, value []float64) []float64 {
+	t := v.spec.Latent
+	normed := func(name string) []float64 {
+		of := &spec.Spec{RMS: true, NormEpsilon: t.Epsilon}
+		return norm(of, b.times(name, u), b.weight(name+"-norm.gain"), nil)
+	}
+	var of []float64
+	if t.Queries > 0 {
+		of = v.dense("query-up", normed("query-latent"), query, false)
+		of = v.dense("query-latent", u, of, false)
+	} else {
+		of = v.dense("query-up", u, query, false)
+	}
+	shared, own := make([]float64, t.Shared), []float64{}
+	for h := range v.spec.Heads {
+		head := key[h*v.spec.HeadWidth : (h+1)*v.spec.HeadWidth]
+		shared, own = plus(shared, head[:t.Shared]), append(own, head[t.Shared:]...)
+	}
+	c := normed("latent")
+	toC := plus(v.dense("key-up", c, own, false), v.dense("value-up", c, value, false))
+	of = plus(of, v.dense("latent", u, toC, false))
+	return plus(of, v.dense("shared-key", u, shared, false))
 }
 
 // softmax takes the relevance of a target's attention to its scores: x_s (R_s - a_s ΣR),
@@ -249,7 +287,13 @@ func (v *relevances) score(b *layer, u [][]float64, h, t, s int, r float64, quer
 // placements are the query or key of a head that u makes, normed, before and after it is turned by
 // its position in a text of n tokens.
 func placements(b *layer, name string, u []float64, h, position, n int) (before, after []float64) {
-	x := b.head(h, b.dense(name, u, b.spec.ProjectionBias))
+	var all []float64
+	if b.spec.Latent == nil {
+		all = b.dense(name, u, b.spec.ProjectionBias)
+	} else if all, _, _ = b.fromLatents(u); name == "key" {
+		_, all, _ = b.fromLatents(u)
+	}
+	x := b.head(h, all)
 	return b.placed(name, x, x, 0, n), b.placed(name, x, x, position, n)
 }
 
@@ -265,8 +309,11 @@ func turnBack(b *layer, before, after, r []float64) []float64 {
 		return of
 	}
 	half := len(rotary.Frequencies)
-	for i := range half {
-		j := i + half
+	for pair := range half {
+		i, j := pair, pair+half
+		if rotary.Neighbours {
+			i, j = 2*pair, 2*pair+1
+		}
 		turn := complex(after[i], after[j]) / complex(before[i], before[j])
 		cos, sin := real(turn), imag(turn)
 		of[i] = share(before[i]*cos, after[i], r[i]) + share(before[i]*sin, after[j], r[j])
