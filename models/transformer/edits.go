@@ -310,12 +310,16 @@ func (p *passEdits) inside(text int, places []int) (at []int, index []int) {
 	return at, index
 }
 
-// edited reports whether an edit of a text changes a tap of layer l in the pass.
+// edited reports whether an edit of a text changes a tap of layer l in the pass, or, on the cache,
+// in a later one: steps would otherwise change their graphs with every position.
 func (p *passEdits) edited(tap trace.Tap, l int) bool {
 	for i, edits := range p.texts {
+		reached := func(at int) bool {
+			return at >= p.first && (p.first > 0 || at < p.lengths[i])
+		}
 		for _, e := range edits {
-			if at, _ := p.inside(i, e.Positions); e.Tap == tap && len(at) > 0 &&
-				slices.Contains(e.Layers, l) {
+			if e.Tap == tap && slices.Contains(e.Layers, l) &&
+				(e.Positions == nil || slices.ContainsFunc(e.Positions, reached)) {
 				return true
 			}
 		}
