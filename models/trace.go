@@ -25,7 +25,11 @@ func (m *Model) TraceTypes(ctx context.Context, ids, types []int, taps []trace.T
 	if types != nil {
 		batch.Types = [][]int{types}
 	}
-	return m.forwardOne(ctx, batch, taps)
+	texts, err := m.Forward(ctx, batch, taps)
+	if err != nil {
+		return nil, err
+	}
+	return texts[0], nil
 }
 
 // Run is [Model.Trace] under edits, which change what is computed after the places that they name;
@@ -34,32 +38,12 @@ func (m *Model) TraceTypes(ctx context.Context, ids, types []int, taps []trace.T
 func (m *Model) Run(ctx context.Context, ids []int, taps []trace.Tap, edits []trace.Edit) (
 	[]trace.Tensor, error,
 ) {
-	return m.forwardOne(ctx, transformer.Batch{
-		IDs: [][]int{ids}, Edits: [][]trace.Edit{edits},
-	}, taps)
-}
-
-// forwardOne is [Model.Forward] of one text.
-func (m *Model) forwardOne(ctx context.Context, batch transformer.Batch, taps []trace.Tap) (
-	[]trace.Tensor, error,
-) {
-	texts, err := m.graph.Forward(ctx, batch, taps)
+	batch := transformer.Batch{IDs: [][]int{ids}, Edits: [][]trace.Edit{edits}}
+	texts, err := m.Forward(ctx, batch, taps)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.checkEdited(texts[0], batch, 0); err != nil {
-		return nil, err
-	}
 	return texts[0], nil
-}
-
-// checkEdited is [Model.checkResults] of text i of a batch.
-func (m *Model) checkEdited(tensors []trace.Tensor, batch transformer.Batch, i int) error {
-	err := m.checkResults(tensors)
-	if err == nil || batch.Edits == nil {
-		return err
-	}
-	return trace.Edited(batch.Edits[i], err)
 }
 
 // Forward runs several texts in one pass and returns for each what [Model.Trace] returns. The
@@ -72,8 +56,15 @@ func (m *Model) Forward(ctx context.Context, batch transformer.Batch, taps []tra
 		return nil, err
 	}
 	for i, tensors := range texts {
-		if err := m.checkEdited(tensors, batch, i); err != nil {
-			return nil, fmt.Errorf("text %d: %w", i, err)
+		err := m.checkResults(tensors)
+		if err != nil && batch.Edits != nil {
+			err = trace.Edited(batch.Edits[i], err)
+		}
+		if err != nil && len(texts) > 1 {
+			err = fmt.Errorf("text %d: %w", i, err)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	return texts, nil

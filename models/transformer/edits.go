@@ -10,7 +10,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // An edit reaches a graph as two inputs for each tap that is edited in a layer: what the tap has is
@@ -67,16 +66,13 @@ func (m *Model) editAxes(tap trace.Tap) (rows, width int) {
 	return 0, s.Width
 }
 
-// placedEdit is an edit whose places were checked against the model. Positions and Sources count
-// from 0 and are nil for all; Layers and Heads name all that are edited. Of heads that share a key
-// the first is left.
+// placedEdit is an edit whose places were checked against the model. Its positions and sources count
+// from 0.
 type placedEdit struct {
 	trace.Edit
-	// value has the strides of Value: [layers,heads,positions,width], 0 along an axis that it does
-	// not have or that stands for all.
+	// strides are those of Value along layers, heads, positions and numbers: 0 along an axis that
+	// it does not have, or that stands for all.
 	strides [4]int
-	// headAt is where Value has each of Heads.
-	headAt []int
 }
 
 // placeEdits checks the edits of a text of n tokens, which may grow to most, and places them.
@@ -86,86 +82,76 @@ func (m *Model) placeEdits(edits []trace.Edit, n, most int) ([]placedEdit, error
 		if err := e.Check(); err != nil {
 			return nil, err
 		}
-		p, err := m.placeEdit(e, n, most)
+		placed[i].Edit = e
+		err := m.hasTap(e.Tap)
+		if err == nil {
+			err = placed[i].place(m, n, most)
+		}
 		if err != nil {
 			return nil, pkg.Errorf("edit of %s: %w", e, err)
 		}
-		placed[i] = *p
 	}
 	return placed, nil
 }
 
-func (m *Model) placeEdit(e trace.Edit, n, most int) (*placedEdit, error) {
-	s := m.Spec
-	if err := m.hasTap(e.Tap); err != nil {
-		return nil, err
-	}
-	layers := s.Layers
+// place checks where the edit is and what value it has there.
+func (e *placedEdit) place(m *Model, n, most int) error {
+	layers, heads := m.Spec.Layers, m.Spec.Heads
+	rows, width := m.editAxes(e.Tap)
 	if e.Tap == trace.Hidden {
 		layers++
 	}
-	var errs [4]error
-	p := &placedEdit{Edit: e}
-	p.Layers, errs[0] = placesOf("layer", e.Layers, layers, layers, false)
-	rows, width := m.editAxes(e.Tap)
-	p.Heads = nil
-	if rows == 0 && len(e.Heads) > 0 {
-		return nil, errors.New("it has no heads")
+	if rows == 0 {
+		if heads = 0; len(e.Heads) > 0 {
+			return errors.New("it has no heads")
+		}
 	}
-	if rows > 0 {
-		p.Heads, errs[1] = placesOf("head", e.Heads, s.Heads, s.Heads, false)
+	tokens := n
+	if most > n {
+		tokens = 1 // tokens to come have no value of their own
 	}
-	p.Positions, errs[2] = placesOf("position", e.Positions, n, most, true)
-	p.Sources, errs[3] = placesOf("source", e.Sources, n, most, true)
-	if err := errors.Join(errs[:]...); err != nil {
-		return nil, err
+	// How many numbers the value may have along each axis.
+	var sizes [4]int
+	for i, axis := range []struct {
+		name            string
+		places          *[]int
+		from, most, all int
+	}{
+		{"layer", &e.Layers, 0, layers, layers}, {"head", &e.Heads, 0, heads, heads},
+		{"position", &e.Positions, n, most, tokens}, {"source", &e.Sources, n, most, tokens},
+	} {
+		var err error
+		if *axis.places, err = placesOf(axis.name, *axis.places, axis.from, axis.most); err != nil {
+			return err
+		}
+		if sizes[i] = len(*axis.places); sizes[i] == 0 {
+			sizes[i] = axis.all
+		}
 	}
 	for _, l := range e.Layers {
-		if e.Tap == trace.Router && s.MixtureOf(l) == nil {
-			return nil, fmt.Errorf("layer %d has no experts", l)
+		if e.Tap == trace.Router && m.Spec.MixtureOf(l) == nil {
+			return fmt.Errorf("layer %d has no experts", l)
 		}
 	}
-	named := func(places []int) int { // how many numbers a value may have along the axis
-		switch {
-		case len(places) > 0:
-			return len(places)
-		case most > n: // tokens to come have none
-			return 1
-		}
-		return n
+	if width > 0 {
+		sizes[3] = width
 	}
-	if e.Tap == trace.Attention {
-		width = named(p.Sources)
+	if err := e.measure(sizes); err != nil {
+		return err
 	}
-	if err := p.measure([]int{len(p.Layers), len(p.Heads), named(p.Positions), width},
-		most > n); err != nil {
-		return nil, err
-	}
-	return p, p.joinGroups(s)
+	return e.checkShared(heads, rows)
 }
 
-// placesOf returns the places that an edit names along an axis of so many, and of most in the end;
-// those that count from the end, if that is allowed, from the start. None means all, which is nil
-// where fromEnd and else each.
-func placesOf(axis string, places []int, n, most int, fromEnd bool) ([]int, error) {
-	if len(places) == 0 && !fromEnd {
-		for i := range n {
-			places = append(places, i)
-		}
-		return places, nil
-	}
-	var all []int
+// placesOf returns the places that an edit names along an axis, nil for all, counted from 0. They
+// are below most, and where they may count from an end, it is at end.
+func placesOf(axis string, places []int, end, most int) (all []int, err error) {
 	for _, at := range places {
 		from := at
-		if fromEnd && at < 0 {
-			from += n
+		if at < 0 {
+			from += end
 		}
 		if from < 0 || from >= most {
-			if fromEnd {
-				return nil, fmt.Errorf("%s %d is not in %d..%d, the tokens of the text", axis, at,
-					-n, most-1)
-			}
-			return nil, fmt.Errorf("%s %d is not in 0..%d", axis, at, most-1)
+			return nil, fmt.Errorf("%s %d is not in %d..%d", axis, at, -end, most-1)
 		}
 		if slices.Contains(all, from) {
 			return nil, fmt.Errorf("%s %d is named twice", axis, from)
@@ -176,107 +162,85 @@ func placesOf(axis string, places []int, n, most int, fromEnd bool) ([]int, erro
 }
 
 // measure sets the strides of the value for a place of those sizes, of which heads may be 0, and
-// takes the mean where one is asked for. grows is whether the text does.
-func (p *placedEdit) measure(sizes []int, grows bool) error {
-	shape := p.Shape
-	if p.Change == trace.SetMean {
-		p.Value, shape = meanOfRows(p.Value, shape[0]), shape[1:]
-	}
-	if len(p.Value) == 0 {
-		return nil
+// takes the mean where one is asked for.
+func (e *placedEdit) measure(sizes [4]int) error {
+	shape := e.Shape
+	if e.Change == trace.SetMean {
+		e.Value, shape = meanOfRows(e.Value, shape[0]), shape[1:]
 	}
 	stride, k := 1, len(shape)-1
-	for axis := 3; axis >= 0; axis-- {
-		if axis == 1 && sizes[axis] == 0 || k < 0 {
+	for axis := 3; axis >= 0 && k >= 0; axis-- {
+		if sizes[axis] == 0 {
 			continue
 		}
 		if shape[k] != 1 && shape[k] != sizes[axis] {
 			break
 		}
 		if shape[k] > 1 {
-			p.strides[axis] = stride
+			e.strides[axis] = stride
 		}
 		stride *= shape[k]
 		k--
 	}
-	if k >= 0 {
-		place := fmt.Sprintf("[%d,%d,%d]", sizes[0], sizes[2], sizes[3])
-		if sizes[1] > 0 {
-			place = fmt.Sprintf("[%d,%d,%d,%d]", sizes[0], sizes[1], sizes[2], sizes[3])
-		}
-		more := ""
-		if grows {
-			more = "; tokens that are generated have no value of their own, so name the positions"
-		}
-		return fmt.Errorf("its value has the shape %v, and the place has %s (layers, heads if it "+
-			"has any, positions, numbers)%s", shape, place, more)
+	if k < 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("its value has the shape %v, and layers, heads, positions and numbers of the "+
+		"place are %v; where text is generated, name positions that have values of their own",
+		shape, sizes)
 }
 
 // meanOfRows is the mean of n rows that are one after the other.
 func meanOfRows(x []float32, n int) []float32 {
-	width := len(x) / n
-	mean := make([]float32, width)
+	mean := make([]float32, len(x)/n)
 	for i := range mean {
 		sum := 0.0
-		for r := range n {
-			sum += float64(x[r*width+i])
+		for at := i; at < len(x); at += len(mean) {
+			sum += float64(x[at])
 		}
 		mean[i] = float32(sum / float64(n))
 	}
 	return mean
 }
 
-// joinGroups leaves the first head of each group that shares a key or a value, numbered as the
-// group. All heads of a group must be named, and have one value.
-func (p *placedEdit) joinGroups(s *spec.Spec) error {
-	for i := range p.Heads {
-		p.headAt = append(p.headAt, i)
-	}
-	if p.Tap != trace.KeyVector && p.Tap != trace.Value || s.Groups() == s.Heads {
-		return nil
-	}
-	each := s.Heads / s.Groups()
-	var groups, at []int
-	for g := range s.Groups() {
-		first := slices.Index(p.Heads, g*each)
-		for h := g * each; h < (g+1)*each; h++ {
-			i := slices.Index(p.Heads, h)
-			if (i < 0) != (first < 0) {
-				return fmt.Errorf("heads %d to %d share it; name all of them or none", g*each,
-					(g+1)*each-1)
-			}
-			if i >= 0 && !p.sameValue(first, i) {
-				return fmt.Errorf("heads %d and %d share it, and have different values", g*each, h)
+// checkShared returns an error unless heads that share a row of the tap, a key or a value, are
+// edited together and alike.
+func (e *placedEdit) checkShared(heads, rows int) error {
+	for h := range heads {
+		first := h / (heads / rows) * (heads / rows)
+		i, j := placeOf(e.Heads, first), placeOf(e.Heads, h)
+		if (i < 0) != (j < 0) {
+			return fmt.Errorf("heads %d to %d share it; name all of them or none", first,
+				first+heads/rows-1)
+		}
+		stride, all := e.strides[1], len(e.Heads)
+		if all == 0 {
+			all = heads
+		}
+		for at := range e.Value {
+			if stride > 0 && at/stride%all == i && e.Value[at] != e.Value[at+(j-i)*stride] {
+				return fmt.Errorf("heads %d and %d share it, and have different values", first, h)
 			}
 		}
-		if first >= 0 {
-			groups, at = append(groups, g), append(at, first)
-		}
 	}
-	p.Heads, p.headAt = groups, at
 	return nil
 }
 
-// sameValue reports whether the value is the same for the heads that it has at places i and j.
-func (p *placedEdit) sameValue(i, j int) bool {
-	stride := p.strides[1]
-	for at := range p.Value {
-		if stride > 0 && at/stride%len(p.Heads) == i && p.Value[at] != p.Value[at+(j-i)*stride] {
-			return false
-		}
+// placeOf returns where places, nil for all, have one; -1 if they do not.
+func placeOf(places []int, at int) int {
+	if places == nil {
+		return at
 	}
-	return true
+	return slices.Index(places, at)
 }
 
 // factors returns what the change multiplies by, and the factor of the value that it adds.
-func (p *placedEdit) factors() (keep, add float32) {
-	switch p.Change {
+func (e *placedEdit) factors() (keep, add float32) {
+	switch e.Change {
 	case trace.Scale:
-		return float32(p.Factor), 0
+		return float32(e.Factor), 0
 	case trace.AddValue:
-		return 1, float32(p.Factor)
+		return 1, float32(e.Factor)
 	case trace.SetZero:
 		return 0, 0
 	}
@@ -295,27 +259,16 @@ type passEdits struct {
 	first, rows, slots int
 }
 
-// inside returns which tokens of a text in the pass are at one of places, all if places is nil, and
-// the index of each among these.
-func (p *passEdits) inside(text int, places []int) (at []int, index []int) {
-	for i := range p.lengths[text] {
-		k := p.first + i
-		if places != nil {
-			k = slices.Index(places, k)
-		}
-		if k >= 0 {
-			at, index = append(at, i), append(index, k)
-		}
-	}
-	return at, index
-}
-
-// edited reports whether an edit of a text changes a tap of layer l in the pass.
+// edited reports whether an edit of a text changes a tap of layer l in the pass, or, on the cache,
+// in a later one: steps would otherwise change their graphs with every position.
 func (p *passEdits) edited(tap trace.Tap, l int) bool {
 	for i, edits := range p.texts {
+		reached := func(at int) bool {
+			return at >= p.first && (p.first > 0 || at < p.lengths[i])
+		}
 		for _, e := range edits {
-			if at, _ := p.inside(i, e.Positions); e.Tap == tap && len(at) > 0 &&
-				slices.Contains(e.Layers, l) {
+			if e.Tap == tap && placeOf(e.Layers, l) >= 0 &&
+				(e.Positions == nil || slices.ContainsFunc(e.Positions, reached)) {
 				return true
 			}
 		}
@@ -363,106 +316,66 @@ func (p *passEdits) stream(l int, x *tensors.Tensor) (*tensors.Tensor, error) {
 // inputs makes the tensors of [editNodes] for a tap of layer l.
 func (p *passEdits) inputs(tap trace.Tap, l int) ([]*tensors.Tensor, error) {
 	heads, width := p.m.editAxes(tap)
-	kept := 1
+	dims, kept := []int{len(p.texts), heads, p.rows, 0}, 1
 	if tap == trace.Attention {
 		width, kept = p.slots, p.slots
 	}
-	dims := []int{len(p.texts), p.rows, kept}
-	if heads > 0 {
-		dims = []int{len(p.texts), heads, p.rows, kept}
+	if heads == 0 {
+		dims = slices.Delete(dims, 1, 2)
 	}
-	keep, value := p.arrays(tap, l, max(1, heads), kept, width)
+	numbers := len(p.texts) * max(1, heads) * p.rows
+	keep, value := slices.Repeat([]float32{1}, numbers*kept), make([]float32, numbers*width)
+	for i, edits := range p.texts {
+		for _, e := range edits {
+			if e.Tap == tap && placeOf(e.Layers, l) >= 0 {
+				p.compose(keep, value, i, l, e)
+			}
+		}
+	}
 	var made []*tensors.Tensor
-	for _, data := range [][]float32{keep, value} {
+	for i, data := range [][]float32{keep, value} {
+		dims[len(dims)-1] = []int{kept, width}[i]
 		t, err := p.m.filled(dims, func(to []float32) { copy(to, data) })
 		if err != nil {
 			free(made...)
 			return nil, err
 		}
-		made, dims = append(made, t), append(slices.Clone(dims[:len(dims)-1]), width)
+		made = append(made, t)
 	}
 	return made, nil
 }
 
-// arrays are the numbers of [editNodes] for a tap of layer l: keep [B,heads,N,kept] and value
-// [B,heads,N,width].
-func (p *passEdits) arrays(tap trace.Tap, l, heads, kept, width int) (keep, value []float32) {
-	rows := len(p.texts) * heads * p.rows
-	keep, value = make([]float32, rows*kept), make([]float32, rows*width)
-	for i := range keep {
-		keep[i] = 1
+// compose makes an edit of text i in layer l act on what keep and value do by then.
+func (p *passEdits) compose(keep, value []float32, i, l int, e placedEdit) {
+	heads, width := p.m.editAxes(e.Tap)
+	rows, numbers, kept, begin := max(1, heads), width, 1, 0
+	if e.Tap == trace.Attention {
+		numbers, width, kept, begin = p.first+p.lengths[i], p.slots, p.slots, p.begins[i]
 	}
-	for i, edits := range p.texts {
-		for _, e := range edits {
-			layer := slices.Index(e.Layers, l)
-			if e.Tap != tap || layer < 0 {
+	factor, add := e.factors()
+	for h := range rows {
+		head := placeOf(e.Heads, h*p.m.Spec.Heads/rows)
+		for t := range p.lengths[i] {
+			position := placeOf(e.Positions, p.first+t)
+			if head < 0 || position < 0 {
 				continue
 			}
-			at, index := p.inside(i, e.Positions)
-			for k, h := range e.rows() {
-				for j, row := range at {
-					row = (i*heads+h)*p.rows + p.begins[i] + row
-					from := layer*e.strides[0] + e.headIndex(k)*e.strides[1] + index[j]*e.strides[2]
-					e.change(keep[row*kept:(row+1)*kept], value[row*width:(row+1)*width], from,
-						p.sources(i, e))
+			row := (i*rows+h)*p.rows + p.begins[i] + t
+			from := placeOf(e.Layers, l)*e.strides[0] + head*e.strides[1] + position*e.strides[2]
+			for c := range numbers {
+				k := placeOf(e.Sources, c)
+				if k < 0 {
+					continue
+				}
+				if c < kept {
+					keep[row*kept+begin+c] *= factor
+				}
+				x := &value[row*width+begin+c]
+				if *x *= factor; add != 0 {
+					*x += add * e.Value[from+k*e.strides[3]]
 				}
 			}
 		}
-	}
-	return keep, value
-}
-
-// rows are the heads or groups of the edit, one for a tap without.
-func (p *placedEdit) rows() []int {
-	if p.Heads == nil {
-		return []int{0}
-	}
-	return p.Heads
-}
-
-// headIndex is where the value has head k of [placedEdit.rows].
-func (p *placedEdit) headIndex(k int) int {
-	if p.Heads == nil {
-		return 0
-	}
-	return p.headAt[k]
-}
-
-// sources returns for each number of a row of the tap where the value has it, -1 for those that the
-// edit leaves as they are: of attention each source, else each component, which is nil.
-func (p *passEdits) sources(text int, e placedEdit) []int {
-	if e.Tap != trace.Attention {
-		return nil
-	}
-	at := slices.Repeat([]int{-1}, p.slots)
-	for s := range p.first + p.lengths[text] {
-		at[p.begins[text]+s] = s
-		if e.Sources != nil {
-			at[p.begins[text]+s] = slices.Index(e.Sources, s)
-		}
-	}
-	return at
-}
-
-// change composes the edit with what is in keep [1 or S] and value [width] of one row: its own
-// value is that from index from on, whose numbers are at sources, or one after the other.
-func (p *placedEdit) change(keep, value []float32, from int, sources []int) {
-	factor, add := p.factors()
-	for c := range value {
-		k := c
-		if sources != nil {
-			if k = sources[c]; k < 0 {
-				continue
-			}
-			keep[c] *= factor
-		}
-		value[c] *= factor
-		if add != 0 {
-			value[c] += add * p.Value[from+k*p.strides[3]]
-		}
-	}
-	if sources == nil {
-		keep[0] *= factor
 	}
 }
 

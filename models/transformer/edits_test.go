@@ -62,20 +62,20 @@ func TestEditOfOwnValues(t *testing.T) {
 			check(t, fmt.Sprintf("logits with the tap %s set to itself", tap), got.Data,
 				plain[g.end()].Data, tol)
 
-			// Scaled by a number that is exact, and with another one added.
+			// With a number added, then scaled: one acts on what the other left.
 			half := []trace.Edit{
+				{Tap: tap, Change: trace.AddValue, Factor: 2, Value: []float32{0.125}},
 				{Tap: tap, Change: trace.Scale, Factor: 0.5},
-				{Tap: tap, Change: trace.AddValue, Factor: 1, Value: []float32{0.125}},
 			}
 			if tap == trace.Attention || tap == trace.Router { // norms may divide by their size
-				half = half[:1]
+				half = half[1:]
 			}
 			first := own.Data[:len(own.Data)/own.Shape[0]] // later layers see the change
 			want := slices.Clone(first)
 			for i := range want {
 				want[i] *= 0.5
 				if len(half) > 1 {
-					want[i] += 0.125
+					want[i] += 2 * 0.125 * 0.5
 				}
 			}
 			changed := g.run(t, g.ids, half, tap, g.end())
