@@ -43,6 +43,18 @@ func Maps(prompt string, settings ...Setting) *Explanation {
 	return explainOrExit(render.KindMaps, prompt, settings)
 }
 
+// Lens is [Explain] with the kind lens of [Show]: what the model would have said after each layer
+// where it predicts each token, or, with a Token of [Show], at every position of the text before
+// that token; see [render.Lens].
+//
+//	gonbext.Lens("the keys to the cabinet", gonbext.Show{Token: new(0)})
+//
+// The only method of what it returns is direct unless the options name others, and tokens cannot be
+// put together.
+func Lens(prompt string, settings ...Setting) *Explanation {
+	return explainOrExit(render.KindLens, prompt, settings)
+}
+
 // needsModel reports whether a picture of a kind shows what is recorded of the model.
 func needsModel(kind render.Kind) bool {
 	return slices.Contains([]render.Kind{
@@ -77,6 +89,15 @@ func (r *request) fitKind() error {
 		}
 		_, err := attribution.MapTap(r.options.Methods[0])
 		return err
+	case render.KindLens:
+		if r.groups() || r.show.Layer != nil {
+			return usagef("the lens has every token and layer: leave By and Target of Options, and " +
+				"By and Layer of Show, empty")
+		}
+		if len(r.options.Methods) == 0 {
+			r.options.Methods = []string{"direct"}
+		}
+		r.options.Lens = cmp.Or(r.options.Lens, r.show.Lens())
 	case render.KindHead, render.KindMap:
 		return usagef("Kind %q is for files: a cell shows %ss, and gonbext.Save saves one", kind,
 			kind)

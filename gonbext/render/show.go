@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
@@ -36,13 +37,16 @@ const (
 	// layer with the names of its tokens. A page and a text of them are the same. See [Maps].
 	KindMaps Kind = "maps"
 	KindMap  Kind = "map"
+	// KindLens is what the model would have said after each layer where it predicts each token, or
+	// with a Token, at every position of the text; see [Lens].
+	KindLens Kind = "lens"
 )
 
 // Kinds returns the names of all pictures.
 func Kinds() []Kind {
 	return []Kind{
 		KindHeatmap, KindText, KindLayers, KindFlow, KindCompare, KindHeads, KindHead, KindMaps,
-		KindMap,
+		KindMap, KindLens,
 	}
 }
 
@@ -189,7 +193,7 @@ func (s Show) checkParts() error {
 	case s.Tokens != nil && (s.Kind != KindLayers || s.Token != nil || len(s.Tokens) == 0):
 		return trace.Usagef("several tokens are for a picture of layers, which then has no other " +
 			"token")
-	case s.Layer != nil && slices.Contains([]Kind{KindLayers, KindFlow, KindHeads}, s.Kind):
+	case s.Layer != nil && slices.Contains([]Kind{KindLayers, KindFlow, KindHeads, KindLens}, s.Kind):
 		return trace.Usagef("layer %d; a picture of %s has all layers", *s.Layer, s.Kind)
 	case s.Head != nil && s.Kind != KindHead:
 		return trace.Usagef("head %d; a head is for a picture of the kind head", *s.Head)
@@ -241,4 +245,12 @@ func namesOf[T ~string](all []T) []string {
 		names[i] = string(name)
 	}
 	return names
+}
+
+// Lens returns the value of [attribution.Options.Lens] that a picture of the lens needs.
+func (s Show) Lens() string {
+	if s.Token == nil {
+		return attribution.LensAnswer
+	}
+	return strconv.Itoa(*s.Token)
 }

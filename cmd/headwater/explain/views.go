@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -90,10 +91,11 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 		"running text, layers some tokens layer by layer, flow the layered graph of flow to one "+
 		"token, compare two methods, or two layers of one, and their difference, heads what every "+
 		"attention head looks at, head one of them in a figure, maps what every token has from "+
-		"every token in up to 12 layers, map one of these")
+		"every token in up to 12 layers, map one of these, lens what the model would have said "+
+		"after each layer")
 	flags.Func("token", "generated token that pages of heatmap, text and compare show first, that "+
-		"layers and flow show, that figures of text are limited to, and from which figures of "+
-		"heads and head look, "+
+		"layers and flow show, that figures of text are limited to, from which figures of "+
+		"heads and head look, and of which lens shows every position of the text, "+
 		strings.Replace(render.TokenNumbers, "number", "`number`", 1)+"; layers takes several, "+
 		"as 0,2 (default "+render.OneToken+"; for layers "+render.SomeTokens+"; for text all)",
 		func(s string) error {
@@ -195,14 +197,16 @@ var meanings = []struct {
 }{
 	{"view", pictures, nil},
 	{"token", []string{pages}, heatmaps},
-	{"token", pictures, []render.Kind{render.KindLayers, render.KindFlow}},
+	{"token", pictures, []render.Kind{render.KindLayers, render.KindFlow, render.KindLens}},
 	{"token", []string{drawings}, []render.Kind{
 		render.KindText, render.KindHeads, render.KindHead,
 	}},
 	{"token", []string{graphs}, nil},
 	{"source", pictures, []render.Kind{render.KindFlow}},
 	{"source", []string{graphs}, nil},
-	{"layer", pictures, except(render.KindLayers, render.KindFlow, render.KindHeads)},
+	{"layer", pictures, except(
+		render.KindLayers, render.KindFlow, render.KindHeads, render.KindLens,
+	)},
 	{"layer", []string{tables}, nil},
 	{"sinks", pictures, []render.Kind{render.KindFlow}},
 	{"caption", pictures, nil},
@@ -218,7 +222,7 @@ var meanings = []struct {
 	{"top", []string{texts}, heatmaps},
 	{"by", anyForm, append(slices.Clone(heatmaps), render.KindLayers)},
 	{"target", anyForm, append(slices.Clone(heatmaps), render.KindLayers)},
-	{"lift", pictures, except(render.KindFlow)},
+	{"lift", pictures, except(render.KindFlow, render.KindLens)},
 	{"lift", numbers, nil},
 	{"alternatives", pictures, heatmaps},
 	{"alternatives", numbers, nil},
@@ -304,6 +308,9 @@ func (f *explainFlags) checkView() error {
 		f.defaultMethod("flow")
 	case view == render.KindHeads || view == render.KindHead:
 		f.defaultMethod("raw") // named methods choose the token that heads look from
+	case view == render.KindLens:
+		f.defaultMethod("direct")
+		f.opts.Lens = cmp.Or(f.opts.Lens, f.show.Lens())
 	case view == render.KindLayers || f.show.Layer != nil:
 		f.opts.AllLayers = true // the layers that are shown must be there
 	}
