@@ -53,6 +53,18 @@ func Experts(prompt string, settings ...Setting) *Explanation {
 	return explainOrExit(render.KindExperts, prompt, settings)
 }
 
+// Lens is [Explain] with the kind lens of [Show]: what the model would have said after each layer
+// where it predicts each token, or, with a Token of [Show], at every position of the text before
+// that token; see [render.Lens].
+//
+//	gonbext.Lens("the keys to the cabinet", gonbext.Show{Token: new(0)})
+//
+// The only method of what it returns is direct unless the options name others, and tokens cannot be
+// put together.
+func Lens(prompt string, settings ...Setting) *Explanation {
+	return explainOrExit(render.KindLens, prompt, settings)
+}
+
 // needsModel reports whether a picture of a kind shows what is recorded of the model.
 func needsModel(kind render.Kind) bool {
 	return slices.Contains([]render.Kind{
@@ -85,6 +97,11 @@ func (r *request) fitKind() error {
 	case render.KindExperts:
 		if r.groups() {
 			return usagef("experts take tokens one by one: leave By and Target empty")
+		}
+	case render.KindLens:
+		if r.groups() || r.show.Layer != nil {
+			return usagef("the lens has every token and layer: leave By and Target of Options, " +
+				"and By and Layer of Show, empty")
 		}
 	case render.KindHead, render.KindMap:
 		return usagef("Kind %q is for files: a cell shows %ss, and gonbext.Save saves one", kind,

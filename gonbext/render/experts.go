@@ -341,7 +341,9 @@ func (r Experts) Drawn() (Drawn, error) {
 		row := DrawnRow{Name: plain(x.columnName(c))}
 		for l := range x.layers {
 			number, step := x.cell(c, l)
-			row.Cells = append(row.Cells, DrawnCell{step, number, number != ""})
+			row.Cells = append(row.Cells, DrawnCell{
+				Step: step, Number: number, Measured: number != "",
+			})
 		}
 		f.Panels[0].Rows = append(f.Panels[0].Rows, row)
 	}

@@ -22,6 +22,8 @@ type Drawn struct {
 	Panels               []DrawnPanel
 	// Stacked panels stand below each other, also where there is room for several side by side.
 	Stacked bool
+	// Words reports whether cells have words, which are cut, and not numbers.
+	Words bool
 	// Steps are the colours of the legend, from the lowest up.
 	Steps []DrawnStep
 	// Notes are sentences on sinks, silent rows and what a filter hides.
@@ -60,11 +62,12 @@ type DrawnRow struct {
 
 // DrawnCell is the value of a column in a row. Step is its colour, from -6 to 6, see [StepColors];
 // 0 is none. Measured reports whether there is a value. Number is written in the cell, as on a
-// page: the value of what has a colour, and of a sink.
+// page: the value of what has a colour, and of a sink; or a word. A marked cell has a frame.
 type DrawnCell struct {
 	Step     int
 	Number   string
 	Measured bool
+	Marked   bool
 }
 
 // drawnCell returns a cell with a value.
@@ -72,7 +75,7 @@ func drawnCell(step int, grey bool, number string) DrawnCell {
 	if step == 0 && !grey {
 		number = ""
 	}
-	return DrawnCell{step, minus(number), true}
+	return DrawnCell{Step: step, Number: minus(number), Measured: true}
 }
 
 // DrawnToken is a token of a running text, or several that are folded.

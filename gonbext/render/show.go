@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
@@ -39,13 +40,16 @@ const (
 	// KindExperts has a row for each token and a column for each layer: which expert of a mixture
 	// took it. See [Experts].
 	KindExperts Kind = "experts"
+	// KindLens is what the model would have said after each layer where it predicts each token, or
+	// with a Token, at every position of the text; see [Lens].
+	KindLens Kind = "lens"
 )
 
 // Kinds returns the names of all pictures.
 func Kinds() []Kind {
 	return []Kind{
 		KindHeatmap, KindText, KindLayers, KindFlow, KindCompare, KindHeads, KindHead, KindMaps,
-		KindMap, KindExperts,
+		KindMap, KindExperts, KindLens,
 	}
 }
 
@@ -198,7 +202,8 @@ func (s Show) checkParts() error {
 	case s.Word != "" && (s.Token != nil || s.Tokens != nil):
 		return trace.Usagef("word %s beside a number of a token; give one of the two",
 			message.Quote(s.Word))
-	case s.Layer != nil && slices.Contains([]Kind{KindLayers, KindFlow, KindHeads}, s.Kind):
+	case s.Layer != nil &&
+		slices.Contains([]Kind{KindLayers, KindFlow, KindHeads, KindLens}, s.Kind):
 		return trace.Usagef("layer %d; a picture of %s has all layers", *s.Layer, s.Kind)
 	case s.Head != nil && s.Kind != KindHead:
 		return trace.Usagef("head %d; a head is for a picture of the kind head", *s.Head)
@@ -244,10 +249,16 @@ func (s Show) MapMethod(names []string) (string, error) {
 }
 
 // SetMethod names in o the method of a picture that has one of its own, unless o names methods: raw
-// of heads, flow of a graph, and of maps Method or value-zeroing. It returns a [trace.UsageError]
-// if an option that o has does not apply to it.
+// of heads, flow of a graph, direct of the lens, and of maps Method or value-zeroing; for the lens it
+// also asks for what it shows. It returns a [trace.UsageError] if an option that o has does not
+// apply to it.
 func (s Show) SetMethod(o *attribution.Options) error {
-	name := map[Kind]string{KindHeads: "raw", KindHead: "raw", KindFlow: "flow"}[s.Kind]
+	name := map[Kind]string{
+		KindHeads: "raw", KindHead: "raw", KindFlow: "flow", KindLens: "direct",
+	}[s.Kind]
+	if s.Kind == KindLens && o.Lens == "" {
+		o.Lens = s.lens()
+	}
 	if s.Maps() {
 		name = cmp.Or(s.Method, "value-zeroing")
 	}
@@ -272,4 +283,12 @@ func namesOf[T ~string](all []T) []string {
 		names[i] = string(name)
 	}
 	return names
+}
+
+// lens returns the value of [attribution.Options.Lens] that a picture of the lens needs.
+func (s Show) lens() string {
+	if s.Token == nil {
+		return attribution.LensAnswer
+	}
+	return strconv.Itoa(*s.Token)
 }

@@ -176,6 +176,9 @@ func (s Show) View(e *attribution.Explanation, r Recorded) (View, error) {
 			Explanation: e, Method: method, Map: r.Map, Layer: s.Layer, Look: s.Look(),
 		}
 		return m, m.Check()
+	case KindLens:
+		l := Lens{Explanation: e, Token: s.Token, Look: s.Look()}
+		return l, l.Check()
 	case KindCompare:
 		return s.compared(e)
 	}

@@ -294,7 +294,8 @@ func (o Options) Describe(e *attribution.Explanation, f Format) (what, width str
 	switch what = cmp.Or(kindNames[o.Kind], string(o.Kind)); {
 	case NeedsFlow(o.Show, f):
 		return kindNames[render.KindFlow], width
-	case NeedsAttention(o.Show, f) || NeedsExperts(o.Show, f):
+	case NeedsAttention(o.Show, f) || NeedsExperts(o.Show, f),
+		f.Picture() && o.Kind == render.KindLens:
 		return what, width
 	case !f.Picture():
 		what = "values"
@@ -484,6 +485,8 @@ func (o Options) drawing(view render.View, method string, token int) (figure.Dra
 		d, err = v.Drawn()
 	case render.Layers:
 		d, err = v.Drawn(method)
+	case render.Lens:
+		d, err = v.Drawn()
 	case render.Heatmap:
 		if d, err = v.Drawn(method); err == nil && o.Kind == render.KindText {
 			return figure.Strip(d, token)

@@ -91,10 +91,10 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 		"token, compare two methods, or two layers of one, and their difference, heads what every "+
 		"attention head looks at, head one of them in a figure, maps what every token has from "+
 		"every token in up to 12 layers, map one of these, experts which experts of a mixture "+
-		"took each token")
+		"took each token, lens what the model would have said after each layer")
 	flags.Func("token", "generated token that pages of heatmap, text and compare show first, that "+
-		"layers and flow show, that experts frames, that figures of text are limited to, and from "+
-		"which heads and head look, "+
+		"layers and flow show, that experts frames, that figures of text are limited to, from "+
+		"which heads and head look, and of which lens shows every position of the text, "+
 		strings.Replace(render.TokenNumbers, "number", "`number`", 1)+"; layers takes several, "+
 		"as 0,2 (default "+render.OneToken+"; for layers "+render.SomeTokens+"; for text all)",
 		f.show.SetTokens)
@@ -190,14 +190,18 @@ var meanings = []struct {
 }{
 	{"view", pictures, nil},
 	{"token", []string{pages}, append(slices.Clone(heatmaps), render.KindHeads)},
-	{"token", pictures, []render.Kind{render.KindLayers, render.KindFlow, render.KindExperts}},
+	{"token", pictures, []render.Kind{
+		render.KindLayers, render.KindFlow, render.KindExperts, render.KindLens,
+	}},
 	{"token", []string{drawings}, []render.Kind{
 		render.KindText, render.KindHeads, render.KindHead,
 	}},
 	{"token", []string{graphs}, nil},
 	{"source", pictures, []render.Kind{render.KindFlow}},
 	{"source", []string{graphs}, nil},
-	{"layer", pictures, except(render.KindLayers, render.KindFlow, render.KindHeads)},
+	{"layer", pictures, except(
+		render.KindLayers, render.KindFlow, render.KindHeads, render.KindLens,
+	)},
 	{"layer", []string{tables}, nil},
 	{"sinks", pictures, []render.Kind{render.KindFlow}},
 	{"caption", pictures, nil},
@@ -213,7 +217,7 @@ var meanings = []struct {
 	{"top", []string{texts}, heatmaps},
 	{"by", anyForm, append(slices.Clone(heatmaps), render.KindLayers)},
 	{"target", anyForm, append(slices.Clone(heatmaps), render.KindLayers)},
-	{"lift", pictures, except(render.KindFlow)},
+	{"lift", pictures, except(render.KindFlow, render.KindLens)},
 	{"lift", numbers, nil},
 	{"alternatives", pictures, heatmaps},
 	{"alternatives", numbers, nil},

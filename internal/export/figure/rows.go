@@ -84,7 +84,11 @@ func (p *page) gridOf(d render.Drawn) (g grid) {
 	g.names, g.notes = min(g.names, g.room/3), min(g.notes, g.room/5)
 	g.left = g.names + 4
 	lines := (len(d.Panels) + g.across - 1) / g.across
-	cell := func() float64 { return min((g.room-g.left-g.notes)/columns, 3*p.size) }
+	most := 3 * p.size
+	if d.Words {
+		most = 6 * p.size
+	}
+	cell := func() float64 { return min((g.room-g.left-g.notes)/columns, most) }
 	if g.high = min(max(cell(), 1.25*p.size), 1.8*p.size); rows*lines > 80 { // as for a long text
 		g.high = max(2, 500/float64(rows*lines))
 	}
@@ -250,7 +254,15 @@ func (p *page) stepCells(
 		}
 	}
 	p.hatchSteps(d, rows, x, y, wide, high)
-	if !p.numbersFit(d, wide, high) {
+	for i, r := range rows {
+		for j, c := range r.Cells {
+			if c.Marked {
+				p.frame(x+float64(j)*wide+0.5, y+float64(i)*high+0.5, wide-1, high-1, 0.9,
+					chart.Black)
+			}
+		}
+	}
+	if d.Words && wide < leastWord*p.size || !d.Words && !p.numbersFit(d, wide, high) {
 		return
 	}
 	for i, r := range rows {
@@ -268,10 +280,13 @@ func (p *page) stepCells(
 				room := p.textWidth(c.Number, s) + 1
 				p.rect(at.x-room/2, at.y-0.36*p.size, room, 0.72*p.size, fill)
 			}
-			p.text(at.x, at.y+0.27*p.size, c.Number, s)
+			p.text(at.x, at.y+0.27*p.size, p.cut(c.Number, wide-2, s), s)
 		}
 	}
 }
+
+// leastWord is the width from which cells have words, in sizes of the page's text.
+const leastWord = 1.8
 
 // numbersFit reports whether all numbers of all matrices fit their cells.
 func (p *page) numbersFit(d render.Drawn, wide, high float64) bool {

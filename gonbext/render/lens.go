@@ -1,0 +1,376 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// Lens is a picture of what the model would have said after each layer, for a notebook or a page:
+// a matrix with a row for the input and one for each layer, the last one on top, and a column for
+// each generated token. A cell has the most probable token there, shaded by its probability, and is
+// marked where that is the token that came. For one token that [attribution.Explanation.Lens] is
+// about, the columns are the positions of the text before it, and cells are marked where the model
+// would have said this token.
+type Lens struct {
+	// Explanation has the lens of every generated token; see [attribution.Options.Lens].
+	Explanation *attribution.Explanation
+	// Token is the generated token that is open, 0-based; nil is a content word.
+	Token *int
+	// Look has the colours and the caption, as that of a [Heatmap].
+	Look
+	// MaxBytes is the approximate limit of the result in bytes; default 480,000, of a page
+	// 5,000,000.
+	MaxBytes int
+}
+
+// Check returns a [trace.UsageError] if the explanation lacks the lens, or what it has of it does
+// not fit its tokens.
+func (r Lens) Check() error {
+	e := r.Explanation
+	if e == nil {
+		return usagef("a picture of the lens needs an explanation")
+	}
+	layers := e.Model.Layers + 1
+	whole := func(all [][]attribution.LensLayer) bool {
+		return !slices.ContainsFunc(all, func(one []attribution.LensLayer) bool {
+			return len(one) != layers || slices.ContainsFunc(one, func(l attribution.LensLayer) bool {
+				return len(l.Likely) == 0
+			})
+		})
+	}
+	for t, g := range e.Steps {
+		if !whole([][]attribution.LensLayer{g.Lens}) {
+			return usagef("token %d has no lens of the %d layers of the model: explain with "+
+				"--view lens or --set lens=answer, or in a cell Lens: \"answer\" of the options", t,
+				e.Model.Layers)
+		}
+	}
+	for t, g := range e.Steps {
+		if at := g.Position; e.Model.Reads() && (at == nil || *at < 0 || *at >= textLength(e)) {
+			return usagef("prediction %d has no position in the text", t)
+		}
+	}
+	if l := e.Lens; l != nil && (l.Token < 0 || l.Token >= len(e.Steps) || !whole(l.Positions) ||
+		len(l.Positions) > textLength(e) || len(l.Attention) != len(l.FeedForward) ||
+		len(l.Attention) > 0 && len(l.Attention) != e.Model.Layers) {
+		return usagef("the lens of token %d at %d positions does not fit a text of %d tokens",
+			l.Token, len(l.Positions), textLength(e))
+	}
+	return nil
+}
+
+// lensDrawing is a picture of the lens worked out and not yet drawn. Its columns are those of the
+// matrix: of the generated tokens or, with positions, of the text, which fold where the text does.
+type lensDrawing struct {
+	*drawing
+	positions *attribution.TextLens // nil for generated tokens
+	matrix    []drawnColumn
+}
+
+// matrixTitle is the title of the matrix, and what is marked in it.
+func (d *lensDrawing) matrixTitle() (title, note string) {
+	if d.positions == nil {
+		return "What it would have said after each layer", "framed: what it did say"
+	}
+	name := "“" + tokenName(d.e.Steps[d.chosen].Text) + "”"
+	return "What it would have said at each position", "framed: " + name
+}
+
+// open works out what a picture of the lens shows. The lens fits.
+func (r Lens) open() *lensDrawing {
+	d := &lensDrawing{drawing: newDrawing(textPicture(r.Explanation, r.Look), r.Token)}
+	d.words.title = "What the model would have said after each layer"
+	if d.chosen < 0 && len(d.e.Steps) > 0 {
+		d.chosen = 0
+	}
+	if l := r.Explanation.Lens; l != nil && r.Token != nil && l.Token == *r.Token {
+		d.positions = l
+		d.words.title = "Where the text held the token, layer by layer"
+		places := make([]float64, len(l.Positions))
+		for at, layers := range l.Positions {
+			for _, layer := range layers {
+				places[at] = max(places[at], layer.Probability)
+			}
+		}
+		d.columns = d.fold(places)
+		d.matrix = d.columns
+		return d
+	}
+	for t := range d.e.Steps {
+		at := max(d.tokenOf(t), 0)
+		d.matrix = append(d.matrix, drawnColumn{from: at, to: at + 1})
+	}
+	return d
+}
+
+// layersOf returns the lens of column i of the matrix, nil if it is folded, and the token of which
+// its marks are.
+func (d *lensDrawing) layersOf(i int) ([]attribution.LensLayer, *attribution.GeneratedToken) {
+	switch {
+	case d.positions == nil:
+		return d.e.Steps[i].Lens, &d.e.Steps[i]
+	case d.matrix[i].folded:
+		return nil, &d.e.Steps[d.chosen]
+	}
+	return d.positions.Positions[d.matrix[i].from], &d.e.Steps[d.chosen]
+}
+
+// lensRow is the name of a row of the lens: the number of the layer that the stream has passed.
+func lensRow(l int) string {
+	if l == 0 {
+		return "input"
+	}
+	return strconv.Itoa(l - 1)
+}
+
+// lensRows are layers from..to of a lens in words: "layer 3", "layers 3 to 5".
+func lensRows(from, to int) string {
+	switch {
+	case to == 0:
+		return "the input"
+	case from == to:
+		return "layer " + lensRow(to)
+	case from == 0:
+		return "the input to layer " + lensRow(to)
+	}
+	return fmt.Sprintf("layers %s to %s", lensRow(from), lensRow(to))
+}
+
+// explain returns the sentence about prediction t and the line below it.
+func (d *lensDrawing) explain(t int) (say, facts phrase) {
+	g, last := &d.e.Steps[t], d.e.Model.Layers
+	from := last + 1
+	for from > 0 && g.Lens[from-1].Rank == 1 {
+		from--
+	}
+	say = phrase{{text: tokenName(g.Text), strong: true}}
+	if d.tokenOf(t) >= len(d.e.Prompt.Texts) {
+		say = d.wordOf(d.tokenOf(t))
+	}
+	if from > last {
+		best := 0
+		for l, layer := range g.Lens {
+			if layer.Rank <= g.Lens[best].Rank {
+				best = l
+			}
+		}
+		say.say(fmt.Sprintf(" was not first at the end: it had rank %s, and at best %s, after %s",
+			thousands(g.Lens[last].Rank), thousands(g.Lens[best].Rank), lensRows(best, best)))
+	} else {
+		of := ""
+		if from > 0 {
+			of = " of " + lensRow(last)
+		}
+		say.say(fmt.Sprintf(" was first from %s%s on (%s)", lensRows(from, from), of,
+			rounded(g.Lens[from].Probability)))
+	}
+	if from > 0 && from <= last {
+		other := g.Lens[from-1].Likely[0]
+		first := from - 1
+		for first > 0 && g.Lens[first-1].Likely[0].ID == other.ID {
+			first--
+		}
+		say.say("; before that ")
+		say = append(say, piece{text: tokenName(other.Text), strong: true})
+		say.say(" at " + lensRows(first, from-1))
+	}
+	const few = 10
+	among := last + 1
+	for among > 0 && g.Lens[among-1].Rank <= few {
+		among--
+	}
+	facts.say(rounded(g.Lens[last].Probability) + " at the end")
+	if among <= last {
+		facts.say(fmt.Sprintf(" · among the first %d from %s on", few, lensRows(among, among)))
+	}
+	facts.say(" · rank " + thousands(g.Lens[0].Rank) + " at the input")
+	return say, facts
+}
+
+// lensRuns lists what a lens says, layers with the same token together, with the probability at the
+// last of them.
+func lensRuns(layers []attribution.LensLayer) string {
+	var all []string
+	for from := 0; from < len(layers); {
+		to := from + 1
+		one := layers[from].Likely[0]
+		for to < len(layers) && layers[to].Likely[0].ID == one.ID {
+			to++
+		}
+		rows := lensRow(from)
+		if to-1 > from {
+			rows += "–" + lensRow(to-1)
+		}
+		all = append(all, fmt.Sprintf("%s: %s %s", rows, tokenName(one.Text),
+			rounded(layers[to-1].Likely[0].Probability)))
+		from = to
+	}
+	return strings.Join(all, " · ")
+}
+
+// line returns what column i says in a line: its name and its runs, or, with positions, how near
+// the token came there.
+func (d *lensDrawing) line(i int) (name, list string) {
+	layers, _ := d.layersOf(i)
+	if d.positions == nil {
+		where, what, chance := d.predictionText(i)
+		return where + what + " " + chance, lensRuns(layers)
+	}
+	if layers == nil {
+		return "", ""
+	}
+	best := 0
+	for l, layer := range layers {
+		if layer.Rank < layers[best].Rank {
+			best = l
+		}
+	}
+	return d.placedName(d.matrix[i].from), fmt.Sprintf("at best rank %s, at %s (%s); at the end %s",
+		thousands(layers[best].Rank), lensRows(best, best), rounded(layers[best].Probability),
+		tokenName(layers[len(layers)-1].Likely[0].Text))
+}
+
+// cell returns what stands in row l of column i: the step of its colour, the token, and whether it
+// is the one that came.
+func (d *lensDrawing) cell(i, l int) (step int, name string, came bool) {
+	layers, g := d.layersOf(i)
+	if layers == nil {
+		largest := 0.0
+		for at := d.matrix[i].from; at < d.matrix[i].to; at++ {
+			largest = max(largest, d.positions.Positions[at][l].Probability)
+		}
+		return stepOf(largest), "", false
+	}
+	one := layers[l].Likely[0]
+	return stepOf(one.Probability), tokenName(one.Text), one.ID == g.ID
+}
+
+// wrote returns what layer row l wrote of the token by attention and by its feed-forward part, "" if
+// that is not known.
+func (d *lensDrawing) wrote(l int) string {
+	if d.positions == nil || len(d.positions.Attention) == 0 || l == 0 {
+		return ""
+	}
+	signed := func(x float64) string {
+		if text := fmt.Sprintf("%+.1f", x); text != "-0.0" && text != "+0.0" {
+			return text
+		}
+		return "0"
+	}
+	return minus(signed(d.positions.Attention[l-1]) + " " + signed(d.positions.FeedForward[l-1]))
+}
+
+const (
+	lensLegend = "A row is a layer, and each cell the token that the model would have said if its " +
+		"last layer had been this one: the head of the model reads what the layers up to there " +
+		"have written (the logit lens). The last row is what it said. Early layers do not write " +
+		"for the head, so what it reads there may mean little"
+	lensWrote = "attention and feed-forward of each layer wrote"
+)
+
+// scaled returns the scale of the picture.
+func (d *lensDrawing) scaled() panelMethod {
+	var m panelMethod
+	m.scale(&view{result: &attribution.Result{
+		Unit:  "probability of the token in the cell",
+		Facts: attribution.Facts{Quantity: attribution.Share},
+	}}, []float64{1})
+	return m
+}
+
+// Drawn works out the matrix. The error is that of [Lens.Check].
+func (r Lens) Drawn() (Drawn, error) {
+	if err := r.Check(); err != nil {
+		return Drawn{}, err
+	}
+	d := r.open()
+	d.columns = d.matrix
+	m := d.scaled()
+	f := d.figureOf(&view{
+		top: m.top, colors: m.colors,
+		result: &attribution.Result{Facts: attribution.Facts{Quantity: attribution.Share}},
+	})
+	f.Words, f.Title, f.Target, f.Source = true, d.words.title, "layer", "generated token"
+	f.Caption = d.captioned(d.quotedPrompt())
+	if d.chosen < 0 {
+		return f, nil
+	}
+	say, facts := d.explain(d.chosen)
+	f.Notes = []string{plain(say.String()) + ". " + plain(facts.String()) + "."}
+	if d.positions != nil {
+		f.Source = "position in the text"
+		if len(d.positions.Attention) > 0 {
+			f.Notes = append(f.Notes, "At the right: what "+lensWrote+" of the logit of the token.")
+		}
+	}
+	var one DrawnPanel
+	for l := d.e.Model.Layers; l >= 0; l-- {
+		row := DrawnRow{Name: lensRow(l), Layer: d.wrote(l), Cells: make([]DrawnCell, len(d.matrix))}
+		for i := range d.matrix {
+			step, name, came := d.cell(i, l)
+			row.Cells[i] = DrawnCell{Step: step, Number: plain(name), Measured: true, Marked: came}
+		}
+		one.Rows = append(one.Rows, row)
+	}
+	f.Panels = []DrawnPanel{one}
+	return f, nil
+}
+
+// plain implements [View].
+func (r Lens) plain(look Terminal) (*text, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	t, d := newText(Terminal{Width: look.Width}), r.open()
+	t.picture = d.picture
+	t.head()
+	if d.positions != nil {
+		say, facts := d.explain(d.chosen)
+		t.line("")
+		t.wrapped("", say.String())
+		t.wrapped("", facts.String())
+		t.wrapped("", d.mostWritten())
+	}
+	for i := range d.matrix {
+		name, list := d.line(i)
+		if list == "" {
+			continue
+		}
+		if d.positions == nil {
+			say, _ := d.explain(i)
+			t.line("")
+			t.wrapped(fmt.Sprintf("%3d  ", i+1), name+" · "+say.String())
+			name = "    "
+		}
+		t.wrapped(left(" "+name, 5)+"  ", list)
+	}
+	t.line("")
+	t.wrapped("", lensLegend+".")
+	t.model()
+	return t, nil
+}
+
+// mostWritten names the layers that wrote most of the token of the positions, "" if that is not
+// known.
+func (d *lensDrawing) mostWritten() string {
+	if d.positions == nil || len(d.positions.Attention) == 0 {
+		return ""
+	}
+	most := func(x []float64) string {
+		best := 0
+		for l := range x {
+			if x[l] > x[best] {
+				best = l
+			}
+		}
+		return fmt.Sprintf("%d (%+.1f)", best, x[best])
+	}
+	return minus("most of its logit was written by attention of layer " +
+		most(d.positions.Attention) + " and feed-forward of layer " + most(d.positions.FeedForward))
+}
+
+func (r Lens) title() string { return titleOf(r.Explanation) }
