@@ -362,17 +362,12 @@ func (p *picture) agree() {
 // what one side lacks.
 func (p *picture) shareScale() {
 	var all []float64
-	sinks, own := p.views[compare.Difference].sinks, p.views[compare.Difference].rowSinks
+	sinks := p.views[compare.Difference].sinks
 	for i := range compare.Difference {
 		v := &p.views[i]
 		for j := range sinks {
 			sinks[j] = sinks[j] || v.sinks[j] || p.only(j) >= 0 ||
 				p.explanationOf(v).RestsOn(v.result, j)
-		}
-		for t, j := range v.rowSinks[:len(own)] {
-			if own[t] < 0 {
-				own[t] = j
-			}
 		}
 	}
 	for i := range p.views {

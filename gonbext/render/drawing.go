@@ -209,6 +209,7 @@ func (d *drawing) readChat() {
 			d.tokens[j].role = inSystem
 		}
 	}
+	d.markAdded()
 	begin := 0 // of the template's tokens that no turn has yet
 	for j := 0; j < m; {
 		if d.tokens[j].role == inTemplate {
@@ -226,6 +227,9 @@ func (d *drawing) readChat() {
 		} else {
 			cut = begin
 		}
+		if d.tokens[j].role == inSystem {
+			part.Role = "system" // also where the template wrote it
+		}
 		d.turns = append(d.turns, drawnTurn{
 			name: Visible(part.Role, 20), head: [2]int{cut, j}, body: [2]int{j, end},
 		})
@@ -240,6 +244,29 @@ func (d *drawing) readChat() {
 	d.turns = append(d.turns, drawnTurn{
 		name: "assistant", head: [2]int{cut, m}, body: [2]int{m, T},
 	})
+}
+
+// markAdded marks the message of a system that the chat template writes before the first message
+// of a conversation that has none: words between two control tokens, below the line of the role.
+func (d *drawing) markAdded() {
+	first := slices.IndexFunc(d.tokens, func(t drawnToken) bool { return t.role != inTemplate })
+	for j, end := 0, d.lastControl(0, first); j < end; j++ {
+		var message strings.Builder
+		below := 0
+		for ; j < end && !d.special(j); j++ {
+			if below > 0 {
+				message.WriteString(d.textOf(j))
+			} else if strings.Contains(d.textOf(j), "\n") {
+				below = j + 1
+			}
+		}
+		if len(strings.Fields(message.String())) < 2 {
+			continue
+		}
+		for ; below < j; below++ {
+			d.tokens[below].role = inSystem
+		}
+	}
 }
 
 // lastControl returns the last control token in [from,to) that another one of the range precedes,

@@ -89,6 +89,35 @@ func columnsOf(d *drawing) string {
 	return strings.Join(all, " ")
 }
 
+// TestAddedSystem: a message of the system that the template writes by itself, before the user's,
+// is a turn and folded as one of a user's own. A single word is none, nor is one line.
+func TestAddedSystem(t *testing.T) {
+	const added = "system[0 3] [3 7] [7 9]; user[9 12] [12 19] [19 21]; "
+	for _, c := range []struct {
+		change []string // of the tokens from 2 on
+		want   string
+	}{
+		{nil, added},
+		{[]string{"\n\n", "Cut", " off", " now"}, added},
+		{[]string{"\n", "You", "are", "terse"}, "user[0 12] [12 19] [19 21]; "},
+		{[]string{" says", "You", " are"}, "user[0 12] [12 19] [19 21]; "},
+	} {
+		e := chatted()
+		e.Prompt.Parts = e.Prompt.Parts[3:]
+		e.Prompt.Parts[0].Begin = 0
+		copy(e.Prompt.Texts[2:], c.change)
+		d := drawingOf(e)
+		var turns strings.Builder
+		for _, turn := range d.turns[:len(d.turns)-1] {
+			fmt.Fprint(&turns, turn.name, turn.head, " ", turn.body, " ", turn.tail, "; ")
+		}
+		folded := d.foldedUpTo(3, 7) == 7
+		if turns.String() != c.want || folded != (c.want == added) {
+			t.Errorf("%q: the turns are %q, want %q; folded %v", c.change, &turns, c.want, folded)
+		}
+	}
+}
+
 // TestChatTurns: the template and the message of the system are folded, the turns have their
 // messages, and the last part of the template ends the question and begins the answer.
 func TestChatTurns(t *testing.T) {

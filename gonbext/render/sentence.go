@@ -449,16 +449,12 @@ func (d *drawing) listedSources(v *view, t int) (named, others, only []int) {
 }
 
 // onlySources returns, for each side of a comparison, the strongest sources of row t that it alone
-// has.
+// has, those above the neutral value first.
 func (d *drawing) onlySources(t int) (sources [][]int) {
 	for side := range compare.Difference {
-		v := &d.views[side]
-		s := d.standing(v, t)
+		s := d.standing(&d.views[side], t)
 		only := slices.DeleteFunc(slices.Concat(s.above, s.below), func(j int) bool {
 			return d.only(j) != side
-		})
-		slices.SortStableFunc(only, func(a, b int) int {
-			return cmp.Compare(d.size(v, t, b), d.size(v, t, a))
 		})
 		sources = append(sources, only[:min(len(only), mostAgainst)])
 	}
