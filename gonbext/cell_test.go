@@ -81,6 +81,11 @@ var cells = map[string]func(){
 	},
 	"maps by word":  func() { gonbext.Maps("the keys", gonbext.Show{By: "word"}) },
 	"heads by word": func() { gonbext.Heads("the keys", gonbext.Show{By: "word"}) },
+	"experts": func() {
+		e := gonbext.Experts("the keys", gonbext.Options{MaxTokens: 1})
+		fmt.Println("experts", len(e.Steps))
+	},
+	"experts by word": func() { gonbext.Experts("the keys", gonbext.Show{By: "word"}) },
 	"flow graph": func() {
 		e := gonbext.FlowGraph("the keys", gonbext.Options{MaxTokens: 1})
 		fmt.Println("flow", len(e.Steps))

@@ -15,10 +15,10 @@ import (
 	"github.com/headwater-ml/headwater/internal/engine"
 )
 
-// sendAttention answers with the attention of one head over n tokens.
-func sendAttention(conn *engineConn, n int, values ...float32) {
+// sendTensor answers with a tensor of four axes, such as attention.
+func sendTensor(conn *engineConn, shape []int, values ...float32) {
 	conn.send(engine.Event{Tensor: &trace.Tensor{
-		Name: "attention", Axes: "LHTS", Shape: []int{1, 1, n, n},
+		Name: "attention", Axes: "LHTS", Shape: shape,
 	}})
 	var data []byte
 	for _, x := range values {
@@ -57,15 +57,32 @@ func answerFlow(conn *engineConn) {
 	conn.send(engine.Event{Done: true})
 }
 
-// TestRecordedCells: cells that ask the engine for a text, then for the attention over its tokens,
-// and show what is made of it.
+// answerExperts answers with the text "the keys are" by a model with four experts.
+func answerExperts(conn *engineConn) {
+	conn.send(engine.Event{Explanation: &attribution.Explanation{
+		Model: trace.Info{Name: "tiny", Layers: 1, Heads: 1, Experts: 4},
+		Prompt: attribution.Prompt{
+			Text: "the keys", Texts: []string{"the", " keys"}, IDs: []int{1, 2},
+			Special: []bool{false, false},
+		},
+		Order: []string{"rollout"},
+		Methods: map[string]*attribution.Result{
+			"rollout": {Layers: []int{0}, Shape: [3]int{0, 2, 1}, Unit: "share of attention"},
+		},
+	}})
+	step(conn, " are")
+	conn.send(engine.Event{Done: true})
+}
+
+// TestRecordedCells: cells that ask the engine for a text, then for the attention over its tokens
+// or their experts, and show what is made of it.
 func TestRecordedCells(t *testing.T) {
 	over3 := []float32{1, 0, 0, 0.5, 0.5, 0, 0.2, 0.7, 0.1}
 	for _, c := range []struct {
 		cell, stdout, show string
 		answer             func(*engineConn)
-		ids                []int // those of which the attention is asked
-		attention          []float32
+		ids                []int // those of which the attention or the experts are asked
+		recorded           []float32
 		want               []string
 		refused            map[string]string // other cells, and what they show
 	}{
@@ -81,6 +98,15 @@ func TestRecordedCells(t *testing.T) {
 				"maps of direct": "there are no maps of method &#34;direct&#34;",
 				"maps by word":   "maps show every token",
 			},
+		},
+		{ // numbers and weights
+			"experts", "experts 1\n", `{"kind":"experts"}`, answerExperts, []int{1, 2, 3},
+			[]float32{3, 0.5, 2, 0.25, 3, 0.75},
+			[]string{
+				"layer 0 used expert 3<span class=\"hm-q\"", "(75 %)",
+				"; 1 of 1 layers used the same first expert as at <b>the</b>", "hm-experts",
+			},
+			map[string]string{"experts by word": "experts take tokens one by one"},
 		},
 		{ // the tokens up to the one that predicts; half of its attention and the residual is 0.75
 			"flow graph", "flow 1\n", `{"kind":"flow"}`, answerFlow, []int{1, 2},
@@ -102,7 +128,12 @@ func TestRecordedCells(t *testing.T) {
 					return
 				}
 				asked <- r.IDs
-				sendAttention(conn, len(c.ids), c.attention...)
+				n := len(c.ids)
+				shape := []int{1, 1, n, n}
+				if c.cell == "experts" {
+					shape = []int{1, n, 1, 2}
+				}
+				sendTensor(conn, shape, c.recorded...)
 			})
 			r := k.run(c.cell, true)
 			left := saved(r.displays)

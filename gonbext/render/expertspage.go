@@ -18,6 +18,7 @@ const expertsRules = `
 .hm.hm-experts .hm-matrix{min-width:calc(100px + var(--cols)*24px)}
 .hm.hm-experts .hm-matrix td b{display:inline}
 .hm.hm-experts .hm-matrix td b span{font-size:12px}
+.hm.hm-experts .hm-many :is(td,tbody th){height:18px!important}
 .hm .hm-routes{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:2px 8px}
 .hm .hm-routes{font-size:12px;align-items:center}
 .hm .hm-routes>span{display:flex;height:16px;gap:1px}

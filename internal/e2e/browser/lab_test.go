@@ -36,6 +36,7 @@ func labMarkups(t *testing.T) map[string]string {
 		}),
 		"view sources": htmlOf(render.Sources{Result: caused(t)}),
 		"view maps":    htmlOf(mapped(touched())),
+		"view experts": htmlOf(routed()),
 	}
 	// JupyterLab typesets mathematics between dollars, but not here.
 	money := touched()
