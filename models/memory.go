@@ -66,13 +66,13 @@ type sizes struct {
 	parts MemoryParts
 }
 
-// count sets the parts. compiled reports whether the model runs on XLA.
-func (s *sizes) count(q spec.Quantized, compiled bool, opts Options) {
+// count sets the parts for a model on a backend: go, xla or cuda.
+func (s *sizes) count(q spec.Quantized, backend string, opts Options) {
 	s.parts = MemoryParts{
 		Program: programBytes + int64(s.spec.Vocab)*tokenBytes, Beside: opts.Beside,
-		Passes: transformer.PassBytes(s.spec, q, NeedsTokens),
+		Passes: transformer.PassBytes(s.spec, q, NeedsTokens, backend == "xla"),
 	}
-	if compiled {
+	if backend != "go" {
 		s.parts.Program += xlaBytes
 		s.parts.Graphs = int64(s.spec.Layers) * xlaLayerBytes
 	}

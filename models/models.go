@@ -238,7 +238,7 @@ func prepare(from source, name string, opts Options) (*prepared, error) {
 		p.backend, _, _ = strings.Cut(cmp.Or(opts.Backend, "xla"), ":")
 	}
 	weights.halves = p.backend == "xla" // on a GPU it was not measured
-	p.count(quantized, plugin != "", opts)
+	p.count(quantized, p.backend, opts)
 	return p, nil
 }
 

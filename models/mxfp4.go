@@ -14,73 +14,64 @@ import (
 // block of 32 numbers has 16 bytes of NAME_blocks [...,out,in/32,16], two codes in each with the
 // lower one first, and an exponent in NAME_scales [...,out,in/32]. Here NAME_blocks is a tensor
 // [...,out,in], and NAME_scales does not exist.
-type packedFile struct{ *checkpoint.File }
-
-const (
-	blocksEnd = "_blocks"
-	scalesEnd = "_scales"
-)
-
-// scales returns the name of the scales of a tensor that is packed, and their shape.
-func (p packedFile) scales(name string) (scales string, shape []int, ok bool) {
-	stem, ok := strings.CutSuffix(name, blocksEnd)
-	if scales = stem + scalesEnd; !ok || !p.Has(scales) {
-		return "", nil, false
-	}
-	blocks, err := p.File.Shape(name)
-	if shape, _ = p.File.Shape(scales); err != nil || len(shape) < 2 {
-		return "", nil, false
-	}
-	for _, tensor := range []string{name, scales} {
-		if dtype, _ := p.DType(tensor); dtype != checkpoint.U8 {
-			return "", nil, false
-		}
-	}
-	return scales, shape, slices.Equal(blocks, append(slices.Clone(shape), spec.BlockSize/2))
+type packedFile struct {
+	*checkpoint.File
+	shapes map[string][]int // of the tensors that are packed
 }
 
-// Names returns the names of the tensors, sorted, without scales.
+func packed(f *checkpoint.File) packedFile {
+	p := packedFile{f, map[string][]int{}}
+	isBytes := func(name string) bool {
+		dtype, _ := f.DType(name)
+		return dtype == checkpoint.U8
+	}
+	for _, name := range f.Names() {
+		stem, is := strings.CutSuffix(name, "_blocks")
+		blocks, _ := f.Shape(name)
+		shape, _ := f.Shape(stem + "_scales")
+		if is && len(shape) > 1 && isBytes(name) && isBytes(stem+"_scales") &&
+			slices.Equal(blocks, append(slices.Clone(shape), spec.BlockSize/2)) {
+			shape[len(shape)-1] *= spec.BlockSize
+			p.shapes[name] = shape
+		}
+	}
+	return p
+}
+
+// Names returns the names of the tensors, sorted.
 func (p packedFile) Names() []string {
 	return slices.DeleteFunc(p.File.Names(), func(name string) bool {
-		stem, is := strings.CutSuffix(name, scalesEnd)
-		if is {
-			_, _, is = p.scales(stem + blocksEnd)
-		}
-		return is
+		stem, is := strings.CutSuffix(name, "_scales")
+		return is && p.shapes[stem+"_blocks"] != nil
 	})
 }
 
 // Shape returns the shape of a tensor.
 func (p packedFile) Shape(name string) ([]int, error) {
-	_, shape, ok := p.scales(name)
-	if !ok {
-		return p.File.Shape(name)
+	if shape := p.shapes[name]; shape != nil {
+		return slices.Clone(shape), nil
 	}
-	shape = slices.Clone(shape)
-	shape[len(shape)-1] *= spec.BlockSize
-	return shape, nil
+	return p.File.Shape(name)
 }
 
 // Stored returns how many numbers the tensors have, and how many bytes they take.
 func (p packedFile) Stored() (numbers, bytes int64) {
 	numbers, bytes = p.File.Stored()
-	for _, name := range p.Names() {
-		if _, shape, ok := p.scales(name); ok { // 32 numbers are 17 bytes
-			numbers += int64(spec.Param{Shape: shape}.Size()) * (spec.BlockSize - 17)
-		}
+	for _, shape := range p.shapes { // 32 numbers are 17 bytes
+		numbers += int64(spec.Param{Shape: shape}.Size()) / spec.BlockSize * (spec.BlockSize - 17)
 	}
 	return numbers, bytes
 }
 
 // Coding implements [family.QuantizedTensors], for numbers of 16 bits as well.
 func (p packedFile) Coding(name string) spec.Coding {
-	if _, _, ok := p.scales(name); ok {
+	dtype, _ := p.DType(name)
+	switch {
+	case p.shapes[name] != nil:
 		return gguf.CodingOf(gguf.MXFP4)
-	}
-	switch dtype, _ := p.DType(name); dtype {
-	case checkpoint.F16:
+	case dtype == checkpoint.F16:
 		return gguf.CodingOf(gguf.F16)
-	case checkpoint.BF16:
+	case dtype == checkpoint.BF16:
 		return gguf.CodingOf(gguf.BF16)
 	}
 	return spec.Coding{}
@@ -88,23 +79,22 @@ func (p packedFile) Coding(name string) spec.Coding {
 
 // ReadBlocks implements [family.QuantizedTensors].
 func (p packedFile) ReadBlocks(b spec.Blocks, name string, first int) error {
-	_, shape, _ := p.scales(name)
-	return p.readBlocks(b, name, first*shape[len(shape)-1])
+	shape := p.shapes[name]
+	return p.readBlocks(b, name, first*shape[len(shape)-1]/spec.BlockSize)
 }
 
 // readBlocks fills b with the blocks of a packed tensor from block first on. A scale is half of
 // what its exponent says, because the levels of the codes are twice the numbers.
 func (p packedFile) readBlocks(b spec.Blocks, name string, first int) error {
-	const half = spec.BlockSize / 2
-	scales, _, _ := p.scales(name)
-	packed, exponents := make([]byte, len(b.Codes)/2), make([]byte, len(b.Scale))
-	if err := p.BytesAt(packed, name, first*half); err != nil {
+	codes, exponents := make([]byte, len(b.Codes)/2), make([]byte, len(b.Scale))
+	if err := p.BytesAt(codes, name, first*spec.BlockSize/2); err != nil {
 		return err
 	}
+	scales := strings.TrimSuffix(name, "_blocks") + "_scales"
 	if err := p.BytesAt(exponents, scales, first); err != nil {
 		return err
 	}
-	for i, x := range packed {
+	for i, x := range codes {
 		b.Codes[2*i], b.Codes[2*i+1] = x&15, x>>4
 	}
 	for i, x := range exponents {
@@ -115,25 +105,24 @@ func (p packedFile) readBlocks(b spec.Blocks, name string, first int) error {
 
 // Float32At implements [family.Tensors].
 func (p packedFile) Float32At(dst []float32, name string, first int) error {
-	if _, _, ok := p.scales(name); !ok {
+	if p.shapes[name] == nil {
 		return p.File.Float32At(dst, name, first)
 	}
-	from := first / spec.BlockSize
-	blocks := (first+len(dst)+spec.BlockSize-1)/spec.BlockSize - from
-	coding := p.Coding(name)
-	b := coding.Make(blocks * spec.BlockSize)
-	if err := p.readBlocks(b, name, from); err != nil {
+	from := first / spec.BlockSize * spec.BlockSize
+	to := (first + len(dst) + spec.BlockSize - 1) / spec.BlockSize * spec.BlockSize
+	coding, numbers := p.Coding(name), make([]float32, to-from)
+	b := coding.Make(to - from)
+	if err := p.readBlocks(b, name, from/spec.BlockSize); err != nil {
 		return err
 	}
-	numbers := make([]float32, len(b.Codes))
 	coding.Numbers(numbers, b)
-	copy(dst, numbers[first-from*spec.BlockSize:])
+	copy(dst, numbers[first-from:])
 	return nil
 }
 
 // Float64At implements [tensorFile].
 func (p packedFile) Float64At(dst []float64, name string, first int) error {
-	if _, _, ok := p.scales(name); !ok {
+	if p.shapes[name] == nil {
 		return p.File.Float64At(dst, name, first)
 	}
 	numbers := make([]float32, len(dst))

@@ -79,7 +79,7 @@ func (d directory) padIDs() []any {
 	return []any{d.Generation[key], d.Config[key]}
 }
 
-func (d directory) tensors() tensorFile { return packedFile{d.Weights} }
+func (d directory) tensors() tensorFile { return packed(d.Weights) }
 
 func (d directory) explain(err error) error { return err }
 

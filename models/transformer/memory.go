@@ -87,7 +87,7 @@ const partArrays = 6
 // the working memory of one layer.
 func (m *Model) estimate(n need) int64 {
 	returned, layer := estimate(m.Spec, n)
-	total := returned + layer + m.compiling(n) + m.headTable(n) + m.decoded()
+	total := returned + layer + m.compiling(n) + m.headTable(n) + m.decoded(n)
 	if total < maxEstimate {
 		return int64(total)
 	}
@@ -142,38 +142,65 @@ func (m *Model) headTable(n need) float64 {
 	return 4 * float64(m.Spec.Vocab) * float64(m.Spec.Embedded())
 }
 
-// decoded returns how many bytes [decodedBytes] are where matrices are kept in codes.
-func (m *Model) decoded() float64 {
-	if m.loaded == nil || len(m.weightsOf(ofLayer(0)).form) == 0 {
+// decoded returns how many bytes a pass takes for the matrices that are kept in codes.
+func (m *Model) decoded(n need) float64 {
+	if m.loaded == nil {
 		return 0
 	}
-	return decodedBytes(m.params)
+	return m.loaded.decoded.of(n.Gradient || n.Parts || !m.onHost)
 }
 
-// decodedBytes is how many bytes a pass takes for the matrices that are kept in codes, in float32.
-// A graph has one at a time; see [quantized.after]. The next graph begins before the memory of the
-// last one is free.
-func decodedBytes(params []spec.Param) (bytes float64) {
-	for _, p := range params {
-		if strings.HasPrefix(p.Name, ofLayer(0)) && len(p.Shape) == 2 {
-			bytes = max(bytes, 2*4*float64(p.Size()))
-		}
+// decoded is how many bytes a pass takes for the matrices that are kept in codes, in float32. A
+// graph has one at a time; see [quantized.after]. The next graph begins before the memory of the
+// last one is free. Where experts are computed in turn, the loop has a copy of their codes; where
+// they are not, a graph may have all of a layer in float32.
+type decoded struct{ matrices, codes, experts float64 }
+
+// of is the sum, of a pass with all experts in float32 or with experts in turn.
+func (d decoded) of(whole bool) float64 {
+	if whole {
+		return max(d.matrices, d.experts)
 	}
-	return bytes
+	return d.matrices + d.codes
+}
+
+// decodedBytes counts for the matrices that q has in codes; q may be nil.
+func decodedBytes(s *spec.Spec, q spec.Quantized) (d decoded) {
+	if q == nil {
+		return d
+	}
+	layers := 0.0 // with experts
+	for _, a := range fused(s.Params(), true) {
+		forms := formsOf(a, q)
+		if forms == nil || !strings.HasPrefix(a.name, "blocks.") {
+			continue
+		}
+		numbers := 0
+		for _, p := range a.parts {
+			numbers += p.Size()
+		}
+		if !a.stacked {
+			d.matrices = max(d.matrices, 2*4*float64(numbers))
+			continue
+		}
+		if strings.HasSuffix(a.name, ".down.weight") {
+			layers++
+		}
+		d.codes += float64(bytesOf(forms))
+		d.experts += 4 * float64(numbers)
+	}
+	d.codes, d.experts = d.codes/max(1, layers), d.experts/max(1, layers)
+	return d
 }
 
 // PassBytes returns about how many bytes an explanation by the default methods of a text of so many
-// tokens needs besides the weights: a pass over them, and keys and values of as many more.
-func PassBytes(s *spec.Spec, q spec.Quantized, tokens int) int64 {
+// tokens needs besides the weights: a pass over them, and keys and values of as many more. inTurn
+// is whether experts in codes are computed one after the other, as on a CPU.
+func PassBytes(s *spec.Spec, q spec.Quantized, tokens int, inTurn bool) int64 {
 	returned, layer := estimate(s, need{
 		Tokens: tokens, Slots: bucket(2 * tokens), Terms: !s.Bidirectional,
 	})
-	for _, p := range s.Params() {
-		if q != nil && q.Coding(p).Bits > 0 && strings.HasPrefix(p.Name, ofLayer(0)) {
-			return int64(returned + layer + decodedBytes(s.Params()))
-		}
-	}
-	return int64(returned + layer)
+	return int64(returned + layer + decodedBytes(s, q).of(!inTurn))
 }
 
 // estimate returns the bytes of what a pass returns, and of what it holds while it computes a

@@ -152,3 +152,30 @@ func compiledGraphs(m *transformer.Model) int {
 	graphs, _ := m.Compiled()
 	return graphs
 }
+
+// TestExpertBytes: a pass has a copy of the codes of a layer's experts beside two matrices, or all
+// of the experts in float32.
+func TestExpertBytes(t *testing.T) {
+	s := *openGolden(t, "mixtral").model.Spec // 4 heads, 2 of them with keys; 5 experts
+	m := *s.Mixture
+	s.Width, s.HeadWidth, m.Width, s.Mixture = 64, 16, 128, &m
+	const codes, numbers = 3 * 5 * 64 * 128 * (16 + 2) / 32, 3 * 5 * 64 * 128
+	const matrices = 2 * 4 * 64 * (64 + 2*32) // query, key and value
+	plain := transformer.PassBytes(&s, nil, 64, true)
+	if got := transformer.PassBytes(&s, all{}, 64, true) - plain; got != matrices+codes {
+		t.Errorf("in turn %d bytes, want %d", got, matrices+codes)
+	}
+	if got := transformer.PassBytes(&s, all{}, 64, false) - plain; got != 4*numbers {
+		t.Errorf("together %d bytes, want %d", got, 4*numbers)
+	}
+}
+
+// all is a [spec.Quantized] with every matrix in codes of 4 bits.
+type all struct{ only }
+
+func (all) Coding(p spec.Param) spec.Coding {
+	if len(p.Shape) < 2 {
+		return spec.Coding{}
+	}
+	return spec.Coding{Bits: 4, Block: 32}
+}

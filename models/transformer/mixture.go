@@ -116,12 +116,8 @@ func (b *Block) experts(m *spec.Mixture, r routing) *Block {
 		if q := quantizedOf(all); q != nil {
 			return q.ofExperts(all.GetAlias(), m.Experts, chosen, name == "down.weight")
 		}
-		if chosen == nil {
-			return all
-		}
-		of := append([]int{m.Experts, -1}, all.Shape().Dimensions[1:]...)
-		picked := Gather(Reshape(all, of...), chosen)
-		return Reshape(picked, append([]int{-1}, all.Shape().Dimensions[1:]...)...)
+		rows := append([]int{-1}, all.Shape().Dimensions[1:]...)
+		return Reshape(ofExperts(all, m.Experts, chosen), rows...)
 	}
 	if chosen == nil {
 		return &of
@@ -131,6 +127,17 @@ func (b *Block) experts(m *spec.Mixture, r routing) *Block {
 	own := DiagonalWithValue(ScalarOne(weights.Graph(), dtypes.Float32), rows)
 	of.expertWeights = Reshape(Mul(InsertAxes(own, -1), InsertAxes(weights, 0)), rows, pairs)
 	return &of
+}
+
+// ofExperts is what the chosen experts have of an array of all experts [XF,...], [X,F,...]; all of it
+// if chosen is nil.
+func ofExperts(all *Node, experts int, chosen *Node) *Node {
+	dims := all.Shape().Dimensions
+	x := Reshape(all, append([]int{experts, dims[0] / experts}, dims[1:]...)...)
+	if chosen == nil {
+		return x
+	}
+	return Gather(x, chosen)
 }
 
 // ofExperts is one matrix of the matrices of all experts that an array has in codes, or of the
@@ -150,12 +157,8 @@ func (q quantized) ofExperts(array string, experts int, chosen *Node, down bool)
 		return x.WithAlias(name + strings.TrimPrefix(as.GetAlias(), array))
 	}
 	f := q[0].each(func(all *Node) *Node {
-		dims := all.Shape().Dimensions
-		x := Reshape(all, append([]int{experts, dims[0] / experts}, dims[1:]...)...)
-		if chosen != nil {
-			x = Gather(x, chosen)
-		}
-		dims = append([]int{-1}, dims[1:]...)
+		x := ofExperts(all, experts, chosen)
+		dims := append([]int{-1}, all.Shape().Dimensions[1:]...)
 		if down { // [X,D,a,...] becomes [D,X·a,...]
 			axes := []int{1, 0, 2, 3, 4, 5, 6}[:x.Rank()]
 			dims[0], dims[1] = x.Shape().Dimensions[1], -1

@@ -78,6 +78,8 @@ type loaded struct {
 	// promptStep is 1 where compiling costs nothing, and slotStep where every new shape is
 	// compiled and lengths are therefore rounded up.
 	promptStep int
+	// decoded is what passes take for matrices in codes.
+	decoded decoded
 	// onHost is whether the host may write into what the backend reads.
 	onHost bool
 	// inCodes is whether matrices are kept as their checkpoint has quantised them, where it has.
@@ -144,6 +146,7 @@ func newModel(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 	if m.inCodes = q != nil && backendName(backend) != "go" && dtype == dtypes.Float32; !m.inCodes {
 		q = nil
 	}
+	m.loaded.decoded = decodedBytes(spec, q)
 	var err error
 	m.weights, err = m.loadArrays(fused(m.params, m.outFirst()), load, q, loaders)
 	if err != nil {

@@ -1,6 +1,6 @@
 """gguf.py SHAPE [TYPE] FILE: writes a GGUF file of the shape of a published Llama with random weights, quantised as llama.cpp's Q4_K_M, or in one type.
 
-SHAPE is one of 0.1b, 0.5b, 1b, 3b and 8b. It needs Python alone and writes what it has at once, so 8 billion parameters take no memory. Every byte is the
+SHAPE is one of 0.1b, 0.5b, 1b, 3b and 8b, or moe, a Mixtral of 1.7 billion parameters of which a token reads 0.3. It needs Python alone and writes what it has at once, so 8 billion parameters take no memory. Every byte is the
 same on every run. The tokenizer has the 256 bytes as tokens, so a text has as many tokens as letters; the other tokens are never read from a text.
 """
 
@@ -10,7 +10,7 @@ import random
 import struct
 import sys
 
-# width, feed-forward width, layers, heads, key-value heads, vocabulary, tied head: SmolLM2 135M, Qwen2.5 0.5B (rounded to blocks of 256), Llama 3.2 1B,
+# width, feed-forward width, layers, heads, key-value heads, vocabulary, tied head, and how many experts and chosen ones, if any: SmolLM2 135M, Qwen2.5 0.5B (rounded to blocks of 256), Llama 3.2 1B,
 # Llama 3.2 3B and Llama 3.1 8B
 SHAPES = {
     "0.1b": (768, 1536, 24, 12, 4, 49152, True),
@@ -18,6 +18,7 @@ SHAPES = {
     "1b": (2048, 8192, 16, 32, 8, 128256, True),
     "3b": (3072, 8192, 28, 24, 8, 128256, True),
     "8b": (4096, 14336, 32, 32, 8, 128256, False),
+    "moe": (1024, 512, 16, 16, 8, 49152, True, 64, 8),
     "small": (256, 512, 4, 8, 2, 1024, True),
 }
 
@@ -84,7 +85,7 @@ def letters():
 
 def tensors(shape, one):
     """Name, axes with the inner one first, and type of each."""
-    width, inner, layers, heads, groups, vocabulary, tied = shape
+    width, inner, layers, heads, groups, vocabulary, tied, *experts = shape
     narrow = width // heads * groups
     better = one or "Q6_K"
     plain = one or "Q4_K"
@@ -99,13 +100,16 @@ def tensors(shape, one):
             ("attn_norm", (width,), "F32"), ("ffn_norm", (width,), "F32"),
             ("attn_q", (width, width), plain), ("attn_k", (width, narrow), plain), ("attn_v", (width, narrow), better if more else plain),
             ("attn_output", (width, width), plain), ("ffn_gate", (width, inner), plain), ("ffn_up", (width, inner), plain),
-            ("ffn_down", (inner, width), better if more else plain),
+            ("ffn_down", (inner, width), better if more else plain), ("ffn_gate_inp", (width, *experts[:1]), one or "Q8_0"),
         ):
-            yield f"blk.{layer}.{name}.weight", axes, kind
+            if experts and name in ("ffn_gate", "ffn_up", "ffn_down"):
+                name, axes = name + "_exps", (*axes, experts[0])
+            if experts or name != "ffn_gate_inp":
+                yield f"blk.{layer}.{name}.weight", axes, kind
 
 
 def write(path, name, one=None):
-    width, inner, layers, heads, groups, vocabulary, _ = shape = SHAPES[name]
+    width, inner, layers, heads, groups, vocabulary, _, *experts = shape = SHAPES[name]
     keys = {
         "general.architecture": "llama", "general.name": f"random {name}", "llama.block_count": layers, "llama.context_length": 8192,
         "llama.embedding_length": width, "llama.feed_forward_length": inner, "llama.attention.head_count": heads,
@@ -114,6 +118,8 @@ def write(path, name, one=None):
         "tokenizer.ggml.tokens": letters() + [f"word{i}" for i in range(256, vocabulary)], "tokenizer.ggml.token_type": [1] * vocabulary,
         "tokenizer.ggml.merges": [],
     }
+    if experts:
+        keys |= {"llama.expert_count": experts[0], "llama.expert_used_count": experts[1]}
     all_tensors = list(tensors(shape, one))
     head = bytearray(b"GGUF" + struct.pack("<IQQ", 3, len(all_tensors), len(keys)))
     for key, x in keys.items():
