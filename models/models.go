@@ -333,7 +333,8 @@ func (m *Model) describe() trace.Info {
 	return trace.Info{
 		Remarks: s.Remarks, Family: s.Family,
 		Head: m.head(), Bidirectional: s.Bidirectional, Numbers: m.numbers(),
-		Layers: s.Layers, Heads: s.Heads, Width: s.Width, Vocab: s.Vocab, Context: s.Context,
+		MeanPooled: s.MeanPooled,
+		Layers:     s.Layers, Heads: s.Heads, Width: s.Width, Vocab: s.Vocab, Context: s.Context,
 		Experts: s.Experts(),
 		// Learned positions are added to an embedding of zeros before the first norm.
 		NoGradientAtZero: s.RMS && (s.Rotary != nil || s.AlibiSlopes != nil),

@@ -53,6 +53,10 @@ func (m *Model) checkParted(q trace.Query) error {
 	if q.Quantity != trace.Logit {
 		return pkg.Errorf("the quantity %q is not a sum of parts; take %s", q.Quantity, trace.Logit)
 	}
+	if m.Spec.MeanPooled {
+		return pkg.Errorf("the %s model reads the mean of all tokens, and the parts of a logit "+
+			"are those of one token; take a method of attention or of gradients", m.Spec.Family)
+	}
 	return m.checkQuery(q)
 }
 
