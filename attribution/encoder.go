@@ -124,16 +124,24 @@ func (r *run) addPrediction(ctx context.Context, step trace.Step) error {
 	if err != nil {
 		return err
 	}
-	next.Position = &at
+	row := at
+	if next.Position = &at; r.e.Model.MeanPooled && r.tokens == 0 {
+		next.Position, row = nil, allRows
+	}
 	if r.e.Model.Head == trace.Labels && !next.Unscored && next.Probability <= 0.5 {
 		r.warn("No class has a probability above one half, so none applies; the most probable " +
 			"one is explained.")
 	}
 	for _, j := range r.plan.jobs {
-		if r.tooExpensive(j) {
-			if err := j.only(ctx, r.encoderRows, at); err != nil {
-				return err
-			}
+		if !r.tooExpensive(j) {
+			continue
+		}
+		of := func() error { return j.only(ctx, r.encoderRows, at) }
+		if row == allRows { // each of them counts
+			of = func() error { return j.extend(ctx, r.encoderRows, 0) }
+		}
+		if err := of(); err != nil {
+			return err
 		}
 	}
 	p := prediction{GeneratedToken: *next}
@@ -141,10 +149,10 @@ func (r *run) addPrediction(ctx context.Context, step trace.Step) error {
 		return err
 	}
 	r.append(p, func(j *job) int {
-		if r.tooExpensive(j) {
+		if r.tooExpensive(j) && row != allRows {
 			return 0
 		}
-		return at
+		return row
 	})
 	return nil
 }

@@ -414,3 +414,42 @@ func TestEncoderSinks(t *testing.T) {
 		t.Errorf("first word of a text without specials, its map lost: %v, %v", sinks, err)
 	}
 }
+
+// TestMeanPooled: where a head reads the mean of all tokens, the row of its class is the mean of
+// all rows, also of an aggregation that has no map, and stands at no position. Positions that are
+// asked for have their own rows.
+func TestMeanPooled(t *testing.T) {
+	const T, L = 42, 3 // flow has no map of so many
+	f := sharpEncoder(L, T)
+	f.About.Head, f.About.MeanPooled = trace.Classes, true
+	opts := attribution.Options{Methods: []string{"raw", "rollout", "flow"}, AllLevels: true}
+	text := someWords(T - 2)
+	e := explain(t, f, text, opts)
+	if len(e.Steps) != 1 || e.Steps[0].Position != nil || e.Maps["flow"] != nil {
+		t.Fatalf("steps %+v, map of flow %v; want one without a position, and no map", e.Steps,
+			e.Maps["flow"] != nil)
+	}
+	for at := range T {
+		opts.Positions = append(opts.Positions, at)
+	}
+	each := explain(t, f, text, opts)
+	if at := each.Steps[3].Position; at == nil || *at != 3 {
+		t.Fatalf("the prediction asked for at position 3 is at %v", at)
+	}
+	for _, name := range e.Order {
+		r, all := e.Methods[name], each.Methods[name]
+		for l := range r.Shape[2] {
+			want := make([]float64, T)
+			for at := range T {
+				for s, v := range all.Row(at, l) {
+					want[s] += v / T
+				}
+			}
+			for s, v := range r.Row(0, l) {
+				if math.Abs(v-want[s]) > 1e-12 {
+					t.Errorf("%s level %d source %d: %v, want %v", name, l, s, v, want[s])
+				}
+			}
+		}
+	}
+}

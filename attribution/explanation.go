@@ -211,7 +211,7 @@ type GeneratedToken struct {
 	ID   int    `json:"id"`
 	Text string `json:"text"`
 	// Position is, for encoders, the position of the prediction, a column of every result; nil for
-	// decoders.
+	// decoders, and where the mean of all tokens is read, see [trace.Info.MeanPooled].
 	Position *int `json:"position,omitempty"`
 	// Class reports whether it is a class and not a token. Unscored reports whether there is no
 	// probability, because the model has no head or only one class.

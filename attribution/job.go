@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -191,6 +193,9 @@ func (j *job) zeroWarning() string {
 		j.mixing, j.zeroCount, strings.Join(where, ", "))
 }
 
+// allRows stands for the mean of all wanted rows in the place of the number of one.
+const allRows = -1
+
 // values returns wanted row n of the latest result, [K,sources]: shown as the method shows it, and
 // mass before lift, which can be added up. Both may be the same slice.
 func (m planned) values(n int) (shown, mass []float64) {
@@ -202,9 +207,16 @@ func (m planned) values(n int) (shown, mass []float64) {
 }
 
 // pick returns a copy of wanted row n of every level, [K,sources], each divided by its sum if
-// normalize is true.
+// normalize is true; with [allRows] it returns the mean of all of them.
 func (j *job) pick(result []float64, n int, normalize bool) []float64 {
 	T := j.sources
+	if n == allRows {
+		mean := make([]float64, j.cfg.Levels()*T)
+		for i := range j.wanted {
+			floats.AddScaled(mean, 1/float64(j.wanted), j.pick(result, i, normalize))
+		}
+		return mean
+	}
 	out := make([]float64, 0, j.cfg.Levels()*T)
 	for k := range j.cfg.Levels() {
 		out = append(out, rowmath.At(result, k*j.wanted+n, T)...)

@@ -117,6 +117,9 @@ func silentOrders(rows [][]float64, reasons []string) {
 // are: their rows of attention are one row.
 func (e *Explanation) onePosition() bool {
 	for _, s := range e.Steps {
+		if s.Position == nil && e.Model.MeanPooled { // the mean of all rows
+			continue
+		}
 		if s.Position == nil || *s.Position != *e.Steps[0].Position {
 			return false
 		}

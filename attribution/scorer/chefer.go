@@ -108,7 +108,8 @@ func (c gradientRollout) Score(
 	})
 }
 
-// relevance multiplies the unit row e_t of the predicting position t by one matrix for each layer,
+// relevance multiplies the unit row e_t of the predicting position t, or the mean of those of all
+// positions if the head reads the mean, by one matrix for each layer,
 // from the last layer down: e_t M_L … M_1, or e_t (I + M_L) … (I + M_1) with plusIdentity. row
 // returns row t of M_l, [T]. One row is enough, so no layer needs a product of two matrices.
 func (x *question) relevance(
@@ -120,6 +121,11 @@ func (x *question) relevance(
 	}
 	r := make([]float64, len(x.q.IDs))
 	r[x.target()] = 1
+	if x.info.MeanPooled {
+		for t := range r {
+			r[t] = 1 / float64(len(r))
+		}
+	}
 	for l := x.info.Layers - 1; l >= 0; l-- {
 		next := make([]float64, len(r))
 		for t, v := range r {

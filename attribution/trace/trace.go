@@ -105,6 +105,10 @@ type Info struct {
 	// Parallel reports whether blocks add attention and feed-forward part to the residual stream at
 	// once.
 	Parallel bool `json:"parallel,omitempty"`
+	// MeanPooled reports whether an encoder's classes are read from the mean of all tokens, and not
+	// from the first one. Unless positions are asked for, the row of a prediction is then the mean
+	// of all rows.
+	MeanPooled bool `json:"mean_pooled,omitempty"`
 	// NoGradientAtZero reports whether the model divides each embedding by its root mean square
 	// before anything else, so that its gradient has no limit where an embedding goes to zeros.
 	NoGradientAtZero bool `json:"-"`
@@ -127,7 +131,8 @@ const (
 	// MaskedToken scores the token at each position; some positions are masked.
 	MaskedToken Head = "masked-token"
 	// Classes scores the classes of the whole text, one of which applies, or gives it one number.
-	// An encoder reads it at the first token, a decoder at the last one.
+	// An encoder reads it at the first token or from the mean of all, see [Info.MeanPooled], a
+	// decoder at the last one.
 	Classes Head = "classes"
 	// Labels scores each class of the whole text by itself: any number of them may apply. Its
 	// scores may also be numbers without a probability.

@@ -146,7 +146,10 @@ func (p *picture) predictionText(t int) (where, what, chance string) {
 	if c := p.comparison; c != nil && !g.Unscored {
 		chance = c.chances(t)
 	}
-	if !p.e.Model.Reads() || g.Position == nil {
+	switch {
+	case p.e.Model.Reads() && p.e.Model.MeanPooled && g.Position == nil:
+		return "mean of all tokens → class ", what, chance
+	case !p.e.Model.Reads() || g.Position == nil:
 		return "", what, chance
 	}
 	// An encoder's prediction belongs to a position, which is named with its token.

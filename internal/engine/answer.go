@@ -44,7 +44,7 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 		if t.Alternatives == nil { // gob does not tell an empty slice from nil
 			t.Alternatives = []attribution.Alternative{}
 		}
-		if t.Position == nil && x.e.Model.Reads() { // nor a pointer to 0
+		if t.Position == nil && x.e.Model.Reads() && !x.e.Model.MeanPooled { // nor a pointer to 0
 			t.Position = new(int)
 		}
 		x.e.Steps = append(x.e.Steps, t)

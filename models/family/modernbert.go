@@ -74,7 +74,8 @@ func modernHead(c *Config, s *spec.Spec) {
 	s.HeadTransform, s.ClassifierDense = s.Head != spec.NoHead, false
 	s.HeadDenseUnbiased = !c.Bool("classifier_bias", false)
 	s.HeadBias = s.Head != spec.NoHead && (s.Head != spec.LanguageHead || bias)
-	if s.Head == spec.ClassifierHead && pooling != "cls" {
-		c.failValue("classifier_pooling", pooling, `"cls": the mean of all tokens is not supported`)
+	if pooling != "cls" && pooling != "mean" {
+		c.failValue("classifier_pooling", pooling, `"cls" or "mean"`)
 	}
+	s.MeanPooled = s.Head == spec.ClassifierHead && pooling == "mean"
 }

@@ -243,6 +243,9 @@ type Spec struct {
 	Classes int
 	// Scoring is what the scores of classes mean.
 	Scoring Scoring
+	// MeanPooled makes an encoder's ClassifierHead read the mean of all tokens after the final norm
+	// (ModernBERT).
+	MeanPooled bool
 	// Padding are the ids of padding tokens, at which a decoder's ClassifierHead does not read.
 	Padding []int
 	// Labels are the names of the classes; they may be missing.

@@ -81,9 +81,12 @@ func (d *builder) head(x *Node) *Node {
 }
 
 // readRow is the row of x, [B,N,D], at which a classifier reads each text, [B,D]: the only row, or
-// that of [spec.Spec.ReadsAt].
+// that of [spec.Spec.ReadsAt], or the mean of all rows.
 func (d *builder) readRow(x *Node) *Node {
 	dims := x.Shape().Dimensions
+	if d.spec.MeanPooled {
+		return d.meanRow(x)
+	}
 	if dims[1] == 1 || d.spec.Bidirectional {
 		return Squeeze(SliceAxis(x, 1, AxisRange(0, 1)), 1)
 	}
@@ -97,6 +100,18 @@ func (d *builder) readRow(x *Node) *Node {
 	}
 	at := ReduceMax(Where(counts, slots, ZerosLike(slots)), 1) // [B]
 	return Squeeze(rowsAt(x, at), 1)
+}
+
+// meanRow is the mean of the rows of x, [B,N,D], that are tokens, [B,D].
+func (d *builder) meanRow(x *Node) *Node {
+	tokens := d.real // [B,N]
+	if tokens == nil {
+		dims := x.Shape().Dimensions[:2]
+		slots := Iota(x.Graph(), shapes.Make(dtypes.Int32, dims...), 1)
+		tokens = ConvertDType(LessThan(slots, d.length), x.DType())
+	}
+	sum := ReduceSum(Mul(x, InsertAxes(tokens, -1)), 1)
+	return Div(sum, ReduceAndKeep(tokens, ReduceSum, -1))
 }
 
 // denseBias reports whether a layer of the head has a bias.

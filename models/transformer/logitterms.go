@@ -56,6 +56,10 @@ func (m *Model) checkParted(q trace.Query) error {
 	if err := checkUnedited(q); err != nil {
 		return err
 	}
+	if m.Spec.MeanPooled {
+		return pkg.Errorf("the %s model reads the mean of all tokens, and the parts of a logit "+
+			"are those of one token; take a method of attention or of gradients", m.Spec.Family)
+	}
 	return m.checkQuery(q)
 }
 

@@ -102,8 +102,11 @@ func (b *queryBatch) embed() (*tensors.Tensor, error) {
 }
 
 // headAt is what the head computes for one target of each text, at positions [B], of x [B,N,D]:
-// [B,K].
+// [B,K]. A head that reads the mean of all targets ignores positions.
 func (d *builder) headAt(x, positions *Node) *Node {
+	if d.spec.MeanPooled {
+		return d.head(x)
+	}
 	return Reshape(d.head(rowsAt(x, positions)), x.Shape().Dimensions[0], -1)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -30,7 +31,7 @@ func questions(t *testing.T, family string, numbers bool) (queries []trace.Query
 
 // differentiated are goldens that have all kinds of blocks and heads among them: graphs of the way
 // back take XLA seconds to compile.
-var differentiated = []string{"bert", "bloom", "distilbert_cls", "electra_disc", "gemma2", "gpt2", "gpt_neox", "opt_350", "phi3", "qwen3", "llama_cls", "gpt2_cls", "bert_qa", "mixtral"}
+var differentiated = []string{"bert", "bloom", "distilbert_cls", "electra_disc", "gemma2", "gpt2", "gpt_neox", "opt_350", "phi3", "qwen3", "llama_cls", "gpt2_cls", "bert_qa", "mixtral", "modernbert_mean", "deepseek_v3"}
 
 // TestGradientsAgree: pure Go and XLA predict and differentiate alike, by every rule, texts of
 // different lengths in one batch.
@@ -103,5 +104,46 @@ func TestGradientsInHalf(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestMeanOfTokens: a class read from the mean of all tokens is the same wherever it is asked for,
+// its derivative is that of the text, and it is no sum of parts of one token.
+func TestMeanOfTokens(t *testing.T) {
+	m := fixture.Open(t, goldens+"modernbert_mean", "go")
+	q := trace.Query{IDs: ids(t, "modernbert_mean", "input_ids", 2)}
+	q.Quantity, q.Token = trace.Logit, 1
+	logits := recorded(t, "modernbert_mean", "logits")
+	at, elsewhere := q, q
+	elsewhere.Position = 7
+	got, err := m.Predict(t.Context(), []trace.Query{at, elsewhere})
+	must(t, err)
+	for _, value := range got {
+		if math.Abs(value-float64(logits[1])) > backendTol {
+			t.Errorf("the score of class 1 is %v, the reference has %v", value, logits[1])
+		}
+	}
+	const step = 1e-2
+	slope := gradients(t, m, []trace.Query{q}, trace.TrueGradient)[0].Data
+	rows, err := m.Embed(t.Context(), q.IDs)
+	must(t, err)
+	for _, i := range []int{0, 37, len(rows) - 1} {
+		moved := func(by float32) float64 {
+			q := q
+			q.Embeddings = append([]float32(nil), rows...)
+			q.Embeddings[i] += by
+			value, err := m.Predict(t.Context(), []trace.Query{q})
+			must(t, err)
+			return value[0]
+		}
+		want := (moved(step) - moved(-step)) / (2 * step)
+		if math.Abs(float64(slope[i])-want) > 1e-3 {
+			t.Errorf("derivative by number %d of the embedding: %v, differences give %v", i,
+				slope[i], want)
+		}
+	}
+	if _, err := m.LogitTerms(t.Context(), q); err == nil ||
+		!strings.Contains(err.Error(), "reads the mean of all tokens") {
+		t.Errorf("error %v, want one about the mean of all tokens", err)
 	}
 }
