@@ -143,6 +143,46 @@ func (e Edit) checkValue() error {
 	return nil
 }
 
+// From returns the edit with the value that another run had at its places: t is what that run
+// recorded of the tap, [L,H,T,...] or [L,T,...]. It returns an error if t does not have them.
+func (e Edit) From(t Tensor) (Edit, error) {
+	places := [][]int{e.Layers, e.Heads, e.Positions, e.Sources}
+	if len(t.Shape) == 3 {
+		places = slices.Delete(places, 1, 2)
+	}
+	if len(t.Shape) != len(places) {
+		return e, pkg.Errorf("edit of %s: what a run recorded has 3 or 4 axes, not %v", e, t.Shape)
+	}
+	e.Shape, e.Value = nil, []float32{}
+	from := []int{0}
+	for axis, all := range places {
+		n := t.Shape[axis]
+		if len(all) == 0 {
+			for at := range n {
+				all = append(all, at)
+			}
+		}
+		var next []int
+		for _, start := range from {
+			for _, at := range all {
+				if at < 0 {
+					at += n
+				}
+				if at < 0 || at >= n || len(all) > n {
+					return e, pkg.Errorf("edit of %s: the other run has the shape %v, and no "+
+						"place %d on axis %d", e, t.Shape, at, axis)
+				}
+				next = append(next, start*n+at)
+			}
+		}
+		e.Shape, from = append(e.Shape, len(all)), next
+	}
+	for _, at := range from {
+		e.Value = append(e.Value, t.Data[at])
+	}
+	return e, nil
+}
+
 // knownAre lists names beside one that is unknown.
 func knownAre[T ~string](name T, known []T) string {
 	names := make([]string, len(known))

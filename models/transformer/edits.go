@@ -66,8 +66,8 @@ func (m *Model) editAxes(tap trace.Tap) (rows, width int) {
 	return 0, s.Width
 }
 
-// placedEdit is an edit whose places were checked against the model. Its positions and sources count
-// from 0.
+// placedEdit is an edit whose places were checked against the model. Its positions and sources
+// count from 0.
 type placedEdit struct {
 	trace.Edit
 	// strides are those of Value along layers, heads, positions and numbers: 0 along an axis that
@@ -185,8 +185,8 @@ func (e *placedEdit) measure(sizes [4]int) error {
 	if k < 0 {
 		return nil
 	}
-	return fmt.Errorf("its value has the shape %v, and layers, heads, positions and numbers of the "+
-		"place are %v; where text is generated, name positions that have values of their own",
+	return fmt.Errorf("its value has the shape %v, and layers, heads, positions and numbers of "+
+		"the place are %v; where text is generated, name positions that have values of their own",
 		shape, sizes)
 }
 

@@ -29,6 +29,7 @@ type traceFlags struct {
 	opts   attribution.Options // of which a text needs Specials
 	ids    []int
 	taps   []trace.Tap
+	edits  string // the name of a file
 	output string
 }
 
@@ -75,6 +76,8 @@ func traceCommand(k *cli.Kit) *cobra.Command {
 			}
 			return nil
 		})
+	cmd.Flags().StringVar(&f.edits, "edit", "", "run under the edits of this `file`: a JSON list "+
+		"of places and what is done to them")
 	cmd.Flags().BoolVar(&f.AllowNaN, "allow-nan", false, "run a model whose weights or results "+
 		"are NaN or infinite, and say where they are")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", cli.OutputFlag)
@@ -122,6 +125,10 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 		return err
 	}
 	defer out.Abandon()
+	edits, err := readEdits(f.edits)
+	if err != nil {
+		return err
+	}
 	m, err := k.Open(ctx, f.ModelFlags)
 	if err != nil {
 		return adviseNaN(err)
@@ -136,7 +143,10 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 	line := k.Progress()
 	defer line.Clear()
 	line.Show("running %d tokens", len(ids))
-	tensors, err := m.Trace(ctx, ids, f.taps)
+	tensors, err := m.Run(ctx, ids, f.taps, edits)
+	if err != nil && edits != nil {
+		err = fmt.Errorf("%s: %w", f.edits, err)
+	}
 	if err != nil {
 		return adviseNaN(err)
 	}

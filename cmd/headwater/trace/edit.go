@@ -1,0 +1,101 @@
+package trace
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/jsonread"
+	"github.com/headwater-ml/headwater/internal/message"
+)
+
+// mostEditBytes is the largest size of a file of edits. Larger values belong into safetensors.
+const mostEditBytes = 16 << 20
+
+// editInFile is an edit, whose value may be in a safetensors file.
+type editInFile struct {
+	trace.Edit
+	// From is that file, relative to the file of edits. Its tensor is named Key, and is the value.
+	// Without Key it is named as the tap, as headwater trace writes it, and the value is what it
+	// has at the places of the edit.
+	From string `json:"from"`
+	Key  string `json:"key"`
+}
+
+// readEdits reads a file of edits, a list of [editInFile]; none if the name is empty.
+func readEdits(name string) ([]trace.Edit, error) {
+	if name == "" {
+		return nil, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, mostEditBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > mostEditBytes {
+		return nil, cli.Usagef("%s has more than %s; put values into a safetensors file, and name "+
+			"it with from", name, message.FormatBytes(mostEditBytes))
+	}
+	var all []editInFile
+	if err := jsonread.Into(text, &all); err != nil {
+		return nil, cli.Usagef("%s: the edits cannot be read: %s", name, message.NotJSON(err))
+	}
+	if len(all) == 0 {
+		return nil, cli.Usagef("%s has no edits", name)
+	}
+	edits := make([]trace.Edit, len(all))
+	for i, e := range all {
+		if edits[i], err = e.read(filepath.Dir(name)); err == nil {
+			err = edits[i].Check()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: edit %d: %w", name, i, err)
+		}
+	}
+	return edits, nil
+}
+
+// read returns the edit with its value, from a file relative to a folder.
+func (e editInFile) read(folder string) (trace.Edit, error) {
+	if e.From == "" {
+		if e.Key != "" {
+			return e.Edit, cli.Usagef("key %.60q without from, the file that has it", e.Key)
+		}
+		return e.Edit, nil
+	}
+	if e.Value != nil || e.Shape != nil {
+		return e.Edit, cli.Usagef("a value and from %.60q; give one of them", e.From)
+	}
+	path, key := e.From, e.Key
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(folder, path)
+	}
+	if key == "" {
+		key = string(e.Tap)
+	}
+	f, err := checkpoint.Open(path)
+	if err != nil {
+		return e.Edit, err
+	}
+	defer f.Close()
+	t := trace.Tensor{Name: key}
+	if t.Shape, err = f.Shape(key); err != nil {
+		return e.Edit, err
+	}
+	if t.Data, err = f.Float32(key); err != nil {
+		return e.Edit, err
+	}
+	if e.Key == "" {
+		return e.Edit.From(t)
+	}
+	e.Shape, e.Value = t.Shape, t.Data
+	return e.Edit, nil
+}
