@@ -43,12 +43,13 @@ const readExperts = `(() => {
 	};
 })()`
 
-// TestExpertsChoices chooses tokens and layers, by clicks and by keys, in windows of both widths and
-// on both systems.
+// TestExpertsChoices chooses tokens and layers, by clicks and by keys, in windows of both widths
+// and on both systems.
 func TestExpertsChoices(t *testing.T) {
 	b := tab(t)
 	cell := func(row, column int) string {
-		return fmt.Sprintf("document.querySelector('.hm-matrix').tBodies[0].rows[%d].cells[%d].click();", row, column)
+		return fmt.Sprintf("document.querySelector('.hm-matrix').tBodies[0].rows[%d].cells[%d].click();",
+			row, column)
 	}
 	const of = " layers used the same first expert as at "
 	are := seenExperts{
@@ -60,13 +61,17 @@ func TestExpertsChoices(t *testing.T) {
 		readable(t, b.Show(t, document(routed())))
 		above, to, here := are, are, are
 		above.Say = "At are, layer 1 used experts 2 (50 %) and 127 (25 %); 3 of 3" + of + "keys"
-		above.Readout, above.Layer, above.Bar = "are, layer 1: 2 (50 %), 127 (25 %) · generated 1", "1", "2,127"
+		above.Readout = "are, layer 1: 2 (50 %), 127 (25 %) · generated 1"
+		above.Layer, above.Bar = "1", "2,127"
 		above.Load = "expert 127,6,expert 1,2,expert 2,2,expert 3,2"
-		to.Say, to.Framed, to.Colored = "At to, layer 2 used expert 2 (75 %); 3 of 3"+of+"the", "to", "0the"
-		to.Row, to.Readout, to.Layer, to.Bar = "to 0 1 2", "to, layer 2: 2 (75 %), 127 (25 %) · prompt 3", "2", "2,127"
+		to.Say = "At to, layer 2 used expert 2 (75 %); 3 of 3" + of + "the"
+		to.Framed, to.Colored, to.Row = "to", "0the", "to 0 1 2"
+		to.Readout = "to, layer 2: 2 (75 %), 127 (25 %) · prompt 3"
+		to.Layer, to.Bar = "2", "2,127"
 		to.Load = "expert 127,6,expert 2,2,expert 3,2,expert 4,2"
-		here.Say, here.Framed, here.Colored = "At here, layer 0 used expert 2 (75 %); 3 of 3"+of+"keys", "here", "2s"
-		here.Row, here.Readout, here.Bar = "here 2 3 4", "here, layer 0: 2 (75 %), 127 (25 %) · generated 2", "2,127"
+		here.Say = "At here, layer 0 used expert 2 (75 %); 3 of 3" + of + "keys"
+		here.Framed, here.Colored, here.Row = "here", "2s", "here 2 3 4"
+		here.Readout, here.Bar = "here, layer 0: 2 (75 %), 127 (25 %) · generated 2", "2,127"
 		for _, c := range []struct {
 			what, script string
 			want         seenExperts
