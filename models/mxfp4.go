@@ -29,7 +29,7 @@ func packed(f *checkpoint.File) packedFile {
 		stem, is := strings.CutSuffix(name, "_blocks")
 		blocks, _ := f.Shape(name)
 		shape, _ := f.Shape(stem + "_scales")
-		if is && len(shape) > 1 && isBytes(name) && isBytes(stem+"_scales") &&
+		if is && len(shape) > 1 && shape[len(shape)-1] > 0 && isBytes(name) && isBytes(stem+"_scales") &&
 			slices.Equal(blocks, append(slices.Clone(shape), spec.BlockSize/2)) {
 			shape[len(shape)-1] *= spec.BlockSize
 			p.shapes[name] = shape
@@ -77,21 +77,16 @@ func (p packedFile) Coding(name string) spec.Coding {
 	return spec.Coding{}
 }
 
-// ReadBlocks implements [family.QuantizedTensors].
+// ReadBlocks implements [family.QuantizedTensors]. A scale is half of what its exponent says,
+// because the levels of the codes are twice the numbers.
 func (p packedFile) ReadBlocks(b spec.Blocks, name string, first int) error {
-	shape := p.shapes[name]
-	return p.readBlocks(b, name, first*shape[len(shape)-1]/spec.BlockSize)
-}
-
-// readBlocks fills b with the blocks of a packed tensor from block first on. A scale is half of
-// what its exponent says, because the levels of the codes are twice the numbers.
-func (p packedFile) readBlocks(b spec.Blocks, name string, first int) error {
+	in := p.shapes[name][len(p.shapes[name])-1]
 	codes, exponents := make([]byte, len(b.Codes)/2), make([]byte, len(b.Scale))
-	if err := p.BytesAt(codes, name, first*spec.BlockSize/2); err != nil {
+	if err := p.BytesAt(codes, name, first*in/2); err != nil {
 		return err
 	}
 	scales := strings.TrimSuffix(name, "_blocks") + "_scales"
-	if err := p.BytesAt(exponents, scales, first); err != nil {
+	if err := p.BytesAt(exponents, scales, first*in/spec.BlockSize); err != nil {
 		return err
 	}
 	for i, x := range codes {
@@ -103,20 +98,22 @@ func (p packedFile) readBlocks(b spec.Blocks, name string, first int) error {
 	return nil
 }
 
-// Float32At implements [family.Tensors].
+// Float32At implements [family.Tensors]. It reads whole rows.
 func (p packedFile) Float32At(dst []float32, name string, first int) error {
-	if p.shapes[name] == nil {
+	shape := p.shapes[name]
+	if shape == nil {
 		return p.File.Float32At(dst, name, first)
 	}
-	from := first / spec.BlockSize * spec.BlockSize
-	to := (first + len(dst) + spec.BlockSize - 1) / spec.BlockSize * spec.BlockSize
-	coding, numbers := p.Coding(name), make([]float32, to-from)
-	b := coding.Make(to - from)
-	if err := p.readBlocks(b, name, from/spec.BlockSize); err != nil {
+	in := shape[len(shape)-1]
+	row := first / in
+	numbers := make([]float32, (first+len(dst)+in-1)/in*in-row*in)
+	coding := p.Coding(name)
+	b := coding.Make(len(numbers))
+	if err := p.ReadBlocks(b, name, row); err != nil {
 		return err
 	}
 	coding.Numbers(numbers, b)
-	copy(dst, numbers[first-from:])
+	copy(dst, numbers[first-row*in:])
 	return nil
 }
 
