@@ -104,7 +104,7 @@ type Info struct {
 	Bidirectional bool `json:"bidirectional,omitempty"`
 	// Parallel reports whether blocks add attention and feed-forward part to the residual stream at
 	// once.
-	Parallel bool `json:"parallel,omitempty"`
+	Parallel bool `json:"-"`
 	// NoGradientAtZero reports whether the model divides each embedding by its root mean square
 	// before anything else, so that its gradient has no limit where an embedding goes to zeros.
 	NoGradientAtZero bool `json:"-"`
