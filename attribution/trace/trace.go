@@ -104,7 +104,7 @@ type Info struct {
 	Bidirectional bool `json:"bidirectional,omitempty"`
 	// Parallel reports whether blocks add attention and feed-forward part to the residual stream at
 	// once.
-	Parallel bool `json:"parallel,omitempty"`
+	Parallel bool `json:"-"`
 	// MeanPooled reports whether an encoder's classes are read from the mean of all tokens, and not
 	// from the first one. Unless positions are asked for, the row of a prediction is then the mean
 	// of all rows.
