@@ -91,8 +91,8 @@ func (r *request) fitKind() error {
 		return err
 	case render.KindLens:
 		if r.groups() || r.show.Layer != nil {
-			return usagef("the lens has every token and layer: leave By and Target of Options, and " +
-				"By and Layer of Show, empty")
+			return usagef("the lens has every token and layer: leave By and Target of Options, " +
+				"and By and Layer of Show, empty")
 		}
 		if len(r.options.Methods) == 0 {
 			r.options.Methods = []string{"direct"}

@@ -39,7 +39,7 @@ func run[T any](t *testing.T, m *goja.Runtime, expression string) (v T) {
 // TestScriptsStart: every script begins without a mistake where there is nothing to unpack with.
 func TestScriptsStart(t *testing.T) {
 	for _, source := range []func() string{
-		heatmapScript, headsScript, panelsScript, flowScript, sourcesScript,
+		heatmapScript, headsScript, panelsScript, flowScript, sourcesScript, lensScript,
 	} {
 		m := goja.New()
 		must(t, m.Set("window", map[string]any{}))

@@ -193,7 +193,9 @@ func (s Show) checkParts() error {
 	case s.Tokens != nil && (s.Kind != KindLayers || s.Token != nil || len(s.Tokens) == 0):
 		return trace.Usagef("several tokens are for a picture of layers, which then has no other " +
 			"token")
-	case s.Layer != nil && slices.Contains([]Kind{KindLayers, KindFlow, KindHeads, KindLens}, s.Kind):
+	case s.Layer != nil && slices.Contains([]Kind{
+		KindLayers, KindFlow, KindHeads, KindLens,
+	}, s.Kind):
 		return trace.Usagef("layer %d; a picture of %s has all layers", *s.Layer, s.Kind)
 	case s.Head != nil && s.Kind != KindHead:
 		return trace.Usagef("head %d; a head is for a picture of the kind head", *s.Head)

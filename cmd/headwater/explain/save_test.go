@@ -284,6 +284,7 @@ func TestSavedViews(t *testing.T) {
 			[]string{"--view", "map", "--layer", "3", "--methods", "direct,raw"},
 			render.KindMap,
 		},
+		"lens":  {[]string{"--view", "lens"}, render.KindLens},
 		"flow":  {[]string{"--view", "flow", "--token", "1", "--source", "2"}, render.KindFlow},
 		"layer": {[]string{"--methods", "raw", "--layer", "1"}, ""},
 	} {
