@@ -266,8 +266,8 @@ func (d *lensDrawing) wrote(l int) string {
 const (
 	lensLegend = "A row is a layer, and each cell the token that the model would have said if " +
 		"its last layer had been this one: the head of the model reads what the layers up to " +
-		"there have written (the logit lens). The last row is what it said. Early layers do not write " +
-		"for the head, so what it reads there may mean little"
+		"there have written (the logit lens). The last row is what it said. Early layers " +
+		"do not write for the head, so what it reads there may mean little"
 	lensWrote = "attention and feed-forward of each layer wrote"
 )
 
