@@ -226,7 +226,7 @@ func TestExplainCompareDefault(t *testing.T) {
 	}
 }
 
-// TestLens shows the lens of generated tokens, of the positions of a text and of an encoder; what
+// TestLens shows the lens of generated tokens, of the positions of a text and for an encoder; what
 // has no lens is refused.
 func TestLens(t *testing.T) {
 	explain := []string{"explain", "--backend", "go", "--max-tokens", "2", clitest.Prompt}
