@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -23,8 +24,8 @@ type LensLayer struct {
 // TextLens is the lens at every position of the text for one generated token, or prediction, t.
 type TextLens struct {
 	Token int `json:"token"` // t, 0-based
-	// Positions are, [P][L+1], the layers at each position: of a decoder from the first token to
-	// the one after which t comes, of an encoder all. Probabilities and ranks are those of t.
+	// Positions are, [P][L+1], the layers at each position: for a decoder from the first token to
+	// the one after which t comes, for an encoder all. Probabilities and ranks are those of t.
 	Positions [][]LensLayer `json:"positions"`
 	// Attention and FeedForward are what each layer wrote of the logit of t where it is predicted,
 	// against the foils or the contrast, [L]; nil for a model that cannot say. With the input and
@@ -41,7 +42,8 @@ func lensText(text string) (token int, wrong string) {
 	}
 	token, err := strconv.Atoi(text)
 	if err != nil || token < 0 || token >= maxTokens {
-		return -1, "want " + LensAnswer + " or the number of a generated token from 0"
+		return -1, fmt.Sprintf("want %s, or the number of a generated token from 0 to %d",
+			LensAnswer, maxTokens-1)
 	}
 	return token, ""
 }

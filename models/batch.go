@@ -14,8 +14,8 @@ import (
 
 // CheckBatch returns an error that says why texts of at most so many tokens in the end cannot run
 // together with what is asked of them: the model is an encoder, a mixing costs a pass for each pair
-// of tokens, rows of single layers, products with rows or the lens are asked for, or the length of a
-// text changes its keys.
+// of tokens, rows of single layers, products with rows or the lens are asked for, or the length of
+// a text changes its keys.
 func (m *Model) CheckBatch(ask trace.Ask, tokens int) error {
 	if ask.Terms != nil && len(ask.Terms.Rows) > 0 {
 		return pkg.Errorf("rows of single layers are asked for, " +

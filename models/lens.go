@@ -39,7 +39,8 @@ func (m *Model) Lens(ctx context.Context, q trace.LensQuery) ([][]trace.LensLaye
 	}
 	all := make([][]trace.LensLayer, len(q.Positions))
 	use := func(i int, scores []float32) (err error) {
-		if all[i], err = m.lensLayers(scores, q.Tokens[i], q.Likely); err == nil && q.Progress != nil {
+		all[i], err = m.lensLayers(scores, q.Tokens[i], q.Likely)
+		if err == nil && q.Progress != nil {
 			q.Progress(trace.Progress{
 				Stage: "reading the head in every layer", Unit: "position", Done: i + 1,
 				Total: len(all),

@@ -35,11 +35,10 @@ func (r Lens) Check() error {
 		return usagef("a picture of the lens needs an explanation")
 	}
 	layers := e.Model.Layers + 1
+	empty := func(l attribution.LensLayer) bool { return len(l.Likely) == 0 }
 	whole := func(all [][]attribution.LensLayer) bool {
 		return !slices.ContainsFunc(all, func(one []attribution.LensLayer) bool {
-			return len(one) != layers || slices.ContainsFunc(one, func(l attribution.LensLayer) bool {
-				return len(l.Likely) == 0
-			})
+			return len(one) != layers || slices.ContainsFunc(one, empty)
 		})
 	}
 	for t, g := range e.Steps {
@@ -249,8 +248,8 @@ func (d *lensDrawing) cell(i, l int) (step int, name string, came bool) {
 	return stepOf(one.Probability), tokenName(one.Text), one.ID == g.ID
 }
 
-// wrote returns what layer row l wrote of the token by attention and by its feed-forward part, "" if
-// that is not known.
+// wrote returns what the layer of row l wrote of the token by attention and by its feed-forward
+// part, "" if that is not known.
 func (d *lensDrawing) wrote(l int) string {
 	if d.positions == nil || len(d.positions.Attention) == 0 || l == 0 {
 		return ""
@@ -265,10 +264,10 @@ func (d *lensDrawing) wrote(l int) string {
 }
 
 const (
-	lensLegend = "A row is a layer, and each cell the token that the model would have said if its " +
-		"last layer had been this one: the head of the model reads what the layers up to there " +
-		"have written (the logit lens). The last row is what it said. Early layers do not write " +
-		"for the head, so what it reads there may mean little"
+	lensLegend = "A row is a layer, and each cell the token that the model would have said if " +
+		"its last layer had been this one: the head of the model reads what the layers up to " +
+		"there have written (the logit lens). The last row is what it said. Early layers " +
+		"do not write for the head, so what it reads there may mean little"
 	lensWrote = "attention and feed-forward of each layer wrote"
 )
 
@@ -309,10 +308,12 @@ func (r Lens) Drawn() (Drawn, error) {
 	}
 	var one DrawnPanel
 	for l := d.e.Model.Layers; l >= 0; l-- {
-		row := DrawnRow{Name: lensRow(l), Layer: d.wrote(l), Cells: make([]DrawnCell, len(d.matrix))}
+		row := DrawnRow{Name: lensRow(l), Layer: d.wrote(l)}
 		for i := range d.matrix {
 			step, name, came := d.cell(i, l)
-			row.Cells[i] = DrawnCell{Step: step, Number: plain(name), Measured: true, Marked: came}
+			row.Cells = append(row.Cells, DrawnCell{
+				Step: step, Number: plain(name), Measured: true, Marked: came,
+			})
 		}
 		one.Rows = append(one.Rows, row)
 	}

@@ -1,6 +1,6 @@
-// Adds touch to a picture of the lens that is complete without it: choosing tokens, and a readout of
-// each cell. lensData in lenspage.go has the fields of data. common.js, scale.js and matrix.js stand
-// before it.
+// Adds touch to a picture of the lens that is complete without it: choosing tokens, and a readout
+// of each cell. lensData in lenspage.go has the fields of data. common.js, scale.js and matrix.js
+// stand before it.
 
 function start(root, data) {
   const choice = choices(data.id, root, {unfolded: [], open: {}});
@@ -79,12 +79,13 @@ function drawReadout({data, columns, matrix, names, placed, chosen}, row, i) {
   if (column.folded) return readout.replaceChildren(...place);
   const [chance, rank] = column.own[layer], [first, ...others] = column.likely[layer];
   const [attention, forward] = ((data.wrote || [])[layer] || '').split(' ');
+  const after = data.positions ? 'after ' + names[columns[at].tokens[0]] + ', ' : '';
   readout.replaceChildren(
     (/^\d/.test(data.rows[layer]) ? 'layer ' : '') + data.rows[layer] + ': ', bold(first.join(' ')),
-    [...others.map((other) => ', ' + other.join(' '))].join(''), ' · ', bold(column.name),
-    ' ' + [chance, 'rank ' + rank, (data.positions ? 'after ' + names[columns[at].tokens[0]] + ', ' :
-      '') + place.join(' · '), ...forward ? ['this layer’s attention wrote ' + attention +
-      ', its feed-forward part ' + forward] : []].join(' · '));
+    others.map((other) => ', ' + other.join(' ')).join(''), ' · ', bold(column.name),
+    ' ' + [chance, 'rank ' + rank, after + place.join(' · '), ...forward ? [
+      'attention of this layer wrote ' + attention + ', its feed-forward part ' + forward,
+    ] : []].join(' · '));
 }
 
 begin('.hm-lens', start);

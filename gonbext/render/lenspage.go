@@ -174,7 +174,8 @@ func (d *lensDrawing) lines(b *board, limit int, isOpen bool) {
 	b.openDetails(b, "how to read this, every column in a line", isOpen)
 	legend := lensLegend + "."
 	if d.wrote(d.e.Model.Layers) != "" {
-		legend += " At the right: what " + lensWrote + " of the logit of the token, against the foils."
+		legend += " At the right: what " + lensWrote + " of the logit of the token, against the " +
+			"next most probable ones or the contrast."
 	}
 	b.printf(`<p>%s</p><div class="hm-lines">`, html.EscapeString(legend))
 	begin := b.Len()

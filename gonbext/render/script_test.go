@@ -41,6 +41,7 @@ func run[T any](t *testing.T, m *goja.Runtime, expression string) (v T) {
 func TestScriptsStart(t *testing.T) {
 	for _, source := range []func() string{
 		heatmapScript, headsScript, panelsScript, expertsScript, flowScript, sourcesScript,
+		lensScript,
 	} {
 		m := goja.New()
 		must(t, m.Set("window", map[string]any{}))

@@ -202,8 +202,9 @@ func (s Show) checkParts() error {
 	case s.Word != "" && (s.Token != nil || s.Tokens != nil):
 		return trace.Usagef("word %s beside a number of a token; give one of the two",
 			message.Quote(s.Word))
-	case s.Layer != nil &&
-		slices.Contains([]Kind{KindLayers, KindFlow, KindHeads, KindLens}, s.Kind):
+	case s.Layer != nil && slices.Contains([]Kind{
+		KindLayers, KindFlow, KindHeads, KindLens,
+	}, s.Kind):
 		return trace.Usagef("layer %d; a picture of %s has all layers", *s.Layer, s.Kind)
 	case s.Head != nil && s.Kind != KindHead:
 		return trace.Usagef("head %d; a head is for a picture of the kind head", *s.Head)

@@ -75,6 +75,14 @@ func OpenGoldenWith(t testing.TB, dir string, f *family.Family, arch *spec.Spec,
 	return g
 }
 
+// Recorded returns what was recorded for the tokens of IDs under a name, [T,...].
+func (g *Golden) Recorded(t testing.TB, name string) []float32 {
+	t.Helper()
+	data, err := g.recording.Part(name, 0, 0, len(g.IDs), 0)
+	must(t, err)
+	return data
+}
+
 // Parity compares every recorded pass with the model: attention, hidden states, the output of the
 // final norm, and logits, for the batch as it is, padded, and with token types.
 func (g *Golden) Parity(t *testing.T) {

@@ -16,8 +16,8 @@ func (s *Session) KeepLens() { s.terms, s.lens = true, true }
 
 // Lens calls use with what the head computes from the residual stream before every layer and after
 // the last one, where the latest pass has its last token: the scores of the vocabulary, [V,L+1],
-// from one product with its table. They are valid until use returns, whose error it returns. Without
-// a pass that kept the streams it returns another error.
+// from one product with its table. They are valid until use returns, whose error it returns. It
+// returns another error without a pass that kept the streams.
 func (s *Session) Lens(use func(scores []float32) error) error {
 	k := s.latest
 	if k == nil {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	recordings "github.com/headwater-ml/headwater/internal/golden"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
@@ -46,16 +45,8 @@ func TestLens(t *testing.T) {
 		if g.model.Spec.Head != spec.LanguageHead {
 			t.Skip("its head scores no tokens")
 		}
-		recorded, err := recordings.Open("../testdata/goldens/" + t.Name()[len("TestLens/"):] +
-			"/golden.safetensors")
-		must(t, err)
-		defer recorded.Close()
 		layers, T := g.model.Spec.Layers, len(g.ids)
-		hidden := func(name string) []float32 {
-			data, err := recorded.Part(name, 0, 0, T, 0)
-			must(t, err)
-			return data
-		}
+		hidden := func(name string) []float32 { return g.Recorded(t, name) }
 		got := lensAt(t, g.model, g.ids)
 		for l := range layers {
 			data := hidden(fmt.Sprintf("hidden.%d", l))

@@ -55,6 +55,7 @@ var effectful = map[string]struct{ with, without string }{
 	"residual":          {"--set=residual=0.1 --methods=rollout,raw", "--methods=rollout,raw"},
 	"samples":           {"--set=samples=2 --methods=reagent,direct", "--methods=reagent,direct"},
 	"seed":              {"--seed=3 --temperature=5", "--temperature=5"},
+	"lens":              {"--set=lens=answer", ""},
 	"layer":             {"--layer=1 --methods=rollout,raw", "--set=all-layers --methods=rollout,raw"},
 	"sinks":             {"--sinks", ""},
 	"source":            {"--source=2", ""},
@@ -244,6 +245,41 @@ func TestExplainCompareDefault(t *testing.T) {
 			headwater.Output(t, append(args, "--methods", methods)...)
 		if got != want || !strings.Contains(got, "A − B") {
 			t.Errorf("%s: without --methods\n%s\nwant\n%s", model, got, want)
+		}
+	}
+}
+
+// TestLens shows the lens of generated tokens, of the positions of a text and for an encoder; what
+// has no lens is refused.
+func TestLens(t *testing.T) {
+	explain := []string{"explain", "--backend", "go", "--max-tokens", "2", clitest.Prompt}
+	with := func(more ...string) []string { return append(slices.Clone(explain), more...) }
+	reads := func(golden string) []string {
+		return []string{
+			"explain", "--backend", "go", "--view", "lens", "--model", reader(t, golden),
+			"--position", "1", "the keys",
+		}
+	}
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{with("--view", "lens"), 0, "are was first from layer 3 of 5 on (42 %); before that garden at layer 2"},
+		{with("--view", "lens", "--token", "0"), 0, "“cabinet” (5)  at best rank 1"},
+		{with("--view", "lens", "--token", "7"), 2, "lens 7; there are 2 tokens, from 0"},
+		{with("--view", "lens", "--layer", "2"), 2, "--layer does nothing here"},
+		{with("--view", "lens", "--by", "word"), 2, "--by does nothing here"},
+		{with("--set", "lens=answer,by", "--format", "json"), 2, "lens"},
+		{with("--set", "lens=answer", "--by", "word", "--format", "json"), 2, "and groups of tokens"},
+		{with("--set", "lens=answer"), 2, "lens does nothing here: it is for tables of every view"},
+		{reads("bert"), 0, "was first from"},
+		{reads("bert_tokens"), 2, "the lens needs a head that scores tokens"},
+	} {
+		status, out, said := headwater.Execute(t, "", c.args...)
+		if status != c.status || !strings.Contains(out+said, c.want) {
+			t.Errorf("%q: status %d, want %d with %q:\n%s%s", c.args, status, c.status, c.want, out,
+				said)
 		}
 	}
 }

@@ -60,6 +60,8 @@ func TestReproducePage(t *testing.T) {
 		{"--view", "flow", "--token", "1", "--source", "2"},
 		{"--view", "flow"},
 		{"--view", "maps", "--methods", "raw", "--layer", "2"},
+		{"--view", "lens"},
+		{"--view", "lens", "--token", "1", "--set", "foils=2"},
 		{"--view", "compare", "--methods", "direct,value-zeroing", "--by", "word"},
 		{"--view", "compare", "--methods", "raw@2,raw@5"},
 		{"--against", "the key to the cabinet", "--methods", "rollout"},

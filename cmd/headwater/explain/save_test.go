@@ -284,6 +284,7 @@ func TestSavedViews(t *testing.T) {
 			[]string{"--view", "experts", "--layer", "1", "--token", "0", "--model", clitest.Mixture(t, "olmoe")},
 			render.KindExperts,
 		},
+		"lens":  {[]string{"--view", "lens"}, render.KindLens},
 		"flow":  {[]string{"--view", "flow", "--token", "1", "--source", "2"}, render.KindFlow},
 		"layer": {[]string{"--methods", "raw", "--layer", "1"}, ""},
 	} {

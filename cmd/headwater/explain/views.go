@@ -219,6 +219,7 @@ var meanings = []struct {
 	{"target", anyForm, append(slices.Clone(heatmaps), render.KindLayers)},
 	{"lift", pictures, except(render.KindFlow, render.KindLens)},
 	{"lift", numbers, nil},
+	{"lens", []string{tables}, nil},
 	{"alternatives", pictures, heatmaps},
 	{"alternatives", numbers, nil},
 	{"all-layers", pictures, except(render.KindLayers, render.KindMaps, render.KindMap)},

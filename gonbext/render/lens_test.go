@@ -1,0 +1,197 @@
+package render
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// lensSays returns a lens of example's seven rows: the tokens from the input up, each with a
+// probability of 0.5 and the rank of the token that came.
+func lensSays(tokens string, came string, ranks ...int) (lens []attribution.LensLayer) {
+	for i, text := range strings.Fields(tokens) {
+		one := attribution.LensLayer{Rank: ranks[i], Probability: 0.1}
+		one.Likely = []attribution.Alternative{{ID: 100 + i, Text: " " + text, Probability: 0.5}}
+		if " "+text == came {
+			one.Likely[0].ID, one.Probability = 10, 0.5
+		}
+		lens = append(lens, one)
+	}
+	return lens
+}
+
+// lensed is example with a lens: the first token comes late, the second is never first at the end,
+// and the third is first from the input on.
+func lensed() *attribution.Explanation {
+	e := example()
+	for t := range e.Steps {
+		e.Steps[t].ID = 10
+	}
+	e.Steps[0].Lens = lensSays("the the cab is is are are", " are", 400, 300, 20, 9, 2, 1, 1)
+	e.Steps[1].Lens = lensSays("<b> the the the here old old", " here", 50, 3, 9, 4, 1, 2, 2)
+	e.Steps[2].Lens = lensSays(". . . . . . .", " .", 1, 1, 1, 1, 1, 1, 1)
+	for i := 3; i < 5; i++ { // one token in two neighbouring rows
+		e.Steps[0].Lens[i].Likely[0].ID = 77
+	}
+	return e
+}
+
+// positioned is lensed with the positions of its first token, where the token before it has a word
+// of its own.
+func positioned() *attribution.Explanation {
+	e := lensed()
+	e.Lens = &attribution.TextLens{
+		Attention: []float64{0, 0.01, 2, 0, 0, -1}, FeedForward: []float64{0, 0, 0, 0, 3, 0},
+	}
+	for range len(e.Prompt.Texts) {
+		e.Lens.Positions = append(e.Lens.Positions, e.Steps[0].Lens)
+	}
+	e.Lens.Positions[2] = lensSays("a a a a a a keys", "", 9, 9, 9, 9, 9, 9, 9)
+	return e
+}
+
+func TestLensSentences(t *testing.T) {
+	d := Lens{Explanation: lensed()}.open()
+	for i, want := range []string{
+		"are was first from layer 4 of 5 on (50 %); before that is at layers 2 to 3|" +
+			"50 % at the end · among the first 10 from layer 2 on · rank 400 at the input",
+		"here was not first at the end: it had rank 2, and at best 1, after layer 3|" +
+			"10 % at the end · among the first 10 from layer 0 on · rank 50 at the input",
+		". was first from the input on (50 %)|" +
+			"50 % at the end · among the first 10 from the input on · rank 1 at the input",
+	} {
+		say, facts := d.explain(i)
+		if got := say.String() + "|" + facts.String(); got != want {
+			t.Errorf("token %d:\n%s\nwant\n%s", i, got, want)
+		}
+	}
+}
+
+// TestLens: text, page, figure and script data of both pictures say what the layers say.
+func TestLens(t *testing.T) {
+	zero := 0
+	for _, c := range []struct {
+		name      string
+		lens      Lens
+		text      []string
+		markup    []string
+		columns   int
+		positions bool
+		marked    [2]int // the row from the top and the column of a cell that is marked
+	}{
+		{
+			"answer", Lens{Explanation: lensed()},
+			[]string{
+				"are was first from layer 4 of 5 on", "2–3: is 50 %",
+				"(the logit lens)",
+			},
+			[]string{"▸ are", "&lt;b&gt;", "▸: what it did say", "rank 400 at the input"},
+			3, false, [2]int{1, 0},
+		},
+		{
+			"positions", Lens{Explanation: positioned(), Token: &zero},
+			[]string{
+				"“keys” (2)  at best rank 9, at the input (10 %); at the end keys",
+				"attention of layer 2 (+2.0) and feed-forward of layer 4 (+3.0)",
+			},
+			[]string{"at each position", ">wrote<", ">0 +3.0<", ">−1.0 0<", ">+2.0 0<"},
+			7, true, [2]int{0, 6},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var text, markup strings.Builder
+			must(t, Text(&text, c.lens, Terminal{Width: 100}))
+			must(t, HTML(&markup, c.lens))
+			for _, want := range c.text {
+				if !strings.Contains(text.String(), want) {
+					t.Errorf("the text lacks %q:\n%s", want, text.String())
+				}
+			}
+			for _, want := range c.markup {
+				if !strings.Contains(markup.String(), want) {
+					t.Errorf("the page lacks %q", want)
+				}
+			}
+			var data lensData
+			if !scriptOf(t, markup.String(), &data) {
+				t.Fatal("the page has no data")
+			}
+			if len(data.Lens) != c.columns || data.Positions != c.positions ||
+				strings.Join(data.Rows, " ") != "5 4 3 2 1 0 input" {
+				t.Errorf("%d columns, positions %v, rows %v", len(data.Lens), data.Positions,
+					data.Rows)
+			}
+			f, err := c.lens.Drawn()
+			must(t, err)
+			if len(f.Columns) != c.columns || !f.Words {
+				t.Errorf("the figure has %d columns, words %v", len(f.Columns), f.Words)
+			}
+			row, column := c.marked[0], c.marked[1]
+			if !data.Lens[column].Came[row] || !f.Panels[0].Rows[row].Cells[column].Marked {
+				t.Errorf("row %d of column %d is not marked", row, column)
+			}
+			if data.Lens[column].Came[6] || f.Panels[0].Rows[6].Cells[column].Marked {
+				t.Error("the input is marked")
+			}
+		})
+	}
+}
+
+// TestLensFolds: a long text has few columns, and the token that comes is read in those that stay.
+func TestLensFolds(t *testing.T) {
+	zero := 0
+	e := positioned()
+	for i := range 300 {
+		e.Prompt.Texts = slices.Insert(e.Prompt.Texts, 2, " word")
+		e.Prompt.IDs, e.Prompt.Special = append(e.Prompt.IDs, i), append(e.Prompt.Special, false)
+	}
+	e.Methods, e.Order = nil, nil
+	quiet := lensSays("a a a a a a a", "", 9, 9, 9, 9, 9, 9, 9)
+	for i := range quiet {
+		quiet[i].Probability = 0
+	}
+	last := e.Lens.Positions[6]
+	e.Lens.Positions = nil
+	for range len(e.Prompt.Texts) - 1 {
+		e.Lens.Positions = append(e.Lens.Positions, quiet)
+	}
+	e.Lens.Positions = append(e.Lens.Positions, last)
+	d := Lens{Explanation: e, Token: &zero}.open()
+	if n := len(d.matrix); n > 30 {
+		t.Errorf("%d columns of %d tokens", n, len(e.Prompt.Texts))
+	}
+	if _, name, came := d.cell(len(d.matrix)-1, 6); name != "are" || !came {
+		t.Errorf("the last cell is %q, came %v", name, came)
+	}
+}
+
+// TestLensRefuses: what has no lens, or a damaged one, is refused.
+func TestLensRefuses(t *testing.T) {
+	for want, damage := range map[string]func(e *attribution.Explanation){
+		"token 1 has no lens of the 6 layers": func(e *attribution.Explanation) {
+			e.Steps[1].Lens = e.Steps[1].Lens[1:]
+		},
+		"token 2 has no lens of the 6 layers": func(e *attribution.Explanation) {
+			e.Steps[2].Lens[0].Likely = nil
+		},
+		"prediction 0 has no position": func(e *attribution.Explanation) {
+			e.Model.Bidirectional = true
+		},
+		"the lens of token 9 at 7 positions": func(e *attribution.Explanation) { e.Lens.Token = 9 },
+		"the lens of token 0 at 7 positions": func(e *attribution.Explanation) {
+			e.Lens.FeedForward = nil
+		},
+		"the lens of token 0 at 11 positions": func(e *attribution.Explanation) {
+			e.Lens.Positions = append(e.Lens.Positions, e.Lens.Positions[:4]...)
+		},
+	} {
+		e := positioned()
+		damage(e)
+		if err := (Lens{Explanation: e}).Check(); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
