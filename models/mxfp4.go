@@ -29,7 +29,8 @@ func packed(f *checkpoint.File) packedFile {
 		stem, is := strings.CutSuffix(name, "_blocks")
 		blocks, _ := f.Shape(name)
 		shape, _ := f.Shape(stem + "_scales")
-		if is && len(shape) > 1 && shape[len(shape)-1] > 0 && isBytes(name) && isBytes(stem+"_scales") &&
+		if is && len(shape) > 1 && shape[len(shape)-1] > 0 &&
+			isBytes(name) && isBytes(stem+"_scales") &&
 			slices.Equal(blocks, append(slices.Clone(shape), spec.BlockSize/2)) {
 			shape[len(shape)-1] *= spec.BlockSize
 			p.shapes[name] = shape

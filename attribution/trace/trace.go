@@ -5,9 +5,9 @@
 // A [Model] is what both sides agree on. More that a model may do is an optional interface, found
 // by type assertion: [Tracer] records tensors, [Predictor] and [Differentiable] answer scorers,
 // [Replacer] has tokens that stand for a missing one, [LogitDecomposer] and [VectorDecomposer]
-// split a logit into parts, [Editable] changes what a tap has, [Lens] reads its head in every layer,
-// [Classifier] names classes, [Conversational] has a chat template, [Limited] knows few words,
-// [Budgeted] knows how much memory is left.
+// split a logit into parts, [Editable] changes what a tap has, [Lens] reads its head in every
+// layer, [Classifier] names classes, [Conversational] has a chat template, [Limited] knows few
+// words, [Budgeted] knows how much memory is left.
 //
 // One pass through a model gives one [Step]: the target rows of its input tokens and the
 // [Prediction] of the token after the last of them. The input of the first step is the whole prompt

@@ -54,7 +54,11 @@ func TestNumbersHaveRanges(t *testing.T) {
 			if !other {
 				want = "from "
 			}
-			for _, value := range []string{"x", "NaN", strings.Repeat("9", 400)} {
+			values := []string{"x", "NaN", strings.Repeat("9", 400)}
+			if name == "token" {
+				values = values[2:] // others are words of the answer
+			}
+			for _, value := range values {
 				if setting != "" {
 					value = setting + "=" + value
 				}

@@ -132,9 +132,9 @@ type Show struct {
 	AgainstMethod string `json:"against_method,omitempty"`
 	// Token is the generated token that KindLayers and KindFlow show, that KindText is limited to,
 	// that a page of KindHeatmap, KindText or KindCompare shows first, that KindExperts frames, and
-	// from whose prediction KindHeads and KindHead look; 0-based. Nil is the first one, for KindText
-	// all, for a page of KindLayers several, and for other pages, KindExperts, KindHeads and
-	// KindHead that of [Show.Opened].
+	// from whose prediction KindHeads and KindHead look; 0-based. Nil is the first one, for
+	// KindText all, for a page of KindLayers several, and for other pages, KindExperts, KindHeads
+	// and KindHead that of [Show.Opened].
 	Token *int `json:"token,omitempty"`
 	// Word is the word of the generated token in place of its number; see [Show.AtWord].
 	Word string `json:"word,omitempty"`
@@ -250,8 +250,8 @@ func (s Show) MapMethod(names []string) (string, error) {
 }
 
 // SetMethod names in o the method of a picture that has one of its own, unless o names methods: raw
-// of heads, flow of a graph, direct of the lens, and of maps Method or value-zeroing; for the lens it
-// also asks for what it shows. It returns a [trace.UsageError] if an option that o has does not
+// of heads, flow of a graph, direct of the lens, and of maps Method or value-zeroing; for the lens
+// it also asks for what it shows. It returns a [trace.UsageError] if an option that o has does not
 // apply to it.
 func (s Show) SetMethod(o *attribution.Options) error {
 	name := map[Kind]string{

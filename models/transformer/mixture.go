@@ -129,8 +129,8 @@ func (b *Block) experts(m *spec.Mixture, r routing) *Block {
 	return &of
 }
 
-// ofExperts is what the chosen experts have of an array of all experts [XF,...], [X,F,...]; all of it
-// if chosen is nil.
+// ofExperts is what the chosen experts have of an array of all experts [XF,...], [X,F,...]; all of
+// it if chosen is nil.
 func ofExperts(all *Node, experts int, chosen *Node) *Node {
 	dims := all.Shape().Dimensions
 	x := Reshape(all, append([]int{experts, dims[0] / experts}, dims[1:]...)...)

@@ -118,6 +118,11 @@ func (s *source) explanation(r *rand.Rand, encoder bool) *attribution.Explanatio
 				ID: 50 + k, Text: s.text(), Probability: 0.25,
 			})
 		}
+		for range layers + 1 {
+			step.Lens = append(step.Lens, attribution.LensLayer{
+				Likely: step.Alternatives, Probability: 0.125, Rank: 3,
+			})
+		}
 		e.Steps = append(e.Steps, step)
 	}
 	for i, name := range []string{"rollout", "flow", "direct"} {
