@@ -48,7 +48,7 @@ type seenHeads struct {
 	// what stands over the first one. Wrote are the names of the lines of the map, and At its
 	// framed head.
 	Go, Rows, Readout, Wrote, At string
-	// List are the heads that are listed, the pressed one in brackets, and Numbers what stands beside
+	// List are the heads that are listed, the pressed one in brackets, and Numbers what is beside
 	// them.
 	List, Numbers string
 }
