@@ -466,7 +466,7 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 	for _, j := range slices.Concat(append(only, named, others)...) {
 		names[d.tokenName(j)]++
 	}
-	list := func(label string, sources []int) {
+	list := func(label string, v *view, sources []int) {
 		for i, j := range sources {
 			switch {
 			case i > 0:
@@ -481,22 +481,18 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 			if names[name] > 1 {
 				s.say(" (" + d.placeOf(j) + ")")
 			}
-			value := v.at(t, j)
-			if side := d.only(j); side >= 0 {
-				value = d.comparison.Results[side].At(t, j, 0)
-			}
-			s.say(" " + minus(v.rows[t].value(value)))
+			s.say(" " + minus(v.rows[t].value(v.at(t, j))))
 		}
 	}
 	if _, first := d.namedSources(v, t); v.difference && !first {
-		list("more in B ", named)
-		list("more in A ", others)
+		list("more in B ", v, named)
+		list("more in A ", v, others)
 	} else {
-		list("", named)
-		list(againstWords(v), others)
+		list("", v, named)
+		list(againstWords(v), v, others)
 	}
 	for side, sources := range only {
-		list("only in "+"AB"[side:side+1]+" ", sources)
+		list("only in "+"AB"[side:side+1]+" ", &d.views[side], sources)
 	}
 	if len(s) > 0 {
 		s.say(" · ")
