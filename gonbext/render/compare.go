@@ -415,12 +415,7 @@ func (p *picture) predictionOf(v *view, t int) (where, what, chance string) {
 	if side := p.sideOf(v); side >= 0 && chance != "" {
 		chance = p.comparison.chance(side, t)
 	}
-	return where, tokenName(p.stepText(v, t)), chance
-}
-
-// stepText returns the text of generated token t, in the picture of one side that side's.
-func (p *picture) stepText(v *view, t int) string {
-	return p.explanationOf(v).Steps[t].Text
+	return where, tokenName(p.explanationOf(v).Steps[t].Text), chance
 }
 
 // sideOf returns which side of a comparison a view is, -1 for their difference and elsewhere.

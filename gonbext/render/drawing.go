@@ -247,24 +247,18 @@ func (d *drawing) readChat() {
 }
 
 // markAdded marks the message of a system that the chat template writes before the first message
-// of a conversation that has none: words between two control tokens, below the line of the role.
+// of a conversation that has none: words between control tokens, below the line of the role.
 func (d *drawing) markAdded() {
 	first := slices.IndexFunc(d.tokens, func(t drawnToken) bool { return t.role != inTemplate })
-	for j, end := 0, d.lastControl(0, first); j < end; j++ {
-		var message strings.Builder
-		below := 0
-		for ; j < end && !d.special(j); j++ {
-			if below > 0 {
-				message.WriteString(d.textOf(j))
-			} else if strings.Contains(d.textOf(j), "\n") {
-				below = j + 1
-			}
-		}
-		if len(strings.Fields(message.String())) < 2 {
-			continue
-		}
-		for ; below < j; below++ {
-			d.tokens[below].role = inSystem
+	below := false
+	for j := range d.lastControl(0, first) {
+		switch text := d.textOf(j); {
+		case d.special(j):
+			below = false
+		case !below:
+			below = strings.Contains(text, "\n")
+		case d.tokens[j-1].role == inSystem || strings.TrimSpace(text) != "":
+			d.tokens[j].role = inSystem
 		}
 	}
 }

@@ -90,7 +90,7 @@ func columnsOf(d *drawing) string {
 }
 
 // TestAddedSystem: a message of the system that the template writes by itself, before the user's,
-// is a turn and folded as one of a user's own. A single word is none, nor is one line.
+// is a turn and folded as one of a user's own. White space is none, nor is one line.
 func TestAddedSystem(t *testing.T) {
 	const added = "system[0 3] [3 7] [7 9]; user[9 12] [12 19] [19 21]; "
 	for _, c := range []struct {
@@ -99,7 +99,7 @@ func TestAddedSystem(t *testing.T) {
 	}{
 		{nil, added},
 		{[]string{"\n\n", "Cut", " off", " now"}, added},
-		{[]string{"\n", "You", "are", "terse"}, "user[0 12] [12 19] [19 21]; "},
+		{[]string{"\n", " ", "\n\n", " ", "\n"}, "user[0 12] [12 19] [19 21]; "},
 		{[]string{" says", "You", " are"}, "user[0 12] [12 19] [19 21]; "},
 	} {
 		e := chatted()

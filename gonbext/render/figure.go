@@ -250,8 +250,8 @@ func (d *drawing) drawnRows(v *view) (rows []DrawnRow) {
 	for t := 0; v.has(t); t++ {
 		where, what, chance := d.predictionOf(v, t)
 		row := DrawnRow{
-			Name: plain(where + inRow(what, d.stepText(v, t))), Text: d.drawnText(v, t),
-			Facts: nonEmpty(chance),
+			Name: plain(where + inRow(what, d.explanationOf(v).Steps[t].Text)),
+			Text: d.drawnText(v, t), Facts: nonEmpty(chance),
 		}
 		if v.layers() != v.layer(t) && !v.difference {
 			row.Layer = v.layer(t)

@@ -77,10 +77,11 @@ function readingOf(data, choice) {
   const layer = () => within(choice.layer, data.layers, opened()[0]);
   const head = () => within(choice.head, data.heads, opened()[1]);
   const isChosen = () => choice.source >= 0 && choice.source < tokenCount;
-  // listed are the heads that are listed for the query: of each its layer, itself and its token.
+  // listed are the heads that are listed for the query: of each its layer, itself, its token
+  // and what is over its habit.
   function listed() {
     const list = known(query()) ? data.best[query() - data.first] : [];
-    return range(0, list.length / 3).map((i) => list.slice(3 * i, 3 * i + 3));
+    return range(0, list.length / 4).map((i) => list.slice(4 * i, 4 * i + 4));
   }
   const source = () => isChosen() ? choice.source :
     [...lookedAt(...opened(), query()), ...listed().map(([, , token]) => token), query()][0];
@@ -323,15 +324,18 @@ function mapOf(view) {
 }
 function listOf({data, names, layer, head, query, listed, wrote, shareOf, stepAt, open}) {
   const list = listed(), inWriter = list.some(([inLayer]) => inLayer === wrote());
-  return titled('Heads that look here in particular', 'layer.head, share' + (inWriter ?
-    ', in bold of layer ' + wrote() + ', which wrote it' : list.length ? '' : ': none'),
-  barsOf(list.map(([inLayer, each, token]) => {
+  return titled('Heads that look here in particular', 'layer.head, share, ± its habit' + (
+    !list.length ? ': none' :
+      (inWriter ? '; first, in bold, layer ' + wrote() + ', which wrote it' : '') +
+      '; by what is over the habit, with more weight at the token written and in upper layers'),
+  barsOf(list.map(([inLayer, each, token, over]) => {
     const share = shareOf(inLayer, each, query(), token);
     return {
       name: make('button', {
         type: 'button', textContent: inLayer + '.' + each + ' ' + names[token],
         ariaPressed: inLayer === layer() && each === head(), onclick: () => open(inLayer, each),
-      }), part: share, strong: inLayer === wrote(), number: percent(share, data.coarse),
+      }), part: share, strong: inLayer === wrote(),
+      number: percent(share, data.coarse) + ' ' + (over > 0 ? '+' : '') + minus(over),
       step: stepAt(inLayer, each, query(), token),
     };
   })));

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"html"
+	"math"
 	"slices"
 	"strings"
 )
@@ -229,8 +230,8 @@ type headsData struct {
 	From      []string `json:"from"`
 	Generated bool     `json:"generated,omitempty"`
 	// Best has for each token from First on the heads that are listed for it in their order, of
-	// each its layer, its head and the token that it looks at; Opens has the layer and the head
-	// that it opens.
+	// each its layer, its head, the token that it looks at, and how many per cent more of its
+	// attention that is than its habit; Opens has the layer and the head that it opens.
 	Best  [][]int  `json:"best"`
 	Opens [][2]int `json:"opens"`
 }
@@ -296,7 +297,7 @@ func (b headsBoard) packed(d headsData, first, last, parts, limit int) string {
 		ofLayer, others := h.Strongest(i, wrote, listedHeads)
 		list := []int{}
 		for _, b := range slices.Concat(ofLayer, others) {
-			list = append(list, b.Layer, b.Head, b.Token)
+			list = append(list, b.Layer, b.Head, b.Token, int(math.Round(100*b.Over)))
 		}
 		opens := [2]int{h.layer, h.head}
 		if best, ok := h.Best(i, wrote); ok {

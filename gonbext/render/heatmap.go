@@ -132,7 +132,8 @@ func (b heatmapPage) matrix(v *view) plainTable {
 	for i := range b.e.Steps {
 		where, what, chance := b.predictionOf(v, i)
 		row := plainRow{
-			name: where + inRow(what, b.stepText(v, i)), chosen: i == b.chosen, end: chance,
+			name:   where + inRow(what, b.explanationOf(v).Steps[i].Text),
+			chosen: i == b.chosen, end: chance,
 		}
 		if v.has(i) {
 			row.silent = v.silent[i]

@@ -167,7 +167,7 @@ func (d *drawing) sentence(v *view, t int, me phrase) (s phrase, others string) 
 		s = append(s, me...)
 		s.say(" itself; there is nothing to contrast it with")
 		return s, ""
-	case len(named) == 0 && v.difference && len(slices.Concat(d.onlySources(t)...)) > 0:
+	case len(named) == 0 && len(slices.Concat(d.onlySources(v, t)...)) > 0:
 		s.say("Only tokens that one side lacks stand out for ")
 		return append(s, me...), ""
 	case len(named) == 0:
@@ -434,24 +434,20 @@ func minus(text string) string { return signs.ReplaceAllString(text, "${1}−$2"
 var signs = regexp.MustCompile(`(^|[ (│])-([0-9.∞])`)
 
 // listedSources returns the sources that the facts of row t list, the strongest first: those of the
-// side that its sentence names, those of the other one, and those that one side of a comparison
-// lacks.
-func (d *drawing) listedSources(v *view, t int) (named, others, only []int) {
+// side that its sentence names, and those of the other one.
+func (d *drawing) listedSources(v *view, t int) (named, others []int) {
 	s := d.standing(v, t)
 	named, others = s.above, s.below
 	if _, above := d.namedSources(v, t); v.difference && !above {
 		named, others = others, named
 	}
-	if v.difference {
-		only = slices.Concat(d.onlySources(t)...)
-	}
-	return named[:min(len(named), mostFor)], others[:min(len(others), mostAgainst)], only
+	return named[:min(len(named), mostFor)], others[:min(len(others), mostAgainst)]
 }
 
-// onlySources returns, for each side of a comparison, the strongest sources of row t that it alone
+// onlySources returns, for each side of a difference, the strongest sources of row t that it alone
 // has, those above the neutral value first.
-func (d *drawing) onlySources(t int) (sources [][]int) {
-	for side := range compare.Difference {
+func (d *drawing) onlySources(v *view, t int) (sources [][]int) {
+	for side := 0; v.difference && side < compare.Difference; side++ {
 		s := d.standing(&d.views[side], t)
 		only := slices.DeleteFunc(slices.Concat(s.above, s.below), func(j int) bool {
 			return d.only(j) != side
@@ -464,12 +460,13 @@ func (d *drawing) onlySources(t int) (sources [][]int) {
 // facts returns the strongest sources of row t with their values, the unit, and the layer.
 func (d *drawing) facts(v *view, t int) (s phrase) {
 	above := d.standing(v, t).above
-	named, others, only := d.listedSources(v, t)
+	named, others := d.listedSources(v, t)
+	only := d.onlySources(v, t)
 	names := map[string]int{} // how many sources have a name
-	for _, j := range slices.Concat(named, others, only) {
+	for _, j := range slices.Concat(append(only, named, others)...) {
 		names[d.tokenName(j)]++
 	}
-	list := func(label string, sources []int) {
+	list := func(label string, v *view, sources []int) {
 		for i, j := range sources {
 			switch {
 			case i > 0:
@@ -484,24 +481,18 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 			if names[name] > 1 {
 				s.say(" (" + d.placeOf(j) + ")")
 			}
-			value := v.at(t, j)
-			if side := d.only(j); side >= 0 {
-				value = d.comparison.Results[side].At(t, j, 0)
-			}
-			s.say(" " + minus(v.rows[t].value(value)))
+			s.say(" " + minus(v.rows[t].value(v.at(t, j))))
 		}
 	}
 	if _, first := d.namedSources(v, t); v.difference && !first {
-		list("more in B ", named)
-		list("more in A ", others)
+		list("more in B ", v, named)
+		list("more in A ", v, others)
 	} else {
-		list("", named)
-		list(againstWords(v), others)
+		list("", v, named)
+		list(againstWords(v), v, others)
 	}
-	if v.difference {
-		for side, sources := range d.onlySources(t) {
-			list("only in "+"AB"[side:side+1]+" ", sources)
-		}
+	for side, sources := range only {
+		list("only in "+"AB"[side:side+1]+" ", &d.views[side], sources)
 	}
 	if len(s) > 0 {
 		s.say(" · ")

@@ -48,8 +48,9 @@ type seenHeads struct {
 	// what stands over the first one. Wrote are the names of the lines of the map, and At its
 	// framed head.
 	Go, Rows, Readout, Wrote, At string
-	// List are the heads that are listed, the pressed one in brackets.
-	List string
+	// List are the heads that are listed, the pressed one in brackets, and Numbers what is beside
+	// them.
+	List, Numbers string
 }
 
 const readHeads = `(() => {
@@ -69,6 +70,7 @@ const readHeads = `(() => {
 		Wrote: all('.hm-map tbody th').map((e) => e.textContent).join(' '),
 		List: all('.hm-alternatives button').map((e) => e.ariaPressed === 'true' ?
 			'[' + e.textContent + ']' : e.textContent).join(', '),
+		Numbers: all('.hm-alternatives span:nth-child(3n)').map((e) => e.textContent).join(', '),
 	};
 })()`
 
@@ -166,6 +168,9 @@ func TestHeadsLayers(t *testing.T) {
 		if got.At != c.at || got.Wrote != c.wrote || got.List != c.list {
 			t.Errorf("%s: head %s, lines %q, list %q; want %+v", c.what, got.At, got.Wrote,
 				got.List, c)
+		}
+		if c.what == "at first" && got.Numbers != "60 % +45, 100 % +17" {
+			t.Errorf("beside the heads stands %q", got.Numbers)
 		}
 		if c.what == "at first" && (!strings.Contains(got.Say, "keys 60 %") || !strings.Contains(
 			got.Facts, "“to” (3), where “are” is predicted, 90.0 % · attention of layer 0 wrote more of its logit than that of any other")) {
