@@ -28,24 +28,20 @@ var deepseekV2 = &Family{
 		}
 		c.Only("mlp_bias", false)
 		neighbours(s)
-		method := c.String("topk_method", "greedy")
-		switch method {
-		case "greedy":
-			c.AllowNull("n_group", "topk_group")
-			c.Int(0, "n_group")
-			c.Int(0, "topk_group")
-		case "group_limited_greedy":
-			s.Mixture.Groups = c.AtLeast(1, 1, "n_group")
-			s.Mixture.ChosenGroups, s.Mixture.GroupBest = c.AtLeast(1, 1, "topk_group"), 1
-		default:
-			c.failValue("topk_method", method, `"greedy" or "group_limited_greedy"`)
-		}
 		routed(c, s, 0, 1)
+		c.AllowNull("n_group", "topk_group")
+		groups, chosen := c.AtLeast(1, 1, "n_group"), c.AtLeast(1, 1, "topk_group")
+		if OneOf(c, "topk_method", "greedy", groupsOfMethod) {
+			s.Mixture.Groups, s.Mixture.ChosenGroups, s.Mixture.GroupBest = groups, chosen, 1
+		}
 		return s, c.firstErr()
 	},
 	Weights: latentWeights,
 	Unused:  beyondLayers,
 }
+
+// groupsOfMethod is whether experts are chosen by groups, by topk_method.
+var groupsOfMethod = map[string]bool{"greedy": false, "group_limited_greedy": true}
 
 // deepseekV3 is DeepSeek V3 and R1: DeepSeek V2 whose experts have probabilities of their own, and
 // are chosen by these and a number that balances their use.
@@ -62,15 +58,15 @@ var deepseekV3 = &Family{
 		if c.Bool("rope_interleave", true) {
 			neighbours(s)
 		}
-		sigmoidGroups(c, s, 8, 4)
 		routed(c, s, 3, 2.5)
+		sigmoidGroups(c, s, 8, 4)
 		return s, c.firstErr()
 	},
 	Weights: slices.Concat(latentWeights, []Weight{balance}),
 	Unused:  beyondLayers,
 }
 
-// latentSpec reads attention with latents, and the numbers and widths of experts.
+// latentSpec reads attention with latents.
 func latentSpec(c *Config, name string) (*spec.Spec, error) {
 	// head_dim may stand in the file for the part of a head that turns.
 	s, err := llamaSpec(c, llamaLike{name: name, headWidth: 1})
@@ -84,13 +80,13 @@ func latentSpec(c *Config, name string) (*spec.Spec, error) {
 	}
 	c.AllowNull("q_lora_rank")
 	s.Latent = &spec.Latent{
-		KeysAndValues: c.SizeOr(512, "LatentWidth", "kv_lora_rank"),
-		Shared:        c.SizeOr(64, "LatentShared", "qk_rope_head_dim"),
-		Values:        c.SizeOr(128, "LatentValues", "v_head_dim"),
+		KeysAndValues: c.SizeOr(512, "HeadWidth", "kv_lora_rank"),
+		Shared:        c.SizeOr(64, "HeadWidth", "qk_rope_head_dim"),
+		Values:        c.SizeOr(128, "HeadWidth", "v_head_dim"),
 		Epsilon:       1e-6, // whatever the other norms have
 	}
 	if !c.isNull("q_lora_rank") {
-		s.Latent.Queries = c.SizeOr(1536, "LatentQueries", "q_lora_rank")
+		s.Latent.Queries = c.SizeOr(1536, "HeadWidth", "q_lora_rank")
 	}
 	s.HeadWidth = s.Latent.Shared + c.SizeOr(128, "HeadWidth", "qk_nope_head_dim")
 	scores := 1.0
@@ -98,8 +94,6 @@ func latentSpec(c *Config, name string) (*spec.Spec, error) {
 		width: s.Latent.Shared, context: s.Context, theta: 10000, scores: &scores,
 	}.of(c)
 	s.ScoreScale = scores / math.Sqrt(float64(s.HeadWidth))
-	s.Mixture = mixture(c, "n_routed_experts", "num_experts", "num_local_experts")
-	s.Mixture.Width = c.Size("ExpertWidth", "moe_intermediate_size")
 	return s, c.firstErr()
 }
 
@@ -112,10 +106,11 @@ func sigmoidGroups(c *Config, s *spec.Spec, groups, chosen int) {
 	m.GroupBest = 2
 }
 
-// routed reads what the weights of experts are multiplied by, how many experts every token passes
-// as if they were one, and how many of the lower layers have no experts, with defaults for the
-// last and the first.
+// routed reads the experts, how many of them every token passes as if they were one, and, with
+// defaults, how many of the lower layers have none and what their weights are multiplied by.
 func routed(c *Config, s *spec.Spec, dense int, scale float64) {
+	s.Mixture = mixture(c, "n_routed_experts", "num_experts", "num_local_experts")
+	s.Mixture.Width = c.Size("ExpertWidth", "moe_intermediate_size")
 	s.Mixture.Scale = c.Above(0, spec.MaxScale, "routed_scaling_factor", scale)
 	s.Mixture.Shared = s.Mixture.Width * c.AtLeast(1, 1, "n_shared_experts")
 	c.setOrigin("SharedWidth", "n_shared_experts")

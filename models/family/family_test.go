@@ -195,3 +195,61 @@ func mustFamily(name string) *Family {
 	}
 	return f
 }
+
+// TestTiedByEither: LLaVA-OneVision has a tied head if its language model says so, whatever the
+// whole says; in the other models that read images the whole counts.
+func TestTiedByEither(t *testing.T) {
+	for name, want := range map[string]bool{"llava_onevision": true, "llava_next": false} {
+		text := goldenConfigs(t, "config.json")[name]
+		config, err := decode([]byte(text))
+		must(t, err)
+		config["tie_word_embeddings"] = false
+		config["text_config"].(map[string]any)["tie_word_embeddings"] = true
+		_, s, err := Read(NewConfig("config.json", config))
+		must(t, err)
+		if s.TiedHead != want {
+			t.Errorf("%s: the head is tied: %v, want %v", name, s.TiedHead, want)
+		}
+	}
+}
+
+// TestLatentRefusals: what queries, keys and values from latents, and experts in groups, cannot be.
+func TestLatentRefusals(t *testing.T) {
+	for _, c := range []struct {
+		golden, key string
+		value       any
+		want        string
+	}{
+		{"deepseek_v2", "topk_method", "noaux_tc", "topk_method"},
+		{"deepseek_v2", "topk_group", 1e9, "topk_group"},
+		{"deepseek_v2", "n_group", json.Number("4"), "6 experts"},
+		{"deepseek_v3", "num_key_value_heads", json.Number("1"), "each head has its own keys"},
+		{"deepseek_v3", "kv_lora_rank", json.Number("0"), "kv_lora_rank is 0"},
+		{"deepseek_v3", "qk_rope_head_dim", json.Number("5"), "must be even"},
+		{"deepseek_v3", "attention_bias", true, "attention_bias is true"},
+		{"deepseek_v3", "num_experts_per_tok", json.Number("4"), "4 of 6 experts from 1 of 2"},
+		{"glm4_moe", "n_shared_experts", json.Number("0"), "n_shared_experts is 0"},
+	} {
+		config, err := decode([]byte(goldenConfigs(t, "config.json")[c.golden]))
+		must(t, err)
+		config[c.key] = c.value
+		_, _, err = Read(NewConfig("config.json", config))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s with %s %v: error %v, want one with %q", c.golden, c.key, c.value, err,
+				c.want)
+		}
+	}
+}
+
+// TestBeyondLayers: what was trained to predict the token after the next is above the last layer.
+func TestBeyondLayers(t *testing.T) {
+	s := &spec.Spec{Layers: 61}
+	for tensor, want := range map[string]bool{
+		"layers.61.eh_proj.weight": true, "model.layers.61.mlp.gate.weight": true,
+		"layers.60.mlp.gate.weight": false, "norm.weight": false, "layers.x": false,
+	} {
+		if got := beyondLayers(s, tensor); got != want {
+			t.Errorf("%s is beyond layer 60: %v, want %v", tensor, got, want)
+		}
+	}
+}

@@ -1,12 +1,15 @@
 package family
 
 import (
+	"slices"
+
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
 func init() {
 	Register(glm)
 	Register(glm4)
+	Register(glm4moe)
 }
 
 // glm is GLM-4 9B in the classes of transformers: Llama with neighbours that turn together, in half
@@ -45,6 +48,28 @@ var glm4 = &Family{
 		},
 		Weight{"blocks.%d.mlp-after-norm.gain", "layers.%d.post_mlp_layernorm.weight", AsIs},
 	),
+}
+
+// glm4moe is GLM-4.5 to 4.7: Llama with half of each head rotated, and the experts of DeepSeek V3.
+var glm4moe = &Family{
+	Name:          "glm4_moe",
+	Architectures: []string{"Glm4MoeForCausalLM", "Glm4MoeModel"},
+	Prefixes:      []string{"model.", ""},
+	Buffers:       []string{".rotary_emb.inv_freq"},
+	Spec: func(c *Config) (*spec.Spec, error) {
+		s, err := llamaSpec(c, llamaLike{name: "glm4_moe", groups: 8, epsilon: 1e-5})
+		if err != nil {
+			return nil, err
+		}
+		s.ProjectionBias = c.Bool("attention_bias", false)
+		s.QueryKeyNorm = c.Bool("use_qk_norm", false)
+		routed(c, s, 1, 1)
+		sigmoidGroups(c, s, 1, 1)
+		rotate(c, s, 10000, 0.5)
+		return s, c.firstErr()
+	},
+	Weights: slices.Concat(llamaWeights, expertWeights, sharedExperts, []Weight{balance}),
+	Unused:  beyondLayers,
 }
 
 // glmWeights are the tensors of Llama with gate and up in one.

@@ -13,12 +13,14 @@ var textModels = map[string]struct {
 	model string
 	tied  bool
 }{
-	"gemma3":     {"gemma3_text", true},
-	"llava":      {"llama", false},
-	"mistral3":   {"mistral", true},
-	"qwen2_5_vl": {"qwen2_5_vl_text", false},
-	"qwen2_vl":   {"qwen2_vl_text", false},
-	"qwen3_vl":   {"qwen3_vl_text", false},
+	"gemma3":          {"gemma3_text", true},
+	"llava":           {"llama", false},
+	"llava_next":      {"llama", false},
+	"llava_onevision": {"qwen2", false},
+	"mistral3":        {"mistral", true},
+	"qwen2_5_vl":      {"qwen2_5_vl_text", false},
+	"qwen2_vl":        {"qwen2_vl_text", false},
+	"qwen3_vl":        {"qwen3_vl_text", false},
 }
 
 // textPrefixes may come before the tensors of a language model that is a part of another model.
@@ -59,7 +61,11 @@ func (c *Config) text() *Config {
 		inner.values["model_type"] = whole.model
 	}
 	for _, key := range []string{"tie_word_embeddings", "bos_token_id", "eos_token_id"} {
-		if v, there := c.values[key]; there { // it counts for the whole
+		v, there := c.values[key] // it counts for the whole
+		if own := inner.values[key]; outer == "llava_onevision" && v == false && own == true {
+			v = own // files say true for the language model alone
+		}
+		if there {
 			c.read[key] = true
 			inner.values[key] = v
 		}

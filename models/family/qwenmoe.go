@@ -31,18 +31,10 @@ var qwen2moe = &Family{
 		rotate(c, s, 10000, 0)
 		return s, nil
 	},
-	Weights: slices.Concat(llamaWeights, expertWeights, []Weight{
-		{
-			"blocks.%d.shared.gate.weight", "layers.%d.mlp.shared_expert.gate_proj.weight",
-			Transposed,
-		},
-		{"blocks.%d.shared.up.weight", "layers.%d.mlp.shared_expert.up_proj.weight", Transposed},
-		{
-			"blocks.%d.shared.down.weight", "layers.%d.mlp.shared_expert.down_proj.weight",
-			Transposed,
-		},
-		{"blocks.%d.shared-gate.weight", "layers.%d.mlp.shared_expert_gate.weight", Transposed},
-	}),
+	Weights: slices.Concat(llamaWeights, expertWeights,
+		renamed(sharedExperts, "shared_experts", "shared_expert"), []Weight{
+			{"blocks.%d.shared-gate.weight", "layers.%d.mlp.shared_expert_gate.weight", Transposed},
+		}),
 }
 
 // qwen3moe is Qwen3-MoE: Qwen3 with experts. If there is a window, all layers have it.

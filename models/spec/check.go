@@ -58,18 +58,6 @@ var sizes = []struct {
 		func(s *Spec) int { return s.FeedForward },
 	},
 	{"Vocab", "vocabulary", 1, maxVocab, func(s *Spec) int { return s.Vocab }},
-	{"LatentQueries", "width of latent queries", 0, maxWidth, func(s *Spec) int {
-		return s.latent().Queries
-	}},
-	{"LatentWidth", "width of latent keys and values", 0, maxWidth, func(s *Spec) int {
-		return s.latent().KeysAndValues
-	}},
-	{"LatentShared", "shared width of keys", 0, maxWidth, func(s *Spec) int {
-		return s.latent().Shared
-	}},
-	{"LatentValues", "width of a value", 0, maxWidth, func(s *Spec) int {
-		return s.latent().Values
-	}},
 	{
 		"KeyValueHeads", "key and value heads", 0, maxHeads,
 		func(s *Spec) int { return s.KeyValueHeads },
@@ -106,8 +94,8 @@ var sizes = []struct {
 
 // MaxSize returns the upper limit of a size of a [Spec], by the name of its field: Layers, Heads,
 // Width, HeadWidth, FeedForward, Vocab, KeyValueHeads, EmbeddingWidth, Context, PositionOffset,
-// TokenTypes or Classes; of latents: LatentQueries, LatentWidth, LatentShared or LatentValues; or
-// of a mixture: Experts, Chosen, ExpertWidth or SharedWidth. It panics for any other name.
+// TokenTypes or Classes; or of a mixture: Experts, Chosen, ExpertWidth or SharedWidth. It panics
+// for any other name.
 func MaxSize(field string) int {
 	for _, size := range sizes {
 		if size.field == field {

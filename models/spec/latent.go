@@ -17,24 +17,17 @@ type Latent struct {
 	Epsilon float64
 }
 
-// latent returns the widths, or those of a model without them.
-func (s *Spec) latent() *Latent {
-	if s.Latent == nil {
-		return &Latent{}
-	}
-	return s.Latent
-}
-
 // checkLatent checks the widths against those of a head.
 func (s *Spec) checkLatent() error {
 	t := s.Latent
 	switch {
 	case t == nil:
-	case t.KeysAndValues < 1 || t.Values < 1:
-		return s.wrong("LatentWidth LatentValues", "keys and values of %d components from %d",
-			t.Values, t.KeysAndValues)
+	case t.Queries < 0 || min(t.KeysAndValues, t.Values) < 1 ||
+		max(t.Queries, t.KeysAndValues, t.Values) > maxWidth:
+		return s.wrong("HeadWidth", "latents of %d and %d components and values of %d are not in "+
+			"1..%d", t.Queries, t.KeysAndValues, t.Values, maxWidth)
 	case t.Shared < 1 || t.Shared >= s.HeadWidth:
-		return s.wrong("LatentShared HeadWidth", "%d components of a key that heads share are not "+
+		return s.wrong("HeadWidth", "%d components of a key that heads share are not "+
 			"in 1..%d; a key has %d", t.Shared, s.HeadWidth-1, s.HeadWidth)
 	case s.Groups() != s.Heads:
 		return s.wrong("KeyValueHeads Heads", "%d key and value heads for %d heads; with latents "+

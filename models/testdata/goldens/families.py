@@ -123,6 +123,11 @@ FAMILIES = {
         llama, intermediate_size=8, use_parallel_residual=True, qk_layernorm=True, rope_parameters=part)),
     "modernbert_mean": ("ModernBert", "ForSequenceClassification", dict(
         modern, num_hidden_layers=2, layer_types=layers[:2], intermediate_size=16, num_labels=3, classifier_pooling="mean")),
+    "llava_next": ("LlavaNext", "ForConditionalGeneration", whole(
+        dict(llama, model_type="llama", num_hidden_layers=1), siglip, image_token_index=45, image_grid_pinpoints=[[4, 4]])),
+    "llava_onevision": ("LlavaOnevision", "ForConditionalGeneration", whole(
+        dict(llama, model_type="qwen2", num_hidden_layers=1, tie_word_embeddings=True), siglip, image_token_index=45,
+        video_token_index=46, image_grid_pinpoints=[[4, 4]], tie_word_embeddings=False)),
     "qwen2_moe_all": ("Qwen2Moe", "ForCausalLM", dict(
         llama, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=8, shared_expert_intermediate_size=24)),
 }
@@ -149,4 +154,7 @@ MIXTURES = {
     "deepseek_v3": ("DeepseekV3", "ForCausalLM", dict(
         latent, q_lora_rank=6, n_routed_experts=6, n_group=2, topk_group=1, n_shared_experts=1, rms_norm_eps=1e-5,
         rope_parameters=scaled("yarn", factor=4.0, original_max_position_embeddings=16, mscale=1.0, mscale_all_dim=0.5))),
+    "glm4_moe": ("Glm4Moe", "ForCausalLM", dict(
+        llama, num_attention_heads=2, intermediate_size=8, n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=4, use_qk_norm=True,
+        attention_bias=True, routed_scaling_factor=1.5, rope_parameters=part)),
 }
