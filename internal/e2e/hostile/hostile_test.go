@@ -85,7 +85,7 @@ func views(
 	terminals = map[string]string{"strongest": textOf(strongest)}
 	all := map[string]render.View{
 		"heatmap": h, "layers": layers, "heads": heads, "maps": maps, "experts": experts, "compared": compared,
-		"sources": render.Sources{Result: result},
+		"sources": render.Sources{Result: result}, "lens": render.Lens{Explanation: e},
 	}
 	if !encoder {
 		all["flow"] = render.Flow{Explanation: e, Graph: graph(t, e, steps-1), Token: steps - 1}
@@ -373,10 +373,10 @@ func newMarkup(t *testing.T) *markupOf {
 	})
 	must(t, err)
 	own.learn(t, string(file))
-	if n := len(own.scripts); n != 6 || !slices.ContainsFunc(own.styles, func(s string) bool {
+	if n := len(own.scripts); n != 7 || !slices.ContainsFunc(own.styles, func(s string) bool {
 		return strings.Contains(s, ".hm")
 	}) {
-		t.Fatalf("plain pages have %d scripts, want 6, of which layers and maps share one; "+
+		t.Fatalf("plain pages have %d scripts, want 7, of which layers and maps share one; "+
 			"styles %.40q", n, own.styles)
 	}
 	return own
