@@ -90,6 +90,9 @@ func (b *Block) experts(m *spec.Mixture, r routing) *Block {
 		if q := quantizedOf(all); q != nil {
 			return q.ofExperts(all.GetAlias(), m.Experts, chosen, name == "down.weight")
 		}
+		if chosen == nil {
+			return all
+		}
 		rows := append([]int{-1}, all.Shape().Dimensions[1:]...)
 		return Reshape(ofExperts(all, m.Experts, chosen), rows...)
 	}
@@ -103,8 +106,8 @@ func (b *Block) experts(m *spec.Mixture, r routing) *Block {
 	return &of
 }
 
-// ofExperts is what the chosen experts have of an array of all experts [XF,...], [X,F,...]; all of it
-// if chosen is nil.
+// ofExperts is what the chosen experts have of an array of all experts [XF,...], [X,F,...]; all of
+// it if chosen is nil.
 func ofExperts(all *Node, experts int, chosen *Node) *Node {
 	dims := all.Shape().Dimensions
 	x := Reshape(all, append([]int{experts, dims[0] / experts}, dims[1:]...)...)
