@@ -29,9 +29,9 @@ func packed(f *checkpoint.File) packedFile {
 		stem, is := strings.CutSuffix(name, "_blocks")
 		blocks, _ := f.Shape(name)
 		shape, _ := f.Shape(stem + "_scales")
-		if is && len(shape) > 1 && shape[len(shape)-1] > 0 &&
-			isBytes(name) && isBytes(stem+"_scales") &&
-			slices.Equal(blocks, append(slices.Clone(shape), spec.BlockSize/2)) {
+		is = is && len(shape) > 1 && shape[len(shape)-1] > 0 &&
+			slices.Equal(blocks, append(slices.Clone(shape), spec.BlockSize/2))
+		if is && isBytes(name) && isBytes(stem+"_scales") {
 			shape[len(shape)-1] *= spec.BlockSize
 			p.shapes[name] = shape
 		}

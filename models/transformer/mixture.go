@@ -116,6 +116,9 @@ func (b *Block) experts(m *spec.Mixture, r routing) *Block {
 		if q := quantizedOf(all); q != nil {
 			return q.ofExperts(all.GetAlias(), m.Experts, chosen, name == "down.weight")
 		}
+		if chosen == nil {
+			return all
+		}
 		rows := append([]int{-1}, all.Shape().Dimensions[1:]...)
 		return Reshape(ofExperts(all, m.Experts, chosen), rows...)
 	}
