@@ -21,17 +21,18 @@ const (
 	ProveAll     = "all"
 )
 
-// A picture names the sources of a row that have namedFrom of its strongest one, at most mostNamed.
+// A picture names the sources of a row that have NamedFrom of its strongest one, at most MostNamed;
+// see [Named].
 const (
-	namedFrom = .35
-	mostNamed = 3
+	NamedFrom = .35
+	MostNamed = 3
 )
 
 // Named returns the sources that a picture names of some that stand out, the strongest first: those
 // whose size is at least 0.35 of the first one's, at most 3. [Verdict] tests them.
 func Named(sources []int, size func(j int) float64) []int {
 	for n := range sources {
-		if n == mostNamed || size(sources[n]) < namedFrom*size(sources[0]) {
+		if n == MostNamed || size(sources[n]) < NamedFrom*size(sources[0]) {
 			return sources[:n]
 		}
 	}
