@@ -125,6 +125,14 @@ type Options struct {
 	// place.
 	Lift bool `json:"lift,omitempty"`
 
+	// Prove tests by intervention what a picture says of one token, "3" is number 3 from 0, of
+	// [ProveAll], or of [ProveOpening], the one that a picture opens at: [GeneratedToken.Verdict].
+	// Each costs 22 passes over the text without a cache. It cannot be combined with By and Target.
+	Prove string `json:"prove,omitempty"`
+
+	// Opens, if not nil, returns the generated token that a picture of an explanation opens at, for
+	// [ProveOpening]; nil is the first one.
+	Opens func(*Explanation) int `json:"-"`
 	// OnStep, if not nil, is called after every generated token with the explanation so far, which
 	// it must not keep or change. OnProgress, if not nil, is called during long work between
 	// tokens.
@@ -232,6 +240,9 @@ type GeneratedToken struct {
 	// Lens is what the model would have said after the embedding and after each layer, [L+1], nil
 	// without [Options.Lens]. The last one is the prediction itself.
 	Lens []LensLayer `json:"lens,omitempty"`
+	// Verdict is what a test says of the sources that a picture names, nil unless [Options.Prove]
+	// asks for it.
+	Verdict *Verdict `json:"verdict,omitempty"`
 }
 
 // Alternative is a token that the model could have chosen, with its probability in [0,1].

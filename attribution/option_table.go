@@ -485,6 +485,21 @@ var resultRows = []Option{
 				"out")
 		},
 	},
+	{
+		Name: "prove", Field: "Prove", Flag: "prove", Group: GenerationOptions,
+		Help: "test what a picture says of a token by what the prediction loses without the " +
+			"sources that it names, and without other words: `opening|all|N`, the token that the " +
+			"picture opens at, all, or token N from 0, at 22 passes over the text for each",
+		value: grouping(func(o *Options) *string { return &o.Prove }, func(s string) string {
+			_, wrong := proveText(s)
+			return wrong
+		}),
+		conflict: func(o *Options) string {
+			return onOff(o.By != "" || o.Target != "", trace.Called("prove")+
+				" and groups of tokens; it tests tokens as the model has them: leave by and "+
+				"target out")
+		},
+	},
 }
 
 // liftConflict returns why lift does not go with the other options.

@@ -80,6 +80,7 @@ var values = map[string]struct {
 	"scoring seed":      {"5", attribution.Options{Scoring: scorer.Options{Seed: 5}}, []string{"-1"}},
 	"by":                {"sentence", attribution.Options{By: "sentence"}, []string{"", "sentences", "4:2"}},
 	"target":            {"sentence:3", attribution.Options{Target: "sentence:3"}, []string{"", "turn", "sentence:0", "answer:1", "0:4,2:6"}},
+	"prove":             {"3", attribution.Options{Prove: "3"}, []string{"", "some", "-1", "4096"}},
 	"own row":           {"true", attribution.Options{OwnRow: true}, []string{"x"}},
 	"lift":              {"true", attribution.Options{Lift: true}, []string{"x"}},
 	"all levels":        {"true", attribution.Options{AllLevels: true}, []string{"x"}},

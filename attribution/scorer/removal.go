@@ -1,6 +1,7 @@
 package scorer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -31,6 +32,12 @@ func NewRemoval(ctx context.Context, m trace.Model, q trace.Query, opts Options)
 		return nil, err
 	}
 	return &Removal{x, r}, nil
+}
+
+// Replacement returns what stands in place of a token that is removed, as [Options.Replacement]
+// names it.
+func (r *Removal) Replacement() string {
+	return cmp.Or(r.x.opts.Replacement, r.x.defaultKind())
 }
 
 // Removable returns the positions of tokens that can be removed on their own. If tokens are

@@ -92,6 +92,8 @@ type Config struct {
 	// say of their origin; see [server.Config].
 	Encode server.Encoder
 	Origin func(engine.Request, attribution.Options) (json.RawMessage, error)
+	// Opens returns the token that a picture opens at; see [server.Config].
+	Opens func(e *attribution.Explanation, show json.RawMessage) int
 	// Models is how many models stay open at most; 0: 4. When another one is opened, the least
 	// recently used one leaves.
 	Models int
@@ -122,7 +124,7 @@ func Serve(ctx context.Context, c Config) error {
 		Socket: c.Socket, Watch: c.Watch, Idle: c.Idle, Open: opener(c.Backend), Log: c.Log,
 		Name: namer(c.Backend), Models: c.Models, Bytes: weights, Memory: c.Memory,
 		Encode: c.Encode, Origin: c.Origin, Figures: c.Figures, Build: c.Build, Ready: c.Ready,
-		Release: models.ReleaseMemory,
+		Opens: c.Opens, Release: models.ReleaseMemory,
 	})
 }
 

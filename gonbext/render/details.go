@@ -68,6 +68,9 @@ func (p *picture) rest(v *view, t int) string {
 	if scored := p.scoredLine(v, t); scored != "" {
 		all = append(all, scored)
 	}
+	if faithful := p.faithful(v, t); faithful != "" {
+		all = append(all, faithful)
+	}
 	if own := p.ownPart(v, t); own != "" {
 		all = append(all, own)
 	}

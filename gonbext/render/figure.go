@@ -335,6 +335,11 @@ const mostNotes = 4
 // notes returns sentences on the sinks of a method, its silent rows and what the filter hides.
 func (d *drawing) notes(v *view) []string {
 	notes := d.sinkNotes(v, func(int) bool { return true })
+	for t := range d.e.Steps {
+		if s := d.tested(v, t); s != nil {
+			notes = append(notes, fmt.Sprintf("“%s” %s.", plain(d.rowName(t)), plain(s.String())))
+		}
+	}
 	for t, why := range v.silent {
 		if why != "" {
 			notes = append(notes, fmt.Sprintf("“%s” is not coloured: %s.",

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
 )
 
@@ -123,6 +124,15 @@ func (d *drawing) open(row *int) {
 			d.lead = i
 		}
 	}
+}
+
+// Opening returns the generated token that a picture of an explanation opens at, 0 if there is none.
+func (s Show) Opening(e *attribution.Explanation) int {
+	if named, err := s.AtWord(e); err == nil {
+		s = named
+	}
+	h := Heatmap{Explanation: e, Filter: s.Filter, Layer: s.Layer}
+	return max(newDrawing(h.picture(true), s.Token).chosen, 0)
 }
 
 // wordToOpen returns the row of a method that a picture opens with, -1 if it shows nothing for a

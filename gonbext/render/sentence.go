@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
@@ -22,6 +23,9 @@ type piece struct {
 	strong bool   // a token that the sentence is about
 	quiet  bool   // what stands around such a token in the text
 }
+
+// lineEnd ends a line of a phrase.
+var lineEnd = piece{text: "\n"}
 
 // String returns the phrase without weights.
 func (p phrase) String() string {
@@ -44,7 +48,9 @@ func (p phrase) html() string {
 				b.WriteString("</span>")
 			}
 		}
-		if text := html.EscapeString(piece.text); piece.strong {
+		if text := html.EscapeString(piece.text); piece == lineEnd {
+			b.WriteString("<br>")
+		} else if piece.strong {
 			b.WriteString("<b>" + text + "</b>")
 		} else if quiet {
 			b.WriteString(strings.ReplaceAll(text, "↵", `<span class="hm-faint">↵</span>`))
@@ -74,13 +80,13 @@ func (p *phrase) join(all []phrase) {
 	}
 }
 
-// A sentence names the sources that have nameFrom of the strongest one of its row, at most
-// mostNamed, and says "mostly" if they hold half of the sizes of the row, "partly" if a quarter.
+// A sentence names the sources of [attribution.Named], and says "mostly" if they hold half of the
+// sizes of the row, "partly" if a quarter.
 // Facts name up to mostFor sources for a token and mostAgainst against it. In a text of more than
 // quoteFrom tokens a sentence quotes what stands around the strongest source.
 const (
-	nameFrom    = .35
-	mostNamed   = 3
+	nameFrom    = attribution.NamedFrom
+	mostNamed   = attribution.MostNamed
 	mostFor     = 4
 	mostAgainst = 2
 	quoteFrom   = 30
@@ -125,12 +131,7 @@ func (d *drawing) namedSources(v *view, t int) (sources []int, above bool) {
 		v.difference && d.size(v, t, s.below[0]) > d.size(v, t, s.above[0])) {
 		sources, above = s.below, false
 	}
-	for n := range sources {
-		if n == mostNamed || d.size(v, t, sources[n]) < nameFrom*d.size(v, t, sources[0]) {
-			return sources[:n], above
-		}
-	}
-	return sources, above
+	return attribution.Named(sources, func(j int) float64 { return d.size(v, t, j) }), above
 }
 
 // explainRow returns what a method says of row t, and its facts.
@@ -151,7 +152,13 @@ func (d *drawing) explainRow(v *view, t int) (s, facts phrase) {
 		return append(s, piece{text: d.elsewhere(v, t), quiet: true}), nil
 	}
 	s, others := d.sentence(v, t, me)
-	facts = d.facts(v, t)
+	if w := d.verdict(v, t); w != nil && w.Reason == "" && !w.Holds {
+		s = append(phrase{{text: "A test disagrees. "}}, s...)
+	}
+	if facts = d.tested(v, t); facts != nil {
+		facts = append(facts, lineEnd)
+	}
+	facts = append(facts, d.facts(v, t)...)
 	facts.say(others)
 	return s, facts
 }

@@ -85,6 +85,10 @@ func (t *text) opening() {
 	v := &t.views[d.lead]
 	say, facts := d.explainRow(v, d.chosen)
 	t.wrapped("", t.phrase(say))
+	if i := slices.Index(facts, lineEnd); i >= 0 {
+		t.wrapped("", t.phrase(facts[:i]))
+		facts = facts[i+1:]
+	}
 	if facts != nil {
 		t.wrapped(Visible(v.name, nameLimit)+"  ", t.phrase(facts))
 	}

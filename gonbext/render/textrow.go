@@ -24,6 +24,9 @@ func (t *text) totals(v *view, i int) {
 	}
 	t.wrapped(name+"    ", minus(t.scoredLine(v, i)))
 	t.rowEnd(v, i, name)
+	if t.drawn != nil && i != t.drawn.chosen {
+		t.wrapped(name+"    ", t.drawn.tested(v, i).String())
+	}
 }
 
 // strongest lists the tokens of a row with the largest sizes, with their values. Sinks and hidden

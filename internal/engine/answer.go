@@ -26,6 +26,15 @@ func (x *explaining) add(ev *Event) error {
 			return err
 		}
 	}
+	for t, v := range ev.Verdicts {
+		if t < 0 || x.e == nil || t >= len(x.e.Steps) {
+			return pkg.Errorf("the engine sent a verdict on token %d, which it did not send", t)
+		}
+		if v.Sources == nil {
+			v.Sources = []int{} // gob does not tell an empty slice from nil
+		}
+		x.e.Steps[t].Verdict = v
+	}
 	if x.e == nil && (ev.Step || ev.Done) {
 		return pkg.Errorf("the engine sent no explanation before the first token or the end")
 	}

@@ -117,6 +117,8 @@ type Event struct {
 	// every method, or a map. The first one also has what does not change, and each has all
 	// warnings so far.
 	Explanation *attribution.Explanation
+	// Verdicts are those of generated tokens, by their numbers, which have arrived before.
+	Verdicts map[int]*attribution.Verdict
 	// Step says that the explanation is now worth showing.
 	Step bool
 	// Input are the tokens that the tensors are about.

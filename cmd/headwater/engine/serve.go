@@ -36,7 +36,7 @@ func serveCommand(k *cli.Kit) *cobra.Command {
 			}
 			ctx := cmd.Context()
 			c.Backend, c.Log, c.Encode = flags.Backend, k.Stderr, explain.EncodeFile
-			c.Origin = explain.OriginOf
+			c.Origin, c.Opens = explain.OriginOf, explain.OpeningOf
 			c.Figures = server.Figures{Find: servedFigures, Draw: drawPicture}
 			c.Build = cli.Release()
 			cli.CollectWithin(models.LimitMemory(c.Memory).Limit)

@@ -253,6 +253,7 @@ func explainTo(
 				f.opts.Conversation)
 		}
 	}
+	f.opts.Opens = f.show.Opening
 	e, err := watch(ctx, k, m, prompt, f.opts)
 	if err != nil && !interrupted(ctx, e) {
 		return err

@@ -30,6 +30,13 @@ func OriginOf(r engine.Request, opts attribution.Options) (json.RawMessage, erro
 	return made.Origin()
 }
 
+// OpeningOf returns the token that the picture of a cell opens at; see [server.Config].
+func OpeningOf(e *attribution.Explanation, show json.RawMessage) int {
+	var s render.Show
+	_ = readShow(show, &s) // what is wrong with it was an error of OriginOf
+	return s.Opening(e)
+}
+
 // EncodeFile makes a file of a picture of a cell; see [server.Encoder]. The first note is what the
 // file has.
 func EncodeFile(ctx context.Context, f server.File) (data []byte, notes []string, err error) {

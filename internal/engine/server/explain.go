@@ -48,6 +48,9 @@ func (s *server) explainBy(ctx context.Context, c *connection, r engine.Request,
 		}
 		sent = len(e.Steps)
 	}
+	if s.Opens != nil {
+		opts.Opens = func(e *attribution.Explanation) int { return s.Opens(e, r.Show) }
+	}
 	opts.OnProgress = c.progress
 	opts.OnStep = func(e *attribution.Explanation) { send(e, true) }
 	e, err := attribution.Explain(ctx, model, string(r.Text), opts)
@@ -56,6 +59,11 @@ func (s *server) explainBy(ctx context.Context, c *connection, r engine.Request,
 	}
 	if e != nil && sent < len(e.Steps) {
 		send(e, false)
+	}
+	if e != nil && opts.Prove != "" {
+		if wrong := sendVerdicts(c, e); err == nil {
+			err = wrong
+		}
 	}
 	s.last.keep(e, r)
 	if cause := context.Cause(ctx); err != nil && cause != nil && ctx.Err() != cause {
@@ -151,6 +159,19 @@ func sendNew(c *connection, e *attribution.Explanation, sent int, step bool) err
 		}
 	}
 	return c.send(engine.Event{Step: step})
+}
+
+// sendVerdicts sends what was tested when all tokens were there, with the warnings of that.
+func sendVerdicts(c *connection, e *attribution.Explanation) error {
+	verdicts := map[int]*attribution.Verdict{}
+	for t, g := range e.Steps {
+		if g.Verdict != nil {
+			verdicts[t] = g.Verdict
+		}
+	}
+	return c.send(engine.Event{
+		Explanation: &attribution.Explanation{Warnings: e.Warnings}, Verdicts: verdicts,
+	})
 }
 
 // newRows returns the rows of r after the first sent tokens; -1 if the client does not have r yet.

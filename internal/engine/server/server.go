@@ -103,6 +103,8 @@ type Config struct {
 	// explanation says of its origin, which it needs.
 	Encode Encoder
 	Origin func(engine.Request, attribution.Options) (json.RawMessage, error)
+	// Opens returns the generated token that a picture opens at; see [attribution.Options.Opens].
+	Opens func(e *attribution.Explanation, show json.RawMessage) int
 	// Figures makes figures of documents; the zero value makes none.
 	Figures Figures
 	// Models is how many models stay open at most; 0: 4. The least recently used one is closed.

@@ -1,0 +1,169 @@
+package attribution_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
+)
+
+// planted is a model whose probability is 0.9 with both w1 and w2 (ids 2 and 3) in the text, 0.5
+// with one of them and 0.1 with none, and whose rows put these weights on the tokens of its text;
+// of later tokens each has 1. Words that are deleted leave no token behind.
+func planted(weights ...float64) fakemodel.Scored {
+	m := fakemodel.NewScored(1)
+	m.Row = func(_ trace.MixingAsk, _, t, s int) float64 {
+		sum := float64(max(0, t+1-len(weights)))
+		for _, w := range weights[:min(t+1, len(weights))] {
+			sum += w
+		}
+		if s < len(weights) {
+			return weights[s] / sum
+		}
+		return 1 / sum
+	}
+	m.Predicted = func(q trace.Query) float64 {
+		p := .1
+		for _, id := range []int{2, 3} {
+			if slices.Contains(q.IDs, id) {
+				p += .4
+			}
+		}
+		return p
+	}
+	return m
+}
+
+// proven returns the explanation of one token after eight words with a verdict.
+func proven(t *testing.T, m trace.Model, o attribution.Options) *attribution.Explanation {
+	t.Helper()
+	o.Methods = []string{"raw"}
+	if o.MaxTokens == 0 {
+		o.MaxTokens = 1
+	}
+	e, err := attribution.Explain(context.Background(), m, "w9 w1 w3 w2 w4 w5 w6 w7", o)
+	must(t, err)
+	return e
+}
+
+// A picture that names what the prediction needs holds, and one that names another word does not.
+// Values by hand: 0.9 falls to 0.5 without w1 or w2, to 0.1 without both. With both of them among
+// six other words, one of six draws of one other word takes w2 away: 0.9 − 0.4/6 on average. The
+// last word stays, because the prediction is read there.
+func TestVerdict(t *testing.T) {
+	one := attribution.Options{Prove: attribution.ProveAll}
+	for _, c := range []struct {
+		name            string
+		weights         []float64
+		sources         []int
+		without, others float64
+		draws           int
+		holds           bool
+	}{
+		{"right", []float64{1, 20, 1, 1, 1, 1, 1, 1}, []int{1}, .5, .9 - .4/6, 6, true},
+		{"wrong", []float64{1, 1, 1, 1, 20, 1, 1, 1}, []int{4}, .9, .9 - .8/6, 6, false},
+		{"both", []float64{1, 20, 1, 30, 1, 1, 1, 1}, []int{3, 1}, .1, .9, 20, true},
+		{"first", []float64{50, 1, 1, 20, 1, 1, 1, 1}, []int{3}, .5, .9 - .4/6, 6, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := *proven(t, planted(c.weights...), one).Steps[0].Verdict
+			if !slices.Equal(v.Sources, c.sources) || v.Draws != c.draws || v.Holds != c.holds ||
+				v.Replacement != "delete" || v.Method != "raw" || v.Reason != "" || v.Broken {
+				t.Errorf("%+v, want sources %v, %d draws, holds %v", v, c.sources, c.draws,
+					c.holds)
+			}
+			near(t, "f", []float64{v.Whole, v.Without, v.Others},
+				[]float64{.9, c.without, c.others}, 1e-12)
+			near(t, "faithfulness", v.Faithfulness[:1], []float64{1 - c.without/c.others}, 1e-12)
+			if v.Interval[0] > v.Others || v.Interval[1] < v.Others || v.Range[0] > v.Others ||
+				v.Faithfulness[1] > v.Faithfulness[0] || v.Faithfulness[2] < v.Faithfulness[0] {
+				t.Errorf("interval %v, range %v, faithfulness %v around %v", v.Interval, v.Range,
+					v.Faithfulness, v.Others)
+			}
+			again := *proven(t, planted(c.weights...), one).Steps[0].Verdict
+			if diff := cmp.Diff(v, again); diff != "" {
+				t.Errorf("a second run (-first +second):\n%s", diff)
+			}
+		})
+	}
+	// Two standard errors of six draws, by hand: 0.5 and five times 0.9.
+	v := proven(t, planted(1, 20, 1, 1, 1, 1, 1, 1), one).Steps[0].Verdict
+	near(t, "interval", v.Interval[:], []float64{.9 - .4/6 - .4/3, .9 - .4/6 + .4/3}, 1e-12)
+	near(t, "range", v.Range[:], []float64{.5, .9}, 1e-12)
+}
+
+// Only the tokens that are asked for have a verdict.
+func TestVerdictOf(t *testing.T) {
+	m := planted(1, 20, 1, 1, 1, 1, 1, 1)
+	for prove, want := range map[string]string{
+		"": "[false false false]", "1": "[false true false]", "all": "[true true true]",
+		"opening": "[false false true]",
+	} {
+		e := proven(t, m, attribution.Options{
+			Prove: prove, MaxTokens: 3, Opens: func(*attribution.Explanation) int { return 2 },
+		})
+		var got []bool
+		for _, s := range e.Steps {
+			got = append(got, s.Verdict != nil)
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("prove %q: %v, want %s", prove, got, want)
+		}
+		if text, err := json.Marshal(e); err != nil ||
+			strings.Contains(string(text), `"verdict"`) != (prove != "") {
+			t.Errorf("prove %q: %v %s", prove, err, text)
+		}
+	}
+	e := proven(t, m, attribution.Options{Prove: attribution.ProveOpening, MaxTokens: 2})
+	if e.Steps[0].Verdict == nil || e.Steps[1].Verdict != nil {
+		t.Error("without a picture the first token is tested")
+	}
+}
+
+// What cannot be tested says why, and what is asked wrongly is refused.
+func TestVerdictRefusals(t *testing.T) {
+	o := attribution.Options{Prove: attribution.ProveAll}
+	last := proven(t, planted(1, 1, 1, 1, 1, 1, 1, 40), o).Steps[0].Verdict
+	if !strings.Contains(last.Reason, "the prediction is read there") || last.Draws != 0 {
+		t.Errorf("the last word: %+v", last)
+	}
+	e, err := attribution.Explain(context.Background(), planted(1, 9, 1), "w9 w1 w3",
+		attribution.Options{Prove: "0", MaxTokens: 1, Methods: []string{"raw"}})
+	must(t, err)
+	if v := e.Steps[0].Verdict; v.Draws != 1 || v.Interval != [2]float64{.5, .5} {
+		t.Errorf("one other word: %+v", v)
+	}
+	e = proven(t, planted(1, 20).Model, o)
+	if e.Steps[0].Verdict != nil ||
+		!strings.Contains(strings.Join(e.Warnings, "\n"), "does not predict other texts") {
+		t.Errorf("a model that predicts no other texts: %v", e.Warnings)
+	}
+	long := planted(1, 20)
+	e, err = attribution.Explain(context.Background(), long, strings.Repeat("w1 ", 3000),
+		attribution.Options{Prove: "0", MaxTokens: 1, Methods: []string{"raw"}})
+	must(t, err)
+	if e.Steps[0].Verdict != nil || len(*long.Queries) > 0 ||
+		!strings.Contains(strings.Join(e.Warnings, "\n"), "66022 tokens would be read again") {
+		t.Errorf("a long text: %v", e.Warnings)
+	}
+	for want, o := range map[string]attribution.Options{
+		"prove 3; there are 1 token, from 0": {Prove: "3"},
+		"want opening, all or the number":    {Prove: "some"},
+		"prove and groups of tokens":         {Prove: "all", By: "word"},
+	} {
+		o.Methods, o.MaxTokens = []string{"raw"}, 1
+		_, err := attribution.Explain(context.Background(), planted(1, 1), "w1 w2", o)
+		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", o.Prove, err, want)
+		}
+	}
+}

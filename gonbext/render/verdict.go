@@ -1,0 +1,65 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/message"
+)
+
+// verdict returns the verdict on row t of a method, nil if there is none.
+func (p *picture) verdict(v *view, t int) *attribution.Verdict {
+	if p.comparison != nil || t < 0 || t >= len(p.e.Steps) {
+		return nil
+	}
+	if w := p.e.Steps[t].Verdict; w != nil && w.Method == v.name {
+		return w
+	}
+	return nil
+}
+
+// tested returns the words of the verdict on row t of a method: what the prediction loses without
+// the sources that are named, and without other words. They are nil if there is none.
+func (d *drawing) tested(v *view, t int) (s phrase) {
+	w := d.verdict(v, t)
+	switch {
+	case w == nil:
+		return nil
+	case w.Reason != "":
+		s.say("not tested: " + Visible(w.Reason, 200))
+		return s
+	}
+	s.say("without ")
+	s.join(d.wordsOf(v, w.Sources))
+	how := "replaced by " + message.Quote(Visible(w.Replacement, nameLimit))
+	if w.Replacement == "delete" {
+		how = "deleted"
+	}
+	if w.Broken {
+		how += ", which breaks a word: unlike any text"
+	}
+	s.say(" (" + how + "): " + change(w.Whole, w.Without))
+	others := "another word"
+	if n := len(w.Sources); n > 1 {
+		others = fmt.Sprintf("%d other words", n)
+	}
+	s.say(" · without " + others + ": " + change(w.Whole, w.Others) + " (" +
+		message.Count(w.Draws, "draw") + ")")
+	return s
+}
+
+// change writes how a probability changes: 92 → 3 %.
+func change(before, after float64) string {
+	return strings.TrimRight(share(before), "%  ") + " → " + share(after)
+}
+
+// faithful writes the faithfulness of row t of a method with its interval, "" if it has none.
+func (p *picture) faithful(v *view, t int) string {
+	w := p.verdict(v, t)
+	if w == nil || len(w.Faithfulness) != 3 {
+		return ""
+	}
+	f := w.Faithfulness
+	return fmt.Sprintf("faithfulness %.2f (%.2f to %.2f)", f[0], f[1], f[2])
+}

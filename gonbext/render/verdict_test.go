@@ -1,0 +1,77 @@
+package render
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// The words of a verdict stand below the sentence in a text, a page and a figure, the same in all,
+// and a picture that the test does not bear out says so first.
+func TestVerdictWords(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		verdict attribution.Verdict
+		want    string
+		first   bool // the sentence begins with the finding
+	}{
+		{"holds", attribution.Verdict{
+			Sources: []int{16}, Replacement: "delete", Whole: .92, Without: .03, Others: .91,
+			Draws: 20, Holds: true, Faithfulness: []float64{.97, .96, .98},
+		}, "without Colosseum (deleted): 92.0 → 3.0 % · without another word: 92.0 → 91.0 % (20 draws)",
+			false},
+		{"disagrees", attribution.Verdict{
+			Sources: []int{16, 12}, Replacement: "[MASK]", Whole: .5, Without: .5, Others: .4,
+			Draws: 1,
+		}, "without Colosseum and Where (replaced by \"[MASK]\"): 50.0 → 50.0 % · without 2 other words: " +
+			"50.0 → 40.0 % (1 draw)", true},
+		{"broken", attribution.Verdict{
+			Sources: []int{16}, Replacement: "delete", Broken: true, Holds: true, Draws: 2,
+		}, "without Colosseum (deleted, which breaks a word: unlike any text): 0.0 → 0.0 % · without " +
+			"another word: 0.0 → 0.0 % (2 draws)", false},
+		{"untested", attribution.Verdict{Reason: "there are not as many other words to take away"},
+			"not tested: there are not as many other words to take away", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := chatted()
+			v := c.verdict
+			v.Method = e.Order[0]
+			d := drawingOf(e)
+			if say, _ := d.explainRow(&d.views[0], d.chosen); strings.Contains(say.String(), "test") {
+				t.Errorf("a picture without a verdict: %s", say)
+			}
+			e.Steps[d.chosen].Verdict = &v
+			d = drawingOf(e)
+			if d.lead != 0 {
+				t.Fatalf("the picture opens with method %d", d.lead)
+			}
+			if got := plain(d.tested(&d.views[0], d.chosen).String()); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			say, facts := d.explainRow(&d.views[0], d.chosen)
+			if strings.HasPrefix(say.String(), "A test disagrees. ") != c.first {
+				t.Errorf("the sentence is %s", say)
+			}
+			if line, _, _ := strings.Cut(plain(facts.String()), "\n"); line != c.want {
+				t.Errorf("the first line of the facts is %s", line)
+			}
+			var text bytes.Buffer
+			err := Text(&text, Heatmap{Explanation: e}, Terminal{Width: 1000})
+			must(t, err)
+			if !strings.Contains(plain(text.String()), "\n"+c.want+"\n") {
+				t.Errorf("the text lacks %s:\n%s", c.want, text.String())
+			}
+			drawn, err := Heatmap{Explanation: e}.Drawn(e.Order[0])
+			must(t, err)
+			if !strings.Contains(strings.Join(drawn.Notes, "\n"), c.want+".") {
+				t.Errorf("the notes of a figure are %v", drawn.Notes)
+			}
+			if got := d.rest(&d.views[0], d.chosen); strings.Contains(got, "faithfulness 0.97 (0.96 "+
+				"to 0.98)") != (c.name == "holds") {
+				t.Errorf("the details say %s", got)
+			}
+		})
+	}
+}
