@@ -430,7 +430,7 @@ func TestViewRefusals(t *testing.T) {
 		{"flow and lift", in("--view", "flow", "--set", "lift", "a"), "", 2, `--set lift does nothing here`},
 		{"flow and filter", in("--view", "flow", "--filter", "a"), "", 2, `--filter does nothing here`},
 		{"source", in("--source", "1", "a"), "", 2, "--source does nothing here: it is for text, html, figures of the view flow, and for neuronpedia.json of every view\n"},
-		{"token of a text", in("--token", "1", "a"), "", 2, "--token does nothing here: it is for html of the views heatmap, text, compare, and for text, html, figures of the views layers, flow, and "},
+		{"token of a text", in("--token", "1", "a"), "", 2, "--token does nothing here: it is for html of the views heatmap, text, compare, and for text, html, figures of the views layers, flow, experts, and "},
 		{"several tokens", in("--view", "flow", "--token", "1,2", "a"), "", 2, `several tokens are for a picture of layers`},
 		{"no token", in("--view", "flow", "--token", "x", "a"), "", 2, `want a whole number from 0`},
 		{"late token", in("--view", "flow", "--token", "7", "--max-tokens", "1", "a"), "", 2, "--token 7; the only one of the generated tokens is 0\n"},
