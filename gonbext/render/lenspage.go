@@ -46,6 +46,14 @@ type lensColumn struct {
 	Own    [][2]any   `json:"own"`
 }
 
+// lensRules are the rules of its style sheet: cells have words.
+const lensRules = ".hm .hm-words{width:min(100%,calc(100px + var(--end,46px) + " +
+	"var(--cols)*84px))!important;min-width:calc(100px + var(--cols)*46px)!important}" +
+	".hm .hm-words td[data-c]{text-overflow:ellipsis;padding:0 2px!important}" +
+	".hm .hm-words td.hm-z{color:var(--dim)}" +
+	".hm .hm-came{outline:2px solid var(--ink);outline-offset:-2px;" +
+	"box-shadow:inset 0 0 0 3px var(--page);font-weight:600!important}"
+
 // mostLikely is how many tokens a cell names.
 const mostLikely = 5
 
@@ -138,7 +146,7 @@ func (r Lens) markup(room int) (*page, error) {
 	}
 	d := r.open()
 	b := newBoard(d.drawing, r.Palette, limitOf(r.MaxBytes, room))
-	b.begin("hm-lens", "")
+	b.begin("hm-lens", lensRules)
 	b.top()
 	if d.chosen < 0 {
 		b.WriteString("<p>There is nothing to show yet.</p></div>\n")
