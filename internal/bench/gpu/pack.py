@@ -57,10 +57,10 @@ def cut(model, size):
 
 
 def checkout_bytes():
-    """How many bytes the files of the checkout have that git does not ignore."""
+    """How many bytes the files of the checkout have that git does not ignore and that travel: notebooks are set aside (README.md)."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout.split(b"\0")
-    paths = [os.path.join(os.fsencode(ROOT), name) for name in names if name]
+    paths = [os.path.join(os.fsencode(ROOT), name) for name in names if name and not name.endswith(b".ipynb")]
     return sum(os.lstat(path).st_size for path in paths if os.path.lexists(path))
 
 

@@ -442,6 +442,7 @@ STEPS = {
     "speed-8b": (90, lambda run: speed(run, "8b")),
     "codes-1b": (40, lambda run: codes(run, "1b")),
     "codes-8b": (100, lambda run: codes(run, "8b")),
+    "codes-mixture": (60, lambda run: codes(run, "moe")),
     "make-mixture": (45, lambda run: make(run, "mixture")),
     "parity-mixture": (90, lambda run: parity(run, "mixture")),
     "speed-mixture": (60, lambda run: speed(run, "mixture")),
