@@ -39,7 +39,8 @@ func TestVerdictWords(t *testing.T) {
 			v := c.verdict
 			v.Method = e.Order[0]
 			d := drawingOf(e)
-			if say, _ := d.explainRow(&d.views[0], d.chosen); strings.Contains(say.String(), "test") {
+			say, _ := d.explainRow(&d.views[0], d.chosen)
+			if strings.Contains(say.String(), "test") {
 				t.Errorf("a picture without a verdict: %s", say)
 			}
 			e.Steps[d.chosen].Verdict = &v
@@ -68,9 +69,9 @@ func TestVerdictWords(t *testing.T) {
 			if !strings.Contains(strings.Join(drawn.Notes, "\n"), c.want+".") {
 				t.Errorf("the notes of a figure are %v", drawn.Notes)
 			}
-			if got := d.rest(&d.views[0], d.chosen); strings.Contains(got, "faithfulness 0.97 (0.96 "+
-				"to 0.98)") != (c.name == "holds") {
-				t.Errorf("the details say %s", got)
+			rest := d.rest(&d.views[0], d.chosen)
+			if strings.Contains(rest, "faithfulness 0.97 (0.96 to 0.98)") != (c.name == "holds") {
+				t.Errorf("the details say %s", rest)
 			}
 		})
 	}

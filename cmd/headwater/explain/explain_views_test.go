@@ -58,6 +58,7 @@ var effectful = map[string]struct{ with, without string }{
 	"lens":              {"--set=lens=answer", ""},
 	"layer":             {"--layer=1 --methods=rollout,raw", "--set=all-layers --methods=rollout,raw"},
 	"sinks":             {"--sinks", ""},
+	"prove":             {"--prove=all", ""},
 	"source":            {"--source=2", ""},
 	"special":           {"--special=off", ""},
 	"steps":             {"--set=steps=2 --methods=integrated-gradients,direct", "--methods=integrated-gradients,direct"},

@@ -226,6 +226,8 @@ var meanings = []struct {
 	{"all-layers", numbers, nil},
 	{"all-levels", pictures, except(render.KindCompare, render.KindMaps, render.KindMap)},
 	{"all-levels", numbers, nil},
+	{"prove", pictures, []render.Kind{render.KindHeatmap, render.KindText, render.KindLayers}},
+	{"prove", numbers, nil},
 	{"own-row", pictures, except(render.KindMaps, render.KindMap)},
 	{"own-row", numbers, nil},
 	{"measured-residual", anyForm, except(render.KindMaps, render.KindMap)},
