@@ -126,7 +126,8 @@ func (d *drawing) open(row *int) {
 	}
 }
 
-// Opening returns the generated token that a picture of an explanation opens at, 0 if there is none.
+// Opening returns the generated token that a picture of an explanation opens at, 0 if there is
+// none.
 func (s Show) Opening(e *attribution.Explanation) int {
 	if named, err := s.AtWord(e); err == nil {
 		s = named

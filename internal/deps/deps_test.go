@@ -264,7 +264,8 @@ var (
 		"gonbext":                         {"models", "models/..."},
 		"models":                          {"attribution", "models/...", "internal/checkpoint", "internal/gguf/gguftest"},
 		// The two ends of one protocol are tested together.
-		"internal/engine": {"internal/engine/server", "internal/fakemodel"},
+		"internal/engine":        {"internal/engine/server", "internal/fakemodel"},
+		"internal/engine/server": {"internal/fakemodel"},
 		// A parity test opens real checkpoints.
 		"models/transformer": {"internal/checkpoint", "models/family", "models/modeltest", "models/xla"},
 		"models/family":      {"models/modeltest"},
