@@ -103,7 +103,7 @@ func (r *run) readLens(ctx context.Context, m trace.Model) error {
 		return nil
 	}
 	if t >= len(r.e.Steps) {
-		return LookupOption("lens").usagef("%s %d; there are %s, from 0", trace.Called("lens"), t,
+		return LookupOption("lens").usagef("%s %d; the explanation has %s, counted from 0", trace.Called("lens"), t,
 			r.e.Made())
 	}
 	if !r.e.Model.Reads() {

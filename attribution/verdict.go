@@ -112,7 +112,7 @@ func (r *run) prove(ctx context.Context, m trace.Model) error {
 	}
 	t, _ := proveText(r.opts.Prove)
 	if t >= len(e.Steps) {
-		return LookupOption("prove").usagef("%s %d; there are %s, from 0", trace.Called("prove"), t,
+		return LookupOption("prove").usagef("%s %d; the explanation has %s, counted from 0", trace.Called("prove"), t,
 			e.Made())
 	}
 	tokens := []int{t}

@@ -23,7 +23,8 @@ func (d *drawing) elsewhere(v *view, t int) string {
 // sentence of this method names. Those agree that put the same word first. against, for the
 // sentence, is the source of the largest group of methods that put first what the sentence does not
 // name; rest, for the facts, has the other groups and the methods that agree. A method is left out
-// if attention rests on what it puts first, because that tells nothing of the word there.
+// if attention rests on what it puts first, because that tells nothing of the word there, and if
+// one of the two answers a contrast and the other does not.
 func (d *drawing) others(v *view, t int, named []int) (against, rest string) {
 	words, best := map[int]bool{}, -1
 	for _, j := range slices.Backward(named) {
@@ -36,7 +37,7 @@ func (d *drawing) others(v *view, t int, named []int) (against, rest string) {
 	for i := range d.views {
 		w := &d.views[i]
 		if w == v || d.comparison != nil || v.alike() || w.alike() || !w.has(t) ||
-			w.result.Evidence == trace.Chance {
+			w.result.Evidence == trace.Chance || v.contrast() != w.contrast() {
 			continue
 		}
 		above := d.standing(w, t).above

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // heatmapData is what the script of a heatmap needs. Its texts are visible names; see [Visible].
@@ -321,6 +322,8 @@ func (v *view) scaled() drawnRows {
 		r.For, r.Against = "more than position explains", "less"
 	case !r.Signed:
 		r.For = ""
+	case v.result.Evidence == trace.Written: // without such a token the answer may be less probable
+		r.For, r.Against = "written for it", "written against it"
 	}
 	r.Limit, r.Digits, r.CellDigits = v.colors.limit, v.top.digits, v.cellDigits()
 	r.Power, r.Times = v.top.power, v.top.times()

@@ -16,7 +16,7 @@ import (
 const (
 	TokenNumbers = "by its number from 0, which counts all generated tokens, punctuation too; 0 " +
 		"is the one that pictures call generated 1; or by its word, if that is generated once"
-	OneToken   = "the first word that is no article"
+	OneToken   = "the first word that the method says much of, or that is no article"
 	SomeTokens = "the first 6 that are words or pieces of words, without punctuation"
 )
 
