@@ -103,8 +103,8 @@ func (r *run) readLens(ctx context.Context, m trace.Model) error {
 		return nil
 	}
 	if t >= len(r.e.Steps) {
-		return LookupOption("lens").usagef("%s %d; the explanation has %s, counted from 0", trace.Called("lens"), t,
-			r.e.Made())
+		return LookupOption("lens").usagef("%s %d; the explanation has %s, counted from 0",
+			trace.Called("lens"), t, r.e.Made())
 	}
 	if !r.e.Model.Reads() {
 		q.IDs = q.IDs[:len(r.ids)+t]

@@ -112,8 +112,8 @@ func (r *run) prove(ctx context.Context, m trace.Model) error {
 	}
 	t, _ := proveText(r.opts.Prove)
 	if t >= len(e.Steps) {
-		return LookupOption("prove").usagef("%s %d; the explanation has %s, counted from 0", trace.Called("prove"), t,
-			e.Made())
+		return LookupOption("prove").usagef("%s %d; the explanation has %s, counted from 0",
+			trace.Called("prove"), t, e.Made())
 	}
 	tokens := []int{t}
 	switch {
