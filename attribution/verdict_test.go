@@ -156,7 +156,7 @@ func TestVerdictRefusals(t *testing.T) {
 		t.Errorf("a long text: %v", e.Warnings)
 	}
 	for want, o := range map[string]attribution.Options{
-		"prove 3; there are 1 token, from 0": {Prove: "3"},
+		"prove 3; the explanation has 1 token, counted from 0": {Prove: "3"},
 		"want opening, all or the number":    {Prove: "some"},
 		"prove and groups of tokens":         {Prove: "all", By: "word"},
 	} {
