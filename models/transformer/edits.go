@@ -54,10 +54,14 @@ func (m *Model) editAxes(tap trace.Tap) (rows, width int) {
 	switch tap {
 	case trace.Attention:
 		return s.Heads, 0
-	case trace.QueryVector, trace.Context:
+	case trace.QueryVector:
 		return s.Heads, s.HeadWidth
-	case trace.KeyVector, trace.Value:
+	case trace.KeyVector:
 		return s.Groups(), s.HeadWidth
+	case trace.Value:
+		return s.Groups(), s.ValueWidth()
+	case trace.Context:
+		return s.Heads, s.ValueWidth()
 	case trace.HeadOutput:
 		return s.Heads, s.Width
 	case trace.Router:
