@@ -32,7 +32,8 @@ func (m *Model) Lens(ctx context.Context, q trace.LensQuery) ([][]trace.LensLaye
 		return nil, err
 	}
 	if q.Likely < 1 {
-		return nil, pkg.Errorf("the lens names the %d most probable tokens; take 1 or more", q.Likely)
+		return nil, pkg.Errorf("the lens names the %d most probable tokens; take 1 or more",
+			q.Likely)
 	}
 	if len(q.Tokens) != len(q.Positions) {
 		return nil, pkg.Errorf("the lens of %d tokens at %d positions", len(q.Tokens),

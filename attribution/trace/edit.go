@@ -161,8 +161,8 @@ func (e Edit) From(t Tensor) (Edit, error) {
 		return e, pkg.Errorf("edit of %s: what a run recorded has 3 or 4 axes, not %v", e, t.Shape)
 	}
 	if len(t.Data) == 0 || sizeOf(t.Shape, len(t.Data)) != len(t.Data) {
-		return e, pkg.Errorf("edit of %s: the other run has %d numbers of shape %v; it needs some, "+
-			"as many as its shape says", e, len(t.Data), t.Shape)
+		return e, pkg.Errorf("edit of %s: the other run has %d numbers of shape %v; it needs "+
+			"some, and as many as its shape says", e, len(t.Data), t.Shape)
 	}
 	e.Shape, e.Value = nil, []float32{}
 	from := []int{0}
