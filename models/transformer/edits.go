@@ -213,6 +213,9 @@ func meanOfRows(x []float32, n int) []float32 {
 func (e *placedEdit) checkShared(heads, rows int) error {
 	for h := range heads {
 		first := h / (heads / rows) * (heads / rows)
+		if h == first {
+			continue
+		}
 		i, j := placeOf(e.Heads, first), placeOf(e.Heads, h)
 		if (i < 0) != (j < 0) {
 			return fmt.Errorf("heads %d to %d share it; name all of them or none", first,
