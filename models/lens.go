@@ -25,10 +25,15 @@ func (m *Model) CheckLens() error {
 
 // Lens returns what the head reads in the residual stream after each layer at some positions of a
 // text; see [trace.Lens]. It holds the streams of the whole text and the scores of one position.
-// The errors are those of [Model.CheckLens] and [transformer.Model.Lens].
+// The errors are those of [Model.CheckLens] and [transformer.Model.Lens], and one for fewer than 1
+// most probable token.
 func (m *Model) Lens(ctx context.Context, q trace.LensQuery) ([][]trace.LensLayer, error) {
 	if err := m.CheckLens(); err != nil {
 		return nil, err
+	}
+	if q.Likely < 1 {
+		return nil, pkg.Errorf("the lens names the %d most probable tokens; take 1 or more",
+			q.Likely)
 	}
 	if len(q.Tokens) != len(q.Positions) {
 		return nil, pkg.Errorf("the lens of %d tokens at %d positions", len(q.Tokens),
@@ -63,11 +68,13 @@ const (
 // vocabulary have one size whatever the number of processors, so sums have the same bits
 // everywhere. It returns an error for scores that are NaN or infinite.
 func (m *Model) lensLayers(scores []float32, token, k int) ([]trace.LensLayer, error) {
-	if err := m.checkLogits(scores); err != nil {
-		return nil, fmt.Errorf("lens: %w", err)
-	}
 	V := m.spec.Vocab
 	n := len(scores) / V
+	if err := m.checkResults([]trace.Tensor{{
+		Name: string(trace.Logits), Axes: "VL", Shape: []int{V, n}, Data: scores,
+	}}); err != nil {
+		return nil, fmt.Errorf("lens: %w", err)
+	}
 	parts := make([]lensColumns, (V+lensPart-1)/lensPart)
 	read := func(do func(c *lensColumns)) {
 		var all sync.WaitGroup

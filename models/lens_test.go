@@ -36,6 +36,11 @@ func TestLens(t *testing.T) {
 	}
 	whole, err := m.Lens(context.Background(), q)
 	must(t, err)
+	q.Likely = 0
+	if _, err := m.Lens(context.Background(), q); err == nil ||
+		!strings.Contains(err.Error(), "take 1 or more") {
+		t.Errorf("no most probable token: error %v", err)
+	}
 	logits, err := m.Trace(context.Background(), q.IDs, []trace.Tap{trace.Logits})
 	must(t, err)
 	for i, step := range steps {
@@ -117,7 +122,7 @@ func TestLensColumns(t *testing.T) {
 	}
 	scores[4] = float32(math.NaN())
 	if _, err := models.LensLayers(V, scores, 0, 1); err == nil ||
-		!strings.Contains(err.Error(), "NaN") {
-		t.Errorf("error %v, want one that names NaN", err)
+		!strings.Contains(err.Error(), "element [1,1] of [V,L] is NaN") {
+		t.Errorf("error %v, want one that names NaN of token 1 in layer 1", err)
 	}
 }

@@ -124,13 +124,7 @@ func (e Edit) Check() error {
 
 // checkValue checks the shape and the numbers of the value.
 func (e Edit) checkValue() error {
-	size := 1
-	for _, n := range e.Shape {
-		if size *= n; n < 1 || size > len(e.Value) { // stops before the product overflows
-			size = -1
-			break
-		}
-	}
+	size := sizeOf(e.Shape, len(e.Value))
 	if len(e.Value) > 0 && size != len(e.Value) || e.Change == SetMean && len(e.Shape) == 0 {
 		return pkg.Errorf("edit of %s: %d numbers do not have the shape %v", e, len(e.Value),
 			e.Shape)
@@ -143,6 +137,19 @@ func (e Edit) checkValue() error {
 	return nil
 }
 
+// sizeOf returns how many numbers a shape has; -1 if there are more than most, or an axis is below
+// 1.
+func sizeOf(shape []int, most int) int {
+	size := 1
+	for _, n := range shape {
+		if n < 1 || n > most/size {
+			return -1
+		}
+		size *= n
+	}
+	return size
+}
+
 // From returns the edit with the value that another run had at its places: t is what that run
 // recorded of the tap, [L,H,T,...] or [L,T,...]. It returns an error if t does not have them.
 func (e Edit) From(t Tensor) (Edit, error) {
@@ -152,6 +159,10 @@ func (e Edit) From(t Tensor) (Edit, error) {
 	}
 	if len(t.Shape) != len(places) {
 		return e, pkg.Errorf("edit of %s: what a run recorded has 3 or 4 axes, not %v", e, t.Shape)
+	}
+	if len(t.Data) == 0 || sizeOf(t.Shape, len(t.Data)) != len(t.Data) {
+		return e, pkg.Errorf("edit of %s: the other run has %d numbers of shape %v; it needs "+
+			"some, and as many as its shape says", e, len(t.Data), t.Shape)
 	}
 	e.Shape, e.Value = nil, []float32{}
 	from := []int{0}

@@ -26,7 +26,7 @@ type LensQuery struct {
 	// Positions are the targets whose streams are read, [P], and Tokens the token of each whose
 	// probability and rank are asked for, [P].
 	Positions, Tokens []int
-	// Likely is the number of most probable tokens that are named.
+	// Likely is the number of most probable tokens that are named, at least 1.
 	Likely int
 	// Progress, if not nil, is called after each position.
 	Progress func(Progress)

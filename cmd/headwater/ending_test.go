@@ -135,6 +135,9 @@ func TestSignalsAtPipes(t *testing.T) {
 	}{
 		{"input that nobody writes", "", []string{"explain", "--backend", "go", "-i", pipe}},
 		{"input without an end", pipe, []string{"explain", "--backend", "go", "-i", pipe}},
+		{"edits that nobody writes", "", []string{
+			"trace", "--text", "a", "--taps", "hidden", "-o", pipe + ".out", "--edit", pipe,
+		}},
 		{"output that nobody reads", "", []string{"explain", "-o", pipe, clitest.Prompt}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -24,8 +24,7 @@ func (k *Kit) OpenInput(ctx context.Context, path string) (io.ReadCloser, string
 	switch {
 	case err == nil && info.IsDir():
 		file.Close()
-		return nil, "", fmt.Errorf("%s is a directory; name a file with a line of "+
-			"JSON for each prompt", path)
+		return nil, "", fmt.Errorf("%s is a directory; name a file", path)
 	case err == nil && info.Mode().IsRegular():
 		return file, path, nil
 	}

@@ -202,8 +202,8 @@ func (w *Weights) Coding(name string) spec.Coding {
 
 // ReadBlocks fills b with rows of a tensor, from row first on: as many as have len(b.Codes)
 // numbers. The rows of a stack are those of all its matrices. Rows are in the order that they had
-// before the conversion. It returns an error if
-// [Weights.Coding] is zero, if there are not as many rows, or if the file cannot be read.
+// before the conversion. It returns an error if [Weights.Coding] is zero, if there are not as many
+// rows, or if the file cannot be read.
 func (w *Weights) ReadBlocks(b spec.Blocks, name string, first int) error {
 	t, err := w.lookup(name)
 	if err != nil {

@@ -297,9 +297,9 @@ func (s *Spec) Discriminates() bool {
 	return s.Head == TokenHead && s.Classes == 1 && s.Scoring == AnyOf
 }
 
-// ReadsAt returns the position at which a ClassifierHead reads a text: the first token in an
-// encoder, and the last one that is not padding in a decoder, where only the last tokens see the
-// whole text. A text of padding alone is read at its first token.
+// ReadsAt returns the position at which a ClassifierHead reads a text, unless it is MeanPooled: the
+// first token in an encoder, and the last one that is not padding in a decoder, where only the last
+// tokens see the whole text. A text of padding alone is read at its first token.
 func (s *Spec) ReadsAt(ids []int) int {
 	if !s.Bidirectional {
 		for at := len(ids) - 1; at > 0; at-- {

@@ -54,10 +54,14 @@ func (m *Model) editAxes(tap trace.Tap) (rows, width int) {
 	switch tap {
 	case trace.Attention:
 		return s.Heads, 0
-	case trace.QueryVector, trace.Context:
+	case trace.QueryVector:
 		return s.Heads, s.HeadWidth
-	case trace.KeyVector, trace.Value:
+	case trace.KeyVector:
 		return s.Groups(), s.HeadWidth
+	case trace.Value:
+		return s.Groups(), s.ValueWidth()
+	case trace.Context:
+		return s.Heads, s.ValueWidth()
 	case trace.HeadOutput:
 		return s.Heads, s.Width
 	case trace.Router:
@@ -145,6 +149,7 @@ func (e *placedEdit) place(m *Model, n, most int) error {
 // placesOf returns the places that an edit names along an axis, nil for all, counted from 0. They
 // are below most, and where they may count from an end, it is at end.
 func placesOf(axis string, places []int, end, most int) (all []int, err error) {
+	named := map[int]bool{}
 	for _, at := range places {
 		from := at
 		if at < 0 {
@@ -153,10 +158,10 @@ func placesOf(axis string, places []int, end, most int) (all []int, err error) {
 		if from < 0 || from >= most {
 			return nil, fmt.Errorf("%s %d is not in %d..%d", axis, at, -end, most-1)
 		}
-		if slices.Contains(all, from) {
+		if named[from] {
 			return nil, fmt.Errorf("%s %d is named twice", axis, from)
 		}
-		all = append(all, from)
+		named[from], all = true, append(all, from)
 	}
 	return all, nil
 }
@@ -208,6 +213,9 @@ func meanOfRows(x []float32, n int) []float32 {
 func (e *placedEdit) checkShared(heads, rows int) error {
 	for h := range heads {
 		first := h / (heads / rows) * (heads / rows)
+		if h == first {
+			continue
+		}
 		i, j := placeOf(e.Heads, first), placeOf(e.Heads, h)
 		if (i < 0) != (j < 0) {
 			return fmt.Errorf("heads %d to %d share it; name all of them or none", first,
@@ -232,6 +240,22 @@ func placeOf(places []int, at int) int {
 		return at
 	}
 	return slices.Index(places, at)
+}
+
+// indexesOf returns what [placeOf] does for n places from first on, [n], in one look at places.
+func indexesOf(places []int, first, n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		if all[i] = -1; places == nil {
+			all[i] = first + i
+		}
+	}
+	for k, at := range places {
+		if at >= first && at < first+n {
+			all[at-first] = k
+		}
+	}
+	return all
 }
 
 // factors returns what the change multiplies by, and the factor of the value that it adds.
@@ -353,17 +377,17 @@ func (p *passEdits) compose(keep, value []float32, i, l int, e placedEdit) {
 		numbers, width, kept, begin = p.first+p.lengths[i], p.slots, p.slots, p.begins[i]
 	}
 	factor, add := e.factors()
+	positions := indexesOf(e.Positions, p.first, p.lengths[i])
+	sources := indexesOf(e.Sources, 0, numbers)
 	for h := range rows {
 		head := placeOf(e.Heads, h*p.m.Spec.Heads/rows)
-		for t := range p.lengths[i] {
-			position := placeOf(e.Positions, p.first+t)
+		for t, position := range positions {
 			if head < 0 || position < 0 {
 				continue
 			}
 			row := (i*rows+h)*p.rows + p.begins[i] + t
 			from := placeOf(e.Layers, l)*e.strides[0] + head*e.strides[1] + position*e.strides[2]
-			for c := range numbers {
-				k := placeOf(e.Sources, c)
+			for c, k := range sources {
 				if k < 0 {
 					continue
 				}

@@ -209,6 +209,7 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 	texts, t, layers := float64(max(1, n.Texts)), float64(n.Tokens), float64(s.Layers)
 	// Bytes of [B,H,T,T] and of [B,T,D].
 	pairs, stream := 4*texts*float64(s.Heads)*t*t, 4*texts*t*float64(s.Width)
+	vectors := 4 * texts * t * float64(s.Heads*max(s.HeadWidth, s.ValueWidth())) // [B,H,T,E]
 	layer = passArrays*pairs + stream*10 + 2*4*texts*t*float64(s.InnerWidth())
 	if n.Tile > 0 {
 		layer = tiledBytes(s, n)
@@ -225,6 +226,8 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 			add(3*pairs, layers)
 		case trace.HeadOutput, trace.HeadAdded, trace.ValueOutput:
 			add(stream*float64(s.Heads), layers)
+		case trace.QueryVector, trace.KeyVector, trace.Value, trace.Context:
+			add(vectors, layers)
 		case trace.AttentionMean:
 			add(pairs/float64(s.Heads), layers)
 		case trace.ValueZeroing:
@@ -245,7 +248,7 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 		case trace.HeadOutput:
 			layer += 2 * stream * float64(s.Heads)
 		default:
-			layer += 4 * stream
+			layer += max(4*stream, 2*vectors)
 		}
 	}
 	consumed := 0.0

@@ -79,6 +79,24 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
+// TestEstimateOfWideHeads: keys that are together wider than the stream count by their own width.
+func TestEstimateOfWideHeads(t *testing.T) {
+	s := gpt2Medium
+	s.HeadWidth *= 4
+	m := &transformer.Model{Spec: &s}
+	plain := m.Estimate(transformer.Need{Tokens: 4096})
+	const keys = 4 * 16 * 4096 * 256 // of a layer
+	got := m.Estimate(transformer.Need{Tokens: 4096, Taps: []trace.Tap{trace.KeyVector}}) - plain
+	if got != (24+1)*keys {
+		t.Errorf("keys take %d bytes, want those of 24 layers and of one on the device, %d", got,
+			(24+1)*keys)
+	}
+	edited := transformer.Need{Tokens: 4096, Edited: []trace.Tap{trace.KeyVector}}
+	if got := m.Estimate(edited) - plain; got != 2*keys {
+		t.Errorf("an edit of keys takes %d bytes, want %d", got, 2*keys)
+	}
+}
+
 // A refusal says how much, of what limit, and what would do.
 func TestMemoryError(t *testing.T) {
 	g := openGolden(t, "bloom")

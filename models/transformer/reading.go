@@ -85,7 +85,7 @@ func (r *Reading) Logits(positions ...int) ([][]float32, error) {
 	}
 	whole, asked := m.Spec.Head == spec.ClassifierHead, positions
 	// The result of a classifier is one row for the whole text, so one position stands for all.
-	if whole { // it reads the first token itself
+	if whole { // it reads the first token itself, or the mean of all
 		asked = positions[:1]
 	}
 	ends, err := r.inputs.end(r.x, "head", func(d *builder, x *Node, in []*Node) []*Node {

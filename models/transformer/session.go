@@ -163,8 +163,9 @@ func (s *Session) inTiles(n int) bool {
 
 // Edit makes every later pass run under edits. It is called before [Session.Prompt] or the first
 // [Session.Extend], whose tokens are the prompt: positions from the end count from its end. They
-// may be edited after it, too, when the text has grown. It returns an error for edits that do not
-// fit the model, and where rows of another mixing than attention are asked for.
+// may be edited after it, too, when the text has grown. It returns an error where rows of another
+// mixing than attention are asked for; that for edits that do not fit the model is of the first
+// pass.
 func (s *Session) Edit(edits ...trace.Edit) error {
 	for _, ask := range s.asks {
 		if ask.Name != "attention" {
@@ -181,7 +182,8 @@ func (s *Session) placeEdits(n int) (err error) {
 	case s.wanted == nil || s.edits != nil:
 		return nil
 	case s.terms || s.streams != nil:
-		return pkg.Errorf("parts of logits and products with rows are not computed under edits")
+		return pkg.Errorf("parts of logits, products with rows and the lens are not computed " +
+			"under edits")
 	}
 	most := s.m.mostTokens()
 	if s.room > 0 {

@@ -453,7 +453,7 @@ func TestInputRefusals(t *testing.T) {
 	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"prompt and input", in("--input", "x.jsonl", "a"), "", 2, "explain takes a prompt or --input, not both"},
 		{"no such input", in("--input", "nope.jsonl"), "", 1, "headwater: --input: nope.jsonl: no such file or directory\n"},
-		{"a folder as input", in("--input", clitest.Goldens), "", 1, "goldens is a directory; name a file with a line of JSON"},
+		{"a folder as input", in("--input", clitest.Goldens), "", 1, "goldens is a directory; name a file"},
 		{"input as html", in("--input", "-", "--format", "html"), "", 2, "--input writes a line of JSON for each prompt; html does not go with it"},
 		{"input and continuation", in("--input", "-", "--continuation", "a"), "", 2, `write "continuation" into its lines`},
 		{"input without prompt", in("--input", "-"), `{"continuation":"a"}`, 1, `standard input line 1: there is no text; give a prompt or a text that is not empty, or messages; the keys are continuation`},

@@ -1,9 +1,9 @@
 package trace
 
 import (
+	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -27,18 +27,18 @@ type editInFile struct {
 }
 
 // readEdits reads a file of edits, a list of [editInFile]; none if the name is empty.
-func readEdits(name string) ([]trace.Edit, error) {
+func readEdits(ctx context.Context, k *cli.Kit, name string) ([]trace.Edit, error) {
 	if name == "" {
 		return nil, nil
 	}
-	file, err := os.Open(name)
+	file, _, err := k.OpenInput(ctx, name)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--edit: %w", err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, mostEditBytes+1))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--edit: %s: %w", name, err)
 	}
 	if len(text) > mostEditBytes {
 		return nil, cli.Usagef("%s has more than %s; put values into a safetensors file, and name "+

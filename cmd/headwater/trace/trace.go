@@ -125,7 +125,7 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 		return err
 	}
 	defer out.Abandon()
-	edits, err := readEdits(f.edits)
+	edits, err := readEdits(ctx, k, f.edits)
 	if err != nil {
 		return err
 	}
