@@ -45,9 +45,8 @@ func (s *Show) SetTokens(text string) error {
 	return nil
 }
 
-// AtWord returns s with Token in place of Word, if it has a Word, whose punctuation at both ends does
-// not count. It returns a [trace.UsageError] if no word that was generated is that one, or several
-// are.
+// AtWord returns s with Token in place of Word, if it has a Word; punctuation at both ends does not
+// count. It returns a [trace.UsageError] if no word that was generated is that one, or several are.
 func (s Show) AtWord(e *attribution.Explanation) (Show, error) {
 	if s.Word == "" {
 		return s, nil
