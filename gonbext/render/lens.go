@@ -57,7 +57,8 @@ func (r Lens) Check() error {
 		}
 	}
 	if l := e.Lens; l != nil && (l.Token < 0 || l.Token >= len(e.Steps) || !whole(l.Positions) ||
-		len(l.Positions) < 1 || len(l.Positions) > textLength(e) || len(l.Attention) != len(l.FeedForward) ||
+		len(l.Positions) < 1 || len(l.Positions) > textLength(e) ||
+		len(l.Attention) != len(l.FeedForward) ||
 		len(l.Attention) > 0 && len(l.Attention) != e.Model.Layers) {
 		return usagef("the lens of token %d at %d positions does not fit a text of %d tokens",
 			l.Token, len(l.Positions), textLength(e))
