@@ -150,6 +150,22 @@ func TestExplainAll(t *testing.T) {
 	}
 }
 
+// TestExplainAllProves: texts that would run together are tested, too.
+func TestExplainAllProves(t *testing.T) {
+	m := &batched{Model: attributiontest.NewModel(5)}
+	opts := attribution.Options{
+		Methods: []string{"rollout"}, MaxTokens: 2, Prove: attribution.ProveAll,
+	}
+	for i, got := range all(t, m, manyTexts, opts, attribution.Batching{}) {
+		must(t, got.Err)
+		for at, step := range got.Explanation.Steps {
+			if step.Verdict == nil {
+				t.Errorf("text %d: token %d has no verdict", i, at)
+			}
+		}
+	}
+}
+
 // TestExplainAllWindows: texts are yielded before all of them are read, and no more than a window
 // is read ahead; a consumer can stop.
 func TestExplainAllWindows(t *testing.T) {

@@ -157,8 +157,8 @@ func TestVerdictRefusals(t *testing.T) {
 	}
 	for want, o := range map[string]attribution.Options{
 		"prove 3; the explanation has 1 token, counted from 0": {Prove: "3"},
-		"want opening, all or the number":    {Prove: "some"},
-		"prove and groups of tokens":         {Prove: "all", By: "word"},
+		"want opening, all or the number":                      {Prove: "some"},
+		"prove and groups of tokens":                           {Prove: "all", By: "word"},
 	} {
 		o.Methods, o.MaxTokens = []string{"raw"}, 1
 		_, err := attribution.Explain(context.Background(), planted(1, 1), "w1 w2", o)

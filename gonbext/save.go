@@ -27,8 +27,8 @@ func showJSON(show any) (json.RawMessage, error) {
 
 // Save saves the latest picture of this kernel to a file, in the format that its name ends with:
 // .svg, .pdf, .png, .tex, .html, .csv, .parquet, .json, .inseq.json or .neuronpedia.json. That is
-// what [Explain], [Draw], [Layers], [Compare], [Heads], [FlowGraph], [Maps] or [Experts] drew last,
-// also in an earlier cell, unless a [Show] says otherwise:
+// what [Explain], [Draw], [Layers], [Compare], [Heads], [FlowGraph], [Maps], [Experts] or [Lens]
+// drew last, also in an earlier cell, unless a [Show] says otherwise:
 //
 //	gonbext.Explain("the keys to the cabinet")
 //	gonbext.Save("keys.svg", gonbext.Show{Method: "direct", Size: "column"})

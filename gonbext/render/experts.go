@@ -73,7 +73,7 @@ func (r Experts) Check() error {
 				weight, e.Model.Experts-1)
 		}
 	}
-	if r.Layer != nil && *r.Layer >= s[0] {
+	if r.Layer != nil && (*r.Layer < 0 || *r.Layer >= s[0]) {
 		return usagef("layer %d; the model has layers 0 to %d", *r.Layer, s[0]-1)
 	}
 	return nil

@@ -136,6 +136,7 @@ func TestExpertsCheck(t *testing.T) {
 		"below":   {func(r *Experts) { r.Routes.Data[2] = -2 }, "expert -2 with weight"},
 		"no one":  {func(r *Experts) { r.Routes.Data[2] = float32(math.NaN()) }, "expert NaN with weight"},
 		"weight":  {func(r *Experts) { r.Routes.Data[3] = float32(math.Inf(1)) }, "with weight +Inf"},
+		"before":  {func(r *Experts) { minus := -1; r.Layer = &minus }, "layer -1; the model has layers 0 to 1"},
 		"layer":   {func(r *Experts) { four := 4; r.Layer = &four }, "layer 4; the model has layers 0 to 1"},
 		"no text": {func(r *Experts) { r.Explanation.Steps, r.Explanation.Prompt.Texts = nil, nil }, "a text of 0 tokens"},
 	} {

@@ -35,10 +35,13 @@ func (r Lens) Check() error {
 		return usagef("a picture of the lens needs an explanation")
 	}
 	layers := e.Model.Layers + 1
-	empty := func(l attribution.LensLayer) bool { return len(l.Likely) == 0 }
+	if layers < 1 {
+		return usagef("a model of %d layers has no lens", e.Model.Layers)
+	}
+	damaged := func(l attribution.LensLayer) bool { return len(l.Likely) == 0 || l.Rank < 1 }
 	whole := func(all [][]attribution.LensLayer) bool {
 		return !slices.ContainsFunc(all, func(one []attribution.LensLayer) bool {
-			return len(one) != layers || slices.ContainsFunc(one, empty)
+			return len(one) != layers || slices.ContainsFunc(one, damaged)
 		})
 	}
 	for t, g := range e.Steps {
@@ -54,7 +57,8 @@ func (r Lens) Check() error {
 		}
 	}
 	if l := e.Lens; l != nil && (l.Token < 0 || l.Token >= len(e.Steps) || !whole(l.Positions) ||
-		len(l.Positions) > textLength(e) || len(l.Attention) != len(l.FeedForward) ||
+		len(l.Positions) < 1 || len(l.Positions) > textLength(e) ||
+		len(l.Attention) != len(l.FeedForward) ||
 		len(l.Attention) > 0 && len(l.Attention) != e.Model.Layers) {
 		return usagef("the lens of token %d at %d positions does not fit a text of %d tokens",
 			l.Token, len(l.Positions), textLength(e))

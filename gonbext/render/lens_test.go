@@ -176,8 +176,20 @@ func TestLensRefuses(t *testing.T) {
 		"token 2 has no lens of the 6 layers": func(e *attribution.Explanation) {
 			e.Steps[2].Lens[0].Likely = nil
 		},
+		"token 0 has no lens of the 6 layers": func(e *attribution.Explanation) {
+			e.Steps[0].Lens[3].Rank = -5
+		},
 		"prediction 0 has no position": func(e *attribution.Explanation) {
 			e.Model.Bidirectional = true
+		},
+		"a model of -1 layers has no lens": func(e *attribution.Explanation) {
+			e.Model.Layers = -1
+			for t := range e.Steps {
+				e.Steps[t].Lens = nil
+			}
+		},
+		"the lens of token 0 at 0 positions": func(e *attribution.Explanation) {
+			e.Lens.Positions = nil
 		},
 		"the lens of token 9 at 7 positions": func(e *attribution.Explanation) { e.Lens.Token = 9 },
 		"the lens of token 0 at 7 positions": func(e *attribution.Explanation) {

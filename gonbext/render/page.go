@@ -30,9 +30,9 @@ func (b *page) withoutRoom(what string) {
 // noClicks is what withoutRoom says of a picture without its script.
 const noClicks = "Clicks show nothing here"
 
-// View is a picture: a [Heatmap], [Layers], [Flow], [Heads], [Maps], [Experts] or [Sources].
-// [HTML], [Page] and [Text] write it. Equal views give equal bytes. One whose values do not fit
-// gives a picture that says so.
+// View is a picture: a [Heatmap], [Layers], [Flow], [Heads], [Maps], [Experts], [Lens] or
+// [Sources]. [HTML], [Page] and [Text] write it. Equal views give equal bytes. One whose values do
+// not fit gives a picture that says so.
 type View interface {
 	// markup returns the picture as one div of about MaxBytes of the view, or room if it has none.
 	markup(room int) (*page, error)

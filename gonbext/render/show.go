@@ -252,8 +252,17 @@ func (s Show) MapMethod(names []string) (string, error) {
 // SetMethod names in o the method of a picture that has one of its own, unless o names methods: raw
 // of heads, flow of a graph, direct of the lens, and of maps Method or value-zeroing; for the lens
 // it also asks for what it shows. It returns a [trace.UsageError] if an option that o has does not
-// apply to it.
+// apply to it, or if o asks for verdicts, which are about tokens and the layer that pictures show,
+// and s names parts or another layer.
 func (s Show) SetMethod(o *attribution.Options) error {
+	switch {
+	case o.Prove != "" && s.By != "":
+		return trace.Usagef("%s tests tokens as the model has them: leave %s out",
+			trace.Called("prove"), trace.Called("by"))
+	case o.Prove != "" && s.Layer != nil:
+		return trace.Usagef("%s tests the layer that a picture shows by itself: leave %s out",
+			trace.Called("prove"), trace.Called("layer"))
+	}
 	name := map[Kind]string{
 		KindHeads: "raw", KindHead: "raw", KindFlow: "flow", KindLens: "direct",
 	}[s.Kind]

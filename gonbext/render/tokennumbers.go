@@ -45,8 +45,8 @@ func (s *Show) SetTokens(text string) error {
 	return nil
 }
 
-// AtWord returns s with Token in place of Word, if it has a Word. It returns a [trace.UsageError]
-// if no word that was generated is that one, or several are.
+// AtWord returns s with Token in place of Word, if it has a Word; punctuation at both ends does not
+// count. It returns a [trace.UsageError] if no word that was generated is that one, or several are.
 func (s Show) AtWord(e *attribution.Explanation) (Show, error) {
 	if s.Word == "" {
 		return s, nil
@@ -61,11 +61,14 @@ func (s Show) AtWord(e *attribution.Explanation) (Show, error) {
 		}
 		words, begins = append(words, text), append(begins, t)
 	}
-	for i, word := range words {
-		words[i] = strings.TrimFunc(word, func(r rune) bool {
+	bare := func(word string) string {
+		return strings.TrimFunc(word, func(r rune) bool {
 			return !unicode.In(r, unicode.L, unicode.N, unicode.M)
 		})
-		if words[i] == s.Word {
+	}
+	asked := bare(s.Word)
+	for i, word := range words {
+		if words[i] = bare(word); asked != "" && words[i] == asked {
 			s.Token = &begins[i]
 			found = append(found, fmt.Sprint(begins[i]))
 		}

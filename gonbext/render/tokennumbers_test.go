@@ -38,7 +38,7 @@ func TestAtWord(t *testing.T) {
 	for _, text := range []string{" P", "ell", ",", ` "`, "the", " Ġthe", " lake", " the", " dé", "."} {
 		e.Steps = append(e.Steps, attribution.GeneratedToken{Text: text})
 	}
-	for word, want := range map[string]int{"Pell": 0, "lake": 6, "dé": 8} {
+	for word, want := range map[string]int{"Pell": 0, "“lake”": 6, "lake": 6, "dé": 8} {
 		s := render.Show{Word: word}
 		named, err := s.AtWord(e)
 		if err != nil || !reflect.DeepEqual(named, render.Show{Token: &want}) ||
@@ -55,6 +55,7 @@ func TestAtWord(t *testing.T) {
 		"pell": `no generated word is "pell"; did you mean Pell? the answer is "Pell, `,
 		"ell":  `no generated word is "ell"; did you mean Pell? the answer`,
 		"Rome": `no generated word is "Rome"; the answer is`,
+		".":    `no generated word is "."; `,
 	} {
 		s := render.Show{Word: word}
 		_, err := s.AtWord(e)

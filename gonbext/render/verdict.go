@@ -2,21 +2,29 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// verdict returns the verdict on row t of a method, nil if there is none.
+// verdict returns the verdict on row t of a method, nil if there is none, if the row is shown at
+// another layer than the one tested, or if its sources are not those of a row.
 func (p *picture) verdict(v *view, t int) *attribution.Verdict {
 	if p.comparison != nil || t < 0 || t >= len(p.e.Steps) {
 		return nil
 	}
-	if w := p.e.Steps[t].Verdict; w != nil && w.Method == v.name {
-		return w
+	w := p.e.Steps[t].Verdict
+	if w == nil || w.Method != v.name || !v.has(t) || v.level(t) != v.result.Level(t) {
+		return nil
 	}
-	return nil
+	outside := func(j int) bool { return j < 0 || j >= textLength(p.e) }
+	if n := len(w.Sources); n > attribution.MostNamed || n == 0 && w.Reason == "" ||
+		slices.ContainsFunc(w.Sources, outside) {
+		return nil
+	}
+	return w
 }
 
 // tested returns the words of the verdict on row t of a method: what the prediction loses without

@@ -76,3 +76,38 @@ func TestVerdictWords(t *testing.T) {
 		})
 	}
 }
+
+// TestVerdictRefused: a verdict of a damaged file, and one on another layer than the one shown, is
+// none.
+func TestVerdictRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		sources []int
+		none    bool
+	}{
+		"of the text":      {[]int{16}, false},
+		"below the text":   {[]int{-1}, true},
+		"after the text":   {[]int{1 << 40}, true},
+		"more than named":  {[]int{1, 2, 3, 4}, true},
+		"without a source": {nil, true},
+	} {
+		e := chatted()
+		d := drawingOf(e)
+		e.Steps[d.chosen].Verdict = &attribution.Verdict{
+			Method: e.Order[0], Sources: c.sources, Draws: 20,
+		}
+		d = drawingOf(e)
+		if say := d.tested(&d.views[0], d.chosen); (say == nil) != c.none {
+			t.Errorf("%s: %s", name, say)
+		}
+	}
+	e := example()
+	r := e.Methods[e.Order[0]]
+	e.Steps[0].Verdict = &attribution.Verdict{Method: e.Order[0], Sources: []int{1}, Draws: 20}
+	for k, layer := range r.Layers {
+		p := Heatmap{Explanation: e, Layer: &layer}.picture(true)
+		if got := p.verdict(&p.views[0], 0) != nil; got != (k == r.Level(0)) {
+			t.Errorf("layer %d has a verdict: %v; layer %d was tested", layer, got,
+				r.Layer(0, r.Level(0)))
+		}
+	}
+}

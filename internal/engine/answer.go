@@ -27,13 +27,19 @@ func (x *explaining) add(ev *Event) error {
 		}
 	}
 	for t, v := range ev.Verdicts {
-		if t < 0 || x.e == nil || t >= len(x.e.Steps) {
+		if !x.has(t) {
 			return pkg.Errorf("the engine sent a verdict on token %d, which it did not send", t)
 		}
 		if v.Sources == nil {
 			v.Sources = []int{} // gob does not tell an empty slice from nil
 		}
 		x.e.Steps[t].Verdict = v
+	}
+	for t, layers := range ev.Lenses {
+		if !x.has(t) {
+			return pkg.Errorf("the engine sent a lens of token %d, which it did not send", t)
+		}
+		x.e.Steps[t].Lens = layers
 	}
 	if x.e == nil && (ev.Step || ev.Done) {
 		return pkg.Errorf("the engine sent no explanation before the first token or the end")
@@ -44,7 +50,10 @@ func (x *explaining) add(ev *Event) error {
 	return nil
 }
 
-// grow appends the tokens, rows and maps of part.
+// has reports whether generated token t has arrived.
+func (x *explaining) has(t int) bool { return x.e != nil && 0 <= t && t < len(x.e.Steps) }
+
+// grow appends the tokens, rows and maps of part, and takes its lens of the text.
 func (x *explaining) grow(part *attribution.Explanation) error {
 	if x.e == nil {
 		x.e = x.begin(part)
@@ -82,6 +91,9 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 			x.e.Maps = map[string]*attribution.Map{}
 		}
 		x.e.Maps[name] = m
+	}
+	if part.Lens != nil {
+		x.e.Lens = part.Lens
 	}
 	x.e.Warnings = append([]string{}, part.Warnings...)
 	return nil

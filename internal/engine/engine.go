@@ -114,11 +114,13 @@ type Request struct {
 type Event struct {
 	Progress *trace.Progress
 	// Explanation is the part of the explanation that is new: generated tokens with their rows of
-	// every method, or a map. The first one also has what does not change, and each has all
-	// warnings so far.
+	// every method, a map, or the lens of the text. The first one also has what does not change,
+	// and each has all warnings so far.
 	Explanation *attribution.Explanation
-	// Verdicts are those of generated tokens, by their numbers, which have arrived before.
+	// Verdicts and Lenses are those of generated tokens, by their numbers, which have arrived
+	// before.
 	Verdicts map[int]*attribution.Verdict
+	Lenses   map[int][]attribution.LensLayer
 	// Step says that the explanation is now worth showing.
 	Step bool
 	// Input are the tokens that the tensors are about.

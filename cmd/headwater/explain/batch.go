@@ -73,7 +73,7 @@ func explainLine(
 		return nil, err
 	}
 	opts := corpus.OptionsOf(f.opts, l.Record)
-	opts.Positions = l.Positions
+	opts.Positions, opts.Opens = l.Positions, f.show.Opening
 	if opts.InChat() {
 		opts.Conversation.Date = cli.Today(m, l.Prompt, opts.Conversation)
 	}

@@ -255,6 +255,9 @@ func explainTo(
 	}
 	f.opts.Opens = f.show.Opening
 	e, err := watch(ctx, k, m, prompt, f.opts)
+	if f.show.Kind == render.KindLens && e != nil && errors.Is(err, trace.ErrUsage) {
+		err = cmp.Or(f.checkTokens(e), err) // it was asked for as --token
+	}
 	if err != nil && !interrupted(ctx, e) {
 		return err
 	}

@@ -412,6 +412,7 @@ func TestViewRefusals(t *testing.T) {
 		{"near palette", in("--format", "html", "--palette", "perceptul", "a"), "", 2, `--palette "perceptul" is unknown; did you mean perceptual?`},
 		{"palette of text", in("--palette", "perceptual", "a"), "", 2, "--palette does nothing here: it is for html, svg, pdf, png, tex of every view\n"},
 		{"one side", in("--view", "compare", "--methods", "rollout", "a"), "", 2, `--view compare compares two methods`},
+		{"layer and prove", in("--layer", "1", "--prove", "all", "a"), "", 2, `--prove tests the layer that a picture shows by itself: leave `},
 		{"layer and heatmap", in("--methods", "rollout@1", "a"), "", 2, `layers after @ are for the view compare; --layer is for the others`},
 		{"layer of classic", in("--view", "compare", "--methods", "classic@1,rollout", "a"), "", 2, `classic is several methods; name one of them before @`},
 		{"no layer", in("--view", "compare", "--methods", "rollout@x,rollout", "a"), "", 2, `"rollout@x" is not a method and its layer`},

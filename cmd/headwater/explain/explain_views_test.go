@@ -268,7 +268,8 @@ func TestLens(t *testing.T) {
 	}{
 		{with("--view", "lens"), 0, "are was first from layer 3 of 5 on (42 %); before that garden at layer 2"},
 		{with("--view", "lens", "--token", "0"), 0, "“cabinet” (5)  at best rank 1"},
-		{with("--view", "lens", "--token", "7"), 2, "lens 7; the explanation has 2 tokens, counted from 0"},
+		{with("--view", "lens", "--token", "7"), 2, "headwater: --token 7; the generated tokens are 0 to 1\n"},
+		{with("--set", "lens=7", "--format", "json"), 2, "lens 7; the explanation has 2 tokens, counted from 0"},
 		{with("--view", "lens", "--layer", "2"), 2, "--layer does nothing here"},
 		{with("--view", "lens", "--by", "word"), 2, "--by does nothing here"},
 		{with("--set", "lens=answer,by", "--format", "json"), 2, "lens"},

@@ -91,7 +91,9 @@ func explainMade(
 	if err != nil {
 		return nil, by, fmt.Errorf(`its key "by": %w`, err)
 	}
-	e, err := watch(ctx, k, m, was.Prompt, was.Options)
+	opts := was.Options
+	opts.Opens = was.Show.Opening
+	e, err := watch(ctx, k, m, was.Prompt, opts)
 	if err != nil {
 		return nil, by, fmt.Errorf(`its keys "prompt" and "options": %w`, err)
 	}

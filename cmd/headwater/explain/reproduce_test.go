@@ -60,6 +60,7 @@ func TestReproducePage(t *testing.T) {
 		{"--view", "flow", "--token", "1", "--source", "2"},
 		{"--view", "flow"},
 		{"--view", "maps", "--methods", "raw", "--layer", "2"},
+		{"--token", "1", "--prove", "opening"},
 		{"--view", "lens"},
 		{"--view", "lens", "--token", "1", "--set", "foils=2"},
 		{"--view", "compare", "--methods", "direct,value-zeroing", "--by", "word"},

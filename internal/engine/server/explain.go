@@ -60,8 +60,8 @@ func (s *server) explainBy(ctx context.Context, c *connection, r engine.Request,
 	if e != nil && sent < len(e.Steps) {
 		send(e, false)
 	}
-	if e != nil && opts.Prove != "" {
-		if wrong := sendVerdicts(c, e); err == nil {
+	if e != nil && (opts.Prove != "" || opts.Lens != "") {
+		if wrong := sendLast(c, e); err == nil {
 			err = wrong
 		}
 	}
@@ -161,17 +161,21 @@ func sendNew(c *connection, e *attribution.Explanation, sent int, step bool) err
 	return c.send(engine.Event{Step: step})
 }
 
-// sendVerdicts sends what was tested when all tokens were there, with the warnings of that.
-func sendVerdicts(c *connection, e *attribution.Explanation) error {
-	verdicts := map[int]*attribution.Verdict{}
+// sendLast sends what was tested and read when all tokens were there, with the warnings of that.
+func sendLast(c *connection, e *attribution.Explanation) error {
+	last := engine.Event{
+		Explanation: &attribution.Explanation{Lens: e.Lens, Warnings: e.Warnings},
+		Verdicts:    map[int]*attribution.Verdict{}, Lenses: map[int][]attribution.LensLayer{},
+	}
 	for t, g := range e.Steps {
 		if g.Verdict != nil {
-			verdicts[t] = g.Verdict
+			last.Verdicts[t] = g.Verdict
+		}
+		if g.Lens != nil && e.Model.Reads() { // other models bring it with the token
+			last.Lenses[t] = g.Lens
 		}
 	}
-	return c.send(engine.Event{
-		Explanation: &attribution.Explanation{Warnings: e.Warnings}, Verdicts: verdicts,
-	})
+	return c.send(last)
 }
 
 // newRows returns the rows of r after the first sent tokens; -1 if the client does not have r yet.

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 
@@ -42,6 +43,49 @@ func TestVerdictsArrive(t *testing.T) {
 		}
 		if n != verdicts || prove == "opening" && got.Steps[1].Verdict == nil {
 			t.Errorf("prove %q: %d verdicts, want %d", prove, n, verdicts)
+		}
+	}
+}
+
+// readsHead is an encoder whose head can read every layer.
+type readsHead struct{ *fakemodel.Encoder }
+
+func (readsHead) CheckLens() error { return nil }
+
+func (m readsHead) Lens(
+	_ context.Context, q trace.LensQuery,
+) (all [][]trace.LensLayer, err error) {
+	for i, at := range q.Positions {
+		layers := make([]trace.LensLayer, m.About.Layers+1)
+		for l := range layers {
+			layers[l] = trace.LensLayer{
+				Likely: []trace.Alternative{{
+					Token: trace.Token{ID: at, Text: m.Words[at]}, Probability: .5,
+				}},
+				Probability: .25, Rank: 2 + q.Tokens[i] + l,
+			}
+		}
+		all = append(all, layers)
+	}
+	return all, nil
+}
+
+// The lens of a model that reads, and that of all positions, are there when all tokens have been
+// sent, and arrive.
+func TestLensArrives(t *testing.T) {
+	m := readsHead{fakemodel.NewEncoder(2, fakemodel.Evenly)}
+	client, _ := serve(t, server.Config{Open: one(m)})
+	for _, lens := range []string{attribution.LensAnswer, "1"} {
+		o := attribution.Options{Methods: []string{"raw"}, Positions: []int{1, 3}, Lens: lens}
+		want, err := attribution.Explain(t.Context(), m, "w1 w2 w3", o)
+		must(t, err)
+		if len(want.Steps[1].Lens) != 3 || (want.Lens != nil) != (lens == "1") {
+			t.Fatalf("lens %s: %+v", lens, want.Lens)
+		}
+		got, err := client.Explain(t.Context(), engine.Model{}, "w1 w2 w3", o)
+		must(t, err)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("lens %s through the socket (-direct +engine):\n%s", lens, diff)
 		}
 	}
 }
