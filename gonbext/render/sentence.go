@@ -2,7 +2,6 @@ package render
 
 import (
 	"cmp"
-	"fmt"
 	"html"
 	"math"
 	"regexp"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -81,15 +79,12 @@ func (p *phrase) join(all []phrase) {
 }
 
 // A sentence names the sources of [attribution.Named], and says "mostly" if they hold half of the
-// sizes of the row, "partly" if a quarter.
-// Facts name up to mostFor sources for a token and mostAgainst against it. In a text of more than
-// quoteFrom tokens a sentence quotes what stands around the strongest source.
+// sizes of the row, "partly" if a quarter. In a text of more than quoteFrom tokens it quotes what
+// stands around the strongest source.
 const (
-	nameFrom    = attribution.NamedFrom
-	mostNamed   = attribution.MostNamed
-	mostFor     = 4
-	mostAgainst = 2
-	quoteFrom   = 30
+	nameFrom  = attribution.NamedFrom
+	mostNamed = attribution.MostNamed
+	quoteFrom = 30
 )
 
 // standing has the sources of a row that stand out, those above the neutral value and those below,
@@ -440,105 +435,6 @@ func minus(text string) string { return signs.ReplaceAllString(text, "${1}−$2"
 
 var signs = regexp.MustCompile(`(^|[ (│])-([0-9.∞])`)
 
-// listedSources returns the sources that the facts of row t list, the strongest first: those of the
-// side that its sentence names, and those of the other one.
-func (d *drawing) listedSources(v *view, t int) (named, others []int) {
-	s := d.standing(v, t)
-	named, others = s.above, s.below
-	if _, above := d.namedSources(v, t); v.difference && !above {
-		named, others = others, named
-	}
-	return named[:min(len(named), mostFor)], others[:min(len(others), mostAgainst)]
-}
-
-// onlySources returns, for each side of a difference, the strongest sources of row t that it alone
-// has, those above the neutral value first.
-func (d *drawing) onlySources(v *view, t int) (sources [][]int) {
-	for side := 0; v.difference && side < compare.Difference; side++ {
-		s := d.standing(&d.views[side], t)
-		only := slices.DeleteFunc(slices.Concat(s.above, s.below), func(j int) bool {
-			return d.only(j) != side
-		})
-		sources = append(sources, only[:min(len(only), mostAgainst)])
-	}
-	return sources
-}
-
-// facts returns the strongest sources of row t with their values, the unit, and the layer.
-func (d *drawing) facts(v *view, t int) (s phrase) {
-	above := d.standing(v, t).above
-	named, others := d.listedSources(v, t)
-	only := d.onlySources(v, t)
-	names := map[string]int{} // how many sources have a name
-	for _, j := range slices.Concat(append(only, named, others)...) {
-		names[d.tokenName(j)]++
-	}
-	list := func(label string, v *view, sources []int) {
-		for i, j := range sources {
-			switch {
-			case i > 0:
-				s.say(", ")
-			case len(s) > 0:
-				s.say(" · " + label)
-			default:
-				s.say(label)
-			}
-			name := d.tokenName(j)
-			s = append(s, piece{text: cmp.Or(name, "␣"), strong: true})
-			if names[name] > 1 {
-				s.say(" (" + d.placeOf(j) + ")")
-			}
-			s.say(" " + minus(v.rows[t].value(v.at(t, j))))
-		}
-	}
-	if _, first := d.namedSources(v, t); v.difference && !first {
-		list("more in B ", v, named)
-		list("more in A ", v, others)
-	} else {
-		list("", v, named)
-		list(againstWords(v), v, others)
-	}
-	for side, sources := range only {
-		list("only in "+"AB"[side:side+1]+" ", &d.views[side], sources)
-	}
-	if len(s) > 0 {
-		s.say(" · ")
-	}
-	s.say(Visible(v.top.unit, 2*nameLimit) + " · " + d.writtenIn(v, t, above))
-	if v.difference {
-		if d.comparison.about != nil {
-			s.say(" · p " + d.comparison.chances(t))
-		}
-		s.say(" · " + minus(d.comparison.rows[t]))
-	} else if j := v.rowSinks[t]; j >= 0 {
-		s.say(fmt.Sprintf(" · %s rests on %s, a sink in this row", v.top.sum(v.at(t, j)),
-			d.sourceName(j)))
-	}
-	return s
-}
-
-// againstWords returns what stands before the sources of a row that are below the neutral value.
-// Of values that come from no test it says so: without such a token the answer may well be less
-// probable.
-func againstWords(v *view) string {
-	s := "against it"
-	switch {
-	case v.difference:
-		return "more in B "
-	case v.top.lift:
-		return "less than position explains "
-	case v.contrast() != "":
-		s = "for “" + v.contrast() + "”"
-	}
-	switch v.result.Evidence {
-	case trace.Written:
-		return "written " + s + ", not tested: "
-	case trace.Traced:
-		return s + ", not tested: "
-	}
-	return s + " "
-}
-
 // tokenName returns the name of token j of the text, with its number where the text is short and
 // the name alone would not tell which it is.
 func (d *drawing) tokenName(j int) string {
@@ -550,76 +446,4 @@ func (d *drawing) tokenName(j int) string {
 		name = textName(d.comparison.Sides[side].Explanation.Prompt.Texts[j])
 	}
 	return isolated(name)
-}
-
-// writtenIn returns the layer of row t: of a method whose values add up over layers, those that
-// wrote the strongest source.
-func (d *drawing) writtenIn(v *view, t int, strongest []int) string {
-	r := v.result
-	switch {
-	case len(strongest) > 0 && d.byLayer(v) && v.level(t) == r.Top():
-		return "“" + d.tokenName(strongest[0]) + "” " + d.writers(v, t, strongest[0])
-	case r.LayerChosen && v.fixed < 0 && !v.difference:
-		return v.layer(t) + ", whose attention wrote more of the token than that of any other"
-	}
-	return v.layer(t)
-}
-
-// mostWriters is how many layers are named.
-const mostWriters = 3
-
-// writers returns the layers that wrote source j of row t: the fewest that wrote more than half of
-// it, by the sizes of their parts. Where these are too many to be named, it returns the range
-// without the tenth of it at either end.
-func (d *drawing) writers(v *view, t, j int) string {
-	sizes, order, whole := make([]float64, v.result.Shape[2]), []int{}, 0.0
-	for k := range sizes {
-		sizes[k] = math.Abs(d.part(v, t, j, k))
-		order, whole = append(order, k), whole+sizes[k]
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sizes[b], sizes[a]) })
-	n := 0
-	for sum := 0.0; n <= mostWriters && sum <= whole/2; n++ {
-		sum += sizes[order[n]]
-	}
-	var names []string
-	slices.Sort(order[:n])
-	for _, k := range order[:n] {
-		names = append(names, fmt.Sprint(v.result.Layer(t, k)))
-	}
-	switch {
-	case n == 1:
-		return "mostly written in layer " + names[0]
-	case n <= mostWriters:
-		return "mostly written in layers " + and(names)
-	}
-	first, last, sum := 0, 0, 0.0
-	for k, x := range sizes {
-		if sum < whole/10 {
-			first = k
-		}
-		if sum < whole*9/10 {
-			last = k
-		}
-		sum += x
-	}
-	return fmt.Sprintf("spread over layers %d to %d", v.result.Layer(t, first),
-		v.result.Layer(t, last))
-}
-
-// byLayer reports whether a method has the part of each layer: its values of several layers are
-// parts of one sum.
-func (d *drawing) byLayer(v *view) bool {
-	return v.wrong == "" && v.result.Scorer && v.result.Combined && v.result.AddsUp &&
-		v.result.Shape[2] > 1
-}
-
-// part returns what layer k wrote of source j in row t: s_k − s_{k−1} of values that add up over
-// layers, else the value at that layer.
-func (d *drawing) part(v *view, t, j, k int) float64 {
-	x := v.atLevel(t, j, k)
-	if d.byLayer(v) && k > 0 {
-		x -= v.atLevel(t, j, k-1)
-	}
-	return x
 }
