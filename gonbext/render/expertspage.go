@@ -131,14 +131,9 @@ func (x *expertsDrawing) details(b *board, limit int) string {
 		lines = append(lines, x.placedName(c.from)+" "+strings.Join(layers, "; "))
 	}
 	s.WriteString(`<div class="hm-lines">`)
-	for i, line := range lines {
-		line = "<div>" + html.EscapeString(line) + "</div>"
-		if s.Len()+len(line) > limit {
-			s.WriteString(b.common(func(p *page) { p.lastLeftOut(len(lines) - i) }))
-			break
-		}
-		s.WriteString(line)
-	}
+	b.linesWithin(&s, limit, len(lines), func(i int) string {
+		return "<div>" + html.EscapeString(lines[i]) + "</div>"
+	})
 	s.WriteString("</div>" + b.common(func(p *page) { p.settings(expertsLegend) }) + "</details>")
 	return s.String()
 }

@@ -176,17 +176,12 @@ func (b headsBoard) lines(limit int) string {
 			"attention.", html.EscapeString(sinks))
 	}
 	s.WriteString(`</p><div class="hm-lines">`)
-	for t := range h.e.Steps {
+	b.linesWithin(&s, limit, len(h.e.Steps), func(t int) string {
 		where, what, chance := h.predictionText(t)
-		one := fmt.Sprintf("<div>%s<b>%s</b> %s: %s</div>", html.EscapeString(where),
+		return fmt.Sprintf("<div>%s<b>%s</b> %s: %s</div>", html.EscapeString(where),
 			html.EscapeString(what), chance,
 			html.EscapeString(strings.Join(h.lists(h.queryOf(t), listed), "; ")))
-		if s.Len()+len(one) > limit {
-			s.WriteString(b.common(func(p *page) { p.lastLeftOut(len(h.e.Steps) - t) }))
-			break
-		}
-		s.WriteString(one)
-	}
+	})
 	s.WriteString("</div>" + b.common(func(p *page) { p.settings("") }) + "</details>")
 	return s.String()
 }

@@ -186,23 +186,17 @@ func (d *lensDrawing) lines(b *board, limit int, isOpen bool) {
 			"next most probable ones or the contrast."
 	}
 	b.printf(`<p>%s</p><div class="hm-lines">`, html.EscapeString(legend))
-	begin := b.Len()
-	for i := range d.matrix {
+	b.linesWithin(b, b.Len()+limit, len(d.matrix), func(i int) string {
 		name, list := d.line(i)
 		if list == "" {
-			continue
+			return ""
 		}
 		say, facts := phrase{{text: name, strong: true}}, phrase(nil)
 		if d.positions == nil {
 			say, facts = d.explain(i)
 		}
-		line := fmt.Sprintf("<div><span>%s</span> <span>%s</span><small><br>%s</small></div>",
+		return fmt.Sprintf("<div><span>%s</span> <span>%s</span><small><br>%s</small></div>",
 			say.html(), facts.html(), html.EscapeString(list))
-		if b.Len()-begin+len(line) > limit {
-			b.WriteString(b.common(func(p *page) { p.lastLeftOut(len(d.matrix) - i) }))
-			break
-		}
-		b.WriteString(line)
-	}
+	})
 	b.WriteString("</div>" + b.common(func(p *page) { p.settings("") }) + "</details>")
 }
