@@ -1,14 +1,10 @@
 package transformer_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"slices"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/models/modeltest"
 )
 
@@ -16,30 +12,20 @@ import (
 // are those of the reference implementation with PyTorch hooks, in one pass and, in a decoder, on
 // the cache.
 func TestEditsAgainstHooks(t *testing.T) {
-	const folder = "../testdata/edits/"
-	text, err := os.ReadFile(folder + "edits.json")
-	must(t, err)
-	var cases map[string][][]trace.Edit
-	must(t, json.Unmarshal(text, &cases))
-	recorded, err := checkpoint.Open(folder + "edits.safetensors")
-	must(t, err)
-	defer recorded.Close()
-	for name, all := range cases {
+	for name, all := range modeltest.EditCases(t, "../testdata/edits") {
 		t.Run(name, func(t *testing.T) {
 			g := openGolden(t, name)
-			want, err := recorded.Float32(name)
-			must(t, err)
 			v := g.model.Spec.Vocab
-			if len(want) != len(all)*v {
-				t.Fatalf("%d logits for %d cases", len(want), len(all))
-			}
-			for i, edits := range all {
-				what := fmt.Sprint(edits[0].Change, " ", edits[0], " of ", len(edits))
-				logits := g.run(t, g.ids, edits, trace.Logits)[0].Data
-				check(t, what, logits[len(logits)-v:], want[i*v:(i+1)*v], modeltest.LogitsTol)
+			for _, one := range all {
+				if len(one.Logits) != v {
+					t.Fatalf("%d logits of a vocabulary of %d", len(one.Logits), v)
+				}
+				what := fmt.Sprint(one.Edits[0].Change, " ", one.Edits[0], " of ", len(one.Edits))
+				logits := g.run(t, g.ids, one.Edits, trace.Logits)[0].Data
+				check(t, what, logits[len(logits)-v:], one.Logits, modeltest.LogitsTol)
 				if !g.model.Spec.Bidirectional {
-					check(t, what+" on the cache", g.cached(t, edits), want[i*v:(i+1)*v],
-						modeltest.LogitsTol)
+					check(t, what+" on the cache", g.cached(t, one.FromStart(len(g.ids))),
+						one.Logits, modeltest.LogitsTol)
 				}
 			}
 		})
@@ -50,14 +36,6 @@ func TestEditsAgainstHooks(t *testing.T) {
 // one by one.
 func (g *golden) cached(t *testing.T, edits []trace.Edit) []float32 {
 	t.Helper()
-	n := len(g.ids)
-	edits = slices.Clone(edits)
-	for i := range edits { // positions from the end count from that of the prompt
-		edits[i].Positions = slices.Clone(edits[i].Positions)
-		for k, at := range edits[i].Positions {
-			edits[i].Positions[k] = (at + n) % n
-		}
-	}
 	s, err := g.model.NewSession(nil, 0)
 	must(t, err)
 	defer s.Close()
