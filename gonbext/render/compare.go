@@ -20,7 +20,8 @@ import (
 //
 // Tokens that differ are both named, and warnings tell how the sides were made to fit each other.
 // Where the answers differ, the difference ends before the first token that does, and the picture
-// says so at its top, with what to type to force one answer on both sides.
+// says so at its top, with what to type to force one answer on both sides. Where the answer of one
+// side was forced on the other, the top names what that side says alone.
 //
 // The picture says how far the rows agree: their rank correlation over the sources that are not
 // grey in the difference, and whether their strongest sources are the same.
@@ -216,7 +217,7 @@ func (c *comparison) headings() []string {
 	for i := range c.about {
 		lines[i] += " · " + about[i]
 	}
-	for _, line := range []string{c.differs(), c.all} {
+	for _, line := range []string{c.differs(), c.given(), c.all} {
 		if line != "" {
 			lines = append(lines, line)
 		}
@@ -244,6 +245,29 @@ func (c *comparison) differs() string {
 	}
 	return fmt.Sprintf("The answers differ in generated token %d: %s. %s To compare one answer, "+
 		"force it on both sides: %s, or in a cell %s.", d.Row+1, c.said(), compared, flag, field)
+}
+
+// given tells what a side that was given the answer of the other one says alone; "" if it says the
+// same, or neither or both were given an answer.
+func (c *comparison) given() string {
+	for side := range c.Aligned.Sides {
+		own, other := c.Aligned.Sides[side].Steps, c.Aligned.Sides[1-side].Steps
+		for t := range min(len(own), len(other)) {
+			g := own[t]
+			if !g.Forced || other[t].Forced || c.Aligned.Difference != nil {
+				break
+			}
+			if len(g.Alternatives) == 0 || g.Alternatives[0].ID == g.ID {
+				continue
+			}
+			alone := g.Alternatives[0]
+			return fmt.Sprintf("%s was given %s's answer; alone it says %s (%s) in place of %s "+
+				"(%s) in generated token %d.", "AB"[side:side+1], "BA"[side:side+1],
+				someOf([]string{alone.Text}), share(alone.Probability), someOf([]string{g.Text}),
+				share(g.Probability), t+1)
+		}
+	}
+	return ""
 }
 
 // where names a side in a sentence: by its method where methods or layers are compared.

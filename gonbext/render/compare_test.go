@@ -93,6 +93,46 @@ func TestCompareValues(t *testing.T) {
 	}
 }
 
+// TestCompareGiven: the top names what a side says alone that was given the answer of the other one,
+// with the probabilities that it gives to both tokens.
+func TestCompareGiven(t *testing.T) {
+	given := func() *attribution.Explanation {
+		e := example()
+		for i := range e.Steps {
+			e.Steps[i].Forced, e.Steps[i].Alternatives = true, []attribution.Alternative{
+				{ID: e.Steps[i].ID, Text: e.Steps[i].Text},
+			}
+		}
+		e.Steps[1].Probability = 0.125
+		e.Steps[1].Alternatives[0] = attribution.Alternative{ID: 99, Text: " gone", Probability: 0.5}
+		return e
+	}
+	agrees, other := given(), given()
+	agrees.Steps[1].Alternatives = nil
+	other.Steps[2].Text = "!"
+	const says = " answer; alone it says “gone” (50.0 %) in place of “here” (12.5 %) in " +
+		"generated token 2."
+	for name, c := range map[string]struct {
+		a, b *attribution.Explanation
+		want string
+	}{
+		"B":              {example(), given(), "B was given A's" + says},
+		"A":              {given(), example(), "A was given B's" + says},
+		"both":           {given(), given(), ""},
+		"neither":        {example(), example(), ""},
+		"says the same":  {example(), agrees, ""},
+		"another answer": {example(), other, ""},
+	} {
+		p := compared(t, side(c.a, "rollout"), side(c.b, "rollout")).picture(true)
+		if got := p.comparison.given(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		if c.want != "" && !slices.Contains(p.comparison.headings(), c.want) {
+			t.Errorf("%s: the top %q lacks it", name, p.comparison.headings())
+		}
+	}
+}
+
 // TestCompareLayers compares two layers of one method: the values of both are those of the
 // explanation, and generated tokens are sources where they were kept.
 func TestCompareLayers(t *testing.T) {
