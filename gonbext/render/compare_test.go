@@ -93,8 +93,8 @@ func TestCompareValues(t *testing.T) {
 	}
 }
 
-// TestCompareGiven: the top names what a side says alone that was given the answer of the other one,
-// with the probabilities that it gives to both tokens.
+// TestCompareGiven: the top names what a side says alone that was given the answer of the other
+// one, with the probabilities that it gives to both tokens.
 func TestCompareGiven(t *testing.T) {
 	given := func() *attribution.Explanation {
 		e := example()
@@ -104,7 +104,9 @@ func TestCompareGiven(t *testing.T) {
 			}
 		}
 		e.Steps[1].Probability = 0.125
-		e.Steps[1].Alternatives[0] = attribution.Alternative{ID: 99, Text: " gone", Probability: 0.5}
+		e.Steps[1].Alternatives[0] = attribution.Alternative{
+			ID: 99, Text: " gone", Probability: 0.5,
+		}
 		return e
 	}
 	agrees, other := given(), given()

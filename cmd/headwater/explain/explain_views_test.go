@@ -225,11 +225,11 @@ func TestExplainAgainstLength(t *testing.T) {
 	}
 }
 
-// TestExplainAgainstAnswer: side B explains the answer of side A, so that every row is compared, and
-// the top names what B says alone. A continuation is explained on both sides as it is.
+// TestExplainAgainstAnswer: side B explains the answer of side A, so that every row is compared,
+// and the top names what B says alone. A continuation is explained on both sides as it is.
 func TestExplainAgainstAnswer(t *testing.T) {
-	const alone = "B was given A's answer; alone it says “is” (39.6 %) in place of “are” (0.0 %) in " +
-		"generated token 1."
+	const alone = "B was given A's answer; alone it says “is” (39.6 %) in place of “are” (0.0 %) " +
+		"in generated token 1."
 	for name, c := range map[string]struct {
 		args      []string
 		has, lack string
