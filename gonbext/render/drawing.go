@@ -331,13 +331,17 @@ func (d *drawing) step(v *view, t, j int) int {
 }
 
 // calm returns the colours of the sources of row t in a running text and in a sentence, where only
-// what has a twelfth of the strongest source of the row is named.
+// what has a twelfth of the strongest source of the row is named, and of a difference a twelfth of
+// its scale.
 func (d *drawing) calm(v *view, t int) []int {
 	steps, strongest := make([]int, v.sources(t)), 0.0
 	for j := range steps {
 		if steps[j] = d.step(v, t, j); steps[j] != 0 {
 			strongest = max(strongest, math.Abs(v.colors.at(v.at(t, j))))
 		}
+	}
+	if v.difference {
+		strongest = 1
 	}
 	for j := range steps {
 		if math.Abs(v.colors.at(v.at(t, j))) < strongest/12 {

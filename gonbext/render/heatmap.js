@@ -96,6 +96,7 @@ function run(root, reading) {
     view.columns = reading.columnsNow();
     root.classList.toggle('hm-wide', view.columns.length > 50);
     root.classList.toggle('hm-template', Boolean(choice.template));
+    root.classList.toggle('hm-difference', Boolean(method().difference));
     drawTabs(find('tabs'), methods, methods.indexOf(method()), chooseMethod);
     [drawAnswer, drawText, drawSide, drawStrip, drawMatrix].forEach((draw) => draw(view));
     drawSwitches(root);
@@ -163,7 +164,7 @@ function drawGiven(view) {
 // has from it.
 function drawText(view) {
   const {method, row, source, has, valueIn, strongestOf, tokenOf, members} = view;
-  const least = strongestOf(method(), row()) / 12;
+  const least = (method().difference ? 1 : strongestOf(method(), row())) / 12;
   const framed = source() < 0 ? [tokenOf(row())] : members(source());
   paintText(view,
     (token) => [framed.includes(token) ? 'hm-here' : classOf(textPlace(view, token, least))],
@@ -205,7 +206,7 @@ function drawMatrix(view) {
 function drawStrip(view) {
   const {data, find, strip, methods, method, row, rowName, strongestOf} = view;
   if (!strip) return;
-  entitle(find('strip-title'), '', data.compared ? 'on one scale' :
+  entitle(find('strip-title'), '', data.compared ? 'A and B on one scale, A − B on its own' :
     'each line on its own scale');
   find('strip-title').prepend(
     bold(rowName(row())), data.compared ? ' in A, in B, and A − B' : ' by every method');

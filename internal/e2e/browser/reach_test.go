@@ -267,13 +267,13 @@ func TestHeatmapKinds(t *testing.T) {
 			{
 				"at first", "", "are has more from keys with direct than with value-zeroing",
 				"s +8.3 % · more in B key −8.3 % · ", "are",
-				"1 key n1,2 s p1", "are sn1p1z-", "are ← s +8.3 %",
+				"1 key n3,2 s p3", "are sn3p3z-", "are ← s +8.3 %",
 			},
 			{
 				"another token", token(5),
 				"here has more from to with value-zeroing than with direct",
 				"more in B to −22.2 % · more in A s +22.2 %", "here",
-				"2 s p3,3 to n3", "here szp3n3z", "here ← to −22.2 %",
+				"2 s p6,3 to n6", "here szp6n6z", "here ← to −22.2 %",
 			},
 			{
 				"the first side", token(4) + click(".hm-tabs button", 0),

@@ -45,8 +45,8 @@ func shares() *attribution.Explanation {
 }
 
 // A comparison has the numbers of both sides and A minus B, by hand 38 and -25 in percent, the
-// names of the columns once, and a scale that ends at the largest of all three, 0.5, whose last
-// colours begin at 0.8 of it.
+// names of the columns once, and a scale that ends at the largest of both sides, 0.5, whose last
+// colours begin at 0.8 of it. That of the difference ends at 0.38.
 func TestCompare(t *testing.T) {
 	e := shares()
 	a := compare.Side{Explanation: e}
@@ -60,8 +60,10 @@ func TestCompare(t *testing.T) {
 	}
 	want := []string{
 		"A: a", "layer 0", "prompt", "50", "25", "is", "B: b", "layer 0", "12", "50", "is",
-		"A − B", "positive: A has more", "38", "−25", "is", "the", "keys", "prompt token",
-		"−40 %",
+		"A − B", "positive: A has more; its own scale, steps of both signs from 2 %, 5 %, 10 %, " +
+			"15 %, 23 %, 30 %",
+		"38", "−25", "is", "the", "keys", "prompt token", "0", "2 %", "6 %", "12 %", "20 %", "30 %",
+		"40 %",
 	}
 	if rest := got[from:]; len(rest) < len(want) || !slices.Equal(rest[:len(want)], want) {
 		t.Errorf("the figure has %q, want %q", rest, want)
