@@ -363,6 +363,10 @@ const (
 	leastFolded = 3
 	// templateStandsOut is what a token of the chat template needs to be shown.
 	templateStandsOut = 1. / 4
+	// Of the message that is answered, up to mostAsked tokens of its first and of its last sentence
+	// stay, and of a text that is no chat the last lastRead tokens.
+	mostAsked = 24
+	lastRead  = 12
 )
 
 // fold returns the columns of matrices in which sources have these largest places on their scales.
@@ -431,6 +435,7 @@ func (d *drawing) mention(row int) {
 // foldAt returns the columns if tokens with this place or more stand out.
 func (d *drawing) foldAt(places []float64, least float64) (columns []drawnColumn) {
 	shown := 0
+	asked := d.questions()
 	for j := range places {
 		if r := d.tokens[j].role; r == inPrompt || r == inAnswer {
 			shown++
@@ -440,7 +445,7 @@ func (d *drawing) foldAt(places []float64, least float64) (columns []drawnColumn
 	for j := range places {
 		switch d.tokens[j].role {
 		case inPrompt:
-			stays[j] = stays[j] || shown <= allShown
+			stays[j] = stays[j] || shown <= allShown || slices.Contains(asked, j)
 		case inAnswer, ending:
 			stays[j] = true
 		case inTemplate:
@@ -481,6 +486,31 @@ func (d *drawing) foldAt(places []float64, least float64) (columns []drawnColumn
 		j = end
 	}
 	return columns
+}
+
+// questions returns the tokens of the message that is answered which may ask or instruct, whatever
+// a method has of them: those at the beginning and at the end of it.
+func (d *drawing) questions() (tokens []int) {
+	m, n := len(d.e.Prompt.Texts), len(d.turns)-2
+	if !d.chat() || n < 0 {
+		for j := max(m-lastRead, 0); j < m && !d.e.Model.Reads(); j++ {
+			tokens = append(tokens, j)
+		}
+		return tokens
+	}
+	var first, last []int
+	for _, s := range d.e.Prompt.Sentences() {
+		inside := slices.DeleteFunc(s.Tokens, func(j int) bool {
+			return j < d.turns[n].body[0] || j >= d.turns[n].body[1]
+		})
+		if len(inside) == 0 || !strings.ContainsFunc(s.Text, inWord) {
+			continue
+		}
+		if last = inside; first == nil {
+			first = inside
+		}
+	}
+	return slices.Concat(first[:min(len(first), mostAsked)], last[max(len(last)-mostAsked, 0):])
 }
 
 // keepWord marks the tokens of the word of token j that have its role.

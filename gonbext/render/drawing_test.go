@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,11 @@ func farApart(m int, strong ...int) *attribution.Explanation {
 
 // chatted is a chat about one word: a system message, a question and its answer.
 func chatted() *attribution.Explanation {
+	return chattedAbout("Where", " is", " the", " Col", "osse", "um", "?")
+}
+
+// chattedAbout is a chat about the message of these tokens.
+func chattedAbout(message ...string) *attribution.Explanation {
 	e := &attribution.Explanation{Order: []string{"raw"}}
 	add := func(role string, template bool, texts ...string) {
 		part := trace.Part{Role: role, Template: template, Begin: len(e.Prompt.Text)}
@@ -53,7 +59,7 @@ func chatted() *attribution.Explanation {
 	add("system", false, "You", " are", " terse", ".")
 	add("system", true, "<|end|>", "\n")
 	add("user", true, "<|start|>", "user", "\n")
-	add("user", false, "Where", " is", " the", " Col", "osse", "um", "?")
+	add("user", false, message...)
 	add("user", true, "<|end|>", "\n", "<|start|>", "assistant", "\n")
 	m := len(e.Prompt.Texts)
 	e.Steps = []attribution.GeneratedToken{
@@ -174,14 +180,15 @@ func TestFolds(t *testing.T) {
 	if d := drawingOf(farApart(80, 40)); len(d.columns) != 80 {
 		t.Errorf("%d columns of 80 tokens", len(d.columns))
 	}
+	const end = " w88 w89 w90 w91 w92 w93 w94 w95 w96 w97 w98 w99" // what was read last stays
 	for _, c := range []struct {
 		strong []int
 		want   string
 	}{
-		{[]int{50}, "(47) w47 w48 w49 w50 w51 w52 w53 (46)"},
-		{[]int{50, 59}, "(47) w47 w48 w49 w50 w51 w52 w53 w54 w55 w56 w57 w58 w59 w60 w61 w62 (37)"},
-		{[]int{50, 60}, "(47) w47 w48 w49 w50 w51 w52 w53 (3) w57 w58 w59 w60 w61 w62 w63 (36)"},
-		{nil, "(100)"},
+		{[]int{50}, "(47) w47 w48 w49 w50 w51 w52 w53 (34)" + end},
+		{[]int{50, 59}, "(47) w47 w48 w49 w50 w51 w52 w53 w54 w55 w56 w57 w58 w59 w60 w61 w62 (25)" + end},
+		{[]int{50, 60}, "(47) w47 w48 w49 w50 w51 w52 w53 (3) w57 w58 w59 w60 w61 w62 w63 (24)" + end},
+		{nil, "(88)" + end},
 	} {
 		if got := columnsOf(drawingOf(farApart(100, c.strong...))); got != c.want {
 			t.Errorf("strong %v: %q, want %q", c.strong, got, c.want)
@@ -194,6 +201,43 @@ func TestFolds(t *testing.T) {
 	}
 	if d := drawingOf(e); count(d.columns) > mostShown || count(d.columns) < 20 {
 		t.Errorf("%d columns of 2000 tokens", count(d.columns))
+	}
+}
+
+// TestFoldsNoQuestion: of a long message the first and the last sentence stay, whatever a method
+// has of them, up to 24 tokens of each.
+func TestFoldsNoQuestion(t *testing.T) {
+	words := func(from, n int) (all []string) {
+		for i := range n {
+			all = append(all, fmt.Sprintf(" w%d", from+i))
+		}
+		return all
+	}
+	document := append(words(0, 100), ".")
+	for _, c := range []struct {
+		name          string
+		before, after []string
+		want          string
+	}{
+		{
+			"question after it", []string{"It", " is", " old", "."},
+			[]string{" Who", " built", " it", "?"},
+			"(12) It is old . (101) Who built it ? (5) In",
+		},
+		{
+			"instruction before it", []string{"Sum", " up", ":", "\n"}, nil,
+			"(12) Sum up : ↵ (77)" + strings.Join(words(77, 23), "") + " . (5) In",
+		},
+		{"one long sentence", nil, nil, "(12)" + strings.Join(words(0, 24), "") + " (53)" +
+			strings.Join(words(77, 23), "") + " . (5) In"},
+	} {
+		e := chattedAbout(slices.Concat(c.before, document, c.after)...)
+		for _, row := range e.Methods["raw"].Rows {
+			clear(row)
+		}
+		if got := columnsOf(drawingOf(e)); got != c.want {
+			t.Errorf("%s: the columns are %q, want %q", c.name, got, c.want)
+		}
 	}
 }
 
