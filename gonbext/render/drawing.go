@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -139,7 +140,7 @@ func readToken(text string, limit int) drawnToken {
 		body = rest[:len(body)+at]
 	}
 	return drawnToken{
-		name: Visible(body, limit), ends: Visible(rest[len(body):], nameLimit), space: begins,
+		name: cmp.Or(Visible(body, limit), noText), ends: Visible(rest[len(body):], nameLimit), space: begins,
 		lines: strings.Count(rest, "\n"),
 	}
 }
@@ -363,8 +364,8 @@ const (
 	leastFolded = 3
 	// templateStandsOut is what a token of the chat template needs to be shown.
 	templateStandsOut = 1. / 4
-	// Of the message that is answered, up to mostAsked tokens of its first and of its last sentence
-	// stay, and of a text that is no chat the last lastRead tokens.
+	// Of the message that is answered, up to mostAsked tokens of its last sentence stay, and of its
+	// first one if it is a line, and of a text that is no chat the last lastRead tokens.
 	mostAsked = 24
 	lastRead  = 12
 )
@@ -489,7 +490,7 @@ func (d *drawing) foldAt(places []float64, least float64) (columns []drawnColumn
 }
 
 // questions returns the tokens of the message that is answered which may ask or instruct, whatever
-// a method has of them: those at the beginning and at the end of it.
+// a method has of them: those at the end of it and in a line before a document.
 func (d *drawing) questions() (tokens []int) {
 	m, n := len(d.e.Prompt.Texts), len(d.turns)-2
 	if !d.chat() || n < 0 {
@@ -506,9 +507,10 @@ func (d *drawing) questions() (tokens []int) {
 		if len(inside) == 0 || !strings.ContainsFunc(s.Text, inWord) {
 			continue
 		}
-		if last = inside; first == nil {
+		if end := d.textOf(inside[len(inside)-1]); last == nil && strings.Contains(end, "\n") {
 			first = inside
 		}
+		last = inside
 	}
 	return slices.Concat(first[:min(len(first), mostAsked)], last[max(len(last)-mostAsked, 0):])
 }

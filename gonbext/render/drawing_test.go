@@ -204,8 +204,8 @@ func TestFolds(t *testing.T) {
 	}
 }
 
-// TestFoldsNoQuestion: of a long message the first and the last sentence stay, whatever a method
-// has of them, up to 24 tokens of each.
+// TestFoldsNoQuestion: of a long message the last sentence stays, and the first one if it is a
+// line, whatever a method has of them, up to 24 tokens of each.
 func TestFoldsNoQuestion(t *testing.T) {
 	words := func(from, n int) (all []string) {
 		for i := range n {
@@ -222,14 +222,13 @@ func TestFoldsNoQuestion(t *testing.T) {
 		{
 			"question after it", []string{"It", " is", " old", "."},
 			[]string{" Who", " built", " it", "?"},
-			"(12) It is old . (101) Who built it ? (5) In",
+			"(12) (105) Who built it ? (5) In",
 		},
 		{
 			"instruction before it", []string{"Sum", " up", ":", "\n"}, nil,
 			"(12) Sum up : ↵ (77)" + strings.Join(words(77, 23), "") + " . (5) In",
 		},
-		{"one long sentence", nil, nil, "(12)" + strings.Join(words(0, 24), "") + " (53)" +
-			strings.Join(words(77, 23), "") + " . (5) In"},
+		{"one long sentence", nil, nil, "(12) (77)" + strings.Join(words(77, 23), "") + " . (5) In"},
 	} {
 		e := chattedAbout(slices.Concat(c.before, document, c.after)...)
 		for _, row := range e.Methods["raw"].Rows {
@@ -508,6 +507,27 @@ func TestThemeContrast(t *testing.T) {
 					t.Errorf("%s, %s: letters on step %d have a contrast of %.2f", theme.name,
 						side.name, i+1, on)
 				}
+			}
+		}
+	}
+}
+
+// TestSpaceToken: a space alone and a token without text are one mark in the text, in columns, in
+// sentences and in the script.
+func TestSpaceToken(t *testing.T) {
+	for _, text := range []string{"", " "} {
+		e := farApart(10, 4)
+		e.Prompt.Texts[4], e.Steps[0].Text = text, text
+		d := drawingOf(e)
+		page := heatmapPage{newBoard(d, "", 0)}
+		say, _ := d.explainRow(&d.views[0], 0)
+		for where, got := range map[string]string{
+			"the text": d.tokens[4].name, "a column": d.axisName(4), "a row": d.axisName(10),
+			"the script": page.data().Names[4], "the answer": d.tokens[10].name,
+			"the sentence": strings.TrimPrefix(say.String(), "␣ came from "),
+		} {
+			if got != "␣" {
+				t.Errorf("%q in %s is %q", text, where, got)
 			}
 		}
 	}

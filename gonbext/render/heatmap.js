@@ -236,10 +236,11 @@ function cellsOf(view, method, row, limit) {
 // drawLegend names where each step of the scale begins, and what rows and columns are.
 function drawLegend({data, find, columns, method}) {
   const columnsAre = columns.some(({gap}) => gap) ?
-    ' · dotted: folded, coloured by the strongest inside' : ' · columns: where they came from';
-  find('legend').replaceChildren(...legendOf(method()), make('span', {
-    textContent: ' · rows: ' + data.shown + columnsAre,
-  }));
+    '\u00a0· dotted: folded, coloured by the strongest inside' :
+    '\u00a0· columns: where they came from';
+  const parts = legendOf(method());
+  last(parts).append('\u00a0· rows: ' + data.shown + columnsAre);
+  find('legend').replaceChildren(...parts);
 }
 
 // Beside the matrix: what could have come, and the layers.

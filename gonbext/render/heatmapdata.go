@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -75,7 +74,7 @@ func (d *drawing) textData(kind string, sources int) textData {
 		Chat: d.chat(), Given: d.words.text, Turns: [][3]any{}, Columns: [][3]any{},
 	}
 	for j, token := range d.tokens {
-		t.Names = append(t.Names, cmp.Or(isolated(token.name), "·"))
+		t.Names = append(t.Names, isolated(token.name))
 		t.Roles += string(token.role)
 		switch {
 		case j > 0 && strings.Contains(d.tokens[j-1].ends, "↵"):

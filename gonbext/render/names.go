@@ -81,13 +81,16 @@ func (p *picture) generatedName(t int) string {
 	return fewColumns(p.e.Steps[t].Text, p.e.Steps[t].IDs != nil, "", shortColumns)
 }
 
+// noText is the name of a token without text: the space that a tokenizer put before its first word.
+const noText = "␣"
+
 // axisName returns token j of the whole text, the prompt first, beside a row or above a column.
 func (p *picture) axisName(j int) string {
 	m := len(p.e.Prompt.Texts)
 	if j < m {
-		return cmp.Or(p.short(j), "·")
+		return cmp.Or(p.short(j), noText)
 	}
-	return cmp.Or(p.generatedName(j-m), "·")
+	return cmp.Or(p.generatedName(j-m), noText)
 }
 
 // repeated reports whether another prompt token has the same short name as prompt token j.
