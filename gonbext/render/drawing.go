@@ -179,6 +179,10 @@ func (d *drawing) readTurns() {
 	switch {
 	case len(parts) > 0 && !grouped(d.e) && d.e.Prompt.Placed():
 		d.readChat()
+	case slices.ContainsFunc(d.e.Prompt.Texts, func(text string) bool {
+		return text == attribution.TemplateSpan
+	}) && d.named(0):
+		d.readMessages()
 	case d.e.Prompt.Second > 0 && !grouped(d.e):
 		second := 0
 		for second < m && !d.e.Prompt.InSecond(second) {
@@ -487,32 +491,6 @@ func (d *drawing) foldAt(places []float64, least float64) (columns []drawnColumn
 		j = end
 	}
 	return columns
-}
-
-// questions returns the tokens of the message that is answered which may ask or instruct, whatever
-// a method has of them: those at the end of it and in a line before a document.
-func (d *drawing) questions() (tokens []int) {
-	m, n := len(d.e.Prompt.Texts), len(d.turns)-2
-	if !d.chat() || n < 0 {
-		for j := max(m-lastRead, 0); j < m && !d.e.Model.Reads(); j++ {
-			tokens = append(tokens, j)
-		}
-		return tokens
-	}
-	var first, last []int
-	for _, s := range d.e.Prompt.Sentences() {
-		inside := slices.DeleteFunc(s.Tokens, func(j int) bool {
-			return j < d.turns[n].body[0] || j >= d.turns[n].body[1]
-		})
-		if len(inside) == 0 || !strings.ContainsFunc(s.Text, inWord) {
-			continue
-		}
-		if end := d.textOf(inside[len(inside)-1]); last == nil && strings.Contains(end, "\n") {
-			first = inside
-		}
-		last = inside
-	}
-	return slices.Concat(first[:min(len(first), mostAsked)], last[max(len(last)-mostAsked, 0):])
 }
 
 // keepWord marks the tokens of the word of token j that have its role.

@@ -174,6 +174,61 @@ func TestChatTurns(t *testing.T) {
 	}
 }
 
+// TestChatByTurn: a conversation by turns is drawn as one by tokens: messages beside who says them,
+// columns with these names, and what the template wrote folded.
+func TestChatByTurn(t *testing.T) {
+	by, err := attribution.ParseGrouping("turn")
+	must(t, err)
+	e, err := chatted().Group(by)
+	must(t, err)
+	d := drawingOf(e)
+	data := heatmapPage{newBoard(d, "", 0)}.data()
+	page, text := written(t, Heatmap{Explanation: e}), written(t, asText(Heatmap{Explanation: e}))
+	for what, got := range map[string][2]string{
+		"columns": {columnsOf(d), "(1) You are terse. (1) Where is the Colosseum? (1) In"},
+		"names over them": {
+			strings.Join(data.ColumnNames, ", "), "system, system, user, user, assistant",
+		},
+		"texts": {
+			strings.Join(data.Names, ", "), "label of system, You are terse., label of user, " +
+				"Where is the Colosseum?, label of assistant, In, Rome",
+		},
+		"turns": {fmt.Sprint(data.Turns), "[[system 0 2] [user 2 4] [assistant 4 7]]"},
+		"roles": {data.Roles, "tptptgg"},
+	} {
+		if got[0] != got[1] {
+			t.Errorf("%s: %q, want %q", what, got[0], got[1])
+		}
+	}
+	f, err := Heatmap{Explanation: e}.Drawn("raw")
+	must(t, err)
+	var names []string
+	for _, c := range f.Columns {
+		names = append(names, c.Name)
+	}
+	if got := strings.Join(names, ", "); got != "⋯ system, system, ⋯ user, user, ⋯ assistant, In" {
+		t.Errorf("the columns of a figure are %q", got)
+	}
+	if !strings.Contains(text, "\nuser       Where is the Colosseum?\n") ||
+		strings.Contains(text+page, "chat template") {
+		t.Errorf("the messages are not beside their roles:\n%s", text)
+	}
+}
+
+// TestFewColumns: a name that is cut ends with a word, if it has several.
+func TestFewColumns(t *testing.T) {
+	for text, want := range map[string]string{
+		"user 2: What does my sister do, and where?": "user 2: What does my…",
+		"Donaudampfschifffahrtsgesellschaft":         "Donaudampfschifffahrtsg…",
+		"What does my sister make":                   "What does my sister make",
+		"What does my sister mean ?":                 "What does my sister…",
+	} {
+		if got := fewColumns(text, true, "", shortColumns); got != want {
+			t.Errorf("%q is cut to %q, want %q", text, got, want)
+		}
+	}
+}
+
 // TestFolds: of a long text those tokens have columns that stand near one that stands out, and a
 // run of two stays. A text of up to 80 tokens is whole.
 func TestFolds(t *testing.T) {

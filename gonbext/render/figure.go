@@ -242,6 +242,9 @@ func (d *drawing) drawnColumn(c drawnColumn) DrawnColumn {
 	template := role == inSystem || role == inTemplate && (c.folded || d.chat())
 	if c.folded {
 		column.Name = d.foldName(c)
+	} else if c.from < m && d.named(c.from) && !template {
+		column.Name, _ = d.messageOf(c.from)
+		return column
 	}
 	switch turn := d.turnOf(c.to - 1); {
 	case c.from >= m:

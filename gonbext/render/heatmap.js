@@ -266,7 +266,7 @@ function drawSide(view) {
 }
 // layersOf returns the strongest sources of the row, with what every layer gave or has.
 function layersOf(view) {
-  const {names, promptCount, method, row} = view;
+  const {data, names, promptCount, method, row} = view;
   const shown = method(), at = row(), placeAt = (token) => placeOf(shown, shown.values[at][token]);
   let list = shown.strongest[at].filter((token) => classOf(placeAt(token)))
     .map((token) => ({token}));
@@ -287,7 +287,7 @@ function layersOf(view) {
     const where = token < promptCount ? token : 'g' + (token - promptCount + 1);
     const value = shown.values[at][token], place = placeAt(token);
     return make('tr', {},
-      make('th', {scope: 'row'}, names[token], make('span', {className: 'hm-faint'}, ' ' + where)),
+      make('th', {scope: 'row'}, data.columnNames?.[token] || names[token], make('span', {className: 'hm-faint'}, ' ' + where)),
       ...parts ? parts.map(
         (part) => make('td', {className: classOf(placeOf(shown, part, limit)) || 'hm-z'})) :
         [make('td', {}, barOfPart(Math.abs(place), classOf(place)))],
