@@ -283,11 +283,13 @@ function layersOf(view) {
       shown.combined ? 'up to each layer' : 'each layer alone') +
       ', up to ' + format(shown, limit, at);
   }
+  const shortName = (token) => data.chat && data.columnNames?.[token] || names[token];
   const line = ({token, parts}) => {
     const where = token < promptCount ? token : 'g' + (token - promptCount + 1);
     const value = shown.values[at][token], place = placeAt(token);
     return make('tr', {},
-      make('th', {scope: 'row'}, data.columnNames?.[token] || names[token], make('span', {className: 'hm-faint'}, ' ' + where)),
+      make('th', {scope: 'row'}, shortName(token),
+        make('span', {className: 'hm-faint'}, ' ' + where)),
       ...parts ? parts.map(
         (part) => make('td', {className: classOf(placeOf(shown, part, limit)) || 'hm-z'})) :
         [make('td', {}, barOfPart(Math.abs(place), classOf(place)))],
