@@ -140,8 +140,8 @@ func readToken(text string, limit int) drawnToken {
 		body = rest[:len(body)+at]
 	}
 	return drawnToken{
-		name: cmp.Or(Visible(body, limit), noText), ends: Visible(rest[len(body):], nameLimit), space: begins,
-		lines: strings.Count(rest, "\n"),
+		name: cmp.Or(Visible(body, limit), noText), ends: Visible(rest[len(body):], nameLimit),
+		space: begins, lines: strings.Count(rest, "\n"),
 	}
 }
 

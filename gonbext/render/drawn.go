@@ -82,6 +82,9 @@ func (d *drawing) wasAdded(j int) bool {
 // are, and how the message of a system begins.
 func (d *drawing) foldedText(from, to int) string {
 	s := "⋯ " + thousands(to-from) + " tokens"
+	if to-from == 1 {
+		s = "⋯ 1 token"
+	}
 	if d.tokens[from].role == inSystem {
 		begin, end := d.e.Prompt.Offsets[from][0], d.e.Prompt.Offsets[to-1][1]
 		s += " · " + fewColumns(d.e.Prompt.Text[begin:end], true, "", shortColumns)
@@ -127,8 +130,8 @@ func (p *picture) strongestIn(v *view, t int, c drawnColumn) int {
 		func(j int) bool { return p.grey(v, t, j) })
 }
 
-// stepBegins returns the value at which the colour of a step begins, with two significant digits, in
-// the unit of cells. least is the place on the scale at which the first colours begin.
+// stepBegins returns the value at which the colour of a step begins, with two significant digits,
+// in the unit of cells. least is the place on the scale at which the first colours begin.
 func (v *view) stepBegins(step int, least float64) string {
 	s := v.colors
 	if step == 0 {

@@ -78,10 +78,11 @@ func explainCommand(k *cli.Kit) *cobra.Command {
 		"tokens of each method, `K` of them, the strongest first", "")
 	f.viewFlags(cmd)
 	cmd.Flags().StringVar(&f.against, "against", "", "compare the first method with that of this "+
-		"other `prompt`; of another length, it is aligned by the tokens that both have")
+		"other `prompt`, which is given the same answer; of another length, it is aligned by the "+
+		"tokens that both have")
 	cmd.Flags().StringVar(&f.againstModel, "against-model", "", "compare the first method with "+
-		"that of this other `model` on the same prompt; if it divides the text into other tokens, "+
-		"they are compared by text")
+		"that of this other `model` on the same prompt and answer; if it divides the text into "+
+		"other tokens, they are compared by text")
 	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as "+
 		"\"and\" in pictures; no number changes")
 	return cmd
