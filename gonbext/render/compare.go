@@ -396,9 +396,9 @@ func (p *picture) shareScale() {
 				p.explanationOf(&sides[i]).RestsOn(sides[i].result, j)
 		}
 	}
-	both := cut(p.sizes(sides...), p.rowLimit(&sides[0], &sides[1]))
+	ofSides := cut(p.sizes(sides...), p.rowLimit(&sides[0], &sides[1]))
 	for i := range sides {
-		p.setScale(&sides[i], both)
+		p.setScale(&sides[i], ofSides)
 	}
 	own := cut(p.sizes(*difference), p.rowLimit(difference))
 	if !difference.top.lift {

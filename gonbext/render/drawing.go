@@ -179,9 +179,7 @@ func (d *drawing) readTurns() {
 	switch {
 	case len(parts) > 0 && !grouped(d.e) && d.e.Prompt.Placed():
 		d.readChat()
-	case slices.ContainsFunc(d.e.Prompt.Texts, func(text string) bool {
-		return text == attribution.TemplateSpan
-	}) && d.named(0):
+	case slices.Contains(d.e.Prompt.Texts, attribution.TemplateSpan) && d.named(0):
 		d.readMessages()
 	case d.e.Prompt.Second > 0 && !grouped(d.e):
 		second := 0
