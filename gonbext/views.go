@@ -191,8 +191,8 @@ func Layers(e *Explanation, tokens ...int) {
 	Draw(e, show)
 }
 
-// Compare shows two explanations beside each other and their difference, on one scale. methods says
-// what is compared: nothing for the first method of a that b has too, one name for that method of
+// Compare shows two explanations beside each other and their difference. methods tell what is
+// compared: nothing for the first method of a that b has too, one name for that method of
 // both, or two names, the first for a and the second for b:
 //
 //	e := gonbext.Explain("the keys to the cabinet")

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
@@ -220,6 +221,76 @@ func TestExplainAgainstLength(t *testing.T) {
 	for _, want := range []string{"│old", "A has no token “old”; its values are 0 there."} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the comparison does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// TestExplainAgainstAnswer: side B explains the answer of side A, so that every row is compared,
+// and the top names what B says alone. A continuation is explained on both sides as it is.
+func TestExplainAgainstAnswer(t *testing.T) {
+	const alone = "B was given A's answer; alone it says “is” (39.6 %) in place of “are” (0.0 %) " +
+		"in generated token 1."
+	for name, c := range map[string]struct {
+		args      []string
+		has, lack string
+	}{
+		"prompt":       {nil, alone, "not compared"},
+		"sampled":      {[]string{"--temperature", "0.1"}, "in place of “were” (0.0 %)", "not compared"},
+		"continuation": {[]string{"--continuation", " are here"}, "are here", "was given"},
+		"model":        {[]string{"--against-model", "tiny-alibi"}, "are here . the", "was given"},
+	} {
+		args := append([]string{
+			"explain", "--backend", "go", "--methods", "direct", "--width", "200",
+		}, c.args...)
+		if name != "continuation" {
+			args = append(args, "--max-tokens", "4")
+		}
+		if name != "model" {
+			args = append(args, "--against", "the key to the cabinet")
+		}
+		out := headwater.Output(t, append(args, clitest.Prompt)...)
+		if !strings.Contains(out, c.has) || strings.Contains(out, c.lack) {
+			t.Errorf("%s: the comparison says\n%s\nwant %q and not %q", name, out, c.has, c.lack)
+		}
+	}
+}
+
+// TestWithAnswer: the answer that side B explains ends where A began another character, and, for
+// another model, before a control token.
+func TestWithAnswer(t *testing.T) {
+	steps := func(texts ...string) *attribution.Explanation {
+		e := &attribution.Explanation{}
+		for _, text := range texts {
+			e.Steps = append(e.Steps, attribution.GeneratedToken{
+				Text: text, Special: strings.HasPrefix(text, "<"),
+			})
+		}
+		return e
+	}
+	reads := steps(" a")
+	reads.Model.Bidirectional = true
+	opts := attribution.Options{MaxTokens: 3, Sampling: trace.Sampling{Temperature: 1}}
+	given := attribution.Options{Continuation: " b"}
+	for name, c := range map[string]struct {
+		a    *attribution.Explanation
+		opts attribution.Options
+		same bool
+		want string
+	}{
+		"words":          {steps(" a", "b"), opts, false, " ab"},
+		"cut character":  {steps(" a", "\xe2\x82"), opts, true, " a"},
+		"its end":        {steps(" a", "<end>"), opts, true, " a<end>"},
+		"another's end":  {steps(" a", "<end>"), opts, false, " a"},
+		"no text":        {steps("<end>"), opts, false, ""},
+		"a continuation": {steps(" a"), given, true, " b"},
+		"an encoder":     {reads, opts, true, ""},
+	} {
+		got := withAnswer(c.opts, c.a, c.same)
+		if got.Continuation != c.want {
+			t.Errorf("%s: B explains %q, want %q", name, got.Continuation, c.want)
+		}
+		if err := got.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
