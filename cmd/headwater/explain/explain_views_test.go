@@ -266,7 +266,7 @@ func TestLens(t *testing.T) {
 		status int
 		want   string
 	}{
-		{with("--view", "lens"), 0, "are was first from layer 3 of 5 on (42 %); before that garden at layer 2"},
+		{with("--view", "lens"), 0, "are was first after layers 3 to 5 (the last), with 42 % after layer 3; before that"},
 		{with("--view", "lens", "--token", "0"), 0, "“cabinet” (5)  at best rank 1"},
 		{with("--view", "lens", "--token", "7"), 2, "headwater: --token 7; the generated tokens are 0 to 1\n"},
 		{with("--set", "lens=7", "--format", "json"), 2, "lens 7; the explanation has 2 tokens, counted from 0"},
@@ -275,7 +275,7 @@ func TestLens(t *testing.T) {
 		{with("--set", "lens=answer,by", "--format", "json"), 2, "lens"},
 		{with("--set", "lens=answer", "--by", "word", "--format", "json"), 2, "and groups of tokens"},
 		{with("--set", "lens=answer"), 2, "lens does nothing here: it is for tables of every view"},
-		{reads("bert"), 0, "was first from"},
+		{reads("bert"), 0, "was first "},
 		{reads("bert_tokens"), 2, "the lens needs a head that scores tokens"},
 	} {
 		status, out, said := headwater.Execute(t, "", c.args...)
