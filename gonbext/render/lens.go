@@ -18,7 +18,8 @@ import (
 type Lens struct {
 	// Explanation has the lens of every generated token; see [attribution.Options.Lens].
 	Explanation *attribution.Explanation
-	// Token is the generated token that is open, 0-based; nil is a content word.
+	// Token is the generated token that is open, 0-based; nil is the one that the lens of the text
+	// is about, if there is one, else a content word.
 	Token *int
 	// Look has the colours and the caption, as that of a [Heatmap].
 	Look
@@ -85,12 +86,16 @@ func (d *lensDrawing) matrixTitle() (title, note string) {
 
 // open works out what a picture of the lens shows. The lens fits.
 func (r Lens) open() *lensDrawing {
+	l := r.Explanation.Lens
+	if l != nil && r.Token == nil {
+		r.Token = &l.Token
+	}
 	d := &lensDrawing{drawing: newDrawing(textPicture(r.Explanation, r.Look), r.Token)}
 	d.words.title = "What the model would have said after each layer"
 	if d.chosen < 0 && len(d.e.Steps) > 0 {
 		d.chosen = 0
 	}
-	if l := r.Explanation.Lens; l != nil && r.Token != nil && l.Token == *r.Token {
+	if l != nil && l.Token == *r.Token {
 		d.positions = l
 		d.words.title = "Where the text held the token, layer by layer"
 		places := make([]float64, len(l.Positions))

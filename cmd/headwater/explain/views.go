@@ -220,6 +220,7 @@ var meanings = []struct {
 	{"lift", pictures, except(render.KindFlow, render.KindLens)},
 	{"lift", numbers, nil},
 	{"lens", []string{tables}, nil},
+	{"lens", pictures, []render.Kind{render.KindLens}},
 	{"alternatives", pictures, heatmaps},
 	{"alternatives", numbers, nil},
 	{"all-layers", pictures, except(render.KindLayers, render.KindMaps, render.KindMap)},
