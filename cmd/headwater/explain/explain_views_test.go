@@ -180,8 +180,14 @@ func TestTokenByWord(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "a."+format)
 		shown := func(token string) string {
-			headwater.Output(t, "explain", "--backend", "go", "--view", view, "--token", token,
-				"--continuation", " john has", "--methods", "flow,raw", "-o", file, clitest.Prompt)
+			args := []string{
+				"explain", "--backend", "go", "--view", view, "--token", token, "--continuation",
+				" john has", "-o", file, clitest.Prompt,
+			}
+			if !strings.HasPrefix(view, "head") {
+				args = append(args, "--methods", "flow,raw")
+			}
+			headwater.Output(t, args...)
 			return string(clitest.Read(t, file))
 		}
 		if has := shown("has"); has != shown("1") || has == shown("john") {
@@ -276,11 +282,11 @@ func TestLens(t *testing.T) {
 		{with("--view", "lens", "--token", "1", "--set", "lens=0"), 2, "lens 0 and a token of the picture; give one of the two"},
 		{with("--view", "lens", "--token", "7"), 2, "headwater: --token 7; the generated tokens are 0 to 1\n"},
 		{with("--set", "lens=7", "--format", "json"), 2, "lens 7; the explanation has 2 tokens, counted from 0"},
-		{with("--view", "lens", "--layer", "2"), 2, "--layer does nothing here"},
+		{with("--view", "lens", "--layer", "2"), 2, "the views layers, flow, heads and lens show every layer"},
 		{with("--view", "lens", "--by", "word"), 2, "--by does nothing here"},
 		{with("--set", "lens=answer,by", "--format", "json"), 2, "lens"},
 		{with("--set", "lens=answer", "--by", "word", "--format", "json"), 2, "and groups of tokens"},
-		{with("--set", "lens=answer"), 2, "lens does nothing here: it is for tables of every view"},
+		{with("--set", "lens=answer"), 2, "--set lens does nothing here (text of the view heatmap): it is for --format json, or for --view lens\n"},
 		{reads("bert"), 0, "was first "},
 		{reads("bert_tokens"), 2, "the lens needs a head that scores tokens"},
 	} {
