@@ -154,7 +154,7 @@ func TestExplainByRefusals(t *testing.T) {
 		{"target of a graph", in("--view", "flow", "--target", "answer", "a"), "", 2, "--target does nothing here (text of the view flow): it is for --view heatmap, text, compare, layers"},
 		{"target of maps", in("--view", "maps", "--target", "answer", "a"), "", 2, "--target does nothing here (text of the view maps): it is for --view heatmap, text, compare, layers"},
 		{"no top", in("--top", "0", "a"), "", 2, `--top "0": want a whole number from 1 to 1000000`},
-		{"top of a page", in("--top", "3", "--format", "html", "a"), "", 2, "--top does nothing here (html of the view heatmap): it is for --format text\n"},
-		{"top of lines", in("--top", "3", "--input", "-"), line, 2, "--top does nothing here (json of the view heatmap): it is for --format text\n"},
+		{"top of a page", in("--top", "3", "--format", "html", "a"), "", 2, "--top does nothing here (html of the view heatmap): it is for -o a.txt\n"},
+		{"top of lines", in("--top", "3", "--input", "-"), line, 2, "--top does nothing here (json of the view heatmap): it is for -o a.txt\n"},
 	})
 }

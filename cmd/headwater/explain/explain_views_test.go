@@ -286,7 +286,7 @@ func TestLens(t *testing.T) {
 		{with("--view", "lens", "--by", "word"), 2, "--by does nothing here"},
 		{with("--set", "lens=answer,by", "--format", "json"), 2, "lens"},
 		{with("--set", "lens=answer", "--by", "word", "--format", "json"), 2, "and groups of tokens"},
-		{with("--set", "lens=answer"), 2, "--set lens does nothing here (text of the view heatmap): it is for --format json, or for --view lens\n"},
+		{with("--set", "lens=answer"), 2, "--set lens does nothing here (text of the view heatmap): it is for -o a.json, or for --view lens\n"},
 		{reads("bert"), 0, "was first "},
 		{reads("bert_tokens"), 2, "the lens needs a head that scores tokens"},
 	} {

@@ -178,10 +178,10 @@ func TestSaveRefusals(t *testing.T) {
 		{"no-such-model", []string{"--view", "compare"}},
 		{"no-such-model", []string{"--view", "heads", "-o", "-", "-o", "a.csv", "-o", "a.json"}},
 		{"no-such-model", []string{"--view", "flow", "-o", "b.html", "-o", "a.html"}},
-		{"--view does nothing here (csv, json of the view heads): it is for --format text, html, svg, pdf, png, tex\n", []string{
+		{"--view does nothing here (csv, json of the view heads): it is for -o a.txt, a.html, a.svg, a.pdf, a.png, a.tex\n", []string{
 			"-o", "f.csv", "-o", "f.json", "--view", "heads",
 		}},
-		{"--size does nothing here (json of the view heatmap): it is for --format svg, pdf, png, tex\n", []string{
+		{"--size does nothing here (json of the view heatmap): it is for -o a.svg, a.pdf, a.png, a.tex\n", []string{
 			"-o", "f.json", "--size", "slide",
 		}},
 		{"no-such-model", []string{"-o", "f.csv", "--layer", "1"}},

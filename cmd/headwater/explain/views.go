@@ -309,7 +309,8 @@ func (f *explainFlags) usedFor(flag string) string {
 	}
 	var parts []string
 	if forms != nil {
-		parts = append(parts, "--format "+strings.Replace(once(forms), tables, "json", 1))
+		files := strings.NewReplacer(texts, "txt", tables, "json").Replace(once(forms))
+		parts = append(parts, "-o a."+strings.ReplaceAll(files, ", ", ", a."))
 	}
 	if views != nil {
 		parts = append(parts, "--view "+once(views))
