@@ -117,9 +117,9 @@ type Options struct {
 	OwnRow bool `json:"own_row,omitempty"`
 	// Lens, if it is [LensAnswer], also computes what the model would have said after each layer
 	// where it predicts each token, at the cost of L+1 products with its table of the vocabulary
-	// for each: [GeneratedToken.Lens]. If it is a number, "3", it does so for that generated token
-	// at every position of the text, too: [Explanation.Lens]. It cannot be combined with By and
-	// Target.
+	// for each: [GeneratedToken.Lens]. If it is a number, "3", or [LensOpening], it does so for
+	// that generated token, or for the one that a picture opens at, at every position of the text,
+	// too: [Explanation.Lens]. It cannot be combined with By and Target.
 	Lens string `json:"lens,omitempty"`
 	// Lift divides every value by what uniform attention over visible tokens gives at the same
 	// place.
@@ -131,7 +131,7 @@ type Options struct {
 	Prove string `json:"prove,omitempty"`
 
 	// Opens, if not nil, returns the generated token that a picture of an explanation opens at, for
-	// [ProveOpening]; nil is the first one.
+	// [ProveOpening] and [LensOpening], -1 if it has none; nil is the first one.
 	Opens func(*Explanation) int `json:"-"`
 	// OnStep, if not nil, is called after every generated token with the explanation so far, which
 	// it must not keep or change. OnProgress, if not nil, is called during long work between

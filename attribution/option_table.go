@@ -473,10 +473,11 @@ var resultRows = []Option{
 	},
 	{
 		Name: "lens", Field: "Lens", Key: "lens", Group: GenerationOptions,
-		Help: "also compute what the model would have said after each layer: `answer|N`, where " +
-			"it predicts each token, or for token N, from 0, at every position of the text, too",
+		Help: "also compute what the model would have said after each layer: " +
+			"`answer|opening|N`, where it predicts each token, or for the token that the picture " +
+			"opens at, or token N from 0, at every position of the text, too",
 		value: grouping(func(o *Options) *string { return &o.Lens }, func(s string) string {
-			_, wrong := lensText(s)
+			_, wrong := tokenText(s, LensAnswer, LensOpening)
 			return wrong
 		}),
 		conflict: func(o *Options) string {
@@ -491,7 +492,7 @@ var resultRows = []Option{
 			"sources that it names, and without other words: `opening|all|N`, the token that the " +
 			"picture opens at, all, or token N from 0, at 22 passes over the text for each",
 		value: grouping(func(o *Options) *string { return &o.Prove }, func(s string) string {
-			_, wrong := proveText(s)
+			_, wrong := tokenText(s, ProveOpening, ProveAll)
 			return wrong
 		}),
 		conflict: func(o *Options) string {

@@ -85,7 +85,7 @@ var values = map[string]struct {
 	"lift":              {"true", attribution.Options{Lift: true}, []string{"x"}},
 	"all levels":        {"true", attribution.Options{AllLevels: true}, []string{"x"}},
 	"all layers":        {"true", attribution.Options{AllLayers: true}, []string{"x"}},
-	"lens":              {"3", attribution.Options{Lens: "3"}, []string{"", "x", "-1", "4096"}},
+	"lens":              {"opening", attribution.Options{Lens: "opening"}, []string{"", "x", "-1", "4096", "all"}},
 }
 
 // Every row reads what it writes, sets its own field alone, and refuses what it cannot read.

@@ -54,8 +54,8 @@ func Experts(prompt string, settings ...Setting) *Explanation {
 }
 
 // Lens is [Explain] with the kind lens of [Show]: what the model would have said after each layer
-// where it predicts each token, or, with a Token of [Show], at every position of the text before
-// that token; see [render.Lens].
+// where it predicts each token, or, with a Token or a Word of [Show], or "opening" as Lens of
+// [Options], at every position of the text before that token; see [render.Lens].
 //
 //	gonbext.Lens("the keys to the cabinet", gonbext.Show{Token: new(0)})
 //

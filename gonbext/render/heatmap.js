@@ -279,7 +279,7 @@ function layersOf(view) {
     limit = Math.max(smallest, ...list.flatMap(({parts}) => parts).map(
       (value) => shown.kind === 'lift' ? 0 : Math.abs(value)));
     title = 'Layer by layer';
-    note = (shown.byLayer ? 'its part' :
+    note = (shown.byLayer ? shown.unit + ' that each layer wrote' :
       shown.combined ? 'up to each layer' : 'each layer alone') +
       ', up to ' + format(shown, limit, at);
   }

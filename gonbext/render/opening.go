@@ -126,14 +126,15 @@ func (d *drawing) open(row *int) {
 	}
 }
 
-// Opening returns the generated token that a picture of an explanation opens at, 0 if there is
-// none.
+// Opening returns the generated token that a picture of an explanation opens at, -1 if there is
+// none or it lacks the word of s.
 func (s Show) Opening(e *attribution.Explanation) int {
-	if named, err := s.AtWord(e); err == nil {
-		s = named
+	s, err := s.AtWord(e)
+	if err != nil {
+		return -1
 	}
 	h := Heatmap{Explanation: e, Filter: s.Filter, Layer: s.Layer}
-	return max(newDrawing(h.picture(true), s.Token).chosen, 0)
+	return newDrawing(h.picture(true), s.Token).chosen
 }
 
 // wordToOpen returns the row of a method that a picture opens with, -1 if it shows nothing for a

@@ -266,8 +266,12 @@ func (s Show) SetMethod(o *attribution.Options) error {
 	name := map[Kind]string{
 		KindHeads: "raw", KindHead: "raw", KindFlow: "flow", KindLens: "direct",
 	}[s.Kind]
-	if s.Kind == KindLens && o.Lens == "" {
-		o.Lens = s.lens()
+	if s.Kind == KindLens {
+		named := s.lens()
+		if o.Lens = cmp.Or(o.Lens, named); named != attribution.LensAnswer && o.Lens != named {
+			return trace.Usagef("%s %s and a token of the picture; give one of the two",
+				trace.Called("lens"), o.Lens)
+		}
 	}
 	if s.Maps() {
 		name = cmp.Or(s.Method, "value-zeroing")
@@ -297,8 +301,11 @@ func namesOf[T ~string](all []T) []string {
 
 // lens returns the value of [attribution.Options.Lens] that a picture of the lens needs.
 func (s Show) lens() string {
-	if s.Token == nil {
-		return attribution.LensAnswer
+	switch {
+	case s.Token != nil:
+		return strconv.Itoa(*s.Token)
+	case s.Word != "":
+		return attribution.LensOpening
 	}
-	return strconv.Itoa(*s.Token)
+	return attribution.LensAnswer
 }

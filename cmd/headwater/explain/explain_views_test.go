@@ -181,8 +181,14 @@ func TestTokenByWord(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "a."+format)
 		shown := func(token string) string {
-			headwater.Output(t, "explain", "--backend", "go", "--view", view, "--token", token,
-				"--continuation", " john has", "--methods", "flow,raw", "-o", file, clitest.Prompt)
+			args := []string{
+				"explain", "--backend", "go", "--view", view, "--token", token, "--continuation",
+				" john has", "-o", file, clitest.Prompt,
+			}
+			if !strings.HasPrefix(view, "head") {
+				args = append(args, "--methods", "flow,raw")
+			}
+			headwater.Output(t, args...)
 			return string(clitest.Read(t, file))
 		}
 		if has := shown("has"); has != shown("1") || has == shown("john") {
@@ -337,16 +343,22 @@ func TestLens(t *testing.T) {
 		status int
 		want   string
 	}{
-		{with("--view", "lens"), 0, "are was first from layer 3 of 5 on (42 %); before that garden at layer 2"},
+		{with("--view", "lens"), 0, "are was first after layers 3 to 5 (the last), with 42 % after layer 3; before that"},
 		{with("--view", "lens", "--token", "0"), 0, "“cabinet” (5)  at best rank 1"},
+		{with("--view", "lens", "--token", "are"), 0, "“cabinet” (5)  at best rank 1"},
+		{with("--view", "lens", "--set", "lens=opening"), 0, "“cabinet” (5)  at best rank 1"},
+		{with("--view", "lens", "--set", "lens=0"), 0, "“cabinet” (5)  at best rank 1"},
+		{with("--view", "lens", "--set", "lens=answer"), 0, "are was first after layers 3 to 5"},
+		{with("--view", "lens", "--token", "nobody"), 2, "--token: no generated word is \"nobody\""},
+		{with("--view", "lens", "--token", "1", "--set", "lens=0"), 2, "lens 0 and a token of the picture; give one of the two"},
 		{with("--view", "lens", "--token", "7"), 2, "headwater: --token 7; the generated tokens are 0 to 1\n"},
 		{with("--set", "lens=7", "--format", "json"), 2, "lens 7; the explanation has 2 tokens, counted from 0"},
-		{with("--view", "lens", "--layer", "2"), 2, "--layer does nothing here"},
+		{with("--view", "lens", "--layer", "2"), 2, "the views layers, flow, heads and lens show every layer"},
 		{with("--view", "lens", "--by", "word"), 2, "--by does nothing here"},
 		{with("--set", "lens=answer,by", "--format", "json"), 2, "lens"},
 		{with("--set", "lens=answer", "--by", "word", "--format", "json"), 2, "and groups of tokens"},
-		{with("--set", "lens=answer"), 2, "lens does nothing here: it is for tables of every view"},
-		{reads("bert"), 0, "was first from"},
+		{with("--set", "lens=answer"), 2, "--set lens does nothing here (text of the view heatmap): it is for -o a.json, or for --view lens\n"},
+		{reads("bert"), 0, "was first "},
 		{reads("bert_tokens"), 2, "the lens needs a head that scores tokens"},
 	} {
 		status, out, said := headwater.Execute(t, "", c.args...)
