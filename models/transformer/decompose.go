@@ -47,19 +47,21 @@ func (m *Model) Decompose(ctx context.Context,
 		p.owners = m.target(q) + 1
 	}
 	n, run := m.keptParts(q), p.run
+	if n.KeptParts == 0 {
+		n = need{Tokens: len(q.IDs), Parts: true}
+	}
+	if err := m.checkMemory(n); err != nil {
+		return nil, 0, err
+	}
 	switch {
 	case n.KeptParts == 0:
 		m.parted.free()
-		n = need{Tokens: len(q.IDs), Parts: true}
 	case m.parted.cut(q):
 		p.text, run = m.parted, p.goOn
 	default:
 		p.text = m.parted
 		p.text.begin(m, q.IDs[:p.owners])
 		p.q.IDs, p.length = q.IDs[:p.owners], p.owners // no target sees the others
-	}
-	if err := m.checkMemory(n); err != nil {
-		return nil, 0, err
 	}
 	if parts, rest, err = run(ctx); err != nil {
 		p.text.free()
