@@ -189,7 +189,8 @@ func variable(s *source) *draft {
 	return d
 }
 
-// function makes a function {f} and asks for a call. The evidence is its name.
+// function makes a function {f} and asks for a call, sometimes for the second one. The evidence is
+// its name, at each of its places.
 func function(s *source) *draft {
 	names := s.pick(s.Lists["functions"], 2)
 	d := s.code(s.template("function"), map[string]slot{"f": {word: names[0], other: names[1]}})
