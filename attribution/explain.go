@@ -49,6 +49,11 @@ func Explain(
 
 // explain runs the model and returns what [Explain] returns.
 func (r *run) explain(ctx context.Context, m trace.Model) (*Explanation, error) {
+	if k, ok := r.model.(trace.TextKeeper); ok {
+		model, free := k.ForText()
+		defer free()
+		r.model = model
+	}
 	for step, err := range m.Steps(ctx, r.ids, r.ask) {
 		if err == nil {
 			err = r.addStep(ctx, step)

@@ -265,3 +265,42 @@ func TestRefusedBeforeTheFirstToken(t *testing.T) {
 		remove()
 	}
 }
+
+// textKeeper counts the texts that it has begun and ended, and the parts asked of them.
+type textKeeper struct {
+	fakemodel.Scored
+	begun, freed, asked *int
+	forText             bool
+}
+
+func (k textKeeper) ForText() (trace.Model, func()) {
+	*k.begun++
+	k.forText = true
+	return k, func() { *k.freed++ }
+}
+
+func (k textKeeper) Decompose(ctx context.Context, q trace.Query) ([]float64, float64, error) {
+	if !k.forText || *k.freed > 0 {
+		return nil, 0, errors.New("asked outside of a text")
+	}
+	*k.asked++
+	return make([]float64, len(q.IDs)), 0, ctx.Err()
+}
+
+// TestTextKeeper: scorers ask a model for one text, which ends with the explanation.
+func TestTextKeeper(t *testing.T) {
+	k := textKeeper{fakemodel.NewScored(1), new(int), new(int), new(int), false}
+	_, err := attribution.Explain(t.Context(), k, "w1 w2 w3",
+		attribution.Options{Methods: []string{"decompx"}, MaxTokens: 3})
+	must(t, err)
+	if *k.begun != 1 || *k.freed != 1 || *k.asked != 3 {
+		t.Errorf("%d texts begun, %d freed, parts of %d tokens; want 1, 1 and 3", *k.begun, *k.freed,
+			*k.asked)
+	}
+	_, err = attribution.Explain(t.Context(), k, "w1 w2 w3",
+		attribution.Options{Methods: []string{"raw"}, MaxTokens: 1})
+	must(t, err)
+	if *k.begun != 1 {
+		t.Error("a text is begun without a scorer")
+	}
+}

@@ -91,6 +91,7 @@ var (
 	_ trace.TokenTexter      = (*Model)(nil)
 	_ trace.LogitDecomposer  = (*Model)(nil)
 	_ trace.VectorDecomposer = (*Model)(nil)
+	_ trace.TextKeeper       = (*Model)(nil)
 	_ trace.Budgeted         = (*Model)(nil)
 )
 
@@ -128,6 +129,15 @@ type passes interface {
 
 // setGraph sets what the model runs on.
 func (m *Model) setGraph(g *transformer.Model) { m.graph, m.passes = g, g }
+
+// ForText implements [trace.TextKeeper]: the returned model keeps what Decompose computed of the
+// text so far, at most 1 GiB.
+func (m *Model) ForText() (trace.Model, func()) {
+	view := *m
+	graph, free := m.graph.ForText()
+	view.setGraph(graph)
+	return &view, free
+}
 
 // Builtin returns the names of the embedded models: first those that were trained, then the
 // circuits whose weights were set by hand.

@@ -136,3 +136,12 @@ type VectorDecomposer interface {
 	// that belongs to none.
 	Decompose(ctx context.Context, q Query) (parts []float64, rest float64, err error)
 }
+
+// TextKeeper is a model that answers the queries about a text that grows faster if it keeps what it
+// computed of the text so far.
+type TextKeeper interface {
+	Model
+	// ForText returns the model for one text, to be used by one goroutine, and a function that
+	// frees what it keeps.
+	ForText() (m Model, free func())
+}

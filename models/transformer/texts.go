@@ -28,6 +28,9 @@ type texts struct {
 	streams *streams
 	// edits are those of the only text, nil for none.
 	edits []placedEdit
+	// eachLayer, if not nil, is called with every layer of a step, when its keys and values are in
+	// the cache.
+	eachLayer func(step *layerStep) error
 }
 
 // Output is what one pass returns.
@@ -221,6 +224,11 @@ func (s *texts) keepStep(step *layerStep, rows []int, out []*Output, kept *lates
 	}
 	if err := s.cache.put(l, made[:2], all...); err != nil {
 		return err
+	}
+	if s.eachLayer != nil {
+		if err := s.eachLayer(step); err != nil {
+			return err
+		}
 	}
 	made = made[2:]
 	for k := range s.asks {
