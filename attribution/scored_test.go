@@ -107,6 +107,40 @@ func TestExplainScored(t *testing.T) {
 	}
 }
 
+// Of two tokens, occlusion explains the difference of the logits, and of one the probability; a
+// quantity that is asked for stays.
+func TestQuantityOfContrast(t *testing.T) {
+	m := planted(1, 1, 1)
+	m.Predicted = func(q trace.Query) float64 {
+		x := map[trace.Quantity]float64{trace.Logit: 5, trace.Probability: .5}[q.Quantity]
+		if q.Contrast != nil {
+			x -= float64(len(q.IDs)) / 10
+		}
+		return x
+	}
+	for _, c := range []struct {
+		contrast string
+		asked    trace.Quantity
+		want     trace.Quantity
+		value    float64
+	}{
+		{"", "", trace.Probability, .5},
+		{"w7", "", trace.Logit, 4.7},
+		{"w7", trace.Probability, trace.Probability, .2},
+	} {
+		o := attribution.Options{Methods: []string{"occlusion"}, MaxTokens: 1, Contrast: c.contrast}
+		o.Scoring.Quantity = c.asked
+		e, err := attribution.Explain(context.Background(), m, "w1 w2 w3", o)
+		must(t, err)
+		r := e.Methods["occlusion"]
+		near(t, "value", r.Explained, []float64{c.value}, 1e-12)
+		if r.Explains != c.want {
+			t.Errorf("contrast %q, quantity %q: %q is explained, want %q", c.contrast, c.asked,
+				r.Explains, c.want)
+		}
+	}
+}
+
 // The own row of a token comes a step after its prediction, which is what a scorer explains.
 func TestScoredOwnRow(t *testing.T) {
 	queries := useScorer(t, countingScorer{})

@@ -154,12 +154,17 @@ func textsOf(steps []attribution.GeneratedToken) string {
 	return b.String()
 }
 
-// continuesWord reports whether a text continues the word that the text before it ends with, or its
-// last character: a token may have some of the bytes of one.
+// continuesWord reports whether a text continues the word or the number that the text before it
+// ends with, or its last character: a token may have some of the bytes of one.
 func continuesWord(before, text string) bool {
-	last, _ := utf8.DecodeLastRuneInString(before)
-	first, _ := utf8.DecodeRuneInString(text)
-	return text != "" && !utf8.RuneStart(text[0]) || inWord(last) && inWord(first)
+	last, size := utf8.DecodeLastRuneInString(before)
+	first, begun := utf8.DecodeRuneInString(text)
+	ended, _ := utf8.DecodeLastRuneInString(before[:len(before)-size])
+	next, _ := utf8.DecodeRuneInString(text[begun:])
+	mark := func(r rune) bool { return r == '.' || r == ',' } // of a number, as in 1,200
+	return text != "" && !utf8.RuneStart(text[0]) || inWord(last) && inWord(first) ||
+		unicode.IsDigit(last) && mark(first) && unicode.IsDigit(next) ||
+		unicode.IsDigit(ended) && mark(last) && unicode.IsDigit(first)
 }
 
 // inWord reports whether a character is part of a word, in scripts that have spaces between words.

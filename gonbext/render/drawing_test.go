@@ -346,8 +346,55 @@ func TestOpensOnAnswer(t *testing.T) {
 			r.Rows = append(r.Rows, row)
 		}
 		r.Shape[0], r.Shown = 3, make([]int, 3)
-		if d := drawingOf(e); d.wordText(d.chosen) != c.want {
+		if d := drawingOf(e); strings.ToLower(d.wordText(d.chosen)) != c.want {
 			t.Errorf("%q with %v opens with %q, want %q", c.words, c.values, d.wordText(d.chosen),
+				c.want)
+		}
+	}
+}
+
+// TestOpensOnNamesAndNumbers: a picture opens with a number or a name of the first sentence of an
+// answer, in however many pieces, in a chat with the last one that the prompt has; and neither with
+// an abbreviation nor with the numbers of a list. Each piece has the value of its place.
+func TestOpensOnNamesAndNumbers(t *testing.T) {
+	const question = "Biscuit has 10 legs and Ottoline 1,200 . How many legs ?"
+	for _, c := range []struct {
+		question, pieces string // pieces are divided by bars
+		values           []float64
+		want             string
+	}{
+		{"", " |1|0| legs|.", []float64{0, .2, .1, .4, 0}, "10"},
+		{"", " |3|.|5| metres", []float64{0, .2, .1, .1, .4}, "3.5"},
+		{"", " about| |1|,|2|0|0| legs", []float64{.4, 0, .2, .1, .1, .1, .1, .4}, "1,200"},
+		{"", " Bis|cuit| makes| sense", []float64{.2, .1, .1, .4}, "Biscuit"},
+		{"", " pears|,| etc|.", []float64{.2, 0, .4, 0}, "pears"},
+		{"", " Sydney|.|\n|The| population", []float64{.2, 0, 0, 0, .4}, "Sydney"},
+		{question, "Here| are| two|:|\n|1|.| Paris", []float64{.1, .1, .1, 0, 0, .4, 0, .1}, "two"},
+		{question, "1|.| Paris|\n|2|.| Rome", []float64{.4, 0, .1, 0, .4, 0, .1}, "Paris"},
+		{question, "Sure|!| It| is| Bis|cuit|.", []float64{.4, 0, 0, 0, .1, .1, 0}, "Biscuit"},
+		{question, "The| legs| are| really| |1|0|.", []float64{.1, .4, 0, .4, .1, .1, .1, 0}, "10"},
+		{question, "Ott|oline| has| 1|,|200|.", []float64{.4, .4, 0, .1, .1, .1, 0}, "1,200"},
+		{question, "Bis|cuit| is| a| dog| named| Luna", []float64{.2, .1, 0, 0, .1, .1, .4}, "Biscuit"},
+		{question, "The| function| `|legs|` works", []float64{.4, .4, .1, .1, .4}, "function"},
+		{question, "The| error| in| `|prnt|()`| matters", []float64{.4, .4, 0, .1, .3, .1, .4}, "prnt"},
+	} {
+		e := farApart(20)
+		if c.question != "" {
+			e = chattedAbout(strings.SplitAfter(c.question, " ")...)
+		}
+		m := len(e.Prompt.Texts)
+		r := e.Methods["raw"]
+		e.Steps, r.Rows, r.OtherMass, r.Shown = nil, nil, nil, nil
+		for i, text := range strings.Split(c.pieces, "|") {
+			row := make([]float64, m+i)
+			row[12+i%3] = c.values[i]
+			e.Steps = append(e.Steps, attribution.GeneratedToken{Text: text})
+			r.Rows, r.OtherMass = append(r.Rows, row), append(r.OtherMass, 0)
+			r.Shown = append(r.Shown, 0)
+		}
+		r.Shape = [3]int{len(e.Steps), m, 1}
+		if d := drawingOf(e); d.wordText(d.chosen) != c.want {
+			t.Errorf("%q with %v opens with %q, want %q", c.pieces, c.values, d.wordText(d.chosen),
 				c.want)
 		}
 	}
