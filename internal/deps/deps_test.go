@@ -58,6 +58,8 @@ var allowed = map[string][]string{
 		"internal/registry", "internal/rowmath", gonum,
 	},
 	"attribution/focus": {"attribution/trace", "internal/rowmath"},
+	// Activation patching: runs under edits.
+	"attribution/patch": {"attribution/trace", "internal/rowmath"},
 	"attribution/evaluate": {
 		"attribution", "attribution/trace", "attribution/scorer",
 		"internal/rowmath", gonum,
@@ -260,6 +262,7 @@ var (
 		"attribution/focus": {
 			"models", "internal/checkpoint", "models/spec",
 		}, // parity with real blocks
+		"attribution/patch":               {"internal/planted", "models"}, // planted paths, parity
 		"attribution/aggregation/maxflow": {"internal/bench/flowmaps"},
 		"gonbext":                         {"models", "models/..."},
 		"models":                          {"attribution", "models/...", "internal/checkpoint", "internal/gguf/gguftest"},
