@@ -106,9 +106,9 @@ type Result struct {
 	Corrupted []string `json:"corrupted"`
 	Different []int    `json:"different"`
 	// Position is the target at which Answer and Foil are compared.
-	Position int `json:"position"`
-	Answer   int `json:"answer"`
-	Foil     int `json:"foil"`
+	Position int   `json:"position"`
+	Answer   Token `json:"answer"`
+	Foil     Token `json:"foil"`
 	// CleanDifference and CorruptedDifference are m of both prompts.
 	CleanDifference     float64 `json:"clean_difference"`
 	CorruptedDifference float64 `json:"corrupted_difference"`
@@ -121,6 +121,20 @@ type Result struct {
 	// Runs is how many patched runs were made. Places that have the same values in both runs need
 	// none: nothing would change, and their recovery is exactly 0.
 	Runs int `json:"runs"`
+}
+
+// Token is a token or a class. Text is "" for a class.
+type Token struct {
+	ID   int    `json:"id"`
+	Text string `json:"text,omitempty"`
+}
+
+// String returns the token as a message names it.
+func (t Token) String() string {
+	if t.Text == "" {
+		return fmt.Sprint(t.ID)
+	}
+	return message.Quote(t.Text)
 }
 
 // At returns the recovery of a layer at a position or of a head.
@@ -309,29 +323,30 @@ func (p *patching) record(ctx context.Context, tap trace.Tap) error {
 	if p.o.Direction == Noising {
 		clean, corrupted = corrupted, clean
 	}
-	p.r.Answer, p.r.Foil = clean, corrupted
 	if p.o.Answer != nil {
-		p.r.Answer = *p.o.Answer
+		clean = *p.o.Answer
 	}
 	if p.o.Foil != nil {
-		p.r.Foil = *p.o.Foil
+		corrupted = *p.o.Foil
 	}
-	if p.r.Answer == p.r.Foil {
+	p.r.Answer, p.r.Foil = p.token(clean), p.token(corrupted)
+	if clean == corrupted {
 		return usagef("answer and foil are both %s; if the model predicts it after either prompt, "+
-			"name another foil (%s)", p.name(p.r.Answer), trace.Called("contrast"))
+			"name another foil by %s", p.r.Answer, trace.Called("contrast", "Foil"))
 	}
 	p.objective = trace.Objective{
-		Quantity: trace.Logit, Position: p.position, Token: p.r.Answer, Contrast: &p.r.Foil,
+		Quantity: trace.Logit, Position: p.position, Token: clean, Contrast: &corrupted,
 	}
 	return nil
 }
 
-// name returns a token as a message names it.
-func (p *patching) name(id int) string {
+// token returns the token or class of an id.
+func (p *patching) token(id int) Token {
+	t := Token{ID: id}
 	if m, ok := p.m.(trace.TokenTexter); ok && !p.m.Info().Head.Classifies() {
-		return message.Quote(m.TokenText(id))
+		t.Text = m.TokenText(id)
 	}
-	return fmt.Sprint(id)
+	return t
 }
 
 // edit returns the edit that patches a place, and whether it changes anything.
@@ -383,7 +398,7 @@ func (p *patching) run(ctx context.Context) error {
 	if math.Abs(ends[1]-ends[0]) < leastDifference {
 		return usagef("the difference between the logits of %s and %s is %.3g after one prompt "+
 			"and %.3g after the other, so there is nothing to carry; name another answer or foil",
-			p.name(r.Answer), p.name(r.Foil), ends[0], ends[1])
+			r.Answer, r.Foil, ends[0], ends[1])
 	}
 	r.CleanDifference, r.CorruptedDifference = ends[1], ends[0]
 	if p.o.Direction == Noising {

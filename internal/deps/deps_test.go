@@ -45,7 +45,7 @@ var allowed = map[string][]string{
 	// Methods over a trace: no graphs, no notebooks, no drawing.
 	"attribution": {
 		"attribution/trace", "attribution/aggregation", "attribution/aggregation/maxflow",
-		"attribution/scorer", "internal/budget", "internal/registry",
+		"attribution/patch", "attribution/scorer", "internal/budget", "internal/registry",
 		"internal/rowmath", gonum,
 	},
 	"attribution/aggregation": {
@@ -129,7 +129,7 @@ var allowed = map[string][]string{
 	// Values to bytes.
 	"gonbext/render": {
 		"attribution", "attribution/trace", "attribution/compare", "attribution/evaluate",
-		"attribution/focus", "internal/sources", "gonbext/render/chart",
+		"attribution/focus", "attribution/patch", "internal/sources", "gonbext/render/chart",
 		"internal/rowmath",
 		"github.com/dop251/goja", // in a test alone: it runs the scripts of pictures
 	},

@@ -445,7 +445,7 @@ func TestViewRefusals(t *testing.T) {
 		{"empty other prompt", in("--model", "nope", "--against", "", "a"), "", 2, "--against is empty; give another prompt"},
 		{"empty other model", in("--model", "nope", "--against-model", "", "a"), "", 2, "--against-model is empty"},
 		{"late source", in("--view", "flow", "--source", "9", "--max-tokens", "1", "the keys"), "", 2, "--source 9; the prompt tokens are 0 to 2\n"},
-		{"view and other prompt", in("--view", "heads", "--against", "b", "a"), "", 2, "--against does nothing here: it is for text, html, svg, pdf, png, tex of the view compare\n"},
+		{"view and other prompt", in("--view", "heads", "--against", "b", "a"), "", 2, "--against does nothing here: it is for text, html, svg, pdf, png, tex of the views compare, patch\n"},
 	})
 }
 

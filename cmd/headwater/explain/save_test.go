@@ -165,7 +165,7 @@ func TestSaveRefusals(t *testing.T) {
 		}},
 		{"want a whole number from 0", []string{"-o", "a.svg", "--token", "0,-1"}},
 		{"no-such-model", []string{"--view", "flow", "-o", "c.svg", "--view", "flow"}},
-		{"--against does nothing here: it is for text, html, svg, pdf, png, tex of the view compare", []string{
+		{"--against does nothing here: it is for text, html, svg, pdf, png, tex of the views compare, patch", []string{
 			"--against", "x", "-o", "c.svg", "--view", "heatmap",
 		}},
 		{"--against does nothing here", []string{
