@@ -125,10 +125,12 @@ type Options struct {
 	// Patch is the kind of places, one of [patch.Places], that are patched with what they have in
 	// another prompt, Corrupted: [Explanation.Patch]. What is compared is the logit of the first
 	// token explained with that of Contrast or of what the model predicts after Corrupted.
-	// PatchDirection is one of [patch.Directions]. MaxTokens is then 1 by default. It costs a pass
-	// over the prompt for each place.
+	// PatchDirection is one of [patch.Directions], and PatchEstimate adds the estimates of
+	// [patch.Estimate]. MaxTokens is then 1 by default. It costs a pass over the prompt for each
+	// place.
 	Patch          string `json:"patch,omitempty"`
 	PatchDirection string `json:"patch_direction,omitempty"`
+	PatchEstimate  bool   `json:"patch_estimate,omitempty"`
 	Corrupted      string `json:"corrupted,omitempty"`
 	// Lift divides every value by what uniform attention over visible tokens gives at the same
 	// place.

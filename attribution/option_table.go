@@ -513,6 +513,13 @@ var resultRows = []Option{
 		conflict: needsPatch("patch direction"),
 	},
 	{
+		Name: "patch estimate", Field: "PatchEstimate", Key: "patch-estimate",
+		Group:    GenerationOptions,
+		Help:     "also estimate what patching does, by one gradient, and how well that fits",
+		value:    switched(func(o *Options) *bool { return &o.PatchEstimate }),
+		conflict: needsPatch("patch estimate"),
+	},
+	{
 		Name: "corrupted", Field: "Corrupted", Key: "corrupted", Group: GenerationOptions,
 		Help: "the other `prompt` of patch, of as many tokens",
 		value: someWords(func(o *Options) *string { return &o.Corrupted },

@@ -92,6 +92,8 @@ type Options struct {
 	// Place is what is patched; default [Residual]. Direction is default [Denoising].
 	Place     Place
 	Direction Direction
+	// Estimate computes [Result.Estimate] as well; see [Estimate].
+	Estimate bool
 	// Progress, if not nil, is called during the work.
 	Progress func(trace.Progress)
 }
@@ -116,8 +118,14 @@ type Result struct {
 	// layer and head.
 	Axes  [2]string `json:"axes"`
 	Shape [2]int    `json:"shape"`
-	// Recovery is the recovery, or for [Noising] the loss, of each place, row-major.
+	// Recovery is the recovery, or for [Noising] the loss, of each place, row-major; nil from
+	// [Estimate].
 	Recovery []float64 `json:"recovery"`
+	// Estimate is what [Estimate] finds for each place, in the form of Recovery. Correlation is
+	// that of the two (Pearson) over the places that differ between both runs; nil unless both are
+	// there and vary.
+	Estimate    []float64 `json:"estimate,omitempty"`
+	Correlation *float64  `json:"correlation,omitempty"`
 	// Runs is how many patched runs were made. Places that have the same values in both runs need
 	// none: nothing would change, and their recovery is exactly 0.
 	Runs int `json:"runs"`
@@ -168,6 +176,9 @@ type patching struct {
 	r           *Result
 	// have and set are what the runs of base and other have at the tap of the place.
 	have, set trace.Tensor
+	// changed are the places whose values differ, and ends are m of base and of other.
+	changed []int
+	ends    []float64
 }
 
 // Map patches all places of a kind, one at a time. It returns a [trace.UsageError] if the prompts
@@ -179,13 +190,20 @@ type patching struct {
 // what both runs have at the tap of the places.
 func Map(ctx context.Context, m trace.Model, o Options) (*Result, error) {
 	p, err := newPatching(m, o)
+	if err == nil {
+		err = p.prepare(ctx)
+	}
+	if err == nil && o.Estimate {
+		err = p.estimate(ctx)
+	}
+	if err == nil {
+		err = p.run(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := p.record(ctx, p.o.Place.tap()); err != nil {
-		return nil, err
-	}
-	return p.r, p.run(ctx)
+	p.correlate()
+	return p.r, nil
 }
 
 // newPatching checks the options and sets the defaults that need no run.
@@ -349,47 +367,42 @@ func (p *patching) token(id int) Token {
 	return t
 }
 
-// edit returns the edit that patches a place, and whether it changes anything.
-func (p *patching) edit(layer, i int) (trace.Edit, bool, error) {
+// at returns the edit of place k, without its value.
+func (p *patching) at(k int) trace.Edit {
+	layer, i := k/p.r.Shape[1], k%p.r.Shape[1]
 	e := trace.Edit{Tap: p.o.Place.tap(), Layers: []int{layer}, Change: trace.SetValue}
-	if p.o.Place.ByHead() {
-		e.Heads = []int{i}
-		if p.o.Place == LastHeads {
-			e.Positions = []int{p.position}
-		}
-	} else {
+	if !p.o.Place.ByHead() {
 		e.Positions = []int{i}
+		return e
 	}
-	before, err := e.From(p.have)
-	if err != nil {
-		return e, false, err
+	e.Heads = []int{i}
+	if p.o.Place == LastHeads {
+		e.Positions = []int{p.position}
 	}
-	e, err = e.From(p.set)
-	return e, !slices.Equal(before.Value, e.Value), err
+	return e
 }
 
-// run patches each place and fills in the result. Where both runs have the same values, patching
-// changes nothing, and the place is not run. In a decoder these are all places at positions before
-// the first token that differs: what is computed there reads no later token, so both runs have the
-// same bits.
-func (p *patching) run(ctx context.Context) error {
+// prepare runs both prompts and finds the places that differ. Where both runs have the same values,
+// patching changes nothing, and the place is not run. In a decoder these are all places at
+// positions before the first token that differs: what is computed there reads no later token, so
+// both runs have the same bits.
+func (p *patching) prepare(ctx context.Context) error {
+	if err := p.record(ctx, p.o.Place.tap()); err != nil {
+		return err
+	}
 	r := p.r
-	r.Recovery = make([]float64, r.Shape[0]*r.Shape[1])
-	var changed []int
-	for k := range r.Recovery {
-		_, changes, err := p.edit(k/r.Shape[1], k%r.Shape[1])
+	for k := range r.Shape[0] * r.Shape[1] {
+		before, err := p.at(k).From(p.have)
 		if err != nil {
 			return err
 		}
-		if changes {
-			changed = append(changed, k)
+		after, err := p.at(k).From(p.set)
+		if err != nil {
+			return err
 		}
-	}
-	r.Runs = len(changed)
-	if read := (r.Runs + 2) * len(p.base); read > mostRead {
-		return usagef("%d runs of %d tokens read %d tokens, and at most %d are read; take shorter "+
-			"prompts, a difference nearer to their end, or the place %s", r.Runs, len(p.base), read,
-			mostRead, LastHeads)
+		if !slices.Equal(before.Value, after.Value) {
+			p.changed = append(p.changed, k)
+		}
 	}
 	ends, err := p.m.Predict(ctx, []trace.Query{p.query(p.base, nil), p.query(p.other, nil)})
 	if err != nil {
@@ -400,16 +413,29 @@ func (p *patching) run(ctx context.Context) error {
 			"and %.3g after the other, so there is nothing to carry; name another answer or foil",
 			r.Answer, r.Foil, ends[0], ends[1])
 	}
+	p.ends = ends
 	r.CleanDifference, r.CorruptedDifference = ends[1], ends[0]
 	if p.o.Direction == Noising {
 		r.CleanDifference, r.CorruptedDifference = ends[0], ends[1]
 	}
-	for done := 0; done < len(changed); done += runsAtOnce {
-		p.progress(done, len(changed))
-		some := changed[done:min(done+runsAtOnce, len(changed))]
+	return nil
+}
+
+// run patches each place that differs and fills in the recoveries.
+func (p *patching) run(ctx context.Context) error {
+	r, n := p.r, len(p.changed)
+	r.Recovery, r.Runs = make([]float64, r.Shape[0]*r.Shape[1]), n
+	if read := (n + 2) * len(p.base); read > mostRead {
+		return usagef("%d runs of %d tokens read %d tokens, and at most %d are read; take shorter "+
+			"prompts, a difference nearer to their end, or the place %s", n, len(p.base), read,
+			mostRead, LastHeads)
+	}
+	for done := 0; done < n; done += runsAtOnce {
+		p.progress(done, n)
+		some := p.changed[done:min(done+runsAtOnce, n)]
 		queries := make([]trace.Query, len(some))
 		for i, k := range some {
-			e, _, err := p.edit(k/r.Shape[1], k%r.Shape[1])
+			e, err := p.at(k).From(p.set)
 			if err != nil {
 				return err
 			}
@@ -420,12 +446,14 @@ func (p *patching) run(ctx context.Context) error {
 			return err
 		}
 		for i, k := range some {
-			// Both directions: how far the run went from base to other.
-			r.Recovery[k] = (values[i] - ends[0]) / (ends[1] - ends[0])
+			r.Recovery[k] = p.share(values[i] - p.ends[0])
 		}
 	}
 	return nil
 }
+
+// share is how far a change of m goes from base to other, in both directions.
+func (p *patching) share(change float64) float64 { return change / (p.ends[1] - p.ends[0]) }
 
 // query asks for m of a prompt under edits.
 func (p *patching) query(ids []int, edits []trace.Edit) trace.Query {

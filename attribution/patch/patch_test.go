@@ -252,6 +252,40 @@ func TestPlantedPath(t *testing.T) {
 	}
 }
 
+// TestEstimate: where m is linear, as the logit of planted-sum is in the words, an estimate
+// is the exact recovery.
+func TestEstimate(t *testing.T) {
+	m := open(t, "planted-sum")
+	circuit, err := planted.Lookup("planted-sum")
+	must(t, err)
+	text := circuit.Texts(1, 3)[0]
+	clean, corrupted := changedText(t, m, circuit, text, text.Evidence[0])
+	foil, err := m.Encode(text.Foil, trace.SpecialsOff)
+	must(t, err)
+	for _, place := range patch.Places() {
+		for _, direction := range patch.Directions() {
+			o := patch.Options{
+				Clean: clean, Corrupted: corrupted, Foil: &foil[len(foil)-1].ID, Place: place,
+				Direction: direction, Estimate: true,
+			}
+			r, err := patch.Map(t.Context(), m, o)
+			must(t, err)
+			alone, err := patch.Estimate(t.Context(), m, o)
+			must(t, err)
+			for k, x := range r.Recovery {
+				near(t, fmt.Sprint(direction, " of ", place, " at ", k), r.Estimate[k], x, 1e-5)
+				near(t, "alone", alone.Estimate[k], r.Estimate[k], 0)
+			}
+			if alone.Recovery != nil || alone.Runs != 0 {
+				t.Errorf("an estimate made %d runs", alone.Runs)
+			}
+			if r.Runs > 1 && r.Correlation != nil {
+				near(t, "correlation", *r.Correlation, 1, 1e-5)
+			}
+		}
+	}
+}
+
 // TestRefusals: what cannot be patched says why, and what to do.
 func TestRefusals(t *testing.T) {
 	m := open(t, "tiny")

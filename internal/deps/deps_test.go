@@ -59,7 +59,7 @@ var allowed = map[string][]string{
 	},
 	"attribution/focus": {"attribution/trace", "internal/rowmath"},
 	// Activation patching: runs under edits.
-	"attribution/patch": {"attribution/trace", "internal/rowmath"},
+	"attribution/patch": {"attribution/trace", gonum},
 	"attribution/evaluate": {
 		"attribution", "attribution/trace", "attribution/scorer",
 		"internal/rowmath", gonum,
