@@ -64,7 +64,11 @@ func (r *run) explain(ctx context.Context, m trace.Model) (*Explanation, error) 
 	}
 	err := r.end(ctx)
 	if err == nil {
-		if err = r.readLens(ctx, m); err == nil {
+		err = r.readLens(ctx, m)
+		if err == nil {
+			err = r.patch(ctx, m)
+		}
+		if err == nil {
 			err = r.prove(ctx, m)
 		}
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -121,6 +122,16 @@ type Options struct {
 	// that generated token, or for the one that a picture opens at, at every position of the text,
 	// too: [Explanation.Lens]. It cannot be combined with By and Target.
 	Lens string `json:"lens,omitempty"`
+	// Patch is the kind of places, one of [patch.Places], that are patched with what they have in
+	// another prompt, Corrupted: [Explanation.Patch]. What is compared is the logit of the first
+	// token explained with that of Contrast or of what the model predicts after Corrupted.
+	// PatchDirection is one of [patch.Directions], and PatchEstimate adds the estimates of
+	// [patch.Estimate]. MaxTokens is then 1 by default. It costs a pass over the prompt for each
+	// place.
+	Patch          string `json:"patch,omitempty"`
+	PatchDirection string `json:"patch_direction,omitempty"`
+	PatchEstimate  bool   `json:"patch_estimate,omitempty"`
+	Corrupted      string `json:"corrupted,omitempty"`
 	// Lift divides every value by what uniform attention over visible tokens gives at the same
 	// place.
 	Lift bool `json:"lift,omitempty"`
@@ -139,6 +150,9 @@ type Options struct {
 	OnStep     func(*Explanation)   `json:"-"`
 	OnProgress func(trace.Progress) `json:"-"`
 }
+
+// Afterwards reports whether something is computed after the last token.
+func (o Options) Afterwards() bool { return o.Prove != "" || o.Lens != "" || o.Patch != "" }
 
 // InChat reports whether the prompt is put into the model's chat template.
 func (o Options) InChat() bool { return o.Chat || o.Conversation.Asked() }
@@ -164,6 +178,8 @@ type Explanation struct {
 	// Lens has what the model would have said after each layer at every position of the text, if
 	// [Options.Lens] names a token; nil otherwise.
 	Lens *TextLens `json:"lens,omitempty"`
+	// Patch has what patching each place does to the first token, nil without [Options.Patch].
+	Patch *patch.Result `json:"patch,omitempty"`
 	// Warnings are remarks for the user, one sentence each.
 	Warnings []string `json:"warnings"`
 	// Origin says how it was made, as files do that are saved of it, so that they can be made

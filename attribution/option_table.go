@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
@@ -487,6 +488,46 @@ var resultRows = []Option{
 		},
 	},
 	{
+		Name: "patch", Field: "Patch", Key: "patch", Group: GenerationOptions,
+		Help: "for the first token, set each place of a kind to what it has in another prompt, " +
+			"one at a time: `" + joinNames(patch.Places(), "|") + "`",
+		value: grouping(func(o *Options) *string { return &o.Patch }, among(patch.Places())),
+		conflict: func(o *Options) string {
+			switch {
+			case o.Corrupted == "":
+				return trace.Called("patch") + " without another prompt; give " +
+					trace.Called("corrupted")
+			case o.By != "" || o.Target != "":
+				return trace.Called("patch") + " and groups of tokens; it has tokens as the " +
+					"model has them: leave by and target out"
+			}
+			return ""
+		},
+	},
+	{
+		Name: "patch direction", Field: "PatchDirection", Key: "patch-direction",
+		Group: GenerationOptions,
+		Help: "which prompt is run with values of the other, the corrupted or the clean one: `" +
+			joinNames(patch.Directions(), "|") + "`",
+		value: grouping(func(o *Options) *string { return &o.PatchDirection },
+			among(patch.Directions())),
+		conflict: needsPatch("patch direction"),
+	},
+	{
+		Name: "patch estimate", Field: "PatchEstimate", Key: "patch-estimate",
+		Group:    GenerationOptions,
+		Help:     "also estimate what patching does, by one gradient, and how well that fits",
+		value:    switched(func(o *Options) *bool { return &o.PatchEstimate }),
+		conflict: needsPatch("patch estimate"),
+	},
+	{
+		Name: "corrupted", Field: "Corrupted", Key: "corrupted", Group: GenerationOptions,
+		Help: "the other `prompt` of patch, of as many tokens",
+		value: someWords(func(o *Options) *string { return &o.Corrupted },
+			fmt.Sprintf("at most %d", maxTextBytes)),
+		conflict: needsPatch("corrupted"),
+	},
+	{
 		Name: "prove", Field: "Prove", Flag: "prove", Group: GenerationOptions,
 		Help: "test what a picture says of a token by what the prediction loses without the " +
 			"sources that it names, and without other words: `opening|all|N`, the token that the " +
@@ -501,6 +542,14 @@ var resultRows = []Option{
 				"target out")
 		},
 	},
+}
+
+// needsPatch returns why an option of patching does not stand alone.
+func needsPatch(name string) func(o *Options) string {
+	return func(o *Options) string {
+		return onOff(o.Patch == "", trace.Called(name)+" without "+trace.Called("patch")+
+			"; name the places to patch")
+	}
 }
 
 // liftConflict returns why lift does not go with the other options.

@@ -161,7 +161,9 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 	prompt := len(read.IDs)
 	r.tokens = r.opts.MaxTokens
 	if r.tokens == 0 {
-		r.tokens = defaultTokens
+		if r.tokens = defaultTokens; r.opts.Patch != "" {
+			r.tokens = 1 // the token that is patched for
+		}
 		if left := info.Context - prompt; 0 < left && left < r.tokens {
 			r.tokens = left
 			r.warn(fmt.Sprintf("The context of %s has %d tokens, so at most %d come after the "+

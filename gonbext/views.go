@@ -65,6 +65,27 @@ func Lens(prompt string, settings ...Setting) *Explanation {
 	return explainOrExit(render.KindLens, prompt, settings)
 }
 
+// Patch is [Explain] with the kind patch of [Show]: how much of the difference between two prompts
+// of equally many tokens each place of the model carries alone, for the first token that the model
+// predicts after the clean one; see [render.Patch].
+//
+//	gonbext.Patch("the keys to the cabinet", "the key to the cabinet")
+//
+// Patch of the options names the places: residual, attention, feed-forward, heads or heads-last,
+// and PatchDirection the direction. Contrast of the options is the token that the corrupted prompt
+// leads to, by default the one that the model predicts after it. Tokens cannot be put together.
+func Patch(clean, corrupted string, settings ...Setting) *Explanation {
+	return explainOrExit(render.KindPatch, clean, append(settings, against(corrupted)))
+}
+
+// against is the corrupted prompt of [Patch] as a setting.
+type against string
+
+func (a against) set(r *request) string {
+	r.options.Corrupted = string(a)
+	return "the corrupted prompt"
+}
+
 // needsModel reports whether a picture of a kind shows what is recorded of the model.
 func needsModel(kind render.Kind) bool {
 	return slices.Contains([]render.Kind{
@@ -101,6 +122,11 @@ func (r *request) fitKind() error {
 	case render.KindLens:
 		if r.groups() || r.show.Layer != nil {
 			return usagef("the lens has every token and layer: leave By and Target of Options, " +
+				"and By and Layer of Show, empty")
+		}
+	case render.KindPatch:
+		if r.groups() || r.show.Layer != nil {
+			return usagef("patches are of every token and layer: leave By and Target of Options, " +
 				"and By and Layer of Show, empty")
 		}
 	case render.KindHead, render.KindMap:

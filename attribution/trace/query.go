@@ -132,7 +132,14 @@ type Gradient struct {
 	// Attention and AttentionData are attention and ∂value/∂attention, [L,H,T,S] each; nil unless
 	// the rule is [WithAttention].
 	Attention, AttentionData []float32
+	// Taps are ∂value/∂tap of each of [GradientTaps], in their order: of [Hidden] before each
+	// layer, [L,T,D], of [AttentionOutput] and [FeedForwardOutput], [L,T,D], and of [Context],
+	// [L,H,T,E]; nil unless the rule is [WithTaps].
+	Taps []Tensor
 }
+
+// GradientTaps returns the taps of [Gradient.Taps].
+func GradientTaps() []Tap { return []Tap{Hidden, AttentionOutput, FeedForwardOutput, Context} }
 
 // Backward is a rule for going back through the graph from a value to the input.
 type Backward int
@@ -147,6 +154,8 @@ const (
 	RelevanceGradient
 	// WithAttention is TrueGradient, and attention and its gradient are returned too.
 	WithAttention
+	// WithTaps is TrueGradient, and gradients with respect to taps are returned too.
+	WithTaps
 )
 
 // AttentionTerms are the parts of a logit, or of a difference of logits, that attention read for

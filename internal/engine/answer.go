@@ -53,7 +53,8 @@ func (x *explaining) add(ev *Event) error {
 // has reports whether generated token t has arrived.
 func (x *explaining) has(t int) bool { return x.e != nil && 0 <= t && t < len(x.e.Steps) }
 
-// grow appends the tokens, rows and maps of part, and takes its lens of the text.
+// grow appends the tokens, rows and maps of part, and takes its lens of the text and
+// what was patched.
 func (x *explaining) grow(part *attribution.Explanation) error {
 	if x.e == nil {
 		x.e = x.begin(part)
@@ -94,6 +95,9 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 	}
 	if part.Lens != nil {
 		x.e.Lens = part.Lens
+	}
+	if part.Patch != nil {
+		x.e.Patch = part.Patch
 	}
 	x.e.Warnings = append([]string{}, part.Warnings...)
 	return nil

@@ -79,7 +79,7 @@ func explainCommand(k *cli.Kit) *cobra.Command {
 	f.viewFlags(cmd)
 	cmd.Flags().StringVar(&f.against, "against", "", "compare the first method with that of this "+
 		"other `prompt`, which is given the same answer; of another length, it is aligned by the "+
-		"tokens that both have")
+		"tokens that both have; for the view patch the corrupted prompt, of as many tokens")
 	cmd.Flags().StringVar(&f.againstModel, "against-model", "", "compare the first method with "+
 		"that of this other `model` on the same prompt and answer; if it divides the text into "+
 		"other tokens, they are compared by text")
@@ -115,6 +115,12 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	}
 	if f.filter {
 		f.show.Filter = attribution.DefaultFilter()
+	}
+	if f.show.Kind == render.KindPatch && f.against != "" { // patched with, and not explained
+		if f.opts.Corrupted != "" {
+			return cli.Usagef("--against and corrupted of --set are the same prompt; give one")
+		}
+		f.opts.Corrupted, f.against = f.against, ""
 	}
 	if f.compares() && !cmd.Flags().Changed("view") {
 		f.show.Kind = render.KindCompare

@@ -60,6 +60,9 @@ var effectful = map[string]struct{ with, without string }{
 	"layer":             {"--layer=1 --methods=rollout,raw", "--set=all-layers --methods=rollout,raw"},
 	"sinks":             {"--sinks", ""},
 	"prove":             {"--prove=all", ""},
+	"patch":             {"--set=patch=heads", ""},
+	"patch-direction":   {"--set=patch-direction=noising", ""},
+	"corrupted":         {"--set=corrupted=mary has the lamp . john has the key .", ""},
 	"source":            {"--source=2", ""},
 	"special":           {"--special=off", ""},
 	"steps":             {"--set=steps=2 --methods=integrated-gradients,direct", "--methods=integrated-gradients,direct"},
@@ -102,6 +105,14 @@ func viewArgs(view, options string) []string {
 	if view == "compare" && !strings.Contains(options, "--methods") &&
 		!strings.Contains(options, "--against") {
 		options += " --methods=direct,rollout"
+	}
+	if view == "patch" {
+		if !strings.Contains(options, "--against") && !strings.Contains(options, "corrupted") {
+			options += " --against=mary has the lamp . john has the lamp ."
+		}
+		if !strings.Contains(options, "--contrast") {
+			options += " --contrast= mary"
+		}
 	}
 	for option := range strings.SplitSeq(" "+options, " --") {
 		if option == "" {

@@ -91,7 +91,8 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 		"token, compare two methods, or two layers of one, and their difference, heads what every "+
 		"attention head looks at, head one of them in a figure, maps what every token has from "+
 		"every token in up to 12 layers, map one of these, experts which experts of a mixture "+
-		"took each token, lens what the model would have said after each layer")
+		"took each token, lens what the model would have said after each layer, patch how much of "+
+		"the difference to the prompt of --against each place of the model carries")
 	flags.Func("token", "generated token that pages of heatmap, text and compare show first, that "+
 		"layers and flow show, that experts frames, that figures of text are limited to, from "+
 		"which heads and head look, and of which lens shows every position of the text, "+
@@ -200,13 +201,13 @@ var meanings = []struct {
 	{"source", pictures, []render.Kind{render.KindFlow}},
 	{"source", []string{graphs}, nil},
 	{"layer", pictures, except(
-		render.KindLayers, render.KindFlow, render.KindHeads, render.KindLens,
+		render.KindLayers, render.KindFlow, render.KindHeads, render.KindLens, render.KindPatch,
 	)},
 	{"layer", []string{tables}, nil},
 	{"sinks", pictures, []render.Kind{render.KindFlow}},
 	{"caption", pictures, nil},
 	{"head", []string{drawings}, []render.Kind{render.KindHead}},
-	{"against", pictures, []render.Kind{render.KindCompare}},
+	{"against", pictures, []render.Kind{render.KindCompare, render.KindPatch}},
 	{"against-model", pictures, []render.Kind{render.KindCompare}},
 	{"filter", pictures, append(slices.Clone(heatmaps), render.KindLayers)},
 	{"palette", []string{pages, drawings}, nil},
@@ -219,10 +220,15 @@ var meanings = []struct {
 	{"target", anyForm, append(slices.Clone(heatmaps), render.KindLayers)},
 	{"methods", pictures, except(render.KindHeads, render.KindHead)},
 	{"methods", numbers, nil},
-	{"lift", pictures, except(render.KindFlow, render.KindLens)},
+	{"lift", pictures, except(render.KindFlow, render.KindLens, render.KindPatch)},
 	{"lift", numbers, nil},
 	{"lens", []string{tables}, nil},
-	{"lens", pictures, []render.Kind{render.KindLens}},
+	{"patch", []string{tables}, nil},
+	{"patch", pictures, []render.Kind{render.KindPatch}},
+	{"patch direction", []string{tables}, nil},
+	{"patch direction", pictures, []render.Kind{render.KindPatch}},
+	{"corrupted", []string{tables}, nil},
+	{"corrupted", pictures, []render.Kind{render.KindPatch}},
 	{"alternatives", pictures, heatmaps},
 	{"alternatives", numbers, nil},
 	{"all-layers", pictures, except(render.KindLayers, render.KindMaps, render.KindMap)},
@@ -328,6 +334,9 @@ func (f *explainFlags) checkView() error {
 		return err
 	}
 	switch {
+	case view == render.KindPatch && f.opts.Corrupted == "":
+		return cli.Usagef("--view patch compares two prompts: give the other one, of as many " +
+			"tokens, by --against")
 	case f.against != "" && f.againstModel != "":
 		return cli.Usagef("--against compares two prompts and --against-model two models; give one")
 	case view == render.KindCompare && !f.compares() && len(f.opts.Methods) != 0 &&
