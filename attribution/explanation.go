@@ -121,6 +121,9 @@ type Options struct {
 	// at every position of the text, too: [Explanation.Lens]. It cannot be combined with By and
 	// Target.
 	Lens string `json:"lens,omitempty"`
+	// HeadKinds, if it is [KindsRandom], [KindsText] or [KindsAblate], also scores every head by
+	// what it does: [Explanation.HeadKinds]. It cannot be combined with By and Target.
+	HeadKinds string `json:"head_kinds,omitempty"`
 	// Lift divides every value by what uniform attention over visible tokens gives at the same
 	// place.
 	Lift bool `json:"lift,omitempty"`
@@ -164,6 +167,8 @@ type Explanation struct {
 	// Lens has what the model would have said after each layer at every position of the text, if
 	// [Options.Lens] names a token; nil otherwise.
 	Lens *TextLens `json:"lens,omitempty"`
+	// HeadKinds has what every head does, if [Options.HeadKinds] asks for it; nil otherwise.
+	HeadKinds *HeadKinds `json:"head_kinds,omitempty"`
 	// Warnings are remarks for the user, one sentence each.
 	Warnings []string `json:"warnings"`
 	// Origin says how it was made, as files do that are saved of it, so that they can be made
@@ -306,6 +311,19 @@ func (e *Explanation) TokenIDs() []int {
 		}
 	}
 	return ids
+}
+
+// controlTokens returns which tokens of the text of [Explanation.TokenIDs] are control tokens.
+func (e *Explanation) controlTokens() []bool {
+	control := slices.Clone(e.Prompt.Special)
+	if !e.Model.Reads() {
+		for _, g := range e.Steps {
+			for range g.TokenIDs() {
+				control = append(control, g.Special)
+			}
+		}
+	}
+	return control
 }
 
 // Traced returns a tracer that records the text of e with m, with the token types of a pair. It

@@ -85,6 +85,7 @@ var values = map[string]struct {
 	"lift":              {"true", attribution.Options{Lift: true}, []string{"x"}},
 	"all levels":        {"true", attribution.Options{AllLevels: true}, []string{"x"}},
 	"all layers":        {"true", attribution.Options{AllLayers: true}, []string{"x"}},
+	"head kinds":        {"text", attribution.Options{HeadKinds: "text"}, []string{"", "all"}},
 	"lens":              {"3", attribution.Options{Lens: "3"}, []string{"", "x", "-1", "4096"}},
 }
 

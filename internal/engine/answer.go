@@ -95,6 +95,9 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 	if part.Lens != nil {
 		x.e.Lens = part.Lens
 	}
+	if part.HeadKinds != nil {
+		x.e.HeadKinds = part.HeadKinds
+	}
 	x.e.Warnings = append([]string{}, part.Warnings...)
 	return nil
 }
