@@ -72,6 +72,8 @@ type HeadKinds struct {
 	Layers   int `json:"layers"`          // L
 	Heads    int `json:"heads_per_layer"` // H
 	Repeated int `json:"repeated"`        // K
+	// IDs are the random tokens, with the control tokens of the model around them.
+	IDs []int `json:"ids"`
 	// Chance is the score of uniform attention on the random tokens.
 	Chance float64 `json:"chance"`
 	// Kinds are all kinds, in a fixed order.
@@ -256,7 +258,7 @@ func (r *run) readKinds(ctx context.Context, m trace.Model) error {
 		return err
 	}
 	a := tensors[0]
-	kinds := &HeadKinds{Layers: a.Shape[0], Heads: a.Shape[1], Repeated: K}
+	kinds := &HeadKinds{Layers: a.Shape[0], Heads: a.Shape[1], Repeated: K, IDs: ids}
 	for k, sources := range patternsOf(ids, make([]bool, len(ids))) {
 		kind := HeadKind{Name: patternKinds[k], Threshold: kindFrom}
 		clear(sources[:second+1])
