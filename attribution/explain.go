@@ -63,16 +63,11 @@ func (r *run) explain(ctx context.Context, m trace.Model) (*Explanation, error) 
 		}
 	}
 	err := r.end(ctx)
-	if err == nil {
-		err = r.readLens(ctx, m)
+	for _, add := range []func(context.Context, trace.Model) error{
+		r.readLens, r.patch, r.readKinds, r.prove,
+	} {
 		if err == nil {
-			err = r.patch(ctx, m)
-		}
-		if err == nil {
-			err = r.prove(ctx, m)
-		}
-		if err != nil {
-			err = r.wrap(ctx, err)
+			err = r.wrap(ctx, add(ctx, m))
 		}
 	}
 	return r.finish(r.e, err)
@@ -162,6 +157,10 @@ type run struct {
 	flat []flatRows
 	// text are the ids so far: the prompt and the tokens explained.
 	text []int
+	// copied is what each head wrote into the logits of tokens that the text has before, [L,H], and
+	// copies their number; see [HeadKind.Text].
+	copied []float64
+	copies int
 	// by and target are how tokens are grouped, and spans are the columns, nil for tokens.
 	by, target Grouping
 	spans      []Span
@@ -225,6 +224,7 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 				return err
 			}
 		}
+		r.addCopied(next)
 		r.ended = step.Next.Stop
 	}
 	if r.opts.OwnRow {

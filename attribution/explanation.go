@@ -132,6 +132,9 @@ type Options struct {
 	PatchDirection string `json:"patch_direction,omitempty"`
 	PatchEstimate  bool   `json:"patch_estimate,omitempty"`
 	Corrupted      string `json:"corrupted,omitempty"`
+	// HeadKinds, if it is [KindsRandom], [KindsText] or [KindsAblate], also scores every head by
+	// what it does: [Explanation.HeadKinds]. It cannot be combined with By and Target.
+	HeadKinds string `json:"head_kinds,omitempty"`
 	// Lift divides every value by what uniform attention over visible tokens gives at the same
 	// place.
 	Lift bool `json:"lift,omitempty"`
@@ -152,7 +155,9 @@ type Options struct {
 }
 
 // Afterwards reports whether something is computed after the last token.
-func (o Options) Afterwards() bool { return o.Prove != "" || o.Lens != "" || o.Patch != "" }
+func (o Options) Afterwards() bool {
+	return o.Prove != "" || o.Lens != "" || o.Patch != "" || o.HeadKinds != ""
+}
 
 // InChat reports whether the prompt is put into the model's chat template.
 func (o Options) InChat() bool { return o.Chat || o.Conversation.Asked() }
@@ -180,6 +185,8 @@ type Explanation struct {
 	Lens *TextLens `json:"lens,omitempty"`
 	// Patch has what patching each place does to the first token, nil without [Options.Patch].
 	Patch *patch.Result `json:"patch,omitempty"`
+	// HeadKinds has what every head does, if [Options.HeadKinds] asks for it; nil otherwise.
+	HeadKinds *HeadKinds `json:"head_kinds,omitempty"`
 	// Warnings are remarks for the user, one sentence each.
 	Warnings []string `json:"warnings"`
 	// Origin says how it was made, as files do that are saved of it, so that they can be made
@@ -322,6 +329,19 @@ func (e *Explanation) TokenIDs() []int {
 		}
 	}
 	return ids
+}
+
+// controlTokens returns which tokens of the text of [Explanation.TokenIDs] are control tokens.
+func (e *Explanation) controlTokens() []bool {
+	control := slices.Clone(e.Prompt.Special)
+	if !e.Model.Reads() {
+		for _, g := range e.Steps {
+			for range g.TokenIDs() {
+				control = append(control, g.Special)
+			}
+		}
+	}
+	return control
 }
 
 // Traced returns a tracer that records the text of e with m, with the token types of a pair. It

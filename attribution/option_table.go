@@ -528,6 +528,18 @@ var resultRows = []Option{
 		conflict: needsPatch("corrupted"),
 	},
 	{
+		Name: "head kinds", Field: "HeadKinds", Key: "head-kinds", Group: GenerationOptions,
+		Help: "also score every head as induction, previous-token, duplicate-token, first-token " +
+			"and name-mover head: `random|text|ablate`, on repeated random tokens, on the text " +
+			"too, at one more pass, and by what the loss is without each head, at a pass for each",
+		value: grouping(func(o *Options) *string { return &o.HeadKinds }, kindsText),
+		conflict: func(o *Options) string {
+			return onOff(o.By != "" || o.Target != "", trace.Called("head kinds")+
+				" and groups of tokens; heads read tokens as the model has them: leave by and "+
+				"target out")
+		},
+	},
+	{
 		Name: "prove", Field: "Prove", Flag: "prove", Group: GenerationOptions,
 		Help: "test what a picture says of a token by what the prediction loses without the " +
 			"sources that it names, and without other words: `opening|all|N`, the token that the " +

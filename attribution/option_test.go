@@ -93,6 +93,7 @@ var values = map[string]struct {
 	"all levels": {"true", attribution.Options{AllLevels: true}, []string{"x"}},
 	"all layers": {"true", attribution.Options{AllLayers: true}, []string{"x"}},
 	"lens":       {"opening", attribution.Options{Lens: "opening"}, []string{"", "x", "-1", "4096", "all"}},
+	"head kinds": {"text", attribution.Options{HeadKinds: "text"}, []string{"", "all"}},
 }
 
 // Every row reads what it writes, sets its own field alone, and refuses what it cannot read.

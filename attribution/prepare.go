@@ -179,6 +179,12 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 			Contrast: r.contrast, Foils: r.opts.foils(), Rows: r.plan.lateAsks,
 		}
 	}
+	if r.opts.HeadKinds != "" {
+		if r.ask.Terms == nil {
+			r.ask.Terms = &trace.TermsAsk{Contrast: r.contrast, Foils: r.opts.foils()}
+		}
+		r.ask.Terms.ByHead = true
+	}
 	if r.opts.Continuation != "" {
 		tokens, joined, err := trace.EncodeAfter(m, read.Text, r.opts.Continuation)
 		if err != nil {

@@ -166,6 +166,8 @@ type AttentionTerms struct {
 	Value float64
 	// Attention is [L,S]: what the target read from each source in each layer.
 	Attention []float64
+	// ByHead is [L,H,S], the part of Attention that each head read; nil without [TermsAsk.ByHead].
+	ByHead []float64
 	// L, S are the sizes.
 	L, S int
 }

@@ -356,6 +356,8 @@ type TermsAsk struct {
 	Foils int
 	// Rows are what [Step.RowsOfLayer] will be asked for, so that a model can prepare for it.
 	Rows []MixingAsk
+	// ByHead asks for [AttentionTerms.ByHead], where one text runs alone.
+	ByHead bool
 }
 
 // Ask has what a caller wants from a run of a model.

@@ -99,6 +99,9 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 	if part.Patch != nil {
 		x.e.Patch = part.Patch
 	}
+	if part.HeadKinds != nil {
+		x.e.HeadKinds = part.HeadKinds
+	}
 	x.e.Warnings = append([]string{}, part.Warnings...)
 	return nil
 }

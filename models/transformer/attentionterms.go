@@ -1,6 +1,7 @@
 package transformer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -53,6 +54,10 @@ func (s *Session) KeepTerms(rows ...trace.MixingAsk) error {
 	}
 	return nil
 }
+
+// SplitTerms makes what [Session.Terms] returns have the part of each head. It is called after
+// [Session.KeepTerms] and before [Session.Prompt].
+func (s *Session) SplitTerms() { s.byHead = true }
 
 // Terms returns what the last token of the text read from each source in each layer for the sum of
 // logits that of names: the attention part of [Model.LogitTerms], from what the cache holds. o must
@@ -110,6 +115,9 @@ func (s *texts) lastTerms(
 			L: s.m.Spec.Layers, S: n, Attention: make([]float64, s.m.Spec.Layers*n),
 			Value: objectiveValue(s.m.Spec, at, k.logits[i]),
 		}
+		if s.byHead {
+			all[i].ByHead = make([]float64, s.m.Spec.Layers*s.m.Spec.Heads*n)
+		}
 	}
 	if !asked {
 		return all, nil
@@ -129,16 +137,27 @@ func (s *texts) readTerms(
 	if err != nil {
 		return err
 	}
-	return s.termsOnCache(ctx, along, func(l int, parts []float32) { // [B,slots]
+	// place puts parts, [B,rows,slots], of a layer into what get has of each text, [L,rows,S].
+	place := func(l, rows int, parts []float32, get func(*trace.AttentionTerms) []float64) {
 		for i, terms := range all {
 			if terms == nil {
 				continue
 			}
-			own := parts[s.latest.rows[i]*s.cache.slots:]
-			for j := range terms.S {
-				terms.Attention[l*terms.S+j] = float64(own[j])
+			own := parts[s.latest.rows[i]*rows*s.cache.slots:]
+			for r := range rows {
+				to := get(terms)[(l*rows+r)*terms.S:][:terms.S]
+				for j := range to {
+					to[j] = float64(own[r*s.cache.slots+j])
+				}
 			}
 		}
+	}
+	return s.termsOnCache(ctx, along, func(l int, parts []float32) { // [B,slots]
+		place(l, 1, parts, func(t *trace.AttentionTerms) []float64 { return t.Attention })
+	}, func(l int, parts []float32) { // [B,H,slots]
+		place(l, s.m.Spec.Heads, parts, func(t *trace.AttentionTerms) []float64 {
+			return t.ByHead
+		})
 	})
 }
 
@@ -176,9 +195,10 @@ func (m *Model) termGraphs(yield func(begin, end int) bool) {
 }
 
 // termsOnCache calls use with the parts of the sources of each layer, [B·slots], from the last
-// layer to the first. along are the directions after the last layer, [B,1,D], which it frees.
+// layer to the first, and byHead with those of each head, [B·H·slots], if they are wanted. along
+// are the directions after the last layer, [B,1,D], which it frees.
 func (s *texts) termsOnCache(
-	ctx context.Context, along *tensors.Tensor, use func(l int, parts []float32),
+	ctx context.Context, along *tensors.Tensor, use, byHead func(l int, parts []float32),
 ) error {
 	m, k := s.m, s.latest
 	length := tensors.FromScalar(int32(1)) // only a positive number is needed
@@ -194,19 +214,22 @@ func (s *texts) termsOnCache(
 				inputs = append(inputs, k.input[l], k.output[l])
 			}
 		}
-		out, err := m.execute(m.termsProgram(begin, end, k.texts), inputs...)
+		out, err := m.execute(m.termsProgram(begin, end, k.texts, s.byHead), inputs...)
 		if err != nil {
 			return fmt.Errorf("layers %d to %d on the way back: %w", begin, end-1, err)
 		}
 		free(along)
 		along = out[0]
-		err = read(out[1], func(data []float32) {
-			size := len(data) / (end - begin)
-			for l := end - 1; l >= begin; l-- {
-				use(l, data[(l-begin)*size:][:size])
-			}
-		})
-		free(out[1])
+		for i, use := range []func(int, []float32){use, byHead}[:len(out)-1] {
+			readErr := read(out[1+i], func(data []float32) {
+				size := len(data) / (end - begin)
+				for l := end - 1; l >= begin; l-- {
+					use(l, data[(l-begin)*size:][:size])
+				}
+			})
+			err = cmp.Or(err, readErr)
+		}
+		free(out[1:]...)
 		if err != nil {
 			return err
 		}
@@ -222,10 +245,11 @@ func normsOnTheWay(s *spec.Spec) bool {
 
 // termsProgram is the graph that returns, given a positive number and the directions after layer
 // end-1 for so many texts, those before layer begin, [P,1,D] both, and the parts of the sources of
-// the layers between, [layers,P,S]. Its other inputs are, for each layer, its attention and values
+// the layers between, [layers,P,S]; with byHead also those of each head, [layers,P,H,S]. Its other
+// inputs are, for each layer, its attention and values
 // and, with [normsOnTheWay], its input and attention output. Every further input would cost 1.5 to
 // 3 µs.
-func (m *Model) termsProgram(begin, end, texts int) program {
+func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 	norms := normsOnTheWay(m.Spec)
 	var weights []string
 	columns := make([]bool, end-begin) // whether a layer's output projection is in codes by columns
@@ -241,14 +265,19 @@ func (m *Model) termsProgram(begin, end, texts int) program {
 		}
 		weights = append(weights, which)
 	}
+	name := fmt.Sprintf("terms of layers %v on the cache", columns)
+	if byHead {
+		name += " by head"
+	}
 	return program{
-		fmt.Sprintf("terms of layers %v on the cache", columns), strings.Join(weights, " "),
+		name, strings.Join(weights, " "),
 		func(w byName, in []*Node) []*Node {
 			each := 2 // inputs of a layer
 			if norms {
 				each = 4
 			}
 			length, along, parts := in[0], in[1], make([]*Node, end-begin)
+			heads := make([]*Node, end-begin)
 			for l := end - 1; l >= begin; l-- {
 				own := in[2+each*(l-begin):][:each]
 				layer := targetNodes{attention: own[0], value: own[1]}
@@ -256,7 +285,10 @@ func (m *Model) termsProgram(begin, end, texts int) program {
 					layer.input, layer.output = own[2], own[3]
 				}
 				t := m.termsOf(w, l, length, layer, along)
-				along, parts[l-begin] = t.input.along, t.sources
+				along, parts[l-begin], heads[l-begin] = t.input.along, t.sources, t.heads
+			}
+			if byHead {
+				return []*Node{along, Stack(parts, 0), Stack(heads, 0)}
 			}
 			return []*Node{along, Stack(parts, 0)}
 		},

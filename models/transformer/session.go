@@ -277,7 +277,7 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 					inputs = append(inputs, stream, stream)
 				}
 			}
-			all = append(all, wanted{s.m.termsProgram(begin, end, 1), inputs})
+			all = append(all, wanted{s.m.termsProgram(begin, end, 1, s.byHead), inputs})
 		}
 	}
 	for l := range spec.Layers { // layers of one kind have the same program
