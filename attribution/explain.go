@@ -59,8 +59,12 @@ func (r *run) explain(ctx context.Context, m trace.Model) (*Explanation, error) 
 	}
 	err := r.end(ctx)
 	if err == nil {
-		if err = r.readLens(ctx, m); err == nil {
-			err = r.prove(ctx, m)
+		for _, read := range []func(context.Context, trace.Model) error{
+			r.readLens, r.readScores, r.prove,
+		} {
+			if err == nil {
+				err = read(ctx, m)
+			}
 		}
 		if err != nil {
 			err = r.wrap(ctx, err)
@@ -153,6 +157,10 @@ type run struct {
 	flat []flatRows
 	// text are the ids so far: the prompt and the tokens explained.
 	text []int
+	// without are the ids of the prompt without a part of it, nil for none, and logits what
+	// predicted each token, [n][V], to be compared with what predicts it then.
+	without []int
+	logits  [][]float32
 	// by and target are how tokens are grouped, and spans are the columns, nil for tokens.
 	by, target Grouping
 	spans      []Span
@@ -217,6 +225,9 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 			}
 		}
 		r.ended = step.Next.Stop
+		if r.ask.Logits {
+			r.logits = append(r.logits, step.Logits)
+		}
 	}
 	if r.opts.OwnRow {
 		next, r.pending = r.pending, next
@@ -286,6 +297,9 @@ func newToken(p trace.Prediction) (*GeneratedToken, error) {
 		ID: p.Token.ID, Text: p.Token.Text, Probability: p.Probability, Special: p.Token.Special,
 		Forced: p.Forced,
 		Class:  p.Class, Unscored: p.Unscored, Alternatives: []Alternative{},
+	}
+	if s := p.Scores; s != nil && !rowmath.NotFinite(s.Entropy) && !rowmath.NotFinite(s.Surprisal) {
+		t.Scores = &TokenScores{TokenScores: *s}
 	}
 	for _, a := range p.Alternatives {
 		t.Alternatives = append(t.Alternatives, Alternative{

@@ -86,6 +86,8 @@ var values = map[string]struct {
 	"all levels":        {"true", attribution.Options{AllLevels: true}, []string{"x"}},
 	"all layers":        {"true", attribution.Options{AllLayers: true}, []string{"x"}},
 	"lens":              {"3", attribution.Options{Lens: "3"}, []string{"", "x", "-1", "4096"}},
+	"without":           {"turn:2", attribution.Options{Without: "turn:2"}, []string{"", "turn", "turn:0", "system:1", "sytem", "4:2", "document:x"}},
+	"prompt scores":     {"true", attribution.Options{PromptScores: true}, []string{"x"}},
 }
 
 // Every row reads what it writes, sets its own field alone, and refuses what it cannot read.
