@@ -196,12 +196,13 @@ func TestWithoutParts(t *testing.T) {
 			opts.Without = part
 			e, err := attribution.Explain(context.Background(), m, "w1", opts)
 			must(t, err)
-			tokens, err := m.Encode(want.text+" w5", trace.SpecialsOff) // what it answers with first
+			// With the first token of the answer, w5.
+			tokens, err := m.Encode(want.text+" w5", trace.SpecialsOff)
 			must(t, err)
 			w := e.Without
 			if w.Part != part || w.Text != want.text || w.Name != want.name ||
-				w.Threshold != 1e-4 || want.own != slices.Contains(e.Warnings, "Without the system "+
-				"text, the chat template writes one of its own.") {
+				w.Threshold != 1e-4 || want.own != slices.Contains(e.Warnings,
+				"Without the system text, the chat template writes one of its own.") {
 				t.Errorf("%+v with warnings %q, want %+v", w, e.Warnings, want)
 			}
 			if got := (*m.texts)[0]; len(*m.texts) != 1 || !slices.Equal(got, trace.IDs(tokens)) {
