@@ -173,7 +173,7 @@ func cutRanges(text string, part Grouping) (name, rest string, err error) {
 			left = append(left, text[i])
 		}
 	}
-	return message.Quote(string(cut)), string(left), nil
+	return message.Quote(strings.Join(strings.Fields(string(cut)), " ")), string(left), nil
 }
 
 // leaveOutTurn takes a message out of a conversation, to which the prompt then belongs.

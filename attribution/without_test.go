@@ -188,8 +188,8 @@ func TestWithoutParts(t *testing.T) {
 		"turn:3":     {"w9 w8 w0 w5 w6 w1 w4", "turn 3", false},
 		"document:2": {"w8 w0 w5 w6 w7 w1 w4", "document 2", false},
 		"documents":  {"w0 w5 w6 w7 w1 w4", "the documents", false},
-		"0:6":        {"w0 w5 w6 w7 w1 w4", `"w9 w8 "`, false},
-		"3:6,9:12":   {"w9 w0 w6 w7 w1 w4", `"w8 w5 "`, false},
+		"0:6":        {"w0 w5 w6 w7 w1 w4", `"w9 w8"`, false},
+		"3:6,9:12":   {"w9 w0 w6 w7 w1 w4", `"w8 w5"`, false},
 	} {
 		t.Run(part, func(t *testing.T) {
 			m, opts := newRereads(), chatOf()
