@@ -64,10 +64,13 @@ func (r *run) explain(ctx context.Context, m trace.Model) (*Explanation, error) 
 	}
 	err := r.end(ctx)
 	for _, add := range []func(context.Context, trace.Model) error{
-		r.readLens, r.patch, r.readKinds, r.prove,
+		r.readLens, r.readScores, r.patch, r.readKinds, r.prove,
 	} {
-		if err == nil {
-			err = r.wrap(ctx, add(ctx, m))
+		if err != nil {
+			break
+		}
+		if err = add(ctx, m); err != nil {
+			err = r.wrap(ctx, err)
 		}
 	}
 	return r.finish(r.e, err)
@@ -161,6 +164,10 @@ type run struct {
 	// copies their number; see [HeadKind.Text].
 	copied []float64
 	copies int
+	// without are the ids of the prompt without a part of it, nil for none, and logits what
+	// predicted each token, [n][V], to be compared with what predicts it then.
+	without []int
+	logits  [][]float32
 	// by and target are how tokens are grouped, and spans are the columns, nil for tokens.
 	by, target Grouping
 	spans      []Span
@@ -226,6 +233,9 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 		}
 		r.addCopied(next)
 		r.ended = step.Next.Stop
+		if r.ask.Logits {
+			r.logits = append(r.logits, step.Logits)
+		}
 	}
 	if r.opts.OwnRow {
 		next, r.pending = r.pending, next
@@ -295,6 +305,9 @@ func newToken(p trace.Prediction) (*GeneratedToken, error) {
 		ID: p.Token.ID, Text: p.Token.Text, Probability: p.Probability, Special: p.Token.Special,
 		Forced: p.Forced,
 		Class:  p.Class, Unscored: p.Unscored, Alternatives: []Alternative{},
+	}
+	if s := p.Scores; s != nil && !rowmath.NotFinite(s.Entropy) && !rowmath.NotFinite(s.Surprisal) {
+		t.Scores = &TokenScores{TokenScores: *s}
 	}
 	for _, a := range p.Alternatives {
 		t.Alternatives = append(t.Alternatives, Alternative{

@@ -135,6 +135,16 @@ type Options struct {
 	// HeadKinds, if it is [KindsRandom], [KindsText] or [KindsAblate], also scores every head by
 	// what it does: [Explanation.HeadKinds]. It cannot be combined with By and Target.
 	HeadKinds string `json:"head_kinds,omitempty"`
+	// PromptScores also computes the scores of the prompt's tokens, [Prompt.Scores], by one more
+	// pass over the prompt. It cannot be combined with By.
+	PromptScores bool `json:"prompt_scores,omitempty"`
+	// Without compares the prediction of each token with what it is without a part of the prompt,
+	// to tell where that mattered at all: [TokenScores] and [Explanation.Without]. It is "system"
+	// for the system message of a chat, "turn:2" for message 2 from 1, that one among them,
+	// "documents" and "document:2" for what the chat template gets as the variable documents, or
+	// bytes of [Prompt.Text], "0:120". The template is applied again; bytes are cut. It costs one
+	// pass over the rest of the text with the answer. It cannot be combined with Target.
+	Without string `json:"without,omitempty"`
 	// Lift divides every value by what uniform attention over visible tokens gives at the same
 	// place.
 	Lift bool `json:"lift,omitempty"`
@@ -156,7 +166,8 @@ type Options struct {
 
 // Afterwards reports whether something is computed after the last token.
 func (o Options) Afterwards() bool {
-	return o.Prove != "" || o.Lens != "" || o.Patch != "" || o.HeadKinds != ""
+	return o.Prove != "" || o.Lens != "" || o.Patch != "" || o.HeadKinds != "" ||
+		o.Without != "" || o.PromptScores
 }
 
 // InChat reports whether the prompt is put into the model's chat template.
@@ -187,6 +198,8 @@ type Explanation struct {
 	Patch *patch.Result `json:"patch,omitempty"`
 	// HeadKinds has what every head does, if [Options.HeadKinds] asks for it; nil otherwise.
 	HeadKinds *HeadKinds `json:"head_kinds,omitempty"`
+	// Without is what [Options.Without] takes away, nil if it does not.
+	Without *Without `json:"without,omitempty"`
 	// Warnings are remarks for the user, one sentence each.
 	Warnings []string `json:"warnings"`
 	// Origin says how it was made, as files do that are saved of it, so that they can be made
@@ -215,6 +228,9 @@ type Prompt struct {
 	// Parts are the parts of Text if it is a conversation that a chat template wrote, in order and
 	// without gaps; nil otherwise.
 	Parts []trace.Part `json:"parts,omitempty"`
+	// Scores are, [m], those of each token as the model predicts it from the tokens before it, nil
+	// for the first one. They are there with [Options.PromptScores].
+	Scores []*trace.TokenScores `json:"scores,omitempty"`
 	// Strongest is, in an explanation over spans, for each span the word in it of which a method
 	// says most, "" if none stands out; see [Explanation.GroupSpans]. Nil otherwise.
 	Strongest []string `json:"strongest,omitempty"`
@@ -260,6 +276,10 @@ type GeneratedToken struct {
 	Rest bool  `json:"rest,omitempty"`
 	// Alternatives are the most probable tokens, the most probable first.
 	Alternatives []Alternative `json:"alternatives"`
+	// Scores are its entropy, surprisal and rank, and with [Options.Without] what depends on a part
+	// of the prompt. They are nil where there is no distribution of which the token is one, for
+	// several tokens, and where one of the numbers would be infinite.
+	Scores *TokenScores `json:"scores,omitempty"`
 	// Lens is what the model would have said after the embedding and after each layer, [L+1], nil
 	// without [Options.Lens]. The last one is the prediction itself.
 	Lens []LensLayer `json:"lens,omitempty"`

@@ -540,6 +540,33 @@ var resultRows = []Option{
 		},
 	},
 	{
+		Name: "without", Field: "Without", Flag: "without", Group: GenerationOptions,
+		Help: "compare each prediction with what it is without a part of the prompt: " +
+			"`system|turn:N|documents|document:N|BEGIN:END`, a message or document of the chat " +
+			"from 1, or bytes, at one pass over the rest of the text",
+		value: grouping(func(o *Options) *string { return &o.Without }, func(s string) string {
+			_, wrong := parseWithout(s)
+			return wrong
+		}),
+		conflict: func(o *Options) string {
+			return onOff(o.Target != "", trace.Called("without")+" and a target; it compares "+
+				"the predictions of tokens: leave the target out")
+		},
+		encoder: generates,
+	},
+	{
+		Name: "prompt scores", Field: "PromptScores", Key: "prompt-scores",
+		Group: GenerationOptions,
+		Help: "also compute entropy, surprisal and rank of the prompt's tokens, by one more pass " +
+			"over the prompt",
+		value: switched(func(o *Options) *bool { return &o.PromptScores }),
+		conflict: func(o *Options) string {
+			return onOff(o.By != "", trace.Called("prompt scores")+" and groups of the prompt; "+
+				"tokens are scored as the model has them: leave by out")
+		},
+		encoder: generates,
+	},
+	{
 		Name: "prove", Field: "Prove", Flag: "prove", Group: GenerationOptions,
 		Help: "test what a picture says of a token by what the prediction loses without the " +
 			"sources that it names, and without other words: `opening|all|N`, the token that the " +

@@ -64,6 +64,9 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	if err := r.prepareGroups(); err != nil {
 		return nil, err
 	}
+	if err := r.prepareScores(m, prompt); err != nil {
+		return nil, err
+	}
 	r.remark(m, read.Text)
 	return r, nil
 }
@@ -172,7 +175,7 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 	}
 	r.ask = trace.Ask{
 		Mixings: r.plan.asks, Sampling: r.opts.Sampling, Alternatives: r.alternatives(),
-		OwnRow: r.opts.OwnRow, Progress: r.opts.OnProgress,
+		OwnRow: r.opts.OwnRow, Progress: r.opts.OnProgress, Logits: r.opts.Without != "",
 	}
 	if r.plan.needsTerms() {
 		r.ask.Terms = &trace.TermsAsk{
@@ -219,7 +222,11 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 			prompt, r.tokens, prompt+r.tokens, message.Quote(info.Name), info.Context,
 		)
 	}
-	return budget.Check(m, r.plan.bytes(prompt, r.tokens),
+	need := r.plan.bytes(prompt, r.tokens)
+	if r.ask.Logits {
+		need += 4 * float64(r.tokens) * float64(info.Vocab)
+	}
+	return budget.Check(m, need,
 		fmt.Sprintf("%d tokens: what the methods keep", prompt+r.tokens),
 		"take a shorter text or fewer layers")
 }

@@ -262,6 +262,7 @@ func (m *Model) prediction(ids []int, t target, logits []float32,
 		next.Token, next.Unscored = m.token(ids[t.position]), true
 	case head == trace.MaskedToken:
 		m.rank(next, softmax(logits), alternatives, m.token)
+		next.Scores = scoresOf(logits, next.Token.ID)
 	case head == trace.Spans:
 		next.Class, next.Token = true, m.class(t.class)
 	case m.spec.Scoring == spec.Quantity: // the model returns a value and chooses nothing
@@ -273,6 +274,12 @@ func (m *Model) prediction(ids []int, t target, logits []float32,
 		if next.Class = true; t.class >= 0 {
 			next.Token, next.Probability = m.class(t.class), p[t.class]
 		}
+		if m.spec.Discriminates() {
+			logits = []float32{0, logits[0]} // of which p is the softmax
+		} else if m.spec.Scoring == spec.AnyOf {
+			return next // each class is its own distribution
+		}
+		next.Scores = scoresOf(logits, next.Token.ID)
 	}
 	return next
 }

@@ -86,6 +86,7 @@ var (
 	_ trace.Predictor      = (*Model)(nil)
 
 	_ trace.ContinuationPredictor = (*Model)(nil)
+	_ trace.LogitReader           = (*Model)(nil)
 
 	_ trace.Differentiable   = (*Model)(nil)
 	_ trace.Replacer         = (*Model)(nil)
@@ -108,6 +109,9 @@ type passes interface {
 	// PredictContinuation returns how probable a continuation is after each of several prompts.
 	PredictContinuation(ctx context.Context, prompts [][]int, continuation []int,
 		done func(prompts int)) (*trace.Continuations, error)
+	// ReadLogits calls use with the scores after each token of a text from position first on.
+	ReadLogits(ctx context.Context, ids []int, first int,
+		use func(position int, logits []float32) error) error
 	// Embed returns the embeddings of ids, [T,W].
 	Embed(ctx context.Context, ids []int) ([]float32, error)
 	// Gradients returns what each query asks for and its gradient by a rule.

@@ -391,6 +391,8 @@ type Ask struct {
 	Products bool
 	// Lens asks for [Step.Lens] with so many of the most probable tokens; 0 asks for none.
 	Lens int
+	// Logits asks for [Step.Logits].
+	Logits bool
 	// OwnRow adds a last step for the last token, with its row and without a prediction.
 	OwnRow bool
 	// Edits change what the model computes, if it is [Editable]. Of mixings only attention is
@@ -466,6 +468,9 @@ type Prediction struct {
 	// Alternatives are the most probable tokens, the most probable first; the chosen one may be
 	// among them.
 	Alternatives []Alternative
+	// Scores are those of Token, nil where the model gives no distribution of which it is one: for
+	// numbers, for classes that do not exclude each other, and for a start and an end.
+	Scores *TokenScores
 	// Forced reports whether the caller gave the token.
 	Forced bool
 	// Stop reports whether the token ends the text, so that no step follows.
@@ -483,6 +488,9 @@ type Step struct {
 	Rows []Rows
 	// Next is the prediction of token First+Count; nil in the last step of [Ask.OwnRow].
 	Next *Prediction
+	// Logits are what Next was predicted by, [V]; nil without [Ask.Logits], and from a model that
+	// reads.
+	Logits []float32
 	// Terms are the attention terms of Next, of all First+Count sources. They are nil without
 	// [Ask.Terms], and always nil from a model that does not know them.
 	Terms *AttentionTerms

@@ -1,8 +1,8 @@
 // Adds touch to a heatmap that is complete without it. It draws the parts that need room or a
 // choice: the matrix of one method with its folded columns, one line for each method, the layers
 // and the alternatives of the chosen row. Sentences come from the lines that the picture has. All
-// text is set as text, never as markup. heatmapdata.go describes the data. common.js, scale.js and
-// matrix.js, which has the words for tokens and rows, stand before it.
+// text is set as text, never as markup. heatmapdata.go describes the data. common.js, scale.js,
+// matrix.js, which has the words for tokens and rows, and scores.js stand before it.
 
 // rowsAtOnce is how many rows the matrix has at most; the others are reached by buttons.
 const rowsAtOnce = 200;
@@ -98,7 +98,8 @@ function run(root, reading) {
     root.classList.toggle('hm-template', Boolean(choice.template));
     root.classList.toggle('hm-difference', Boolean(method().difference));
     drawTabs(find('tabs'), methods, methods.indexOf(method()), chooseMethod);
-    [drawAnswer, drawText, drawSide, drawStrip, drawMatrix].forEach((draw) => draw(view));
+    [drawAnswer, drawText, drawScores, drawSide, drawStrip, drawMatrix].forEach(
+      (draw) => draw(view));
     drawSwitches(root);
     const [best] = namedOf(method(), row());
     if (source() < 0 && best !== undefined) reveal(view.matrix, view, best);
@@ -350,6 +351,7 @@ function addParts(view, clickStrip, clickMatrix) {
     view, 'hm-matrix', (row, column) => drawReadout(view, row, column), clickMatrix);
   view.bar = barOf(...switchesOf(view));
   after.append(view.bar.bar, view.matrix.hold, make('div', {className: 'hm-legend'}));
+  addScores(view);
 }
 function switchesOf({data, choice, roles, go}) {
   const groups = {words: 'whole words', sentences: 'sentences', turns: 'turns'};
@@ -361,7 +363,7 @@ function switchesOf({data, choice, roles, go}) {
     switches.push(switchOf(
       'template tokens', () => choice.template, () => go({template: !choice.template})));
   }
-  return switches.concat(unfoldSwitch(data, choice, go));
+  return switches.concat(unfoldSwitch(data, choice, go), scoresSwitch(data, choice, go));
 }
 
 begin('.hm-heatmap', start);

@@ -37,6 +37,7 @@ type heatmapData struct {
 	Row          string       `json:"row"`
 	Shown        string       `json:"shown"`
 	Methods      []drawnRows  `json:"methods"`
+	Scores       *scoresData  `json:"scores,omitempty"`
 }
 
 // textData is what a script needs of a text.
@@ -172,7 +173,7 @@ func (b heatmapPage) data() heatmapData {
 		Groups: b.groups(), Positions: b.positions(), Targets: b.itself(0, len(b.e.Prompt.Texts)),
 		Hidden: []int{}, Compared: b.comparison != nil,
 		Others: "What it could have written", Chance: "next token", Row: "generated token",
-		Shown: b.words.shown,
+		Shown: b.words.shown, Scores: b.scores(),
 	}
 	if b.e.Model.Reads() {
 		d.Others, d.Chance, d.Row = "What it could have been", b.words.chance, "prediction"

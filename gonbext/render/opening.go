@@ -180,9 +180,13 @@ const opensFrom = .5
 // open chooses the row and the method that a picture opens with: a word of the first sentence of
 // the answer, see [drawing.wordToOpen], by the first method that shows something for one. Words of
 // a question, which an answer repeats, come after all others. A scorer that compares the first
-// prediction with itself comes before them, because it was asked for what there is not.
+// prediction with itself comes before them, because it was asked for what there is not. The token
+// that a part of the prompt mattered most for, if one was taken away, comes before all.
 func (d *drawing) open(row *int) {
 	d.chosen, d.lead = firstWord(d.e), -1
+	if row == nil {
+		row = d.mostSensitive()
+	}
 	if row != nil && *row >= 0 && *row < len(d.e.Steps) {
 		d.chosen = *row
 	} else {

@@ -92,6 +92,9 @@ func (t *text) opening() {
 	if facts != nil {
 		t.wrapped(Visible(v.name, nameLimit)+"  ", t.phrase(facts))
 	}
+	for _, line := range d.scoreLines(d.chosen) {
+		t.wrapped("", line)
+	}
 	t.line("")
 }
 

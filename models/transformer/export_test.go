@@ -171,3 +171,6 @@ func (m *Model) InTiles(above, targets, sources int) *Model {
 
 // TileOf is how many targets a tile has in a text of n tokens.
 func (m *Model) TileOf(n int) int { return m.tileOf(n) }
+
+// LogProbability is logProbability.
+var LogProbability = logProbability

@@ -73,6 +73,8 @@ var effectful = map[string]struct{ with, without string }{
 	"top-k":             {"--set=top-k=1 --temperature=5", "--temperature=5"},
 	"top-p":             {"--set=top-p=0.01 --temperature=5", "--temperature=5"},
 	"view":              {"", ""}, // of which there is one in every row of the test
+	"without":           {"--without=0:5", ""},
+	"prompt-scores":     {"--set=prompt-scores", ""},
 	"width":             {"--format=text --width=60", "--format=text --width=140"},
 }
 

@@ -172,7 +172,9 @@ var (
 	anyForm  = append(slices.Clone(pictures), numbers...)
 
 	// heatmaps are the views with a row of the prompt's tokens for each generated token.
-	heatmaps = []render.Kind{render.KindHeatmap, render.KindText, render.KindCompare}
+	heatmaps = append(slices.Clone(heatmapAndText), render.KindCompare)
+	// heatmapAndText are those of one explanation.
+	heatmapAndText = []render.Kind{render.KindHeatmap, render.KindText}
 )
 
 // except returns the views other than some.
@@ -237,6 +239,10 @@ var meanings = []struct {
 	{"all-levels", numbers, nil},
 	{"prove", pictures, []render.Kind{render.KindHeatmap, render.KindText, render.KindLayers}},
 	{"prove", numbers, nil},
+	{"without", []string{texts, pages}, heatmapAndText},
+	{"without", []string{tables}, nil},
+	{"prompt-scores", []string{texts, pages}, heatmapAndText},
+	{"prompt-scores", []string{tables}, nil},
 	{"own-row", pictures, except(render.KindMaps, render.KindMap)},
 	{"own-row", numbers, nil},
 	{"measured-residual", anyForm, except(render.KindMaps, render.KindMap)},
