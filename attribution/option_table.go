@@ -500,6 +500,15 @@ var resultRows = []Option{
 				"target out")
 		},
 	},
+	{
+		Name: "edits", Field: "Edits", Group: GenerationOptions,
+		Help:  "run the model under these edits, a list as `JSON`",
+		value: edits(),
+		conflict: func(o *Options) string {
+			return onOff(o.MeasuredResidual, trace.Called("edits")+" and a "+
+				trace.Called("measured residual")+", which is not computed under edits")
+		},
+	},
 }
 
 // liftConflict returns why lift does not go with the other options.

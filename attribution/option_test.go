@@ -85,7 +85,14 @@ var values = map[string]struct {
 	"lift":              {"true", attribution.Options{Lift: true}, []string{"x"}},
 	"all levels":        {"true", attribution.Options{AllLevels: true}, []string{"x"}},
 	"all layers":        {"true", attribution.Options{AllLayers: true}, []string{"x"}},
-	"lens":              {"3", attribution.Options{Lens: "3"}, []string{"", "x", "-1", "4096"}},
+	"edits": {
+		`[{"tap":"hidden","layers":[1],"change":"zero"}]`,
+		attribution.Options{Edits: []trace.Edit{{
+			Tap: trace.Hidden, Layers: []int{1}, Change: trace.SetZero,
+		}}},
+		[]string{"", "{}", `[{"tap":"stream","change":"zero"}]`, `[{"layer":1}]`},
+	},
+	"lens": {"3", attribution.Options{Lens: "3"}, []string{"", "x", "-1", "4096"}},
 }
 
 // Every row reads what it writes, sets its own field alone, and refuses what it cannot read.

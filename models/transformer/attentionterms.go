@@ -87,6 +87,13 @@ func (s *texts) lastTerms(
 	if err := ctx.Err(); err != nil {
 		return nil, pkg.Errorf("stopped before the parts of a token: %w", err)
 	}
+	for _, e := range s.edits {
+		if (e.Tap == trace.HiddenAfterAttention || e.Tap == trace.FeedForwardOutput) &&
+			(s.m.Spec.Order == spec.PostNorm || s.m.Spec.NormedResidual) {
+			return nil, pkg.Errorf("parts of logits are not computed under an edit of %s in the "+
+				"%s model, whose norms come after it", e.Edit, s.m.Spec.Family)
+		}
+	}
 	k := s.latest
 	if k == nil || len(objectives) != len(k.rows) {
 		return nil, pkg.Errorf("%d objectives for the parts of the last tokens; "+
@@ -129,17 +136,36 @@ func (s *texts) readTerms(
 	if err != nil {
 		return err
 	}
+	// What an edit multiplies on the way to the logit, it multiplies in the parts; what it puts in
+	// comes from no source.
+	kept := float64(s.streamKept(trace.Hidden, s.m.Spec.Layers))
 	return s.termsOnCache(ctx, along, func(l int, parts []float32) { // [B,slots]
+		kept *= float64(s.streamKept(trace.HiddenAfterAttention, l))
+		own := kept * float64(s.streamKept(trace.AttentionOutput, l))
+		kept *= float64(s.streamKept(trace.Hidden, l))
 		for i, terms := range all {
 			if terms == nil {
 				continue
 			}
-			own := parts[s.latest.rows[i]*s.cache.slots:]
+			sources := parts[s.latest.rows[i]*s.cache.slots:]
 			for j := range terms.S {
-				terms.Attention[l*terms.S+j] = float64(own[j])
+				terms.Attention[l*terms.S+j] = own * float64(sources[j])
 			}
 		}
 	})
+}
+
+// streamKept is the factor by which edits multiply a tap without heads in layer l, at the last
+// token of the only text; 1 without edits.
+func (s *texts) streamKept(tap trace.Tap, l int) float32 {
+	factor := float32(1)
+	for _, e := range s.edits {
+		if e.Tap == tap && placeOf(e.Layers, l) >= 0 && placeOf(e.Positions, s.lengths[0]-1) >= 0 {
+			keep, _ := e.factors()
+			factor *= keep
+		}
+	}
+	return factor
 }
 
 // directions returns the directions on the residual stream after the last layer, [B,1,D]; see
@@ -267,8 +293,16 @@ func (m *Model) termsProgram(begin, end, texts int) program {
 const lastTensors, lastAttention = 4, 2
 
 // keptOf is what a layer did to the targets of a block besides its output: its attention output,
-// [B,N,D], and attention, [B,H,N,S].
-func keptOf(b *Block) []*Node { return []*Node{b.AttentionOutput, b.Attention} }
+// [B,N,D], and attention, [B,H,N,S], as far as edits of contexts and the outputs of heads keep it.
+func keptOf(b *Block) []*Node {
+	attention := b.Attention
+	for _, tap := range []trace.Tap{trace.Context, trace.HeadOutput} {
+		if e, ok := b.edits[tap]; ok {
+			attention = Mul(attention, e.keep)
+		}
+	}
+	return []*Node{b.AttentionOutput, attention}
+}
 
 // keptAt is what a layer did to one target of each text, in the order of [latest.addPrompt]: its
 // input, [B,1,D], what [keptOf] gives, with N = 1, and its output, [B,1,D]. For at see [oneRow]; it
@@ -333,6 +367,9 @@ func (s *Session) RowsOfLayer(
 	if s.latest == nil || s.cache == nil {
 		return trace.Rows{}, pkg.Errorf("no row of a single layer: " +
 			"the session has to keep terms, and to read a text")
+	}
+	if s.edits != nil {
+		return trace.Rows{}, pkg.Errorf("rows of single layers are not computed under edits")
 	}
 	if l < 0 || l >= s.m.Spec.Layers {
 		return trace.Rows{}, pkg.Errorf("layer %d is not in 0..%d", l, s.m.Spec.Layers-1)

@@ -30,19 +30,17 @@ func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule tra
 		return nil, pkg.Errorf("there is no rule %d of differentiation", rule)
 	}
 	for i, q := range queries {
-		if err := checkUnedited(q); err != nil {
-			return nil, fmt.Errorf("query %d: %w", i, err)
-		}
 		if q.Quantity == trace.Margin {
 			return nil, pkg.Errorf("query %d asks for the gradient of the %s; "+
 				"take one of %v", i, q.Quantity, trace.Quantities())
 		}
 	}
 	gradients, answered := make([]trace.Gradient, len(queries)), 0
+	edited := editedTaps(editsOf(queries)...)
 	batches, err := m.queryBatches(queries, how, func(tokens, texts int) need {
 		return need{
 			Tokens: tokens, Texts: texts, Head: true, Gradient: true,
-			AttentionGradient: rule == trace.WithAttention,
+			AttentionGradient: rule == trace.WithAttention, Edited: edited,
 		}
 	})
 	if err != nil {
@@ -97,6 +95,9 @@ func (w *backwardPass) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if d, err = w.inputs.edits.streamBack(w.m.Spec.Layers, d); err != nil {
+		return err
+	}
 	if d, err = w.m.layersBack(ctx, d, w.layer); err != nil {
 		return err
 	}
@@ -113,7 +114,10 @@ func (w *backwardPass) run(ctx context.Context) error {
 }
 
 // forward runs the batch through all layers and fills in hidden.
-func (w *backwardPass) forward(ctx context.Context) error {
+func (w *backwardPass) forward(ctx context.Context) (err error) {
+	if w.inputs.edits, err = w.m.wholeTexts(w.batch, w.padded); err != nil {
+		return err
+	}
 	// The query's own rows, as integrated gradients bring them, or those of its ids.
 	rows, err := w.embeddings()
 	if rows == nil && err == nil {
@@ -153,6 +157,11 @@ func (w *backwardPass) slopes() (*tensors.Tensor, error) {
 		}
 		slopes = append(slopes, d...)
 	})
+	for i, at := range w.at {
+		if err == nil {
+			err = w.checkEdited(i, w.gradients[at].Value)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -189,8 +198,15 @@ func (w *backwardPass) derived(what, which string, of func(d *builder, x *Node, 
 func (w *backwardPass) layer(l int, after *tensors.Tensor) (*tensors.Tensor, error) {
 	x, rule := w.pop(), w.rule
 	defer free(x)
-	out, err := w.inputs.run(fmt.Sprintf("back %d %s", rule, layerKind(w.m.Spec, l)), ofLayer(l),
+	edited, edits, err := w.inputs.edits.layer(l)
+	if err != nil {
+		return nil, err
+	}
+	defer free(edits...)
+	key := fmt.Sprintf("back %d %s%s", rule, layerKind(w.m.Spec, l), editsKey(edited))
+	out, err := w.inputs.run(key, ofLayer(l),
 		func(d *builder, in []*Node) []*Node {
+			in, d.edits = cutEdits(in, edited)
 			d.differentiate(rule)
 			b, _ := d.block(l, in[0])
 			value := ReduceAllSum(Mul(b.Output, in[1]))
@@ -201,15 +217,17 @@ func (w *backwardPass) layer(l int, after *tensors.Tensor) (*tensors.Tensor, err
 			// A source that a target cannot see has attention 0 in every text. Autodiff gives that
 			// entry a derivative too, which means nothing and is left out.
 			return []*Node{by[0], b.Attention, Mul(by[1], b.visible)}
-		}, x, after)
+		}, append([]*tensors.Tensor{x, after}, edits...)...)
 	if err != nil {
 		return nil, err
 	}
 	defer free(out[1:]...)
 	if rule == trace.WithAttention {
-		err = w.keepAttention(l, out[1], out[2])
+		if err = w.keepAttention(l, out[1], out[2]); err != nil {
+			return out[0], err
+		}
 	}
-	return out[0], err
+	return w.inputs.edits.streamBack(l, out[0])
 }
 
 // differentiate prepares the builder for a graph whose derivative is taken by a rule. Rounding to
