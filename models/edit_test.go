@@ -134,7 +134,8 @@ func TestReadingUnderEdits(t *testing.T) {
 	ask.Edits = []trace.Edit{{
 		Tap: trace.Hidden, Change: trace.SetValue, Value: []float32{3e38},
 	}}
-	if _, err = read(ask); err == nil || !strings.Contains(err.Error(), "edit of hidden everywhere") {
+	const everywhere = "edit of hidden everywhere"
+	if _, err = read(ask); err == nil || !strings.Contains(err.Error(), everywhere) {
 		t.Errorf("a huge value: error %v", err)
 	}
 	ask.Edits, ask.Mixings = edits, []trace.MixingAsk{{Name: "norms"}}

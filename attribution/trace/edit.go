@@ -73,8 +73,8 @@ func EditableTaps() []Tap {
 	}
 }
 
-// ParseEdits reads a list of edits in JSON. It returns a [UsageError] if it is none, or one that
-// [Edit.Check] finds.
+// ParseEdits reads a list of edits in JSON. It returns a [UsageError] for a text that is not one,
+// and for what [Edit.Check] finds.
 func ParseEdits(text []byte) ([]Edit, error) {
 	var edits []Edit
 	if err := jsonread.Into(text, &edits); err != nil {
