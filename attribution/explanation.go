@@ -154,6 +154,11 @@ type Options struct {
 	// Each costs 22 passes over the text without a cache. It cannot be combined with By and Target.
 	Prove string `json:"prove,omitempty"`
 
+	// Edits change what the model computes. The answer is generated, and everything is computed,
+	// under them. Methods that read other mixings than attention are refused, and are left out of
+	// the default ones; see [trace.Edit].
+	Edits []trace.Edit `json:"edits,omitempty"`
+
 	// Opens, if not nil, returns the generated token that a picture of an explanation opens at, for
 	// [ProveOpening] and [LensOpening], -1 if it has none; nil is the first one.
 	Opens func(*Explanation) int `json:"-"`
@@ -200,6 +205,10 @@ type Explanation struct {
 	HeadKinds *HeadKinds `json:"head_kinds,omitempty"`
 	// Without is what [Options.Without] takes away, nil if it does not.
 	Without *Without `json:"without,omitempty"`
+	// Edited tells in words how the model was edited, "" if it was not. Edits are the edits, whose
+	// places count from the start of the prompt.
+	Edited string       `json:"edited,omitempty"`
+	Edits  []trace.Edit `json:"-"`
 	// Warnings are remarks for the user, one sentence each.
 	Warnings []string `json:"warnings"`
 	// Origin says how it was made, as files do that are saved of it, so that they can be made
@@ -364,10 +373,16 @@ func (e *Explanation) controlTokens() []bool {
 	return control
 }
 
-// Traced returns a tracer that records the text of e with m, with the token types of a pair. It
-// returns a [trace.UsageError] if there are types and m cannot be told them.
+// Traced returns a tracer that records the text of e with m, with the token types of a pair
+// and under its edits. It returns a [trace.UsageError] if there are any and m cannot be told them.
 func (e *Explanation) Traced(m trace.Tracer) (trace.Tracer, error) {
-	if e.Prompt.Types == nil {
+	switch run, can := m.(trace.EditTracer); {
+	case e.Edited != "" && (!can || e.Edits == nil || e.Prompt.Types != nil):
+		return nil, trace.Usagef("what an edited model computes cannot be recorded here: explain " +
+			"again, one text and no pair")
+	case e.Edited != "":
+		return editedTracer{run, e.Edits}, nil
+	case e.Prompt.Types == nil:
 		return m, nil
 	}
 	typed, ok := m.(trace.TypedTracer)
@@ -376,6 +391,19 @@ func (e *Explanation) Traced(m trace.Tracer) (trace.Tracer, error) {
 			"because its token types are not passed on; the command headwater can")
 	}
 	return typedTracer{typed, e.Prompt.Types}, nil
+}
+
+// editedTracer records a text under edits.
+type editedTracer struct {
+	m     trace.EditTracer
+	edits []trace.Edit
+}
+
+// Trace implements [trace.Tracer].
+func (t editedTracer) Trace(
+	ctx context.Context, ids []int, taps []trace.Tap,
+) ([]trace.Tensor, error) {
+	return t.m.Run(ctx, ids, taps, trace.EditsWithin(t.edits, len(ids)))
 }
 
 // typedTracer records a text with its token types.

@@ -108,7 +108,7 @@ func (r *run) readLens(ctx context.Context, m trace.Model) error {
 	if r.opts.Lens == "" {
 		return nil
 	}
-	q := trace.LensQuery{IDs: r.text, Types: r.types, Likely: r.ask.Lens}
+	q := trace.LensQuery{IDs: r.text, Types: r.types, Likely: r.ask.Lens, Edits: r.ask.Edits}
 	if r.e.Model.Reads() {
 		for _, g := range r.e.Steps {
 			q.Positions, q.Tokens = append(q.Positions, *g.Position), append(q.Tokens, g.ID)
@@ -127,6 +127,7 @@ func (r *run) readLens(ctx context.Context, m trace.Model) error {
 	}
 	if !r.e.Model.Reads() {
 		q.IDs = q.IDs[:len(r.ids)+t]
+		q.Edits = trace.EditsWithin(q.Edits, len(q.IDs))
 	}
 	q.Positions, q.Tokens, q.Progress = nil, nil, r.opts.OnProgress
 	for at := range q.IDs {
@@ -161,7 +162,7 @@ func (r *run) lensOf(
 // readWritten asks what each layer wrote of the logit of token t, of a model that can say.
 func (r *run) readWritten(ctx context.Context, m trace.Model, q trace.LensQuery, t int) error {
 	parts, ok := m.(trace.LogitDecomposer)
-	if !ok {
+	if !ok || r.ask.Edits != nil { // under which parts of a whole text are not known
 		return nil
 	}
 	g := r.e.Steps[t]

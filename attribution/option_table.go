@@ -581,6 +581,15 @@ var resultRows = []Option{
 				"target out")
 		},
 	},
+	{
+		Name: "edits", Field: "Edits", Group: GenerationOptions,
+		Help:  "run the model under these edits, a list as `JSON`",
+		value: edits(),
+		conflict: func(o *Options) string {
+			return onOff(o.MeasuredResidual, trace.Called("edits")+" and a "+
+				trace.Called("measured residual")+", which is not computed under edits")
+		},
+	},
 }
 
 // needsPatch returns why an option of patching does not stand alone.

@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,9 +26,16 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	if len(prompt) > maxTextBytes {
 		return nil, trace.Usagef("prompt of %d bytes; at most %d", len(prompt), maxTextBytes)
 	}
+	opts, leftOut, err := opts.fitEdits(m)
+	if err != nil {
+		return nil, err
+	}
 	p, err := newPlan(opts, settingOf(m, opts))
 	if err != nil {
 		return nil, err
+	}
+	if leftOut != "" {
+		p.warnings = append(p.warnings, leftOut)
 	}
 	if !info.Head.Competes() {
 		if opts.Foils != nil && *opts.Foils > 0 {
@@ -61,7 +69,7 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	}
 	r.text = slices.Clone(r.ids)
 	r.start(info, read)
-	if err := r.prepareGroups(); err != nil {
+	if err := cmp.Or(r.placeEdits(), r.prepareGroups()); err != nil {
 		return nil, err
 	}
 	if err := r.prepareScores(m, prompt); err != nil {

@@ -149,7 +149,10 @@ func (r *run) scoreBy(
 		id := *r.contrast
 		o.Contrast = &id
 	}
-	q := trace.Query{IDs: slices.Clone(ids), Types: r.types, Objective: o}
+	q := trace.Query{
+		IDs: slices.Clone(ids), Types: r.types, Objective: o,
+		Edits: trace.EditsWithin(r.ask.Edits, len(ids)),
+	}
 	scoring := r.opts.Scoring
 	if r.opts.OnProgress != nil {
 		scoring.Progress = func(at trace.Progress) {

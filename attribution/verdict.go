@@ -149,6 +149,7 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, erro
 		q.IDs = q.IDs[:len(r.ids)+t]
 		q.Position = len(q.IDs) - 1
 	}
+	q.Edits = trace.EditsWithin(r.ask.Edits, len(q.IDs))
 	opts := r.opts.Scoring
 	opts.Quantity = trace.Probability
 	removal, err := scorer.NewRemoval(ctx, m, q, opts)

@@ -148,11 +148,18 @@ type tracer struct {
 
 // Trace implements [trace.Tracer].
 func (t tracer) Trace(ctx context.Context, ids []int, taps []trace.Tap) ([]trace.Tensor, error) {
+	return t.Run(ctx, ids, taps, nil)
+}
+
+// Run implements [trace.EditTracer].
+func (t tracer) Run(ctx context.Context, ids []int, taps []trace.Tap, edits []trace.Edit) (
+	[]trace.Tensor, error,
+) {
 	client, err := connect(ctx, t.out)
 	if err != nil {
 		return nil, err
 	}
-	tensors, _, err := client.Trace(ctx, t.model, engine.Input{IDs: ids}, taps...)
+	tensors, _, err := client.Trace(ctx, t.model, engine.Input{IDs: ids, Edits: edits}, taps...)
 	return tensors, err
 }
 

@@ -39,6 +39,7 @@ func (occlusion) Info() Info {
 		Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
 		Replaces:   true,
 		Together:   true,
+		Edits:      true,
 	}
 }
 

@@ -117,8 +117,8 @@ type Query struct {
 	// that norm. Before the norm a row's length has no meaning: gradient × input would be 0, and a
 	// path from zeros undefined at its start.
 	Embeddings []float32
-	// Edits change what the model computes on the way. Only a [Predictor] that is [Editable] takes
-	// them.
+	// Edits change what the model computes on the way, if it is [Editable] and the query is one of
+	// [Predictor] or [Differentiable].
 	Edits []Edit
 	Objective
 }

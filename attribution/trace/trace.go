@@ -396,7 +396,7 @@ type Ask struct {
 	// OwnRow adds a last step for the last token, with its row and without a prediction.
 	OwnRow bool
 	// Edits change what the model computes, if it is [Editable]. Of mixings only attention is
-	// computed under edits, and none of Terms, Products and Lens.
+	// computed under edits, and neither Products nor [Step.RowsOfLayer].
 	Edits []Edit
 	// Progress, if not nil, is called during long work before the first token.
 	Progress func(Progress)

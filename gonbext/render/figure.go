@@ -179,14 +179,14 @@ func (p *picture) captioned(parts ...string) []string {
 
 // modelName returns the name of the model with the remark that every picture must show.
 func (p *picture) modelName() string {
-	name, note := p.e.Model.ShownName(), p.e.Model.Note
+	name, note := p.e.Model.ShownName(), p.note()
 	if p.comparison != nil && p.comparison.models() {
 		name = "" // the lines of the sides have theirs
 	}
 	if name != "" && note != "" {
 		note = " (" + note + ")"
 	}
-	return Visible(name+note, 2*nameLimit)
+	return Visible(name, 2*nameLimit) + note
 }
 
 // nonEmpty returns the texts that are not empty.

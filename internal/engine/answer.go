@@ -112,7 +112,7 @@ func (x *explaining) begin(first *attribution.Explanation) *attribution.Explanat
 	e := &attribution.Explanation{
 		Version: attribution.Version, Model: first.Model, Prompt: first.Prompt, Order: first.Order,
 		Steps: []attribution.GeneratedToken{}, Methods: map[string]*attribution.Result{},
-		Origin: first.Origin,
+		Origin: first.Origin, Edited: first.Edited, Edits: first.Edits,
 	}
 	for name, r := range first.Methods {
 		e.Methods[name] = &attribution.Result{

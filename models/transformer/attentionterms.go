@@ -92,6 +92,13 @@ func (s *texts) lastTerms(
 	if err := ctx.Err(); err != nil {
 		return nil, pkg.Errorf("stopped before the parts of a token: %w", err)
 	}
+	for _, e := range s.edits {
+		if (e.Tap == trace.HiddenAfterAttention || e.Tap == trace.FeedForwardOutput) &&
+			(s.m.Spec.Order == spec.PostNorm || s.m.Spec.NormedResidual) {
+			return nil, pkg.Errorf("parts of logits are not computed under an edit of %s in the "+
+				"%s model, whose norms come after it", e.Edit, s.m.Spec.Family)
+		}
+	}
 	k := s.latest
 	if k == nil || len(objectives) != len(k.rows) {
 		return nil, pkg.Errorf("%d objectives for the parts of the last tokens; "+
@@ -137,6 +144,7 @@ func (s *texts) readTerms(
 	if err != nil {
 		return err
 	}
+	kept := s.termsKept()
 	// place puts parts, [B,rows,slots], of a layer into what get has of each text, [L,rows,S].
 	place := func(l, rows int, parts []float32, get func(*trace.AttentionTerms) []float64) {
 		for i, terms := range all {
@@ -147,7 +155,7 @@ func (s *texts) readTerms(
 			for r := range rows {
 				to := get(terms)[(l*rows+r)*terms.S:][:terms.S]
 				for j := range to {
-					to[j] = float64(own[r*s.cache.slots+j])
+					to[j] = kept[l] * float64(own[r*s.cache.slots+j])
 				}
 			}
 		}
@@ -159,6 +167,32 @@ func (s *texts) readTerms(
 			return t.ByHead
 		})
 	})
+}
+
+// termsKept is what the attention parts of each layer are multiplied by, [L]: what edits multiply on
+// the way to the logit, they multiply in the parts. What edits put in comes from no source.
+func (s *texts) termsKept() []float64 {
+	all := make([]float64, s.m.Spec.Layers)
+	kept := float64(s.streamKept(trace.Hidden, len(all)))
+	for l := len(all) - 1; l >= 0; l-- {
+		kept *= float64(s.streamKept(trace.HiddenAfterAttention, l))
+		all[l] = kept * float64(s.streamKept(trace.AttentionOutput, l))
+		kept *= float64(s.streamKept(trace.Hidden, l))
+	}
+	return all
+}
+
+// streamKept is the factor by which edits multiply a tap without heads in layer l, at the last
+// token of the only text; 1 without edits.
+func (s *texts) streamKept(tap trace.Tap, l int) float32 {
+	factor := float32(1)
+	for _, e := range s.edits {
+		if e.Tap == tap && placeOf(e.Layers, l) >= 0 && placeOf(e.Positions, s.lengths[0]-1) >= 0 {
+			keep, _ := e.factors()
+			factor *= keep
+		}
+	}
+	return factor
 }
 
 // directions returns the directions on the residual stream after the last layer, [B,1,D]; see
@@ -299,8 +333,16 @@ func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 const lastTensors, lastAttention = 4, 2
 
 // keptOf is what a layer did to the targets of a block besides its output: its attention output,
-// [B,N,D], and attention, [B,H,N,S].
-func keptOf(b *Block) []*Node { return []*Node{b.AttentionOutput, b.Attention} }
+// [B,N,D], and attention, [B,H,N,S], as far as edits of contexts and the outputs of heads keep it.
+func keptOf(b *Block) []*Node {
+	attention := b.Attention
+	for _, tap := range []trace.Tap{trace.Context, trace.HeadOutput} {
+		if e, ok := b.edits[tap]; ok {
+			attention = Mul(attention, e.keep)
+		}
+	}
+	return []*Node{b.AttentionOutput, attention}
+}
 
 // keptAt is what a layer did to one target of each text, in the order of [latest.addPrompt]: its
 // input, [B,1,D], what [keptOf] gives, with N = 1, and its output, [B,1,D]. For at see [oneRow]; it
@@ -365,6 +407,9 @@ func (s *Session) RowsOfLayer(
 	if s.latest == nil || s.cache == nil {
 		return trace.Rows{}, pkg.Errorf("no row of a single layer: " +
 			"the session has to keep terms, and to read a text")
+	}
+	if s.edits != nil {
+		return trace.Rows{}, pkg.Errorf("rows of single layers are not computed under edits")
 	}
 	if l < 0 || l >= s.m.Spec.Layers {
 		return trace.Rows{}, pkg.Errorf("layer %d is not in 0..%d", l, s.m.Spec.Layers-1)

@@ -53,8 +53,8 @@ func (m *Model) checkParted(q trace.Query) error {
 	if q.Quantity != trace.Logit {
 		return pkg.Errorf("the quantity %q is not a sum of parts; take %s", q.Quantity, trace.Logit)
 	}
-	if err := checkUnedited(q); err != nil {
-		return err
+	if len(q.Edits) > 0 {
+		return pkg.Errorf("the parts of a logit of a whole text are not computed under edits")
 	}
 	if m.Spec.MeanPooled {
 		return pkg.Errorf("the %s model reads the mean of all tokens, and the parts of a logit "+

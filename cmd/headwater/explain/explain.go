@@ -31,6 +31,7 @@ type explainFlags struct {
 	opts       attribution.Options
 	input      string
 	messages   string // a file
+	edits      string // a file
 	show       render.Show
 	color      string
 	width, top int
@@ -55,7 +56,11 @@ func explainCommand(k *cli.Kit) *cobra.Command {
 		Args:  func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			if err := k.ReadMessages(ctx, f.messages, &f.opts); err != nil {
+			err := k.ReadMessages(ctx, f.messages, &f.opts)
+			if err == nil {
+				f.opts.Edits, err = k.ReadEdits(ctx, f.edits)
+			}
+			if err != nil {
 				return err
 			}
 			if f.input != "" {
@@ -71,6 +76,7 @@ func explainCommand(k *cli.Kit) *cobra.Command {
 		"rollout,value-zeroing; classic for rollout,flow,value-zeroing)")
 	cli.OptionFlags(cmd, &f.opts, attribution.OptionTable())
 	cli.MessagesFlag(cmd, &f.messages)
+	cli.EditFlag(cmd, &f.edits)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "explain the prompts of `FILE`, a line "+
 		"of JSON each; - is standard input")
 	f.outputFlags.add(cmd, cli.PartialFlag)

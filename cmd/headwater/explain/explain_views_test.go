@@ -71,6 +71,7 @@ var effectful = map[string]struct{ with, without string }{
 	"token":             {"--token=1", ""},
 	"top":               {"--format=text --top=1", "--format=text"},
 	"top-k":             {"--set=top-k=1 --temperature=5", "--temperature=5"},
+	"edit":              {"--edit=testdata/edits.json", ""},
 	"top-p":             {"--set=top-p=0.01 --temperature=5", "--temperature=5"},
 	"view":              {"", ""}, // of which there is one in every row of the test
 	"without":           {"--without=0:5", ""},
@@ -92,7 +93,7 @@ var withoutBytes = []string{
 // when the model is open, before its first token.
 var lateRefusals = []string{
 	" is a decoder: ", " applies to none of the methods: ",
-	"does not explain quantity", " has no experts to show",
+	"does not explain quantity", "is not computed in a model that is edited", " has no experts to show",
 }
 
 // viewArgs returns the arguments of explain with a view and options, each of which begins with --.

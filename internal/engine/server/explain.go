@@ -135,7 +135,7 @@ func sendNew(c *connection, e *attribution.Explanation, sent int, step bool) err
 	}
 	if sent < 0 {
 		part.Model, part.Prompt, part.Order = e.Model, e.Prompt, e.Order
-		part.Origin = e.Origin
+		part.Origin, part.Edited, part.Edits = e.Origin, e.Edited, e.Edits
 	}
 	for name, r := range e.Methods {
 		part.Methods[name] = newRows(r, sent)
