@@ -62,7 +62,7 @@ func (m *Model) PredictContinuation(
 // checkContinuation checks the arguments of PredictContinuation, and returns the length of the
 // longest text that is read.
 func (m *Model) checkContinuation(prompts [][]int, continuation []int) (longest int, err error) {
-	if m.Spec.Bidirectional || m.Spec.Head != spec.LanguageHead {
+	if !m.Spec.Causal() || m.Spec.Head != spec.LanguageHead {
 		return 0, pkg.Errorf("the %s model does not continue a text, "+
 			"so no continuation has a probability", m.Spec.Family)
 	}

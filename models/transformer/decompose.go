@@ -44,7 +44,7 @@ func (m *Model) Decompose(ctx context.Context,
 		return nil, 0, err
 	}
 	p := &partedPass{m: m, q: q, length: len(q.IDs), owners: len(q.IDs)}
-	if !m.Spec.Bidirectional {
+	if m.Spec.Causal() {
 		p.owners = m.target(q) + 1
 	}
 	if parts, rest, err = p.run(ctx); err != nil {
@@ -105,7 +105,7 @@ func (p *partedPass) begin(x []float32) {
 func (p *partedPass) layer(ctx context.Context, step *layerStep) (err error) {
 	s := &partedLayer{p: p}
 	defer func() { s.free(); free(s.sourceParts) }()
-	if s.tiledLayer, err = p.m.tiledLayer(step, p.length); err != nil {
+	if s.tiledLayer, err = p.m.tiledLayer(step, p.q.IDs); err != nil {
 		return err
 	}
 	first, last := 0, p.owners
@@ -146,7 +146,7 @@ func (s *partedLayer) tiles(ctx context.Context, first, last int,
 		}
 		n := min(step, last-at)
 		seen := at + n
-		if s.m.Spec.Bidirectional {
+		if !s.m.Spec.Causal() {
 			seen = s.p.owners
 		}
 		if err := do(at, n, seen); err != nil {

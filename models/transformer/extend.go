@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"context"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -75,6 +76,9 @@ func (s *Session) checkExtension(ids, next []int, total int) error {
 	if err := s.m.CheckIDs(ids); err != nil {
 		return err
 	}
+	if s.m.Spec.Encoder > 0 && (s.Length() == 0 || slices.Contains(ids, s.m.Spec.Boundary())) {
+		return pkg.Errorf("%s has an encoder, which reads the source at once", s.m.Spec.Family)
+	}
 	if limit := s.m.Spec.Context; limit > 0 && total > limit {
 		return pkg.Errorf("%d tokens are more than the context of %d", total, limit)
 	}
@@ -144,7 +148,7 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int, next
 	}
 	begin := tensors.FromScalar(int32(s.Length()))
 	text := []*tensors.Tensor{
-		idTensor(ids, padded), begin, tensors.FromScalar(int32(length)),
+		idTensor(ids, padded), begin, s.m.withBoundaries(length, s.ids),
 		tensors.FromScalar(int32(s.Length() + n)),
 	}
 	defer free(text...)

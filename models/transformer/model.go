@@ -170,6 +170,9 @@ func (m *Model) outFirst() bool { return m.inCodes || onCPU(m.backend) }
 
 // builder returns a builder for a graph of the model.
 func (m *Model) builder(w byName, t text) *builder {
+	if t.boundary == nil {
+		t.length, t.boundary = lengthOf(t.length)
+	}
 	d := newBuilder(m.Spec, w, t)
 	d.fused = true
 	if m.outFirst() {
@@ -195,10 +198,19 @@ func (m *Model) CheckIDs(ids []int) error {
 	if len(ids) == 0 {
 		return pkg.Errorf("there are no tokens to run on")
 	}
-	if m.Spec.Context > 0 && len(ids) > m.Spec.Context {
+	longest := len(ids)
+	if m.Spec.Encoder > 0 { // each stack counts from 0
+		source := boundaryOf(m.Spec, ids)
+		longest = max(source, len(ids)-source)
+	}
+	if m.Spec.Context > 0 && longest > m.Spec.Context {
 		return pkg.Errorf("%d tokens are more than the context of %d", len(ids), m.Spec.Context)
 	}
 	for i, id := range ids {
+		if m.Spec.Encoder > 0 && id == m.Spec.Boundary() && i > 0 &&
+			!slices.Contains(ids[:i], id) {
+			continue
+		}
 		if id < 0 || id >= m.Spec.Vocab {
 			return pkg.Errorf("id %d of token %d is outside the vocabulary of %d", id,
 				i, m.Spec.Vocab)

@@ -189,7 +189,7 @@ func (m *Model) projects(ask asked, targets, n int, spare int64) bool {
 	// Multiplications, in units of D and the width of the inputs together: those of W_O through
 	// the matrices, of each source, and of each pair, against those that each pair is spared.
 	pairs := float64(targets) * float64(n)
-	if !s.Bidirectional {
+	if s.Causal() {
 		pairs /= 2
 	}
 	width, heads := float64(s.Width), float64(s.Heads)

@@ -112,8 +112,8 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 	if len(batch.IDs) == 0 {
 		return nil, pkg.Errorf("the batch has no texts")
 	}
-	if batch.PadLeft && m.Spec.Bidirectional {
-		return nil, pkg.Errorf("%s is an encoder: pad its texts on the right", m.Spec.Family)
+	if batch.PadLeft && !m.Spec.Causal() {
+		return nil, pkg.Errorf("%s has an encoder: pad its texts on the right", m.Spec.Family)
 	}
 	for i, ids := range batch.IDs {
 		if err := m.CheckIDs(ids); err != nil {
