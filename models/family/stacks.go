@@ -22,7 +22,7 @@ func inStack(s *spec.Spec, param string) string {
 	rest, ok := strings.CutPrefix(param, "blocks.")
 	number, rest, isLayer := strings.Cut(rest, ".")
 	l, err := strconv.Atoi(number)
-	if s.Encoder == 0 || !ok || !isLayer || err != nil {
+	if s == nil || s.Encoder == 0 || !ok || !isLayer || err != nil {
 		return param
 	}
 	stack, block := s.Stack(l), l

@@ -201,6 +201,10 @@ func (m *Model) CheckIDs(ids []int) error {
 	longest := len(ids)
 	if m.Spec.Encoder > 0 { // each stack counts from 0
 		source := boundaryOf(m.Spec, ids)
+		if source == 0 || source == len(ids) {
+			return pkg.Errorf("%s needs a text of source and target: put id %d between them, "+
+				"with which the target begins", m.Spec.Family, m.Spec.Boundary())
+		}
 		longest = max(source, len(ids)-source)
 	}
 	if m.Spec.Context > 0 && longest > m.Spec.Context {

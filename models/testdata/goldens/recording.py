@@ -168,7 +168,8 @@ def joint(model, ids):
     with torch.no_grad():
         if final is not None:
             hidden[-1] = final(hidden[-1])
-        scale = model.model_dim**-0.5 if getattr(model.config, "scale_decoder_outputs", False) else 1.0
+        scaled = getattr(model.config, "scale_decoder_outputs", transformers.__version__.startswith("4."))
+        scale = model.model_dim**-0.5 if scaled and hasattr(model, "model_dim") else 1.0
         logits = model.lm_head(hidden[-1] * scale) + getattr(model, "final_logits_bias", 0.0)
     assert (logits[:, at:] - result.logits).abs().max() < 1e-5
     attentions = []
