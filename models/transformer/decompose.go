@@ -40,6 +40,10 @@ func (m *Model) Decompose(ctx context.Context,
 	if err := m.checkParted(q); err != nil {
 		return nil, 0, err
 	}
+	if m.Spec.Encoder > 0 {
+		return nil, 0, pkg.Errorf("the %s model has two stacks, of which the parts of every token "+
+			"are not computed", m.Spec.Family)
+	}
 	if err := m.checkMemory(need{Tokens: len(q.IDs), Parts: true}); err != nil {
 		return nil, 0, err
 	}

@@ -174,7 +174,7 @@ func (m *Model) canProject(ask asked) bool {
 	s := m.Spec
 	return zeroesSources(ask.Mixing) && ask.PerPair() && ask.Heads.Fusion == trace.MeanHeads &&
 		m.DType == dtypes.Float32 && s.Order != spec.Parallel && !s.NormAfter &&
-		!s.NormedResidual && s.ResidualScale == 0 && s.Mixture == nil &&
+		!s.NormedResidual && s.ResidualScale == 0 && s.Mixture == nil && s.Encoder == 0 &&
 		s.ValueWidth() > 1 && s.Heads > 1 // see [Block.narrow]
 }
 
