@@ -193,13 +193,10 @@ func backendName(b compute.Backend) string {
 }
 
 // CheckIDs returns an error if ids is empty, longer than the context, or contains an id outside
-// the vocabulary.
+// the vocabulary, and for two stacks if it does not have a source and one target.
 func (m *Model) CheckIDs(ids []int) error {
-	if len(ids) == 0 {
-		return pkg.Errorf("there are no tokens to run on")
-	}
 	longest := len(ids)
-	if m.Spec.Encoder > 0 { // each stack counts from 0
+	if m.Spec.Encoder > 0 && longest > 0 { // each stack counts from 0
 		source := boundaryOf(m.Spec, ids)
 		if source == 0 || source == len(ids) {
 			return pkg.Errorf("%s needs a text of source and target: put id %d between them, "+
@@ -208,11 +205,19 @@ func (m *Model) CheckIDs(ids []int) error {
 		longest = max(source, len(ids)-source)
 	}
 	if m.Spec.Context > 0 && longest > m.Spec.Context {
-		return pkg.Errorf("%d tokens are more than the context of %d", len(ids), m.Spec.Context)
+		return pkg.Errorf("%d tokens are more than the context of %d", longest, m.Spec.Context)
+	}
+	return m.checkVocabulary(ids)
+}
+
+// checkVocabulary returns an error if ids is empty, contains an id outside the vocabulary, or parts
+// source and target twice.
+func (m *Model) checkVocabulary(ids []int) error {
+	if len(ids) == 0 {
+		return pkg.Errorf("there are no tokens to run on")
 	}
 	for i, id := range ids {
-		if m.Spec.Encoder > 0 && id == m.Spec.Boundary() && i > 0 &&
-			!slices.Contains(ids[:i], id) {
+		if m.Spec.Encoder > 0 && id == m.Spec.Boundary() && i == boundaryOf(m.Spec, ids) {
 			continue
 		}
 		if id < 0 || id >= m.Spec.Vocab {

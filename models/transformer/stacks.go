@@ -93,6 +93,11 @@ func (b *Block) identity(rows *Node, heads trace.Heads) *Node {
 	return Where(BroadcastToDims(is, dims...), rows, BroadcastToDims(self, dims...))
 }
 
+// attention is the tap: a target that the layer leaves as it is looks at itself.
+func (b *Block) attention() *Node {
+	return b.identity(b.Attention, trace.Heads{Fusion: trace.EachHead})
+}
+
 // seen is 1 for the sources that a row of a mixing may have: those that the target sees, and in a
 // model of two stacks the target itself, because the residual comes from there. [B or 1,1,N,S].
 func (b *Block) seen() *Node {

@@ -29,9 +29,9 @@ type tap struct {
 var taps = map[trace.Tap]tap{
 	trace.Scores:    {axes: "LHTS", block: (*Block).maskedScores},
 	trace.Terms:     {axes: "LH3TS", block: (*Block).terms},
-	trace.Attention: {axes: "LHTS", block: func(b *Block) *Node { return b.Attention }},
+	trace.Attention: {axes: "LHTS", block: (*Block).attention},
 	trace.AttentionMean: {axes: "LTS", block: func(b *Block) *Node {
-		return FuseHeads(b.Attention, trace.Heads{})
+		return FuseHeads(b.attention(), trace.Heads{})
 	}},
 	trace.QueryVector: {axes: "LHTE", block: func(b *Block) *Node { return b.query }},
 	trace.KeyVector: {axes: "LHSE", block: func(b *Block) *Node {

@@ -191,14 +191,17 @@ func newBuilder(s *spec.Spec, w byName, t text) *builder {
 type cache struct{ key, value *Node }
 
 // embed returns the residual stream before block 0, [B,N,D].
-func (d *builder) embed() *Node {
+func (d *builder) embed() *Node { return d.embedded(d.rows()) }
+
+// rows returns the rows of the embedding of the targets, [B,N,W].
+func (d *builder) rows() *Node {
 	ids := d.ids
 	if d.boundary != nil {
 		start := Scalar(ids.Graph(), dtypes.Int32, d.spec.TargetStart)
 		ids = Where(Equal(ids, Scalar(ids.Graph(), dtypes.Int32, d.spec.Boundary())),
 			BroadcastToShape(start, ids.Shape()), ids)
 	}
-	return d.embedded(gathered(d.w("embedding"), ids))
+	return gathered(d.w("embedding"), ids)
 }
 
 // embedded turns rows of the embedding, [B,N,W], into the residual stream before block 0, [B,N,D]:

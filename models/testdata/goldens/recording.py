@@ -175,7 +175,8 @@ def joint(model, ids):
     attentions = []
 
     def place(attention, row, column):
-        whole = torch.zeros(1, attention.shape[1], len(ids), len(ids), dtype=attention.dtype)
+        whole = torch.eye(len(ids), dtype=attention.dtype).repeat(1, attention.shape[1], 1, 1)
+        whole[:, :, row : row + attention.shape[2]] = 0
         whole[:, :, row : row + attention.shape[2], column : column + attention.shape[3]] = attention
         attentions.append(whole)
 
