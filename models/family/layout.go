@@ -232,8 +232,8 @@ func (y Layout) read(p []int, s *spec.Spec, tmp *scratch, source reader,
 // computed reports whether a parameter is computed and not read.
 func (y Layout) computed() bool { return y == Sinusoids || y == Waves || y == absent }
 
-// compute calls put with the rows of a parameter of shape p that is computed: zeros, or the sines of
-// every position by each frequency and then their cosines. The frequencies fall from 1.
+// compute calls put with the rows of a parameter of shape p that is computed: zeros, or the sines
+// of every position by each frequency and then their cosines. The frequencies fall from 1.
 func (y Layout) compute(p []int, put func(first int, values []float32)) {
 	if y == absent {
 		put(0, make([]float32, p[0]))

@@ -34,7 +34,7 @@ func inStack(s *spec.Spec, param string) string {
 
 // stacks sets the layers of two stacks with so many blocks.
 func stacks(s *spec.Spec, encoder, decoder int) {
-	most := spec.MaxSize("Layers") // beyond it, and in place of what cannot be counted, it is refused
+	most := spec.MaxSize("Layers") // beyond it the spec is refused
 	s.Encoder, s.Layers = encoder, min(encoder, most)+2*min(decoder, most)
 }
 

@@ -323,7 +323,9 @@ func (c *contents) find(param string) ([]Weight, error) {
 		return nil, err
 	}
 	ws := slices.DeleteFunc(slices.Clone(all), func(w Weight) bool { return c.unused(w.Tensor) })
-	stored := slices.DeleteFunc(slices.Clone(ws), func(w Weight) bool { return w.Layout.computed() })
+	stored := slices.DeleteFunc(slices.Clone(ws), func(w Weight) bool {
+		return w.Layout.computed()
+	})
 	if found := c.present(stored); len(found) > 0 {
 		return found, nil
 	}

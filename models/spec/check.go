@@ -119,7 +119,8 @@ func (s *Spec) Check() error {
 			8*maxWidth)
 	}
 	for _, check := range []func() error{
-		s.checkKinds, s.checkHeads, s.checkStacks, s.checkLatent, s.checkMixture, s.checkPositions, s.checkNumbers,
+		s.checkKinds, s.checkHeads, s.checkStacks, s.checkLatent, s.checkMixture, s.checkPositions,
+		s.checkNumbers,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -181,15 +182,15 @@ func (s *Spec) checkStacks() error {
 	case s.Encoder == 0:
 		return nil
 	case s.Encoder < 0 || s.Encoder >= s.Layers || (s.Layers-s.Encoder)%2 != 0:
-		return s.wrong("Encoder Layers", "%d of %d layers are the encoder; the decoder needs 2 for "+
-			"each of its blocks", s.Encoder, s.Layers)
+		return s.wrong("Layers Encoder", "%d of %d layers are the encoder; the decoder needs 2 "+
+			"for each of its blocks", s.Encoder, s.Layers)
 	case s.TargetStart < 0 || s.TargetStart >= s.Vocab:
 		return s.wrong("TargetStart Vocab", "the target starts with id %d, outside the vocabulary "+
 			"of %d", s.TargetStart, s.Vocab)
 	case s.Bidirectional || s.Head != LanguageHead && s.Head != NoHead:
 		return s.wrong("Encoder Head", "a model of two stacks generates a target")
-	case s.Order == Parallel || s.NormedResidual || s.NormAfter || s.Windows != nil || s.Mixture != nil ||
-		s.Latent != nil || s.Relative != nil || s.Sinks || s.SkipPosition || s.TokenTypes > 0 ||
+	case s.Order == Parallel || s.NormedResidual || s.NormAfter || s.Windows != nil ||
+		s.Mixture != nil || s.Latent != nil || s.Relative != nil || s.Sinks || s.SkipPosition || s.TokenTypes > 0 ||
 		s.Positions == ALiBi || s.Positions == RotaryPositions:
 		return s.wrong("Encoder", "two stacks with parallel parts, windows, experts, token types "+
 			"or positions other than tables and distances are not supported")

@@ -88,8 +88,8 @@ func (s *texts) freeCache() {
 	s.cache, s.latest = nil, nil
 }
 
-// tokens are the ids, [B,1], of the next tokens, 0 in rows that stay, and their slots, [B], followed
-// by the boundaries, [2B], in a model of two stacks.
+// tokens are the ids, [B,1], of the next tokens, 0 in rows that stay, and their slots, [B], in a
+// model of two stacks followed by the boundaries, [2B].
 func (s *texts) tokens(rows, ids []int) []*tensors.Tensor {
 	next := make([]int, len(s.lengths))
 	for i, row := range rows {
