@@ -73,14 +73,15 @@ func (s *Session) Extend(ctx context.Context, ids, next []int) ([]float64, error
 
 // checkExtension checks the arguments of Extend; total is the length of the text after it.
 func (s *Session) checkExtension(ids, next []int, total int) error {
-	if err := s.m.CheckIDs(ids); err != nil {
+	if err := s.m.CheckVocabulary(ids); err != nil {
 		return err
 	}
 	if s.m.Spec.Encoder > 0 && (s.Length() == 0 || slices.Contains(ids, s.m.Spec.Boundary())) {
 		return pkg.Errorf("%s has an encoder, which reads the source at once", s.m.Spec.Family)
 	}
-	if limit := s.m.Spec.Context; limit > 0 && total > limit {
-		return pkg.Errorf("%d tokens are more than the context of %d", total, limit)
+	longest := total - boundaryIn(s.m.Spec, s.ids)
+	if limit := s.m.Spec.Context; limit > 0 && longest > limit {
+		return pkg.Errorf("%d tokens are more than the context of %d", longest, limit)
 	}
 	if len(next) > len(ids) {
 		return pkg.Errorf("%d next tokens for %d tokens", len(next), len(ids))
@@ -90,7 +91,7 @@ func (s *Session) checkExtension(ids, next []int, total int) error {
 			return pkg.Errorf("the %s model has no head, so no next token has a "+
 				"probability", s.m.Spec.Family)
 		}
-		if err := s.m.CheckIDs(next); err != nil {
+		if err := s.m.CheckVocabulary(next); err != nil {
 			return err
 		}
 	}

@@ -207,12 +207,12 @@ func (m *Model) CheckIDs(ids []int) error {
 	if m.Spec.Context > 0 && longest > m.Spec.Context {
 		return pkg.Errorf("%d tokens are more than the context of %d", longest, m.Spec.Context)
 	}
-	return m.checkVocabulary(ids)
+	return m.CheckVocabulary(ids)
 }
 
-// checkVocabulary returns an error if ids is empty, contains an id outside the vocabulary, or parts
+// CheckVocabulary returns an error if ids is empty, contains an id outside the vocabulary, or parts
 // source and target twice.
-func (m *Model) checkVocabulary(ids []int) error {
+func (m *Model) CheckVocabulary(ids []int) error {
 	if len(ids) == 0 {
 		return pkg.Errorf("there are no tokens to run on")
 	}

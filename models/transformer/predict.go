@@ -140,7 +140,7 @@ func copyOfInput(x, given *Node) *Node {
 // their embedding; see [spec.Spec.Embedded]. It returns an error for ids that the model cannot
 // take.
 func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
-	if err := m.checkVocabulary(ids); err != nil {
+	if err := m.CheckVocabulary(ids); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {

@@ -25,6 +25,14 @@ func boundaryOf(s *spec.Spec, ids []int) int {
 	return len(ids)
 }
 
+// boundaryIn is [boundaryOf] in a model of two stacks and 0 in others.
+func boundaryIn(s *spec.Spec, ids []int) int {
+	if s.Encoder == 0 {
+		return 0
+	}
+	return boundaryOf(s, ids)
+}
+
 // withBoundaries is an int32 number of a pass, followed by the boundary of each text in a model of
 // two stacks, where it is a vector: graphs get the boundaries wherever they get that number.
 func (m *Model) withBoundaries(number int, texts ...[]int) *tensors.Tensor {

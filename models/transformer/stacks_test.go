@@ -132,6 +132,32 @@ func TestStacksPredict(t *testing.T) {
 	})
 }
 
+// TestStacksContinuation: the log-probabilities of a continuation are those of passes over the whole
+// text.
+func TestStacksContinuation(t *testing.T) {
+	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
+		prompt, continuation := g.ids[:boundary+2], g.ids[boundary+2:]
+		got, err := g.model.PredictContinuation(context.Background(), [][]int{prompt, prompt[1:]},
+			continuation, nil)
+		must(t, err)
+		for i, text := range [][]int{prompt, prompt[1:]} {
+			for k, id := range continuation {
+				ids := slices.Concat(text, continuation[:k])
+				scores := g.reads(t, ids, len(ids)-1)
+				sum := 0.0
+				for _, x := range scores {
+					sum += math.Exp(x)
+				}
+				want := scores[id] - math.Log(sum)
+				if d := math.Abs(got.LogProbabilities[i][k] - want); d > valueTol {
+					t.Errorf("prompt %d: token %d has %v, want %v", i, k,
+						got.LogProbabilities[i][k], want)
+				}
+			}
+		}
+	})
+}
+
 // TestStacksRefuse: a text without source, without target or with two boundaries is refused, and so
 // is what no graph computes.
 func TestStacksRefuse(t *testing.T) {

@@ -110,7 +110,7 @@ def generates(model):
 def greedy(model, ids, **options):
     """The ids of row 0 and those that follow."""
     if two_stacks(model):
-        return greedy_joint(model, ids[:1])
+        return greedy_joint(model, ids[:1], ends="min_new_tokens" not in options)
     with torch.no_grad():
         return model.generate(
             ids[:1], attention_mask=torch.ones_like(ids[:1]), max_new_tokens=NEW_TOKENS, do_sample=False, pad_token_id=0, **options)
@@ -118,7 +118,7 @@ def greedy(model, ids, **options):
 
 def ends_early(model, ids):
     """Whether greedy decoding reaches the end of the text, which is forbidden in the recording."""
-    return not two_stacks(model) and generates(model) and 2 in greedy(model, ids, use_cache=False)[0, ids.shape[1]:]
+    return generates(model) and 2 in greedy(model, ids, use_cache=False)[0, ids.shape[1]:]
 
 
 def two_stacks(model):
@@ -201,11 +201,12 @@ def forward_joint(model, ids, mask, out, prefix):
             whole[i][tuple(slice(n) for n in part.shape[1:])] = part[0]
 
 
-def greedy_joint(model, ids):
-    """greedy for a model of two stacks: the most probable token but id 2, each after a whole pass."""
+def greedy_joint(model, ids, ends=False):
+    """greedy for a model of two stacks: the most probable token, but id 2 only if it may end, each after a whole pass."""
     for _ in range(NEW_TOKENS):
         scores = joint(model, ids[0])[2][0, -1]
-        scores[2] = -torch.inf
+        if not ends:
+            scores[2] = -torch.inf
         ids = torch.cat([ids, scores.argmax().reshape(1, 1)], 1)
     return ids
 
