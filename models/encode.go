@@ -73,6 +73,12 @@ func (m *Model) tokens(text string, encoded []tokenizer.Encoded, specials trace.
 			tokens[i].Type = e.Type
 		}
 	}
+	if m.spec.Encoder > 0 { // the text is the source, and the target begins
+		id := m.spec.Boundary()
+		tokens = append(tokens, trace.Token{
+			ID: id, Text: m.TokenText(id), Begin: len(text), End: len(text), Special: true,
+		})
+	}
 	return tokens, nil
 }
 
@@ -126,6 +132,9 @@ func (m *Model) begin(encoded []tokenizer.Encoded) ([]tokenizer.Encoded, error) 
 // TokenText returns the text of a token in raw bytes, which need not be UTF-8. It is the number of
 // the token in brackets if there is no tokenizer or the vocabulary has no such token.
 func (m *Model) TokenText(id int) string {
+	if m.spec.Encoder > 0 && id == m.spec.Boundary() {
+		id = m.spec.TargetStart
+	}
 	if m.tokenizer != nil {
 		if text := m.tokenizer.TokenText(id); text != "" {
 			return text

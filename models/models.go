@@ -349,7 +349,7 @@ func (m *Model) describe() trace.Info {
 	return trace.Info{
 		Remarks: s.Remarks, Family: s.Family,
 		Head: m.head(), Bidirectional: s.Bidirectional, Numbers: m.numbers(),
-		MeanPooled: s.MeanPooled, Parallel: s.Order == spec.Parallel,
+		MeanPooled: s.MeanPooled, EncoderLayers: s.Encoder, Parallel: s.Order == spec.Parallel,
 		Layers: s.Layers, Heads: s.Heads, Width: s.Width, Vocab: s.Vocab, Context: s.Context,
 		Experts: s.Experts(),
 		// Learned positions are added to an embedding of zeros before the first norm.

@@ -432,7 +432,7 @@ func (s *Session) RowsOfLayer(
 // all slots of the cache, so that one graph serves until the cache grows.
 func (s *Session) rowOfLayer(l int, ask asked, rows *trace.Rows) error {
 	at := []*tensors.Tensor{
-		tensors.FromScalar(int32(s.Length() - 1)), tensors.FromScalar(int32(s.Length())),
+		tensors.FromScalar(int32(s.Length() - 1)), s.m.withBoundaries(s.Length(), s.ids),
 	}
 	defer free(at...)
 	inputs := slices.Concat([]*tensors.Tensor{s.latest.input[l]}, at, s.cache.of(l))

@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"context"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -103,11 +104,15 @@ func (s *Session) extendWith(ctx context.Context, ids, next []int,
 
 // checkExtension checks the arguments of Extend; total is the length of the text after it.
 func (s *Session) checkExtension(ids, next []int, total int) error {
-	if err := s.m.CheckIDs(ids); err != nil {
+	if err := s.m.CheckVocabulary(ids); err != nil {
 		return err
 	}
-	if limit := s.m.Spec.Context; limit > 0 && total > limit {
-		return pkg.Errorf("%d tokens are more than the context of %d", total, limit)
+	if s.m.Spec.Encoder > 0 && (s.Length() == 0 || slices.Contains(ids, s.m.Spec.Boundary())) {
+		return pkg.Errorf("%s has an encoder, which reads the source at once", s.m.Spec.Family)
+	}
+	longest := total - boundaryIn(s.m.Spec, s.ids)
+	if limit := s.m.Spec.Context; limit > 0 && longest > limit {
+		return pkg.Errorf("%d tokens are more than the context of %d", longest, limit)
 	}
 	if len(next) > len(ids) {
 		return pkg.Errorf("%d next tokens for %d tokens", len(next), len(ids))
@@ -117,7 +122,7 @@ func (s *Session) checkExtension(ids, next []int, total int) error {
 			return pkg.Errorf("the %s model has no head, so no next token has a "+
 				"probability", s.m.Spec.Family)
 		}
-		if err := s.m.CheckIDs(next); err != nil {
+		if err := s.m.CheckVocabulary(next); err != nil {
 			return err
 		}
 	}
@@ -175,7 +180,7 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int,
 	}
 	begin := tensors.FromScalar(int32(s.Length()))
 	text := []*tensors.Tensor{
-		idTensor(ids, padded), begin, tensors.FromScalar(int32(length)),
+		idTensor(ids, padded), begin, s.m.withBoundaries(length, s.ids),
 		tensors.FromScalar(int32(s.Length() + n)),
 	}
 	defer free(text...)

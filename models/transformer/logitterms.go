@@ -3,6 +3,7 @@ package transformer
 import (
 	"context"
 
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -274,6 +275,18 @@ func (m *Model) termsOf(w byName, l int, length *Node, k targetNodes, along *Nod
 func (b *Block) termsAlong(along *Node) blockTerms {
 	r := direction{along: along, constant: ScalarZero(along.Graph(), along.DType())}
 	x, a := b.Input, b.AttentionOutput
+	none := func() *Node { return ScalarZero(along.Graph(), along.DType()) }
+	switch stack := b.spec.Stack(b.layer); {
+	case stack == spec.Encoding: // the target is a token of the target
+		dims := b.Attention.Shape().Dimensions
+		sources := Zeros(along.Graph(), shapes.Make(along.DType(), dims[0], dims[3]))
+		return blockTerms{input: r, mlp: none, sources: sources}
+	case stack == spec.Decoding:
+		if b.spec.Order == spec.PostNorm {
+			r = b.beforeNorm(r, Add(x, a), "attention-norm")
+		}
+		return b.attentionTerms(blockTerms{input: r, mlp: none}, r)
+	}
 	switch b.spec.Order {
 	case spec.PostNorm:
 		z := b.norm(Add(x, a), "attention-norm")

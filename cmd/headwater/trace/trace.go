@@ -197,7 +197,7 @@ func checkIDs(info trace.Info, ids []int) error {
 			len(ids), info.Context, info.Name)
 	}
 	for i, id := range ids {
-		if id >= info.Vocab {
+		if id >= info.Vocab && id != info.Boundary() {
 			return cli.Usagef("id %d of token %d is outside the vocabulary of %d of %s; "+
 				"ids are from 0 to %d", id, i, info.Vocab, info.Name, info.Vocab-1)
 		}
