@@ -34,10 +34,12 @@ func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batchi
 	for i, q := range queries {
 		edits[i] = q.Edits
 	}
-	edited := editedTaps(edits...)
+	edited, numbers := editedTaps(edits...), editValues(edits...)
 	batches, err := m.queryBatches(queries, how,
 		func(tokens, texts int) need {
-			return need{Tokens: tokens, Texts: texts, Head: true, Edited: edited}
+			return need{
+				Tokens: tokens, Texts: texts, Head: true, Edited: edited, EditValues: numbers,
+			}
 		})
 	if err != nil {
 		return nil, err
