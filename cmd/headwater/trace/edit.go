@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -13,8 +14,13 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// mostEditBytes is the largest size of a file of edits. Larger values belong into safetensors.
-const mostEditBytes = 16 << 20
+const (
+	// mostEditBytes is the largest size of a file of edits. Larger values belong into safetensors.
+	mostEditBytes = 16 << 20
+	// mostEdits is how many edits a file may have. Each is an object of a few hundred bytes in
+	// memory, and of as few as three in the file.
+	mostEdits = 1 << 16
+)
 
 // editInFile is an edit, whose value may be in a safetensors file.
 type editInFile struct {
@@ -26,8 +32,11 @@ type editInFile struct {
 	Key  string `json:"key"`
 }
 
-// readEdits reads a file of edits, a list of [editInFile]; none if the name is empty.
-func readEdits(ctx context.Context, k *cli.Kit, name string) ([]trace.Edit, error) {
+// readEdits reads a file of edits, a list of [editInFile]; none if the name is empty. Their values,
+// which all edits keep while the model runs, must fit what the memory has left.
+func readEdits(
+	ctx context.Context, k *cli.Kit, name string, memory trace.Memory,
+) ([]trace.Edit, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -44,6 +53,10 @@ func readEdits(ctx context.Context, k *cli.Kit, name string) ([]trace.Edit, erro
 		return nil, cli.Usagef("%s has more than %s; put values into a safetensors file, and name "+
 			"it with from", name, message.FormatBytes(mostEditBytes))
 	}
+	if n := bytes.Count(text, []byte("{")); n > mostEdits {
+		return nil, cli.Usagef("%s has %d edits; at most %d: several layers, heads and positions "+
+			"can be in one", name, n, mostEdits)
+	}
 	var all []editInFile
 	if err := jsonread.Into(text, &all); err != nil {
 		return nil, cli.Usagef("%s: the edits cannot be read: %s", name, message.NotJSON(err))
@@ -51,9 +64,10 @@ func readEdits(ctx context.Context, k *cli.Kit, name string) ([]trace.Edit, erro
 	if len(all) == 0 {
 		return nil, cli.Usagef("%s has no edits", name)
 	}
-	edits := make([]trace.Edit, len(all))
+	edits, held := make([]trace.Edit, len(all)), 0.0
 	for i, e := range all {
-		if edits[i], err = e.read(filepath.Dir(name)); err == nil {
+		if edits[i], err = e.read(filepath.Dir(name), held, memory); err == nil {
+			held += 4 * float64(len(edits[i].Value))
 			err = edits[i].Check()
 		}
 		if err != nil {
@@ -63,8 +77,11 @@ func readEdits(ctx context.Context, k *cli.Kit, name string) ([]trace.Edit, erro
 	return edits, nil
 }
 
-// read returns the edit with its value, from a file relative to a folder.
-func (e editInFile) read(folder string) (trace.Edit, error) {
+// read returns the edit with its value, from a file relative to a folder. held is how many bytes the
+// values of the edits before it have in the memory.
+func (e editInFile) read(
+	folder string, held float64, memory trace.Memory,
+) (trace.Edit, error) {
 	if e.From == "" {
 		if e.Key != "" {
 			return e.Edit, cli.Usagef("key %.60q without from, the file that has it", e.Key)
@@ -88,6 +105,16 @@ func (e editInFile) read(folder string) (trace.Edit, error) {
 	defer f.Close()
 	t := trace.Tensor{Name: key}
 	if t.Shape, err = f.Shape(key); err != nil {
+		return e.Edit, err
+	}
+	size := 4.0
+	for _, n := range t.Shape {
+		size *= float64(n)
+	}
+	if err := memory.Check(held+2*size, // the tensor, and what the edit takes out of it
+		fmt.Sprintf("the tensor %.60q beside %s of values of the edits before it", key,
+			message.FormatBytes(int64(held))),
+		"take fewer edits, or smaller tensors"); err != nil {
 		return e.Edit, err
 	}
 	if t.Data, err = f.Float32(key); err != nil {

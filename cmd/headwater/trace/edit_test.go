@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
 )
 
@@ -86,5 +89,41 @@ func TestBadEdits(t *testing.T) {
 				t.Error("it wrote a file")
 			}
 		})
+	}
+}
+
+// TestMostEdits: all values of a file of edits fit the memory together, and a file cannot have so
+// many edits that they alone would fill it.
+func TestMostEdits(t *testing.T) {
+	folder := t.TempDir()
+	clean := filepath.Join(folder, "clean.safetensors")
+	headwater.Output(t, "trace", "--backend", "go", "--text", "the keys", "--taps", "hidden", "-o",
+		clean)
+	const one = `{"tap": "hidden", "change": "value", "from": "clean.safetensors"}`
+	f, err := checkpoint.Open(clean)
+	must(t, err)
+	defer f.Close()
+	shape, err := f.Shape("hidden")
+	must(t, err)
+	size := int64(4 * shape[0] * shape[1] * shape[2])
+	for _, c := range []struct {
+		text string
+		left int64
+		want string // "" is no error
+	}{
+		{"[" + one + "]", 2 * size, ""},
+		{"[" + one + "]", 2*size - 1, "edit 0: "},
+		{"[" + one + "," + one + "]", 3 * size, ""},
+		{
+			"[" + one + "," + one + "]", 3*size - 1,
+			`edit 1: attribution: the tensor "hidden" beside 10.8 kB of values of the edits before it`,
+		},
+		{"[" + strings.Repeat("{},", mostEdits) + "{}]", 1 << 40, "has 65537 edits; at most 65536"},
+	} {
+		file := write(t, filepath.Join(folder, "edits.json"), c.text)
+		_, err := readEdits(t.Context(), &cli.Kit{}, file, trace.Memory{Left: c.left})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.60s with %d bytes left: error %v, want %q", c.text, c.left, err, c.want)
+		}
 	}
 }
