@@ -77,8 +77,8 @@ func readEdits(
 	return edits, nil
 }
 
-// read returns the edit with its value, from a file relative to a folder. held is how many bytes the
-// values of the edits before it have in the memory.
+// read returns the edit with its value, from a file relative to a folder. held is how many bytes
+// the values of the edits before it have in the memory.
 func (e editInFile) read(
 	folder string, held float64, memory trace.Memory,
 ) (trace.Edit, error) {
