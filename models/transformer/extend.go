@@ -126,17 +126,18 @@ func (s *Session) checkExtension(ids, next []int, total int) error {
 			return err
 		}
 	}
-	return s.m.checkExtensionMemory(total, min(extendRows, len(ids)), len(next) > 0)
+	return s.checkExtensionMemory(total, min(extendRows, len(ids)), len(next) > 0)
 }
 
 // checkExtensionMemory returns a [*trace.MemoryError] if n more tokens of a text of total tokens do
-// not fit: the keys and values of the text, and the scores and streams of a layer.
-func (m *Model) checkExtensionMemory(total, n int, scores bool) error {
-	spec := m.Spec
+// not fit: the keys and values of the text, the scores and streams of a layer, and its edits.
+func (s *Session) checkExtensionMemory(total, n int, scores bool) error {
+	m, spec := s.m, s.m.Spec
 	slots, rows := float64(bucket(total)), float64(m.padded(n))
 	bytes := 4 * float64(spec.Layers) * slots * float64(spec.CacheWidth())
 	bytes += passArrays * 4 * float64(spec.Heads) * rows * slots
 	bytes += 4 * rows * (10*float64(spec.Width) + 2*float64(spec.InnerWidth()))
+	bytes += editBytes(spec, editedTaps(s.wanted), rows, slots) + 4*float64(editValues(s.wanted))
 	if scores {
 		bytes += 2*4*headRows*float64(scored(spec)) + m.headTable(need{Head: true, Texts: 2})
 	}

@@ -30,10 +30,13 @@ func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batchi
 	[]float64, error,
 ) {
 	values, answered := make([]float64, len(queries)), 0
-	edited := editedTaps(editsOf(queries)...)
+	edits := editsOf(queries)
+	edited, numbers := editedTaps(edits...), editValues(edits...)
 	batches, err := m.queryBatches(queries, how,
 		func(tokens, texts int) need {
-			return need{Tokens: tokens, Texts: texts, Head: true, Edited: edited}
+			return need{
+				Tokens: tokens, Texts: texts, Head: true, Edited: edited, EditValues: numbers,
+			}
 		})
 	if err != nil {
 		return nil, err

@@ -158,6 +158,7 @@ func (s *Session) promptNeed(n int) need {
 	need := need{
 		Tokens: n, Asks: asksOf(s.asks), Slots: s.slotsFor(n), Terms: s.terms,
 		Streams: s.streams != nil, Lens: s.lens, Edited: editedTaps(s.wanted),
+		EditValues: editValues(s.wanted),
 	}
 	if s.inTiles(n) {
 		need.Tile = s.m.tileOf(need.Slots)
@@ -298,7 +299,8 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 			all = append(all, wanted{s.m.termsProgram(begin, end, 1, s.byHead), inputs})
 		}
 	}
-	for l := range spec.Layers { // layers of one kind have the same program
+	edits := s.newEdits(n, 1, 1, kept.slots)
+	for l := range spec.Layers { // layers of one kind and with the same edits have one program
 		for _, ask := range s.late {
 			all = append(all, wanted{
 				s.m.tileProgram(l, ask),
@@ -306,7 +308,12 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 			})
 		}
 		if s.room > n {
-			steps = append(steps, wanted{s.stepProgram(l, projected, nil), step})
+			edited, inputs := edits.taps(l), slices.Clone(step)
+			for _, tap := range edited {
+				ofEdit := edits.shapes(tap)
+				inputs = append(inputs, ofEdit[:]...)
+			}
+			steps = append(steps, wanted{s.stepProgram(l, projected, edited), inputs})
 		}
 	}
 	all = append(all, steps...)

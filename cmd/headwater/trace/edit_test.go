@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
 )
 

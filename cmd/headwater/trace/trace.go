@@ -124,13 +124,13 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 		return err
 	}
 	defer out.Abandon()
-	edits, err := k.ReadEdits(ctx, f.edits)
-	if err != nil {
-		return err
-	}
 	m, err := k.Open(ctx, f.ModelFlags)
 	if err != nil {
 		return adviseNaN(err)
+	}
+	edits, err := k.ReadEdits(ctx, f.edits, m.Memory())
+	if err != nil {
+		return err
 	}
 	ids, err := f.tokens(m)
 	if err == nil {
