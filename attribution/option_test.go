@@ -86,13 +86,14 @@ var values = map[string]struct {
 	"patch direction": {
 		"noising", attribution.Options{PatchDirection: "noising"}, []string{"back"},
 	},
-	"corrupted":  {"a b", attribution.Options{Corrupted: "a b"}, []string{""}},
-	"prove":      {"3", attribution.Options{Prove: "3"}, []string{"", "some", "-1", "4096"}},
-	"own row":    {"true", attribution.Options{OwnRow: true}, []string{"x"}},
-	"lift":       {"true", attribution.Options{Lift: true}, []string{"x"}},
-	"all levels": {"true", attribution.Options{AllLevels: true}, []string{"x"}},
-	"all layers": {"true", attribution.Options{AllLayers: true}, []string{"x"}},
-	"lens":       {"3", attribution.Options{Lens: "3"}, []string{"", "x", "-1", "4096"}},
+	"patch estimate": {"true", attribution.Options{PatchEstimate: true}, []string{"maybe"}},
+	"corrupted":      {"a b", attribution.Options{Corrupted: "a b"}, []string{""}},
+	"prove":          {"3", attribution.Options{Prove: "3"}, []string{"", "some", "-1", "4096"}},
+	"own row":        {"true", attribution.Options{OwnRow: true}, []string{"x"}},
+	"lift":           {"true", attribution.Options{Lift: true}, []string{"x"}},
+	"all levels":     {"true", attribution.Options{AllLevels: true}, []string{"x"}},
+	"all layers":     {"true", attribution.Options{AllLayers: true}, []string{"x"}},
+	"lens":           {"3", attribution.Options{Lens: "3"}, []string{"", "x", "-1", "4096"}},
 }
 
 // Every row reads what it writes, sets its own field alone, and refuses what it cannot read.
@@ -143,7 +144,7 @@ func TestOptionRanges(t *testing.T) {
 		switch row.Name { // which need others
 		case "discard whole":
 			o.Discard = 0.5
-		case "patch", "patch direction", "corrupted":
+		case "patch", "patch direction", "patch estimate", "corrupted":
 			o.Patch, o.Corrupted = "residual", "a b"
 		}
 		must(t, row.Set(&o, values[row.Name].text))

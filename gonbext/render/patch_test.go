@@ -76,11 +76,15 @@ func TestPatch(t *testing.T) {
 			if c.noise {
 				c.e.Patch.Direction = patch.Noising
 			}
+			c.e.Patch.Correlation = new(-.5)
 			r := Patch{Explanation: c.e}
 			f, err := r.Drawn()
 			must(t, err)
 			if !strings.Contains(f.Notes[0], c.say) {
 				t.Errorf("sentence %q, want %q", f.Notes[0], c.say)
+			}
+			if !strings.Contains(f.Notes[0], "correlate with it by −0.50") {
+				t.Errorf("no correlation in %q", f.Notes[0])
 			}
 			if got := f.Columns[1].Name; got != c.column {
 				t.Errorf("column %q, want %q", got, c.column)

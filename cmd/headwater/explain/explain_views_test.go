@@ -61,6 +61,7 @@ var effectful = map[string]struct{ with, without string }{
 	"prove":             {"--prove=all", ""},
 	"patch":             {"--set=patch=heads", ""},
 	"patch-direction":   {"--set=patch-direction=noising", ""},
+	"patch-estimate":    {"--set=patch-estimate", ""},
 	"corrupted":         {"--set=corrupted=mary has the lamp . john has the key .", ""},
 	"source":            {"--source=2", ""},
 	"special":           {"--special=off", ""},

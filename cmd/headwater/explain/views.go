@@ -225,6 +225,8 @@ var meanings = []struct {
 	{"patch", pictures, []render.Kind{render.KindPatch}},
 	{"patch direction", []string{tables}, nil},
 	{"patch direction", pictures, []render.Kind{render.KindPatch}},
+	{"patch estimate", []string{tables}, nil},
+	{"patch estimate", pictures, []render.Kind{render.KindPatch}},
 	{"corrupted", []string{tables}, nil},
 	{"corrupted", pictures, []render.Kind{render.KindPatch}},
 	{"alternatives", pictures, heatmaps},
