@@ -179,7 +179,7 @@ func TestPatchCell(t *testing.T) {
 		conn.send(engine.Event{Done: true})
 	})
 	for cell, want := range map[string]string{
-		"patch":         "carried by the last token, <b>⟨keys│key⟩</b>, in all layers",
+		"patch":         "carried by the last token (<b>⟨keys│key⟩</b>) in all layers",
 		"patch by word": "patches are of every token and layer",
 	} {
 		r := k.run(cell, true)

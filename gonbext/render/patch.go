@@ -161,7 +161,7 @@ func (d *patchDrawing) at(j int) phrase {
 	name := piece{text: tokenName(d.e.Prompt.Texts[j]), strong: true}
 	switch {
 	case j == d.p.Position && j == len(d.e.Prompt.Texts)-1:
-		return phrase{{text: "the last token, "}, name, {text: ","}}
+		return phrase{{text: "the last token ("}, name, {text: ")"}}
 	case d.repeated(j):
 		return phrase{name, {text: fmt.Sprintf(" (%d)", j)}}
 	}

@@ -312,7 +312,7 @@ func TestPatch(t *testing.T) {
 	}{
 		{
 			with("--view", "patch", "--against", other), 0,
-			"carried by ⟨key│lamp⟩ up to layer 4, then by the last token, ., from layer 5",
+			"carried by ⟨key│lamp⟩ up to layer 4, then by the last token (.) from layer 5",
 		},
 		{
 			with("--view", "patch", "--against", other, "--set", "patch=heads,patch-estimate"), 0,
@@ -322,7 +322,7 @@ func TestPatch(t *testing.T) {
 		{with("--view", "patch"), 2, "give the other one, of as many tokens, by --against"},
 		{with("--view", "patch", "--against", "mary has the lamp ."), 2, "positions do not correspond"},
 		{with("--view", "patch", "--against", prompt), 2, "both prompts have the same tokens"},
-		{with("--view", "patch", "--against", other, "--set", "corrupted=a"), 2, "give one"},
+		{with("--view", "patch", "--against", other, "--set", "corrupted=a"), 2, "not by --set corrupted as well"},
 		{with("--view", "patch", "--against", other, "--token", "0"), 2, "--token does nothing here"},
 		{with("--set", "patch=heads", "--format", "json"), 2, "without another prompt; give --set corrupted"},
 		{with("--set", "corrupted=a", "--format", "json"), 2, "without --set patch"},

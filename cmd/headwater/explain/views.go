@@ -297,9 +297,6 @@ func (f *explainFlags) checkView() error {
 		return err
 	}
 	switch {
-	case view == render.KindPatch && f.opts.Corrupted == "":
-		return cli.Usagef("--view patch compares two prompts: give the other one, of as many " +
-			"tokens, by --against")
 	case f.against != "" && f.againstModel != "":
 		return cli.Usagef("--against compares two prompts and --against-model two models; give one")
 	case view == render.KindCompare && !f.compares() && len(f.opts.Methods) != 0 &&
