@@ -49,6 +49,11 @@ func Explain(
 
 // explain runs the model and returns what [Explain] returns.
 func (r *run) explain(ctx context.Context, m trace.Model) (*Explanation, error) {
+	if k, ok := r.model.(trace.TextKeeper); ok {
+		model, free := k.ForText()
+		defer free()
+		r.model = model
+	}
 	for step, err := range m.Steps(ctx, r.ids, r.ask) {
 		if err == nil {
 			err = r.addStep(ctx, step)
@@ -58,15 +63,13 @@ func (r *run) explain(ctx context.Context, m trace.Model) (*Explanation, error) 
 		}
 	}
 	err := r.end(ctx)
-	if err == nil {
-		err = r.readLens(ctx, m)
-		if err == nil {
-			err = r.patch(ctx, m)
-		}
-		if err == nil {
-			err = r.prove(ctx, m)
-		}
+	for _, add := range []func(context.Context, trace.Model) error{
+		r.readLens, r.readScores, r.patch, r.readKinds, r.prove,
+	} {
 		if err != nil {
+			break
+		}
+		if err = add(ctx, m); err != nil {
 			err = r.wrap(ctx, err)
 		}
 	}
@@ -157,6 +160,14 @@ type run struct {
 	flat []flatRows
 	// text are the ids so far: the prompt and the tokens explained.
 	text []int
+	// copied is what each head wrote into the logits of tokens that the text has before, [L,H], and
+	// copies their number; see [HeadKind.Text].
+	copied []float64
+	copies int
+	// without are the ids of the prompt without a part of it, nil for none, and logits what
+	// predicted each token, [n][V], to be compared with what predicts it then.
+	without []int
+	logits  [][]float32
 	// by and target are how tokens are grouped, and spans are the columns, nil for tokens.
 	by, target Grouping
 	spans      []Span
@@ -220,7 +231,11 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 				return err
 			}
 		}
+		r.addCopied(next)
 		r.ended = step.Next.Stop
+		if r.ask.Logits {
+			r.logits = append(r.logits, step.Logits)
+		}
 	}
 	if r.opts.OwnRow {
 		next, r.pending = r.pending, next
@@ -290,6 +305,9 @@ func newToken(p trace.Prediction) (*GeneratedToken, error) {
 		ID: p.Token.ID, Text: p.Token.Text, Probability: p.Probability, Special: p.Token.Special,
 		Forced: p.Forced,
 		Class:  p.Class, Unscored: p.Unscored, Alternatives: []Alternative{},
+	}
+	if s := p.Scores; s != nil && !rowmath.NotFinite(s.Entropy) && !rowmath.NotFinite(s.Surprisal) {
+		t.Scores = &TokenScores{TokenScores: *s}
 	}
 	for _, a := range p.Alternatives {
 		t.Alternatives = append(t.Alternatives, Alternative{

@@ -73,8 +73,8 @@ type Explained struct {
 //
 // Texts of like length run through the model together if the model is a [trace.Batcher] and can do
 // so with these options. Otherwise they run one at a time: all texts if the model is an encoder,
-// those explained by mixings that cost a pass for each pair of tokens, and those with a verdict or
-// a lens. A scorer that asks the model again does so for one text at a time.
+// those explained by mixings that cost a pass for each pair of tokens, and those with a verdict, a
+// lens or scores of other texts. A scorer that asks the model again does so for one text at a time.
 //
 // An error belongs to one text, and other texts go on. A batch of [Batching.Texts] that does not
 // fit the memory is a [trace.MemoryError] for each of its texts. If ctx is done, texts that were

@@ -118,9 +118,9 @@ type Options struct {
 	OwnRow bool `json:"own_row,omitempty"`
 	// Lens, if it is [LensAnswer], also computes what the model would have said after each layer
 	// where it predicts each token, at the cost of L+1 products with its table of the vocabulary
-	// for each: [GeneratedToken.Lens]. If it is a number, "3", it does so for that generated token
-	// at every position of the text, too: [Explanation.Lens]. It cannot be combined with By and
-	// Target.
+	// for each: [GeneratedToken.Lens]. If it is a number, "3", or [LensOpening], it does so for
+	// that generated token, or for the one that a picture opens at, at every position of the text,
+	// too: [Explanation.Lens]. It cannot be combined with By and Target.
 	Lens string `json:"lens,omitempty"`
 	// Patch is the kind of places, one of [patch.Places], that are patched with what they have in
 	// another prompt, Corrupted: [Explanation.Patch]. What is compared is the logit of the first
@@ -132,6 +132,19 @@ type Options struct {
 	PatchDirection string `json:"patch_direction,omitempty"`
 	PatchEstimate  bool   `json:"patch_estimate,omitempty"`
 	Corrupted      string `json:"corrupted,omitempty"`
+	// HeadKinds, if it is [KindsRandom], [KindsText] or [KindsAblate], also scores every head by
+	// what it does: [Explanation.HeadKinds]. It cannot be combined with By and Target.
+	HeadKinds string `json:"head_kinds,omitempty"`
+	// PromptScores also computes the scores of the prompt's tokens, [Prompt.Scores], by one more
+	// pass over the prompt. It cannot be combined with By.
+	PromptScores bool `json:"prompt_scores,omitempty"`
+	// Without compares the prediction of each token with what it is without a part of the prompt,
+	// to tell where that mattered at all: [TokenScores] and [Explanation.Without]. It is "system"
+	// for the system message of a chat, "turn:2" for message 2 from 1, that one among them,
+	// "documents" and "document:2" for what the chat template gets as the variable documents, or
+	// bytes of [Prompt.Text], "0:120". The template is applied again; bytes are cut. It costs one
+	// pass over the rest of the text with the answer. It cannot be combined with Target.
+	Without string `json:"without,omitempty"`
 	// Lift divides every value by what uniform attention over visible tokens gives at the same
 	// place.
 	Lift bool `json:"lift,omitempty"`
@@ -141,8 +154,13 @@ type Options struct {
 	// Each costs 22 passes over the text without a cache. It cannot be combined with By and Target.
 	Prove string `json:"prove,omitempty"`
 
+	// Edits change what the model computes. The answer is generated, and everything is computed,
+	// under them. Methods that read other mixings than attention are refused, and are left out of
+	// the default ones; see [trace.Edit].
+	Edits []trace.Edit `json:"edits,omitempty"`
+
 	// Opens, if not nil, returns the generated token that a picture of an explanation opens at, for
-	// [ProveOpening]; nil is the first one.
+	// [ProveOpening] and [LensOpening], -1 if it has none; nil is the first one.
 	Opens func(*Explanation) int `json:"-"`
 	// OnStep, if not nil, is called after every generated token with the explanation so far, which
 	// it must not keep or change. OnProgress, if not nil, is called during long work between
@@ -152,7 +170,10 @@ type Options struct {
 }
 
 // Afterwards reports whether something is computed after the last token.
-func (o Options) Afterwards() bool { return o.Prove != "" || o.Lens != "" || o.Patch != "" }
+func (o Options) Afterwards() bool {
+	return o.Prove != "" || o.Lens != "" || o.Patch != "" || o.HeadKinds != "" ||
+		o.Without != "" || o.PromptScores
+}
 
 // InChat reports whether the prompt is put into the model's chat template.
 func (o Options) InChat() bool { return o.Chat || o.Conversation.Asked() }
@@ -180,6 +201,14 @@ type Explanation struct {
 	Lens *TextLens `json:"lens,omitempty"`
 	// Patch has what patching each place does to the first token, nil without [Options.Patch].
 	Patch *patch.Result `json:"patch,omitempty"`
+	// HeadKinds has what every head does, if [Options.HeadKinds] asks for it; nil otherwise.
+	HeadKinds *HeadKinds `json:"head_kinds,omitempty"`
+	// Without is what [Options.Without] takes away, nil if it does not.
+	Without *Without `json:"without,omitempty"`
+	// Edited tells in words how the model was edited, "" if it was not. Edits are the edits, whose
+	// places count from the start of the prompt.
+	Edited string       `json:"edited,omitempty"`
+	Edits  []trace.Edit `json:"-"`
 	// Warnings are remarks for the user, one sentence each.
 	Warnings []string `json:"warnings"`
 	// Origin says how it was made, as files do that are saved of it, so that they can be made
@@ -208,6 +237,9 @@ type Prompt struct {
 	// Parts are the parts of Text if it is a conversation that a chat template wrote, in order and
 	// without gaps; nil otherwise.
 	Parts []trace.Part `json:"parts,omitempty"`
+	// Scores are, [m], those of each token as the model predicts it from the tokens before it, nil
+	// for the first one. They are there with [Options.PromptScores].
+	Scores []*trace.TokenScores `json:"scores,omitempty"`
 	// Strongest is, in an explanation over spans, for each span the word in it of which a method
 	// says most, "" if none stands out; see [Explanation.GroupSpans]. Nil otherwise.
 	Strongest []string `json:"strongest,omitempty"`
@@ -253,6 +285,10 @@ type GeneratedToken struct {
 	Rest bool  `json:"rest,omitempty"`
 	// Alternatives are the most probable tokens, the most probable first.
 	Alternatives []Alternative `json:"alternatives"`
+	// Scores are its entropy, surprisal and rank, and with [Options.Without] what depends on a part
+	// of the prompt. They are nil where there is no distribution of which the token is one, for
+	// several tokens, and where one of the numbers would be infinite.
+	Scores *TokenScores `json:"scores,omitempty"`
 	// Lens is what the model would have said after the embedding and after each layer, [L+1], nil
 	// without [Options.Lens]. The last one is the prediction itself.
 	Lens []LensLayer `json:"lens,omitempty"`
@@ -324,10 +360,29 @@ func (e *Explanation) TokenIDs() []int {
 	return ids
 }
 
-// Traced returns a tracer that records the text of e with m, with the token types of a pair. It
-// returns a [trace.UsageError] if there are types and m cannot be told them.
+// controlTokens returns which tokens of the text of [Explanation.TokenIDs] are control tokens.
+func (e *Explanation) controlTokens() []bool {
+	control := slices.Clone(e.Prompt.Special)
+	if !e.Model.Reads() {
+		for _, g := range e.Steps {
+			for range g.TokenIDs() {
+				control = append(control, g.Special)
+			}
+		}
+	}
+	return control
+}
+
+// Traced returns a tracer that records the text of e with m, with the token types of a pair
+// and under its edits. It returns a [trace.UsageError] if there are any and m cannot be told them.
 func (e *Explanation) Traced(m trace.Tracer) (trace.Tracer, error) {
-	if e.Prompt.Types == nil {
+	switch run, can := m.(trace.EditTracer); {
+	case e.Edited != "" && (!can || e.Edits == nil || e.Prompt.Types != nil):
+		return nil, trace.Usagef("what an edited model computes cannot be recorded here: explain " +
+			"again, one text and no pair")
+	case e.Edited != "":
+		return editedTracer{run, e.Edits}, nil
+	case e.Prompt.Types == nil:
 		return m, nil
 	}
 	typed, ok := m.(trace.TypedTracer)
@@ -336,6 +391,19 @@ func (e *Explanation) Traced(m trace.Tracer) (trace.Tracer, error) {
 			"because its token types are not passed on; the command headwater can")
 	}
 	return typedTracer{typed, e.Prompt.Types}, nil
+}
+
+// editedTracer records a text under edits.
+type editedTracer struct {
+	m     trace.EditTracer
+	edits []trace.Edit
+}
+
+// Trace implements [trace.Tracer].
+func (t editedTracer) Trace(
+	ctx context.Context, ids []int, taps []trace.Tap,
+) ([]trace.Tensor, error) {
+	return t.m.Run(ctx, ids, taps, trace.EditsWithin(t.edits, len(ids)))
 }
 
 // typedTracer records a text with its token types.

@@ -474,10 +474,11 @@ var resultRows = []Option{
 	},
 	{
 		Name: "lens", Field: "Lens", Key: "lens", Group: GenerationOptions,
-		Help: "also compute what the model would have said after each layer: `answer|N`, where " +
-			"it predicts each token, or for token N, from 0, at every position of the text, too",
+		Help: "also compute what the model would have said after each layer: " +
+			"`answer|opening|N`, where it predicts each token, or for the token that the picture " +
+			"opens at, or token N from 0, at every position of the text, too",
 		value: grouping(func(o *Options) *string { return &o.Lens }, func(s string) string {
-			_, wrong := lensText(s)
+			_, wrong := tokenText(s, LensAnswer, LensOpening)
 			return wrong
 		}),
 		conflict: func(o *Options) string {
@@ -527,18 +528,66 @@ var resultRows = []Option{
 		conflict: needsPatch("corrupted"),
 	},
 	{
+		Name: "head kinds", Field: "HeadKinds", Key: "head-kinds", Group: GenerationOptions,
+		Help: "also score every head as induction, previous-token, duplicate-token, first-token " +
+			"and name-mover head: `random|text|ablate`, on repeated random tokens, on the text " +
+			"too, at one more pass, and by what the loss is without each head, at a pass for each",
+		value: grouping(func(o *Options) *string { return &o.HeadKinds }, kindsText),
+		conflict: func(o *Options) string {
+			return onOff(o.By != "" || o.Target != "", trace.Called("head kinds")+
+				" and groups of tokens; heads read tokens as the model has them: leave by and "+
+				"target out")
+		},
+	},
+	{
+		Name: "without", Field: "Without", Flag: "without", Group: GenerationOptions,
+		Help: "compare each prediction with what it is without a part of the prompt: " +
+			"`system|turn:N|documents|document:N|BEGIN:END`, a message or document of the chat " +
+			"from 1, or bytes, at one pass over the rest of the text",
+		value: grouping(func(o *Options) *string { return &o.Without }, func(s string) string {
+			_, wrong := parseWithout(s)
+			return wrong
+		}),
+		conflict: func(o *Options) string {
+			return onOff(o.Target != "", trace.Called("without")+" and a target; it compares "+
+				"the predictions of tokens: leave the target out")
+		},
+		encoder: generates,
+	},
+	{
+		Name: "prompt scores", Field: "PromptScores", Key: "prompt-scores",
+		Group: GenerationOptions,
+		Help: "also compute entropy, surprisal and rank of the prompt's tokens, by one more pass " +
+			"over the prompt",
+		value: switched(func(o *Options) *bool { return &o.PromptScores }),
+		conflict: func(o *Options) string {
+			return onOff(o.By != "", trace.Called("prompt scores")+" and groups of the prompt; "+
+				"tokens are scored as the model has them: leave by out")
+		},
+		encoder: generates,
+	},
+	{
 		Name: "prove", Field: "Prove", Flag: "prove", Group: GenerationOptions,
 		Help: "test what a picture says of a token by what the prediction loses without the " +
 			"sources that it names, and without other words: `opening|all|N`, the token that the " +
 			"picture opens at, all, or token N from 0, at 22 passes over the text for each",
 		value: grouping(func(o *Options) *string { return &o.Prove }, func(s string) string {
-			_, wrong := proveText(s)
+			_, wrong := tokenText(s, ProveOpening, ProveAll)
 			return wrong
 		}),
 		conflict: func(o *Options) string {
 			return onOff(o.By != "" || o.Target != "", trace.Called("prove")+
 				" and groups of tokens; it tests tokens as the model has them: leave by and "+
 				"target out")
+		},
+	},
+	{
+		Name: "edits", Field: "Edits", Group: GenerationOptions,
+		Help:  "run the model under these edits, a list as `JSON`",
+		value: edits(),
+		conflict: func(o *Options) string {
+			return onOff(o.MeasuredResidual, trace.Called("edits")+" and a "+
+				trace.Called("measured residual")+", which is not computed under edits")
 		},
 	},
 }

@@ -93,7 +93,17 @@ var values = map[string]struct {
 	"lift":           {"true", attribution.Options{Lift: true}, []string{"x"}},
 	"all levels":     {"true", attribution.Options{AllLevels: true}, []string{"x"}},
 	"all layers":     {"true", attribution.Options{AllLayers: true}, []string{"x"}},
-	"lens":           {"3", attribution.Options{Lens: "3"}, []string{"", "x", "-1", "4096"}},
+	"lens":           {"opening", attribution.Options{Lens: "opening"}, []string{"", "x", "-1", "4096", "all"}},
+	"head kinds":     {"text", attribution.Options{HeadKinds: "text"}, []string{"", "all"}},
+	"without":        {"turn:2", attribution.Options{Without: "turn:2"}, []string{"", "turn", "turn:0", "system:1", "sytem", "4:2", "document:x"}},
+	"prompt scores":  {"true", attribution.Options{PromptScores: true}, []string{"x"}},
+	"edits": {
+		`[{"tap":"hidden","layers":[1],"change":"zero"}]`,
+		attribution.Options{Edits: []trace.Edit{{
+			Tap: trace.Hidden, Layers: []int{1}, Change: trace.SetZero,
+		}}},
+		[]string{"", "{}", `[{"tap":"stream","change":"zero"}]`, `[{"layer":1}]`},
+	},
 }
 
 // Every row reads what it writes, sets its own field alone, and refuses what it cannot read.

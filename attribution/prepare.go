@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,9 +26,16 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	if len(prompt) > maxTextBytes {
 		return nil, trace.Usagef("prompt of %d bytes; at most %d", len(prompt), maxTextBytes)
 	}
+	opts, leftOut, err := opts.fitEdits(m)
+	if err != nil {
+		return nil, err
+	}
 	p, err := newPlan(opts, settingOf(m, opts))
 	if err != nil {
 		return nil, err
+	}
+	if leftOut != "" {
+		p.warnings = append(p.warnings, leftOut)
 	}
 	if !info.Head.Competes() {
 		if opts.Foils != nil && *opts.Foils > 0 {
@@ -61,7 +69,10 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	}
 	r.text = slices.Clone(r.ids)
 	r.start(info, read)
-	if err := r.prepareGroups(); err != nil {
+	if err := cmp.Or(r.placeEdits(), r.prepareGroups()); err != nil {
+		return nil, err
+	}
+	if err := r.prepareScores(m, prompt); err != nil {
 		return nil, err
 	}
 	r.remark(m, read.Text)
@@ -172,12 +183,18 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 	}
 	r.ask = trace.Ask{
 		Mixings: r.plan.asks, Sampling: r.opts.Sampling, Alternatives: r.alternatives(),
-		OwnRow: r.opts.OwnRow, Progress: r.opts.OnProgress,
+		OwnRow: r.opts.OwnRow, Progress: r.opts.OnProgress, Logits: r.opts.Without != "",
 	}
 	if r.plan.needsTerms() {
 		r.ask.Terms = &trace.TermsAsk{
 			Contrast: r.contrast, Foils: r.opts.foils(), Rows: r.plan.lateAsks,
 		}
+	}
+	if r.opts.HeadKinds != "" {
+		if r.ask.Terms == nil {
+			r.ask.Terms = &trace.TermsAsk{Contrast: r.contrast, Foils: r.opts.foils()}
+		}
+		r.ask.Terms.ByHead = true
 	}
 	if r.opts.Continuation != "" {
 		tokens, joined, err := trace.EncodeAfter(m, read.Text, r.opts.Continuation)
@@ -213,7 +230,11 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 			prompt, r.tokens, prompt+r.tokens, message.Quote(info.Name), info.Context,
 		)
 	}
-	return budget.Check(m, r.plan.bytes(prompt, r.tokens),
+	need := r.plan.bytes(prompt, r.tokens)
+	if r.ask.Logits {
+		need += 4 * float64(r.tokens) * float64(info.Vocab)
+	}
+	return budget.Check(m, need,
 		fmt.Sprintf("%d tokens: what the methods keep", prompt+r.tokens),
 		"take a shorter text or fewer layers")
 }

@@ -3,7 +3,6 @@ package attribution
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -26,10 +25,8 @@ func ParseTarget(s string) (Grouping, error) {
 
 // parseTarget is ParseTarget with what is wrong, "" if nothing is, instead of an error.
 func parseTarget(s string) (g Grouping, wrong string) {
-	name, number, _ := strings.Cut(s, ":")
-	n, err := strconv.Atoi(number)
-	if err == nil && n > 0 && (name == "word" || name == "sentence") {
-		return Grouping{name: name, number: n}, ""
+	if g, ok := readNumbered(s, "word", "sentence"); ok {
+		return g, ""
 	}
 	g, ok := readGrouping(s, "answer", "word", "sentence")
 	slices.SortFunc(g.ranges, func(a, b [2]int) int { return a[0] - b[0] })
@@ -167,7 +164,7 @@ func joinSteps(steps []GeneratedToken, rest bool) GeneratedToken {
 		g.Unscored = g.Unscored || s.Unscored
 	}
 	if len(steps) > 1 {
-		g.Alternatives = []Alternative{}
+		g.Alternatives, g.Scores = []Alternative{}, nil
 	}
 	return g
 }

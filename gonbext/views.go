@@ -54,8 +54,8 @@ func Experts(prompt string, settings ...Setting) *Explanation {
 }
 
 // Lens is [Explain] with the kind lens of [Show]: what the model would have said after each layer
-// where it predicts each token, or, with a Token of [Show], at every position of the text before
-// that token; see [render.Lens].
+// where it predicts each token, or, with a Token or a Word of [Show], or "opening" as Lens of
+// [Options], at every position of the text before that token; see [render.Lens].
 //
 //	gonbext.Lens("the keys to the cabinet", gonbext.Show{Token: new(0)})
 //
@@ -148,11 +148,18 @@ type tracer struct {
 
 // Trace implements [trace.Tracer].
 func (t tracer) Trace(ctx context.Context, ids []int, taps []trace.Tap) ([]trace.Tensor, error) {
+	return t.Run(ctx, ids, taps, nil)
+}
+
+// Run implements [trace.EditTracer].
+func (t tracer) Run(ctx context.Context, ids []int, taps []trace.Tap, edits []trace.Edit) (
+	[]trace.Tensor, error,
+) {
 	client, err := connect(ctx, t.out)
 	if err != nil {
 		return nil, err
 	}
-	tensors, _, err := client.Trace(ctx, t.model, engine.Input{IDs: ids}, taps...)
+	tensors, _, err := client.Trace(ctx, t.model, engine.Input{IDs: ids, Edits: edits}, taps...)
 	return tensors, err
 }
 
@@ -217,8 +224,8 @@ func Layers(e *Explanation, tokens ...int) {
 	Draw(e, show)
 }
 
-// Compare shows two explanations beside each other and their difference, on one scale. methods says
-// what is compared: nothing for the first method of a that b has too, one name for that method of
+// Compare shows two explanations beside each other and their difference. methods tell what is
+// compared: nothing for the first method of a that b has too, one name for that method of
 // both, or two names, the first for a and the second for b:
 //
 //	e := gonbext.Explain("the keys to the cabinet")

@@ -273,7 +273,7 @@ func (t *batchText) step(out *transformer.Output) trace.BatchStep {
 			return trace.BatchStep{Text: t.index, Err: err, Last: true}
 		}
 		t.p = softmaxInto(t.p, out.Logits)
-		step.Next = t.predict(t.p, t.length-1)
+		step.Next = t.predict(out.Logits, t.p, t.length-1)
 		t.next, last = step.Next.Token.ID, !t.more()
 	}
 	return trace.BatchStep{Text: t.index, Step: step, Last: last}

@@ -92,6 +92,9 @@ func (m *Model) newSession(ask trace.Ask, room int) (*transformer.Session, error
 		if err := session.KeepTerms(ask.Terms.Rows...); err != nil {
 			return nil, err
 		}
+		if ask.Terms.ByHead {
+			session.SplitTerms()
+		}
 	}
 	if ask.Lens > 0 {
 		session.KeepLens()
@@ -122,8 +125,11 @@ func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err 
 	if err := g.m.checkLogits(out.Logits); err != nil {
 		return trace.Step{}, false, trace.Edited(g.ask.Edits, err)
 	}
+	if g.ask.Logits {
+		step.Logits = out.Logits
+	}
 	p := softmax(out.Logits)
-	step.Next = g.predict(p, g.session.Length()-1)
+	step.Next = g.predict(out.Logits, p, g.session.Length()-1)
 	g.pending = []int{step.Next.Token.ID}
 	if g.ask.Terms != nil {
 		if step.Terms, err = g.session.Terms(ctx, g.objective(step.Next, p)); err != nil {
@@ -220,9 +226,9 @@ func (c *chooser) objective(next *trace.Prediction, p []float64) trace.Objective
 	return o
 }
 
-// predict chooses the next token by the probabilities p, [V], after the row at position, or takes
-// it from the continuation.
-func (c *chooser) predict(p []float64, position int) *trace.Prediction {
+// predict chooses the next token by the logits and their probabilities p, [V] each, after the row
+// at position, or takes it from the continuation.
+func (c *chooser) predict(logits []float32, p []float64, position int) *trace.Prediction {
 	next := &trace.Prediction{Position: position}
 	id := 0
 	if c.generated < len(c.ask.Continuation) {
@@ -231,7 +237,7 @@ func (c *chooser) predict(p []float64, position int) *trace.Prediction {
 		id = choose(p, c.ask.Sampling, c.rng)
 		next.Stop = c.m.ends[id]
 	}
-	next.Probability = p[id]
+	next.Probability, next.Scores = p[id], scoresOf(logits, id)
 	next.Token = c.token(id)
 	c.bytes = next.Token.End
 	for _, alternative := range mostProbable(p, c.ask.Alternatives) {

@@ -41,6 +41,12 @@ func softmaxInto(p []float64, logits []float32) []float64 {
 	return p
 }
 
+// scoresOf returns the scores of a token by the logits that predict it, [V].
+func scoresOf(logits []float32, token int) *trace.TokenScores {
+	entropy, surprisal, rank := rowmath.Scores(logits, token)
+	return &trace.TokenScores{Entropy: entropy, Surprisal: surprisal, Rank: rank}
+}
+
 // choose returns a token. If the temperature is 0, it is the most probable token, and the one with
 // the lowest id among equals. Otherwise it is random, with the temperature, top-k and top-p applied
 // in this order.

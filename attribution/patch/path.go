@@ -62,7 +62,7 @@ func Path(ctx context.Context, m trace.Model, o PathOptions) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	values, err := p.m.Predict(ctx, []trace.Query{p.query(p.base, []trace.Edit{received})})
+	values, err := p.m.Predict(ctx, []trace.Query{p.query(p.base, received)})
 	if err != nil {
 		return 0, err
 	}
@@ -76,7 +76,7 @@ func (p *patching) received(ctx context.Context, o PathOptions) (trace.Edit, err
 	if err != nil {
 		return sent, err
 	}
-	edits := []trace.Edit{sent}
+	edits := append(slices.Clone(p.o.Edits), sent)
 	if between := o.Receiver[0] - o.Sender[0] - 1; between > 0 {
 		frozen := trace.Edit{Tap: sent.Tap, Change: trace.SetValue}
 		for l := range between {

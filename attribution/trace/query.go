@@ -117,8 +117,8 @@ type Query struct {
 	// that norm. Before the norm a row's length has no meaning: gradient × input would be 0, and a
 	// path from zeros undefined at its start.
 	Embeddings []float32
-	// Edits change what the model computes on the way. Only a [Predictor] that is [Editable] takes
-	// them.
+	// Edits change what the model computes on the way, if it is [Editable] and the query is one of
+	// [Predictor] or [Differentiable].
 	Edits []Edit
 	Objective
 }
@@ -166,6 +166,8 @@ type AttentionTerms struct {
 	Value float64
 	// Attention is [L,S]: what the target read from each source in each layer.
 	Attention []float64
+	// ByHead is [L,H,S], the part of Attention that each head read; nil without [TermsAsk.ByHead].
+	ByHead []float64
 	// L, S are the sizes.
 	L, S int
 }

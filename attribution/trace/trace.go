@@ -356,6 +356,8 @@ type TermsAsk struct {
 	Foils int
 	// Rows are what [Step.RowsOfLayer] will be asked for, so that a model can prepare for it.
 	Rows []MixingAsk
+	// ByHead asks for [AttentionTerms.ByHead], where one text runs alone.
+	ByHead bool
 }
 
 // Ask has what a caller wants from a run of a model.
@@ -389,10 +391,12 @@ type Ask struct {
 	Products bool
 	// Lens asks for [Step.Lens] with so many of the most probable tokens; 0 asks for none.
 	Lens int
+	// Logits asks for [Step.Logits].
+	Logits bool
 	// OwnRow adds a last step for the last token, with its row and without a prediction.
 	OwnRow bool
 	// Edits change what the model computes, if it is [Editable]. Of mixings only attention is
-	// computed under edits, and none of Terms, Products and Lens.
+	// computed under edits, and neither Products nor [Step.RowsOfLayer].
 	Edits []Edit
 	// Progress, if not nil, is called during long work before the first token.
 	Progress func(Progress)
@@ -464,6 +468,9 @@ type Prediction struct {
 	// Alternatives are the most probable tokens, the most probable first; the chosen one may be
 	// among them.
 	Alternatives []Alternative
+	// Scores are those of Token, nil where the model gives no distribution of which it is one: for
+	// numbers, for classes that do not exclude each other, and for a start and an end.
+	Scores *TokenScores
 	// Forced reports whether the caller gave the token.
 	Forced bool
 	// Stop reports whether the token ends the text, so that no step follows.
@@ -481,6 +488,9 @@ type Step struct {
 	Rows []Rows
 	// Next is the prediction of token First+Count; nil in the last step of [Ask.OwnRow].
 	Next *Prediction
+	// Logits are what Next was predicted by, [V]; nil without [Ask.Logits], and from a model that
+	// reads.
+	Logits []float32
 	// Terms are the attention terms of Next, of all First+Count sources. They are nil without
 	// [Ask.Terms], and always nil from a model that does not know them.
 	Terms *AttentionTerms

@@ -13,7 +13,8 @@ var heatmapSource string
 //go:embed scale.js
 var scaleSource string
 
-var heatmapScript = script(scaleSource + matrixSource + heatmapSource)
+var heatmapScript = script(
+	scaleSource + matrixSource + scoresSource + heatmapSource)
 
 // heatmapPage is the state of writing a [Heatmap] as HTML.
 type heatmapPage struct{ *board }
@@ -33,10 +34,17 @@ func (r Heatmap) title() string { return titleOf(r.Explanation) }
 // the order of need have left: the answer with its text, numbers for the script, the lines of all
 // tokens, and layers for the script.
 func (b heatmapPage) write() {
-	b.begin("hm-heatmap", "")
+	classes := "hm-heatmap"
+	if b.lead >= 0 && b.views[b.lead].difference {
+		classes += " hm-difference"
+	}
+	b.begin(classes, "")
 	b.top()
-	if why := b.whyLead(); why != "" {
-		b.printf(`<div class="hm-dim" style="color:%s">%s</div>`, dimInk, html.EscapeString(why))
+	for _, line := range []string{b.whyLead(), b.mattered()} {
+		if line != "" {
+			b.printf(`<div class="hm-dim" style="color:%s">%s</div>`, dimInk,
+				html.EscapeString(line))
+		}
 	}
 	if len(b.tokens) == 0 {
 		b.WriteString("<p>There is nothing to show yet.</p></div>\n")

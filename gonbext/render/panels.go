@@ -185,6 +185,9 @@ func (p *panels) markup(palette, next string, limit int) *page {
 	if b.fits() {
 		matrix = `<div class="hm-methods">` + b.table(b.matrix(m, one)) + "</div>"
 	}
+	if len(matrix) > left {
+		matrix = ""
+	}
 	left -= len(matrix)
 	b.WriteString(answer.String())
 	if data == "" {

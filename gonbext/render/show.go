@@ -273,8 +273,12 @@ func (s Show) SetMethod(o *attribution.Options) error {
 		KindHeads: "raw", KindHead: "raw", KindFlow: "flow", KindLens: "direct",
 		KindPatch: "direct",
 	}[s.Kind]
-	if s.Kind == KindLens && o.Lens == "" {
-		o.Lens = s.lens()
+	if s.Kind == KindLens {
+		named := s.lens()
+		if o.Lens = cmp.Or(o.Lens, named); named != attribution.LensAnswer && o.Lens != named {
+			return trace.Usagef("%s %s and a token of the picture; give one of the two",
+				trace.Called("lens"), o.Lens)
+		}
 	}
 	if s.Kind == KindPatch && o.Patch == "" {
 		o.Patch = string(patch.Residual)
@@ -307,8 +311,11 @@ func namesOf[T ~string](all []T) []string {
 
 // lens returns the value of [attribution.Options.Lens] that a picture of the lens needs.
 func (s Show) lens() string {
-	if s.Token == nil {
-		return attribution.LensAnswer
+	switch {
+	case s.Token != nil:
+		return strconv.Itoa(*s.Token)
+	case s.Word != "":
+		return attribution.LensOpening
 	}
-	return strconv.Itoa(*s.Token)
+	return attribution.LensAnswer
 }

@@ -92,6 +92,9 @@ func (t *text) opening() {
 	if facts != nil {
 		t.wrapped(Visible(v.name, nameLimit)+"  ", t.phrase(facts))
 	}
+	for _, line := range d.scoreLines(d.chosen) {
+		t.wrapped("", line)
+	}
 	t.line("")
 }
 
@@ -178,10 +181,7 @@ func (t *text) passage(label string, from, to int, steps []int) {
 		if j > first { // the first token of a character has it
 			continue
 		}
-		switch {
-		case j > from && j < len(t.e.Prompt.Texts) && (d.named(j) || d.named(j-1)): // a turn
-			b.WriteByte('\n')
-		case token.space:
+		if token.space {
 			b.WriteByte(' ')
 		}
 		colored := func(s string) string {

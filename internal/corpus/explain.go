@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -34,21 +35,42 @@ type Result struct {
 	IDs         []int32  // [n]
 	Texts       []string // [n]
 	Probability []float64
-	Warnings    []string
-	Methods     []Scores // in the order of the manifest
+	// Scores has the scores of the generated tokens, KL and Gain what a part of the prompt changes,
+	// [n], and PromptScores those of the prompt's tokens, [m].
+	Scores, PromptScores TokenScores
+	KL, Gain             []float64
+	Warnings             []string
+	Methods              []Scores // in the order of the manifest
 }
 
 // lists returns pointers to the lists in the order of their columns.
 func (r *Result) lists() []any {
 	all := []any{
 		&r.PromptIDs, &r.PromptTexts, &r.PromptBegin, &r.PromptEnd, &r.IDs, &r.Texts,
-		&r.Probability, &r.Warnings,
+		&r.Probability, &r.Scores.Entropy, &r.Scores.Surprisal, &r.Scores.Rank, &r.KL, &r.Gain,
+		&r.PromptScores.Entropy, &r.PromptScores.Surprisal, &r.PromptScores.Rank, &r.Warnings,
 	}
 	for i := range r.Methods {
 		s := &r.Methods[i]
 		all = append(all, &s.Scores, &s.Generated, &s.Shown, &s.Layers, &s.Totals, &s.Firsts)
 	}
 	return all
+}
+
+// TokenScores are those of several tokens.
+type TokenScores struct {
+	Entropy, Surprisal []float64
+	Rank               []int32
+}
+
+// add appends the scores of a token, 0 for none.
+func (s *TokenScores) add(of *trace.TokenScores) {
+	one := trace.TokenScores{}
+	if of != nil {
+		one = *of
+	}
+	s.Entropy, s.Surprisal = append(s.Entropy, one.Entropy), append(s.Surprisal, one.Surprisal)
+	s.Rank = append(s.Rank, small(one.Rank))
 }
 
 // Scores is the result of one method for one record. l is the number of levels.
@@ -153,6 +175,14 @@ func ResultOf(e *attribution.Explanation, methods []string) Result {
 		r.IDs = append(r.IDs, small(step.ID))
 		r.Texts = append(r.Texts, step.Text)
 		r.Probability = append(r.Probability, step.Probability)
+		s := cmp.Or(step.Scores, &attribution.TokenScores{})
+		r.Scores.add(&s.TokenScores)
+		if s.KL != nil {
+			r.KL, r.Gain = append(r.KL, *s.KL), append(r.Gain, *s.Gain)
+		}
+	}
+	for _, s := range e.Prompt.Scores {
+		r.PromptScores.add(s)
 	}
 	for _, name := range methods {
 		r.Methods = append(r.Methods, scoresOf(e.Methods[name]))

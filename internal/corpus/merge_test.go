@@ -72,8 +72,9 @@ func TestPyArrow(t *testing.T) {
 	}
 	want := []string{
 		"id", "file", "record", "error", "text", "prompt_ids", "prompt_texts", "prompt_begin",
-		"prompt_end", "ids", "texts", "probability", "warnings", "scores_m", "generated_m",
-		"shown_m", "layers_m", "totals_m", "firsts_m",
+		"prompt_end", "ids", "texts", "probability", "entropy", "surprisal", "rank", "kl",
+		"gain", "prompt_entropy", "prompt_surprisal", "prompt_rank", "warnings", "scores_m",
+		"generated_m", "shown_m", "layers_m", "totals_m", "firsts_m",
 	}
 	if diff := cmp.Diff(want, got.Columns); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)

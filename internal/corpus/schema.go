@@ -27,7 +27,19 @@ const (
 	ColumnIDs         = "ids"          // [n], the first of those that are explained together
 	ColumnTexts       = "texts"        // [n]
 	ColumnProbability = "probability"  // [n], of the model, in [0,1]
-	ColumnWarnings    = "warnings"
+	// The scores of the generated tokens, [n], in nats and from 1; 0 where there are none, and so
+	// is the rank. Those of what --without changes are empty without it.
+	ColumnEntropy   = "entropy"
+	ColumnSurprisal = "surprisal"
+	ColumnRank      = "rank"
+	ColumnKL        = "kl"
+	ColumnGain      = "gain"
+	// The scores of the prompt's tokens, [m], of which the first has none; empty if they are not
+	// asked for.
+	ColumnPromptEntropy   = "prompt_entropy"
+	ColumnPromptSurprisal = "prompt_surprisal"
+	ColumnPromptRank      = "prompt_rank"
+	ColumnWarnings        = "warnings"
 )
 
 // The columns of a method are these words with "_" and [ColumnOf] the method behind them, such as
@@ -71,7 +83,8 @@ func ColumnOf(method string) string {
 // listColumns are the columns of [Result.lists] before those of methods.
 var listColumns = []string{
 	ColumnPromptIDs, ColumnPromptTexts, ColumnPromptBegin, ColumnPromptEnd, ColumnIDs, ColumnTexts,
-	ColumnProbability, ColumnWarnings,
+	ColumnProbability, ColumnEntropy, ColumnSurprisal, ColumnRank, ColumnKL, ColumnGain,
+	ColumnPromptEntropy, ColumnPromptSurprisal, ColumnPromptRank, ColumnWarnings,
 }
 
 // schemaOf returns the schema of a shard.

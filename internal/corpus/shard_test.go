@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/corpus/bucket/buckettest"
 )
@@ -26,9 +27,15 @@ func TestResultOf(t *testing.T) {
 		Prompt: attribution.Prompt{
 			Text: "a bc", IDs: []int{5, 6}, Texts: []string{"a", " bc"},
 			Offsets: [][2]int{{0, 1}, {1, 4}},
+			Scores:  []*trace.TokenScores{nil, {Entropy: 5, Surprisal: 6, Rank: 7}},
 		},
 		Steps: []attribution.GeneratedToken{
-			{ID: 7, Text: "d", Probability: 0.5}, {ID: 8, Text: "e", Probability: 0.125},
+			{ID: 7, Text: "d", Probability: 0.5}, {
+				ID: 8, Text: "e", Probability: 0.125, Scores: &attribution.TokenScores{
+					TokenScores: trace.TokenScores{Entropy: 2, Surprisal: 3, Rank: 4},
+					KL:          new(0.5), Gain: new(-0.25),
+				},
+			},
 		},
 		Warnings: []string{"A remark."},
 		Order:    []string{"m"},
@@ -45,6 +52,14 @@ func TestResultOf(t *testing.T) {
 		PromptBegin: []int32{0, 1}, PromptEnd: []int32{1, 4},
 		IDs: []int32{7, 8}, Texts: []string{"d", "e"}, Probability: []float64{0.5, 0.125},
 		Warnings: []string{"A remark."},
+		// A token without scores has the rank 0.
+		Scores: corpus.TokenScores{
+			Entropy: []float64{0, 2}, Surprisal: []float64{0, 3}, Rank: []int32{0, 4},
+		},
+		KL: []float64{0.5}, Gain: []float64{-0.25},
+		PromptScores: corpus.TokenScores{
+			Entropy: []float64{0, 5}, Surprisal: []float64{0, 6}, Rank: []int32{0, 7},
+		},
 		Methods: []corpus.Scores{{
 			Scores:    []float32{0.5, 0.125, 1, -4}, // layer 3 of token 0, layer 0 of token 1
 			Generated: []float32{0, 0.75},

@@ -99,6 +99,9 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 	if part.Patch != nil {
 		x.e.Patch = part.Patch
 	}
+	if part.HeadKinds != nil {
+		x.e.HeadKinds = part.HeadKinds
+	}
 	x.e.Warnings = append([]string{}, part.Warnings...)
 	return nil
 }
@@ -109,7 +112,7 @@ func (x *explaining) begin(first *attribution.Explanation) *attribution.Explanat
 	e := &attribution.Explanation{
 		Version: attribution.Version, Model: first.Model, Prompt: first.Prompt, Order: first.Order,
 		Steps: []attribution.GeneratedToken{}, Methods: map[string]*attribution.Result{},
-		Origin: first.Origin,
+		Origin: first.Origin, Edited: first.Edited, Edits: first.Edits,
 	}
 	for name, r := range first.Methods {
 		e.Methods[name] = &attribution.Result{

@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/export"
 )
@@ -155,8 +156,13 @@ func TestDifference(t *testing.T) {
 
 // CSV and Parquet have a row for every number, and the texts of CSV are no formulas.
 func TestTables(t *testing.T) {
-	all, err := csv.NewReader(bytes.NewReader(
-		encode(t, explanation(), export.CSV, options()))).ReadAll()
+	e := explanation()
+	e.Steps[0].Scores = &attribution.TokenScores{
+		TokenScores: trace.TokenScores{Entropy: 2, Surprisal: 1.5, Rank: 3},
+		KL:          new(0.25), Gain: new(-4.),
+	}
+	e.Prompt.Scores = []*trace.TokenScores{nil, {Entropy: 5, Surprisal: 6, Rank: 7}, nil}
+	all, err := csv.NewReader(bytes.NewReader(encode(t, e, export.CSV, options()))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,6 +173,7 @@ func TestTables(t *testing.T) {
 	// Rollout, token 0, layer 3, source 1: M[0,1,0].
 	want := []string{
 		"rollout", "3", "false", "0", "8", " is", "1", "6", "' =1+1", "0.3", "share of attention",
+		"2", "1.5", "3", "0.25", "-4", "5", "6", "7",
 	}
 	if !slices.Equal(all[2], want) {
 		t.Errorf("row %q, want %q", all[2], want)
@@ -175,12 +182,14 @@ func TestTables(t *testing.T) {
 		t.Errorf("last row %q, want direct without a layer and -2", last)
 	}
 	type number struct {
-		Method string  `parquet:"method"`
-		Layer  *int32  `parquet:"layer,optional"`
-		Source string  `parquet:"source_text"`
-		Value  float64 `parquet:"value"`
+		Method string   `parquet:"method"`
+		Layer  *int32   `parquet:"layer,optional"`
+		Source string   `parquet:"source_text"`
+		Value  float64  `parquet:"value"`
+		KL     *float64 `parquet:"target_kl,optional"`
+		Rank   *int32   `parquet:"source_rank,optional"`
 	}
-	file := encode(t, explanation(), export.Parquet, options())
+	file := encode(t, e, export.Parquet, options())
 	got, err := parquet.Read[number](bytes.NewReader(file), int64(len(file)))
 	if err != nil || len(got) != numbers {
 		t.Fatalf("%d rows, %v; want %d", len(got), err, numbers)
@@ -188,7 +197,10 @@ func TestTables(t *testing.T) {
 	if r := got[1]; r.Method != "rollout" || *r.Layer != 3 || r.Source != " =1+1" || r.Value != .3 {
 		t.Errorf("row %+v, want rollout, layer 3, \" =1+1\", 0.3", r)
 	}
-	if r := got[numbers-2]; r.Value != math.Pi || r.Layer != nil {
+	if r := got[1]; r.KL == nil || *r.KL != .25 || r.Rank == nil || *r.Rank != 7 {
+		t.Errorf("row %+v, want KL 0.25 of the target and rank 7 of the source", r)
+	}
+	if r := got[numbers-2]; r.KL != nil || r.Value != math.Pi || r.Layer != nil {
 		t.Errorf("row %+v, want π without a layer", r)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // row is one number of an explanation: M[t,j,k] of a method. The names are those of the columns of
@@ -29,6 +30,15 @@ type row struct {
 	SourceText string  `parquet:"source_text,dict"`
 	Value      float64 `parquet:"value"`
 	Unit       string  `parquet:"unit,dict"`
+	// The scores of the target and of the source, nil where there are none.
+	Entropy         *float64 `parquet:"target_entropy,optional"`
+	Surprisal       *float64 `parquet:"target_surprisal,optional"`
+	Rank            *int32   `parquet:"target_rank,optional"`
+	KL              *float64 `parquet:"target_kl,optional"`
+	Gain            *float64 `parquet:"target_gain,optional"`
+	SourceEntropy   *float64 `parquet:"source_entropy,optional"`
+	SourceSurprisal *float64 `parquet:"source_surprisal,optional"`
+	SourceRank      *int32   `parquet:"source_rank,optional"`
 }
 
 // rows returns all numbers of an explanation: by method, target, layer and source. Sources after
@@ -46,6 +56,10 @@ func rows(e *attribution.Explanation) []row {
 					Target: small(t), TargetID: small(step.ID), TargetText: step.Text,
 					Unit: r.Unit,
 				}
+				if s := step.Scores; s != nil {
+					one.KL, one.Gain = s.KL, s.Gain
+					one.Entropy, one.Surprisal, one.Rank = numbers(&s.TokenScores)
+				}
 				for j, x := range r.Row(t, k) {
 					one.Source, one.Value = small(j), x
 					switch {
@@ -56,12 +70,34 @@ func rows(e *attribution.Explanation) []row {
 					default:
 						one.SourceID, one.SourceText = small(e.Steps[j-m].ID), e.Steps[j-m].Text
 					}
+					one.SourceEntropy, one.SourceSurprisal, one.SourceRank =
+						numbers(sourceScores(e, j))
 					all = append(all, one)
 				}
 			}
 		}
 	}
 	return all
+}
+
+// sourceScores returns the scores of a source, nil if it has none.
+func sourceScores(e *attribution.Explanation, j int) *trace.TokenScores {
+	if m := len(e.Prompt.Texts); j >= m {
+		if s := e.Steps[j-m].Scores; s != nil {
+			return &s.TokenScores
+		}
+	} else if j < len(e.Prompt.Scores) {
+		return e.Prompt.Scores[j]
+	}
+	return nil
+}
+
+// numbers returns what scores have, nil of none.
+func numbers(s *trace.TokenScores) (entropy, surprisal *float64, rank *int32) {
+	if s == nil {
+		return nil, nil, nil
+	}
+	return &s.Entropy, &s.Surprisal, new(small(s.Rank))
 }
 
 // small returns a position, an id or a layer, which are far below the end of int32.
@@ -76,27 +112,41 @@ func layerOf(r *attribution.Result, t, k int) *int32 {
 	return &layer
 }
 
-// csvHead begins every CSV file.
-const csvHead = "method,layer,shown,target,target_id,target_text,source,source_id,source_text," +
-	"value,unit\n"
+// csvHead begins every CSV file; the columns of scores follow.
+const (
+	csvHead = "method,layer,shown,target,target_id,target_text,source,source_id,source_text," +
+		"value,unit"
+	csvScores = ",target_entropy,target_surprisal,target_rank,target_kl,target_gain," +
+		"source_entropy,source_surprisal,source_rank\n"
+)
 
 // writeCSV writes a row for each number. A text that a spreadsheet would compute gets a quotation
 // mark in front: a token may be a formula that asks the network.
 func writeCSV(w io.Writer, e *attribution.Explanation) error {
-	if _, err := io.WriteString(w, csvHead); err != nil {
+	if _, err := io.WriteString(w, csvHead+csvScores); err != nil {
 		return err
 	}
 	out := csv.NewWriter(w)
 	for _, r := range rows(e) {
-		layer := ""
-		if r.Layer != nil {
-			layer = strconv.Itoa(int(*r.Layer))
+		text := func(x *float64) string {
+			if x == nil {
+				return ""
+			}
+			return strconv.FormatFloat(*x, 'g', -1, 64)
+		}
+		whole := func(x *int32) string {
+			if x == nil {
+				return ""
+			}
+			return strconv.Itoa(int(*x))
 		}
 		err := out.Write([]string{
-			inert(r.Method), layer, strconv.FormatBool(r.Shown), strconv.Itoa(int(r.Target)),
+			inert(r.Method), whole(r.Layer), strconv.FormatBool(r.Shown), strconv.Itoa(int(r.Target)),
 			strconv.Itoa(int(r.TargetID)), inert(r.TargetText), strconv.Itoa(int(r.Source)),
 			strconv.Itoa(int(r.SourceID)), inert(r.SourceText),
-			strconv.FormatFloat(r.Value, 'g', -1, 64), inert(r.Unit),
+			text(&r.Value), inert(r.Unit), text(r.Entropy), text(r.Surprisal), whole(r.Rank),
+			text(r.KL), text(r.Gain), text(r.SourceEntropy), text(r.SourceSurprisal),
+			whole(r.SourceRank),
 		})
 		if err != nil {
 			return err

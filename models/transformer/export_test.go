@@ -45,6 +45,14 @@ func (m *Model) CanProject(ask trace.MixingAsk) bool {
 // ThroughHeld is how many bytes the model keeps for projecting sources.
 func (m *Model) ThroughHeld() int64 { return m.throughHeld() }
 
+// KeptTokens is how many tokens of its text the model has parts of.
+func (m *Model) KeptTokens() int {
+	if m.parted.session == nil {
+		return 0
+	}
+	return m.parted.session.Length()
+}
+
 // OnDevice makes the model keep its caches as where the host cannot write into them.
 func (m *Model) OnDevice() { m.onHost = false }
 
@@ -163,3 +171,6 @@ func (m *Model) InTiles(above, targets, sources int) *Model {
 
 // TileOf is how many targets a tile has in a text of n tokens.
 func (m *Model) TileOf(n int) int { return m.tileOf(n) }
+
+// LogProbability is logProbability.
+var LogProbability = logProbability

@@ -44,30 +44,61 @@ func (s *Session) Cut(n int) error {
 // tokens, and for more next tokens than ids; a [*trace.MemoryError]; and one that wraps ctx.Err()
 // within a layer. After an error of a pass, the text has the tokens of the passes before it.
 func (s *Session) Extend(ctx context.Context, ids, next []int) ([]float64, error) {
-	total := s.Length() + len(ids)
-	if err := s.checkExtension(ids, next, total); err != nil {
+	var all []float64
+	err := s.extendWith(ctx, ids, next, func(_ int, logits []float32) error {
+		all = append(all, logProbability(logits, next[len(all)]))
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
+	return all, nil
+}
+
+// ReadLogits runs a text once and calls use, in order, with the scores after each token from
+// position first on, [V]; see [trace.LogitReader]. The errors are those of [Session.Extend], and
+// one for a position outside the text.
+func (m *Model) ReadLogits(ctx context.Context, ids []int, first int,
+	use func(position int, logits []float32) error,
+) error {
+	if first < 0 || first >= len(ids) {
+		return pkg.Errorf("position %d is not in 0..%d", first, len(ids)-1)
+	}
+	s, err := m.NewSession(nil, len(ids))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return s.extendWith(ctx, ids, ids[first:], use)
+}
+
+// extendWith is [Session.Extend], and calls use with the position and the scores that predict each
+// of next.
+func (s *Session) extendWith(ctx context.Context, ids, next []int,
+	use func(position int, logits []float32) error,
+) error {
+	total := s.Length() + len(ids)
+	if err := s.checkExtension(ids, next, total); err != nil {
+		return err
+	}
 	if err := s.placeEdits(len(ids)); err != nil {
-		return nil, err
+		return err
 	}
 	s.cache.forget()
 	if err := s.reserve(total); err != nil {
-		return nil, err
+		return err
 	}
-	var all []float64
 	scored := len(ids) - len(next) // the first of ids whose next token is asked for
 	for at := 0; at < len(ids); at += extendRows {
 		n := min(extendRows, len(ids)-at)
 		first := min(max(scored-at, 0), n)
-		values, err := s.extend(ctx, ids[at:at+n], total, first, next[len(all):len(all)+n-first])
+		err := s.extend(ctx, ids[at:at+n], total, first, use)
 		if err != nil {
-			return nil, pkg.Errorf("%s tokens %d to %d: %w", s.m.Spec.Family,
+			return pkg.Errorf("%s tokens %d to %d: %w", s.m.Spec.Family,
 				s.Length(), s.Length()+n-1, err)
 		}
-		all = append(all, values...)
 	}
-	return all, nil
+	return nil
 }
 
 // checkExtension checks the arguments of Extend; total is the length of the text after it.
@@ -133,10 +164,10 @@ func (s *Session) reserve(total int) error {
 }
 
 // extend runs ids in one pass. length is that of the whole text, for rotary embeddings that depend
-// on it. It returns the log-probabilities of next, which follow ids[first:].
-func (s *Session) extend(ctx context.Context, ids []int, length, first int, next []int) (
-	[]float64, error,
-) {
+// on it. It calls use with the position and the scores after each of ids[first:].
+func (s *Session) extend(ctx context.Context, ids []int, length, first int,
+	use func(position int, logits []float32) error,
+) error {
 	n := len(ids)
 	padded := n
 	if s.m.promptStep > 1 { // not [Model.padded]: a text may end at the end of the context
@@ -155,17 +186,19 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int, next
 			return s.cache.put(step.layer, step.collected, into)
 		})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer free(x)
-	values, err := s.m.logProbabilities(x, first, next)
-	if err != nil {
-		return nil, err
+	before := s.Length()
+	if err := s.m.readLogits(x, first, n, func(i int, logits []float32) error {
+		return use(before+i, logits)
+	}); err != nil {
+		return err
 	}
 	s.latest.free()
 	s.ids, s.latest = append(s.ids, ids...), nil
 	s.lengths[0] = len(s.ids)
-	return values, nil
+	return nil
 }
 
 // extensionText is the text of a graph whose inputs are ids [1,N], the slot of the first of them,
@@ -214,22 +247,23 @@ func replaceSlots(old, now, first, end *Node) *Node {
 	return Where(BroadcastToDims(Reshape(is, 1, 1, dims[2], 1), dims...), placed, old)
 }
 
-// logProbabilities returns ln softmax(logits)[next] of the targets from first on, of the residual
-// stream x after the last block, [1,N,D].
-func (m *Model) logProbabilities(x *tensors.Tensor, first int, next []int) ([]float64, error) {
-	if len(next) == 0 {
-		return nil, nil
+// readLogits calls use with the scores of the targets [first,end), of the residual stream x after
+// the last block, [1,N,D].
+func (m *Model) readLogits(x *tensors.Tensor, first, end int,
+	use func(i int, logits []float32) error,
+) error {
+	if first == end {
+		return nil
 	}
 	var stream []float32
 	width := m.Spec.Width
 	if err := read(x, func(data []float32) {
-		stream = append(stream, data[first*width:(first+len(next))*width]...)
+		stream = append(stream, data[first*width:end*width]...)
 	}); err != nil {
-		return nil, err
+		return err
 	}
-	var all []float64
-	for at := 0; at < len(next); at += headRows {
-		n := min(headRows, len(next)-at)
+	for at := first; at < end; at += headRows {
+		n := min(headRows, end-at)
 		positions := make([]int, n)
 		if m.promptStep > 1 {
 			positions = make([]int, headRows)
@@ -238,20 +272,22 @@ func (m *Model) logProbabilities(x *tensors.Tensor, first int, next []int) ([]fl
 			positions[i] = i
 		}
 		part, err := m.filled([]int{1, len(positions), width}, func(data []float32) {
-			copy(data, stream[at*width:(at+n)*width])
+			copy(data, stream[(at-first)*width:(at-first+n)*width])
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		r := &Reading{inputs: m.textInputs(positions), length: len(positions), x: part}
 		logits, err := r.Logits(positions...)
 		r.Close()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		for i, id := range next[at : at+n] {
-			all = append(all, logProbability(logits[i], id))
+		for i, scores := range logits[:n] {
+			if err := use(at+i, scores); err != nil {
+				return err
+			}
 		}
 	}
-	return all, nil
+	return nil
 }

@@ -33,9 +33,6 @@ func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule tra
 		return nil, pkg.Errorf("there is no rule %d of differentiation", rule)
 	}
 	for i, q := range queries {
-		if err := checkUnedited(q); err != nil {
-			return nil, fmt.Errorf("query %d: %w", i, err)
-		}
 		if q.Quantity == trace.Margin {
 			return nil, pkg.Errorf("query %d asks for the gradient of the %s; "+
 				"take one of %v", i, q.Quantity, trace.Quantities())
@@ -46,10 +43,11 @@ func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule tra
 		taps = trace.GradientTaps()
 	}
 	gradients, answered := make([]trace.Gradient, len(queries)), 0
+	edited := editedTaps(editsOf(queries)...)
 	batches, err := m.queryBatches(queries, how, func(tokens, texts int) need {
 		return need{
 			Tokens: tokens, Texts: texts, Head: true, Gradient: true,
-			AttentionGradient: rule == trace.WithAttention, Taps: taps,
+			AttentionGradient: rule == trace.WithAttention, Taps: taps, Edited: edited,
 		}
 	})
 	if err != nil {
@@ -104,6 +102,9 @@ func (w *backwardPass) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if d, err = w.inputs.edits.streamBack(w.m.Spec.Layers, d); err != nil {
+		return err
+	}
 	if d, err = w.m.layersBack(ctx, d, w.layer); err != nil {
 		return err
 	}
@@ -120,7 +121,10 @@ func (w *backwardPass) run(ctx context.Context) error {
 }
 
 // forward runs the batch through all layers and fills in hidden.
-func (w *backwardPass) forward(ctx context.Context) error {
+func (w *backwardPass) forward(ctx context.Context) (err error) {
+	if w.inputs.edits, err = w.m.wholeTexts(w.batch, w.padded); err != nil {
+		return err
+	}
 	// The query's own rows, as integrated gradients bring them, or those of its ids.
 	rows, err := w.embeddings()
 	if rows == nil && err == nil {
@@ -160,6 +164,11 @@ func (w *backwardPass) slopes() (*tensors.Tensor, error) {
 		}
 		slopes = append(slopes, d...)
 	})
+	for i, at := range w.at {
+		if err == nil {
+			err = w.checkEdited(i, w.gradients[at].Value)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -196,8 +205,15 @@ func (w *backwardPass) derived(what, which string, of func(d *builder, x *Node, 
 func (w *backwardPass) layer(l int, after *tensors.Tensor) (*tensors.Tensor, error) {
 	x, rule := w.pop(), w.rule
 	defer free(x)
-	out, err := w.inputs.run(fmt.Sprintf("back %d %s", rule, layerKind(w.m.Spec, l)), ofLayer(l),
+	edited, edits, err := w.inputs.edits.layer(l)
+	if err != nil {
+		return nil, err
+	}
+	defer free(edits...)
+	key := fmt.Sprintf("back %d %s%s", rule, layerKind(w.m.Spec, l), editsKey(edited))
+	out, err := w.inputs.run(key, ofLayer(l),
 		func(d *builder, in []*Node) []*Node {
+			in, d.edits = cutEdits(in, edited)
 			d.differentiate(rule)
 			at := []*Node{in[0]}
 			if rule == trace.WithTaps {
@@ -212,7 +228,7 @@ func (w *backwardPass) layer(l int, after *tensors.Tensor) (*tensors.Tensor, err
 			// A source that a target cannot see has attention 0 in every text. Autodiff gives that
 			// entry a derivative too, which means nothing and is left out.
 			return []*Node{by[0], b.Attention, Mul(by[1], b.visible)}
-		}, x, after)
+		}, append([]*tensors.Tensor{x, after}, edits...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -223,13 +239,18 @@ func (w *backwardPass) layer(l int, after *tensors.Tensor) (*tensors.Tensor, err
 	case trace.WithTaps:
 		err = w.keepTaps(l, out)
 	}
-	return out[0], err
+	if err != nil {
+		return out[0], err
+	}
+	return w.inputs.edits.streamBack(l, out[0])
 }
 
 // addZeros adds zeros to the taps of [trace.GradientTaps] inside a block on x, [B,N,D], as edits,
 // and returns them: the derivative with respect to what is added is that with respect to the tap.
 func (w *backwardPass) addZeros(d *builder, x *Node) (zeros []*Node) {
-	d.edits = map[trace.Tap]editNodes{}
+	if d.edits == nil {
+		d.edits = map[trace.Tap]editNodes{}
+	}
 	for _, tap := range trace.GradientTaps()[1:] {
 		dims := slices.Clone(x.Shape().Dimensions)
 		rows, width := w.m.editAxes(tap)
@@ -241,7 +262,11 @@ func (w *backwardPass) addZeros(d *builder, x *Node) (zeros []*Node) {
 			return shapes.Make(x.DType(), dims...)
 		}
 		e := editNodes{keep: Ones(x.Graph(), of(1)), value: Zeros(x.Graph(), of(width))}
-		d.edits[tap], zeros = e, append(zeros, e.value)
+		zeros = append(zeros, e.value)
+		if edit, ok := d.edits[tap]; ok {
+			e = editNodes{keep: edit.keep, value: Add(edit.value, e.value)}
+		}
+		d.edits[tap] = e
 	}
 	return zeros
 }

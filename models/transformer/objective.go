@@ -95,7 +95,7 @@ func objectiveValue(s *spec.Spec, o trace.Objective, scores []float32) float64 {
 	of := func(id int) float64 { return float64(scores[id]) }
 	if o.Quantity != trace.Logit {
 		of = func(id int) float64 {
-			most, sum := softmaxSum(rivals(s, scores, id))
+			most, sum := rowmath.SoftmaxSum(rivals(s, scores, id))
 			if o.Quantity == trace.Probability {
 				return math.Exp(float64(scores[id])-most) / sum
 			}
@@ -137,7 +137,7 @@ func objectiveSlope(s *spec.Spec, o trace.Objective, scores, dst []float32) {
 	d := make([]float64, len(two))
 	for _, w := range o.Sum() {
 		id, factor := w.Token, w.Weight
-		most, sum := softmaxSum(rivals(s, two, id))
+		most, sum := rowmath.SoftmaxSum(rivals(s, two, id))
 		if o.Quantity == trace.Probability {
 			factor *= math.Exp(float64(two[id])-most) / sum
 		}
@@ -160,19 +160,6 @@ func objectiveSlope(s *spec.Spec, o trace.Objective, scores, dst []float32) {
 
 // logProbability returns ln softmax(scores)[id], computed in float64.
 func logProbability(scores []float32, id int) float64 {
-	most, sum := softmaxSum(scores)
+	most, sum := rowmath.SoftmaxSum(scores)
 	return float64(scores[id]) - most - math.Log(sum)
-}
-
-// softmaxSum returns the largest score, and the sum of exp(score - largest), which cannot
-// overflow.
-func softmaxSum(scores []float32) (most, sum float64) {
-	most = math.Inf(-1)
-	for _, x := range scores {
-		most = max(most, float64(x))
-	}
-	for _, x := range scores {
-		sum += rowmath.Exp(float64(x) - most)
-	}
-	return most, sum
 }

@@ -172,7 +172,9 @@ var (
 	anyForm  = append(slices.Clone(pictures), numbers...)
 
 	// heatmaps are the views with a row of the prompt's tokens for each generated token.
-	heatmaps = []render.Kind{render.KindHeatmap, render.KindText, render.KindCompare}
+	heatmaps = append(slices.Clone(heatmapAndText), render.KindCompare)
+	// heatmapAndText are those of one explanation.
+	heatmapAndText = []render.Kind{render.KindHeatmap, render.KindText}
 )
 
 // except returns the views other than some.
@@ -218,6 +220,8 @@ var meanings = []struct {
 	{"top", []string{texts}, heatmaps},
 	{"by", anyForm, append(slices.Clone(heatmaps), render.KindLayers)},
 	{"target", anyForm, append(slices.Clone(heatmaps), render.KindLayers)},
+	{"methods", pictures, except(render.KindHeads, render.KindHead)},
+	{"methods", numbers, nil},
 	{"lift", pictures, except(render.KindFlow, render.KindLens, render.KindPatch)},
 	{"lift", numbers, nil},
 	{"lens", []string{tables}, nil},
@@ -237,57 +241,98 @@ var meanings = []struct {
 	{"all-levels", numbers, nil},
 	{"prove", pictures, []render.Kind{render.KindHeatmap, render.KindText, render.KindLayers}},
 	{"prove", numbers, nil},
+	{"without", []string{texts, pages}, heatmapAndText},
+	{"without", []string{tables}, nil},
+	{"prompt-scores", []string{texts, pages}, heatmapAndText},
+	{"prompt-scores", []string{tables}, nil},
 	{"own-row", pictures, except(render.KindMaps, render.KindMap)},
 	{"own-row", numbers, nil},
 	{"measured-residual", anyForm, except(render.KindMaps, render.KindMap)},
 }
 
+// shownAlways tells why some flags mean nothing for some views.
+var shownAlways = map[string]string{
+	"layer": "the views layers, flow, heads and lens show every layer, and --view head, " +
+		"with --layer and --head, shows one head in a figure",
+	"methods": "heads and head show attention as the model computed it, whatever the method",
+}
+
 // checkMeanings refuses a flag that means nothing for any output.
 func (f *explainFlags) checkMeanings(cmd *cobra.Command) error {
-	unused := map[string]string{} // where a flag that is given and means nothing would
-	var order []string
 	for _, row := range meanings {
-		where, known := unused[row.flag]
 		setting := attribution.LookupOption(row.flag)
 		given := setting.Key != "" && setting.Given(&f.opts) || cmd.Flags().Changed(row.flag)
-		if !given || known && where == "" {
+		if !given || f.means(row.flag) {
 			continue
 		}
-		if !known {
-			order = append(order, row.flag)
+		flag := row.flag
+		if setting.Key != "" {
+			flag = "set " + flag
 		}
-		if f.any(func(format export.Format) bool {
-			return slices.Contains(row.forms, formOf(format)) &&
-				(row.views == nil || slices.Contains(row.views, f.show.Kind))
-		}) {
-			unused[row.flag] = ""
-			continue
+		err := fmt.Sprintf("--%s does nothing here (%s of the view %s): it is for %s", flag,
+			strings.Join(namesOf(f.formats), ", "), f.show.Kind, f.usedFor(row.flag))
+		if why := shownAlways[row.flag]; why != "" {
+			err += "; " + why
 		}
-		if where != "" {
-			where += ", and for "
-		}
-		if len(row.forms) < len(anyForm) {
-			where += strings.Join(row.forms, ", ") + " of "
-		}
-		switch len(row.views) {
-		case 0:
-			where += "every view"
-		case 1:
-			where += "the view " + string(row.views[0])
-		default:
-			where += "the views " + strings.Join(namesOf(row.views), ", ")
-		}
-		unused[row.flag] = where
-	}
-	for _, flag := range order {
-		if where := unused[flag]; where != "" {
-			if attribution.LookupOption(flag).Key != "" {
-				flag = "set " + flag
-			}
-			return cli.Usagef("--%s does nothing here: it is for %s", flag, where)
-		}
+		return cli.Usagef("%s", err)
 	}
 	return nil
+}
+
+// means reports whether a flag means something for an output.
+func (f *explainFlags) means(flag string) bool {
+	for _, row := range meanings {
+		if row.flag == flag && (row.views == nil || slices.Contains(row.views, f.show.Kind)) &&
+			f.has(row.forms) {
+			return true
+		}
+	}
+	return false
+}
+
+// has reports whether an output has one of some forms.
+func (f *explainFlags) has(forms []string) bool {
+	return f.any(func(format export.Format) bool { return slices.Contains(forms, formOf(format)) })
+}
+
+// usedFor tells what to type for a flag that means nothing here: a form in which it does of this
+// view, and views of which it does in this form; without either, where it does at all.
+func (f *explainFlags) usedFor(flag string) string {
+	var forms, views, all []string
+	for _, row := range meanings {
+		switch {
+		case row.flag != flag:
+			continue
+		case row.views == nil || slices.Contains(row.views, f.show.Kind):
+			forms = append(forms, row.forms...)
+		case f.has(row.forms):
+			views = append(views, namesOf(row.views)...)
+		default:
+			all = append(all, strings.Join(row.forms, ", ")+" of --view "+
+				strings.Join(namesOf(row.views), ", "))
+		}
+	}
+	once := func(list []string) string { // in their order
+		var names []string
+		for _, name := range list {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		return strings.Join(names, ", ")
+	}
+	var parts []string
+	if forms != nil {
+		files := strings.NewReplacer(texts, "txt", tables, "json").Replace(once(forms))
+		parts = append(parts, "-o a."+strings.ReplaceAll(files, ", ", ", a."))
+	}
+	if views != nil {
+		parts = append(parts, "--view "+once(views))
+	}
+	if parts == nil {
+		parts = all
+	}
+	return strings.Join(parts, ", or for ")
 }
 
 // checkView refuses what a view cannot show, and sets the options that it needs.

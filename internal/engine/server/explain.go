@@ -135,7 +135,7 @@ func sendNew(c *connection, e *attribution.Explanation, sent int, step bool) err
 	}
 	if sent < 0 {
 		part.Model, part.Prompt, part.Order = e.Model, e.Prompt, e.Order
-		part.Origin = e.Origin
+		part.Origin, part.Edited, part.Edits = e.Origin, e.Edited, e.Edits
 	}
 	for name, r := range e.Methods {
 		part.Methods[name] = newRows(r, sent)
@@ -165,7 +165,7 @@ func sendNew(c *connection, e *attribution.Explanation, sent int, step bool) err
 func sendLast(c *connection, e *attribution.Explanation) error {
 	last := engine.Event{
 		Explanation: &attribution.Explanation{
-			Lens: e.Lens, Patch: e.Patch, Warnings: e.Warnings,
+			Lens: e.Lens, Patch: e.Patch, HeadKinds: e.HeadKinds, Warnings: e.Warnings,
 		},
 		Verdicts: map[int]*attribution.Verdict{}, Lenses: map[int][]attribution.LensLayer{},
 	}

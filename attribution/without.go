@@ -1,0 +1,298 @@
+package attribution
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/rowmath"
+)
+
+// TokenScores are the scores of a token, and with [Options.Without] what a part of the prompt
+// changes of its prediction.
+type TokenScores struct {
+	trace.TokenScores
+	// KL is KL(p‖q) of the distributions p with and q without the part, in nats, and Gain
+	// ln p(token) - ln q(token), in nats (P-CXMI). Both are nil without [Options.Without].
+	KL   *float64 `json:"kl,omitempty"`
+	Gain *float64 `json:"gain,omitempty"`
+	// Sensitive reports whether KL reaches [Without.Threshold].
+	Sensitive bool `json:"sensitive,omitempty"`
+}
+
+// Without is the part of a prompt that [Options.Without] takes away.
+type Without struct {
+	// Part is the option, and Name what it takes away, in words: "the system text", "turn 2".
+	Part string `json:"part"`
+	Name string `json:"name"`
+	// Text is the whole text without it, which the answer is put behind.
+	Text string `json:"text"`
+	// Threshold is the KL from which a generated token is sensitive to the part, in nats:
+	//
+	//	mean + standard deviation of KL over the generated tokens,  at least 1e-4
+	//
+	// (PECoRe, Sarti et al. 2024; the standard deviation is of a sample, with n-1, as in their
+	// code). The least one is our own: rounding changes every prediction a little.
+	Threshold float64 `json:"threshold"`
+}
+
+// leastKL is above what float32 rounding alone leaves, at most 1e-6 nats on the models tried.
+const leastKL = 1e-4
+
+// parseWithout is how the value of [Options.Without] is read.
+func parseWithout(s string) (g Grouping, wrong string) {
+	if g, ok := readNumbered(s, "turn", "document"); ok {
+		return g, ""
+	}
+	names := []string{"system", "documents"}
+	if g, ok := readGrouping(s, names...); ok {
+		return g, ""
+	}
+	return g, message.DidYouMean(s, names) + "want system, documents, document:2 or turn:2, " +
+		"counted from 1, or bytes of the prompt as BEGIN:END,BEGIN:END, counted from 0 and END " +
+		"not included"
+}
+
+// readNumbered reads one of some names with a number from 1 behind it: "sentence:3".
+func readNumbered(s string, names ...string) (g Grouping, ok bool) {
+	name, number, _ := strings.Cut(s, ":")
+	n, err := strconv.Atoi(number)
+	ok = err == nil && n > 0 && slices.Contains(names, name)
+	return Grouping{name: name, number: n}, ok
+}
+
+// prepareScores checks what is asked for of the scores of tokens: that the model tells what it
+// predicts at every position, and that the prompt has the part that is taken away, and more.
+func (r *run) prepareScores(m trace.Model, prompt string) error {
+	part, _ := parseWithout(r.opts.Without)
+	option := "without"
+	if part.Tokens() {
+		option = "prompt scores"
+	}
+	if part.Tokens() && !r.opts.PromptScores {
+		return nil
+	}
+	if _, ok := m.(trace.LogitReader); !ok {
+		return LookupOption(option).usagef("%s does not tell what it predicts at every position",
+			message.Quote(m.Info().Name))
+	}
+	if part.Tokens() {
+		return nil
+	}
+	w, ids, err := r.leaveOut(m, part, prompt)
+	if usage := (*trace.UsageError)(nil); errors.As(err, &usage) {
+		return LookupOption("without").usagef("%s %s: %s", trace.Called("without"), part,
+			usage.Reason)
+	} else if err != nil {
+		return pkg.Errorf("without %s: %w", part, err)
+	}
+	if limit := m.Info().Context; limit > 0 && len(ids)+r.tokens > limit {
+		return LookupOption("without").usagef("%s %s leaves %d tokens and %d to explain, and the "+
+			"context of %s is %d tokens", trace.Called("without"), part, len(ids), r.tokens,
+			message.Quote(m.Info().Name), limit)
+	}
+	r.e.Without, r.without = w, ids
+	return nil
+}
+
+// leaveOut returns the prompt without a part, and its tokens.
+func (r *run) leaveOut(m trace.Model, part Grouping, prompt string) (*Without, []int, error) {
+	w := &Without{Part: part.String()}
+	opts, whole, err := r.opts, r.e.Prompt.Text, error(nil)
+	switch {
+	case len(part.ranges) > 0:
+		w.Name, w.Text, err = cutRanges(whole, part)
+	case !opts.InChat():
+		return nil, nil, trace.Usagef("the prompt is no conversation; %s puts it into the model's "+
+			"chat template", trace.Called("chat", "Options.Chat"))
+	default:
+		c := opts.Conversation
+		if strings.HasPrefix(part.name, "document") {
+			w.Name, err = part.leaveOutDocuments(&c)
+		} else {
+			w.Name, prompt, err = part.leaveOutTurn(&c, prompt)
+		}
+		if err == nil {
+			w.Text, err = r.converseWithout(m, c, part, prompt)
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case strings.TrimSpace(w.Text) == "":
+		return nil, nil, trace.Usagef("nothing is left to read")
+	case w.Text == whole:
+		return nil, nil, trace.Usagef("the chat template writes the same text without it")
+	}
+	if opts.InChat() {
+		opts.Specials = trace.SpecialsOff // the chat template adds them
+	}
+	tokens, err := m.Encode(w.Text, opts.Specials)
+	if err == nil && len(tokens) == 0 {
+		err = trace.Usagef("nothing is left to read")
+	}
+	var ids []int
+	for _, t := range tokens {
+		ids = append(ids, t.ID)
+	}
+	return w, ids, err
+}
+
+// converseWithout returns the text of a conversation that lacks a part. A template that then writes
+// a system text of its own is a warning.
+func (r *run) converseWithout(
+	m trace.Model, c trace.Conversation, part Grouping, prompt string,
+) (string, error) {
+	text, parts, err := conversation(m, c, prompt)
+	if err == nil && part.name == "system" && slices.ContainsFunc(parts, func(p trace.Part) bool {
+		return p.Role == "system"
+	}) {
+		r.warn("Without the system text, the chat template writes one of its own.")
+	}
+	return text, err
+}
+
+// cutRanges returns a text without some bytes, and these.
+func cutRanges(text string, part Grouping) (name, rest string, err error) {
+	of, err := rangeOf(text, part.ranges)
+	if err != nil {
+		return "", "", err
+	}
+	var cut, left []byte
+	for i := range len(text) {
+		if of[i] >= 0 {
+			cut = append(cut, text[i])
+		} else {
+			left = append(left, text[i])
+		}
+	}
+	return message.Quote(strings.Join(strings.Fields(string(cut)), " ")), string(left), nil
+}
+
+// leaveOutTurn takes a message out of a conversation, to which the prompt then belongs.
+func (g Grouping) leaveOutTurn(c *trace.Conversation, prompt string) (
+	name, rest string, err error,
+) {
+	turns, err := c.Turns(prompt)
+	if err != nil {
+		return "", "", err
+	}
+	at, name := g.number-1, fmt.Sprintf("turn %d", g.number)
+	if g.name == "system" {
+		name = "the system text"
+		at = slices.IndexFunc(turns, func(m trace.Message) bool { return m.Role == "system" })
+	}
+	switch {
+	case at < 0:
+		return "", "", trace.Usagef("no message of the conversation is the system's")
+	case at >= len(turns):
+		return "", "", trace.Usagef("the conversation has %s", message.Count(len(turns), "turn"))
+	case len(turns) == 1:
+		return "", "", trace.Usagef("nothing is left to read")
+	}
+	c.System, c.Messages = "", slices.Delete(turns, at, at+1)
+	return name, "", nil
+}
+
+// leaveOutDocuments takes one of the documents, or all, from what a chat template is given.
+func (g Grouping) leaveOutDocuments(c *trace.Conversation) (name string, err error) {
+	var all []json.RawMessage
+	if json.Unmarshal([]byte(asJSON(c.Variables["documents"])), &all) != nil || len(all) == 0 {
+		return "", trace.Usagef("the %s have no list called documents",
+			trace.Called("chat variables"))
+	}
+	variables := trace.Variables{}
+	for key, value := range c.Variables {
+		variables[key] = value
+	}
+	c.Variables = variables
+	if g.number == 0 {
+		delete(variables, "documents")
+		return "the documents", nil
+	}
+	if g.number > len(all) {
+		return "", trace.Usagef("there %s %s", message.IsOrAre(len(all)),
+			message.Count(len(all), "document"))
+	}
+	variables["documents"] = slices.Delete(all, g.number-1, g.number)
+	return fmt.Sprintf("document %d", g.number), nil
+}
+
+// readScores reads the scores that steps do not bring: those of the prompt's tokens, and what the
+// predictions are without a part of it. Each is one pass over a text.
+func (r *run) readScores(ctx context.Context, m trace.Model) error {
+	if reader, ok := m.(trace.LogitReader); ok && r.opts.PromptScores {
+		if err := r.scorePrompt(ctx, reader); err != nil {
+			return err
+		}
+	}
+	if r.without == nil || len(r.e.Steps) == 0 {
+		return nil
+	}
+	n, first := len(r.e.Steps), len(r.without)-1
+	if len(r.logits) != n {
+		return pkg.Errorf("the model gives the logits of %d of %d tokens", len(r.logits), n)
+	}
+	text := slices.Concat(r.without, r.text[len(r.ids):len(r.ids)+n-1])
+	err := m.(trace.LogitReader).ReadLogits(ctx, text, first, func(at int, logits []float32) error {
+		g := &r.e.Steps[at-first]
+		if len(r.logits[at-first]) != len(logits) || g.Scores == nil {
+			return pkg.Errorf("the model gives no distribution of token %d", at-first)
+		}
+		_, surprisal, _ := rowmath.Scores(logits, g.ID)
+		g.Scores.KL = new(rowmath.Divergence(r.logits[at-first], logits))
+		g.Scores.Gain = new(surprisal - g.Scores.Surprisal)
+		if rowmath.NotFinite(*g.Scores.KL) || rowmath.NotFinite(*g.Scores.Gain) {
+			return pkg.Errorf("KL %v and a difference of %v nats at token %d", *g.Scores.KL,
+				*g.Scores.Gain, at-first)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("the text without %s: %w", r.e.Without.Name, err)
+	}
+	r.e.markSensitive()
+	return nil
+}
+
+// scorePrompt sets the scores of the prompt's tokens, each predicted by those before it.
+func (r *run) scorePrompt(ctx context.Context, m trace.LogitReader) error {
+	all := make([]*trace.TokenScores, len(r.ids))
+	if len(all) > 1 {
+		err := m.ReadLogits(ctx, r.ids[:len(all)-1], 0, func(at int, logits []float32) error {
+			s := &trace.TokenScores{}
+			s.Entropy, s.Surprisal, s.Rank = rowmath.Scores(logits, r.ids[at+1])
+			if all[at+1] = s; rowmath.NotFinite(s.Entropy) || rowmath.NotFinite(s.Surprisal) {
+				return pkg.Errorf("entropy %v and surprisal %v nats", s.Entropy, s.Surprisal)
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("the scores of the prompt: %w", err)
+		}
+	}
+	r.e.Prompt.Scores = all
+	return nil
+}
+
+// markSensitive sets the threshold, and marks the tokens that reach it.
+func (e *Explanation) markSensitive() {
+	n, mean, squares := float64(len(e.Steps)), 0.0, 0.0
+	for _, g := range e.Steps {
+		mean += *g.Scores.KL / n
+	}
+	for _, g := range e.Steps {
+		squares += (*g.Scores.KL - mean) * (*g.Scores.KL - mean)
+	}
+	e.Without.Threshold = max(leastKL, mean+math.Sqrt(squares/max(1, n-1)))
+	for _, g := range e.Steps {
+		g.Scores.Sensitive = *g.Scores.KL >= e.Without.Threshold
+	}
+}

@@ -1,0 +1,268 @@
+package attribution_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
+	"github.com/headwater-ml/headwater/models"
+)
+
+// scoresTol bounds numbers in nats on the cache against those of a whole pass.
+const scoresTol = 1e-5 // worst seen 2e-6
+
+// distributions returns softmax(logits) after each token of a text, [T][V], by one pass over it.
+func distributions(t *testing.T, m *models.Model, ids []int) (all [][]float64) {
+	t.Helper()
+	taps, err := m.Trace(context.Background(), ids, []trace.Tap{trace.Logits})
+	must(t, err)
+	V := taps[0].Shape[1]
+	for at := range ids {
+		row, sum := make([]float64, V), 0.0
+		for i, x := range taps[0].Data[at*V:][:V] {
+			row[i] = math.Exp(float64(x))
+			sum += row[i]
+		}
+		for i := range row {
+			row[i] /= sum
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+// checkScores compares the scores of a token with their formulas.
+func checkScores(t *testing.T, what string, got *trace.TokenScores, p []float64, token int) {
+	t.Helper()
+	entropy, rank := 0.0, 1
+	for _, x := range p {
+		entropy -= x * math.Log(x)
+		if x > p[token] {
+			rank++
+		}
+	}
+	if got == nil || math.Abs(got.Entropy-entropy) > scoresTol ||
+		math.Abs(got.Surprisal+math.Log(p[token])) > scoresTol || got.Rank != rank {
+		t.Errorf("%s: %+v, want entropy %v, surprisal %v, rank %d", what, got, entropy,
+			-math.Log(p[token]), rank)
+	}
+}
+
+// TestWithout compares all scores with brute force: one pass over each whole text.
+func TestWithout(t *testing.T) {
+	m, err := models.Open(models.Default, models.Options{})
+	must(t, err)
+	prompt := "mary has the red key . john has the blue lamp . who has the red key ? answer :"
+	opts := attribution.Options{
+		Methods: []string{"raw"}, MaxTokens: 5, Without: "0:22", PromptScores: true,
+	}
+	e, err := attribution.Explain(context.Background(), m, prompt, opts)
+	must(t, err)
+	rest, err := m.Encode(prompt[22:], trace.SpecialsAuto)
+	must(t, err)
+	ids := e.TokenIDs()
+	prompts, n := len(e.Prompt.IDs), len(e.Steps)
+	with, answer := distributions(t, m, ids), ids[prompts:]
+	without := distributions(t, m, slices.Concat(trace.IDs(rest), answer))
+	if len(e.Prompt.Scores) != prompts || e.Prompt.Scores[0] != nil {
+		t.Fatalf("%d scores of %d prompt tokens, want none of the first", len(e.Prompt.Scores),
+			prompts)
+	}
+	for j, s := range e.Prompt.Scores[1:] {
+		checkScores(t, e.Prompt.Texts[j+1], s, with[j], ids[j+1])
+	}
+	kl, mean, squares := make([]float64, n), 0.0, 0.0
+	for i, g := range e.Steps {
+		p, q := with[prompts+i-1], without[len(rest)+i-1]
+		checkScores(t, g.Text, &g.Scores.TokenScores, p, g.ID)
+		for k := range p {
+			kl[i] += p[k] * math.Log(p[k]/q[k])
+		}
+		mean += kl[i] / float64(n)
+		gain := math.Log(p[g.ID] / q[g.ID])
+		if math.Abs(*g.Scores.KL-kl[i]) > scoresTol || math.Abs(*g.Scores.Gain-gain) > scoresTol {
+			t.Errorf("%s: KL %v and gain %v, want %v and %v", g.Text, *g.Scores.KL,
+				*g.Scores.Gain, kl[i], gain)
+		}
+	}
+	for _, x := range kl {
+		squares += (x - mean) * (x - mean)
+	}
+	threshold, sensitive := mean+math.Sqrt(squares/float64(n-1)), 0
+	for i, g := range e.Steps {
+		if g.Scores.Sensitive != (kl[i] >= threshold) {
+			t.Errorf("%s, KL %v: sensitive %v", g.Text, kl[i], g.Scores.Sensitive)
+		}
+		if g.Scores.Sensitive {
+			sensitive++
+		}
+	}
+	if math.Abs(e.Without.Threshold-threshold) > scoresTol || sensitive == 0 {
+		t.Errorf("threshold %v with %d sensitive tokens, want %v", e.Without.Threshold, sensitive,
+			threshold)
+	}
+	for x := range attribution.ExplainAll(context.Background(), m,
+		slices.Values([]attribution.Text{{Prompt: prompt}, {Prompt: prompt}}), opts,
+		attribution.Batching{}) {
+		must(t, x.Err)
+		if *x.Explanation.Steps[0].Scores.KL != *e.Steps[0].Scores.KL ||
+			len(x.Explanation.Prompt.Scores) != prompts {
+			t.Errorf("one of several texts has other scores: %+v", x.Explanation.Steps[0].Scores)
+		}
+	}
+}
+
+// rereads is a model with a chat template, a limit of its context and equal logits, and remembers
+// the texts that it has read again.
+type rereads struct {
+	talker
+	texts *[][]int
+}
+
+func (m rereads) ReadLogits(_ context.Context, ids []int, first int,
+	use func(position int, logits []float32) error,
+) error {
+	*m.texts = append(*m.texts, ids)
+	for at := first; at < len(ids); at++ {
+		if err := use(at, make([]float32, len(m.Words))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Converse puts the documents before the messages, and a system text of its own before a
+// conversation without one.
+func (m rereads) Converse(c trace.Conversation, prompt string) (string, []trace.Part, error) {
+	text, parts, err := m.talker.Converse(c, prompt)
+	if len(parts) > 0 && parts[0].Role != "system" {
+		parts = append([]trace.Part{{Role: "system"}}, parts...)
+	}
+	documents, _ := c.Variables["documents"].([]json.RawMessage)
+	for _, d := range documents {
+		text = strings.Trim(string(d), `"`) + " " + text
+	}
+	return text, parts, err
+}
+
+func newRereads() rereads {
+	m := rereads{talker{Model: fakemodel.New(1, fakemodel.Evenly)}, new([][]int)}
+	m.About.Context = 12
+	m.Edit = func(s *trace.Step) {
+		s.Logits = make([]float32, len(m.Words))
+		s.Next.Scores = &trace.TokenScores{Surprisal: 1}
+	}
+	return m
+}
+
+// chatOf is a conversation with every part that can be taken away.
+func chatOf() attribution.Options {
+	return attribution.Options{
+		Methods: []string{"raw"}, MaxTokens: 2, Conversation: trace.Conversation{
+			System: "w5",
+			Messages: []trace.Message{
+				{Role: "user", Content: "w6"}, {Role: "assistant", Content: "w7"},
+			},
+			Variables: trace.Variables{
+				"documents": []json.RawMessage{[]byte(`"w8"`), []byte(`"w9"`)},
+			},
+		},
+	}
+}
+
+// TestWithoutParts: what each value of the option takes away, and that a template is applied again.
+func TestWithoutParts(t *testing.T) {
+	for part, want := range map[string]struct {
+		text, name string
+		own        bool // whether the template writes a system text of its own
+	}{
+		"system":     {"w9 w8 w0 w6 w7 w1 w4", "the system text", true},
+		"turn:1":     {"w9 w8 w0 w6 w7 w1 w4", "turn 1", false},
+		"turn:3":     {"w9 w8 w0 w5 w6 w1 w4", "turn 3", false},
+		"document:2": {"w8 w0 w5 w6 w7 w1 w4", "document 2", false},
+		"documents":  {"w0 w5 w6 w7 w1 w4", "the documents", false},
+		"0:6":        {"w0 w5 w6 w7 w1 w4", `"w9 w8"`, false},
+		"3:6,9:12":   {"w9 w0 w6 w7 w1 w4", `"w8 w5"`, false},
+	} {
+		t.Run(part, func(t *testing.T) {
+			m, opts := newRereads(), chatOf()
+			opts.Without = part
+			e, err := attribution.Explain(context.Background(), m, "w1", opts)
+			must(t, err)
+			// With the first token of the answer, w5.
+			tokens, err := m.Encode(want.text+" w5", trace.SpecialsOff)
+			must(t, err)
+			w := e.Without
+			if w.Part != part || w.Text != want.text || w.Name != want.name ||
+				w.Threshold != 1e-4 || want.own != slices.Contains(e.Warnings,
+				"Without the system text, the chat template writes one of its own.") {
+				t.Errorf("%+v with warnings %q, want %+v", w, e.Warnings, want)
+			}
+			if got := (*m.texts)[0]; len(*m.texts) != 1 || !slices.Equal(got, trace.IDs(tokens)) {
+				t.Errorf("read %v, want the one text %v", *m.texts, trace.IDs(tokens))
+			}
+			// Equal logits are ln 31 from the token, and the model says 1.
+			if s := e.Steps[1].Scores; *s.KL != 0 || math.Abs(*s.Gain-math.Log(31)+1) > 1e-12 {
+				t.Errorf("KL %v and gain %v, want 0 and ln 31 - 1", *s.KL, *s.Gain)
+			}
+		})
+	}
+}
+
+// TestWithoutRefusals: one line for each part that is not there or cannot be taken away.
+func TestWithoutRefusals(t *testing.T) {
+	alone := attribution.Options{Methods: []string{"raw"}, Chat: true}
+	plain := attribution.Options{Methods: []string{"raw"}}
+	grouped, long := plain, chatOf()
+	grouped.Target, long.MaxTokens = "answer", 5
+	spans := attribution.Options{Methods: []string{"raw"}, PromptScores: true, By: "word"}
+	refuses := newRereads()
+	refuses.refuse = errors.New("roles must alternate")
+	for name, c := range map[string]struct {
+		model trace.Model
+		opts  attribution.Options
+		part  string
+		say   string
+	}{
+		"no conversation":         {newRereads(), plain, "system", "system: the prompt is no conversation; Options.Chat puts"},
+		"no system message":       {newRereads(), alone, "system", "no message of the conversation is the system's"},
+		"no such turn":            {newRereads(), chatOf(), "turn:5", "the conversation has 4 turns"},
+		"the only turn":           {newRereads(), alone, "turn:1", "nothing is left to read"},
+		"the question":            {newRereads(), chatOf(), "turn:4", "ends with messages[2], the assistant's own"},
+		"no documents":            {newRereads(), alone, "documents", "the chat variables have no list called documents"},
+		"no such document":        {newRereads(), chatOf(), "document:3", "there are 2 documents"},
+		"bytes behind the end":    {newRereads(), plain, "0:9", "the text has bytes 0 to 2"},
+		"all bytes":               {newRereads(), plain, "0:2", "nothing is left to read"},
+		"a target":                {newRereads(), grouped, "0:1", "leave the target out"},
+		"no logits":               {newRereads().talker, plain, "0:1", "does not tell what it predicts at every position"},
+		"a template that refuses": {refuses, chatOf(), "system", "roles must alternate"},
+		"an encoder":              {fakemodel.NewEncoder(1, fakemodel.Evenly), plain, "0:1", "is an encoder: it reads a text"},
+		"scores of spans":         {newRereads(), spans, "", "leave by out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.opts.Without = c.part
+			_, err := attribution.Explain(context.Background(), c.model, "w1", c.opts)
+			if err == nil || !strings.Contains(err.Error(), c.say) ||
+				strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v, want one with %q", err, c.say)
+			}
+		})
+	}
+}
+
+// TestGroupedScores: several tokens have no distribution of their own.
+func TestGroupedScores(t *testing.T) {
+	opts := attribution.Options{Methods: []string{"raw"}, MaxTokens: 3, Target: "1:3"}
+	e, err := attribution.Explain(context.Background(), newRereads(), "w1", opts)
+	must(t, err)
+	if len(e.Steps) != 2 || e.Steps[0].Scores == nil || e.Steps[1].Scores != nil {
+		t.Errorf("scores %+v, want those of the first token alone", e.Steps)
+	}
+}
