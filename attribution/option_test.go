@@ -86,16 +86,17 @@ var values = map[string]struct {
 	"patch direction": {
 		"noising", attribution.Options{PatchDirection: "noising"}, []string{"back"},
 	},
-	"corrupted":     {"a b", attribution.Options{Corrupted: "a b"}, []string{""}},
-	"prove":         {"3", attribution.Options{Prove: "3"}, []string{"", "some", "-1", "4096"}},
-	"own row":       {"true", attribution.Options{OwnRow: true}, []string{"x"}},
-	"lift":          {"true", attribution.Options{Lift: true}, []string{"x"}},
-	"all levels":    {"true", attribution.Options{AllLevels: true}, []string{"x"}},
-	"all layers":    {"true", attribution.Options{AllLayers: true}, []string{"x"}},
-	"lens":          {"opening", attribution.Options{Lens: "opening"}, []string{"", "x", "-1", "4096", "all"}},
-	"head kinds":    {"text", attribution.Options{HeadKinds: "text"}, []string{"", "all"}},
-	"without":       {"turn:2", attribution.Options{Without: "turn:2"}, []string{"", "turn", "turn:0", "system:1", "sytem", "4:2", "document:x"}},
-	"prompt scores": {"true", attribution.Options{PromptScores: true}, []string{"x"}},
+	"patch estimate": {"true", attribution.Options{PatchEstimate: true}, []string{"maybe"}},
+	"corrupted":      {"a b", attribution.Options{Corrupted: "a b"}, []string{""}},
+	"prove":          {"3", attribution.Options{Prove: "3"}, []string{"", "some", "-1", "4096"}},
+	"own row":        {"true", attribution.Options{OwnRow: true}, []string{"x"}},
+	"lift":           {"true", attribution.Options{Lift: true}, []string{"x"}},
+	"all levels":     {"true", attribution.Options{AllLevels: true}, []string{"x"}},
+	"all layers":     {"true", attribution.Options{AllLayers: true}, []string{"x"}},
+	"lens":           {"opening", attribution.Options{Lens: "opening"}, []string{"", "x", "-1", "4096", "all"}},
+	"head kinds":     {"text", attribution.Options{HeadKinds: "text"}, []string{"", "all"}},
+	"without":        {"turn:2", attribution.Options{Without: "turn:2"}, []string{"", "turn", "turn:0", "system:1", "sytem", "4:2", "document:x"}},
+	"prompt scores":  {"true", attribution.Options{PromptScores: true}, []string{"x"}},
 	"edits": {
 		`[{"tap":"hidden","layers":[1],"change":"zero"}]`,
 		attribution.Options{Edits: []trace.Edit{{
@@ -153,7 +154,7 @@ func TestOptionRanges(t *testing.T) {
 		switch row.Name { // which need others
 		case "discard whole":
 			o.Discard = 0.5
-		case "patch", "patch direction", "corrupted":
+		case "patch", "patch direction", "patch estimate", "corrupted":
 			o.Patch, o.Corrupted = "residual", "a b"
 		}
 		must(t, row.Set(&o, values[row.Name].text))

@@ -24,7 +24,7 @@ func (r *run) patch(ctx context.Context, m trace.Model) error {
 	r.e.Patch, err = patch.Map(ctx, m, patch.Options{
 		Clean: clean, Corrupted: corrupted, Position: g.Position, Answer: &g.ID, Foil: r.contrast,
 		Place: patch.Place(r.opts.Patch), Direction: patch.Direction(r.opts.PatchDirection),
-		Estimate: r.opts.PatchEstimate, Progress: r.opts.OnProgress,
+		Estimate: r.opts.PatchEstimate, Edits: r.ask.Edits, Progress: r.opts.OnProgress,
 	})
 	return err
 }

@@ -91,9 +91,14 @@ var cells = map[string]func(){
 		fmt.Println("flow", len(e.Steps))
 	},
 	"flow graph by word": func() { gonbext.FlowGraph("the keys", gonbext.Show{By: "word"}) },
-	"layers":             func() { gonbext.Layers(layered(), 0) },
-	"layers wrong":       func() { gonbext.Layers(sides()) },
-	"compare":            func() { gonbext.Compare(sides(), sides(), "rollout", "flow") },
+	"patch": func() {
+		e := gonbext.Patch("the keys", "the key", gonbext.Options{MaxTokens: 1})
+		fmt.Println("patch", e.Patch.Runs)
+	},
+	"patch by word": func() { gonbext.Patch("the keys", "the key", gonbext.Show{By: "word"}) },
+	"layers":        func() { gonbext.Layers(layered(), 0) },
+	"layers wrong":  func() { gonbext.Layers(sides()) },
+	"compare":       func() { gonbext.Compare(sides(), sides(), "rollout", "flow") },
 	"compare layers": func() {
 		e := sides()
 		r := e.Methods["rollout"]

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext"
 	"github.com/headwater-ml/headwater/internal/engine"
@@ -157,6 +158,37 @@ func TestRecordedCells(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPatchCell: a cell asks the engine for patches of two prompts, and shows what comes last.
+func TestPatchCell(t *testing.T) {
+	k := newKernel(t, func(conn *engineConn, r engine.Request) {
+		if o := string(r.Options); string(r.Show) != `{"kind":"patch"}` ||
+			!strings.Contains(o, `"patch":"residual","corrupted":"the key"`) {
+			t.Errorf("the engine was asked for %s, shown as %s", o, r.Show)
+		}
+		begin(conn)
+		step(conn, " are")
+		conn.send(engine.Event{Explanation: &attribution.Explanation{Patch: &patch.Result{
+			Place: patch.Residual, Direction: patch.Denoising, Clean: []string{"the", " keys"},
+			Corrupted: []string{"the", " key"}, Different: []int{1}, Position: 1,
+			Answer: patch.Token{ID: 3, Text: " are"}, Foil: patch.Token{ID: 4, Text: " is"},
+			Shape: [2]int{1, 2}, Recovery: []float64{.25, .75}, Runs: 2,
+		}}})
+		conn.send(engine.Event{Done: true})
+	})
+	for cell, want := range map[string]string{
+		"patch":         "carried by the last token (<b>⟨keys│key⟩</b>) in all layers",
+		"patch by word": "patches are of every token and layer",
+	} {
+		r := k.run(cell, true)
+		if shown := fmt.Sprint(saved(r.displays)); !strings.Contains(shown, want) {
+			t.Errorf("%s shows %.500q, want %q", cell, shown, want)
+		}
+		if cell == "patch" && r.stdout != "patch 2\n" {
+			t.Errorf("stdout %q, stderr %q", r.stdout, r.stderr)
+		}
 	}
 }
 

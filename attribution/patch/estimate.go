@@ -40,7 +40,7 @@ func (p *patching) estimate(ctx context.Context) error {
 	if !ok {
 		return usagef("%s gives no gradients, which estimates need", p.m.Info().Name)
 	}
-	all, err := m.Gradients(ctx, []trace.Query{p.query(p.base, nil)}, trace.WithTaps)
+	all, err := m.Gradients(ctx, []trace.Query{p.query(p.base)}, trace.WithTaps)
 	if err != nil {
 		return err
 	}

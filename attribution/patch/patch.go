@@ -94,6 +94,8 @@ type Options struct {
 	Direction Direction
 	// Estimate computes [Result.Estimate] as well; see [Estimate].
 	Estimate bool
+	// Edits change both runs, and patches come after them.
+	Edits []trace.Edit
 	// Progress, if not nil, is called during the work.
 	Progress func(trace.Progress)
 }
@@ -326,7 +328,7 @@ func (p *patching) record(ctx context.Context, tap trace.Tap) error {
 	p.progress(0, 0)
 	best := make([]int, 2)
 	for i, ids := range [][]int{p.base, p.other} {
-		tensors, err := p.m.Run(ctx, ids, []trace.Tap{tap, trace.Logits}, nil)
+		tensors, err := p.m.Run(ctx, ids, []trace.Tap{tap, trace.Logits}, p.o.Edits)
 		if err != nil {
 			return err
 		}
@@ -404,7 +406,7 @@ func (p *patching) prepare(ctx context.Context) error {
 			p.changed = append(p.changed, k)
 		}
 	}
-	ends, err := p.m.Predict(ctx, []trace.Query{p.query(p.base, nil), p.query(p.other, nil)})
+	ends, err := p.m.Predict(ctx, []trace.Query{p.query(p.base), p.query(p.other)})
 	if err != nil {
 		return err
 	}
@@ -439,7 +441,7 @@ func (p *patching) run(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			queries[i] = p.query(p.base, []trace.Edit{e})
+			queries[i] = p.query(p.base, e)
 		}
 		values, err := p.m.Predict(ctx, queries)
 		if err != nil {
@@ -455,9 +457,11 @@ func (p *patching) run(ctx context.Context) error {
 // share is how far a change of m goes from base to other, in both directions.
 func (p *patching) share(change float64) float64 { return change / (p.ends[1] - p.ends[0]) }
 
-// query asks for m of a prompt under edits.
-func (p *patching) query(ids []int, edits []trace.Edit) trace.Query {
-	return trace.Query{IDs: ids, Edits: edits, Objective: p.objective}
+// query asks for m of a prompt under edits after those of the options.
+func (p *patching) query(ids []int, edits ...trace.Edit) trace.Query {
+	return trace.Query{
+		IDs: ids, Edits: slices.Concat(p.o.Edits, edits), Objective: p.objective,
+	}
 }
 
 // progress tells how many runs are done of all; 0 of all before they are counted.

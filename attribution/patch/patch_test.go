@@ -286,6 +286,38 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
+// TestMapUnderEdits: edits act in both runs and in every patched one: with half of
+// what the second head of the planted relay writes the same part of half the difference is carried,
+// and without that head there is none.
+func TestMapUnderEdits(t *testing.T) {
+	m := open(t, "planted-relay")
+	circuit, err := planted.Lookup("planted-relay")
+	must(t, err)
+	text := circuit.Texts(1, 3)[0]
+	clean, corrupted := changedText(t, m, circuit, text, text.Evidence[0])
+	o := patch.Options{Clean: clean, Corrupted: corrupted, Place: patch.Heads}
+	plain, err := patch.Map(t.Context(), m, o)
+	must(t, err)
+	o.Answer, o.Foil = &plain.Answer.ID, &plain.Foil.ID
+	half := trace.Edit{
+		Tap: trace.Context, Layers: []int{1}, Change: trace.Scale, Factor: .5,
+	}
+	o.Edits, o.Estimate = []trace.Edit{half}, true
+	got, err := patch.Map(t.Context(), m, o)
+	must(t, err)
+	near(t, "half of the answer", got.CleanDifference, plain.CleanDifference/2, 1e-5)
+	for k, x := range plain.Recovery {
+		// A patch of the head itself comes after the edit, and sets what the edit left.
+		near(t, fmt.Sprint("place ", k), got.Recovery[k], x, 1e-5)
+		near(t, fmt.Sprint("estimate ", k), got.Estimate[k], x, 1e-5)
+	}
+	o.Edits[0].Change, o.Edits[0].Factor = trace.SetZero, 0
+	if _, err := patch.Map(t.Context(), m, o); err == nil ||
+		!strings.Contains(err.Error(), "there is nothing to carry") {
+		t.Errorf("without the head that reads: error %v", err)
+	}
+}
+
 // TestRefusals: what cannot be patched says why, and what to do.
 func TestRefusals(t *testing.T) {
 	m := open(t, "tiny")

@@ -149,6 +149,10 @@ func (d *patchDrawing) explain() (say, facts phrase) {
 	facts.say(minus(fmt.Sprintf("logit of %s minus that of %s: %+.2f after this prompt, %+.2f "+
 		"after the other · %s: the %s prompt is run with values of %s · %d runs", answer.text,
 		foil.text, p.CleanDifference, p.CorruptedDifference, p.Direction, run, set, p.Runs)))
+	if p.Correlation != nil {
+		facts.say(minus(fmt.Sprintf(" · estimates by one gradient correlate with it by %.2f",
+			*p.Correlation)))
+	}
 	return say, facts
 }
 
@@ -157,7 +161,7 @@ func (d *patchDrawing) at(j int) phrase {
 	name := piece{text: tokenName(d.e.Prompt.Texts[j]), strong: true}
 	switch {
 	case j == d.p.Position && j == len(d.e.Prompt.Texts)-1:
-		return phrase{{text: "the last token, "}, name, {text: ","}}
+		return phrase{{text: "the last token ("}, name, {text: ")"}}
 	case d.repeated(j):
 		return phrase{name, {text: fmt.Sprintf(" (%d)", j)}}
 	}

@@ -118,11 +118,12 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	if f.filter {
 		f.show.Filter = attribution.DefaultFilter()
 	}
-	if f.show.Kind == render.KindPatch && f.against != "" { // patched with, and not explained
-		if f.opts.Corrupted != "" {
-			return cli.Usagef("--against and corrupted of --set are the same prompt; give one")
+	if f.show.Kind == render.KindPatch { // the other prompt is patched with, and not explained
+		if (f.opts.Corrupted == "") == (f.against == "") {
+			return cli.Usagef("--view patch compares two prompts: give the other one, of as many " +
+				"tokens, by --against, and not by --set corrupted as well")
 		}
-		f.opts.Corrupted, f.against = f.against, ""
+		f.opts.Corrupted, f.against = cmp.Or(f.against, f.opts.Corrupted), ""
 	}
 	if f.compares() && !cmd.Flags().Changed("view") {
 		f.show.Kind = render.KindCompare

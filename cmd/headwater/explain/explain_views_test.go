@@ -62,6 +62,7 @@ var effectful = map[string]struct{ with, without string }{
 	"prove":             {"--prove=all", ""},
 	"patch":             {"--set=patch=heads", ""},
 	"patch-direction":   {"--set=patch-direction=noising", ""},
+	"patch-estimate":    {"--set=patch-estimate", ""},
 	"corrupted":         {"--set=corrupted=mary has the lamp . john has the key .", ""},
 	"source":            {"--source=2", ""},
 	"special":           {"--special=off", ""},
@@ -377,6 +378,45 @@ func TestLens(t *testing.T) {
 	} {
 		status, out, said := headwater.Execute(t, "", c.args...)
 		if status != c.status || !strings.Contains(out+said, c.want) {
+			t.Errorf("%q: status %d, want %d with %q:\n%s%s", c.args, status, c.status, c.want, out,
+				said)
+		}
+	}
+}
+
+// TestPatch shows patches of two prompts; what cannot be patched is refused with what to do.
+func TestPatch(t *testing.T) {
+	const prompt, other = "mary has the key . john has the lamp .",
+		"mary has the lamp . john has the lamp ."
+	with := func(more ...string) []string {
+		return append([]string{"explain", "--backend", "go", "--contrast", " mary", prompt}, more...)
+	}
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{
+			with("--view", "patch", "--against", other), 0,
+			"carried by ⟨key│lamp⟩ up to layer 4, then by the last token (.) from layer 5",
+		},
+		{
+			with("--view", "patch", "--against", other, "--set", "patch=heads,patch-estimate"), 0,
+			"head 4.4 alone brings back 63 %",
+		},
+		{with("--set", "patch=heads,corrupted="+other, "--format", "json"), 0, `"shape":[6,8]`},
+		{with("--view", "patch"), 2, "give the other one, of as many tokens, by --against"},
+		{with("--view", "patch", "--against", "mary has the lamp ."), 2, "positions do not correspond"},
+		{with("--view", "patch", "--against", prompt), 2, "both prompts have the same tokens"},
+		{with("--view", "patch", "--against", other, "--set", "corrupted=a"), 2, "not by --set corrupted as well"},
+		{with("--view", "patch", "--against", other, "--token", "0"), 2, "--token does nothing here"},
+		{with("--set", "patch=heads", "--format", "json"), 2, "without another prompt; give --set corrupted"},
+		{with("--set", "corrupted=a", "--format", "json"), 2, "without --set patch"},
+		{with("--set", "patch=head", "--format", "json"), 2, "residual, attention"},
+	} {
+		status, out, said := headwater.Execute(t, "", c.args...)
+		text := strings.Join(strings.Fields(out+said), " ")
+		if status != c.status || !strings.Contains(text, c.want) {
 			t.Errorf("%q: status %d, want %d with %q:\n%s%s", c.args, status, c.status, c.want, out,
 				said)
 		}

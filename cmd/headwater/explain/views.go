@@ -229,6 +229,8 @@ var meanings = []struct {
 	{"patch", pictures, []render.Kind{render.KindPatch}},
 	{"patch direction", []string{tables}, nil},
 	{"patch direction", pictures, []render.Kind{render.KindPatch}},
+	{"patch estimate", []string{tables}, nil},
+	{"patch estimate", pictures, []render.Kind{render.KindPatch}},
 	{"corrupted", []string{tables}, nil},
 	{"corrupted", pictures, []render.Kind{render.KindPatch}},
 	{"alternatives", pictures, heatmaps},
@@ -340,9 +342,6 @@ func (f *explainFlags) checkView() error {
 		return err
 	}
 	switch {
-	case view == render.KindPatch && f.opts.Corrupted == "":
-		return cli.Usagef("--view patch compares two prompts: give the other one, of as many " +
-			"tokens, by --against")
 	case f.against != "" && f.againstModel != "":
 		return cli.Usagef("--against compares two prompts and --against-model two models; give one")
 	case view == render.KindCompare && !f.compares() && len(f.opts.Methods) != 0 &&
