@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -142,15 +143,8 @@ func (m *Model) special(id int) bool {
 // IsText reports whether a token is one that ordinary text has: not a control token, not one of
 // [Model.Replacement], and not an entry without a text. Without a tokenizer every entry is one.
 func (m *Model) IsText(id int) bool {
-	if m.tokenizer == nil {
-		return true
-	}
-	for _, other := range m.standIns {
-		if id == other {
-			return false
-		}
-	}
-	return m.tokenizer.TokenText(id) != "" && !m.special(id)
+	isStandIn := slices.Contains(slices.Collect(maps.Values(m.standIns)), id)
+	return m.tokenizer == nil || m.tokenizer.TokenText(id) != "" && !m.special(id) && !isStandIn
 }
 
 // UnknownWords returns the words of a text that an embedded model never saw in training. Other

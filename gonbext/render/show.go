@@ -251,7 +251,7 @@ func (s Show) MapMethod(names []string) (string, error) {
 
 // SetMethod names in o the method of a picture that has one of its own, unless o names methods: raw
 // of heads, flow of a graph, direct of the lens, and of maps Method or value-zeroing; for the lens
-// it also asks for what it shows. It returns a [trace.UsageError] if an option that o has does not
+// and heads it also asks for what they show. It returns a [trace.UsageError] if an option that o has does not
 // apply to it, or if o asks for verdicts, which are about tokens and the layer that pictures show,
 // and s names parts or another layer.
 func (s Show) SetMethod(o *attribution.Options) error {
@@ -268,6 +268,9 @@ func (s Show) SetMethod(o *attribution.Options) error {
 	}[s.Kind]
 	if s.Kind == KindLens && o.Lens == "" {
 		o.Lens = s.lens()
+	}
+	if s.Kind == KindHeads && o.HeadKinds == "" {
+		o.HeadKinds = attribution.KindsRandom
 	}
 	if s.Maps() {
 		name = cmp.Or(s.Method, "value-zeroing")

@@ -47,8 +47,8 @@ func TestPlantedHeadKinds(t *testing.T) {
 			if d := cmp.Diff(want[name], got); d != "" {
 				t.Errorf("heads (-want +got):\n%s", d)
 			}
-			a := e.HeadKinds.Ablation
-			t.Log(a)
+			a := e.HeadKinds
+			t.Log(a.Loss, a.Without)
 			if name == "planted-induction" && !(a.Loss < .01 && a.Without[0] > 1 &&
 				a.Without[1] > 1) {
 				t.Errorf("both heads of the circuit are needed; without them the loss of %v "+
