@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // The values of [Options.HeadKinds], each with what those before it have: scores on random tokens
@@ -69,10 +68,8 @@ type HeadKinds struct {
 	IDs      []int   `json:"ids"`
 	Repeated int     `json:"repeated"` // K
 	Chance   float64 `json:"chance"`
-	// Layers and Heads are L and H, and Kinds all kinds, in a fixed order.
-	Layers int        `json:"layers"`
-	Heads  int        `json:"heads_per_layer"`
-	Kinds  []HeadKind `json:"kinds"`
+	// Kinds are all kinds, in a fixed order.
+	Kinds []HeadKind `json:"kinds"`
 	// Loss is, if it is asked for, the mean of -ln p, in nats, over the K - 1 tokens t + 1 of the
 	// second half, and Without, [L,H], how much larger it is if the context of a head, and so its
 	// output, is at each token its mean over the random text.
@@ -101,23 +98,14 @@ type HeadKind struct {
 	Heads []int `json:"heads,omitempty"`
 }
 
-// Check returns an error if the scores do not fit a model, as in a file that somebody edited.
-func (k *HeadKinds) Check(layers, heads int) error {
-	n := layers * heads
-	fits := k.Layers == layers && k.Heads == heads && len(k.Kinds) == len(patternKinds)+1 &&
-		(k.Without == nil || len(k.Without) == n)
-	for i := 0; fits && i < len(k.Kinds); i++ {
-		kind := k.Kinds[i]
-		fits = (len(kind.Random) == n || i == len(patternKinds)) &&
-			(len(kind.Text) == n || kind.Text == nil) &&
-			!slices.ContainsFunc(kind.Heads, func(i int) bool { return i < 0 || i >= n }) &&
-			(i < len(patternKinds) || kind.Text != nil || kind.Heads == nil)
-	}
-	if !fits {
-		return pkg.Errorf("the kinds of heads do not fit a model of %d layers and %d heads", layers,
-			heads)
-	}
-	return nil
+// Fit reports whether the scores are those of n heads, which may not be so in a damaged file.
+func (k *HeadKinds) Fit(n int) bool {
+	fits := func(scores []float64) bool { return scores == nil || len(scores) == n }
+	return len(k.Kinds) == 5 && fits(k.Without) &&
+		!slices.ContainsFunc(k.Kinds, func(kind HeadKind) bool {
+			return !fits(kind.Random) || !fits(kind.Text) || slices.ContainsFunc(kind.Heads,
+				func(i int) bool { return i < 0 || i >= max(len(kind.Random), len(kind.Text)) })
+		})
 }
 
 // OnText returns k with the scores on the text of e, given the attention over its first T tokens,
@@ -200,17 +188,11 @@ func (r *run) readKinds(ctx context.Context, m trace.Model) error {
 		return nil
 	}
 	tracer, records := m.(trace.Tracer)
-	vocabulary, knows := m.(trace.TextVocabulary)
-	if !records || !knows {
-		r.e.Warnings = append(r.e.Warnings, "Heads have no kinds: "+r.e.Model.Name+
-			" records no attention over other texts.")
-		return nil
-	}
-	ids, second, K := r.repeatedText(m, vocabulary)
-	if K < fewestTokens {
-		r.e.Warnings = append(r.e.Warnings, fmt.Sprintf("Heads have no kinds: a text of %d "+
-			"different tokens, repeated, is all that %s can read, and %d are needed.", K,
-			r.e.Model.Name, fewestTokens))
+	ids, second, K := repeatedText(m)
+	if !records || K < fewestTokens {
+		r.e.Warnings = append(r.e.Warnings, fmt.Sprintf("Heads have no kinds: that needs a model "+
+			"that records attention, and reads %d different tokens twice; %s reads %d.",
+			fewestTokens, r.e.Model.Name, K))
 		return nil
 	}
 	tensors, err := tracer.Trace(ctx, ids, []trace.Tap{trace.Attention})
@@ -218,7 +200,7 @@ func (r *run) readKinds(ctx context.Context, m trace.Model) error {
 		return err
 	}
 	a := tensors[0]
-	kinds := &HeadKinds{IDs: ids, Repeated: K, Layers: a.Shape[0], Heads: a.Shape[1]}
+	kinds := &HeadKinds{IDs: ids, Repeated: K}
 	for k, sources := range patternsOf(ids, nil) {
 		kind := HeadKind{Name: patternKinds[k], Threshold: patternFrom[k]}
 		clear(sources[:second+1])
@@ -246,8 +228,9 @@ func (r *run) readKinds(ctx context.Context, m trace.Model) error {
 }
 
 // repeatedText returns the random text, the place of its second half, and K: fewer than
-// [repeatedTokens] if the context or the vocabulary is small.
-func (r *run) repeatedText(m trace.Model, v trace.TextVocabulary) (ids []int, second, K int) {
+// [repeatedTokens] if the context or the vocabulary is small. Its tokens are those whose text alone
+// is encoded as they are.
+func repeatedText(m trace.Model) (ids []int, second, K int) {
 	var before, half, after []int
 	tokens, _ := m.Encode("a", trace.SpecialsAuto) // after an error it has none around a text
 	for i, t := range tokens {
@@ -258,13 +241,17 @@ func (r *run) repeatedText(m trace.Model, v trace.TextVocabulary) (ids []int, se
 			after = append(after, t.ID)
 		}
 	}
-	info := m.Info()
-	most := repeatedTokens
+	info, most := m.Info(), repeatedTokens
 	if info.Context > 0 {
 		most = min(most, (info.Context-len(before)-len(after))/2)
 	}
+	texter, _ := m.(trace.TokenTexter)
 	for _, id := range rand.New(rand.NewPCG(kindSeed, 0)).Perm(info.Vocab) {
-		if len(half) < most && v.IsText(id) {
+		if texter == nil || len(half) >= most {
+			break
+		}
+		alone, _ := m.Encode(texter.TokenText(id), trace.SpecialsFollow)
+		if len(alone) == 1 && alone[0].ID == id && !alone[0].Special {
 			half = append(half, id)
 		}
 	}
@@ -328,9 +315,9 @@ func (r *run) nameMovers() HeadKind {
 
 // ablateHeads takes away one head after another; see [HeadKinds.Without].
 func (r *run) ablateHeads(ctx context.Context, m trace.Model, second int) error {
-	k := r.e.HeadKinds
+	k, H := r.e.HeadKinds, r.e.Model.Heads
 	editable, ok := m.(trace.Editable)
-	n := k.Layers * k.Heads
+	n := r.e.Model.Layers * H
 	if !ok || r.e.Model.Head != trace.NextToken || n*len(k.IDs) > mostRead {
 		r.e.Warnings = append(r.e.Warnings, fmt.Sprintf("No head is taken away: that needs a "+
 			"model that predicts the next token and can be edited, and %d tokens to be read, of "+
@@ -356,7 +343,7 @@ func (r *run) ablateHeads(ctx context.Context, m trace.Model, second int) error 
 		}
 		T, E, without := whole.Shape[2], whole.Shape[3], 0.0
 		without, err = run(trace.Edit{
-			Tap: trace.Context, Layers: []int{i / k.Heads}, Heads: []int{i % k.Heads},
+			Tap: trace.Context, Layers: []int{i / H}, Heads: []int{i % H},
 			Change: trace.SetMean, Shape: []int{T, 1, 1, 1, E}, Value: whole.Data[i*T*E:][:T*E],
 		})
 		k.Loss, k.Without = loss, append(k.Without, without-loss)
@@ -376,13 +363,4 @@ func repeatedLoss(logits trace.Tensor, ids []int, second, K int) (loss float64) 
 		loss += (math.Log(sum) - float64(row[ids[t+1]]-most)) / float64(K-1)
 	}
 	return loss
-}
-
-// kindsText is how the value of [Options.HeadKinds] is read.
-func kindsText(text string) (wrong string) {
-	known := []string{KindsRandom, KindsText, KindsAblate}
-	if text == "" || slices.Contains(known, text) {
-		return ""
-	}
-	return message.KnownAre(text, known)
 }

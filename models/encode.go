@@ -2,7 +2,6 @@ package models
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -138,13 +137,6 @@ func (m *Model) TokenText(id int) string {
 // special returns whether a token is a control token.
 func (m *Model) special(id int) bool {
 	return m.tokenizer != nil && m.tokenizer.IsSpecial(id)
-}
-
-// IsText reports whether a token is one that ordinary text has: not a control token, not one of
-// [Model.Replacement], and not an entry without a text. Without a tokenizer every entry is one.
-func (m *Model) IsText(id int) bool {
-	isStandIn := slices.Contains(slices.Collect(maps.Values(m.standIns)), id)
-	return m.tokenizer == nil || m.tokenizer.TokenText(id) != "" && !m.special(id) && !isStandIn
 }
 
 // UnknownWords returns the words of a text that an embedded model never saw in training. Other

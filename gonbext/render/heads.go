@@ -64,10 +64,8 @@ func (r Heads) Check() error {
 	if T == 0 {
 		return usagef("a text without tokens has no attention")
 	}
-	if k := r.Explanation.HeadKinds; k != nil {
-		if err := k.Check(s[0], s[1]); err != nil {
-			return usagef("%v", err)
-		}
+	if k := r.Explanation.HeadKinds; k != nil && !k.Fit(s[0]*s[1]) {
+		return usagef("the kinds of heads are not those of %d layers and %d heads", s[0], s[1])
 	}
 	return Show{Token: r.Token}.CheckTokens(r.Explanation)
 }
@@ -114,11 +112,9 @@ type headsDrawing struct {
 	// query is the token from which heads look, layer and head the head that is open, and source
 	// the token that the map of all heads is about.
 	query, layer, head, source int
-	// kinds are those of heads, nil if they are not known; repeated is how many random tokens were
-	// read twice for them, and kindChance the share that uniform attention gives one.
-	kinds      []shownKind
-	repeated   int
-	kindChance float64
+	// kinds are those of heads, and kindsBy tells how they were found; "" if they are not known.
+	kinds   []shownKind
+	kindsBy string
 }
 
 // open works out what a picture of heads shows. The attention fits.

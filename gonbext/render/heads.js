@@ -66,7 +66,7 @@ function attentionOf(data) {
   // kindsOf are the kinds of a head, each with what was measured of it.
   const kindsOf = (layer, head) => (data.kinds || []).flatMap(({name, letter, heads, notes}) => {
     const i = heads.indexOf(layer * data.heads + head);
-    return i < 0 ? [] : [{name, letter, note: notes[i]}];
+    return i < 0 ? [] : [{name, letter, note: name + ': ' + notes[i]}];
   });
   // showing is the token from which a head of a kind gives most to what such a head reads there,
   // undefined if there is none to see.
