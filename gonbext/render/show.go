@@ -251,9 +251,9 @@ func (s Show) MapMethod(names []string) (string, error) {
 
 // SetMethod names in o the method of a picture that has one of its own, unless o names methods: raw
 // of heads, flow of a graph, direct of the lens, and of maps Method or value-zeroing; for the lens
-// and heads it also asks for what they show. It returns a [trace.UsageError] if an option that o has does not
-// apply to it, or if o asks for verdicts, which are about tokens and the layer that pictures show,
-// and s names parts or another layer.
+// and heads it also asks for what they show. It returns a [trace.UsageError] if an option that o
+// has does not apply to it, or if o asks for verdicts, which are about tokens and the layer that
+// pictures show, and s names parts or another layer.
 func (s Show) SetMethod(o *attribution.Options) error {
 	switch {
 	case o.Prove != "" && s.By != "":

@@ -191,8 +191,9 @@ func (m *Model) termGraphs(yield func(begin, end int) bool) {
 	}
 }
 
-// termsOnCache calls use with the parts of the sources of each layer, [B·slots] or, of each
-// head, [B·H·slots], from the last layer to the first. along are the directions after the last layer, [B,1,D], which it frees.
+// termsOnCache calls use with the parts of the sources of each layer, [B·slots] or, of each head,
+// [B·H·slots], from the last layer to the first. along are the directions after the last layer,
+// [B,1,D], which it frees.
 func (s *texts) termsOnCache(
 	ctx context.Context, along *tensors.Tensor, use func(l int, parts []float32),
 ) error {
@@ -238,9 +239,9 @@ func normsOnTheWay(s *spec.Spec) bool {
 
 // termsProgram is the graph that returns, given a positive number and the directions after layer
 // end-1 for so many texts, those before layer begin, [P,1,D] both, and the parts of the sources of
-// the layers between, [layers,P,S], or of each head, [layers,P,H,S]. Its other inputs are, for each layer, its attention and values
-// and, with [normsOnTheWay], its input and attention output. Every further input would cost 1.5 to
-// 3 µs.
+// the layers between, [layers,P,S], or of each head, [layers,P,H,S]. Its other inputs are, for each
+// layer, its attention and values and, with [normsOnTheWay], its input and attention output. Every
+// further input would cost 1.5 to 3 µs.
 func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 	norms := normsOnTheWay(m.Spec)
 	var weights []string

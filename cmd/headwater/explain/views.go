@@ -220,6 +220,8 @@ var meanings = []struct {
 	{"lift", pictures, except(render.KindFlow, render.KindLens)},
 	{"lift", numbers, nil},
 	{"lens", []string{tables}, nil},
+	{"head-kinds", pictures, []render.Kind{render.KindHeads}},
+	{"head-kinds", []string{tables}, nil},
 	{"alternatives", pictures, heatmaps},
 	{"alternatives", numbers, nil},
 	{"all-layers", pictures, except(render.KindLayers, render.KindMaps, render.KindMap)},

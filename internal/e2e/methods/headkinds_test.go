@@ -68,6 +68,7 @@ func TestSmolLM2HeadKinds(t *testing.T) {
 	}
 	m, err := models.Open(path, models.Options{})
 	must(t, err)
+	H := m.Info().Heads
 	e, err := attribution.Explain(t.Context(), m,
 		"When Mary and John went to the store, John gave a drink to", attribution.Options{
 			Methods: []string{"raw"}, MaxTokens: 1, HeadKinds: attribution.KindsRandom,
@@ -80,7 +81,7 @@ func TestSmolLM2HeadKinds(t *testing.T) {
 			scores = kind.Text
 		}
 		for _, i := range kind.Heads[:min(len(kind.Heads), 8)] {
-			line += fmt.Sprintf(" %d.%d %.2f", i/m.Info().Heads, i%m.Info().Heads, scores[i])
+			line += fmt.Sprintf(" %d.%d %.2f", i/H, i%H, scores[i])
 		}
 		t.Log(line, len(kind.Heads), "heads")
 	}
@@ -88,7 +89,7 @@ func TestSmolLM2HeadKinds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 0))
 	var ids []int
 	for len(ids) < 25 {
-		if id := rng.IntN(m.Info().Vocab); id > 16 && !slices.Contains(ids, id) { // no control token
+		if id := rng.IntN(m.Info().Vocab); id > 16 && !slices.Contains(ids, id) { // of text
 			ids = append(ids, id)
 		}
 	}
@@ -98,13 +99,13 @@ func TestSmolLM2HeadKinds(t *testing.T) {
 	without := r.loss(top) - whole
 	var layers []int // from which random heads are drawn
 	for _, i := range top {
-		layers = append(layers, i/m.Info().Heads)
+		layers = append(layers, i/H)
 	}
 	var others []float64
 	for range 20 {
 		var heads []int
 		for len(heads) < len(top) {
-			i := layers[rng.IntN(len(layers))]*m.Info().Heads + rng.IntN(m.Info().Heads)
+			i := layers[rng.IntN(len(layers))]*H + rng.IntN(H)
 			if !slices.Contains(top, i) && !slices.Contains(heads, i) {
 				heads = append(heads, i)
 			}
