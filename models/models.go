@@ -77,7 +77,6 @@ type Model struct {
 var (
 	_ trace.Model          = (*Model)(nil)
 	_ trace.Tracer         = (*Model)(nil)
-	_ trace.TextVocabulary = (*Model)(nil)
 	_ trace.Limited        = (*Model)(nil)
 	_ trace.Classifier     = (*Model)(nil)
 	_ trace.Conversational = (*Model)(nil)

@@ -3,7 +3,6 @@ package transformer
 import (
 	"context"
 
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -278,9 +277,8 @@ func (b *Block) termsAlong(along *Node) blockTerms {
 	none := func() *Node { return ScalarZero(along.Graph(), along.DType()) }
 	switch stack := b.spec.Stack(b.layer); {
 	case stack == spec.Encoding: // the target is a token of the target
-		dims := b.Attention.Shape().Dimensions
-		sources := Zeros(along.Graph(), shapes.Make(along.DType(), dims[0], dims[3]))
-		return blockTerms{input: r, mlp: none, sources: sources}
+		heads := Squeeze(ZerosLike(b.Attention), 2)
+		return blockTerms{input: r, mlp: none, heads: heads, sources: ReduceSum(heads, 1)}
 	case stack == spec.Decoding:
 		if b.spec.Order == spec.PostNorm {
 			r = b.beforeNorm(r, Add(x, a), "attention-norm")

@@ -45,9 +45,23 @@ func TestStacksStep(t *testing.T) {
 // layer of the encoder has any.
 func TestStacksTerms(t *testing.T) {
 	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
+		s, err := g.model.TermsAtOnce(2).NewSession(nil, 0)
+		must(t, err)
+		defer s.Close()
+		must(t, s.KeepTerms())
+		_, err = s.Prompt(context.Background(), g.ids[:boundary+1], nil)
+		must(t, err)
 		for position := boundary; position < len(g.ids); position++ {
 			q := against(g.logitQuery(position, 5), 7)
+			q.IDs = g.ids[:position+1]
 			terms, want := g.terms(t, q), g.logit(t, q)
+			step, err := s.Terms(context.Background(), q.Objective)
+			must(t, err)
+			near64(t, fmt.Sprintf("step %d", position), step.Attention, terms.Attention, partTol)
+			if position+1 < len(g.ids) {
+				_, err = s.Step(context.Background(), g.ids[position+1])
+				must(t, err)
+			}
 			if d := math.Abs(terms.Value - want); d > sumTol*max(1, math.Abs(want)) {
 				t.Errorf("position %d: parts add up to %v, the logit is %v", position, terms.Value,
 					want)

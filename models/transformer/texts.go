@@ -24,7 +24,7 @@ type texts struct {
 	// pass, after [Session.Cut] and [Session.Extend], and if a pass failed for which the cache
 	// grew.
 	terms  bool
-	byHead bool // terms have the part of each head
+	byHead bool // they have the part of each head
 	latest *latest
 	// streams are what [Session.Multiply] reads, nil if nothing is kept for it.
 	streams *streams

@@ -233,6 +233,8 @@ var meanings = []struct {
 	{"patch estimate", pictures, []render.Kind{render.KindPatch}},
 	{"corrupted", []string{tables}, nil},
 	{"corrupted", pictures, []render.Kind{render.KindPatch}},
+	{"head-kinds", pictures, []render.Kind{render.KindHeads}},
+	{"head-kinds", []string{tables}, nil},
 	{"alternatives", pictures, heatmaps},
 	{"alternatives", numbers, nil},
 	{"all-layers", pictures, except(render.KindLayers, render.KindMaps, render.KindMap)},

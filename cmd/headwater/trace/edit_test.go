@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/internal/checkpoint"
-	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
 )
 
