@@ -168,7 +168,7 @@ const mostSurprising = 3
 func (d *drawing) scoreLines(t int) (lines []string) {
 	asked := d.e.Without != nil || d.e.Prompt.Scores != nil
 	if note := d.scoresNote(len(d.e.Prompt.Texts) + t); asked && note != "" {
-		lines = append(lines, d.tokenName(len(d.e.Prompt.Texts)+t)+"  "+note)
+		lines = append(lines, d.tokenName(len(d.e.Prompt.Texts)+t)+" · "+note)
 	}
 	if s := d.mattered(); s != "" {
 		lines = append(lines, s)
