@@ -49,6 +49,11 @@ func Explain(
 
 // explain runs the model and returns what [Explain] returns.
 func (r *run) explain(ctx context.Context, m trace.Model) (*Explanation, error) {
+	if k, ok := r.model.(trace.TextKeeper); ok {
+		model, free := k.ForText()
+		defer free()
+		r.model = model
+	}
 	for step, err := range m.Steps(ctx, r.ids, r.ask) {
 		if err == nil {
 			err = r.addStep(ctx, step)
@@ -58,15 +63,13 @@ func (r *run) explain(ctx context.Context, m trace.Model) (*Explanation, error) 
 		}
 	}
 	err := r.end(ctx)
-	if err == nil {
-		for _, read := range []func(context.Context, trace.Model) error{
-			r.readLens, r.readScores, r.prove,
-		} {
-			if err == nil {
-				err = read(ctx, m)
-			}
-		}
+	for _, add := range []func(context.Context, trace.Model) error{
+		r.readLens, r.readScores, r.patch, r.readKinds, r.prove,
+	} {
 		if err != nil {
+			break
+		}
+		if err = add(ctx, m); err != nil {
 			err = r.wrap(ctx, err)
 		}
 	}
@@ -157,6 +160,10 @@ type run struct {
 	flat []flatRows
 	// text are the ids so far: the prompt and the tokens explained.
 	text []int
+	// copied is what each head wrote into the logits of tokens that the text has before, [L,H], and
+	// copies their number; see [HeadKind.Text].
+	copied []float64
+	copies int
 	// without are the ids of the prompt without a part of it, nil for none, and logits what
 	// predicted each token, [n][V], to be compared with what predicts it then.
 	without []int
@@ -224,6 +231,7 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 				return err
 			}
 		}
+		r.addCopied(next)
 		r.ended = step.Next.Stop
 		if r.ask.Logits {
 			r.logits = append(r.logits, step.Logits)

@@ -116,7 +116,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"replacement of nothing", "w1", attribution.Options{Scoring: scorer.Options{Replacement: "zero"}, Methods: []string{"gradient"}}, "replacement applies to none"},
 		{"near method", "w1", attribution.Options{Methods: []string{"Rolout"}}, `unknown method "Rolout"; did you mean rollout?`},
 		{"near mixing", "w1", attribution.Options{Methods: []string{"atention+flow"}}, `unknown mixing "atention"; did you mean attention? known are `},
-		{"mixing alone", "w1", attribution.Options{Methods: []string{"atention"}}, `unknown method "atention"; did you mean one of attention+flow, attention+layer, attention+rollout?`},
+		{"mixing alone", "w1", attribution.Options{Methods: []string{"atention"}}, `unknown method "atention"; did you mean raw, which is attention as the model computed it?`},
 		{"no method", "w1", attribution.Options{Methods: []string{"xyz"}}, `unknown method "xyz"; known are alti, `},
 		{"near aggregation", "w1", attribution.Options{Methods: []string{"attention+folw"}}, `unknown aggregation "folw"; did you mean flow? known are `},
 		{

@@ -147,8 +147,7 @@ func (w *window) explain(ctx context.Context, yield func(Explained) bool) bool {
 	batcher, ok := w.m.(trace.Batcher)
 	for _, q := range texts {
 		// What is tested or read after the last token is so for one text at a time.
-		late := q.opts.Prove != "" || q.opts.Lens != "" || q.opts.PromptScores || q.without != nil
-		if ok && !late && batcher.CheckBatch(q.ask, q.length()) == nil {
+		if ok && !q.opts.Afterwards() && batcher.CheckBatch(q.ask, q.length()) == nil {
 			together = append(together, q)
 		} else {
 			alone = append(alone, q)

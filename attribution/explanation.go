@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -117,10 +118,23 @@ type Options struct {
 	OwnRow bool `json:"own_row,omitempty"`
 	// Lens, if it is [LensAnswer], also computes what the model would have said after each layer
 	// where it predicts each token, at the cost of L+1 products with its table of the vocabulary
-	// for each: [GeneratedToken.Lens]. If it is a number, "3", it does so for that generated token
-	// at every position of the text, too: [Explanation.Lens]. It cannot be combined with By and
-	// Target.
+	// for each: [GeneratedToken.Lens]. If it is a number, "3", or [LensOpening], it does so for
+	// that generated token, or for the one that a picture opens at, at every position of the text,
+	// too: [Explanation.Lens]. It cannot be combined with By and Target.
 	Lens string `json:"lens,omitempty"`
+	// Patch is the kind of places, one of [patch.Places], that are patched with what they have in
+	// another prompt, Corrupted: [Explanation.Patch]. What is compared is the logit of the first
+	// token explained with that of Contrast or of what the model predicts after Corrupted.
+	// PatchDirection is one of [patch.Directions], and PatchEstimate adds the estimates of
+	// [patch.Estimate]. MaxTokens is then 1 by default. It costs a pass over the prompt for each
+	// place.
+	Patch          string `json:"patch,omitempty"`
+	PatchDirection string `json:"patch_direction,omitempty"`
+	PatchEstimate  bool   `json:"patch_estimate,omitempty"`
+	Corrupted      string `json:"corrupted,omitempty"`
+	// HeadKinds, if it is [KindsRandom], [KindsText] or [KindsAblate], also scores every head by
+	// what it does: [Explanation.HeadKinds]. It cannot be combined with By and Target.
+	HeadKinds string `json:"head_kinds,omitempty"`
 	// PromptScores also computes the scores of the prompt's tokens, [Prompt.Scores], by one more
 	// pass over the prompt. It cannot be combined with By.
 	PromptScores bool `json:"prompt_scores,omitempty"`
@@ -140,14 +154,25 @@ type Options struct {
 	// Each costs 22 passes over the text without a cache. It cannot be combined with By and Target.
 	Prove string `json:"prove,omitempty"`
 
+	// Edits change what the model computes. The answer is generated, and everything is computed,
+	// under them. Methods that read other mixings than attention are refused, and are left out of
+	// the default ones; see [trace.Edit].
+	Edits []trace.Edit `json:"edits,omitempty"`
+
 	// Opens, if not nil, returns the generated token that a picture of an explanation opens at, for
-	// [ProveOpening]; nil is the first one.
+	// [ProveOpening] and [LensOpening], -1 if it has none; nil is the first one.
 	Opens func(*Explanation) int `json:"-"`
 	// OnStep, if not nil, is called after every generated token with the explanation so far, which
 	// it must not keep or change. OnProgress, if not nil, is called during long work between
 	// tokens.
 	OnStep     func(*Explanation)   `json:"-"`
 	OnProgress func(trace.Progress) `json:"-"`
+}
+
+// Afterwards reports whether something is computed after the last token.
+func (o Options) Afterwards() bool {
+	return o.Prove != "" || o.Lens != "" || o.Patch != "" || o.HeadKinds != "" ||
+		o.Without != "" || o.PromptScores
 }
 
 // InChat reports whether the prompt is put into the model's chat template.
@@ -174,8 +199,16 @@ type Explanation struct {
 	// Lens has what the model would have said after each layer at every position of the text, if
 	// [Options.Lens] names a token; nil otherwise.
 	Lens *TextLens `json:"lens,omitempty"`
+	// Patch has what patching each place does to the first token, nil without [Options.Patch].
+	Patch *patch.Result `json:"patch,omitempty"`
+	// HeadKinds has what every head does, if [Options.HeadKinds] asks for it; nil otherwise.
+	HeadKinds *HeadKinds `json:"head_kinds,omitempty"`
 	// Without is what [Options.Without] takes away, nil if it does not.
 	Without *Without `json:"without,omitempty"`
+	// Edited tells in words how the model was edited, "" if it was not. Edits are the edits, whose
+	// places count from the start of the prompt.
+	Edited string       `json:"edited,omitempty"`
+	Edits  []trace.Edit `json:"-"`
 	// Warnings are remarks for the user, one sentence each.
 	Warnings []string `json:"warnings"`
 	// Origin says how it was made, as files do that are saved of it, so that they can be made
@@ -327,10 +360,29 @@ func (e *Explanation) TokenIDs() []int {
 	return ids
 }
 
-// Traced returns a tracer that records the text of e with m, with the token types of a pair. It
-// returns a [trace.UsageError] if there are types and m cannot be told them.
+// controlTokens returns which tokens of the text of [Explanation.TokenIDs] are control tokens.
+func (e *Explanation) controlTokens() []bool {
+	control := slices.Clone(e.Prompt.Special)
+	if !e.Model.Reads() {
+		for _, g := range e.Steps {
+			for range g.TokenIDs() {
+				control = append(control, g.Special)
+			}
+		}
+	}
+	return control
+}
+
+// Traced returns a tracer that records the text of e with m, with the token types of a pair
+// and under its edits. It returns a [trace.UsageError] if there are any and m cannot be told them.
 func (e *Explanation) Traced(m trace.Tracer) (trace.Tracer, error) {
-	if e.Prompt.Types == nil {
+	switch run, can := m.(trace.EditTracer); {
+	case e.Edited != "" && (!can || e.Edits == nil || e.Prompt.Types != nil):
+		return nil, trace.Usagef("what an edited model computes cannot be recorded here: explain " +
+			"again, one text and no pair")
+	case e.Edited != "":
+		return editedTracer{run, e.Edits}, nil
+	case e.Prompt.Types == nil:
 		return m, nil
 	}
 	typed, ok := m.(trace.TypedTracer)
@@ -339,6 +391,19 @@ func (e *Explanation) Traced(m trace.Tracer) (trace.Tracer, error) {
 			"because its token types are not passed on; the command headwater can")
 	}
 	return typedTracer{typed, e.Prompt.Types}, nil
+}
+
+// editedTracer records a text under edits.
+type editedTracer struct {
+	m     trace.EditTracer
+	edits []trace.Edit
+}
+
+// Trace implements [trace.Tracer].
+func (t editedTracer) Trace(
+	ctx context.Context, ids []int, taps []trace.Tap,
+) ([]trace.Tensor, error) {
+	return t.m.Run(ctx, ids, taps, trace.EditsWithin(t.edits, len(ids)))
 }
 
 // typedTracer records a text with its token types.

@@ -3,13 +3,18 @@ package attribution
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// LensAnswer is the value of [Options.Lens] that asks for the lens at each generated token.
-const LensAnswer = "answer"
+// The values of [Options.Lens] beside the number of a token.
+const (
+	LensAnswer  = "answer"
+	LensOpening = ProveOpening
+)
 
 // LensLayer is what the model would have said after a layer; see [trace.Lens].
 type LensLayer struct {
@@ -34,18 +39,36 @@ type TextLens struct {
 	FeedForward []float64 `json:"feed_forward,omitempty"`
 }
 
-// lensText is how the value of [Options.Lens] is read: the token whose lens is asked for at every
-// position, -1 for none.
-func lensText(text string) (token int, wrong string) {
-	if text == "" || text == LensAnswer {
+// tokenText is how the value of an option about generated tokens is read: the number of one, -1 for
+// none or one of the words.
+func tokenText(text string, words ...string) (token int, wrong string) {
+	if text == "" || slices.Contains(words, text) {
 		return -1, ""
 	}
 	token, err := strconv.Atoi(text)
 	if err != nil || token < 0 || token >= maxTokens {
 		return -1, fmt.Sprintf("want %s, or the number of a generated token from 0 to %d",
-			LensAnswer, maxTokens-1)
+			strings.Join(words, ", "), maxTokens-1)
 	}
 	return token, ""
+}
+
+// tokenOf returns the generated token that a value of an option names, by its number or as the one
+// that a picture opens at; -1 for none.
+func (r *run) tokenOf(option, text string) (int, error) {
+	t, _ := tokenText(text)
+	switch {
+	case t >= len(r.e.Steps):
+		return -1, LookupOption(option).usagef("%s %d; the explanation has %s, counted from 0",
+			trace.Called(option), t, r.e.Made())
+	case text != ProveOpening:
+		return t, nil
+	case r.opts.Opens == nil:
+		t = 0
+	default:
+		t = r.opts.Opens(r.e)
+	}
+	return min(t, len(r.e.Steps)-1), nil
 }
 
 // prepareLens asks the model for the lens, if the options do. It returns a usage error if the model
@@ -85,7 +108,7 @@ func (r *run) readLens(ctx context.Context, m trace.Model) error {
 	if r.opts.Lens == "" {
 		return nil
 	}
-	q := trace.LensQuery{IDs: r.text, Types: r.types, Likely: r.ask.Lens}
+	q := trace.LensQuery{IDs: r.text, Types: r.types, Likely: r.ask.Lens, Edits: r.ask.Edits}
 	if r.e.Model.Reads() {
 		for _, g := range r.e.Steps {
 			q.Positions, q.Tokens = append(q.Positions, *g.Position), append(q.Tokens, g.ID)
@@ -98,16 +121,13 @@ func (r *run) readLens(ctx context.Context, m trace.Model) error {
 			r.e.Steps[t].Lens = all[t]
 		}
 	}
-	t, _ := lensText(r.opts.Lens)
-	if t < 0 {
-		return nil
-	}
-	if t >= len(r.e.Steps) {
-		return LookupOption("lens").usagef("%s %d; the explanation has %s, counted from 0",
-			trace.Called("lens"), t, r.e.Made())
+	t, err := r.tokenOf("lens", r.opts.Lens)
+	if t < 0 || err != nil {
+		return err
 	}
 	if !r.e.Model.Reads() {
 		q.IDs = q.IDs[:len(r.ids)+t]
+		q.Edits = trace.EditsWithin(q.Edits, len(q.IDs))
 	}
 	q.Positions, q.Tokens, q.Progress = nil, nil, r.opts.OnProgress
 	for at := range q.IDs {
@@ -142,7 +162,7 @@ func (r *run) lensOf(
 // readWritten asks what each layer wrote of the logit of token t, of a model that can say.
 func (r *run) readWritten(ctx context.Context, m trace.Model, q trace.LensQuery, t int) error {
 	parts, ok := m.(trace.LogitDecomposer)
-	if !ok {
+	if !ok || r.ask.Edits != nil { // under which parts of a whole text are not known
 		return nil
 	}
 	g := r.e.Steps[t]

@@ -91,21 +91,50 @@ func LookupMethod(name string) (Method, error) {
 	return m, m.check()
 }
 
-// meant ends the message about an unknown method: the names that are similar, or the pairs of a
-// mixing that is, and the known names. Where nothing is similar it says of what pairs are made.
+// elsewhere has names that methods have in other tools, in small letters without hyphens, and what
+// is meant by each here; docs/coming-from.md has the differences.
+var elsewhere = []struct {
+	names []string
+	here  string
+}{
+	{
+		[]string{"attention", "attentions", "attentionweights", "modelview", "headview"},
+		"raw, which is attention as the model computed it",
+	},
+	{[]string{"attentionrollout"}, "rollout"},
+	{[]string{"attentionflow", "maxflow"}, "flow"},
+	{[]string{"saliency", "vanillagradient", "gradients", "gradnorm"}, "gradient"},
+	{
+		[]string{"inputxgradient", "gradientxactivation", "layergradientxactivation", "gradinput"},
+		"gradient-x-input",
+	},
+	{[]string{"ig", "layerintegratedgradients", "intgrad"}, "integrated-gradients"},
+	{[]string{"featureablation", "ablation", "leaveoneout", "erasure"}, "occlusion"},
+	{[]string{"directlogitattribution", "logitattribution", "dla"}, "direct"},
+	{[]string{"lrp", "layerwiserelevancepropagation", "attnlrp"}, "attn-lrp"},
+	{
+		[]string{
+			"lime", "shap", "kernelshap", "gradientshap", "layergradientshap", "shapley",
+			"shapleyvalues", "shapleyvaluesampling", "deeplift", "layerdeeplift", "deepliftshap",
+			"sequentialintegratedgradients",
+		},
+		"attn-lrp or decompx, which divide the logit among the tokens without samples",
+	},
+}
+
+// meant ends the message about an unknown method: the names that are similar, or what a name of
+// another tool is here, and the known names. Where nothing is similar it says of what pairs are
+// made.
 func meant(name string) string {
 	known := append(MethodNames(), Classic)
 	if message.DidYouMean(name, known) != "" {
 		return message.KnownAre(name, known)
 	}
-	var pairs []string
-	for _, mixing := range message.Nearest(name, MixingNames()) {
-		for _, combined := range aggregation.Names() {
-			pairs = append(pairs, mixing+"+"+combined)
+	bare := strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name))
+	for _, other := range elsewhere {
+		if message.Nearest(bare, other.names) != nil {
+			return "did you mean " + other.here + "? known are " + message.List(known)
 		}
-	}
-	if pairs != nil {
-		return "did you mean one of " + message.List(pairs) + "? known are " + message.List(known)
 	}
 	return fmt.Sprintf("%s, and any mixing+aggregation of %s and %s",
 		message.KnownAre(name, known), message.List(MixingNames()),

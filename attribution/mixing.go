@@ -14,6 +14,7 @@ func init() {
 		Unit:  "attention",
 		Heads: true,
 		Sums:  true,
+		Edits: true,
 	})
 	registerNorms()
 	registerValueZeroing()
@@ -115,6 +116,8 @@ type MixingInfo struct {
 	// the block. For generated text such rows are computed in the layer that a picture shows,
 	// unless [Options.AllLayers] is set.
 	PerPair bool
+	// Edits reports whether rows are computed under [Options.Edits].
+	Edits bool
 }
 
 // takes reports whether heads can be fused, or one head looked at alone, as heads says.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
@@ -473,16 +474,69 @@ var resultRows = []Option{
 	},
 	{
 		Name: "lens", Field: "Lens", Key: "lens", Group: GenerationOptions,
-		Help: "also compute what the model would have said after each layer: `answer|N`, where " +
-			"it predicts each token, or for token N, from 0, at every position of the text, too",
+		Help: "also compute what the model would have said after each layer: " +
+			"`answer|opening|N`, where it predicts each token, or for the token that the picture " +
+			"opens at, or token N from 0, at every position of the text, too",
 		value: grouping(func(o *Options) *string { return &o.Lens }, func(s string) string {
-			_, wrong := lensText(s)
+			_, wrong := tokenText(s, LensAnswer, LensOpening)
 			return wrong
 		}),
 		conflict: func(o *Options) string {
 			return onOff(o.By != "" || o.Target != "", trace.Called("lens")+
 				" and groups of tokens; it has tokens as the model has them: leave by and target "+
 				"out")
+		},
+	},
+	{
+		Name: "patch", Field: "Patch", Key: "patch", Group: GenerationOptions,
+		Help: "for the first token, set each place of a kind to what it has in another prompt, " +
+			"one at a time: `" + joinNames(patch.Places(), "|") + "`",
+		value: grouping(func(o *Options) *string { return &o.Patch }, among(patch.Places())),
+		conflict: func(o *Options) string {
+			switch {
+			case o.Corrupted == "":
+				return trace.Called("patch") + " without another prompt; give " +
+					trace.Called("corrupted")
+			case o.By != "" || o.Target != "":
+				return trace.Called("patch") + " and groups of tokens; it has tokens as the " +
+					"model has them: leave by and target out"
+			}
+			return ""
+		},
+	},
+	{
+		Name: "patch direction", Field: "PatchDirection", Key: "patch-direction",
+		Group: GenerationOptions,
+		Help: "which prompt is run with values of the other, the corrupted or the clean one: `" +
+			joinNames(patch.Directions(), "|") + "`",
+		value: grouping(func(o *Options) *string { return &o.PatchDirection },
+			among(patch.Directions())),
+		conflict: needsPatch("patch direction"),
+	},
+	{
+		Name: "patch estimate", Field: "PatchEstimate", Key: "patch-estimate",
+		Group:    GenerationOptions,
+		Help:     "also estimate what patching does, by one gradient, and how well that fits",
+		value:    switched(func(o *Options) *bool { return &o.PatchEstimate }),
+		conflict: needsPatch("patch estimate"),
+	},
+	{
+		Name: "corrupted", Field: "Corrupted", Key: "corrupted", Group: GenerationOptions,
+		Help: "the other `prompt` of patch, of as many tokens",
+		value: someWords(func(o *Options) *string { return &o.Corrupted },
+			fmt.Sprintf("at most %d", maxTextBytes)),
+		conflict: needsPatch("corrupted"),
+	},
+	{
+		Name: "head kinds", Field: "HeadKinds", Key: "head-kinds", Group: GenerationOptions,
+		Help: "also score every head as induction, previous-token, duplicate-token, first-token " +
+			"and name-mover head: `random|text|ablate`, on repeated random tokens, on the text " +
+			"too, at one more pass, and by what the loss is without each head, at a pass for each",
+		value: grouping(func(o *Options) *string { return &o.HeadKinds }, kindsText),
+		conflict: func(o *Options) string {
+			return onOff(o.By != "" || o.Target != "", trace.Called("head kinds")+
+				" and groups of tokens; heads read tokens as the model has them: leave by and "+
+				"target out")
 		},
 	},
 	{
@@ -495,8 +549,15 @@ var resultRows = []Option{
 			return wrong
 		}),
 		conflict: func(o *Options) string {
-			return onOff(o.Target != "", trace.Called("without")+" and a target; it compares "+
-				"the predictions of tokens: leave the target out")
+			switch {
+			case o.Target != "":
+				return trace.Called("without") + " and a target; it compares the predictions of " +
+					"tokens: leave the target out"
+			case len(o.Edits) > 0:
+				return trace.Called("without") + " and edits, whose places are those of the " +
+					"whole prompt; " + eitherOfTwo
+			}
+			return ""
 		},
 		encoder: generates,
 	},
@@ -518,7 +579,7 @@ var resultRows = []Option{
 			"sources that it names, and without other words: `opening|all|N`, the token that the " +
 			"picture opens at, all, or token N from 0, at 22 passes over the text for each",
 		value: grouping(func(o *Options) *string { return &o.Prove }, func(s string) string {
-			_, wrong := proveText(s)
+			_, wrong := tokenText(s, ProveOpening, ProveAll)
 			return wrong
 		}),
 		conflict: func(o *Options) string {
@@ -527,6 +588,23 @@ var resultRows = []Option{
 				"target out")
 		},
 	},
+	{
+		Name: "edits", Field: "Edits", Group: GenerationOptions,
+		Help:  "run the model under these edits, a list as `JSON`",
+		value: edits(),
+		conflict: func(o *Options) string {
+			return onOff(o.MeasuredResidual, trace.Called("edits")+" and a "+
+				trace.Called("measured residual")+", which is not computed under edits")
+		},
+	},
+}
+
+// needsPatch returns why an option of patching does not stand alone.
+func needsPatch(name string) func(o *Options) string {
+	return func(o *Options) string {
+		return onOff(o.Patch == "", trace.Called(name)+" without "+trace.Called("patch")+
+			"; name the places to patch")
+	}
 }
 
 // liftConflict returns why lift does not go with the other options.

@@ -80,14 +80,29 @@ var values = map[string]struct {
 	"scoring seed":      {"5", attribution.Options{Scoring: scorer.Options{Seed: 5}}, []string{"-1"}},
 	"by":                {"sentence", attribution.Options{By: "sentence"}, []string{"", "sentences", "4:2"}},
 	"target":            {"sentence:3", attribution.Options{Target: "sentence:3"}, []string{"", "turn", "sentence:0", "answer:1", "0:4,2:6"}},
-	"prove":             {"3", attribution.Options{Prove: "3"}, []string{"", "some", "-1", "4096"}},
-	"own row":           {"true", attribution.Options{OwnRow: true}, []string{"x"}},
-	"lift":              {"true", attribution.Options{Lift: true}, []string{"x"}},
-	"all levels":        {"true", attribution.Options{AllLevels: true}, []string{"x"}},
-	"all layers":        {"true", attribution.Options{AllLayers: true}, []string{"x"}},
-	"lens":              {"3", attribution.Options{Lens: "3"}, []string{"", "x", "-1", "4096"}},
-	"without":           {"turn:2", attribution.Options{Without: "turn:2"}, []string{"", "turn", "turn:0", "system:1", "sytem", "4:2", "document:x"}},
-	"prompt scores":     {"true", attribution.Options{PromptScores: true}, []string{"x"}},
+	"patch": {
+		"heads", attribution.Options{Patch: "heads"}, []string{"head", "3"},
+	},
+	"patch direction": {
+		"noising", attribution.Options{PatchDirection: "noising"}, []string{"back"},
+	},
+	"corrupted":     {"a b", attribution.Options{Corrupted: "a b"}, []string{""}},
+	"prove":         {"3", attribution.Options{Prove: "3"}, []string{"", "some", "-1", "4096"}},
+	"own row":       {"true", attribution.Options{OwnRow: true}, []string{"x"}},
+	"lift":          {"true", attribution.Options{Lift: true}, []string{"x"}},
+	"all levels":    {"true", attribution.Options{AllLevels: true}, []string{"x"}},
+	"all layers":    {"true", attribution.Options{AllLayers: true}, []string{"x"}},
+	"lens":          {"opening", attribution.Options{Lens: "opening"}, []string{"", "x", "-1", "4096", "all"}},
+	"head kinds":    {"text", attribution.Options{HeadKinds: "text"}, []string{"", "all"}},
+	"without":       {"turn:2", attribution.Options{Without: "turn:2"}, []string{"", "turn", "turn:0", "system:1", "sytem", "4:2", "document:x"}},
+	"prompt scores": {"true", attribution.Options{PromptScores: true}, []string{"x"}},
+	"edits": {
+		`[{"tap":"hidden","layers":[1],"change":"zero"}]`,
+		attribution.Options{Edits: []trace.Edit{{
+			Tap: trace.Hidden, Layers: []int{1}, Change: trace.SetZero,
+		}}},
+		[]string{"", "{}", `[{"tap":"stream","change":"zero"}]`, `[{"layer":1}]`},
+	},
 }
 
 // Every row reads what it writes, sets its own field alone, and refuses what it cannot read.
@@ -135,8 +150,11 @@ func TestOptionTable(t *testing.T) {
 func TestOptionRanges(t *testing.T) {
 	for _, row := range attribution.OptionTable() {
 		o := attribution.Options{Sampling: trace.Sampling{Temperature: 1}}
-		if row.Name == "discard whole" {
-			o.Discard = 0.5 // which it needs
+		switch row.Name { // which need others
+		case "discard whole":
+			o.Discard = 0.5
+		case "patch", "patch direction", "corrupted":
+			o.Patch, o.Corrupted = "residual", "a b"
 		}
 		must(t, row.Set(&o, values[row.Name].text))
 		if row.Name == "continuation" {

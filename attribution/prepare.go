@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,9 +26,16 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	if len(prompt) > maxTextBytes {
 		return nil, trace.Usagef("prompt of %d bytes; at most %d", len(prompt), maxTextBytes)
 	}
+	opts, leftOut, err := opts.fitEdits(m)
+	if err != nil {
+		return nil, err
+	}
 	p, err := newPlan(opts, settingOf(m, opts))
 	if err != nil {
 		return nil, err
+	}
+	if leftOut != "" {
+		p.warnings = append(p.warnings, leftOut)
 	}
 	if !info.Head.Competes() {
 		if opts.Foils != nil && *opts.Foils > 0 {
@@ -61,7 +69,7 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	}
 	r.text = slices.Clone(r.ids)
 	r.start(info, read)
-	if err := r.prepareGroups(); err != nil {
+	if err := cmp.Or(r.placeEdits(), r.prepareGroups()); err != nil {
 		return nil, err
 	}
 	if err := r.prepareScores(m, prompt); err != nil {
@@ -164,7 +172,9 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 	prompt := len(read.IDs)
 	r.tokens = r.opts.MaxTokens
 	if r.tokens == 0 {
-		r.tokens = defaultTokens
+		if r.tokens = defaultTokens; r.opts.Patch != "" {
+			r.tokens = 1 // the token that is patched for
+		}
 		if left := info.Context - prompt; 0 < left && left < r.tokens {
 			r.tokens = left
 			r.warn(fmt.Sprintf("The context of %s has %d tokens, so at most %d come after the "+
@@ -179,6 +189,12 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 		r.ask.Terms = &trace.TermsAsk{
 			Contrast: r.contrast, Foils: r.opts.foils(), Rows: r.plan.lateAsks,
 		}
+	}
+	if r.opts.HeadKinds != "" {
+		if r.ask.Terms == nil {
+			r.ask.Terms = &trace.TermsAsk{Contrast: r.contrast, Foils: r.opts.foils()}
+		}
+		r.ask.Terms.ByHead = true
 	}
 	if r.opts.Continuation != "" {
 		tokens, joined, err := trace.EncodeAfter(m, read.Text, r.opts.Continuation)

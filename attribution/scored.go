@@ -15,12 +15,15 @@ import (
 
 // quantity returns the quantity that a scorer explains: the one in the options, the logit of a
 // score that is a number, or its own default. For a target of several tokens that is the
-// log-probability instead of the probability, if the scorer has it.
+// log-probability instead of the probability, if the scorer has it. With a contrast, a scorer that
+// changes the text explains the difference of the logits: taking a word away may make both tokens
+// improbable, and the difference of their probabilities small, whichever is preferred.
 func (o Options) quantity(info scorer.Info, numbers bool) trace.Quantity {
 	switch {
 	case o.Scoring.Quantity != "" || len(info.Quantities) == 0:
 		return o.Scoring.Quantity
-	case numbers && slices.Contains(info.Quantities, trace.Logit):
+	case (numbers || o.Contrast != "" && info.Evidence == trace.Tested) &&
+		slices.Contains(info.Quantities, trace.Logit):
 		return trace.Logit
 	}
 	if q := info.Quantities[0]; q != trace.Probability || o.Target == "" ||
@@ -146,7 +149,10 @@ func (r *run) scoreBy(
 		id := *r.contrast
 		o.Contrast = &id
 	}
-	q := trace.Query{IDs: slices.Clone(ids), Types: r.types, Objective: o}
+	q := trace.Query{
+		IDs: slices.Clone(ids), Types: r.types, Objective: o,
+		Edits: trace.EditsWithin(r.ask.Edits, len(ids)),
+	}
 	scoring := r.opts.Scoring
 	if r.opts.OnProgress != nil {
 		scoring.Progress = func(at trace.Progress) {

@@ -107,6 +107,40 @@ func TestExplainScored(t *testing.T) {
 	}
 }
 
+// Of two tokens, occlusion explains the difference of the logits, and of one the probability; a
+// quantity that is asked for stays.
+func TestQuantityOfContrast(t *testing.T) {
+	m := planted(1, 1, 1)
+	m.Predicted = func(q trace.Query) float64 {
+		x := map[trace.Quantity]float64{trace.Logit: 5, trace.Probability: .5}[q.Quantity]
+		if q.Contrast != nil {
+			x -= float64(len(q.IDs)) / 10
+		}
+		return x
+	}
+	for _, c := range []struct {
+		contrast string
+		asked    trace.Quantity
+		want     trace.Quantity
+		value    float64
+	}{
+		{"", "", trace.Probability, .5},
+		{"w7", "", trace.Logit, 4.7},
+		{"w7", trace.Probability, trace.Probability, .2},
+	} {
+		o := attribution.Options{Methods: []string{"occlusion"}, MaxTokens: 1, Contrast: c.contrast}
+		o.Scoring.Quantity = c.asked
+		e, err := attribution.Explain(context.Background(), m, "w1 w2 w3", o)
+		must(t, err)
+		r := e.Methods["occlusion"]
+		near(t, "value", r.Explained, []float64{c.value}, 1e-12)
+		if r.Explains != c.want {
+			t.Errorf("contrast %q, quantity %q: %q is explained, want %q", c.contrast, c.asked,
+				r.Explains, c.want)
+		}
+	}
+}
+
 // The own row of a token comes a step after its prediction, which is what a scorer explains.
 func TestScoredOwnRow(t *testing.T) {
 	queries := useScorer(t, countingScorer{})
@@ -263,5 +297,44 @@ func TestRefusedBeforeTheFirstToken(t *testing.T) {
 			t.Errorf("%s: explanation %v, error %v", want, e, err)
 		}
 		remove()
+	}
+}
+
+// textKeeper counts the texts that it has begun and ended, and the parts asked of them.
+type textKeeper struct {
+	fakemodel.Scored
+	begun, freed, asked *int
+	forText             bool
+}
+
+func (k textKeeper) ForText() (trace.Model, func()) {
+	*k.begun++
+	k.forText = true
+	return k, func() { *k.freed++ }
+}
+
+func (k textKeeper) Decompose(ctx context.Context, q trace.Query) ([]float64, float64, error) {
+	if !k.forText || *k.freed > 0 {
+		return nil, 0, errors.New("asked outside of a text")
+	}
+	*k.asked++
+	return make([]float64, len(q.IDs)), 0, ctx.Err()
+}
+
+// TestTextKeeper: scorers ask a model for one text, which ends with the explanation.
+func TestTextKeeper(t *testing.T) {
+	k := textKeeper{fakemodel.NewScored(1), new(int), new(int), new(int), false}
+	_, err := attribution.Explain(t.Context(), k, "w1 w2 w3",
+		attribution.Options{Methods: []string{"decompx"}, MaxTokens: 3})
+	must(t, err)
+	if *k.begun != 1 || *k.freed != 1 || *k.asked != 3 {
+		t.Errorf("%d texts begun, %d freed, parts of %d tokens; want 1, 1 and 3", *k.begun, *k.freed,
+			*k.asked)
+	}
+	_, err = attribution.Explain(t.Context(), k, "w1 w2 w3",
+		attribution.Options{Methods: []string{"raw"}, MaxTokens: 1})
+	must(t, err)
+	if *k.begun != 1 {
+		t.Error("a text is begun without a scorer")
 	}
 }

@@ -380,9 +380,10 @@ func sentenceOf(text string) []int {
 // of a span is the sum of its tokens' values if these are shares or scores. It is the highest of
 // them if they are not parts of a whole, such as flow and lift: the flows from two tokens share
 // pipes, so their sum is no flow. In maps the targets are spans too, and the row of a span is the
-// mean over its tokens. A span has the id of its first token. Verdicts and the lens of the text are
-// about tokens, so the copy has none. GroupSpans returns a [trace.UsageError] unless every token of
-// the prompt is in exactly one span, and another error if the explanation is damaged.
+// mean over its tokens. A span has the id of its first token. Verdicts, the lens of the text, patches
+// and the kinds of heads are about tokens, so the copy has none. GroupSpans returns a
+// [trace.UsageError] unless every token of the prompt is in exactly one span, and another error if
+// the explanation is damaged.
 func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
 	if err := e.checkGrouped(); err != nil {
 		return nil, err
@@ -408,7 +409,7 @@ func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
 			in[j] = i
 		}
 	}
-	g.Steps, g.Lens = slices.Clone(e.Steps), nil
+	g.Steps, g.Lens, g.Patch = slices.Clone(e.Steps), nil, nil
 	for i, s := range g.Steps {
 		g.Steps[i].Verdict = nil
 		if s.Position != nil {

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution/scorer"
@@ -85,20 +84,6 @@ const (
 	mostRead = 1 << 16
 )
 
-// proveText is how the value of [Options.Prove] is read: the token, -1 for none.
-func proveText(text string) (token int, wrong string) {
-	switch text {
-	case "", ProveOpening, ProveAll:
-		return -1, ""
-	}
-	token, err := strconv.Atoi(text)
-	if err != nil || token < 0 || token >= maxTokens {
-		return -1, "want " + ProveOpening + ", " + ProveAll + " or the number of a generated " +
-			"token from 0"
-	}
-	return token, ""
-}
-
 // prove adds the verdicts that the options ask for.
 func (r *run) prove(ctx context.Context, m trace.Model) error {
 	e := r.e
@@ -110,22 +95,18 @@ func (r *run) prove(ctx context.Context, m trace.Model) error {
 			" does not predict other texts, and so not what it says without some tokens.")
 		return nil
 	}
-	t, _ := proveText(r.opts.Prove)
-	if t >= len(e.Steps) {
-		return LookupOption("prove").usagef("%s %d; the explanation has %s, counted from 0",
-			trace.Called("prove"), t, e.Made())
+	t, err := r.tokenOf("prove", r.opts.Prove)
+	if err != nil {
+		return err
 	}
 	tokens := []int{t}
-	switch {
-	case r.opts.Prove == ProveAll:
-		tokens = tokens[:0]
+	if t < 0 {
+		tokens = nil
+	}
+	if r.opts.Prove == ProveAll {
 		for t := range e.Steps {
 			tokens = append(tokens, t)
 		}
-	case r.opts.Prove == ProveOpening && r.opts.Opens != nil:
-		tokens[0] = min(max(r.opts.Opens(e), 0), len(e.Steps)-1)
-	case r.opts.Prove == ProveOpening:
-		tokens[0] = 0
 	}
 	if read := (verdictDraws + 2) * len(tokens) * len(e.TokenIDs()); read > mostRead {
 		advice := "a shorter prompt has one"
@@ -168,6 +149,7 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, erro
 		q.IDs = q.IDs[:len(r.ids)+t]
 		q.Position = len(q.IDs) - 1
 	}
+	q.Edits = trace.EditsWithin(r.ask.Edits, len(q.IDs))
 	opts := r.opts.Scoring
 	opts.Quantity = trace.Probability
 	removal, err := scorer.NewRemoval(ctx, m, q, opts)

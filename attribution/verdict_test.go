@@ -157,7 +157,7 @@ func TestVerdictRefusals(t *testing.T) {
 	}
 	for want, o := range map[string]attribution.Options{
 		"prove 3; the explanation has 1 token, counted from 0": {Prove: "3"},
-		"want opening, all or the number":                      {Prove: "some"},
+		"want opening, all, or the number":                     {Prove: "some"},
 		"prove and groups of tokens":                           {Prove: "all", By: "word"},
 	} {
 		o.Methods, o.MaxTokens = []string{"raw"}, 1

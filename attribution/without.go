@@ -93,11 +93,6 @@ func (r *run) prepareScores(m trace.Model, prompt string) error {
 	} else if err != nil {
 		return pkg.Errorf("without %s: %w", part, err)
 	}
-	if limit := m.Info().Context; limit > 0 && len(ids)+r.tokens > limit {
-		return LookupOption("without").usagef("%s %s leaves %d tokens and %d to explain, and the "+
-			"context of %s is %d tokens", trace.Called("without"), part, len(ids), r.tokens,
-			message.Quote(m.Info().Name), limit)
-	}
 	r.e.Without, r.without = w, ids
 	return nil
 }
@@ -241,7 +236,7 @@ func (r *run) readScores(ctx context.Context, m trace.Model) error {
 		return pkg.Errorf("the model gives the logits of %d of %d tokens", len(r.logits), n)
 	}
 	text := slices.Concat(r.without, r.text[len(r.ids):len(r.ids)+n-1])
-	err := m.(trace.LogitReader).ReadLogits(ctx, text, first, func(at int, logits []float32) error {
+	compare := func(at int, logits []float32) error {
 		g := &r.e.Steps[at-first]
 		if len(r.logits[at-first]) != len(logits) || g.Scores == nil {
 			return pkg.Errorf("the model gives no distribution of token %d", at-first)
@@ -254,8 +249,8 @@ func (r *run) readScores(ctx context.Context, m trace.Model) error {
 				*g.Scores.Gain, at-first)
 		}
 		return nil
-	})
-	if err != nil {
+	}
+	if err := m.(trace.LogitReader).ReadLogits(ctx, text, nil, first, compare); err != nil {
 		return fmt.Errorf("the text without %s: %w", r.e.Without.Name, err)
 	}
 	r.e.markSensitive()
@@ -264,9 +259,10 @@ func (r *run) readScores(ctx context.Context, m trace.Model) error {
 
 // scorePrompt sets the scores of the prompt's tokens, each predicted by those before it.
 func (r *run) scorePrompt(ctx context.Context, m trace.LogitReader) error {
-	all := make([]*trace.TokenScores, len(r.ids))
-	if len(all) > 1 {
-		err := m.ReadLogits(ctx, r.ids[:len(all)-1], 0, func(at int, logits []float32) error {
+	all, n := make([]*trace.TokenScores, len(r.ids)), len(r.ids)-1
+	if n > 0 {
+		edits := trace.EditsWithin(r.ask.Edits, n)
+		err := m.ReadLogits(ctx, r.ids[:n], edits, 0, func(at int, logits []float32) error {
 			s := &trace.TokenScores{}
 			s.Entropy, s.Surprisal, s.Rank = rowmath.Scores(logits, r.ids[at+1])
 			if all[at+1] = s; rowmath.NotFinite(s.Entropy) || rowmath.NotFinite(s.Surprisal) {

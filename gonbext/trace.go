@@ -1,6 +1,7 @@
 package gonbext
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -108,6 +109,70 @@ func (m Model) trace(out *display, in engine.Input, taps []trace.Tap) (*Recordin
 		}
 	}
 	return &Recording{Tokens: tokens, Tensors: tensors}, nil
+}
+
+// Edit changes what a tap of the model has at some places, for Edits of [Options] and
+// [TraceEdited]. Taps and changes are named as strings:
+//
+//	gonbext.Edit{Tap: "head-output", Layers: []int{3}, Heads: []int{1}, Change: "zero"}
+//
+// A change is zero, scale (by Factor), value or mean (of Value), or add (Factor times Value).
+// [Recording.Edit] takes the numbers from another run.
+type Edit = trace.Edit
+
+// TraceEdited is [Trace] under edits.
+func TraceEdited(prompt string, edits []Edit, taps ...trace.Tap) *Recording {
+	return Model{}.TraceEdited(prompt, edits, taps...)
+}
+
+// TraceEdited is the function [TraceEdited] with this model.
+func (m Model) TraceEdited(prompt string, edits []Edit, taps ...trace.Tap) *Recording {
+	out := newDisplay()
+	r, err := m.trace(out, engine.Input{Text: prompt, Edits: edits}, taps)
+	if err != nil {
+		out.exit(err)
+	}
+	out.clear()
+	return r
+}
+
+// Edit returns an edit with the numbers that the run had at its places, whose tap must have been
+// recorded, less those of other runs: the difference of two prompts, added, steers the model from
+// the one to the other. On an error it shows one line and ends the program; see
+// [Recording.TryEdit].
+func (r *Recording) Edit(e Edit, less ...*Recording) Edit {
+	e, err := r.TryEdit(e, less...)
+	if err != nil {
+		newDisplay().exit(err)
+	}
+	return e
+}
+
+// TryEdit is [Recording.Edit], with the error returned.
+func (r *Recording) TryEdit(e Edit, less ...*Recording) (Edit, error) {
+	for _, of := range append([]*Recording{r}, less...) {
+		if !slices.ContainsFunc(of.Tensors, func(t trace.Tensor) bool {
+			return t.Name == string(e.Tap)
+		}) {
+			return e, worded(usagef("the recording has no tensor %.40q; ask for it when tracing",
+				e.Tap))
+		}
+	}
+	all, err := e.From(r.Tensor(e.Tap))
+	for _, of := range less {
+		other, wrong := e.From(of.Tensor(e.Tap))
+		if err == nil && wrong == nil && !slices.Equal(all.Shape, other.Shape) {
+			wrong = usagef("edit of %s: one run has %v numbers there and the other %v", e,
+				all.Shape, other.Shape)
+		}
+		if err = cmp.Or(err, wrong); err != nil {
+			break
+		}
+		for i, x := range other.Value {
+			all.Value[i] -= x
+		}
+	}
+	return all, worded(err)
 }
 
 // checkTaps returns an error for none and for unknown ones.

@@ -54,8 +54,8 @@ func Experts(prompt string, settings ...Setting) *Explanation {
 }
 
 // Lens is [Explain] with the kind lens of [Show]: what the model would have said after each layer
-// where it predicts each token, or, with a Token of [Show], at every position of the text before
-// that token; see [render.Lens].
+// where it predicts each token, or, with a Token or a Word of [Show], or "opening" as Lens of
+// [Options], at every position of the text before that token; see [render.Lens].
 //
 //	gonbext.Lens("the keys to the cabinet", gonbext.Show{Token: new(0)})
 //
@@ -63,6 +63,27 @@ func Experts(prompt string, settings ...Setting) *Explanation {
 // put together.
 func Lens(prompt string, settings ...Setting) *Explanation {
 	return explainOrExit(render.KindLens, prompt, settings)
+}
+
+// Patch is [Explain] with the kind patch of [Show]: how much of the difference between two prompts
+// of equally many tokens each place of the model carries alone, for the first token that the model
+// predicts after the clean one; see [render.Patch].
+//
+//	gonbext.Patch("the keys to the cabinet", "the key to the cabinet")
+//
+// Patch of the options names the places: residual, attention, feed-forward, heads or heads-last,
+// and PatchDirection the direction. Contrast of the options is the token that the corrupted prompt
+// leads to, by default the one that the model predicts after it. Tokens cannot be put together.
+func Patch(clean, corrupted string, settings ...Setting) *Explanation {
+	return explainOrExit(render.KindPatch, clean, append(settings, against(corrupted)))
+}
+
+// against is the corrupted prompt of [Patch] as a setting.
+type against string
+
+func (a against) set(r *request) string {
+	r.options.Corrupted = string(a)
+	return "the corrupted prompt"
 }
 
 // needsModel reports whether a picture of a kind shows what is recorded of the model.
@@ -103,6 +124,11 @@ func (r *request) fitKind() error {
 			return usagef("the lens has every token and layer: leave By and Target of Options, " +
 				"and By and Layer of Show, empty")
 		}
+	case render.KindPatch:
+		if r.groups() || r.show.Layer != nil {
+			return usagef("patches are of every token and layer: leave By and Target of Options, " +
+				"and By and Layer of Show, empty")
+		}
 	case render.KindHead, render.KindMap:
 		return usagef("Kind %q is for files: a cell shows %ss, and gonbext.Save saves one", kind,
 			kind)
@@ -122,11 +148,18 @@ type tracer struct {
 
 // Trace implements [trace.Tracer].
 func (t tracer) Trace(ctx context.Context, ids []int, taps []trace.Tap) ([]trace.Tensor, error) {
+	return t.Run(ctx, ids, taps, nil)
+}
+
+// Run implements [trace.EditTracer].
+func (t tracer) Run(ctx context.Context, ids []int, taps []trace.Tap, edits []trace.Edit) (
+	[]trace.Tensor, error,
+) {
 	client, err := connect(ctx, t.out)
 	if err != nil {
 		return nil, err
 	}
-	tensors, _, err := client.Trace(ctx, t.model, engine.Input{IDs: ids}, taps...)
+	tensors, _, err := client.Trace(ctx, t.model, engine.Input{IDs: ids, Edits: edits}, taps...)
 	return tensors, err
 }
 
@@ -191,8 +224,8 @@ func Layers(e *Explanation, tokens ...int) {
 	Draw(e, show)
 }
 
-// Compare shows two explanations beside each other and their difference, on one scale. methods says
-// what is compared: nothing for the first method of a that b has too, one name for that method of
+// Compare shows two explanations beside each other and their difference. methods tell what is
+// compared: nothing for the first method of a that b has too, one name for that method of
 // both, or two names, the first for a and the second for b:
 //
 //	e := gonbext.Explain("the keys to the cabinet")

@@ -73,7 +73,7 @@ func TestEditsAreNeverIgnored(t *testing.T) {
 		must(t, err)
 		errBatch = got[0].Err
 	}
-	const named = "under the edit of attention-output at layers [1]"
+	const named = "under the edit of attention-output of layer 1"
 	for name, c := range map[string]struct {
 		err  error
 		want string
@@ -81,8 +81,10 @@ func TestEditsAreNeverIgnored(t *testing.T) {
 		"pass":       {errRun, named},
 		"prediction": {errPredict, named},
 		"steps":      {steps(trace.Ask{Edits: huge}), named},
-		"terms":      {steps(trace.Ask{Edits: huge, Terms: &trace.TermsAsk{}}), "under edits"},
-		"products":   {steps(trace.Ask{Edits: huge, Products: true}), "under edits"},
+		"layer": {steps(trace.Ask{Edits: huge, Terms: &trace.TermsAsk{
+			Rows: []trace.MixingAsk{{Name: "value-zeroing"}},
+		}}), "rows of single layers are not computed under edits"},
+		"products": {steps(trace.Ask{Edits: huge, Products: true}), "under edits"},
 		"mixing": {steps(trace.Ask{Edits: huge, Mixings: []trace.MixingAsk{
 			{Name: "value-zeroing"},
 		}}), "rows of value-zeroing"},
@@ -95,5 +97,49 @@ func TestEditsAreNeverIgnored(t *testing.T) {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", name, c.err, c.want)
 		}
+	}
+}
+
+// TestReadingUnderEdits: an encoder predicts under edits what a pass under them does, its rows are
+// the attention of that pass, and what becomes infinite names the edit.
+func TestReadingUnderEdits(t *testing.T) {
+	m := open(t, "testdata/goldens/bert")
+	ids := []int{2, 9, 4, 7, 3}
+	edits := []trace.Edit{{
+		Tap: trace.QueryVector, Layers: []int{0}, Positions: []int{1}, Change: trace.SetZero,
+	}, {Tap: trace.FeedForwardOutput, Layers: []int{0}, Change: trace.Scale, Factor: -2}}
+	ask := trace.Ask{
+		Positions: []int{2}, Edits: edits,
+		Mixings: []trace.MixingAsk{{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}}},
+	}
+	read := func(ask trace.Ask) (step trace.Step, err error) {
+		for step, err = range m.Steps(context.Background(), ids, ask) { //nolint:revive // the last
+		}
+		return step, err
+	}
+	step, err := read(ask)
+	must(t, err)
+	out, err := m.Run(context.Background(), ids, []trace.Tap{trace.Logits, trace.Attention}, edits)
+	must(t, err)
+	v := out[0].Shape[1]
+	logits := out[0].Data[2*v : 3*v]
+	if best := slices.Index(logits, slices.Max(logits)); best != step.Next.Token.ID {
+		t.Errorf("the most probable token is %d, the pass predicts %d", step.Next.Token.ID, best)
+	}
+	for i, x := range step.Rows[0].Data {
+		if d := x - out[1].Data[i]; d > 1e-6 || d < -1e-6 {
+			t.Fatalf("attention %d is %g, want %g", i, x, out[1].Data[i])
+		}
+	}
+	ask.Edits = []trace.Edit{{
+		Tap: trace.Hidden, Change: trace.SetValue, Value: []float32{3e38},
+	}}
+	const everywhere = "edit of hidden everywhere"
+	if _, err = read(ask); err == nil || !strings.Contains(err.Error(), everywhere) {
+		t.Errorf("a huge value: error %v", err)
+	}
+	ask.Edits, ask.Mixings = edits, []trace.MixingAsk{{Name: "norms"}}
+	if _, err = read(ask); err == nil || !strings.Contains(err.Error(), "rows of norms") {
+		t.Errorf("rows of norms: error %v", err)
 	}
 }

@@ -139,6 +139,20 @@ func (m *Model) special(id int) bool {
 	return m.tokenizer != nil && m.tokenizer.IsSpecial(id)
 }
 
+// IsText reports whether a token is one that ordinary text has: not a control token, not one of
+// [Model.Replacement], and not an entry without a text. Without a tokenizer every entry is one.
+func (m *Model) IsText(id int) bool {
+	if m.tokenizer == nil {
+		return true
+	}
+	for _, other := range m.standIns {
+		if id == other {
+			return false
+		}
+	}
+	return m.tokenizer.TokenText(id) != "" && !m.special(id)
+}
+
 // UnknownWords returns the words of a text that an embedded model never saw in training. Other
 // models have none.
 func (m *Model) UnknownWords(text string) []string {

@@ -61,7 +61,7 @@ func (m *Model) read(ctx context.Context, ids []int, ask trace.Ask,
 		yield(trace.Step{}, err)
 		return
 	}
-	reading, err := m.graph.Read(ctx, ids, ask.Types, ask.Mixings, ask.Progress)
+	reading, err := m.graph.ReadEdited(ctx, ids, ask.Types, ask.Mixings, ask.Edits, ask.Progress)
 	if err != nil {
 		yield(trace.Step{}, err)
 		return
@@ -88,6 +88,10 @@ func (m *Model) read(ctx context.Context, ids []int, ask trace.Ask,
 				yield(trace.Step{}, pkg.Errorf("stopped at position %d: %w", t.position, err))
 				return
 			}
+			if err := m.checkLogits(logits[i]); err != nil && len(ask.Edits) > 0 {
+				yield(trace.Step{}, trace.Edited(ask.Edits, err))
+				return
+			}
 			step.Next = m.prediction(ids, t, logits[i], ask.Alternatives)
 			if among != nil {
 				step.Next.Probability = among[t.class][t.position]
@@ -102,9 +106,6 @@ func (m *Model) read(ctx context.Context, ids []int, ask trace.Ask,
 
 // checkReading returns an error for what a model that reads cannot be asked, before it runs.
 func (m *Model) checkReading(ids []int, ask trace.Ask) error {
-	if len(ask.Edits) > 0 {
-		return pkg.Errorf("%s reads, and its steps take no edits; Run and Predict do", m.info.Name)
-	}
 	if len(ask.Continuation) > 0 || ask.OwnRow {
 		return pkg.Errorf("%s reads a text and does not continue it", m.info.Name)
 	}

@@ -92,6 +92,9 @@ func (m *Model) newSession(ask trace.Ask, room int) (*transformer.Session, error
 		if err := session.KeepTerms(ask.Terms.Rows...); err != nil {
 			return nil, err
 		}
+		if ask.Terms.ByHead {
+			session.SplitTerms()
+		}
 	}
 	if ask.Lens > 0 {
 		session.KeepLens()

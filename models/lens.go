@@ -53,7 +53,7 @@ func (m *Model) Lens(ctx context.Context, q trace.LensQuery) ([][]trace.LensLaye
 		}
 		return err
 	}
-	return all, m.graph.Lens(ctx, q.IDs, q.Types, q.Positions, use)
+	return all, m.graph.Lens(ctx, q, use)
 }
 
 // lensPart is how many tokens of the vocabulary are read at a time, and lensLeast the distance from

@@ -77,6 +77,7 @@ type Model struct {
 var (
 	_ trace.Model          = (*Model)(nil)
 	_ trace.Tracer         = (*Model)(nil)
+	_ trace.TextVocabulary = (*Model)(nil)
 	_ trace.Limited        = (*Model)(nil)
 	_ trace.Classifier     = (*Model)(nil)
 	_ trace.Conversational = (*Model)(nil)
@@ -92,6 +93,7 @@ var (
 	_ trace.TokenTexter      = (*Model)(nil)
 	_ trace.LogitDecomposer  = (*Model)(nil)
 	_ trace.VectorDecomposer = (*Model)(nil)
+	_ trace.TextKeeper       = (*Model)(nil)
 	_ trace.Budgeted         = (*Model)(nil)
 )
 
@@ -108,7 +110,7 @@ type passes interface {
 	PredictContinuation(ctx context.Context, prompts [][]int, continuation []int,
 		done func(prompts int)) (*trace.Continuations, error)
 	// ReadLogits calls use with the scores after each token of a text from position first on.
-	ReadLogits(ctx context.Context, ids []int, first int,
+	ReadLogits(ctx context.Context, ids []int, edits []trace.Edit, first int,
 		use func(position int, logits []float32) error) error
 	// Embed returns the embeddings of ids, [T,W].
 	Embed(ctx context.Context, ids []int) ([]float32, error)
@@ -132,6 +134,15 @@ type passes interface {
 
 // setGraph sets what the model runs on.
 func (m *Model) setGraph(g *transformer.Model) { m.graph, m.passes = g, g }
+
+// ForText implements [trace.TextKeeper]: the returned model keeps what Decompose computed of the
+// text so far, at most 1 GiB.
+func (m *Model) ForText() (trace.Model, func()) {
+	view := *m
+	graph, free := m.graph.ForText()
+	view.setGraph(graph)
+	return &view, free
+}
 
 // Builtin returns the names of the embedded models: first those that were trained, then the
 // circuits whose weights were set by hand.

@@ -35,22 +35,39 @@ func (o Options) align(e *attribution.Explanation, c Case, r *Result, picked map
 		return nil
 	}
 	for name, scores := range r.Scores {
-		cues := Align(tied(sizes(at(scores, r.Ranked)), o.Ties), cue)
+		cues := r.compare(tied(sizes(at(scores, r.Ranked)), o.Ties), cue)
 		if name == EarliestLine || name == LatestLine {
 			cues.Dot = undefined // ranks are no shares
 		}
 		cues.addTo(r.Measures[name])
 		if c.Counterfactual != "" {
 			positions := name == EarliestLine || name == LatestLine // ranks are no shares
-			point(at(scores, r.Ranked), cue, topTokens).addTo(r.Measures[name], !positions)
+			r.point(at(scores, r.Ranked), cue).addTo(r.Measures[name], !positions)
 		}
 	}
 	r.Measures[ChanceLine] = map[string]Value{}
-	chance(cue).addTo(r.Measures[ChanceLine])
+	equal := slices.Repeat([]float64{1}, len(cue))
+	r.compare(equal, cue).addTo(r.Measures[ChanceLine])
 	if c.Counterfactual != "" {
-		point(make([]float64, len(cue)), cue, topTokens).addTo(r.Measures[ChanceLine], false)
+		r.point(equal, cue).addTo(r.Measures[ChanceLine], false)
 	}
 	return nil
+}
+
+// compare is [Align], with the average precision that [Proof.Suffices] says.
+func (r *Result) compare(scores []float64, cue []bool) Cues {
+	c := Align(scores, cue)
+	if r.Proof.oneSuffices() {
+		c.AveragePrecision = c.ReciprocalRank
+	}
+	return c
+}
+
+// point is [point] with the average precision of [Result.compare].
+func (r *Result) point(scores []float64, cue []bool) Pointing {
+	p := point(scores, cue, topTokens)
+	p.AveragePrecision = r.compare(scores, cue).AveragePrecision
+	return p
 }
 
 // skipsFirst reports whether the first token of a case, which models use as a sink, is not ranked
@@ -67,9 +84,20 @@ func (r *Result) cues(p attribution.Prompt, c Case, skipFirst bool) ([]bool, err
 	touches := func(j int, spans [][2]int) bool {
 		return slices.ContainsFunc(spans, func(s [2]int) bool { return overlaps(p.Offsets[j], s) })
 	}
+	evidence := c.Evidence
+	if r.Proof.oneSuffices() {
+		evidence = nil
+		for k, e := range c.Evidence {
+			if r.Proof.Suffices[k] {
+				evidence = append(evidence, e)
+				continue
+			}
+			form = append(form, e)
+		}
+	}
 	var cue []bool
 	for _, j := range r.Words {
-		is := touches(j, c.Evidence)
+		is := touches(j, evidence)
 		if j == 0 && skipFirst && !is {
 			continue
 		}
@@ -107,7 +135,7 @@ func (r *Result) alignLayers(name string, res *attribution.Result, cue []bool, t
 		r.ByLayer = map[string][]Value{}
 	}
 	for k := range res.Layers {
-		cues := Align(tied(sizes(at(res.Row(0, k), r.Ranked)), ties), cue)
+		cues := r.compare(tied(sizes(at(res.Row(0, k), r.Ranked)), ties), cue)
 		r.ByLayer[name] = append(r.ByLayer[name], Value(cues.AveragePrecision))
 	}
 }

@@ -13,6 +13,7 @@ type pairProof struct {
 	proof    *Proof
 	answered bool
 	foil     string // chosen after the counterfactual; empty if the model was not asked
+	patch    *patch
 }
 
 // pairBatch is how many changes of a pair are tried before the proof looks whether one of them
@@ -71,7 +72,14 @@ func (p prover) provePair(
 		Change: Change{Span: p.c.Evidence[0], Text: p.c.Counterfactual, Answer: foil.Text},
 		Role:   evidenceRole, Before: values[0], After: values[1], Logits: true, Decides: true,
 	})
-	return x, p.proveOthers(ctx, x.proof, values[2])
+	if err := p.proveOthers(ctx, x.proof, values[2]); err != nil || !x.proof.Proven() {
+		return x, err
+	}
+	x.patch = newPatch(p, foil.ID, ids)
+	if x.patch != nil && len(p.c.Evidence) > 1 {
+		x.proof.Suffices, err = x.patch.suffice(ctx)
+	}
+	return x, err
 }
 
 // checkPair returns why a pair cannot be proven, whatever the model says.

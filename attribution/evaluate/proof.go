@@ -81,7 +81,16 @@ type Proof struct {
 	// break the sentence. The evidence of a pair is changed together, because one piece may say
 	// what another says.
 	Reason string `json:"reason,omitempty"`
+	// Suffices reports, for a proven pair with several pieces of evidence and texts of equally many
+	// tokens, for each piece whether it alone keeps the answer ahead of the foil: the others are
+	// those of the counterfactual. Where one piece suffices, one that does is all that a method has
+	// to find: the average precision is then 1 over the rank of the first, and pieces that do not
+	// suffice are not ranked.
+	Suffices []bool `json:"suffices,omitempty"`
 }
+
+// oneSuffices reports whether the evidence is redundant: one piece suffices.
+func (p *Proof) oneSuffices() bool { return p != nil && slices.Contains(p.Suffices, true) }
 
 // Proven reports whether the evidence decides the prediction and the other words do not.
 func (p *Proof) Proven() bool { return p.Reason == "" }

@@ -25,6 +25,8 @@ func measures() []Measure {
 		{"rank", true},
 		{"share on evidence", false},
 	}, pointingMeasures(), []Measure{
+		{patchMeasures[0], false},
+		{patchMeasures[1], false},
 		{"AOPC", false},
 		{"NAOPC", false},
 		{"comprehensiveness", false},

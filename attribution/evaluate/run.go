@@ -80,6 +80,7 @@ type Result struct {
 	// Proof has the results of the case's changes, nil if it has none. If it does not prove the
 	// evidence, nothing is measured.
 	Proof *Proof `json:"proof,omitempty"`
+	patch *patch // of a proven pair
 	// Words are the prompt tokens that are text. A control token cannot be evidence, so it is
 	// neither ranked nor removed. Ranked are the tokens that are compared with the evidence: Words
 	// without words of form that decide the prediction.
@@ -324,6 +325,9 @@ func (o Options) measure(
 	if err := o.align(e, c, r, picked); err != nil || c.Selection {
 		return r, err
 	}
+	if err := r.addPatched(ctx); err != nil {
+		return nil, err
+	}
 	if o.Faithful {
 		if err := o.remove(ctx, m, e, r); err != nil {
 			return nil, err
@@ -393,7 +397,7 @@ func (o Options) prove(ctx context.Context, m trace.Model, c *Case, r *Result) e
 	if err != nil {
 		return err
 	}
-	r.Proof, r.Answered, r.Foil = pair.proof, pair.answered, pair.foil
+	r.Proof, r.Answered, r.Foil, r.patch = pair.proof, pair.answered, pair.foil, pair.patch
 	c.Continuation, c.Contrast = e.Steps[0].Text, pair.foil
 	return nil
 }

@@ -34,6 +34,7 @@ func (attnLRP) Info() Info {
 		Signed:     true,
 		Evidence:   trace.Traced,
 		Quantities: []trace.Quantity{trace.Logit},
+		Edits:      true,
 	}
 }
 

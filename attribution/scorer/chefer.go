@@ -43,6 +43,7 @@ func (chefer) Info() Info {
 		Needs:      "gradients of attention",
 		Evidence:   trace.Traced,
 		Quantities: trace.Quantities(),
+		Edits:      true,
 	}
 }
 
@@ -87,6 +88,7 @@ func (gradientRollout) Info() Info {
 		Needs:      "gradients of attention",
 		Evidence:   trace.Traced,
 		Quantities: trace.Quantities(),
+		Edits:      true,
 	}
 }
 

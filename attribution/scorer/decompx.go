@@ -20,7 +20,9 @@ func init() { Register("decompx", decompX{}) }
 // the size of the parts. The model computes this; the residue is the part that it gives to no
 // token.
 //
-// Values are [T]. It costs about T times the products of one pass, T·L·T·D·F.
+// Values are [T]. The first token costs about T/2 times the products of one pass over the text.
+// Each further one costs about one pass where the model keeps what it computed of a text; see
+// [trace.TextKeeper].
 type decompX struct{}
 
 // Info describes the scorer.
@@ -30,7 +32,7 @@ func (decompX) Info() Info {
 			"parts up to the logit",
 		Formula:    "s_j = U_w · x_L[t←j], Σ_j x_l[t←j] = x_l[t]",
 		Paper:      "Modarressi et al. 2023, §3",
-		Cost:       "about T times the arithmetic of one pass a token",
+		Cost:       "about T/2 passes for the first token, then about one over the text a token",
 		Unit:       "part of the logit",
 		Needs:      "the parts of the residual stream",
 		Signed:     true,

@@ -36,6 +36,7 @@ func (gradient) Info() Info {
 		Needs:      "gradients",
 		Evidence:   trace.Traced,
 		Quantities: trace.Quantities(),
+		Edits:      true,
 	}
 }
 
@@ -86,6 +87,7 @@ func (inputGradient) Info() Info {
 		Signed:     true,
 		Evidence:   trace.Traced,
 		Quantities: trace.Quantities(),
+		Edits:      true,
 	}
 }
 

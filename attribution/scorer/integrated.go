@@ -56,6 +56,7 @@ func (integratedGradients) Info() Info {
 		Replaces:   true,
 		Integrates: true,
 		Complete:   true,
+		Edits:      true,
 	}
 }
 

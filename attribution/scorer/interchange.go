@@ -50,6 +50,7 @@ func (interchange) Info() Info {
 		Together:   true,
 		Evidence:   trace.Tested,
 		Quantities: []trace.Quantity{trace.Logit, trace.LogProbability, trace.Probability},
+		Edits:      true,
 	}
 }
 

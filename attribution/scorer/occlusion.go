@@ -14,11 +14,12 @@ func init() { Register("occlusion", occlusion{}) }
 //	s_j = f(x) - f(x without j)
 //
 // (Zeiler and Fergus 2014, §4.2; erasure in Li et al. 2016b; the blank-out reference of Abnar and
-// Zuidema 2020, §4, who use its absolute value). f is the probability. [Options.Replacement] is
-// what replaces the token. If tokens are deleted, all later ones move, and with them the position
-// that predicts. A token that cannot be deleted has the value 0: the only token of a text, and the
-// one at which an encoder is asked. If several tokens say the same, each alone gets a low value,
-// because the others are still there. Tokens of [Options.Groups] are taken away together:
+// Zuidema 2020, §4, who use its absolute value). f is the probability; an explanation with a
+// contrast takes the difference of the logits. [Options.Replacement] is what replaces the token. If
+// tokens are deleted, all later ones move, and with them the position that predicts. A token that
+// cannot be deleted has the value 0: the only token of a text, and the one at which an encoder is
+// asked. If several tokens say the same, each alone gets a low value, because the others are still
+// there. Tokens of [Options.Groups] are taken away together:
 //
 //	s_G = f(x) - f(x without all of G)
 //
@@ -38,6 +39,7 @@ func (occlusion) Info() Info {
 		Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
 		Replaces:   true,
 		Together:   true,
+		Edits:      true,
 	}
 }
 

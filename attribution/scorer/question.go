@@ -61,6 +61,9 @@ func newQuestion(
 		return nil, trace.Usagef("%s does not explain quantity %s; it explains %s", scorer,
 			message.Quote(string(opts.Quantity)), quantities(has))
 	}
+	if len(q.Edits) > 0 && !has.Edits {
+		return nil, trace.Usagef("%s is not computed in a model that is edited", scorer)
+	}
 	x := &question{scorer: scorer, m: m, info: m.Info(), q: q, opts: opts.WithDefaults()}
 	x.q.Quantity = opts.Quantity
 	// Copies, because a model of another module may keep or change what it is given.

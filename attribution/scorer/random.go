@@ -30,6 +30,7 @@ func (randomScorer) Info() Info {
 		Needs:      "predictions of other texts",
 		Evidence:   trace.Chance,
 		Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
+		Edits:      true,
 	}
 }
 

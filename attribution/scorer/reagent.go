@@ -66,6 +66,7 @@ func (reagent) Info() Info {
 		Together:   true,
 		Evidence:   trace.Tested,
 		Quantities: []trace.Quantity{trace.Probability},
+		Edits:      true,
 	}
 }
 
@@ -226,7 +227,7 @@ func (x *question) nextCandidates(ctx context.Context) ([]candidates, error) {
 		before := at
 		ask := trace.Ask{
 			Continuation: slices.Clone(ids[at:]), MaxTokens: len(ids) - at,
-			Alternatives: plausible,
+			Alternatives: plausible, Edits: trace.EditsWithin(x.q.Edits, len(ids)-1),
 		}
 		for step, err := range x.m.Steps(ctx, slices.Clone(ids[:at]), ask) {
 			if err != nil {
@@ -263,7 +264,7 @@ func (x *question) maskedCandidates(ctx context.Context) ([]candidates, error) {
 		ids[j] = mask
 		for step, err := range x.m.Steps(ctx, ids, trace.Ask{
 			Positions: []int{j}, Types: x.q.Types,
-			Alternatives: plausible,
+			Alternatives: plausible, Edits: x.q.Edits,
 		}) {
 			if err != nil {
 				return nil, x.callError(ctx, err)

@@ -157,6 +157,13 @@ func (r *replacement) without(x *question, tokens []int) trace.Query {
 			}
 		}
 		q.Position = min(q.Position, len(q.IDs)-1)
+		q.Edits = trace.MoveEdits(q.Edits, func(p int) int {
+			before, gone := slices.BinarySearch(tokens, p)
+			if gone {
+				return -1
+			}
+			return p - before
+		})
 	case r.row != nil:
 		q.Embeddings = slices.Clone(r.inputs)
 		for _, j := range tokens {

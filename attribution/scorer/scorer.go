@@ -65,6 +65,9 @@ type Info struct {
 	// most probable tokens; see [trace.Objective]. ByLayer reports whether it returns
 	// [Scores.ByLayer].
 	Foils, ByLayer bool
+	// Edits reports whether the scorer asks the model everything under the edits of the query. The
+	// query of another one must have none.
+	Edits bool
 	// Complete reports whether the values should add up to a change of the prediction. The residue
 	// is then an error of the estimate, and not a part that belongs to no token. An explanation
 	// warns of a residue above 5 % of that change.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headwater-ml/headwater/internal/jsonread"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -72,22 +73,135 @@ func EditableTaps() []Tap {
 	}
 }
 
-// String names the place of the edit: "head-output at layers [3], heads [1]".
-func (e Edit) String() string {
-	var places []string
-	for _, axis := range []struct {
-		name string
-		at   []int
-	}{{"layers", e.Layers}, {"heads", e.Heads}, {"positions", e.Positions},
-		{"sources", e.Sources}} {
-		if len(axis.at) > 0 {
-			places = append(places, fmt.Sprintf("%s %.60s", axis.name, fmt.Sprint(axis.at)))
+// ParseEdits reads a list of edits in JSON. It returns a [UsageError] for a text that is not one,
+// and for what [Edit.Check] finds.
+func ParseEdits(text []byte) ([]Edit, error) {
+	var edits []Edit
+	if err := jsonread.Into(text, &edits); err != nil {
+		return nil, Usagef("want a list of edits in JSON: %s", message.NotJSON(err))
+	}
+	for _, e := range edits {
+		if err := e.Check(); err != nil {
+			return nil, Usagef("%s", message.Words(err, nil))
 		}
 	}
-	if places == nil {
-		places = []string{"all places"}
+	return edits, nil
+}
+
+// String names the place of the edit: "head-output of head 3.1, position 4".
+func (e Edit) String() string {
+	var places []string
+	list := func(axis string, at []int) {
+		switch len(at) {
+		case 0:
+		case 1:
+			places = append(places, fmt.Sprint(axis, " ", at[0]))
+		default:
+			all := strings.ReplaceAll(strings.Trim(fmt.Sprint(at), "[]"), " ", ", ")
+			places = append(places, fmt.Sprintf("%ss %.60s", axis, all))
+		}
 	}
-	return fmt.Sprintf("%.60s at %s", e.Tap, strings.Join(places, ", "))
+	if len(e.Layers) == 1 && len(e.Heads) == 1 {
+		places = append(places, fmt.Sprintf("head %d.%d", e.Layers[0], e.Heads[0]))
+	} else {
+		list("layer", e.Layers)
+		list("head", e.Heads)
+	}
+	list("position", e.Positions)
+	list("source", e.Sources)
+	if places == nil {
+		return fmt.Sprintf("%.60s everywhere", e.Tap)
+	}
+	return fmt.Sprintf("%.60s of %s", e.Tap, strings.Join(places, ", "))
+}
+
+// Words returns what the edit does: "head-output of head 3.1 set to zero".
+func (e Edit) Words() string {
+	does := "set to given numbers"
+	switch e.Change {
+	case SetZero:
+		does = "set to zero"
+	case SetMean:
+		does = "set to a mean"
+	case Scale:
+		does = fmt.Sprintf("times %g", e.Factor)
+	case AddValue:
+		does = fmt.Sprintf("plus %g times given numbers", e.Factor)
+	}
+	return e.String() + " " + does
+}
+
+// EditsInWords returns what edits do, the first three by their places, "" without any: "under 1
+// edit: head-output of head 3.1 set to zero".
+func EditsInWords(edits []Edit) string {
+	const most = 3
+	if len(edits) == 0 {
+		return ""
+	}
+	var all []string
+	for _, e := range edits[:min(most, len(edits))] {
+		all = append(all, e.Words())
+	}
+	if more := len(edits) - most; more > 0 {
+		all = append(all, fmt.Sprintf("and %d more", more))
+	}
+	return "under " + message.Count(len(edits), "edit") + ": " + strings.Join(all, "; ")
+}
+
+// MoveEdits returns edits for another text, in which the token at position p of theirs is at
+// to(p), or not at all if that is below 0. What names only such tokens is left out, with their
+// numbers. Positions from the end are passed to to as they are.
+func MoveEdits(edits []Edit, to func(p int) int) []Edit {
+	var moved []Edit
+	for _, e := range edits {
+		positions, sources := e.Positions, e.Sources
+		e.Positions = e.moved(positions, 2, to)
+		e.Sources = e.moved(sources, 1, to)
+		if len(e.Positions) > 0 == (len(positions) > 0) &&
+			len(e.Sources) > 0 == (len(sources) > 0) {
+			moved = append(moved, e)
+		}
+	}
+	return moved
+}
+
+// EditsWithin returns edits as far as they are of the first n tokens of a text.
+func EditsWithin(edits []Edit, n int) []Edit {
+	return MoveEdits(edits, func(p int) int {
+		if p >= n {
+			return -1
+		}
+		return p
+	})
+}
+
+// moved returns the places where to puts those of an axis, which is so many from the right in the
+// shape of the value, and takes the numbers of others out of it.
+func (e *Edit) moved(places []int, fromRight int, to func(p int) int) (all []int) {
+	var kept []int
+	for i, p := range places {
+		if at := to(p); at >= 0 {
+			all, kept = append(all, at), append(kept, i)
+		}
+	}
+	axis, first := len(e.Shape)-fromRight, 0
+	if e.Change == SetMean { // whose first axis has no places
+		first = 1
+	}
+	if len(all) == len(places) || axis < first || e.Shape[axis] != len(places) ||
+		sizeOf(e.Shape, len(e.Value)) != len(e.Value) {
+		return all
+	}
+	inner := sizeOf(e.Shape[axis+1:], len(e.Value))
+	value := e.Value
+	e.Shape, e.Value = slices.Clone(e.Shape), nil
+	e.Shape[axis] = len(all)
+	for block := range slices.Chunk(value, inner*len(places)) {
+		for _, i := range kept {
+			e.Value = append(e.Value, block[i*inner:(i+1)*inner]...)
+		}
+	}
+	return all
 }
 
 // Check returns an error if no model could make the edit: the tap or the change is unknown, a
@@ -218,6 +332,10 @@ func Edited(edits []Edit, err error) error {
 // predictions too.
 type Editable interface {
 	Model
-	// Run is [Tracer.Trace] under edits.
+	EditTracer
+}
+
+// EditTracer records tensors under edits: Run is [Tracer.Trace] with them.
+type EditTracer interface {
 	Run(ctx context.Context, ids []int, taps []Tap, edits []Edit) ([]Tensor, error)
 }

@@ -29,3 +29,105 @@ func TestEditFrom(t *testing.T) {
 		}
 	}
 }
+
+// TestMoveEdits: edits follow their tokens into another text, with the numbers of those that are
+// still there, also where a mean is taken over an axis before theirs.
+func TestMoveEdits(t *testing.T) {
+	without1 := func(p int) int { // and before it nothing moves
+		switch {
+		case p == 1:
+			return -1
+		case p > 1:
+			return p - 1
+		}
+		return p
+	}
+	for name, c := range map[string]struct {
+		edit      trace.Edit
+		positions []int // nil if the edit is left out
+		sources   []int
+		shape     []int
+		value     []float32
+	}{
+		"a number each": {
+			edit:      trace.Edit{Positions: []int{3, 1, 0}, Shape: []int{3, 2}, Value: ints(6)},
+			positions: []int{2, 0}, shape: []int{2, 2}, value: []float32{0, 1, 4, 5},
+		},
+		"layers before": {
+			edit:      trace.Edit{Positions: []int{1, 2}, Shape: []int{2, 2, 1}, Value: ints(4)},
+			positions: []int{1}, shape: []int{2, 1, 1}, value: []float32{1, 3},
+		},
+		"one number for all": {
+			edit:      trace.Edit{Positions: []int{1, 2}, Shape: []int{1, 2}, Value: ints(2)},
+			positions: []int{1}, shape: []int{1, 2}, value: []float32{0, 1},
+		},
+		"a mean over two": {
+			edit: trace.Edit{Change: trace.SetMean, Positions: []int{1, 2}, Shape: []int{2, 3},
+				Value: ints(6)},
+			positions: []int{1}, shape: []int{2, 3}, value: ints(6),
+		},
+		"sources": {
+			edit: trace.Edit{Tap: trace.Attention, Positions: []int{4}, Sources: []int{0, 1, 2},
+				Shape: []int{1, 3}, Value: ints(3)},
+			positions: []int{3}, sources: []int{0, 1}, shape: []int{1, 2}, value: []float32{0, 2},
+		},
+		"gone": {edit: trace.Edit{Positions: []int{1}}},
+		"no source left": {
+			edit: trace.Edit{Tap: trace.Attention, Positions: []int{4}, Sources: []int{1}},
+		},
+		"not of its shape": {
+			edit:      trace.Edit{Positions: []int{1, 2}, Shape: []int{2, 9}, Value: ints(3)},
+			positions: []int{1}, shape: []int{2, 9}, value: ints(3),
+		},
+	} {
+		before := slices.Clone(c.edit.Value)
+		got := trace.MoveEdits([]trace.Edit{c.edit}, without1)
+		if len(got) != min(1, len(c.positions)) {
+			t.Errorf("%s: %d edits", name, len(got))
+			continue
+		}
+		if !slices.Equal(c.edit.Value, before) {
+			t.Errorf("%s: the value of the edit was changed", name)
+		}
+		for _, e := range got {
+			if !slices.Equal(e.Positions, c.positions) || !slices.Equal(e.Sources, c.sources) ||
+				!slices.Equal(e.Shape, c.shape) || !slices.Equal(e.Value, c.value) {
+				t.Errorf("%s: %+v", name, e)
+			}
+		}
+	}
+	everywhere := []trace.Edit{{Tap: trace.Hidden, Change: trace.SetZero}}
+	if got := trace.MoveEdits(everywhere, without1); len(got) != 1 || got[0].Positions != nil {
+		t.Errorf("everywhere: %+v", got)
+	}
+}
+
+// ints are 0..n-1.
+func ints(n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(i)
+	}
+	return x
+}
+
+// TestEditsInWords: places and changes are named, and of many edits the first three.
+func TestEditsInWords(t *testing.T) {
+	zero := trace.Edit{Tap: trace.HeadOutput, Layers: []int{3}, Heads: []int{1},
+		Change: trace.SetZero}
+	steer := trace.Edit{Tap: trace.Hidden, Layers: []int{2, 3}, Positions: []int{-1},
+		Change: trace.AddValue, Factor: 2}
+	half := trace.Edit{Tap: trace.Router, Change: trace.Scale, Factor: 0.5}
+	for want, edits := range map[string][]trace.Edit{
+		"": nil,
+		"under 1 edit: head-output of head 3.1 set to zero": {zero},
+		"under 4 edits: head-output of head 3.1 set to zero; hidden of layers 2, 3, position -1 " +
+			"plus 2 times given numbers; router everywhere times 0.5; and 1 more": {
+			zero, steer, half, zero,
+		},
+	} {
+		if got := trace.EditsInWords(edits); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -28,6 +28,8 @@ type LensQuery struct {
 	Positions, Tokens []int
 	// Likely is the number of most probable tokens that are named, at least 1.
 	Likely int
+	// Edits change what the model computes, if it is [Editable].
+	Edits []Edit
 	// Progress, if not nil, is called after each position.
 	Progress func(Progress)
 }

@@ -115,6 +115,13 @@ type Replacer interface {
 	Replacement(kind string) (id int, ok bool)
 }
 
+// TextVocabulary is a model that knows which entries of its vocabulary are text. IsText reports
+// whether a token is one that ordinary text has: it has a text, is no control token, and stands for
+// no other one, such as an unknown word.
+type TextVocabulary interface {
+	IsText(id int) bool
+}
+
 // TokenTexter is a model that knows the text of every token. TokenText returns that of a token by
 // its id. The default replacement of a scorer depends on it.
 type TokenTexter interface {
@@ -135,4 +142,13 @@ type VectorDecomposer interface {
 	// Decompose returns the part of the query's logit that comes from each token, [T], and the rest
 	// that belongs to none.
 	Decompose(ctx context.Context, q Query) (parts []float64, rest float64, err error)
+}
+
+// TextKeeper is a model that answers the queries about a text that grows faster if it keeps what it
+// computed of the text so far.
+type TextKeeper interface {
+	Model
+	// ForText returns the model for one text, to be used by one goroutine, and a function that
+	// frees what it keeps.
+	ForText() (m Model, free func())
 }

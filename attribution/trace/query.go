@@ -117,8 +117,8 @@ type Query struct {
 	// that norm. Before the norm a row's length has no meaning: gradient × input would be 0, and a
 	// path from zeros undefined at its start.
 	Embeddings []float32
-	// Edits change what the model computes on the way. Only a [Predictor] that is [Editable] takes
-	// them.
+	// Edits change what the model computes on the way, if it is [Editable] and the query is one of
+	// [Predictor] or [Differentiable].
 	Edits []Edit
 	Objective
 }
@@ -132,7 +132,14 @@ type Gradient struct {
 	// Attention and AttentionData are attention and ∂value/∂attention, [L,H,T,S] each; nil unless
 	// the rule is [WithAttention].
 	Attention, AttentionData []float32
+	// Taps are ∂value/∂tap of each of [GradientTaps], in their order: of [Hidden] before each
+	// layer, [L,T,D], of [AttentionOutput] and [FeedForwardOutput], [L,T,D], and of [Context],
+	// [L,H,T,E]; nil unless the rule is [WithTaps].
+	Taps []Tensor
 }
+
+// GradientTaps returns the taps of [Gradient.Taps].
+func GradientTaps() []Tap { return []Tap{Hidden, AttentionOutput, FeedForwardOutput, Context} }
 
 // Backward is a rule for going back through the graph from a value to the input.
 type Backward int
@@ -147,6 +154,8 @@ const (
 	RelevanceGradient
 	// WithAttention is TrueGradient, and attention and its gradient are returned too.
 	WithAttention
+	// WithTaps is TrueGradient, and gradients with respect to taps are returned too.
+	WithTaps
 )
 
 // AttentionTerms are the parts of a logit, or of a difference of logits, that attention read for
@@ -157,6 +166,8 @@ type AttentionTerms struct {
 	Value float64
 	// Attention is [L,S]: what the target read from each source in each layer.
 	Attention []float64
+	// ByHead is [L,H,S], the part of Attention that each head read; nil without [TermsAsk.ByHead].
+	ByHead []float64
 	// L, S are the sizes.
 	L, S int
 }

@@ -356,6 +356,8 @@ type TermsAsk struct {
 	Foils int
 	// Rows are what [Step.RowsOfLayer] will be asked for, so that a model can prepare for it.
 	Rows []MixingAsk
+	// ByHead asks for [AttentionTerms.ByHead], where one text runs alone.
+	ByHead bool
 }
 
 // Ask has what a caller wants from a run of a model.
@@ -394,7 +396,7 @@ type Ask struct {
 	// OwnRow adds a last step for the last token, with its row and without a prediction.
 	OwnRow bool
 	// Edits change what the model computes, if it is [Editable]. Of mixings only attention is
-	// computed under edits, and none of Terms, Products and Lens.
+	// computed under edits, and neither Products nor [Step.RowsOfLayer].
 	Edits []Edit
 	// Progress, if not nil, is called during long work before the first token.
 	Progress func(Progress)

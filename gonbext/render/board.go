@@ -220,9 +220,6 @@ func (b *board) token(s *strings.Builder, j, step int) {
 // say that they are there.
 func (b *board) lineEnd(s *strings.Builder, j int) {
 	t := b.tokens[j]
-	if j < len(b.e.Prompt.Texts) && b.named(j) { // a turn of a chat
-		s.WriteString("<br>")
-	}
 	if t.ends != "" {
 		fmt.Fprintf(s, `<small class="hm-w">%s</small>`, t.broken(html.EscapeString(t.ends)))
 	}

@@ -14,13 +14,14 @@ import (
 )
 
 // Compare returns a picture of two sides: the values of a, the values of b, and a minus b, as
-// [compare.New] computes them. All three have one scale, so that a colour means the same number.
-// The sides may be two methods or two layers of one explanation, or the same method for two models
-// or two prompts.
+// [compare.New] computes them. Both sides have one scale, so that a colour means the same number,
+// and their difference has its own. The sides may be two methods or two layers of one explanation,
+// or the same method for two models or two prompts.
 //
 // Tokens that differ are both named, and warnings tell how the sides were made to fit each other.
 // Where the answers differ, the difference ends before the first token that does, and the picture
-// says so at its top, with what to type to force one answer on both sides.
+// says so at its top, with what to type to force one answer on both sides. Where the answer of one
+// side was forced on the other, the top names what that side says alone.
 //
 // The picture says how far the rows agree: their rank correlation over the sources that are not
 // grey in the difference, and whether their strongest sources are the same.
@@ -216,7 +217,7 @@ func (c *comparison) headings() []string {
 	for i := range c.about {
 		lines[i] += " · " + about[i]
 	}
-	for _, line := range []string{c.differs(), c.all} {
+	for _, line := range []string{c.differs(), c.given(), c.all} {
 		if line != "" {
 			lines = append(lines, line)
 		}
@@ -244,6 +245,29 @@ func (c *comparison) differs() string {
 	}
 	return fmt.Sprintf("The answers differ in generated token %d: %s. %s To compare one answer, "+
 		"force it on both sides: %s, or in a cell %s.", d.Row+1, c.said(), compared, flag, field)
+}
+
+// given tells what a side that was given the answer of the other one says alone; "" if it says the
+// same, or neither or both were given an answer.
+func (c *comparison) given() string {
+	for side := range c.Aligned.Sides {
+		own, other := c.Aligned.Sides[side].Steps, c.Aligned.Sides[1-side].Steps
+		for t := range min(len(own), len(other)) {
+			g := own[t]
+			if !g.Forced || other[t].Forced || c.Aligned.Difference != nil {
+				break
+			}
+			if len(g.Alternatives) == 0 || g.Alternatives[0].ID == g.ID {
+				continue
+			}
+			alone := g.Alternatives[0]
+			return fmt.Sprintf("%s was given %s's answer; alone it says %s (%s) in place of %s "+
+				"(%s) in generated token %d.", "AB"[side:side+1], "BA"[side:side+1],
+				someOf([]string{alone.Text}), share(alone.Probability), someOf([]string{g.Text}),
+				share(g.Probability), t+1)
+		}
+	}
+	return ""
 }
 
 // where names a side in a sentence: by its method where methods or layers are compared.
@@ -357,44 +381,60 @@ func (p *picture) agree() {
 	}
 }
 
-// shareScale gives the views of a comparison one scale, that of the largest value in any of them,
-// and leaves out of the difference what is a sink, or what attention rests on, on either side, and
-// what one side lacks.
+// leastDifference is the least limit of the scale of a difference, in parts of the limit of its
+// sides: what is small beside their values stays pale.
+const leastDifference = 1. / 4
+
+// shareScale gives the sides of a comparison one scale, that of the largest value of both, and
+// their difference its own. It leaves out of the difference what is a sink, or what attention rests
+// on, on either side, and what one side lacks.
 func (p *picture) shareScale() {
-	var all []float64
-	sinks := p.views[compare.Difference].sinks
-	for i := range compare.Difference {
-		v := &p.views[i]
-		for j := range sinks {
-			sinks[j] = sinks[j] || v.sinks[j] || p.only(j) >= 0 ||
-				p.explanationOf(v).RestsOn(v.result, j)
+	sides, difference := p.views[:compare.Difference], &p.views[compare.Difference]
+	for i := range sides {
+		for j := range difference.sinks {
+			difference.sinks[j] = difference.sinks[j] || sides[i].sinks[j] || p.only(j) >= 0 ||
+				p.explanationOf(&sides[i]).RestsOn(sides[i].result, j)
 		}
 	}
-	for i := range p.views {
-		for _, x := range p.shownValues(&p.views[i]) {
-			if p.views[i].top.lift {
-				all = append(all, x)
-			} else {
-				all = append(all, math.Abs(x))
+	ofSides := cut(p.sizes(sides...), p.rowLimit(&sides[0], &sides[1]))
+	for i := range sides {
+		p.setScale(&sides[i], ofSides)
+	}
+	own := cut(p.sizes(*difference), p.rowLimit(difference))
+	if !difference.top.lift {
+		own = append(own, leastDifference*sides[0].colors.limit)
+		difference.top.signed = true // also without rows
+	}
+	p.setScale(difference, own)
+}
+
+// sizes returns the sizes of all values of views, and lifts as they are.
+func (p *picture) sizes(views ...view) (all []float64) {
+	for i := range views {
+		for _, x := range p.shownValues(&views[i]) {
+			if !views[i].top.lift {
+				x = math.Abs(x)
 			}
+			all = append(all, x)
 		}
 	}
-	all = cut(all, p.rowLimit(&p.views[0], &p.views[1], &p.views[2]))
-	for i := range p.views {
-		v := &p.views[i]
-		signed := v.top.signed || v.difference && !v.top.lift // also without rows
-		v.top = newScale(v.top.unit, v.result.Quantity, all)
-		v.top.signed = signed
-		v.top.digits = digits(v.top)
-		v.colors = v.top.tight(all)
-		v.above, v.beyond = false, false
-		for _, x := range p.shownValues(v) {
-			v.above = v.above || !v.top.lift && math.Abs(x) > v.colors.limit*(1+slack)
-			v.beyond = v.beyond || !v.top.lift && math.Abs(x) > v.colors.limit*(1+slack)
-		}
-		for t := range v.rows {
-			v.rows[t] = v.top.upTo(v.largest(t, p.greySources(v, t)))
-		}
+	return all
+}
+
+// setScale gives a view the scale of these sizes.
+func (p *picture) setScale(v *view, sizes []float64) {
+	signed := v.top.signed
+	v.top = newScale(v.top.unit, v.result.Quantity, sizes)
+	v.top.signed = signed
+	v.top.digits = digits(v.top)
+	v.colors = v.top.tight(sizes)
+	v.above = false
+	for _, x := range p.shownValues(v) {
+		v.above = v.above || !v.top.lift && math.Abs(x) > v.colors.limit*(1+slack)
+	}
+	v.beyond = v.above
+	for t := range v.rows {
+		v.rows[t] = v.top.upTo(v.largest(t, p.greySources(v, t)))
 	}
 }
 

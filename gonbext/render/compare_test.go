@@ -47,7 +47,7 @@ func TestCompare(t *testing.T) {
 	t.Run("prompts", func(t *testing.T) { golden(t, prompts) })
 }
 
-// TestCompareValues compares rows that are known: the difference, its agreement, its one scale.
+// TestCompareValues compares rows that are known: the difference, its agreement, both scales.
 func TestCompareValues(t *testing.T) {
 	e := example()
 	n, m := len(e.Steps), len(e.Prompt.Texts)
@@ -76,9 +76,9 @@ func TestCompareValues(t *testing.T) {
 	if p.comparison.all != want {
 		t.Errorf("agreement %q, want %q", p.comparison.all, want)
 	}
-	for i := range p.views {
-		if v := p.views[i]; v.colors.limit != 0.5 {
-			t.Errorf("%s has colours to %v, want 0.5 as the others", v.name, v.colors.limit)
+	for i, want := range []float64{0.5, 0.5, 0.4} {
+		if v := p.views[i]; v.colors.limit != want {
+			t.Errorf("%s has colours to %v, want %v", v.name, v.colors.limit, want)
 		}
 	}
 	if got := said(p, &p.views[compare.Difference], 0); !strings.HasPrefix(got,
@@ -90,6 +90,81 @@ func TestCompareValues(t *testing.T) {
 	if got := said(p, &p.views[compare.Difference], 0); !strings.HasPrefix(got,
 		"are has more from the with rollout than with value-zeroing | ") {
 		t.Errorf("the swapped difference says %q", got)
+	}
+}
+
+// TestCompareGiven: the top names what a side says alone that was given the answer of the other
+// one, with the probabilities that it gives to both tokens.
+func TestCompareGiven(t *testing.T) {
+	given := func() *attribution.Explanation {
+		e := example()
+		for i := range e.Steps {
+			e.Steps[i].Forced, e.Steps[i].Alternatives = true, []attribution.Alternative{
+				{ID: e.Steps[i].ID, Text: e.Steps[i].Text},
+			}
+		}
+		e.Steps[1].Probability = 0.125
+		e.Steps[1].Alternatives[0] = attribution.Alternative{
+			ID: 99, Text: " gone", Probability: 0.5,
+		}
+		return e
+	}
+	agrees, other := given(), given()
+	agrees.Steps[1].Alternatives = nil
+	other.Steps[2].Text = "!"
+	const says = " answer; alone it says “gone” (50.0 %) in place of “here” (12.5 %) in " +
+		"generated token 2."
+	for name, c := range map[string]struct {
+		a, b *attribution.Explanation
+		want string
+	}{
+		"B":              {example(), given(), "B was given A's" + says},
+		"A":              {given(), example(), "A was given B's" + says},
+		"both":           {given(), given(), ""},
+		"neither":        {example(), example(), ""},
+		"says the same":  {example(), agrees, ""},
+		"another answer": {example(), other, ""},
+	} {
+		p := compared(t, side(c.a, "rollout"), side(c.b, "rollout")).picture(true)
+		if got := p.comparison.given(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		if c.want != "" && !slices.Contains(p.comparison.headings(), c.want) {
+			t.Errorf("%s: the top %q lacks it", name, p.comparison.headings())
+		}
+	}
+}
+
+// TestCompareScale: a difference has the six steps of its own largest value, which is at least a
+// quarter of those of its sides, and in sentences and running text nothing below a twelfth of it.
+func TestCompareScale(t *testing.T) {
+	rows := map[string][]float64{
+		"a": {0, 0.5, 0.3, 0.05, 0.09, 0.06, 0}, "b": {0, 0.3, 0.5, 0.06, 0.06, 0.08, 0},
+		"c": {0, 0.52, 0.28, 0.05, 0.09, 0.06, 0},
+	}
+	e := example()
+	for name, row := range rows {
+		e.Methods[name] = &attribution.Result{
+			Unit: "share of attention", Shape: [3]int{3, 7, 1}, Layers: []int{5},
+			Facts:   attribution.Facts{Evidence: trace.Traced, Quantity: attribution.Share},
+			Options: map[string]string{}, Rows: slices.Repeat([][]float64{row}, 3),
+			OtherMass: make([]float64, 3),
+		}
+	}
+	for _, c := range []struct {
+		a, b  string
+		limit float64
+		calm  []int // of the sources after <bos>
+	}{
+		{"a", "b", 0.2, []int{6, -6, 0, 2, -1, 0}}, // 0.2 -0.2 -0.01 0.03 -0.02
+		{"a", "c", 0.13, []int{-2, 2, 0, 0, 0, 0}}, // -0.02 0.02, of which a quarter of 0.52
+	} {
+		d := newDrawing(compared(t, side(e, c.a), side(e, c.b)).picture(true), nil)
+		v := &d.views[compare.Difference]
+		if got := d.calm(v, 0)[1:7]; !slices.Equal(got, c.calm) || v.colors.limit != c.limit {
+			t.Errorf("%s − %s: steps %v to %v, want %v to %v", c.a, c.b, got, v.colors.limit,
+				c.calm, c.limit)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -139,8 +140,8 @@ func readToken(text string, limit int) drawnToken {
 		body = rest[:len(body)+at]
 	}
 	return drawnToken{
-		name: Visible(body, limit), ends: Visible(rest[len(body):], nameLimit), space: begins,
-		lines: strings.Count(rest, "\n"),
+		name: cmp.Or(Visible(body, limit), noText), ends: Visible(rest[len(body):], nameLimit),
+		space: begins, lines: strings.Count(rest, "\n"),
 	}
 }
 
@@ -153,12 +154,17 @@ func textsOf(steps []attribution.GeneratedToken) string {
 	return b.String()
 }
 
-// continuesWord reports whether a text continues the word that the text before it ends with, or its
-// last character: a token may have some of the bytes of one.
+// continuesWord reports whether a text continues the word or the number that the text before it
+// ends with, or its last character: a token may have some of the bytes of one.
 func continuesWord(before, text string) bool {
-	last, _ := utf8.DecodeLastRuneInString(before)
-	first, _ := utf8.DecodeRuneInString(text)
-	return text != "" && !utf8.RuneStart(text[0]) || inWord(last) && inWord(first)
+	last, size := utf8.DecodeLastRuneInString(before)
+	first, begun := utf8.DecodeRuneInString(text)
+	ended, _ := utf8.DecodeLastRuneInString(before[:len(before)-size])
+	next, _ := utf8.DecodeRuneInString(text[begun:])
+	mark := func(r rune) bool { return r == '.' || r == ',' } // of a number, as in 1,200
+	return text != "" && !utf8.RuneStart(text[0]) || inWord(last) && inWord(first) ||
+		unicode.IsDigit(last) && mark(first) && unicode.IsDigit(next) ||
+		unicode.IsDigit(ended) && mark(last) && unicode.IsDigit(first)
 }
 
 // inWord reports whether a character is part of a word, in scripts that have spaces between words.
@@ -178,6 +184,8 @@ func (d *drawing) readTurns() {
 	switch {
 	case len(parts) > 0 && !grouped(d.e) && d.e.Prompt.Placed():
 		d.readChat()
+	case slices.Contains(d.e.Prompt.Texts, attribution.TemplateSpan) && d.named(0):
+		d.readMessages()
 	case d.e.Prompt.Second > 0 && !grouped(d.e):
 		second := 0
 		for second < m && !d.e.Prompt.InSecond(second) {
@@ -331,13 +339,17 @@ func (d *drawing) step(v *view, t, j int) int {
 }
 
 // calm returns the colours of the sources of row t in a running text and in a sentence, where only
-// what has a twelfth of the strongest source of the row is named.
+// what has a twelfth of the strongest source of the row is named, and of a difference a twelfth of
+// its scale.
 func (d *drawing) calm(v *view, t int) []int {
 	steps, strongest := make([]int, v.sources(t)), 0.0
 	for j := range steps {
 		if steps[j] = d.step(v, t, j); steps[j] != 0 {
 			strongest = max(strongest, math.Abs(v.colors.at(v.at(t, j))))
 		}
+	}
+	if v.difference {
+		strongest = 1
 	}
 	for j := range steps {
 		if math.Abs(v.colors.at(v.at(t, j))) < strongest/12 {
@@ -359,6 +371,10 @@ const (
 	leastFolded = 3
 	// templateStandsOut is what a token of the chat template needs to be shown.
 	templateStandsOut = 1. / 4
+	// Of the message that is answered, up to mostAsked tokens of its last sentence stay, and of its
+	// first one if it is a line, and of a text that is no chat the last lastRead tokens.
+	mostAsked = 24
+	lastRead  = 12
 )
 
 // fold returns the columns of matrices in which sources have these largest places on their scales.
@@ -427,6 +443,7 @@ func (d *drawing) mention(row int) {
 // foldAt returns the columns if tokens with this place or more stand out.
 func (d *drawing) foldAt(places []float64, least float64) (columns []drawnColumn) {
 	shown := 0
+	asked := d.questions()
 	for j := range places {
 		if r := d.tokens[j].role; r == inPrompt || r == inAnswer {
 			shown++
@@ -436,7 +453,7 @@ func (d *drawing) foldAt(places []float64, least float64) (columns []drawnColumn
 	for j := range places {
 		switch d.tokens[j].role {
 		case inPrompt:
-			stays[j] = stays[j] || shown <= allShown
+			stays[j] = stays[j] || shown <= allShown || slices.Contains(asked, j)
 		case inAnswer, ending:
 			stays[j] = true
 		case inTemplate:

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,11 @@ func farApart(m int, strong ...int) *attribution.Explanation {
 
 // chatted is a chat about one word: a system message, a question and its answer.
 func chatted() *attribution.Explanation {
+	return chattedAbout("Where", " is", " the", " Col", "osse", "um", "?")
+}
+
+// chattedAbout is a chat about the message of these tokens.
+func chattedAbout(message ...string) *attribution.Explanation {
 	e := &attribution.Explanation{Order: []string{"raw"}}
 	add := func(role string, template bool, texts ...string) {
 		part := trace.Part{Role: role, Template: template, Begin: len(e.Prompt.Text)}
@@ -53,7 +59,7 @@ func chatted() *attribution.Explanation {
 	add("system", false, "You", " are", " terse", ".")
 	add("system", true, "<|end|>", "\n")
 	add("user", true, "<|start|>", "user", "\n")
-	add("user", false, "Where", " is", " the", " Col", "osse", "um", "?")
+	add("user", false, message...)
 	add("user", true, "<|end|>", "\n", "<|start|>", "assistant", "\n")
 	m := len(e.Prompt.Texts)
 	e.Steps = []attribution.GeneratedToken{
@@ -168,20 +174,76 @@ func TestChatTurns(t *testing.T) {
 	}
 }
 
+// TestChatByTurn: a conversation by turns is drawn as one by tokens: messages beside who says them,
+// columns with these names, and what the template wrote folded.
+func TestChatByTurn(t *testing.T) {
+	by, err := attribution.ParseGrouping("turn")
+	must(t, err)
+	e, err := chatted().Group(by)
+	must(t, err)
+	d := drawingOf(e)
+	data := heatmapPage{newBoard(d, "", 0)}.data()
+	page, text := written(t, Heatmap{Explanation: e}), written(t, asText(Heatmap{Explanation: e}))
+	for what, got := range map[string][2]string{
+		"columns": {columnsOf(d), "(1) You are terse. (1) Where is the Colosseum? (1) In"},
+		"names over them": {
+			strings.Join(data.ColumnNames, ", "), "system, system, user, user, assistant",
+		},
+		"texts": {
+			strings.Join(data.Names, ", "), "label of system, You are terse., label of user, " +
+				"Where is the Colosseum?, label of assistant, In, Rome",
+		},
+		"turns": {fmt.Sprint(data.Turns), "[[system 0 2] [user 2 4] [assistant 4 7]]"},
+		"roles": {data.Roles, "tptptgg"},
+	} {
+		if got[0] != got[1] {
+			t.Errorf("%s: %q, want %q", what, got[0], got[1])
+		}
+	}
+	f, err := Heatmap{Explanation: e}.Drawn("raw")
+	must(t, err)
+	var names []string
+	for _, c := range f.Columns {
+		names = append(names, c.Name)
+	}
+	if got := strings.Join(names, ", "); got != "⋯ system, system, ⋯ user, user, ⋯ assistant, In" {
+		t.Errorf("the columns of a figure are %q", got)
+	}
+	if !strings.Contains(text, "\nuser       Where is the Colosseum?\n") ||
+		strings.Contains(text+page, "chat template") {
+		t.Errorf("the messages are not beside their roles:\n%s", text)
+	}
+}
+
+// TestFewColumns: a name that is cut ends with a word, if it has several.
+func TestFewColumns(t *testing.T) {
+	for text, want := range map[string]string{
+		"user 2: What does my sister do, and where?": "user 2: What does my…",
+		"Donaudampfschifffahrtsgesellschaft":         "Donaudampfschifffahrtsg…",
+		"What does my sister make":                   "What does my sister make",
+		"What does my sister mean ?":                 "What does my sister…",
+	} {
+		if got := fewColumns(text, true, "", shortColumns); got != want {
+			t.Errorf("%q is cut to %q, want %q", text, got, want)
+		}
+	}
+}
+
 // TestFolds: of a long text those tokens have columns that stand near one that stands out, and a
 // run of two stays. A text of up to 80 tokens is whole.
 func TestFolds(t *testing.T) {
 	if d := drawingOf(farApart(80, 40)); len(d.columns) != 80 {
 		t.Errorf("%d columns of 80 tokens", len(d.columns))
 	}
+	const end = " w88 w89 w90 w91 w92 w93 w94 w95 w96 w97 w98 w99" // what was read last stays
 	for _, c := range []struct {
 		strong []int
 		want   string
 	}{
-		{[]int{50}, "(47) w47 w48 w49 w50 w51 w52 w53 (46)"},
-		{[]int{50, 59}, "(47) w47 w48 w49 w50 w51 w52 w53 w54 w55 w56 w57 w58 w59 w60 w61 w62 (37)"},
-		{[]int{50, 60}, "(47) w47 w48 w49 w50 w51 w52 w53 (3) w57 w58 w59 w60 w61 w62 w63 (36)"},
-		{nil, "(100)"},
+		{[]int{50}, "(47) w47 w48 w49 w50 w51 w52 w53 (34)" + end},
+		{[]int{50, 59}, "(47) w47 w48 w49 w50 w51 w52 w53 w54 w55 w56 w57 w58 w59 w60 w61 w62 (25)" + end},
+		{[]int{50, 60}, "(47) w47 w48 w49 w50 w51 w52 w53 (3) w57 w58 w59 w60 w61 w62 w63 (24)" + end},
+		{nil, "(88)" + end},
 	} {
 		if got := columnsOf(drawingOf(farApart(100, c.strong...))); got != c.want {
 			t.Errorf("strong %v: %q, want %q", c.strong, got, c.want)
@@ -194,6 +256,42 @@ func TestFolds(t *testing.T) {
 	}
 	if d := drawingOf(e); count(d.columns) > mostShown || count(d.columns) < 20 {
 		t.Errorf("%d columns of 2000 tokens", count(d.columns))
+	}
+}
+
+// TestFoldsNoQuestion: of a long message the last sentence stays, and the first one if it is a
+// line, whatever a method has of them, up to 24 tokens of each.
+func TestFoldsNoQuestion(t *testing.T) {
+	words := func(from, n int) (all []string) {
+		for i := range n {
+			all = append(all, fmt.Sprintf(" w%d", from+i))
+		}
+		return all
+	}
+	document := append(words(0, 100), ".")
+	for _, c := range []struct {
+		name          string
+		before, after []string
+		want          string
+	}{
+		{
+			"question after it", []string{"It", " is", " old", "."},
+			[]string{" Who", " built", " it", "?"},
+			"(12) (105) Who built it ? (5) In",
+		},
+		{
+			"instruction before it", []string{"Sum", " up", ":", "\n"}, nil,
+			"(12) Sum up : ↵ (77)" + strings.Join(words(77, 23), "") + " . (5) In",
+		},
+		{"one long sentence", nil, nil, "(12) (77)" + strings.Join(words(77, 23), "") + " . (5) In"},
+	} {
+		e := chattedAbout(slices.Concat(c.before, document, c.after)...)
+		for _, row := range e.Methods["raw"].Rows {
+			clear(row)
+		}
+		if got := columnsOf(drawingOf(e)); got != c.want {
+			t.Errorf("%s: the columns are %q, want %q", c.name, got, c.want)
+		}
 	}
 }
 
@@ -248,8 +346,55 @@ func TestOpensOnAnswer(t *testing.T) {
 			r.Rows = append(r.Rows, row)
 		}
 		r.Shape[0], r.Shown = 3, make([]int, 3)
-		if d := drawingOf(e); d.wordText(d.chosen) != c.want {
+		if d := drawingOf(e); strings.ToLower(d.wordText(d.chosen)) != c.want {
 			t.Errorf("%q with %v opens with %q, want %q", c.words, c.values, d.wordText(d.chosen),
+				c.want)
+		}
+	}
+}
+
+// TestOpensOnNamesAndNumbers: a picture opens with a number or a name of the first sentence of an
+// answer, in however many pieces, in a chat with the last one that the prompt has; and neither with
+// an abbreviation nor with the numbers of a list. Each piece has the value of its place.
+func TestOpensOnNamesAndNumbers(t *testing.T) {
+	const question = "Biscuit has 10 legs and Ottoline 1,200 . How many legs ?"
+	for _, c := range []struct {
+		question, pieces string // pieces are divided by bars
+		values           []float64
+		want             string
+	}{
+		{"", " |1|0| legs|.", []float64{0, .2, .1, .4, 0}, "10"},
+		{"", " |3|.|5| metres", []float64{0, .2, .1, .1, .4}, "3.5"},
+		{"", " about| |1|,|2|0|0| legs", []float64{.4, 0, .2, .1, .1, .1, .1, .4}, "1,200"},
+		{"", " Bis|cuit| makes| sense", []float64{.2, .1, .1, .4}, "Biscuit"},
+		{"", " pears|,| etc|.", []float64{.2, 0, .4, 0}, "pears"},
+		{"", " Sydney|.|\n|The| population", []float64{.2, 0, 0, 0, .4}, "Sydney"},
+		{question, "Here| are| two|:|\n|1|.| Paris", []float64{.1, .1, .1, 0, 0, .4, 0, .1}, "two"},
+		{question, "1|.| Paris|\n|2|.| Rome", []float64{.4, 0, .1, 0, .4, 0, .1}, "Paris"},
+		{question, "Sure|!| It| is| Bis|cuit|.", []float64{.4, 0, 0, 0, .1, .1, 0}, "Biscuit"},
+		{question, "The| legs| are| really| |1|0|.", []float64{.1, .4, 0, .4, .1, .1, .1, 0}, "10"},
+		{question, "Ott|oline| has| 1|,|200|.", []float64{.4, .4, 0, .1, .1, .1, 0}, "1,200"},
+		{question, "Bis|cuit| is| a| dog| named| Luna", []float64{.2, .1, 0, 0, .1, .1, .4}, "Biscuit"},
+		{question, "The| function| `|legs|` works", []float64{.4, .4, .1, .1, .4}, "function"},
+		{question, "The| error| in| `|prnt|()`| matters", []float64{.4, .4, 0, .1, .3, .1, .4}, "prnt"},
+	} {
+		e := farApart(20)
+		if c.question != "" {
+			e = chattedAbout(strings.SplitAfter(c.question, " ")...)
+		}
+		m := len(e.Prompt.Texts)
+		r := e.Methods["raw"]
+		e.Steps, r.Rows, r.OtherMass, r.Shown = nil, nil, nil, nil
+		for i, text := range strings.Split(c.pieces, "|") {
+			row := make([]float64, m+i)
+			row[12+i%3] = c.values[i]
+			e.Steps = append(e.Steps, attribution.GeneratedToken{Text: text})
+			r.Rows, r.OtherMass = append(r.Rows, row), append(r.OtherMass, 0)
+			r.Shown = append(r.Shown, 0)
+		}
+		r.Shape = [3]int{len(e.Steps), m, 1}
+		if d := drawingOf(e); d.wordText(d.chosen) != c.want {
+			t.Errorf("%q with %v opens with %q, want %q", c.pieces, c.values, d.wordText(d.chosen),
 				c.want)
 		}
 	}
@@ -464,6 +609,27 @@ func TestThemeContrast(t *testing.T) {
 					t.Errorf("%s, %s: letters on step %d have a contrast of %.2f", theme.name,
 						side.name, i+1, on)
 				}
+			}
+		}
+	}
+}
+
+// TestSpaceToken: a space alone and a token without text are one mark in the text, in columns, in
+// sentences and in the script.
+func TestSpaceToken(t *testing.T) {
+	for _, text := range []string{"", " "} {
+		e := farApart(10, 4)
+		e.Prompt.Texts[4], e.Steps[0].Text = text, text
+		d := drawingOf(e)
+		page := heatmapPage{newBoard(d, "", 0)}
+		say, _ := d.explainRow(&d.views[0], 0)
+		for where, got := range map[string]string{
+			"the text": d.tokens[4].name, "a column": d.axisName(4), "a row": d.axisName(10),
+			"the script": page.data().Names[4], "the answer": d.tokens[10].name,
+			"the sentence": strings.TrimPrefix(say.String(), "␣ came from "),
+		} {
+			if got != "␣" {
+				t.Errorf("%q in %s is %q", text, where, got)
 			}
 		}
 	}

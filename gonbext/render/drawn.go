@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -83,6 +82,9 @@ func (d *drawing) wasAdded(j int) bool {
 // are, and how the message of a system begins.
 func (d *drawing) foldedText(from, to int) string {
 	s := "⋯ " + thousands(to-from) + " tokens"
+	if to-from == 1 {
+		s = "⋯ 1 token"
+	}
 	if d.tokens[from].role == inSystem {
 		begin, end := d.e.Prompt.Offsets[from][0], d.e.Prompt.Offsets[to-1][1]
 		s += " · " + fewColumns(d.e.Prompt.Text[begin:end], true, "", shortColumns)
@@ -128,8 +130,8 @@ func (p *picture) strongestIn(v *view, t int, c drawnColumn) int {
 		func(j int) bool { return p.grey(v, t, j) })
 }
 
-// stepBegins returns the value at which the colour of a step begins, in the digits of cells or in
-// those that tell it from 0. least is the place on the scale at which the first colours begin.
+// stepBegins returns the value at which the colour of a step begins, with two significant digits,
+// in the unit of cells. least is the place on the scale at which the first colours begin.
 func (v *view) stepBegins(step int, least float64) string {
 	s := v.colors
 	if step == 0 {
@@ -140,22 +142,30 @@ func (v *view) stepBegins(step int, least float64) string {
 	}
 	place := max(stepsAt[max(step, -step)-1], least)
 	sign, end := "", ""
-	if step < 0 {
-		sign = "−"
-	}
 	switch {
 	case s.lift && step < 0:
-		return "÷" + strconv.FormatFloat(math.Pow(s.limit, place), 'g', 2, 64)
+		sign = "÷"
 	case s.lift:
-		return "×" + strconv.FormatFloat(math.Pow(s.limit, place), 'g', 2, 64)
-	case s.percent:
+		sign = "×"
+	case step < 0:
+		sign = "−"
+	}
+	if s.lift {
+		return sign + significant(math.Pow(s.limit, place))
+	}
+	if s.percent {
 		end = " %"
 	}
-	digits := v.cellDigits()
-	text := fixed(s.scaled(place*s.limit), digits)
-	for strings.Trim(text, "0.") == "" && digits < maxDigits {
-		digits++
-		text = fixed(s.scaled(place*s.limit), digits)
+	return sign + significant(s.scaled(place*s.limit)) + end
+}
+
+// significant returns a positive number with two significant digits.
+func significant(x float64) string {
+	text := strconv.FormatFloat(x, 'e', 1, 64)
+	rounded, _ := strconv.ParseFloat(text, 64)
+	exponent, _ := strconv.Atoi(text[strings.Index(text, "e")+1:])
+	if exponent < -4 || exponent > 4 {
+		return text
 	}
-	return fmt.Sprint(sign, text, end)
+	return strconv.FormatFloat(rounded, 'f', max(1-exponent, 0), 64)
 }

@@ -179,14 +179,14 @@ func (p *picture) captioned(parts ...string) []string {
 
 // modelName returns the name of the model with the remark that every picture must show.
 func (p *picture) modelName() string {
-	name, note := p.e.Model.ShownName(), p.e.Model.Note
+	name, note := p.e.Model.ShownName(), p.note()
 	if p.comparison != nil && p.comparison.models() {
 		name = "" // the lines of the sides have theirs
 	}
 	if name != "" && note != "" {
 		note = " (" + note + ")"
 	}
-	return Visible(name+note, 2*nameLimit)
+	return Visible(name, 2*nameLimit) + note
 }
 
 // nonEmpty returns the texts that are not empty.
@@ -197,18 +197,17 @@ func nonEmpty(texts ...string) []string {
 // compared works out a comparison.
 func (d *drawing) compared() Drawn {
 	c := d.comparison
-	difference := &d.views[compare.Difference]
-	f := d.figureOf(difference)
+	f := d.figureOf(&d.views[0])
 	f.Title, f.Stacked = c.title, true
-	f.Unit = d.views[0].top.unit + "; one scale for A, B and A − B"
+	f.Unit = d.views[0].top.unit + "; one scale for A and B"
 	if d.views[0].top.lift {
-		f.Unit = "lift, and of A − B the ratio of both lifts; one scale for A, B and A − B"
+		f.Unit = "lift, and of A − B the ratio of both lifts; one scale for A and B"
 	}
-	f.Caption = d.captioned(c.differs(), minus(c.all))
+	f.Caption = d.captioned(c.differs(), c.given(), minus(c.all))
 	about := cutAlike(c.about, 3*nameLimit)
 	for i := range d.views {
 		v := &d.views[i]
-		one := DrawnPanel{Name: c.names[i], Note: "positive: A has more", Rows: d.drawnRows(v)}
+		one := DrawnPanel{Name: c.names[i], Note: v.differenceScale(), Rows: d.drawnRows(v)}
 		if i != compare.Difference {
 			one.Note = strings.Join(nonEmpty(about[i], v.layers()), " · ")
 			for _, note := range d.notes(v) {
@@ -226,6 +225,16 @@ func (d *drawing) compared() Drawn {
 	return f
 }
 
+// differenceScale tells what the colours of a difference mean, which are not in the legend.
+func (v *view) differenceScale() string {
+	var begins []string
+	for step := 1; step <= levels; step++ {
+		begins = append(begins, v.stepBegins(step, 0))
+	}
+	return "positive: A has more; its own scale, steps of both signs from " +
+		strings.Join(begins, ", ")
+}
+
 func (d *drawing) drawnColumn(c drawnColumn) DrawnColumn {
 	m := len(d.e.Prompt.Texts)
 	column := DrawnColumn{Name: plain(d.axisName(c.from)), Folded: c.folded}
@@ -233,6 +242,9 @@ func (d *drawing) drawnColumn(c drawnColumn) DrawnColumn {
 	template := role == inSystem || role == inTemplate && (c.folded || d.chat())
 	if c.folded {
 		column.Name = d.foldName(c)
+	} else if c.from < m && d.named(c.from) && !template {
+		column.Name, _ = d.messageOf(c.from)
+		return column
 	}
 	switch turn := d.turnOf(c.to - 1); {
 	case c.from >= m:

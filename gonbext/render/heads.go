@@ -377,12 +377,12 @@ func (h *headsDrawing) from(i int) string {
 const (
 	listedHeads = 12
 	lookMore    = "heads that look at one token in particular"
-	listedBy    = "Each head is named with a token, the share of its attention there, and how " +
-		"much more that is than its habit: the mean share that it gives the same token from " +
-		"elsewhere, and half of the mean share that it gives to tokens as far away. Those of the " +
-		"layer that wrote the token stand first. A list is in the order of what is over the " +
-		"habit or, at a token that is the one predicted, of the whole share; the upper " +
-		"half of the layers counts twice."
+	listedBy    = "Each head is named with a token, the share of its attention there " +
+		"(attention, not effect), and how much more that is than its habit: the mean share that " +
+		"it gives the same token from elsewhere, and half of the mean share that it gives to " +
+		"tokens as far away. Those of the layer that wrote the token stand first. A list is in " +
+		"the order of what is over the habit or, at a token that is the one predicted, of the " +
+		"whole share; the upper half of the layers counts twice."
 )
 
 // lookName names the token that a listed head looks at, with its share and its rank.

@@ -324,7 +324,8 @@ function mapOf(view) {
 }
 function listOf({data, names, layer, head, query, listed, wrote, shareOf, stepAt, open}) {
   const list = listed(), inWriter = list.some(([inLayer]) => inLayer === wrote());
-  return titled('Heads that look here in particular', 'layer.head, share, ± its habit' + (
+  return titled('Heads that look here in particular',
+    'attention, not effect: layer.head, share, ± its habit' + (
     !list.length ? ': none' :
       (inWriter ? '; first, in bold, layer ' + wrote() + ', which wrote it' : '') +
       '; by what is over the habit, with more weight at the token written and in upper layers'),

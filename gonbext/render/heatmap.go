@@ -34,7 +34,11 @@ func (r Heatmap) title() string { return titleOf(r.Explanation) }
 // the order of need have left: the answer with its text, numbers for the script, the lines of all
 // tokens, and layers for the script.
 func (b heatmapPage) write() {
-	b.begin("hm-heatmap", "")
+	classes := "hm-heatmap"
+	if b.lead >= 0 && b.views[b.lead].difference {
+		classes += " hm-difference"
+	}
+	b.begin(classes, "")
 	b.top()
 	for _, line := range []string{b.whyLead(), b.mattered()} {
 		if line != "" {

@@ -96,6 +96,7 @@ function run(root, reading) {
     view.columns = reading.columnsNow();
     root.classList.toggle('hm-wide', view.columns.length > 50);
     root.classList.toggle('hm-template', Boolean(choice.template));
+    root.classList.toggle('hm-difference', Boolean(method().difference));
     drawTabs(find('tabs'), methods, methods.indexOf(method()), chooseMethod);
     [drawAnswer, drawText, drawScores, drawSide, drawStrip, drawMatrix].forEach(
       (draw) => draw(view));
@@ -164,7 +165,7 @@ function drawGiven(view) {
 // has from it.
 function drawText(view) {
   const {method, row, source, has, valueIn, strongestOf, tokenOf, members} = view;
-  const least = strongestOf(method(), row()) / 12;
+  const least = (method().difference ? 1 : strongestOf(method(), row())) / 12;
   const framed = source() < 0 ? [tokenOf(row())] : members(source());
   paintText(view,
     (token) => [framed.includes(token) ? 'hm-here' : classOf(textPlace(view, token, least))],
@@ -206,7 +207,7 @@ function drawMatrix(view) {
 function drawStrip(view) {
   const {data, find, strip, methods, method, row, rowName, strongestOf} = view;
   if (!strip) return;
-  entitle(find('strip-title'), '', data.compared ? 'on one scale' :
+  entitle(find('strip-title'), '', data.compared ? 'A and B on one scale, A − B on its own' :
     'each line on its own scale');
   find('strip-title').prepend(
     bold(rowName(row())), data.compared ? ' in A, in B, and A − B' : ' by every method');
@@ -236,10 +237,11 @@ function cellsOf(view, method, row, limit) {
 // drawLegend names where each step of the scale begins, and what rows and columns are.
 function drawLegend({data, find, columns, method}) {
   const columnsAre = columns.some(({gap}) => gap) ?
-    ' · dotted: folded, coloured by the strongest inside' : ' · columns: where they came from';
-  find('legend').replaceChildren(...legendOf(method()), make('span', {
-    textContent: ' · rows: ' + data.shown + columnsAre,
-  }));
+    '\u00a0· dotted: folded, coloured by the strongest inside' :
+    '\u00a0· columns: where they came from';
+  const parts = legendOf(method());
+  last(parts).append('\u00a0· rows: ' + data.shown + columnsAre);
+  find('legend').replaceChildren(...parts);
 }
 
 // Beside the matrix: what could have come, and the layers.
@@ -265,7 +267,7 @@ function drawSide(view) {
 }
 // layersOf returns the strongest sources of the row, with what every layer gave or has.
 function layersOf(view) {
-  const {names, promptCount, method, row} = view;
+  const {data, names, promptCount, method, row} = view;
   const shown = method(), at = row(), placeAt = (token) => placeOf(shown, shown.values[at][token]);
   let list = shown.strongest[at].filter((token) => classOf(placeAt(token)))
     .map((token) => ({token}));
@@ -278,15 +280,17 @@ function layersOf(view) {
     limit = Math.max(smallest, ...list.flatMap(({parts}) => parts).map(
       (value) => shown.kind === 'lift' ? 0 : Math.abs(value)));
     title = 'Layer by layer';
-    note = (shown.byLayer ? 'its part' :
+    note = (shown.byLayer ? shown.unit + ' that each layer wrote' :
       shown.combined ? 'up to each layer' : 'each layer alone') +
       ', up to ' + format(shown, limit, at);
   }
+  const shortName = (token) => data.chat && data.columnNames?.[token] || names[token];
   const line = ({token, parts}) => {
     const where = token < promptCount ? token : 'g' + (token - promptCount + 1);
     const value = shown.values[at][token], place = placeAt(token);
     return make('tr', {},
-      make('th', {scope: 'row'}, names[token], make('span', {className: 'hm-faint'}, ' ' + where)),
+      make('th', {scope: 'row'}, shortName(token),
+        make('span', {className: 'hm-faint'}, ' ' + where)),
       ...parts ? parts.map(
         (part) => make('td', {className: classOf(placeOf(shown, part, limit)) || 'hm-z'})) :
         [make('td', {}, barOfPart(Math.abs(place), classOf(place)))],

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -76,7 +75,7 @@ func (d *drawing) textData(kind string, sources int) textData {
 		Chat: d.chat(), Given: d.words.text, Turns: [][3]any{}, Columns: [][3]any{},
 	}
 	for j, token := range d.tokens {
-		t.Names = append(t.Names, cmp.Or(isolated(token.name), "·"))
+		t.Names = append(t.Names, isolated(token.name))
 		t.Roles += string(token.role)
 		switch {
 		case j > 0 && strings.Contains(d.tokens[j-1].ends, "↵"):
@@ -113,6 +112,8 @@ type drawnRows struct {
 	For     string `json:"for,omitempty"`
 	Against string `json:"against,omitempty"`
 	Signed  bool   `json:"signed,omitempty"`
+	// Difference says that the values are those of side A minus those of side B.
+	Difference bool `json:"difference,omitempty"`
 	// Limit is the end of the scale. Digits, RowDigits and CellDigits are how many digits follow
 	// the point; Power is the unit of cells, and Times its name.
 	Limit      float64 `json:"limit,omitempty"`
@@ -316,7 +317,7 @@ func (v *view) scaled() drawnRows {
 	r.Signed, r.For, r.Against = v.top.signed, "for it", "against it"
 	switch contrast := v.contrast(); {
 	case v.difference:
-		r.For, r.Against = "more in A", "more in B"
+		r.Difference, r.For, r.Against = true, "more in A", "more in B"
 	case contrast != "":
 		r.Against = "for " + contrast
 	case r.Kind == "lift":

@@ -18,7 +18,8 @@ import (
 type Lens struct {
 	// Explanation has the lens of every generated token; see [attribution.Options.Lens].
 	Explanation *attribution.Explanation
-	// Token is the generated token that is open, 0-based; nil is a content word.
+	// Token is the generated token that is open, 0-based; nil is the one that the lens of the text
+	// is about, if there is one, else a content word.
 	Token *int
 	// Look has the colours and the caption, as that of a [Heatmap].
 	Look
@@ -85,12 +86,16 @@ func (d *lensDrawing) matrixTitle() (title, note string) {
 
 // open works out what a picture of the lens shows. The lens fits.
 func (r Lens) open() *lensDrawing {
+	l := r.Explanation.Lens
+	if l != nil && r.Token == nil {
+		r.Token = &l.Token
+	}
 	d := &lensDrawing{drawing: newDrawing(textPicture(r.Explanation, r.Look), r.Token)}
 	d.words.title = "What the model would have said after each layer"
 	if d.chosen < 0 && len(d.e.Steps) > 0 {
 		d.chosen = 0
 	}
-	if l := r.Explanation.Lens; l != nil && r.Token != nil && l.Token == *r.Token {
+	if l != nil && l.Token == *r.Token {
 		d.positions = l
 		d.words.title = "Where the text held the token, layer by layer"
 		places := make([]float64, len(l.Positions))
@@ -122,25 +127,34 @@ func (d *lensDrawing) layersOf(i int) ([]attribution.LensLayer, *attribution.Gen
 	return d.positions.Positions[d.matrix[i].from], &d.e.Steps[d.chosen]
 }
 
-// lensRow is the name of a row of the lens: the number of the layer that the stream has passed.
-func lensRow(l int) string {
-	if l == 0 {
+// rowName is the name of row l of the lens: the number of the layer after which the head reads.
+func (d *lensDrawing) rowName(l int) string {
+	switch l {
+	case 0:
 		return "input"
+	case d.e.Model.Layers:
+		return strconv.Itoa(l-1) + " (last)"
 	}
 	return strconv.Itoa(l - 1)
 }
 
-// lensRows are layers from..to of a lens in words: "layer 3", "layers 3 to 5".
-func lensRows(from, to int) string {
+// afterRows tells where the head reads in rows from..to of the lens: "after layers 3 to 5".
+func (d *lensDrawing) afterRows(from, to int) string {
+	last := ""
+	if to == d.e.Model.Layers {
+		last = " (the last)"
+	}
 	switch {
 	case to == 0:
-		return "the input"
+		return "at the input"
+	case from == to && last != "":
+		return fmt.Sprintf("after the last layer (%d)", to-1)
 	case from == to:
-		return "layer " + lensRow(to)
+		return fmt.Sprintf("after layer %d", to-1)
 	case from == 0:
-		return "the input to layer " + lensRow(to)
+		return "at the input and " + d.afterRows(1, to)
 	}
-	return fmt.Sprintf("layers %s to %s", lensRow(from), lensRow(to))
+	return fmt.Sprintf("after layers %d to %d%s", from-1, to-1, last)
 }
 
 // explain returns the sentence about prediction t and the line below it.
@@ -161,15 +175,16 @@ func (d *lensDrawing) explain(t int) (say, facts phrase) {
 				best = l
 			}
 		}
-		say.say(fmt.Sprintf(" was not first at the end: it had rank %s, and at best %s, after %s",
-			thousands(g.Lens[last].Rank), thousands(g.Lens[best].Rank), lensRows(best, best)))
+		say.say(fmt.Sprintf(" was not first %s: it had rank %s, and at best %s, %s",
+			d.afterRows(last, last), thousands(g.Lens[last].Rank), thousands(g.Lens[best].Rank),
+			d.afterRows(best, best)))
 	} else {
-		of := ""
-		if from > 0 {
-			of = " of " + lensRow(last)
+		at := ""
+		if from < last {
+			at = " " + d.afterRows(from, from)
 		}
-		say.say(fmt.Sprintf(" was first from %s%s on (%s)", lensRows(from, from), of,
-			rounded(g.Lens[from].Probability)))
+		say.say(fmt.Sprintf(" was first %s, with %s%s", d.afterRows(from, last),
+			rounded(g.Lens[from].Probability), at))
 	}
 	if from > 0 && from <= last {
 		other := g.Lens[from-1].Likely[0]
@@ -179,24 +194,24 @@ func (d *lensDrawing) explain(t int) (say, facts phrase) {
 		}
 		say.say("; before that ")
 		say = append(say, piece{text: tokenName(other.Text), strong: true})
-		say.say(" at " + lensRows(first, from-1))
+		say.say(" " + d.afterRows(first, from-1))
 	}
 	const few = 10
 	among := last + 1
 	for among > 0 && g.Lens[among-1].Rank <= few {
 		among--
 	}
-	facts.say(rounded(g.Lens[last].Probability) + " at the end")
+	facts.say(rounded(g.Lens[last].Probability) + " " + d.afterRows(last, last))
 	if among <= last {
-		facts.say(fmt.Sprintf(" · among the first %d from %s on", few, lensRows(among, among)))
+		facts.say(fmt.Sprintf(" · among the first %d %s", few, d.afterRows(among, last)))
 	}
 	facts.say(" · rank " + thousands(g.Lens[0].Rank) + " at the input")
 	return say, facts
 }
 
-// lensRuns lists what a lens says, layers with the same token together, with the probability at the
+// runs lists what a lens says, layers with the same token together, with the probability at the
 // last of them.
-func lensRuns(layers []attribution.LensLayer) string {
+func (d *lensDrawing) runs(layers []attribution.LensLayer) string {
 	var all []string
 	for from := 0; from < len(layers); {
 		to := from + 1
@@ -204,9 +219,9 @@ func lensRuns(layers []attribution.LensLayer) string {
 		for to < len(layers) && layers[to].Likely[0].ID == one.ID {
 			to++
 		}
-		rows := lensRow(from)
+		rows := d.rowName(from)
 		if to-1 > from {
-			rows += "–" + lensRow(to-1)
+			rows += "–" + d.rowName(to-1)
 		}
 		all = append(all, fmt.Sprintf("%s: %s %s", rows, tokenName(one.Text),
 			rounded(layers[to-1].Likely[0].Probability)))
@@ -221,20 +236,20 @@ func (d *lensDrawing) line(i int) (name, list string) {
 	layers, _ := d.layersOf(i)
 	if d.positions == nil {
 		where, what, chance := d.predictionText(i)
-		return where + what + " " + chance, lensRuns(layers)
+		return where + what + " " + chance, d.runs(layers)
 	}
 	if layers == nil {
 		return "", ""
 	}
-	best := 0
+	best, last := 0, len(layers)-1
 	for l, layer := range layers {
 		if layer.Rank < layers[best].Rank {
 			best = l
 		}
 	}
-	return d.placedName(d.matrix[i].from), fmt.Sprintf("at best rank %s, at %s (%s); at the end %s",
-		thousands(layers[best].Rank), lensRows(best, best), rounded(layers[best].Probability),
-		tokenName(layers[len(layers)-1].Likely[0].Text))
+	return d.placedName(d.matrix[i].from), fmt.Sprintf("at best rank %s, %s (%s); %s %s",
+		thousands(layers[best].Rank), d.afterRows(best, best), rounded(layers[best].Probability),
+		d.afterRows(last, last), tokenName(layers[last].Likely[0].Text))
 }
 
 // cell returns what stands in row l of column i: the step of its colour, the token, and whether it
@@ -270,9 +285,10 @@ func (d *lensDrawing) wrote(l int) string {
 const (
 	lensLegend = "A row is a layer, and each cell the token that the model would have said if " +
 		"its last layer had been this one: the head of the model reads what the layers up to " +
-		"there have written (the logit lens). The last row is what it said. Early layers " +
-		"do not write for the head, so what it reads there may mean little"
-	lensWrote = "attention and feed-forward of each layer wrote"
+		"there have written (the logit lens). After the last layer, that is what it said. Early " +
+		"layers do not write for the head, so what it reads there may mean little"
+	lensWrote = "the parts of its logit that attention and feed-forward of each layer wrote, " +
+		"against the next most probable tokens or the contrast"
 )
 
 // scaled returns the scale of the picture.
@@ -297,7 +313,7 @@ func (r Lens) Drawn() (Drawn, error) {
 		top: m.top, colors: m.colors,
 		result: &attribution.Result{Facts: attribution.Facts{Quantity: attribution.Share}},
 	})
-	f.Words, f.Title, f.Target, f.Source = true, d.words.title, "layer", "generated token"
+	f.Words, f.Title, f.Target, f.Source = true, d.words.title, "after layer", "generated token"
 	f.Caption = d.captioned(d.quotedPrompt())
 	if d.chosen < 0 {
 		return f, nil
@@ -307,12 +323,12 @@ func (r Lens) Drawn() (Drawn, error) {
 	if d.positions != nil {
 		f.Source = "position in the text"
 		if len(d.positions.Attention) > 0 {
-			f.Notes = append(f.Notes, "At the right: what "+lensWrote+" of the logit of the token.")
+			f.Notes = append(f.Notes, "At the right: "+lensWrote+".")
 		}
 	}
 	var one DrawnPanel
 	for l := d.e.Model.Layers; l >= 0; l-- {
-		row := DrawnRow{Name: lensRow(l), Layer: d.wrote(l)}
+		row := DrawnRow{Name: d.rowName(l), Layer: d.wrote(l)}
 		for i := range d.matrix {
 			step, name, came := d.cell(i, l)
 			row.Cells = append(row.Cells, DrawnCell{
@@ -374,8 +390,8 @@ func (d *lensDrawing) mostWritten() string {
 		}
 		return fmt.Sprintf("%d (%+.1f)", best, x[best])
 	}
-	return minus("most of its logit was written by attention of layer " +
-		most(d.positions.Attention) + " and feed-forward of layer " + most(d.positions.FeedForward))
+	return minus("largest parts of its logit: attention of layer " + most(d.positions.Attention) +
+		", feed-forward of layer " + most(d.positions.FeedForward))
 }
 
 func (r Lens) title() string { return titleOf(r.Explanation) }

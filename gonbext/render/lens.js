@@ -61,7 +61,7 @@ function drawMatrix(view) {
     key: row, name, end: (data.wrote || [])[row],
     cells: columns.map((_, i) => cellOf(view, i, {step: data.lens[i].steps[row]})).join(''),
   })), {
-    bands: data.positions, last: data.wrote && 'wrote',
+    bands: data.positions, last: data.wrote && 'of its logit',
     marked: (column) => !data.positions && column === columns[chosen()],
   });
   for (const cell of matrix.table.querySelectorAll('tbody td[data-c]')) {
@@ -79,12 +79,12 @@ function drawReadout({data, columns, matrix, names, placed, chosen}, row, i) {
   if (column.folded) return readout.replaceChildren(...place);
   const [chance, rank] = column.own[layer], [first, ...others] = column.likely[layer];
   const [attention, forward] = ((data.wrote || [])[layer] || '').split(' ');
-  const after = data.positions ? 'after ' + names[columns[at].tokens[0]] + ', ' : '';
+  const where = data.positions ? 'read at ' + names[columns[at].tokens[0]] + ', ' : '';
   readout.replaceChildren(
-    (/^\d/.test(data.rows[layer]) ? 'layer ' : '') + data.rows[layer] + ': ', bold(first.join(' ')),
+    data.after[layer] + ': ', bold(first.join(' ')),
     others.map((other) => ', ' + other.join(' ')).join(''), ' · ', bold(column.name),
-    ' ' + [chance, 'rank ' + rank, after + place.join(' · '), ...forward ? [
-      'attention of this layer wrote ' + attention + ', its feed-forward part ' + forward,
+    ' ' + [chance, 'rank ' + rank, where + place.join(' · '), ...forward ? [
+      'of its logit: attention ' + attention + ', feed-forward ' + forward,
     ] : []].join(' · '));
 }
 

@@ -55,12 +55,16 @@ func positioned() *attribution.Explanation {
 func TestLensSentences(t *testing.T) {
 	d := Lens{Explanation: lensed()}.open()
 	for i, want := range []string{
-		"are was first from layer 4 of 5 on (50 %); before that is at layers 2 to 3|" +
-			"50 % at the end · among the first 10 from layer 2 on · rank 400 at the input",
-		"here was not first at the end: it had rank 2, and at best 1, after layer 3|" +
-			"10 % at the end · among the first 10 from layer 0 on · rank 50 at the input",
-		". was first from the input on (50 %)|" +
-			"50 % at the end · among the first 10 from the input on · rank 1 at the input",
+		"are was first after layers 4 to 5 (the last), with 50 % after layer 4; before that is " +
+			"after layers 2 to 3|" +
+			"50 % after the last layer (5) · among the first 10 after layers 2 to 5 (the last) · " +
+			"rank 400 at the input",
+		"here was not first after the last layer (5): it had rank 2, and at best 1, after layer 3|" +
+			"10 % after the last layer (5) · among the first 10 after layers 0 to 5 (the last) · " +
+			"rank 50 at the input",
+		". was first at the input and after layers 0 to 5 (the last), with 50 % at the input|" +
+			"50 % after the last layer (5) · among the first 10 at the input and after layers 0 to 5 " +
+			"(the last) · rank 1 at the input",
 	} {
 		say, facts := d.explain(i)
 		if got := say.String() + "|" + facts.String(); got != want {
@@ -84,7 +88,8 @@ func TestLens(t *testing.T) {
 		{
 			"answer", Lens{Explanation: lensed()},
 			[]string{
-				"are was first from layer 4 of 5 on", "2–3: is 50 %",
+				"are was first after layers 4 to 5 (the last)", "2–3: is 50 %",
+				"4–5 (last): are 50 %",
 				"(the logit lens)",
 			},
 			[]string{"▸ are", "&lt;b&gt;", "▸: what it did say", "rank 400 at the input"},
@@ -93,10 +98,10 @@ func TestLens(t *testing.T) {
 		{
 			"positions", Lens{Explanation: positioned(), Token: &zero},
 			[]string{
-				"“keys” (2)  at best rank 9, at the input (10 %); at the end keys",
-				"attention of layer 2 (+2.0) and feed-forward of layer 4 (+3.0)",
+				"“keys” (2)  at best rank 9, at the input (10 %); after the last layer (5) keys",
+				"largest parts of its logit: attention of layer 2 (+2.0), feed-forward of layer 4 (+3.0)",
 			},
-			[]string{"at each position", ">wrote<", ">0 +3.0<", ">−1.0 0<", ">+2.0 0<"},
+			[]string{"at each position", ">of its logit<", ">0 +3.0<", ">−1.0 0<", ">+2.0 0<"},
 			7, true, [2]int{0, 6},
 		},
 	} {
@@ -119,7 +124,8 @@ func TestLens(t *testing.T) {
 				t.Fatal("the page has no data")
 			}
 			if len(data.Lens) != c.columns || data.Positions != c.positions ||
-				strings.Join(data.Rows, " ") != "5 4 3 2 1 0 input" {
+				strings.Join(data.Rows, " ") != "5 (last) 4 3 2 1 0 input" ||
+				data.After[0] != "after the last layer (5)" {
 				t.Errorf("%d columns, positions %v, rows %v", len(data.Lens), data.Positions,
 					data.Rows)
 			}

@@ -22,8 +22,10 @@ type lensData struct {
 	Positions bool   `json:"positions,omitempty"`
 	Title     string `json:"title"`
 	Note      string `json:"note"`
-	// Rows are the names of the rows from the top, each with what its layer wrote.
+	// Rows are the names of the rows from the top, After where each reads, in words, and Wrote what
+	// its layer wrote.
 	Rows  []string     `json:"rows"`
+	After []string     `json:"after"`
 	Wrote []string     `json:"wrote,omitempty"`
 	Scale drawnRows    `json:"scale"`
 	Lens  []lensColumn `json:"lens"`
@@ -67,7 +69,8 @@ func (d *lensDrawing) data() lensData {
 	data.Title, data.Note = d.matrixTitle()
 	rows := d.e.Model.Layers + 1
 	for l := rows - 1; l >= 0; l-- {
-		data.Rows = append(data.Rows, lensRow(l))
+		data.Rows = append(data.Rows, d.rowName(l))
+		data.After = append(data.After, d.afterRows(l, l))
 		if d.wrote(rows-1) != "" {
 			data.Wrote = append(data.Wrote, d.wrote(l))
 		}
@@ -106,10 +109,10 @@ func (d *lensDrawing) table() plainTable {
 		t.columns = append(t.columns, d.columnName(c))
 	}
 	if d.wrote(d.e.Model.Layers) != "" {
-		t.last = "wrote"
+		t.last = "of its logit"
 	}
 	for l := d.e.Model.Layers; l >= 0; l-- {
-		row := plainRow{name: lensRow(l), end: d.wrote(l)}
+		row := plainRow{name: d.rowName(l), end: d.wrote(l)}
 		for i, c := range d.matrix {
 			step, name, came := d.cell(i, l)
 			if came {
@@ -182,8 +185,7 @@ func (d *lensDrawing) lines(b *board, limit int, isOpen bool) {
 	b.openDetails(b, "how to read this, every column in a line", isOpen)
 	legend := lensLegend + "."
 	if d.wrote(d.e.Model.Layers) != "" {
-		legend += " At the right: what " + lensWrote + " of the logit of the token, against the " +
-			"next most probable ones or the contrast."
+		legend += " At the right: " + lensWrote + "."
 	}
 	b.printf(`<p>%s</p><div class="hm-lines">`, html.EscapeString(legend))
 	b.linesWithin(b, b.Len()+limit, len(d.matrix), func(i int) string {

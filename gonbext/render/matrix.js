@@ -28,7 +28,8 @@ function textReading(data, choice, keepsNow = () => () => false) {
   }
   // placed tells where the token is that a readout names for a column.
   const placed = ({tokens, gap}, token, unfolds = ', click to unfold') => [
-    whereIs(token), ...names.length > 30 && !gap && tokens.length === 1 ? [around(token)] : [],
+    whereIs(token),
+    ...names.length > 30 && !gap && tokens.length === 1 && !data.columnNames ? [around(token)] : [],
     ...gap ? ['the strongest of ' + tokens.length + ' folded tokens' + unfolds] : [],
   ];
 
@@ -54,6 +55,7 @@ function textReading(data, choice, keepsNow = () => () => false) {
   function labelOf({tokens, gap}) {
     if (!gap) return textOf(tokens).trim() || names[tokens[0]];
     if (inPrompt(tokens[0])) return String(tokens.length);
+    if (data.columnNames) return ''; // the next column has its name
     return turnOf(tokens.find((token) => roles[token] === 'y') || last(tokens))[0] || '';
   }
   // isFirstGenerated reports whether a line stands before a column.

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/headwater-ml/headwater/attribution"
 )
 
 // nameLimit is the largest number of columns of a token; longer ones are cut with a remark.
@@ -30,16 +28,22 @@ func (p *picture) short(j int) string { return p.shortIn(j, shortColumns) }
 // shortColumns is the width of the short name of a span, headColumns of one that stands upright.
 const shortColumns, headColumns = 24, 12
 
-// spanText returns prompt token j or, of a span that the chat template writes, what it is.
+// spanText returns prompt token j or, of a span that the chat template writes, whose message it
+// begins.
 func (p *picture) spanText(j int) string {
-	if text := p.e.Prompt.Texts[j]; text != attribution.TemplateSpan || !p.named(j) {
-		return text
+	if !p.isTemplate(j) {
+		return p.e.Prompt.Texts[j]
 	}
-	return "chat template"
+	name, _ := p.messageOf(j)
+	return "label of " + name
 }
 
 // shortIn returns prompt token j, which may be a span in so many columns.
 func (p *picture) shortIn(j, limit int) string {
+	if limit == headColumns && p.named(j) {
+		name, _ := p.messageOf(j)
+		return isolated(name)
+	}
 	inside := ""
 	if j < len(p.e.Prompt.Strongest) {
 		if inside = Visible(p.e.Prompt.Strongest[j], 0); Width(inside) > limit/2 {
@@ -66,10 +70,14 @@ func fewColumns(text string, span bool, inside string, limit int) string {
 	return isolated(firstColumns(name, limit-1-Width(inside)) + "… " + inside)
 }
 
-// firstColumns returns the beginning of a text that is narrower than some columns.
+// firstColumns returns the beginning of a text that is narrower than some columns, whole words if
+// there is a space between two of them.
 func firstColumns(text string, columns int) string {
 	for i, r := range text {
 		if columns -= runeWidth(r); columns <= 0 {
+			if end := strings.LastIndexByte(text[:i+1], ' '); end > 0 {
+				i = end
+			}
 			return strings.TrimRight(text[:i], " ")
 		}
 	}
@@ -81,13 +89,16 @@ func (p *picture) generatedName(t int) string {
 	return fewColumns(p.e.Steps[t].Text, p.e.Steps[t].IDs != nil, "", shortColumns)
 }
 
+// noText is the name of a token without text: the space that a tokenizer put before its first word.
+const noText = "␣"
+
 // axisName returns token j of the whole text, the prompt first, beside a row or above a column.
 func (p *picture) axisName(j int) string {
 	m := len(p.e.Prompt.Texts)
 	if j < m {
-		return cmp.Or(p.short(j), "·")
+		return cmp.Or(p.short(j), noText)
 	}
-	return cmp.Or(p.generatedName(j-m), "·")
+	return cmp.Or(p.generatedName(j-m), noText)
 }
 
 // repeated reports whether another prompt token has the same short name as prompt token j.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -15,24 +16,30 @@ import (
 // functionWords are words that say little about where an answer comes from. A picture does not open
 // with one if there is another.
 var functionWords = strings.Fields("the a an of to in and is was it for on at by that this with " +
-	"here as then are were be been has have had do does did will would can could not no or " +
-	"but if i you he she we they me him her us them my your his its our their who whom whose " +
+	"here as then are were be been being has have had do does did will would can could not or " +
+	"etc but if i you he she we they me him her us them my your his its our their who whom whose " +
 	"which what when where how there these those about from into after before than so also " +
 	"der die das ein eine und ist le la les un une et est el los las una y es il lo gli e")
 
-// wordText returns the word of row t without spaces and brackets, in small letters.
+// wordText returns the word of row t without spaces and brackets.
 func (d *drawing) wordText(t int) string {
 	first, end := d.generatedWord(t)
-	text := strings.Trim(withoutMarks(textsOf(d.e.Steps[first:end])), " _(")
-	return strings.ToLower(strings.TrimSpace(text))
+	return strings.TrimSpace(strings.Trim(withoutMarks(textsOf(d.e.Steps[first:end])), " _("))
 }
 
-// contentWord reports whether row t begins a word of two letters or more that is no function word.
+// contentWord reports whether row t begins a number, or a word of two letters or more that is no
+// function word.
 func (d *drawing) contentWord(t int) bool {
 	g := d.e.Steps[t]
 	first, _ := d.generatedWord(t)
-	letters := 0
 	text := d.wordText(t)
+	if first != t || g.Special || g.Rest || slices.Contains(functionWords, strings.ToLower(text)) {
+		return false
+	}
+	if begin, _ := utf8.DecodeRuneInString(text); unicode.IsDigit(begin) {
+		return !d.listNumber(t)
+	}
+	letters := 0
 	for _, r := range text {
 		if !unicode.IsLetter(r) {
 			break
@@ -40,8 +47,101 @@ func (d *drawing) contentWord(t int) bool {
 		letters++
 	}
 	wide := letters == 1 && utf8.RuneLen([]rune(text)[0]) > 2 // a word in scripts such as Chinese
-	return first == t && !g.Special && !g.Rest && (letters > 1 || wide) &&
-		!slices.Contains(functionWords, text)
+	return letters > 1 || wide
+}
+
+// listNumber reports whether the number at row t counts the items of a list: it begins a line, or
+// is the 1 that begins the answer, and a point or a bracket and a space follow it.
+func (d *drawing) listNumber(t int) bool {
+	_, end := d.generatedWord(t)
+	before := withoutMarks(textsOf(d.e.Steps[max(t-3, 0):t]))
+	after := withoutMarks(textsOf(d.e.Steps[end:min(end+2, len(d.e.Steps))]))
+	line := strings.TrimRight(before, " \t")
+	return (strings.HasSuffix(line, "\n") || line == "" && d.wordText(t) == "1") &&
+		(strings.HasPrefix(after, ". ") || strings.HasPrefix(after, ") "))
+}
+
+// answerWord is a content word of an answer, in rows [row,end).
+type answerWord struct {
+	row, end, sentence int
+	// asked reports whether the question has the word, specific whether it is a number, a name or
+	// in code marks, and copied whether it is a number or a name that the prompt has.
+	asked, specific, copied bool
+}
+
+// answerWords returns the content words of the answer. For an encoder these are alike.
+func (d *drawing) answerWords() (words []answerWord) {
+	asked, given := d.asked(), wordsIn(d.e.Prompt.Text)
+	sentences, previous := d.answerSentences(), -1
+	for t := range d.e.Steps {
+		sentence := sentences[t]
+		begins := sentence != previous && (t > 0 || d.chat()) // a capital letter says nothing here
+		text := d.wordText(t)
+		r, _ := utf8.DecodeRuneInString(text)
+		if inWord(r) {
+			previous = sentence
+		}
+		w := answerWord{row: t, sentence: sentence}
+		_, w.end = d.generatedWord(t)
+		switch {
+		case !d.contentWord(t):
+		case d.e.Model.Reads():
+			words = append(words, w)
+		default:
+			name := unicode.IsUpper(r)
+			w.copied = (name || unicode.IsDigit(r)) && allIn(wordsIn(text), given)
+			w.asked = allIn(wordsIn(strings.ToLower(text)), asked)
+			w.specific = w.copied || unicode.IsDigit(r) || name && !begins || d.codeMark(t)
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// codeMark reports whether a backtick, which begins a piece of code, stands just before row t.
+func (d *drawing) codeMark(t int) bool {
+	before := textsOf(d.e.Steps[max(t-1, 0):t])
+	return strings.HasSuffix(before, "`") && !strings.HasSuffix(before, "```") &&
+		!strings.HasPrefix(d.e.Steps[t].Text, " ")
+}
+
+// wordsIn returns the words of a text, divided at all that is no letter, digit or mark.
+func wordsIn(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return !inWord(r) })
+}
+
+// allIn reports whether a list has all of some words, of which there is at least one.
+func allIn(words, list []string) bool {
+	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool {
+		return !slices.Contains(list, word)
+	})
+}
+
+// answerSentences returns the number of the sentence of each row. An exclamation, such as "Sure!",
+// belongs to the sentence after it.
+func (d *drawing) answerSentences() []int {
+	of := make([]int, len(d.e.Steps))
+	if d.e.Model.Reads() || d.e.Steps[0].IDs != nil {
+		return of
+	}
+	var p attribution.Prompt
+	for _, g := range d.e.Steps {
+		begin := len(p.Text)
+		p.Text += g.Text
+		p.Texts, p.IDs = append(p.Texts, g.Text), append(p.IDs, g.ID)
+		p.Special = append(p.Special, false)
+		p.Offsets = append(p.Offsets, [2]int{begin, len(p.Text)})
+	}
+	number := 0
+	for _, s := range p.Sentences() {
+		for _, t := range s.Tokens {
+			of[t] = number
+		}
+		if !strings.HasSuffix(strings.TrimSpace(s.Text), "!") {
+			number++
+		}
+	}
+	return of
 }
 
 // asked returns the words of the last sentence of the last message of a chat, in small letters: the
@@ -56,9 +156,7 @@ func (d *drawing) asked() (words []string) {
 		if j := s.Tokens[0]; j < body[0] || j >= body[1] {
 			continue
 		}
-		if all := strings.FieldsFunc(strings.ToLower(s.Text), func(r rune) bool {
-			return !inWord(r)
-		}); len(all) > 0 {
+		if all := wordsIn(strings.ToLower(s.Text)); len(all) > 0 {
 			words = all
 		}
 	}
@@ -79,12 +177,11 @@ func (d *drawing) generatedWord(t int) (first, end int) {
 // earlier one.
 const opensFrom = .5
 
-// open chooses the row and the method that a picture opens with: of an answer the first content
-// word that has half of the largest value of one, and for an encoder that with the largest, by the
-// first method that shows something for one. Words of a question, which an answer repeats, come
-// after all others. A scorer that compares the first prediction with itself comes before them,
-// because it was asked for what there is not. The token that a part of the prompt mattered most
-// for, if one was taken away, comes before all.
+// open chooses the row and the method that a picture opens with: a word of the first sentence of
+// the answer, see [drawing.wordToOpen], by the first method that shows something for one. Words of
+// a question, which an answer repeats, come after all others. A scorer that compares the first
+// prediction with itself comes before them, because it was asked for what there is not. The token
+// that a part of the prompt mattered most for, if one was taken away, comes before all.
 func (d *drawing) open(row *int) {
 	d.chosen, d.lead = firstWord(d.e), -1
 	if row == nil {
@@ -111,54 +208,90 @@ func (d *drawing) open(row *int) {
 			return
 		}
 	}
-	asked := d.asked()
-	for _, i := range order {
-		v := &d.views[i]
-		best := -1
-		if row == nil {
-			best = d.wordToOpen(v, asked)
-		} else if v.has(*row) && d.strongest(v, *row) > 0 {
-			best = *row
+	for _, words := range d.toOpen(row) {
+		for _, i := range order {
+			if best := d.wordToOpen(&d.views[i], words); best >= 0 {
+				d.chosen, d.lead = best, i
+				return
+			}
 		}
-		if best >= 0 {
-			d.chosen, d.lead = best, i
-			return
-		}
-		if d.lead < 0 && v.has(d.chosen) {
-			d.lead = i
-		}
+	}
+	d.lead = slices.IndexFunc(order, func(i int) bool { return d.views[i].has(d.chosen) })
+	if d.lead >= 0 {
+		d.lead = order[d.lead]
 	}
 }
 
-// Opening returns the generated token that a picture of an explanation opens at, 0 if there is
-// none.
+// toOpen returns the words that a picture may open with, sentence by sentence, those of the
+// question last; of a row that is asked for, this alone.
+func (d *drawing) toOpen(row *int) (sentences [][]answerWord) {
+	if row != nil {
+		return [][]answerWord{{{row: *row, end: *row + 1}}}
+	}
+	words := d.answerWords()
+	rank := func(w answerWord) int {
+		if w.asked {
+			return w.sentence + len(d.e.Steps)
+		}
+		return w.sentence
+	}
+	slices.SortStableFunc(words, func(a, b answerWord) int { return cmp.Compare(rank(a), rank(b)) })
+	for i, w := range words {
+		if i == 0 || rank(w) != rank(words[i-1]) {
+			sentences = append(sentences, nil)
+		}
+		last := len(sentences) - 1
+		sentences[last] = append(sentences[last], w)
+	}
+	return sentences
+}
+
+// Opening returns the generated token that a picture of an explanation opens at, -1 if there is
+// none or it lacks the word of s.
 func (s Show) Opening(e *attribution.Explanation) int {
-	if named, err := s.AtWord(e); err == nil {
-		s = named
+	s, err := s.AtWord(e)
+	if err != nil {
+		return -1
 	}
 	h := Heatmap{Explanation: e, Filter: s.Filter, Layer: s.Layer}
-	return max(newDrawing(h.picture(true), s.Token).chosen, 0)
+	return newDrawing(h.picture(true), s.Token).chosen
 }
 
-// wordToOpen returns the row of a method that a picture opens with, -1 if it shows nothing for a
-// content word. Words that were asked come after all others.
-func (d *drawing) wordToOpen(v *view, asked []string) int {
-	for _, repeated := range []bool{false, true} {
-		largest, least := 0.0, 1.0
-		if !d.e.Model.Reads() {
-			least = opensFrom
+// wordToOpen returns the row of a method that a picture opens with of some words, -1 if it shows
+// nothing for any. If there are names or numbers, it is one of them: in a chat the last one that
+// the prompt has, which the answer was leading to, and the names just before it. Otherwise it is
+// the first word that has half of the largest value, in an encoder that with the largest.
+func (d *drawing) wordToOpen(v *view, words []answerWord) int {
+	var shown []answerWord
+	for _, w := range words {
+		if d.strongestOfWord(v, w) > 0 {
+			shown = append(shown, w)
 		}
-		places, rows := make([]float64, len(d.e.Steps)), make([]int, len(d.e.Steps))
-		for t := range places {
-			if slices.Contains(asked, d.wordText(t)) == repeated {
-				places[t], rows[t] = d.strongestOfWord(v, t)
-			}
-			largest = max(largest, places[t])
+	}
+	for at := len(shown) - 1; at >= 0 && d.chat(); at-- {
+		if !shown[at].copied || shown[at].asked {
+			continue
 		}
-		for t, x := range places {
-			if x > 0 && x >= least*largest {
-				return rows[t]
-			}
+		for at > 0 && shown[at-1].copied && shown[at-1].end == shown[at].row {
+			at--
+		}
+		return d.pieceToOpen(v, shown[at])
+	}
+	if named := slices.DeleteFunc(slices.Clone(shown), func(w answerWord) bool {
+		return !w.specific
+	}); len(named) > 0 {
+		shown = named
+	}
+	largest, least := 0.0, opensFrom
+	if d.e.Model.Reads() {
+		least = 1
+	}
+	for _, w := range shown {
+		largest = max(largest, d.strongestOfWord(v, w))
+	}
+	for _, w := range shown {
+		if d.strongestOfWord(v, w) >= least*largest {
+			return d.pieceToOpen(v, w)
 		}
 	}
 	return -1
@@ -185,19 +318,25 @@ func (d *drawing) whyLead() string {
 	return fmt.Sprintf("%s%s nothing for “%s”; %s does", silent[0], verb, d.rowName(d.chosen), lead)
 }
 
-// strongestOfWord returns the largest place on the scale that a source has in a row of the content
-// word that begins with row t, and that row: of the first token of the word that has something to
-// show, because what follows is mostly spelling. It is 0 if there is no such word.
-func (d *drawing) strongestOfWord(v *view, t int) (largest float64, row int) {
-	if !d.contentWord(t) {
-		return 0, t
-	}
-	for _, end := d.generatedWord(t); t < end; t++ {
+// pieceToOpen returns the first token of a word for which a method has something to show, because
+// what follows it is mostly spelling; -1 if there is none.
+func (d *drawing) pieceToOpen(v *view, w answerWord) int {
+	for t := w.row; t < w.end; t++ {
 		if v.has(t) && d.strongest(v, t) > 0 {
-			return d.strongest(v, t), t
+			return t
 		}
 	}
-	return 0, t
+	return -1
+}
+
+// strongestOfWord returns the largest place on the scale that a source has in the row in which a
+// word opens, 0 if none has one.
+func (d *drawing) strongestOfWord(v *view, w answerWord) float64 {
+	t := d.pieceToOpen(v, w)
+	if t < 0 {
+		return 0
+	}
+	return d.strongest(v, t)
 }
 
 // strongest returns the largest place on the scale that a source has in row t, above 0; 0 if none

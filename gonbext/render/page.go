@@ -30,7 +30,7 @@ func (b *page) withoutRoom(what string) {
 // noClicks is what withoutRoom says of a picture without its script.
 const noClicks = "Clicks show nothing here"
 
-// View is a picture: a [Heatmap], [Layers], [Flow], [Heads], [Maps], [Experts], [Lens] or
+// View is a picture: a [Heatmap], [Layers], [Flow], [Heads], [Maps], [Experts], [Lens], [Patch] or
 // [Sources]. [HTML], [Page] and [Text] write it. Equal views give equal bytes. One whose values do
 // not fit gives a picture that says so.
 type View interface {

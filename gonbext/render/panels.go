@@ -30,6 +30,8 @@ type panelKind struct {
 	legend string
 	// targets says that rows are the tokens of the columns.
 	targets bool
+	// heads says that columns are heads, and no tokens of the text.
+	heads bool
 }
 
 // panelMethod has the matrices of a method. Rows and columns are in the order in which they are
@@ -116,7 +118,11 @@ func (p *panels) list(m *panelMethod, one *panel, i int) string {
 	for _, c := range m.ranked(one, i) {
 		if len(names) < listed {
 			cell := one.cells[i][c]
-			names = append(names, p.sourceName(cell.token)+" "+m.top.value(cell.value))
+			name := fmt.Sprint("head ", cell.token)
+			if !p.kind.heads {
+				name = p.sourceName(cell.token)
+			}
+			names = append(names, name+" "+m.top.value(cell.value))
 		}
 	}
 	return strings.Join(names, ", ")
@@ -179,6 +185,9 @@ func (p *panels) markup(palette, next string, limit int) *page {
 	if b.fits() {
 		matrix = `<div class="hm-methods">` + b.table(b.matrix(m, one)) + "</div>"
 	}
+	if len(matrix) > left {
+		matrix = ""
+	}
 	left -= len(matrix)
 	b.WriteString(answer.String())
 	if data == "" {
@@ -193,7 +202,7 @@ func (p *panels) markup(palette, next string, limit int) *page {
 // steps returns the colours of the text: those of all layers together, or of the framed row.
 func (p *panels) steps(m *panelMethod, one *panel) []int {
 	steps := make([]int, len(p.tokens))
-	if len(one.cells) == 0 {
+	if len(one.cells) == 0 || p.kind.heads {
 		return steps
 	}
 	row, limit := one.total, m.totalLimit
@@ -219,19 +228,31 @@ func (p *panels) steps(m *panelMethod, one *panel) []int {
 // matrix returns the open matrix for readers without a script.
 func (b panelsPage) matrix(m *panelMethod, one *panel) plainTable {
 	t := plainTable{
-		title: b.panels.nameOf(m, one), note: m.name + ", " + m.unit, columns: b.columnNames(),
+		title: b.panels.nameOf(m, one), note: m.name + ", " + m.unit,
+		columns: b.panels.columnNames(),
 	}
 	for i, cells := range one.cells {
 		row := plainRow{name: m.rows[i], chosen: i == one.row}
 		for c := range cells {
 			row.cells = append(row.cells, plainCell{
-				grey: one.grey[c], step: m.step(one, i, c), first: b.isFirstGenerated(b.columns[c]),
-				number: minus(m.number(cells[c].value)),
+				grey: one.grey[c], step: m.step(one, i, c), number: minus(m.number(cells[c].value)),
+				first: !b.panels.kind.heads && b.isFirstGenerated(b.columns[c]),
 			})
 		}
 		t.rows = append(t.rows, row)
 	}
 	return t
+}
+
+// columnNames returns the names of all columns.
+func (p *panels) columnNames() (names []string) {
+	if !p.kind.heads {
+		return p.drawing.columnNames()
+	}
+	for _, c := range p.columns {
+		names = append(names, fmt.Sprint(c.from))
+	}
+	return names
 }
 
 // number formats a value for a narrow cell.
@@ -285,6 +306,8 @@ type panelsData struct {
 	Title   string `json:"title"`
 	Small   string `json:"small"`
 	Targets bool   `json:"targets,omitempty"`
+	// Heads says that columns are heads, and no tokens of the text.
+	Heads bool `json:"heads,omitempty"`
 	// Lead is the method that is open.
 	Lead    int         `json:"lead"`
 	Methods []drawnList `json:"methods"`
@@ -323,7 +346,10 @@ func (b panelsPage) data() panelsData {
 	d := panelsData{
 		textData: b.textData(b.panels.kind.name, b.columns[len(b.columns)-1].to),
 		Title:    b.panels.kind.title, Small: b.panels.kind.small,
-		Targets: b.panels.kind.targets, Lead: b.panels.lead,
+		Targets: b.panels.kind.targets, Lead: b.panels.lead, Heads: b.panels.kind.heads,
+	}
+	if d.Heads {
+		d.ColumnNames = b.panels.columnNames()
 	}
 	for k := range b.panels.methods {
 		m := &b.panels.methods[k]

@@ -12,7 +12,10 @@ function ranked(method, row, grey) {
 // readingOf returns what a reader chose: the method, the panel, the row, and, of maps, the column
 // of a source, -1 if there is none.
 function readingOf(data, choice) {
-  const text = textReading(data, choice), {names, labelOf} = text;
+  const text = {...textReading(data, choice), ...data.heads && {
+    names: data.columnNames.map((name) => 'head ' + name), roles: '', placed: () => [],
+    isFirstGenerated: () => false,
+  }}, {names, labelOf} = text;
   // columns are those that Go folded: unfolding is of the text alone.
   const columns = data.columns.map(([from, to, gap]) => ({tokens: range(from, to), gap}));
   const gaps = range(0, columns.length).filter((i) => columns[i].gap);
@@ -143,7 +146,7 @@ function drawText(view) {
     value === undefined || grey.has(i) ? 0 : placeOf(scale, value));
   const least = Math.max(...places.map(Math.abs), 0) / 12;
   places.forEach((place, i) => {
-    if (Math.abs(place) >= least) steps[tokenOf(i)] = classOf(place);
+    if (Math.abs(place) >= least && !data.heads) steps[tokenOf(i)] = classOf(place);
   });
   const here = data.targets ? columns[Math.max(source(), row(), 0)].tokens[0] : panel().token;
   paintText(view, (token) => [token === here ? 'hm-here' : steps[token]],
@@ -161,13 +164,14 @@ function drawMatrix(view) {
       grey: grey.has(i), step: grey.has(i) ? '' : classOf(placeOf(shown, values[i])),
       number: inCell(shown, values[i]),
     })).join(''),
-  })), {bands: true, marked: (column) => column === columns[source()]});
+  })), {bands: !data.heads, marked: (column) => column === columns[source()]});
   entitle(matrix.bar.title, data.title, [shown.name, (data.targets ? shown.where : '') + name +
     (shown.parts ? ', what each layer adds' : '')].join(', '));
   find('legend').replaceChildren(...legendOf(shown));
 }
 function drawThumbnails({data, find, columns, method, panelAt, choose}) {
   const shown = method(), box = find('thumbs');
+  if (!box) return;
   const width = Math.max(Math.floor(200 / columns.length), 1);
   const pictures = shown.list.map(({name, cells, grey}) => ({
     name: (data.targets ? shown.where : '') + name, columns: columns.length,
@@ -212,8 +216,10 @@ function addParts(view, click) {
   view.matrix.bar = barOf();
   find('after').append(
     view.matrix.bar.bar, view.matrix.hold, make('div', {className: 'hm-legend'}),
-    make('div', {className: 'hm-h hm-strip-title', textContent: data.small}),
-    make('div', {className: 'hm-thumbs' + (data.targets ? ' hm-upward' : '')}));
+    ...data.small ? [
+      make('div', {className: 'hm-h hm-strip-title', textContent: data.small}),
+      make('div', {className: 'hm-thumbs' + (data.targets ? ' hm-upward' : '')}),
+    ] : []);
 }
 
 begin('.hm-panels', start);

@@ -343,10 +343,16 @@ func (v *view) layers() string {
 // title returns the title of the picture.
 func (p *picture) title() string {
 	s := p.words.title
-	if p.e.Model.Note != "" {
-		s += " · " + Visible(p.e.Model.Note, nameLimit)
+	if note := p.note(); note != "" {
+		s += " · " + note
 	}
 	return s
+}
+
+// note returns what every picture must show of the model: its own remark, and its edits.
+func (p *picture) note() string {
+	return strings.Join(nonEmpty(Visible(p.e.Model.Note, nameLimit),
+		Visible(p.e.Edited, 4*nameLimit)), " · ")
 }
 
 // provenance returns the model's name, hash and backend, so that a reader can make the picture

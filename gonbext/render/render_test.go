@@ -624,7 +624,7 @@ func TestTextSize(t *testing.T) {
 		leftOut bool
 	}{
 		{"small", 3, 7, false, false},
-		{"long prompt, folded", 16, 512, false, false},
+		{"long prompt, folded", 12, 512, false, false},
 		{"as many tokens as are shown", 24, 56, true, false},
 		{"long answer", 64, 512, true, true},
 	} {

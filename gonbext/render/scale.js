@@ -45,6 +45,12 @@ function inCell(method, value) {
   const text = fixed(scaled(method, value) / 10 ** (method.power || 0), method.cellDigits);
   return visible(text) ? minus(text) : '';
 }
+// significant writes a positive number with two significant digits.
+function significant(value) {
+  const text = value.toExponential(1), exponent = Number(text.split('e')[1]);
+  return Math.abs(exponent) > 4 ? exponential(text) :
+    Number(text).toFixed(Math.max(1 - exponent, 0));
+}
 // placeOf is the place of a value on the scale of a method or one that ends at limit, from -1 to 1.
 function placeOf(method, value, limit) {
   const place = method.kind === 'lift' ?
@@ -59,8 +65,8 @@ function classOf(place) {
 // legendOf returns the elements of a legend: where each colour begins, and the unit.
 function legendOf(method) {
   const lift = method.kind === 'lift';
-  const numberAt = (least) => lift ?
-    String(Number((method.limit ** least).toPrecision(2))) : inCell(method, least * method.limit);
+  const numberAt = (least) => significant(lift ? method.limit ** least :
+    scaled(method, least * method.limit) / 10 ** (method.power || 0));
   const box = (...steps) => make('span', {className: 'hm-steps'}, ...steps.map(
     ([className, number]) => make('span', {}, make('i', {className}), make('small', {}, number))));
   const side = (letter, sign) => stepsAt.map(
@@ -73,6 +79,6 @@ function legendOf(method) {
     make('span', {}, method.for || ''),
     make('span', {}, method.unit + (method.kind === 'share' ? ', in per cent' : '') +
       (method.times ? ', numbers ' + method.times : '') +
-      ' · each step from the number below it up'),
+      '\u00a0· each step from the number below it up'),
   ];
 }

@@ -205,7 +205,7 @@ func TestGroupedNames(t *testing.T) {
 		"":                       "a long sentence a long…",
 		"long":                   "a long sentence a long…", // which it begins with
 		"keys":                   "a long sentence a… keys",
-		"a word of many letters": "a long sen… a word of m…",
+		"a word of many letters": "a long… a word of…",
 	} {
 		e.Prompt.Strongest = []string{"", inside, "", ""}
 		if got := (Heatmap{Explanation: e}).picture(true).short(1); got != want {

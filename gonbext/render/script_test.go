@@ -125,6 +125,33 @@ func TestScriptNumbers(t *testing.T) {
 	}
 }
 
+// TestSignificant: a legend names where each step of a scale begins, with two significant digits,
+// and never as 0; the script writes the same.
+func TestSignificant(t *testing.T) {
+	m := machine(t, commonSource, scaleSource)
+	for x, want := range map[float64]string{
+		0.04 / 24: "0.0017", 0.04 / 8: "0.0050", 0.04 * 0.8: "0.032", 5.8 / 24: "0.24",
+		5.8 * 0.8: "4.6", 9.96: "10", 0.0996: "0.10", 99.6: "100", 1234: "1200", 4e-7: "4.0e-07",
+		6.3e8: "6.3e+08", 1e-300: "1.0e-300",
+	} {
+		must(t, m.Set("x", x))
+		if got, script := significant(x), run[string](t, m, "significant(x)"); got != want ||
+			script != want {
+			t.Errorf("%v is %q, and %q by the script, want %q", x, got, script, want)
+		}
+	}
+	v := view{}
+	for _, of := range []attribution.Quantity{attribution.Amount, attribution.Share} {
+		v.top = newScale("unit", of, []float64{0.04})
+		v.colors = v.top
+		for step := 1; step <= levels; step++ {
+			if text := v.stepBegins(step, 0); strings.Trim(text, "0. %") == "" {
+				t.Errorf("step %d of %v begins at %q", step, of, text)
+			}
+		}
+	}
+}
+
 // readingSource defines what a script reads of a text of six prompt tokens, two of them folded, and
 // two generated ones: row 0 of method m is that of the first, and row 1 says nothing.
 const readingSource = `

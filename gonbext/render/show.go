@@ -7,6 +7,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
+	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -43,13 +44,16 @@ const (
 	// KindLens is what the model would have said after each layer where it predicts each token, or
 	// with a Token, at every position of the text; see [Lens].
 	KindLens Kind = "lens"
+	// KindPatch is how much of the difference between two prompts each place of the model carries
+	// alone; see [Patch].
+	KindPatch Kind = "patch"
 )
 
 // Kinds returns the names of all pictures.
 func Kinds() []Kind {
 	return []Kind{
 		KindHeatmap, KindText, KindLayers, KindFlow, KindCompare, KindHeads, KindHead, KindMaps,
-		KindMap, KindExperts, KindLens,
+		KindMap, KindExperts, KindLens, KindPatch,
 	}
 }
 
@@ -203,7 +207,7 @@ func (s Show) checkParts() error {
 		return trace.Usagef("word %s beside a number of a token; give one of the two",
 			message.Quote(s.Word))
 	case s.Layer != nil && slices.Contains([]Kind{
-		KindLayers, KindFlow, KindHeads, KindLens,
+		KindLayers, KindFlow, KindHeads, KindLens, KindPatch,
 	}, s.Kind):
 		return trace.Usagef("layer %d; a picture of %s has all layers", *s.Layer, s.Kind)
 	case s.Head != nil && s.Kind != KindHead:
@@ -216,6 +220,8 @@ func (s Show) checkParts() error {
 		return trace.Usagef("a method of side B is for a picture of the kind compare")
 	case s.Sinks && s.Kind != KindFlow:
 		return trace.Usagef("edges to sinks are for a picture of the kind flow")
+	case (s.Token != nil || s.Word != "") && s.Kind == KindPatch:
+		return trace.Usagef("a picture of patching is of the first token; leave the token out")
 	case (s.Token != nil || s.Word != "") && s.Maps():
 		return trace.Usagef("a picture of %s has all tokens; leave the token out", s.Kind)
 	case s.Kind != KindCompare:
@@ -250,10 +256,10 @@ func (s Show) MapMethod(names []string) (string, error) {
 }
 
 // SetMethod names in o the method of a picture that has one of its own, unless o names methods: raw
-// of heads, flow of a graph, direct of the lens, and of maps Method or value-zeroing; for the lens
-// it also asks for what it shows. It returns a [trace.UsageError] if an option that o has does not
-// apply to it, or if o asks for verdicts, which are about tokens and the layer that pictures show,
-// and s names parts or another layer.
+// of heads, flow of a graph, direct of the lens and of patching, and of maps Method or
+// value-zeroing; for the lens and for patching it also asks for what they show. It returns a
+// [trace.UsageError] if an option that o has does not apply to it, or if o asks for verdicts, which
+// are about tokens and the layer that pictures show, and s names parts or another layer.
 func (s Show) SetMethod(o *attribution.Options) error {
 	switch {
 	case o.Prove != "" && s.By != "":
@@ -265,9 +271,17 @@ func (s Show) SetMethod(o *attribution.Options) error {
 	}
 	name := map[Kind]string{
 		KindHeads: "raw", KindHead: "raw", KindFlow: "flow", KindLens: "direct",
+		KindPatch: "direct",
 	}[s.Kind]
-	if s.Kind == KindLens && o.Lens == "" {
-		o.Lens = s.lens()
+	if s.Kind == KindLens {
+		named := s.lens()
+		if o.Lens = cmp.Or(o.Lens, named); named != attribution.LensAnswer && o.Lens != named {
+			return trace.Usagef("%s %s and a token of the picture; give one of the two",
+				trace.Called("lens"), o.Lens)
+		}
+	}
+	if s.Kind == KindPatch && o.Patch == "" {
+		o.Patch = string(patch.Residual)
 	}
 	if s.Maps() {
 		name = cmp.Or(s.Method, "value-zeroing")
@@ -297,8 +311,11 @@ func namesOf[T ~string](all []T) []string {
 
 // lens returns the value of [attribution.Options.Lens] that a picture of the lens needs.
 func (s Show) lens() string {
-	if s.Token == nil {
-		return attribution.LensAnswer
+	switch {
+	case s.Token != nil:
+		return strconv.Itoa(*s.Token)
+	case s.Word != "":
+		return attribution.LensOpening
 	}
-	return strconv.Itoa(*s.Token)
+	return attribution.LensAnswer
 }

@@ -45,8 +45,8 @@ func turns() *attribution.Explanation {
 	}
 }
 
-// What a target has from itself is said apart and is not on the scale; turns stand on lines of
-// their own; and rows say how many tokens they have.
+// What a target has from itself is said apart and is not on the scale; turns stand beside their
+// roles; and rows say how many tokens they have.
 func TestTargets(t *testing.T) {
 	var text, page strings.Builder
 	h := render.Heatmap{Explanation: turns()}
@@ -56,7 +56,7 @@ func TestTargets(t *testing.T) {
 	}
 	for _, want := range []string{
 		"  1  Ada did.  3 tokens, 50.0 %", "1 token outside the target, 25.0 %",
-		"occlusion    the target itself +40", "occlusion  −4 ", "chat template user: Who? chat template",
+		"occlusion    the target itself +40", "occlusion  −4 ", "user       Who?\nassistant  Ada did. It rained.\n",
 		"sum over the target's tokens of nats", "One block for each target\n(generated tokens).",
 	} {
 		if !strings.Contains(text.String(), want) {
@@ -64,7 +64,7 @@ func TestTargets(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"user: Who?</span><br>", "3 tokens, 50.0 %", "the target itself +40",
+		"<small>user</small></div><div>", ">Who?</span></div></div>", "3 tokens, 50.0 %", "the target itself +40",
 		"4 generated, explained in 2 rows", "<b>user: Who?</b> +4",
 	} {
 		if !strings.Contains(page.String(), want) {

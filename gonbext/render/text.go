@@ -181,10 +181,7 @@ func (t *text) passage(label string, from, to int, steps []int) {
 		if j > first { // the first token of a character has it
 			continue
 		}
-		switch {
-		case j > from && j < len(t.e.Prompt.Texts) && (d.named(j) || d.named(j-1)): // a turn
-			b.WriteByte('\n')
-		case token.space:
+		if token.space {
 			b.WriteByte(' ')
 		}
 		colored := func(s string) string {

@@ -55,7 +55,8 @@ func (s Show) AtWord(e *attribution.Explanation) (Show, error) {
 	var begins []int
 	for t, g := range e.Steps {
 		text, last := withoutMarks(g.Text), len(words)-1
-		if last >= 0 && !e.Model.Reads() && continuesWord(words[last], text) {
+		after := withoutMarks(textsOf(e.Steps[t:min(t+4, len(e.Steps))]))
+		if last >= 0 && !e.Model.Reads() && continuesWord(words[last], after) {
 			words[last] += text
 			continue
 		}

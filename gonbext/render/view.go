@@ -179,6 +179,9 @@ func (s Show) View(e *attribution.Explanation, r Recorded) (View, error) {
 	case KindLens:
 		l := Lens{Explanation: e, Token: s.Token, Look: s.Look()}
 		return l, l.Check()
+	case KindPatch:
+		p := Patch{Explanation: e, Look: s.Look()}
+		return p, p.Check()
 	case KindCompare:
 		return s.compared(e)
 	}

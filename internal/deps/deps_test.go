@@ -45,7 +45,7 @@ var allowed = map[string][]string{
 	// Methods over a trace: no graphs, no notebooks, no drawing.
 	"attribution": {
 		"attribution/trace", "attribution/aggregation", "attribution/aggregation/maxflow",
-		"attribution/scorer", "internal/budget", "internal/registry",
+		"attribution/patch", "attribution/scorer", "internal/budget", "internal/registry",
 		"internal/rowmath", gonum,
 	},
 	"attribution/aggregation": {
@@ -58,6 +58,8 @@ var allowed = map[string][]string{
 		"internal/registry", "internal/rowmath", gonum,
 	},
 	"attribution/focus": {"attribution/trace", "internal/rowmath"},
+	// Activation patching: runs under edits.
+	"attribution/patch": {"attribution/trace", gonum},
 	"attribution/evaluate": {
 		"attribution", "attribution/trace", "attribution/scorer",
 		"internal/rowmath", gonum,
@@ -127,7 +129,7 @@ var allowed = map[string][]string{
 	// Values to bytes.
 	"gonbext/render": {
 		"attribution", "attribution/trace", "attribution/compare", "attribution/evaluate",
-		"attribution/focus", "internal/sources", "gonbext/render/chart",
+		"attribution/focus", "attribution/patch", "internal/sources", "gonbext/render/chart",
 		"internal/rowmath",
 		"github.com/dop251/goja", // in a test alone: it runs the scripts of pictures
 	},
@@ -260,6 +262,7 @@ var (
 		"attribution/focus": {
 			"models", "internal/checkpoint", "models/spec",
 		}, // parity with real blocks
+		"attribution/patch":               {"internal/planted", "models"}, // planted paths, parity
 		"attribution/aggregation/maxflow": {"internal/bench/flowmaps"},
 		"gonbext":                         {"models", "models/..."},
 		"models":                          {"attribution", "models/...", "internal/checkpoint", "internal/gguf/gguftest"},

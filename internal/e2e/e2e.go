@@ -19,4 +19,5 @@ var (
 	_ trace.Replacer         = (*models.Model)(nil)
 	_ trace.LogitDecomposer  = (*models.Model)(nil)
 	_ trace.VectorDecomposer = (*models.Model)(nil)
+	_ trace.TextKeeper       = (*models.Model)(nil)
 )

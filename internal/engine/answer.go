@@ -53,7 +53,8 @@ func (x *explaining) add(ev *Event) error {
 // has reports whether generated token t has arrived.
 func (x *explaining) has(t int) bool { return x.e != nil && 0 <= t && t < len(x.e.Steps) }
 
-// grow appends the tokens, rows and maps of part, and takes its lens of the text.
+// grow appends the tokens, rows and maps of part, and takes its lens of the text and
+// what was patched.
 func (x *explaining) grow(part *attribution.Explanation) error {
 	if x.e == nil {
 		x.e = x.begin(part)
@@ -95,6 +96,12 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 	if part.Lens != nil {
 		x.e.Lens = part.Lens
 	}
+	if part.Patch != nil {
+		x.e.Patch = part.Patch
+	}
+	if part.HeadKinds != nil {
+		x.e.HeadKinds = part.HeadKinds
+	}
 	x.e.Warnings = append([]string{}, part.Warnings...)
 	return nil
 }
@@ -105,7 +112,7 @@ func (x *explaining) begin(first *attribution.Explanation) *attribution.Explanat
 	e := &attribution.Explanation{
 		Version: attribution.Version, Model: first.Model, Prompt: first.Prompt, Order: first.Order,
 		Steps: []attribution.GeneratedToken{}, Methods: map[string]*attribution.Result{},
-		Origin: first.Origin,
+		Origin: first.Origin, Edited: first.Edited, Edits: first.Edits,
 	}
 	for name, r := range first.Methods {
 		e.Methods[name] = &attribution.Result{

@@ -183,6 +183,8 @@ type Input struct {
 	Specials trace.Specials
 	// IDs, if not nil, are used instead of Text.
 	IDs []int
+	// Edits are those under which the model runs.
+	Edits []trace.Edit
 	// OnProgress, if not nil, is called during work that takes long.
 	OnProgress func(trace.Progress)
 }
@@ -195,7 +197,7 @@ func (c Client) Trace(
 	answer := tracing{onProgress: in.OnProgress}
 	err := c.do(ctx, Request{
 		Kind: KindTrace, Model: m,
-		Text: []byte(in.Text), Specials: in.Specials, IDs: in.IDs, Taps: taps,
+		Text: []byte(in.Text), Specials: in.Specials, IDs: in.IDs, Taps: taps, Edits: in.Edits,
 	}, answer.add)
 	if err == nil {
 		err = answer.check(len(taps))

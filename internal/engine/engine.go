@@ -36,7 +36,7 @@ const pkg = message.Package("engine")
 // A client sends one [Request] as JSON, in which no number says how much memory to reserve. The
 // engine answers with a stream of [Event] values of encoding/gob, which keeps every byte of a token
 // and every number, NaN and infinity included. Both end with the connection.
-const Version = 11
+const Version = 12
 
 // maxRequest is how many bytes a request may have.
 const maxRequest = 8 << 20
@@ -87,6 +87,8 @@ type Request struct {
 	Text []byte
 	IDs  []int
 	Taps []trace.Tap
+	// Edits are those under which KindTrace runs the model.
+	Edits []trace.Edit `json:",omitempty"`
 	// Specials reports whether KindTrace adds begin-of-text.
 	Specials trace.Specials
 	// File is the name of the file of KindSave and KindDraw, without folders. Its end says the

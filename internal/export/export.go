@@ -295,7 +295,7 @@ func (o Options) Describe(e *attribution.Explanation, f Format) (what, width str
 	case NeedsFlow(o.Show, f):
 		return kindNames[render.KindFlow], width
 	case NeedsAttention(o.Show, f) || NeedsExperts(o.Show, f),
-		f.Picture() && o.Kind == render.KindLens:
+		f.Picture() && (o.Kind == render.KindLens || o.Kind == render.KindPatch):
 		return what, width
 	case !f.Picture():
 		what = "values"
@@ -486,6 +486,8 @@ func (o Options) drawing(view render.View, method string, token int) (figure.Dra
 	case render.Layers:
 		d, err = v.Drawn(method)
 	case render.Lens:
+		d, err = v.Drawn()
+	case render.Patch:
 		d, err = v.Drawn()
 	case render.Heatmap:
 		if d, err = v.Drawn(method); err == nil && o.Kind == render.KindText {

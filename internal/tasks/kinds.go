@@ -172,3 +172,53 @@ func copying(s *source) *draft {
 	d.answers, d.foils = []string{" " + things[asked]}, []string{" " + things[3]}
 	return d
 }
+
+// variable makes a function of two parameters, {p} and {q}, whose body has used one, {a}. The
+// evidence is the other, which comes next.
+func variable(s *source) *draft {
+	names := s.pick(s.Lists["variables"], 3)
+	slots := map[string]slot{
+		"a": {word: names[0], asks: true},
+		"p": {word: names[0], asks: true}, "q": {word: names[1], other: names[2]},
+	}
+	if s.IntN(2) == 0 {
+		slots["p"], slots["q"] = slots["q"], slots["p"]
+	}
+	d := s.code(s.template("variable"), slots)
+	d.answers, d.foils = []string{" " + names[1]}, []string{" " + names[2]}
+	return d
+}
+
+// function makes a function {f} and asks for a call, sometimes for the second one. The evidence is
+// its name, at each of its places.
+func function(s *source) *draft {
+	names := s.pick(s.Lists["functions"], 2)
+	d := s.code(s.template("function"), map[string]slot{"f": {word: names[0], other: names[1]}})
+	d.answers, d.foils = []string{" " + names[0]}, []string{" " + names[1]}
+	return d
+}
+
+// bracket makes a value with two open brackets, {o} and in it {e}, which is the evidence. Words {1}
+// to {4} stand between them.
+func bracket(s *source) *draft {
+	kinds := s.pick([]string{"()", "[]", "{}"}, 3)
+	words := s.pick(s.Lists["variables"], 4)
+	open := func(kind string) string { return " " + kind[:1] }
+	slots := map[string]slot{
+		"o": {word: open(kinds[2])}, "e": {word: open(kinds[0]), other: open(kinds[1])},
+	}
+	for i, word := range words {
+		slots[strconv.Itoa(i+1)] = slot{word: word}
+	}
+	d := s.code(s.template("bracket"), slots)
+	d.answers, d.foils = closing(kinds[0]), closing(kinds[1])
+	return d
+}
+
+// closing returns tokens that close a bracket: alone or with the mark after it.
+func closing(kind string) (all []string) {
+	for _, mark := range []string{"", ",", ";", ":", ")", "]", "}"} {
+		all = append(all, kind[1:]+mark)
+	}
+	return all
+}

@@ -65,6 +65,9 @@ var kinds = []kind{
 	{"agreement", agreement},            // the number of a verb, across nouns of the other number
 	{"greater-than", greaterThan},       // a year that is not before another
 	{"copying", copying},                // the next word of a sentence that is repeated
+	{"variable", variable},              // in code, the parameter that is not used yet
+	{"function", function},              // in code, the name of the only function
+	{"bracket", bracket},                // in code, what closes the innermost open bracket
 }
 
 // Kinds returns the names of all kinds of task, in the order of reports.
@@ -236,6 +239,25 @@ func (s *source) compose(fact, question string, slots map[string]slot) *draft {
 		d.add(slot{word: text + " "})
 	}
 	d.fill(question, slots)
+	return d
+}
+
+// code writes a template after up to three lines of other code. A bar is where others may stand.
+func (s *source) code(template string, slots map[string]slot) *draft {
+	d := &draft{}
+	lines := s.pick(s.Lists["snippets"], 5)
+	before, after, cut := strings.Cut(template, "|")
+	for _, line := range lines[:s.IntN(4)] {
+		d.add(slot{word: line, asks: true})
+	}
+	d.fill(before, slots)
+	if cut {
+		indent := after[:len(after)-len(strings.TrimLeft(after, " "))]
+		for _, line := range lines[3:][:s.IntN(3)] {
+			d.add(slot{word: indent + line, asks: true})
+		}
+		d.fill(after, slots)
+	}
 	return d
 }
 

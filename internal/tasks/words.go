@@ -48,5 +48,5 @@ func wordsOf(split Split) *words {
 // lists are the names of the lists that are classes of words, of single words and of pairs.
 var lists, pairLists = []string{
 	"names", "places", "things", "nouns", "events", "jobs", "animals", "instruments", "cities",
-	"colors", "metals", "foods",
+	"colors", "metals", "foods", "variables", "functions",
 }, []string{"capitals", "subjects", "attractors"}

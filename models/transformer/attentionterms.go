@@ -1,6 +1,7 @@
 package transformer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -54,6 +55,10 @@ func (s *Session) KeepTerms(rows ...trace.MixingAsk) error {
 	return nil
 }
 
+// SplitTerms makes what [Session.Terms] returns have the part of each head. It is called after
+// [Session.KeepTerms] and before [Session.Prompt].
+func (s *Session) SplitTerms() { s.byHead = true }
+
 // Terms returns what the last token of the text read from each source in each layer for the sum of
 // logits that of names: the attention part of [Model.LogitTerms], from what the cache holds. o must
 // have the quantity [trace.Logit]; its position is not used. It costs a product by each layer's
@@ -87,6 +92,13 @@ func (s *texts) lastTerms(
 	if err := ctx.Err(); err != nil {
 		return nil, pkg.Errorf("stopped before the parts of a token: %w", err)
 	}
+	for _, e := range s.edits {
+		if (e.Tap == trace.HiddenAfterAttention || e.Tap == trace.FeedForwardOutput) &&
+			(s.m.Spec.Order == spec.PostNorm || s.m.Spec.NormedResidual) {
+			return nil, pkg.Errorf("parts of logits are not computed under an edit of %s in the "+
+				"%s model, whose norms come after it", e.Edit, s.m.Spec.Family)
+		}
+	}
 	k := s.latest
 	if k == nil || len(objectives) != len(k.rows) {
 		return nil, pkg.Errorf("%d objectives for the parts of the last tokens; "+
@@ -110,6 +122,9 @@ func (s *texts) lastTerms(
 			L: s.m.Spec.Layers, S: n, Attention: make([]float64, s.m.Spec.Layers*n),
 			Value: objectiveValue(s.m.Spec, at, k.logits[i]),
 		}
+		if s.byHead {
+			all[i].ByHead = make([]float64, s.m.Spec.Layers*s.m.Spec.Heads*n)
+		}
 	}
 	if !asked {
 		return all, nil
@@ -129,17 +144,55 @@ func (s *texts) readTerms(
 	if err != nil {
 		return err
 	}
-	return s.termsOnCache(ctx, along, func(l int, parts []float32) { // [B,slots]
+	kept := s.termsKept()
+	// place puts parts, [B,rows,slots], of a layer into what get has of each text, [L,rows,S].
+	place := func(l, rows int, parts []float32, get func(*trace.AttentionTerms) []float64) {
 		for i, terms := range all {
 			if terms == nil {
 				continue
 			}
-			own := parts[s.latest.rows[i]*s.cache.slots:]
-			for j := range terms.S {
-				terms.Attention[l*terms.S+j] = float64(own[j])
+			own := parts[s.latest.rows[i]*rows*s.cache.slots:]
+			for r := range rows {
+				to := get(terms)[(l*rows+r)*terms.S:][:terms.S]
+				for j := range to {
+					to[j] = kept[l] * float64(own[r*s.cache.slots+j])
+				}
 			}
 		}
+	}
+	return s.termsOnCache(ctx, along, func(l int, parts []float32) { // [B,slots]
+		place(l, 1, parts, func(t *trace.AttentionTerms) []float64 { return t.Attention })
+	}, func(l int, parts []float32) { // [B,H,slots]
+		place(l, s.m.Spec.Heads, parts, func(t *trace.AttentionTerms) []float64 {
+			return t.ByHead
+		})
 	})
+}
+
+// termsKept is what the attention parts of each layer are multiplied by, [L]: what edits multiply on
+// the way to the logit, they multiply in the parts. What edits put in comes from no source.
+func (s *texts) termsKept() []float64 {
+	all := make([]float64, s.m.Spec.Layers)
+	kept := float64(s.streamKept(trace.Hidden, len(all)))
+	for l := len(all) - 1; l >= 0; l-- {
+		kept *= float64(s.streamKept(trace.HiddenAfterAttention, l))
+		all[l] = kept * float64(s.streamKept(trace.AttentionOutput, l))
+		kept *= float64(s.streamKept(trace.Hidden, l))
+	}
+	return all
+}
+
+// streamKept is the factor by which edits multiply a tap without heads in layer l, at the last
+// token of the only text; 1 without edits.
+func (s *texts) streamKept(tap trace.Tap, l int) float32 {
+	factor := float32(1)
+	for _, e := range s.edits {
+		if e.Tap == tap && placeOf(e.Layers, l) >= 0 && placeOf(e.Positions, s.lengths[0]-1) >= 0 {
+			keep, _ := e.factors()
+			factor *= keep
+		}
+	}
+	return factor
 }
 
 // directions returns the directions on the residual stream after the last layer, [B,1,D]; see
@@ -176,9 +229,10 @@ func (m *Model) termGraphs(yield func(begin, end int) bool) {
 }
 
 // termsOnCache calls use with the parts of the sources of each layer, [B·slots], from the last
-// layer to the first. along are the directions after the last layer, [B,1,D], which it frees.
+// layer to the first, and byHead with those of each head, [B·H·slots], if they are wanted. along
+// are the directions after the last layer, [B,1,D], which it frees.
 func (s *texts) termsOnCache(
-	ctx context.Context, along *tensors.Tensor, use func(l int, parts []float32),
+	ctx context.Context, along *tensors.Tensor, use, byHead func(l int, parts []float32),
 ) error {
 	m, k := s.m, s.latest
 	length := tensors.FromScalar(int32(1)) // only a positive number is needed
@@ -194,19 +248,22 @@ func (s *texts) termsOnCache(
 				inputs = append(inputs, k.input[l], k.output[l])
 			}
 		}
-		out, err := m.execute(m.termsProgram(begin, end, k.texts), inputs...)
+		out, err := m.execute(m.termsProgram(begin, end, k.texts, s.byHead), inputs...)
 		if err != nil {
 			return fmt.Errorf("layers %d to %d on the way back: %w", begin, end-1, err)
 		}
 		free(along)
 		along = out[0]
-		err = read(out[1], func(data []float32) {
-			size := len(data) / (end - begin)
-			for l := end - 1; l >= begin; l-- {
-				use(l, data[(l-begin)*size:][:size])
-			}
-		})
-		free(out[1])
+		for i, use := range []func(int, []float32){use, byHead}[:len(out)-1] {
+			readErr := read(out[1+i], func(data []float32) {
+				size := len(data) / (end - begin)
+				for l := end - 1; l >= begin; l-- {
+					use(l, data[(l-begin)*size:][:size])
+				}
+			})
+			err = cmp.Or(err, readErr)
+		}
+		free(out[1:]...)
 		if err != nil {
 			return err
 		}
@@ -222,10 +279,11 @@ func normsOnTheWay(s *spec.Spec) bool {
 
 // termsProgram is the graph that returns, given a positive number and the directions after layer
 // end-1 for so many texts, those before layer begin, [P,1,D] both, and the parts of the sources of
-// the layers between, [layers,P,S]. Its other inputs are, for each layer, its attention and values
+// the layers between, [layers,P,S]; with byHead also those of each head, [layers,P,H,S]. Its other
+// inputs are, for each layer, its attention and values
 // and, with [normsOnTheWay], its input and attention output. Every further input would cost 1.5 to
 // 3 µs.
-func (m *Model) termsProgram(begin, end, texts int) program {
+func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 	norms := normsOnTheWay(m.Spec)
 	var weights []string
 	columns := make([]bool, end-begin) // whether a layer's output projection is in codes by columns
@@ -241,14 +299,19 @@ func (m *Model) termsProgram(begin, end, texts int) program {
 		}
 		weights = append(weights, which)
 	}
+	name := fmt.Sprintf("terms of layers %v on the cache", columns)
+	if byHead {
+		name += " by head"
+	}
 	return program{
-		fmt.Sprintf("terms of layers %v on the cache", columns), strings.Join(weights, " "),
+		name, strings.Join(weights, " "),
 		func(w byName, in []*Node) []*Node {
 			each := 2 // inputs of a layer
 			if norms {
 				each = 4
 			}
 			length, along, parts := in[0], in[1], make([]*Node, end-begin)
+			heads := make([]*Node, end-begin)
 			for l := end - 1; l >= begin; l-- {
 				own := in[2+each*(l-begin):][:each]
 				layer := targetNodes{attention: own[0], value: own[1]}
@@ -256,7 +319,10 @@ func (m *Model) termsProgram(begin, end, texts int) program {
 					layer.input, layer.output = own[2], own[3]
 				}
 				t := m.termsOf(w, l, length, layer, along)
-				along, parts[l-begin] = t.input.along, t.sources
+				along, parts[l-begin], heads[l-begin] = t.input.along, t.sources, t.heads
+			}
+			if byHead {
+				return []*Node{along, Stack(parts, 0), Stack(heads, 0)}
 			}
 			return []*Node{along, Stack(parts, 0)}
 		},
@@ -267,8 +333,16 @@ func (m *Model) termsProgram(begin, end, texts int) program {
 const lastTensors, lastAttention = 4, 2
 
 // keptOf is what a layer did to the targets of a block besides its output: its attention output,
-// [B,N,D], and attention, [B,H,N,S].
-func keptOf(b *Block) []*Node { return []*Node{b.AttentionOutput, b.Attention} }
+// [B,N,D], and attention, [B,H,N,S], as far as edits of contexts and the outputs of heads keep it.
+func keptOf(b *Block) []*Node {
+	attention := b.Attention
+	for _, tap := range []trace.Tap{trace.Context, trace.HeadOutput} {
+		if e, ok := b.edits[tap]; ok {
+			attention = Mul(attention, e.keep)
+		}
+	}
+	return []*Node{b.AttentionOutput, attention}
+}
 
 // keptAt is what a layer did to one target of each text, in the order of [latest.addPrompt]: its
 // input, [B,1,D], what [keptOf] gives, with N = 1, and its output, [B,1,D]. For at see [oneRow]; it
@@ -333,6 +407,9 @@ func (s *Session) RowsOfLayer(
 	if s.latest == nil || s.cache == nil {
 		return trace.Rows{}, pkg.Errorf("no row of a single layer: " +
 			"the session has to keep terms, and to read a text")
+	}
+	if s.edits != nil {
+		return trace.Rows{}, pkg.Errorf("rows of single layers are not computed under edits")
 	}
 	if l < 0 || l >= s.m.Spec.Layers {
 		return trace.Rows{}, pkg.Errorf("layer %d is not in 0..%d", l, s.m.Spec.Layers-1)

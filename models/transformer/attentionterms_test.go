@@ -55,6 +55,36 @@ func TestTermsOnTheCache(t *testing.T) {
 	})
 }
 
+// TestTermsByHead: the part of each head is what its own vectors become in float64, of every
+// decoder, and the parts of all heads add up to the part of a source.
+func TestTermsByHead(t *testing.T) {
+	eachDecoder(t, func(t *testing.T, g *golden) {
+		sampleWithShort(t)
+		r := g.text64(t)
+		s, err := g.model.TermsAtOnce(2).NewSession(nil, 0)
+		must(t, err)
+		defer s.Close()
+		must(t, s.KeepTerms())
+		s.SplitTerms()
+		_, err = s.Prompt(context.Background(), g.ids, nil)
+		must(t, err)
+		got, err := s.Terms(context.Background(), g.logitQuery(len(g.ids)-1, 3).Objective)
+		must(t, err)
+		H := r.spec.Heads
+		heads := make([]int, H)
+		for h := range heads {
+			heads[h] = h
+		}
+		want := r.logitTerms(len(g.ids)-1, 3, heads...).Attention
+		near64(t, "parts of heads", got.ByHead, want, partTol)
+		sums := make([]float64, got.L*got.S)
+		for i, x := range got.ByHead {
+			sums[i/got.S/H*got.S+i%got.S] += x
+		}
+		near64(t, "sums over heads", sums, got.Attention, sumTol)
+	})
+}
+
 // TestTermsAfterGrowing: the slots of a pass need not be those of the cache.
 func TestTermsAfterGrowing(t *testing.T) {
 	g := openGolden(t, "llama")

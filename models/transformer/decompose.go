@@ -34,45 +34,65 @@ import (
 // The rest is what no token gets: rounding, that of activations if weights are bfloat16, and
 // biases at right angles to all parts. It costs about T passes, half as many in a decoder, and
 // 4·T²·(D+2GE) bytes. Errors are those of [Model.LogitTerms].
+//
+// A model of [Model.ForText] goes on with the text of the last call where it can.
 func (m *Model) Decompose(ctx context.Context,
 	q trace.Query,
 ) (parts []float64, rest float64, err error) {
 	if err := m.checkParted(q); err != nil {
 		return nil, 0, err
 	}
-	if err := m.checkMemory(need{Tokens: len(q.IDs), Parts: true}); err != nil {
-		return nil, 0, err
-	}
 	p := &partedPass{m: m, q: q, length: len(q.IDs), owners: len(q.IDs)}
 	if !m.Spec.Bidirectional {
 		p.owners = m.target(q) + 1
 	}
-	if parts, rest, err = p.run(ctx); err != nil {
+	n, run := m.keptParts(q), p.run
+	if n.KeptParts == 0 {
+		n = need{Tokens: len(q.IDs), Parts: true}
+	}
+	if err := m.checkMemory(n); err != nil {
+		return nil, 0, err
+	}
+	switch {
+	case n.KeptParts == 0:
+		m.parted.free()
+	case m.parted.cut(q):
+		p.text, run = m.parted, p.goOn
+	default:
+		p.text = m.parted
+		p.text.begin(m, q.IDs[:p.owners])
+		p.q.IDs, p.length = q.IDs[:p.owners], p.owners // no target sees the others
+	}
+	if parts, rest, err = run(ctx); err != nil {
+		p.text.free()
 		return nil, 0, pkg.Errorf("%s parts of every token of %d: %w", m.Spec.Family,
 			len(q.IDs), err)
 	}
-	return parts, rest, nil
+	return append(parts, make([]float64, len(q.IDs)-len(parts))...), rest, nil
 }
 
 // partedPass carries the parts of every token through the layers.
 type partedPass struct {
-	m      *Model
-	q      trace.Query
+	m *Model
+	q trace.Query
+	// text is where the parts of the values are kept, nil if they are not.
+	text   *partedText
 	length int
-	// owners is how many tokens K have parts, and how many targets are followed.
-	owners int
-	// parts are those of the residual stream, [K,K,D], and values those of the value vectors,
-	// [K,K,GE]: targets by owners.
-	parts, values []float32
+	// Targets from first on and before owners are followed; all tokens before owners, K, have
+	// parts.
+	first, owners int
+	// parts are those of the residual stream at the targets, [K-first,K,D].
+	parts []float32
 }
 
+// run carries the parts of a whole text.
 func (p *partedPass) run(ctx context.Context) (parts []float64, rest float64, err error) {
 	b := p.m.queryBatch([]trace.Query{p.q}, []int{0}, Batching{Texts: 1})
 	x, err := b.embed()
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := read(x, p.begin); err != nil {
+	if err := read(x, p.embedded); err != nil {
 		free(x)
 		return nil, 0, err
 	}
@@ -83,32 +103,51 @@ func (p *partedPass) run(ctx context.Context) (parts []float64, rest float64, er
 		if err != nil {
 			return nil, 0, err
 		}
-		if err := p.layer(ctx, step); err != nil {
+		if p.text != nil {
+			if err := p.text.session.cache.addLayer(step.collected, p.owners); err != nil {
+				return nil, 0, err
+			}
+		}
+		if err := p.layer(ctx, step, step.collected); err != nil {
 			return nil, 0, fmt.Errorf("layer %d: %w", step.layer, err)
 		}
 		x = step.out
 	}
 	defer free(x)
-	return p.head(b.inputs, x)
+	return p.head(b.inputs, x, p.m.target(p.q))
 }
 
-// begin gives every token its own row of the embedded text x, [N,D].
-func (p *partedPass) begin(x []float32) {
-	k, d, spec := p.owners, p.m.Spec.Width, p.m.Spec
-	p.parts, p.values = make([]float32, k*k*d), make([]float32, k*k*spec.Groups()*spec.ValueWidth())
-	for t := range k {
-		copy(p.parts[(t*k+t)*d:], x[t*d:(t+1)*d])
+// embedded gives every target its own row of the embedded text x, [K-first,D] with padding.
+func (p *partedPass) embedded(x []float32) {
+	k, d := p.owners, p.m.Spec.Width
+	p.parts = make([]float32, (k-p.first)*k*d)
+	for i := range k - p.first {
+		copy(p.parts[(i*k+p.first+i)*d:], x[i*d:(i+1)*d])
 	}
 }
 
-// layer carries the parts through a layer. After the last one only those of the target are needed.
-func (p *partedPass) layer(ctx context.Context, step *layerStep) (err error) {
-	s := &partedLayer{p: p}
-	defer func() { s.free(); free(s.sourceParts) }()
-	if s.tiledLayer, err = p.m.tiledLayer(step, p.length); err != nil {
+// layer carries the parts through a layer with these keys and values, [1,G,·,E] each. After the
+// last layer only those of the target are needed.
+func (p *partedPass) layer(ctx context.Context, step *layerStep,
+	past []*tensors.Tensor,
+) (err error) {
+	s := &partedLayer{p: p, tiledLayer: &tiledLayer{m: p.m, l: step.layer, n: p.length}}
+	defer s.free()
+	if err := s.read(past); err != nil {
 		return err
 	}
-	first, last := 0, p.owners
+	s.x = make([]float32, p.length*p.m.Spec.Width)
+	own := s.x[p.first*p.m.Spec.Width:]
+	if err := read(step.in, func(x []float32) { copy(own, x) }); err != nil {
+		return err
+	}
+	if s.values, err = p.values(s.l); err != nil {
+		return err
+	}
+	if p.text == nil {
+		defer free(s.values)
+	}
+	first, last := p.first, p.owners
 	if err := s.tiles(ctx, first, last, s.valueTile); err != nil {
 		return err
 	}
@@ -116,16 +155,35 @@ func (p *partedPass) layer(ctx context.Context, step *layerStep) (err error) {
 		first = p.m.target(p.q)
 		last = first + 1
 	}
+	defer func() { free(s.ownSources) }()
 	return s.tiles(ctx, first, last, s.tile)
+}
+
+// values returns the tensor that gets the parts of the values of layer l, [G,slots,slots,E]:
+// sources by owners.
+func (p *partedPass) values(l int) (*tensors.Tensor, error) {
+	slots, spec := p.slots(p.owners), p.m.Spec
+	if p.text == nil {
+		return p.m.zeros(spec.Groups(), slots, slots, spec.ValueWidth())
+	}
+	return p.text.valuesOf(l, slots)
+}
+
+// slots is how many owners a graph has for so many tokens: rounded up where shapes are compiled.
+func (p *partedPass) slots(owners int) int {
+	if p.m.promptStep == 1 {
+		return owners
+	}
+	return bucket(owners)
 }
 
 // partedLayer is one layer of the pass.
 type partedLayer struct {
 	*tiledLayer
 	p *partedPass
-	// sourceParts is the parts of the values of the first sources, [owners,owners,GE], as the last
-	// tile read them.
-	sourceParts *tensors.Tensor
+	// values are the parts of the values, [G,slots,slots,E], and ownSources those of the first
+	// sources, as the last tile read them if it did not read all.
+	values, ownSources *tensors.Tensor
 }
 
 // partsTile is how many targets fill a tile if each has parts of so many tokens.
@@ -156,27 +214,23 @@ func (s *partedLayer) tiles(ctx context.Context, first, last int,
 	return nil
 }
 
-// sizes returns how many targets and owners the graph of a tile has, for n targets that see so
-// many tokens: rounded up where shapes are compiled.
-func (s *partedLayer) sizes(n, seen int) (targets, owners int) {
-	if s.m.promptStep == 1 {
-		return n, seen
+// targets is how many targets the graph of a tile of n has: one size for all tiles of several.
+func (s *partedLayer) targets(n int) int {
+	if n == 1 || s.m.promptStep == 1 {
+		return n
 	}
-	if n > 1 {
-		n = partsTile(s.m.Spec, s.p.owners)
-	}
-	return n, bucket(seen)
+	return partsTile(s.m.Spec, s.p.owners)
 }
 
 // run executes the graph of a tile, whose inputs are those of [tiledLayer.over], the parts of the
-// targets, [1,targets,owners,D], and more, and copies the parts that it returns to dst.
-func (s *partedLayer) run(of program, at, n, seen int, dst []float32,
+// targets, [1,targets,owners,D], and more, and calls use with what it returns.
+func (s *partedLayer) run(of program, at, n, seen int, use func(tile *tensors.Tensor) error,
 	more ...*tensors.Tensor,
 ) error {
-	targets, owners := s.sizes(n, seen)
+	targets, owners := s.targets(n), s.p.slots(seen)
 	d, row := s.m.Spec.Width, s.p.owners*s.m.Spec.Width
 	parts, err := s.m.filled([]int{1, targets, owners, d}, func(data []float32) {
-		copySlots(data[:n*owners*d], s.p.parts[at*row:(at+n)*row], n, seen*d)
+		copySlots(data[:n*owners*d], s.rows(at, n, row), n, seen*d)
 	})
 	if err != nil {
 		return err
@@ -188,18 +242,13 @@ func (s *partedLayer) run(of program, at, n, seen int, dst []float32,
 			return err
 		}
 		defer free(out...)
-		return s.put(dst, out[0], at, n, seen)
+		return use(out[0])
 	})
 }
 
-// put copies a tile [1,targets,owners,width] to its place in dst, [K,K,width].
-func (s *partedLayer) put(dst []float32, tile *tensors.Tensor, at, n, seen int) error {
-	dims := tile.Shape().Dimensions
-	owners, width := dims[2], dims[3]
-	return read(tile, func(data []float32) {
-		copySlots(dst[at*s.p.owners*width:(at+n)*s.p.owners*width], data[:n*owners*width], n,
-			seen*width)
-	})
+// rows are the parts of n targets, each a row of so many numbers.
+func (s *partedLayer) rows(at, n, row int) []float32 {
+	return s.p.parts[(at-s.p.first)*row : (at-s.p.first+n)*row]
 }
 
 // valueTile fills in the parts of the values of n sources.
@@ -210,14 +259,22 @@ func (s *partedLayer) valueTile(at, n, seen int) error {
 		d := m.builder(w, text{length: in[2]})
 		b := &Block{spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l))}
 		return []*Node{b.valueParts(parted{whole: in[0], parts: in[5]})}
-	}}, at, n, seen, s.p.values)
+	}}, at, n, seen, func(tile *tensors.Tensor) error {
+		dims, slots := tile.Shape().Dimensions, s.values.Shape().Dimensions[1] // [G,N,owners,E]
+		return writeFrom(tile, s.values, func(to, from []float32) {
+			for g := range dims[0] {
+				copySlots(to[(g*slots+at)*slots*dims[3]:][:n*slots*dims[3]],
+					from[g*dims[1]*dims[2]*dims[3]:][:n*dims[2]*dims[3]], n, seen*dims[3])
+			}
+		})
+	})
 }
 
 // tile carries the parts of n targets through the layer.
 func (s *partedLayer) tile(at, n, seen int) error {
 	m, l := s.m, s.l
-	_, owners := s.sizes(n, seen)
-	if err := s.loadSourceParts(owners); err != nil {
+	sources, err := s.sourceParts(s.p.slots(seen))
+	if err != nil {
 		return err
 	}
 	return s.run(program{"parts " + layerKind(m.Spec, l), ofLayer(l),
@@ -225,34 +282,37 @@ func (s *partedLayer) tile(at, n, seen int) error {
 			x := parted{whole: in[0], parts: in[5]}
 			b := m.blockOfTile(w, l, in)
 			return []*Node{b.afterParts(b.attentionParts(in[6]), x).parts}
-		}}, at, n, seen, s.p.parts, s.sourceParts)
+		}}, at, n, seen, func(tile *tensors.Tensor) error {
+		owners, d := tile.Shape().Dimensions[2], m.Spec.Width
+		return read(tile, func(data []float32) {
+			copySlots(s.rows(at, n, s.p.owners*d), data[:n*owners*d], n, seen*d)
+		})
+	}, sources)
 }
 
-// loadSourceParts makes the tensor of the parts of the values of the first sources, unless an
-// earlier tile made it. Sources that a tile cannot see do no harm, because their attention is 0.
-func (s *partedLayer) loadSourceParts(owners int) error {
-	if s.sourceParts != nil && s.sourceParts.Shape().Dimensions[0] == owners {
-		return nil
+// sourceParts returns the parts of the values of the first sources, [G,owners,owners,E]. Sources
+// that a tile cannot see do no harm, because their attention is 0.
+func (s *partedLayer) sourceParts(owners int) (*tensors.Tensor, error) {
+	if s.values.Shape().Dimensions[1] == owners {
+		return s.values, nil
 	}
-	free(s.sourceParts)
-	width, n := s.m.Spec.Groups()*s.m.Spec.ValueWidth(), min(owners, s.p.owners)
-	var err error
-	s.sourceParts, err = s.m.filled([]int{owners, owners, width}, func(data []float32) {
-		copySlots(data[:n*owners*width], s.p.values[:n*s.p.owners*width], n, n*width)
-	})
-	return err
+	if s.ownSources == nil || s.ownSources.Shape().Dimensions[1] != owners {
+		free(s.ownSources)
+		var err error
+		if s.ownSources, err = s.m.resizedParts(s.values, owners); err != nil {
+			return nil, err
+		}
+	}
+	return s.ownSources, nil
 }
 
 // head carries the target's parts through the head, given the residual stream x after the last
-// layer, [1,N,D].
-func (p *partedPass) head(inputs *inputs,
-	x *tensors.Tensor,
+// layer, [1,N,D], in which the target is at that place.
+func (p *partedPass) head(inputs *inputs, x *tensors.Tensor,
+	at int,
 ) (parts []float64, rest float64, err error) {
-	at, k, d := p.m.target(p.q), p.owners, p.m.Spec.Width
-	owners := k
-	if p.m.promptStep > 1 {
-		owners = bucket(k)
-	}
+	k, d := p.owners, p.m.Spec.Width
+	owners := p.slots(k)
 	own, err := p.m.filled([]int{1, 1, owners, d},
 		func(data []float32) { copy(data, p.parts[at*k*d:(at+1)*k*d]) })
 	if err != nil {

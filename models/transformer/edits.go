@@ -337,6 +337,24 @@ func (p *passEdits) stream(l int, x *tensors.Tensor) (*tensors.Tensor, error) {
 	}, x, in[0], in[1]))
 }
 
+// streamBack returns the derivative by the stream before layer l, [B,N,D], for that by the stream
+// that [passEdits.stream] returns; after the last layer, l is L. It frees d if it returns another
+// one, or an error.
+func (p *passEdits) streamBack(l int, d *tensors.Tensor) (*tensors.Tensor, error) {
+	if p == nil || !p.edited(trace.Hidden, l) {
+		return d, nil
+	}
+	defer free(d)
+	in, err := p.inputs(trace.Hidden, l)
+	if err != nil {
+		return nil, err
+	}
+	defer free(in...)
+	return only(p.m.run("edit of the stream, back", noWeights, func(_ byName, in []*Node) []*Node {
+		return []*Node{Mul(in[0], in[1])}
+	}, d, in[0]))
+}
+
 // inputs makes the tensors of [editNodes] for a tap of layer l.
 func (p *passEdits) inputs(tap trace.Tap, l int) ([]*tensors.Tensor, error) {
 	heads, width := p.m.editAxes(tap)

@@ -45,6 +45,14 @@ func (m *Model) CanProject(ask trace.MixingAsk) bool {
 // ThroughHeld is how many bytes the model keeps for projecting sources.
 func (m *Model) ThroughHeld() int64 { return m.throughHeld() }
 
+// KeptTokens is how many tokens of its text the model has parts of.
+func (m *Model) KeptTokens() int {
+	if m.parted.session == nil {
+		return 0
+	}
+	return m.parted.session.Length()
+}
+
 // OnDevice makes the model keep its caches as where the host cannot write into them.
 func (m *Model) OnDevice() { m.onHost = false }
 

@@ -3,7 +3,9 @@ package transformer
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -11,7 +13,8 @@ import (
 )
 
 // Gradients returns what each query asks for and its derivative with respect to the embedding of
-// the text and, by the rule [trace.WithAttention], the attention of every layer; see
+// the text and, by the rules [trace.WithAttention] and [trace.WithTaps], the attention or some taps
+// of every layer; see
 // [trace.Gradient]. A batch goes through all layers and back, and each layer is computed again on
 // the way back: that costs about three times as much as [Model.Predict], and keeps one hidden
 // state per layer and the intermediate results of one layer. With bfloat16 weights the derivative
@@ -26,23 +29,25 @@ func (m *Model) Gradients(ctx context.Context, queries []trace.Query, rule trace
 func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule trace.Backward,
 	how Batching,
 ) ([]trace.Gradient, error) {
-	if rule < trace.TrueGradient || rule > trace.WithAttention {
+	if rule < trace.TrueGradient || rule > trace.WithTaps {
 		return nil, pkg.Errorf("there is no rule %d of differentiation", rule)
 	}
 	for i, q := range queries {
-		if err := checkUnedited(q); err != nil {
-			return nil, fmt.Errorf("query %d: %w", i, err)
-		}
 		if q.Quantity == trace.Margin {
 			return nil, pkg.Errorf("query %d asks for the gradient of the %s; "+
 				"take one of %v", i, q.Quantity, trace.Quantities())
 		}
 	}
+	var taps []trace.Tap
+	if rule == trace.WithTaps {
+		taps = trace.GradientTaps()
+	}
 	gradients, answered := make([]trace.Gradient, len(queries)), 0
+	edited := editedTaps(editsOf(queries)...)
 	batches, err := m.queryBatches(queries, how, func(tokens, texts int) need {
 		return need{
 			Tokens: tokens, Texts: texts, Head: true, Gradient: true,
-			AttentionGradient: rule == trace.WithAttention,
+			AttentionGradient: rule == trace.WithAttention, Taps: taps, Edited: edited,
 		}
 	})
 	if err != nil {
@@ -97,6 +102,9 @@ func (w *backwardPass) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if d, err = w.inputs.edits.streamBack(w.m.Spec.Layers, d); err != nil {
+		return err
+	}
 	if d, err = w.m.layersBack(ctx, d, w.layer); err != nil {
 		return err
 	}
@@ -113,7 +121,10 @@ func (w *backwardPass) run(ctx context.Context) error {
 }
 
 // forward runs the batch through all layers and fills in hidden.
-func (w *backwardPass) forward(ctx context.Context) error {
+func (w *backwardPass) forward(ctx context.Context) (err error) {
+	if w.inputs.edits, err = w.m.wholeTexts(w.batch, w.padded); err != nil {
+		return err
+	}
 	// The query's own rows, as integrated gradients bring them, or those of its ids.
 	rows, err := w.embeddings()
 	if rows == nil && err == nil {
@@ -153,6 +164,11 @@ func (w *backwardPass) slopes() (*tensors.Tensor, error) {
 		}
 		slopes = append(slopes, d...)
 	})
+	for i, at := range w.at {
+		if err == nil {
+			err = w.checkEdited(i, w.gradients[at].Value)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -189,27 +205,70 @@ func (w *backwardPass) derived(what, which string, of func(d *builder, x *Node, 
 func (w *backwardPass) layer(l int, after *tensors.Tensor) (*tensors.Tensor, error) {
 	x, rule := w.pop(), w.rule
 	defer free(x)
-	out, err := w.inputs.run(fmt.Sprintf("back %d %s", rule, layerKind(w.m.Spec, l)), ofLayer(l),
+	edited, edits, err := w.inputs.edits.layer(l)
+	if err != nil {
+		return nil, err
+	}
+	defer free(edits...)
+	key := fmt.Sprintf("back %d %s%s", rule, layerKind(w.m.Spec, l), editsKey(edited))
+	out, err := w.inputs.run(key, ofLayer(l),
 		func(d *builder, in []*Node) []*Node {
+			in, d.edits = cutEdits(in, edited)
 			d.differentiate(rule)
+			at := []*Node{in[0]}
+			if rule == trace.WithTaps {
+				at = append(at, w.addZeros(d, in[0])...)
+			}
 			b, _ := d.block(l, in[0])
 			value := ReduceAllSum(Mul(b.Output, in[1]))
 			if rule != trace.WithAttention {
-				return Gradient(value, in[0])
+				return Gradient(value, at...)
 			}
 			by := Gradient(value, in[0], b.Attention)
 			// A source that a target cannot see has attention 0 in every text. Autodiff gives that
 			// entry a derivative too, which means nothing and is left out.
 			return []*Node{by[0], b.Attention, Mul(by[1], b.visible)}
-		}, x, after)
+		}, append([]*tensors.Tensor{x, after}, edits...)...)
 	if err != nil {
 		return nil, err
 	}
 	defer free(out[1:]...)
-	if rule == trace.WithAttention {
+	switch rule {
+	case trace.WithAttention:
 		err = w.keepAttention(l, out[1], out[2])
+	case trace.WithTaps:
+		err = w.keepTaps(l, out)
 	}
-	return out[0], err
+	if err != nil {
+		return out[0], err
+	}
+	return w.inputs.edits.streamBack(l, out[0])
+}
+
+// addZeros adds zeros to the taps of [trace.GradientTaps] inside a block on x, [B,N,D], as edits,
+// and returns them: the derivative with respect to what is added is that with respect to the tap.
+func (w *backwardPass) addZeros(d *builder, x *Node) (zeros []*Node) {
+	if d.edits == nil {
+		d.edits = map[trace.Tap]editNodes{}
+	}
+	for _, tap := range trace.GradientTaps()[1:] {
+		dims := slices.Clone(x.Shape().Dimensions)
+		rows, width := w.m.editAxes(tap)
+		if rows > 0 {
+			dims = slices.Insert(dims, 1, rows)
+		}
+		of := func(n int) shapes.Shape {
+			dims[len(dims)-1] = n
+			return shapes.Make(x.DType(), dims...)
+		}
+		e := editNodes{keep: Ones(x.Graph(), of(1)), value: Zeros(x.Graph(), of(width))}
+		zeros = append(zeros, e.value)
+		if edit, ok := d.edits[tap]; ok {
+			e = editNodes{keep: edit.keep, value: Add(edit.value, e.value)}
+		}
+		d.edits[tap] = e
+	}
+	return zeros
 }
 
 // differentiate prepares the builder for a graph whose derivative is taken by a rule. Rounding to
@@ -240,6 +299,39 @@ func (w *backwardPass) keepAttention(l int, attention, derivative *tensors.Tenso
 				}
 				cut((*to)[l*kept:(l+1)*kept], data[i*size:(i+1)*size], dims, []int{0, 0, 0},
 					[]int{dims[0], n, n})
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepTaps copies the derivatives with respect to taps in layer l, each [B,N,D] or [B,H,N,E],
+// without padding.
+func (w *backwardPass) keepTaps(l int, derivatives []*tensors.Tensor) error {
+	for k, part := range derivatives {
+		dims := part.Shape().Dimensions[1:]
+		err := read(part, func(data []float32) {
+			size := len(data) / len(w.queries)
+			for i, at := range w.at {
+				keep, kept := slices.Clone(dims), 1
+				keep[len(keep)-2] = len(w.queries[i].IDs)
+				for _, n := range keep {
+					kept *= n
+				}
+				g := &w.gradients[at]
+				if len(g.Taps) == k {
+					tap := trace.GradientTaps()[k]
+					g.Taps = append(g.Taps, trace.Tensor{
+						Name: string(tap), Axes: taps[tap].axes,
+						Shape: append([]int{w.m.Spec.Layers}, keep...),
+						Data:  make([]float32, w.m.Spec.Layers*kept),
+					})
+				}
+				cut(g.Taps[k].Data[l*kept:], data[i*size:(i+1)*size], dims, make([]int, len(dims)),
+					keep)
 			}
 		})
 		if err != nil {

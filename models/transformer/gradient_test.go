@@ -153,6 +153,58 @@ func TestAttentionGradients(t *testing.T) {
 	})
 }
 
+// TestTapGradients: the derivative with respect to each tap, along a random direction, is the
+// difference quotient of predictions under edits that add it.
+func TestTapGradients(t *testing.T) {
+	for _, name := range []string{"gpt2", "llama", "gemma3", "bloom", "bert", "falcon7"} {
+		t.Run(name, func(t *testing.T) {
+			g := openGolden(t, name)
+			q := g.question(t, g.ids)
+			got := g.gradient(t, q, trace.WithTaps)
+			plain := g.gradient(t, q, trace.TrueGradient)
+			check(t, "the gradient of the embedding", got.Data, plain.Data, 1e-6)
+			random, layers := rand.New(rand.NewPCG(1, 2)), g.model.Spec.Layers
+			for i, tap := range trace.GradientTaps() {
+				taps := got.Taps[i]
+				size := len(taps.Data) / layers
+				own := g.take(t, tap)[tap].Data
+				for l := range layers {
+					step := 5e-3 * math.Sqrt(squares(own[l*size:][:size])/float64(size))
+					e := trace.Edit{
+						Tap: tap, Layers: []int{l}, Change: trace.AddValue, Factor: step,
+						Shape: append([]int{1}, taps.Shape[1:]...), Value: make([]float32, size),
+					}
+					want := 0.0
+					for k, slope := range taps.Data[l*size:][:size] {
+						e.Value[k] = float32(random.NormFloat64())
+						want += float64(slope) * float64(e.Value[k])
+					}
+					back := e
+					back.Factor = -e.Factor
+					ahead, behind := q, q
+					ahead.Edits, behind.Edits = []trace.Edit{e}, []trace.Edit{back}
+					values, err := g.model.Predict(context.Background(),
+						[]trace.Query{ahead, behind})
+					must(t, err)
+					quotient := (values[0] - values[1]) / (2 * e.Factor)
+					scale := math.Sqrt(squares(taps.Data[l*size:][:size]))
+					if d := math.Abs(quotient - want); !(d <= 1e-2*scale) || scale < 1e-6 {
+						t.Errorf("%s of layer %d: %g, the difference quotient is %g, and the "+
+							"derivative has the length %g", tap, l, want, quotient, scale)
+					}
+				}
+			}
+		})
+	}
+}
+
+func squares(x []float32) (sum float64) {
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return sum
+}
+
 // TestGradientsTogether: texts of different lengths get what they get alone, by every rule, padded
 // or not.
 func TestGradientsTogether(t *testing.T) {

@@ -33,28 +33,31 @@ func (s *Session) Lens(use func(scores []float32) error) error {
 }
 
 // Lens runs a text once and calls use with what [Session.Lens] computes at each position, in their
-// order. A pair has types. It returns an error for a position outside the text, for a head that
-// scores no tokens, and those of [Model.Forward].
-func (m *Model) Lens(ctx context.Context, ids, types, positions []int,
+// order. It returns an error for a position outside the text, for a head that scores no tokens, and
+// those of [Model.Forward].
+func (m *Model) Lens(ctx context.Context, q trace.LensQuery,
 	use func(i int, scores []float32) error,
 ) error {
 	if m.Spec.Head != spec.LanguageHead {
 		return pkg.Errorf("no lens: the head of the %s model scores no tokens", m.Spec.Family)
 	}
 	// A pass over an empty text has its own error.
-	err := m.checkMemory(need{Tokens: len(ids), Taps: []trace.Tap{trace.Hidden}, Lens: true})
+	err := m.checkMemory(need{Tokens: len(q.IDs), Taps: []trace.Tap{trace.Hidden}, Lens: true})
 	if err != nil {
 		return err
 	}
-	texts, err := m.Forward(ctx, Batch{IDs: [][]int{ids}, Types: rowOrNil(types)},
-		[]trace.Tap{trace.Hidden})
+	batch := Batch{IDs: [][]int{q.IDs}, Types: rowOrNil(q.Types)}
+	if q.Edits != nil {
+		batch.Edits = [][]trace.Edit{q.Edits}
+	}
+	texts, err := m.Forward(ctx, batch, []trace.Tap{trace.Hidden})
 	if err != nil {
 		return err
 	}
 	hidden := texts[0][0] // [L+1,T,D]
 	T, D := hidden.Shape[1], hidden.Shape[2]
 	streams := make([]float32, 0, hidden.Shape[0]*D)
-	for i, at := range positions {
+	for i, at := range q.Positions {
 		if at < 0 || at >= T {
 			return pkg.Errorf("position %d is not in 0..%d", at, T-1)
 		}

@@ -20,7 +20,8 @@ func lensAt(t *testing.T, m *transformer.Model, ids []int) [][][]float32 {
 		positions = append(positions, at)
 	}
 	all := make([][][]float32, len(ids))
-	err := m.Lens(context.Background(), ids, nil, positions, func(i int, scores []float32) error {
+	q := trace.LensQuery{IDs: ids, Positions: positions}
+	err := m.Lens(context.Background(), q, func(i int, scores []float32) error {
 		all[i] = columnsOf(m, scores)
 		return nil
 	})
@@ -114,7 +115,7 @@ func TestLensRefuses(t *testing.T) {
 	} {
 		g := openGolden(t, c.golden)
 		g.model.MaxBytes = c.bytes
-		err := g.model.Lens(context.Background(), g.ids, nil, []int{c.at},
+		err := g.model.Lens(context.Background(), trace.LensQuery{IDs: g.ids, Positions: []int{c.at}},
 			func(int, []float32) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", c.golden, err, c.want)

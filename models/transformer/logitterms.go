@@ -53,8 +53,8 @@ func (m *Model) checkParted(q trace.Query) error {
 	if q.Quantity != trace.Logit {
 		return pkg.Errorf("the quantity %q is not a sum of parts; take %s", q.Quantity, trace.Logit)
 	}
-	if err := checkUnedited(q); err != nil {
-		return err
+	if len(q.Edits) > 0 {
+		return pkg.Errorf("the parts of a logit of a whole text are not computed under edits")
 	}
 	if m.Spec.MeanPooled {
 		return pkg.Errorf("the %s model reads the mean of all tokens, and the parts of a logit "+
@@ -244,8 +244,9 @@ func (p *termsPass) layerBack(l int, along *tensors.Tensor,
 type blockTerms struct {
 	// input is the direction before the layer; its constant is what the biases of the layer add.
 	input direction
-	// sources is what the target read from each source, [B,S].
-	sources *Node
+	// heads is what the target read from each source by each head, [B,H,S], and sources the sum
+	// over heads, [B,S].
+	heads, sources *Node
 	// mlp builds the feed-forward part, a scalar. It costs the feed-forward layer again.
 	mlp func() *Node
 }
@@ -317,8 +318,8 @@ func (b *Block) termsAlong(along *Node) blockTerms {
 func (b *Block) attentionTerms(t blockTerms, on direction) blockTerms {
 	heads := b.outputAlong(on.along) // [B,1,HE]
 	each := b.valuesAlong(Reshape(heads, -1, b.spec.Heads, b.spec.ValueWidth()))
-	each = Mul(each, Squeeze(b.Attention, 2)) // [B,H,S]
-	t.sources = ReduceSum(each, 1)            // [B,S]
+	t.heads = Mul(each, Squeeze(b.Attention, 2)) // [B,H,S]
+	t.sources = ReduceSum(t.heads, 1)            // [B,S]
 	if b.spec.OutputBias {
 		t.input.constant = Add(t.input.constant, on.read(b.w("output.bias")))
 	}

@@ -171,11 +171,14 @@ func (c *terms64) mlp(b *layer, whole []float64) carrier {
 }
 
 // logitTerms carries every vector that was added to the residual stream of target t forward to the
-// score of a token.
-func (r *text64) logitTerms(t, token int) *trace.LogitTerms {
-	n, layers := len(r.ids), len(r.layers)
+// score of a token. With heads, Attention is [L,heads,S], and has the part of each of them.
+func (r *text64) logitTerms(t, token int, heads ...int) *trace.LogitTerms {
+	if heads == nil {
+		heads = []int{-1} // all together
+	}
+	n, layers, N := len(r.ids), len(r.layers), len(heads)
 	out := &trace.LogitTerms{
-		L: layers, S: n, Attention: make([]float64, layers*n),
+		L: layers, S: n, Attention: make([]float64, layers*N*n),
 		MLP: make([]float64, layers), AttentionBias: make([]float64, layers),
 	}
 	c := &terms64{r: r}
@@ -186,9 +189,9 @@ func (r *text64) logitTerms(t, token int) *trace.LogitTerms {
 	for l, b := range r.layers {
 		c.bias = func(x *trace.LogitTerms) *float64 { return &x.AttentionBias[l] }
 		a := &terms64{r: r, bias: c.bias}
-		for s := range n {
-			a.put(func(x *trace.LogitTerms) *float64 { return &x.Attention[l*n+s] },
-				b.contribution(t, s, -1))
+		for i := range N * n {
+			a.put(func(x *trace.LogitTerms) *float64 { return &x.Attention[l*N*n+i] },
+				b.contribution(t, i%n, heads[i/n]))
 		}
 		if r.spec.OutputBias {
 			a.put(c.bias, wide(b.weight("output.bias")))

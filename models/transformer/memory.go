@@ -38,8 +38,9 @@ type need struct {
 	// with respect to the attention of every layer.
 	Gradient, AttentionGradient bool
 	// Parts is whether the parts of every token are carried through the layers; see
-	// [Model.Decompose].
-	Parts bool
+	// [Model.Decompose]. KeptParts is for how many tokens those of the values are kept.
+	Parts     bool
+	KeptParts int
 }
 
 // refused returns the error that a pass over texts of so many tokens needs more memory than it may
@@ -295,6 +296,10 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 		add(2*pairs, layers)
 	}
 	// The parts of stream and values, and a tile with those of its feed-forward part.
+	if n.KeptParts > 0 {
+		slots := float64(bucket(n.KeptParts + 1))
+		returned += keptPartsBytes(s, n.KeptParts) + 4*layers*slots*float64(s.CacheWidth())
+	}
 	if n.Parts {
 		values, own := float64(s.Groups()*s.ValueWidth()), float64(partsTile(s, n.Tokens))
 		returned += 4 * t * t * (float64(s.Width) + 2*values)

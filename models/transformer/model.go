@@ -69,6 +69,9 @@ type Model struct {
 	// watch is told of compilations; see [Model.Watched]. Nil: nobody is.
 	watch *atomic.Pointer[Watch]
 
+	// parted is what is kept of the text of [Model.ForText], nil for a model of no text.
+	parted *partedText
+
 	*loaded
 }
 

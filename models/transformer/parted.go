@@ -131,8 +131,16 @@ func (b *Block) feedForwardParts(v parted) parted {
 	}
 }
 
-// valueParts are the values of the parts of the layer's input x, without the bias, [1,N,K,GE].
+// valueParts are the values of the parts of the layer's input x, without the bias, [G,N,K,E].
 func (b *Block) valueParts(x parted) *Node {
+	parts := b.joinedValueParts(x)
+	dims := parts.Shape().Dimensions
+	parts = Reshape(parts, dims[1], dims[2], b.spec.Groups(), b.spec.ValueWidth())
+	return TransposeAllAxes(parts, 2, 0, 1, 3)
+}
+
+// joinedValueParts is valueParts with the groups side by side, [1,N,K,GE].
+func (b *Block) joinedValueParts(x parted) *Node {
 	if b.spec.Order != spec.PostNorm {
 		x = b.normParts(x, "attention-norm")
 	}
@@ -156,16 +164,14 @@ func (b *Block) valueParts(x parted) *Node {
 }
 
 // attentionParts is the attention output with its parts, Σ_s α^h[t,s] v^h_{s,k} W_O^h, given the
-// parts of the values, [S,K,GE]. The biases of value and output count as one (Modarressi et al.
+// parts of the values, [G,S,K,E]. The biases of value and output count as one (Modarressi et al.
 // 2023, A.1), because the rows of attention sum to 1.
 func (b *Block) attentionParts(values *Node) parted {
-	groups, width := b.spec.Groups(), b.spec.ValueWidth()
-	dims := values.Shape().Dimensions
+	owners, width := values.Shape().Dimensions[2], b.spec.ValueWidth()
 	attention := b.grouped(b.Attention) // [1,G,H/G,N,S]
 	n := attention.Shape().Dimensions[3]
-	mixed := b.Einsum("grns,skge->nkgre", Squeeze(attention, 0),
-		Reshape(values, dims[0], dims[1], groups, width))
-	mixed = Reshape(mixed, 1, n, dims[1], b.spec.Heads*width)
+	mixed := b.Einsum("grns,gske->nkgre", Squeeze(attention, 0), values)
+	mixed = Reshape(mixed, 1, n, owners, b.spec.Heads*width)
 	parts := b.product.layer(mixed, float(b.w("output.weight"))) // [1,N,K,D]
 	if bias := b.attentionBias(); bias != nil {
 		parts = share(parts, bias)

@@ -30,11 +30,7 @@ func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batchi
 	[]float64, error,
 ) {
 	values, answered := make([]float64, len(queries)), 0
-	edits := make([][]trace.Edit, len(queries))
-	for i, q := range queries {
-		edits[i] = q.Edits
-	}
-	edited := editedTaps(edits...)
+	edited := editedTaps(editsOf(queries)...)
 	batches, err := m.queryBatches(queries, how,
 		func(tokens, texts int) need {
 			return need{Tokens: tokens, Texts: texts, Head: true, Edited: edited}
@@ -79,11 +75,28 @@ func (b *queryBatch) predict(ctx context.Context, values []float64) error {
 		return err
 	}
 	for i, at := range b.at {
-		if x, edits := values[at], b.queries[i].Edits; len(edits) > 0 && (math.IsNaN(x) ||
-			math.IsInf(x, 0)) {
-			return fmt.Errorf("query %d: %w", at, trace.Edited(edits,
-				fmt.Errorf("the prediction is %v", x)))
+		if err := b.checkEdited(i, values[at]); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// editsOf are the edits of each query.
+func editsOf(queries []trace.Query) [][]trace.Edit {
+	edits := make([][]trace.Edit, len(queries))
+	for i, q := range queries {
+		edits[i] = q.Edits
+	}
+	return edits
+}
+
+// checkEdited returns an error that names the edits if the value of query i under them is NaN or
+// infinite.
+func (b *queryBatch) checkEdited(i int, x float64) error {
+	if edits := b.queries[i].Edits; len(edits) > 0 && (math.IsNaN(x) || math.IsInf(x, 0)) {
+		return fmt.Errorf("query %d: %w", b.at[i], trace.Edited(edits,
+			fmt.Errorf("the prediction is %v", x)))
 	}
 	return nil
 }

@@ -71,14 +71,6 @@ func (m *Model) checkQuery(q trace.Query) error {
 	return nil
 }
 
-// checkUnedited returns an error for a query with edits, for what is not computed under them.
-func checkUnedited(q trace.Query) error {
-	if len(q.Edits) > 0 {
-		return pkg.Errorf("gradients and parts of a logit are not computed under edits")
-	}
-	return nil
-}
-
 // queryBatches divides queries among passes. The texts of a pass have about the same length and
 // rotate alike, and either all or none bring their embeddings. memory is what a pass over so many
 // texts of so many tokens needs.

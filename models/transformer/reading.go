@@ -31,6 +31,14 @@ type Reading struct {
 func (m *Model) Read(ctx context.Context, ids, types []int, asks []trace.MixingAsk,
 	progress func(trace.Progress),
 ) (*Reading, error) {
+	return m.ReadEdited(ctx, ids, types, asks, nil, progress)
+}
+
+// ReadEdited is [Model.Read] under edits, nil for none, for which of all mixings only attention has
+// rows.
+func (m *Model) ReadEdited(ctx context.Context, ids, types []int, asks []trace.MixingAsk,
+	edits []trace.Edit, progress func(trace.Progress),
+) (*Reading, error) {
 	if err := m.CheckIDs(ids); err != nil {
 		return nil, err
 	}
@@ -46,8 +54,18 @@ func (m *Model) Read(ctx context.Context, ids, types []int, asks []trace.MixingA
 		return nil, err
 	}
 	p := &pass{m: m, asks: mixings, texts: [][]int{ids}, types: types, most: 1}
+	if len(edits) > 0 {
+		if err := checkEditedAsks(mixings); err != nil {
+			return nil, err
+		}
+		batch := Batch{IDs: p.texts, Edits: [][]trace.Edit{edits}}
+		if p.edits, err = m.wholeTexts(batch, m.padded(len(ids))); err != nil {
+			return nil, err
+		}
+	}
 	r := &Reading{length: len(ids)}
-	if err := p.alone(ctx, need{Tokens: len(ids), Asks: asks}, func() error {
+	need := need{Tokens: len(ids), Asks: asks, Edited: editedTaps(edits)}
+	if err := p.alone(ctx, need, func() error {
 		out, inputs, x, err := p.run(ctx, progress)
 		if err != nil {
 			return err

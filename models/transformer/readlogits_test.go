@@ -23,7 +23,7 @@ func TestReadLogits(t *testing.T) {
 		want, V := g.Recorded(t, "logits"), g.model.Spec.Vocab
 		for _, first := range []int{0, len(g.ids) - 3} {
 			at := first
-			must(t, g.model.ReadLogits(ctx, g.ids, first, func(position int, got []float32) error {
+			must(t, g.model.ReadLogits(ctx, g.ids, nil, first, func(position int, got []float32) error {
 				if position != at {
 					t.Errorf("position %d, want %d", position, at)
 				}
@@ -50,7 +50,7 @@ func TestReadLogitsOfLongText(t *testing.T) {
 	for _, first := range []int{5, 290} {
 		next, at := ids[first+1:], first
 		want := whole(t, g.model, ids[:first+1], next)
-		must(t, g.model.ReadLogits(context.Background(), ids, first,
+		must(t, g.model.ReadLogits(context.Background(), ids, nil, first,
 			func(position int, logits []float32) error {
 				if position != at {
 					t.Fatalf("position %d, want %d", position, at)
@@ -76,7 +76,7 @@ func TestReadLogitsRefusals(t *testing.T) {
 		calls++
 		return stop
 	}
-	if err := g.model.ReadLogits(context.Background(), g.ids, 0, use); !errors.Is(err, stop) ||
+	if err := g.model.ReadLogits(context.Background(), g.ids, nil, 0, use); !errors.Is(err, stop) ||
 		calls != 1 {
 		t.Errorf("%d calls, error %v; want 1 and that of use", calls, err)
 	}
@@ -90,7 +90,7 @@ func TestReadLogitsRefusals(t *testing.T) {
 		"an encoder":      {"bert", 0, "bert is an encoder"},
 	} {
 		g := openGolden(t, c.golden)
-		err := g.model.ReadLogits(context.Background(), g.ids, c.first, use)
+		err := g.model.ReadLogits(context.Background(), g.ids, nil, c.first, use)
 		if err == nil || !strings.Contains(err.Error(), c.say) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.say)
 		}
@@ -118,7 +118,7 @@ func TestScoresOfInseq(t *testing.T) {
 		m := openGolden(t, name).model
 		read := func(prompt []int) (all [][]float32) {
 			ids := slices.Concat(prompt, answer[:len(answer)-1])
-			must(t, m.ReadLogits(context.Background(), ids, len(prompt)-1,
+			must(t, m.ReadLogits(context.Background(), ids, nil, len(prompt)-1,
 				func(_ int, logits []float32) error {
 					all = append(all, slices.Clone(logits))
 					return nil

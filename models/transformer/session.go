@@ -122,7 +122,7 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 		s.prepare(ctx, len(ids), kept)
 	}
 	var out []*Output
-	if err := p.alone(ctx, s.promptNeed(len(ids)), func() (err error) {
+	err := p.alone(ctx, s.promptNeed(len(ids)), func() (err error) {
 		if inTiles {
 			t := &tiledPrompt{pass: p, streams: s.streams.emptied(kept.slots)}
 			out, err = t.output(ctx, progress)
@@ -130,13 +130,21 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 		}
 		out, err = p.output(ctx, progress)
 		return err
-	}); err != nil {
+	})
+	if err != nil {
 		kept.free()
 		p.latest.free()
 		return nil, err
 	}
 	s.freeCache()
 	s.cache, s.ids, s.lengths[0] = kept, append([]int(nil), ids...), len(ids)
+	if k := p.latest; k != nil { // whose stream is that which the last layer returned
+		last := s.newEdits(len(ids)-1, 1, 1, 1)
+		if k.final, err = last.stream(s.m.Spec.Layers, k.final); err != nil {
+			k.free()
+			return nil, err
+		}
+	}
 	s.keep(p.latest, out)
 	return out[0], nil
 }
@@ -164,15 +172,20 @@ func (s *Session) inTiles(n int) bool {
 // Edit makes every later pass run under edits. It is called before [Session.Prompt] or the first
 // [Session.Extend], whose tokens are the prompt: positions from the end count from its end. They
 // may be edited after it, too, when the text has grown. It returns an error where rows of another
-// mixing than attention are asked for; that for edits that do not fit the model is of the first
-// pass.
+// mixing than attention are asked for; that for edits that do not fit the model, or what the passes
+// are to keep, is of the first pass.
 func (s *Session) Edit(edits ...trace.Edit) error {
-	for _, ask := range s.asks {
+	s.wanted = edits
+	return checkEditedAsks(s.asks)
+}
+
+// checkEditedAsks returns an error if rows are asked for that are not computed under edits.
+func checkEditedAsks(asks []asked) error {
+	for _, ask := range asks {
 		if ask.Name != "attention" {
 			return pkg.Errorf("rows of %s are not computed under edits; attention is", ask.Name)
 		}
 	}
-	s.wanted = edits
 	return nil
 }
 
@@ -181,8 +194,8 @@ func (s *Session) placeEdits(n int) (err error) {
 	switch {
 	case s.wanted == nil || s.edits != nil:
 		return nil
-	case s.terms || s.streams != nil:
-		return pkg.Errorf("parts of logits, products with rows and the lens are not computed " +
+	case s.streams != nil || len(s.late) > 0:
+		return pkg.Errorf("products with rows and rows of single layers are not computed " +
 			"under edits")
 	}
 	most := s.m.mostTokens()
@@ -277,7 +290,7 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 					inputs = append(inputs, stream, stream)
 				}
 			}
-			all = append(all, wanted{s.m.termsProgram(begin, end, 1), inputs})
+			all = append(all, wanted{s.m.termsProgram(begin, end, 1, s.byHead), inputs})
 		}
 	}
 	for l := range spec.Layers { // layers of one kind have the same program

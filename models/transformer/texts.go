@@ -23,11 +23,15 @@ type texts struct {
 	// pass, after [Session.Cut] and [Session.Extend], and if a pass failed for which the cache
 	// grew.
 	terms  bool
+	byHead bool // terms have the part of each head
 	latest *latest
 	// streams are what [Session.Multiply] reads, nil if nothing is kept for it.
 	streams *streams
 	// edits are those of the only text, nil for none.
 	edits []placedEdit
+	// eachLayer, if not nil, is called with every layer of a step, when its keys and values are in
+	// the cache.
+	eachLayer func(step *layerStep) error
 }
 
 // Output is what one pass returns.
@@ -221,6 +225,11 @@ func (s *texts) keepStep(step *layerStep, rows []int, out []*Output, kept *lates
 	}
 	if err := s.cache.put(l, made[:2], all...); err != nil {
 		return err
+	}
+	if s.eachLayer != nil {
+		if err := s.eachLayer(step); err != nil {
+			return err
+		}
 	}
 	made = made[2:]
 	for k := range s.asks {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,7 @@ type explainFlags struct {
 	opts       attribution.Options
 	input      string
 	messages   string // a file
+	edits      string // a file
 	show       render.Show
 	color      string
 	width, top int
@@ -54,7 +56,11 @@ func explainCommand(k *cli.Kit) *cobra.Command {
 		Args:  func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			if err := k.ReadMessages(ctx, f.messages, &f.opts); err != nil {
+			err := k.ReadMessages(ctx, f.messages, &f.opts)
+			if err == nil {
+				f.opts.Edits, err = k.ReadEdits(ctx, f.edits)
+			}
+			if err != nil {
 				return err
 			}
 			if f.input != "" {
@@ -70,6 +76,7 @@ func explainCommand(k *cli.Kit) *cobra.Command {
 		"rollout,value-zeroing; classic for rollout,flow,value-zeroing)")
 	cli.OptionFlags(cmd, &f.opts, attribution.OptionTable())
 	cli.MessagesFlag(cmd, &f.messages)
+	cli.EditFlag(cmd, &f.edits)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "explain the prompts of `FILE`, a line "+
 		"of JSON each; - is standard input")
 	f.outputFlags.add(cmd, cli.PartialFlag)
@@ -77,10 +84,11 @@ func explainCommand(k *cli.Kit) *cobra.Command {
 		"tokens of each method, `K` of them, the strongest first", "")
 	f.viewFlags(cmd)
 	cmd.Flags().StringVar(&f.against, "against", "", "compare the first method with that of this "+
-		"other `prompt`; of another length, it is aligned by the tokens that both have")
+		"other `prompt`, which is given the same answer; of another length, it is aligned by the "+
+		"tokens that both have; for the view patch the corrupted prompt, of as many tokens")
 	cmd.Flags().StringVar(&f.againstModel, "against-model", "", "compare the first method with "+
-		"that of this other `model` on the same prompt; if it divides the text into other tokens, "+
-		"they are compared by text")
+		"that of this other `model` on the same prompt and answer; if it divides the text into "+
+		"other tokens, they are compared by text")
 	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as "+
 		"\"and\" in pictures; no number changes")
 	return cmd
@@ -113,6 +121,12 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	}
 	if f.filter {
 		f.show.Filter = attribution.DefaultFilter()
+	}
+	if f.show.Kind == render.KindPatch && f.against != "" { // patched with, and not explained
+		if f.opts.Corrupted != "" {
+			return cli.Usagef("--against and corrupted of --set are the same prompt; give one")
+		}
+		f.opts.Corrupted, f.against = f.against, ""
 	}
 	if f.compares() && !cmd.Flags().Changed("view") {
 		f.show.Kind = render.KindCompare
@@ -266,12 +280,13 @@ func explainTo(
 	}
 	var against *export.Against
 	if f.compares() && err == nil {
-		text := cmp.Or(f.against, prompt)
-		other, err := watch(ctx, k, second, text, f.opts)
+		text, b := cmp.Or(f.against, prompt), f
+		b.opts = withAnswer(f.opts, e, second.Info().Hash == e.Model.Hash)
+		other, err := watch(ctx, k, second, text, b.opts)
 		if err != nil {
 			return err
 		}
-		against = &export.Against{Explanation: other, Made: f.made(second, text)}
+		against = &export.Against{Explanation: other, Made: b.made(second, text)}
 	}
 	stopped := err != nil
 	if !stopped { // what was cut short may lack the token
@@ -281,6 +296,32 @@ func explainTo(
 	}
 	failed := writeExplanation(ctx, k, outs, &f, m, e, against, f.made(m, prompt), stopped)
 	return outs.finish(f.outputFlags, cmp.Or(failed, err))
+}
+
+// withAnswer returns the options of side B of a comparison: those of side A with the answer of A,
+// so that the rows of both explain the same tokens. They are as they are if there is a
+// continuation, and for an encoder. Control tokens of A mean something to the same model alone, and
+// a character that A did not finish ends the answer.
+func withAnswer(
+	opts attribution.Options, a *attribution.Explanation, sameModel bool,
+) attribution.Options {
+	if opts.Continuation != "" || a.Model.Reads() {
+		return opts
+	}
+	answer := ""
+	for _, step := range a.Steps {
+		if step.Special && !sameModel {
+			break
+		}
+		answer += step.Text
+	}
+	for !utf8.ValidString(answer) {
+		answer = answer[:len(answer)-1]
+	}
+	if answer != "" {
+		opts.Continuation, opts.MaxTokens, opts.Sampling = answer, 0, trace.Sampling{}
+	}
+	return opts
 }
 
 // interrupted reports whether an explanation was cut short and has something to show.

@@ -151,10 +151,10 @@ func TestExplainByRefusals(t *testing.T) {
 		{"target after the end", in("--target", "0:9", "--max-tokens", "3", "a"), "", 2, "--target 0:9; there are 3 generated tokens, from 0"},
 		{"no such sentence", in("--target", "sentence:3", "--max-tokens", "2", "the keys"), "", 2, "--target sentence:3; the generated text has 1 sentence"},
 		{"target and an encoder", in("--model", "tiny-mlm", "--target", "answer", "the keys"), "", 2, "--target answer;"},
-		{"target of a graph", in("--view", "flow", "--target", "answer", "a"), "", 2, "--target does nothing here: it is for the views heatmap, text, compare, layers"},
-		{"target of maps", in("--view", "maps", "--target", "answer", "a"), "", 2, "--target does nothing here: it is for the views heatmap, text, compare, layers"},
+		{"target of a graph", in("--view", "flow", "--target", "answer", "a"), "", 2, "--target does nothing here (text of the view flow): it is for --view heatmap, text, compare, layers"},
+		{"target of maps", in("--view", "maps", "--target", "answer", "a"), "", 2, "--target does nothing here (text of the view maps): it is for --view heatmap, text, compare, layers"},
 		{"no top", in("--top", "0", "a"), "", 2, `--top "0": want a whole number from 1 to 1000000`},
-		{"top of a page", in("--top", "3", "--format", "html", "a"), "", 2, "--top does nothing here: it is for text of the views heatmap, text, compare"},
-		{"top of lines", in("--top", "3", "--input", "-"), line, 2, "--top does nothing here: it is for text of"},
+		{"top of a page", in("--top", "3", "--format", "html", "a"), "", 2, "--top does nothing here (html of the view heatmap): it is for -o a.txt\n"},
+		{"top of lines", in("--top", "3", "--input", "-"), line, 2, "--top does nothing here (json of the view heatmap): it is for -o a.txt\n"},
 	})
 }

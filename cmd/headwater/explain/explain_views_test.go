@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
@@ -59,6 +60,9 @@ var effectful = map[string]struct{ with, without string }{
 	"layer":             {"--layer=1 --methods=rollout,raw", "--set=all-layers --methods=rollout,raw"},
 	"sinks":             {"--sinks", ""},
 	"prove":             {"--prove=all", ""},
+	"patch":             {"--set=patch=heads", ""},
+	"patch-direction":   {"--set=patch-direction=noising", ""},
+	"corrupted":         {"--set=corrupted=mary has the lamp . john has the key .", ""},
 	"source":            {"--source=2", ""},
 	"special":           {"--special=off", ""},
 	"steps":             {"--set=steps=2 --methods=integrated-gradients,direct", "--methods=integrated-gradients,direct"},
@@ -67,6 +71,7 @@ var effectful = map[string]struct{ with, without string }{
 	"token":             {"--token=1", ""},
 	"top":               {"--format=text --top=1", "--format=text"},
 	"top-k":             {"--set=top-k=1 --temperature=5", "--temperature=5"},
+	"edit":              {"--edit=testdata/edits.json", ""},
 	"top-p":             {"--set=top-p=0.01 --temperature=5", "--temperature=5"},
 	"view":              {"", ""}, // of which there is one in every row of the test
 	"without":           {"--without=0:5", ""},
@@ -88,7 +93,7 @@ var withoutBytes = []string{
 // when the model is open, before its first token.
 var lateRefusals = []string{
 	" is a decoder: ", " applies to none of the methods: ",
-	"does not explain quantity", " has no experts to show",
+	"does not explain quantity", "is not computed in a model that is edited", " has no experts to show",
 }
 
 // viewArgs returns the arguments of explain with a view and options, each of which begins with --.
@@ -103,6 +108,14 @@ func viewArgs(view, options string) []string {
 	if view == "compare" && !strings.Contains(options, "--methods") &&
 		!strings.Contains(options, "--against") {
 		options += " --methods=direct,rollout"
+	}
+	if view == "patch" {
+		if !strings.Contains(options, "--against") && !strings.Contains(options, "corrupted") {
+			options += " --against=mary has the lamp . john has the lamp ."
+		}
+		if !strings.Contains(options, "--contrast") {
+			options += " --contrast= mary"
+		}
 	}
 	for option := range strings.SplitSeq(" "+options, " --") {
 		if option == "" {
@@ -182,8 +195,14 @@ func TestTokenByWord(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "a."+format)
 		shown := func(token string) string {
-			headwater.Output(t, "explain", "--backend", "go", "--view", view, "--token", token,
-				"--continuation", " john has", "--methods", "flow,raw", "-o", file, clitest.Prompt)
+			args := []string{
+				"explain", "--backend", "go", "--view", view, "--token", token, "--continuation",
+				" john has", "-o", file, clitest.Prompt,
+			}
+			if !strings.HasPrefix(view, "head") {
+				args = append(args, "--methods", "flow,raw")
+			}
+			headwater.Output(t, args...)
 			return string(clitest.Read(t, file))
 		}
 		if has := shown("has"); has != shown("1") || has == shown("john") {
@@ -222,6 +241,76 @@ func TestExplainAgainstLength(t *testing.T) {
 	for _, want := range []string{"│old", "A has no token “old”; its values are 0 there."} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the comparison does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// TestExplainAgainstAnswer: side B explains the answer of side A, so that every row is compared,
+// and the top names what B says alone. A continuation is explained on both sides as it is.
+func TestExplainAgainstAnswer(t *testing.T) {
+	const alone = "B was given A's answer; alone it says “is” (39.6 %) in place of “are” (0.0 %) " +
+		"in generated token 1."
+	for name, c := range map[string]struct {
+		args      []string
+		has, lack string
+	}{
+		"prompt":       {nil, alone, "not compared"},
+		"sampled":      {[]string{"--temperature", "0.1"}, "in place of “were” (0.0 %)", "not compared"},
+		"continuation": {[]string{"--continuation", " are here"}, "are here", "was given"},
+		"model":        {[]string{"--against-model", "tiny-alibi"}, "are here . the", "was given"},
+	} {
+		args := append([]string{
+			"explain", "--backend", "go", "--methods", "direct", "--width", "200",
+		}, c.args...)
+		if name != "continuation" {
+			args = append(args, "--max-tokens", "4")
+		}
+		if name != "model" {
+			args = append(args, "--against", "the key to the cabinet")
+		}
+		out := headwater.Output(t, append(args, clitest.Prompt)...)
+		if !strings.Contains(out, c.has) || strings.Contains(out, c.lack) {
+			t.Errorf("%s: the comparison says\n%s\nwant %q and not %q", name, out, c.has, c.lack)
+		}
+	}
+}
+
+// TestWithAnswer: the answer that side B explains ends where A began another character, and, for
+// another model, before a control token.
+func TestWithAnswer(t *testing.T) {
+	steps := func(texts ...string) *attribution.Explanation {
+		e := &attribution.Explanation{}
+		for _, text := range texts {
+			e.Steps = append(e.Steps, attribution.GeneratedToken{
+				Text: text, Special: strings.HasPrefix(text, "<"),
+			})
+		}
+		return e
+	}
+	reads := steps(" a")
+	reads.Model.Bidirectional = true
+	opts := attribution.Options{MaxTokens: 3, Sampling: trace.Sampling{Temperature: 1}}
+	given := attribution.Options{Continuation: " b"}
+	for name, c := range map[string]struct {
+		a    *attribution.Explanation
+		opts attribution.Options
+		same bool
+		want string
+	}{
+		"words":          {steps(" a", "b"), opts, false, " ab"},
+		"cut character":  {steps(" a", "\xe2\x82"), opts, true, " a"},
+		"its end":        {steps(" a", "<end>"), opts, true, " a<end>"},
+		"another's end":  {steps(" a", "<end>"), opts, false, " a"},
+		"no text":        {steps("<end>"), opts, false, ""},
+		"a continuation": {steps(" a"), given, true, " b"},
+		"an encoder":     {reads, opts, true, ""},
+	} {
+		got := withAnswer(c.opts, c.a, c.same)
+		if got.Continuation != c.want {
+			t.Errorf("%s: B explains %q, want %q", name, got.Continuation, c.want)
+		}
+		if err := got.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -268,16 +357,22 @@ func TestLens(t *testing.T) {
 		status int
 		want   string
 	}{
-		{with("--view", "lens"), 0, "are was first from layer 3 of 5 on (42 %); before that garden at layer 2"},
+		{with("--view", "lens"), 0, "are was first after layers 3 to 5 (the last), with 42 % after layer 3; before that"},
 		{with("--view", "lens", "--token", "0"), 0, "“cabinet” (5)  at best rank 1"},
+		{with("--view", "lens", "--token", "are"), 0, "“cabinet” (5)  at best rank 1"},
+		{with("--view", "lens", "--set", "lens=opening"), 0, "“cabinet” (5)  at best rank 1"},
+		{with("--view", "lens", "--set", "lens=0"), 0, "“cabinet” (5)  at best rank 1"},
+		{with("--view", "lens", "--set", "lens=answer"), 0, "are was first after layers 3 to 5"},
+		{with("--view", "lens", "--token", "nobody"), 2, "--token: no generated word is \"nobody\""},
+		{with("--view", "lens", "--token", "1", "--set", "lens=0"), 2, "lens 0 and a token of the picture; give one of the two"},
 		{with("--view", "lens", "--token", "7"), 2, "headwater: --token 7; the generated tokens are 0 to 1\n"},
 		{with("--set", "lens=7", "--format", "json"), 2, "lens 7; the explanation has 2 tokens, counted from 0"},
-		{with("--view", "lens", "--layer", "2"), 2, "--layer does nothing here"},
+		{with("--view", "lens", "--layer", "2"), 2, "the views layers, flow, heads and lens show every layer"},
 		{with("--view", "lens", "--by", "word"), 2, "--by does nothing here"},
 		{with("--set", "lens=answer,by", "--format", "json"), 2, "lens"},
 		{with("--set", "lens=answer", "--by", "word", "--format", "json"), 2, "and groups of tokens"},
-		{with("--set", "lens=answer"), 2, "lens does nothing here: it is for tables of every view"},
-		{reads("bert"), 0, "was first from"},
+		{with("--set", "lens=answer"), 2, "--set lens does nothing here (text of the view heatmap): it is for -o a.json, or for --view lens\n"},
+		{reads("bert"), 0, "was first "},
 		{reads("bert_tokens"), 2, "the lens needs a head that scores tokens"},
 	} {
 		status, out, said := headwater.Execute(t, "", c.args...)

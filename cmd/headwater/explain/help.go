@@ -20,7 +20,7 @@ var flagGroups = []struct{ title, names string }{
 		"top chat help"},
 	{"What is read", "input messages system chat-set pair position " +
 		"special"},
-	{"What is generated", "temperature seed alternatives"},
+	{"What is generated", "temperature seed alternatives edit"},
 	{"What pictures show", "target against against-model layer head source filter size font " +
 		"palette color width caption sinks"},
 	{"Where it is computed", "backend dtype pre max-memory"},

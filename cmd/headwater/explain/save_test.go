@@ -154,7 +154,7 @@ func TestSaveRefusals(t *testing.T) {
 		{"a head is named by its layer and its number; give both, or none", []string{
 			"-o", "a.svg", "--view", "head", "--layer", "30",
 		}},
-		{"--head does nothing here: it is for svg, pdf, png, tex of the view head\n", []string{
+		{"--head does nothing here (svg of the view heatmap): it is for --view head\n", []string{
 			"-o", "a.svg", "--head", "12",
 		}},
 		{"--layer does nothing here", []string{
@@ -165,7 +165,7 @@ func TestSaveRefusals(t *testing.T) {
 		}},
 		{"want a whole number from 0", []string{"-o", "a.svg", "--token", "0,-1"}},
 		{"no-such-model", []string{"--view", "flow", "-o", "c.svg", "--view", "flow"}},
-		{"--against does nothing here: it is for text, html, svg, pdf, png, tex of the view compare", []string{
+		{"--against does nothing here (svg of the view heatmap): it is for --view compare", []string{
 			"--against", "x", "-o", "c.svg", "--view", "heatmap",
 		}},
 		{"--against does nothing here", []string{
@@ -178,10 +178,10 @@ func TestSaveRefusals(t *testing.T) {
 		{"no-such-model", []string{"--view", "compare"}},
 		{"no-such-model", []string{"--view", "heads", "-o", "-", "-o", "a.csv", "-o", "a.json"}},
 		{"no-such-model", []string{"--view", "flow", "-o", "b.html", "-o", "a.html"}},
-		{"--view does nothing here: it is for text, html, svg, pdf, png, tex of every view\n", []string{
+		{"--view does nothing here (csv, json of the view heads): it is for -o a.txt, a.html, a.svg, a.pdf, a.png, a.tex\n", []string{
 			"-o", "f.csv", "-o", "f.json", "--view", "heads",
 		}},
-		{"--size does nothing here: it is for svg, pdf, png, tex of every view\n", []string{
+		{"--size does nothing here (json of the view heatmap): it is for -o a.svg, a.pdf, a.png, a.tex\n", []string{
 			"-o", "f.json", "--size", "slide",
 		}},
 		{"no-such-model", []string{"-o", "f.csv", "--layer", "1"}},

@@ -326,7 +326,7 @@ func TestShowRefusals(t *testing.T) {
 			[]string{"--view", "compare", "--methods", "raw"},
 		},
 		{
-			"--view does nothing here: it is for text, html, svg", "attention",
+			"--view does nothing here (json of the view flow): it is for -o a.txt, a.html, a.svg", "attention",
 			[]int{1, 2, 2},
 			nil,
 			[]string{"--view", "flow", "--format", "json"},

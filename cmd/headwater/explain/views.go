@@ -91,7 +91,8 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 		"token, compare two methods, or two layers of one, and their difference, heads what every "+
 		"attention head looks at, head one of them in a figure, maps what every token has from "+
 		"every token in up to 12 layers, map one of these, experts which experts of a mixture "+
-		"took each token, lens what the model would have said after each layer")
+		"took each token, lens what the model would have said after each layer, patch how much of "+
+		"the difference to the prompt of --against each place of the model carries")
 	flags.Func("token", "generated token that pages of heatmap, text and compare show first, that "+
 		"layers and flow show, that experts frames, that figures of text are limited to, from "+
 		"which heads and head look, and of which lens shows every position of the text, "+
@@ -202,13 +203,13 @@ var meanings = []struct {
 	{"source", pictures, []render.Kind{render.KindFlow}},
 	{"source", []string{graphs}, nil},
 	{"layer", pictures, except(
-		render.KindLayers, render.KindFlow, render.KindHeads, render.KindLens,
+		render.KindLayers, render.KindFlow, render.KindHeads, render.KindLens, render.KindPatch,
 	)},
 	{"layer", []string{tables}, nil},
 	{"sinks", pictures, []render.Kind{render.KindFlow}},
 	{"caption", pictures, nil},
 	{"head", []string{drawings}, []render.Kind{render.KindHead}},
-	{"against", pictures, []render.Kind{render.KindCompare}},
+	{"against", pictures, []render.Kind{render.KindCompare, render.KindPatch}},
 	{"against-model", pictures, []render.Kind{render.KindCompare}},
 	{"filter", pictures, append(slices.Clone(heatmaps), render.KindLayers)},
 	{"palette", []string{pages, drawings}, nil},
@@ -219,9 +220,17 @@ var meanings = []struct {
 	{"top", []string{texts}, heatmaps},
 	{"by", anyForm, append(slices.Clone(heatmaps), render.KindLayers)},
 	{"target", anyForm, append(slices.Clone(heatmaps), render.KindLayers)},
-	{"lift", pictures, except(render.KindFlow, render.KindLens)},
+	{"methods", pictures, except(render.KindHeads, render.KindHead)},
+	{"methods", numbers, nil},
+	{"lift", pictures, except(render.KindFlow, render.KindLens, render.KindPatch)},
 	{"lift", numbers, nil},
 	{"lens", []string{tables}, nil},
+	{"patch", []string{tables}, nil},
+	{"patch", pictures, []render.Kind{render.KindPatch}},
+	{"patch direction", []string{tables}, nil},
+	{"patch direction", pictures, []render.Kind{render.KindPatch}},
+	{"corrupted", []string{tables}, nil},
+	{"corrupted", pictures, []render.Kind{render.KindPatch}},
 	{"alternatives", pictures, heatmaps},
 	{"alternatives", numbers, nil},
 	{"all-layers", pictures, except(render.KindLayers, render.KindMaps, render.KindMap)},
@@ -239,52 +248,89 @@ var meanings = []struct {
 	{"measured-residual", anyForm, except(render.KindMaps, render.KindMap)},
 }
 
+// shownAlways tells why some flags mean nothing for some views.
+var shownAlways = map[string]string{
+	"layer": "the views layers, flow, heads and lens show every layer, and --view head, " +
+		"with --layer and --head, shows one head in a figure",
+	"methods": "heads and head show attention as the model computed it, whatever the method",
+}
+
 // checkMeanings refuses a flag that means nothing for any output.
 func (f *explainFlags) checkMeanings(cmd *cobra.Command) error {
-	unused := map[string]string{} // where a flag that is given and means nothing would
-	var order []string
 	for _, row := range meanings {
-		where, known := unused[row.flag]
 		setting := attribution.LookupOption(row.flag)
 		given := setting.Key != "" && setting.Given(&f.opts) || cmd.Flags().Changed(row.flag)
-		if !given || known && where == "" {
+		if !given || f.means(row.flag) {
 			continue
 		}
-		if !known {
-			order = append(order, row.flag)
+		flag := row.flag
+		if setting.Key != "" {
+			flag = "set " + flag
 		}
-		if f.any(func(format export.Format) bool {
-			return slices.Contains(row.forms, formOf(format)) &&
-				(row.views == nil || slices.Contains(row.views, f.show.Kind))
-		}) {
-			unused[row.flag] = ""
-			continue
+		err := fmt.Sprintf("--%s does nothing here (%s of the view %s): it is for %s", flag,
+			strings.Join(namesOf(f.formats), ", "), f.show.Kind, f.usedFor(row.flag))
+		if why := shownAlways[row.flag]; why != "" {
+			err += "; " + why
 		}
-		if where != "" {
-			where += ", and for "
-		}
-		if len(row.forms) < len(anyForm) {
-			where += strings.Join(row.forms, ", ") + " of "
-		}
-		switch len(row.views) {
-		case 0:
-			where += "every view"
-		case 1:
-			where += "the view " + string(row.views[0])
-		default:
-			where += "the views " + strings.Join(namesOf(row.views), ", ")
-		}
-		unused[row.flag] = where
-	}
-	for _, flag := range order {
-		if where := unused[flag]; where != "" {
-			if attribution.LookupOption(flag).Key != "" {
-				flag = "set " + flag
-			}
-			return cli.Usagef("--%s does nothing here: it is for %s", flag, where)
-		}
+		return cli.Usagef("%s", err)
 	}
 	return nil
+}
+
+// means reports whether a flag means something for an output.
+func (f *explainFlags) means(flag string) bool {
+	for _, row := range meanings {
+		if row.flag == flag && (row.views == nil || slices.Contains(row.views, f.show.Kind)) &&
+			f.has(row.forms) {
+			return true
+		}
+	}
+	return false
+}
+
+// has reports whether an output has one of some forms.
+func (f *explainFlags) has(forms []string) bool {
+	return f.any(func(format export.Format) bool { return slices.Contains(forms, formOf(format)) })
+}
+
+// usedFor tells what to type for a flag that means nothing here: a form in which it does of this
+// view, and views of which it does in this form; without either, where it does at all.
+func (f *explainFlags) usedFor(flag string) string {
+	var forms, views, all []string
+	for _, row := range meanings {
+		switch {
+		case row.flag != flag:
+			continue
+		case row.views == nil || slices.Contains(row.views, f.show.Kind):
+			forms = append(forms, row.forms...)
+		case f.has(row.forms):
+			views = append(views, namesOf(row.views)...)
+		default:
+			all = append(all, strings.Join(row.forms, ", ")+" of --view "+
+				strings.Join(namesOf(row.views), ", "))
+		}
+	}
+	once := func(list []string) string { // in their order
+		var names []string
+		for _, name := range list {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		return strings.Join(names, ", ")
+	}
+	var parts []string
+	if forms != nil {
+		files := strings.NewReplacer(texts, "txt", tables, "json").Replace(once(forms))
+		parts = append(parts, "-o a."+strings.ReplaceAll(files, ", ", ", a."))
+	}
+	if views != nil {
+		parts = append(parts, "--view "+once(views))
+	}
+	if parts == nil {
+		parts = all
+	}
+	return strings.Join(parts, ", or for ")
 }
 
 // checkView refuses what a view cannot show, and sets the options that it needs.
@@ -294,6 +340,9 @@ func (f *explainFlags) checkView() error {
 		return err
 	}
 	switch {
+	case view == render.KindPatch && f.opts.Corrupted == "":
+		return cli.Usagef("--view patch compares two prompts: give the other one, of as many " +
+			"tokens, by --against")
 	case f.against != "" && f.againstModel != "":
 		return cli.Usagef("--against compares two prompts and --against-model two models; give one")
 	case view == render.KindCompare && !f.compares() && len(f.opts.Methods) != 0 &&

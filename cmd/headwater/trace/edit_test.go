@@ -65,7 +65,7 @@ func TestBadEdits(t *testing.T) {
 		"none":     {`[]`, "no edits"},
 		"unknown":  {`[{"tap": "hidden", "change": "zero", "head": [1]}]`, `"head"`},
 		"tap":      {`[{"tap": "hiden", "change": "zero"}]`, `"hiden" cannot be edited`},
-		"layer":    {`[{"tap": "hidden", "change": "zero", "layers": [99]}]`, "edits.json: edit of hidden at layers [99]: layer 99 is not in 0..6"},
+		"layer":    {`[{"tap": "hidden", "change": "zero", "layers": [99]}]`, "edits.json: edit of hidden of layer 99: layer 99 is not in 0..6"},
 		"both":     {`[{"tap": "hidden", "change": "value", "value": [1], "from": "x"}]`, "give one"},
 		"key":      {`[{"tap": "hidden", "change": "value", "key": "x"}]`, "without from"},
 		"missing":  {`[{"tap": "hidden", "change": "value", "from": "gone.safetensors"}]`, "gone.safetensors"},

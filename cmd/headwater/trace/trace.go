@@ -76,8 +76,7 @@ func traceCommand(k *cli.Kit) *cobra.Command {
 			}
 			return nil
 		})
-	cmd.Flags().StringVar(&f.edits, "edit", "", "run under the edits of this `file`: a JSON list "+
-		"of places and what is done to them")
+	cli.EditFlag(cmd, &f.edits)
 	cmd.Flags().BoolVar(&f.AllowNaN, "allow-nan", false, "run a model whose weights or results "+
 		"are NaN or infinite, and say where they are")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", cli.OutputFlag)
@@ -125,7 +124,7 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 		return err
 	}
 	defer out.Abandon()
-	edits, err := readEdits(ctx, k, f.edits)
+	edits, err := k.ReadEdits(ctx, f.edits)
 	if err != nil {
 		return err
 	}

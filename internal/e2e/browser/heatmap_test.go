@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
@@ -346,5 +347,48 @@ func TestHeatmapRightToLeft(t *testing.T) {
 		return left.every((x, i) => !i || x < left[i - 1]);
 	})()`) {
 		t.Error("the text does not run from right to left")
+	}
+}
+
+// TestDifferenceText: in the running text of A − B the signed steps have the colours of the matrix,
+// and elsewhere what is against a token has the first step alone, whatever its size.
+func TestDifferenceText(t *testing.T) {
+	b := tab(t)
+	e := fed()
+	compared, err := render.Compare(compare.Side{Explanation: e, Method: "direct"},
+		compare.Side{Explanation: e, Method: "value-zeroing"})
+	must(t, err)
+	const colors = `(() => {
+		const root = document.querySelector('.hm'), css = (e) => getComputedStyle(e).backgroundColor;
+		const of = (name) => {
+			const i = Object.assign(document.createElement('i'), {className: name});
+			root.append(i);
+			const color = css(i);
+			i.remove();
+			return color;
+		};
+		return [...root.querySelectorAll('.hm-text :is(span,u)')].flatMap((e) => {
+			const step = [...e.classList].find((c) => /^[pn][1-6]$/.test(c));
+			return step ? [step + (css(e) === of(step) ? '' : css(e) === of('n1') ? ' as n1' : ' ?')] : [];
+		}).join();
+	})()`
+	opposed := touched()
+	opposed.Order = opposed.Order[:1]
+	for _, c := range []struct {
+		name   string
+		h      render.Heatmap
+		script string
+		want   string
+	}{
+		{"A − B", compared, token(5), "p6,n6"},
+		{"a method", render.Heatmap{Explanation: opposed}, token(5), "n4 as n1,p6"},
+	} {
+		for _, theme := range []string{"rgb(255,255,255)", darkPage} {
+			b.Show(t, output(htmlOf(c.h), theme, "rgb(128,128,128)"))
+			see(t, b, c.script)
+			if got := chromium.Evaluate[string](t, b, colors); got != c.want {
+				t.Errorf("%s on %s: the text has %q, want %q", c.name, theme, got, c.want)
+			}
+		}
 	}
 }

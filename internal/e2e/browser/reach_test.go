@@ -38,14 +38,14 @@ func TestHeatmapFolds(t *testing.T) {
 		steps      []step
 	}{
 		{"long", pageOf(t, longText()), []step{
-			{"at first", press("Escape"), "(97) w97-100 (s) w102-103 (93) w197-203 (316) | 97 93 316"},
-			{"another method", choose("value-zeroing"), "(97) w97-100 (s) w102-103 (93) w197-203 (316) | 97 93 316"},
-			{"another token", choose("direct") + token(521), "(97) w97-100 (s) w102-103 (93) w197-203 (316) | 97 93 316"},
-			{"whole words", choose("whole words"), "(97) w97-99 (w100s) w102-103 (93) w197-203 (316) | 97 93 316"},
+			{"at first", press("Escape"), "(97) w97-100 (s) w102-103 (93) w197-203 (304) w508-519 | 97 93 304"},
+			{"another method", choose("value-zeroing"), "(97) w97-100 (s) w102-103 (93) w197-203 (304) w508-519 | 97 93 304"},
+			{"another token", choose("direct") + token(521), "(97) w97-100 (s) w102-103 (93) w197-203 (304) w508-519 | 97 93 304"},
+			{"whole words", choose("whole words"), "(97) w97-99 (w100s) w102-103 (93) w197-203 (304) w508-519 | 97 93 304"},
 			{"all", choose("unfold all"), "w0-99 (w100s) w102-519 | "},
-			{"not all", choose("unfold all"), "(97) w97-99 (w100s) w102-103 (93) w197-203 (316) | 97 93 316"},
-			{"a fold of the text", click(".hm-text summary", 0), "w0-99 (w100s) w102-103 (93) w197-203 (316) | 93 316"},
-			{"one of the matrix", click(".hm-matrix td.hm-gap", 0), "w0-99 (w100s) w102-203 (316) | 316"},
+			{"not all", choose("unfold all"), "(97) w97-99 (w100s) w102-103 (93) w197-203 (304) w508-519 | 97 93 304"},
+			{"a fold of the text", click(".hm-text summary", 0), "w0-99 (w100s) w102-103 (93) w197-203 (304) w508-519 | 93 304"},
+			{"one of the matrix", click(".hm-matrix td.hm-gap", 0), "w0-99 (w100s) w102-203 (304) w508-519 | 304"},
 			{"a name", click(".hm-matrix th:has(.hm-faint)", 0), "w0-99 (w100s) w102-519 | "},
 		}},
 		{"chat", pageOf(t, conversation()), []step{
@@ -109,6 +109,17 @@ func TestHeatmapWide(t *testing.T) {
 	}
 	if seen, more, _ := at(""); !seen || more == 0 {
 		t.Errorf("at first the source is seen: %t, with %d more columns", seen, more)
+	}
+	// Names of columns of 12 px have room for the letters, descenders too.
+	if cut := chromium.Evaluate[int](t, b, `(() => {
+		const names = [...document.querySelectorAll('.hm-matrix th[data-c] div')];
+		const pen = document.createElement('canvas').getContext('2d');
+		pen.font = getComputedStyle(names[0]).font;
+		const {fontBoundingBoxAscent: above, fontBoundingBoxDescent: below} = pen.measureText('g');
+		return names.filter((e) => e.offsetWidth < above + below ||
+			getComputedStyle(e.parentElement).overflow !== 'visible').length;
+	})()`); cut > 0 {
+		t.Errorf("%d names of narrow columns are cut", cut)
 	}
 	_, before, _ := at("")
 	at("document.querySelector('.hm-more button').click()")
@@ -267,13 +278,13 @@ func TestHeatmapKinds(t *testing.T) {
 			{
 				"at first", "", "are has more from keys with direct than with value-zeroing",
 				"s +8.3 % · more in B key −8.3 % · ", "are",
-				"1 key n1,2 s p1", "are sn1p1z-", "are ← s +8.3 %",
+				"1 key n3,2 s p3", "are sn3p3z-", "are ← s +8.3 %",
 			},
 			{
 				"another token", token(5),
 				"here has more from to with value-zeroing than with direct",
 				"more in B to −22.2 % · more in A s +22.2 %", "here",
-				"2 s p3,3 to n3", "here szp3n3z", "here ← to −22.2 %",
+				"2 s p6,3 to n6", "here szp6n6z", "here ← to −22.2 %",
 			},
 			{
 				"the first side", token(4) + click(".hm-tabs button", 0),

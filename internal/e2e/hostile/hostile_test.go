@@ -15,6 +15,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
+	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
@@ -86,6 +87,7 @@ func views(
 	all := map[string]render.View{
 		"heatmap": h, "layers": layers, "heads": heads, "maps": maps, "experts": experts, "compared": compared,
 		"sources": render.Sources{Result: result}, "lens": render.Lens{Explanation: e},
+		"patch": render.Patch{Explanation: e},
 	}
 	if !encoder {
 		all["flow"] = render.Flow{Explanation: e, Graph: graph(t, e, steps-1), Token: steps - 1}
@@ -95,6 +97,21 @@ func views(
 		terminals[name] = textOf(v)
 	}
 	return pages, terminals
+}
+
+// patched are patches of a prompt whose tokens all differ.
+func (s *source) patched(e *attribution.Explanation) *patch.Result {
+	m := len(e.Prompt.Texts)
+	r := &patch.Result{
+		Place: patch.Residual, Direction: patch.Denoising, Clean: e.Prompt.Texts,
+		Answer: patch.Token{Text: s.text()}, Foil: patch.Token{Text: s.text()},
+		Shape: [2]int{e.Model.Layers, m}, Recovery: make([]float64, e.Model.Layers*m),
+	}
+	for j := range m {
+		r.Corrupted, r.Different = append(r.Corrupted, s.text()), append(r.Different, j)
+		r.Recovery[j] = float64(j%3) - .5
+	}
+	return r
 }
 
 // textOf returns a picture as a text.

@@ -160,6 +160,7 @@ func (s *source) explanation(r *rand.Rand, encoder bool) *attribution.Explanatio
 		}
 		e.Order, e.Methods[name] = append(e.Order, name), result
 	}
+	e.Patch = s.patched(e)
 	return e
 }
 

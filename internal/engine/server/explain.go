@@ -60,7 +60,7 @@ func (s *server) explainBy(ctx context.Context, c *connection, r engine.Request,
 	if e != nil && sent < len(e.Steps) {
 		send(e, false)
 	}
-	if e != nil && (opts.Prove != "" || opts.Lens != "") {
+	if e != nil && opts.Afterwards() {
 		if wrong := sendLast(c, e); err == nil {
 			err = wrong
 		}
@@ -135,7 +135,7 @@ func sendNew(c *connection, e *attribution.Explanation, sent int, step bool) err
 	}
 	if sent < 0 {
 		part.Model, part.Prompt, part.Order = e.Model, e.Prompt, e.Order
-		part.Origin = e.Origin
+		part.Origin, part.Edited, part.Edits = e.Origin, e.Edited, e.Edits
 	}
 	for name, r := range e.Methods {
 		part.Methods[name] = newRows(r, sent)
@@ -164,8 +164,10 @@ func sendNew(c *connection, e *attribution.Explanation, sent int, step bool) err
 // sendLast sends what was tested and read when all tokens were there, with the warnings of that.
 func sendLast(c *connection, e *attribution.Explanation) error {
 	last := engine.Event{
-		Explanation: &attribution.Explanation{Lens: e.Lens, Warnings: e.Warnings},
-		Verdicts:    map[int]*attribution.Verdict{}, Lenses: map[int][]attribution.LensLayer{},
+		Explanation: &attribution.Explanation{
+			Lens: e.Lens, Patch: e.Patch, HeadKinds: e.HeadKinds, Warnings: e.Warnings,
+		},
+		Verdicts: map[int]*attribution.Verdict{}, Lenses: map[int][]attribution.LensLayer{},
 	}
 	for t, g := range e.Steps {
 		if g.Verdict != nil {

@@ -151,10 +151,15 @@ type tracer struct {
 }
 
 // Trace implements [trace.Tracer]. It refuses a model that is not the one of the explanation.
-func (t tracer) Trace(
-	ctx context.Context, ids []int, taps []trace.Tap,
-) (tensors []trace.Tensor, err error) {
-	ask := engine.Request{Model: t.p.model, IDs: ids, Taps: taps}
+func (t tracer) Trace(ctx context.Context, ids []int, taps []trace.Tap) ([]trace.Tensor, error) {
+	return t.Run(ctx, ids, taps, nil)
+}
+
+// Run implements [trace.EditTracer].
+func (t tracer) Run(ctx context.Context, ids []int, taps []trace.Tap, edits []trace.Edit) (
+	tensors []trace.Tensor, err error,
+) {
+	ask := engine.Request{Model: t.p.model, IDs: ids, Taps: taps, Edits: edits}
 	err = t.s.use(ctx, t.c, ask.Model, func(model trace.Model) (again bool, err error) {
 		if of := t.p.Explanation.Model; model.Info().Hash != of.Hash {
 			return false, usagef("this picture needs the model of its explanation, and %q has "+

@@ -422,22 +422,22 @@ func TestRefusals(t *testing.T) {
 		send       func(net.Conn) error
 	}{
 		{
-			"another version", "speaks protocol 11 and this program 99: restart the kernel",
+			"another version", "speaks protocol 12 and this program 99: restart the kernel",
 			func(c net.Conn) error { return send(c, `{"Version":99,"Kind":"info"}`) },
 		},
 		{
 			"another version with other fields",
-			"speaks protocol 11 and this program 12: restart the kernel",
+			"speaks protocol 12 and this program 13: restart the kernel",
 			func(c net.Conn) error {
-				return send(c, `{"Version":12,"Kind":"explain","Magic":[1]}`)
+				return send(c, `{"Version":13,"Kind":"explain","Magic":[1]}`)
 			},
 		},
-		{"unknown request", `does not know the request "dance"`, func(c net.Conn) error { return send(c, `{"Version":11,"Kind":"dance"}`) }},
+		{"unknown request", `does not know the request "dance"`, func(c net.Conn) error { return send(c, `{"Version":12,"Kind":"dance"}`) }},
 		{
 			"broken options",
 			"the request cannot be read: the program that sent it is not of the same version",
 			func(c net.Conn) error {
-				return send(c, `{"Version":11,"Kind":"explain","Options":{]`)
+				return send(c, `{"Version":12,"Kind":"explain","Options":{]`)
 			},
 		},
 		{"a text for a number", "the request cannot be read: the program", func(c net.Conn) error { return send(c, `{"Version":"5"}`) }},

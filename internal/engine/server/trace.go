@@ -50,7 +50,14 @@ func record(ctx context.Context, c *connection, r engine.Request, model trace.Mo
 			return nil, err
 		}
 	}
-	return tracer.Trace(ctx, ids, r.Taps)
+	if len(r.Edits) == 0 {
+		return tracer.Trace(ctx, ids, r.Taps)
+	}
+	editable, ok := model.(trace.EditTracer)
+	if !ok {
+		return nil, pkg.Errorf("model %q does not run under edits", model.Info().Name)
+	}
+	return editable.Run(ctx, ids, r.Taps, r.Edits)
 }
 
 // sendTensor sends one tensor in pieces.

@@ -74,12 +74,19 @@ func (m readsHead) Lens(
 // sent, and arrive.
 func TestLensArrives(t *testing.T) {
 	m := readsHead{fakemodel.NewEncoder(2, fakemodel.Evenly)}
-	client, _ := serve(t, server.Config{Open: one(m)})
-	for _, lens := range []string{attribution.LensAnswer, "1"} {
-		o := attribution.Options{Methods: []string{"raw"}, Positions: []int{1, 3}, Lens: lens}
+	opens := func(e *attribution.Explanation) int { return len(e.Steps) - 1 }
+	client, _ := serve(t, server.Config{
+		Open:  one(m),
+		Opens: func(e *attribution.Explanation, _ json.RawMessage) int { return opens(e) },
+	})
+	for _, lens := range []string{attribution.LensAnswer, attribution.LensOpening, "1"} {
+		o := attribution.Options{
+			Methods: []string{"raw"}, Positions: []int{1, 3}, Lens: lens, Opens: opens,
+		}
 		want, err := attribution.Explain(t.Context(), m, "w1 w2 w3", o)
 		must(t, err)
-		if len(want.Steps[1].Lens) != 3 || (want.Lens != nil) != (lens == "1") {
+		if len(want.Steps[1].Lens) != 3 || (want.Lens != nil) != (lens != attribution.LensAnswer) ||
+			want.Lens != nil && want.Lens.Token != 1 {
 			t.Fatalf("lens %s: %+v", lens, want.Lens)
 		}
 		got, err := client.Explain(t.Context(), engine.Model{}, "w1 w2 w3", o)

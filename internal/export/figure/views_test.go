@@ -45,8 +45,8 @@ func shares() *attribution.Explanation {
 }
 
 // A comparison has the numbers of both sides and A minus B, by hand 38 and -25 in percent, the
-// names of the columns once, and a scale that ends at the largest of all three, 0.5, whose last
-// colours begin at 0.8 of it.
+// names of the columns once, and a scale that ends at the largest of both sides, 0.5, whose last
+// colours begin at 0.8 of it. That of the difference ends at 0.38.
 func TestCompare(t *testing.T) {
 	e := shares()
 	a := compare.Side{Explanation: e}
@@ -60,8 +60,10 @@ func TestCompare(t *testing.T) {
 	}
 	want := []string{
 		"A: a", "layer 0", "prompt", "50", "25", "is", "B: b", "layer 0", "12", "50", "is",
-		"A − B", "positive: A has more", "38", "−25", "is", "the", "keys", "prompt token",
-		"−40 %",
+		"A − B", "positive: A has more; its own scale, steps of both signs from 1.6 %, 4.8 %, " +
+			"9.5 %, 15 %, 23 %, 30 %",
+		"38", "−25", "is", "the", "keys", "prompt token", "0", "2.1 %", "6.2 %", "12 %", "20 %", "30 %",
+		"40 %",
 	}
 	if rest := got[from:]; len(rest) < len(want) || !slices.Equal(rest[:len(want)], want) {
 		t.Errorf("the figure has %q, want %q", rest, want)
@@ -99,7 +101,7 @@ func TestHeads(t *testing.T) {
 	words := strings.SplitAfter(strings.Repeat(" word", 100), "d")[:100]
 	d, err = head(heads(explanation(words...), 3, 2, 1).OpenHead(nil))
 	folded := strings.Join(textsOf(t, figure.Options{}, d, err), " ")
-	if !strings.Contains(folded, "⋯ 95") {
+	if !strings.Contains(folded, "⋯ 83") {
 		t.Errorf("a head of 102 tokens is not folded: %q", folded)
 	}
 	// Chosen, and not the one that stands out.
@@ -187,7 +189,7 @@ func TestMapsOfLift(t *testing.T) {
 	got := strings.Join(textsOf(t, figure.Options{}, d, err), " ")
 	// The scale goes from a quarter to 4, and its last colour begins at 0.8 of that: 4^0.8.
 	if !strings.Contains(got, " 4.0 ") || !strings.Contains(got, " 1 ×1.1 ") ||
-		!strings.Contains(got, " ×3 ") {
+		!strings.Contains(got, " ×3.0") {
 		t.Errorf("%q lacks a lift of 4 or its scale", got)
 	}
 	if _, err := figure.Draw(figure.Options{Format: figure.SVG}, about, d); err != nil {
@@ -267,7 +269,7 @@ func TestMatrixIsAPage(t *testing.T) {
 	e.Model.Title = "Tiny 1M"
 	d, err := heatmap(e, "direct", nil)
 	got := textsOf(t, figure.Options{}, d, err)
-	for _, want := range []string{"whole model · Tiny 1M", "prompt", "−1.2", "−3.0", "0.4", "−2.4", "2.4", "0.1"} {
+	for _, want := range []string{"whole model · Tiny 1M", "prompt", "−1.2", "−3.0", "0.4", "−2.4", "2.4", "0.12"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
 		}

@@ -1,4 +1,4 @@
-package trace
+package cli
 
 import (
 	"context"
@@ -6,9 +6,10 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
+
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
-	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/jsonread"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -20,14 +21,20 @@ const mostEditBytes = 16 << 20
 type editInFile struct {
 	trace.Edit
 	// From is that file, relative to the file of edits. Its tensor is named Key, and is the value.
-	// Without Key it is named as the tap, as headwater trace writes it, and the value is what it
-	// has at the places of the edit.
+	// Without Key it is named as the tap, as headwater trace writes it, or as in [activations], and
+	// the value is what it has at the places of the edit.
 	From string `json:"from"`
 	Key  string `json:"key"`
 }
 
-// readEdits reads a file of edits, a list of [editInFile]; none if the name is empty.
-func readEdits(ctx context.Context, k *cli.Kit, name string) ([]trace.Edit, error) {
+// EditFlag adds --edit, which names a file.
+func EditFlag(cmd *cobra.Command, edits *string) {
+	cmd.Flags().StringVar(edits, "edit", "", "run under the edits of this `file`: a JSON list "+
+		"of places and what is done to them")
+}
+
+// ReadEdits reads a file of edits, a list of [editInFile]; none if the name is empty.
+func (k *Kit) ReadEdits(ctx context.Context, name string) ([]trace.Edit, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -41,15 +48,15 @@ func readEdits(ctx context.Context, k *cli.Kit, name string) ([]trace.Edit, erro
 		return nil, fmt.Errorf("--edit: %s: %w", name, err)
 	}
 	if len(text) > mostEditBytes {
-		return nil, cli.Usagef("%s has more than %s; put values into a safetensors file, and name "+
+		return nil, Usagef("%s has more than %s; put values into a safetensors file, and name "+
 			"it with from", name, message.FormatBytes(mostEditBytes))
 	}
 	var all []editInFile
 	if err := jsonread.Into(text, &all); err != nil {
-		return nil, cli.Usagef("%s: the edits cannot be read: %s", name, message.NotJSON(err))
+		return nil, Usagef("%s: the edits cannot be read: %s", name, message.NotJSON(err))
 	}
 	if len(all) == 0 {
-		return nil, cli.Usagef("%s has no edits", name)
+		return nil, Usagef("%s has no edits", name)
 	}
 	edits := make([]trace.Edit, len(all))
 	for i, e := range all {
@@ -67,12 +74,12 @@ func readEdits(ctx context.Context, k *cli.Kit, name string) ([]trace.Edit, erro
 func (e editInFile) read(folder string) (trace.Edit, error) {
 	if e.From == "" {
 		if e.Key != "" {
-			return e.Edit, cli.Usagef("key %.60q without from, the file that has it", e.Key)
+			return e.Edit, Usagef("key %.60q without from, the file that has it", e.Key)
 		}
 		return e.Edit, nil
 	}
 	if e.Value != nil || e.Shape != nil {
-		return e.Edit, cli.Usagef("a value and from %.60q; give one of them", e.From)
+		return e.Edit, Usagef("a value and from %.60q; give one of them", e.From)
 	}
 	path, key := e.From, e.Key
 	if !filepath.IsAbs(path) {
@@ -86,6 +93,9 @@ func (e editInFile) read(folder string) (trace.Edit, error) {
 		return e.Edit, err
 	}
 	defer f.Close()
+	if e.Key == "" && !f.Has(key) {
+		return fromActivations(f, e.Edit)
+	}
 	t := trace.Tensor{Name: key}
 	if t.Shape, err = f.Shape(key); err != nil {
 		return e.Edit, err

@@ -1,0 +1,30 @@
+package attribution
+
+import (
+	"context"
+
+	"github.com/headwater-ml/headwater/attribution/patch"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// patch patches the first prediction, if the options ask for it.
+func (r *run) patch(ctx context.Context, m trace.Model) error {
+	if r.opts.Patch == "" || len(r.e.Steps) == 0 {
+		return nil
+	}
+	_, corrupted, err := readPrompt(m, r.opts.Corrupted, r.opts)
+	if err != nil {
+		return err
+	}
+	clean := make([]trace.Token, len(r.ids))
+	for i, id := range r.ids {
+		clean[i] = trace.Token{ID: id, Text: r.e.Prompt.Texts[i]}
+	}
+	g := &r.e.Steps[0]
+	r.e.Patch, err = patch.Map(ctx, m, patch.Options{
+		Clean: clean, Corrupted: corrupted, Position: g.Position, Answer: &g.ID, Foil: r.contrast,
+		Place: patch.Place(r.opts.Patch), Direction: patch.Direction(r.opts.PatchDirection),
+		Estimate: r.opts.PatchEstimate, Progress: r.opts.OnProgress,
+	})
+	return err
+}

@@ -1,0 +1,298 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/patch"
+)
+
+// Patch is a picture of activation patching, for a notebook or a page: a matrix with a row for each
+// layer, the last one on top, and a column for each token of the prompt or for each head. A cell is
+// how much of the difference between two prompts this place carries alone. Tokens that differ have
+// the names of both.
+type Patch struct {
+	// Explanation has what patching each place does; see [attribution.Options.Patch].
+	Explanation *attribution.Explanation
+	// Look has the colours and the caption, as that of a [Heatmap].
+	Look
+	// MaxBytes is the approximate limit of the result in bytes; default 480,000, of a page
+	// 5,000,000.
+	MaxBytes int
+}
+
+// Check returns a [trace.UsageError] if the explanation lacks the patches, or they do not fit its
+// prompt and its model.
+func (r Patch) Check() error {
+	e := r.Explanation
+	if e == nil || e.Patch == nil {
+		return usagef("a picture of patching needs an explanation with patches: explain with " +
+			"--view patch --against PROMPT, or in a cell by gonbext.Patch")
+	}
+	p, m := e.Patch, len(e.Prompt.Texts)
+	columns := m
+	if p.Place.ByHead() {
+		columns = e.Model.Heads
+	}
+	if len(e.Steps) == 0 || p.Shape != [2]int{e.Model.Layers, columns} || columns < 1 ||
+		p.Shape[0] < 1 || len(p.Recovery) != p.Shape[0]*columns || len(p.Corrupted) != m ||
+		p.Position < 0 || p.Position >= m ||
+		slices.ContainsFunc(p.Different, func(j int) bool { return j < 0 || j >= m }) ||
+		slices.ContainsFunc(p.Recovery, func(x float64) bool {
+			return math.IsNaN(x) || math.IsInf(x, 0)
+		}) {
+		return usagef("patches of shape %v, with %d numbers, do not fit a prompt of %d tokens and "+
+			"%d layers of %d heads", p.Shape, len(p.Recovery), m, e.Model.Layers, e.Model.Heads)
+	}
+	return nil
+}
+
+const patchLegend = "In a matrix each line is a layer, the last one on top, and each cell a " +
+	"place. One prompt is run with what this place has in the other, and the cell is how much of " +
+	"the difference between both then comes about, in logits of the two answers: 100 % is all of " +
+	"it, 0 nothing, and below 0 the opposite. Places that have the same values in both prompts " +
+	"are exactly 0"
+
+// patchDrawing is a picture of patching worked out and not yet drawn.
+type patchDrawing struct {
+	*panels
+	p *patch.Result
+}
+
+// open works out what a picture of patching shows. The patches fit.
+func (r Patch) open() *patchDrawing {
+	e, p := *r.Explanation, r.Explanation.Patch
+	e.Prompt.Texts = slices.Clone(e.Prompt.Texts)
+	for _, j := range p.Different {
+		begins, name := word(e.Prompt.Texts[j])
+		both := "⟨" + name + "│" + strings.TrimSpace(p.Corrupted[j]) + "⟩"
+		if begins {
+			both = " " + both
+		}
+		e.Prompt.Texts[j] = both
+	}
+	d := &patchDrawing{&panels{drawing: newDrawing(textPicture(&e, r.Look), new(0))}, p}
+	d.words.title = "Where the difference between two prompts is carried"
+	d.kind = panelKind{
+		name: "patch", title: "How much each place carries alone", lines: "every layer in a line",
+		legend: patchLegend,
+	}
+	m := panelMethod{where: "layer "}
+	m.scale(&view{name: string(p.Place), result: &attribution.Result{
+		Unit: "recovery of the difference", Facts: attribution.Facts{Quantity: attribution.Share},
+	}}, p.Recovery)
+	if m.scaled.Signed {
+		m.scaled.For, m.scaled.Against = "carries it", "works against it"
+	}
+	columns := p.Shape[1]
+	if p.Place.ByHead() {
+		d.columns, d.kind.heads = nil, true
+		for h := range columns {
+			d.columns = append(d.columns, drawnColumn{from: h, to: h + 1})
+		}
+	} else {
+		places := make([]float64, max(columns, d.sourceCount()))
+		for k, x := range p.Recovery {
+			places[k%columns] = max(places[k%columns], math.Abs(m.colors.at(x)))
+		}
+		d.columns = slices.DeleteFunc(d.fold(places), func(c drawnColumn) bool {
+			return c.from >= columns
+		})
+	}
+	one := panel{
+		name: "“" + tokenName(p.Answer.Text) + "” instead of “" + tokenName(p.Foil.Text) + "”",
+		// No token and no row of it is framed.
+		token: -1, row: -1, grey: make([]bool, len(d.columns)),
+	}
+	for l := p.Shape[0] - 1; l >= 0; l-- {
+		m.rows = append(m.rows, fmt.Sprint(l))
+		var row []panelCell
+		for _, c := range d.columns {
+			cell, _ := m.cell(c, columns, func(i int) float64 { return p.At(l, i) },
+				func(int) bool { return false })
+			row = append(row, cell)
+		}
+		one.cells = append(one.cells, row)
+	}
+	one.say, one.facts = d.explain()
+	m.list = []panel{one}
+	d.methods = []panelMethod{m}
+	return d
+}
+
+// Where a sentence draws the line: a position carries the difference of a layer if it has half of
+// it, and a place is named from a twentieth on.
+const (
+	carries   = .5
+	namedFrom = .05
+)
+
+// explain returns the sentence and the line below it.
+func (d *patchDrawing) explain() (say, facts phrase) {
+	p := d.p
+	answer := piece{text: cmp.Or(tokenName(p.Answer.Text), p.Answer.String()), strong: true}
+	foil := piece{text: cmp.Or(tokenName(p.Foil.Text), p.Foil.String()), strong: true}
+	say = phrase{answer, {text: " instead of "}, foil, {text: ": "}}
+	if p.Place == patch.Residual {
+		say = append(say, d.carried()...)
+	} else {
+		say = append(say, d.strongest()...)
+	}
+	run, set := "other", "this one"
+	if p.Direction == patch.Noising {
+		run, set = "same", "the other"
+	}
+	facts.say(minus(fmt.Sprintf("logit of %s minus that of %s: %+.2f after this prompt, %+.2f "+
+		"after the other · %s: the %s prompt is run with values of %s · %d runs", answer.text,
+		foil.text, p.CleanDifference, p.CorruptedDifference, p.Direction, run, set, p.Runs)))
+	return say, facts
+}
+
+// at names position j of the prompt.
+func (d *patchDrawing) at(j int) phrase {
+	name := piece{text: tokenName(d.e.Prompt.Texts[j]), strong: true}
+	switch {
+	case j == d.p.Position && j == len(d.e.Prompt.Texts)-1:
+		return phrase{{text: "the last token, "}, name, {text: ","}}
+	case d.repeated(j):
+		return phrase{name, {text: fmt.Sprintf(" (%d)", j)}}
+	}
+	return phrase{name}
+}
+
+// carried names the positions that carry the difference, with the layers before which they do.
+func (d *patchDrawing) carried() (say phrase) {
+	type stretch struct{ at, from, to int }
+	var all []stretch
+	p, last := d.p, d.p.Shape[0]-1
+	for l := range p.Shape[0] {
+		best := 0
+		for i := range p.Shape[1] {
+			if p.At(l, i) > p.At(l, best) {
+				best = i
+			}
+		}
+		n := len(all) - 1
+		switch {
+		case p.At(l, best) < carries:
+		case n >= 0 && all[n].at == best:
+			all[n].to = l
+		default:
+			all = append(all, stretch{best, l, l})
+		}
+	}
+	if len(all) == 0 {
+		return phrase{{text: "no position alone carries half of the difference"}}
+	}
+	say.say("the difference is carried by ")
+	for i, s := range all {
+		if i == mostNamed {
+			say.say(" and others")
+			break
+		}
+		if i > 0 {
+			say.say(", then by ")
+		}
+		say = append(say, d.at(s.at)...)
+		switch {
+		case s.from == 0 && s.to == last:
+			say.say(" in all layers")
+		case s.from == 0:
+			say.say(fmt.Sprintf(" up to layer %d", s.to))
+		case s.to == last:
+			say.say(fmt.Sprintf(" from layer %d", s.from))
+		case s.from == s.to:
+			say.say(fmt.Sprintf(" in layer %d", s.from))
+		default:
+			say.say(fmt.Sprintf(" in layers %d to %d", s.from, s.to))
+		}
+	}
+	return say
+}
+
+// strongest names the places that carry most of the difference.
+func (d *patchDrawing) strongest() (say phrase) {
+	p := d.p
+	order := make([]int, len(p.Recovery))
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(p.Recovery[b], p.Recovery[a])
+	})
+	verb := " alone brings back "
+	if p.Direction == patch.Noising {
+		verb = " alone takes away "
+	}
+	for n, k := range order[:min(len(order), mostNamed)] {
+		x, l, i := p.Recovery[k], k/p.Shape[1], k%p.Shape[1]
+		if x < namedFrom || n > 0 && x < attribution.NamedFrom*p.Recovery[order[0]] {
+			break
+		}
+		if n > 0 {
+			say.say(", ")
+		}
+		if p.Place.ByHead() {
+			say.say("head ")
+			say = append(say, piece{text: fmt.Sprintf("%d.%d", l, i), strong: true})
+		} else {
+			say.say(fmt.Sprintf("%s of layer %d at ", p.Place, l))
+			say = append(say, d.at(i)...)
+		}
+		if n == 0 {
+			say.say(verb)
+		} else {
+			say.say(" ")
+		}
+		say.say(rounded(x))
+	}
+	if say == nil {
+		say.say("nothing alone carries a twentieth of the difference")
+	}
+	return say
+}
+
+// Drawn works out the matrix. The error is that of [Patch.Check].
+func (r Patch) Drawn() (Drawn, error) {
+	if err := r.Check(); err != nil {
+		return Drawn{}, err
+	}
+	d := r.open()
+	m := &d.methods[0]
+	f := d.figureOf(m, &view{name: m.name, result: &attribution.Result{
+		Facts: attribution.Facts{Quantity: attribution.Share},
+	}}, m.list)
+	f.Title, f.Target, f.Source = d.words.title, "layer", "token of the prompt"
+	if d.p.Place.ByHead() {
+		f.Source = "head"
+		for c, name := range d.columnNames() {
+			f.Columns[c] = DrawnColumn{Name: name}
+		}
+	}
+	f.Caption = d.captioned(string(d.p.Place), string(d.p.Direction))
+	one := &m.list[0]
+	f.Notes = []string{plain(one.say.String()) + ". " + plain(one.facts.String()) + "."}
+	return f, nil
+}
+
+// markup implements [View].
+func (r Patch) markup(room int) (*page, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	return r.open().markup(r.Palette, "", limitOf(r.MaxBytes, room)), nil
+}
+
+// plain implements [View].
+func (r Patch) plain(look Terminal) (*text, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	return r.open().plain(look), nil
+}
+
+func (r Patch) title() string { return titleOf(r.Explanation) }

@@ -1,0 +1,130 @@
+package render
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/patch"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// patched is an explanation of a model of 3 layers of 2 heads with patches of a kind of places.
+func patched(place patch.Place, recovery ...float64) *attribution.Explanation {
+	texts := []string{"<bos>", " John", " gave", " to"}
+	e := &attribution.Explanation{
+		Model: trace.Info{Name: "m", Layers: 3, Heads: 2},
+		Prompt: attribution.Prompt{
+			Text: " John gave to", Texts: texts, IDs: make([]int, 4),
+			Offsets: [][2]int{{0, 0}, {0, 5}, {5, 10}, {10, 13}},
+			Special: []bool{true, false, false, false},
+		},
+		Steps:   []attribution.GeneratedToken{{Text: " Mary"}},
+		Methods: map[string]*attribution.Result{},
+		Patch: &patch.Result{
+			Place: place, Direction: patch.Denoising, Clean: texts,
+			Corrupted: []string{"<bos>", " <b>Mary", " gave", " to"}, Different: []int{1},
+			Position: 3, Answer: patch.Token{ID: 1, Text: " Mary"},
+			Foil: patch.Token{ID: 2, Text: " John"}, CleanDifference: 2, CorruptedDifference: -1,
+			Axes: [2]string{"layer", "position"}, Shape: [2]int{3, 4}, Recovery: recovery, Runs: 9,
+		},
+	}
+	if place.ByHead() {
+		e.Patch.Axes[1], e.Patch.Shape[1] = "head", 2
+	}
+	return e
+}
+
+// TestPatch: the sentence of a picture of patching, what stands in its figure, and that its page
+// escapes tokens.
+func TestPatch(t *testing.T) {
+	for name, c := range map[string]struct {
+		e      *attribution.Explanation
+		noise  bool
+		say    string
+		column string // the second
+		cells  string // of the last layer
+	}{
+		"residual": {
+			patched(patch.Residual, 0, 1, 0, 0, 0, .875, -.25, .125, 0, 0, 0, 1), false,
+			"Mary instead of John: the difference is carried by ⟨John│<b>Mary⟩ up to layer 1, " +
+				"then by the last token, to, from layer 2", "⟨John│<b>Mary⟩", " | | |100",
+		},
+		"spread": {
+			patched(patch.Residual, 0, .25, 0, 0, 0, .25, 0, .375, 0, 0, 0, .25), false,
+			"no position alone carries half of the difference", "⟨John│<b>Mary⟩", " | | |25",
+		},
+		"attention": {
+			patched(patch.Attention, 0, 0, 0, 0, 0, .5, 0, 0, 0, 0, .01, .25), false,
+			"attention of layer 1 at ⟨John│<b>Mary⟩ alone brings back 50 %, attention of layer 2 " +
+				"at the last token, to, 25 %", "⟨John│<b>Mary⟩", " | | |25",
+		},
+		"heads": {
+			patched(patch.Heads, 0, 0, 0, .5, -.25, .125), false,
+			"head 1.1 alone brings back 50 %", "1", "−25|12",
+		},
+		"noising": {
+			patched(patch.LastHeads, 0, 0, 0, .5, .375, .125), true,
+			"head 1.1 alone takes away 50 %, head 2.0 38 %", "1", "38|12",
+		},
+		"none": {
+			patched(patch.Heads, 0, 0, 0, .04, 0, 0), false,
+			"nothing alone carries a twentieth of the difference", "1", " | ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.noise {
+				c.e.Patch.Direction = patch.Noising
+			}
+			r := Patch{Explanation: c.e}
+			f, err := r.Drawn()
+			must(t, err)
+			if !strings.Contains(f.Notes[0], c.say) {
+				t.Errorf("sentence %q, want %q", f.Notes[0], c.say)
+			}
+			if got := f.Columns[1].Name; got != c.column {
+				t.Errorf("column %q, want %q", got, c.column)
+			}
+			var cells []string
+			for _, cell := range f.Panels[0].Rows[0].Cells {
+				if cell.Number == "" {
+					cell.Number = " "
+				}
+				cells = append(cells, cell.Number)
+			}
+			if got := strings.Join(cells, "|"); got != c.cells {
+				t.Errorf("cells %q, want %q", got, c.cells)
+			}
+			p, err := r.markup(1 << 20)
+			must(t, err)
+			if html := p.String(); strings.Contains(html, "<b>Mary⟩") {
+				t.Error("a token is markup in the page")
+			}
+			text, err := r.plain(Terminal{Width: 400})
+			must(t, err)
+			if !strings.Contains(text.String(), c.say) {
+				t.Errorf("text without %q:\n%s", c.say, text.String())
+			}
+		})
+	}
+}
+
+// TestPatchRefusals: patches that do not fit are refused and not drawn.
+func TestPatchRefusals(t *testing.T) {
+	for name, change := range map[string]func(e *attribution.Explanation){
+		"none":       func(e *attribution.Explanation) { e.Patch = nil },
+		"shape":      func(e *attribution.Explanation) { e.Patch.Shape[1] = 5 },
+		"numbers":    func(e *attribution.Explanation) { e.Patch.Recovery = nil },
+		"other":      func(e *attribution.Explanation) { e.Patch.Corrupted = nil },
+		"different":  func(e *attribution.Explanation) { e.Patch.Different = []int{4} },
+		"position":   func(e *attribution.Explanation) { e.Patch.Position = 4 },
+		"no answer":  func(e *attribution.Explanation) { e.Steps = nil },
+		"no columns": func(e *attribution.Explanation) { e.Prompt.Texts = nil },
+	} {
+		e := patched(patch.Residual, make([]float64, 12)...)
+		change(e)
+		if _, err := (Patch{Explanation: e}).markup(1 << 20); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package transformer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+// keptPartsMost is how many bytes of parts of values a model keeps: 1 GiB, which are 192 tokens of
+// SmolLM2-135M. Every token of a longer text is a pass of its own.
+const keptPartsMost = 1 << 30
+
+// keptPartsBytes is how many bytes of them a text of so many tokens has.
+func keptPartsBytes(s *spec.Spec, tokens int) float64 {
+	slots := float64(bucket(tokens))
+	return 4 * float64(s.Layers*s.Groups()*s.ValueWidth()) * slots * slots
+}
+
+// partedText is a text that a decoder goes on with, and what the parts of further tokens need.
+type partedText struct {
+	// session has the tokens, and their keys and values; nil if nothing is kept.
+	session *Session
+	// values are the parts of the values of each layer, [G,slots,slots,E]: sources by owners.
+	values []*tensors.Tensor
+}
+
+// ForText returns the model for one text that grows, and what frees the memory of it.
+// [Model.Decompose] then keeps the parts of all values beside the keys and values, 4·L·T²·GE bytes
+// and at most [keptPartsMost], so that each further token costs about one pass over the text. The
+// returned model must not be asked for parts by two goroutines at once.
+func (m *Model) ForText() (*Model, func()) {
+	view := *m
+	view.parted = &partedText{}
+	return &view, view.parted.free
+}
+
+// keptParts is what a pass over the text up to the query's target needs that keeps the parts of the
+// values. KeptParts is 0 if they are not kept: the model is for no text, the text does not grow
+// token by token, or they are more than [keptPartsMost] or than the pass may take.
+func (m *Model) keptParts(q trace.Query) need {
+	n := need{Tokens: q.Position + 1, Parts: true, KeptParts: q.Position + 1}
+	if m.parted == nil || m.checkGenerates() != nil || q.Types != nil || q.Embeddings != nil ||
+		m.turnedByLength(len(q.IDs)) != nil || m.estimate(n) > m.limit() ||
+		keptPartsBytes(m.Spec, n.Tokens) > keptPartsMost {
+		n.KeptParts = 0
+	}
+	return n
+}
+
+// cut shortens the text to what it has in common with the query's tokens before the target, and
+// reports whether that is at least half of them.
+func (t *partedText) cut(q trace.Query) bool {
+	if t.session == nil {
+		return false
+	}
+	n := 0
+	for n < min(t.session.Length(), q.Position) && t.session.ids[n] == q.IDs[n] {
+		n++
+	}
+	return 2*n >= q.Position && t.session.Cut(n) == nil
+}
+
+// begin makes t a text of which a pass adds the layers.
+func (t *partedText) begin(m *Model, ids []int) {
+	t.free()
+	t.session = &Session{
+		texts: texts{m: m, lengths: []int{len(ids)}, cache: m.newStore(bucket(len(ids) + 1))},
+		ids:   slices.Clone(ids),
+	}
+}
+
+// free ends the text. A nil t has none.
+func (t *partedText) free() {
+	if t != nil && t.session != nil {
+		t.session.freeCache()
+		free(t.values...)
+		t.session, t.values = nil, nil
+	}
+}
+
+// valuesOf returns the parts of the values of layer l with room for so many tokens.
+func (t *partedText) valuesOf(l, slots int) (*tensors.Tensor, error) {
+	m := t.session.m
+	if l == len(t.values) {
+		empty, err := m.zeros(m.Spec.Groups(), slots, slots, m.Spec.ValueWidth())
+		if err == nil {
+			t.values = append(t.values, empty)
+		}
+		return empty, err
+	}
+	old := t.values[l]
+	if old.Shape().Dimensions[1] < slots {
+		grown, err := m.resizedParts(old, slots)
+		if err != nil {
+			return nil, err
+		}
+		free(old)
+		t.values[l] = grown
+	}
+	return t.values[l], nil
+}
+
+// resizedParts returns parts of values, [G,slots,slots,E], with so many slots: with zeros, or
+// without the last ones.
+func (m *Model) resizedParts(old *tensors.Tensor, slots int) (*tensors.Tensor, error) {
+	dims := old.Shape().Dimensions
+	groups, had, width := dims[0], dims[1], dims[3]
+	n := min(had, slots)
+	return m.filledFrom(old, []int{groups, slots, slots, width}, func(to, from []float32) {
+		for g := range groups {
+			copySlots(to[g*slots*slots*width:][:n*slots*width],
+				from[g*had*had*width:][:n*had*width], n, n*width)
+		}
+	})
+}
+
+// goOn carries the parts of the tokens that the kept text does not have yet, each in a step on the
+// cache.
+func (p *partedPass) goOn(ctx context.Context) (parts []float64, rest float64, err error) {
+	s := p.text.session
+	defer func() { s.eachLayer = nil }()
+	for at := s.Length(); ; at++ {
+		next := &partedPass{m: p.m, q: p.q, text: p.text, length: at + 1, first: at, owners: at + 1}
+		next.q.IDs, next.q.Position = p.q.IDs[:at+1], at
+		var final *tensors.Tensor
+		s.eachLayer = func(step *layerStep) (err error) {
+			if step.layer == 0 {
+				if err := read(step.in, next.embedded); err != nil {
+					return err
+				}
+			}
+			if step.layer == p.m.Spec.Layers-1 {
+				final, err = p.m.filledFrom(step.out, step.out.Shape().Dimensions,
+					func(to, from []float32) { copy(to, from) })
+				if err != nil {
+					return err
+				}
+			}
+			return next.layer(ctx, step, s.cache.of(step.layer))
+		}
+		_, err := s.Step(ctx, p.q.IDs[at])
+		if err == nil && at == p.q.Position {
+			parts, rest, err = next.head(p.m.textInputs(next.q.IDs[at:]), final, 0)
+		}
+		free(final)
+		if err != nil || at == p.q.Position {
+			return parts, rest, err
+		}
+	}
+}
