@@ -55,9 +55,9 @@ func (s *Session) Extend(ctx context.Context, ids, next []int) ([]float64, error
 	return all, nil
 }
 
-// ReadLogits runs a text once, under edits, and calls use, in order, with the scores after each token from
-// position first on, [V]; see [trace.LogitReader]. The errors are those of [Session.Extend], and
-// one for a position outside the text.
+// ReadLogits runs a text once, under edits, and calls use, in order, with the scores after each
+// token from position first on, [V]; see [trace.LogitReader]. The errors are those of
+// [Session.Extend], and one for a position outside the text.
 func (m *Model) ReadLogits(ctx context.Context, ids []int, edits []trace.Edit, first int,
 	use func(position int, logits []float32) error,
 ) error {

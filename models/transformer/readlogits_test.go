@@ -23,7 +23,7 @@ func TestReadLogits(t *testing.T) {
 		want, V := g.Recorded(t, "logits"), g.model.Spec.Vocab
 		for _, first := range []int{0, len(g.ids) - 3} {
 			at := first
-			must(t, g.model.ReadLogits(ctx, g.ids, nil, first, func(position int, got []float32) error {
+			use := func(position int, got []float32) error {
 				if position != at {
 					t.Errorf("position %d, want %d", position, at)
 				}
@@ -31,7 +31,8 @@ func TestReadLogits(t *testing.T) {
 					logitsTol)
 				at++
 				return nil
-			}))
+			}
+			must(t, g.model.ReadLogits(ctx, g.ids, nil, first, use))
 			if at != len(g.ids) {
 				t.Errorf("from %d on, read to %d of %d tokens", first, at, len(g.ids))
 			}
