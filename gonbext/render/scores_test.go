@@ -2,11 +2,8 @@ package render
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -40,89 +37,61 @@ func TestScores(t *testing.T) {
 	if plain := drawingOf(chatted()); plain.chosen != 1 || d.chosen != 0 {
 		t.Errorf("pictures open with %d and, scored, with %d; want 1 and 0", plain.chosen, d.chosen)
 	}
-	want := []string{
-		"In · surprisal 2.00 nats · entropy 0.50 · rank 3 · without it: KL 1.50, ln p −2.25",
-		"the documents mattered for 1 of 2 tokens: In",
-		"most surprising in the prompt (nats): Where 8.00, is 1.00",
+	const want = "the documents mattered for 1 of 2 tokens, by KL in nats: In (1.50)"
+	if got := plain(d.mattered()); got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
-	var got []string
-	for _, line := range d.scoreLines(0) {
-		got = append(got, plain(line))
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("lines (-want +got):\n%s", diff)
-	}
-	data := d.scores()
-	if len(data.Kinds) != 3 || data.Opens != 2 {
-		t.Fatalf("%+v, want three kinds and the last one shown", data)
-	}
-	for i, c := range []struct {
-		name, most string
-		parts      map[int]float64
-	}{
-		{"surprisal", "9.00 nats", map[int]float64{0: 1, 1: -1, 12: .889, 13: .111, m: .222}},
-		{"entropy", "2.00 nats", map[int]float64{0: .5, 12: 1, 13: 0, m: .25, m + 1: .5}},
-		{"KL", "1.50 nats", map[int]float64{0: -1, 12: -1, m: 1, m + 1: .25}},
-	} {
-		bars := data.Kinds[i]
-		if bars.Name != c.name || bars.Most != c.most || len(bars.Parts) != len(d.tokens) {
-			t.Errorf("bars %+v, want those of %s up to %s", bars, c.name, c.most)
-		}
-		for j, want := range c.parts {
-			if bars.Parts[j] != want {
-				t.Errorf("%s of token %d is %v, want %v", c.name, j, bars.Parts[j], want)
-			}
-		}
-	}
-	if s := data.Kinds[2].Sensitive; !slices.Equal(s, []int{m}) || data.Notes[1] != "" {
-		t.Errorf("sensitive %v, want %d; token 1 has the note %q", s, m, data.Notes[1])
+	all := d.scores()
+	if len(all) != len(d.tokens) || all[0].Rank != 9 || all[1] != nil || all[12].Entropy != 2 ||
+		all[12].KL != nil || *all[m].KL != 1.5 || all[m+1].Surprisal != 4 {
+		t.Errorf("scores %+v", all)
 	}
 	var page, text bytes.Buffer
 	must(t, Page(&page, Heatmap{Explanation: e}))
 	must(t, Text(&text, Heatmap{Explanation: e}, Terminal{Width: 1000}))
-	if !strings.Contains(plain(page.String()), ">"+want[1]+"<") ||
-		!strings.Contains(plain(text.String()), "\n"+strings.Join(want, "\n")+"\n") {
+	if !strings.Contains(plain(page.String()), ">"+want+"<") ||
+		!strings.Contains(plain(text.String()), "\n"+want+"\n") {
 		t.Errorf("the page or the text lacks what mattered:\n%s", text.String())
 	}
 }
 
-// TestScoresOfOthers: nothing is said of an explanation without scores, of one whose scores nobody
-// asked for, and of lists that do not fit the text; that a part mattered for none is said.
+// TestScoresOfOthers: an explanation without scores has none, lists need not fit the text, and that
+// a part mattered for no token is said.
 func TestScoresOfOthers(t *testing.T) {
-	if d := drawingOf(chatted()); d.scores() != nil || d.scoreLines(0) != nil {
+	if d := drawingOf(chatted()); d.scores() != nil || d.mattered() != "" {
 		t.Error("an explanation without scores has some")
 	}
 	e := scored()
-	e.Without, e.Prompt.Scores = nil, nil
-	if d := drawingOf(e); d.scoreLines(0) != nil || d.scores() == nil || d.scores().Opens != -1 ||
-		d.chosen != 1 {
-		t.Error("scores that nobody asked for are shown")
-	}
-	e = scored()
 	e.Prompt.Scores = append(e.Prompt.Scores[:3], make([]*trace.TokenScores, 99)...)
-	e.Steps[0].Scores.KL, e.Steps[1].Scores = nil, nil
+	e.Steps[0].Scores.KL = nil
 	d := drawingOf(e)
-	d.scoreLines(1)
-	if data := d.scores(); len(data.Notes) != len(d.tokens) || len(data.Kinds) != 2 {
-		t.Errorf("scores that do not fit give %+v", data)
-	}
-	e.Steps[0].Scores.Sensitive = false
-	if got := drawingOf(e).mattered(); got != "the documents mattered for none of 2 tokens" {
-		t.Errorf("%q", got)
+	if got := d.mattered(); got != "the documents mattered for none of 2 tokens" ||
+		len(d.scores()) != len(d.tokens) || d.chosen != 1 {
+		t.Errorf("%q with %d scores, opens with %d", got, len(d.scores()), d.chosen)
 	}
 }
 
 // TestScriptScores: the switch goes from one kind of bars to the next, and to none.
 func TestScriptScores(t *testing.T) {
 	m := machine(t, commonSource, scaleSource, matrixSource, scoresSource)
+	_, err := m.RunString(`const smallest = 1e-9, score = (more) => ({...more, entropy: 1,
+		surprisal: 2, rank: 3}), plain = {m: 1, scores: [null, score({})]},
+		prompt = {m: 1, scores: [score({}), score({})]}, reads = {...prompt, positions: [0]},
+		kl = {m: 1, scores: [null, score({kl: 0.5, gain: -0.25})]}`)
+	must(t, err)
 	for expression, want := range map[string]string{
-		"barsShown({}, {bars: 1})":                    "-1",
-		"barsShown({scores: {opens: 2}}, {})":         "2",
-		"barsShown({scores: {opens: 2}}, {bars: -1})": "-1",
-		"barsShown({scores: {opens: -1}}, {bars: 0})": "0",
-		"scoresSwitch({}, {}, undefined).length":      "0",
+		"barsShown({}, {})": "", "barsShown(plain, {})": "", "barsShown(prompt, {})": "surprisal",
+		"barsShown(reads, {})": "", "barsShown(kl, {})": "kl", "barsShown(kl, {bars: ''})": "",
+		"barsShown(plain, {bars: 'kl'})":     "",
+		"nextBars(plain, {})":                "surprisal",
+		"nextBars(plain, {bars: 'entropy'})": "",
+		"nextBars(kl, {bars: 'entropy'})":    "kl",
+		"nextBars(kl, {})":                   "",
+		"scoresNote(null)":                   "no scores",
+		"scoresNote(kl.scores[1])": "surprisal 2.00 nats · entropy 1.00 · rank 3 · without it: " +
+			"KL 0.50, ln p +0.25",
 	} {
-		if got := run[string](t, m, "String("+expression+")"); got != want {
+		if got := run[string](t, m, expression); got != want {
 			t.Errorf("%s is %q, want %q", expression, got, want)
 		}
 	}
