@@ -259,6 +259,8 @@ func TestWithoutRefusals(t *testing.T) {
 	spans := attribution.Options{Methods: []string{"raw"}, PromptScores: true, By: "word"}
 	refuses := newRereads()
 	refuses.refuse = errors.New("roles must alternate")
+	accented := newRereads()
+	accented.Words[1] = "é"
 	for name, c := range map[string]struct {
 		model trace.Model
 		opts  attribution.Options
@@ -274,6 +276,7 @@ func TestWithoutRefusals(t *testing.T) {
 		"no such document":        {newRereads(), chatOf(), "document:3", "there are 2 documents"},
 		"bytes behind the end":    {newRereads(), plain, "0:9", "the text has bytes 0 to 2"},
 		"all bytes":               {newRereads(), plain, "0:2", "nothing is left to read"},
+		"half a character":        {accented, plain, "1:3", "it cuts a character in two"},
 		"a target":                {newRereads(), grouped, "0:1", "leave the target out"},
 		"edits":                   {newRereads(), edited, "0:1", "whose places are those of the whole prompt"},
 		"no logits":               {newRereads().talker, plain, "0:1", "does not tell what it predicts at every position"},
@@ -283,7 +286,11 @@ func TestWithoutRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.opts.Without = c.part
-			_, err := attribution.Explain(context.Background(), c.model, "w1", c.opts)
+			prompt := "w1"
+			if c.say == "it cuts a character in two" {
+				prompt = "é w1"
+			}
+			_, err := attribution.Explain(context.Background(), c.model, prompt, c.opts)
 			if err == nil || !strings.Contains(err.Error(), c.say) ||
 				strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v, want one with %q", err, c.say)
