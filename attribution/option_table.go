@@ -553,8 +553,15 @@ var resultRows = []Option{
 			return wrong
 		}),
 		conflict: func(o *Options) string {
-			return onOff(o.Target != "", trace.Called("without")+" and a target; it compares "+
-				"the predictions of tokens: leave the target out")
+			switch {
+			case o.Target != "":
+				return trace.Called("without") + " and a target; it compares the predictions of " +
+					"tokens: leave the target out"
+			case len(o.Edits) > 0:
+				return trace.Called("without") + " and edits, whose places are those of the " +
+					"whole prompt; " + eitherOfTwo
+			}
+			return ""
 		},
 		encoder: generates,
 	},

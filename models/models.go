@@ -109,7 +109,7 @@ type passes interface {
 	PredictContinuation(ctx context.Context, prompts [][]int, continuation []int,
 		done func(prompts int)) (*trace.Continuations, error)
 	// ReadLogits calls use with the scores after each token of a text from position first on.
-	ReadLogits(ctx context.Context, ids []int, first int,
+	ReadLogits(ctx context.Context, ids []int, edits []trace.Edit, first int,
 		use func(position int, logits []float32) error) error
 	// Embed returns the embeddings of ids, [T,W].
 	Embed(ctx context.Context, ids []int) ([]float32, error)

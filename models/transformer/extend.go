@@ -56,10 +56,10 @@ func (s *Session) Extend(ctx context.Context, ids, next []int) ([]float64, error
 	return all, nil
 }
 
-// ReadLogits runs a text once and calls use, in order, with the scores after each token from
-// position first on, [V]; see [trace.LogitReader]. The errors are those of [Session.Extend], and
-// one for a position outside the text.
-func (m *Model) ReadLogits(ctx context.Context, ids []int, first int,
+// ReadLogits runs a text once, under edits, and calls use, in order, with the scores after each
+// token from position first on, [V]; see [trace.LogitReader]. The errors are those of
+// [Session.Extend], and one for a position outside the text.
+func (m *Model) ReadLogits(ctx context.Context, ids []int, edits []trace.Edit, first int,
 	use func(position int, logits []float32) error,
 ) error {
 	if first < 0 || first >= len(ids) {
@@ -70,6 +70,11 @@ func (m *Model) ReadLogits(ctx context.Context, ids []int, first int,
 		return err
 	}
 	defer s.Close()
+	if len(edits) > 0 {
+		if err := s.Edit(edits...); err != nil {
+			return err
+		}
+	}
 	return s.extendWith(ctx, ids, ids[first:], use)
 }
 

@@ -245,7 +245,7 @@ var meanings = []struct {
 	{"prove", numbers, nil},
 	{"without", []string{texts, pages}, heatmapAndText},
 	{"without", []string{tables}, nil},
-	{"prompt-scores", []string{texts, pages}, heatmapAndText},
+	{"prompt-scores", []string{pages}, heatmapAndText},
 	{"prompt-scores", []string{tables}, nil},
 	{"own-row", pictures, except(render.KindMaps, render.KindMap)},
 	{"own-row", numbers, nil},
