@@ -56,13 +56,7 @@ func TryTrace(prompt string, taps ...trace.Tap) (*Recording, error) {
 
 // Trace is the function [Trace] with this model.
 func (m Model) Trace(prompt string, taps ...trace.Tap) *Recording {
-	out := newDisplay()
-	r, err := m.trace(out, engine.Input{Text: prompt}, taps)
-	if err != nil {
-		out.exit(err)
-	}
-	out.clear()
-	return r
+	return m.TraceEdited(prompt, nil, taps...)
 }
 
 // TryTrace is [Model.Trace], with the error returned.

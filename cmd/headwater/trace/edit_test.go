@@ -135,9 +135,10 @@ func TestEditFromActivations(t *testing.T) {
 		}
 	}
 	for edit, want := range map[string]string{
-		`"tap": "value", "heads": [1]`:    "leave heads out",
-		`"tap": "context", "layers": [9]`: "blocks.9.attn.hook_z",
-		`"tap": "router"`:                 "lens.safetensors has no tensor for router of layer 0",
+		`"tap": "value", "heads": [1]`:      "leave heads out",
+		`"tap": "context", "layers": [9]`:   "blocks.9.attn.hook_z",
+		`"tap": "hidden", "layers": [1, 1]`: "layer 1 is named twice",
+		`"tap": "router"`:                   "lens.safetensors has no tensor for router of layer 0",
 	} {
 		file := write(t, path("edits.json"),
 			`[{"change": "value", "from": "lens.safetensors", `+edit+`}]`)
