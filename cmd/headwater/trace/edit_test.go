@@ -91,8 +91,15 @@ func TestEditFromActivations(t *testing.T) {
 			own := shape[1:]
 			layer := data[l*size : (l+1)*size]
 			name := fmt.Sprintf(names[tap], l)
-			if tap == "hidden" && l == shape[0]-1 {
-				name = fmt.Sprintf("blocks.%d.hook_resid_post", l-1)
+			switch { // every name at some layer
+			case tap == "hidden" && l > 1:
+				name = fmt.Sprintf([]string{
+					"model.layers.%d", "transformer.h.%d", "blocks.%d.hook_resid_post",
+				}[l%3], l-1)
+			case tap == "attention-output" && l > 2:
+				name = fmt.Sprintf("model.layers.%d.self_attn", l)
+			case tap == "feed-forward-output" && l > 0:
+				name = fmt.Sprintf([]string{"model.layers.%d.mlp", "transformer.h.%d.mlp"}[l%2], l)
 			}
 			if len(own) == 3 && tap != "attention" { // [H,T,E] to [T,H,E]
 				H, T, E := own[0], own[1], own[2]
