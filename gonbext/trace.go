@@ -106,7 +106,7 @@ func (m Model) trace(out *display, in engine.Input, taps []trace.Tap) (*Recordin
 }
 
 // Edit changes what a tap of the model has at some places, for Edits of [Options] and
-// [TraceEdited]. Taps and changes are named as strings:
+// [TraceEdited]; see [trace.Edit]. Taps and changes are named as strings:
 //
 //	gonbext.Edit{Tap: "head-output", Layers: []int{3}, Heads: []int{1}, Change: "zero"}
 //
