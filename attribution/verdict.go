@@ -214,7 +214,8 @@ func (r *run) nameSources(v *Verdict, t int, removable []int) error {
 	}
 	var standing []int
 	for j, x := range row {
-		if x > neutral && !r.e.RestsOn(result, j) {
+		asked := result.Evidence == trace.Tested && !r.e.Model.Reads() && j == len(row)-1
+		if x > neutral && !r.e.RestsOn(result, j) && !asked {
 			standing = append(standing, j)
 		}
 	}

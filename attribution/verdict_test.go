@@ -136,6 +136,21 @@ func TestVerdictRefusals(t *testing.T) {
 	if !strings.Contains(last.Reason, "the prediction is read there") || last.Draws != 0 {
 		t.Errorf("the last word: %+v", last)
 	}
+	// Without the last word another prediction is asked for, so occlusion does not name it.
+	m := planted(1, 1, 1, 1, 1, 1, 1, 1)
+	needs := m.Predicted
+	m.Predicted = func(q trace.Query) float64 {
+		if q.IDs[len(q.IDs)-1] != 8 {
+			return 0
+		}
+		return needs(q)
+	}
+	tested, err := attribution.Explain(context.Background(), m, "w9 w1 w3 w2 w4 w5 w6 w7",
+		attribution.Options{Methods: []string{"occlusion"}, MaxTokens: 1, Prove: "0"})
+	must(t, err)
+	if v := tested.Steps[0].Verdict; !slices.Equal(v.Sources, []int{1, 3}) || !v.Holds {
+		t.Errorf("occlusion names %v: %+v", v.Sources, v)
+	}
 	e, err := attribution.Explain(context.Background(), planted(1, 9, 1), "w9 w1 w3",
 		attribution.Options{Prove: "0", MaxTokens: 1, Methods: []string{"raw"}})
 	must(t, err)

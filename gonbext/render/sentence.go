@@ -65,6 +65,17 @@ func (p phrase) html() string {
 // say appends a piece of no weight.
 func (p *phrase) say(text string) { *p = append(*p, piece{text: text}) }
 
+// quoted returns a token in quotes if it is punctuation or a function word, which would read as a
+// part of the sentence.
+func quoted(p phrase) phrase {
+	text := p.String()
+	if strings.ContainsFunc(text, inWord) &&
+		!slices.Contains(functionWords, strings.ToLower(text)) {
+		return p
+	}
+	return append(append(phrase{{text: "“"}}, p...), piece{text: "”"})
+}
+
 // join appends phrases with commas and a last "and" between them.
 func (p *phrase) join(all []phrase) {
 	for i, one := range all {
@@ -98,6 +109,7 @@ func (d *drawing) standing(v *view, t int) (s standing) {
 	}
 	for j, step := range d.calm(v, t) {
 		switch {
+		case d.asksAt(v, t, j):
 		case step > 0:
 			s.above = append(s.above, j)
 		case step < 0:
@@ -112,6 +124,13 @@ func (d *drawing) standing(v *view, t int) (s standing) {
 	}
 	v.standing[t] = s
 	return s
+}
+
+// asksAt reports whether source j of row t is the last token of a text from which a method takes
+// tokens away: without it another prediction is asked for, so its value is no finding about it.
+func (d *drawing) asksAt(v *view, t, j int) bool {
+	return v.result.Evidence == trace.Tested && !d.e.Model.Reads() && !grouped(d.e) &&
+		d.e.Steps[t].IDs == nil && j == len(d.e.Prompt.Texts)+t-1
 }
 
 // size returns how far source j of row t is from the neutral value, on the scale of the method.
@@ -180,13 +199,18 @@ func (d *drawing) sentence(v *view, t int, me phrase) (s phrase, others string) 
 		s.say("Random numbers say nothing about ")
 		return append(s, me...), ""
 	}
-	before, between, after := d.verb(v, t, above, d.howMuch(v, t, named))
-	s.say(before)
-	s = append(s, me...)
-	s.say(between)
-	s.join(d.wordsOf(v, named))
-	s.say(after)
-	if len(d.tokens) > quoteFrom && !grouped(d.e) {
+	long := len(d.tokens) > quoteFrom && !grouped(d.e)
+	if close := d.undecided(v, t, me); close != nil {
+		s = append(s, close...)
+	} else {
+		before, between, after := d.verb(v, t, above, d.howMuch(v, t, named))
+		s.say(before)
+		s = append(s, me...)
+		s.say(between)
+		s.join(d.wordsOf(v, t, named, long))
+		s.say(after)
+	}
+	if long {
 		s = append(append(s, piece{text: ", in ", quiet: true}), d.quote(named[0])...)
 	}
 	if !above {
@@ -194,6 +218,58 @@ func (d *drawing) sentence(v *view, t int, me phrase) (s phrase, others string) 
 	}
 	against, others := d.others(v, t, named)
 	return append(s, piece{text: against, quiet: true}), others
+}
+
+// smallBeside is the part of its strongest source below which a difference of two tokens is small.
+const smallBeside = .1
+
+// undecided returns what stands in place of a reason where a scorer compares two tokens and their
+// difference is small beside what a single source has of it, or is against the prediction: the two,
+// how probable they are, and which sources favour which. It is nil elsewhere.
+func (d *drawing) undecided(v *view, t int, me phrase) (s phrase) {
+	if v.contrast() == "" || v.difference || t >= len(v.result.Explained) {
+		return nil
+	}
+	difference, largest := v.result.Explained[t], 0.0
+	row := d.standing(v, t)
+	sides := [][]int{row.above, row.below}
+	size := func(j int) float64 { return math.Abs(v.at(t, j)) }
+	for i, sources := range sides {
+		if sides[i] = attribution.Named(sources, size); len(sources) > 0 {
+			largest = max(largest, size(sources[0]))
+		}
+	}
+	if !(difference < smallBeside*largest) { // also of NaN
+		return nil
+	}
+	other := piece{text: v.contrast(), strong: true}
+	s = slices.Clone(me)
+	nearly := math.Log(1.25) // the one is at most a quarter more probable
+	if v.result.Explains == trace.Probability {
+		nearly = .05
+	}
+	if difference >= -nearly {
+		s = append(append(s, piece{text: " and "}), other)
+		if s.say(" are almost as probable"); difference > nearly {
+			s[len(s)-1].text = " have almost as much for them"
+		}
+	} else {
+		s = append(append(s, piece{text: " is less probable than "}), other)
+	}
+	for _, a := range d.e.Steps[t].Alternatives {
+		if a.Text == v.result.Contrast {
+			s.say(" (" + share(d.e.Steps[t].Probability) + " and " + share(a.Probability) + ")")
+		}
+	}
+	for i, favoured := range []phrase{me, {other}} {
+		if n := len(sides[i]); n > 0 {
+			s.say(map[bool]string{true: ", ", false: ": "}[i > 0 && len(sides[0]) > 0])
+			s.join(d.wordsOf(v, t, sides[i], false))
+			s.say(map[bool]string{true: " favours ", false: " favour "}[n == 1])
+			s = append(s, favoured...)
+		}
+	}
+	return s
 }
 
 // differing says what both sides of a comparison say where their answers begin to differ.
@@ -255,11 +331,17 @@ func (d *drawing) verb(v *view, t int, above bool, how string) (before, between,
 }
 
 // howMuch returns how much of the sizes of row t some sources hold, "" where values are no parts.
+// What tokens lose alone does not add up: it is how much of the number explained, if that has a
+// zero, the strongest one loses.
 func (d *drawing) howMuch(v *view, t int, sources []int) string {
-	if !v.result.AddsUp {
-		return ""
-	}
 	part, whole := 0.0, 0.0
+	switch r := v.result; {
+	case r.Evidence == trace.Tested && (t >= len(r.Explained) ||
+		r.Explains != trace.Probability && v.contrast() == ""), !r.AddsUp:
+		return ""
+	case r.Evidence == trace.Tested:
+		return howMuch(math.Abs(v.at(t, sources[0])), math.Abs(r.Explained[t]))
+	}
 	for _, j := range sources {
 		part += math.Abs(v.at(t, j))
 	}
@@ -285,22 +367,29 @@ func howMuch(part, whole float64) string {
 	return "a little "
 }
 
-// and returns names, at least two, with "and" before the last one.
+// and returns names, at least one, with "and" before the last one.
 func and(names []string) string {
 	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // target returns the name of row t: its word with the token in it, or the encoder's prediction.
 func (d *drawing) target(v *view, t int) (s phrase) {
 	if !d.e.Model.Reads() && d.sideOf(v) < 0 {
-		return d.wordOf(len(d.e.Prompt.Texts) + t)
+		return quoted(d.wordOf(len(d.e.Prompt.Texts) + t))
 	}
 	where, what, _ := d.predictionOf(v, t)
 	if where != "" {
 		s.say(where)
 	}
-	return append(s, piece{text: what, strong: true})
+	prediction := phrase{{text: what, strong: true}}
+	if !d.e.Model.Reads() {
+		prediction = quoted(prediction)
+	}
+	return append(s, prediction...)
 }
 
 // wordOf returns the word of some of its tokens, at least one, with these strong.
@@ -325,29 +414,33 @@ func (d *drawing) wordOf(tokens ...int) (s phrase) {
 	return s
 }
 
-// wordsOf returns the words of sources, equal ones once with their places. Of a source on which
-// attention rests in the values of a method it says so.
-func (d *drawing) wordsOf(v *view, sources []int) (all []phrase) {
+// wordsOf returns the words of sources of row t, equal ones once. They have their places if the
+// word stands at several places before the target, unless the context of the first one follows.
+func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []phrase) {
 	ofWord := map[int][]int{} // the sources in each word, by its first token
+	named := map[string][]int{}
 	var order []int
 	for _, j := range sources {
 		first, _ := d.wordAround(j)
 		if ofWord[first] = append(ofWord[first], j); len(ofWord[first]) == 1 {
 			order = append(order, first)
+			key := d.wordKey(first)
+			named[key] = append(named[key], j)
 		}
 	}
-	named := map[string][]int{} // the first source in each word, by its name
-	for _, first := range order {
-		key := d.wordOf(ofWord[first]...).String()
-		named[key] = append(named[key], ofWord[first][0])
-	}
-	for _, first := range order {
-		word := d.wordOf(ofWord[first]...)
-		same := named[word.String()]
+	for i, first := range order {
+		word := quoted(d.wordOf(ofWord[first]...))
+		same := named[d.wordKey(first)]
+		stands := 0
+		for _, at := range d.placesOf(first) {
+			if at < v.sources(t) {
+				stands++
+			}
+		}
 		switch {
 		case same[0] != ofWord[first][0]:
 			continue
-		case len(same) > 1:
+		case len(same) > 1 || stands > 1 && (i > 0 || !context):
 			var places []string
 			for _, j := range same {
 				places = append(places, d.placeOf(j))
@@ -364,6 +457,29 @@ func (d *drawing) wordsOf(v *view, sources []int) (all []phrase) {
 	return all
 }
 
+// wordKey returns the text of the word that begins with token j.
+func (d *drawing) wordKey(first int) string {
+	var b strings.Builder
+	_, end := d.wordAround(first)
+	for ; first < end; first++ {
+		b.WriteString(d.textOf(first))
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// placesOf returns the first tokens of the words that have the text of the word at token j.
+func (d *drawing) placesOf(first int) []int {
+	if d.wordPlaces == nil {
+		d.wordPlaces = map[string][]int{}
+		for j := 0; j < len(d.tokens); {
+			key := d.wordKey(j)
+			d.wordPlaces[key] = append(d.wordPlaces[key], j)
+			_, j = d.wordAround(j)
+		}
+	}
+	return d.wordPlaces[d.wordKey(first)]
+}
+
 // restsOn says of a source that attention rests on it whatever a row is about, where values follow
 // attention. It is empty for other sources, and in an encoder for a first token that is a word.
 func (d *drawing) restsOn(v *view, j int) string {
@@ -377,7 +493,8 @@ func (d *drawing) restsOn(v *view, j int) string {
 	return ", a control token (attention often rests on it)"
 }
 
-// quote returns three tokens before the word of a source and two after it, from its turn alone.
+// quote returns three tokens before the word of a source and two after it, with the rest of their
+// words, from its turn alone.
 func (d *drawing) quote(j int) phrase {
 	turn, m := d.turnOf(j), len(d.e.Prompt.Texts)
 	begin, end := turn.body[0], turn.body[1]
@@ -406,7 +523,7 @@ func (d *drawing) quote(j int) phrase {
 	q := phrase{{text: "“", quiet: true}}
 	own := text(first, after)
 	if from := max(first-3, begin); from < first {
-		from, _, _ = d.characterOf(from)
+		from, _ = d.wordAround(from)
 		part := text(from, first)
 		q = append(q, piece{
 			text: Visible(part, 3*nameLimit) + spaced(part, own, first), quiet: true,
@@ -418,7 +535,7 @@ func (d *drawing) quote(j int) phrase {
 		q = append(q, piece{text: " ↵", quiet: true})
 	}
 	if to := min(after+2, end); after < to {
-		_, to, _ = d.characterOf(to - 1)
+		_, to = d.wordAround(to - 1)
 		part := text(after, to)
 		q = append(q, piece{
 			text: spaced(own, part, after) + Visible(part, 3*nameLimit), quiet: true,

@@ -39,7 +39,7 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 		return s
 	}
 	s.say("without ")
-	s.join(d.wordsOf(v, w.Sources))
+	s.join(d.wordsOf(v, t, w.Sources, false))
 	how := "replaced by " + message.Quote(Visible(w.Replacement, nameLimit))
 	if w.Replacement == "delete" {
 		how = "deleted"

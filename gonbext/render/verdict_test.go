@@ -25,7 +25,7 @@ func TestVerdictWords(t *testing.T) {
 		{"disagrees", attribution.Verdict{
 			Sources: []int{16, 12}, Replacement: "[MASK]", Whole: .5, Without: .5, Others: .4,
 			Draws: 1,
-		}, "without Colosseum and Where (replaced by \"[MASK]\"): 50.0 → 50.0 % · without 2 other words: " +
+		}, "without Colosseum and “Where” (replaced by \"[MASK]\"): 50.0 → 50.0 % · without 2 other words: " +
 			"50.0 → 40.0 % (1 draw)", true},
 		{"broken", attribution.Verdict{
 			Sources: []int{16}, Replacement: "delete", Broken: true, Holds: true, Draws: 2,
