@@ -20,8 +20,12 @@ func (p *picture) verdict(v *view, t int) *attribution.Verdict {
 		return nil
 	}
 	outside := func(j int) bool { return j < 0 || j >= textLength(p.e) }
-	if n := len(w.Sources); n > attribution.MostNamed || n == 0 && w.Reason == "" ||
-		slices.ContainsFunc(w.Sources, outside) {
+	wrong := func(w *attribution.Verdict) bool {
+		n := len(w.Sources)
+		return n > attribution.MostNamed || n == 0 && w.Reason == "" ||
+			slices.ContainsFunc(w.Sources, outside)
+	}
+	if wrong(w) || w.Opposed != nil && wrong(w.Opposed) {
 		return nil
 	}
 	return w
@@ -38,8 +42,34 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 		s.say("not tested: " + Visible(w.Reason, 200))
 		return s
 	}
+	s = d.without(v, t, w, "")
+	o := w.Opposed
+	if o == nil || o.Reason != "" {
+		return s
+	}
+	is, it := "which is ", "it"
+	if len(o.Sources) > 1 {
+		is, it = "which are ", "them"
+	}
+	what, _ := againstWords(v)
+	s = append(append(s, piece{text: " · "}), d.without(v, t, o, ", "+is+what)...)
+	switch {
+	case o.Holds:
+		s.say(": the answer needs " + it + " all the same")
+	case o.Without > o.Interval[1]:
+		s.say(": the answer is more probable without " + it)
+	default:
+		s.say(": no difference to other words")
+	}
+	return s
+}
+
+// without returns what the prediction of row t loses without the sources of a verdict, of which
+// something is told, and without other words.
+func (d *drawing) without(v *view, t int, w *attribution.Verdict, told string) (s phrase) {
 	s.say("without ")
 	s.join(d.wordsOf(v, t, w.Sources, false))
+	s.say(told)
 	how := "replaced by " + message.Quote(Visible(w.Replacement, nameLimit))
 	if w.Replacement == "delete" {
 		how = "deleted"

@@ -31,6 +31,23 @@ func TestVerdictWords(t *testing.T) {
 			Sources: []int{16}, Replacement: "delete", Broken: true, Holds: true, Draws: 2,
 		}, "without Colosseum (deleted, which breaks a word: unlike any text): 0.0 → 0.0 % · without " +
 			"another word: 0.0 → 0.0 % (2 draws)", false},
+		{"opposed", attribution.Verdict{
+			Sources: []int{16}, Replacement: "delete", Whole: .92, Without: .03, Others: .91,
+			Draws: 20, Holds: true, Opposed: &attribution.Verdict{
+				Sources: []int{12}, Replacement: "delete", Whole: .92, Without: .81, Others: .91,
+				Draws: 20, Holds: true,
+			},
+		}, "without Colosseum (deleted): 92.0 → 3.0 % · without another word: 92.0 → 91.0 % (20 draws)" +
+			" · without “Where”, which is against it (deleted): 92.0 → 81.0 % · without another word: " +
+			"92.0 → 91.0 % (20 draws): the answer needs it all the same", false},
+		{"opposed, rightly", attribution.Verdict{
+			Sources: []int{16}, Replacement: "delete", Draws: 20, Holds: true,
+			Opposed: &attribution.Verdict{
+				Sources: []int{12, 18}, Replacement: "delete", Without: .9, Draws: 20,
+			},
+		}, "without Colosseum (deleted): 0.0 → 0.0 % · without another word: 0.0 → 0.0 % (20 draws) · " +
+			"without “Where” and “?”, which are against it (deleted): 0.0 → 90.0 % · without 2 other " +
+			"words: 0.0 → 0.0 % (20 draws): the answer is more probable without them", false},
 		{"untested", attribution.Verdict{Reason: "there are not as many other words to take away"},
 			"not tested: there are not as many other words to take away", false},
 	} {

@@ -75,8 +75,7 @@ func TestHeatmapFolds(t *testing.T) {
 		{"a fold", choose("turns") + over(0, 0), "13 two p4,15 Three p6", "are gzp4zp6zzg", "are ← <s> 0.00 · system 0 · the strongest of 12 folded tokens, click to unfold"},
 	} {
 		want{c.what, c.script, "“are” came mostly from Threes and two", "Three 2.00, two 1.00",
-			"are",
-			c.colored, c.row, c.readout}.check(t, b)
+			"are", c.colored, c.row, c.readout}.check(t, b)
 	}
 }
 
