@@ -206,15 +206,11 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int, twice bool) (*V
 	if err := test(v); v.Reason != "" || err != nil {
 		return v, err
 	}
-	against := &Verdict{Method: v.Method, Sources: r.opposing(v.Method, t, removable)}
-	if len(against.Sources) == 0 || !twice {
-		return v, nil
+	if against := r.opposing(v.Method, t, removable); len(against) > 0 && twice {
+		v.Opposed = &Verdict{Method: v.Method, Sources: against}
+		err = test(v.Opposed)
 	}
-	if err := test(against); against.Reason != "" || err != nil {
-		return v, err
-	}
-	v.Opposed = against
-	return v, nil
+	return v, err
 }
 
 // opposing returns the sources of [Verdict.Opposed] in row t of a scorer, none for other methods.

@@ -102,8 +102,8 @@ func TestVerdict(t *testing.T) {
 	near(t, "range", v.Range[:], []float64{.5, .9}, 1e-12)
 }
 
-// What a scorer has against a token is tested, too: without w1 the probability falls from 0.9 to 0.5
-// although its value is below 0, and without w4 it stays.
+// What a scorer has against a token is tested, too: without w1 the probability falls from 0.9 to
+// 0.5, although its value is below 0, and without w4 it stays.
 func TestVerdictOpposed(t *testing.T) {
 	for _, c := range []struct {
 		values  []float64

@@ -23,8 +23,6 @@ type drawing struct {
 	columns      []drawnColumn // of the matrices
 	// mentioned are the tokens that a sentence or its facts name, which are never folded.
 	mentioned map[int]bool
-	// wordPlaces are the first tokens of the words of each text, nil before [drawing.placesOf].
-	wordPlaces map[string][]int
 }
 
 // drawnToken is a token of the text.

@@ -283,7 +283,6 @@ func TestOpensOnNamesAndNumbers(t *testing.T) {
 		{question, "Ott|oline| has| 1|,|200|.", []float64{.4, .4, 0, .1, .1, .1, 0}, "1,200"},
 		{question, "Bis|cuit| is| a| dog| named| Luna", []float64{.2, .1, 0, 0, .1, .1, .4}, "Biscuit"},
 		{question, "The| function| `|legs|` works", []float64{.4, .4, .1, .1, .4}, "function"},
-		{question, "The| error| in| `|prnt|()`| matters", []float64{.4, .4, 0, .1, .3, .1, .4}, "prnt"},
 	} {
 		e := farApart(20)
 		if c.question != "" {
@@ -415,9 +414,10 @@ func TestSentences(t *testing.T) {
 	for explained, want := range map[float64]string{
 		.06: "end and other are almost as probable (41.0 % and 39.0 %): w1 favours end, w2 favours " +
 			"other | ",
-		.22:  "end and other are almost as probable",
-		.23:  "end and not “other” came mostly from w1 | ",
-		-.23: "end is less probable than other (41.0 % and 39.0 %): w1 favours end, w2 favours other",
+		.22:   "end and other are almost as probable",
+		.2235: "end is more probable than other (41.0 % and 39.0 %): w1 favours end, w2 favours other",
+		.23:   "end and not “other” came mostly from w1 | ",
+		-.23:  "end is less probable than other (41.0 % and 39.0 %): w1 favours end, w2 favours other",
 	} {
 		e := with(amount, 0, 2.24, -1)
 		e.Methods["raw"].Contrast, e.Methods["raw"].Explained = " other", []float64{explained}

@@ -73,12 +73,11 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 	} else {
 		list("", v, named)
 		what, tested := againstWords(v)
-		if w := d.verdict(v, t); !tested && w != nil && w.Opposed != nil {
-			tested = !slices.ContainsFunc(others, func(j int) bool {
+		w := d.verdict(v, t)
+		if !tested && (w == nil || w.Opposed == nil || w.Opposed.Reason != "" ||
+			slices.ContainsFunc(others, func(j int) bool {
 				return !slices.Contains(w.Opposed.Sources, j)
-			})
-		}
-		if !tested {
+			})) {
 			what += ", not tested:"
 		}
 		list(what+" ", v, others)

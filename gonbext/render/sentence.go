@@ -207,7 +207,7 @@ func (d *drawing) sentence(v *view, t int, me phrase) (s phrase, others string) 
 		s.say(before)
 		s = append(s, me...)
 		s.say(between)
-		s.join(d.wordsOf(v, t, named, long))
+		s.join(d.wordsOf(v, named, long))
 		s.say(after)
 	}
 	if long {
@@ -220,8 +220,9 @@ func (d *drawing) sentence(v *view, t int, me phrase) (s phrase, others string) 
 	return append(s, piece{text: against, quiet: true}), others
 }
 
-// smallBeside is the part of its strongest source below which a difference of two tokens is small.
-const smallBeside = .1
+// smallBeside is the part of its strongest source below which a difference of two tokens is small,
+// and nearlyAs is how much less probable than the one the other is if they are almost alike.
+const smallBeside, nearlyAs = .1, .2
 
 // undecided returns what stands in place of a reason where a scorer compares two tokens and their
 // difference is small beside what a single source has of it, or is against the prediction: the two,
@@ -230,43 +231,39 @@ func (d *drawing) undecided(v *view, t int, me phrase) (s phrase) {
 	if v.contrast() == "" || v.difference || t >= len(v.result.Explained) {
 		return nil
 	}
-	difference, largest := v.result.Explained[t], 0.0
-	row := d.standing(v, t)
-	sides := [][]int{row.above, row.below}
+	row, difference := d.standing(v, t), v.result.Explained[t]
 	size := func(j int) float64 { return math.Abs(v.at(t, j)) }
-	for i, sources := range sides {
-		if sides[i] = attribution.Named(sources, size); len(sources) > 0 {
-			largest = max(largest, size(sources[0]))
-		}
+	largest := 0.0
+	for _, j := range slices.Concat(row.above, row.below) {
+		largest = max(largest, size(j))
 	}
 	if !(difference < smallBeside*largest) { // also of NaN
 		return nil
 	}
-	other := piece{text: v.contrast(), strong: true}
-	s = slices.Clone(me)
-	nearly := math.Log(1.25) // the one is at most a quarter more probable
+	nearly := -math.Log(1 - nearlyAs)
 	if v.result.Explains == trace.Probability {
-		nearly = .05
+		nearly = nearlyAs * d.e.Steps[t].Probability
 	}
-	if difference >= -nearly {
-		s = append(append(s, piece{text: " and "}), other)
-		if s.say(" are almost as probable"); difference > nearly {
-			s[len(s)-1].text = " have almost as much for them"
-		}
-	} else {
-		s = append(append(s, piece{text: " is less probable than "}), other)
+	other := phrase{{text: v.contrast(), strong: true}}
+	between, after := " and ", " are almost as probable"
+	if difference < -nearly {
+		between, after = " is less probable than ", ""
+	} else if difference > nearly {
+		between, after = " is more probable than ", ""
 	}
+	s = slices.Concat(me, phrase{{text: between}}, other, phrase{{text: after}})
 	for _, a := range d.e.Steps[t].Alternatives {
 		if a.Text == v.result.Contrast {
 			s.say(" (" + share(d.e.Steps[t].Probability) + " and " + share(a.Probability) + ")")
 		}
 	}
-	for i, favoured := range []phrase{me, {other}} {
-		if n := len(sides[i]); n > 0 {
-			s.say(map[bool]string{true: ", ", false: ": "}[i > 0 && len(sides[0]) > 0])
-			s.join(d.wordsOf(v, t, sides[i], false))
-			s.say(map[bool]string{true: " favours ", false: " favour "}[n == 1])
-			s = append(s, favoured...)
+	separator := ": "
+	for i, sources := range [][]int{row.above, row.below} {
+		if sources = attribution.Named(sources, size); len(sources) > 0 {
+			s.say(separator)
+			s.join(d.wordsOf(v, sources, false))
+			s.say(map[bool]string{true: " favours ", false: " favour "}[len(sources) == 1])
+			s, separator = append(s, [][]piece{me, other}[i]...), ", "
 		}
 	}
 	return s
@@ -385,11 +382,7 @@ func (d *drawing) target(v *view, t int) (s phrase) {
 	if where != "" {
 		s.say(where)
 	}
-	prediction := phrase{{text: what, strong: true}}
-	if !d.e.Model.Reads() {
-		prediction = quoted(prediction)
-	}
-	return append(s, prediction...)
+	return append(s, quoted(phrase{{text: what, strong: true}})...)
 }
 
 // wordOf returns the word of some of its tokens, at least one, with these strong.
@@ -414,33 +407,31 @@ func (d *drawing) wordOf(tokens ...int) (s phrase) {
 	return s
 }
 
-// wordsOf returns the words of sources of row t, equal ones once. They have their places if the
-// word stands at several places before the target, unless the context of the first one follows.
-func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []phrase) {
+// wordsOf returns the words of sources, equal ones once. They have their places if the prompt has
+// the word at several places, unless the context of the first one follows.
+func (d *drawing) wordsOf(v *view, sources []int, context bool) (all []phrase) {
 	ofWord := map[int][]int{} // the sources in each word, by its first token
-	named := map[string][]int{}
 	var order []int
 	for _, j := range sources {
 		first, _ := d.wordAround(j)
 		if ofWord[first] = append(ofWord[first], j); len(ofWord[first]) == 1 {
 			order = append(order, first)
-			key := d.wordKey(first)
-			named[key] = append(named[key], j)
 		}
 	}
+	named := map[string][]int{} // the first source in each word, by its name
+	for _, first := range order {
+		key := d.wordOf(ofWord[first]...).String()
+		named[key] = append(named[key], ofWord[first][0])
+	}
 	for i, first := range order {
-		word := quoted(d.wordOf(ofWord[first]...))
-		same := named[d.wordKey(first)]
-		stands := 0
-		for _, at := range d.placesOf(first) {
-			if at < v.sources(t) {
-				stands++
-			}
-		}
+		word := d.wordOf(ofWord[first]...)
+		same := named[word.String()]
+		repeated := first < len(d.e.Prompt.Texts) && d.repeated(first) && (i > 0 || !context)
+		word = quoted(word)
 		switch {
 		case same[0] != ofWord[first][0]:
 			continue
-		case len(same) > 1 || stands > 1 && (i > 0 || !context):
+		case len(same) > 1 || repeated:
 			var places []string
 			for _, j := range same {
 				places = append(places, d.placeOf(j))
@@ -455,29 +446,6 @@ func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []ph
 		all = append(all, word)
 	}
 	return all
-}
-
-// wordKey returns the text of the word that begins with token j.
-func (d *drawing) wordKey(first int) string {
-	var b strings.Builder
-	_, end := d.wordAround(first)
-	for ; first < end; first++ {
-		b.WriteString(d.textOf(first))
-	}
-	return strings.TrimSpace(b.String())
-}
-
-// placesOf returns the first tokens of the words that have the text of the word at token j.
-func (d *drawing) placesOf(first int) []int {
-	if d.wordPlaces == nil {
-		d.wordPlaces = map[string][]int{}
-		for j := 0; j < len(d.tokens); {
-			key := d.wordKey(j)
-			d.wordPlaces[key] = append(d.wordPlaces[key], j)
-			_, j = d.wordAround(j)
-		}
-	}
-	return d.wordPlaces[d.wordKey(first)]
 }
 
 // restsOn says of a source that attention rests on it whatever a row is about, where values follow

@@ -20,12 +20,12 @@ func (p *picture) verdict(v *view, t int) *attribution.Verdict {
 		return nil
 	}
 	outside := func(j int) bool { return j < 0 || j >= textLength(p.e) }
-	wrong := func(w *attribution.Verdict) bool {
-		n := len(w.Sources)
-		return n > attribution.MostNamed || n == 0 && w.Reason == "" ||
-			slices.ContainsFunc(w.Sources, outside)
+	sources := w.Sources
+	if w.Opposed != nil {
+		sources = slices.Concat(sources, w.Opposed.Sources)
 	}
-	if wrong(w) || w.Opposed != nil && wrong(w.Opposed) {
+	if n := len(w.Sources); n > attribution.MostNamed || n == 0 && w.Reason == "" ||
+		slices.ContainsFunc(sources, outside) {
 		return nil
 	}
 	return w
@@ -44,23 +44,19 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 	}
 	s = d.without(v, t, w, "")
 	o := w.Opposed
-	if o == nil || o.Reason != "" {
+	if o == nil || o.Reason != "" || len(o.Sources) == 0 || len(o.Sources) > attribution.MostNamed {
 		return s
 	}
-	is, it := "which is ", "it"
-	if len(o.Sources) > 1 {
-		is, it = "which are ", "them"
-	}
 	what, _ := againstWords(v)
-	s = append(append(s, piece{text: " · "}), d.without(v, t, o, ", "+is+what)...)
-	switch {
-	case o.Holds:
-		s.say(": the answer needs " + it + " all the same")
-	case o.Without > o.Interval[1]:
-		s.say(": the answer is more probable without " + it)
-	default:
-		s.say(": no difference to other words")
+	is := map[bool]string{true: ", which is ", false: ", which are "}[len(o.Sources) == 1]
+	s = append(append(s, piece{text: " · "}), d.without(v, t, o, is+what)...)
+	found := ": like other words"
+	if o.Holds {
+		found = ": the answer needs this all the same"
+	} else if o.Without > o.Interval[1] {
+		found = ": without this the answer is more probable"
 	}
+	s.say(found)
 	return s
 }
 
@@ -68,7 +64,7 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 // something is told, and without other words.
 func (d *drawing) without(v *view, t int, w *attribution.Verdict, told string) (s phrase) {
 	s.say("without ")
-	s.join(d.wordsOf(v, t, w.Sources, false))
+	s.join(d.wordsOf(v, w.Sources, false))
 	s.say(told)
 	how := "replaced by " + message.Quote(Visible(w.Replacement, nameLimit))
 	if w.Replacement == "delete" {

@@ -39,7 +39,7 @@ func TestVerdictWords(t *testing.T) {
 			},
 		}, "without Colosseum (deleted): 92.0 → 3.0 % · without another word: 92.0 → 91.0 % (20 draws)" +
 			" · without “Where”, which is against it (deleted): 92.0 → 81.0 % · without another word: " +
-			"92.0 → 91.0 % (20 draws): the answer needs it all the same", false},
+			"92.0 → 91.0 % (20 draws): the answer needs this all the same", false},
 		{"opposed, rightly", attribution.Verdict{
 			Sources: []int{16}, Replacement: "delete", Draws: 20, Holds: true,
 			Opposed: &attribution.Verdict{
@@ -47,7 +47,7 @@ func TestVerdictWords(t *testing.T) {
 			},
 		}, "without Colosseum (deleted): 0.0 → 0.0 % · without another word: 0.0 → 0.0 % (20 draws) · " +
 			"without “Where” and “?”, which are against it (deleted): 0.0 → 90.0 % · without 2 other " +
-			"words: 0.0 → 0.0 % (20 draws): the answer is more probable without them", false},
+			"words: 0.0 → 0.0 % (20 draws): without this the answer is more probable", false},
 		{"untested", attribution.Verdict{Reason: "there are not as many other words to take away"},
 			"not tested: there are not as many other words to take away", false},
 	} {
