@@ -76,10 +76,16 @@ type Verdict struct {
 	Faithfulness []float64 `json:"faithfulness,omitempty"`
 	// Reason is why there are no numbers, "" if there are.
 	Reason string `json:"reason,omitempty"`
+	// Opposed is the same test of the sources whose values are against the token, nil without any
+	// and where the text is too long for a second test. Its Sources are the strongest two at most,
+	// from a twelfth of the strongest of the row on. If it holds, the prediction needs them all the
+	// same: a value below 0 is no finding that a token does harm.
+	Opposed *Verdict `json:"opposed,omitempty"`
 }
 
 const (
 	verdictDraws = 20
+	mostOpposed  = 2
 	// mostRead is how many tokens all verdicts of an explanation may read, twenty copies of some
 	// 3,000 tokens. A model of 135 million parameters reads them in two minutes on two cores.
 	mostRead = 1 << 16
@@ -109,7 +115,8 @@ func (r *run) prove(ctx context.Context, m trace.Model) error {
 			tokens = append(tokens, t)
 		}
 	}
-	if read := (verdictDraws + 2) * len(tokens) * len(e.TokenIDs()); read > mostRead {
+	read := (verdictDraws + 2) * len(tokens) * len(e.TokenIDs())
+	if read > mostRead {
 		advice := "a shorter prompt has one"
 		if len(tokens) > 1 {
 			advice = trace.Called("prove") + " " + ProveOpening + " tests one token alone"
@@ -124,7 +131,7 @@ func (r *run) prove(ctx context.Context, m trace.Model) error {
 				Stage: "testing what the picture names", Unit: "token", Done: i, Total: len(tokens),
 			})
 		}
-		v, err := r.verdict(ctx, m, t)
+		v, err := r.verdict(ctx, m, t, 2*read <= mostRead)
 		if err != nil {
 			return err
 		}
@@ -133,8 +140,9 @@ func (r *run) prove(ctx context.Context, m trace.Model) error {
 	return nil
 }
 
-// verdict tests what the first method says of token t.
-func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, error) {
+// verdict tests what the first method says for token t and, if it may read the text twice as often,
+// against it.
+func (r *run) verdict(ctx context.Context, m trace.Model, t int, twice bool) (*Verdict, error) {
 	e := r.e
 	g := e.Steps[t]
 	v := &Verdict{Method: e.Order[0], Sources: []int{}}
@@ -163,22 +171,47 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, erro
 	if err := r.nameSources(v, t, removable); v.Reason != "" || err != nil {
 		return v, err
 	}
-	draws := e.randomWords(removable, v.Sources, rand.New(rand.NewPCG(opts.Seed, uint64(t))))
-	if len(draws) == 0 {
-		v.Reason = "there are not as many other words to take away"
-		return v, nil
+	test := func(v *Verdict) error {
+		draws := e.randomWords(removable, v.Sources, rand.New(rand.NewPCG(opts.Seed, uint64(t))))
+		if len(draws) == 0 {
+			v.Reason = "there are not as many other words to take away"
+			return nil
+		}
+		v.Replacement = removal.Replacement()
+		v.Broken = v.Replacement == "delete" && slices.ContainsFunc(v.Sources, func(j int) bool {
+			has := func(j int) bool { return slices.Contains(v.Sources, j) }
+			return e.continues(j) && !has(j-1) || j+1 < len(q.IDs) && e.continues(j+1) && !has(j+1)
+		})
+		values, err := removal.Predict(ctx, append([][]int{nil, v.Sources}, draws...))
+		if err == nil {
+			v.judge(values[0], values[1], values[2:])
+		}
+		return err
 	}
-	v.Replacement = removal.Replacement()
-	v.Broken = v.Replacement == "delete" && slices.ContainsFunc(v.Sources, func(j int) bool {
-		has := func(j int) bool { return slices.Contains(v.Sources, j) }
-		return e.continues(j) && !has(j-1) || j+1 < len(q.IDs) && e.continues(j+1) && !has(j+1)
-	})
-	values, err := removal.Predict(ctx, append([][]int{nil, v.Sources}, draws...))
-	if err != nil {
-		return nil, err
+	if err := test(v); v.Reason != "" || err != nil {
+		return v, err
 	}
-	v.judge(values[0], values[1], values[2:])
-	return v, nil
+	if against := r.opposing(v.Method, t, removable); len(against) > 0 && twice {
+		v.Opposed = &Verdict{Method: v.Method, Sources: against}
+		err = test(v.Opposed)
+	}
+	return v, err
+}
+
+// opposing returns the sources of [Verdict.Opposed] in row t of a scorer, none for other methods.
+func (r *run) opposing(method string, t int, removable []int) (sources []int) {
+	result := r.e.Methods[method]
+	row, strongest := result.Row(t, result.Level(t)), 0.0
+	size := func(j int) float64 { return math.Abs(row[j]) }
+	for j, x := range row {
+		if strongest = max(strongest, size(j)); result.Scorer && x < 0 &&
+			!r.e.RestsOn(result, j) && slices.Contains(removable, j) {
+			sources = append(sources, j)
+		}
+	}
+	sources = slices.DeleteFunc(sources, func(j int) bool { return size(j) < strongest/12 })
+	slices.SortStableFunc(sources, func(a, b int) int { return cmp.Compare(size(b), size(a)) })
+	return sources[:min(len(sources), mostOpposed)]
 }
 
 // nameSources sets the sources that the picture names in row t, or the reason why none of them can
@@ -199,7 +232,8 @@ func (r *run) nameSources(v *Verdict, t int, removable []int) error {
 	}
 	var standing []int
 	for j, x := range row {
-		if x > neutral && !r.e.RestsOn(result, j) {
+		asked := result.Evidence == trace.Tested && !r.e.Model.Reads() && j == len(row)-1
+		if x > neutral && !r.e.RestsOn(result, j) && !asked {
 			standing = append(standing, j)
 		}
 	}

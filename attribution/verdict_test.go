@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
@@ -102,6 +103,44 @@ func TestVerdict(t *testing.T) {
 	near(t, "range", v.Range[:], []float64{.5, .9}, 1e-12)
 }
 
+// What a scorer has against a token is tested, too: without w1 the probability falls from 0.9 to
+// 0.5, although its value is below 0, and without w4 it stays.
+func TestVerdictOpposed(t *testing.T) {
+	for _, c := range []struct {
+		values  []float64
+		sources []int
+		without float64
+		holds   bool
+	}{
+		{[]float64{0, -2, 0, 3, 0, 0, 0, 0}, []int{1}, .5, true},
+		{[]float64{0, 0, 0, 3, -2, 0, 0, -1}, []int{4}, .9, false},
+		{[]float64{0, -.1, -1, 3, -2, -1, 0, 0}, []int{4, 2}, .9, false},
+		{[]float64{0, -.1, 0, 3, 0, 0, 0, 0}, nil, 0, false},
+	} {
+		remove := attribution.RegisterScorerForTest("test-signed", fixedScorer{
+			&scorer.Scores{Values: c.values},
+			scorer.Info{
+				Summary: "fixed", Formula: "x", Paper: "none", Cost: "nothing", Signed: true,
+				Quantities: []trace.Quantity{trace.Logit},
+			},
+		})
+		e, err := attribution.Explain(context.Background(), planted(1), "w9 w1 w3 w2 w4 w5 w6 w7",
+			attribution.Options{Methods: []string{"test-signed"}, MaxTokens: 1, Prove: "0"})
+		remove()
+		must(t, err)
+		v := e.Steps[0].Verdict.Opposed
+		if v == nil || c.sources == nil {
+			if (v == nil) != (c.sources == nil) {
+				t.Errorf("%v: %+v", c.values, v)
+			}
+			continue
+		}
+		if !slices.Equal(v.Sources, c.sources) || v.Holds != c.holds || v.Without != c.without {
+			t.Errorf("%v: %+v, want %+v", c.values, v, c)
+		}
+	}
+}
+
 // Only the tokens that are asked for have a verdict.
 func TestVerdictOf(t *testing.T) {
 	m := planted(1, 20, 1, 1, 1, 1, 1, 1)
@@ -136,6 +175,21 @@ func TestVerdictRefusals(t *testing.T) {
 	last := proven(t, planted(1, 1, 1, 1, 1, 1, 1, 40), o).Steps[0].Verdict
 	if !strings.Contains(last.Reason, "the prediction is read there") || last.Draws != 0 {
 		t.Errorf("the last word: %+v", last)
+	}
+	// Without the last word another prediction is asked for, so occlusion does not name it.
+	m := planted(1, 1, 1, 1, 1, 1, 1, 1)
+	needs := m.Predicted
+	m.Predicted = func(q trace.Query) float64 {
+		if q.IDs[len(q.IDs)-1] != 8 {
+			return 0
+		}
+		return needs(q)
+	}
+	tested, err := attribution.Explain(context.Background(), m, "w9 w1 w3 w2 w4 w5 w6 w7",
+		attribution.Options{Methods: []string{"occlusion"}, MaxTokens: 1, Prove: "0"})
+	must(t, err)
+	if v := tested.Steps[0].Verdict; !slices.Equal(v.Sources, []int{1, 3}) || !v.Holds {
+		t.Errorf("occlusion names %v: %+v", v.Sources, v)
 	}
 	e, err := attribution.Explain(context.Background(), planted(1, 9, 1), "w9 w1 w3",
 		attribution.Options{Prove: "0", MaxTokens: 1, Methods: []string{"raw"}})

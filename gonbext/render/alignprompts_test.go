@@ -89,9 +89,9 @@ func TestComparePromptsOnly(t *testing.T) {
 		a, b compare.Side
 		want string
 	}{
-		{long, short, "so has more from c in B than in A | more in B c −0.80 · more in A d +0.40 · " +
+		{long, short, "“so” has more from c in B than in A | more in B c −0.80 · more in A d +0.40 · " +
 			"only in A y −1.00" + about},
-		{short, long, "so has more from c in A than in B | c +0.80 · more in B d −0.40 · " +
+		{short, long, "“so” has more from c in A than in B | c +0.80 · more in B d −0.40 · " +
 			"only in B y −1.00" + about},
 	} {
 		p := compared(t, c.a, c.b).picture(true)
@@ -109,7 +109,7 @@ func TestComparePromptsOnly(t *testing.T) {
 	p := compared(t, written("x y b", []string{"x", " y", " b"}, 4, -1, 0),
 		written("b", []string{"b"}, 3)).picture(true)
 	if got := said(p, &p.views[compare.Difference], 0); !strings.HasPrefix(got,
-		"Only tokens that one side lacks stand out for so | only in A y −1.00 · ") {
+		"Only tokens that one side lacks stand out for “so” | only in A y −1.00 · ") {
 		t.Errorf("the difference says %q", got)
 	}
 }

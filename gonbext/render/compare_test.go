@@ -82,13 +82,13 @@ func TestCompareValues(t *testing.T) {
 		}
 	}
 	if got := said(p, &p.views[compare.Difference], 0); !strings.HasPrefix(got,
-		"are has more from the with rollout than with value-zeroing | the +40.0 %, keys +10.0 % · more in B to −20.0 %") {
+		"“are” has more from “the” (1) with rollout than with value-zeroing | the +40.0 %, keys +10.0 % · more in B to −20.0 %") {
 		t.Errorf("the difference says %q", got)
 	}
 	// The strongest source is named, on whichever side it is.
 	p = compared(t, side(e, "value-zeroing"), side(e, "rollout")).picture(true)
 	if got := said(p, &p.views[compare.Difference], 0); !strings.HasPrefix(got,
-		"are has more from the with rollout than with value-zeroing | ") {
+		"“are” has more from “the” (1) with rollout than with value-zeroing | ") {
 		t.Errorf("the swapped difference says %q", got)
 	}
 }
@@ -282,7 +282,7 @@ func TestCompareSizes(t *testing.T) {
 		t.Errorf("side A has %v, want -0.4, with its sign", got)
 	}
 	if got := said(p, d, 0); !strings.HasPrefix(got,
-		"are has more from the in A than in B | the +30.0 % · more in B keys −20.0 %") {
+		"“are” has more from “the” (1) in A than in B | the +30.0 % · more in B keys −20.0 %") {
 		t.Errorf("the difference says %q", got)
 	}
 	// Without <bos>, ranks of sizes less their mean are 2.5 0.5 -0.5 1.5 -2 -2 and -0.5 2.5 0.5 1.5

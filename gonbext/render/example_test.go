@@ -28,7 +28,7 @@ func ExampleText() {
 	}
 	_ = render.Text(os.Stdout, render.Heatmap{Explanation: e}, render.Terminal{})
 	// Output:
-	// are came from keys
+	// “are” came from keys
 	// rollout  keys 75.0 %, the 25.0 % · share of attention · layer 0
 	//
 	// Where each generated token comes from

@@ -72,7 +72,15 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 		list("more in A ", v, others)
 	} else {
 		list("", v, named)
-		list(againstWords(v), v, others)
+		what, tested := againstWords(v)
+		w := d.verdict(v, t)
+		if !tested && (w == nil || w.Opposed == nil || w.Opposed.Reason != "" ||
+			slices.ContainsFunc(others, func(j int) bool {
+				return !slices.Contains(w.Opposed.Sources, j)
+			})) {
+			what += ", not tested:"
+		}
+		list(what+" ", v, others)
 	}
 	for side, sources := range only {
 		list("only in "+"AB"[side:side+1]+" ", &d.views[side], sources)
@@ -93,26 +101,24 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 	return s
 }
 
-// againstWords returns what stands before the sources of a row that are below the neutral value.
-// Of values that come from no test it says so: without such a token the answer may well be less
-// probable.
-func againstWords(v *view) string {
-	s := "against it"
+// againstWords returns what the sources of a row are that are below the neutral value, and whether
+// their values claim no more than that or come from a test: without a token that is only written
+// against an answer, it may well be less probable.
+func againstWords(v *view) (what string, tested bool) {
+	what = "against it"
 	switch {
 	case v.difference:
-		return "more in B "
+		return "more in B", true
 	case v.top.lift:
-		return "less than position explains "
+		return "less than position explains", true
 	case v.contrast() != "":
-		s = "for “" + v.contrast() + "”"
+		what = "for “" + v.contrast() + "”"
 	}
-	switch v.result.Evidence {
-	case trace.Written:
-		return "written " + s + ", not tested: "
-	case trace.Traced:
-		return s + ", not tested: "
+	of := v.result.Evidence
+	if of == trace.Written {
+		what = "written " + what
 	}
-	return s + " "
+	return what, of != trace.Written && of != trace.Traced
 }
 
 // writtenIn returns the layer of row t: of a method whose values add up over layers, those that

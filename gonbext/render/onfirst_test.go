@@ -99,7 +99,7 @@ func TestRowSink(t *testing.T) {
 
 	p = Heatmap{Explanation: shares([]float64{.45, .35, .2}, even, even)}.picture(true)
 	if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, "Rome came mostly from "+
-		"The, the first token (attention often rests on it), capital and Italy | ") {
+		"“The”, the first token (attention often rests on it), capital and Italy | ") {
 		t.Errorf("the sentence says %q", got)
 	}
 	if got := said(p, &p.views[0], 1); strings.Contains(got, "often rests") {

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -54,55 +53,52 @@ func (d *drawing) contentWord(t int) bool {
 // is the 1 that begins the answer, and a point or a bracket and a space follow it.
 func (d *drawing) listNumber(t int) bool {
 	_, end := d.generatedWord(t)
-	before := withoutMarks(textsOf(d.e.Steps[max(t-3, 0):t]))
+	line := strings.TrimRight(withoutMarks(textsOf(d.e.Steps[max(t-3, 0):t])), " \t")
 	after := withoutMarks(textsOf(d.e.Steps[end:min(end+2, len(d.e.Steps))]))
-	line := strings.TrimRight(before, " \t")
 	return (strings.HasSuffix(line, "\n") || line == "" && d.wordText(t) == "1") &&
 		(strings.HasPrefix(after, ". ") || strings.HasPrefix(after, ") "))
 }
 
 // answerWord is a content word of an answer, in rows [row,end).
 type answerWord struct {
-	row, end, sentence int
-	// asked reports whether the question has the word, specific whether it is a number, a name or
-	// in code marks, and copied whether it is a number or a name that the prompt has.
-	asked, specific, copied bool
+	row, end int
+	// specific reports whether it is a number or a name, and copied whether the prompt has it too,
+	// but not the question.
+	specific, copied bool
+	// opens is the first of the rows for which a method has something to show, because what follows
+	// it is mostly spelling, and place the largest place of a source on its scale there.
+	opens int
+	place float64
 }
 
-// answerWords returns the content words of the answer. For an encoder these are alike.
-func (d *drawing) answerWords() (words []answerWord) {
+// answerWords returns the content words of the answer, sentence by sentence: first those that the
+// question lacks, then those that an answer repeats. For an encoder these are all alike.
+func (d *drawing) answerWords() [][]answerWord {
 	asked, given := d.asked(), wordsIn(d.e.Prompt.Text)
 	sentences, previous := d.answerSentences(), -1
-	for t := range d.e.Steps {
-		sentence := sentences[t]
-		begins := sentence != previous && (t > 0 || d.chat()) // a capital letter says nothing here
+	words := make([][]answerWord, 2*len(sentences))
+	for t, at := range sentences {
+		begins := at != previous && (t > 0 || d.chat()) // a capital letter says nothing here
 		text := d.wordText(t)
 		r, _ := utf8.DecodeRuneInString(text)
 		if inWord(r) {
-			previous = sentence
+			previous = at
 		}
-		w := answerWord{row: t, sentence: sentence}
+		if !d.contentWord(t) {
+			continue
+		}
+		w := answerWord{row: t}
 		_, w.end = d.generatedWord(t)
-		switch {
-		case !d.contentWord(t):
-		case d.e.Model.Reads():
-			words = append(words, w)
-		default:
-			name := unicode.IsUpper(r)
-			w.copied = (name || unicode.IsDigit(r)) && allIn(wordsIn(text), given)
-			w.asked = allIn(wordsIn(strings.ToLower(text)), asked)
-			w.specific = w.copied || unicode.IsDigit(r) || name && !begins || d.codeMark(t)
-			words = append(words, w)
+		if name := unicode.IsUpper(r); !d.e.Model.Reads() && (name || unicode.IsDigit(r)) {
+			w.copied = allIn(wordsIn(text), given)
+			w.specific = w.copied || !name || !begins
 		}
+		if allIn(wordsIn(strings.ToLower(text)), asked) {
+			at, w.copied = at+len(sentences), false
+		}
+		words[at] = append(words[at], w)
 	}
 	return words
-}
-
-// codeMark reports whether a backtick, which begins a piece of code, stands just before row t.
-func (d *drawing) codeMark(t int) bool {
-	before := textsOf(d.e.Steps[max(t-1, 0):t])
-	return strings.HasSuffix(before, "`") && !strings.HasSuffix(before, "```") &&
-		!strings.HasPrefix(d.e.Steps[t].Text, " ")
 }
 
 // wordsIn returns the words of a text, divided at all that is no letter, digit or mark.
@@ -124,22 +120,16 @@ func (d *drawing) answerSentences() []int {
 	if d.e.Model.Reads() || d.e.Steps[0].IDs != nil {
 		return of
 	}
-	var p attribution.Prompt
-	for _, g := range d.e.Steps {
-		begin := len(p.Text)
-		p.Text += g.Text
-		p.Texts, p.IDs = append(p.Texts, g.Text), append(p.IDs, g.ID)
-		p.Special = append(p.Special, false)
-		p.Offsets = append(p.Offsets, [2]int{begin, len(p.Text)})
-	}
-	number := 0
-	for _, s := range p.Sentences() {
-		for _, t := range s.Tokens {
-			of[t] = number
+	text := textsOf(d.e.Steps)
+	ranges := attribution.SentenceRanges(text)
+	end, number := 0, 0
+	for t, g := range d.e.Steps {
+		for end += len(g.Text); len(ranges) > 1 && end > ranges[1][0]; ranges = ranges[1:] {
+			if text[ranges[0][1]-1] != '!' {
+				number++
+			}
 		}
-		if !strings.HasSuffix(strings.TrimSpace(s.Text), "!") {
-			number++
-		}
+		of[t] = number
 	}
 	return of
 }
@@ -151,12 +141,10 @@ func (d *drawing) asked() (words []string) {
 	if !d.chat() || n < 0 {
 		return nil
 	}
-	body := d.turns[n].body
-	for _, s := range d.e.Prompt.Sentences() {
-		if j := s.Tokens[0]; j < body[0] || j >= body[1] {
-			continue
-		}
-		if all := wordsIn(strings.ToLower(s.Text)); len(all) > 0 {
+	body, offsets := d.turns[n].body, d.e.Prompt.Offsets
+	text := strings.ToLower(d.e.Prompt.Text[offsets[body[0]][0]:offsets[body[1]-1][1]])
+	for _, r := range attribution.SentenceRanges(text) {
+		if all := wordsIn(text[r[0]:r[1]]); len(all) > 0 {
 			words = all
 		}
 	}
@@ -208,42 +196,21 @@ func (d *drawing) open(row *int) {
 			return
 		}
 	}
-	for _, words := range d.toOpen(row) {
+	words := [][]answerWord{{{row: d.chosen, end: d.chosen + 1}}}
+	if row == nil {
+		words = d.answerWords()
+	}
+	for _, sentence := range words {
 		for _, i := range order {
-			if best := d.wordToOpen(&d.views[i], words); best >= 0 {
+			if best := d.wordToOpen(&d.views[i], sentence); best >= 0 {
 				d.chosen, d.lead = best, i
 				return
 			}
 		}
 	}
-	d.lead = slices.IndexFunc(order, func(i int) bool { return d.views[i].has(d.chosen) })
-	if d.lead >= 0 {
-		d.lead = order[d.lead]
+	if i := slices.IndexFunc(order, func(i int) bool { return d.views[i].has(d.chosen) }); i >= 0 {
+		d.lead = order[i]
 	}
-}
-
-// toOpen returns the words that a picture may open with, sentence by sentence, those of the
-// question last; of a row that is asked for, this alone.
-func (d *drawing) toOpen(row *int) (sentences [][]answerWord) {
-	if row != nil {
-		return [][]answerWord{{{row: *row, end: *row + 1}}}
-	}
-	words := d.answerWords()
-	rank := func(w answerWord) int {
-		if w.asked {
-			return w.sentence + len(d.e.Steps)
-		}
-		return w.sentence
-	}
-	slices.SortStableFunc(words, func(a, b answerWord) int { return cmp.Compare(rank(a), rank(b)) })
-	for i, w := range words {
-		if i == 0 || rank(w) != rank(words[i-1]) {
-			sentences = append(sentences, nil)
-		}
-		last := len(sentences) - 1
-		sentences[last] = append(sentences[last], w)
-	}
-	return sentences
 }
 
 // Opening returns the generated token that a picture of an explanation opens at, -1 if there is
@@ -264,18 +231,23 @@ func (s Show) Opening(e *attribution.Explanation) int {
 func (d *drawing) wordToOpen(v *view, words []answerWord) int {
 	var shown []answerWord
 	for _, w := range words {
-		if d.strongestOfWord(v, w) > 0 {
+		for w.opens = w.row; w.opens < w.end && w.place == 0; w.opens++ {
+			if v.has(w.opens) {
+				w.place = d.strongest(v, w.opens)
+			}
+		}
+		if w.opens--; w.place > 0 {
 			shown = append(shown, w)
 		}
 	}
 	for at := len(shown) - 1; at >= 0 && d.chat(); at-- {
-		if !shown[at].copied || shown[at].asked {
+		if !shown[at].copied {
 			continue
 		}
 		for at > 0 && shown[at-1].copied && shown[at-1].end == shown[at].row {
 			at--
 		}
-		return d.pieceToOpen(v, shown[at])
+		return shown[at].opens
 	}
 	if named := slices.DeleteFunc(slices.Clone(shown), func(w answerWord) bool {
 		return !w.specific
@@ -287,11 +259,11 @@ func (d *drawing) wordToOpen(v *view, words []answerWord) int {
 		least = 1
 	}
 	for _, w := range shown {
-		largest = max(largest, d.strongestOfWord(v, w))
+		largest = max(largest, w.place)
 	}
 	for _, w := range shown {
-		if d.strongestOfWord(v, w) >= least*largest {
-			return d.pieceToOpen(v, w)
+		if w.place >= least*largest {
+			return w.opens
 		}
 	}
 	return -1
@@ -316,27 +288,6 @@ func (d *drawing) whyLead() string {
 		silent, verb = []string{and(silent)}, " show"
 	}
 	return fmt.Sprintf("%s%s nothing for “%s”; %s does", silent[0], verb, d.rowName(d.chosen), lead)
-}
-
-// pieceToOpen returns the first token of a word for which a method has something to show, because
-// what follows it is mostly spelling; -1 if there is none.
-func (d *drawing) pieceToOpen(v *view, w answerWord) int {
-	for t := w.row; t < w.end; t++ {
-		if v.has(t) && d.strongest(v, t) > 0 {
-			return t
-		}
-	}
-	return -1
-}
-
-// strongestOfWord returns the largest place on the scale that a source has in the row in which a
-// word opens, 0 if none has one.
-func (d *drawing) strongestOfWord(v *view, w answerWord) float64 {
-	t := d.pieceToOpen(v, w)
-	if t < 0 {
-		return 0
-	}
-	return d.strongest(v, t)
 }
 
 // strongest returns the largest place on the scale that a source has in row t, above 0; 0 if none

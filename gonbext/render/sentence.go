@@ -65,6 +65,17 @@ func (p phrase) html() string {
 // say appends a piece of no weight.
 func (p *phrase) say(text string) { *p = append(*p, piece{text: text}) }
 
+// quoted returns a token in quotes if it is punctuation or a function word, which would read as a
+// part of the sentence.
+func quoted(p phrase) phrase {
+	text := p.String()
+	if strings.ContainsFunc(text, inWord) &&
+		!slices.Contains(functionWords, strings.ToLower(text)) {
+		return p
+	}
+	return append(append(phrase{{text: "“"}}, p...), piece{text: "”"})
+}
+
 // join appends phrases with commas and a last "and" between them.
 func (p *phrase) join(all []phrase) {
 	for i, one := range all {
@@ -98,6 +109,7 @@ func (d *drawing) standing(v *view, t int) (s standing) {
 	}
 	for j, step := range d.calm(v, t) {
 		switch {
+		case d.asksAt(v, t, j):
 		case step > 0:
 			s.above = append(s.above, j)
 		case step < 0:
@@ -112,6 +124,13 @@ func (d *drawing) standing(v *view, t int) (s standing) {
 	}
 	v.standing[t] = s
 	return s
+}
+
+// asksAt reports whether source j of row t is the last token of a text from which a method takes
+// tokens away: without it another prediction is asked for, so its value is no finding about it.
+func (d *drawing) asksAt(v *view, t, j int) bool {
+	return v.result.Evidence == trace.Tested && !d.e.Model.Reads() && !grouped(d.e) &&
+		d.e.Steps[t].IDs == nil && j == len(d.e.Prompt.Texts)+t-1
 }
 
 // size returns how far source j of row t is from the neutral value, on the scale of the method.
@@ -180,13 +199,18 @@ func (d *drawing) sentence(v *view, t int, me phrase) (s phrase, others string) 
 		s.say("Random numbers say nothing about ")
 		return append(s, me...), ""
 	}
-	before, between, after := d.verb(v, t, above, d.howMuch(v, t, named))
-	s.say(before)
-	s = append(s, me...)
-	s.say(between)
-	s.join(d.wordsOf(v, named))
-	s.say(after)
-	if len(d.tokens) > quoteFrom && !grouped(d.e) {
+	long := len(d.tokens) > quoteFrom && !grouped(d.e)
+	if close := d.undecided(v, t, me); close != nil {
+		s = append(s, close...)
+	} else {
+		before, between, after := d.verb(v, t, above, d.howMuch(v, t, named))
+		s.say(before)
+		s = append(s, me...)
+		s.say(between)
+		s.join(d.wordsOf(v, named, long))
+		s.say(after)
+	}
+	if long {
 		s = append(append(s, piece{text: ", in ", quiet: true}), d.quote(named[0])...)
 	}
 	if !above {
@@ -194,6 +218,55 @@ func (d *drawing) sentence(v *view, t int, me phrase) (s phrase, others string) 
 	}
 	against, others := d.others(v, t, named)
 	return append(s, piece{text: against, quiet: true}), others
+}
+
+// smallBeside is the part of its strongest source below which a difference of two tokens is small,
+// and nearlyAs is how much less probable than the one the other is if they are almost alike.
+const smallBeside, nearlyAs = .1, .2
+
+// undecided returns what stands in place of a reason where a scorer compares two tokens and their
+// difference is small beside what a single source has of it, or is against the prediction: the two,
+// how probable they are, and which sources favour which. It is nil elsewhere.
+func (d *drawing) undecided(v *view, t int, me phrase) (s phrase) {
+	if v.contrast() == "" || v.difference || t >= len(v.result.Explained) {
+		return nil
+	}
+	row, difference := d.standing(v, t), v.result.Explained[t]
+	size := func(j int) float64 { return math.Abs(v.at(t, j)) }
+	largest := 0.0
+	for _, j := range slices.Concat(row.above, row.below) {
+		largest = max(largest, size(j))
+	}
+	if !(difference < smallBeside*largest) { // also of NaN
+		return nil
+	}
+	nearly := -math.Log(1 - nearlyAs)
+	if v.result.Explains == trace.Probability {
+		nearly = nearlyAs * d.e.Steps[t].Probability
+	}
+	other := phrase{{text: v.contrast(), strong: true}}
+	between, after := " and ", " are almost as probable"
+	if difference < -nearly {
+		between, after = " is less probable than ", ""
+	} else if difference > nearly {
+		between, after = " is more probable than ", ""
+	}
+	s = slices.Concat(me, phrase{{text: between}}, other, phrase{{text: after}})
+	for _, a := range d.e.Steps[t].Alternatives {
+		if a.Text == v.result.Contrast {
+			s.say(" (" + share(d.e.Steps[t].Probability) + " and " + share(a.Probability) + ")")
+		}
+	}
+	separator := ": "
+	for i, sources := range [][]int{row.above, row.below} {
+		if sources = attribution.Named(sources, size); len(sources) > 0 {
+			s.say(separator)
+			s.join(d.wordsOf(v, sources, false))
+			s.say(map[bool]string{true: " favours ", false: " favour "}[len(sources) == 1])
+			s, separator = append(s, [][]piece{me, other}[i]...), ", "
+		}
+	}
+	return s
 }
 
 // differing says what both sides of a comparison say where their answers begin to differ.
@@ -255,11 +328,17 @@ func (d *drawing) verb(v *view, t int, above bool, how string) (before, between,
 }
 
 // howMuch returns how much of the sizes of row t some sources hold, "" where values are no parts.
+// What tokens lose alone does not add up: it is how much of the number explained, if that has a
+// zero, the strongest one loses.
 func (d *drawing) howMuch(v *view, t int, sources []int) string {
-	if !v.result.AddsUp {
-		return ""
-	}
 	part, whole := 0.0, 0.0
+	switch r := v.result; {
+	case r.Evidence == trace.Tested && (t >= len(r.Explained) ||
+		r.Explains != trace.Probability && v.contrast() == ""), !r.AddsUp:
+		return ""
+	case r.Evidence == trace.Tested:
+		return howMuch(math.Abs(v.at(t, sources[0])), math.Abs(r.Explained[t]))
+	}
 	for _, j := range sources {
 		part += math.Abs(v.at(t, j))
 	}
@@ -285,22 +364,25 @@ func howMuch(part, whole float64) string {
 	return "a little "
 }
 
-// and returns names, at least two, with "and" before the last one.
+// and returns names, at least one, with "and" before the last one.
 func and(names []string) string {
 	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // target returns the name of row t: its word with the token in it, or the encoder's prediction.
 func (d *drawing) target(v *view, t int) (s phrase) {
 	if !d.e.Model.Reads() && d.sideOf(v) < 0 {
-		return d.wordOf(len(d.e.Prompt.Texts) + t)
+		return quoted(d.wordOf(len(d.e.Prompt.Texts) + t))
 	}
 	where, what, _ := d.predictionOf(v, t)
 	if where != "" {
 		s.say(where)
 	}
-	return append(s, piece{text: what, strong: true})
+	return append(s, quoted(phrase{{text: what, strong: true}})...)
 }
 
 // wordOf returns the word of some of its tokens, at least one, with these strong.
@@ -325,9 +407,9 @@ func (d *drawing) wordOf(tokens ...int) (s phrase) {
 	return s
 }
 
-// wordsOf returns the words of sources, equal ones once with their places. Of a source on which
-// attention rests in the values of a method it says so.
-func (d *drawing) wordsOf(v *view, sources []int) (all []phrase) {
+// wordsOf returns the words of sources, equal ones once. They have their places if the prompt has
+// the word at several places, unless the context of the first one follows.
+func (d *drawing) wordsOf(v *view, sources []int, context bool) (all []phrase) {
 	ofWord := map[int][]int{} // the sources in each word, by its first token
 	var order []int
 	for _, j := range sources {
@@ -341,13 +423,15 @@ func (d *drawing) wordsOf(v *view, sources []int) (all []phrase) {
 		key := d.wordOf(ofWord[first]...).String()
 		named[key] = append(named[key], ofWord[first][0])
 	}
-	for _, first := range order {
+	for i, first := range order {
 		word := d.wordOf(ofWord[first]...)
 		same := named[word.String()]
+		repeated := first < len(d.e.Prompt.Texts) && d.repeated(first) && (i > 0 || !context)
+		word = quoted(word)
 		switch {
 		case same[0] != ofWord[first][0]:
 			continue
-		case len(same) > 1:
+		case len(same) > 1 || repeated:
 			var places []string
 			for _, j := range same {
 				places = append(places, d.placeOf(j))
@@ -377,7 +461,8 @@ func (d *drawing) restsOn(v *view, j int) string {
 	return ", a control token (attention often rests on it)"
 }
 
-// quote returns three tokens before the word of a source and two after it, from its turn alone.
+// quote returns three tokens before the word of a source and two after it, with the rest of their
+// words, from its turn alone.
 func (d *drawing) quote(j int) phrase {
 	turn, m := d.turnOf(j), len(d.e.Prompt.Texts)
 	begin, end := turn.body[0], turn.body[1]
@@ -406,7 +491,7 @@ func (d *drawing) quote(j int) phrase {
 	q := phrase{{text: "“", quiet: true}}
 	own := text(first, after)
 	if from := max(first-3, begin); from < first {
-		from, _, _ = d.characterOf(from)
+		from, _ = d.wordAround(from)
 		part := text(from, first)
 		q = append(q, piece{
 			text: Visible(part, 3*nameLimit) + spaced(part, own, first), quiet: true,
@@ -418,7 +503,7 @@ func (d *drawing) quote(j int) phrase {
 		q = append(q, piece{text: " ↵", quiet: true})
 	}
 	if to := min(after+2, end); after < to {
-		_, to, _ = d.characterOf(to - 1)
+		_, to = d.wordAround(to - 1)
 		part := text(after, to)
 		q = append(q, piece{
 			text: spaced(own, part, after) + Visible(part, 3*nameLimit), quiet: true,

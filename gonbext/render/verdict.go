@@ -20,8 +20,12 @@ func (p *picture) verdict(v *view, t int) *attribution.Verdict {
 		return nil
 	}
 	outside := func(j int) bool { return j < 0 || j >= textLength(p.e) }
+	sources := w.Sources
+	if w.Opposed != nil {
+		sources = slices.Concat(sources, w.Opposed.Sources)
+	}
 	if n := len(w.Sources); n > attribution.MostNamed || n == 0 && w.Reason == "" ||
-		slices.ContainsFunc(w.Sources, outside) {
+		slices.ContainsFunc(sources, outside) {
 		return nil
 	}
 	return w
@@ -38,8 +42,30 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 		s.say("not tested: " + Visible(w.Reason, 200))
 		return s
 	}
+	s = d.without(v, t, w, "")
+	o := w.Opposed
+	if o == nil || o.Reason != "" || len(o.Sources) == 0 || len(o.Sources) > attribution.MostNamed {
+		return s
+	}
+	what, _ := againstWords(v)
+	is := map[bool]string{true: ", which is ", false: ", which are "}[len(o.Sources) == 1]
+	s = append(append(s, piece{text: " · "}), d.without(v, t, o, is+what)...)
+	found := ": like other words"
+	if o.Holds {
+		found = ": the answer needs this all the same"
+	} else if o.Without > o.Interval[1] {
+		found = ": without this the answer is more probable"
+	}
+	s.say(found)
+	return s
+}
+
+// without returns what the prediction of row t loses without the sources of a verdict, of which
+// something is told, and without other words.
+func (d *drawing) without(v *view, t int, w *attribution.Verdict, told string) (s phrase) {
 	s.say("without ")
-	s.join(d.wordsOf(v, w.Sources))
+	s.join(d.wordsOf(v, w.Sources, false))
+	s.say(told)
 	how := "replaced by " + message.Quote(Visible(w.Replacement, nameLimit))
 	if w.Replacement == "delete" {
 		how = "deleted"

@@ -25,12 +25,29 @@ func TestVerdictWords(t *testing.T) {
 		{"disagrees", attribution.Verdict{
 			Sources: []int{16, 12}, Replacement: "[MASK]", Whole: .5, Without: .5, Others: .4,
 			Draws: 1,
-		}, "without Colosseum and Where (replaced by \"[MASK]\"): 50.0 → 50.0 % · without 2 other words: " +
+		}, "without Colosseum and “Where” (replaced by \"[MASK]\"): 50.0 → 50.0 % · without 2 other words: " +
 			"50.0 → 40.0 % (1 draw)", true},
 		{"broken", attribution.Verdict{
 			Sources: []int{16}, Replacement: "delete", Broken: true, Holds: true, Draws: 2,
 		}, "without Colosseum (deleted, which breaks a word: unlike any text): 0.0 → 0.0 % · without " +
 			"another word: 0.0 → 0.0 % (2 draws)", false},
+		{"opposed", attribution.Verdict{
+			Sources: []int{16}, Replacement: "delete", Whole: .92, Without: .03, Others: .91,
+			Draws: 20, Holds: true, Opposed: &attribution.Verdict{
+				Sources: []int{12}, Replacement: "delete", Whole: .92, Without: .81, Others: .91,
+				Draws: 20, Holds: true,
+			},
+		}, "without Colosseum (deleted): 92.0 → 3.0 % · without another word: 92.0 → 91.0 % (20 draws)" +
+			" · without “Where”, which is against it (deleted): 92.0 → 81.0 % · without another word: " +
+			"92.0 → 91.0 % (20 draws): the answer needs this all the same", false},
+		{"opposed, rightly", attribution.Verdict{
+			Sources: []int{16}, Replacement: "delete", Draws: 20, Holds: true,
+			Opposed: &attribution.Verdict{
+				Sources: []int{12, 18}, Replacement: "delete", Without: .9, Draws: 20,
+			},
+		}, "without Colosseum (deleted): 0.0 → 0.0 % · without another word: 0.0 → 0.0 % (20 draws) · " +
+			"without “Where” and “?”, which are against it (deleted): 0.0 → 90.0 % · without 2 other " +
+			"words: 0.0 → 0.0 % (20 draws): without this the answer is more probable", false},
 		{"untested", attribution.Verdict{Reason: "there are not as many other words to take away"},
 			"not tested: there are not as many other words to take away", false},
 	} {

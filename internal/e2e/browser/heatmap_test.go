@@ -90,11 +90,12 @@ func (w want) check(t *testing.T, b *chromium.Browser) shown {
 // readout say the same, and nothing on the page moves.
 func TestHeatmapChoices(t *testing.T) {
 	b := tab(t)
-	const areSays, areFacts = "are came mostly from keys", "key +2.00, s +1.00 · part of the logit"
+	const areSays = "“are” came mostly from keys"
+	const areFacts = "key +2.00, s +1.00 · part of the logit"
 	are := want{"", "", areSays, areFacts, "are", "1 key p6,2 s p4", "are zp6p4z-",
 		"are ← key +2.00 · prompt 1 · p 90 %"}
 	here := want{
-		"", "", "here came partly from to",
+		"", "", "“here” came partly from “to”",
 		"to +2.00 · against it, not tested: are −1.50, s −1.00 · ", "here",
 		"2 s n4,3 to p6,4 are n5", "here zzn4p6n5", "here ← to +2.00 · prompt 3 · p 50 %",
 	}
@@ -103,7 +104,7 @@ func TestHeatmapChoices(t *testing.T) {
 		"s",
 		"4 are p4,5 here n4", "", "",
 	}
-	vz := want{"", "", "are came from keys", "key 60.0 %, s 20.0 % · share of change · layer 1",
+	vz := want{"", "", "“are” came from keys", "key 60.0 %, s 20.0 % · share of change · layer 1",
 		"are", "1 key p6,2 s p3", "are zp6p3z-", "are ← key 60.0 %"}
 	gaveAre := want{"", "", "are stands out for no", "generated 1 · ", "are", "5 here n5", "",
 		"are · generated 1"}

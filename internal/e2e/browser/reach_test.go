@@ -74,8 +74,8 @@ func TestHeatmapFolds(t *testing.T) {
 		{"turns", choose("turns") + over(0, 1), "9 <s> p6,10 user p6,11 ↵ p6,12 One p6,13 two p6,14 . p6,15 Three p6,16 s p6,17 . p6,18 <e> p6,19 ↵ p6", "are zp6z", "are ← <s> user"},
 		{"a fold", choose("turns") + over(0, 0), "13 two p4,15 Three p6", "are gzp4zp6zzg", "are ← <s> 0.00 · system 0 · the strongest of 12 folded tokens, click to unfold"},
 	} {
-		want{c.what, c.script, "are came mostly from Threes and two", "Three 2.00, two 1.00", "are",
-			c.colored, c.row, c.readout}.check(t, b)
+		want{c.what, c.script, "“are” came mostly from Threes and two", "Three 2.00, two 1.00",
+			"are", c.colored, c.row, c.readout}.check(t, b)
 	}
 }
 
@@ -235,7 +235,7 @@ func TestHeatmapHostile(t *testing.T) {
 		inside.querySelectorAll('.hm-text u')[1].click();
 		return inside.querySelector('.hm-say').textContent;
 	})()`, await)
-	if framed != "here came mostly from to" {
+	if framed != "“here” came mostly from “to”" {
 		t.Errorf("in a sandbox a click says %q", framed)
 	}
 }
@@ -276,19 +276,19 @@ func TestHeatmapKinds(t *testing.T) {
 	}{
 		{"compared", compared, []want{
 			{
-				"at first", "", "are has more from keys with direct than with value-zeroing",
+				"at first", "", "“are” has more from keys with direct than with value-zeroing",
 				"s +8.3 % · more in B key −8.3 % · ", "are",
 				"1 key n3,2 s p3", "are sn3p3z-", "are ← s +8.3 %",
 			},
 			{
 				"another token", token(5),
-				"here has more from to with value-zeroing than with direct",
+				"“here” has more from to with value-zeroing than with direct",
 				"more in B to −22.2 % · more in A s +22.2 %", "here",
 				"2 s p6,3 to n6", "here szp6n6z", "here ← to −22.2 %",
 			},
 			{
 				"the first side", token(4) + click(".hm-tabs button", 0),
-				"are came mostly from keys", "key +66.7 %, s +33.3 %",
+				"“are” came mostly from keys", "key +66.7 %, s +33.3 %",
 				"are", "1 key p6,2 s p4", "are zp6p4z-", "are ← key +66.7 %",
 			},
 			{"a source", token(2), "s stands out most for are", "prompt 2", "s", "4 are p4,5 here n3", "", "are ← s +33.3 %"},
@@ -318,14 +318,14 @@ func TestHeatmapKinds(t *testing.T) {
 			atS("the first", row(0)),
 		}},
 		{"targets", render.Heatmap{Explanation: target}, []want{
-			{"at first", "", "are came mostly from keys", "key +2.00", "are", "1 key p6,2 s p4", "are zp6p4zs-", "are ← key +2.00"},
+			{"at first", "", "“are” came mostly from keys", "key +2.00", "are", "1 key p6,2 s p4", "are zp6p4zs-", "are ← key +2.00"},
 			{
-				"its own", over(0, 4), "are came mostly from keys", "key +2.00", "are",
+				"its own", over(0, 4), "“are” came mostly from keys", "key +2.00", "are",
 				"1 key p6,2 s p4", "are zp6p4zs-",
 				"are ← are +9.00 · generated 1 · not in the scale",
 			},
 			{
-				"another target", row(1), "here came mostly from to and are",
+				"another target", row(1), "“here” came mostly from “to” and “are”",
 				"to +2.00, are +1.00 · against it, not tested: s −1.00", "here",
 				"2 s n4,3 to p6,4 are p4", "here zzn4p6p4s", "here ← to +2.00",
 			},
@@ -337,7 +337,7 @@ func TestHeatmapKinds(t *testing.T) {
 			},
 		}},
 		{"spans", render.Heatmap{Explanation: divided(t, touched(), "word")}, []want{
-			{"at first", "", "are came mostly from keys", "keys +3.00", "are", "1 keys p6", "are zp6z", "are ← keys +3.00"},
+			{"at first", "", "“are” came mostly from keys", "keys +3.00", "are", "1 keys p6", "are zp6z", "are ← keys +3.00"},
 			{"a source", token(1), "keys stands out most for are", "prompt 1", "keys", "3 are p6,4 here n3", "", "are ← keys +3.00"},
 		}},
 	} {

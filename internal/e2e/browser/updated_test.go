@@ -31,7 +31,7 @@ func TestUpdate(t *testing.T) {
 	start := output(htmlOf(render.Heatmap{Explanation: early, Status: "1 token so far"}), "white",
 		"black")
 	are := want{
-		"one token", "", "are came mostly from keys", "key ", "are", "1 key p6,2 s p4",
+		"one token", "", "“are” came mostly from keys", "key ", "are", "1 key p6,2 s p4",
 		"are zp6p4z", "are ← key ",
 	}
 	b.Show(t, start)
@@ -87,7 +87,7 @@ func TestFewerMethods(t *testing.T) {
 	see(t, b, choose("value-zeroing")+token(5))
 	want{
 		"without it", again(htmlOf(render.Heatmap{Explanation: fewer})),
-		"are came mostly from keys", "key 2.00", "are", "1 key p6,2 s p4", "are zp6p4z",
+		"“are” came mostly from keys", "key 2.00", "are", "1 key p6,2 s p4", "are zp6p4z",
 		"are ← key 2.00",
 	}.check(t, b)
 }
