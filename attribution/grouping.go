@@ -38,8 +38,8 @@ func parseGrouping(s string) (g Grouping, wrong string) {
 		return g, ""
 	}
 	return g, message.DidYouMean(s, names) + "want word, sentence, turn, or bytes of the prompt " +
-		"as BEGIN:END,BEGIN:END, counted from 0 and END not included; a sentence ends at a line " +
-		"break too"
+		"as BEGIN:END,BEGIN:END, each END above its BEGIN, counted from 0 and END not included; " +
+		"a sentence ends at a line break too"
 }
 
 // readGrouping reads one of some names, ranges such as "0:8,12:23", or "" for tokens.

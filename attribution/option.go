@@ -153,6 +153,11 @@ func unknownKey(key string, rows []Option) error {
 	if near != nil {
 		question = "did you mean " + strings.Join(near, ", or ") + "? "
 	}
+	for _, row := range rows {
+		if key != "" && row.Flag == key {
+			question = "did you mean " + trace.Called(row.Name) + "? "
+		}
+	}
 	return trace.Usagef("there is no setting %s; %sknown are %s", message.Quote(key), question,
 		message.List(known))
 }

@@ -46,8 +46,8 @@ func Named(sources []int, size func(j int) float64) []int {
 //
 // Tokens are taken away as by the scorer occlusion. The token after which the prediction comes
 // stays, because without it another prediction would be asked for; where the mean of all tokens is
-// read, none does. A word of R_i is a token with a letter or a digit that neither is a control token
-// nor was written by a chat template.
+// read, none does. A word of R_i is a token with a letter or a digit that neither is a control
+// token nor was written by a chat template.
 type Verdict struct {
 	// Method is the method of the picture, and Sources are A, the strongest first; see [Named].
 	Method  string `json:"method"`

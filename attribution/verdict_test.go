@@ -223,8 +223,8 @@ func TestVerdictRefusals(t *testing.T) {
 	}
 }
 
-// meanReader is an encoder that reads the mean of all tokens, gives two classes, and needs w6 (id 7),
-// the last token, for them.
+// meanReader is an encoder that reads the mean of all tokens, gives two classes, and needs w6 (id
+// 7), the last token, for them.
 type meanReader struct{ *fakemodel.Encoder }
 
 // Predict implements [trace.Predictor].

@@ -109,7 +109,7 @@ func OptionFlags(cmd *cobra.Command, o *attribution.Options, rows []attribution.
 		func(a, b attribution.Option) int { return cmp.Compare(a.Key, b.Key) })
 	cmd.Flags().Func("set", "set an option of those below, `NAME=VALUE`, several joined by commas "+
 		"or by --set again; a NAME alone turns a switch on", func(text string) error {
-		return attribution.SetOptions(o, settings, text)
+		return attribution.SetOptions(o, rows, text)
 	})
 	usage := cmd.UsageFunc()
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {

@@ -142,7 +142,8 @@ func TestVerdictOfLayer(t *testing.T) {
 			export.JSON: `"verdict":`, export.TeX: "without key (deleted)",
 		} {
 			if got := string(encode(t, e, format, o)); strings.Contains(got, words) != want {
-				t.Errorf("layer %d, %s: %q is there: %v, want %v", layer, format, words, !want, want)
+				t.Errorf("layer %d, %s: %q is there: %v, want %v", layer, format, words, !want,
+					want)
 			}
 		}
 	}

@@ -138,7 +138,8 @@ func TestExplainByRefusals(t *testing.T) {
 	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"no parts", in("--by", "", "a"), "", 2, `--by "": want word, sentence, turn, or bytes of the prompt as BEGIN:END,BEGIN:END`},
 		{"unknown parts", in("--by", "letters", "a"), "", 2, `--by "letters": want word, sentence, turn, or bytes`},
-		{"lines", in("--by", "line", "a"), "", 2, `--by "line": want word, sentence, turn, or bytes of the prompt as BEGIN:END,BEGIN:END, counted from 0 and END not included; a sentence ends at a line break too`},
+		{"lines", in("--by", "line", "a"), "", 2, `--by "line": want word, sentence, turn, or bytes of the prompt as BEGIN:END,BEGIN:END, each END above its BEGIN, counted from 0 and END not included; a sentence ends at a line break too`},
+		{"span that ends before it begins", in("--by", "5:2", "a"), "", 2, `--by "5:2": want word, sentence, turn, or bytes of the prompt as BEGIN:END,BEGIN:END, each END above its BEGIN`},
 		{"backwards", in("--by", "4:2", "the keys"), "", 2, `--by "4:2": want word, sentence, turn, or bytes`},
 		{"outside the text", in("--by", "0:9", "the keys"), "", 2, "headwater: --by: span 0 to 9; the text has bytes 0 to 8"},
 		{"overlap", in("--by", "0:3,2:5", "the keys"), "", 2, "spans 0 to 3 and 2 to 5 overlap"},

@@ -359,6 +359,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"heads", in("--set", "heads=median", "a"), "", 2, `--set heads "median": want mean, max, min or the number of a head, from 0`},
 		{"flag of an option that is set", in("--heads", "max", "a"), "", 2, "unknown flag: --heads; write --set heads=VALUE; see"},
 		{"switch that is set", in("--lift", "a"), "", 2, "unknown flag: --lift; write --set lift; see"},
+		{"flag as a setting", in("--set", "temperature=1", "a"), "", 2, `--set "temperature=1": there is no setting "temperature"; did you mean --temperature? known are all-l`},
 		{"near setting", in("--set", "step=3", "a"), "", 2, `--set "step=3": there is no setting "step"; did you mean steps of integrated-gradients? known are all-layers,`},
 		{"second of two settings", in("--set", "heads=max,layers=x", "a"), "", 2, `--set layers "x": want a whole number from 0 to 1000000; see`},
 		{"setting without a value", in("--set", "steps", "a"), "", 2, "--set steps has no value; write steps=VALUE"},
