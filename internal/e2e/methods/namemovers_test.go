@@ -118,8 +118,8 @@ func TestNameMovers(t *testing.T) {
 	}
 }
 
-// TestPathsToNameMover: the heads that patching finds and that write nothing of the answer act
-// through the query of the strongest name mover, and not through its keys or values.
+// TestPathsToNameMover: the heads that patching finds and that write nothing of the answer do not
+// act through the strongest name mover: less than a twentieth of the difference passes on each way.
 func TestPathsToNameMover(t *testing.T) {
 	m := nameModel(t)
 	means := map[string]float64{}
@@ -139,8 +139,8 @@ func TestPathsToNameMover(t *testing.T) {
 		query, key, value := means[sender+" query"], means[sender+" key"], means[sender+" value"]
 		t.Logf("%s to 23.3: query %.1f %%, key %.1f %%, value %.1f %%", sender, 100*query, 100*key,
 			100*value)
-		if query < .02 || math.Abs(key) > query/2 || math.Abs(value) > query/2 {
-			t.Errorf("%s does not act through the query", sender)
+		if max(math.Abs(query), math.Abs(key), math.Abs(value)) > .05 {
+			t.Errorf("%s acts through head 23.3", sender)
 		}
 	}
 }
