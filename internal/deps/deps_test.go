@@ -264,7 +264,7 @@ var (
 		}, // parity with real blocks
 		"attribution/patch":               {"internal/planted", "models"}, // planted paths, parity
 		"attribution/aggregation/maxflow": {"internal/bench/flowmaps"},
-		"gonbext":                         {"models", "models/..."},
+		"gonbext":                         {"attribution/patch", "models", "models/..."},
 		"models":                          {"attribution", "models/...", "internal/checkpoint", "internal/gguf/gguftest"},
 		// The two ends of one protocol are tested together.
 		"internal/engine":        {"internal/engine/server", "internal/fakemodel"},

@@ -15,6 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/models"
+	_ "github.com/headwater-ml/headwater/models/xla" // some ten times as fast
 )
 
 // namePrompts are prompts of indirect objects: A and B are the names in the order of the first
@@ -28,12 +29,11 @@ var namePrompts = []string{
 
 var namePairs = [][2]string{{"Mary", "John"}, {"Tom", "Anna"}}
 
-// TestNameMovers compares, on SmolLM2, the heads that patching finds for the indirect object with
-// those that direct attribution names, over 16 pairs of prompts: each prompt once with either name
-// as the giver, and with the names in either order. docs/methods.md has what it prints with -v.
-func TestNameMovers(t *testing.T) {
+// nameModel opens SmolLM2, and skips a test where it is not.
+func nameModel(t *testing.T) *models.Model {
+	t.Helper()
 	if testing.Short() {
-		t.Skip("runs a real model 4,400 times")
+		t.Skip("runs a real model thousands of times")
 	}
 	folder, err := filepath.Abs("../../../.cache/models")
 	must(t, err)
@@ -41,13 +41,17 @@ func TestNameMovers(t *testing.T) {
 	if at, err := hub.Local("smollm2", hub.Options{Models: folder}); err != nil || at == "" {
 		t.Skip("the model is not there; make smollm2 brings it")
 	}
-	m, err := models.Open("smollm2", models.Options{Backend: "go"})
+	m, err := models.Open("smollm2", models.Options{})
 	must(t, err)
-	info := m.Info()
-	all := info.Layers * info.Heads
-	patched, direct := make([]float64, all), make([]float64, all)
-	var top, estimates []float64
-	pairs := 0
+	return m
+}
+
+// eachNamePair calls do with 16 pairs of prompts, in which the other name gives, and with who gets
+// it in the first one. Names stand in either order.
+func eachNamePair(
+	t *testing.T, m *models.Model, do func(clean, corrupted []trace.Token, answer string),
+) {
+	t.Helper()
 	for _, prompt := range namePrompts {
 		for _, names := range namePairs {
 			for _, order := range [][2]string{names, {names[1], names[0]}} {
@@ -55,90 +59,124 @@ func TestNameMovers(t *testing.T) {
 				for i, giver := range []string{order[1], order[0]} {
 					text := strings.NewReplacer("<A>", order[0], "<B>", order[1], "<S>",
 						giver).Replace(prompt)
+					var err error
 					texts[i], err = m.Encode(text, trace.SpecialsAuto)
 					must(t, err)
 				}
-				r, err := patch.Map(t.Context(), m, patch.Options{
-					Clean: texts[0], Corrupted: texts[1], Place: patch.LastHeads, Estimate: true,
-				})
-				must(t, err)
-				if got := strings.TrimSpace(r.Answer.Text); got != order[0] {
-					t.Fatalf("the model answers %q, and %q gets it", got, order[0])
-				}
-				written := writtenByHeads(t, m, trace.IDs(texts[0]), r)
-				for k := range patched {
-					patched[k] += r.Recovery[k]
-					direct[k] += written[k]
-				}
-				top = append(top, overlap(r.Recovery, written, 5))
-				estimates = append(estimates, *r.Correlation)
-				pairs++
+				do(texts[0], texts[1], order[0])
 			}
 		}
 	}
+}
+
+// TestNameMovers compares, on SmolLM2, the heads that patching finds for the indirect object with
+// those that direct attribution names. The two strongest and the most negative one are the same.
+// docs/methods.md has what it prints with -v.
+func TestNameMovers(t *testing.T) {
+	m := nameModel(t)
+	info := m.Info()
+	patched := make([]float64, info.Layers*info.Heads)
+	direct := make([]float64, info.Layers*info.Heads)
+	var top, estimates []float64
+	pairs := 0.0
+	eachNamePair(t, m, func(clean, corrupted []trace.Token, answer string) {
+		r, err := patch.Map(t.Context(), m, patch.Options{
+			Clean: clean, Corrupted: corrupted, Place: patch.LastHeads, Estimate: true,
+		})
+		must(t, err)
+		if got := strings.TrimSpace(r.Answer.Text); got != answer {
+			t.Fatalf("the model answers %q, and %q gets it", got, answer)
+		}
+		written := writtenByHeads(t, m, trace.IDs(clean), r)
+		for k := range patched {
+			patched[k] += r.Recovery[k]
+			direct[k] += written[k]
+		}
+		top = append(top, overlap(r.Recovery, written, 5))
+		estimates = append(estimates, *r.Correlation)
+		pairs++
+	})
 	for k := range patched {
-		patched[k] /= float64(pairs)
-		direct[k] /= float64(pairs)
+		patched[k] /= pairs
+		direct[k] /= pairs
 	}
+	name := func(k int) string { return fmt.Sprintf("%d.%d", k/info.Heads, k%info.Heads) }
 	byPatch, byDirect := strongestFirst(patched), strongestFirst(direct)
 	for rank := range 8 {
-		name := func(k int) string { return fmt.Sprintf("%d.%d", k/info.Heads, k%info.Heads) }
 		a, b := byPatch[rank], byDirect[rank]
 		t.Logf("%d: patched %s %.1f %% (direct %+.2f); direct %s %+.2f (patched %.1f %%)", rank+1,
 			name(a), 100*patched[a], direct[a], name(b), direct[b], 100*patched[b])
 	}
-	lowest := byPatch[len(byPatch)-1]
-	t.Logf("lowest patched %d.%d %.1f %% (direct %+.2f)", lowest/info.Heads, lowest%info.Heads,
-		100*patched[lowest], direct[lowest])
-	correlation := stat.Correlation(patched, direct, nil)
-	t.Logf("%d pairs, correlation %.2f, %.0f of 5 in common, %.1f of 5 for one pair, estimates %.3f",
-		pairs, correlation, overlap(patched, direct, 5), stat.Mean(top, nil),
-		stat.Mean(estimates, nil))
+	last := len(byPatch) - 1
+	t.Logf("lowest: patched %s %.1f %%, direct %s %+.2f", name(byPatch[last]),
+		100*patched[byPatch[last]], name(byDirect[last]), direct[byDirect[last]])
+	t.Logf("%.0f pairs, correlation %.2f, %.0f of 5 in common, %.1f of 5 for one pair, estimates %.3f",
+		pairs, stat.Correlation(patched, direct, nil), overlap(patched, direct, 5),
+		stat.Mean(top, nil), stat.Mean(estimates, nil))
+	if !slices.Equal(byPatch[:2], byDirect[:2]) || byPatch[last] != byDirect[last] {
+		t.Error("the name movers of both are not the same")
+	}
 }
 
-// writtenByHeads returns what each head wrote of the logit of the answer minus that of the foil at
-// the last position, [L,H], with the final norm as it was. The final stream is set to the head's
-// part a alone, made as long as the stream x was, so that its norm divides by the same number:
+// TestPathsToNameMover: the heads that patching finds and that write nothing of the answer do not
+// act through the strongest name mover: less than a twentieth of the difference passes on each way.
+func TestPathsToNameMover(t *testing.T) {
+	m := nameModel(t)
+	means := map[string]float64{}
+	eachNamePair(t, m, func(clean, corrupted []trace.Token, _ string) {
+		for _, sender := range [][2]int{{20, 0}, {19, 2}} {
+			for _, through := range []trace.Tap{trace.QueryVector, trace.KeyVector, trace.Value} {
+				x, err := patch.Path(t.Context(), m, patch.PathOptions{
+					Options: patch.Options{Clean: clean, Corrupted: corrupted}, Sender: sender,
+					Receiver: [2]int{23, 3}, Through: through,
+				})
+				must(t, err)
+				means[fmt.Sprintf("%d.%d %s", sender[0], sender[1], through)] += x / 16
+			}
+		}
+	})
+	for _, sender := range []string{"20.0", "19.2"} {
+		query, key, value := means[sender+" query"], means[sender+" key"], means[sender+" value"]
+		t.Logf("%s to 23.3: query %.1f %%, key %.1f %%, value %.1f %%", sender, 100*query, 100*key,
+			100*value)
+		if max(math.Abs(query), math.Abs(key), math.Abs(value)) > .05 {
+			t.Errorf("%s acts through head 23.3", sender)
+		}
+	}
+}
+
+// writtenByHeads returns what each head wrote of m, the logit of the answer minus that of the foil,
+// at the last position, [L,H], with the final norm as it was. Of the final stream x, whose norm is
+// |x|, one gradient gives that of each part a of it:
 //
-//	m(a |x|/|a|) |a|/|x| = a·γ·(W_answer - W_foil)/rms(x)
+//	m = g·x √D/|x|,  ∂m/∂x = (g - x (g·x)/|x|²) √D/|x|,  g·a √D/|x| = a·∂m/∂x + m (a·x)/|x|²
+//
+// The gradient at the last layer's feed-forward output is that of x, to which it is added.
 func writtenByHeads(t *testing.T, m *models.Model, ids []int, r *patch.Result) []float64 {
 	t.Helper()
 	out, err := m.Run(t.Context(), ids, []trace.Tap{trace.Hidden, trace.HeadAdded}, nil)
 	must(t, err)
 	L, H, T, D := out[1].Shape[0], out[1].Shape[1], out[1].Shape[2], out[1].Shape[3]
-	length := func(x []float32) float64 {
-		sum := 0.0
-		for _, v := range x {
-			sum += float64(v) * float64(v)
-		}
-		return math.Sqrt(sum)
-	}
-	stream := length(out[0].Data[(L*T+T-1)*D:][:D])
-	written := make([]float64, L*H)
-	queries, factors := make([]trace.Query, L*H), make([]float64, L*H)
-	for k := range written {
-		a := slices.Clone(out[1].Data[(k*T+T-1)*D:][:D])
-		factors[k] = length(a) / stream
-		for i := range a {
-			a[i] = float32(float64(a[i]) / factors[k])
-		}
-		queries[k] = trace.Query{
-			IDs: ids,
-			Edits: []trace.Edit{{
-				Tap: trace.Hidden, Layers: []int{L}, Positions: []int{T - 1},
-				Change: trace.SetValue, Shape: []int{D}, Value: a,
-			}},
-			Objective: trace.Objective{
-				Quantity: trace.Logit, Position: T - 1, Token: r.Answer.ID, Contrast: &r.Foil.ID,
-			},
-		}
-	}
-	values, err := m.Predict(t.Context(), queries)
+	all, err := m.Gradients(t.Context(), []trace.Query{{IDs: ids, Objective: trace.Objective{
+		Quantity: trace.Logit, Position: T - 1, Token: r.Answer.ID, Contrast: &r.Foil.ID,
+	}}}, trace.WithTaps)
 	must(t, err)
-	for k, x := range values {
-		written[k] = x * factors[k]
+	at := slices.Index(trace.GradientTaps(), trace.FeedForwardOutput)
+	slope := all[0].Taps[at].Data[((L-1)*T+T-1)*D:][:D]
+	x := out[0].Data[(L*T+T-1)*D:][:D]
+	written := make([]float64, L*H)
+	for k := range written {
+		a := out[1].Data[(k*T+T-1)*D:][:D]
+		written[k] = dot(a, slope) + r.CleanDifference*dot(a, x)/dot(x, x)
 	}
 	return written
+}
+
+func dot(x, y []float32) (sum float64) {
+	for i := range x {
+		sum += float64(x[i]) * float64(y[i])
+	}
+	return sum
 }
 
 // strongestFirst returns the indices of values, the largest value first.
