@@ -93,7 +93,7 @@ func recorded(t *testing.T, e *attribution.Explanation) (path string) {
 }
 
 // The views of a file say what those of the model say: the same heads, flows and layers. Only what
-// is known of the model, of its logits and of its control tokens differs.
+// is known of the model, of its logits, of its heads and of its control tokens differs.
 func TestShowViews(t *testing.T) {
 	path := recorded(t, headwater.Explained(t, "--methods", "raw", "--max-tokens", "3",
 		clitest.Prompt))
@@ -101,8 +101,10 @@ func TestShowViews(t *testing.T) {
 	// The heads of the layer that wrote stand first, and a sixth head is listed only for it.
 	parts := regexp.MustCompile(`(?m)^     (?:heads of layer \d+|other heads)\n`)
 	heads := regexp.MustCompile(`(?m)(?:^ +layer +\d+ head .*\n)+`)
+	kinds := regexp.MustCompile(`(?s) \((?:first token|name mover)\)|What heads do.*`)
 	alike := func(text string) string {
-		text = unlike.ReplaceAllString(parts.ReplaceAllString(text, ""), "")
+		text = parts.ReplaceAllString(kinds.ReplaceAllString(text, ""), "")
+		text = strings.TrimSpace(unlike.ReplaceAllString(text, ""))
 		return heads.ReplaceAllStringFunc(text, func(block string) string {
 			var lines []string
 			for line := range strings.Lines(block) {

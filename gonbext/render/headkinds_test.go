@@ -1,0 +1,100 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// kindred is a picture of 3 × 2 heads, whose head 1 of layer 1 always looks at the token before:
+// it is of that kind, and head 0 of layer 2 of two kinds.
+func kindred() Heads {
+	r := attended(example(), 3, 2)
+	score := func(head int, x float64) []float64 {
+		all := make([]float64, 6)
+		all[head] = x
+		return all
+	}
+	r.Explanation.HeadKinds = &attribution.HeadKinds{
+		Repeated: 25, Chance: .026, Kinds: []attribution.HeadKind{
+			{Name: attribution.InductionHead, Random: score(4, .61), Heads: []int{4}},
+			{Name: attribution.PreviousTokenHead, Random: score(3, .987), Heads: []int{3}},
+			{Name: attribution.DuplicateTokenHead, Random: score(0, .1)},
+			{Name: attribution.FirstTokenHead, Random: score(2, .72), Heads: []int{2}},
+			{Name: attribution.NameMoverHead, Text: score(4, .5), Heads: []int{4}},
+		},
+	}
+	return r
+}
+
+// Lists, map, details and text have the kinds of heads, with what was measured. On the text of the
+// picture head 1.1 looks at the token before from every token, and of no token it is the first.
+func TestHeadKinds(t *testing.T) {
+	r := kindred()
+	must(t, r.Check())
+	text := written(t, asText(r))
+	for _, want := range []string{
+		"layer  1 head  1 (previous token)  ", "(2.6 % by chance)",
+		"previous token (p), 1 of 6 heads: 1.1 99 %", "induction (i), 1 of 6 heads: 2.0 61 %",
+		"first token (·), 1 of 6 heads: 1.0 72 %", "name mover (n), 1 of 6 heads: 2.0 50 %",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the text lacks %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "duplicate token (") {
+		t.Error("a kind without heads is listed")
+	}
+	h := r.open()
+	want := "previous token: 99 % of its attention on random tokens, 100 % here"
+	if got := h.facts(); !strings.HasSuffix(got, " · "+want) {
+		t.Errorf("below the sentence it says %q, want %q at the end", got, want)
+	}
+	page := written(t, r)
+	for _, want := range []string{">in</td>", "layer 1 head 1 (previous token)", want} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	r.Explanation.HeadKinds.Without = []float64{0, 0, 0, 1.25, 0, 0}
+	if _, _, notes := r.open().kindsOf(1, 1); !slices.Equal(notes,
+		[]string{want + "; without it their loss grows by 1.25 nats"}) {
+		t.Errorf("with what its loss is it says %q", notes)
+	}
+	r.Explanation.HeadKinds.Kinds[0].Heads = []int{6}
+	if err := r.Check(); err == nil || !strings.Contains(err.Error(), "3 layers and 2 heads") {
+		t.Errorf("a head that the model lacks: %v", err)
+	}
+}
+
+// The script has the notes of Go, and shows a head where it does what its kind reads.
+func TestScriptHeadKinds(t *testing.T) {
+	r := kindred()
+	h := r.open()
+	code, _ := headsBoard{newBoard(h.drawing, "", 0), h}.scriptData(1e6)
+	m := machine(t, commonSource, scaleSource, matrixSource, headsSource)
+	must(t, m.Set("data", string(unpacked(t, code))))
+	run[any](t, m, "var heads = attentionOf(JSON.parse(data))")
+	for i := range 6 {
+		_, _, notes := h.kindsOf(i/2, i%2)
+		got := run[string](t, m, fmt.Sprintf(
+			"heads.kindsOf(%d, %d).map(({note}) => note).join()", i/2, i%2))
+		if want := strings.Join(notes, ","); got != want {
+			t.Errorf("of head %d.%d the script says %q, want %q", i/2, i%2, got, want)
+		}
+	}
+	// All tokens differ, so that no head can show an occurrence. From token 1 on head 1.1 looks at
+	// the token before, and of the tokens after the first, token 1 gives that one most.
+	for expression, want := range map[string]string{
+		"heads.showing('previous token', 1, 1)":  "1",
+		"heads.showing('duplicate token', 1, 1)": "undefined",
+		"heads.showing('first token', 0, 0)":     "1",
+	} {
+		if got := run[string](t, m, "String("+expression+")"); got != want {
+			t.Errorf("%s is %s, want %s", expression, got, want)
+		}
+	}
+}
