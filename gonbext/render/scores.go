@@ -26,7 +26,7 @@ func (d *drawing) scores() (all []*attribution.TokenScores) {
 		}
 		for t, g := range e.Steps {
 			if d.explainedBy(t, j) {
-				s = g.Scores // of an encoder's prediction
+				s = g.Scores // where an encoder predicts
 			}
 		}
 		all, some = append(all, s), some || s != nil
