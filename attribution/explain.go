@@ -306,8 +306,8 @@ func newToken(p trace.Prediction) (*GeneratedToken, error) {
 		Forced: p.Forced,
 		Class:  p.Class, Unscored: p.Unscored, Alternatives: []Alternative{},
 	}
-	if s := p.Scores; s != nil && !rowmath.NotFinite(s.Entropy) && !rowmath.NotFinite(s.Surprisal) {
-		t.Scores = &TokenScores{TokenScores: *s}
+	if finite(p.Scores) {
+		t.Scores = &TokenScores{TokenScores: *p.Scores}
 	}
 	for _, a := range p.Alternatives {
 		t.Alternatives = append(t.Alternatives, Alternative{

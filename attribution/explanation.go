@@ -238,7 +238,7 @@ type Prompt struct {
 	// without gaps; nil otherwise.
 	Parts []trace.Part `json:"parts,omitempty"`
 	// Scores are, [m], those of each token as the model predicts it from the tokens before it, nil
-	// for the first one. They are there with [Options.PromptScores].
+	// for the first one and where a number would be infinite; see [Options.PromptScores].
 	Scores []*trace.TokenScores `json:"scores,omitempty"`
 	// Strongest is, in an explanation over spans, for each span the word in it of which a method
 	// says most, "" if none stands out; see [Explanation.GroupSpans]. Nil otherwise.

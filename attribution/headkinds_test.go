@@ -23,7 +23,7 @@ type headModel struct {
 	texts     *[][]int
 }
 
-func (m headModel) IsText(id int) bool { return id > 0 }
+func (m headModel) TokenText(id int) string { return m.Words[id] }
 
 func (m headModel) Trace(_ context.Context, ids []int, _ []trace.Tap) ([]trace.Tensor, error) {
 	*m.texts = append(*m.texts, ids)
@@ -110,7 +110,7 @@ func TestHeadKindsChosen(t *testing.T) {
 	m.attention = func(i, t, s int) float64 {
 		for _, back := range reads[i] {
 			if t-s == back || back < 0 && s == 0 {
-				return .4
+				return .6
 			}
 		}
 		return .01
@@ -127,11 +127,12 @@ func TestHeadKindsChosen(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("heads (-want +got):\n%s", d)
 	}
-	if of := kinds.Of(2, 0); !slices.Equal(of, []string{"induction"}) {
-		t.Errorf("head 2.0 is %v", of)
-	}
-	if kinds.Check(3, 2) != nil || kinds.Check(2, 3) == nil {
+	if !kinds.Fit(6) || kinds.Fit(4) {
 		t.Error("the kinds do not fit their model, or fit another one")
+	}
+	kinds.Kinds[4].Heads = []int{0}
+	if kinds.Fit(6) {
+		t.Error("a name mover without a score fits")
 	}
 }
 
@@ -214,9 +215,9 @@ func TestHeadKindsRefused(t *testing.T) {
 		what, reason string
 	}{
 		"no attention": {fakemodel.New(2, fakemodel.Evenly), attribution.KindsRandom,
-			"Heads have no kinds: fake records no attention over other texts."},
+			"Heads have no kinds: that needs a model that records attention"},
 		"short context": {short, attribution.KindsRandom,
-			"a text of 7 different tokens, repeated, is all that fake can read, and 8 are needed"},
+			"reads 8 different tokens twice; fake reads 7."},
 		"no edits": {newHeadModel(), attribution.KindsAblate, "No head is taken away"},
 	} {
 		_, e := kindsOf(t, c.m, "w1 w2", c.what)

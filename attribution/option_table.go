@@ -7,6 +7,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // optionTable has a row for every option. The order is that of the checks and of the warnings.
@@ -532,7 +533,10 @@ var resultRows = []Option{
 		Help: "also score every head as induction, previous-token, duplicate-token, first-token " +
 			"and name-mover head: `random|text|ablate`, on repeated random tokens, on the text " +
 			"too, at one more pass, and by what the loss is without each head, at a pass for each",
-		value: grouping(func(o *Options) *string { return &o.HeadKinds }, kindsText),
+		value: grouping(func(o *Options) *string { return &o.HeadKinds }, func(s string) string {
+			known := []string{"", KindsRandom, KindsText, KindsAblate}
+			return onOff(!slices.Contains(known, s), "want "+message.List(known[1:]))
+		}),
 		conflict: func(o *Options) string {
 			return onOff(o.By != "" || o.Target != "", trace.Called("head kinds")+
 				" and groups of tokens; heads read tokens as the model has them: leave by and "+
@@ -549,8 +553,15 @@ var resultRows = []Option{
 			return wrong
 		}),
 		conflict: func(o *Options) string {
-			return onOff(o.Target != "", trace.Called("without")+" and a target; it compares "+
-				"the predictions of tokens: leave the target out")
+			switch {
+			case o.Target != "":
+				return trace.Called("without") + " and a target; it compares the predictions of " +
+					"tokens: leave the target out"
+			case len(o.Edits) > 0:
+				return trace.Called("without") + " and edits, whose places are those of the " +
+					"whole prompt; " + eitherOfTwo
+			}
+			return ""
 		},
 		encoder: generates,
 	},

@@ -194,7 +194,7 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 		if r.ask.Terms == nil {
 			r.ask.Terms = &trace.TermsAsk{Contrast: r.contrast, Foils: r.opts.foils()}
 		}
-		r.ask.Terms.ByHead = true
+		r.ask.Terms.ByHead, r.copied = true, make([]float64, info.Layers*info.Heads)
 	}
 	if r.opts.Continuation != "" {
 		tokens, joined, err := trace.EncodeAfter(m, read.Text, r.opts.Continuation)

@@ -45,8 +45,9 @@ func Named(sources []int, size func(j int) float64) []int {
 //	f(x),  f(x without A),  f(x without R_i) for random sets R_i of |A| words outside A
 //
 // Tokens are taken away as by the scorer occlusion. The token after which the prediction comes
-// stays, because without it another prediction would be asked for. A word of R_i is a token with a
-// letter or a digit that neither is a control token nor was written by a chat template.
+// stays, because without it another prediction would be asked for; where the mean of all tokens is
+// read, none does. A word of R_i is a token with a letter or a digit that neither is a control token
+// nor was written by a chat template.
 type Verdict struct {
 	// Method is the method of the picture, and Sources are A, the strongest first; see [Named].
 	Method  string `json:"method"`
@@ -143,11 +144,13 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, erro
 	}
 	q := trace.Query{IDs: r.text, Types: r.types}
 	q.Quantity, q.Token = trace.Probability, g.ID
-	if g.Position != nil {
-		q.Position = *g.Position
-	} else {
+	stays := -1
+	switch {
+	case g.Position != nil:
+		q.Position, stays = *g.Position, *g.Position
+	case !e.Model.Reads():
 		q.IDs = q.IDs[:len(r.ids)+t]
-		q.Position = len(q.IDs) - 1
+		q.Position, stays = len(q.IDs)-1, len(q.IDs)-1
 	}
 	q.Edits = trace.EditsWithin(r.ask.Edits, len(q.IDs))
 	opts := r.opts.Scoring
@@ -156,7 +159,7 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, erro
 	if err != nil {
 		return nil, err
 	}
-	removable := slices.DeleteFunc(removal.Removable(), func(j int) bool { return j == q.Position })
+	removable := slices.DeleteFunc(removal.Removable(), func(j int) bool { return j == stays })
 	if err := r.nameSources(v, t, removable); v.Reason != "" || err != nil {
 		return v, err
 	}

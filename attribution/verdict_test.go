@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -164,6 +165,54 @@ func TestVerdictRefusals(t *testing.T) {
 		_, err := attribution.Explain(context.Background(), planted(1, 1), "w1 w2", o)
 		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o.Prove, err, want)
+		}
+	}
+}
+
+// meanReader is an encoder that reads the mean of all tokens, gives two classes, and needs w6 (id 7),
+// the last token, for them.
+type meanReader struct{ *fakemodel.Encoder }
+
+// Predict implements [trace.Predictor].
+func (m meanReader) Predict(_ context.Context, queries []trace.Query) (all []float64, err error) {
+	for _, q := range queries {
+		p := 0.1
+		if slices.Contains(q.IDs, 7) {
+			p = 0.9
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// Steps gives two classes of the whole text.
+func (m meanReader) Steps(
+	ctx context.Context, ids []int, ask trace.Ask,
+) iter.Seq2[trace.Step, error] {
+	ask.Positions = []int{0, 0}
+	return m.Encoder.Steps(ctx, ids, ask)
+}
+
+// Where the mean of all tokens is read, each of them can be taken away, the last one too, and every
+// class is about the whole text.
+func TestVerdictOfMean(t *testing.T) {
+	const last = 5
+	m := meanReader{fakemodel.NewEncoder(1, func(_, s int) float64 {
+		if s == last {
+			return 0.65
+		}
+		return 0.05
+	})}
+	m.About.Head, m.About.MeanPooled = trace.Labels, true
+	e, err := attribution.Explain(t.Context(), m, "w1 w2 w3 w4 w5 w6", attribution.Options{
+		Methods: []string{"raw"}, Prove: attribution.ProveAll, Specials: trace.SpecialsOff,
+	})
+	must(t, err)
+	for i, s := range e.Steps {
+		v := s.Verdict
+		if len(e.Steps) != 2 || s.Position != nil || !slices.Equal(v.Sources, []int{last}) ||
+			v.Whole != 0.9 || v.Without != 0.1 || v.Others != 0.9 || !v.Holds {
+			t.Errorf("class %d of %d: %+v", i, len(e.Steps), v)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -71,109 +73,86 @@ func readNumbered(s string, names ...string) (g Grouping, ok bool) {
 // prepareScores checks what is asked for of the scores of tokens: that the model tells what it
 // predicts at every position, and that the prompt has the part that is taken away, and more.
 func (r *run) prepareScores(m trace.Model, prompt string) error {
-	part, _ := parseWithout(r.opts.Without)
-	option := "without"
-	if part.Tokens() {
-		option = "prompt scores"
-	}
-	if part.Tokens() && !r.opts.PromptScores {
+	if r.opts.Without == "" && !r.opts.PromptScores {
 		return nil
 	}
 	if _, ok := m.(trace.LogitReader); !ok {
-		return LookupOption(option).usagef("%s does not tell what it predicts at every position",
+		return trace.Usagef("%s does not tell what it predicts at every position",
 			message.Quote(m.Info().Name))
 	}
+	part, _ := parseWithout(r.opts.Without)
 	if part.Tokens() {
 		return nil
 	}
-	w, ids, err := r.leaveOut(m, part, prompt)
+	err := r.leaveOut(m, part, prompt)
 	if usage := (*trace.UsageError)(nil); errors.As(err, &usage) {
 		return LookupOption("without").usagef("%s %s: %s", trace.Called("without"), part,
 			usage.Reason)
 	} else if err != nil {
 		return pkg.Errorf("without %s: %w", part, err)
 	}
-	if limit := m.Info().Context; limit > 0 && len(ids)+r.tokens > limit {
-		return LookupOption("without").usagef("%s %s leaves %d tokens and %d to explain, and the "+
-			"context of %s is %d tokens", trace.Called("without"), part, len(ids), r.tokens,
-			message.Quote(m.Info().Name), limit)
-	}
-	r.e.Without, r.without = w, ids
 	return nil
 }
 
-// leaveOut returns the prompt without a part, and its tokens.
-func (r *run) leaveOut(m trace.Model, part Grouping, prompt string) (*Without, []int, error) {
-	w := &Without{Part: part.String()}
-	opts, whole, err := r.opts, r.e.Prompt.Text, error(nil)
+// leaveOut sets the prompt without a part of it.
+func (r *run) leaveOut(m trace.Model, part Grouping, prompt string) (err error) {
+	w, opts := &Without{Part: part.String()}, r.opts
 	switch {
 	case len(part.ranges) > 0:
-		w.Name, w.Text, err = cutRanges(whole, part)
+		w.Name, prompt, err = cutRanges(r.e.Prompt.Text, part)
+		if opts.InChat() {
+			opts.Specials = trace.SpecialsOff // the chat template has added them
+		}
+		opts.Chat, opts.Conversation = false, trace.Conversation{}
 	case !opts.InChat():
-		return nil, nil, trace.Usagef("the prompt is no conversation; %s puts it into the model's "+
-			"chat template", trace.Called("chat", "Options.Chat"))
+		return trace.Usagef("the prompt is no conversation; %s puts it into the model's chat "+
+			"template", trace.Called("chat", "Options.Chat"))
+	case part.name == "document" || part.name == "documents":
+		w.Name, err = part.leaveOutDocuments(&opts.Conversation)
 	default:
-		c := opts.Conversation
-		if strings.HasPrefix(part.name, "document") {
-			w.Name, err = part.leaveOutDocuments(&c)
-		} else {
-			w.Name, prompt, err = part.leaveOutTurn(&c, prompt)
-		}
-		if err == nil {
-			w.Text, err = r.converseWithout(m, c, part, prompt)
-		}
+		w.Name, prompt, err = part.leaveOutTurn(&opts.Conversation, prompt)
 	}
+	if err != nil {
+		return err
+	}
+	read, tokens, err := readPrompt(m, prompt, opts)
 	switch {
 	case err != nil:
-		return nil, nil, err
-	case strings.TrimSpace(w.Text) == "":
-		return nil, nil, trace.Usagef("nothing is left to read")
-	case w.Text == whole:
-		return nil, nil, trace.Usagef("the chat template writes the same text without it")
-	}
-	if opts.InChat() {
-		opts.Specials = trace.SpecialsOff // the chat template adds them
-	}
-	tokens, err := m.Encode(w.Text, opts.Specials)
-	if err == nil && len(tokens) == 0 {
-		err = trace.Usagef("nothing is left to read")
-	}
-	var ids []int
-	for _, t := range tokens {
-		ids = append(ids, t.ID)
-	}
-	return w, ids, err
-}
-
-// converseWithout returns the text of a conversation that lacks a part. A template that then writes
-// a system text of its own is a warning.
-func (r *run) converseWithout(
-	m trace.Model, c trace.Conversation, part Grouping, prompt string,
-) (string, error) {
-	text, parts, err := conversation(m, c, prompt)
-	if err == nil && part.name == "system" && slices.ContainsFunc(parts, func(p trace.Part) bool {
+		return err
+	case read.Text == r.e.Prompt.Text:
+		return trace.Usagef("the chat template writes the same text without it")
+	case part.name == "system" && slices.ContainsFunc(read.Parts, func(p trace.Part) bool {
 		return p.Role == "system"
-	}) {
+	}):
 		r.warn("Without the system text, the chat template writes one of its own.")
 	}
-	return text, err
+	w.Text = read.Text
+	r.e.Without, r.without = w, trace.IDs(tokens)
+	return nil
 }
 
-// cutRanges returns a text without some bytes, and these.
-func cutRanges(text string, part Grouping) (name, rest string, err error) {
+// cutRanges returns some bytes of a text, in quotation marks, and the rest.
+func cutRanges(text string, part Grouping) (cut, rest string, err error) {
 	of, err := rangeOf(text, part.ranges)
 	if err != nil {
 		return "", "", err
 	}
-	var cut, left []byte
+	var within, outside []byte
 	for i := range len(text) {
 		if of[i] >= 0 {
-			cut = append(cut, text[i])
+			within = append(within, text[i])
 		} else {
-			left = append(left, text[i])
+			outside = append(outside, text[i])
 		}
 	}
-	return message.Quote(strings.Join(strings.Fields(string(cut)), " ")), string(left), nil
+	switch {
+	case len(bytes.TrimSpace(outside)) == 0:
+		return "", "", trace.Usagef("nothing is left to read")
+	case utf8.ValidString(text) && !utf8.Valid(outside):
+		return "", "", trace.Usagef("it cuts a character in two")
+	}
+	words := strings.Join(strings.Fields(string(within)), " ")
+	return message.Quote(words), string(outside), nil
 }
 
 // leaveOutTurn takes a message out of a conversation, to which the prompt then belongs.
@@ -241,7 +220,7 @@ func (r *run) readScores(ctx context.Context, m trace.Model) error {
 		return pkg.Errorf("the model gives the logits of %d of %d tokens", len(r.logits), n)
 	}
 	text := slices.Concat(r.without, r.text[len(r.ids):len(r.ids)+n-1])
-	err := m.(trace.LogitReader).ReadLogits(ctx, text, first, func(at int, logits []float32) error {
+	compare := func(at int, logits []float32) error {
 		g := &r.e.Steps[at-first]
 		if len(r.logits[at-first]) != len(logits) || g.Scores == nil {
 			return pkg.Errorf("the model gives no distribution of token %d", at-first)
@@ -254,23 +233,29 @@ func (r *run) readScores(ctx context.Context, m trace.Model) error {
 				*g.Scores.Gain, at-first)
 		}
 		return nil
-	})
-	if err != nil {
+	}
+	if err := m.(trace.LogitReader).ReadLogits(ctx, text, nil, first, compare); err != nil {
 		return fmt.Errorf("the text without %s: %w", r.e.Without.Name, err)
 	}
 	r.e.markSensitive()
 	return nil
 }
 
+// finite reports whether scores have a JSON form.
+func finite(s *trace.TokenScores) bool {
+	return s != nil && !rowmath.NotFinite(s.Entropy) && !rowmath.NotFinite(s.Surprisal)
+}
+
 // scorePrompt sets the scores of the prompt's tokens, each predicted by those before it.
 func (r *run) scorePrompt(ctx context.Context, m trace.LogitReader) error {
-	all := make([]*trace.TokenScores, len(r.ids))
-	if len(all) > 1 {
-		err := m.ReadLogits(ctx, r.ids[:len(all)-1], 0, func(at int, logits []float32) error {
+	all, n := make([]*trace.TokenScores, len(r.ids)), len(r.ids)-1
+	if n > 0 {
+		edits := trace.EditsWithin(r.ask.Edits, n)
+		err := m.ReadLogits(ctx, r.ids[:n], edits, 0, func(at int, logits []float32) error {
 			s := &trace.TokenScores{}
 			s.Entropy, s.Surprisal, s.Rank = rowmath.Scores(logits, r.ids[at+1])
-			if all[at+1] = s; rowmath.NotFinite(s.Entropy) || rowmath.NotFinite(s.Surprisal) {
-				return pkg.Errorf("entropy %v and surprisal %v nats", s.Entropy, s.Surprisal)
+			if finite(s) {
+				all[at+1] = s
 			}
 			return nil
 		})

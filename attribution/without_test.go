@@ -25,17 +25,22 @@ func distributions(t *testing.T, m *models.Model, ids []int) (all [][]float64) {
 	must(t, err)
 	V := taps[0].Shape[1]
 	for at := range ids {
-		row, sum := make([]float64, V), 0.0
-		for i, x := range taps[0].Data[at*V:][:V] {
-			row[i] = math.Exp(float64(x))
-			sum += row[i]
-		}
-		for i := range row {
-			row[i] /= sum
-		}
-		all = append(all, row)
+		all = append(all, softmax(taps[0].Data[at*V:][:V]))
 	}
 	return all
+}
+
+// softmax returns the probabilities of logits that are not large.
+func softmax(logits []float32) []float64 {
+	p, sum := make([]float64, len(logits)), 0.0
+	for i, x := range logits {
+		p[i] = math.Exp(float64(x))
+		sum += p[i]
+	}
+	for i := range p {
+		p[i] /= sum
+	}
+	return p
 }
 
 // checkScores compares the scores of a token with their formulas.
@@ -119,14 +124,43 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-// rereads is a model with a chat template, a limit of its context and equal logits, and remembers
-// the texts that it has read again.
+// TestPromptScoresUnderEdits: they are those of the edited model.
+func TestPromptScoresUnderEdits(t *testing.T) {
+	m, err := models.Open(models.Default, models.Options{})
+	must(t, err)
+	edit := trace.Edit{
+		Tap: trace.HeadOutput, Layers: []int{1}, Heads: []int{2}, Change: trace.SetZero,
+		Positions: []int{-2, -1},
+	}
+	e, err := attribution.Explain(context.Background(), m, "the keys to the cabinet",
+		attribution.Options{
+			Methods: []string{"raw"}, MaxTokens: 1, PromptScores: true, Edits: []trace.Edit{edit},
+		})
+	must(t, err)
+	n := len(e.Prompt.IDs)
+	edit.Positions = []int{n - 2, n - 1}
+	taps, err := m.Run(context.Background(), e.Prompt.IDs, []trace.Tap{trace.Logits},
+		[]trace.Edit{edit})
+	must(t, err)
+	plain := distributions(t, m, e.Prompt.IDs)
+	for j, s := range e.Prompt.Scores[1:] {
+		p := softmax(taps[0].Data[j*m.Info().Vocab:][:m.Info().Vocab])
+		checkScores(t, e.Prompt.Texts[j+1], s, p, e.Prompt.IDs[j+1])
+		edited := math.Abs(s.Surprisal+math.Log(plain[j][e.Prompt.IDs[j+1]])) > scoresTol
+		if edited != (j == n-2) {
+			t.Errorf("%s: moved by the edit: %v", e.Prompt.Texts[j+1], edited)
+		}
+	}
+}
+
+// rereads is a model with a chat template and equal logits, and remembers the texts that it has
+// read again.
 type rereads struct {
 	talker
 	texts *[][]int
 }
 
-func (m rereads) ReadLogits(_ context.Context, ids []int, first int,
+func (m rereads) ReadLogits(_ context.Context, ids []int, _ []trace.Edit, first int,
 	use func(position int, logits []float32) error,
 ) error {
 	*m.texts = append(*m.texts, ids)
@@ -154,7 +188,6 @@ func (m rereads) Converse(c trace.Conversation, prompt string) (string, []trace.
 
 func newRereads() rereads {
 	m := rereads{talker{Model: fakemodel.New(1, fakemodel.Evenly)}, new([][]int)}
-	m.About.Context = 12
 	m.Edit = func(s *trace.Step) {
 		s.Logits = make([]float32, len(m.Words))
 		s.Next.Scores = &trace.TokenScores{Surprisal: 1}
@@ -220,11 +253,14 @@ func TestWithoutParts(t *testing.T) {
 func TestWithoutRefusals(t *testing.T) {
 	alone := attribution.Options{Methods: []string{"raw"}, Chat: true}
 	plain := attribution.Options{Methods: []string{"raw"}}
-	grouped, long := plain, chatOf()
-	grouped.Target, long.MaxTokens = "answer", 5
+	grouped, edited := plain, plain
+	grouped.Target = "answer"
+	edited.Edits = []trace.Edit{{Tap: trace.Hidden, Change: trace.SetZero}}
 	spans := attribution.Options{Methods: []string{"raw"}, PromptScores: true, By: "word"}
 	refuses := newRereads()
 	refuses.refuse = errors.New("roles must alternate")
+	accented := newRereads()
+	accented.Words[1] = "é"
 	for name, c := range map[string]struct {
 		model trace.Model
 		opts  attribution.Options
@@ -240,7 +276,9 @@ func TestWithoutRefusals(t *testing.T) {
 		"no such document":        {newRereads(), chatOf(), "document:3", "there are 2 documents"},
 		"bytes behind the end":    {newRereads(), plain, "0:9", "the text has bytes 0 to 2"},
 		"all bytes":               {newRereads(), plain, "0:2", "nothing is left to read"},
+		"half a character":        {accented, plain, "1:3", "it cuts a character in two"},
 		"a target":                {newRereads(), grouped, "0:1", "leave the target out"},
+		"edits":                   {newRereads(), edited, "0:1", "whose places are those of the whole prompt"},
 		"no logits":               {newRereads().talker, plain, "0:1", "does not tell what it predicts at every position"},
 		"a template that refuses": {refuses, chatOf(), "system", "roles must alternate"},
 		"an encoder":              {fakemodel.NewEncoder(1, fakemodel.Evenly), plain, "0:1", "is an encoder: it reads a text"},
@@ -248,7 +286,11 @@ func TestWithoutRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.opts.Without = c.part
-			_, err := attribution.Explain(context.Background(), c.model, "w1", c.opts)
+			prompt := "w1"
+			if c.say == "it cuts a character in two" {
+				prompt = "é w1"
+			}
+			_, err := attribution.Explain(context.Background(), c.model, prompt, c.opts)
 			if err == nil || !strings.Contains(err.Error(), c.say) ||
 				strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v, want one with %q", err, c.say)

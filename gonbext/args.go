@@ -143,6 +143,7 @@ var elsewhere = map[string]string{
 		"prompt, or gonbext.Layers(gonbext.Last())",
 	"output":   `gonbext.Save("figure.svg") in a later cell, below %%, saves the picture`,
 	"messages": "gonbext.Explain takes messages in Conversation of gonbext.Options",
+	"edit":     "gonbext.Explain takes edits in Edits of gonbext.Options",
 	"against":  "gonbext.Compare compares two explanations",
 }
 

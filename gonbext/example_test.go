@@ -27,3 +27,12 @@ func ExampleTrace() {
 func ExampleLast() {
 	gonbext.Draw(gonbext.Last())
 }
+
+// Steering: what the streams of two prompts differ in is added to that of a third.
+func ExampleRecording_Edit() {
+	many, one := gonbext.Trace("the keys", "hidden"), gonbext.Trace("the key", "hidden")
+	steer := many.Edit(gonbext.Edit{
+		Tap: "hidden", Layers: []int{3}, Positions: []int{-1}, Change: "add", Factor: 2,
+	}, one)
+	gonbext.Explain("the key", gonbext.Options{Edits: []gonbext.Edit{steer}})
+}

@@ -56,13 +56,7 @@ func TryTrace(prompt string, taps ...trace.Tap) (*Recording, error) {
 
 // Trace is the function [Trace] with this model.
 func (m Model) Trace(prompt string, taps ...trace.Tap) *Recording {
-	out := newDisplay()
-	r, err := m.trace(out, engine.Input{Text: prompt}, taps)
-	if err != nil {
-		out.exit(err)
-	}
-	out.clear()
-	return r
+	return m.TraceEdited(prompt, nil, taps...)
 }
 
 // TryTrace is [Model.Trace], with the error returned.
@@ -112,7 +106,7 @@ func (m Model) trace(out *display, in engine.Input, taps []trace.Tap) (*Recordin
 }
 
 // Edit changes what a tap of the model has at some places, for Edits of [Options] and
-// [TraceEdited]. Taps and changes are named as strings:
+// [TraceEdited]; see [trace.Edit]. Taps and changes are named as strings:
 //
 //	gonbext.Edit{Tap: "head-output", Layers: []int{3}, Heads: []int{1}, Change: "zero"}
 //

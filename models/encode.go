@@ -73,6 +73,12 @@ func (m *Model) tokens(text string, encoded []tokenizer.Encoded, specials trace.
 			tokens[i].Type = e.Type
 		}
 	}
+	if m.spec.Encoder > 0 { // the text is the source, and the target begins
+		id := m.spec.Boundary()
+		tokens = append(tokens, trace.Token{
+			ID: id, Text: m.TokenText(id), Begin: len(text), End: len(text), Special: true,
+		})
+	}
 	return tokens, nil
 }
 
@@ -126,6 +132,9 @@ func (m *Model) begin(encoded []tokenizer.Encoded) ([]tokenizer.Encoded, error) 
 // TokenText returns the text of a token in raw bytes, which need not be UTF-8. It is the number of
 // the token in brackets if there is no tokenizer or the vocabulary has no such token.
 func (m *Model) TokenText(id int) string {
+	if m.spec.Encoder > 0 && id == m.spec.Boundary() {
+		id = m.spec.TargetStart
+	}
 	if m.tokenizer != nil {
 		if text := m.tokenizer.TokenText(id); text != "" {
 			return text
@@ -137,20 +146,6 @@ func (m *Model) TokenText(id int) string {
 // special returns whether a token is a control token.
 func (m *Model) special(id int) bool {
 	return m.tokenizer != nil && m.tokenizer.IsSpecial(id)
-}
-
-// IsText reports whether a token is one that ordinary text has: not a control token, not one of
-// [Model.Replacement], and not an entry without a text. Without a tokenizer every entry is one.
-func (m *Model) IsText(id int) bool {
-	if m.tokenizer == nil {
-		return true
-	}
-	for _, other := range m.standIns {
-		if id == other {
-			return false
-		}
-	}
-	return m.tokenizer.TokenText(id) != "" && !m.special(id)
 }
 
 // UnknownWords returns the words of a text that an embedded model never saw in training. Other

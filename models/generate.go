@@ -165,7 +165,7 @@ func (m *Model) newChooser(ids []int, ask trace.Ask) (*chooser, error) {
 		return nil, err
 	}
 	if len(ask.Continuation) > 0 {
-		if err := m.graph.CheckIDs(ask.Continuation); err != nil {
+		if err := m.graph.CheckVocabulary(ask.Continuation); err != nil {
 			return nil, pkg.Errorf("continuation: %w", err)
 		}
 		ask.MaxTokens = len(ask.Continuation)

@@ -39,7 +39,7 @@ func (m *Model) Lens(ctx context.Context, q trace.LensQuery) ([][]trace.LensLaye
 		return nil, pkg.Errorf("the lens of %d tokens at %d positions", len(q.Tokens),
 			len(q.Positions))
 	}
-	if err := m.graph.CheckIDs(q.Tokens); err != nil {
+	if err := m.graph.CheckVocabulary(q.Tokens); err != nil {
 		return nil, err
 	}
 	all := make([][]trace.LensLayer, len(q.Positions))

@@ -77,7 +77,6 @@ type Model struct {
 var (
 	_ trace.Model          = (*Model)(nil)
 	_ trace.Tracer         = (*Model)(nil)
-	_ trace.TextVocabulary = (*Model)(nil)
 	_ trace.Limited        = (*Model)(nil)
 	_ trace.Classifier     = (*Model)(nil)
 	_ trace.Conversational = (*Model)(nil)
@@ -110,7 +109,7 @@ type passes interface {
 	PredictContinuation(ctx context.Context, prompts [][]int, continuation []int,
 		done func(prompts int)) (*trace.Continuations, error)
 	// ReadLogits calls use with the scores after each token of a text from position first on.
-	ReadLogits(ctx context.Context, ids []int, first int,
+	ReadLogits(ctx context.Context, ids []int, edits []trace.Edit, first int,
 		use func(position int, logits []float32) error) error
 	// Embed returns the embeddings of ids, [T,W].
 	Embed(ctx context.Context, ids []int) ([]float32, error)
@@ -349,7 +348,7 @@ func (m *Model) describe() trace.Info {
 	return trace.Info{
 		Remarks: s.Remarks, Family: s.Family,
 		Head: m.head(), Bidirectional: s.Bidirectional, Numbers: m.numbers(),
-		MeanPooled: s.MeanPooled, Parallel: s.Order == spec.Parallel,
+		MeanPooled: s.MeanPooled, EncoderLayers: s.Encoder, Parallel: s.Order == spec.Parallel,
 		Layers: s.Layers, Heads: s.Heads, Width: s.Width, Vocab: s.Vocab, Context: s.Context,
 		Experts: s.Experts(),
 		// Learned positions are added to an embedding of zeros before the first norm.

@@ -69,6 +69,9 @@ func (s interchange) Score(
 	if _, err := requireModel[trace.Predictor](x, "predicts other texts"); err != nil {
 		return nil, err
 	}
+	if err := x.oneStack(); err != nil {
+		return nil, err
+	}
 	others, err := x.candidatesFor(ctx)
 	if err != nil {
 		return nil, err

@@ -79,6 +79,15 @@ func newQuestion(
 	return x, nil
 }
 
+// oneStack returns a usage error for a model of two stacks, which predicts no token of the source.
+func (x *question) oneStack() error {
+	if x.info.EncoderLayers == 0 {
+		return nil
+	}
+	return trace.Usagef("%s puts in tokens that the model predicts, and %s predicts none of the "+
+		"source; take occlusion", x.scorer, message.Quote(x.info.Name))
+}
+
 // sources returns what is taken away, one after the other: the groups of the options and every
 // other token alone, in the order of their first tokens.
 func (x *question) sources() [][]int {
@@ -123,7 +132,7 @@ func (x *question) check() error {
 			x.q.Position, T, T-1)
 	}
 	for j, id := range x.q.IDs {
-		if id < 0 || x.info.Vocab > 0 && id >= x.info.Vocab {
+		if id < 0 || x.info.Vocab > 0 && id >= x.info.Vocab && id != x.info.Boundary() {
 			return trace.Usagef("%s: token %d has id %d; %s has %d tokens, from 0", x.scorer, j, id,
 				message.Quote(x.info.Name), x.info.Vocab)
 		}

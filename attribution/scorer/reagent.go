@@ -78,6 +78,9 @@ func (a reagent) Score(
 	if err != nil {
 		return nil, err
 	}
+	if err := x.oneStack(); err != nil {
+		return nil, err
+	}
 	if x.q.Embeddings != nil {
 		return nil, trace.Usagef("reagent puts other tokens in; leave the query's embeddings out")
 	}

@@ -122,9 +122,16 @@ func (x *question) newReplacement(ctx context.Context) (*replacement, error) {
 	return r, err
 }
 
-// removable returns those of some tokens, in rising order, that can be taken away together. If
-// tokens are deleted, the position at which an encoder is asked stays, and one token of a text.
+// removable returns those of some tokens, in rising order, that can be taken away together. What
+// parts source and target stays. If tokens are deleted, the position at which an encoder is asked
+// stays, and one token of a text or of a source.
 func (r *replacement) removable(x *question, tokens []int) []int {
+	if at := slices.Index(x.q.IDs, x.info.Boundary()); at >= 0 {
+		tokens = slices.DeleteFunc(slices.Clone(tokens), func(j int) bool { return j == at })
+		if r.delete && len(tokens) >= at && tokens[at-1] == at-1 {
+			tokens = tokens[1:]
+		}
+	}
 	if !r.delete {
 		return tokens
 	}

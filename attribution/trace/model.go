@@ -115,13 +115,6 @@ type Replacer interface {
 	Replacement(kind string) (id int, ok bool)
 }
 
-// TextVocabulary is a model that knows which entries of its vocabulary are text. IsText reports
-// whether a token is one that ordinary text has: it has a text, is no control token, and stands for
-// no other one, such as an unknown word.
-type TextVocabulary interface {
-	IsText(id int) bool
-}
-
 // TokenTexter is a model that knows the text of every token. TokenText returns that of a token by
 // its id. The default replacement of a scorer depends on it.
 type TokenTexter interface {

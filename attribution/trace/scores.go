@@ -15,9 +15,9 @@ type TokenScores struct {
 // LogitReader is a model that scores the next token at each position of a text.
 type LogitReader interface {
 	Model
-	// ReadLogits runs a text once and calls use, in order, with the scores after each token from
-	// position first on, [V]. They are valid until use returns, whose error it returns. It returns
-	// an error for a model that does not generate.
-	ReadLogits(ctx context.Context, ids []int, first int,
+	// ReadLogits runs a text once, under edits, and calls use, in order, with the scores after each
+	// token from position first on, [V]. They are valid until use returns, whose error it returns.
+	// It returns an error for a model that does not generate.
+	ReadLogits(ctx context.Context, ids []int, edits []Edit, first int,
 		use func(position int, logits []float32) error) error
 }

@@ -109,6 +109,12 @@ type Info struct {
 	// from the first one. Unless positions are asked for, the row of a prediction is then the mean
 	// of all rows.
 	MeanPooled bool `json:"mean_pooled,omitempty"`
+	// EncoderLayers is, for a model of two stacks, how many of the layers, from the first on, are
+	// those of the encoder; 0 for others. Each block of the decoder is two layers after them: its
+	// attention to the target, and its attention to the source with the feed-forward part. The text
+	// is the tokens of the source, then [Info.Boundary], then those of the target. A layer leaves
+	// the tokens of the other stack as they are.
+	EncoderLayers int `json:"encoder_layers,omitempty"`
 	// NoGradientAtZero reports whether the model divides each embedding by its root mean square
 	// before anything else, so that its gradient has no limit where an embedding goes to zeros.
 	NoGradientAtZero bool `json:"-"`
@@ -119,6 +125,15 @@ type Info struct {
 	Vocab   int `json:"vocab"`             // V
 	Context int `json:"context"`           // the largest number of tokens; 0 for no limit
 	Experts int `json:"experts,omitempty"` // X; 0 without experts
+}
+
+// Boundary returns the id with which the target begins in the text of a model of two stacks, -1 for
+// others. It is the only one outside the vocabulary.
+func (i Info) Boundary() int {
+	if i.EncoderLayers == 0 {
+		return -1
+	}
+	return i.Vocab
 }
 
 // Head is what a model predicts from its last hidden state.

@@ -64,6 +64,9 @@ func (r Heads) Check() error {
 	if T == 0 {
 		return usagef("a text without tokens has no attention")
 	}
+	if k := r.Explanation.HeadKinds; k != nil && !k.Fit(s[0]*s[1]) {
+		return usagef("the kinds of heads are not those of %d layers and %d heads", s[0], s[1])
+	}
 	return Show{Token: r.Token}.CheckTokens(r.Explanation)
 }
 
@@ -109,6 +112,9 @@ type headsDrawing struct {
 	// query is the token from which heads look, layer and head the head that is open, and source
 	// the token that the map of all heads is about.
 	query, layer, head, source int
+	// kinds are those of heads, and kindsBy tells how they were found; "" if they are not known.
+	kinds   []shownKind
+	kindsBy string
 }
 
 // open works out what a picture of heads shows. The attention fits.
@@ -126,6 +132,7 @@ func (r Heads) open() *headsDrawing {
 	h.Ignored = h.findSinks()
 	h.findPredictions()
 	h.Copied = h.copied
+	h.findKinds(r)
 	if r.Token != nil {
 		h.chosen = *r.Token
 	}
@@ -398,7 +405,7 @@ func (h *headsDrawing) lists(i, k int) (lists []string) {
 	named := func(list []focus.Look) string {
 		var all []string
 		for _, b := range list {
-			all = append(all, fmt.Sprintf("layer %d head %d %s", b.Layer, b.Head, h.lookName(b)))
+			all = append(all, h.headName(b.Layer, b.Head, 0)+" "+h.lookName(b))
 		}
 		return strings.Join(all, " · ")
 	}
@@ -439,8 +446,7 @@ func (r Heads) plain(look Terminal) (*text, error) {
 		indent := "     "
 		write := func(list []focus.Look) {
 			for _, b := range list {
-				t.wrapped(fmt.Sprintf("%slayer %2d head %2d  ", indent, b.Layer, b.Head),
-					h.lookName(b))
+				t.wrapped(indent+h.headName(b.Layer, b.Head, 2)+"  ", h.lookName(b))
 			}
 		}
 		if wrote != nil {
@@ -456,6 +462,9 @@ func (r Heads) plain(look Terminal) (*text, error) {
 	t.line("")
 	t.wrapped("", "Below each token: "+lookMore+" from where it is predicted. "+listedBy+
 		" Sinks and the looking token are left out.")
+	for _, line := range h.kindLines() {
+		t.wrapped("", line)
+	}
 	t.model()
 	return t, nil
 }

@@ -63,7 +63,34 @@ function attentionOf(data) {
       ...named(list, (query) => shareOf(layer, head, query, token)),
     ] : [' stands out for no token of ' + name]];
   }
-  return {sinks, known, seen, shareOf, stepAt, lookedAt, lookers, wordOf, sentence, gave};
+  // kindsOf are the kinds of a head, each with what was measured of it.
+  const kindsOf = (layer, head) => (data.kinds || []).flatMap(({name, letter, heads, notes}) => {
+    const i = heads.indexOf(layer * data.heads + head);
+    return i < 0 ? [] : [{name, letter, note: name + ': ' + notes[i]}];
+  });
+  // showing is the token from which a head of a kind gives most to what such a head reads there,
+  // undefined if there is none to see.
+  function showing(kind, layer, head) {
+    const occurrences = (token, of) => range(0, seen(token)).filter(
+      (other) => other < names.length && names[other] === of);
+    const reads = {
+      'induction': (token) => occurrences(token, names[token]).map((other) => other + 1),
+      'previous token': (token) => [token - 1],
+      'duplicate token': (token) => occurrences(token, names[token]),
+      'first token': () => [0],
+      'name mover': (token) => data.predicted[token] < 0 ? [] :
+        occurrences(token, names[promptCount + data.predicted[token]]),
+    }[kind];
+    const share = (token) => reads(token).filter((other) => other >= 0 && other < token).reduce(
+      (sum, other) => sum + shareOf(layer, head, token, other), 0);
+    const all = range(data.first, data.last + 1);
+    const best = all.reduce((a, b) => share(b) > share(a) ? b : a);
+    return share(best) > 0.05 ? best : undefined;
+  }
+  return {
+    sinks, known, seen, shareOf, stepAt, lookedAt, lookers, wordOf, sentence, gave, kindsOf,
+    showing,
+  };
 }
 
 // readingOf returns what a reader chose: the query, the layer and the head that are open, the token
@@ -185,8 +212,9 @@ function drawAnswer(view) {
     .filter(([, share]) => share >= 0.01).map(([sink, share]) =>
       ' · sink “' + names[sink] + '” (' + sink + ') ' + percent(share, data.coarse));
   write(find('say'), sentence(layer(), head(), at));
+  const notes = view.kindsOf(layer(), head()).map(({note}) => ' · ' + note);
   facts.replaceChildren((predictionAt(at) >= 0 ? data.from[predictionAt(at)] :
-    'seen from ' + whereIs(at)) + sinks.join(''));
+    'seen from ' + whereIs(at)) + [...sinks, ...notes].join(''));
 }
 // drawText colours the tokens that the head looks at, or those that look at the target.
 function drawText(view) {
@@ -263,7 +291,8 @@ function drawReadout(view, {bar}, head = view.head(), query = view.query(), colu
   bar.readout.replaceChildren('layer ' + layer() + ', head ' + head + ': ', bold(names[query]),
     ' → ', bold(names[token]), ' ' + [percent(share(token), data.coarse),
       ...placed(column || {tokens: [token]}, token),
-      ...sinks.has(token) ? ['a sink, not in the scale'] : []].join(' · '));
+      ...sinks.has(token) ? ['a sink, not in the scale'] : [],
+      ...view.kindsOf(layer(), head).map(({name}) => name)].join(' · '));
 }
 // drawThumbnails draws every head of the layer from every token.
 function drawThumbnails(view) {
@@ -304,7 +333,8 @@ function mapOf(view) {
     '><th scope="row">' + (inLayer === marked ? 'wrote ' : '') + inLayer + '</th>' +
     range(0, data.heads).map((each) => '<td data-l="' + inLayer + '" data-h="' + each +
       '" class="' + (classOf(share(inLayer, each)) || 'hm-z') +
-      (inLayer === layer() && each === head() ? ' hm-here' : '') + '"></td>').join('') + '</tr>';
+      (inLayer === layer() && each === head() ? ' hm-here' : '') + '">' +
+      view.kindsOf(inLayer, each).map(({letter}) => letter).join('') + '</td>').join('') + '</tr>';
   const table = make('table', {
     className: 'hm-map', innerHTML: '<colgroup><col></colgroup><thead><tr><th></th>' +
       range(0, data.heads).map((each) => '<th>' + (each % every ? '' : each) + '</th>').join('') +
@@ -322,7 +352,8 @@ function mapOf(view) {
   box.firstChild.append(words);
   return box;
 }
-function listOf({data, names, layer, head, query, listed, wrote, shareOf, stepAt, open}) {
+function listOf(view) {
+  const {data, names, layer, head, query, listed, wrote, shareOf, stepAt, open, kindsOf} = view;
   const list = listed(), inWriter = list.some(([inLayer]) => inLayer === wrote());
   return titled('Heads that look here in particular',
     'attention, not effect: layer.head, share, ± its habit' + (
@@ -333,7 +364,10 @@ function listOf({data, names, layer, head, query, listed, wrote, shareOf, stepAt
     const share = shareOf(inLayer, each, query(), token);
     return {
       name: make('button', {
-        type: 'button', textContent: inLayer + '.' + each + ' ' + names[token],
+        type: 'button', textContent: [
+          inLayer + '.' + each, names[token], kindsOf(inLayer, each).map(({letter}) => letter)
+            .join('').replace(/.+/, '($&)'),
+        ].join(' ').trim(),
         ariaPressed: inLayer === layer() && each === head(), onclick: () => open(inLayer, each),
       }), part: share, strong: inLayer === wrote(),
       number: percent(share, data.coarse) + ' ' + (over > 0 ? '+' : '') + minus(over),
@@ -355,6 +389,20 @@ function addParts(view, clickOn) {
   find('tabs').append(
     make('span', {}, step('‹', 'layer below', -1, 0), bold(''), step('›', 'layer above', 1, 0)),
     make('span', {}, step('‹', 'head before', 0, -1), bold(''), step('›', 'head after', 0, 1)));
+  if (data.kinds) {
+    const now = () => layer() * data.heads + head();
+    find('tabs').append(make('span', {className: 'hm-kinds'}, 'show me one: ', ...data.kinds.map(
+      ({name, letter, heads}) => switchOf(name + ' (' + letter + ')',
+        () => heads.includes(now()), () => {
+          const next = heads[(heads.indexOf(now()) + 1) % heads.length];
+          const at = [Math.floor(next / data.heads), next % data.heads];
+          const from = view.showing(name, ...at);
+          go({
+            layer: at[0], head: at[1], query: from === undefined ? query() : from, fed: false,
+            source: undefined,
+          });
+        }))));
+  }
   const matrix = (headOf, ...switches) => {
     const part = tablePart(view, 'hm-matrix', (row, i) => drawReadout(
       view, part, ...row === undefined ? [head(), query()] : headOf(row), view.columns[i]),

@@ -72,7 +72,8 @@ func (h *headsDrawing) facts() string {
 			text += " · sink " + h.placedName(j) + " " + rounded(x)
 		}
 	}
-	return text
+	_, _, notes := h.kindsOf(h.layer, h.head)
+	return strings.Join(append([]string{text}, notes...), " · ")
 }
 
 // all returns the map of all heads, layer 0 at the bottom, if it has room in at most limit bytes,
@@ -93,7 +94,10 @@ func (b headsBoard) all(limit int) string {
 			row.name = "wrote " + row.name
 		}
 		for k := range h.Heads {
-			row.cells = append(row.cells, plainCell{step: h.step(i, k, h.query, h.source)})
+			_, letters, _ := h.kindsOf(i, k)
+			row.cells = append(row.cells, plainCell{
+				step: h.step(i, k, h.query, h.source), number: strings.Join(letters, ""),
+			})
 		}
 		t.rows = append(t.rows, row)
 	}
@@ -175,6 +179,9 @@ func (b headsBoard) lines(limit int) string {
 		fmt.Fprintf(&s, " Not in the scale: %s, a sink, which has more than 30 %% of all "+
 			"attention.", html.EscapeString(sinks))
 	}
+	for _, line := range h.kindLines() {
+		s.WriteString("</p><p>" + html.EscapeString(line))
+	}
 	s.WriteString(`</p><div class="hm-lines">`)
 	b.linesWithin(&s, limit, len(h.e.Steps), func(t int) string {
 		where, what, chance := h.predictionText(t)
@@ -229,6 +236,8 @@ type headsData struct {
 	// attention that is than its habit; Opens has the layer and the head that it opens.
 	Best  [][]int  `json:"best"`
 	Opens [][2]int `json:"opens"`
+	// Kinds are those of heads.
+	Kinds []shownKind `json:"kinds,omitempty"`
 }
 
 // scriptData returns the data of the script: the rows of all tokens, or, where they do not fit, of
@@ -241,7 +250,7 @@ func (b headsBoard) scriptData(limit int) (code, missing string) {
 		Layers: h.Layers, Heads: h.Heads, Query: h.query, Layer: h.layer,
 		Head: h.head, Both: h.Bidirectional, Sinks: []int{},
 		textData: h.textData("heads", h.Tokens), Predicted: h.predictions, Wrote: []int{},
-		From: []string{}, Generated: !h.e.Model.Reads(),
+		From: []string{}, Generated: !h.e.Model.Reads(), Kinds: h.kinds,
 	}
 	for j := range h.tokens {
 		first, _ := h.wordAround(j)

@@ -37,7 +37,8 @@ type heatmapData struct {
 	Row          string       `json:"row"`
 	Shown        string       `json:"shown"`
 	Methods      []drawnRows  `json:"methods"`
-	Scores       *scoresData  `json:"scores,omitempty"`
+	// Scores are those of the tokens of the text, in the form of the JSON of an explanation.
+	Scores []*attribution.TokenScores `json:"scores,omitempty"`
 }
 
 // textData is what a script needs of a text.

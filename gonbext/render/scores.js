@@ -1,20 +1,35 @@
 // Bars under the tokens of a text, for one kind of scores at a time, and a line with the numbers of
-// a token. scores.go has the fields of data.scores. common.js and matrix.js stand before it.
+// a token. data.scores has the scores of each token as JSON has them, null for none. common.js and
+// matrix.js stand before it.
 
 // tallest is the height of the longest bar in px, which fits between two lines of text.
 const tallest = 6;
 
-// barsShown is the number of the kind of bars that is shown, -1 for none.
-const barsShown = ({scores}, choice) =>
-  !scores ? -1 : choice.bars === undefined ? scores.opens : choice.bars;
-
-// scoresSwitch returns the switch that goes from one kind of bars to the next, and to none.
-function scoresSwitch(data, choice, go) {
-  if (!data.scores) return [];
-  const shown = () => barsShown(data, choice), count = data.scores.kinds.length;
-  return [switchOf('scores', () => shown() >= 0,
-    () => go({bars: shown() + 1 < count ? shown() + 1 : -1}))];
+// kindsOf returns the kinds of bars that a text has.
+const kindsOf = ({scores}) => ['surprisal', 'entropy', 'kl'].filter(
+  (kind) => scores && scores.some((score) => score && score[kind] !== undefined));
+// barsShown returns the kind of bars that is shown, '' for none: what a reader chose, else what the
+// picture was asked for.
+function barsShown(data, choice) {
+  const kinds = kindsOf(data);
+  if (choice.bars !== undefined) return kinds.includes(choice.bars) ? choice.bars : '';
+  if (kinds.includes('kl')) return 'kl';
+  const ofPrompt = kinds.length && !data.positions && data.scores.findIndex(Boolean) < data.m;
+  return ofPrompt ? kinds[0] : '';
 }
+// nextBars returns the kind of bars after the one that is shown, '' after the last one.
+function nextBars(data, choice) {
+  const kinds = kindsOf(data);
+  return kinds[kinds.indexOf(barsShown(data, choice)) + 1] || '';
+}
+const scoresSwitch = (data, choice, go) => data.scores ? [switchOf(
+  'scores', () => barsShown(data, choice), () => go({bars: nextBars(data, choice)}))] : [];
+const nats = (value) => value.toFixed(2).replace('-', '−');
+const scoresNote = (score) => !score ? 'no scores' : 'surprisal ' + nats(score.surprisal) +
+  ' nats · entropy ' + nats(score.entropy) + ' · rank ' + score.rank +
+  (score.kl === undefined ? '' : ' · without it: KL ' + nats(score.kl) + ', ln p ' +
+    (score.gain < 0 ? '+' : '') + nats(-score.gain));
+
 // addScores adds the line below the text, which tells of the token that a reader points at.
 function addScores(view) {
   const {data, find, texts} = view, text = find('text');
@@ -27,25 +42,27 @@ function addScores(view) {
   text.addEventListener('pointerleave', () => tellScores(view));
 }
 function drawScores(view) {
-  const {data, choice, texts} = view, kind = data.scores?.kinds[barsShown(data, choice)];
-  if (kind) {
-    texts.forEach(({element}, token) => {
-      const part = kind.parts[token], color = kind.sensitive?.includes(token) ? 'ink' : 'faint';
-      if (part > 0) {
-        element.style.boxShadow = '0 ' + (tallest * part).toFixed(1) + 'px var(--' + color + ')';
-      }
-    });
-  }
+  const {data, choice, texts} = view, kind = barsShown(data, choice);
+  if (!data.scores) return;
+  const most = mostOf(data, kind);
+  texts.forEach(({element}, token) => {
+    const score = data.scores[token], height = kind && score ? tallest * score[kind] / most : 0;
+    if (height > 0) {
+      element.style.boxShadow = '0 ' + height.toFixed(1) + 'px ' +
+        (kind === 'kl' && score.sensitive ? 'var(--ink)' : 'var(--faint)');
+    }
+  });
   tellScores(view);
 }
+const mostOf = ({scores}, kind) =>
+  Math.max(smallest, ...scores.map((score) => score && score[kind] || 0));
 // tellScores writes the numbers of a token, by default that of the row or of the source.
 function tellScores({data, choice, find, names, row, source, tokenOf}, pointed) {
-  const line = find('scores'), kind = data.scores?.kinds[barsShown(data, choice)];
-  if (!line) return;
+  const line = find('scores'), kind = barsShown(data, choice);
   line.hidden = !kind;
   if (!kind) return;
   const token = pointed ?? (source() >= 0 ? source() : tokenOf(row()));
-  line.replaceChildren(bold(names[token] || ''), ' · ' + (data.scores.notes[token] || 'no scores') +
-    ' · bars: ' + kind.name + ', up to ' + kind.most +
-    (kind.sensitive ? ', dark: sensitive' : ''));
+  line.replaceChildren(bold(names[token] || ''), ' · ' + scoresNote(data.scores[token]) +
+    ' · bars: ' + (kind === 'kl' ? 'KL, dark: sensitive' : kind) + ', up to ' +
+    nats(mostOf(data, kind)) + ' nats');
 }

@@ -257,9 +257,10 @@ func (s Show) MapMethod(names []string) (string, error) {
 
 // SetMethod names in o the method of a picture that has one of its own, unless o names methods: raw
 // of heads, flow of a graph, direct of the lens and of patching, and of maps Method or
-// value-zeroing; for the lens and for patching it also asks for what they show. It returns a
-// [trace.UsageError] if an option that o has does not apply to it, or if o asks for verdicts, which
-// are about tokens and the layer that pictures show, and s names parts or another layer.
+// value-zeroing; for the lens, for patching and for heads it also asks for what they show. It
+// returns a [trace.UsageError] if an option that o has does not apply to it, or if o asks for
+// verdicts, which are about tokens and the layer that pictures show, and s names parts or another
+// layer.
 func (s Show) SetMethod(o *attribution.Options) error {
 	switch {
 	case o.Prove != "" && s.By != "":
@@ -282,6 +283,9 @@ func (s Show) SetMethod(o *attribution.Options) error {
 	}
 	if s.Kind == KindPatch && o.Patch == "" {
 		o.Patch = string(patch.Residual)
+	}
+	if s.Kind == KindHeads && o.HeadKinds == "" {
+		o.HeadKinds = attribution.KindsRandom
 	}
 	if s.Maps() {
 		name = cmp.Or(s.Method, "value-zeroing")

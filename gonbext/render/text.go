@@ -92,7 +92,7 @@ func (t *text) opening() {
 	if facts != nil {
 		t.wrapped(Visible(v.name, nameLimit)+"  ", t.phrase(facts))
 	}
-	for _, line := range d.scoreLines(d.chosen) {
+	if line := d.mattered(); line != "" {
 		t.wrapped("", line)
 	}
 	t.line("")

@@ -34,7 +34,7 @@ func (r *run) golden() ([]Check, error) {
 // recorded compares one pass.
 func (r *run) recorded(pass, name string) ([]Check, error) {
 	g, info := r.opts.Golden, r.m.Info()
-	batch, begins, err := g.Batch(pass, info.Bidirectional)
+	batch, begins, err := g.Batch(pass, info.Bidirectional || info.EncoderLayers > 0)
 	if err != nil {
 		return nil, err
 	}

@@ -46,10 +46,7 @@ func (r *run) scoreFactors(terms trace.Tensor) []float64 {
 		for h := range arch.Heads {
 			head := terms.Data[(l*arch.Heads+h)*3*n*n:][:3*n*n]
 			for i := range n * n {
-				if !seesSource(arch, l, i/n, i%n) {
-					continue
-				}
-				size := 0.0
+				size := 0.0 // of a source that the target does not see, terms are 0
 				for k := range 3 {
 					size += math.Abs(float64(head[k*n*n+i]))
 				}
@@ -358,7 +355,10 @@ func (r *run) softmaxOfTerms() ([]Check, error) {
 	for lh := range spec.Layers * spec.Heads {
 		c.by(factors[lh/spec.Heads])
 		for t := range n {
-			want := softmaxRow(spec, lh/spec.Heads, terms.Data[lh*3*n*n:(lh+1)*3*n*n], t, n)
+			sees := func(s int) bool {
+				return seesSource(spec, slices.Index(r.ids, spec.Boundary()), lh/spec.Heads, t, s)
+			}
+			want := softmaxRow(spec, terms.Data[lh*3*n*n:(lh+1)*3*n*n], t, n, sees)
 			row := attention.Data[(lh*n+t)*n : (lh*n+t+1)*n]
 			if spec.Sinks {
 				row = ofOne(row)
@@ -383,16 +383,25 @@ func ofOne(row []float32) []float32 {
 	return of
 }
 
-// seesSource reports whether target t may see source s in layer l.
-func seesSource(arch *spec.Spec, l, t, s int) bool {
+// seesSource reports whether target t may see source s in layer l. Of two stacks the target begins
+// at boundary, and a token that the layer leaves as it is looks at itself.
+func seesSource(arch *spec.Spec, boundary, l, t, s int) bool {
+	switch stack := arch.Stack(l); {
+	case stack == spec.OneStack:
+	case (t < boundary) != (stack == spec.Encoding):
+		return s == t
+	case stack == spec.Decoding:
+		return boundary <= s && s <= t
+	default:
+		return s < boundary
+	}
 	w := arch.Window(l)
 	return (arch.Bidirectional || s <= t) && (w == 0 || max(t-s, s-t) < w)
 }
 
-// softmaxRow returns row t of the softmax of terms [3,T,S] over the sources that layer l may see.
-func softmaxRow(spec *spec.Spec, l int, terms []float32, t, n int) []float32 {
+// softmaxRow returns row t of the softmax of terms [3,T,S] over the sources that target t sees.
+func softmaxRow(spec *spec.Spec, terms []float32, t, n int, sees func(s int) bool) []float32 {
 	scores, top := make([]float64, n), math.Inf(-1)
-	sees := func(s int) bool { return seesSource(spec, l, t, s) }
 	for s := range n {
 		for k := range 3 {
 			scores[s] += float64(terms[(k*n+t)*n+s])

@@ -56,6 +56,9 @@ func fromActivations(f *checkpoint.File, e trace.Edit) (trace.Edit, error) {
 	}
 	var all trace.Tensor
 	for i, l := range layers {
+		if i == len(f.Names()) || slices.Contains(layers[:i], l) {
+			return e, Usagef("%s: layer %d is named twice, or more are than there are", e, l)
+		}
 		found := findActivation(f, e.Tap, l)
 		if found == nil {
 			return e, unknownActivation(f, e.Tap, l)

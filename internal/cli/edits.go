@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -14,8 +15,13 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// mostEditBytes is the largest size of a file of edits. Larger values belong into safetensors.
-const mostEditBytes = 16 << 20
+const (
+	// mostEditBytes is the largest size of a file of edits. Larger values belong into safetensors.
+	mostEditBytes = 16 << 20
+	// mostEdits is how many edits a file may have. Each is an object of a few hundred bytes in
+	// memory, and of as few as three in the file.
+	mostEdits = 1 << 16
+)
 
 // editInFile is an edit, whose value may be in a safetensors file.
 type editInFile struct {
@@ -33,8 +39,11 @@ func EditFlag(cmd *cobra.Command, edits *string) {
 		"of places and what is done to them")
 }
 
-// ReadEdits reads a file of edits, a list of [editInFile]; none if the name is empty.
-func (k *Kit) ReadEdits(ctx context.Context, name string) ([]trace.Edit, error) {
+// ReadEdits reads a file of edits, a list of [editInFile]; none if the name is empty. Their values,
+// which all edits keep while the model runs, must fit what the memory has left.
+func (k *Kit) ReadEdits(
+	ctx context.Context, name string, memory trace.Memory,
+) ([]trace.Edit, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -51,6 +60,10 @@ func (k *Kit) ReadEdits(ctx context.Context, name string) ([]trace.Edit, error) 
 		return nil, Usagef("%s has more than %s; put values into a safetensors file, and name "+
 			"it with from", name, message.FormatBytes(mostEditBytes))
 	}
+	if n := bytes.Count(text, []byte("{")); n > mostEdits {
+		return nil, Usagef("%s has %d edits; at most %d: several layers, heads and positions "+
+			"can be in one", name, n, mostEdits)
+	}
 	var all []editInFile
 	if err := jsonread.Into(text, &all); err != nil {
 		return nil, Usagef("%s: the edits cannot be read: %s", name, message.NotJSON(err))
@@ -58,9 +71,10 @@ func (k *Kit) ReadEdits(ctx context.Context, name string) ([]trace.Edit, error) 
 	if len(all) == 0 {
 		return nil, Usagef("%s has no edits", name)
 	}
-	edits := make([]trace.Edit, len(all))
+	edits, held := make([]trace.Edit, len(all)), 0.0
 	for i, e := range all {
-		if edits[i], err = e.read(filepath.Dir(name)); err == nil {
+		if edits[i], err = e.read(filepath.Dir(name), held, memory); err == nil {
+			held += 4 * float64(len(edits[i].Value))
 			err = edits[i].Check()
 		}
 		if err != nil {
@@ -70,8 +84,11 @@ func (k *Kit) ReadEdits(ctx context.Context, name string) ([]trace.Edit, error) 
 	return edits, nil
 }
 
-// read returns the edit with its value, from a file relative to a folder.
-func (e editInFile) read(folder string) (trace.Edit, error) {
+// read returns the edit with its value, from a file relative to a folder. held is how many bytes
+// the values of the edits before it have in the memory.
+func (e editInFile) read(
+	folder string, held float64, memory trace.Memory,
+) (trace.Edit, error) {
 	if e.From == "" {
 		if e.Key != "" {
 			return e.Edit, Usagef("key %.60q without from, the file that has it", e.Key)
@@ -98,6 +115,16 @@ func (e editInFile) read(folder string) (trace.Edit, error) {
 	}
 	t := trace.Tensor{Name: key}
 	if t.Shape, err = f.Shape(key); err != nil {
+		return e.Edit, err
+	}
+	size := 4.0
+	for _, n := range t.Shape {
+		size *= float64(n)
+	}
+	if err := memory.Check(held+2*size, // the tensor, and what the edit takes out of it
+		fmt.Sprintf("the tensor %.60q beside %s of values of the edits before it", key,
+			message.FormatBytes(int64(held))),
+		"take fewer edits, or smaller tensors"); err != nil {
 		return e.Edit, err
 	}
 	if t.Data, err = f.Float32(key); err != nil {

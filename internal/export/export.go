@@ -347,8 +347,8 @@ func (m Made) valid(e *attribution.Explanation) bool {
 }
 
 // atLayer returns an explanation that shows the layer that the options name. A method that lacks it
-// keeps its own, as in pictures. It is an error if the method that a figure shows lacks it, or all
-// methods of another file do.
+// keeps its own, as in pictures. A verdict on a row of another layer is left out. It is an error if
+// the method that a figure shows lacks it, or all methods of another file do.
 func (o Options) atLayer(e *attribution.Explanation, f Format) (*attribution.Explanation, error) {
 	if o.Layer == nil || NeedsAttention(o.Show, f) || NeedsMap(o.Show, f) ||
 		NeedsExperts(o.Show, f) {
@@ -375,7 +375,7 @@ func (o Options) atLayer(e *attribution.Explanation, f Format) (*attribution.Exp
 		return nil, trace.Usagef("layer %d; method %s %s", *o.Layer, message.Quote(method), have)
 	}
 	shown := *e
-	shown.Methods = map[string]*attribution.Result{}
+	shown.Steps, shown.Methods = slices.Clone(e.Steps), map[string]*attribution.Result{}
 	for name, r := range e.Methods {
 		shown.Methods[name] = r
 		if !slices.Contains(r.Layers, *o.Layer) {
@@ -384,6 +384,12 @@ func (o Options) atLayer(e *attribution.Explanation, f Format) (*attribution.Exp
 		at := *r
 		at.Shown = slices.Repeat([]int{*o.Layer}, r.Shape[0])
 		shown.Methods[name] = &at
+		for t := range shown.Steps {
+			v := shown.Steps[t].Verdict
+			if v != nil && v.Method == name && r.Level(t) != at.Level(t) {
+				shown.Steps[t].Verdict = nil
+			}
+		}
 	}
 	return &shown, nil
 }

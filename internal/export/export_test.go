@@ -129,6 +129,28 @@ func TestGeneratedOfLayer(t *testing.T) {
 	}
 }
 
+// A verdict is about the layer that a picture shows by itself: files of another one lack it.
+func TestVerdictOfLayer(t *testing.T) {
+	e, o := explanation(), options()
+	e.Steps[0].Verdict = &attribution.Verdict{
+		Method: "rollout", Sources: []int{2}, Replacement: "delete", Whole: 0.5, Without: 0.125,
+		Draws: 1, Others: 0.5, Interval: [2]float64{0.5, 0.5}, Holds: true,
+	}
+	for layer, want := range map[int]bool{3: false, 4: true} { // rollout opens at layer 4
+		o.Layer = &layer
+		for format, words := range map[export.Format]string{
+			export.JSON: `"verdict":`, export.TeX: "without key (deleted)",
+		} {
+			if got := string(encode(t, e, format, o)); strings.Contains(got, words) != want {
+				t.Errorf("layer %d, %s: %q is there: %v, want %v", layer, format, words, !want, want)
+			}
+		}
+	}
+	if e.Steps[0].Verdict == nil {
+		t.Error("the explanation was changed")
+	}
+}
+
 // Each difference is named, with the largest distance of the numbers and where it is.
 func TestDifference(t *testing.T) {
 	made, err := export.Read(encode(t, explanation(), export.SVG, options()))

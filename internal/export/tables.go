@@ -141,9 +141,9 @@ func writeCSV(w io.Writer, e *attribution.Explanation) error {
 			return strconv.Itoa(int(*x))
 		}
 		err := out.Write([]string{
-			inert(r.Method), whole(r.Layer), strconv.FormatBool(r.Shown), strconv.Itoa(int(r.Target)),
-			strconv.Itoa(int(r.TargetID)), inert(r.TargetText), strconv.Itoa(int(r.Source)),
-			strconv.Itoa(int(r.SourceID)), inert(r.SourceText),
+			inert(r.Method), whole(r.Layer), strconv.FormatBool(r.Shown), whole(&r.Target),
+			whole(&r.TargetID), inert(r.TargetText), whole(&r.Source), whole(&r.SourceID),
+			inert(r.SourceText),
 			text(&r.Value), inert(r.Unit), text(r.Entropy), text(r.Surprisal), whole(r.Rank),
 			text(r.KL), text(r.Gain), text(r.SourceEntropy), text(r.SourceSurprisal),
 			whole(r.SourceRank),

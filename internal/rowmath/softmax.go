@@ -1,14 +1,14 @@
 package rowmath
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // SoftmaxSum returns the largest of some logits, and the sum of exp(logit - largest), which cannot
 // overflow.
 func SoftmaxSum(logits []float32) (top, sum float64) {
-	top = math.Inf(-1)
-	for _, x := range logits {
-		top = max(top, float64(x))
-	}
+	top = float64(slices.Max(logits))
 	for _, x := range logits {
 		sum += Exp(float64(x) - top)
 	}
@@ -19,10 +19,12 @@ func SoftmaxSum(logits []float32) (top, sum float64) {
 // -Σ p ln p and the surprisal -ln p(token) in nats, and the rank of the token: 1 more than the
 // number of logits above its own.
 func Scores(logits []float32, token int) (entropy, surprisal float64, rank int) {
-	top, sum := SoftmaxSum(logits)
-	below, own := 0.0, logits[token]
+	top, own := float64(slices.Max(logits)), logits[token]
+	sum, below := 0.0, 0.0 // of the weights, and of how far logits are below the largest
 	for _, x := range logits {
-		below += Exp(float64(x)-top) * (top - float64(x))
+		weight := Exp(float64(x) - top)
+		sum += weight
+		below += weight * (top - float64(x))
 		if x > own {
 			rank++
 		}

@@ -59,8 +59,14 @@ const (
 	// second one on (GPT-OSS in MXFP4).
 	EvenRows
 	OddRows
-	// Sinusoids is a table of positions that is in no checkpoint: sines and cosines (XGLM).
+	// RowOrZeros is a bias [1,out], or zeros if no checkpoint has it (BART).
+	RowOrZeros
+	// Sinusoids and Waves are tables of positions that are computed: sines and cosines whose
+	// frequencies fall to 1/10000 (XGLM), or to a step before it (Marian).
 	Sinusoids
+	Waves
+	// absent is what a missing [RowOrZeros] becomes: zeros.
+	absent
 )
 
 // span is n places, beginning with place from.
@@ -138,8 +144,10 @@ func (y Layout) spans(out int, s *spec.Spec) (at []span, all int) {
 func (y Layout) shape(p []int, s *spec.Spec) []int {
 	_, all := y.spans(p[len(p)-1], s)
 	switch {
-	case y == AsIs, y == Sinusoids:
+	case y == AsIs, y.computed():
 		return p
+	case y == RowOrZeros:
+		return []int{1, p[0]}
 	case len(p) == 1:
 		return []int{all}
 	case y.inFirst():
@@ -221,15 +229,25 @@ func (y Layout) read(p []int, s *spec.Spec, tmp *scratch, source reader,
 	return nil
 }
 
-// sinusoids calls put with the sines of every position p [C,D] by each frequency and then their
-// cosines, row by row. The frequencies fall from 1 to 1/10000.
-func sinusoids(p []int, put func(first int, values []float32)) {
+// computed reports whether a parameter is computed and not read.
+func (y Layout) computed() bool { return y == Sinusoids || y == Waves || y == absent }
+
+// compute calls put with the rows of a parameter of shape p that is computed: zeros, or the sines
+// of every position by each frequency and then their cosines. The frequencies fall from 1.
+func (y Layout) compute(p []int, put func(first int, values []float32)) {
+	if y == absent {
+		put(0, make([]float32, p[0]))
+		return
+	}
 	half := p[1] / 2
 	row := make([]float32, p[1])
 	for at := range p[0] {
 		for i := range half {
 			frequency := float32(math.Exp(-math.Log(10000) / float64(half-1) * float64(i)))
 			angle := float64(float32(at) * frequency)
+			if y == Waves {
+				angle = float64(at) / math.Pow(10000, float64(i)/float64(half))
+			}
 			row[i], row[half+i] = float32(math.Sin(angle)), float32(math.Cos(angle))
 		}
 		put(at*p[1], row)

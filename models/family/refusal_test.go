@@ -75,12 +75,12 @@ func TestRefusals(t *testing.T) {
 
 // TestUnknownArchitecture: the error lists the supported families, or of a known one the heads.
 func TestUnknownArchitecture(t *testing.T) {
-	_, _, err := read(t, `{"architectures":["T5ForConditionalGeneration"],"model_type":"t5"}`)
+	_, _, err := read(t, `{"architectures":["MambaForCausalLM"],"model_type":"mamba"}`)
 	if err == nil {
 		t.Fatal("an unknown architecture is read")
 	}
 	for _, want := range []string{
-		`architectures ["T5ForConditionalGeneration"]`, `model_type "t5"`,
+		`architectures ["MambaForCausalLM"]`, `model_type "mamba"`,
 		"bert, ", "gpt2", "qwen3",
 	} {
 		if !strings.Contains(err.Error(), want) {

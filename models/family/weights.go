@@ -66,8 +66,8 @@ func (f *Family) Loaders(file string, tensors Tensors, s *spec.Spec) (
 	pieces := sync.Pool{New: func() any { return &scratch{} }}
 	load := func(p spec.Param, put func(int, []float32)) error {
 		w := sources[p.Name]
-		if w.Layout == Sinusoids {
-			sinusoids(p.Shape, put)
+		if w.Layout.computed() {
+			w.Layout.compute(p.Shape, put)
 			return nil
 		}
 		tmp := pieces.Get().(*scratch)
@@ -260,7 +260,7 @@ func (c *contents) source(p spec.Param) (Weight, error) {
 		return Weight{}, err
 	}
 	w := found[0]
-	if w.Layout == Sinusoids {
+	if w.Layout.computed() {
 		return w, nil
 	}
 	if err := c.checkShape(w, p); err != nil {
@@ -323,11 +323,19 @@ func (c *contents) find(param string) ([]Weight, error) {
 		return nil, err
 	}
 	ws := slices.DeleteFunc(slices.Clone(all), func(w Weight) bool { return c.unused(w.Tensor) })
-	if len(ws) == 1 && ws[0].Layout == Sinusoids {
-		return ws, nil
-	}
-	if found := c.present(ws); len(found) > 0 {
+	stored := slices.DeleteFunc(slices.Clone(ws), func(w Weight) bool {
+		return w.Layout.computed()
+	})
+	if found := c.present(stored); len(found) > 0 {
 		return found, nil
+	}
+	for _, w := range ws {
+		if w.Layout == RowOrZeros {
+			w.Layout = absent
+		}
+		if w.Layout.computed() {
+			return []Weight{w}, nil
+		}
 	}
 	var missing []string
 	for _, w := range ws {
@@ -439,7 +447,7 @@ func (f *Family) sources(s *spec.Spec, param string) ([]Weight, error) {
 	if found := classTensors(s, param); found != nil {
 		return found, nil
 	}
-	generic, numbers := genericParam(param)
+	generic, numbers := genericParam(inStack(s, param))
 	var found []Weight
 	for _, w := range f.Weights {
 		if w.Param == generic {

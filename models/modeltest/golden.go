@@ -100,7 +100,7 @@ func (g *Golden) Parity(t *testing.T) {
 // compare runs one recorded pass: "" is the batch as it is, "pad." padded, "types." with token
 // types.
 func (g *Golden) compare(t *testing.T, pass string) {
-	batch, begins, err := g.recording.Batch(pass, g.Model.Spec.Bidirectional)
+	batch, begins, err := g.recording.Batch(pass, !g.Model.Spec.Causal())
 	must(t, err)
 	wanted := []trace.Tap{trace.Attention, trace.Hidden, trace.Final}
 	if g.recording.Has("logits") {

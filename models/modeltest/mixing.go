@@ -170,8 +170,9 @@ func (c mixingContract) equalRuns(t *testing.T) {
 
 func (c mixingContract) oneToken(t *testing.T) {
 	c.each(t, func(t *testing.T, heads trace.Heads) {
-		rows := c.rows(t, c.ids(1), heads)
-		c.shape(t, rows, heads, 0, 1, 1)
+		n := c.shortest()
+		rows := c.rows(t, c.ids(n), heads)
+		c.shape(t, rows, heads, 0, n, n)
 		for _, x := range rows.Data {
 			if !(x >= 0) || math.IsInf(float64(x), 1) {
 				t.Errorf("the only row is %v, want finite numbers of at least 0", rows.Data)
@@ -188,7 +189,7 @@ func (c mixingContract) laterTokens(t *testing.T) {
 	c.each(t, func(t *testing.T, heads trace.Heads) {
 		ids := c.ids(textLength)
 		whole := c.rows(t, ids, heads)
-		for n := 1; n < textLength; n += 3 {
+		for n := 2*c.shortest() - 1; n < textLength; n += 3 {
 			part := c.rows(t, ids[:n], heads)
 			for l := range part.L {
 				for h := range part.H {

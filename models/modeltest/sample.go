@@ -42,7 +42,16 @@ func samples() []sample {
 	encoder := plain
 	encoder.Family, encoder.Bidirectional, encoder.Order = "encoder", true, spec.PostNorm
 	encoder.EmbeddingNorm, encoder.NoFinalNorm, encoder.TokenTypes = true, true, 2
+	stacks := plain
+	stacks.Family, stacks.Layers, stacks.Encoder, stacks.MemoryNorm = "two stacks", 6, 2, true
+	stacks.Positions, stacks.RelativeBuckets, stacks.RelativeDistance = spec.NoPositions, 8, 10
+	stacks.RMS, stacks.ScoreScale, stacks.Gated, stacks.Context = true, 1, true, 0
+	after := encoder
+	after.Family, after.Layers, after.Encoder, after.TokenTypes = "two stacks, norms after", 3, 1, 0
+	after.Bidirectional, after.HeadBias = false, true
 	return []sample{
+		{"two stacks", stacks},
+		{"two stacks, norms after", after},
 		{"plain", plain},
 		{"groups and windows", grouped},
 		{"parallel", parallel},
@@ -77,13 +86,39 @@ func (s sample) ids(n int) []int {
 	for i := range ids {
 		ids[i] = random.IntN(s.spec.Vocab)
 	}
+	if s.spec.Encoder > 0 {
+		ids[s.boundary(n)] = s.spec.Boundary()
+	}
 	return ids
+}
+
+// boundary is where the target begins in a text of n tokens of a model of two stacks.
+func (s sample) boundary(n int) int { return min(2, n-1) }
+
+// shortest is how many tokens a text has at least: two stacks need one each.
+func (s sample) shortest() int {
+	if s.spec.Encoder > 0 {
+		return 2
+	}
+	return 1
 }
 
 // sees returns whether a target may see a source in layer l.
 func (s sample) sees(l, target, source int) bool {
 	if s.spec.Bidirectional {
 		return true
+	}
+	begin := s.boundary(textLength)
+	switch stack := s.spec.Stack(l); {
+	case stack == spec.OneStack:
+	case target == source:
+		return true // the residual, and what a layer leaves as it is
+	case stack == spec.Encoding:
+		return target < begin && source < begin
+	case stack == spec.Crossing:
+		return target >= begin && source < begin
+	default:
+		return begin <= source && source < target
 	}
 	window := s.spec.Window(l)
 	return source <= target && (window == 0 || target-source < window)

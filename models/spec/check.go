@@ -119,7 +119,8 @@ func (s *Spec) Check() error {
 			8*maxWidth)
 	}
 	for _, check := range []func() error{
-		s.checkKinds, s.checkHeads, s.checkLatent, s.checkMixture, s.checkPositions, s.checkNumbers,
+		s.checkKinds, s.checkHeads, s.checkStacks, s.checkLatent, s.checkMixture, s.checkPositions,
+		s.checkNumbers,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -171,6 +172,29 @@ func (s *Spec) checkHeads() error {
 	if s.Head == SpanHead && s.Classes != 2 {
 		return s.wrong("Classes", "the head of a question answering model has %d scores for each "+
 			"token; it needs 2, start and end", s.Classes)
+	}
+	return nil
+}
+
+// checkStacks checks that what two stacks do not have is not asked for.
+func (s *Spec) checkStacks() error {
+	switch {
+	case s.Encoder == 0:
+		return nil
+	case s.Encoder < 0 || s.Encoder >= s.Layers || (s.Layers-s.Encoder)%2 != 0:
+		return s.wrong("Layers Encoder", "%d of %d layers are the encoder; the decoder needs 2 "+
+			"for each of its blocks", s.Encoder, s.Layers)
+	case s.TargetStart < 0 || s.TargetStart >= s.Vocab:
+		return s.wrong("TargetStart Vocab", "the target starts with id %d, outside the vocabulary "+
+			"of %d", s.TargetStart, s.Vocab)
+	case s.Bidirectional || s.Head != LanguageHead && s.Head != NoHead:
+		return s.wrong("Encoder Head", "a model of two stacks generates a target")
+	case s.Order == Parallel || s.NormedResidual || s.NormAfter || s.Windows != nil ||
+		s.Mixture != nil || s.Latent != nil || s.Relative != nil || s.Sinks || s.SkipPosition ||
+		s.TokenTypes > 0 ||
+		s.Positions == ALiBi || s.Positions == RotaryPositions:
+		return s.wrong("Encoder", "two stacks with parallel parts, windows, experts, token types "+
+			"or positions other than tables and distances are not supported")
 	}
 	return nil
 }

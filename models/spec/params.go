@@ -28,8 +28,9 @@ type Loader func(p Param, put func(first int, values []float32)) error
 //
 //	embedding [V,W]   positions [C+offset,D or W]   token-types [K,W]
 //	embedding-norm.{gain,bias} [W]
+//	target-positions and target-embedding-norm of the same shapes, if there are two stacks
 //	embedding-projection.{weight [W,D],bias [D]}
-//	blocks.l.relative-bias [K,H]   blocks.l.sinks [H]
+//	blocks.l.relative-bias [K,H]   blocks.l.sinks [H]   blocks.l.memory-norm.{gain,bias} [D]
 //	blocks.l.relative-embeddings [2·Span,D]   blocks.l.relative-norm.{gain,bias} [D]
 //	blocks.l.position-{key,query}.{weight [D,HE],bias [HE]}
 //	blocks.l.attention-norm.{gain,bias} [D]   blocks.l.query.{weight [D,HE],bias [HE]}
@@ -95,12 +96,18 @@ func (p *paramList) embedding() {
 			width = s.Width
 		}
 		p.add("positions", s.Context+s.PositionOffset, width)
+		if s.Encoder > 0 {
+			p.add("target-positions", s.Context+s.PositionOffset, width)
+		}
 	}
 	if s.TokenTypes > 0 {
 		p.add("token-types", s.TokenTypes, w)
 	}
 	if s.EmbeddingNorm {
 		p.norm("embedding-norm", w)
+		if s.Encoder > 0 {
+			p.norm("target-embedding-norm", w)
+		}
 	}
 	if w != s.Width {
 		p.dense("embedding-projection", w, s.Width, !s.ProjectTokens)
@@ -116,7 +123,8 @@ func (p *paramList) block(l int) {
 		}
 	}
 	norm("attention-norm")
-	if s.RelativeBuckets > 0 {
+	norm("memory-norm")
+	if s.RelativeBuckets > 0 && s.Stack(l) != Crossing {
 		p.add(b+"relative-bias", s.RelativeBuckets, s.Heads)
 	}
 	if s.Relative != nil {
@@ -139,6 +147,9 @@ func (p *paramList) block(l int) {
 	p.dense(b+"output", s.Heads*s.ValueWidth(), d, s.OutputBias)
 	norm("attention-after-norm")
 	norm("mlp-norm")
+	if s.Stack(l) == Decoding {
+		return
+	}
 	if m := s.MixtureOf(l); m != nil {
 		p.mixture(b, m)
 	} else {

@@ -54,7 +54,7 @@ func (r *Relative) bucket(distance int) int {
 func (r *Relative) check(s *Spec) string {
 	switch {
 	case r == nil:
-		if s.Positions == NoPositions {
+		if s.Positions == NoPositions && s.RelativeBuckets == 0 {
 			return "a model without positions needs embeddings of distances"
 		}
 	case r.Span < 2 || r.Span > maxVocab:

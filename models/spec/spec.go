@@ -105,6 +105,19 @@ const (
 	Quantity                // each score is a number of its own, as in a regression
 )
 
+// Stack is which tokens a layer works on in a model of two stacks. The text of such a model is the
+// tokens of the source followed by those of the target; a layer leaves the stream of all other
+// tokens as it is.
+type Stack int
+
+// The stacks.
+const (
+	OneStack Stack = iota // all tokens: the model has one stack
+	Encoding              // those of the source, which see each other
+	Decoding              // those of the target, which see the target up to themselves
+	Crossing              // those of the target, which see the source as the encoder leaves it
+)
+
 // Spec describes the architecture of a transformer completely: the graph follows it and never asks
 // for the family. Sizes are those of the shape legend in the package comment. Unless a field says
 // otherwise, its zero value is the plain case.
@@ -122,6 +135,17 @@ type Spec struct {
 	KeyValueHeads int
 	// Latent, if not nil, is how queries, keys and values are projected (DeepSeek).
 	Latent *Latent
+
+	// Encoder, if above 0, makes a model of two stacks, and is how many of the layers, from the
+	// first on, are those of the encoder. Every block of the decoder is two of the layers after
+	// them: its attention to the target, without a feed-forward part, and its attention to the
+	// source with the feed-forward part. See [Spec.Stack].
+	Encoder int
+	// TargetStart is the id with which the target of a model of two stacks begins. In a text that
+	// token is [Spec.Boundary].
+	TargetStart int
+	// MemoryNorm adds a norm after the last layer of the encoder (T5, mBART).
+	MemoryNorm bool
 
 	// Bidirectional lets every token see every other token (encoders).
 	Bidirectional bool
@@ -279,6 +303,26 @@ func (s *Spec) ValueWidth() int {
 // CacheWidth returns how many numbers the key and the value of a token have in a layer.
 func (s *Spec) CacheWidth() int { return s.Groups() * (s.HeadWidth + s.ValueWidth()) }
 
+// Stack returns which tokens layer l works on.
+func (s *Spec) Stack(l int) Stack {
+	switch {
+	case s.Encoder == 0:
+		return OneStack
+	case l < s.Encoder:
+		return Encoding
+	case (l-s.Encoder)%2 == 0:
+		return Decoding
+	}
+	return Crossing
+}
+
+// Boundary returns the id of the token that parts source and target in a text of a model of two
+// stacks, the first of the target. It is the only one outside the vocabulary.
+func (s *Spec) Boundary() int { return s.Vocab }
+
+// Causal reports whether no token sees one after it.
+func (s *Spec) Causal() bool { return !s.Bidirectional && s.Encoder == 0 }
+
 // Embedded returns W, the width of the embedding.
 func (s *Spec) Embedded() int {
 	if s.EmbeddingWidth == 0 {
@@ -327,6 +371,14 @@ func (s *Spec) Window(l int) int {
 
 // HasNorm reports whether layer l has the norm of that name, as in [Spec.Params].
 func (s *Spec) HasNorm(l int, name string) bool {
+	switch name {
+	case "memory-norm":
+		return s.MemoryNorm && s.Stack(l) == Crossing
+	case "mlp-norm", "mlp-after-norm":
+		if s.Stack(l) == Decoding {
+			return false
+		}
+	}
 	switch name {
 	case "attention-norm":
 		return !s.NoNormBefore && !(s.NoFirstNorm && l == 0)

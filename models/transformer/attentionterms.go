@@ -1,7 +1,6 @@
 package transformer
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -55,8 +54,8 @@ func (s *Session) KeepTerms(rows ...trace.MixingAsk) error {
 	return nil
 }
 
-// SplitTerms makes what [Session.Terms] returns have the part of each head. It is called after
-// [Session.KeepTerms] and before [Session.Prompt].
+// SplitTerms makes what [Session.Terms] returns have the part of each head. It is called before
+// [Session.Prompt].
 func (s *Session) SplitTerms() { s.byHead = true }
 
 // Terms returns what the last token of the text read from each source in each layer for the sum of
@@ -145,27 +144,25 @@ func (s *texts) readTerms(
 		return err
 	}
 	kept := s.termsKept()
-	// place puts parts, [B,rows,slots], of a layer into what get has of each text, [L,rows,S].
-	place := func(l, rows int, parts []float32, get func(*trace.AttentionTerms) []float64) {
+	heads, slots := 1, s.cache.slots
+	if s.byHead {
+		heads = s.m.Spec.Heads
+	}
+	return s.termsOnCache(ctx, along, func(l int, parts []float32) { // [B,heads,slots]
 		for i, terms := range all {
-			if terms == nil {
-				continue
-			}
-			own := parts[s.latest.rows[i]*rows*s.cache.slots:]
-			for r := range rows {
-				to := get(terms)[(l*rows+r)*terms.S:][:terms.S]
-				for j := range to {
-					to[j] = kept[l] * float64(own[r*s.cache.slots+j])
+			for h := range heads {
+				if terms == nil {
+					continue
+				}
+				own := parts[(s.latest.rows[i]*heads+h)*slots:]
+				for j := range terms.S {
+					terms.Attention[l*terms.S+j] += kept[l] * float64(own[j])
+					if s.byHead {
+						terms.ByHead[(l*heads+h)*terms.S+j] = kept[l] * float64(own[j])
+					}
 				}
 			}
 		}
-	}
-	return s.termsOnCache(ctx, along, func(l int, parts []float32) { // [B,slots]
-		place(l, 1, parts, func(t *trace.AttentionTerms) []float64 { return t.Attention })
-	}, func(l int, parts []float32) { // [B,H,slots]
-		place(l, s.m.Spec.Heads, parts, func(t *trace.AttentionTerms) []float64 {
-			return t.ByHead
-		})
 	})
 }
 
@@ -228,11 +225,11 @@ func (m *Model) termGraphs(yield func(begin, end int) bool) {
 	}
 }
 
-// termsOnCache calls use with the parts of the sources of each layer, [B·slots], from the last
-// layer to the first, and byHead with those of each head, [B·H·slots], if they are wanted. along
-// are the directions after the last layer, [B,1,D], which it frees.
+// termsOnCache calls use with the parts of the sources of each layer, [B·slots] or, of each head,
+// [B·H·slots], from the last layer to the first. along are the directions after the last layer,
+// [B,1,D], which it frees.
 func (s *texts) termsOnCache(
-	ctx context.Context, along *tensors.Tensor, use, byHead func(l int, parts []float32),
+	ctx context.Context, along *tensors.Tensor, use func(l int, parts []float32),
 ) error {
 	m, k := s.m, s.latest
 	length := tensors.FromScalar(int32(1)) // only a positive number is needed
@@ -254,16 +251,13 @@ func (s *texts) termsOnCache(
 		}
 		free(along)
 		along = out[0]
-		for i, use := range []func(int, []float32){use, byHead}[:len(out)-1] {
-			readErr := read(out[1+i], func(data []float32) {
-				size := len(data) / (end - begin)
-				for l := end - 1; l >= begin; l-- {
-					use(l, data[(l-begin)*size:][:size])
-				}
-			})
-			err = cmp.Or(err, readErr)
-		}
-		free(out[1:]...)
+		err = read(out[1], func(data []float32) {
+			size := len(data) / (end - begin)
+			for l := end - 1; l >= begin; l-- {
+				use(l, data[(l-begin)*size:][:size])
+			}
+		})
+		free(out[1])
 		if err != nil {
 			return err
 		}
@@ -279,10 +273,9 @@ func normsOnTheWay(s *spec.Spec) bool {
 
 // termsProgram is the graph that returns, given a positive number and the directions after layer
 // end-1 for so many texts, those before layer begin, [P,1,D] both, and the parts of the sources of
-// the layers between, [layers,P,S]; with byHead also those of each head, [layers,P,H,S]. Its other
-// inputs are, for each layer, its attention and values
-// and, with [normsOnTheWay], its input and attention output. Every further input would cost 1.5 to
-// 3 µs.
+// the layers between, [layers,P,S], or of each head, [layers,P,H,S]. Its other inputs are, for each
+// layer, its attention and values and, with [normsOnTheWay], its input and attention output. Every
+// further input would cost 1.5 to 3 µs.
 func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 	norms := normsOnTheWay(m.Spec)
 	var weights []string
@@ -299,19 +292,19 @@ func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 		}
 		weights = append(weights, which)
 	}
-	name := fmt.Sprintf("terms of layers %v on the cache", columns)
-	if byHead {
-		name += " by head"
+	key := fmt.Sprintf("terms of layers %v on the cache, by head %v", columns, byHead)
+	for l := begin; l < end && m.Spec.Encoder > 0; l++ {
+		key += fmt.Sprintf(" stack=%d", m.Spec.Stack(l))
 	}
 	return program{
-		name, strings.Join(weights, " "),
+		key,
+		strings.Join(weights, " "),
 		func(w byName, in []*Node) []*Node {
 			each := 2 // inputs of a layer
 			if norms {
 				each = 4
 			}
 			length, along, parts := in[0], in[1], make([]*Node, end-begin)
-			heads := make([]*Node, end-begin)
 			for l := end - 1; l >= begin; l-- {
 				own := in[2+each*(l-begin):][:each]
 				layer := targetNodes{attention: own[0], value: own[1]}
@@ -319,10 +312,10 @@ func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 					layer.input, layer.output = own[2], own[3]
 				}
 				t := m.termsOf(w, l, length, layer, along)
-				along, parts[l-begin], heads[l-begin] = t.input.along, t.sources, t.heads
-			}
-			if byHead {
-				return []*Node{along, Stack(parts, 0), Stack(heads, 0)}
+				along, parts[l-begin] = t.input.along, t.sources
+				if byHead {
+					parts[l-begin] = t.heads
+				}
 			}
 			return []*Node{along, Stack(parts, 0)}
 		},
@@ -432,7 +425,7 @@ func (s *Session) RowsOfLayer(
 // all slots of the cache, so that one graph serves until the cache grows.
 func (s *Session) rowOfLayer(l int, ask asked, rows *trace.Rows) error {
 	at := []*tensors.Tensor{
-		tensors.FromScalar(int32(s.Length() - 1)), tensors.FromScalar(int32(s.Length())),
+		tensors.FromScalar(int32(s.Length() - 1)), s.m.withBoundaries(s.Length(), s.ids),
 	}
 	defer free(at...)
 	inputs := slices.Concat([]*tensors.Tensor{s.latest.input[l]}, at, s.cache.of(l))

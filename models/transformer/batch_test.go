@@ -161,7 +161,7 @@ func TestBatchRefusals(t *testing.T) {
 		{"empty text", forward("gpt2", transformer.Batch{IDs: [][]int{{5}, {}}}, trace.Logits), "text 1: transformer: there are no tokens"},
 		{"id of a text", forward("gpt2", transformer.Batch{IDs: [][]int{{5}, {5, 96}}},
 			trace.Logits), "text 1: transformer: id 96 of token 1 is outside"},
-		{"padding", forward("bert", transformer.Batch{IDs: two, PadLeft: true}, trace.Hidden), "bert is an encoder: pad its texts on the right"},
+		{"padding", forward("bert", transformer.Batch{IDs: two, PadLeft: true}, trace.Hidden), "bert has an encoder: pad its texts on the right"},
 		{"types of texts", forward("bert", transformer.Batch{IDs: two, Types: [][]int{{0, 0}}}, trace.Hidden), "token types of 1 texts for 2"},
 		{"types of tokens", forward("bert", transformer.Batch{
 			IDs:   two,

@@ -88,7 +88,7 @@ func (m *Model) NewBatchSession(ask BatchAsk) (*BatchSession, error) {
 	}
 	return &BatchSession{texts{
 		m: m, asks: asks, terms: ask.Terms, cache: cache,
-		lengths: make([]int, ask.Texts),
+		lengths: make([]int, ask.Texts), boundaries: make([]int, ask.Texts),
 	}}, nil
 }
 
@@ -133,7 +133,7 @@ func (s *BatchSession) Prompt(ctx context.Context, rows []int, texts [][]int) ([
 		return nil, pkg.Errorf("%s prompts of %d texts: %w", s.m.Spec.Family, len(texts), err)
 	}
 	for i, row := range rows {
-		s.lengths[row] = lengths[i]
+		s.lengths[row], s.boundaries[row] = lengths[i], boundaryOf(s.m.Spec, texts[i])
 	}
 	s.keep(p.latest, out)
 	return out, nil

@@ -51,6 +51,9 @@ type Block struct {
 	first *Node
 	// visible is 1 where a target may see a source and 0 elsewhere, [B or 1,1,N,S].
 	visible *Node
+	// active is 1 for targets on which the layer works and 0 for those that it leaves as they are,
+	// [B or 1,N,1]; nil if it works on all.
+	active  *Node
 	product product
 	// relevance is whether the graph is differentiated for relevance.
 	relevance relevance
@@ -97,6 +100,8 @@ func (b *Block) attend() {
 	b.Attention = b.softmax(Add(b.Scores, mask))
 	if e, ok := b.edits[trace.Attention]; ok {
 		b.Attention = Mul(e.of(b.Attention), b.visible)
+	} else if b.active != nil { // a row without sources is 0
+		b.Attention = Mul(b.Attention, b.visible)
 	}
 	b.AttentionOutput = b.tapped(trace.AttentionOutput, b.attentionOutput())
 }
@@ -202,11 +207,33 @@ func (b *Block) After(attentionOutput, x *Node) *Node {
 
 // after is [Block.After], which sends the tensors of taps on its way through tapped.
 func (b *Block) after(attentionOutput, x *Node, tapped func(trace.Tap, *Node) *Node) *Node {
+	after := b.wholeAfter(attentionOutput, x, tapped)
+	if b.active == nil {
+		return after
+	}
+	return b.whereActive(after, BroadcastToShape(x, after.Shape()))
+}
+
+// whereActive is x [B,N,...,D] of targets on which the layer works, and other of the rest.
+func (b *Block) whereActive(x, other *Node) *Node {
+	active := b.active
+	for active.Rank() < x.Rank() {
+		active = InsertAxes(active, -1)
+	}
+	is := GreaterThan(active, ZerosLike(active))
+	return Where(BroadcastToDims(is, x.Shape().Dimensions...), x, other)
+}
+
+// wholeAfter is [Block.after] for targets on which the layer works.
+func (b *Block) wholeAfter(attentionOutput, x *Node, tapped func(trace.Tap, *Node) *Node) *Node {
 	middle := func(z *Node) *Node { return tapped(trace.HiddenAfterAttention, z) }
 	mlp := func(x *Node) *Node { return tapped(trace.FeedForwardOutput, b.mlp(x)) }
 	switch b.spec.Order {
 	case spec.PostNorm:
 		z := middle(b.norm(Add(x, attentionOutput), "attention-norm"))
+		if b.spec.Stack(b.layer) == spec.Decoding {
+			return z
+		}
 		return b.norm(Add(z, mlp(z)), "mlp-norm")
 	case spec.Parallel:
 		name := "mlp-norm"
@@ -219,6 +246,9 @@ func (b *Block) after(attentionOutput, x *Node, tapped func(trace.Tap, *Node) *N
 		x = b.norm(x, "attention-norm")
 	}
 	z := middle(Add(x, b.norm(attentionOutput, "attention-after-norm")))
+	if b.spec.Stack(b.layer) == spec.Decoding {
+		return z
+	}
 	u := b.norm(z, "mlp-norm")
 	m := b.norm(mlp(u), "mlp-after-norm")
 	if b.spec.NormedResidual {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -200,4 +201,43 @@ func TestWaitingIsReported(t *testing.T) {
 	_, err := second.Trace(context.Background(), g.ids, []trace.Tap{trace.Attention})
 	must(t, err)
 	<-done
+}
+
+// TestPreparedUnderEdits: the steps that are compiled while a prompt is read are those that follow
+// it, under the edits of each layer, and a step compiles no layer again.
+func TestPreparedUnderEdits(t *testing.T) {
+	g := openGolden(t, "gpt2")
+	for _, c := range []struct {
+		edit trace.Edit
+		want int // programs of the layers of a step
+	}{
+		{trace.Edit{Tap: trace.FeedForwardOutput, Change: trace.Scale, Factor: 0.5}, 1},
+		{trace.Edit{Tap: trace.Attention, Layers: []int{0}, Change: trace.Scale, Factor: 0.5}, 2},
+		{trace.Edit{Tap: trace.Value, Positions: []int{1}, Change: trace.SetZero}, 1},
+	} {
+		m := g.changed(t, func(string, []float32) {})
+		m.RoundUp()
+		s, err := m.NewSession([]trace.MixingAsk{{Name: "attention"}}, len(g.ids)+1)
+		must(t, err)
+		must(t, s.Edit(c.edit))
+		_, err = s.Prompt(context.Background(), g.ids, nil)
+		must(t, err)
+		s.Prepared()
+		layers := func() (n int) {
+			for _, graph := range m.Graphs() {
+				if strings.HasPrefix(graph, "step ") && strings.Contains(graph, "terms=") {
+					n++
+				}
+			}
+			return n
+		}
+		before := layers()
+		_, err = s.Step(context.Background(), g.ids[0])
+		must(t, err)
+		if before != c.want || layers() != before {
+			t.Errorf("%v: %d programs were compiled ahead, then %d; want %d\n%q", c.edit, before,
+				layers(), c.want, m.Graphs())
+		}
+		s.Close()
+	}
 }

@@ -66,7 +66,7 @@ func (m *Model) checkContinuation(prompts [][]int, continuation []int) (longest 
 		return 0, pkg.Errorf("the %s model does not continue a text, "+
 			"so no continuation has a probability", m.Spec.Family)
 	}
-	if err := m.CheckIDs(continuation); err != nil {
+	if err := m.CheckVocabulary(continuation); err != nil {
 		return 0, fmt.Errorf("continuation: %w", err)
 	}
 	for i, ids := range prompts {
@@ -74,7 +74,7 @@ func (m *Model) checkContinuation(prompts [][]int, continuation []int) (longest 
 			return 0, fmt.Errorf("prompt %d of %d: %w", i, len(prompts), err)
 		}
 		n := len(ids) + len(continuation) - 1 // nobody reads what follows the last token
-		if limit := m.Spec.Context; limit > 0 && n > limit {
+		if limit := m.Spec.Context; limit > 0 && n-boundaryIn(m.Spec, ids) > limit {
 			return 0, fmt.Errorf("prompt %d of %d: %w", i, len(prompts), pkg.Errorf("%d prompt "+
 				"tokens and %d of the continuation are more than the context of %d", len(ids),
 				len(continuation), limit))
@@ -90,6 +90,9 @@ func (s *Session) continued(ctx context.Context, prompt, continuation []int) (
 	values []float64, n int, err error,
 ) {
 	ids := slices.Concat(prompt, continuation[:len(continuation)-1])
+	if s.m.Spec.Encoder > 0 { // another source is another text from its first token on
+		return s.continuedTarget(ctx, prompt, continuation)
+	}
 	common := 0
 	// The last token of the prompt runs again, because its target predicts the continuation.
 	for common < min(len(prompt)-1, s.Length()) && s.ids[common] == ids[common] {
@@ -103,4 +106,20 @@ func (s *Session) continued(ctx context.Context, prompt, continuation []int) (
 	}
 	values, err = s.Extend(ctx, ids[common:], continuation)
 	return values, len(ids) - common, err
+}
+
+// continuedTarget is [Session.continued] for a model of two stacks.
+func (s *Session) continuedTarget(ctx context.Context, prompt, continuation []int) (
+	values []float64, n int, err error,
+) {
+	out, err := s.Prompt(ctx, prompt, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	values, n = []float64{logProbability(out.Logits, continuation[0])}, len(prompt)
+	if last := len(continuation) - 1; last > 0 {
+		rest, err := s.Extend(ctx, continuation[:last], continuation[1:])
+		return append(values, rest...), n + last, err
+	}
+	return values, n, nil
 }

@@ -154,7 +154,7 @@ func (b *Block) NormedPart(f *Node) *Node {
 // OutputPart carries a part that [Block.NormedPart] returned to the end of the block, around the
 // feed-forward part and through the norm after it, if there is one, [B,K,N,S,D].
 func (b *Block) OutputPart(f *Node) *Node {
-	if b.spec.Order != spec.PostNorm {
+	if b.spec.Order != spec.PostNorm || b.spec.Stack(b.layer) == spec.Decoding {
 		return f
 	}
 	z := b.norm(b.attentionSum(), "attention-norm")

@@ -42,8 +42,12 @@ func (m *Model) Decompose(ctx context.Context,
 	if err := m.checkParted(q); err != nil {
 		return nil, 0, err
 	}
+	if m.Spec.Encoder > 0 {
+		return nil, 0, pkg.Errorf("the %s model has two stacks, of which the parts of every token "+
+			"are not computed", m.Spec.Family)
+	}
 	p := &partedPass{m: m, q: q, length: len(q.IDs), owners: len(q.IDs)}
-	if !m.Spec.Bidirectional {
+	if m.Spec.Causal() {
 		p.owners = m.target(q) + 1
 	}
 	n, run := m.keptParts(q), p.run
@@ -131,7 +135,9 @@ func (p *partedPass) embedded(x []float32) {
 func (p *partedPass) layer(ctx context.Context, step *layerStep,
 	past []*tensors.Tensor,
 ) (err error) {
-	s := &partedLayer{p: p, tiledLayer: &tiledLayer{m: p.m, l: step.layer, n: p.length}}
+	s := &partedLayer{p: p, tiledLayer: &tiledLayer{
+		m: p.m, l: step.layer, ids: p.q.IDs, n: p.length,
+	}}
 	defer s.free()
 	if err := s.read(past); err != nil {
 		return err
@@ -204,7 +210,7 @@ func (s *partedLayer) tiles(ctx context.Context, first, last int,
 		}
 		n := min(step, last-at)
 		seen := at + n
-		if s.m.Spec.Bidirectional {
+		if !s.m.Spec.Causal() {
 			seen = s.p.owners
 		}
 		if err := do(at, n, seen); err != nil {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -300,24 +302,45 @@ func (p *passEdits) edited(tap trace.Tap, l int) bool {
 	return false
 }
 
+// taps returns which taps are edited inside layer l.
+func (p *passEdits) taps(l int) (taps []trace.Tap) {
+	if p == nil {
+		return nil
+	}
+	return slices.DeleteFunc(trace.EditableTaps(), func(tap trace.Tap) bool {
+		return tap == trace.Hidden || !p.edited(tap, l) ||
+			tap == trace.Router && p.m.Spec.MixtureOf(l) == nil
+	})
+}
+
 // layer returns which taps are edited inside layer l, and the inputs of its graph for them.
 func (p *passEdits) layer(l int) (taps []trace.Tap, in []*tensors.Tensor, err error) {
-	if p == nil {
-		return nil, nil, nil
-	}
-	for _, tap := range trace.EditableTaps() {
-		if tap == trace.Hidden || !p.edited(tap, l) ||
-			tap == trace.Router && p.m.Spec.MixtureOf(l) == nil {
-			continue
-		}
+	taps = p.taps(l)
+	for _, tap := range taps {
 		made, err := p.inputs(tap, l)
 		if err != nil {
 			free(in...)
 			return nil, nil, err
 		}
-		taps, in = append(taps, tap), append(in, made...)
+		in = append(in, made...)
 	}
 	return taps, in, nil
+}
+
+// shapes are those of [editNodes] for a tap: of keep and of value.
+func (p *passEdits) shapes(tap trace.Tap) [2]shapes.Shape {
+	heads, width := p.m.editAxes(tap)
+	dims, kept := []int{len(p.texts), heads, p.rows}, 1
+	if tap == trace.Attention {
+		width, kept = p.slots, p.slots
+	}
+	if heads == 0 {
+		dims = slices.Delete(dims, 1, 2)
+	}
+	return [2]shapes.Shape{
+		shapes.Make(dtypes.Float32, append(slices.Clone(dims), kept)...),
+		shapes.Make(dtypes.Float32, append(dims, width)...),
+	}
 }
 
 // stream returns the residual stream x before layer l, [B,N,D], under the edits of [trace.Hidden];
@@ -357,16 +380,9 @@ func (p *passEdits) streamBack(l int, d *tensors.Tensor) (*tensors.Tensor, error
 
 // inputs makes the tensors of [editNodes] for a tap of layer l.
 func (p *passEdits) inputs(tap trace.Tap, l int) ([]*tensors.Tensor, error) {
-	heads, width := p.m.editAxes(tap)
-	dims, kept := []int{len(p.texts), heads, p.rows, 0}, 1
-	if tap == trace.Attention {
-		width, kept = p.slots, p.slots
-	}
-	if heads == 0 {
-		dims = slices.Delete(dims, 1, 2)
-	}
-	numbers := len(p.texts) * max(1, heads) * p.rows
-	keep, value := slices.Repeat([]float32{1}, numbers*kept), make([]float32, numbers*width)
+	sizes := p.shapes(tap)
+	keep := slices.Repeat([]float32{1}, sizes[0].Size())
+	value := make([]float32, sizes[1].Size())
 	for i, edits := range p.texts {
 		for _, e := range edits {
 			if e.Tap == tap && placeOf(e.Layers, l) >= 0 {
@@ -376,8 +392,7 @@ func (p *passEdits) inputs(tap trace.Tap, l int) ([]*tensors.Tensor, error) {
 	}
 	var made []*tensors.Tensor
 	for i, data := range [][]float32{keep, value} {
-		dims[len(dims)-1] = []int{kept, width}[i]
-		t, err := p.m.filled(dims, func(to []float32) { copy(to, data) })
+		t, err := p.m.filled(sizes[i].Dimensions, func(to []float32) { copy(to, data) })
 		if err != nil {
 			free(made...)
 			return nil, err
@@ -463,6 +478,16 @@ func editedTaps(texts ...[]trace.Edit) (all []trace.Tap) {
 		}
 	}
 	return all
+}
+
+// editValues returns how many numbers the values of edits have.
+func editValues(texts ...[]trace.Edit) (n int) {
+	for _, edits := range texts {
+		for _, e := range edits {
+			n += len(e.Value)
+		}
+	}
+	return n
 }
 
 // checkEditedTaps returns an error for a tap that is not recorded under these edits.

@@ -2,6 +2,7 @@ package transformer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -305,5 +306,32 @@ func TestEditsThatDoNotFit(t *testing.T) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestExtendMemoryUnderEdits: the estimate of more tokens on the cache has the inputs of the edits,
+// what attention keeps and what is added to it, on the host and on the device, and their values.
+func TestExtendMemoryUnderEdits(t *testing.T) {
+	g := openGolden(t, "gpt2")
+	m := g.changed(t, func(string, []float32) {})
+	m.MaxBytes = 1
+	need := func(edits ...trace.Edit) int64 {
+		s, err := m.NewSession(nil, 0)
+		must(t, err)
+		defer s.Close()
+		must(t, s.Edit(edits...))
+		var refused *trace.MemoryError
+		if _, err := s.Extend(t.Context(), g.ids, nil); !errors.As(err, &refused) {
+			t.Fatalf("error %v, want that the memory does not suffice", err)
+		}
+		return refused.Need
+	}
+	heads, n := m.Spec.Heads, len(g.ids)
+	edit := trace.Edit{
+		Tap: trace.Attention, Change: trace.SetValue, Shape: []int{1}, Value: []float32{0},
+	}
+	want := int64(4*4*heads*n*transformer.Bucket(n) + 4)
+	if got := need(edit) - need(); got != want {
+		t.Errorf("an edit of attention takes %d bytes, want %d", got, want)
 	}
 }

@@ -56,6 +56,9 @@ func (m *Model) KeptTokens() int {
 // OnDevice makes the model keep its caches as where the host cannot write into them.
 func (m *Model) OnDevice() { m.onHost = false }
 
+// Prepared waits for what is compiled while the prompt is read.
+func (s *Session) Prepared() { s.preparing.Wait() }
+
 // Slots returns for how many tokens the session's cache has room.
 func (s *Session) Slots() int { return s.cache.slots }
 

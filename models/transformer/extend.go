@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"context"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -55,10 +56,10 @@ func (s *Session) Extend(ctx context.Context, ids, next []int) ([]float64, error
 	return all, nil
 }
 
-// ReadLogits runs a text once and calls use, in order, with the scores after each token from
-// position first on, [V]; see [trace.LogitReader]. The errors are those of [Session.Extend], and
-// one for a position outside the text.
-func (m *Model) ReadLogits(ctx context.Context, ids []int, first int,
+// ReadLogits runs a text once, under edits, and calls use, in order, with the scores after each
+// token from position first on, [V]; see [trace.LogitReader]. The errors are those of
+// [Session.Extend], and one for a position outside the text.
+func (m *Model) ReadLogits(ctx context.Context, ids []int, edits []trace.Edit, first int,
 	use func(position int, logits []float32) error,
 ) error {
 	if first < 0 || first >= len(ids) {
@@ -69,6 +70,11 @@ func (m *Model) ReadLogits(ctx context.Context, ids []int, first int,
 		return err
 	}
 	defer s.Close()
+	if len(edits) > 0 {
+		if err := s.Edit(edits...); err != nil {
+			return err
+		}
+	}
 	return s.extendWith(ctx, ids, ids[first:], use)
 }
 
@@ -103,11 +109,15 @@ func (s *Session) extendWith(ctx context.Context, ids, next []int,
 
 // checkExtension checks the arguments of Extend; total is the length of the text after it.
 func (s *Session) checkExtension(ids, next []int, total int) error {
-	if err := s.m.CheckIDs(ids); err != nil {
+	if err := s.m.CheckVocabulary(ids); err != nil {
 		return err
 	}
-	if limit := s.m.Spec.Context; limit > 0 && total > limit {
-		return pkg.Errorf("%d tokens are more than the context of %d", total, limit)
+	if s.m.Spec.Encoder > 0 && (s.Length() == 0 || slices.Contains(ids, s.m.Spec.Boundary())) {
+		return pkg.Errorf("%s has an encoder, which reads the source at once", s.m.Spec.Family)
+	}
+	longest := total - boundaryIn(s.m.Spec, s.ids)
+	if limit := s.m.Spec.Context; limit > 0 && longest > limit {
+		return pkg.Errorf("%d tokens are more than the context of %d", longest, limit)
 	}
 	if len(next) > len(ids) {
 		return pkg.Errorf("%d next tokens for %d tokens", len(next), len(ids))
@@ -117,21 +127,22 @@ func (s *Session) checkExtension(ids, next []int, total int) error {
 			return pkg.Errorf("the %s model has no head, so no next token has a "+
 				"probability", s.m.Spec.Family)
 		}
-		if err := s.m.CheckIDs(next); err != nil {
+		if err := s.m.CheckVocabulary(next); err != nil {
 			return err
 		}
 	}
-	return s.m.checkExtensionMemory(total, min(extendRows, len(ids)), len(next) > 0)
+	return s.checkExtensionMemory(total, min(extendRows, len(ids)), len(next) > 0)
 }
 
 // checkExtensionMemory returns a [*trace.MemoryError] if n more tokens of a text of total tokens do
-// not fit: the keys and values of the text, and the scores and streams of a layer.
-func (m *Model) checkExtensionMemory(total, n int, scores bool) error {
-	spec := m.Spec
+// not fit: the keys and values of the text, the scores and streams of a layer, and its edits.
+func (s *Session) checkExtensionMemory(total, n int, scores bool) error {
+	m, spec := s.m, s.m.Spec
 	slots, rows := float64(bucket(total)), float64(m.padded(n))
 	bytes := 4 * float64(spec.Layers) * slots * float64(spec.CacheWidth())
 	bytes += passArrays * 4 * float64(spec.Heads) * rows * slots
 	bytes += 4 * rows * (10*float64(spec.Width) + 2*float64(spec.InnerWidth()))
+	bytes += editBytes(spec, editedTaps(s.wanted), rows, slots) + 4*float64(editValues(s.wanted))
 	if scores {
 		bytes += 2*4*headRows*float64(scored(spec)) + m.headTable(need{Head: true, Texts: 2})
 	}
@@ -175,7 +186,7 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int,
 	}
 	begin := tensors.FromScalar(int32(s.Length()))
 	text := []*tensors.Tensor{
-		idTensor(ids, padded), begin, tensors.FromScalar(int32(length)),
+		idTensor(ids, padded), begin, s.m.withBoundaries(length, s.ids),
 		tensors.FromScalar(int32(s.Length() + n)),
 	}
 	defer free(text...)

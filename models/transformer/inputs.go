@@ -74,7 +74,7 @@ func (m *Model) batchInputs(batch Batch, padded int) *inputs {
 	}}
 	t.tensors = []*tensors.Tensor{
 		tensors.FromFlatDataAndDimensions(ids, n, padded),
-		tensors.FromScalar(int32(longest)),
+		m.withBoundaries(longest, batch.IDs...),
 	}
 	// The tensors have the order in which inputKind.nodes takes them.
 	if t.kind.types {
@@ -148,6 +148,9 @@ func layerKind(s *spec.Spec, l int) string {
 		return fmt.Sprintf("window=%d layer=%d", s.Window(l), l)
 	}
 	kind := fmt.Sprintf("window=%d", s.Window(l))
+	if stack := s.Stack(l); stack != spec.OneStack {
+		kind += fmt.Sprintf(" stack=%d", stack)
+	}
 	if s.Unturned != nil && s.Unturned[l] {
 		kind += " unturned"
 	}
@@ -183,7 +186,7 @@ func (m *Model) padded(n int) int {
 	if m.promptStep > 1 {
 		padded = bucket(n)
 	}
-	if m.Spec.Context > 0 {
+	if m.Spec.Context > 0 && m.Spec.Encoder == 0 {
 		padded = max(n, min(padded, m.Spec.Context))
 	}
 	return padded

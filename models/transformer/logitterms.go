@@ -274,6 +274,17 @@ func (m *Model) termsOf(w byName, l int, length *Node, k targetNodes, along *Nod
 func (b *Block) termsAlong(along *Node) blockTerms {
 	r := direction{along: along, constant: ScalarZero(along.Graph(), along.DType())}
 	x, a := b.Input, b.AttentionOutput
+	none := func() *Node { return ScalarZero(along.Graph(), along.DType()) }
+	switch stack := b.spec.Stack(b.layer); {
+	case stack == spec.Encoding: // the target is a token of the target
+		heads := Squeeze(ZerosLike(b.Attention), 2)
+		return blockTerms{input: r, mlp: none, heads: heads, sources: ReduceSum(heads, 1)}
+	case stack == spec.Decoding:
+		if b.spec.Order == spec.PostNorm {
+			r = b.beforeNorm(r, Add(x, a), "attention-norm")
+		}
+		return b.attentionTerms(blockTerms{input: r, mlp: none}, r)
+	}
 	switch b.spec.Order {
 	case spec.PostNorm:
 		z := b.norm(Add(x, a), "attention-norm")

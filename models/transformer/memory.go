@@ -29,8 +29,9 @@ type need struct {
 	// stream before each layer is kept for as many tokens as Slots.
 	Tile    int
 	Streams bool
-	// Edited are the taps that are edited.
-	Edited []trace.Tap
+	// Edited are the taps that are edited, EditValues how many numbers the values of edits have.
+	Edited     []trace.Tap
+	EditValues int
 	// Head is whether the head reads one position of each text, and Lens whether it reads the
 	// stream before and after every layer, at one position at a time.
 	Head, Lens bool
@@ -204,6 +205,24 @@ func PassBytes(s *spec.Spec, q spec.Quantized, tokens int, inTurn bool) int64 {
 	return int64(returned + layer + decodedBytes(s, q).of(!inTurn))
 }
 
+// editBytes returns the bytes that a layer takes for the edits of taps, [editNodes] on the host and
+// on the device, in a pass of so many rows in all, each of which has so many sources.
+func editBytes(s *spec.Spec, edited []trace.Tap, rows, sources float64) (bytes float64) {
+	stream := 4 * rows * float64(s.Width)
+	vectors := 4 * rows * float64(s.Heads*max(s.HeadWidth, s.ValueWidth()))
+	for _, tap := range edited {
+		switch tap {
+		case trace.Attention:
+			bytes += 4 * 4 * rows * float64(s.Heads) * sources
+		case trace.HeadOutput:
+			bytes += 2 * stream * float64(s.Heads)
+		default:
+			bytes += max(4*stream, 2*vectors)
+		}
+	}
+	return bytes
+}
+
 // estimate returns the bytes of what a pass returns, and of what it holds while it computes a
 // layer.
 func estimate(s *spec.Spec, n need) (returned, layer float64) {
@@ -242,16 +261,9 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 			add(stream, layers+1)
 		}
 	}
-	for _, tap := range n.Edited { // on the host and on the device
-		switch tap {
-		case trace.Attention:
-			layer += 4 * pairs
-		case trace.HeadOutput:
-			layer += 2 * stream * float64(s.Heads)
-		default:
-			layer += max(4*stream, 2*vectors)
-		}
-	}
+	layer += max(editBytes(s, n.Edited, texts*t, t),
+		editBytes(s, n.Edited, texts, float64(n.Slots))) // of a pass over the texts, and of a step
+	returned += 4 * float64(n.EditValues)
 	consumed := 0.0
 	for _, ask := range n.Asks {
 		rows := pairs / float64(s.Heads)

@@ -95,6 +95,18 @@ func TestEstimateOfWideHeads(t *testing.T) {
 	if got := m.Estimate(edited) - plain; got != 2*keys {
 		t.Errorf("an edit of keys takes %d bytes, want %d", got, 2*keys)
 	}
+	edited.EditValues = 1000
+	if got := m.Estimate(edited) - plain; got != 2*keys+4000 {
+		t.Errorf("an edit of keys with 1,000 numbers takes %d bytes, want %d", got, 2*keys+4000)
+	}
+	// The step after a short prompt has a row of attention over all slots, to keep and to add, on
+	// the host and on the device.
+	short := transformer.Need{Tokens: 1, Slots: 4096}
+	plain = m.Estimate(short)
+	short.Edited = []trace.Tap{trace.Attention}
+	if got := m.Estimate(short) - plain; got != 4*4*16*4096 {
+		t.Errorf("an edit of attention takes %d bytes in a step, want %d", got, 4*4*16*4096)
+	}
 }
 
 // A refusal says how much, of what limit, and what would do.

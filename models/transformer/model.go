@@ -173,6 +173,9 @@ func (m *Model) outFirst() bool { return m.inCodes || onCPU(m.backend) }
 
 // builder returns a builder for a graph of the model.
 func (m *Model) builder(w byName, t text) *builder {
+	if t.boundary == nil {
+		t.length, t.boundary = lengthOf(t.length)
+	}
 	d := newBuilder(m.Spec, w, t)
 	d.fused = true
 	if m.outFirst() {
@@ -193,15 +196,33 @@ func backendName(b compute.Backend) string {
 }
 
 // CheckIDs returns an error if ids is empty, longer than the context, or contains an id outside
-// the vocabulary.
+// the vocabulary, and for two stacks if it does not have a source and one target.
 func (m *Model) CheckIDs(ids []int) error {
+	longest := len(ids)
+	if m.Spec.Encoder > 0 && longest > 0 { // each stack counts from 0
+		source := boundaryOf(m.Spec, ids)
+		if source == 0 || source == len(ids) {
+			return pkg.Errorf("%s needs a text of source and target: put id %d between them, "+
+				"with which the target begins", m.Spec.Family, m.Spec.Boundary())
+		}
+		longest = max(source, len(ids)-source)
+	}
+	if m.Spec.Context > 0 && longest > m.Spec.Context {
+		return pkg.Errorf("%d tokens are more than the context of %d", longest, m.Spec.Context)
+	}
+	return m.CheckVocabulary(ids)
+}
+
+// CheckVocabulary returns an error if ids is empty, contains an id outside the vocabulary, or parts
+// source and target twice.
+func (m *Model) CheckVocabulary(ids []int) error {
 	if len(ids) == 0 {
 		return pkg.Errorf("there are no tokens to run on")
 	}
-	if m.Spec.Context > 0 && len(ids) > m.Spec.Context {
-		return pkg.Errorf("%d tokens are more than the context of %d", len(ids), m.Spec.Context)
-	}
 	for i, id := range ids {
+		if m.Spec.Encoder > 0 && id == m.Spec.Boundary() && i == boundaryOf(m.Spec, ids) {
+			continue
+		}
 		if id < 0 || id >= m.Spec.Vocab {
 			return pkg.Errorf("id %d of token %d is outside the vocabulary of %d", id,
 				i, m.Spec.Vocab)

@@ -90,7 +90,7 @@ func (a *pairLayer) tile(ask asked, at, n int, projects bool, rows *trace.Rows) 
 	// A decoder's targets see no source after the last of them, so the graph gets only the first
 	// ones.
 	targets, sources := n, at+n
-	if a.m.Spec.Bidirectional {
+	if !a.m.Spec.Causal() {
 		sources = a.n
 	}
 	if a.m.promptStep > 1 { // round shapes up, so that few graphs are compiled

@@ -178,7 +178,7 @@ func (p *pass) layer(ctx context.Context, step *layerStep, out []*Output,
 	if !slices.ContainsFunc(p.asks, asked.PerPair) {
 		return nil
 	}
-	t, err := p.m.tiledLayer(step, p.length())
+	t, err := p.m.tiledLayer(step, p.texts[0])
 	if err != nil {
 		return err
 	}
@@ -278,10 +278,10 @@ func visibleRows(b *Block, ask asked) *Node {
 			panic(fmt.Errorf("mixing %s: %v", ask.Name, p))
 		}
 	}()
-	seen, axes := b.visible, "[B,H,N,S]"
+	seen, axes := b.seen(), "[B,H,N,S]"
 	want := b.Attention.Shape()
 	if ask.Heads.Fusion != trace.EachHead {
-		seen, axes = b.Visible(), "[B,N,S]"
+		seen, axes = Squeeze(seen, 1), "[B,N,S]"
 		dims := want.Dimensions
 		want = shapes.Make(want.DType, dims[0], dims[2], dims[3])
 	}
@@ -293,7 +293,7 @@ func visibleRows(b *Block, ask asked) *Node {
 		panic(fmt.Errorf("Mix returns %v, want %v: %s, heads %s", rows.Shape(), want, axes,
 			ask.Heads))
 	}
-	return Mul(rows, seen)
+	return b.identity(Mul(rows, seen), ask.Heads)
 }
 
 // oneRow returns row t of the last but one axis of x [...,N,S], [...,1,S]. t is known only when the

@@ -30,9 +30,15 @@ func alibiBias(s *spec.Spec, sources int) []float32 {
 }
 
 // bucketOf returns the row of the table of biases for distances from a target back to a source, of
-// any shape: with n buckets for each side, n/2 of one distance each and n/2 that grow.
-func bucketOf(s *spec.Spec, back *Node) *Node {
-	side := s.RelativeBuckets / 2
+// any shape: with n buckets for each side, n/2 of one distance each and n/2 that grow. Without
+// both sides all buckets are for sources before the target.
+func bucketOf(s *spec.Spec, back *Node, both bool) *Node {
+	side := s.RelativeBuckets
+	if both {
+		side /= 2
+	} else {
+		back = MaxScalar(back, 0)
+	}
 	exact, far := float64(side/2), float64(s.RelativeDistance)
 	away := ConvertDType(Abs(back), dtypes.Float32)
 	steps := MulScalar(Log(MulScalar(MaxScalar(away, 1), 1/exact)),

@@ -30,10 +30,13 @@ func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batchi
 	[]float64, error,
 ) {
 	values, answered := make([]float64, len(queries)), 0
-	edited := editedTaps(editsOf(queries)...)
+	edits := editsOf(queries)
+	edited, numbers := editedTaps(edits...), editValues(edits...)
 	batches, err := m.queryBatches(queries, how,
 		func(tokens, texts int) need {
-			return need{Tokens: tokens, Texts: texts, Head: true, Edited: edited}
+			return need{
+				Tokens: tokens, Texts: texts, Head: true, Edited: edited, EditValues: numbers,
+			}
 		})
 	if err != nil {
 		return nil, err
@@ -153,7 +156,7 @@ func copyOfInput(x, given *Node) *Node {
 // their embedding; see [spec.Spec.Embedded]. It returns an error for ids that the model cannot
 // take.
 func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
-	if err := m.CheckIDs(ids); err != nil {
+	if err := m.CheckVocabulary(ids); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -173,6 +176,6 @@ func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
 // rows returns the rows of the embedding, [B,N,W].
 func (f *inputs) rows() (*tensors.Tensor, error) {
 	return only(f.run("rows", endsWeights, func(d *builder, _ []*Node) []*Node {
-		return []*Node{gathered(d.w("embedding"), d.ids)}
+		return []*Node{d.rows()}
 	}))
 }

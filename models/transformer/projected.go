@@ -174,7 +174,7 @@ func (m *Model) canProject(ask asked) bool {
 	s := m.Spec
 	return zeroesSources(ask.Mixing) && ask.PerPair() && ask.Heads.Fusion == trace.MeanHeads &&
 		m.DType == dtypes.Float32 && s.Order != spec.Parallel && !s.NormAfter &&
-		!s.NormedResidual && s.ResidualScale == 0 && s.Mixture == nil &&
+		!s.NormedResidual && s.ResidualScale == 0 && s.Mixture == nil && s.Encoder == 0 &&
 		s.ValueWidth() > 1 && s.Heads > 1 // see [Block.narrow]
 }
 
@@ -189,7 +189,7 @@ func (m *Model) projects(ask asked, targets, n int, spare int64) bool {
 	// Multiplications, in units of D and the width of the inputs together: those of W_O through
 	// the matrices, of each source, and of each pair, against those that each pair is spared.
 	pairs := float64(targets) * float64(n)
-	if !s.Bidirectional {
+	if s.Causal() {
 		pairs /= 2
 	}
 	width, heads := float64(s.Width), float64(s.Heads)

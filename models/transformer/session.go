@@ -138,6 +138,7 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 	}
 	s.freeCache()
 	s.cache, s.ids, s.lengths[0] = kept, append([]int(nil), ids...), len(ids)
+	s.boundaries = []int{boundaryOf(s.m.Spec, ids)}
 	if k := p.latest; k != nil { // whose stream is that which the last layer returned
 		last := s.newEdits(len(ids)-1, 1, 1, 1)
 		if k.final, err = last.stream(s.m.Spec.Layers, k.final); err != nil {
@@ -157,6 +158,7 @@ func (s *Session) promptNeed(n int) need {
 	need := need{
 		Tokens: n, Asks: asksOf(s.asks), Slots: s.slotsFor(n), Terms: s.terms,
 		Streams: s.streams != nil, Lens: s.lens, Edited: editedTaps(s.wanted),
+		EditValues: editValues(s.wanted),
 	}
 	if s.inTiles(n) {
 		need.Tile = s.m.tileOf(need.Slots)
@@ -231,9 +233,13 @@ func (s *Session) Step(ctx context.Context, id int) (*Output, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, pkg.Errorf("stopped at token %d: %w", s.Length(), err)
 	}
-	if s.m.Spec.Context > 0 && s.Length()+1 > s.m.Spec.Context {
-		return nil, pkg.Errorf("%d tokens are more than the context of %d",
-			s.Length()+1, s.m.Spec.Context)
+	length := s.Length() + 1
+	if s.m.Spec.Encoder > 0 {
+		length -= s.boundaries[0]
+	}
+	if s.m.Spec.Context > 0 && length > s.m.Spec.Context {
+		return nil, pkg.Errorf("%d tokens are more than the context of %d", length,
+			s.m.Spec.Context)
 	}
 	if id < 0 || id >= s.m.Spec.Vocab {
 		return nil, pkg.Errorf("id %d of token %d is outside the vocabulary of %d", id,
@@ -259,7 +265,7 @@ func (s *Session) Step(ctx context.Context, id int) (*Output, error) {
 // compiling costs nothing it does nothing. An error is left to the call that needs the graph.
 // [Session.Close] waits for it, at most for one graph once ctx is done.
 func (s *Session) prepare(ctx context.Context, n int, kept *store) {
-	if s.m.promptStep == 1 {
+	if s.m.promptStep == 1 || s.m.Spec.Encoder > 0 {
 		return
 	}
 	integer, number := dtypes.Int32, dtypes.Float32
@@ -293,7 +299,8 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 			all = append(all, wanted{s.m.termsProgram(begin, end, 1, s.byHead), inputs})
 		}
 	}
-	for l := range spec.Layers { // layers of one kind have the same program
+	edits := s.newEdits(n, 1, 1, kept.slots)
+	for l := range spec.Layers { // layers of one kind and with the same edits have one program
 		for _, ask := range s.late {
 			all = append(all, wanted{
 				s.m.tileProgram(l, ask),
@@ -301,7 +308,12 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 			})
 		}
 		if s.room > n {
-			steps = append(steps, wanted{s.stepProgram(l, projected, nil), step})
+			edited, inputs := edits.taps(l), slices.Clone(step)
+			for _, tap := range edited {
+				ofEdit := edits.shapes(tap)
+				inputs = append(inputs, ofEdit[:]...)
+			}
+			steps = append(steps, wanted{s.stepProgram(l, projected, edited), inputs})
 		}
 	}
 	all = append(all, steps...)

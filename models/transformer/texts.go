@@ -16,14 +16,15 @@ import (
 type texts struct {
 	m    *Model
 	asks []asked
-	// lengths has the number of tokens of the text in each row, 0 for a free row.
-	lengths []int
-	cache   *store
+	// lengths has the number of tokens of the text in each row, 0 for a free row, and boundaries
+	// that of the tokens of the source in a model of two stacks.
+	lengths, boundaries []int
+	cache               *store
 	// terms says that passes keep what [Session.Terms] reads: latest. It is nil before the first
 	// pass, after [Session.Cut] and [Session.Extend], and if a pass failed for which the cache
 	// grew.
 	terms  bool
-	byHead bool // terms have the part of each head
+	byHead bool // they have the part of each head
 	latest *latest
 	// streams are what [Session.Multiply] reads, nil if nothing is kept for it.
 	streams *streams
@@ -91,20 +92,30 @@ func (s *texts) freeCache() {
 	s.cache, s.latest = nil, nil
 }
 
-// tokens are the ids, [B,1], of the next tokens, 0 in rows that stay, and their slots, [B].
+// tokens are the ids, [B,1], of the next tokens, 0 in rows that stay, and their slots, [B], in a
+// model of two stacks followed by the boundaries, [2B].
 func (s *texts) tokens(rows, ids []int) []*tensors.Tensor {
 	next := make([]int, len(s.lengths))
 	for i, row := range rows {
 		next[row] = ids[i]
 	}
-	return []*tensors.Tensor{int32Tensor(next, len(next), 1), int32Tensor(s.lengths)}
+	slots := s.lengths
+	if s.m.Spec.Encoder > 0 {
+		slots = slices.Concat(slots, s.boundaries)
+	}
+	return []*tensors.Tensor{int32Tensor(next, len(next), 1), int32Tensor(slots)}
 }
 
 // stepBuilder builds graphs of a decode step, whose first inputs are [texts.tokens]. A token goes
 // into the slot after its text, and its own row sees it too.
 func (m *Model) stepBuilder(w byName, in []*graph.Node) *builder {
-	length := graph.OnePlus(graph.ReduceAllMax(in[1]))
-	return m.builder(w, text{ids: in[0], first: in[1], length: length})
+	t := text{ids: in[0], first: in[1]}
+	if n := in[0].Shape().Dimensions[0]; m.Spec.Encoder > 0 {
+		t.first = graph.Slice(in[1], graph.AxisRange(0, n))
+		t.boundary = graph.Slice(in[1], graph.AxisRange(n, 2*n))
+	}
+	t.length = graph.OnePlus(graph.ReduceAllMax(t.first))
+	return m.builder(w, t)
 }
 
 // step runs the layers on one token of each text in rows, [B,1,D], each in a graph of its own,

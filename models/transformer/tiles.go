@@ -39,7 +39,7 @@ func (m *Model) inTiles(n int) bool {
 	if above == 0 {
 		above = tiledAbove
 	}
-	return n > above && !m.Spec.Bidirectional
+	return n > above && m.Spec.Causal()
 }
 
 // tileOf returns how many targets a tile has in a text with a cache of n slots: a power of two, so
@@ -94,9 +94,10 @@ func sourceSlots(n, least int) int {
 // tiledLayer is one layer of a text of n tokens whose keys and values are known. Any targets can
 // then be computed apart from the others.
 type tiledLayer struct {
-	m *Model
-	l int
-	n int
+	m   *Model
+	l   int
+	ids []int
+	n   int
 	// x is the residual stream before the layer, [n,D].
 	x []float32
 	// key and value are [G,slots,E].
@@ -106,9 +107,9 @@ type tiledLayer struct {
 	slots   int
 }
 
-// tiledLayer is a layer that collected keys and values first, for a text of n tokens.
-func (m *Model) tiledLayer(step *layerStep, n int) (t *tiledLayer, err error) {
-	t = &tiledLayer{m: m, l: step.layer, n: n}
+// tiledLayer is a layer that collected keys and values first, for a text.
+func (m *Model) tiledLayer(step *layerStep, ids []int) (t *tiledLayer, err error) {
+	t = &tiledLayer{m: m, l: step.layer, ids: ids, n: len(ids)}
 	if t.x, err = floats(step.in); err != nil {
 		return nil, err
 	}
@@ -151,7 +152,7 @@ func (t *tiledLayer) over(sources, at, size int, use func(inputs []*tensors.Tens
 		return err
 	}
 	own := []*tensors.Tensor{
-		x, tensors.FromScalar(int32(at)), tensors.FromScalar(int32(t.n)),
+		x, tensors.FromScalar(int32(at)), t.m.withBoundaries(t.n, t.ids),
 	}
 	defer free(own...)
 	return use(append(own[:len(own):len(own)], t.sources...))

@@ -29,9 +29,9 @@ type tap struct {
 var taps = map[trace.Tap]tap{
 	trace.Scores:    {axes: "LHTS", block: (*Block).maskedScores},
 	trace.Terms:     {axes: "LH3TS", block: (*Block).terms},
-	trace.Attention: {axes: "LHTS", block: func(b *Block) *Node { return b.Attention }},
+	trace.Attention: {axes: "LHTS", block: (*Block).attention},
 	trace.AttentionMean: {axes: "LTS", block: func(b *Block) *Node {
-		return FuseHeads(b.Attention, trace.Heads{})
+		return FuseHeads(b.attention(), trace.Heads{})
 	}},
 	trace.QueryVector: {axes: "LHTE", block: func(b *Block) *Node { return b.query }},
 	trace.KeyVector: {axes: "LHSE", block: func(b *Block) *Node {
@@ -112,8 +112,8 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 	if len(batch.IDs) == 0 {
 		return nil, pkg.Errorf("the batch has no texts")
 	}
-	if batch.PadLeft && m.Spec.Bidirectional {
-		return nil, pkg.Errorf("%s is an encoder: pad its texts on the right", m.Spec.Family)
+	if batch.PadLeft && !m.Spec.Causal() {
+		return nil, pkg.Errorf("%s has an encoder: pad its texts on the right", m.Spec.Family)
 	}
 	for i, ids := range batch.IDs {
 		if err := m.CheckIDs(ids); err != nil {
@@ -144,7 +144,7 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 	// minutes.
 	pass := need{
 		Tokens: batch.longest(), Texts: len(batch.IDs), Taps: wanted,
-		Edited: editedTaps(batch.Edits...),
+		Edited: editedTaps(batch.Edits...), EditValues: editValues(batch.Edits...),
 	}
 	if err := m.checkMemory(pass); err != nil {
 		return nil, err

@@ -139,14 +139,27 @@ type text struct {
 	// real is 1 for slots that hold a token and 0 for padding, [B,S]; nil if all slots before
 	// length hold tokens.
 	real *Node
+	// boundary is the slot of the first token of the target, [B]; nil if there is one stack.
+	boundary *Node
 }
 
-// at returns the positions of the targets, [B or 1,N].
+// at returns the positions of the targets, [B or 1,N], which in either of two stacks begin at 0.
 func (t text) at() *Node {
 	if t.positions != nil {
 		return t.positions
 	}
-	slots := Iota(t.ids.Graph(), shapes.Make(dtypes.Int32, 1, t.ids.Shape().Dimensions[1]), 1)
+	slots := t.slots(t.ids.Shape().Dimensions[1])
+	if t.boundary != nil {
+		after := Sub(slots, eachText(t.boundary, 2))
+		slots = BroadcastToShape(slots, after.Shape())
+		return Where(LessThan(after, ZerosLike(after)), slots, after)
+	}
+	return slots
+}
+
+// slots are those of n targets, [B or 1,N].
+func (t text) slots(n int) *Node {
+	slots := Iota(t.length.Graph(), shapes.Make(dtypes.Int32, 1, n), 1)
 	if t.first != nil {
 		slots = Add(slots, eachText(t.first, 2))
 	}
@@ -178,7 +191,18 @@ func newBuilder(s *spec.Spec, w byName, t text) *builder {
 type cache struct{ key, value *Node }
 
 // embed returns the residual stream before block 0, [B,N,D].
-func (d *builder) embed() *Node { return d.embedded(gathered(d.w("embedding"), d.ids)) }
+func (d *builder) embed() *Node { return d.embedded(d.rows()) }
+
+// rows returns the rows of the embedding of the targets, [B,N,W].
+func (d *builder) rows() *Node {
+	ids := d.ids
+	if d.boundary != nil {
+		start := Scalar(ids.Graph(), dtypes.Int32, d.spec.TargetStart)
+		ids = Where(Equal(ids, Scalar(ids.Graph(), dtypes.Int32, d.spec.Boundary())),
+			BroadcastToShape(start, ids.Shape()), ids)
+	}
+	return gathered(d.w("embedding"), ids)
+}
 
 // embedded turns rows of the embedding, [B,N,W], into the residual stream before block 0, [B,N,D]:
 // scale, projection, positions, token types and norm, as far as the spec has them.
@@ -202,7 +226,9 @@ func (d *builder) embedded(x *Node) *Node {
 		}
 	}
 	if s.EmbeddingNorm {
-		x = d.norm(x, "embedding-norm.")
+		x = d.byStack(x, d.norm(x, "embedding-norm."), func() *Node {
+			return d.norm(x, "target-embedding-norm.")
+		})
 	}
 	if projected && !s.ProjectTokens {
 		x = d.product.with(x, d.w("embedding-projection.weight"), 0)
@@ -222,10 +248,11 @@ func gathered(table, ids *Node) *Node {
 
 // learned returns the rows of the position table for the targets, [B or 1,N,W].
 func (d *builder) learned() *Node {
-	table := d.w("positions")
 	at := AddScalar(d.at(), d.spec.PositionOffset)
 	// A padded target may lie beyond the table. Nobody reads its row, so any row will do.
-	return gathered(table, MinScalar(at, table.Shape().Dimensions[0]-1))
+	at = MinScalar(at, d.w("positions").Shape().Dimensions[0]-1)
+	rows := gathered(d.w("positions"), at)
+	return d.byStack(rows, rows, func() *Node { return gathered(d.w("target-positions"), at) })
 }
 
 // block builds layer l for targets x, [B,N,D], that see each other. It also returns their keys and
@@ -275,6 +302,15 @@ func (d *builder) startBlock(l int, x *Node) (*Block, cache) {
 	if d.spec.Order != spec.PostNorm {
 		u = b.norm(x, "attention-norm")
 	}
+	if d.spec.Stack(l) == spec.Crossing {
+		source := x
+		if d.spec.MemoryNorm {
+			source = b.norm(x, "memory-norm")
+		}
+		queries := u
+		u = d.byStack(x, source, func() *Node { return queries })
+	}
+	b.active = d.active(l, x.Shape().Dimensions[1])
 	p := b.project(u, d.fused)
 	whole := b.heads(p.query, d.spec.Heads)
 	b.query = b.edited(trace.QueryVector, b.turned(whole, whole, "query"))
@@ -295,16 +331,17 @@ func (d *builder) startBlock(l int, x *Node) (*Block, cache) {
 // attend computes the attention of a block whose sources are set.
 func (d *builder) attend(b *Block) {
 	sources, x := b.sources.key.Shape().Dimensions[2], b.query
-	b.visible = d.visible(sources, d.spec.Window(b.layer))
+	b.visible = d.visible(b.layer, sources, x.Shape().Dimensions[2])
 	if d.spec.Positions == spec.ALiBi {
 		b.alibi = d.alibi(sources)
 	}
 	if d.spec.Relative != nil {
 		b.alibi = d.disentangled(b)
 	}
-	if d.spec.RelativeBuckets > 0 {
+	if d.spec.RelativeBuckets > 0 && d.spec.Stack(b.layer) != spec.Crossing {
 		back := distance(x.Graph(), d.first, x.Shape().Dimensions[2], sources)
-		rows := gathered(b.w("relative-bias"), bucketOf(d.spec, back)) // [B or 1,1,N,S,H]
+		rows := gathered(b.w("relative-bias"),
+			bucketOf(d.spec, back, d.spec.Stack(b.layer) != spec.Decoding)) // [B or 1,1,N,S,H]
 		b.alibi = TransposeAllAxes(Squeeze(rows, 1), 0, 3, 1, 2)
 	}
 	b.attend()
@@ -326,9 +363,18 @@ func (d *builder) turning(l int) *turning {
 // visible is 1 where a target may see a source and 0 elsewhere, [B or 1,1,N,S]. A decoder's target
 // sees the real sources up to its own slot and within the window, if there is one; an encoder's
 // target sees every real source.
-func (d *builder) visible(sources, window int) *Node {
-	v := visible(d.ids.Graph(), d.first, d.length, d.ids.Shape().Dimensions[1], sources, window,
-		d.spec.Bidirectional)
+func (d *builder) visible(l, sources, targets int) *Node {
+	stack := d.spec.Stack(l)
+	v := visible(d.length.Graph(), d.first, d.length, targets, sources, d.spec.Window(l),
+		d.spec.Bidirectional || stack == spec.Encoding || stack == spec.Crossing)
+	if stack != spec.OneStack {
+		slots := Iota(v.Graph(), shapes.Make(dtypes.Int32, 1, 1, 1, sources), 3)
+		ofSource := LessThan(slots, eachText(d.boundary, 4))
+		if stack == spec.Decoding {
+			ofSource = LogicalNot(ofSource)
+		}
+		v = Mul(Mul(v, ConvertDType(ofSource, dtypes.Float32)), InsertAxes(d.active(l, targets), 1))
+	}
 	if d.real != nil {
 		v = Mul(v, InsertAxes(d.real, 1, 1))
 	}

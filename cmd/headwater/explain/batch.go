@@ -31,6 +31,9 @@ func explainAll(ctx context.Context, k *cli.Kit, f explainFlags) error {
 	}
 	defer out.Abandon()
 	m, err := k.Open(ctx, f.ModelFlags)
+	if err == nil {
+		f.opts.Edits, err = k.ReadEdits(ctx, f.edits, m.Memory())
+	}
 	if err != nil {
 		return err
 	}

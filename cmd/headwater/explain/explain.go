@@ -56,11 +56,7 @@ func explainCommand(k *cli.Kit) *cobra.Command {
 		Args:  func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			err := k.ReadMessages(ctx, f.messages, &f.opts)
-			if err == nil {
-				f.opts.Edits, err = k.ReadEdits(ctx, f.edits)
-			}
-			if err != nil {
+			if err := k.ReadMessages(ctx, f.messages, &f.opts); err != nil {
 				return err
 			}
 			if f.input != "" {
@@ -212,6 +208,9 @@ func explain(ctx context.Context, k *cli.Kit, f explainFlags, prompt string) err
 		k.Say("note: both prompts are the same, and so is what a method says of them")
 	}
 	m, err := k.Open(ctx, f.ModelFlags)
+	if err == nil {
+		f.opts.Edits, err = k.ReadEdits(ctx, f.edits, m.Memory())
+	}
 	if err != nil {
 		return err
 	}

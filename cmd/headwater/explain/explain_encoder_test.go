@@ -2,8 +2,10 @@ package explain
 
 import (
 	"encoding/json"
+	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,5 +140,39 @@ func TestExplainEncoderInput(t *testing.T) {
 	must(t, json.Unmarshal([]byte(strings.SplitAfter(want, "\n")[0]), &first))
 	if at := first.Steps[1]["position"]; at != 1.0 || first.Maps["rollout"].Shape != [3]int{3, 5, 5} {
 		t.Errorf("position %v, maps %v", at, first.Maps)
+	}
+}
+
+// TestProveEncoders: the verdict on an encoder's prediction has the probabilities of the whole text
+// and of the text with masks in place of the sources, and takes another token than the one that is
+// read.
+func TestProveEncoders(t *testing.T) {
+	for model, prompt := range map[string]string{
+		"tiny-mlm": "the keys to the [MASK]", "tiny-sentiment": "the film was not good",
+	} {
+		e := headwater.Explained(t, "--model", model, "--prove", "all", prompt)
+		m, err := models.Open(model, models.Options{Backend: "go"})
+		must(t, err)
+		mask, err := m.Encode("[MASK]", trace.SpecialsOff)
+		must(t, err)
+		for i, g := range e.Steps {
+			v := g.Verdict
+			q := trace.Query{IDs: e.Prompt.IDs}
+			q.Quantity, q.Position, q.Token = trace.Probability, *g.Position, g.ID
+			without := q
+			without.IDs = slices.Clone(q.IDs)
+			for _, j := range v.Sources {
+				without.IDs[j] = mask[0].ID
+			}
+			want, err := m.Predict(t.Context(), []trace.Query{q, without})
+			must(t, err)
+			if len(v.Sources) == 0 || slices.Contains(v.Sources, *g.Position) ||
+				v.Replacement != "mask" || v.Draws == 0 ||
+				math.Abs(v.Whole-want[0])+math.Abs(v.Whole-g.Probability) > 1e-6 ||
+				math.Abs(v.Without-want[1]) > 1e-6 {
+				t.Errorf("%s, prediction %d of probability %v: %+v, want %v", model, i,
+					g.Probability, v, want)
+			}
+		}
 	}
 }

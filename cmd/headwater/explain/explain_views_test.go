@@ -56,6 +56,7 @@ var effectful = map[string]struct{ with, without string }{
 	"residual":          {"--set=residual=0.1 --methods=rollout,raw", "--methods=rollout,raw"},
 	"samples":           {"--set=samples=2 --methods=reagent,direct", "--methods=reagent,direct"},
 	"seed":              {"--seed=3 --temperature=5", "--temperature=5"},
+	"head-kinds":        {"--set=head-kinds=ablate", ""},
 	"lens":              {"--set=lens=answer", ""},
 	"layer":             {"--layer=1 --methods=rollout,raw", "--set=all-layers --methods=rollout,raw"},
 	"sinks":             {"--sinks", ""},

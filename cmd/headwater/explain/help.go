@@ -21,8 +21,8 @@ var flagGroups = []struct{ title, names string }{
 	{"What is read", "input messages system chat-set pair position " +
 		"special"},
 	{"What is generated", "temperature seed alternatives edit"},
-	{"What pictures show", "target against against-model layer head source filter size font " +
-		"palette color width caption sinks"},
+	{"What pictures show", "target without against against-model layer head source filter size " +
+		"font palette color width caption sinks"},
 	{"Where it is computed", "backend dtype pre max-memory"},
 	{"How methods compute and tokens are drawn", "set"},
 }

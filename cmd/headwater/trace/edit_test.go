@@ -1,11 +1,14 @@
 package trace
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
 )
 
@@ -49,6 +52,107 @@ func TestEditFromAnotherRun(t *testing.T) {
 				t.Errorf("%s: logit %d is %v, want %v", name, i, x, want[len(want)-size+i])
 				break
 			}
+		}
+	}
+}
+
+// TestEditFromActivations: what TransformerLens and hooks on transformers save of a run, a tensor
+// for each layer with an axis for the batch and tokens before heads, gives what the taps of that
+// run give.
+func TestEditFromActivations(t *testing.T) {
+	folder := t.TempDir()
+	path := func(name string) string { return filepath.Join(folder, name) }
+	taps := []string{
+		"hidden", "hidden-after-attention", "attention-output", "feed-forward-output", "attention",
+		"query", "key", "value", "context", "head-output",
+	}
+	trace := func(name, text string, args ...string) string {
+		headwater.Output(t, append([]string{
+			"trace", "--backend", "go", "--text", text, "-o", path(name),
+		}, args...)...)
+		return path(name)
+	}
+	clean := clitest.OpenFile(t, trace("clean.safetensors", "the keys to the", "--taps",
+		strings.Join(taps, ",")))
+	names := map[string]string{
+		"hidden": "blocks.%d.hook_resid_pre", "hidden-after-attention": "blocks.%d.hook_resid_mid",
+		"attention-output": "transformer.h.%d.attn", "feed-forward-output": "blocks.%d.hook_mlp_out",
+		"attention": "blocks.%d.attn.hook_pattern", "query": "blocks.%d.attn.hook_q",
+		"key": "blocks.%d.attn.hook_rot_k", "value": "blocks.%d.attn.hook_v",
+		"context": "blocks.%d.attn.hook_z", "head-output": "blocks.%d.attn.hook_result",
+	}
+	var saved []checkpoint.Tensor
+	for _, tap := range taps {
+		shape, err := clean.Shape(tap)
+		must(t, err)
+		data := clitest.Floats(t, clean, tap)
+		size := len(data) / shape[0]
+		for l := range shape[0] {
+			own := shape[1:]
+			layer := data[l*size : (l+1)*size]
+			name := fmt.Sprintf(names[tap], l)
+			switch { // every name at some layer
+			case tap == "hidden" && l > 1:
+				name = fmt.Sprintf([]string{
+					"model.layers.%d", "transformer.h.%d", "blocks.%d.hook_resid_post",
+				}[l%3], l-1)
+			case tap == "attention-output" && l > 2:
+				name = fmt.Sprintf("model.layers.%d.self_attn", l)
+			case tap == "feed-forward-output" && l > 0:
+				name = fmt.Sprintf([]string{"model.layers.%d.mlp", "transformer.h.%d.mlp"}[l%2], l)
+			}
+			if len(own) == 3 && tap != "attention" { // [H,T,E] to [T,H,E]
+				H, T, E := own[0], own[1], own[2]
+				turned := make([]float64, 0, size)
+				for i := range T {
+					for h := range H {
+						turned = append(turned, layer[(h*T+i)*E:][:E]...)
+					}
+				}
+				own, layer = []int{T, H, E}, turned
+			}
+			narrow := make([]float32, size)
+			for i, x := range layer {
+				narrow[i] = float32(x)
+			}
+			saved = append(saved, checkpoint.Tensor{
+				Name: name, Shape: append([]int{1}, own...), Data: narrow,
+			})
+		}
+	}
+	out, err := os.Create(path("lens.safetensors"))
+	must(t, err)
+	must(t, checkpoint.Write(out, saved, nil))
+	must(t, out.Close())
+	for _, tap := range taps {
+		for _, places := range []string{"", `, "layers": [3, 1], "positions": [-1, 2]`} {
+			if tap == "attention" && places != "" {
+				places += `, "sources": [1]`
+			}
+			var got [2][]float64
+			for i, from := range []string{"clean.safetensors", "lens.safetensors"} {
+				file := write(t, path("edits.json"), fmt.Sprintf(
+					`[{"tap": %q, "change": "value", "from": %q%s}]`, tap, from, places))
+				got[i] = clitest.Floats(t, clitest.OpenFile(t, trace("out.safetensors",
+					"the key to the", "--edit", file, "--taps", "logits")), "logits")
+			}
+			if !slices.Equal(got[0], got[1]) {
+				t.Errorf("%s%s: the logits differ", tap, places)
+			}
+		}
+	}
+	for edit, want := range map[string]string{
+		`"tap": "value", "heads": [1]`:      "leave heads out",
+		`"tap": "context", "layers": [9]`:   "blocks.9.attn.hook_z",
+		`"tap": "hidden", "layers": [1, 1]`: "layer 1 is named twice",
+		`"tap": "router"`:                   "lens.safetensors has no tensor for router of layer 0",
+	} {
+		file := write(t, path("edits.json"),
+			`[{"change": "value", "from": "lens.safetensors", `+edit+`}]`)
+		status, _, stderr := headwater.Execute(t, "", "trace", "--backend", "go", "--text",
+			"the key", "--edit", file, "--taps", "logits", "-o", path("x.safetensors"))
+		if status == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: status %d, stderr %q, want %q", edit, status, stderr, want)
 		}
 	}
 }

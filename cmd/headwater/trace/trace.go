@@ -124,13 +124,13 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 		return err
 	}
 	defer out.Abandon()
-	edits, err := k.ReadEdits(ctx, f.edits)
-	if err != nil {
-		return err
-	}
 	m, err := k.Open(ctx, f.ModelFlags)
 	if err != nil {
 		return adviseNaN(err)
+	}
+	edits, err := k.ReadEdits(ctx, f.edits, m.Memory())
+	if err != nil {
+		return err
 	}
 	ids, err := f.tokens(m)
 	if err == nil {
@@ -197,7 +197,7 @@ func checkIDs(info trace.Info, ids []int) error {
 			len(ids), info.Context, info.Name)
 	}
 	for i, id := range ids {
-		if id >= info.Vocab {
+		if id >= info.Vocab && id != info.Boundary() {
 			return cli.Usagef("id %d of token %d is outside the vocabulary of %d of %s; "+
 				"ids are from 0 to %d", id, i, info.Vocab, info.Name, info.Vocab-1)
 		}

@@ -30,7 +30,8 @@ gpt2 gpt_neo gpt_neox gptj gpt_bigcode granite granitemoehybrid llama ministral3
 qwen3 qwen3_vl_text roberta seed_oss
 smollm3 stablelm starcoder2 xglm xlm-roberta
 gpt_oss granitemoe mixtral olmoe qwen2_moe qwen3_moe
-deepseek_v2 deepseek_v3 glm4_moe""".split()
+deepseek_v2 deepseek_v3 glm4_moe
+bart m2m_100 marian mbart mt5 pegasus t5""".split()
 
 # Keys that evaluating code reads and that change no number there.
 NO_NUMBER = {
@@ -42,6 +43,7 @@ NO_NUMBER = {
     "dtype": "how the reference stores weights; the file of weights has its own",
     "torch_dtype": "the old name of dtype",
     "gemma3_text.attn_logit_softcapping": "kept and not applied",
+    "gradient_checkpointing": "the memory of training",
     "fusion_config": "faster code for the same arithmetic",
     "is_encoder_decoder": "how generation calls the model; no class here reads it in a pass",
     "label2id": "the inverse of id2label",
@@ -212,7 +214,7 @@ def rows_of(model_type, base):
         if base.get(n) != (row := ("computes" if used else "no", fields.get(n, "null"))):
             rows[n] = row
     for n, used in read_by_code(tree(module), by_name=True).items():
-        if used and n not in fields and n not in base and not n.startswith("_is"):
+        if used and n not in NO_NUMBER and n not in fields and n not in base and not n.startswith("_is"):
             rows.setdefault(n, ("computes", "null"))
     rows.update({a: ("=" + n, fields.get(a, "null")) for a, n in cls.attribute_map.items()})
     return rows

@@ -47,8 +47,8 @@ func TestPlantedHeadKinds(t *testing.T) {
 			if d := cmp.Diff(want[name], got); d != "" {
 				t.Errorf("heads (-want +got):\n%s", d)
 			}
-			a := e.HeadKinds.Ablation
-			t.Log(a)
+			a := e.HeadKinds
+			t.Log(a.Loss, a.Without)
 			if name == "planted-induction" && !(a.Loss < .01 && a.Without[0] > 1 &&
 				a.Without[1] > 1) {
 				t.Errorf("both heads of the circuit are needed; without them the loss of %v "+
@@ -68,6 +68,7 @@ func TestSmolLM2HeadKinds(t *testing.T) {
 	}
 	m, err := models.Open(path, models.Options{})
 	must(t, err)
+	H := m.Info().Heads
 	e, err := attribution.Explain(t.Context(), m,
 		"When Mary and John went to the store, John gave a drink to", attribution.Options{
 			Methods: []string{"raw"}, MaxTokens: 1, HeadKinds: attribution.KindsRandom,
@@ -80,7 +81,7 @@ func TestSmolLM2HeadKinds(t *testing.T) {
 			scores = kind.Text
 		}
 		for _, i := range kind.Heads[:min(len(kind.Heads), 8)] {
-			line += fmt.Sprintf(" %d.%d %.2f", i/e.HeadKinds.Heads, i%e.HeadKinds.Heads, scores[i])
+			line += fmt.Sprintf(" %d.%d %.2f", i/H, i%H, scores[i])
 		}
 		t.Log(line, len(kind.Heads), "heads")
 	}
@@ -88,7 +89,7 @@ func TestSmolLM2HeadKinds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 0))
 	var ids []int
 	for len(ids) < 25 {
-		if id := rng.IntN(m.Info().Vocab); m.IsText(id) && !slices.Contains(ids, id) {
+		if id := rng.IntN(m.Info().Vocab); id > 16 && !slices.Contains(ids, id) { // of text
 			ids = append(ids, id)
 		}
 	}
@@ -98,13 +99,13 @@ func TestSmolLM2HeadKinds(t *testing.T) {
 	without := r.loss(top) - whole
 	var layers []int // from which random heads are drawn
 	for _, i := range top {
-		layers = append(layers, i/e.HeadKinds.Heads)
+		layers = append(layers, i/H)
 	}
 	var others []float64
 	for range 20 {
 		var heads []int
 		for len(heads) < len(top) {
-			i := layers[rng.IntN(len(layers))]*e.HeadKinds.Heads + rng.IntN(e.HeadKinds.Heads)
+			i := layers[rng.IntN(len(layers))]*H + rng.IntN(H)
 			if !slices.Contains(top, i) && !slices.Contains(heads, i) {
 				heads = append(heads, i)
 			}

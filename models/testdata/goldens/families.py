@@ -158,3 +158,21 @@ MIXTURES = {
         llama, num_attention_heads=2, intermediate_size=8, n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=4, use_qk_norm=True,
         attention_bias=True, routed_scaling_factor=1.5, rope_parameters=part)),
 }
+
+# Models of two stacks: the seed of a golden is 7000 and its place.
+stacks = dict(vocab_size=48, d_model=D, pad_token_id=0, eos_token_id=2)
+t5 = dict(stacks, d_kv=4, d_ff=F, num_heads=H, num_layers=2, relative_attention_num_buckets=8, relative_attention_max_distance=10)
+bart = dict(
+    stacks, encoder_attention_heads=H, decoder_attention_heads=H, encoder_ffn_dim=F, decoder_ffn_dim=F, encoder_layers=2, decoder_layers=2,
+    max_position_embeddings=24, decoder_start_token_id=3, forced_eos_token_id=None)
+STACKS = {
+    "t5": ("T5", "ForConditionalGeneration", dict(t5, decoder_start_token_id=0, num_decoder_layers=1)),
+    "t5_v1_1": ("T5", "ForConditionalGeneration", dict(
+        t5, decoder_start_token_id=0, feed_forward_proj="gated-gelu", tie_word_embeddings=False)),
+    "mt5": ("MT5", "ForConditionalGeneration", dict(t5, decoder_start_token_id=0, feed_forward_proj="gated-gelu")),
+    "bart": ("Bart", "ForConditionalGeneration", dict(bart, bos_token_id=1, decoder_layers=1, scale_embedding=True)),
+    "mbart": ("MBart", "ForConditionalGeneration", dict(bart, bos_token_id=1)),
+    "pegasus": ("Pegasus", "ForConditionalGeneration", dict(bart, activation_function="relu")),
+    "m2m_100": ("M2M100", "ForConditionalGeneration", dict(bart, bos_token_id=1, pad_token_id=1)),
+    "marian": ("Marian", "MTModel", dict(bart, activation_function="swish", scale_embedding=True)),
+}

@@ -77,7 +77,7 @@ def reads_last(model):
 
 def record(model, ids, types=False, greedy_cache=True):
     """The tensors of golden.safetensors; README.md says what they are. types asks for a pass with two token types."""
-    decoder = is_decoder(model)
+    decoder = is_decoder(model) and not two_stacks(model)
     everything = torch.ones_like(ids)
     out = {"input_ids": ids.to(torch.int32)}
     forward(model, ids, everything, out, "")
@@ -104,11 +104,13 @@ def record(model, ids, types=False, greedy_cache=True):
 
 
 def generates(model):
-    return any(name in type(model).__name__ for name in ("CausalLM", "LMHead", "ConditionalGeneration"))
+    return any(name in type(model).__name__ for name in ("CausalLM", "LMHead", "ConditionalGeneration", "MTModel"))
 
 
 def greedy(model, ids, **options):
     """The ids of row 0 and those that follow."""
+    if two_stacks(model):
+        return greedy_joint(model, ids[:1], ends="min_new_tokens" not in options)
     with torch.no_grad():
         return model.generate(
             ids[:1], attention_mask=torch.ones_like(ids[:1]), max_new_tokens=NEW_TOKENS, do_sample=False, pad_token_id=0, **options)
@@ -119,8 +121,100 @@ def ends_early(model, ids):
     return generates(model) and 2 in greedy(model, ids, use_cache=False)[0, ids.shape[1]:]
 
 
+def two_stacks(model):
+    return model.config.is_encoder_decoder
+
+
+def joint(model, ids):
+    """One text of a model of two stacks, the source, the boundary and the target: hidden states, attentions and logits of all of it,
+    with a layer for each attention. What a layer does not touch stays; README.md says more."""
+    vocabulary = model.config.vocab_size
+    at = ids.tolist().index(vocabulary)
+    source, target = ids[None, :at], ids[None, at:].clone()
+    target[0, 0] = model.config.decoder_start_token_id
+    body = getattr(model, "model", model)
+    blocks = [getattr(s, "block", getattr(s, "layers", None)) for s in (body.encoder, body.decoder)]
+    caught = {}
+
+    def catch(name):
+        return lambda module, args, out: caught.__setitem__(name, out[0] if isinstance(out, tuple) else out)
+
+    def catch_input(name):
+        return lambda module, args, kwargs: caught.__setitem__(name, args[0] if args else kwargs["hidden_states"])
+
+    hooks = []
+    for i, block in enumerate(blocks[0]):
+        hooks.append(block.register_forward_hook(catch(("encoder", i))))
+    for i, block in enumerate(blocks[1]):
+        hooks.append(block.register_forward_hook(catch(("decoder", i))))
+        if hasattr(block, "layer"):
+            hooks.append(block.layer[0].register_forward_hook(catch(("self", i))))
+        else:
+            hooks.append(block.encoder_attn.register_forward_pre_hook(catch_input(("self", i)), with_kwargs=True))
+            hooks.append(block.encoder_attn_layer_norm.register_forward_pre_hook(catch_input(("norm", i)), with_kwargs=True))
+    with torch.no_grad():
+        result = model(input_ids=source, decoder_input_ids=target, output_attentions=True, output_hidden_states=True)
+    for hook in hooks:
+        hook.remove()
+    stacks = [(result.encoder_hidden_states[0], result.decoder_hidden_states[0])]
+    for i in range(len(blocks[0])):
+        stacks.append((caught["encoder", i], stacks[-1][1]))
+    norms_before = hasattr(blocks[1][0], "layer") or hasattr(body.decoder, "layer_norm")
+    for i in range(len(blocks[1])):
+        between = caught["self" if hasattr(blocks[1][0], "layer") or not norms_before else "norm", i]
+        stacks += [(stacks[-1][0], between), (stacks[-1][0], caught["decoder", i])]
+    hidden = [torch.cat(pair, 1) for pair in stacks]
+    final = getattr(body.decoder, "final_layer_norm", getattr(body.decoder, "layer_norm", None))
+    with torch.no_grad():
+        if final is not None:
+            hidden[-1] = final(hidden[-1])
+        scaled = getattr(model.config, "scale_decoder_outputs", transformers.__version__.startswith("4."))
+        scale = model.model_dim**-0.5 if scaled and hasattr(model, "model_dim") else 1.0
+        logits = model.lm_head(hidden[-1] * scale) + getattr(model, "final_logits_bias", 0.0)
+    assert (logits[:, at:] - result.logits).abs().max() < 1e-5
+    attentions = []
+
+    def place(attention, row, column):
+        whole = torch.eye(len(ids), dtype=attention.dtype).repeat(1, attention.shape[1], 1, 1)
+        whole[:, :, row : row + attention.shape[2]] = 0
+        whole[:, :, row : row + attention.shape[2], column : column + attention.shape[3]] = attention
+        attentions.append(whole)
+
+    for a in result.encoder_attentions:
+        place(a, 0, 0)
+    for a, x in zip(result.decoder_attentions, result.cross_attentions):
+        place(a, at, at)
+        place(x, at, 0)
+    return hidden, attentions, logits
+
+
+def forward_joint(model, ids, mask, out, prefix):
+    """forward for a model of two stacks: each text alone, because their boundaries differ."""
+    for i, (row, real) in enumerate(zip(ids, mask)):
+        hidden, attentions, logits = joint(model, row[: real.sum()])
+        parts = {f"hidden.{l}": h for l, h in enumerate(hidden)} | {f"attn.{l}": a for l, a in enumerate(attentions)}
+        for name, part in (parts | {"logits": logits}).items():
+            shape = list(part.shape)
+            for axis in range(1 + name.startswith("attn"), len(shape) - (not name.startswith("attn"))):
+                shape[axis] = ids.shape[1]
+            whole = out.setdefault(prefix + name, torch.zeros([len(ids)] + shape[1:], dtype=part.dtype))
+            whole[i][tuple(slice(n) for n in part.shape[1:])] = part[0]
+
+
+def greedy_joint(model, ids, ends=False):
+    """greedy for a model of two stacks: the most probable token, but id 2 only if it may end, each after a whole pass."""
+    for _ in range(NEW_TOKENS):
+        scores = joint(model, ids[0])[2][0, -1]
+        if not ends:
+            scores[2] = -torch.inf
+        ids = torch.cat([ids, scores.argmax().reshape(1, 1)], 1)
+    return ids
+
+
 def forward(model, ids, mask, out, prefix, **inputs):
     """One pass; its results go to out under the prefix."""
+    if two_stacks(model):
+        return forward_joint(model, ids, mask, out, prefix)
     with torch.no_grad():
         result = model(input_ids=ids, attention_mask=mask, output_attentions=True, output_hidden_states=True, **inputs)
     if "start_logits" in result:
@@ -142,6 +236,8 @@ def compare(model_class, folder, ids, out):
     forward(load(model_class, folder, dtype=torch.float64), ids, torch.ones_like(ids), exact, "")
     last = "logits" if "logits" in out else max(k for k in exact if k.startswith("hidden"))
     attention = max((exact[k] - out[k]).abs().max().item() for k in exact if k.startswith("attn"))
+    if (ids >= model_class.config_class.from_pretrained(folder).vocab_size).any():  # two stacks
+        return {last: (exact[last] - out[last]).abs().max().item(), "attention": attention}
     result = {last: (exact[last] - out[last]).abs().max().item(), "attention": attention}
     try:
         other = load(model_class, folder, attention="sdpa")

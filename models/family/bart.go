@@ -1,0 +1,167 @@
+package family
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+func init() {
+	Register(bart)
+	Register(mbart)
+	Register(marian)
+	Register(pegasus)
+	Register(m2m100)
+}
+
+// bartLike is what differs between BART and the models with its names.
+type bartLike struct {
+	name string
+	// start is the default of decoder_start_token_id.
+	start int
+	// before is whether norms come before both parts, with one more after each stack.
+	before bool
+	// normed is whether a norm follows the embedding.
+	normed bool
+	// offset is where the table of positions begins.
+	offset int
+}
+
+// bartSpec reads the configuration of BART and the models with its names.
+func bartSpec(c *Config, b bartLike) (*spec.Spec, error) {
+	s := &spec.Spec{
+		Family:         b.name,
+		Heads:          sameInStacks(c, "Heads", "attention_heads"),
+		FeedForward:    sameInStacks(c, "FeedForward", "ffn_dim"),
+		Width:          c.Size("Width", "d_model"),
+		Vocab:          c.Size("Vocab", "vocab_size"),
+		Context:        c.Size("Context", "max_position_embeddings"),
+		Positions:      spec.LearnedPositions,
+		PositionOffset: b.offset,
+		EmbeddingNorm:  b.normed,
+		NormEpsilon:    1e-5, // the reference has no key for it
+		Activation:     OneOf(c, "activation_function", "gelu", activations),
+		ProjectionBias: true, OutputBias: true, MLPBias: true,
+		HeadBias: b.name != "m2m_100",
+	}
+	stacks(s, c.Size("Layers", "encoder_layers"), c.Size("Layers", "decoder_layers"))
+	if s.MemoryNorm = b.before; !b.before {
+		s.Order, s.NoFinalNorm = spec.PostNorm, true
+	}
+	if c.Bool("scale_embedding", b.name == "m2m_100") {
+		s.EmbeddingScale = math.Sqrt(float64(s.Width))
+	}
+	s.TiedHead = c.Bool("tie_word_embeddings", true)
+	targetEnds(c, s, b.start)
+	return s, headWidth(c, s)
+}
+
+// bartFamily is a family with BART's names.
+func bartFamily(class string, b bartLike, positions ...Weight) *Family {
+	return &Family{
+		Name:          b.name,
+		Architectures: []string{class + "ForConditionalGeneration", class + "Model"},
+		Prefixes:      []string{"model.", ""},
+		Buffers:       []string{"embed_positions.weights"},
+		Spec:          func(c *Config) (*spec.Spec, error) { return bartSpec(c, b) },
+		Weights:       slices.Concat(bartWeights, positions),
+	}
+}
+
+// tables are the tables of positions that a checkpoint has.
+var tables = []Weight{
+	{"positions", "encoder.embed_positions.weight", AsIs},
+	{"target-positions", "decoder.embed_positions.weight", AsIs},
+}
+
+// bart is BART: two stacks with norms after the residual and tables of positions.
+var bart = bartFamily("Bart", bartLike{name: "bart", start: 2, normed: true, offset: 2}, tables...)
+
+// mbart is mBART: BART with norms before both parts and one after each stack.
+var mbart = bartFamily("MBart",
+	bartLike{name: "mbart", start: 2, before: true, normed: true, offset: 2}, tables...)
+
+// pegasus is Pegasus: mBART with positions that are computed and no norm after the embedding.
+var pegasus = bartFamily("Pegasus", bartLike{name: "pegasus", before: true}, waves...)
+
+// m2m100 is M2M100 and NLLB: Pegasus with other sines and cosines.
+var m2m100 = bartFamily("M2M100", bartLike{name: "m2m_100", start: 2, before: true, offset: 2},
+	Weight{"positions", "encoder.embed_positions.weights", Sinusoids},
+	Weight{"target-positions", "decoder.embed_positions.weights", Sinusoids})
+
+// marian is Marian (OPUS-MT): BART with positions that are computed and no norm after the
+// embedding.
+var marian = func() *Family {
+	f := bartFamily("Marian", bartLike{name: "marian", start: 58100}, waves...)
+	f.Architectures[0] = "MarianMTModel"
+	read := f.Spec
+	f.Spec = func(c *Config) (*spec.Spec, error) {
+		c.Only("share_encoder_decoder_embeddings", true)
+		s, err := read(c)
+		if n := c.Int(s.Vocab, "decoder_vocab_size"); n != s.Vocab {
+			c.fail("decoder_vocab_size is %d; it must be vocab_size, %d", n, s.Vocab)
+		}
+		return s, cmp.Or(err, c.firstErr())
+	}
+	return f
+}()
+
+// waves are tables of positions that are computed where a checkpoint has none.
+var waves = slices.Concat(tables, []Weight{
+	{"positions", "", Waves},
+	{"target-positions", "", Waves},
+})
+
+// bartWeights are the tensors of BART and the models with its names, without positions.
+var bartWeights = slices.Concat(
+	[]Weight{
+		{"embedding", "shared.weight", AsIs},
+		{"embedding", "encoder.embed_tokens.weight", AsIs},
+		{"embedding", "decoder.embed_tokens.weight", AsIs},
+		{"embedding-norm.gain", "encoder.layernorm_embedding.weight", AsIs},
+		{"embedding-norm.bias", "encoder.layernorm_embedding.bias", AsIs},
+		{"target-embedding-norm.gain", "decoder.layernorm_embedding.weight", AsIs},
+		{"target-embedding-norm.bias", "decoder.layernorm_embedding.bias", AsIs},
+		{"crossing.%d.memory-norm.gain", "encoder.layer_norm.weight", AsIs},
+		{"crossing.%d.memory-norm.bias", "encoder.layer_norm.bias", AsIs},
+		{"final-norm.gain", "decoder.layer_norm.weight", AsIs},
+		{"final-norm.bias", "decoder.layer_norm.bias", AsIs},
+		{"head", "lm_head.weight", AsIs},
+		{"head-bias", "final_logits_bias", RowOrZeros},
+	},
+	bartAttention("encoding", "encoder.layers.%d.", "self_attn"),
+	bartFeedForward("encoding", "encoder.layers.%d."),
+	bartAttention("decoding", "decoder.layers.%d.", "self_attn"),
+	bartAttention("crossing", "decoder.layers.%d.", "encoder_attn"),
+	bartFeedForward("crossing", "decoder.layers.%d."),
+)
+
+// bartAttention are the tensors of an attention in a stack.
+func bartAttention(stack, layer, attention string) []Weight {
+	return bartParts(stack, layer, "attention-norm", attention+"_layer_norm", map[string]string{
+		"query": attention + ".q_proj", "key": attention + ".k_proj",
+		"value": attention + ".v_proj", "output": attention + ".out_proj",
+	})
+}
+
+// bartFeedForward are the tensors of a feed-forward part in a stack.
+func bartFeedForward(stack, layer string) []Weight {
+	return bartParts(stack, layer, "mlp-norm", "final_layer_norm",
+		map[string]string{"up": "fc1", "down": "fc2"})
+}
+
+// bartParts are the tensors of a norm and of projections, by parameter.
+func bartParts(stack, layer, norm, normName string, dense map[string]string) []Weight {
+	all := []Weight{
+		{stack + ".%d." + norm + ".gain", layer + normName + ".weight", AsIs},
+		{stack + ".%d." + norm + ".bias", layer + normName + ".bias", AsIs},
+	}
+	for param, name := range dense {
+		all = append(all, Weight{
+			stack + ".%d." + param + ".weight", layer + name + ".weight", Transposed,
+		}, Weight{stack + ".%d." + param + ".bias", layer + name + ".bias", AsIs})
+	}
+	return all
+}

@@ -1,0 +1,110 @@
+package family
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+func init() { Register(t5) }
+
+// t5 is T5, with its versions 1.1 and Flan, and mT5: two stacks with biases for distances and norms
+// by the root mean square. Scores of attention are not divided by √E.
+var t5 = &Family{
+	Name:       "t5",
+	ModelTypes: []string{"mt5"},
+	Architectures: []string{
+		"T5ForConditionalGeneration", "T5Model", "MT5ForConditionalGeneration", "MT5Model",
+	},
+	Spec: func(c *Config) (*spec.Spec, error) {
+		s := &spec.Spec{
+			Family:           "t5",
+			Heads:            c.Size("Heads", "num_heads"),
+			Width:            c.Size("Width", "d_model"),
+			HeadWidth:        c.Size("HeadWidth", "d_kv"),
+			FeedForward:      c.Size("FeedForward", "d_ff"),
+			Vocab:            c.Size("Vocab", "vocab_size"),
+			Positions:        spec.NoPositions,
+			RelativeBuckets:  c.Int(32, "relative_attention_num_buckets"),
+			RelativeDistance: c.Int(128, "relative_attention_max_distance"),
+			RMS:              true,
+			NormEpsilon:      c.Epsilon("layer_norm_epsilon", 1e-6),
+			ScoreScale:       1,
+			MemoryNorm:       true,
+		}
+		c.setOrigin("RelativeBuckets", "relative_attention_num_buckets")
+		blocks := c.Size("Layers", "num_layers")
+		c.AllowNull("num_decoder_layers")
+		stacks(s, blocks, c.SizeOr(blocks, "Layers", "num_decoder_layers"))
+		name, gated := strings.CutPrefix(c.String("feed_forward_proj", "relu"), "gated-")
+		if s.Gated = gated; gated && name == "gelu" {
+			name = "gelu_new"
+		}
+		activation, ok := activations[name]
+		if !ok {
+			c.fail("feed_forward_proj is %s; what follows gated- must be one of %s",
+				shown(c.values["feed_forward_proj"]),
+				strings.Join(sortedKeys(activations), ", "))
+		}
+		s.Activation = activation
+		s.TiedHead = c.Bool("tie_word_embeddings", true)
+		// A head of its own is not scaled, nor is that of mT5. Version 5 of the reference writes it
+		// down.
+		if c.Bool("scale_decoder_outputs", s.TiedHead && c.values["model_type"] != "mt5") {
+			s.LogitScale = 1 / math.Sqrt(float64(max(s.Width, 1)))
+		}
+		c.Only("is_decoder", false)
+		targetEnds(c, s, 0)
+		return s, c.firstErr()
+	},
+	Weights: slices.Concat([]Weight{
+		{"embedding", "shared.weight", AsIs},
+		{"embedding", "encoder.embed_tokens.weight", AsIs},
+		{"embedding", "decoder.embed_tokens.weight", AsIs},
+		{"head", "lm_head.weight", AsIs},
+		{"final-norm.gain", "decoder.final_layer_norm.weight", AsIs},
+		{"crossing.%d.memory-norm.gain", "encoder.final_layer_norm.weight", AsIs},
+		{
+			"encoding.%d.relative-bias",
+			"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", AsIs,
+		},
+		{
+			"decoding.%d.relative-bias",
+			"decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", AsIs,
+		},
+	},
+		t5Attention("encoding", "encoder.block.%d.layer.0.", "SelfAttention"),
+		t5FeedForward("encoding", "encoder.block.%d.layer.1."),
+		t5Attention("decoding", "decoder.block.%d.layer.0.", "SelfAttention"),
+		t5Attention("crossing", "decoder.block.%d.layer.1.", "EncDecAttention"),
+		t5FeedForward("crossing", "decoder.block.%d.layer.2."),
+	),
+}
+
+// t5Attention are the tensors of an attention in a stack.
+func t5Attention(stack, layer, attention string) []Weight {
+	all := []Weight{{stack + ".%d.attention-norm.gain", layer + "layer_norm.weight", AsIs}}
+	for param, name := range map[string]string{
+		"query": "q", "key": "k", "value": "v", "output": "o",
+	} {
+		all = append(all, Weight{
+			stack + ".%d." + param + ".weight", layer + attention + "." + name + ".weight",
+			Transposed,
+		})
+	}
+	return all
+}
+
+// t5FeedForward are the tensors of a feed-forward part in a stack, gated or not.
+func t5FeedForward(stack, layer string) []Weight {
+	part := layer + "DenseReluDense."
+	return []Weight{
+		{stack + ".%d.mlp-norm.gain", layer + "layer_norm.weight", AsIs},
+		{stack + ".%d.gate.weight", part + "wi_0.weight", Transposed},
+		{stack + ".%d.up.weight", part + "wi_1.weight", Transposed},
+		{stack + ".%d.up.weight", part + "wi.weight", Transposed},
+		{stack + ".%d.down.weight", part + "wo.weight", Transposed},
+	}
+}

@@ -1,0 +1,116 @@
+package transformer
+
+import (
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+// A model of two stacks reads one text, the tokens of the source and then those of the target, and
+// each of its layers works on the tokens of one of them; see [spec.Stack]. So a layer is a block as
+// in any other model, with fewer sources that a target sees, and everything that reads blocks needs
+// no second graph.
+
+// boundaryOf returns the slot of the first token of the target, the number of tokens if there is
+// none.
+func boundaryOf(s *spec.Spec, ids []int) int {
+	if at := slices.Index(ids, s.Boundary()); at >= 0 {
+		return at
+	}
+	return len(ids)
+}
+
+// boundaryIn is [boundaryOf] in a model of two stacks and 0 in others.
+func boundaryIn(s *spec.Spec, ids []int) int {
+	if s.Encoder == 0 {
+		return 0
+	}
+	return boundaryOf(s, ids)
+}
+
+// withBoundaries is an int32 number of a pass, followed by the boundary of each text in a model of
+// two stacks, where it is a vector: graphs get the boundaries wherever they get that number.
+func (m *Model) withBoundaries(number int, texts ...[]int) *tensors.Tensor {
+	if m.Spec.Encoder == 0 {
+		return tensors.FromScalar(int32(number))
+	}
+	numbers := []int{number}
+	for _, ids := range texts {
+		numbers = append(numbers, boundaryOf(m.Spec, ids))
+	}
+	return int32Tensor(numbers)
+}
+
+// lengthOf returns the number and the boundaries of [Model.withBoundaries], nil if there are none.
+func lengthOf(x *Node) (number, boundary *Node) {
+	if x.IsScalar() {
+		return x, nil
+	}
+	return Squeeze(Slice(x, AxisElem(0)), 0), Slice(x, AxisRangeToEnd(1))
+}
+
+// byStack is source [B or 1,N,D] of tokens of the source and target() of those of the target, as
+// far as like has them; source alone if there is one stack.
+func (d *builder) byStack(like, source *Node, target func() *Node) *Node {
+	if d.boundary == nil {
+		return source
+	}
+	other := target()
+	is := InsertAxes(d.ofTarget(like.Shape().Dimensions[1]), -1)
+	dims := slices.Clone(other.Shape().Dimensions)
+	dims[0] = max(dims[0], is.Shape().Dimensions[0])
+	return Where(BroadcastToDims(is, dims...), BroadcastToDims(other, dims...),
+		BroadcastToDims(source, dims...))
+}
+
+// ofTarget is whether each of n targets of the pass is a token of the target, [B,N].
+func (d *builder) ofTarget(n int) *Node {
+	after := Sub(d.slots(n), eachText(d.boundary, 2))
+	return GreaterOrEqual(after, ZerosLike(after))
+}
+
+// active is [Block.active] of layer l for n targets.
+func (d *builder) active(l, n int) *Node {
+	stack := d.spec.Stack(l)
+	if stack == spec.OneStack {
+		return nil
+	}
+	is := d.ofTarget(n)
+	if stack == spec.Encoding {
+		is = LogicalNot(is)
+	}
+	return InsertAxes(ConvertDType(is, dtypes.Float32), -1)
+}
+
+// identity is rows of a mixing, [B,(H,)N,S], with 1 for the target itself and 0 for all others in
+// those of targets that the layer leaves as they are.
+func (b *Block) identity(rows *Node, heads trace.Heads) *Node {
+	if b.active == nil {
+		return rows
+	}
+	is, self := GreaterThan(b.active, ZerosLike(b.active)), b.Self()
+	if heads.Fusion == trace.EachHead {
+		is, self = InsertAxes(is, 1), InsertAxes(self, 1)
+	}
+	dims := rows.Shape().Dimensions
+	return Where(BroadcastToDims(is, dims...), rows, BroadcastToDims(self, dims...))
+}
+
+// attention is the tap: a target that the layer leaves as it is looks at itself.
+func (b *Block) attention() *Node {
+	return b.identity(b.Attention, trace.Heads{Fusion: trace.EachHead})
+}
+
+// seen is 1 for the sources that a row of a mixing may have: those that the target sees, and in a
+// model of two stacks the target itself, because the residual comes from there. [B or 1,1,N,S].
+func (b *Block) seen() *Node {
+	if b.active == nil {
+		return b.visible
+	}
+	return Max(b.visible, InsertAxes(b.Self(), 1))
+}

@@ -1,0 +1,192 @@
+package transformer_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+// eachOfTwoStacks runs do on a golden of each kind with two stacks.
+func eachOfTwoStacks(t *testing.T, do func(t *testing.T, g *golden, boundary int)) {
+	for _, name := range []string{"t5", "t5_v1_1", "bart", "mbart", "marian"} {
+		t.Run(name, func(t *testing.T) {
+			g := openGolden(t, name)
+			do(t, g, slices.Index(g.ids, g.model.Spec.Boundary()))
+		})
+	}
+}
+
+// TestStacksStep: a token on the cache gets the scores that a pass over the whole text has.
+func TestStacksStep(t *testing.T) {
+	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
+		s, err := g.model.NewSession(nil, 0)
+		must(t, err)
+		defer s.Close()
+		out, err := s.Prompt(context.Background(), g.ids[:boundary+1], nil)
+		for n := boundary + 1; ; n++ {
+			must(t, err)
+			check(t, fmt.Sprintf("scores after %d tokens", n), out.Logits,
+				narrow(g.reads(t, g.ids[:n], n-1)), valueTol)
+			if n == len(g.ids) {
+				return
+			}
+			out, err = s.Step(context.Background(), g.ids[n])
+		}
+	})
+}
+
+// TestStacksTerms: the parts of a logit add up to it, those that a step reads are the same, and no
+// layer of the encoder has any.
+func TestStacksTerms(t *testing.T) {
+	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
+		s, err := g.model.TermsAtOnce(2).NewSession(nil, 0)
+		must(t, err)
+		defer s.Close()
+		must(t, s.KeepTerms())
+		_, err = s.Prompt(context.Background(), g.ids[:boundary+1], nil)
+		must(t, err)
+		for position := boundary; position < len(g.ids); position++ {
+			q := against(g.logitQuery(position, 5), 7)
+			q.IDs = g.ids[:position+1]
+			terms, want := g.terms(t, q), g.logit(t, q)
+			step, err := s.Terms(context.Background(), q.Objective)
+			must(t, err)
+			near64(t, fmt.Sprintf("step %d", position), step.Attention, terms.Attention, partTol)
+			if position+1 < len(g.ids) {
+				_, err = s.Step(context.Background(), g.ids[position+1])
+				must(t, err)
+			}
+			if d := math.Abs(terms.Value - want); d > sumTol*max(1, math.Abs(want)) {
+				t.Errorf("position %d: parts add up to %v, the logit is %v", position, terms.Value,
+					want)
+			}
+			for l := range g.model.Spec.Layers {
+				of := terms.Attention[l*terms.S:][:terms.S]
+				for j, x := range of {
+					sees := map[spec.Stack]bool{
+						spec.Decoding: boundary <= j && j <= position, spec.Crossing: j < boundary,
+					}[g.model.Spec.Stack(l)]
+					if x != 0 && !sees {
+						t.Errorf("position %d: layer %d has %v from %d", position, l, x, j)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestStacksGradients: the gradient says how a score changes when the embeddings of source and
+// target move.
+func TestStacksGradients(t *testing.T) {
+	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
+		const step = 1e-3
+		q := g.logitQuery(len(g.ids)-1, 5)
+		got := g.gradient(t, q, trace.TrueGradient)
+		rows, err := g.model.Embed(context.Background(), g.ids)
+		must(t, err)
+		random := rand.New(rand.NewPCG(1, 2))
+		for n := range 6 {
+			q.Embeddings = nil
+			var moved [2][]float32
+			want := 0.0
+			for side := range moved {
+				moved[side] = slices.Clone(rows)
+			}
+			for i := range rows {
+				if (i/g.model.Spec.Width < boundary) != (n%2 == 0) {
+					continue
+				}
+				d := float32(random.NormFloat64())
+				moved[0][i] += step * d
+				moved[1][i] -= step * d
+				want += float64(d) * float64(got.Data[i])
+			}
+			var values [2]float64
+			for side := range moved {
+				q.Embeddings = moved[side]
+				values[side] = g.gradient(t, q, trace.TrueGradient).Value
+			}
+			change := (values[0] - values[1]) / (2 * step)
+			if math.Abs(change-want) > 2e-2*max(1, math.Abs(want)) {
+				t.Errorf("direction %d: the score changes by %v, the gradient says %v", n, change,
+					want)
+			}
+		}
+	})
+}
+
+// TestStacksPredict: predictions of texts with sources of different lengths are those of each
+// alone.
+func TestStacksPredict(t *testing.T) {
+	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
+		var queries []trace.Query
+		for j := range boundary {
+			ids := slices.Delete(slices.Clone(g.ids), j, j+1)
+			if j%2 == 0 {
+				ids = slices.Clone(g.ids)
+				ids[j] = 9
+			}
+			queries = append(queries, trace.Query{IDs: ids, Objective: trace.Objective{
+				Quantity: trace.Logit, Position: len(ids) - 1, Token: 5,
+			}})
+		}
+		together, err := g.model.Predict(context.Background(), queries)
+		must(t, err)
+		for i, q := range queries {
+			if want := g.reads(t, q.IDs, q.Position)[5]; math.Abs(together[i]-want) > valueTol {
+				t.Errorf("query %d: %v, alone %v", i, together[i], want)
+			}
+		}
+	})
+}
+
+// TestStacksContinuation: the log-probabilities of a continuation are those of passes over the whole
+// text.
+func TestStacksContinuation(t *testing.T) {
+	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
+		prompt, continuation := g.ids[:boundary+2], g.ids[boundary+2:]
+		got, err := g.model.PredictContinuation(context.Background(), [][]int{prompt, prompt[1:]},
+			continuation, nil)
+		must(t, err)
+		for i, text := range [][]int{prompt, prompt[1:]} {
+			for k, id := range continuation {
+				ids := slices.Concat(text, continuation[:k])
+				scores := g.reads(t, ids, len(ids)-1)
+				sum := 0.0
+				for _, x := range scores {
+					sum += math.Exp(x)
+				}
+				want := scores[id] - math.Log(sum)
+				if d := math.Abs(got.LogProbabilities[i][k] - want); d > valueTol {
+					t.Errorf("prompt %d: token %d has %v, want %v", i, k,
+						got.LogProbabilities[i][k], want)
+				}
+			}
+		}
+	})
+}
+
+// TestStacksRefuse: a text without source, without target or with two boundaries is refused, and so
+// is what no graph computes.
+func TestStacksRefuse(t *testing.T) {
+	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
+		for _, ids := range [][]int{
+			{5, 6}, {g.model.Spec.Boundary(), 5}, append(slices.Clone(g.ids), g.ids[boundary]),
+		} {
+			if _, err := g.model.Trace(context.Background(), ids, []trace.Tap{trace.Hidden}); err ==
+				nil {
+				t.Errorf("ids %v are read", ids)
+			}
+		}
+		if _, _, err := g.model.Decompose(context.Background(), g.logitQuery(boundary, 5)); err ==
+			nil {
+			t.Error("the parts of every token are computed")
+		}
+	})
+}
