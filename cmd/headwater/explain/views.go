@@ -225,6 +225,7 @@ var meanings = []struct {
 	{"lift", pictures, except(render.KindFlow, render.KindLens, render.KindPatch)},
 	{"lift", numbers, nil},
 	{"lens", []string{tables}, nil},
+	{"lens", pictures, []render.Kind{render.KindLens}},
 	{"patch", []string{tables}, nil},
 	{"patch", pictures, []render.Kind{render.KindPatch}},
 	{"patch direction", []string{tables}, nil},
