@@ -240,7 +240,7 @@ func TestHeatmapKinds(t *testing.T) {
 	encoder := encoded(t, "electra", "the keys to the cabinet", attribution.Options{Positions: []int{3, 6}})
 	atS := func(what, script string) want {
 		return want{
-			what, script, "s at 3 → [64] came mostly from keys, to and the",
+			what, script, "s at 3 → [64] came mostly from keys, “to” and “the” (1)",
 			"s 21.4 %, to 14.8 %, the (1) 14.1 %", "s",
 			"0 [CLS] p3,1 the p5,2 key p4,4 to p5,5 the p4,6 cabinet p4,7 [SEP] p4", "s at 3 → [64] p3p5p4p6p5p4p4p4",
 			"s at 3 → [64] ← s 21.4 %",
@@ -271,7 +271,7 @@ func TestHeatmapKinds(t *testing.T) {
 			},
 			{
 				"another token", token(5),
-				"“here” has more from to with value-zeroing than with direct",
+				"“here” has more from “to” with value-zeroing than with direct",
 				"more in B to −22.2 % · more in A s +22.2 %", "here",
 				"2 s p3,3 to n3", "here szp3n3z", "here ← to −22.2 %",
 			},
