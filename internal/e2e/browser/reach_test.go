@@ -284,8 +284,8 @@ func TestHeatmapKinds(t *testing.T) {
 		}},
 		{"encoder", render.Heatmap{Explanation: encoder}, []want{
 			atS("at first", ""), {
-				"another position", token(6), "cabinet at 6 → [64] came mostly from cabinet, to " +
-					"and the", "cabinet 22.1 %, to 14.8 %",
+				"another position", token(6), "cabinet at 6 → [64] came mostly from cabinet, " +
+					"“to” and “the” (1)", "cabinet 22.1 %, to 14.8 %",
 				"cabinet", "0 [CLS] p3,1 the p4,2 key p4,3 s p3,4 to p5,5 the p4,7 [SEP] p3",
 				"cabinet at 6 → [64] p3p4p4p3p5p4p6p3", "cabinet at 6 → [64] ← cabinet 22.1 %",
 			},
