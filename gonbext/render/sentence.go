@@ -380,7 +380,7 @@ func (d *drawing) target(v *view, t int) (s phrase) {
 	}
 	where, what, _ := d.predictionOf(v, t)
 	if where != "" {
-		s.say(where)
+		return phrase{{text: where}, {text: what, strong: true}}
 	}
 	return append(s, quoted(phrase{{text: what, strong: true}})...)
 }

@@ -251,7 +251,7 @@ func TestHeatmapKinds(t *testing.T) {
 	encoder := encoded(t, "electra", "the keys to the cabinet", attribution.Options{Positions: []int{3, 6}})
 	atS := func(what, script string) want {
 		return want{
-			what, script, "s at 3 → [64] came mostly from keys, to and the",
+			what, script, "s at 3 → [64] came mostly from keys, “to” and “the” (1)",
 			"s 21.4 %, to 14.8 %, the (1) 14.1 %", "s",
 			"0 [CLS] p3,1 the p5,2 key p4,4 to p5,5 the p4,6 cabinet p4,7 [SEP] p4", "s at 3 → [64] p3p5p4p6p5p4p4p4",
 			"s at 3 → [64] ← s 21.4 %",
@@ -282,7 +282,7 @@ func TestHeatmapKinds(t *testing.T) {
 			},
 			{
 				"another token", token(5),
-				"“here” has more from to with value-zeroing than with direct",
+				"“here” has more from “to” with value-zeroing than with direct",
 				"more in B to −22.2 % · more in A s +22.2 %", "here",
 				"2 s p6,3 to n6", "here szp6n6z", "here ← to −22.2 %",
 			},
@@ -295,8 +295,8 @@ func TestHeatmapKinds(t *testing.T) {
 		}},
 		{"encoder", render.Heatmap{Explanation: encoder}, []want{
 			atS("at first", ""), {
-				"another position", token(6), "cabinet at 6 → [64] came mostly from cabinet, to " +
-					"and the", "cabinet 22.1 %, to 14.8 %",
+				"another position", token(6), "cabinet at 6 → [64] came mostly from cabinet, " +
+					"“to” and “the” (1)", "cabinet 22.1 %, to 14.8 %",
 				"cabinet", "0 [CLS] p3,1 the p4,2 key p4,3 s p3,4 to p5,5 the p4,7 [SEP] p3",
 				"cabinet at 6 → [64] p3p4p4p3p5p4p6p3", "cabinet at 6 → [64] ← cabinet 22.1 %",
 			},
