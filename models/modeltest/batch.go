@@ -82,7 +82,14 @@ func runBatch(t *testing.T, m trace.Batcher, texts []trace.BatchText, most int) 
 // it alone, and the same numbers but for rounding. Texts that cannot run together are left out.
 func Batch(t *testing.T, m trace.Batcher, most int) {
 	t.Helper()
-	texts := slices.DeleteFunc(BatchTexts(), func(text trace.BatchText) bool {
+	texts := BatchTexts()
+	for i, text := range texts { // of two stacks the texts are targets, behind sources
+		if boundary := m.Info().Boundary(); boundary >= 0 {
+			source := []int{5, 9, 20, 30}[:1+i%4]
+			texts[i].IDs = slices.Concat(source, []int{boundary}, text.IDs)
+		}
+	}
+	texts = slices.DeleteFunc(texts, func(text trace.BatchText) bool {
 		return m.CheckBatch(text.Ask, len(text.IDs)+text.Ask.MaxTokens) != nil
 	})
 	if len(texts) < 4 {
