@@ -688,7 +688,7 @@ func TestSpaceToken(t *testing.T) {
 		for where, got := range map[string]string{
 			"the text": d.tokens[4].name, "a column": d.axisName(4), "a row": d.axisName(10),
 			"the script": page.data().Names[4], "the answer": d.tokens[10].name,
-			"the sentence": strings.TrimPrefix(say.String(), "␣ came from "),
+			"the sentence": strings.Trim(strings.TrimPrefix(say.String(), "“␣” came from "), "“”"),
 		} {
 			if got != "␣" {
 				t.Errorf("%q in %s is %q", text, where, got)
