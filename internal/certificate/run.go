@@ -133,7 +133,7 @@ func (r *run) cached() ([]Check, error) {
 	probabilities := compared(name+": probabilities", r.layers(TapTolerance))
 	attention := compared(name+": attention", r.layers(TapTolerance))
 	zeroing := compared(name+": Value Zeroing", r.layers(TapTolerance))
-	prompt := max(1, len(r.ids)/2)
+	prompt := max(1, len(r.ids)/2, r.boundary()+1)
 	ask := trace.Ask{Mixings: asks, Continuation: r.ids[prompt:]}
 	for step, err := range r.m.Steps(r.ctx, r.ids[:prompt], ask) {
 		if err != nil {
@@ -264,17 +264,23 @@ func (r *run) valueZeroing() ([]Check, error) {
 	width := hidden.Shape[2]
 	c := compared("Value Zeroing against zeroed values", r.between(TapTolerance))
 	for _, l := range sampled(r.m.Info().Layers, 4) {
-		clean, err := r.m.WithoutValue(r.ctx, l, layer(hidden, l), -1)
+		clean, err := r.withoutValue(l, layer(hidden, l), -1)
 		if err != nil {
 			return nil, err
 		}
 		for _, s := range sampled(len(r.ids), 4) {
-			without, err := r.m.WithoutValue(r.ctx, l, layer(hidden, l), s)
+			without, err := r.withoutValue(l, layer(hidden, l), s)
 			if err != nil {
 				return nil, err
 			}
 			for t := range r.ids {
 				want := distance(without[t*width:(t+1)*width], clean[t*width:(t+1)*width])
+				if !works(r.m.Spec(), r.boundary(), l, t) { // all that it has is its own
+					want = 0
+					if s == t {
+						want = 1
+					}
+				}
 				got := float64(layer(tap, l)[t*len(r.ids)+s])
 				c.number(math.Abs(got-want), func() string {
 					return fmt.Sprintf("layer %d, target %d, source %d", l, t, s)
@@ -285,6 +291,28 @@ func (r *run) valueZeroing() ([]Check, error) {
 	}
 	return []Check{c.check}, nil
 }
+
+// withoutValue returns the residual stream after layer l on x, [T,D], with the value of a source
+// zeroed; -1 zeroes none. A layer of two stacks does not run on its own.
+func (r *run) withoutValue(l int, x []float32, source int) ([]float32, error) {
+	if r.m.Spec().Encoder == 0 {
+		return r.m.WithoutValue(r.ctx, l, x, source)
+	}
+	var edits []trace.Edit
+	if source >= 0 {
+		edits = []trace.Edit{{
+			Tap: trace.Value, Layers: []int{l}, Positions: []int{source}, Change: trace.SetZero,
+		}}
+	}
+	ts, err := r.m.Run(r.ctx, r.ids, []trace.Tap{trace.Hidden}, edits)
+	if err != nil {
+		return nil, err
+	}
+	return layer(ts[0], l+1), nil
+}
+
+// boundary is where the target begins in the text of a model of two stacks, -1 for others.
+func (r *run) boundary() int { return slices.Index(r.ids, r.m.Info().Boundary()) }
 
 // valueOutputs adds up the value of every source after the output projection, weighted by attention
 // in float64, and compares with the output of the head: the projection is linear, so that
@@ -301,7 +329,13 @@ func (r *run) valueOutputs() ([]Check, error) {
 	c := compared("value outputs against head outputs", r.between(TapTolerance))
 	heads := r.m.Info().Heads
 	for lh := range r.m.Info().Layers * heads {
-		want := read(attention.Data[lh*n*n:(lh+1)*n*n], written.Data[lh*n*width:(lh+1)*n*width], n)
+		weights := attention.Data[lh*n*n : (lh+1)*n*n]
+		for t := range n { // a token that the layer leaves as it is reads nothing
+			if !works(r.m.Spec(), r.boundary(), lh/heads, t) {
+				clear(weights[t*n : (t+1)*n])
+			}
+		}
+		want := read(weights, written.Data[lh*n*width:(lh+1)*n*width], n)
 		c.array(fmt.Sprintf("layer %d, head %d,", lh/heads, lh%heads),
 			output.Data[lh*n*width:(lh+1)*n*width], want, "TD", []int{n, width})
 	}
@@ -356,7 +390,7 @@ func (r *run) softmaxOfTerms() ([]Check, error) {
 		c.by(factors[lh/spec.Heads])
 		for t := range n {
 			sees := func(s int) bool {
-				return seesSource(spec, slices.Index(r.ids, spec.Boundary()), lh/spec.Heads, t, s)
+				return seesSource(spec, r.boundary(), lh/spec.Heads, t, s)
 			}
 			want := softmaxRow(spec, terms.Data[lh*3*n*n:(lh+1)*3*n*n], t, n, sees)
 			row := attention.Data[(lh*n+t)*n : (lh*n+t+1)*n]
@@ -383,12 +417,18 @@ func ofOne(row []float32) []float32 {
 	return of
 }
 
+// works reports whether layer l works on token t, of two stacks whose target begins at boundary.
+func works(arch *spec.Spec, boundary, l, t int) bool {
+	stack := arch.Stack(l)
+	return stack == spec.OneStack || (t < boundary) == (stack == spec.Encoding)
+}
+
 // seesSource reports whether target t may see source s in layer l. Of two stacks the target begins
 // at boundary, and a token that the layer leaves as it is looks at itself.
 func seesSource(arch *spec.Spec, boundary, l, t, s int) bool {
 	switch stack := arch.Stack(l); {
 	case stack == spec.OneStack:
-	case (t < boundary) != (stack == spec.Encoding):
+	case !works(arch, boundary, l, t):
 		return s == t
 	case stack == spec.Decoding:
 		return boundary <= s && s <= t

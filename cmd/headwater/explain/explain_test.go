@@ -506,7 +506,7 @@ func TestModelRefusals(t *testing.T) {
 		return []string{"explain", "--backend", "go", "-o", "OUT", "--model", model, "ab"}
 	}
 	headwater.CheckRefusals(t, []clitest.Refusal{
-		{"another architecture", in(with("architectures", []string{"T5ForConditionalGeneration"})), "", 1, "config.json: the head of architectures "},
+		{"another architecture", in(with("architectures", []string{"MambaForCausalLM"})), "", 1, "config.json: the head of architectures "},
 		{"a value that changes arithmetic", in(with("activation_function", "mish")), "", 1, "activation_function"},
 		{"a key that the reference reads", in(with("is_causal", false)), "", 1, "key is_causal is not supported"},
 		{"a shape of another size", in(with("n_embd", 48)), "", 1, "has shape"},
