@@ -623,7 +623,8 @@ func TestSentences(t *testing.T) {
 		}
 	}
 	// A quote has whole words.
-	cut := drawingOf(chattedAbout("Tell", " me", " of", " Mar", "mal", "ade", " in", " Rome", " now",
+	cut := drawingOf(chattedAbout("Tell", " me", " of", " Mar", "mal", "ade", " in", " Rome",
+		" now",
 		" Bis", "cuit", "?"))
 	if got := cut.quote(19).String(); got != "“Marmalade in Rome now Biscuit”" {
 		t.Errorf("a quote that begins and ends in a word is %q", got)

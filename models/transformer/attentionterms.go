@@ -166,8 +166,8 @@ func (s *texts) readTerms(
 	})
 }
 
-// termsKept is what the attention parts of each layer are multiplied by, [L]: what edits multiply on
-// the way to the logit, they multiply in the parts. What edits put in comes from no source.
+// termsKept is what the attention parts of each layer are multiplied by, [L]: what edits multiply
+// on the way to the logit, they multiply in the parts. What edits put in comes from no source.
 func (s *texts) termsKept() []float64 {
 	all := make([]float64, s.m.Spec.Layers)
 	kept := float64(s.streamKept(trace.Hidden, len(all)))

@@ -146,8 +146,8 @@ func TestStacksPredict(t *testing.T) {
 	})
 }
 
-// TestStacksContinuation: the log-probabilities of a continuation are those of passes over the whole
-// text.
+// TestStacksContinuation: the log-probabilities of a continuation are those of passes over the
+// whole text.
 func TestStacksContinuation(t *testing.T) {
 	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
 		prompt, continuation := g.ids[:boundary+2], g.ids[boundary+2:]
