@@ -64,7 +64,7 @@ func (c *Comparison) agree(t int, sources []int) Agreement {
 		row.Correlation = rho
 	}
 	one, other := strongest(x), strongest(y)
-	row.Same = one == other && len(x) > 0
+	row.Same = one >= 0 && one == other && x[one]*y[other] > 0 // and not one for and one against
 	row.NearTie = !row.Same && one >= 0 && other >= 0 &&
 		(nearTie(x[one], x[other], a.Quantity) || nearTie(y[other], y[one], b.Quantity))
 	return row

@@ -284,6 +284,8 @@ function layersOf(view) {
       shown.combined ? 'up to each layer' : 'each layer alone') +
       ', up to ' + format(shown, limit, at);
   }
+  const most = Math.max(smallest, ...list.map(({token}) => Math.abs(shown.values[at][token])));
+  const partOf = (value, place) => Math.abs(shown.kind === 'lift' ? place : value / most);
   const shortName = (token) => data.chat && data.columnNames?.[token] || names[token];
   const line = ({token, parts}) => {
     const where = token < promptCount ? token : 'g' + (token - promptCount + 1);
@@ -293,7 +295,7 @@ function layersOf(view) {
         make('span', {className: 'hm-faint'}, ' ' + where)),
       ...parts ? parts.map(
         (part) => make('td', {className: classOf(placeOf(shown, part, limit)) || 'hm-z'})) :
-        [make('td', {}, barOfPart(Math.abs(place), classOf(place)))],
+        [make('td', {}, barOfPart(partOf(value, place), classOf(place)))],
       make('td', {className: 'hm-sum'}, format(shown, value, at)));
   };
   return titled(title, note, make('table', {className: 'hm-layers'},

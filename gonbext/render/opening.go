@@ -196,6 +196,9 @@ func (d *drawing) open(row *int) {
 			return
 		}
 	}
+	if row == nil && slices.ContainsFunc(d.views, func(v view) bool { return v.contrast() != "" }) {
+		d.chosen, row = 0, new(int) // a contrast is another answer than the first token
+	}
 	words := [][]answerWord{{{row: d.chosen, end: d.chosen + 1}}}
 	if row == nil {
 		words = d.answerWords()

@@ -75,7 +75,7 @@ func sensitive(g attribution.GeneratedToken) bool {
 // none was taken away or it mattered for none.
 func (d *drawing) mostSensitive() (row *int) {
 	for t, g := range d.e.Steps {
-		if d.e.Without != nil && sensitive(g) &&
+		if d.e.Without != nil && sensitive(g) && !g.Special &&
 			(row == nil || *g.Scores.KL > *d.e.Steps[*row].Scores.KL) {
 			row = &t
 		}
