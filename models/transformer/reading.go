@@ -64,7 +64,7 @@ func (m *Model) ReadEdited(ctx context.Context, ids, types []int, asks []trace.M
 		}
 	}
 	r := &Reading{length: len(ids)}
-	need := need{Tokens: len(ids), Asks: asks, Edited: editedTaps(edits)}
+	need := need{Tokens: len(ids), Asks: asks, Edits: [][]trace.Edit{edits}}
 	if err := p.alone(ctx, need, func() error {
 		out, inputs, x, err := p.run(ctx, progress)
 		if err != nil {

@@ -144,7 +144,7 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 	// minutes.
 	pass := need{
 		Tokens: batch.longest(), Texts: len(batch.IDs), Taps: wanted,
-		Edited: editedTaps(batch.Edits...), EditValues: editValues(batch.Edits...),
+		Edits: batch.Edits,
 	}
 	if err := m.checkMemory(pass); err != nil {
 		return nil, err
