@@ -60,6 +60,9 @@ const (
 // TransformerLens computes them. A source that two kinds name counts for neither, and token 0 for
 // the first token alone, which is the only source of a control token.
 //
+// Edits at no positions change what heads do on the random text, too; those at positions of the
+// prompt do not.
+//
 // The random text has K different tokens, and the same again, between the control tokens that the
 // model puts around a text. There T_k are the last K - 1 tokens for each kind, where all patterns
 // have a source, so that the scores of a head are parts of one attention.
@@ -195,7 +198,11 @@ func (r *run) readKinds(ctx context.Context, m trace.Model) error {
 			fewestTokens, r.e.Model.Name, K))
 		return nil
 	}
-	tensors, err := tracer.Trace(ctx, ids, []trace.Tap{trace.Attention})
+	random := tracer
+	if edits := r.editsEverywhere(); edits != nil {
+		random = editedTracer{m.(trace.EditTracer), edits}
+	}
+	tensors, err := random.Trace(ctx, ids, []trace.Tap{trace.Attention})
 	if err != nil {
 		return err
 	}
@@ -225,6 +232,11 @@ func (r *run) readKinds(ctx context.Context, m trace.Model) error {
 		return nil
 	}
 	return r.ablateHeads(ctx, m, second)
+}
+
+// editsEverywhere are the edits at no positions of the prompt, under which the random text is run.
+func (r *run) editsEverywhere() []trace.Edit {
+	return trace.MoveEdits(r.ask.Edits, func(int) int { return -1 })
 }
 
 // repeatedText returns the random text, the place of its second half, and K: fewer than
@@ -327,7 +339,8 @@ func (r *run) ablateHeads(ctx context.Context, m trace.Model, second int) error 
 	}
 	var contexts trace.Tensor // [L,H,T,E]
 	run := func(edits ...trace.Edit) (float64, error) {
-		x, err := editable.Run(ctx, k.IDs, []trace.Tap{trace.Logits, trace.Context}, edits)
+		x, err := editable.Run(ctx, k.IDs, []trace.Tap{trace.Logits, trace.Context},
+			slices.Concat(r.editsEverywhere(), edits))
 		if err != nil {
 			return 0, err
 		}
