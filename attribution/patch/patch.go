@@ -263,11 +263,7 @@ func known[T ~string](what string, name T, all []T) error {
 	if slices.Contains(all, name) {
 		return nil
 	}
-	names := make([]string, len(all))
-	for i, n := range all {
-		names[i] = string(n)
-	}
-	return usagef("%s %.60q is unknown; %s", what, name, message.KnownAre(string(name), names))
+	return usagef("%s %.60q is unknown; %s", what, name, message.KnownAre(name, all))
 }
 
 // align returns the positions at which two prompts differ. It returns an error if there are none,

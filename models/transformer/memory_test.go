@@ -132,7 +132,7 @@ func TestMemoryError(t *testing.T) {
 		t.Errorf("Trace with what it needs: %v", err)
 	}
 	_, err = g.model.Read(context.Background(), make([]int, 5000), nil,
-		[]trace.MixingAsk{{Name: "attention"}}, nil)
+		[]trace.MixingAsk{{Name: "attention"}}, nil, nil)
 	if err == nil || !strings.Contains(err.Error(),
 		"attention rows for 5,000 tokens") || strings.Contains(err.Error(), "attention-mean") {
 		t.Errorf("Read of 5,000 tokens: error %v, "+
@@ -163,7 +163,7 @@ func TestEditsCount(t *testing.T) {
 			return err
 		},
 		"rows": func(edits []trace.Edit) error {
-			r, err := g.model.ReadEdited(ctx, q.IDs, nil, nil, edits, nil)
+			r, err := g.model.Read(ctx, q.IDs, nil, nil, edits, nil)
 			if err == nil {
 				r.Close()
 			}
@@ -213,7 +213,7 @@ func TestTilesShareAGraph(t *testing.T) {
 	m.RoundUp()
 	for _, n := range []int{33, 34, 64} {
 		_, err := m.Read(context.Background(), make([]int, n), nil,
-			[]trace.MixingAsk{{Name: "value-zeroing"}}, nil)
+			[]trace.MixingAsk{{Name: "value-zeroing"}}, nil, nil)
 		must(t, err)
 		// The embedding, a block, its heads through the matrices, its sources through those, and a
 		// tile.
