@@ -26,8 +26,9 @@ type Reading struct {
 // Read runs a whole text at once and returns the rows of every target for the mixings of
 // asks, as in [Model.NewSession]; their AllRows has no effect. types are the token types, [T], nil
 // for type 0. Under edits, nil for none, of all mixings only attention has rows. progress, if not
-// nil, is told of every layer of a long text and of every tile layer. It returns an error for ids or types that the model cannot take, for a mixing that does not exist
-// or cannot fuse heads as asked, and a [*trace.MemoryError].
+// nil, is told of every layer of a long text and of every tile layer. It returns an error for ids
+// or types that the model cannot take, for a mixing that does not exist or cannot fuse heads as
+// asked, and a [*trace.MemoryError].
 func (m *Model) Read(ctx context.Context, ids, types []int, asks []trace.MixingAsk,
 	edits []trace.Edit, progress func(trace.Progress),
 ) (*Reading, error) {
