@@ -155,8 +155,8 @@ type Options struct {
 	Prove string `json:"prove,omitempty"`
 
 	// Edits change what the model computes. The answer is generated, and everything is computed,
-	// under them. Methods that read other mixings than attention are refused, and are left out of
-	// the default ones; see [trace.Edit].
+	// under them. Methods that are not are refused, and are left out of the default ones; see
+	// [trace.Edit].
 	Edits []trace.Edit `json:"edits,omitempty"`
 
 	// Opens, if not nil, returns the generated token that a picture of an explanation opens at, for

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // The values of [Options.HeadKinds], each with what those before it have: scores on random tokens
@@ -59,6 +59,9 @@ const (
 // scores of Olsson et al. 2022 (prefix matching, previous token) as the head detector of
 // TransformerLens computes them. A source that two kinds name counts for neither, and token 0 for
 // the first token alone, which is the only source of a control token.
+//
+// Edits at no positions change what heads do on the random text, too; those at positions of the
+// prompt do not.
 //
 // The random text has K different tokens, and the same again, between the control tokens that the
 // model puts around a text. There T_k are the last K - 1 tokens for each kind, where all patterns
@@ -116,7 +119,7 @@ func (k *HeadKinds) OnText(e *Explanation, attention trace.Tensor) *HeadKinds {
 	sources := patternsOf(e.TokenIDs()[:attention.Shape[2]], e.Prompt.Special)
 	for i := range patternKinds {
 		kind := &scored.Kinds[i]
-		kind.Text, kind.Chance, kind.Tokens = scoresOf(attention, sources[i], e.Model.Bidirectional)
+		kind.Text, kind.Chance, kind.Tokens = scoresOf(attention, sources[i], e.Model)
 	}
 	return &scored
 }
@@ -156,7 +159,7 @@ func patternsOf(ids []int, control []bool) (sources [4][][]int) {
 
 // scoresOf returns the mean attention of each head on the sources of the tokens that have any,
 // [L,H], what uniform attention would have, and the number of these tokens; nil if there are none.
-func scoresOf(attention trace.Tensor, sources [][]int, bidirectional bool) (
+func scoresOf(attention trace.Tensor, sources [][]int, of trace.Info) (
 	scores []float64, chance float64, tokens int,
 ) {
 	T := attention.Shape[2]
@@ -169,7 +172,7 @@ func scoresOf(attention trace.Tensor, sources [][]int, bidirectional bool) (
 	scores = make([]float64, attention.Shape[0]*attention.Shape[1])
 	for t, read := range sources {
 		seen := t + 1
-		if bidirectional {
+		if of.Bidirectional || of.EncoderLayers > 0 {
 			seen = T
 		}
 		chance += float64(len(read)) / float64(seen*tokens)
@@ -195,7 +198,11 @@ func (r *run) readKinds(ctx context.Context, m trace.Model) error {
 			fewestTokens, r.e.Model.Name, K))
 		return nil
 	}
-	tensors, err := tracer.Trace(ctx, ids, []trace.Tap{trace.Attention})
+	random := tracer
+	if edits := r.editsEverywhere(); edits != nil {
+		random = editedTracer{m.(trace.EditTracer), edits}
+	}
+	tensors, err := random.Trace(ctx, ids, []trace.Tap{trace.Attention})
 	if err != nil {
 		return err
 	}
@@ -205,7 +212,7 @@ func (r *run) readKinds(ctx context.Context, m trace.Model) error {
 		kind := HeadKind{Name: patternKinds[k], Threshold: patternFrom[k]}
 		clear(sources[:second+1])
 		clear(sources[second+K:]) // control tokens
-		kind.Random, kinds.Chance, _ = scoresOf(a, sources, r.e.Model.Bidirectional)
+		kind.Random, kinds.Chance, _ = scoresOf(a, sources, r.e.Model)
 		kinds.Kinds = append(kinds.Kinds, kind)
 	}
 	kinds.Kinds = append(kinds.Kinds, r.nameMovers())
@@ -225,6 +232,11 @@ func (r *run) readKinds(ctx context.Context, m trace.Model) error {
 		return nil
 	}
 	return r.ablateHeads(ctx, m, second)
+}
+
+// editsEverywhere are the edits at no positions of the prompt, under which the random text is run.
+func (r *run) editsEverywhere() []trace.Edit {
+	return trace.MoveEdits(r.ask.Edits, func(int) int { return -1 })
 }
 
 // repeatedText returns the random text, the place of its second half, and K: fewer than
@@ -318,15 +330,17 @@ func (r *run) ablateHeads(ctx context.Context, m trace.Model, second int) error 
 	k, H := r.e.HeadKinds, r.e.Model.Heads
 	editable, ok := m.(trace.Editable)
 	n := r.e.Model.Layers * H
-	if !ok || r.e.Model.Head != trace.NextToken || n*len(k.IDs) > mostRead {
+	if !ok || r.e.Model.Head != trace.NextToken || r.e.Model.EncoderLayers > 0 ||
+		n*len(k.IDs) > mostRead {
 		r.e.Warnings = append(r.e.Warnings, fmt.Sprintf("No head is taken away: that needs a "+
-			"model that predicts the next token and can be edited, and %d tokens to be read, of "+
-			"at most %d.", n*len(k.IDs), mostRead))
+			"model of one stack that predicts the next token and can be edited, and %d tokens to "+
+			"be read, of at most %d.", n*len(k.IDs), mostRead))
 		return nil
 	}
 	var contexts trace.Tensor // [L,H,T,E]
 	run := func(edits ...trace.Edit) (float64, error) {
-		x, err := editable.Run(ctx, k.IDs, []trace.Tap{trace.Logits, trace.Context}, edits)
+		x, err := editable.Run(ctx, k.IDs, []trace.Tap{trace.Logits, trace.Context},
+			slices.Concat(r.editsEverywhere(), edits))
 		if err != nil {
 			return 0, err
 		}
@@ -355,12 +369,8 @@ func (r *run) ablateHeads(ctx context.Context, m trace.Model, second int) error 
 func repeatedLoss(logits trace.Tensor, ids []int, second, K int) (loss float64) {
 	V := logits.Shape[len(logits.Shape)-1]
 	for t := second; t < second+K-1; t++ {
-		row, sum := logits.Data[t*V:][:V], 0.0
-		most := slices.Max(row)
-		for _, x := range row {
-			sum += math.Exp(float64(x - most))
-		}
-		loss += (math.Log(sum) - float64(row[ids[t+1]]-most)) / float64(K-1)
+		_, surprisal, _ := rowmath.Scores(logits.Data[t*V:][:V], ids[t+1])
+		loss += surprisal / float64(K-1)
 	}
 	return loss
 }

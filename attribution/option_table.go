@@ -3,6 +3,7 @@ package attribution
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/scorer"
@@ -491,7 +492,7 @@ var resultRows = []Option{
 	{
 		Name: "patch", Field: "Patch", Key: "patch", Group: GenerationOptions,
 		Help: "for the first token, set each place of a kind to what it has in another prompt, " +
-			"one at a time: `" + joinNames(patch.Places(), "|") + "`",
+			"one at a time: `" + strings.Join(message.Names(patch.Places()), "|") + "`",
 		value: grouping(func(o *Options) *string { return &o.Patch }, among(patch.Places())),
 		conflict: func(o *Options) string {
 			switch {
@@ -509,7 +510,7 @@ var resultRows = []Option{
 		Name: "patch direction", Field: "PatchDirection", Key: "patch-direction",
 		Group: GenerationOptions,
 		Help: "which prompt is run with values of the other, the corrupted or the clean one: `" +
-			joinNames(patch.Directions(), "|") + "`",
+			strings.Join(message.Names(patch.Directions()), "|") + "`",
 		value: grouping(func(o *Options) *string { return &o.PatchDirection },
 			among(patch.Directions())),
 		conflict: needsPatch("patch direction"),

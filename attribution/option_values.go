@@ -483,20 +483,11 @@ func scoringNumber(name string) value {
 	panic("attribution: there is no scoring number " + name)
 }
 
-// joinNames joins names.
-func joinNames[T ~string](all []T, by string) string {
-	names := make([]string, len(all))
-	for i, name := range all {
-		names[i] = string(name)
-	}
-	return strings.Join(names, by)
-}
-
 // among returns what is wrong with a name that is not one of some; "" is the default.
 func among[T ~string](all []T) func(string) string {
 	return func(name string) string {
 		return onOff(name != "" && !slices.Contains(all, T(name)),
-			"want one of "+joinNames(all, ", "))
+			"want one of "+strings.Join(message.Names(all), ", "))
 	}
 }
 

@@ -409,7 +409,7 @@ func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
 			in[j] = i
 		}
 	}
-	g.Steps, g.Lens, g.Patch = slices.Clone(e.Steps), nil, nil
+	g.Steps, g.Lens, g.Patch, g.HeadKinds = slices.Clone(e.Steps), nil, nil, nil
 	for i, s := range g.Steps {
 		g.Steps[i].Verdict = nil
 		if s.Position != nil {

@@ -91,7 +91,7 @@ func TestSpans(t *testing.T) {
 func TestGrouped(t *testing.T) {
 	at := 2
 	e := &attribution.Explanation{
-		Lens:   &attribution.TextLens{},
+		Lens: &attribution.TextLens{}, HeadKinds: &attribution.HeadKinds{},
 		Prompt: promptOf("a|b| c"), Steps: []attribution.GeneratedToken{
 			{ID: 1, Verdict: &attribution.Verdict{Method: "rollout", Sources: []int{2}}},
 			{ID: 2, Position: &at},
@@ -126,8 +126,9 @@ func TestGrouped(t *testing.T) {
 	near(t, "flow", slices.Concat(g.Methods["flow"].Rows...), []float64{2, 3, 6, 4}, 0)
 	near(t, "score", g.Methods["score"].Row(0, 0), []float64{-1, 3}, 0)
 	near(t, "map", g.Maps["rollout"].Data, []float64{1, 0, .75, .25}, 0)
-	if g.Lens != nil || g.Steps[0].Verdict != nil || e.Steps[0].Verdict == nil {
-		t.Error("spans have the lens or the verdict of tokens, or the tokens lost it")
+	if g.Lens != nil || g.HeadKinds != nil || g.Steps[0].Verdict != nil ||
+		e.Steps[0].Verdict == nil {
+		t.Error("spans have the lens, kinds of heads or a verdict of tokens, or the tokens lost it")
 	}
 	flow := g.Methods["flow"]
 	got := fmt.Sprint(g.Prompt.Texts, g.Prompt.IDs, g.Prompt.Offsets, *g.Steps[1].Position,

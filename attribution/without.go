@@ -76,7 +76,7 @@ func (r *run) prepareScores(m trace.Model, prompt string) error {
 	if r.opts.Without == "" && !r.opts.PromptScores {
 		return nil
 	}
-	if _, ok := m.(trace.LogitReader); !ok {
+	if _, ok := m.(trace.LogitReader); !ok || m.Info().EncoderLayers > 0 {
 		return trace.Usagef("%s does not tell what it predicts at every position",
 			message.Quote(m.Info().Name))
 	}

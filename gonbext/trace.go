@@ -175,20 +175,11 @@ func checkTaps(taps []trace.Tap) error {
 	for _, tap := range taps {
 		if !slices.Contains(known, tap) {
 			return usagef("unknown tap %.40q; %s", string(tap),
-				message.KnownAre(string(tap), tapNames(known)))
+				message.KnownAre(tap, known))
 		}
 	}
 	if len(taps) == 0 {
-		return usagef("no tap asked for; known are %s", message.List(tapNames(known)))
+		return usagef("no tap asked for; known are %s", message.List(message.Names(known)))
 	}
 	return nil
-}
-
-// tapNames returns the names of taps.
-func tapNames(taps []trace.Tap) []string {
-	names := make([]string, len(taps))
-	for i, tap := range taps {
-		names[i] = string(tap)
-	}
-	return names
 }

@@ -61,7 +61,7 @@ func (m *Model) read(ctx context.Context, ids []int, ask trace.Ask,
 		yield(trace.Step{}, err)
 		return
 	}
-	reading, err := m.graph.ReadEdited(ctx, ids, ask.Types, ask.Mixings, ask.Edits, ask.Progress)
+	reading, err := m.graph.Read(ctx, ids, ask.Types, ask.Mixings, ask.Edits, ask.Progress)
 	if err != nil {
 		yield(trace.Step{}, err)
 		return

@@ -35,14 +35,10 @@ func Quantities() []Quantity {
 
 // check returns an error that lists the known quantities unless q is one.
 func (q Quantity) check() error {
-	var known []string
-	for _, name := range Quantities() {
-		if name == q {
-			return nil
-		}
-		known = append(known, string(name))
+	if slices.Contains(Quantities(), q) {
+		return nil
 	}
-	return usagef("unknown quantity %.60q; %s", q, message.KnownAre(string(q), known))
+	return usagef("unknown quantity %.60q; %s", q, message.KnownAre(q, Quantities()))
 }
 
 // Measure returns a quantity of one head in one layer, or of the mean over its heads. It reads T·S

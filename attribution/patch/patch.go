@@ -40,7 +40,8 @@ const (
 	FeedForward Place = "feed-forward"
 	// Heads is the output of each head of each layer, at all positions together: [L,H].
 	Heads Place = "heads"
-	// LastHeads is the output of each head of each layer where the answer is predicted: [L,H].
+	// LastHeads is the output of each head of each layer where the answer is predicted, which is at
+	// all positions if the mean of them is read: [L,H].
 	LastHeads Place = "heads-last"
 )
 
@@ -83,8 +84,8 @@ func Directions() []Direction { return []Direction{Denoising, Noising} }
 type Options struct {
 	// Clean and Corrupted are the tokens of the prompts, T each.
 	Clean, Corrupted []trace.Token
-	// Position is the target at which the answer is predicted, 0-based; nil is the last one. A
-	// classifier of whole texts reads at its own place.
+	// Position is the target at which the answer is predicted, 0-based; nil is the last one, and
+	// the first one in an encoder that classifies whole texts.
 	Position *int
 	// Answer and Foil are tokens or classes. nil is what the model predicts after the clean and
 	// after the corrupted prompt.
@@ -235,6 +236,10 @@ func newPatching(m trace.Model, o Options) (*patching, error) {
 	if o.Direction == Noising {
 		p.base, p.other = p.other, p.base
 	}
+	info := m.Info()
+	if info.Bidirectional && info.Head.WholeText() {
+		p.position = 0
+	}
 	if o.Position != nil {
 		p.position = *o.Position
 	}
@@ -242,7 +247,6 @@ func newPatching(m trace.Model, o Options) (*patching, error) {
 		return nil, usagef("the answer is predicted at position %d; the prompts have positions 0 "+
 			"to %d", p.position, len(o.Clean)-1)
 	}
-	info := m.Info()
 	p.r = &Result{
 		Place: o.Place, Direction: o.Direction, Clean: texts(o.Clean),
 		Corrupted: texts(o.Corrupted), Different: different, Position: p.position,
@@ -259,11 +263,7 @@ func known[T ~string](what string, name T, all []T) error {
 	if slices.Contains(all, name) {
 		return nil
 	}
-	names := make([]string, len(all))
-	for i, n := range all {
-		names[i] = string(n)
-	}
-	return usagef("%s %.60q is unknown; %s", what, name, message.KnownAre(string(name), names))
+	return usagef("%s %.60q is unknown; %s", what, name, message.KnownAre(name, all))
 }
 
 // align returns the positions at which two prompts differ. It returns an error if there are none,
@@ -378,7 +378,7 @@ func (p *patching) at(k int) trace.Edit {
 		return e
 	}
 	e.Heads = []int{i}
-	if p.o.Place == LastHeads {
+	if p.o.Place == LastHeads && !p.m.Info().MeanPooled {
 		e.Positions = []int{p.position}
 	}
 	return e

@@ -318,6 +318,26 @@ func TestMapUnderEdits(t *testing.T) {
 	}
 }
 
+// TestLastHeadsOfClasses: the heads that an encoder of whole texts reads are those at the first
+// token, or at all tokens if it reads their mean.
+func TestLastHeadsOfClasses(t *testing.T) {
+	for name, o := range map[string]patch.Options{
+		"bert_cls": {Place: patch.LastHeads, Position: new(0)}, "modernbert_mean": {Place: patch.Heads},
+	} {
+		m := openGolden(t, name)
+		o.Clean, o.Corrupted = tokens([]int{3, 4, 5, 6}), tokens([]int{3, 9, 5, 6})
+		o.Answer, o.Foil = new(0), new(1)
+		want, err := patch.Map(t.Context(), m, o)
+		must(t, err)
+		o.Place, o.Position = patch.LastHeads, nil
+		got, err := patch.Map(t.Context(), m, o)
+		must(t, err)
+		if !slices.Equal(got.Recovery, want.Recovery) {
+			t.Errorf("%s: recoveries %v, want %v", name, got.Recovery, want.Recovery)
+		}
+	}
+}
+
 // TestRefusals: what cannot be patched says why, and what to do.
 func TestRefusals(t *testing.T) {
 	m := open(t, "tiny")

@@ -113,11 +113,7 @@ func (x *question) sources() [][]int {
 
 // quantities lists the quantities that a scorer explains, for a message.
 func quantities(has Info) string {
-	var names []string
-	for _, q := range has.Quantities {
-		names = append(names, string(q))
-	}
-	return message.List(names)
+	return message.List(message.Names(has.Quantities))
 }
 
 // check returns a usage error for a query without tokens, for a position or token out of range, and

@@ -209,11 +209,12 @@ func (e *Edit) moved(places []int, fromRight int, to func(p int) int) (all []int
 // change does not use.
 func (e Edit) Check() error {
 	if !slices.Contains(EditableTaps(), e.Tap) {
-		return pkg.Errorf("tap %.60q cannot be edited; %s", e.Tap, knownAre(e.Tap, EditableTaps()))
+		return pkg.Errorf("tap %.60q cannot be edited; %s", e.Tap,
+			message.KnownAre(e.Tap, EditableTaps()))
 	}
 	if !slices.Contains(Changes(), e.Change) {
 		return pkg.Errorf("edit of %s: change %.60q is unknown; %s", e, e.Change,
-			knownAre(e.Change, Changes()))
+			message.KnownAre(e.Change, Changes()))
 	}
 	if len(e.Sources) > 0 && e.Tap != Attention {
 		return pkg.Errorf("edit of %s: only %s has sources; take positions", e, Attention)
@@ -306,15 +307,6 @@ func (e Edit) From(t Tensor) (Edit, error) {
 		e.Value = append(e.Value, t.Data[at])
 	}
 	return e, nil
-}
-
-// knownAre lists names beside one that is unknown.
-func knownAre[T ~string](name T, known []T) string {
-	names := make([]string, len(known))
-	for i, k := range known {
-		names[i] = string(k)
-	}
-	return message.KnownAre(string(name), names)
 }
 
 // Edited is what went wrong in a run under edits, with the first of them in the message.

@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"slices"
+
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -47,14 +49,11 @@ const (
 
 // ParseQuantity reads the name of a quantity. The error lists the known ones.
 func ParseQuantity(s string) (Quantity, error) {
-	var known []string
-	for _, q := range Quantities() {
-		if string(q) == s {
-			return q, nil
-		}
-		known = append(known, string(q))
+	if q := Quantity(s); slices.Contains(Quantities(), q) {
+		return q, nil
 	}
-	return "", pkg.Errorf("quantity %.60q is unknown; %s", s, message.KnownAre(s, known))
+	return "", pkg.Errorf("quantity %.60q is unknown; %s", s,
+		message.KnownAre(Quantity(s), Quantities()))
 }
 
 // Objective is a number that a model computes from a text: a quantity of a token or class, at one

@@ -41,8 +41,10 @@ var activations = []struct {
 }
 
 // fromActivations returns an edit with the numbers that a file of another program has at its
-// places, a tensor for each layer.
-func fromActivations(f *checkpoint.File, e trace.Edit) (trace.Edit, error) {
+// places, a tensor for each layer. held is how many bytes of values the memory has already.
+func fromActivations(
+	f *checkpoint.File, e trace.Edit, held float64, memory trace.Memory,
+) (trace.Edit, error) {
 	if (e.Tap == trace.KeyVector || e.Tap == trace.Value) && len(e.Heads) > 0 {
 		return e, Usagef("%s: heads of keys and values may be shared, so take all of them: leave "+
 			"heads out, or write them with headwater trace", e)
@@ -67,15 +69,16 @@ func fromActivations(f *checkpoint.File, e trace.Edit) (trace.Edit, error) {
 			return e, Usagef("%s: tensor %q is of %v, and that of another layer of %v", f.Name(),
 				found.Name, found.Shape, all.Shape[1:])
 		}
-		data, err := f.Float32(found.Name)
+		// Of the layers before it there are the numbers, and what the edit takes out of them.
+		t, err := readTensor(f, found.Name, held+2*4*float64(len(all.Data)), memory)
 		if err != nil {
 			return e, err
 		}
 		all.Shape = append([]int{i + 1}, found.Shape...)
 		if found.Axes == "THE" {
-			all.Data = append(all.Data, headsFirst(data, found.Shape)...)
+			all.Data = append(all.Data, headsFirst(t.Data, found.Shape)...)
 		} else {
-			all.Data = append(all.Data, data...)
+			all.Data = append(all.Data, t.Data...)
 		}
 	}
 	places := e.Layers

@@ -111,23 +111,10 @@ func (e editInFile) read(
 	}
 	defer f.Close()
 	if e.Key == "" && !f.Has(key) {
-		return fromActivations(f, e.Edit)
+		return fromActivations(f, e.Edit, held, memory)
 	}
-	t := trace.Tensor{Name: key}
-	if t.Shape, err = f.Shape(key); err != nil {
-		return e.Edit, err
-	}
-	size := 4.0
-	for _, n := range t.Shape {
-		size *= float64(n)
-	}
-	if err := memory.Check(held+2*size, // the tensor, and what the edit takes out of it
-		fmt.Sprintf("the tensor %.60q beside %s of values of the edits before it", key,
-			message.FormatBytes(int64(held))),
-		"take fewer edits, or smaller tensors"); err != nil {
-		return e.Edit, err
-	}
-	if t.Data, err = f.Float32(key); err != nil {
+	t, err := readTensor(f, key, held, memory)
+	if err != nil {
 		return e.Edit, err
 	}
 	if e.Key == "" {
@@ -135,4 +122,26 @@ func (e editInFile) read(
 	}
 	e.Shape, e.Value = t.Shape, t.Data
 	return e.Edit, nil
+}
+
+// readTensor reads a tensor of a file if the memory has room for it, and for what an edit takes out
+// of it, beside so many bytes of values.
+func readTensor(
+	f *checkpoint.File, key string, held float64, memory trace.Memory,
+) (t trace.Tensor, err error) {
+	if t.Shape, err = f.Shape(key); err != nil {
+		return t, err
+	}
+	size := 4.0
+	for _, n := range t.Shape {
+		size *= float64(n)
+	}
+	if err := memory.Check(held+2*size,
+		fmt.Sprintf("the tensor %.60q beside %s of values before it", key,
+			message.FormatBytes(int64(held))),
+		"take fewer edits, or smaller tensors"); err != nil {
+		return t, err
+	}
+	t.Data, err = f.Float32(key)
+	return t, err
 }

@@ -17,8 +17,11 @@ func TestMostEdits(t *testing.T) {
 	clean := filepath.Join(folder, "clean.safetensors")
 	must(t, checkpoint.WriteFile(clean, []checkpoint.Tensor{
 		{Name: "hidden", Shape: []int{7, 2, 192}, Data: make([]float32, 7*2*192)},
+		{Name: "blocks.0.hook_attn_out", Shape: []int{14, 192}, Data: make([]float32, 14*192)},
+		{Name: "blocks.1.hook_attn_out", Shape: []int{14, 192}, Data: make([]float32, 14*192)},
 	}, nil))
 	const one = `{"tap": "hidden", "change": "value", "from": "clean.safetensors"}`
+	const other = `{"tap": "attention-output", "change": "value", "from": "clean.safetensors"}`
 	const size = int64(4 * 7 * 2 * 192)
 	for _, c := range []struct {
 		text string
@@ -30,8 +33,11 @@ func TestMostEdits(t *testing.T) {
 		{"[" + one + "," + one + "]", 3 * size, ""},
 		{
 			"[" + one + "," + one + "]", 3*size - 1,
-			`edit 1: attribution: the tensor "hidden" beside 10.8 kB of values of the edits before it`,
+			`edit 1: attribution: the tensor "hidden" beside 10.8 kB of values before it`,
 		},
+		{"[" + other + "]", 4 * size, ""},
+		{"[" + other + "]", 4*size - 1, "edit 0: "},
+		{"[" + other + "," + one + "]", 4*size - 1, "edit 0: "},
 		{"[" + strings.Repeat("{},", mostEdits) + "{}]", 1 << 40, "has 65537 edits; at most 65536"},
 	} {
 		file := filepath.Join(folder, "edits.json")

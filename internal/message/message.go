@@ -56,8 +56,18 @@ func Nearest(name string, known []string) []string {
 
 // KnownAre returns the end of a message about an unknown name: "did you mean rollout? known are
 // flow, rollout". The question is missing if no known name is similar; see [Nearest].
-func KnownAre(name string, known []string) string {
-	return DidYouMean(name, known) + "known are " + strings.Join(known, ", ")
+func KnownAre[T ~string](name T, known []T) string {
+	names := Names(known)
+	return DidYouMean(string(name), names) + "known are " + strings.Join(names, ", ")
+}
+
+// Names returns names of a type of their own as strings.
+func Names[T ~string](all []T) []string {
+	names := make([]string, len(all))
+	for i, name := range all {
+		names[i] = string(name)
+	}
+	return names
 }
 
 // DidYouMean returns "did you mean rollout? " with the names that are [Nearest], and "" if there

@@ -76,7 +76,7 @@ func (c mixingContract) each(t *testing.T, do func(t *testing.T, heads trace.Hea
 // run gives the model a text at once and returns the rows and the logits of the last token.
 func (c mixingContract) run(t *testing.T, ids []int, asks ...trace.MixingAsk) *transformer.Output {
 	t.Helper()
-	reading, err := c.model.Read(context.Background(), ids, nil, asks, nil)
+	reading, err := c.model.Read(context.Background(), ids, nil, asks, nil, nil)
 	must(t, err)
 	defer reading.Close()
 	logits, err := reading.Logits(len(ids) - 1)
@@ -98,7 +98,7 @@ func (c mixingContract) fusions(t *testing.T) {
 	accepted := 0
 	for _, heads := range allHeads {
 		asks := []trace.MixingAsk{c.ask(heads)}
-		_, err := c.model.Read(context.Background(), c.ids(2), nil, asks, nil)
+		_, err := c.model.Read(context.Background(), c.ids(2), nil, asks, nil, nil)
 		refused := c.mixing.Check(heads)
 		if (err == nil) != (refused == nil) {
 			t.Errorf("heads %s: Check returns %v, a pass %v", heads, refused, err)

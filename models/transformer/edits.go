@@ -346,6 +346,21 @@ func (p *passEdits) shapes(tap trace.Tap) [2]shapes.Shape {
 // stream returns the residual stream x before layer l, [B,N,D], under the edits of [trace.Hidden];
 // after the last layer, l is L. It frees x if it returns another one, or an error.
 func (p *passEdits) stream(l int, x *tensors.Tensor) (*tensors.Tensor, error) {
+	return p.streamWith(l, x, "edit of the stream", editNodes.of)
+}
+
+// streamBack is [passEdits.stream] for the derivative by the stream, [B,N,D]: it returns that by
+// the stream before the edits for that by the stream after them.
+func (p *passEdits) streamBack(l int, d *tensors.Tensor) (*tensors.Tensor, error) {
+	return p.streamWith(l, d, "edit of the stream, back", func(e editNodes, d *Node) *Node {
+		return Mul(d, e.keep)
+	})
+}
+
+// streamWith applies the edits of the stream before layer l to x as of says.
+func (p *passEdits) streamWith(l int, x *tensors.Tensor, what string,
+	of func(e editNodes, x *Node) *Node,
+) (*tensors.Tensor, error) {
 	if p == nil || !p.edited(trace.Hidden, l) {
 		return x, nil
 	}
@@ -355,27 +370,9 @@ func (p *passEdits) stream(l int, x *tensors.Tensor) (*tensors.Tensor, error) {
 		return nil, err
 	}
 	defer free(in...)
-	return only(p.m.run("edit of the stream", noWeights, func(_ byName, in []*Node) []*Node {
-		return []*Node{editNodes{keep: in[1], value: in[2]}.of(in[0])}
+	return only(p.m.run(what, noWeights, func(_ byName, in []*Node) []*Node {
+		return []*Node{of(editNodes{keep: in[1], value: in[2]}, in[0])}
 	}, x, in[0], in[1]))
-}
-
-// streamBack returns the derivative by the stream before layer l, [B,N,D], for that by the stream
-// that [passEdits.stream] returns; after the last layer, l is L. It frees d if it returns another
-// one, or an error.
-func (p *passEdits) streamBack(l int, d *tensors.Tensor) (*tensors.Tensor, error) {
-	if p == nil || !p.edited(trace.Hidden, l) {
-		return d, nil
-	}
-	defer free(d)
-	in, err := p.inputs(trace.Hidden, l)
-	if err != nil {
-		return nil, err
-	}
-	defer free(in...)
-	return only(p.m.run("edit of the stream, back", noWeights, func(_ byName, in []*Node) []*Node {
-		return []*Node{Mul(in[0], in[1])}
-	}, d, in[0]))
 }
 
 // inputs makes the tensors of [editNodes] for a tap of layer l.

@@ -43,11 +43,11 @@ func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule tra
 		taps = trace.GradientTaps()
 	}
 	gradients, answered := make([]trace.Gradient, len(queries)), 0
-	edited := editedTaps(editsOf(queries)...)
+	edits := editsOf(queries)
 	batches, err := m.queryBatches(queries, how, func(tokens, texts int) need {
 		return need{
 			Tokens: tokens, Texts: texts, Head: true, Gradient: true,
-			AttentionGradient: rule == trace.WithAttention, Taps: taps, Edited: edited,
+			AttentionGradient: rule == trace.WithAttention, Taps: taps, Edits: edits,
 		}
 	})
 	if err != nil {

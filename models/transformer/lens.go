@@ -41,14 +41,16 @@ func (m *Model) Lens(ctx context.Context, q trace.LensQuery,
 	if m.Spec.Head != spec.LanguageHead {
 		return pkg.Errorf("no lens: the head of the %s model scores no tokens", m.Spec.Family)
 	}
-	// A pass over an empty text has its own error.
-	err := m.checkMemory(need{Tokens: len(q.IDs), Taps: []trace.Tap{trace.Hidden}, Lens: true})
-	if err != nil {
-		return err
-	}
 	batch := Batch{IDs: [][]int{q.IDs}, Types: rowOrNil(q.Types)}
 	if q.Edits != nil {
 		batch.Edits = [][]trace.Edit{q.Edits}
+	}
+	// A pass over an empty text has its own error.
+	err := m.checkMemory(need{
+		Tokens: len(q.IDs), Taps: []trace.Tap{trace.Hidden}, Lens: true, Edits: batch.Edits,
+	})
+	if err != nil {
+		return err
 	}
 	texts, err := m.Forward(ctx, batch, []trace.Tap{trace.Hidden})
 	if err != nil {

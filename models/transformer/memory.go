@@ -29,9 +29,8 @@ type need struct {
 	// stream before each layer is kept for as many tokens as Slots.
 	Tile    int
 	Streams bool
-	// Edited are the taps that are edited, EditValues how many numbers the values of edits have.
-	Edited     []trace.Tap
-	EditValues int
+	// Edits are those of each text, which keep their values during the pass.
+	Edits [][]trace.Edit
 	// Head is whether the head reads one position of each text, and Lens whether it reads the
 	// stream before and after every layer, at one position at a time.
 	Head, Lens bool
@@ -261,9 +260,10 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 			add(stream, layers+1)
 		}
 	}
-	layer += max(editBytes(s, n.Edited, texts*t, t),
-		editBytes(s, n.Edited, texts, float64(n.Slots))) // of a pass over the texts, and of a step
-	returned += 4 * float64(n.EditValues)
+	edited := editedTaps(n.Edits...)
+	layer += max(editBytes(s, edited, texts*t, t),
+		editBytes(s, edited, texts, float64(n.Slots))) // of a pass over the texts, and of a step
+	returned += 4 * float64(editValues(n.Edits...))
 	consumed := 0.0
 	for _, ask := range n.Asks {
 		rows := pairs / float64(s.Heads)

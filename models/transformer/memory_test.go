@@ -91,11 +91,14 @@ func TestEstimateOfWideHeads(t *testing.T) {
 		t.Errorf("keys take %d bytes, want those of 24 layers and of one on the device, %d", got,
 			(24+1)*keys)
 	}
-	edited := transformer.Need{Tokens: 4096, Edited: []trace.Tap{trace.KeyVector}}
+	edits := func(tap trace.Tap, numbers int) [][]trace.Edit {
+		return [][]trace.Edit{{{Tap: tap, Value: make([]float32, numbers)}}}
+	}
+	edited := transformer.Need{Tokens: 4096, Edits: edits(trace.KeyVector, 0)}
 	if got := m.Estimate(edited) - plain; got != 2*keys {
 		t.Errorf("an edit of keys takes %d bytes, want %d", got, 2*keys)
 	}
-	edited.EditValues = 1000
+	edited.Edits = edits(trace.KeyVector, 1000)
 	if got := m.Estimate(edited) - plain; got != 2*keys+4000 {
 		t.Errorf("an edit of keys with 1,000 numbers takes %d bytes, want %d", got, 2*keys+4000)
 	}
@@ -103,7 +106,7 @@ func TestEstimateOfWideHeads(t *testing.T) {
 	// the host and on the device.
 	short := transformer.Need{Tokens: 1, Slots: 4096}
 	plain = m.Estimate(short)
-	short.Edited = []trace.Tap{trace.Attention}
+	short.Edits = edits(trace.Attention, 0)
 	if got := m.Estimate(short) - plain; got != 4*4*16*4096 {
 		t.Errorf("an edit of attention takes %d bytes in a step, want %d", got, 4*4*16*4096)
 	}
@@ -129,11 +132,54 @@ func TestMemoryError(t *testing.T) {
 		t.Errorf("Trace with what it needs: %v", err)
 	}
 	_, err = g.model.Read(context.Background(), make([]int, 5000), nil,
-		[]trace.MixingAsk{{Name: "attention"}}, nil)
+		[]trace.MixingAsk{{Name: "attention"}}, nil, nil)
 	if err == nil || !strings.Contains(err.Error(),
 		"attention rows for 5,000 tokens") || strings.Contains(err.Error(), "attention-mean") {
 		t.Errorf("Read of 5,000 tokens: error %v, "+
 			"want one that does not advise what is done already", err)
+	}
+}
+
+// TestEditsCount: the values of edits count in the memory of every pass.
+func TestEditsCount(t *testing.T) {
+	g := openGolden(t, "bert")
+	g.model.MaxBytes = 2 << 20
+	const numbers = 1 << 20
+	edits := []trace.Edit{{
+		Tap: trace.Hidden, Change: trace.SetMean, Value: make([]float32, numbers),
+		Shape: []int{numbers / g.model.Spec.Width, g.model.Spec.Width},
+	}}
+	q := trace.Query{IDs: []int{1, 2, 3}, Objective: trace.Objective{Quantity: trace.Logit}}
+	ctx := t.Context()
+	for name, run := range map[string]func(edits []trace.Edit) error{
+		"predictions": func(edits []trace.Edit) error {
+			q.Edits = edits
+			_, err := g.model.Predict(ctx, []trace.Query{q})
+			return err
+		},
+		"gradients": func(edits []trace.Edit) error {
+			q.Edits = edits
+			_, err := g.model.Gradients(ctx, []trace.Query{q}, trace.TrueGradient)
+			return err
+		},
+		"rows": func(edits []trace.Edit) error {
+			r, err := g.model.Read(ctx, q.IDs, nil, nil, edits, nil)
+			if err == nil {
+				r.Close()
+			}
+			return err
+		},
+		"lens": func(edits []trace.Edit) error {
+			return g.model.Lens(ctx, trace.LensQuery{
+				IDs: q.IDs, Positions: []int{0}, Edits: edits,
+			}, func(int, []float32) error { return nil })
+		},
+	} {
+		must(t, run(nil))
+		refused := (*trace.MemoryError)(nil)
+		if err := run(edits); !errors.As(err, &refused) {
+			t.Errorf("%s: error %v, want that 4 MiB do not fit", name, err)
+		}
 	}
 }
 
@@ -167,7 +213,7 @@ func TestTilesShareAGraph(t *testing.T) {
 	m.RoundUp()
 	for _, n := range []int{33, 34, 64} {
 		_, err := m.Read(context.Background(), make([]int, n), nil,
-			[]trace.MixingAsk{{Name: "value-zeroing"}}, nil)
+			[]trace.MixingAsk{{Name: "value-zeroing"}}, nil, nil)
 		must(t, err)
 		// The embedding, a block, its heads through the matrices, its sources through those, and a
 		// tile.

@@ -40,7 +40,8 @@ func TestBrokenMixings(t *testing.T) {
 			t.Run(c.name+kind, func(t *testing.T) {
 				transformer.RegisterMixing(name, mixingFunc{c.mix, perPair})
 				defer transformer.UnregisterMixing(name)
-				_, err := model.Read(t.Context(), ids, nil, []trace.MixingAsk{{Name: name}}, nil)
+				_, err := model.Read(t.Context(), ids, nil, []trace.MixingAsk{{Name: name}}, nil,
+					nil)
 				if err == nil || !strings.Contains(err.Error(),
 					"mixing "+name+": ") || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("error %v, want one that names %s and has %q", err, name, c.want)

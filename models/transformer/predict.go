@@ -31,12 +31,9 @@ func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batchi
 ) {
 	values, answered := make([]float64, len(queries)), 0
 	edits := editsOf(queries)
-	edited, numbers := editedTaps(edits...), editValues(edits...)
 	batches, err := m.queryBatches(queries, how,
 		func(tokens, texts int) need {
-			return need{
-				Tokens: tokens, Texts: texts, Head: true, Edited: edited, EditValues: numbers,
-			}
+			return need{Tokens: tokens, Texts: texts, Head: true, Edits: edits}
 		})
 	if err != nil {
 		return nil, err

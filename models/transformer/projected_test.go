@@ -19,7 +19,7 @@ func TestProjectedGraphs(t *testing.T) {
 		tokens int
 		want   bool
 	}{{2, false}, {64, true}} {
-		r, err := m.Read(context.Background(), make([]int, c.tokens), nil, ask, nil)
+		r, err := m.Read(context.Background(), make([]int, c.tokens), nil, ask, nil, nil)
 		must(t, err)
 		r.Close()
 		if got := slices.Contains(m.Graphs(), "projected sources"); got != c.want {

@@ -16,7 +16,7 @@ func readAt(t testing.TB, m *transformer.Model, ids []int, position int,
 	asks []trace.MixingAsk,
 ) *transformer.Output {
 	t.Helper()
-	r, err := m.Read(context.Background(), ids, nil, asks, nil)
+	r, err := m.Read(context.Background(), ids, nil, asks, nil, nil)
 	must(t, err)
 	defer r.Close()
 	logits, err := r.Logits(position)
@@ -66,7 +66,7 @@ func TestLogitsOfPositions(t *testing.T) {
 			"as many":    g.model,
 			"rounded up": rounding,
 		} {
-			r, err := m.Read(context.Background(), g.ids, nil, nil, nil)
+			r, err := m.Read(context.Background(), g.ids, nil, nil, nil, nil)
 			must(t, err)
 			defer r.Close()
 			got, err := r.Logits(positions...)
@@ -117,10 +117,10 @@ func TestReadRows(t *testing.T) {
 func TestReadRefusals(t *testing.T) {
 	g := openGolden(t, "bert")
 	read := func(ids []int, asks ...trace.MixingAsk) error {
-		_, err := g.model.Read(context.Background(), ids, nil, asks, nil)
+		_, err := g.model.Read(context.Background(), ids, nil, asks, nil, nil)
 		return err
 	}
-	r, err := g.model.Read(context.Background(), g.ids, nil, nil, nil)
+	r, err := g.model.Read(context.Background(), g.ids, nil, nil, nil, nil)
 	must(t, err)
 	defer r.Close()
 	ask := func(positions ...int) error {
@@ -146,7 +146,7 @@ func TestReadRefusals(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err = g.model.Read(ctx, g.ids, nil, nil, nil)
+	_, err = g.model.Read(ctx, g.ids, nil, nil, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
 		t.Errorf("Read after cancel = %v, want an error that wraps %v", err, context.Canceled)
 	}
@@ -156,7 +156,7 @@ func TestReadRefusals(t *testing.T) {
 func TestReadDoesNotChangeItsAsks(t *testing.T) {
 	g := openGolden(t, "bert")
 	asks := []trace.MixingAsk{{Name: "attention"}}
-	_, err := g.model.Read(context.Background(), g.ids, nil, asks, nil)
+	_, err := g.model.Read(context.Background(), g.ids, nil, asks, nil, nil)
 	must(t, err)
 	if asks[0].AllRows {
 		t.Error("Read has changed the caller's asks")

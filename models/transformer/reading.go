@@ -25,18 +25,11 @@ type Reading struct {
 
 // Read runs a whole text at once and returns the rows of every target for the mixings of
 // asks, as in [Model.NewSession]; their AllRows has no effect. types are the token types, [T], nil
-// for type 0. progress, if not nil, is told of every layer of a long text and of every tile layer.
-// It returns an error for ids or types that the model cannot take, for a mixing that does not exist
-// or cannot fuse heads as asked, and a [*trace.MemoryError].
+// for type 0. Under edits, nil for none, of all mixings only attention has rows. progress, if not
+// nil, is told of every layer of a long text and of every tile layer. It returns an error for ids
+// or types that the model cannot take, for a mixing that does not exist or cannot fuse heads as
+// asked, and a [*trace.MemoryError].
 func (m *Model) Read(ctx context.Context, ids, types []int, asks []trace.MixingAsk,
-	progress func(trace.Progress),
-) (*Reading, error) {
-	return m.ReadEdited(ctx, ids, types, asks, nil, progress)
-}
-
-// ReadEdited is [Model.Read] under edits, nil for none, for which of all mixings only attention has
-// rows.
-func (m *Model) ReadEdited(ctx context.Context, ids, types []int, asks []trace.MixingAsk,
 	edits []trace.Edit, progress func(trace.Progress),
 ) (*Reading, error) {
 	if err := m.CheckIDs(ids); err != nil {
@@ -64,7 +57,7 @@ func (m *Model) ReadEdited(ctx context.Context, ids, types []int, asks []trace.M
 		}
 	}
 	r := &Reading{length: len(ids)}
-	need := need{Tokens: len(ids), Asks: asks, Edited: editedTaps(edits)}
+	need := need{Tokens: len(ids), Asks: asks, Edits: [][]trace.Edit{edits}}
 	if err := p.alone(ctx, need, func() error {
 		out, inputs, x, err := p.run(ctx, progress)
 		if err != nil {

@@ -157,8 +157,7 @@ func (s *Session) PromptBytes(n int) int64 { return s.m.estimate(s.promptNeed(n)
 func (s *Session) promptNeed(n int) need {
 	need := need{
 		Tokens: n, Asks: asksOf(s.asks), Slots: s.slotsFor(n), Terms: s.terms,
-		Streams: s.streams != nil, Lens: s.lens, Edited: editedTaps(s.wanted),
-		EditValues: editValues(s.wanted),
+		Streams: s.streams != nil, Lens: s.lens, Edits: [][]trace.Edit{s.wanted},
 	}
 	if s.inTiles(n) {
 		need.Tile = s.m.tileOf(need.Slots)

@@ -144,7 +144,7 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 	// minutes.
 	pass := need{
 		Tokens: batch.longest(), Texts: len(batch.IDs), Taps: wanted,
-		Edited: editedTaps(batch.Edits...), EditValues: editValues(batch.Edits...),
+		Edits: batch.Edits,
 	}
 	if err := m.checkMemory(pass); err != nil {
 		return nil, err
@@ -168,7 +168,8 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 			if batch.Types != nil {
 				types = batch.Types[i]
 			}
-			read, err := m.Read(ctx, ids, types, []trace.MixingAsk{{Name: string(name)}}, nil)
+			read, err := m.Read(ctx, ids, types, []trace.MixingAsk{{Name: string(name)}},
+				nil, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -238,11 +239,7 @@ func (m *Model) hasTap(name trace.Tap) error {
 }
 
 func unknownTap(name trace.Tap) error {
-	var known []string
-	for _, t := range trace.Taps() {
-		known = append(known, string(t))
-	}
-	return pkg.Errorf("tap %.60q is unknown; %s", name, message.KnownAre(string(name), known))
+	return pkg.Errorf("tap %.60q is unknown; %s", name, message.KnownAre(name, trace.Taps()))
 }
 
 // record runs one pass over a batch and returns for each text one tensor per tap.

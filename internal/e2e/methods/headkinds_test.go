@@ -17,6 +17,32 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
+// TestHeadKindsUnderEdits: an edit everywhere is one of the random text, too, and one at a position
+// of the prompt is not.
+func TestHeadKindsUnderEdits(t *testing.T) {
+	circuit, err := planted.Lookup("planted-induction")
+	must(t, err)
+	m, err := models.Open("planted-induction", models.Options{})
+	must(t, err)
+	for everywhere, edit := range map[bool]trace.Edit{
+		true:  {Tap: trace.Attention, Layers: []int{0}, Change: trace.SetZero},
+		false: {Tap: trace.Attention, Layers: []int{0}, Positions: []int{-1}, Change: trace.SetZero},
+	} {
+		e, err := attribution.Explain(t.Context(), m, circuit.Texts(1, 1)[0].Prompt(),
+			attribution.Options{
+				Methods: []string{"raw"}, MaxTokens: 1, HeadKinds: attribution.KindsAblate,
+				Edits: []trace.Edit{edit},
+			})
+		must(t, err)
+		k := e.HeadKinds
+		if none := k.Kinds[1].Random[0] == 0; none != everywhere || (k.Loss > 1) != everywhere ||
+			(k.Without[0] == 0) != everywhere {
+			t.Errorf("edit of %s: the first head reads the token before with %v, the loss is %v "+
+				"and %v more without it", edit, k.Kinds[1].Random[0], k.Loss, k.Without[0])
+		}
+	}
+}
+
 // TestPlantedHeadKinds: of circuits whose heads are known, exactly these are found. Head 0 is that
 // of the first layer. Heads that read by a place other than the one before, or find a word of a
 // list, are of no kind but that they rest on the first token where random words have none to find.
