@@ -104,7 +104,7 @@ func (r Patch) open() *patchDrawing {
 		})
 	}
 	one := panel{
-		name: "“" + tokenName(p.Answer.Text) + "” instead of “" + tokenName(p.Foil.Text) + "”",
+		name: "“" + d.name(p.Answer) + "” instead of “" + d.name(p.Foil) + "”",
 		// No token and no row of it is framed.
 		token: -1, row: -1, grey: make([]bool, len(d.columns)),
 	}
@@ -134,8 +134,8 @@ const (
 // explain returns the sentence and the line below it.
 func (d *patchDrawing) explain() (say, facts phrase) {
 	p := d.p
-	answer := piece{text: cmp.Or(tokenName(p.Answer.Text), p.Answer.String()), strong: true}
-	foil := piece{text: cmp.Or(tokenName(p.Foil.Text), p.Foil.String()), strong: true}
+	answer := piece{text: d.name(p.Answer), strong: true}
+	foil := piece{text: d.name(p.Foil), strong: true}
 	say = phrase{answer, {text: " instead of "}, foil, {text: ": "}}
 	if p.Place == patch.Residual {
 		say = append(say, d.carried()...)
@@ -154,6 +154,20 @@ func (d *patchDrawing) explain() (say, facts phrase) {
 			*p.Correlation)))
 	}
 	return say, facts
+}
+
+// name returns the answer or the foil in visible form. The prediction has the names of classes.
+func (d *patchDrawing) name(t patch.Token) string {
+	text, g := t.Text, &d.e.Steps[0]
+	if text == "" && g.ID == t.ID {
+		text = g.Text
+	}
+	for _, a := range g.Alternatives {
+		if text == "" && a.ID == t.ID {
+			text = a.Text
+		}
+	}
+	return tokenName(cmp.Or(text, t.String()))
 }
 
 // at names position j of the prompt.

@@ -113,6 +113,21 @@ func TestPatch(t *testing.T) {
 	}
 }
 
+// TestPatchClasses: patches of a classifier have the numbers of its classes, the picture their names.
+func TestPatchClasses(t *testing.T) {
+	e := patched(patch.Heads, 0, 0, 0, .5, 0, 0)
+	e.Patch.Answer, e.Patch.Foil = patch.Token{ID: 1}, patch.Token{ID: 0}
+	e.Steps = []attribution.GeneratedToken{{ID: 1, Text: "good", Class: true,
+		Alternatives: []attribution.Alternative{{ID: 1, Text: "good"}, {ID: 0, Text: "bad"}}}}
+	text, err := Patch{Explanation: e}.plain(Terminal{Width: 400})
+	must(t, err)
+	for _, want := range []string{"“good” instead of “bad” ·", "good instead of bad: head 1.1"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+}
+
 // TestPatchRefusals: patches that do not fit are refused and not drawn.
 func TestPatchRefusals(t *testing.T) {
 	for name, change := range map[string]func(e *attribution.Explanation){
