@@ -284,12 +284,9 @@ func (r Patch) Drawn() (Drawn, error) {
 	f := d.figureOf(m, &view{name: m.name, result: &attribution.Result{
 		Facts: attribution.Facts{Quantity: attribution.Share},
 	}}, m.list)
-	f.Title, f.Target, f.Source = d.words.title, "layer", "token of the prompt"
-	if d.p.Place.ByHead() {
-		f.Source = "head"
-		for c, name := range d.columnNames() {
-			f.Columns[c] = DrawnColumn{Name: name}
-		}
+	f.Title, f.Target = d.words.title, "layer"
+	if !d.kind.heads {
+		f.Source = "token of the prompt"
 	}
 	f.Caption = d.captioned(string(d.p.Place), string(d.p.Direction))
 	one := &m.list[0]

@@ -113,7 +113,7 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// TestPatchClasses: patches of a classifier have the numbers of its classes, the picture their names.
+// TestPatchClasses: patches of a classifier have numbers of classes, and the picture their names.
 func TestPatchClasses(t *testing.T) {
 	e := patched(patch.Heads, 0, 0, 0, .5, 0, 0)
 	e.Patch.Answer, e.Patch.Foil = patch.Token{ID: 1}, patch.Token{ID: 0}
@@ -124,6 +124,27 @@ func TestPatchClasses(t *testing.T) {
 	for _, want := range []string{"“good” instead of “bad” ·", "good instead of bad: head 1.1"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in %s", want, text)
+		}
+	}
+}
+
+// TestPatchManyHeads: a model may have more heads than the text has tokens.
+func TestPatchManyHeads(t *testing.T) {
+	e := patched(patch.Heads, make([]float64, 27)...)
+	e.Model.Heads, e.Patch.Shape[1], e.Patch.Recovery[26] = 9, 9, .5
+	r := Patch{Explanation: e}
+	f, err := r.Drawn()
+	must(t, err)
+	if len(f.Columns) != 9 || f.Columns[8].Name != "8" || f.Source != "head" {
+		t.Errorf("columns %v of %q, want 9 heads", f.Columns, f.Source)
+	}
+	p, err := r.markup(1 << 20)
+	must(t, err)
+	text, err := r.plain(Terminal{Width: 400})
+	must(t, err)
+	for _, got := range []string{p.String(), text.String()} {
+		if !strings.Contains(got, "head 8") && !strings.Contains(got, "2.8") {
+			t.Errorf("no head 8 in %s", got)
 		}
 	}
 }
