@@ -134,9 +134,9 @@ const (
 // explain returns the sentence and the line below it.
 func (d *patchDrawing) explain() (say, facts phrase) {
 	p := d.p
-	answer := piece{text: d.name(p.Answer), strong: true}
-	foil := piece{text: d.name(p.Foil), strong: true}
-	say = phrase{answer, {text: " instead of "}, foil, {text: ": "}}
+	answer := quoted(phrase{{text: d.name(p.Answer), strong: true}})
+	foil := quoted(phrase{{text: d.name(p.Foil), strong: true}})
+	say = slices.Concat(answer, phrase{{text: " instead of "}}, foil, phrase{{text: ": "}})
 	if p.Place == patch.Residual {
 		say = append(say, d.carried()...)
 	} else {
@@ -147,8 +147,8 @@ func (d *patchDrawing) explain() (say, facts phrase) {
 		run, set = "same", "the other"
 	}
 	facts.say(minus(fmt.Sprintf("logit of %s minus that of %s: %+.2f after this prompt, %+.2f "+
-		"after the other · %s: the %s prompt is run with values of %s · %d runs", answer.text,
-		foil.text, p.CleanDifference, p.CorruptedDifference, p.Direction, run, set, p.Runs)))
+		"after the other · %s: the %s prompt is run with values of %s · %d runs", answer, foil,
+		p.CleanDifference, p.CorruptedDifference, p.Direction, run, set, p.Runs)))
 	if p.Correlation != nil {
 		facts.say(minus(fmt.Sprintf(" · estimates by one gradient correlate with it by %.2f",
 			*p.Correlation)))
@@ -172,14 +172,14 @@ func (d *patchDrawing) name(t patch.Token) string {
 
 // at names position j of the prompt.
 func (d *patchDrawing) at(j int) phrase {
-	name := piece{text: tokenName(d.e.Prompt.Texts[j]), strong: true}
+	name := quoted(phrase{{text: tokenName(d.e.Prompt.Texts[j]), strong: true}})
 	switch {
 	case j == d.p.Position && j == len(d.e.Prompt.Texts)-1:
-		return phrase{{text: "the last token ("}, name, {text: ")"}}
+		return slices.Concat(phrase{{text: "the last token ("}}, name, phrase{{text: ")"}})
 	case d.repeated(j):
-		return phrase{name, {text: fmt.Sprintf(" (%d)", j)}}
+		name.say(fmt.Sprintf(" (%d)", j))
 	}
-	return phrase{name}
+	return name
 }
 
 // carried names the positions that carry the difference, with the layers before which they do.

@@ -48,7 +48,7 @@ func TestPatch(t *testing.T) {
 		"residual": {
 			patched(patch.Residual, 0, 1, 0, 0, 0, .875, -.25, .125, 0, 0, 0, 1), false,
 			"Mary instead of John: the difference is carried by ⟨John│<b>Mary⟩ up to layer 1, " +
-				"then by the last token (to) from layer 2", "⟨John│<b>Mary⟩", " | | |100",
+				"then by the last token (“to”) from layer 2", "⟨John│<b>Mary⟩", " | | |100",
 		},
 		"spread": {
 			patched(patch.Residual, 0, .25, 0, 0, 0, .25, 0, .375, 0, 0, 0, .25), false,
@@ -57,7 +57,7 @@ func TestPatch(t *testing.T) {
 		"attention": {
 			patched(patch.Attention, 0, 0, 0, 0, 0, .5, 0, 0, 0, 0, .01, .25), false,
 			"attention of layer 1 at ⟨John│<b>Mary⟩ alone brings back 50 %, attention of layer 2 " +
-				"at the last token (to) 25 %", "⟨John│<b>Mary⟩", " | | |25",
+				"at the last token (“to”) 25 %", "⟨John│<b>Mary⟩", " | | |25",
 		},
 		"heads": {
 			patched(patch.Heads, 0, 0, 0, .5, -.25, .125), false,

@@ -359,12 +359,12 @@ func TestLens(t *testing.T) {
 		status int
 		want   string
 	}{
-		{with("--view", "lens"), 0, "are was first after layers 3 to 5 (the last), with 42 % after layer 3; before that"},
+		{with("--view", "lens"), 0, "“are” was first after layers 3 to 5 (the last), with 42 % after layer 3; before that"},
 		{with("--view", "lens", "--token", "0"), 0, "“cabinet” (5)  at best rank 1"},
 		{with("--view", "lens", "--token", "are"), 0, "“cabinet” (5)  at best rank 1"},
 		{with("--view", "lens", "--set", "lens=opening"), 0, "“cabinet” (5)  at best rank 1"},
 		{with("--view", "lens", "--set", "lens=0"), 0, "“cabinet” (5)  at best rank 1"},
-		{with("--view", "lens", "--set", "lens=answer"), 0, "are was first after layers 3 to 5"},
+		{with("--view", "lens", "--set", "lens=answer"), 0, "“are” was first after layers 3 to 5"},
 		{with("--view", "lens", "--token", "nobody"), 2, "--token: no generated word is \"nobody\""},
 		{with("--view", "lens", "--token", "1", "--set", "lens=0"), 2, "lens 0 and a token of the picture; give one of the two"},
 		{with("--view", "lens", "--token", "7"), 2, "headwater: --token 7; the generated tokens are 0 to 1\n"},
