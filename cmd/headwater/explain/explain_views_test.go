@@ -400,7 +400,7 @@ func TestPatch(t *testing.T) {
 	}{
 		{
 			with("--view", "patch", "--against", other), 0,
-			"carried by ⟨key│lamp⟩ up to layer 4, then by the last token (.) from layer 5",
+			"carried by ⟨key│lamp⟩ up to layer 4, then by the last token (“.”) from layer 5",
 		},
 		{
 			with("--view", "patch", "--against", other, "--set", "patch=heads,patch-estimate"), 0,
