@@ -359,7 +359,7 @@ func TestLens(t *testing.T) {
 		status int
 		want   string
 	}{
-		{with("--view", "lens"), 0, "“are” was first after layers 3 to 5 (the last), with 42 % after layer 3; before that"},
+		{with("--view", "lens"), 0, "“are” was first after layers 3 to 5 (the last), with 42 % after layer 3; before"},
 		{with("--view", "lens", "--token", "0"), 0, "“cabinet” (5)  at best rank 1"},
 		{with("--view", "lens", "--token", "are"), 0, "“cabinet” (5)  at best rank 1"},
 		{with("--view", "lens", "--set", "lens=opening"), 0, "“cabinet” (5)  at best rank 1"},
