@@ -139,8 +139,8 @@ func names(all []argument) []string {
 
 // elsewhere are options of headwater explain that have a function of their own in a cell.
 var elsewhere = map[string]string{
-	"view": "a cell below %% shows another view: gonbext.Heads, FlowGraph or Maps with the " +
-		"prompt, or gonbext.Layers(gonbext.Last())",
+	"view": "a cell below %% shows another view: gonbext.Heads, FlowGraph, Maps, Experts, Lens " +
+		"or Patch with the prompt, or gonbext.Layers(gonbext.Last())",
 	"output":   `gonbext.Save("figure.svg") in a later cell, below %%, saves the picture`,
 	"messages": "gonbext.Explain takes messages in Conversation of gonbext.Options",
 	"edit":     "gonbext.Explain takes edits in Edits of gonbext.Options",

@@ -71,9 +71,9 @@ type Model struct {
 // [render.Show], which are the flags of the command too: Kind is --view, and the others have the
 // flags of their names. In a cell:
 //
-//   - Kind chooses the picture: heatmap, layers, compare, lens, or one that needs the model again,
-//     heads, flow, maps or experts. head and map, with one head and one layer, are for files, and
-//     text is heatmap.
+//   - Kind chooses the picture: heatmap, layers, compare, lens, patch, or one that needs the model
+//     again, heads, flow, maps or experts. head and map, with one head and one layer, are for
+//     files, and text is heatmap.
 //   - By divides the prompt: the picture, what OnStep sees and what is returned have a value for
 //     each part. With a method that takes tokens away, such as occlusion, it is By of [Options], so
 //     that each part is taken away as one; [Last] then has these parts.

@@ -119,15 +119,10 @@ func (r *request) fitKind() error {
 		if r.groups() {
 			return usagef("experts take tokens one by one: leave By and Target empty")
 		}
-	case render.KindLens:
+	case render.KindLens, render.KindPatch:
 		if r.groups() || r.show.Layer != nil {
-			return usagef("the lens has every token and layer: leave By and Target of Options, " +
-				"and By and Layer of Show, empty")
-		}
-	case render.KindPatch:
-		if r.groups() || r.show.Layer != nil {
-			return usagef("patches are of every token and layer: leave By and Target of Options, " +
-				"and By and Layer of Show, empty")
+			return usagef("a picture of the kind %s has every token and layer: leave By and "+
+				"Target of Options, and By and Layer of Show, empty", kind)
 		}
 	case render.KindHead, render.KindMap:
 		return usagef("Kind %q is for files: a cell shows %ss, and gonbext.Save saves one", kind,

@@ -180,7 +180,7 @@ func TestPatchCell(t *testing.T) {
 	})
 	for cell, want := range map[string]string{
 		"patch":         "carried by the last token (<b>⟨keys│key⟩</b>) in all layers",
-		"patch by word": "patches are of every token and layer",
+		"patch by word": "a picture of the kind patch has every token and layer",
 	} {
 		r := k.run(cell, true)
 		if shown := fmt.Sprint(saved(r.displays)); !strings.Contains(shown, want) {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -112,6 +113,9 @@ func (c *comparison) joined() *attribution.Explanation {
 		Methods: map[string]*attribution.Result{},
 	}
 	e.Model.Name = both(a.Model.Name, b.Model.Name)
+	if a.Edited == b.Edited {
+		e.Edited = a.Edited
+	}
 	if c.models() {
 		e.Model.Title = "" // which is that of A
 	}
@@ -197,12 +201,19 @@ func (c *comparison) describe() {
 	case x.Prompt.Text != y.Prompt.Text:
 		c.title = "Two prompts compared"
 		c.about = []string{x.Prompt.Text, y.Prompt.Text}
+	case x.Edited != y.Edited:
+		c.title, c.about = "Edits compared", make([]string, 2)
 	case a.Method != b.Method:
 		c.title = "Two methods compared"
 	case a.String() != b.String():
 		c.title = "Two layers compared"
 	default:
 		c.title = "Two explanations compared"
+	}
+	for i, edited := range []string{x.Edited, y.Edited} {
+		if x.Edited != y.Edited {
+			c.about[i] = strings.Join(nonEmpty(cmp.Or(edited, "no edits"), c.about[i]), " · ")
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"regexp"
@@ -131,6 +132,35 @@ func TestCompareGiven(t *testing.T) {
 		}
 		if c.want != "" && !slices.Contains(p.comparison.headings(), c.want) {
 			t.Errorf("%s: the top %q lacks it", name, p.comparison.headings())
+		}
+	}
+}
+
+// TestCompareEdits: a comparison says under which edits each side is.
+func TestCompareEdits(t *testing.T) {
+	const edit = "under 1 edit: head 3.1 set to zero"
+	for name, c := range map[string]struct {
+		a, b, prompt string
+		want         []string
+	}{
+		"both": {edit, edit, "", []string{" · " + edit + "\n"}},
+		"one": {edit, "", "", []string{
+			"Edits compared", "A: rollout · " + edit, "B: rollout · no edits",
+		}},
+		"prompts": {edit, "", "other", []string{
+			"Two prompts compared", "A: rollout · " + edit + " · the keys", "· no edits · other",
+		}},
+	} {
+		a, b := example(), example()
+		a.Edited, b.Edited = c.a, c.b
+		b.Prompt.Text = cmp.Or(c.prompt, b.Prompt.Text)
+		text, err := compared(t, side(a, "rollout"), side(b, "rollout")).plain(Terminal{Width: 200})
+		must(t, err)
+		got := text.String()
+		for _, want := range c.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: no %q in %s", name, want, got)
+			}
 		}
 	}
 }

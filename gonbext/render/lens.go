@@ -168,6 +168,7 @@ func (d *lensDrawing) explain(t int) (say, facts phrase) {
 	if d.tokenOf(t) >= len(d.e.Prompt.Texts) {
 		say = d.wordOf(d.tokenOf(t))
 	}
+	say = quoted(say)
 	if from > last {
 		best := 0
 		for l, layer := range g.Lens {
@@ -193,7 +194,7 @@ func (d *lensDrawing) explain(t int) (say, facts phrase) {
 			first--
 		}
 		say.say("; before that ")
-		say = append(say, piece{text: tokenName(other.Text), strong: true})
+		say = append(say, quoted(phrase{{text: tokenName(other.Text), strong: true}})...)
 		say.say(" " + d.afterRows(first, from-1))
 	}
 	const few = 10

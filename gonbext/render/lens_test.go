@@ -55,14 +55,14 @@ func positioned() *attribution.Explanation {
 func TestLensSentences(t *testing.T) {
 	d := Lens{Explanation: lensed()}.open()
 	for i, want := range []string{
-		"are was first after layers 4 to 5 (the last), with 50 % after layer 4; before that is " +
+		"“are” was first after layers 4 to 5 (the last), with 50 % after layer 4; before that “is” " +
 			"after layers 2 to 3|" +
 			"50 % after the last layer (5) · among the first 10 after layers 2 to 5 (the last) · " +
 			"rank 400 at the input",
-		"here was not first after the last layer (5): it had rank 2, and at best 1, after layer 3|" +
+		"“here” was not first after the last layer (5): it had rank 2, and at best 1, after layer 3|" +
 			"10 % after the last layer (5) · among the first 10 after layers 0 to 5 (the last) · " +
 			"rank 50 at the input",
-		". was first at the input and after layers 0 to 5 (the last), with 50 % at the input|" +
+		"“.” was first at the input and after layers 0 to 5 (the last), with 50 % at the input|" +
 			"50 % after the last layer (5) · among the first 10 at the input and after layers 0 to 5 " +
 			"(the last) · rank 1 at the input",
 	} {
@@ -88,7 +88,7 @@ func TestLens(t *testing.T) {
 		{
 			"answer", Lens{Explanation: lensed()},
 			[]string{
-				"are was first after layers 4 to 5 (the last)", "2–3: is 50 %",
+				"“are” was first after layers 4 to 5 (the last)", "2–3: is 50 %",
 				"4–5 (last): are 50 %",
 				"(the logit lens)",
 			},

@@ -104,7 +104,7 @@ func (r Patch) open() *patchDrawing {
 		})
 	}
 	one := panel{
-		name: "“" + tokenName(p.Answer.Text) + "” instead of “" + tokenName(p.Foil.Text) + "”",
+		name: "“" + d.name(p.Answer) + "” instead of “" + d.name(p.Foil) + "”",
 		// No token and no row of it is framed.
 		token: -1, row: -1, grey: make([]bool, len(d.columns)),
 	}
@@ -134,9 +134,9 @@ const (
 // explain returns the sentence and the line below it.
 func (d *patchDrawing) explain() (say, facts phrase) {
 	p := d.p
-	answer := piece{text: cmp.Or(tokenName(p.Answer.Text), p.Answer.String()), strong: true}
-	foil := piece{text: cmp.Or(tokenName(p.Foil.Text), p.Foil.String()), strong: true}
-	say = phrase{answer, {text: " instead of "}, foil, {text: ": "}}
+	answer := quoted(phrase{{text: d.name(p.Answer), strong: true}})
+	foil := quoted(phrase{{text: d.name(p.Foil), strong: true}})
+	say = slices.Concat(answer, phrase{{text: " instead of "}}, foil, phrase{{text: ": "}})
 	if p.Place == patch.Residual {
 		say = append(say, d.carried()...)
 	} else {
@@ -147,8 +147,8 @@ func (d *patchDrawing) explain() (say, facts phrase) {
 		run, set = "same", "the other"
 	}
 	facts.say(minus(fmt.Sprintf("logit of %s minus that of %s: %+.2f after this prompt, %+.2f "+
-		"after the other · %s: the %s prompt is run with values of %s · %d runs", answer.text,
-		foil.text, p.CleanDifference, p.CorruptedDifference, p.Direction, run, set, p.Runs)))
+		"after the other · %s: the %s prompt is run with values of %s · %d runs", answer, foil,
+		p.CleanDifference, p.CorruptedDifference, p.Direction, run, set, p.Runs)))
 	if p.Correlation != nil {
 		facts.say(minus(fmt.Sprintf(" · estimates by one gradient correlate with it by %.2f",
 			*p.Correlation)))
@@ -156,16 +156,30 @@ func (d *patchDrawing) explain() (say, facts phrase) {
 	return say, facts
 }
 
+// name returns the answer or the foil in visible form. The prediction has the names of classes.
+func (d *patchDrawing) name(t patch.Token) string {
+	text, g := t.Text, &d.e.Steps[0]
+	if text == "" && g.ID == t.ID {
+		text = g.Text
+	}
+	for _, a := range g.Alternatives {
+		if text == "" && a.ID == t.ID {
+			text = a.Text
+		}
+	}
+	return tokenName(cmp.Or(text, t.String()))
+}
+
 // at names position j of the prompt.
 func (d *patchDrawing) at(j int) phrase {
-	name := piece{text: tokenName(d.e.Prompt.Texts[j]), strong: true}
+	name := quoted(phrase{{text: tokenName(d.e.Prompt.Texts[j]), strong: true}})
 	switch {
 	case j == d.p.Position && j == len(d.e.Prompt.Texts)-1:
-		return phrase{{text: "the last token ("}, name, {text: ")"}}
+		return slices.Concat(phrase{{text: "the last token ("}}, name, phrase{{text: ")"}})
 	case d.repeated(j):
-		return phrase{name, {text: fmt.Sprintf(" (%d)", j)}}
+		name.say(fmt.Sprintf(" (%d)", j))
 	}
-	return phrase{name}
+	return name
 }
 
 // carried names the positions that carry the difference, with the layers before which they do.
@@ -270,12 +284,9 @@ func (r Patch) Drawn() (Drawn, error) {
 	f := d.figureOf(m, &view{name: m.name, result: &attribution.Result{
 		Facts: attribution.Facts{Quantity: attribution.Share},
 	}}, m.list)
-	f.Title, f.Target, f.Source = d.words.title, "layer", "token of the prompt"
-	if d.p.Place.ByHead() {
-		f.Source = "head"
-		for c, name := range d.columnNames() {
-			f.Columns[c] = DrawnColumn{Name: name}
-		}
+	f.Title, f.Target = d.words.title, "layer"
+	if !d.kind.heads {
+		f.Source = "token of the prompt"
 	}
 	f.Caption = d.captioned(string(d.p.Place), string(d.p.Direction))
 	one := &m.list[0]

@@ -48,7 +48,7 @@ func TestPatch(t *testing.T) {
 		"residual": {
 			patched(patch.Residual, 0, 1, 0, 0, 0, .875, -.25, .125, 0, 0, 0, 1), false,
 			"Mary instead of John: the difference is carried by ⟨John│<b>Mary⟩ up to layer 1, " +
-				"then by the last token (to) from layer 2", "⟨John│<b>Mary⟩", " | | |100",
+				"then by the last token (“to”) from layer 2", "⟨John│<b>Mary⟩", " | | |100",
 		},
 		"spread": {
 			patched(patch.Residual, 0, .25, 0, 0, 0, .25, 0, .375, 0, 0, 0, .25), false,
@@ -57,7 +57,7 @@ func TestPatch(t *testing.T) {
 		"attention": {
 			patched(patch.Attention, 0, 0, 0, 0, 0, .5, 0, 0, 0, 0, .01, .25), false,
 			"attention of layer 1 at ⟨John│<b>Mary⟩ alone brings back 50 %, attention of layer 2 " +
-				"at the last token (to) 25 %", "⟨John│<b>Mary⟩", " | | |25",
+				"at the last token (“to”) 25 %", "⟨John│<b>Mary⟩", " | | |25",
 		},
 		"heads": {
 			patched(patch.Heads, 0, 0, 0, .5, -.25, .125), false,
@@ -110,6 +110,42 @@ func TestPatch(t *testing.T) {
 				t.Errorf("text without %q:\n%s", c.say, text.String())
 			}
 		})
+	}
+}
+
+// TestPatchClasses: patches of a classifier have numbers of classes, and the picture their names.
+func TestPatchClasses(t *testing.T) {
+	e := patched(patch.Heads, 0, 0, 0, .5, 0, 0)
+	e.Patch.Answer, e.Patch.Foil = patch.Token{ID: 1}, patch.Token{ID: 0}
+	e.Steps = []attribution.GeneratedToken{{ID: 1, Text: "good", Class: true,
+		Alternatives: []attribution.Alternative{{ID: 1, Text: "good"}, {ID: 0, Text: "bad"}}}}
+	text, err := Patch{Explanation: e}.plain(Terminal{Width: 400})
+	must(t, err)
+	for _, want := range []string{"“good” instead of “bad” ·", "good instead of bad: head 1.1"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+}
+
+// TestPatchManyHeads: a model may have more heads than the text has tokens.
+func TestPatchManyHeads(t *testing.T) {
+	e := patched(patch.Heads, make([]float64, 27)...)
+	e.Model.Heads, e.Patch.Shape[1], e.Patch.Recovery[26] = 9, 9, .5
+	r := Patch{Explanation: e}
+	f, err := r.Drawn()
+	must(t, err)
+	if len(f.Columns) != 9 || f.Columns[8].Name != "8" || f.Source != "head" {
+		t.Errorf("columns %v of %q, want 9 heads", f.Columns, f.Source)
+	}
+	p, err := r.markup(1 << 20)
+	must(t, err)
+	text, err := r.plain(Terminal{Width: 400})
+	must(t, err)
+	for _, got := range []string{p.String(), text.String()} {
+		if !strings.Contains(got, "head 8") && !strings.Contains(got, "2.8") {
+			t.Errorf("no head 8 in %s", got)
+		}
 	}
 }
 

@@ -88,8 +88,8 @@ func TestScriptScores(t *testing.T) {
 		"nextBars(kl, {bars: 'entropy'})":    "kl",
 		"nextBars(kl, {})":                   "",
 		"scoresNote(null)":                   "no scores",
-		"scoresNote(kl.scores[1])": "surprisal 2.00 nats · entropy 1.00 · rank 3 · without it: " +
-			"KL 0.50, ln p +0.25",
+		"scoresNote(kl.scores[1])": "surprisal 2.00 nats · entropy 1.00 · rank 3 · " +
+			"without that part: KL 0.50, ln p +0.25",
 	} {
 		if got := run[string](t, m, expression); got != want {
 			t.Errorf("%s is %q, want %q", expression, got, want)

@@ -359,17 +359,18 @@ func TestLens(t *testing.T) {
 		status int
 		want   string
 	}{
-		{with("--view", "lens"), 0, "are was first after layers 3 to 5 (the last), with 42 % after layer 3; before that"},
+		{with("--view", "lens"), 0, "“are” was first after layers 3 to 5 (the last), with 42 % after layer 3; before"},
 		{with("--view", "lens", "--token", "0"), 0, "“cabinet” (5)  at best rank 1"},
 		{with("--view", "lens", "--token", "are"), 0, "“cabinet” (5)  at best rank 1"},
 		{with("--view", "lens", "--set", "lens=opening"), 0, "“cabinet” (5)  at best rank 1"},
 		{with("--view", "lens", "--set", "lens=0"), 0, "“cabinet” (5)  at best rank 1"},
-		{with("--view", "lens", "--set", "lens=answer"), 0, "are was first after layers 3 to 5"},
+		{with("--view", "lens", "--set", "lens=answer"), 0, "“are” was first after layers 3 to 5"},
 		{with("--view", "lens", "--token", "nobody"), 2, "--token: no generated word is \"nobody\""},
 		{with("--view", "lens", "--token", "1", "--set", "lens=0"), 2, "lens 0 and a token of the picture; give one of the two"},
 		{with("--view", "lens", "--token", "7"), 2, "headwater: --token 7; the generated tokens are 0 to 1\n"},
 		{with("--set", "lens=7", "--format", "json"), 2, "lens 7; the explanation has 2 tokens, counted from 0"},
-		{with("--view", "lens", "--layer", "2"), 2, "the views layers, flow, heads and lens show every layer"},
+		{with("--view", "lens", "--layer", "2"), 2,
+			"the views layers, flow, heads, lens and patch show every layer"},
 		{with("--view", "lens", "--by", "word"), 2, "--by does nothing here"},
 		{with("--set", "lens=answer,by", "--format", "json"), 2, "lens"},
 		{with("--set", "lens=answer", "--by", "word", "--format", "json"), 2, "and groups of tokens"},
@@ -399,7 +400,7 @@ func TestPatch(t *testing.T) {
 	}{
 		{
 			with("--view", "patch", "--against", other), 0,
-			"carried by ⟨key│lamp⟩ up to layer 4, then by the last token (.) from layer 5",
+			"carried by ⟨key│lamp⟩ up to layer 4, then by the last token (“.”) from layer 5",
 		},
 		{
 			with("--view", "patch", "--against", other, "--set", "patch=heads,patch-estimate"), 0,

@@ -60,6 +60,10 @@ func (f *showFlags) check(cmd *cobra.Command) error {
 	if err == nil && v.show.Kind == render.KindCompare && len(f.opts.Methods) != 2 {
 		err = cli.Usagef("--view compare compares two methods, for example --methods raw,rollout")
 	}
+	if kind := v.show.Kind; err == nil && (kind == render.KindLens || kind == render.KindPatch) {
+		err = cli.Usagef("--view %s asks the model again, and a file has only what was recorded; "+
+			"headwater explain --view %s takes a prompt and a model", kind, kind)
+	}
 	err = cmp.Or(err, v.checkShown(cmd, false))
 	f.opts = v.opts
 	return err

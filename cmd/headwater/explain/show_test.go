@@ -345,6 +345,18 @@ func TestShowRefusals(t *testing.T) {
 			nil,
 			[]string{"--methods", "direct"},
 		},
+		{
+			"--view lens asks the model again", "attention",
+			[]int{1, 2, 2},
+			nil,
+			[]string{"--view", "lens"},
+		},
+		{
+			"--view patch asks the model again", "attention",
+			[]int{1, 2, 2},
+			nil,
+			[]string{"--view", "patch"},
+		},
 	} {
 		path := filepath.Join(dir, "a.safetensors")
 		err := checkpoint.WriteFile(path, []checkpoint.Tensor{{

@@ -255,7 +255,7 @@ var meanings = []struct {
 
 // shownAlways tells why some flags mean nothing for some views.
 var shownAlways = map[string]string{
-	"layer": "the views layers, flow, heads and lens show every layer, and --view head, " +
+	"layer": "the views layers, flow, heads, lens and patch show every layer, and --view head, " +
 		"with --layer and --head, shows one head in a figure",
 	"methods": "heads and head show attention as the model computed it, whatever the method",
 }
