@@ -123,6 +123,11 @@ func TestAgree(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
 		t.Errorf("agreement (-want +got):\n%s", diff)
 	}
+	// A source for the token in A and against it in B is not the same.
+	c.Results[0].Rows[0], c.Results[1].Rows[0] = []float64{0, 2, 1, 1}, []float64{0, -2, 1, 1}
+	if c.Agree(func(int) []int { return []int{1, 2, 3} }).Rows[0].Same {
+		t.Error("a source for and against is called the same")
+	}
 }
 
 // TestDifference: rows end with the first token that is not the same, and A − B before it.

@@ -319,6 +319,10 @@ func TestOpens(t *testing.T) {
 	if d = newDrawing(Heatmap{Explanation: e}.picture(true), new(2)); d.chosen != 2 {
 		t.Errorf("it opens with row %d, want the one asked for", d.chosen)
 	}
+	e.Methods["rollout"].Contrast = " is" // instead of the first token
+	if d = drawingOf(e); d.chosen != 0 {
+		t.Errorf("with a contrast it opens with row %d", d.chosen)
+	}
 }
 
 // TestOpensOnAnswer: a picture opens with the first word of an answer that has half of the largest

@@ -214,16 +214,6 @@ func (b *Block) after(attentionOutput, x *Node, tapped func(trace.Tap, *Node) *N
 	return b.whereActive(after, BroadcastToShape(x, after.Shape()))
 }
 
-// whereActive is x [B,N,...,D] of targets on which the layer works, and other of the rest.
-func (b *Block) whereActive(x, other *Node) *Node {
-	active := b.active
-	for active.Rank() < x.Rank() {
-		active = InsertAxes(active, -1)
-	}
-	is := GreaterThan(active, ZerosLike(active))
-	return Where(BroadcastToDims(is, x.Shape().Dimensions...), x, other)
-}
-
 // wholeAfter is [Block.after] for targets on which the layer works.
 func (b *Block) wholeAfter(attentionOutput, x *Node, tapped func(trace.Tap, *Node) *Node) *Node {
 	middle := func(z *Node) *Node { return tapped(trace.HiddenAfterAttention, z) }

@@ -87,6 +87,16 @@ func (d *builder) active(l, n int) *Node {
 	return InsertAxes(ConvertDType(is, dtypes.Float32), -1)
 }
 
+// whereActive is x [B,N,...,D] of targets on which the layer works, and other of the rest.
+func (b *Block) whereActive(x, other *Node) *Node {
+	active := b.active
+	for active.Rank() < x.Rank() {
+		active = InsertAxes(active, -1)
+	}
+	is := GreaterThan(active, ZerosLike(active))
+	return Where(BroadcastToDims(is, x.Shape().Dimensions...), x, other)
+}
+
 // identity is rows of a mixing, [B,(H,)N,S], with 1 for the target itself and 0 for all others in
 // those of targets that the layer leaves as they are.
 func (b *Block) identity(rows *Node, heads trace.Heads) *Node {
