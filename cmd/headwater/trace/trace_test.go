@@ -236,6 +236,7 @@ func TestTraceRefusals(t *testing.T) {
 		{"a part of an id", in("--taps", "logits", "--ids", "1.5"), "", 2, `"1.5" is not a token id`},
 		{"a negative id", in("--taps", "logits", "--ids=-1"), "", 2, `"-1" is not a token id`},
 		{"a huge id", in("--taps", "logits", "--ids", "99999999999"), "", 2, "is not a token id"},
+		{"no target", []string{"trace", "--backend", "go", "--model", "../../../models/testdata/goldens/t5", "--taps", "logits", "--ids", "5,6", "-o", "OUT"}, "", 2, "--ids: "},
 		{"an id outside the vocabulary", in("--taps", "logits", "--ids", "1,96"), "", 2, "id 96 of token 1 is outside the vocabulary of 96"},
 		{"more than the context", in("--taps", "logits", "--ids", strings.Repeat("1,", 64)+"1"), "", 2, "65 tokens are more than the context of 64"},
 		{"text without a tokenizer", in("--taps", "logits", "--text", "a"), "", 1, "has no tokenizer.json"},

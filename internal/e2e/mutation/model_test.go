@@ -60,8 +60,8 @@ func mutateConfig(r *rand.Rand, s *Seeds) Mutant {
 }
 
 // tapWords are what is said of a model that is whole: it has no such tap, or its numbers grow too
-// large for float32 on the way to it.
-var tapWords = []string{"--taps", "tap "}
+// large for float32 on the way to it, or it has two stacks and the ids are of one.
+var tapWords = []string{"--taps", "tap ", "--ids"}
 
 // jsonWords are what is said of a file that is no JSON object.
 var jsonWords = []string{"JSON", "byte", "UTF-8"}
