@@ -140,28 +140,28 @@ var bartWeights = slices.Concat(
 
 // bartAttention are the tensors of an attention in a stack.
 func bartAttention(stack, layer, attention string) []Weight {
-	return bartParts(stack, layer, "attention-norm", attention+"_layer_norm", map[string]string{
-		"query": attention + ".q_proj", "key": attention + ".k_proj",
-		"value": attention + ".v_proj", "output": attention + ".out_proj",
+	return bartParts(stack, layer, "attention-norm", attention+"_layer_norm", [][2]string{
+		{"query", attention + ".q_proj"}, {"key", attention + ".k_proj"},
+		{"value", attention + ".v_proj"}, {"output", attention + ".out_proj"},
 	})
 }
 
 // bartFeedForward are the tensors of a feed-forward part in a stack.
 func bartFeedForward(stack, layer string) []Weight {
 	return bartParts(stack, layer, "mlp-norm", "final_layer_norm",
-		map[string]string{"up": "fc1", "down": "fc2"})
+		[][2]string{{"up", "fc1"}, {"down", "fc2"}})
 }
 
-// bartParts are the tensors of a norm and of projections, by parameter.
-func bartParts(stack, layer, norm, normName string, dense map[string]string) []Weight {
+// bartParts are the tensors of a norm and of projections, a parameter and its name each.
+func bartParts(stack, layer, norm, normName string, dense [][2]string) []Weight {
 	all := []Weight{
 		{stack + ".%d." + norm + ".gain", layer + normName + ".weight", AsIs},
 		{stack + ".%d." + norm + ".bias", layer + normName + ".bias", AsIs},
 	}
-	for param, name := range dense {
-		all = append(all, Weight{
-			stack + ".%d." + param + ".weight", layer + name + ".weight", Transposed,
-		}, Weight{stack + ".%d." + param + ".bias", layer + name + ".bias", AsIs})
+	for _, d := range dense {
+		param, name := stack+".%d."+d[0], layer+d[1]
+		all = append(all, Weight{param + ".weight", name + ".weight", Transposed},
+			Weight{param + ".bias", name + ".bias", AsIs})
 	}
 	return all
 }

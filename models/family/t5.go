@@ -85,16 +85,14 @@ var t5 = &Family{
 
 // t5Attention are the tensors of an attention in a stack.
 func t5Attention(stack, layer, attention string) []Weight {
-	all := []Weight{{stack + ".%d.attention-norm.gain", layer + "layer_norm.weight", AsIs}}
-	for param, name := range map[string]string{
-		"query": "q", "key": "k", "value": "v", "output": "o",
-	} {
-		all = append(all, Weight{
-			stack + ".%d." + param + ".weight", layer + attention + "." + name + ".weight",
-			Transposed,
-		})
+	part := layer + attention
+	return []Weight{
+		{stack + ".%d.attention-norm.gain", layer + "layer_norm.weight", AsIs},
+		{stack + ".%d.query.weight", part + ".q.weight", Transposed},
+		{stack + ".%d.key.weight", part + ".k.weight", Transposed},
+		{stack + ".%d.value.weight", part + ".v.weight", Transposed},
+		{stack + ".%d.output.weight", part + ".o.weight", Transposed},
 	}
-	return all
 }
 
 // t5FeedForward are the tensors of a feed-forward part in a stack, gated or not.
