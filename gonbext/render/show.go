@@ -106,7 +106,7 @@ const maxCaption = 1000
 func (l Look) Check() error {
 	if l.Size != "" && !slices.Contains(Sizes(), l.Size) {
 		return trace.Usagef("unknown size %s; %s", message.Quote(string(l.Size)),
-			message.KnownAre(string(l.Size), namesOf(Sizes())))
+			message.KnownAre(l.Size, Sizes()))
 	}
 	if l.Font != 0 && !(l.Font >= MinFont && l.Font <= MaxFont) {
 		return trace.Usagef("font size %v; want %d to %d points", l.Font, MinFont, MaxFont)
@@ -179,7 +179,7 @@ func (s Show) Look() Look { return Look{s.Size, s.Font, s.Palette, s.Caption} }
 func (s Show) Check() error {
 	if s.Kind != "" && !slices.Contains(Kinds(), s.Kind) {
 		return trace.Usagef("picture %s is unknown; %s", message.Quote(string(s.Kind)),
-			message.KnownAre(string(s.Kind), namesOf(Kinds())))
+			message.KnownAre(s.Kind, Kinds()))
 	}
 	for _, number := range []struct {
 		what string
@@ -302,15 +302,6 @@ func (s Show) SetMethod(o *attribution.Options) error {
 		}
 	}
 	return nil
-}
-
-// namesOf returns names as strings.
-func namesOf[T ~string](all []T) []string {
-	names := make([]string, len(all))
-	for i, name := range all {
-		names[i] = string(name)
-	}
-	return names
 }
 
 // lens returns the value of [attribution.Options.Lens] that a picture of the lens needs.

@@ -144,10 +144,10 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 func (f *explainFlags) checkShown(cmd *cobra.Command, addsFlow bool) error {
 	err := cmp.Or(
 		cli.OneOf("color", f.color, "auto", "always", "never"),
-		cli.OneOf("view", string(f.show.Kind), namesOf(render.Kinds())...),
+		cli.OneOf("view", string(f.show.Kind), message.Names(render.Kinds())...),
 	)
 	if err == nil && f.show.Size != "" {
-		err = cli.OneOf("size", string(f.show.Size), namesOf(render.Sizes())...)
+		err = cli.OneOf("size", string(f.show.Size), message.Names(render.Sizes())...)
 	}
 	if err == nil && f.show.Palette != "" {
 		err = cli.OneOf("palette", f.show.Palette, render.PaletteNames()...)

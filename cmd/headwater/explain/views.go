@@ -15,6 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/export"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // methodsFlag adds --methods of a command with views, which sets them in o. A method may end with
@@ -86,7 +87,8 @@ func (f *explainFlags) askLayers() error {
 func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar((*string)(&f.show.Kind), "view", string(render.KindHeatmap), "`"+
-		strings.Join(namesOf(render.Kinds()), "|")+"`: what pictures show; text is one figure of "+
+		strings.Join(message.Names(render.Kinds()), "|")+
+		"`: what pictures show; text is one figure of "+
 		"running text, layers some tokens layer by layer, flow the layered graph of flow to one "+
 		"token, compare two methods, or two layers of one, and their difference, heads what every "+
 		"attention head looks at, head one of them in a figure, maps what every token has from "+
@@ -112,7 +114,8 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 	number("head", "attention head that the view head shows, by its `number` from 0, with --layer "+
 		"(default the one that the view heads opens)", &f.show.Head)
 	flags.StringVar((*string)(&f.show.Size), "size", "",
-		"width of a figure: `"+strings.Join(namesOf(render.Sizes()), "|")+"` (default double)")
+		"width of a figure: `"+strings.Join(message.Names(render.Sizes()), "|")+
+			"` (default double)")
 	flags.Func("font", fmt.Sprintf("`points` of text in a figure, from %d to %d (default 7, 8 or "+
 		"18, by size)", render.MinFont, render.MaxFont), func(s string) (err error) {
 		x, err := strconv.ParseFloat(s, 64)
@@ -131,15 +134,6 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
 	cli.WholeFlag(flags, &f.width, "width", 60, 10000, "`columns` of text",
 		"those of the terminal, else 100")
-}
-
-// namesOf returns names as strings.
-func namesOf[T ~string](all []T) []string {
-	var names []string
-	for _, name := range all {
-		names = append(names, string(name))
-	}
-	return names
 }
 
 // The forms of a result, as far as flags tell them apart.
@@ -273,7 +267,7 @@ func (f *explainFlags) checkMeanings(cmd *cobra.Command) error {
 			flag = "set " + flag
 		}
 		err := fmt.Sprintf("--%s does nothing here (%s of the view %s): it is for %s", flag,
-			strings.Join(namesOf(f.formats), ", "), f.show.Kind, f.usedFor(row.flag))
+			strings.Join(message.Names(f.formats), ", "), f.show.Kind, f.usedFor(row.flag))
 		if why := shownAlways[row.flag]; why != "" {
 			err += "; " + why
 		}
@@ -309,10 +303,10 @@ func (f *explainFlags) usedFor(flag string) string {
 		case row.views == nil || slices.Contains(row.views, f.show.Kind):
 			forms = append(forms, row.forms...)
 		case f.has(row.forms):
-			views = append(views, namesOf(row.views)...)
+			views = append(views, message.Names(row.views)...)
 		default:
 			all = append(all, strings.Join(row.forms, ", ")+" of --view "+
-				strings.Join(namesOf(row.views), ", "))
+				strings.Join(message.Names(row.views), ", "))
 		}
 	}
 	once := func(list []string) string { // in their order

@@ -70,7 +70,7 @@ func traceCommand(k *cli.Kit) *cobra.Command {
 				tap := trace.Tap(strings.TrimSpace(name))
 				if !slices.Contains(trace.Taps(), tap) {
 					return fmt.Errorf("unknown tap %.60q; %s", tap,
-						message.KnownAre(string(tap), tapList()))
+						message.KnownAre(tap, trace.Taps()))
 				}
 				f.addTap(tap)
 			}
@@ -93,15 +93,7 @@ func (f *traceFlags) addTap(tap trace.Tap) {
 	}
 }
 
-func tapNames() string { return strings.Join(tapList(), ", ") }
-
-func tapList() []string {
-	var names []string
-	for _, tap := range trace.Taps() {
-		names = append(names, string(tap))
-	}
-	return names
-}
+func tapNames() string { return strings.Join(message.Names(trace.Taps()), ", ") }
 
 // parseIDs reads numbers joined by commas. Whether a model knows them is its business.
 func parseIDs(s string) ([]int, error) {
