@@ -30,10 +30,7 @@ func explainAll(ctx context.Context, k *cli.Kit, f explainFlags) error {
 		return err
 	}
 	defer out.Abandon()
-	m, err := k.Open(ctx, f.ModelFlags)
-	if err == nil {
-		f.opts.Edits, err = k.ReadEdits(ctx, f.edits, m.Memory())
-	}
+	m, err := f.open(ctx, k)
 	if err != nil {
 		return err
 	}

@@ -207,10 +207,7 @@ func explain(ctx context.Context, k *cli.Kit, f explainFlags, prompt string) err
 	if f.against != "" && f.against == prompt {
 		k.Say("note: both prompts are the same, and so is what a method says of them")
 	}
-	m, err := k.Open(ctx, f.ModelFlags)
-	if err == nil {
-		f.opts.Edits, err = k.ReadEdits(ctx, f.edits, m.Memory())
-	}
+	m, err := f.open(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -223,6 +220,15 @@ func explain(ctx context.Context, k *cli.Kit, f explainFlags, prompt string) err
 		return err
 	}
 	return explainTo(ctx, k, outs, m, f, prompt)
+}
+
+// open opens the model and reads the edits, whose values must fit into the memory beside it.
+func (f *explainFlags) open(ctx context.Context, k *cli.Kit) (*models.Model, error) {
+	m, err := k.Open(ctx, f.ModelFlags)
+	if err == nil {
+		f.opts.Edits, err = k.ReadEdits(ctx, f.edits, m.Memory())
+	}
+	return m, err
 }
 
 // sayCompiled tells the user how long compiling took.
