@@ -373,6 +373,8 @@ func TestOpensOnNamesAndNumbers(t *testing.T) {
 		{"", " Bis|cuit| makes| sense", []float64{.2, .1, .1, .4}, "Biscuit"},
 		{"", " pears|,| etc|.", []float64{.2, 0, .4, 0}, "pears"},
 		{"", " Sydney|.|\n|The| population", []float64{.2, 0, 0, 0, .4}, "Sydney"},
+		{"", " are| here|.| The| chimney", []float64{.1, .2, 0, 0, .4}, "are"},
+		{question, "It| is|.| The| chimney", []float64{.1, .2, 0, 0, .4}, "chimney"},
 		{question, "Here| are| two|:|\n|1|.| Paris", []float64{.1, .1, .1, 0, 0, .4, 0, .1}, "two"},
 		{question, "1|.| Paris|\n|2|.| Rome", []float64{.4, 0, .1, 0, .4, 0, .1}, "Paris"},
 		{question, "Sure|!| It| is| Bis|cuit|.", []float64{.4, 0, 0, 0, .1, .1, 0}, "Biscuit"},

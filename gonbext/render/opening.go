@@ -72,7 +72,8 @@ type answerWord struct {
 }
 
 // answerWords returns the content words of the answer, sentence by sentence: first those that the
-// question lacks, then those that an answer repeats. For an encoder these are all alike.
+// question lacks, then those that an answer repeats. For an encoder these are all alike. A first
+// sentence without any that goes on a prompt has its first word.
 func (d *drawing) answerWords() [][]answerWord {
 	asked, given := d.asked(), wordsIn(d.e.Prompt.Text)
 	sentences, previous := d.answerSentences(), -1
@@ -97,6 +98,12 @@ func (d *drawing) answerWords() [][]answerWord {
 			at, w.copied = at+len(sentences), false
 		}
 		words[at] = append(words[at], w)
+	}
+	if !d.chat() && len(words[0]) == 0 && slices.Max(sentences) > 0 {
+		// What ends the sentence of the prompt is the answer, also by "are here." alone.
+		if first := firstWord(d.e); sentences[first] == 0 {
+			words[0] = []answerWord{{row: first, end: first + 1}}
+		}
 	}
 	return words
 }

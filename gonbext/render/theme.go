@@ -97,9 +97,9 @@ func (t theme) variables() string {
 	return b.String()
 }
 
-// selector returns which pictures have the colours of the theme. The default has all that name none:
-// a notebook that is not trusted removes the name, and this sheet, which comes with any cell that
-// has been run, still paints its steps.
+// selector returns which pictures have the colours of the theme. The default has those that name
+// none, too: a notebook that is not trusted removes the name, and this sheet, which comes with any
+// cell that has been run, still paints its steps.
 func (t theme) selector() string {
 	if t.name == themes[0].name {
 		return ".hm"

@@ -99,7 +99,8 @@ func TestTight(t *testing.T) {
 // letters on white.
 func TestSheetNeedsNoPalette(t *testing.T) {
 	sheet := boardSheet()
-	for _, use := range regexp.MustCompile(`var\((--[pnoz]\d?)\)`).FindAllStringSubmatch(sheet, -1) {
+	uses := regexp.MustCompile(`var\((--[pnoz]\d?)\)`)
+	for _, use := range uses.FindAllStringSubmatch(sheet, -1) {
 		declared := regexp.MustCompile(`(?:^|\})\.hm\{[^}]*` + use[1] + `:`)
 		if !declared.MatchString(sheet) {
 			t.Errorf("%s has no value without data-palette", use[1])
