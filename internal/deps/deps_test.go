@@ -220,7 +220,7 @@ var allowed = map[string][]string{
 	"internal/e2e/mutation":     {"internal/e2e/command", "internal/checkpoint", "internal/gguf/gguftest"},
 	"internal/e2e/notebook":     {"internal/e2e/command", "internal/e2e/published"},
 	"internal/e2e/published":    {"golang.org/x/mod/..."},
-	"internal/e2e/release":      {"internal/e2e/published"},
+	"internal/e2e/release":      {"internal/e2e/published", "golang.org/x/mod/..."},
 	"internal/bench/corpus":     {"internal/bench/meter", "models", "internal/tiny", "models/xla", "github.com/parquet-go/parquet-go"},
 	"internal/bench/batch":      {"attribution", "attribution/trace", "internal/bench/meter", "models", "models/xla"},
 	"internal/bench/meter":      {"attribution/trace", "models"},

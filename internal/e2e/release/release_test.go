@@ -4,11 +4,16 @@ package release
 
 import (
 	"archive/zip"
+	"bytes"
+	"crypto/sha256"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/module"
+	modzip "golang.org/x/mod/zip"
 
 	"github.com/headwater-ml/headwater/internal/e2e/published"
 )
@@ -77,6 +82,43 @@ func TestZip(t *testing.T) {
 		if !found[name] {
 			t.Errorf("%s is not in the module", name)
 		}
+	}
+}
+
+// TestReproducible builds the command in two folders, as a release does. Equal sources give equal
+// bytes.
+func TestReproducible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("links the command twice")
+	}
+	r := published.New(t, checkout)
+	var sums [2][sha256.Size]byte
+	for i := range sums {
+		dir := filepath.Join(t.TempDir(), strings.Repeat("folder", i+1))
+		unzip(t, r.Zip, dir)
+		env := append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+		run(t, dir, env, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o",
+			"program", "./cmd/headwater")
+		program, err := os.ReadFile(filepath.Join(dir, "program"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(program, []byte(dir)) {
+			t.Errorf("the program names the folder in which it was built, %s", dir)
+		}
+		sums[i] = sha256.Sum256(program)
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("two builds differ: %x and %x", sums[0], sums[1])
+	}
+}
+
+// unzip writes the files of the module's zip into a folder.
+func unzip(t *testing.T, path, dir string) {
+	t.Helper()
+	err := modzip.Unzip(dir, module.Version{Path: published.Module, Version: published.Version}, path)
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
