@@ -82,7 +82,7 @@ func TestLicences(t *testing.T) {
 		return
 	}
 	text = []byte(before + tableBegin + table + tableEnd + after)
-	if err := os.WriteFile(file, text, 0o644); err != nil { //nolint:gosec // a file of the clone
+	if err := os.WriteFile(file, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

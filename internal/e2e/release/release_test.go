@@ -116,8 +116,8 @@ func TestReproducible(t *testing.T) {
 // unzip writes the files of the module's zip into a folder.
 func unzip(t *testing.T, path, dir string) {
 	t.Helper()
-	err := modzip.Unzip(dir, module.Version{Path: published.Module, Version: published.Version}, path)
-	if err != nil {
+	release := module.Version{Path: published.Module, Version: published.Version}
+	if err := modzip.Unzip(dir, release, path); err != nil {
 		t.Fatal(err)
 	}
 }
