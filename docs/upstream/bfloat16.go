@@ -24,9 +24,10 @@ func main() {
 	}
 	for _, n := range []int{16, 32, 64} {
 		sum, err := graph.CallOnce(b, func(g *graph.Graph) *graph.Node {
-			x := graph.ConvertDType(graph.Ones(g, shapes.Make(dtypes.Float32, 4, n)), dtypes.BFloat16)
-			d := graph.Dot(x, x).WithAccumulatorDType(dtypes.Float32)
-			return d.WithOutputDType(dtypes.Float32).General([]int{1}, nil, []int{1}, nil)
+			x := graph.Ones(g, shapes.Make(dtypes.BFloat16, 4, n))
+			d := graph.Dot(x, x).WithAccumulatorDType(dtypes.Float32).
+				WithOutputDType(dtypes.Float32)
+			return d.General([]int{1}, nil, []int{1}, nil)
 		})
 		fmt.Println(n, "ones:", sum, err)
 	}
