@@ -1,6 +1,6 @@
 // Small products of gomlx/compute v0.1.3 in bfloat16 with the kernels for AVX2: where the sum is
-// over the last axis of both matrices, one of them takes 8 of every 16 terms. A row of 32 ones times
-// itself is 32. On a processor with AVX-512 its kernels must be turned off.
+// over the last axis of both matrices, one of them takes 8 of every 16 terms. A row of 32 ones
+// times itself is 32. On a processor with AVX-512 its kernels must be turned off.
 //
 //	GODEBUG=cpu.avx512f=off GOEXPERIMENT=simd go run docs/upstream/bfloat16.go
 package main
