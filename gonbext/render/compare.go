@@ -385,8 +385,8 @@ func (p *picture) agree() {
 		}
 		c.all += "; "
 	}
-	c.all += fmt.Sprintf("the same strongest source for %s of %s %s", thousands(all.Same),
-		thousands(len(all.Rows)), p.words.shown)
+	c.all += fmt.Sprintf("the same strongest source for %s of %s", thousands(all.Same),
+		countOf(len(all.Rows), p.words.shown))
 	if all.NearTies > 0 {
 		c.all += ", a near tie for " + thousands(all.NearTies) + " more"
 	}

@@ -81,10 +81,7 @@ func (d *drawing) wasAdded(j int) bool {
 // foldedText returns what stands in a running text for the folded tokens [from,to): how many there
 // are, and how the message of a system begins.
 func (d *drawing) foldedText(from, to int) string {
-	s := "⋯ " + thousands(to-from) + " tokens"
-	if to-from == 1 {
-		s = "⋯ 1 token"
-	}
+	s := "⋯ " + countOf(to-from, "tokens")
 	if d.tokens[from].role == inSystem {
 		begin, end := d.e.Prompt.Offsets[from][0], d.e.Prompt.Offsets[to-1][1]
 		s += " · " + fewColumns(d.e.Prompt.Text[begin:end], true, "", shortColumns)
