@@ -124,6 +124,43 @@ func TestAddedSystem(t *testing.T) {
 	}
 }
 
+// The message of a system is folded as one, and not in the pieces around a word of it that the
+// sentence names, which stands at its end.
+func TestFoldedSystem(t *testing.T) {
+	e := chatted()
+	e.Prompt.Text = strings.Replace(e.Prompt.Text, " are", " are a helpful and", 1)
+	for j := range e.Prompt.Offsets {
+		if o := &e.Prompt.Offsets[j]; j >= 4 {
+			o[1] += len(" a helpful and")
+			if j > 4 {
+				o[0] += len(" a helpful and")
+			}
+		}
+	}
+	for i := range e.Prompt.Parts {
+		if p := &e.Prompt.Parts[i]; i > 0 {
+			p.End += len(" a helpful and")
+			if i > 1 {
+				p.Begin += len(" a helpful and")
+			}
+		}
+	}
+	e.Prompt.Texts[4] = " are a helpful and"
+	const folded = "⋯ 4 tokens · You are a helpful"
+	for named, want := range map[int]string{16: folded + " and…", 5: folded + "… terse"} {
+		clear(e.Methods["raw"].Rows[1])
+		e.Methods["raw"].Rows[1][named] = 1
+		d := drawingOf(e)
+		if d.isFolded(5) != (named != 5) || d.foldedUpTo(3, 7) != 7 {
+			t.Fatalf("with token %d named, tokens up to %d of 7 are folded", named,
+				d.foldedUpTo(3, 7))
+		}
+		if got := d.foldedText(3, 7); got != want {
+			t.Errorf("with token %d named it is %q, want %q", named, got, want)
+		}
+	}
+}
+
 // TestChatTurns: the template and the message of the system are folded, the turns have their
 // messages, and the last part of the template ends the question and begins the answer.
 func TestChatTurns(t *testing.T) {

@@ -93,7 +93,7 @@ function paintText({root, texts, isKept}, classesOf, classOfFold) {
   });
   for (const fold of root.querySelectorAll('.hm-text details')) {
     const tokens = tokensIn(texts, fold);
-    fold.open = isKept(tokens[0]);
+    fold.open = tokens.every(isKept);
     fold.querySelector('summary').className = classOfFold(tokens);
   }
 }
