@@ -177,6 +177,9 @@ func TestChatTurns(t *testing.T) {
 		"[19 21]; assistant[21 24] [24 26] [0 0]" {
 		t.Errorf("the turns are %q", got)
 	}
+	if text := written(t, asText(Heatmap{Explanation: chatted()})); !strings.Contains(text, "‿osse") {
+		t.Errorf("no mark says that a column continues a word:\n%s", text)
+	}
 	say, facts := d.explainRow(&d.views[0], 1)
 	if got := say.String(); got != "Rome came mostly from Colosseum" {
 		t.Errorf("the sentence is %q", got)
@@ -184,9 +187,9 @@ func TestChatTurns(t *testing.T) {
 	if got := say.html(); !strings.Contains(got, "Col<b>osse</b>um") {
 		t.Errorf("the sentence is %q", got)
 	}
-	if got := facts.String(); got != "osse 60.0 %, the 20.0 %, You 10.0 %, In "+
-		"10.0 % · share of attention · layer 0" {
-		t.Errorf("the facts are %q", got)
+	if got := facts.String(); got != "Colosseum 60.0 %, the 20.0 %, You 10.0 %, In 10.0 % · share of "+
+		"attention · layer 0" || !strings.Contains(facts.html(), "Col<b>osse</b>um 60.0 %") {
+		t.Errorf("the facts are %q", facts.html())
 	}
 	// A word of the template of which one token stands out is whole.
 	divided := chatted()
