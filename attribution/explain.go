@@ -378,16 +378,12 @@ func (r *run) complete() bool {
 	return len(r.e.Steps) == r.tokens || r.ended && r.pending == nil
 }
 
-// progress returns how far the run is: "2 of 5 tokens".
+// progress returns how far the run is: "2 of 5 tokens", "1 prediction".
 func (r *run) progress() string {
-	of, what := "", "tokens"
 	if r.tokens > 0 {
-		of = fmt.Sprintf(" of %d", r.tokens)
+		return fmt.Sprintf("%d of %s", len(r.e.Steps), message.Count(r.tokens, r.e.shown()))
 	}
-	if r.e.Model.Reads() {
-		what = "predictions"
-	}
-	return fmt.Sprintf("%d%s %s", len(r.e.Steps), of, what)
+	return r.e.Made()
 }
 
 // wrap adds the package and the progress to an error. If ctx is done, the error is ctx.Err().

@@ -447,12 +447,14 @@ func (e *Explanation) LayersThatWrote() []int {
 }
 
 // Made returns how much of the explanation there is so far: "1 token", "2 tokens", "2 predictions".
-func (e *Explanation) Made() string {
-	what := "token"
+func (e *Explanation) Made() string { return message.Count(len(e.Steps), e.shown()) }
+
+// shown is the name of what a row explains.
+func (e *Explanation) shown() string {
 	if e.Model.Reads() {
-		what = "prediction"
+		return "prediction"
 	}
-	return message.Count(len(e.Steps), what)
+	return "token"
 }
 
 // newPrompt returns the prompt in the form of an explanation.

@@ -294,7 +294,7 @@ func (k *HeadKinds) choose() {
 // same token, of one that is a word.
 func (r *run) addCopied(p *prediction) {
 	if p == nil || p.terms == nil || p.terms.ByHead == nil || p.Special ||
-		!slices.Contains(r.text, p.ID) || !slices.ContainsFunc([]rune(p.Text), inWord) {
+		!slices.Contains(r.text, p.ID) || !slices.ContainsFunc([]rune(p.Text), InWord) {
 		return
 	}
 	r.copies++

@@ -6,7 +6,7 @@
 
 // attentionOf reads the rows of data.
 function attentionOf(data) {
-  const {names, words, m: promptCount} = data, sinks = new Set(data.sinks);
+  const {names, m: promptCount} = data, {wordOf} = wordsIn(data), sinks = new Set(data.sinks);
   const placeName = (token) =>
     token < promptCount ? token : 'generated ' + (token - promptCount + 1);
   const known = (query) => query >= data.first && query <= data.last;
@@ -28,9 +28,6 @@ function attentionOf(data) {
     (token) => shareOf(layer, head, query, token));
   const lookers = (layer, head, token) => strongest(
     range(data.first, data.last + 1), (query) => shareOf(layer, head, query, token));
-  const wordOf = (token) => range(0, names.length).filter(
-    (other) => words[other] === words[token]).map(
-    (other) => other === token ? [names[other], 'b'] : [names[other]]);
   // named lists the tokens with the largest shares. Equal words have their places.
   function named(list, share) {
     const few = list.slice(0, 3).filter((token) => share(token) >= 0.35 * share(list[0]));

@@ -216,8 +216,6 @@ type headsData struct {
 	Both  bool  `json:"both,omitempty"`
 	Sinks []int `json:"sinks"`
 	textData
-	// Words has the first token of the word of each token.
-	Words []int `json:"words"`
 	// Rows has the rows of each head, in the order of layers and heads, from token First to token
 	// Last, each with as many values as its token sees. Coarse says that they are whole per cents.
 	First  int           `json:"first"`
@@ -251,10 +249,6 @@ func (b headsBoard) scriptData(limit int) (code, missing string) {
 		Head: h.head, Both: h.Bidirectional, Sinks: []int{},
 		textData: h.textData("heads", h.Tokens), Predicted: h.predictions, Wrote: []int{},
 		From: []string{}, Generated: !h.e.Model.Reads(), Kinds: h.kinds,
-	}
-	for j := range h.tokens {
-		first, _ := h.wordAround(j)
-		d.Words = append(d.Words, first)
 	}
 	for j, is := range h.Ignored {
 		if is {

@@ -5,6 +5,13 @@
 // In all of it, token is the index of a token of the text, tokens are those of a column or a group,
 // and row is the number of a row. All text is set as text, never as markup.
 
+// wordsIn has wordOf, which returns the pieces of the word of a token, of which that token is b.
+const wordsIn = ({names, words}) => ({
+  wordOf: (token) => range(0, names.length).filter(
+    (other) => words[other] === words[token]).map(
+    (other) => other === token ? [names[other], 'b'] : [names[other]]),
+});
+
 // textReading returns what can be read of a text at a choice, without the page. keepsNow returns
 // the function that reports whether a token has a column of its own besides those that stand out or
 // were unfolded; it is asked again after each change of the choice.
@@ -61,7 +68,7 @@ function textReading(data, choice, keepsNow = () => () => false) {
   // isFirstGenerated reports whether a line stands before a column.
   const isFirstGenerated = ({tokens}) => tokens[0] === promptCount && promptCount > 0;
   return {
-    data, choice, promptCount, names, roles, members, turnOf, whereIs, textOf, around, placed,
+    ...wordsIn(data), data, choice, promptCount, names, roles, members, turnOf, whereIs, textOf, around, placed,
     isKept, columnsNow, labelOf, isFirstGenerated,
   };
 }
@@ -93,7 +100,7 @@ function paintText({root, texts, isKept}, classesOf, classOfFold) {
   });
   for (const fold of root.querySelectorAll('.hm-text details')) {
     const tokens = tokensIn(texts, fold);
-    fold.open = isKept(tokens[0]);
+    fold.open = tokens.every(isKept);
     fold.querySelector('summary').className = classOfFold(tokens);
   }
 }

@@ -23,7 +23,7 @@ var functionWords = strings.Fields("the a an of to in and is was it for on at by
 // wordText returns the word of row t without spaces and brackets.
 func (d *drawing) wordText(t int) string {
 	first, end := d.generatedWord(t)
-	return strings.TrimSpace(strings.Trim(withoutMarks(textsOf(d.e.Steps[first:end])), " _("))
+	return strings.TrimSpace(strings.Trim(withoutMarks(attribution.TextOf(d.e.Steps[first:end])), " _("))
 }
 
 // contentWord reports whether row t begins a number, or a word of two letters or more that is no
@@ -53,8 +53,8 @@ func (d *drawing) contentWord(t int) bool {
 // is the 1 that begins the answer, and a point or a bracket and a space follow it.
 func (d *drawing) listNumber(t int) bool {
 	_, end := d.generatedWord(t)
-	line := strings.TrimRight(withoutMarks(textsOf(d.e.Steps[max(t-3, 0):t])), " \t")
-	after := withoutMarks(textsOf(d.e.Steps[end:min(end+2, len(d.e.Steps))]))
+	line := strings.TrimRight(withoutMarks(attribution.TextOf(d.e.Steps[max(t-3, 0):t])), " \t")
+	after := withoutMarks(attribution.TextOf(d.e.Steps[end:min(end+2, len(d.e.Steps))]))
 	return (strings.HasSuffix(line, "\n") || line == "" && d.wordText(t) == "1") &&
 		(strings.HasPrefix(after, ". ") || strings.HasPrefix(after, ") "))
 }
@@ -82,7 +82,7 @@ func (d *drawing) answerWords() [][]answerWord {
 		begins := at != previous && (t > 0 || d.chat()) // a capital letter says nothing here
 		text := d.wordText(t)
 		r, _ := utf8.DecodeRuneInString(text)
-		if inWord(r) {
+		if attribution.InWord(r) {
 			previous = at
 		}
 		if !d.contentWord(t) {
@@ -110,7 +110,7 @@ func (d *drawing) answerWords() [][]answerWord {
 
 // wordsIn returns the words of a text, divided at all that is no letter, digit or mark.
 func wordsIn(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return !inWord(r) })
+	return strings.FieldsFunc(text, func(r rune) bool { return !attribution.InWord(r) })
 }
 
 // allIn reports whether a list has all of some words, of which there is at least one.
@@ -127,7 +127,7 @@ func (d *drawing) answerSentences() []int {
 	if d.e.Model.Reads() || d.e.Steps[0].IDs != nil {
 		return of
 	}
-	text := textsOf(d.e.Steps)
+	text := attribution.TextOf(d.e.Steps)
 	ranges := attribution.SentenceRanges(text)
 	end, number := 0, 0
 	for t, g := range d.e.Steps {
@@ -139,23 +139,6 @@ func (d *drawing) answerSentences() []int {
 		of[t] = number
 	}
 	return of
-}
-
-// asked returns the words of the last sentence of the last message of a chat, in small letters: the
-// question, whose words an answer repeats.
-func (d *drawing) asked() (words []string) {
-	n := len(d.turns) - 2
-	if !d.chat() || n < 0 {
-		return nil
-	}
-	body, offsets := d.turns[n].body, d.e.Prompt.Offsets
-	text := strings.ToLower(d.e.Prompt.Text[offsets[body[0]][0]:offsets[body[1]-1][1]])
-	for _, r := range attribution.SentenceRanges(text) {
-		if all := wordsIn(text[r[0]:r[1]]); len(all) > 0 {
-			words = all
-		}
-	}
-	return words
 }
 
 // generatedWord returns the rows [first,end) of the word of row t, which in an encoder is one row.

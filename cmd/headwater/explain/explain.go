@@ -244,7 +244,8 @@ func sayCompiled(k *cli.Kit, m *models.Model) {
 // compileReport says how long compiling took, and that it is shorter the next time if graphs were
 // kept.
 func compileReport(graphs int, took time.Duration, kept int) string {
-	text := fmt.Sprintf("compiling %d graphs took %.1f s of this", graphs, took.Seconds())
+	text := fmt.Sprintf("compiling %s took %.1f s of this", message.Count(graphs, "graph"),
+		took.Seconds())
 	if kept > 0 {
 		text += "; the next time most of them are loaded instead"
 	}
