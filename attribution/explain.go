@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -168,6 +169,8 @@ type run struct {
 	// predicted each token, [n][V], to be compared with what predicts it then.
 	without []int
 	logits  [][]float32
+	// patching is how the first prediction is patched, with [Options.Patch].
+	patching patch.Options
 	// by and target are how tokens are grouped, and spans are the columns, nil for tokens.
 	by, target Grouping
 	spans      []Span

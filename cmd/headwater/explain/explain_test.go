@@ -621,3 +621,21 @@ func TestExplainLong(t *testing.T) {
 		}
 	}
 }
+
+// TestEditsBeforeModel: a file of edits that is wrong, or lacks a file that it names, is told before
+// a model is opened, which is told first.
+func TestEditsBeforeModel(t *testing.T) {
+	folder := t.TempDir()
+	from := filepath.Join(folder, "from.json")
+	must(t, os.WriteFile(from,
+		[]byte(`[{"tap": "hidden", "change": "value", "from": "gone.safetensors"}]`), 0o600))
+	for path, want := range map[string]string{
+		filepath.Join(folder, "none.json"): "--edit: ", from: "edit 0: open ",
+	} {
+		status, _, said := headwater.Execute(t, "", "explain", "--edit", path, clitest.Prompt)
+		if status != 1 || strings.Contains(said, "backend") || !strings.Contains(said, want) ||
+			!strings.Contains(said, "no such file or directory") {
+			t.Errorf("%s: status %d, %s; want 1 and %q", path, status, said, want)
+		}
+	}
+}
