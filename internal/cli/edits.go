@@ -39,7 +39,8 @@ func EditFlag(cmd *cobra.Command, edits *string) {
 		"of places and what is done to them")
 }
 
-// EditFile is a file of edits that has been read, without the values that it takes from other files.
+// EditFile is a file of edits that has been read, without the values that other files have. Names
+// of these are relative to its folder.
 type EditFile struct {
 	name  string
 	edits []editInFile
@@ -122,7 +123,7 @@ func (e editInFile) checkSource() error {
 	return nil
 }
 
-// path returns the file that an edit takes its value from, whose name is relative to the folder of f.
+// path returns the file that an edit takes its value from.
 func (f EditFile) path(e editInFile) string {
 	if filepath.IsAbs(e.From) {
 		return e.From

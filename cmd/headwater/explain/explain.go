@@ -207,6 +207,9 @@ func explain(ctx context.Context, k *cli.Kit, f explainFlags, prompt string) err
 			return err
 		}
 	}
+	if err := f.opts.CheckWithout(prompt); err != nil {
+		return err
+	}
 	outs, err := createOutputs(ctx, k, f.outputFlags)
 	if err != nil {
 		return err

@@ -622,8 +622,8 @@ func TestExplainLong(t *testing.T) {
 	}
 }
 
-// TestEditsBeforeModel: a file of edits that is wrong, or lacks a file that it names, is told before
-// a model is opened, which is told first.
+// TestEditsBeforeModel: a file of edits that is not there, or names one that is not, is told before
+// a model is opened.
 func TestEditsBeforeModel(t *testing.T) {
 	folder := t.TempDir()
 	from := filepath.Join(folder, "from.json")

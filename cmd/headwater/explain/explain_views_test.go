@@ -422,7 +422,7 @@ func TestPatch(t *testing.T) {
 		{with("--view", "patch", "--against", other, "--token", "0"), 2, "--token does nothing here"},
 		{with("--set", "patch=heads", "--format", "json"), 2, "give the other one, of as many tokens, by --against"},
 		{
-			with("--set", "patch=heads", "--view", "heatmap", "-o", "a.html", "--format", "json", "-o", "-"), 2,
+			with("--set", "patch=heads", "--view", "heatmap", "-o", "a.html", "-o", "a.json"), 2,
 			"without another prompt; give --set corrupted",
 		},
 		{
