@@ -442,15 +442,24 @@ func (r *run) scorePrompt(ctx context.Context, m trace.LogitReader) error {
 
 // markSensitive sets the threshold, and marks the tokens that reach it.
 func (e *Explanation) markSensitive() {
-	n, mean, squares := float64(len(e.Steps)), 0.0, 0.0
+	var all []float64
 	for _, g := range e.Steps {
-		mean += *g.Scores.KL / n
+		all = append(all, *g.Scores.KL)
 	}
-	for _, g := range e.Steps {
-		squares += (*g.Scores.KL - mean) * (*g.Scores.KL - mean)
-	}
-	e.Without.Threshold = max(leastKL, mean+math.Sqrt(squares/max(1, n-1)))
+	e.Without.Threshold = max(leastKL, outstanding(all))
 	for _, g := range e.Steps {
 		g.Scores.Sensitive = *g.Scores.KL >= e.Without.Threshold
 	}
+}
+
+// outstanding returns mean + standard deviation, that of a sample.
+func outstanding(all []float64) float64 {
+	n, mean, squares := float64(len(all)), 0.0, 0.0
+	for _, x := range all {
+		mean += x / n
+	}
+	for _, x := range all {
+		squares += (x - mean) * (x - mean)
+	}
+	return mean + math.Sqrt(squares/max(1, n-1))
 }

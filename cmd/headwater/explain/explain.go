@@ -370,11 +370,20 @@ func sayLong(k *cli.Kit, m trace.Model, prompt string, opts attribution.Options)
 		len(tokens), message.Count(len(methods), "method"), message.List(methods))
 }
 
+// sayAblation tells a user what taking away every head takes.
+func sayAblation(k *cli.Kit, info trace.Info, opts attribution.Options) {
+	if opts.HeadKinds == attribution.KindsAblate {
+		k.Say("each of %d heads is taken away in turn, a pass each: for 270 heads of 135 million "+
+			"parameters, two cores take a minute or two", info.Layers*info.Heads)
+	}
+}
+
 // watch explains a prompt and shows how far it is.
 func watch(
 	ctx context.Context, k *cli.Kit, m trace.Model, prompt string, opts attribution.Options,
 ) (*attribution.Explanation, error) {
 	sayLong(k, m, prompt, opts)
+	sayAblation(k, m.Info(), opts)
 	line := k.Progress()
 	defer line.Clear()
 	opts.OnProgress = line.Report

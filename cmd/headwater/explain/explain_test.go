@@ -304,6 +304,15 @@ func TestExplainFilter(t *testing.T) {
 	}
 }
 
+// What takes long is told before it begins, whether or not the output is a terminal.
+func TestExplainSaysAblation(t *testing.T) {
+	_, _, stderr := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+		"--view", "heads", "--set", "head-kinds=ablate", clitest.Prompt)
+	if !strings.Contains(stderr, "each of 48 heads is taken away in turn, a pass each: ") {
+		t.Errorf("standard error is %q", stderr)
+	}
+}
+
 // The backend is named once, and it is the requested one.
 func TestExplainBackend(t *testing.T) {
 	_, _, stderr := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
