@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -164,10 +165,14 @@ type run struct {
 	// copies their number; see [HeadKind.Text].
 	copied []float64
 	copies int
-	// without are the ids of the prompt without a part of it, nil for none, and logits what
-	// predicted each token, [n][V], to be compared with what predicts it then.
-	without []int
-	logits  [][]float32
+	// without are the ids of the prompt without a part of it, nil for none, withoutEdits the edits
+	// of that text, and logits what predicted each token, [n][V], to be compared with what predicts
+	// it then.
+	without      []int
+	withoutEdits []trace.Edit
+	logits       [][]float32
+	// patching is how the first prediction is patched, with [Options.Patch].
+	patching patch.Options
 	// by and target are how tokens are grouped, and spans are the columns, nil for tokens.
 	by, target Grouping
 	spans      []Span

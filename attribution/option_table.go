@@ -554,15 +554,8 @@ var resultRows = []Option{
 			return wrong
 		}),
 		conflict: func(o *Options) string {
-			switch {
-			case o.Target != "":
-				return trace.Called("without") + " and a target; it compares the predictions of " +
-					"tokens: leave the target out"
-			case len(o.Edits) > 0:
-				return trace.Called("without") + " and edits, whose places are those of the " +
-					"whole prompt; " + eitherOfTwo
-			}
-			return ""
+			return onOff(o.Target != "", trace.Called("without")+" and a target; it compares the "+
+				"predictions of tokens: leave the target out")
 		},
 		encoder: generates,
 	},

@@ -72,7 +72,7 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	if err := cmp.Or(r.placeEdits(), r.prepareGroups()); err != nil {
 		return nil, err
 	}
-	if err := r.prepareScores(m, prompt); err != nil {
+	if err := cmp.Or(r.prepareScores(m, prompt), r.preparePatch(m)); err != nil {
 		return nil, err
 	}
 	r.remark(m, read.Text)

@@ -234,8 +234,10 @@ type headsData struct {
 	// attention that is than its habit; Opens has the layer and the head that it opens.
 	Best  [][]int  `json:"best"`
 	Opens [][2]int `json:"opens"`
-	// Kinds are those of heads.
-	Kinds []shownKind `json:"kinds,omitempty"`
+	// Kinds are those of heads, and Without by how much the loss rises without each,
+	// in nats to two places.
+	Kinds   []shownKind `json:"kinds,omitempty"`
+	Without []float64   `json:"without,omitempty"`
 }
 
 // scriptData returns the data of the script: the rows of all tokens, or, where they do not fit, of
@@ -249,6 +251,9 @@ func (b headsBoard) scriptData(limit int) (code, missing string) {
 		Head: h.head, Both: h.Bidirectional, Sinks: []int{},
 		textData: h.textData("heads", h.Tokens), Predicted: h.predictions, Wrote: []int{},
 		From: []string{}, Generated: !h.e.Model.Reads(), Kinds: h.kinds,
+	}
+	for _, x := range h.without {
+		d.Without = append(d.Without, math.Round(100*x)/100)
 	}
 	for j, is := range h.Ignored {
 		if is {

@@ -159,7 +159,8 @@ const opensFrom = .5
 // the answer, see [drawing.wordToOpen], by the first method that shows something for one. Words of
 // a question, which an answer repeats, come after all others. A scorer that compares the first
 // prediction with itself comes before them, because it was asked for what there is not. The token
-// that a part of the prompt mattered most for, if one was taken away, comes before all.
+// that a part of the prompt mattered most for, if one was taken away and the model would then have
+// said another token, comes before all.
 func (d *drawing) open(row *int) {
 	d.chosen, d.lead = firstWord(d.e), -1
 	if row == nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -187,6 +188,32 @@ func TestStacksRefuse(t *testing.T) {
 		if _, _, err := g.model.Decompose(context.Background(), g.logitQuery(boundary, 5)); err ==
 			nil {
 			t.Error("the parts of every token are computed")
+		}
+	})
+}
+
+// TestReadLogitsOfTwoStacks: the scores from the boundary on are those that PyTorch recorded, and
+// none are of the source.
+func TestReadLogitsOfTwoStacks(t *testing.T) {
+	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
+		want, V := g.Recorded(t, "logits"), g.model.Spec.Vocab
+		for _, first := range []int{boundary, boundary + 1} {
+			at := first
+			must(t, g.model.ReadLogits(context.Background(), g.ids, nil, first,
+				func(position int, got []float32) error {
+					check(t, fmt.Sprintf("scores after token %d", position), got,
+						want[at*V:(at+1)*V], logitsTol)
+					at++
+					return nil
+				}))
+			if at != len(g.ids) {
+				t.Errorf("from %d on, read to %d of %d tokens", first, at, len(g.ids))
+			}
+		}
+		err := g.model.ReadLogits(context.Background(), g.ids, nil, boundary-1,
+			func(int, []float32) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), "is in the source, which predicts") {
+			t.Errorf("of the source: error %v", err)
 		}
 	})
 }

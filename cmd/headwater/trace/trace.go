@@ -116,11 +116,15 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 		return err
 	}
 	defer out.Abandon()
+	file, err := k.ReadEdits(ctx, f.edits)
+	if err != nil {
+		return err
+	}
 	m, err := k.Open(ctx, f.ModelFlags)
 	if err != nil {
 		return adviseNaN(err)
 	}
-	edits, err := k.ReadEdits(ctx, f.edits, m.Memory())
+	edits, err := file.Edits(m.Memory())
 	if err != nil {
 		return err
 	}
