@@ -88,6 +88,7 @@ var (
 	_ trace.LogitReader           = (*Model)(nil)
 
 	_ trace.Differentiable   = (*Model)(nil)
+	_ trace.EdgePatcher      = (*Model)(nil)
 	_ trace.Replacer         = (*Model)(nil)
 	_ trace.TokenTexter      = (*Model)(nil)
 	_ trace.LogitDecomposer  = (*Model)(nil)
@@ -119,6 +120,11 @@ type passes interface {
 	// GradientsIn is Gradients with a choice of batches and a report of progress.
 	GradientsIn(ctx context.Context, queries []trace.Query, rule trace.Backward,
 		how transformer.Batching) ([]trace.Gradient, error)
+	// EdgeGraph returns the nodes between which edges are patched.
+	EdgeGraph() (trace.EdgeGraph, error)
+	// PatchEdges records two runs whose edges are patched.
+	PatchEdges(ctx context.Context, clean, corrupted []int, o trace.Objective) (
+		trace.EdgeRuns, error)
 	// LogitTerms returns the parts of the query's logit that its target's residual stream is made
 	// of.
 	LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerms, error)
