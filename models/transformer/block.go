@@ -57,6 +57,9 @@ type Block struct {
 	product product
 	// relevance is whether the graph is differentiated for relevance.
 	relevance relevance
+	// inRows, nil except in a tree of texts, takes contexts of the targets of its texts, [B,H,N,E],
+	// to its rows, [1,H,M,E]; see [prefixTree].
+	inRows func(context *Node) *Node
 	// finalNorm is the norm after the last layer, nil in other layers and in models without one.
 	finalNorm func(x *Node) *Node
 	// projected is nil unless a tile gets what many targets share; see [projectedSources].
@@ -110,6 +113,9 @@ func (b *Block) attend() {
 // the contexts by numbers and adds others to the sum, so no head is projected by itself.
 func (b *Block) attentionOutput() *Node {
 	context := b.Context()
+	if b.inRows != nil {
+		context = b.inRows(context)
+	}
 	e, ok := b.edits[trace.HeadOutput]
 	if ok {
 		context = Mul(context, e.keep)
