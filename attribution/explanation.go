@@ -260,6 +260,27 @@ func (p *Prompt) First() int {
 	return max(slices.IndexFunc(p.IDs, func(id int) bool { return id >= 0 }), 0)
 }
 
+// TargetBegin returns the column of the token with which the target begins in the text of a model
+// of two stacks, before which the source stands; -1 for other models.
+func (e *Explanation) TargetBegin() int {
+	if e.Model.EncoderLayers == 0 {
+		return -1
+	}
+	return slices.Index(e.Prompt.IDs, e.Model.Boundary())
+}
+
+// FirstRead returns the column of the first token that a decoder reads, which sees no other: that
+// of the prompt or, of two stacks, of the target; -1 for encoders.
+func (e *Explanation) FirstRead() int {
+	switch {
+	case e.Model.Bidirectional:
+		return -1
+	case e.Model.EncoderLayers > 0:
+		return e.TargetBegin()
+	}
+	return e.Prompt.First()
+}
+
 // GeneratedToken is one token of the answer, or an encoder's prediction at a position.
 type GeneratedToken struct {
 	// ID and Text are the token's. For a class they are its number and its label; for a model
