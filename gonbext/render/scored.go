@@ -104,6 +104,9 @@ func (p *picture) onFirst(v *view, t int) string {
 		return ""
 	}
 	first := v.at(t, at)
+	if at == p.targetBegin && first == 0 { // files of other programs do not have it
+		return ""
+	}
 	if !(sum > 0) || math.IsInf(sum, 0) {
 		return ""
 	}

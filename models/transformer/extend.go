@@ -75,7 +75,30 @@ func (m *Model) ReadLogits(ctx context.Context, ids []int, edits []trace.Edit, f
 			return err
 		}
 	}
+	if m.Spec.Encoder > 0 {
+		return s.readTarget(ctx, ids, first, use)
+	}
 	return s.extendWith(ctx, ids, ids[first:], use)
+}
+
+// readTarget is [Model.ReadLogits] for a model of two stacks, which reads the source at once and
+// scores no token of it.
+func (s *Session) readTarget(ctx context.Context, ids []int, first int,
+	use func(position int, logits []float32) error,
+) error {
+	begin := boundaryOf(s.m.Spec, ids)
+	if first < begin || begin == len(ids) {
+		return pkg.Errorf("position %d is in the source, at whose tokens %s predicts nothing",
+			first, s.m.Spec.Family)
+	}
+	out, err := s.Prompt(ctx, ids[:begin+1], nil)
+	if err == nil && first == begin {
+		err = use(begin, out.Logits)
+	}
+	if rest := ids[begin+1:]; err == nil && len(rest) > 0 {
+		err = s.extendWith(ctx, rest, ids[max(first, begin+1):], use)
+	}
+	return err
 }
 
 // extendWith is [Session.Extend], and calls use with the position and the scores that predict each
