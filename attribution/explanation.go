@@ -141,9 +141,10 @@ type Options struct {
 	// Without compares the prediction of each token with what it is without a part of the prompt,
 	// to tell where that mattered at all: [TokenScores] and [Explanation.Without]. It is "system"
 	// for the system message of a chat, "turn:2" for message 2 from 1, that one among them,
-	// "documents" and "document:2" for what the chat template gets as the variable documents, or
-	// bytes of [Prompt.Text], "0:120". The template is applied again; bytes are cut. It costs one
-	// pass over the rest of the text with the answer. It cannot be combined with Target.
+	// "documents" and "document:2" for what the chat template gets as the variable documents,
+	// "sentence:2" for a sentence of a prompt that is no chat, in a model of two stacks of the
+	// source, or bytes of [Prompt.Text], "0:120". The template is applied again; bytes are cut. It
+	// costs one pass over the rest of the text with the answer. It cannot be combined with Target.
 	Without string `json:"without,omitempty"`
 	// Lift divides every value by what uniform attention over visible tokens gives at the same
 	// place.
@@ -258,6 +259,27 @@ func (p *Prompt) Lacks(j int) bool { return j < len(p.IDs) && p.IDs[j] < 0 }
 // First returns the column of the first token of the prompt.
 func (p *Prompt) First() int {
 	return max(slices.IndexFunc(p.IDs, func(id int) bool { return id >= 0 }), 0)
+}
+
+// TargetBegin returns the column of the token with which the target begins in the text of a model
+// of two stacks, before which the source stands; -1 for other models.
+func (e *Explanation) TargetBegin() int {
+	if e.Model.EncoderLayers == 0 {
+		return -1
+	}
+	return slices.Index(e.Prompt.IDs, e.Model.Boundary())
+}
+
+// FirstRead returns the column of the first token that a decoder reads, which sees no other: that
+// of the prompt or, of two stacks, of the target; -1 for encoders.
+func (e *Explanation) FirstRead() int {
+	switch {
+	case e.Model.Bidirectional:
+		return -1
+	case e.Model.EncoderLayers > 0:
+		return e.TargetBegin()
+	}
+	return e.Prompt.First()
 }
 
 // GeneratedToken is one token of the answer, or an encoder's prediction at a position.

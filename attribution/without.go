@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -52,16 +53,16 @@ const leastKL = 1e-4
 
 // parseWithout is how the value of [Options.Without] is read.
 func parseWithout(s string) (g Grouping, wrong string) {
-	if g, ok := readNumbered(s, "turn", "document"); ok {
+	if g, ok := readNumbered(s, "turn", "document", "sentence"); ok {
 		return g, ""
 	}
 	names := []string{"system", "documents"}
 	if g, ok := readGrouping(s, names...); ok {
 		return g, ""
 	}
-	return g, message.DidYouMean(s, names) + "want system, documents, document:2 or turn:2, " +
-		"counted from 1, or bytes of the prompt as BEGIN:END,BEGIN:END, counted from 0 and END " +
-		"not included"
+	return g, message.DidYouMean(s, names) + "want system, documents, document:2, turn:2 or " +
+		"sentence:2, counted from 1, or bytes of the prompt as BEGIN:END,BEGIN:END, counted from " +
+		"0 and END not included"
 }
 
 // readNumbered reads one of some names with a number from 1 behind it: "sentence:3".
@@ -138,10 +139,14 @@ func (r *run) prepareScores(m trace.Model, prompt string) error {
 	if r.opts.Without == "" && !r.opts.PromptScores {
 		return nil
 	}
-	_, reads := m.(trace.LogitReader)
-	if !reads || r.opts.PromptScores && m.Info().EncoderLayers > 0 {
+	if _, ok := m.(trace.LogitReader); !ok {
 		return trace.Usagef("%s does not tell what it predicts at every position",
 			message.Quote(m.Info().Name))
+	}
+	if r.opts.PromptScores && m.Info().EncoderLayers > 0 {
+		return trace.Usagef("%s predicts no token of its source, so these have no scores; "+
+			"those of the target are there without %s", message.Quote(m.Info().Name),
+			trace.Called("prompt scores"))
 	}
 	part, _ := parseWithout(r.opts.Without)
 	if part.Tokens() {
@@ -173,6 +178,8 @@ func (r *run) leaveOut(m trace.Model, part Grouping, prompt string) (err error) 
 			opts.Specials = trace.SpecialsOff // the chat template has added them
 		}
 		opts.Chat, opts.Conversation = false, trace.Conversation{}
+	case part.name == "sentence":
+		w.Name, prompt, err = part.leaveOutSentence(&r.e.Prompt, opts.InChat())
 	case part.name == "document" || part.name == "documents":
 		w.Name, err = part.leaveOutDocuments(&opts.Conversation)
 	default:
@@ -300,6 +307,25 @@ func cutRanges(text string, part Grouping) (cut, rest string, err error) {
 	}
 	words := strings.Join(strings.Fields(string(within)), " ")
 	return message.Quote(words), string(outside), nil
+}
+
+// leaveOutSentence returns the text of a prompt without one of its sentences. A span without a
+// letter or a digit is none.
+func (g Grouping) leaveOutSentence(p *Prompt, chat bool) (name, rest string, err error) {
+	if chat {
+		return "", "", trace.Usagef("a conversation has messages: turn:%d, or bytes of it",
+			g.number)
+	}
+	ranges := slices.DeleteFunc(SentenceRanges(p.Text), func(r [2]int) bool {
+		return !strings.ContainsFunc(p.Text[r[0]:r[1]], func(c rune) bool {
+			return unicode.IsLetter(c) || unicode.IsDigit(c)
+		})
+	})
+	if g.number > len(ranges) {
+		return "", "", trace.Usagef("the prompt has %s", message.Count(len(ranges), "sentence"))
+	}
+	g.ranges = ranges[g.number-1 : g.number]
+	return cutRanges(p.Text, g)
 }
 
 // leaveOutTurn takes a message out of a conversation, to which the prompt then belongs, and returns

@@ -351,7 +351,7 @@ func open(ctx context.Context, from source, where location, opts Options) (_ *Mo
 // describe returns what the spec says of the model.
 func (m *Model) describe() trace.Info {
 	s := m.spec
-	return trace.Info{
+	info := trace.Info{
 		Remarks: s.Remarks, Family: s.Family,
 		Head: m.head(), Bidirectional: s.Bidirectional, Numbers: m.numbers(),
 		MeanPooled: s.MeanPooled, EncoderLayers: s.Encoder, Parallel: s.Order == spec.Parallel,
@@ -360,6 +360,10 @@ func (m *Model) describe() trace.Info {
 		// Learned positions are added to an embedding of zeros before the first norm.
 		NoGradientAtZero: s.RMS && (s.Rotary != nil || s.AlibiSlopes != nil),
 	}
+	for l := 0; s.Encoder > 0 && l < s.Layers; l++ {
+		info.LayerNames = append(info.LayerNames, info.LayerLabel(l))
+	}
+	return info
 }
 
 // largeVocabulary is how many tokens leave so much garbage, about 90 MB for 262,144 of them, that

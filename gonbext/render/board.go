@@ -44,6 +44,9 @@ func (b *board) printf(format string, args ...any) { fmt.Fprintf(b, format, args
 // begin opens the element of the picture, of these classes besides its own, with its style sheet:
 // that of all boards and the rules of its kind.
 func (b *board) begin(classes, rules string) {
+	if b.e.Model.EncoderLayers > 0 {
+		classes += " hm-stacks"
+	}
 	b.printf(`<div class="%s" data-palette="%s" tabindex="0" style="background:%s;color:%s;`+
 		`padding:0 2px 8px;font:14px/1.45 system-ui,-apple-system,'Segoe UI','DejaVu Sans',`+
 		`sans-serif"><style>%s%s</style>`, strings.TrimSpace("hm "+NoMathematics+" "+classes),

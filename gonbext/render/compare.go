@@ -321,7 +321,10 @@ func (p *picture) uncompared(v *view, t int) string {
 // unlike reports whether both sides are one method in different layers of token t, and names these.
 func (c *comparison) unlike(t int) (a, b string, ok bool) {
 	layers, ok := c.Unlike(t)
-	return c.Results[0].LayerName(t, 0), c.Results[1].LayerName(t, 0), ok && layers[0] != layers[1]
+	name := func(side int) string {
+		return c.Results[side].LayerName(c.Sides[side].Explanation.Model, t, 0)
+	}
+	return name(0), name(1), ok && layers[0] != layers[1]
 }
 
 // unlikeLayers tells for which tokens the sides show different layers that nobody asked for.

@@ -146,6 +146,14 @@ func (d *drawing) readTurns() {
 		d.readChat()
 	case slices.Contains(d.e.Prompt.Texts, attribution.TemplateSpan) && d.named(0):
 		d.readMessages()
+	case d.targetBegin >= 0:
+		d.turns = []drawnTurn{
+			{name: d.words.text, body: [2]int{0, d.targetBegin}},
+			{
+				name: d.words.answer, head: [2]int{d.targetBegin, d.targetBegin + 1},
+				body: [2]int{d.targetBegin + 1, T},
+			},
+		}
 	case d.e.Prompt.Second > 0 && !grouped(d.e):
 		second := 0
 		for second < m && !d.e.Prompt.InSecond(second) {

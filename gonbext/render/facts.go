@@ -150,13 +150,11 @@ func (d *drawing) writers(v *view, t, j int) string {
 	var names []string
 	slices.Sort(order[:n])
 	for _, k := range order[:n] {
-		names = append(names, fmt.Sprint(v.result.Layer(t, k)))
+		names = append(names, d.e.Model.LayerLabel(v.result.Layer(t, k)))
 	}
 	switch {
-	case n == 1:
-		return "mostly written in layer " + names[0]
 	case n <= mostWriters:
-		return "mostly written in layers " + and(names)
+		return "mostly written in " + d.layerWord(n) + and(names)
 	}
 	first, last, sum := 0, 0, 0.0
 	for k, x := range sizes {
@@ -168,8 +166,7 @@ func (d *drawing) writers(v *view, t, j int) string {
 		}
 		sum += x
 	}
-	return fmt.Sprintf("spread over layers %d to %d", v.result.Layer(t, first),
-		v.result.Layer(t, last))
+	return "spread over " + d.e.Model.LayerRange(v.result.Layer(t, first), v.result.Layer(t, last))
 }
 
 // byLayer reports whether a method has the part of each layer: its values of several layers are

@@ -117,7 +117,8 @@ func (h *headsDrawing) kindWords(layer, head int) string {
 
 // headName names a head, with so many places for its numbers: “layer 23 head 7 (induction)”.
 func (h *headsDrawing) headName(layer, head, places int) string {
-	name := fmt.Sprintf("layer %*d head %*d", places, layer, places, head)
+	label := h.e.Model.LayerLabel(layer)
+	name := h.layerWord(1) + right(label, places) + fmt.Sprintf(" head %*d", places, head)
 	if kinds, _, _ := h.kindsOf(layer, head); kinds != nil {
 		name += " (" + strings.Join(kinds, ", ") + ")"
 	}

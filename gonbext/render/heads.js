@@ -7,10 +7,15 @@
 // attentionOf reads the rows of data.
 function attentionOf(data) {
   const {names, m: promptCount} = data, {wordOf} = wordsIn(data), sinks = new Set(data.sinks);
+  const {answer, layerName} = calledIn(data);
   const placeName = (token) =>
-    token < promptCount ? token : 'generated ' + (token - promptCount + 1);
+    token < promptCount ? token : answer + ' ' + (token - promptCount + 1);
   const known = (query) => query >= data.first && query <= data.last;
-  const seen = (query) => data.both ? data.sources : query + 1;
+  const seen = (query) => data.both ? data.sources :
+    query < data.begins ? data.begins : query + 1;
+  // looks reports whether a layer works on a token: each of two stacks does on its own text.
+  const looks = (layer, query) => data.encoder === undefined ||
+    layer < data.encoder === query < data.begins;
   // shareOf is how much of a head's attention from a query is on a token.
   const shareOf = (layer, head, query, token) => known(query) && token < seen(query) ?
     valueOf(data.rows[layer * data.heads + head][query - data.first], token) : 0;
@@ -47,7 +52,7 @@ function attentionOf(data) {
     const rest = data.sinks.filter((sink) => share(sink) > 0.5);
     return [
       before ? 'Before ' : 'From ', ...wordOf(before ? promptCount + predicted : query),
-      ', head ' + head + ' of layer ' + layer + kindWords(layer, head) + ' looked ',
+      ', head ' + head + ' of ' + layerName(layer) + kindWords(layer, head) + ' looked ',
       ...list.length ?
         ['at ', ...named(list, share)] : rest.length ?
           ['mostly at the sink ', ...named(rest, share)] : ['at no token in particular'],
@@ -55,7 +60,7 @@ function attentionOf(data) {
   }
   // gave tells from where a head looks at a token.
   function gave(layer, head, token) {
-    const list = lookers(layer, head, token), name = 'head ' + head + ' of layer ' + layer;
+    const list = lookers(layer, head, token), name = 'head ' + head + ' of ' + layerName(layer);
     return [...wordOf(token), ...list.length ? [
       ' is looked at by ' + name + ' from ',
       ...named(list, (query) => shareOf(layer, head, query, token)),
@@ -101,7 +106,7 @@ function attentionOf(data) {
     return share(best) > 0.05 ? best : undefined;
   }
   return {
-    sinks, known, seen, shareOf, stepAt, lookedAt, lookers, wordOf, sentence, gave, kindsOf,
+    sinks, known, seen, looks, shareOf, stepAt, lookedAt, lookers, wordOf, sentence, gave, kindsOf,
     notesOf, showing,
   };
 }
@@ -260,6 +265,7 @@ function cellsOf(view, layer, head, query) {
     });
   }).join('');
 }
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
 function drawMatrices(view) {
   const {data, root, find, names, columns, layer, head, query, framed, known, source} = view;
   const {target, sinks, choice, isChosen, ofLayer, ofHead, thumbs} = view, at = query();
@@ -269,18 +275,20 @@ function drawMatrices(view) {
     width: ({tokens}) => sinks.has(tokens[0]) ? 'hm-chance' : '',
   };
   root.querySelectorAll('.hm-go b').forEach((name, i) => {
-    name.textContent = i ? 'head ' + head() : 'layer ' + layer();
+    name.textContent = i ? 'head ' + head() : view.layerName(layer());
   });
-  entitle(ofLayer.bar.title, 'Layer ' + layer() + ', all ' + data.heads + ' heads',
+  const named = capital(view.layerName(layer()));
+  entitle(ofLayer.bar.title, named + ', all ' + data.heads + ' heads',
     'what each looks at ' + (framed() === at ? 'from' : 'before') + ' “' + names[framed()] +
     '”, per cent of its attention');
   fillTable(ofLayer, view, range(0, data.heads).map((each) => ({
     key: each, name: 'head ' + each, here: each === head(),
     cells: cellsOf(view, layer(), each, at),
   })), look);
-  entitle(ofHead.bar.title, 'Layer ' + layer() + ', head ' + head() + ' from every token',
+  entitle(ofHead.bar.title, named + ', head ' + head() + ' from every token',
     'rows look at columns');
-  fillTable(ofHead, view, columns.filter(({tokens, gap}) => !gap && known(tokens[0])).map(
+  const looks = (token) => known(token) && view.looks(layer(), token);
+  fillTable(ofHead, view, columns.filter(({tokens, gap}) => !gap && looks(tokens[0])).map(
     ({tokens: [token]}) => ({
       key: token, name: names[token], here: target() < 0 && token === at,
       cells: cellsOf(view, layer(), head(), token),
@@ -301,7 +309,7 @@ function drawReadout(view, {bar}, head = view.head(), query = view.query(), colu
     ...lookedAt(layer(), head, query),
     range(0, seen(query)).reduce((a, b) => share(b) > share(a) ? b : a),
   ][0];
-  bar.readout.replaceChildren('layer ' + layer() + ', head ' + head + ': ', bold(names[query]),
+  bar.readout.replaceChildren(view.layerName(layer()) + ', head ' + head + ': ', bold(names[query]),
     ' → ', bold(names[token]), ' ' + [percent(share(token), data.coarse),
       ...placed(column || {tokens: [token]}, token),
       ...sinks.has(token) ? ['a sink, not in the scale'] : [],
@@ -343,7 +351,8 @@ function mapOf(view) {
     0, ...range(data.first, data.last + 1).filter((from) => from !== token).map(
       (from) => shareOf(inLayer, each, from, token)));
   const line = (inLayer) => '<tr' + (inLayer === marked ? ' class="hm-wrote"' : '') +
-    '><th scope="row">' + (inLayer === marked ? 'wrote ' : '') + inLayer + '</th>' +
+    '><th scope="row">' + (inLayer === marked ? 'wrote ' : '') + view.layerLabel(inLayer) +
+    '</th>' +
     range(0, data.heads).map((each) => '<td data-l="' + inLayer + '" data-h="' + each +
       '" class="' + (classOf(share(inLayer, each)) || 'hm-z') +
       (inLayer === layer() && each === head() ? ' hm-here' : '') + '">' +
@@ -371,15 +380,15 @@ function listOf(view) {
   return titled('Heads that look here in particular',
     'attention, not effect: layer.head, share, ± its habit' + (
     !list.length ? ': none' :
-      (inWriter ? '; first, in bold, layer ' + wrote() + ', which wrote it' : '') +
+      (inWriter ? '; first, in bold, ' + view.layerName(wrote()) + ', which wrote it' : '') +
       '; by what is over the habit, with more weight at the token written and in upper layers'),
   barsOf(list.map(([inLayer, each, token, over]) => {
     const share = shareOf(inLayer, each, query(), token);
     return {
       name: make('button', {
         type: 'button', textContent: [
-          inLayer + '.' + each, names[token], kindsOf(inLayer, each).map(({letter}) => letter)
-            .join('').replace(/.+/, '($&)'),
+          view.layerLabel(inLayer) + '.' + each, names[token], kindsOf(inLayer, each).map(
+            ({letter}) => letter).join('').replace(/.+/, '($&)'),
         ].join(' ').trim(),
         ariaPressed: inLayer === layer() && each === head(), onclick: () => open(inLayer, each),
       }), part: share, strong: inLayer === wrote(),

@@ -82,14 +82,14 @@ func (b headsBoard) all(limit int) string {
 	h := b.h
 	t := plainTable{
 		title: "All heads", note: "share given to " + h.placedName(h.source) +
-			", layer 0 at the bottom",
+			", " + h.e.Model.LayerName(0) + " at the bottom",
 	}
 	for k := range h.Heads {
 		t.columns = append(t.columns, fmt.Sprint(k))
 	}
 	wrote := h.wroteLayer(h.predictions[h.query])
 	for i := h.Layers - 1; i >= 0; i-- {
-		row := plainRow{name: fmt.Sprint(i), chosen: i == h.layer}
+		row := plainRow{name: h.e.Model.LayerLabel(i), chosen: i == h.layer}
 		if i == wrote {
 			row.name = "wrote " + row.name
 		}
@@ -121,7 +121,8 @@ func (b headsBoard) matrices(limit int) string {
 	if !h.fits() {
 		return ""
 	}
-	of := fmt.Sprintf("Layer %d, ", h.layer)
+	name := h.e.Model.LayerName(h.layer)
+	of := strings.ToUpper(name[:1]) + name[1:] + ", "
 	heads := plainTable{
 		title: of + fmt.Sprintf("all %d heads", h.Heads), columns: h.columnNames(),
 		note: "what each looks at, per cent of its attention",
@@ -136,7 +137,7 @@ func (b headsBoard) matrices(limit int) string {
 		})
 	}
 	for _, c := range h.columns {
-		if !c.folded {
+		if !c.folded && h.LooksFrom(h.layer, c.from) {
 			tokens.rows = append(tokens.rows, plainRow{
 				name: h.axisName(c.from), chosen: c.from == h.query, cells: b.row(h.head, c.from),
 			})
@@ -215,6 +216,8 @@ type headsData struct {
 	// Both says that tokens see those after them. Sinks are not in the scale.
 	Both  bool  `json:"both,omitempty"`
 	Sinks []int `json:"sinks"`
+	// Encoder is how many of the layers are those of the encoder of two stacks, nil of one.
+	Encoder *int `json:"encoder,omitempty"`
 	textData
 	// Rows has the rows of each head, in the order of layers and heads, from token First to token
 	// Last, each with as many values as its token sees. Coarse says that they are whole per cents.
@@ -251,6 +254,9 @@ func (b headsBoard) scriptData(limit int) (code, missing string) {
 		Head: h.head, Both: h.Bidirectional, Sinks: []int{},
 		textData: h.textData("heads", h.Tokens), Predicted: h.predictions, Wrote: []int{},
 		From: []string{}, Generated: !h.e.Model.Reads(), Kinds: h.kinds,
+	}
+	if h.targetBegin >= 0 {
+		d.Encoder = &h.Encoder
 	}
 	for _, x := range h.without {
 		d.Without = append(d.Without, math.Round(100*x)/100)

@@ -98,17 +98,26 @@ func (p *picture) onFirst(v *view, t int) string {
 	for j := range v.sources(t) {
 		sum += math.Abs(v.at(t, j))
 	}
-	at := p.explanationOf(v).Prompt.First()
+	at := p.explanationOf(v).FirstRead()
+	if at < 0 {
+		return ""
+	}
 	first := v.at(t, at)
+	if at == p.targetBegin && first == 0 { // files of other programs do not have it
+		return ""
+	}
 	if !(sum > 0) || math.IsInf(sum, 0) {
 		return ""
 	}
-	what := "first token"
-	if grouped(p.e) {
-		what = "first span"
+	what := "first token " + p.short(at)
+	switch {
+	case at == p.targetBegin:
+		what = startName
+	case grouped(p.e):
+		what = "first span " + p.short(at)
 	}
-	return fmt.Sprintf("%s %s %s, %s of the sizes of the row", what, p.short(at),
-		v.rows[t].value(first), share(math.Abs(first)/sum))
+	return fmt.Sprintf("%s %s, %s of the sizes of the row", what, v.rows[t].value(first),
+		share(math.Abs(first)/sum))
 }
 
 // scoredLine returns what row t of a scorer explains and how much of it is on the first token.

@@ -84,7 +84,8 @@ func TestScriptScores(t *testing.T) {
 	_, err := m.RunString(`const smallest = 1e-9, score = (more) => ({...more, entropy: 1,
 		surprisal: 2, rank: 3}), plain = {m: 1, scores: [null, score({})]},
 		prompt = {m: 1, scores: [score({}), score({})]}, reads = {...prompt, positions: [0]},
-		kl = {m: 1, scores: [null, score({kl: 0.5, gain: -0.25})]}`)
+		kl = {m: 1, scores: [null, score({kl: 0.5, gain: -0.25})]},
+		two = {m: 1, scores: [null, score({})], methods: [{source: [0.25, null]}, {}]}`)
 	must(t, err)
 	for expression, want := range map[string]string{
 		"barsShown({}, {})": "", "barsShown(plain, {})": "", "barsShown(prompt, {})": "surprisal",
@@ -94,7 +95,11 @@ func TestScriptScores(t *testing.T) {
 		"nextBars(plain, {bars: 'entropy'})": "",
 		"nextBars(kl, {bars: 'entropy'})":    "kl",
 		"nextBars(kl, {})":                   "",
-		"scoresNote(null)":                   "no scores",
+		"barsShown(two, {})":                 "source",
+		"nextBars(two, {bars: 'entropy'})":   "source",
+		"nextBars(two, {})":                  "",
+		"[0, 1, -1].map((row) => contributionOf(two.methods[0], row)).join()": "0.25,,",
+		"scoresNote(null)": "no scores",
 		"scoresNote(kl.scores[1])": "surprisal 2.00 nats · entropy 1.00 · rank 3 · " +
 			"without that part: KL 0.50, ln p +0.25",
 		"scoresNote({...kl.scores[1], otherwise: {text: 'On'}}).slice(-30)": "ln p +0.25, “On” " +

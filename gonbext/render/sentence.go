@@ -443,6 +443,7 @@ func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []ph
 		key := d.wordOf(ofWord[first]...).String()
 		named[key] = append(named[key], ofWord[first][0])
 	}
+	var parts []string
 	for i, first := range order {
 		word := d.wordOf(ofWord[first]...)
 		same := named[word.String()]
@@ -451,6 +452,8 @@ func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []ph
 		switch {
 		case same[0] != ofWord[first][0]:
 			continue
+		case same[0] == d.targetBegin:
+			word = phrase{{text: startName, strong: true}}
 		case len(same) > 1 || repeated:
 			var places []string
 			for _, j := range same {
@@ -463,7 +466,12 @@ func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []ph
 		} else if d.chat() && d.tokens[same[0]].role == inTemplate {
 			word = append(word, piece{text: " (chat template)", quiet: true})
 		}
-		all = append(all, word)
+		all, parts = append(all, word), append(parts, d.partOf(same[0]))
+	}
+	for i, part := range parts { // named once where several words of it follow each other
+		if part != "" && (i+1 == len(parts) || parts[i+1] != part) {
+			all[i] = append(all[i], piece{text: " in the " + part, quiet: true})
+		}
 	}
 	return all
 }
@@ -504,6 +512,18 @@ func (d *drawing) repeats(j, n int) bool {
 	return len(places) > 1 && places[1] < n
 }
 
+// partOf returns the name of the text of two that token j is part of, the source or the target; ""
+// in other models, and of the token with which the target begins.
+func (d *drawing) partOf(j int) string {
+	switch {
+	case d.targetBegin < 0 || j == d.targetBegin:
+		return ""
+	case j < d.targetBegin:
+		return d.words.text
+	}
+	return d.words.answer
+}
+
 // restsOn says of a source that attention rests on it whatever a row is about, where values follow
 // attention. It is empty for other sources, and in an encoder for a first token that is a word.
 func (d *drawing) restsOn(v *view, j int) string {
@@ -511,7 +531,9 @@ func (d *drawing) restsOn(v *view, j int) string {
 	switch {
 	case v.difference || j >= len(v.sinks) || !e.RestsOn(v.result, j):
 		return ""
-	case j == e.Prompt.First() && !d.e.Model.Bidirectional:
+	case j == d.targetBegin:
+		return " (attention often rests on it)"
+	case j == e.FirstRead():
 		return ", the first token (attention often rests on it)"
 	}
 	return ", a control token (attention often rests on it)"

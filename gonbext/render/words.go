@@ -20,6 +20,8 @@ type words struct {
 	shown   string // the name of what each block shows
 	chance  string // the heading of the alternatives
 	told    string // what the part with all tokens says of each
+	output  string // the name of what the model wrote, with the number of a token after it
+	before  string // the name of what the model wrote before a token, as a source
 	columns string // the legend of a text
 	page    string // the legend of a page of rows
 }
@@ -34,11 +36,33 @@ var generating = words{
 	shown:   "generated tokens",
 	chance:  "probability of the next token",
 	told:    "sources, changes and probabilities",
+	output:  "generated",
+	before:  "generated tokens",
 	columns: "Columns: prompt tokens (sources), in order. Rows: methods. One block for each " +
 		"generated token (target).",
 	page: "The sentence and the colours of the text tell how much the framed generated token " +
 		"(target) has from each of the prompt tokens (sources) and from the tokens generated " +
 		"before it. In the matrix each line is a target and each column a source" + pageRest,
+}
+
+// translating are the words for a model of two stacks.
+var translating = words{
+	title:   generating.title,
+	text:    "source",
+	answer:  "target",
+	nothing: generating.nothing,
+	tokens:  "source tokens",
+	shown:   "target tokens",
+	chance:  generating.chance,
+	told:    generating.told,
+	output:  "target",
+	before:  "target before it",
+	columns: "Columns: the tokens of the source, then the target before the token; " + startMark +
+		" is its start. Rows: methods. One block for each token of the target.",
+	page: "The sentence and the colours of the text tell how much the framed token of the target " +
+		"has from each token of the source and from the target before it, which begins at " +
+		startMark + ". In the matrix each line is a token of the target and each column one that " +
+		"it came from" + pageRest,
 }
 
 // pageRest ends the legend of a page of rows.
@@ -98,7 +122,10 @@ func grouped(e *attribution.Explanation) bool {
 // class or number, at the class of each token, at the ends of an answer or, without a head, at its
 // hidden states.
 func wordsForModel(info trace.Info) words {
-	if !info.Reads() {
+	switch {
+	case info.EncoderLayers > 0:
+		return translating
+	case !info.Reads():
 		return generating
 	}
 	// A copy, which the cases change.
@@ -234,6 +261,9 @@ func (p *picture) facts() string {
 		}
 		return s + "; " + countOf(n, p.words.shown)
 	}
+	if p.targetBegin >= 0 {
+		m-- // its start is no token of a text
+	}
 	s := countOf(m, p.words.tokens)
 	// It is counted among the tokens, and often is a sink.
 	if p.e.Prompt.BOSAdded {
@@ -248,7 +278,7 @@ func (p *picture) facts() string {
 			forced += tokens
 		}
 	}
-	s += fmt.Sprintf("; %d generated", generated)
+	s += fmt.Sprintf("; %d %s", generated, p.words.answer)
 	if n > 0 && p.e.Steps[0].IDs != nil {
 		s += fmt.Sprintf(", explained in %s", message.Count(n, "row"))
 	}

@@ -173,6 +173,35 @@ func TestStacksContinuation(t *testing.T) {
 	})
 }
 
+// TestStacksReadLogits: the scores after each token of the target, from each of them on, are those
+// of passes over the text up to it, and none are given of the source.
+func TestStacksReadLogits(t *testing.T) {
+	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
+		for first := boundary; first < len(g.ids); first++ {
+			next := first
+			must(t, g.model.ReadLogits(context.Background(), g.ids, nil, first,
+				func(at int, logits []float32) error {
+					want := g.reads(t, g.ids[:at+1], at)
+					for v := range logits {
+						if d := math.Abs(float64(logits[v]) - want[v]); at != next || d > valueTol {
+							t.Fatalf("position %d, token %d: %v, want %v", at, v, logits[v],
+								want[v])
+						}
+					}
+					next++
+					return nil
+				}))
+			if next != len(g.ids) {
+				t.Errorf("from %d on there are scores up to %d of %d", first, next, len(g.ids))
+			}
+		}
+		err := g.model.ReadLogits(context.Background(), g.ids, nil, boundary-1, nil)
+		if err == nil {
+			t.Error("the source has scores")
+		}
+	})
+}
+
 // TestStacksRefuse: a text without source, without target or with two boundaries is refused, and so
 // is what no graph computes.
 func TestStacksRefuse(t *testing.T) {
