@@ -226,11 +226,11 @@ func record(ctx context.Context, k *cli.Kit, f certifyFlags) error {
 func (f certifyFlags) texts(m *models.Model) ([][]int, error) {
 	texts := f.ids
 	if f.text != "" {
-		ids, err := encode(m, f.text, trace.SpecialsAuto)
+		tokens, err := m.Encode(f.text, trace.SpecialsAuto)
 		if err != nil {
 			return nil, err
 		}
-		texts = [][]int{ids}
+		texts = [][]int{trace.IDs(tokens)}
 	}
 	for _, ids := range texts {
 		if err := checkIDs(m.Info(), ids); err != nil {
