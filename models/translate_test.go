@@ -197,3 +197,29 @@ func TestMarianText(t *testing.T) {
 		t.Errorf("error %v, want the file", err)
 	}
 }
+
+// TestContextOfStacks: source and target count apart, and both may be as long as the context.
+func TestContextOfStacks(t *testing.T) {
+	m, err := Open(filepath.Join("testdata", "goldens", "bart"), Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ source, more, want int }{
+		{20, 23, 23}, {24, 23, 23}, {20, 24, 0}, {25, 1, 0},
+	} {
+		ids := append(slices.Repeat([]int{7}, c.source), m.info.Boundary())
+		n, last := 0, error(nil)
+		ask := trace.Ask{Continuation: slices.Repeat([]int{9}, c.more)}
+		for _, err := range m.Steps(t.Context(), ids, ask) {
+			if last = err; err == nil {
+				n++
+			}
+		}
+		if n != c.want || (last != nil) != (c.want == 0) {
+			t.Errorf("a source of %d and %d more: %d steps, %v", c.source, c.more, n, last)
+		}
+		if left := m.info.Room(ids); (left >= c.more) != (c.want > 0) {
+			t.Errorf("a source of %d has room for %d tokens", c.source, left)
+		}
+	}
+}

@@ -186,18 +186,13 @@ func (f traceFlags) fits(info trace.Info, ids []int) error {
 
 // checkIDs returns a usage error for tokens that a model cannot take.
 func checkIDs(info trace.Info, ids []int) error {
-	longest := len(ids)
-	if boundary := info.Boundary(); boundary >= 0 { // each stack counts from 0
-		source := slices.Index(ids, boundary)
-		if source < 1 {
-			return cli.Usagef("--ids: %s reads a source and then the target, which begins with "+
-				"id %d; give ids such as 5,6,7,%d", info.Name, boundary, boundary)
-		}
-		longest = max(source, len(ids)-source)
+	if at := info.Boundary(); at >= 0 && slices.Index(ids, at) < 1 {
+		return cli.Usagef("--ids: %s reads a source and then the target, which begins with "+
+			"id %d; give ids such as 5,6,7,%d", info.Name, at, at)
 	}
-	if info.Context > 0 && longest > info.Context {
+	if left := info.Room(ids); left < 0 {
 		return cli.Usagef("%d tokens are more than the context of %d of %s; take a shorter text",
-			longest, info.Context, info.Name)
+			info.Context-left, info.Context, info.Name)
 	}
 	for i, id := range ids {
 		if id >= info.Vocab && id != info.Boundary() {
