@@ -41,6 +41,10 @@ import (
 func Explain(
 	ctx context.Context, m trace.Model, prompt string, opts Options,
 ) (*Explanation, error) {
+	m, err := trace.Between(m, opts.From, opts.To)
+	if err != nil {
+		return nil, err
+	}
 	r, err := newRun(m, prompt, opts)
 	if err != nil {
 		return nil, err

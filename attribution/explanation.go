@@ -49,6 +49,11 @@ type Options struct {
 	Target string `json:"target,omitempty"`
 	// Specials reports whether begin-of-text is added to the prompt.
 	Specials trace.Specials `json:"specials,omitempty"`
+	// From and To are, for a model that translates, the languages of the prompt and of what is
+	// generated, by the names that the tokenizer has for them: "fr_XX", "fra_Latn", or the part
+	// before the underscore where it is clear. Default: what the files of the model say.
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
 	// Chat puts the prompt into the model's chat template, as the words of a user, and explains the
 	// answer. The control tokens of the template are prompt tokens like others, marked as special.
 	Chat bool `json:"chat,omitempty"`

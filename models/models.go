@@ -60,6 +60,8 @@ type Model struct {
 	info      trace.Info
 	spec      *spec.Spec
 	tokenizer *tokenizer.Tokenizer // nil if textErr says why there is none
+	target    *tokenizer.Tokenizer // of the texts of targets; the same in most models
+	first     []int                // ids that follow the one with which a target begins
 	textErr   error
 	ends      map[int]bool            // the ids that end a text
 	mask      int                     // the id of the mask token, or -1
@@ -83,6 +85,7 @@ var (
 	_ trace.LayerReader    = (*Model)(nil)
 	_ trace.Editable       = (*Model)(nil)
 	_ trace.Predictor      = (*Model)(nil)
+	_ trace.Translator     = (*Model)(nil)
 
 	_ trace.ContinuationPredictor = (*Model)(nil)
 	_ trace.LogitReader           = (*Model)(nil)
@@ -330,6 +333,7 @@ func open(ctx context.Context, from source, where location, opts Options) (_ *Mo
 		return nil, err
 	}
 	m.setGraph(graph)
+	m.first = m.spec.TargetFirst
 	found := p.weights.found
 	slices.SortFunc(found, func(a, b *WeightError) int {
 		return strings.Compare(a.Tensor, b.Tensor)

@@ -53,7 +53,9 @@ type Block struct {
 	visible *Node
 	// active is 1 for targets on which the layer works and 0 for those that it leaves as they are,
 	// [B or 1,N,1]; nil if it works on all.
-	active  *Node
+	active *Node
+	// idle is true if it works on none of them.
+	idle    bool
 	product product
 	// relevance is whether the graph is differentiated for relevance.
 	relevance relevance

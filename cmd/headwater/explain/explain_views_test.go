@@ -86,6 +86,7 @@ var withoutBytes = []string{
 	"backend", "max-memory", "pre", // where it is computed, and how a GGUF file is read
 	"batch", // how many texts at once
 	// no embedded model has a chat template
+	"from", "to", // nor translates
 	"chat", "chat-date", "chat-set", "chat-template", "messages", "system",
 	"help", "input", "output", "open", // where it is read and written
 	"head", "size", "font", // of figures; see TestSavedViews
