@@ -133,10 +133,10 @@ func translation(ofNumber bool) func(g *sentenceBuilder, cell int) Sentence {
 	return func(g *sentenceBuilder, cell int) Sentence {
 		test := cell >= 0
 		gender, cell := g.choose(cell, 2)
-		number, cell := g.choose(cell, 2)
+		many, cell := g.choose(cell, 2)
 		order, _ := g.choose(cell, 2)
-		female, plural := gender == 1, number == 1
-		t := &translator{g, Sentence{Form: "place last", Answer: 0}, ofNumber}
+		female, plural := gender == 1, many == 1
+		t := &translator{g, Sentence{Form: "place last"}, ofNumber}
 		subject := t.phrase(beings, plural, func(v vocable) bool { return v.female == female })
 		other := func(goes func(vocable) bool) *nounPhrase {
 			t.s.Attractors++
@@ -148,10 +148,11 @@ func translation(ofNumber bool) func(g *sentenceBuilder, cell int) Sentence {
 				return goes(v) && (!test || ofNumber || v.female != female)
 			})
 		}
-		verbs := [][]vocable{acts, handlings}[g.rng.IntN(2)]
+		objects := g.rng.IntN(2)
+		verbs := [][]vocable{acts, handlings}[objects]
 		verb := g.partner(verbs, subject.noun)
 		var object, place *nounPhrase
-		if verb == handlings[verb.place] {
+		if objects == 1 {
 			object = other(func(v vocable) bool { return g.together(v, verb) })
 		}
 		if test || g.chance(0.7) {
