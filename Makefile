@@ -62,6 +62,7 @@ demo: build ## explain a prompt with the embedded model: terminal, HTML page, no
 	@if $(has_smollm2); then echo "  out/smollm2.html         SmolLM2, a language model"; \
 		else echo "  make smollm2 brings a language model (93 MB), and make demo then shows it too"; fi
 	@echo "  out/00-quickstart.html   the notebook, which is out/00-quickstart.ipynb"
+	@echo "two stacks: .cache/bin/headwater explain --model tiny-translation \"the old queen slept .\""
 	@echo "next: make lab, or .cache/bin/headwater explain \"...\""
 
 # No file is named none, so that no test finds the plugin of XLA. The longest packages begin first,

@@ -15,10 +15,10 @@ var stackNames = map[spec.Stack]string{
 	spec.Encoding: "encoding", spec.Decoding: "decoding", spec.Crossing: "crossing",
 }
 
-// inStack returns the name of a parameter of a layer in the tables of families with two stacks:
+// InStack returns the name of a parameter of a layer in the tables of families with two stacks:
 // blocks.L.query.weight is crossing.3.query.weight if layer L crosses in block 3 of the decoder.
 // Other names stay.
-func inStack(s *spec.Spec, param string) string {
+func InStack(s *spec.Spec, param string) string {
 	rest, ok := strings.CutPrefix(param, "blocks.")
 	number, rest, isLayer := strings.Cut(rest, ".")
 	l, err := strconv.Atoi(number)

@@ -555,8 +555,13 @@ func Logits(spec *spec.Spec, weights func(name string) *Node, ids *Node) (
 func Scores(spec *spec.Spec, weights func(name string) *Node, ids, real *Node) (
 	scores *Node, attention []*Node,
 ) {
-	length := Scalar(ids.Graph(), dtypes.Int32, ids.Shape().Dimensions[1])
-	d := newBuilder(spec, weights, text{ids: ids, length: length, real: real})
+	of := text{ids: ids, real: real}
+	of.length = Scalar(ids.Graph(), dtypes.Int32, ids.Shape().Dimensions[1])
+	if spec.Encoder > 0 {
+		start := Equal(ids, Scalar(ids.Graph(), dtypes.Int32, spec.Boundary()))
+		of.boundary = ArgMax(ConvertDType(start, dtypes.Int32), -1, dtypes.Int32)
+	}
+	d := newBuilder(spec, weights, of)
 	if onCPU(ids.Graph().Backend()) {
 		first := Reshape(Slice(ids, AxisRange(0, 1), AxisRange(0, 1)))
 		d.product = product{always: GreaterOrEqual(first, ZerosLike(first)), trained: true}

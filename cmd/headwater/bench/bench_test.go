@@ -354,6 +354,7 @@ func TestBenchInput(t *testing.T) {
 		{"tasks for an encoder", []string{"bench", "methods", "--model", filepath.Join(clitest.Goldens, "bert")}, "", cli.StatusError, "the tasks ask for the next token"},
 		{"no file, before the model", []string{"bench", "methods", "--model", "/nope", "--input", "/gone"}, "", cli.StatusError, "/gone: no such file"},
 		{"kinds of the grammar", []string{"bench", "methods", "--kinds", "facts"}, "", cli.StatusUsage, "--kinds and --split are for the tasks"},
+		{"kinds of the toy that translates", []string{"bench", "methods", "--model", "tiny-translation", "--kinds", "facts"}, "", cli.StatusUsage, "--kinds and --split are for the tasks"},
 		{"unknown kind", []string{"bench", "methods", "--kinds", "fact"}, "", cli.StatusUsage, "did you mean facts?"},
 		{"unknown split", []string{"bench", "methods", "--split", "test"}, "", cli.StatusUsage, "it is held-out or dev"},
 		{"a pair without a foil", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a b","evidence":[[0,1]],"continuation":" c","counterfactual":"d b"}`, cli.StatusError, `needs a "contrast" or "foils"`},

@@ -12,10 +12,13 @@ import (
 	"github.com/headwater-ml/headwater/internal/tiny"
 )
 
-// benchCases returns the cases of a file, of a circuit or of the grammar.
+// benchCases returns the cases of a file, of a circuit, of tasks or of a grammar.
 func benchCases(f benchFlags, m trace.Model) ([]evaluate.Case, error) {
 	if f.circuit() {
 		return plantedCases(f.Model, f.cases, f.seed, !f.noContrast)
+	}
+	if toy, ok := f.translator(); ok {
+		return translationCases(toy, f.cases, f.seed, !f.noContrast), nil
 	}
 	if f.tasked() {
 		return f.taskCases(m)

@@ -355,7 +355,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"prompt longer than the context", in("--model", small, long), "", 2, `is 64 tokens; shorten the prompt by 2 or more`},
 		{"prompt that fills the context", in("--model", small, long[1:]), "", 2, "the prompt has 64 tokens, and the context of"},
 		{"too many tokens for the context", in("--model", small, "--max-tokens", "64", "ab"), "", 2, "is 64 tokens"},
-		{"unknown model", in("--model", "nope", "a"), "", 1, "nope is neither a directory nor a GGUF file, nor an embedded model (tiny, tiny-verb, tiny-mlm, tiny-sentiment, tiny-alibi), nor a known one (smollm2)"},
+		{"unknown model", in("--model", "nope", "a"), "", 1, "nope is neither a directory nor a GGUF file, nor an embedded model (tiny, tiny-verb, tiny-mlm, tiny-sentiment, tiny-alibi, tiny-translation), nor a known one (smollm2)"},
 		{"unknown method", in("--methods", "rollout,magic", "a"), "", 2, `--methods "rollout,magic": unknown method "magic"; known are `},
 		{"empty method", in("--methods", "", "a"), "", 2, `unknown method ""`},
 		{"unknown pair", in("--methods", "attention+magic", "a"), "", 2, `unknown aggregation "magic"; known are flow, layer, rollout`},
