@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/budget"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -25,6 +26,11 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	}
 	if len(prompt) > maxTextBytes {
 		return nil, trace.Usagef("prompt of %d bytes; at most %d", len(prompt), maxTextBytes)
+	}
+	if opts.patchesEdges() {
+		if err := patch.CheckEdges(m); err != nil {
+			return nil, err
+		}
 	}
 	opts, leftOut, err := opts.fitEdits(m)
 	if err != nil {

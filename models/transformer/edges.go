@@ -55,6 +55,9 @@ type edgeRuns struct {
 	change *tensors.Tensor
 }
 
+// edgeRows is a number of rows that the rows of a text are rounded up to.
+const edgeRows = 8
+
 // PatchEdges implements [trace.EdgePatcher]. It costs a run of each prompt. It returns a
 // [*trace.MemoryError] if the runs do not fit, and the errors of [Model.Predict].
 func (m *Model) PatchEdges(ctx context.Context, clean, corrupted []int, o trace.Objective) (
@@ -111,7 +114,11 @@ func (e *edgeRuns) record(
 	ctx context.Context, queries []trace.Query,
 ) (change []float32, err error) {
 	for _, i := range []int{1, 0} {
-		e.query = e.m.queryBatch(queries, []int{i}, Batching{Texts: 1})
+		q := e.m.queryBatch(queries, []int{i}, Batching{Texts: 1})
+		// A row costs as much as H of another pass, so fewer are padding.
+		q.padded = min(q.padded, roundUp(q.longest, edgeRows))
+		q.inputs = e.m.batchInputs(q.batch, q.padded)
+		e.query = q
 		start, err := e.keep(e.query.inputs.embed())
 		if err != nil {
 			return nil, err

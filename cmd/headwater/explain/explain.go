@@ -16,6 +16,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
+	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
@@ -134,6 +135,7 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	return cmp.Or(
 		f.outputFlags.check(),
 		f.checkInput(),
+		f.checkEdges(),
 		f.checkShown(cmd, true),
 		f.opts.Check(), // now, before a model is opened
 		f.checkBy(args),
@@ -153,6 +155,16 @@ func (f *explainFlags) checkShown(cmd *cobra.Command, addsFlow bool) error {
 		err = cli.OneOf("palette", f.show.Palette, render.PaletteNames()...)
 	}
 	return cmp.Or(err, f.checkMeanings(cmd), f.checkView(), f.checkFiles(addsFlow))
+}
+
+// checkEdges refuses figures of edges, which pages and texts have.
+func (f *explainFlags) checkEdges() error {
+	if f.show.Kind == render.KindPatch && f.opts.Patch == string(patch.EdgePlace) &&
+		f.any(export.Format.Figure) {
+		return cli.Usagef("edges are drawn on a page and not in a figure; take --format html, " +
+			"text or json")
+	}
+	return nil
 }
 
 // checkInput refuses another form than lines of JSON for the prompts of a file.
