@@ -157,10 +157,13 @@ func (f *explainFlags) checkShown(cmd *cobra.Command, addsFlow bool) error {
 	return cmp.Or(err, f.checkMeanings(cmd), f.checkView(), f.checkFiles(addsFlow))
 }
 
-// checkEdges refuses figures of edges, which pages and texts have.
+// checkEdges refuses what edges do not have: figures, and edits, which are read with the model.
 func (f *explainFlags) checkEdges() error {
-	if f.show.Kind == render.KindPatch && f.opts.Patch == string(patch.EdgePlace) &&
-		f.any(export.Format.Figure) {
+	switch edges := f.opts.Patch == string(patch.EdgePlace); {
+	case edges && f.edits != "":
+		return cli.Usagef("--set patch=edges does not go with --edit: edges are not patched " +
+			"under edits; give one of the two")
+	case edges && f.show.Kind == render.KindPatch && f.any(export.Format.Figure):
 		return cli.Usagef("edges are drawn on a page and not in a figure; take --format html, " +
 			"text or json")
 	}
