@@ -21,6 +21,8 @@ const (
 	KeptPart = .8
 	// mostListed is how many edges a result lists.
 	mostListed = 200
+	// mostCircuits is how many circuits are run at most: two of each share, and those of halving.
+	mostCircuits = 30
 )
 
 // shares are the sizes of circuits, as shares of all edges, between which MIB takes the area.
@@ -185,6 +187,9 @@ func Edges(ctx context.Context, m trace.Model, o EdgeOptions) (*Result, error) {
 		return nil, usagef("%d steps; want 1 to %d", o.Steps, MostSteps)
 	case len(o.Edits) > 0:
 		return nil, usagef("edges are not patched under edits; leave the edits out")
+	case (o.Steps+mostCircuits)*len(o.Clean) > mostRead:
+		return nil, usagef("%d runs of %d tokens read more than %d tokens; take shorter prompts",
+			o.Steps+mostCircuits, len(o.Clean), mostRead)
 	}
 	o.Place, o.Direction = Heads, Noising
 	p, err := newPatching(m, o.Options)

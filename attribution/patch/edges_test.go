@@ -3,6 +3,7 @@ package patch_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,12 +120,16 @@ func TestEdgesRefused(t *testing.T) {
 		o patch.EdgeOptions
 	}{
 		"101 steps; want 1 to 100": {m, patch.EdgeOptions{Steps: 101}},
+		"read more than 131072":    {m, patch.EdgeOptions{Steps: 99}},
 		"not patched under edits": {m, patch.EdgeOptions{Options: patch.Options{
 			Edits: []trace.Edit{{Tap: trace.Hidden, Change: trace.SetZero}},
 		}}},
 		"is no sum of what heads": {encoder, patch.EdgeOptions{}},
 	} {
 		c.o.Clean, c.o.Corrupted = clean, corrupted
+		if c.o.Steps == 99 {
+			c.o.Clean = slices.Repeat(clean, 1000)
+		}
 		_, err := patch.Edges(t.Context(), c.m, c.o)
 		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
