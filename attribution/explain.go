@@ -176,7 +176,7 @@ type run struct {
 	withoutEdits []trace.Edit
 	logits       [][]float32
 	// patching is how the first prediction is patched, with [Options.Patch].
-	patching patch.Options
+	patching patch.EdgeOptions
 	// by and target are how tokens are grouped, and spans are the columns, nil for tokens.
 	by, target Grouping
 	spans      []Span
