@@ -68,8 +68,8 @@ function textReading(data, choice, keepsNow = () => () => false) {
   // isFirstGenerated reports whether a line stands before a column.
   const isFirstGenerated = ({tokens}) => tokens[0] === promptCount && promptCount > 0;
   return {
-    ...wordsIn(data), data, choice, promptCount, names, roles, members, turnOf, whereIs, textOf, around, placed,
-    isKept, columnsNow, labelOf, isFirstGenerated,
+    ...wordsIn(data), data, choice, promptCount, names, roles, members, turnOf, whereIs, textOf,
+    around, placed, isKept, columnsNow, labelOf, isFirstGenerated,
   };
 }
 

@@ -35,6 +35,18 @@ func (p phrase) String() string {
 	return b.String()
 }
 
+// lines returns the lines of the phrase, none of an empty one.
+func (p phrase) lines() (lines []phrase) {
+	for len(p) > 0 {
+		end := slices.Index(p, lineEnd)
+		if end < 0 {
+			return append(lines, p)
+		}
+		lines, p = append(lines, p[:end:end]), p[end+1:]
+	}
+	return lines
+}
+
 // html returns the phrase as HTML: strong pieces are b, and quiet ones stand in a span.
 func (p phrase) html() string {
 	var b strings.Builder
@@ -270,8 +282,8 @@ func (d *drawing) undecided(v *view, t int, me phrase) (s phrase) {
 	return s
 }
 
-// asWhole tells that all parts of row t together are against what they explain, or are little of it,
-// "" if they are not. A sentence about single tokens would hide it.
+// asWhole tells that all parts of row t together are against what they explain, or are little of
+// it, "" if they are not. A sentence about single tokens would hide it.
 func (d *drawing) asWhole(v *view, t int) string {
 	sum, r := v.sum(t), v.result
 	if v.difference || !r.AddsUp || v.level(t) != r.Top() || t >= len(r.Explained) ||
@@ -426,8 +438,8 @@ func (d *drawing) wordOf(tokens ...int) (s phrase) {
 	return s
 }
 
-// wordsOf returns the words of sources of row t, equal ones once. They have their places if the text
-// before the row's token has the word at several places, unless the context of the first one
+// wordsOf returns the words of sources of row t, equal ones once. They have their places if the
+// text before the row's token has the word at several places, unless the context of the first one
 // follows.
 func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []phrase) {
 	ofWord := map[int][]int{} // the sources in each word, by its first token
@@ -490,7 +502,8 @@ func (d *drawing) called(n int, tokens ...int) (names []phrase) {
 	return names
 }
 
-// repeats reports whether the first n tokens of the text have the word of token j at several places.
+// repeats reports whether the first n tokens of the text have the word of token j at several
+// places.
 func (d *drawing) repeats(j, n int) bool {
 	name := func(j int) string { return plain(d.wordOf(j).String()) }
 	if d.placesOf == nil {

@@ -24,7 +24,9 @@ func (t *text) totals(v *view, i int) {
 	t.wrapped(name+"    ", minus(t.scoredLine(v, i)))
 	t.rowEnd(v, i, name)
 	if t.drawn != nil && i != t.drawn.chosen {
-		t.wrapped(name+"    ", t.drawn.tested(v, i).String())
+		for _, line := range t.drawn.tested(v, i).lines() {
+			t.wrapped(name+"    ", line.String())
+		}
 	}
 }
 
