@@ -189,7 +189,7 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int, twice bool) (*V
 	if err := test(v); v.Reason != "" || err != nil {
 		return v, err
 	}
-	if against := r.opposing(v.Method, t, words); len(against) > 0 && twice {
+	if against := r.opposing(v, t, words); len(against) > 0 && twice {
 		v.Opposed = &Verdict{Method: v.Method, Sources: against}
 		err = test(v.Opposed)
 	}
@@ -197,14 +197,16 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int, twice bool) (*V
 }
 
 // opposing returns the sources of [Verdict.Opposed] in row t of a scorer, none for other methods.
-func (r *run) opposing(method string, t int, words [][]int) []int {
-	result := r.e.Methods[method]
+// Words that v takes away as a whole already are not among them.
+func (r *run) opposing(v *Verdict, t int, words [][]int) []int {
+	result := r.e.Methods[v.Method]
 	row, strongest := result.Row(t, result.Level(t)), 0.0
 	var sources []int
 	size := func(j int) float64 { return math.Abs(row[j]) }
 	for j, x := range row {
 		if strongest = max(strongest, size(j)); result.Scorer && x < 0 &&
-			!r.e.RestsOn(result, j) && j < len(words) && words[j] != nil {
+			!r.e.RestsOn(result, j) && j < len(words) && words[j] != nil &&
+			!slices.Contains(v.Sources, j) {
 			sources = append(sources, j)
 		}
 	}

@@ -174,6 +174,22 @@ func TestVerdictOfPieces(t *testing.T) {
 	if !strings.Contains(v.Reason, "the prediction is read there") {
 		t.Errorf("the word at the end: %+v", v)
 	}
+	// w1 is against the token, and its word is taken away already because of w3.
+	remove := attribution.RegisterScorerForTest("test-signed", fixedScorer{
+		&scorer.Scores{Values: []float64{0, -2, 3, 0, -1, 0, 0, 0}},
+		scorer.Info{
+			Summary: "fixed", Formula: "x", Paper: "none", Cost: "nothing", Signed: true,
+			Quantities: []trace.Quantity{trace.Logit},
+		},
+	})
+	defer remove()
+	e, err := attribution.Explain(t.Context(), pieced{planted(1)}, "w9 w1w3 w2 w4 w5 w6 w7",
+		attribution.Options{Methods: []string{"test-signed"}, MaxTokens: 1, Prove: "0"})
+	must(t, err)
+	v = e.Steps[0].Verdict
+	if !slices.Equal(v.Sources, []int{2, 1}) || !slices.Equal(v.Opposed.Sources, []int{4}) {
+		t.Errorf("a piece for and one against the token: %+v, %+v", v, v.Opposed)
+	}
 }
 
 // Only the tokens that are asked for have a verdict.

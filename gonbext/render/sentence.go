@@ -466,7 +466,8 @@ func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []ph
 		case len(same) > 1 || repeated:
 			var places []string
 			for _, j := range same {
-				places = append(places, d.placeOf(j))
+				first, _ := d.wordAround(j)
+				places = append(places, d.placeOf(first))
 			}
 			word.say(" (" + and(places) + ")")
 		}
@@ -481,10 +482,10 @@ func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []ph
 }
 
 // called returns the names of some of the first n tokens of a text, each the word of the token with
-// the token strong. A word that these n tokens have at several places has its own, and so have two
-// tokens of one word.
+// the token strong. A word that these n tokens have at several places has its own, which is that of
+// its first token, and two tokens of one word have theirs.
 func (d *drawing) called(n int, tokens ...int) (names []phrase) {
-	same := map[string]int{}
+	same, ofWord := map[string]int{}, map[int]int{}
 	for _, j := range tokens {
 		name := d.wordOf(j)
 		if side := d.only(j); side >= 0 {
@@ -493,10 +494,16 @@ func (d *drawing) called(n int, tokens ...int) (names []phrase) {
 		}
 		names = append(names, name)
 		same[plain(name.String())]++
+		first, _ := d.wordAround(j)
+		ofWord[first]++
 	}
 	for i, j := range tokens {
-		if same[plain(names[i].String())] > 1 || d.repeats(j, n) {
+		first, _ := d.wordAround(j)
+		switch {
+		case ofWord[first] > 1:
 			names[i].say(" (" + d.placeOf(j) + ")")
+		case same[plain(names[i].String())] > 1 || d.repeats(j, n):
+			names[i].say(" (" + d.placeOf(first) + ")")
 		}
 	}
 	return names

@@ -86,8 +86,8 @@ func (t *text) opening() {
 	say, facts := d.explainRow(v, d.chosen)
 	t.wrapped("", t.phrase(say))
 	lines := facts.lines()
-	for _, line := range lines[:max(len(lines)-1, 0)] {
-		t.wrapped("", t.phrase(line))
+	for i, line := range lines[:max(len(lines)-1, 0)] {
+		t.wrapped(strings.Repeat(" ", 2*min(i, 1)), t.phrase(line))
 	}
 	if facts != nil {
 		t.wrapped(Visible(v.name, nameLimit)+"  ", t.phrase(lines[len(lines)-1]))

@@ -24,8 +24,8 @@ func (t *text) totals(v *view, i int) {
 	t.wrapped(name+"    ", minus(t.scoredLine(v, i)))
 	t.rowEnd(v, i, name)
 	if t.drawn != nil && i != t.drawn.chosen {
-		for _, line := range t.drawn.tested(v, i).lines() {
-			t.wrapped(name+"    ", line.String())
+		for n, line := range t.drawn.tested(v, i).lines() {
+			t.wrapped(name+strings.Repeat(" ", 4+2*min(n, 1)), line.String())
 		}
 	}
 }

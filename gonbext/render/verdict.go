@@ -82,14 +82,14 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 // without returns two lines: what is left of the probability of row t without the words of a
 // verdict, of which something is told, and without other words.
 func (d *drawing) without(v *view, t int, w *attribution.Verdict, told string) (s phrase) {
-	s = phrase{lineEnd, {text: "without "}}
+	s = phrase{lineEnd, {text: "– without "}}
 	s.join(d.wordsOf(v, t, w.Sources, false))
 	s = append(s, piece{text: told + ": " + change(w.Whole, w.Without)}, lineEnd)
 	others := "another word"
 	if n := d.countWords(w.Sources); n > 1 {
 		others = fmt.Sprintf("%d other words", n)
 	}
-	s.say("without " + others + ": " + change(w.Whole, w.Others) + " (" +
+	s.say("– without " + others + ": " + change(w.Whole, w.Others) + " (" +
 		message.Count(w.Draws, "draw") + ")")
 	return s
 }
@@ -130,10 +130,10 @@ func (d *drawing) stays(v *view, t int, w *attribution.Verdict) (s phrase) {
 		tokens    []int
 		say, tell string
 	}{
-		{reads, "not taken away: ", ", where the prediction is read"},
-		{rests, "not taken away: ", ", on which attention often rests"},
-		{others, "not taken away: ", ", which cannot be"},
-		{more, "also tested, though too pale or hidden for the sentence: ", ""},
+		{reads, "– not taken away: ", ", where the prediction is read"},
+		{rests, "– not taken away: ", ", on which attention often rests"},
+		{others, "– not taken away: ", ", which cannot be"},
+		{more, "– also tested, though too pale or hidden for the sentence: ", ""},
 	} {
 		if part.tokens != nil {
 			s = append(s, lineEnd, piece{text: part.say})

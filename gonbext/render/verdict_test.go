@@ -20,40 +20,40 @@ func TestVerdictWords(t *testing.T) {
 		{"holds", attribution.Verdict{
 			Sources: []int{16, 15, 17}, Replacement: "delete", Whole: .92, Without: .03, Others: .91,
 			Draws: 20, Holds: true, Faithfulness: []float64{.97, .96, .98},
-		}, "test, the probability of Rome with words deleted:\nwithout Colosseum: 92.0 → 3.0 %\n" +
-			"without another word: 92.0 → 91.0 % (20 draws)", false},
+		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 92.0 → 3.0 %\n" +
+			"– without another word: 92.0 → 91.0 % (20 draws)", false},
 		{"disagrees", attribution.Verdict{
 			Sources: []int{16, 12}, Replacement: "[MASK]", Whole: .5, Without: .5, Others: .4,
 			Draws: 1,
 		}, "test, the probability of Rome with words replaced by \"[MASK]\":\n" +
-			"also tested, though too pale or hidden for the sentence: “Where”\n" +
-			"without Colosseum and “Where”: 50.0 → 50.0 %\n" +
-			"without 2 other words: 50.0 → 40.0 % (1 draw)", true},
+			"– also tested, though too pale or hidden for the sentence: “Where”\n" +
+			"– without Colosseum and “Where”: 50.0 → 50.0 %\n" +
+			"– without 2 other words: 50.0 → 40.0 % (1 draw)", true},
 		{"of another word", attribution.Verdict{
 			Sources: []int{13}, Replacement: "delete", Draws: 20, Holds: true,
 		}, "test, the probability of Rome with words deleted:\n" +
-			"not taken away: Colosseum, which cannot be\n" +
-			"also tested, though too pale or hidden for the sentence: “is”\n" +
-			"without “is”: 0.0 → 0.0 %\nwithout another word: 0.0 → 0.0 % (20 draws)", false},
+			"– not taken away: Colosseum, which cannot be\n" +
+			"– also tested, though too pale or hidden for the sentence: “is”\n" +
+			"– without “is”: 0.0 → 0.0 %\n– without another word: 0.0 → 0.0 % (20 draws)", false},
 		{"opposed", attribution.Verdict{
 			Sources: []int{16}, Replacement: "delete", Whole: .92, Without: .03, Others: .91,
 			Draws: 20, Holds: true, Opposed: &attribution.Verdict{
 				Sources: []int{12}, Replacement: "delete", Whole: .92, Without: .81, Others: .91,
 				Draws: 20, Holds: true,
 			},
-		}, "test, the probability of Rome with words deleted:\nwithout Colosseum: 92.0 → 3.0 %\n" +
-			"without another word: 92.0 → 91.0 % (20 draws)\n" +
-			"without “Where”, which is against it: 92.0 → 81.0 %\n" +
-			"without another word: 92.0 → 91.0 % (20 draws): the answer needs this all the same", false},
+		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 92.0 → 3.0 %\n" +
+			"– without another word: 92.0 → 91.0 % (20 draws)\n" +
+			"– without “Where”, which is against it: 92.0 → 81.0 %\n" +
+			"– without another word: 92.0 → 91.0 % (20 draws): the answer needs this all the same", false},
 		{"opposed, rightly", attribution.Verdict{
 			Sources: []int{16}, Replacement: "delete", Draws: 20, Holds: true,
 			Opposed: &attribution.Verdict{
 				Sources: []int{12, 18}, Replacement: "delete", Without: .9, Draws: 20,
 			},
-		}, "test, the probability of Rome with words deleted:\nwithout Colosseum: 0.0 → 0.0 %\n" +
-			"without another word: 0.0 → 0.0 % (20 draws)\n" +
-			"without “Where” and “?”, which are against it: 0.0 → 90.0 %\n" +
-			"without 2 other words: 0.0 → 0.0 % (20 draws): without this the answer is more probable",
+		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 0.0 → 0.0 %\n" +
+			"– without another word: 0.0 → 0.0 % (20 draws)\n" +
+			"– without “Where” and “?”, which are against it: 0.0 → 90.0 %\n" +
+			"– without 2 other words: 0.0 → 0.0 % (20 draws): without this the answer is more probable",
 			false},
 		{"untested", attribution.Verdict{Reason: "there are not as many other words to take away"},
 			"not tested: there are not as many other words to take away", false},
@@ -89,12 +89,13 @@ func TestVerdictWords(t *testing.T) {
 			var text bytes.Buffer
 			err := Text(&text, Heatmap{Explanation: e}, Terminal{Width: 1000})
 			must(t, err)
-			if !strings.Contains(plain(text.String()), "\n"+c.want+"\n") {
+			if want := strings.ReplaceAll(c.want, "\n", "\n  "); !strings.Contains(
+				plain(text.String()), "\n"+want+"\n") {
 				t.Errorf("the text lacks %s:\n%s", c.want, text.String())
 			}
 			drawn, err := Heatmap{Explanation: e}.Drawn(e.Order[0])
 			must(t, err)
-			note := strings.ReplaceAll(strings.Replace(c.want, ":\n", ": ", 1), "\n", "; ") + "."
+			note := strings.Replace(strings.ReplaceAll(c.want, "\n–", ";"), ":;", ":", 1) + "."
 			if !strings.Contains(strings.Join(drawn.Notes, "\n"), note) {
 				t.Errorf("the notes of a figure are %v", drawn.Notes)
 			}
@@ -113,11 +114,11 @@ func TestVerdictRefused(t *testing.T) {
 		sources []int
 		none    bool
 	}{
-		"of the text":      {[]int{16}, false},
-		"below the text":   {[]int{-1}, true},
-		"after the text":   {[]int{1 << 40}, true},
-		"more than named":  {[]int{1, 2, 3, 4}, true},
-		"without a source": {nil, true},
+		"of the text":        {[]int{16}, false},
+		"below the text":     {[]int{-1}, true},
+		"after the text":     {[]int{1 << 40}, true},
+		"more than named":    {[]int{1, 2, 3, 4}, true},
+		"– without a source": {nil, true},
 	} {
 		e := chatted()
 		d := drawingOf(e)
