@@ -432,8 +432,9 @@ func (d *drawing) wordOf(tokens ...int) (s phrase) {
 		}
 		s = append(s, piece{text: name, strong: strong})
 	}
-	for i := range s {
-		s[i].text = isolated(s[i].text)
+	if whole := s.String(); isolated(whole) != whole { // as one: its pieces have one direction
+		s[0].text = isolateBegin + s[0].text
+		s[len(s)-1].text += isolateEnd
 	}
 	return s
 }
