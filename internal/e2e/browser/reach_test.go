@@ -320,7 +320,8 @@ func TestHeatmapKinds(t *testing.T) {
 		{"targets", render.Heatmap{Explanation: target}, []want{
 			{"at first", "", "“are” came mostly from keys", "keys (1) +2.00, keys (2) +1.00", "are", "1 key p6,2 s p4", "are zp6p4zs-", "are ← keys +2.00"},
 			{
-				"its own", over(0, 4), "“are” came mostly from keys", "keys (1) +2.00, keys (2) +1.00", "are",
+				"its own", over(0, 4), "“are” came mostly from keys",
+				"keys (1) +2.00, keys (2) +1.00", "are",
 				"1 key p6,2 s p4", "are zp6p4zs-",
 				"are ← are +9.00 · generated 1 · not in the scale",
 			},
