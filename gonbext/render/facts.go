@@ -79,7 +79,10 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 		list(what+" ", v, slices.DeleteFunc(slices.Clone(others), func(j int) bool {
 			return slices.Contains(untested, j)
 		}))
-		list(what+", not tested: ", v, untested)
+		if what += ", "; len(untested) < len(others) {
+			what = "" // it is said already
+		}
+		list(what+"not tested: ", v, untested)
 	}
 	for side, sources := range only {
 		list("only in "+"AB"[side:side+1]+" ", &d.views[side], sources)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // The words of a verdict stand below the sentence in a text, a page and a figure, the same in all,
@@ -139,5 +140,29 @@ func TestVerdictRefused(t *testing.T) {
 			t.Errorf("layer %d has a verdict: %v; layer %d was tested", layer, got,
 				r.Layer(0, r.Level(0)))
 		}
+	}
+}
+
+// What is against a token and was tested stands apart from what was not.
+func TestUntestedFacts(t *testing.T) {
+	e := chatted()
+	r := e.Methods["raw"]
+	r.Evidence, r.Scorer, r.Rows[1][12], r.Rows[1][18] = trace.Written, true, -.3, -.2
+	e.Steps[1].Verdict = &attribution.Verdict{
+		Method: "raw", Sources: []int{16}, Draws: 20, Replacement: "delete",
+		Opposed: &attribution.Verdict{Sources: []int{12}, Draws: 20, Replacement: "delete"},
+	}
+	d := drawingOf(e)
+	facts := d.facts(&d.views[0], 1).String()
+	want := " · written against it Where −30.0 % · not tested: ? −20.0 % · "
+	if !strings.Contains(facts, want) {
+		t.Errorf("the facts are %q, want %q in them", facts, want)
+	}
+	e.Steps[1].Verdict = nil
+	d = drawingOf(e)
+	facts = d.facts(&d.views[0], 1).String()
+	want = " · written against it, not tested: Where −30.0 %, ? −20.0 % · "
+	if !strings.Contains(facts, want) {
+		t.Errorf("the facts are %q, want %q in them", facts, want)
 	}
 }
