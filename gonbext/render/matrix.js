@@ -6,10 +6,17 @@
 // and row is the number of a row. All text is set as text, never as markup.
 
 // wordsIn has wordOf, which returns the pieces of the word of a token, of which that token is b.
+// The marks around a name from right to left are those of the whole word.
 const wordsIn = ({names, words}) => ({
-  wordOf: (token) => range(0, names.length).filter(
-    (other) => words[other] === words[token]).map(
-    (other) => other === token ? [names[other], 'b'] : [names[other]]),
+  wordOf(token) {
+    const pieces = range(0, names.length).filter((other) => words[other] === words[token]).map(
+      (other) => [names[other].replace(/[\u2068\u2069]/g, ''), ...other === token ? ['b'] : []]);
+    if (isolate(names[token]) !== names[token] || /\u2068/.test(names[token])) {
+      pieces[0][0] = '\u2068' + pieces[0][0];
+      last(pieces)[0] += '\u2069';
+    }
+    return pieces;
+  },
 });
 
 // calledIn has the names of what a model has: what it wrote, a layer beside a row, and a layer in a

@@ -99,7 +99,8 @@ func TestPatch(t *testing.T) {
 			}
 			const pairs = "A is this prompt and B the other one. Where they differ, what A has stands " +
 				"before the │ and what B has after it."
-			if f.Notes[1] != pairs || !strings.Contains(f.Notes[0], "+2.00 after A, −1.00 after B") {
+			if f.Notes[1] != pairs ||
+				!strings.Contains(f.Notes[0], "+2.00 after A, −1.00 after B") {
 				t.Errorf("the notes are %q", f.Notes)
 			}
 			if got := f.Columns[1].Name; got != c.column {
