@@ -12,16 +12,16 @@ import (
 // The places of an image in pixels: what stands left of the first token and above the last layer,
 // and the size of letters.
 const (
-	flowTop     = 12
-	flowLetters = 12
+	flowLeft, flowTop = 34, 12
+	flowLetters       = 12
 )
 
-// left returns the room at the left, for the names of the layers.
+// left returns the room at the left, for the names of the layers; those of two stacks are longer.
 func (f *flowPage) left() int {
 	if f.e.Model.EncoderLayers > 0 {
 		return 120
 	}
-	return 34
+	return flowLeft
 }
 
 // wide returns the width of a token in pixels, and high the height of a layer.

@@ -322,7 +322,7 @@ func (r Patch) Drawn() (Drawn, error) {
 	f := d.figureOf(m, &view{name: m.name, result: &attribution.Result{
 		Facts: attribution.Facts{Quantity: attribution.Share},
 	}}, m.list)
-	f.Title, f.Target = d.words.title, "layer"
+	f.Title, f.Target, f.Source = d.words.title, "layer", "head"
 	if !d.kind.heads {
 		f.Source = "token of the prompt"
 	}
