@@ -37,9 +37,9 @@ func (b *Block) Contributions(heads trace.Heads) *Node {
 	return b.sumHeads(attention, projected)
 }
 
-// ValueWeights are the numbers by which the values of the sources, projected, add up to the attention
-// output, [B,H,N,S]: the attention, times what edits multiply contexts, outputs of heads and that
-// output by. What an edit adds comes from no source.
+// ValueWeights are the numbers by which the values of the sources, projected, add up to the
+// attention output, [B,H,N,S]: the attention, times what edits multiply contexts, outputs of heads
+// and that output by. What an edit adds comes from no source.
 func (b *Block) ValueWeights() *Node {
 	read := b.readByHeads()
 	if e, ok := b.edits[trace.AttentionOutput]; ok {

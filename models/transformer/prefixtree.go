@@ -160,7 +160,7 @@ func (t *prefixTree) rows() []*tensors.Tensor {
 	length := sources
 	M, B := len(t.ids), t.m.batchTexts(len(t.paths), treeTexts)
 	if t.m.promptStep > 1 {
-		M, own, sources = pairBucket(M), bucket(own), bucket(sources)
+		M, own, sources = bucket(M), bucket(own), bucket(sources)
 	}
 	targets, paths, back := make([]int, B*own), make([]int, B*sources), make([]int, 2*M)
 	firsts := make([]int, B)
