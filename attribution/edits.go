@@ -11,8 +11,8 @@ import (
 )
 
 // notUnderEdits returns why a method is not computed under the edits of o by a model that generates
-// or not, "" if it is: as are those of mixings and scorers that are, and scorers that read the parts
-// of a logit from the steps of all layers.
+// or not, "" if it is: as are those of mixings and scorers that are, and scorers that read the
+// parts of a logit from the steps of all layers.
 func (o Options) notUnderEdits(m Method, generates bool) (why string) {
 	if m.Scorer == "" {
 		return mixingNotUnderEdits(m.Mixing)

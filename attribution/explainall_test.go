@@ -191,8 +191,8 @@ func TestExplainAllGoesOn(t *testing.T) {
 			must(t, got.Err)
 		}
 		if m.texts != want || m.freed != want || (m.most > 0) == (tokens > 1) {
-			t.Errorf("%d tokens: %d texts are kept and %d freed, and %d run together", tokens, m.texts,
-				m.freed, m.most)
+			t.Errorf("%d tokens: %d texts are kept and %d freed, and %d run together", tokens,
+				m.texts, m.freed, m.most)
 		}
 	}
 }

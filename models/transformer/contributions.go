@@ -15,9 +15,9 @@ import (
 //	f[t,s] = Σ_h α^h[t,s] v^h_s W_O^h
 //
 // (Kobayashi et al. 2020, §3.) Under edits, f is multiplied by what they multiply by on the way,
-// and what they add comes from no source. K is 1 for all heads together or for one head, and H for each head
-// apart. Only a mixing that is [Mixing.PerPair] may call it: such a mixing sees few targets at a
-// time, and the array would not fit the memory for all of them.
+// and what they add comes from no source. K is 1 for all heads together or for one head, and H for
+// each head apart. Only a mixing that is [Mixing.PerPair] may call it: such a mixing sees few
+// targets at a time, and the array would not fit the memory for all of them.
 func (b *Block) Contributions(heads trace.Heads) *Node {
 	attention := b.ValueWeights()            // [B,H,N,S]
 	value, w := b.Values(), b.outputWeight() // [B,H,S,E], [H,E,D]
