@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -9,20 +10,42 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// underEdits reports whether a method is computed under the edits of o by a model that generates or
-// not: those of attention, scorers that ask the model under edits, and those that read the parts of
-// a logit from the steps of all layers.
-func (o Options) underEdits(m Method, generates bool) bool {
+// notUnderEdits returns why a method is not computed under the edits of o by a model that generates
+// or not, "" if it is: as are those of mixings and scorers that are, and scorers that read the
+// parts of a logit from the steps of all layers.
+func (o Options) notUnderEdits(m Method, generates bool) (why string) {
 	if m.Scorer == "" {
-		mixing, err := LookupMixing(m.Mixing)
-		return err == nil && mixing.Edits
+		return mixingNotUnderEdits(m.Mixing)
 	}
 	sc, err := scorer.Lookup(m.Scorer)
-	if err != nil || sc.Info().Edits {
-		return err == nil
+	if err != nil {
+		return err.Error()
 	}
 	live, ok := sc.(scorer.Live)
-	return ok && live.Mixing() == "" && generates && o.FirstLayer == 0 && o.LastLayer == nil
+	switch {
+	case sc.Info().Edits:
+		return ""
+	case !ok:
+		return "it takes parts through the blocks in its own way, in which edits are not"
+	case !generates || o.FirstLayer > 0 || o.LastLayer != nil:
+		return "parts of a logit are known of each generated token and all layers, and otherwise " +
+			"of whole texts without edits"
+	case live.Mixing() != "":
+		return mixingNotUnderEdits(live.Mixing())
+	}
+	return ""
+}
+
+// mixingNotUnderEdits returns why rows of a mixing are not computed under edits, "" if they are.
+func mixingNotUnderEdits(name string) string {
+	mixing, err := LookupMixing(name)
+	switch {
+	case err != nil:
+		return err.Error()
+	case !mixing.Edits:
+		return "its mixing does not say that its rows are those of the edited blocks"
+	}
+	return ""
 }
 
 // fitEdits returns the options with methods that are computed under their edits: of the default
@@ -41,14 +64,16 @@ func (o Options) fitEdits(m trace.Model) (_ Options, remark string, err error) {
 	if err != nil {
 		return o, "", err
 	}
-	can := func(m Method) bool { return o.underEdits(m, !info.Reads()) }
+	can := func(m Method) bool { return o.notUnderEdits(m, !info.Reads()) == "" }
 	var kept, others []string
+	reason := ""
 	for _, m := range all {
 		if can(m) {
 			kept = append(kept, m.Name)
-		} else {
-			others = append(others, m.Name)
+			continue
 		}
+		others = append(others, m.Name)
+		reason = cmp.Or(reason, o.notUnderEdits(m, !info.Reads()))
 	}
 	switch {
 	case len(others) == 0:
@@ -61,8 +86,8 @@ func (o Options) fitEdits(m trace.Model) (_ Options, remark string, err error) {
 				names = append(names, m.Name)
 			}
 		}
-		return o, "", row.usagef("%s: %s is not computed in a model that is edited; take of %s",
-			row.describe(&o), others[0], message.List(names))
+		return o, "", row.usagef("%s: %s is not computed in a model that is edited, because %s; "+
+			"take of %s", row.describe(&o), others[0], reason, message.List(names))
 	}
 	o.Methods = kept
 	return o, remark, nil

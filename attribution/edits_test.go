@@ -218,7 +218,7 @@ func TestEveryMethodUnderEdits(t *testing.T) {
 		var usage *trace.UsageError
 		if err != nil {
 			if !errors.As(err, &usage) || usage.Option != "edits" || watched.steps ||
-				!strings.Contains(err.Error(), "take of attn-lrp, chefer, direct, flow, ") {
+				!strings.Contains(err.Error(), "take of alti, alti-logit, attn-lrp, chefer, ") {
 				t.Errorf("%s: ran %v, error %v", method.Name, watched.steps, err)
 			}
 			continue
@@ -232,15 +232,15 @@ func TestEveryMethodUnderEdits(t *testing.T) {
 			t.Errorf("%s: the edits change nothing", method.Name)
 		}
 	}
-	if can < 12 {
+	if can < len(attribution.Methods())-1 { // all but decompx
 		t.Errorf("%d methods run under edits", can)
 	}
 	o := editedOptions()
 	o.Prove, o.Lens = "", ""
 	e, err := attribution.Explain(ctx, m, editedPrompt, o)
 	must(t, err)
-	if !slices.Equal(e.Order, []string{"direct"}) || !slices.Contains(e.Warnings,
-		"Left out, because the model is edited: value-zeroing.") {
+	if !slices.Equal(e.Order, []string{"direct", "value-zeroing"}) ||
+		strings.Contains(strings.Join(e.Warnings, " "), "Left out") {
 		t.Errorf("methods %v, warnings %q", e.Order, e.Warnings)
 	}
 }
@@ -271,9 +271,8 @@ func TestEditsAreRefused(t *testing.T) {
 		"head": {m, attribution.Options{Edits: one(trace.Edit{
 			Tap: trace.Context, Heads: []int{99}, Change: trace.SetZero,
 		})}, "head 99 is not in"},
-		"measured": {m, attribution.Options{
-			Edits: one(zero), MeasuredResidual: true, Methods: []string{"rollout"},
-		}, "not computed under edits"},
+		"decompx": {m, attribution.Options{Edits: one(zero), Methods: []string{"decompx"}},
+			"decompx is not computed in a model that is edited, because it takes parts"},
 		"layers": {m, attribution.Options{
 			Edits: one(zero), FirstLayer: 1, Methods: []string{"direct", "rollout"},
 		}, "direct is not computed in a model that is edited"},

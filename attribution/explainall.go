@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -73,8 +74,9 @@ type Explained struct {
 //
 // Texts of like length run through the model together if the model is a [trace.Batcher] and can do
 // so with these options. Otherwise they run one at a time: all texts if the model is an encoder,
-// those explained by mixings that cost a pass for each pair of tokens, and those with a verdict, a
-// lens or scores of other texts. A scorer that asks the model again does so for one text at a time.
+// those explained by mixings that cost a pass for each pair of tokens or by scorers for which the
+// model keeps the text, and those with a verdict, a lens or scores of other texts. A scorer that
+// asks the model again does so for one text at a time.
 //
 // An error belongs to one text, and other texts go on. A batch of [Batching.Texts] that does not
 // fit the memory is a [trace.MemoryError] for each of its texts. If ctx is done, texts that were
@@ -151,7 +153,8 @@ func (w *window) explain(ctx context.Context, yield func(Explained) bool) bool {
 	batcher, ok := w.m.(trace.Batcher)
 	for _, q := range texts {
 		// What is tested or read after the last token is so for one text at a time.
-		if ok && !q.opts.Afterwards() && batcher.CheckBatch(q.ask, q.length()) == nil {
+		if ok && !q.opts.Afterwards() && !q.goesOn() &&
+			batcher.CheckBatch(q.ask, q.length()) == nil {
 			together = append(together, q)
 		} else {
 			alone = append(alone, q)
@@ -167,6 +170,15 @@ func (w *window) explain(ctx context.Context, yield func(Explained) bool) bool {
 		}
 	}
 	return true
+}
+
+// goesOn reports whether a scorer explains several tokens of the text by what the model keeps of
+// it.
+func (r *run) goesOn() bool {
+	_, keeps := r.model.(trace.TextKeeper)
+	return keeps && r.tokens > 1 && slices.ContainsFunc(r.plan.methods, func(m planned) bool {
+		return m.scorer != nil && m.scorer.Info().GoesOn
+	})
 }
 
 // yield yields a text and drops what it holds.

@@ -166,6 +166,37 @@ func TestExplainAllProves(t *testing.T) {
 	}
 }
 
+// keeping is a [trace.TextKeeper] that counts its texts.
+type keeping struct {
+	*batched
+	texts, freed int
+}
+
+func (k *keeping) ForText() (trace.Model, func()) {
+	k.texts++
+	return k.batched, func() { k.freed++ }
+}
+
+// TestExplainAllGoesOn: where the model keeps what a further token needs, it does so for one text
+// after another, as for one alone; texts of one token run together.
+func TestExplainAllGoesOn(t *testing.T) {
+	for tokens, want := range map[int]int{1: 0, 3: len(manyTexts)} {
+		m := &keeping{batched: &batched{Model: attributiontest.NewModel(5)}}
+		opts := attribution.Options{Methods: []string{"decompx"}, MaxTokens: tokens}
+		texts := slices.Clone(manyTexts)
+		for i := range texts {
+			texts[i].Continuation = ""
+		}
+		for _, got := range all(t, m, texts, opts, attribution.Batching{}) {
+			must(t, got.Err)
+		}
+		if m.texts != want || m.freed != want || (m.most > 0) == (tokens > 1) {
+			t.Errorf("%d tokens: %d texts are kept and %d freed, and %d run together", tokens,
+				m.texts, m.freed, m.most)
+		}
+	}
+}
+
 // TestExplainAllWindows: texts are yielded before all of them are read, and no more than a window
 // is read ahead; a consumer can stop.
 func TestExplainAllWindows(t *testing.T) {

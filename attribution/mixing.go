@@ -31,6 +31,7 @@ func registerNorms() {
 		Paper:   "Kobayashi et al. 2020, §3",
 		Cost:    cost,
 		Unit:    "length of what is read",
+		Edits:   true,
 		OneHead: true,
 	})
 	RegisterMixing("norms-residual", MixingInfo{
@@ -38,6 +39,7 @@ func registerNorms() {
 		Paper:            "Kobayashi et al. 2021, §3",
 		Cost:             cost,
 		Unit:             "length of what is read and kept",
+		Edits:            true,
 		IncludesResidual: true,
 		OneHead:          true,
 	})
@@ -48,6 +50,7 @@ func registerNorms() {
 		Paper:            "Kobayashi et al. 2021, §3",
 		Cost:             cost,
 		Unit:             "length after the attention's norm",
+		Edits:            true,
 		IncludesResidual: true,
 		OneHead:          true,
 	})
@@ -57,6 +60,7 @@ func registerNorms() {
 		Paper:            "Modarressi et al. 2022, §3",
 		Cost:             cost,
 		Unit:             "length after the block",
+		Edits:            true,
 		IncludesResidual: true,
 		OneHead:          true,
 	})
@@ -66,6 +70,7 @@ func registerNorms() {
 		Paper:            "Ferrando et al. 2022, §3",
 		Cost:             cost,
 		Unit:             "nearness to the attention's output",
+		Edits:            true,
 		IncludesResidual: true,
 	})
 }
@@ -86,6 +91,7 @@ func registerValueZeroing() {
 			Paper:            "Mohebbi et al. 2023, §3",
 			Cost:             "the rest of the block once more for every source that a target sees",
 			Unit:             "change of the block's output",
+			Edits:            true,
 			IncludesResidual: true,
 			Distance:         true,
 			PerPair:          true,

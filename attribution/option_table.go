@@ -617,10 +617,6 @@ var resultRows = []Option{
 		Name: "edits", Field: "Edits", Group: GenerationOptions,
 		Help:  "run the model under these edits, a list as `JSON`",
 		value: edits(),
-		conflict: func(o *Options) string {
-			return onOff(o.MeasuredResidual, trace.Called("edits")+" and a "+
-				trace.Called("measured residual")+", which is not computed under edits")
-		},
 	},
 }
 

@@ -81,13 +81,7 @@ func TestEditsAreNeverIgnored(t *testing.T) {
 		"pass":       {errRun, named},
 		"prediction": {errPredict, named},
 		"steps":      {steps(trace.Ask{Edits: huge}), named},
-		"layer": {steps(trace.Ask{Edits: huge, Terms: &trace.TermsAsk{
-			Rows: []trace.MixingAsk{{Name: "value-zeroing"}},
-		}}), "rows of single layers are not computed under edits"},
-		"products": {steps(trace.Ask{Edits: huge, Products: true}), "under edits"},
-		"mixing": {steps(trace.Ask{Edits: huge, Mixings: []trace.MixingAsk{
-			{Name: "value-zeroing"},
-		}}), "rows of value-zeroing"},
+		"products":   {steps(trace.Ask{Edits: huge, Products: true}), "under edits"},
 		"far": {steps(trace.Ask{Edits: []trace.Edit{{
 			Tap: trace.Hidden, Positions: []int{len(ids) + 2}, Change: trace.SetZero,
 		}}}), "is not in"},
@@ -137,9 +131,5 @@ func TestReadingUnderEdits(t *testing.T) {
 	const everywhere = "edit of hidden everywhere"
 	if _, err = read(ask); err == nil || !strings.Contains(err.Error(), everywhere) {
 		t.Errorf("a huge value: error %v", err)
-	}
-	ask.Edits, ask.Mixings = edits, []trace.MixingAsk{{Name: "norms"}}
-	if _, err = read(ask); err == nil || !strings.Contains(err.Error(), "rows of norms") {
-		t.Errorf("rows of norms: error %v", err)
 	}
 }

@@ -81,9 +81,7 @@ func (m *Model) newSession(ask trace.Ask, room int) (*transformer.Session, error
 		return nil, err
 	}
 	if len(ask.Edits) > 0 {
-		if err := session.Edit(ask.Edits...); err != nil {
-			return nil, err
-		}
+		session.Edit(ask.Edits...)
 	}
 	if ask.Products {
 		session.KeepStreams()

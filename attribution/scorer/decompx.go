@@ -36,6 +36,7 @@ func (decompX) Info() Info {
 		Unit:       "part of the logit",
 		Needs:      "the parts of the residual stream",
 		Signed:     true,
+		GoesOn:     true,
 		Evidence:   trace.Traced,
 		Quantities: []trace.Quantity{trace.Logit},
 	}

@@ -23,7 +23,8 @@ func init() { Register("occlusion", occlusion{}) }
 //
 //	s_G = f(x) - f(x without all of G)
 //
-// Values are [T]. It costs T + 1 passes forward, in batches, or one for each group and token.
+// Values are [T]. It costs T + 1 passes forward, in batches, or one for each group and token. In a
+// decoder, what comes before the token runs once for all of them, which is about half.
 type occlusion struct{}
 
 // Info describes the scorer.
@@ -32,7 +33,7 @@ func (occlusion) Info() Info {
 		Summary:    "what the prediction loses when one token is taken away",
 		Formula:    "s_j = f(x) - f(x without j)",
 		Paper:      "Zeiler and Fergus 2014, §4.2; Li et al. 2016b; Abnar and Zuidema 2020, §4",
-		Cost:       "T + 1 passes through the model a token, without its cache",
+		Cost:       "T + 1 passes through the model a token, over half the text in a decoder",
 		Needs:      "predictions of other texts; gradients if an embedding of zeros stands in",
 		Signed:     true,
 		Evidence:   trace.Tested,

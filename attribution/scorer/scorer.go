@@ -65,6 +65,9 @@ type Info struct {
 	// most probable tokens; see [trace.Objective]. ByLayer reports whether it returns
 	// [Scores.ByLayer].
 	Foils, ByLayer bool
+	// GoesOn reports whether the values of a token go on from what a [trace.TextKeeper] kept of the
+	// tokens before it. Texts so explained run one at a time, because so much is kept for one.
+	GoesOn bool
 	// Edits reports whether the scorer asks the model everything under the edits of the query. The
 	// query of another one must have none.
 	Edits bool

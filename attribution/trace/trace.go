@@ -463,8 +463,8 @@ type Ask struct {
 	Logits bool
 	// OwnRow adds a last step for the last token, with its row and without a prediction.
 	OwnRow bool
-	// Edits change what the model computes, if it is [Editable]. Of mixings only attention is
-	// computed under edits, and neither Products nor [Step.RowsOfLayer].
+	// Edits change what the model computes, if it is [Editable]. Rows are those of the edited
+	// blocks. Products are not computed under edits.
 	Edits []Edit
 	// Progress, if not nil, is called during long work before the first token.
 	Progress func(Progress)

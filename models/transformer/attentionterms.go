@@ -328,13 +328,7 @@ const lastTensors, lastAttention = 4, 2
 // keptOf is what a layer did to the targets of a block besides its output: its attention output,
 // [B,N,D], and attention, [B,H,N,S], as far as edits of contexts and the outputs of heads keep it.
 func keptOf(b *Block) []*Node {
-	attention := b.Attention
-	for _, tap := range []trace.Tap{trace.Context, trace.HeadOutput} {
-		if e, ok := b.edits[tap]; ok {
-			attention = Mul(attention, e.keep)
-		}
-	}
-	return []*Node{b.AttentionOutput, attention}
+	return []*Node{b.AttentionOutput, b.readByHeads()}
 }
 
 // keptAt is what a layer did to one target of each text, in the order of [latest.addPrompt]: its
@@ -401,9 +395,6 @@ func (s *Session) RowsOfLayer(
 		return trace.Rows{}, pkg.Errorf("no row of a single layer: " +
 			"the session has to keep terms, and to read a text")
 	}
-	if s.edits != nil {
-		return trace.Rows{}, pkg.Errorf("rows of single layers are not computed under edits")
-	}
 	if l < 0 || l >= s.m.Spec.Layers {
 		return trace.Rows{}, pkg.Errorf("layer %d is not in 0..%d", l, s.m.Spec.Layers-1)
 	}
@@ -428,8 +419,13 @@ func (s *Session) rowOfLayer(l int, ask asked, rows *trace.Rows) error {
 		tensors.FromScalar(int32(s.Length() - 1)), s.m.withBoundaries(s.Length(), s.ids),
 	}
 	defer free(at...)
-	inputs := slices.Concat([]*tensors.Tensor{s.latest.input[l]}, at, s.cache.of(l))
-	out, err := s.m.execute(s.m.tileProgram(l, ask), inputs...)
+	edited, edits, err := s.newEdits(s.Length()-1, 1, 1, s.cache.slots).layer(l)
+	if err != nil {
+		return err
+	}
+	defer free(edits...)
+	inputs := slices.Concat([]*tensors.Tensor{s.latest.input[l]}, at, s.cache.of(l), edits)
+	out, err := s.m.execute(s.m.tileProgram(l, ask, edited), inputs...)
 	if err != nil {
 		return err
 	}

@@ -111,20 +111,29 @@ func (b *Block) attend() {
 	b.AttentionOutput = b.tapped(trace.AttentionOutput, b.attentionOutput())
 }
 
-// attentionOutput is Σ_h context_h W_O^h + b_O, [B,N,D]. An edit of the outputs of heads multiplies
-// the contexts by numbers and adds others to the sum, so no head is projected by itself.
-func (b *Block) attentionOutput() *Node {
+// attentionOutput is Σ_h context_h W_O^h + b_O, [B,N,D].
+func (b *Block) attentionOutput() *Node { return b.outputOf(b.joinedContext()) }
+
+// joinedContext are the contexts of all heads side by side, [B,N,HE], as [Block.outputOf] takes
+// them. An edit of the outputs of heads multiplies the contexts by numbers and adds others to the
+// sum, so no head is projected by itself.
+func (b *Block) joinedContext() *Node {
 	context := b.Context()
 	if b.inRows != nil {
 		context = b.inRows(context)
 	}
-	e, ok := b.edits[trace.HeadOutput]
-	if ok {
+	if e, ok := b.edits[trace.HeadOutput]; ok {
 		context = Mul(context, e.keep)
 	}
-	output := b.outputBias(b.ProjectContext(context))
-	if ok {
-		output = Add(output, ReduceSum(e.value, 1))
+	return b.joined(context)
+}
+
+// outputOf is the attention output of contexts of all heads, [B,N,...,HE], before an edit of it,
+// [B,N,...,D].
+func (b *Block) outputOf(contexts *Node) *Node {
+	output := b.outputBias(b.linear(contexts, "output"))
+	if e, ok := b.edits[trace.HeadOutput]; ok {
+		output = editNodes{value: ReduceSum(e.value, 1)}.of(output)
 	}
 	return output
 }
@@ -208,9 +217,10 @@ func (b *Block) AfterEach(changed *Node) *Node {
 //	post-norm  z = N(x + a),  x̃ = N(z + m(z))
 //	parallel   x̃ = x + a + m(N x)
 //
-// Value Zeroing evaluates it again with a changed attention output.
+// Value Zeroing evaluates it again with a changed attention output. Edits of what comes after the
+// attention act again.
 func (b *Block) After(attentionOutput, x *Node) *Node {
-	return b.after(attentionOutput, x, func(_ trace.Tap, x *Node) *Node { return x })
+	return b.after(attentionOutput, x, b.edited)
 }
 
 // after is [Block.After], which sends the tensors of taps on its way through tapped.

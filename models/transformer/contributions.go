@@ -14,11 +14,12 @@ import (
 //
 //	f[t,s] = Σ_h α^h[t,s] v^h_s W_O^h
 //
-// (Kobayashi et al. 2020, §3.) K is 1 for all heads together or for one head, and H for each head
-// apart. Only a mixing that is [Mixing.PerPair] may call it: such a mixing sees few targets at a
-// time, and the array would not fit the memory for all of them.
+// (Kobayashi et al. 2020, §3.) Under edits, f is multiplied by what they multiply by on the way,
+// and what they add comes from no source. K is 1 for all heads together or for one head, and H for
+// each head apart. Only a mixing that is [Mixing.PerPair] may call it: such a mixing sees few
+// targets at a time, and the array would not fit the memory for all of them.
 func (b *Block) Contributions(heads trace.Heads) *Node {
-	attention := b.Attention                 // [B,H,N,S]
+	attention := b.ValueWeights()            // [B,H,N,S]
 	value, w := b.Values(), b.outputWeight() // [B,H,S,E], [H,E,D]
 	if heads.Fusion == trace.OneHead {
 		only := AxisRange(heads.Head, heads.Head+1)
@@ -34,6 +35,29 @@ func (b *Block) Contributions(heads trace.Heads) *Node {
 		return Mul(InsertAxes(attention, -1), InsertAxes(projected, 2))
 	}
 	return b.sumHeads(attention, projected)
+}
+
+// ValueWeights are the numbers by which the values of the sources, projected, add up to the
+// attention output, [B,H,N,S]: the attention, times what edits multiply contexts, outputs of heads
+// and that output by. What an edit adds comes from no source.
+func (b *Block) ValueWeights() *Node {
+	read := b.readByHeads()
+	if e, ok := b.edits[trace.AttentionOutput]; ok {
+		read = Mul(read, InsertAxes(e.keep, 1))
+	}
+	return read
+}
+
+// readByHeads is ValueWeights without an edit of the attention output, [B,H,N,S]: the values add up
+// to the outputs of heads.
+func (b *Block) readByHeads() *Node {
+	read := b.Attention
+	for _, tap := range []trace.Tap{trace.Context, trace.HeadOutput} {
+		if e, ok := b.edits[tap]; ok {
+			read = Mul(read, e.keep)
+		}
+	}
+	return read
 }
 
 // sumHeads is Σ_h attention_h × projected_h, [B,1,N,S,D], of [B,H,N,S] and [B,H,S,D]. In pure Go
@@ -87,13 +111,13 @@ func (b *Block) WithoutSource(heads trace.Heads) *Node {
 		byTarget := TransposeAllAxes(without, 0, 2, 1, 3, 4) // [B,N,K,S,D]
 		return Reshape(byTarget, dims[0], dims[2], dims[1]*dims[3], dims[4])
 	}
-	value := TransposeAllAxes(b.Values(), 0, 2, 1, 3)      // [B,S,H,E]
-	attention := TransposeAllAxes(b.Attention, 0, 2, 3, 1) // [B,N,S,H]
+	value := TransposeAllAxes(b.Values(), 0, 2, 1, 3)          // [B,S,H,E]
+	attention := TransposeAllAxes(b.readByHeads(), 0, 2, 3, 1) // [B,N,S,H]
 	dims := attention.Shape().Dimensions
 	weighted := Mul(InsertAxes(value, 1), InsertAxes(attention, -1)) // [B,N,S,H,E]
 	weighted = Reshape(weighted, dims[0], dims[1], dims[2], -1)
-	context := InsertAxes(b.joined(b.Context()), 2) // [B,N,1,HE]
-	return b.outputBias(b.linear(Sub(context, weighted), "output"))
+	context := InsertAxes(b.joinedContext(), 2) // [B,N,1,HE]
+	return b.edited(trace.AttentionOutput, b.outputOf(Sub(context, weighted)))
 }
 
 // Self is 1 where the source is the target itself and 0 elsewhere, [B or 1,N,S].
@@ -140,12 +164,16 @@ func (b *Block) headOutputs() *Node {
 
 // NormedPart carries a part of the sum of attention output and residual, [B,K,N,S,D], through the
 // norm that the residual stream passes next, if there is one. In a pre-norm or parallel block
-// there is none, unless the residual is the output of its norm.
+// there is none, unless the residual is the output of its norm. It is multiplied by what an edit of
+// the stream after the attention multiplies by.
 func (b *Block) NormedPart(f *Node) *Node {
-	switch {
-	case b.spec.Order == spec.PostNorm:
-		return b.normedPart(f, b.attentionSum(), "attention-norm")
-	case b.spec.Order == spec.PreNorm && b.spec.NormedResidual:
+	if b.spec.Order == spec.PostNorm {
+		f = b.normedPart(f, b.attentionSum(), "attention-norm")
+	}
+	if e, ok := b.edits[trace.HiddenAfterAttention]; ok {
+		f = Mul(f, perTarget(e.keep))
+	}
+	if b.spec.Order == spec.PreNorm && b.spec.NormedResidual {
 		return b.normedPart(f, b.attentionSum(), "mlp-norm")
 	}
 	return f
@@ -157,17 +185,23 @@ func (b *Block) OutputPart(f *Node) *Node {
 	if b.spec.Order != spec.PostNorm || b.spec.Stack(b.layer) == spec.Decoding {
 		return f
 	}
-	z := b.norm(b.attentionSum(), "attention-norm")
-	return b.normedPart(f, Add(z, b.mlp(z)), "mlp-norm")
+	z := b.edited(trace.HiddenAfterAttention, b.norm(b.attentionSum(), "attention-norm"))
+	m := b.edited(trace.FeedForwardOutput, b.mlp(z))
+	return b.normedPart(f, Add(z, m), "mlp-norm")
 }
 
-// attentionSum is the attention output plus the residual, [B,N,D].
+// attentionSum is the attention output plus the residual, [B,N,D]: in a pre-norm block the stream
+// after the attention.
 func (b *Block) attentionSum() *Node {
 	a := b.AttentionOutput
 	if b.spec.Order == spec.PreNorm {
 		a = b.norm(a, "attention-after-norm")
 	}
-	return Add(a, b.Residual())
+	sum := Add(a, b.Residual())
+	if b.spec.Order == spec.PreNorm {
+		return b.edited(trace.HiddenAfterAttention, sum)
+	}
+	return sum
 }
 
 // normedPart is a part [B,K,N,S,D] of whole [B,N,D] through the layer's norm of that name, with the

@@ -22,12 +22,23 @@ import (
 // value has the shape of the tap. Keys and values have groups in place of heads.
 type editNodes struct{ keep, value *Node }
 
-// of is x under the edit. x may have other axes before its last than the inputs.
+// of is x under the edit; a nil keep is 1. x may have other axes before its last than the inputs,
+// and several rows for each of theirs, as where a block runs once for each source.
 func (e editNodes) of(x *Node) *Node {
-	dims := x.Shape().Dimensions
-	keep := slices.Clone(dims)
-	keep[len(keep)-1] = e.keep.Shape().Dimensions[e.keep.Rank()-1]
-	return Add(Mul(x, Reshape(e.keep, keep...)), Reshape(e.value, dims...))
+	like := func(y *Node) *Node {
+		dims, width := slices.Clone(x.Shape().Dimensions), y.Shape().Dimensions[y.Rank()-1]
+		dims[len(dims)-1] = width
+		rows := y.Shape().Size() / width
+		each := x.Shape().Size() / x.Shape().Dimensions[x.Rank()-1] / rows
+		if each > 1 {
+			y = BroadcastToDims(Reshape(y, rows, 1, width), rows, each, width)
+		}
+		return Reshape(y, dims...)
+	}
+	if e.keep != nil {
+		x = Mul(x, like(e.keep))
+	}
+	return Add(x, like(e.value))
 }
 
 // cutEdits takes the inputs of edits of those taps off the end of those of a graph.
@@ -281,8 +292,8 @@ type passEdits struct {
 	texts           [][]placedEdit
 	begins, lengths []int
 	// first is the position of the first token, rows the rows of each text with padding, and slots
-	// the number of sources.
-	first, rows, slots int
+	// the number of sources with padding; sources that without, 0 where the last is a target.
+	first, rows, slots, sources int
 }
 
 // edited reports whether an edit of a text changes a tap of layer l in the pass, or, on the cache,
@@ -300,6 +311,18 @@ func (p *passEdits) edited(tap trace.Tap, l int) bool {
 		}
 	}
 	return false
+}
+
+// tile is the edits of n targets of the only text from position at on, of which a pass has so many
+// rows and slots with padding.
+func (p *passEdits) tile(at, n, rows, slots int) *passEdits {
+	if p == nil {
+		return nil
+	}
+	return &passEdits{
+		m: p.m, texts: p.texts, begins: []int{0}, lengths: []int{n},
+		first: at, rows: rows, slots: slots, sources: min(p.lengths[0], slots),
+	}
 }
 
 // taps returns which taps are edited inside layer l.
@@ -405,6 +428,9 @@ func (p *passEdits) compose(keep, value []float32, i, l int, e placedEdit) {
 	rows, numbers, kept, begin := max(1, heads), width, 1, 0
 	if e.Tap == trace.Attention {
 		numbers, width, kept, begin = p.first+p.lengths[i], p.slots, p.slots, p.begins[i]
+		if p.sources > 0 {
+			numbers = p.sources
+		}
 	}
 	factor, add := e.factors()
 	positions := indexesOf(e.Positions, p.first, p.lengths[i])

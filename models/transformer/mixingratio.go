@@ -16,19 +16,19 @@ func init() { RegisterMixing("mixing-ratio", mixingRatio{}) }
 //
 // f and g are those of norms-residual-norm. It is one number per target and not a map: a measured
 // residual, for use with the rows of another mixing. It is 0 for a target that sees only itself. It
-// costs one more output projection and one more weighted sum of values.
+// costs two more output projections and two more weighted sums of values.
 type mixingRatio struct{}
 
 func (mixingRatio) Mix(b *Block, _ trace.Heads) *Node {
-	self := b.Self()                                                            // [1,N,S]
-	others := b.WeightedValues(Mul(b.Attention, OneMinus(InsertAxes(self, 1)))) // [B,H,N,E]
-	added := func(context *Node) *Node {                                        // [B,1,N,1,D]
-		return b.AddedPart(InsertAxes(b.ProjectContext(context), 1, 2))
+	self := b.Self()                               // [1,N,S]
+	added := func(sources, residual *Node) *Node { // [B,1,N,1]
+		weights := Mul(b.ValueWeights(), InsertAxes(sources, 1))
+		context := b.ProjectContext(b.WeightedValues(weights)) // [B,N,D]
+		f := b.AddedPart(InsertAxes(context, 1, 2))            // [B,1,N,1,D]
+		return vectorLength(b.NormedPart(Add(f, InsertAxes(residual, 1, 2))))
 	}
-	residual := InsertAxes(b.Residual(), 1, 2) // [B,1,N,1,D]
-
-	mixed := vectorLength(b.NormedPart(added(others)))                                 // [B,1,N,1]
-	kept := vectorLength(b.NormedPart(Add(added(Sub(b.Context(), others)), residual))) // [B,1,N,1]
+	mixed := added(OneMinus(self), ZerosLike(b.Input))
+	kept := added(self, b.Residual())
 	// Two zero vectors have the ratio 0.
 	ratio := Div(mixed, MaxScalar(Add(mixed, kept), 1e-30))
 	return Mul(Squeeze(ratio, 1), self) // [B,N,S]

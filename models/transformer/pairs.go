@@ -48,7 +48,8 @@ func (a *pairLayer) all(ctx context.Context, rows []trace.Rows,
 // keys and values are known, so tiles give the same rows as one pass, up to rounding. It looks at
 // ctx before each tile.
 func (a *pairLayer) rows(ctx context.Context, ask asked, rows *trace.Rows) error {
-	projects := a.m.projects(ask, rows.N, a.n, a.p.spare)
+	// An edit may change what a source adds to a target.
+	projects := a.p.edits == nil && a.m.projects(ask, rows.N, a.n, a.p.spare)
 	if projects && a.projected == nil {
 		if err := a.project(); err != nil {
 			return fmt.Errorf("layer %d, sources through the heads: %w", a.l, err)
@@ -100,7 +101,12 @@ func (a *pairLayer) tile(ask asked, at, n int, projects bool, rows *trace.Rows) 
 		}
 	}
 	return a.over(sources, at, targets, func(in []*tensors.Tensor) error {
-		program := a.m.tileProgram(a.l, ask)
+		edited, edits, err := a.p.edits.tile(at, n, targets, sources).layer(a.l)
+		if err != nil {
+			return err
+		}
+		defer free(edits...)
+		program, in := a.m.tileProgram(a.l, ask, edited), slices.Concat(in, edits)
 		if projects {
 			program, in = a.m.projectedTile(a.l, ask), slices.Concat(in, a.projected)
 		}
@@ -115,21 +121,29 @@ func (a *pairLayer) tile(ask asked, at, n int, projects bool, rows *trace.Rows) 
 
 // tileProgram is the graph of the rows of a mixing in layer l for a tile, [1,(H,)N,S]. Its inputs
 // are the residual stream of the targets before the layer, [1,N,D], the slot of the first of them,
-// the length of the text, and the keys and values of the sources, [1,G,S,E] each.
-func (m *Model) tileProgram(l int, ask asked) program {
+// the length of the text, the keys and values of the sources, [1,G,S,E] each, and the edits of
+// those taps.
+func (m *Model) tileProgram(l int, ask asked, edited []trace.Tap) program {
 	kind, weights := m.kindOf(l, ask)
 	return program{
-		fmt.Sprintf("tile %s %s", kind, describe(ask)), weights,
+		fmt.Sprintf("tile %s %s%s", kind, describe(ask), editsKey(edited)), weights,
 		func(w byName, in []*Node) []*Node {
-			return []*Node{visibleRows(m.blockOfTile(w, l, in), ask)}
+			in, edits := cutEdits(in, edited)
+			return []*Node{visibleRows(m.editedTile(w, l, in, edits), ask)}
 		},
 	}
 }
 
-// blockOfTile builds the block of a tile from the inputs of [Model.tileProgram].
+// blockOfTile builds the block of a tile from the inputs of [Model.tileProgram], without edits.
 func (m *Model) blockOfTile(w byName, l int, in []*Node) *Block {
+	return m.editedTile(w, l, in, nil)
+}
+
+// editedTile is [Model.blockOfTile] under edits. Those of keys and values are in the sources.
+func (m *Model) editedTile(w byName, l int, in []*Node, edits map[trace.Tap]editNodes) *Block {
 	ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
 	d := m.builder(w, text{ids: ids, first: in[1], length: in[2]})
+	d.edits = edits
 	return d.tileBlock(l, in[0], cache{key: in[3], value: in[4]})
 }
 

@@ -149,9 +149,9 @@ const treeTokens = 3
 
 // rows are the inputs of the graphs of a tree: ids and positions, [1,M] each, the length of the
 // longest text; and then the firsts, [B], the rows of each text's own targets, [B,N], and of its
-// sources, [B,S], and of each row the text that has it as a target, and which, [2,M]. All are filled
-// up to sizes of which there are few, so that few graphs are compiled: with zeros, whose results
-// nobody reads.
+// sources, [B,S], and of each row the text that has it as a target, and which, [2,M]. All are
+// filled up to sizes of which there are few, so that few graphs are compiled: with zeros, whose
+// results nobody reads.
 func (t *prefixTree) rows() []*tensors.Tensor {
 	own, sources := 0, 0
 	for i, path := range t.paths {
@@ -160,7 +160,7 @@ func (t *prefixTree) rows() []*tensors.Tensor {
 	length := sources
 	M, B := len(t.ids), t.m.batchTexts(len(t.paths), treeTexts)
 	if t.m.promptStep > 1 {
-		M, own, sources = pairBucket(M), bucket(own), bucket(sources)
+		M, own, sources = bucket(M), bucket(own), bucket(sources)
 	}
 	targets, paths, back := make([]int, B*own), make([]int, B*sources), make([]int, 2*M)
 	firsts := make([]int, B)

@@ -25,8 +25,7 @@ func withoutEach(ids []int, vocab int) [][]int {
 }
 
 // TestPredictPrefixes: a text without some of its tokens gets the number that it gets alone, also
-// where the beginning that it shares with others runs once, and each beginning of a decoder's texts
-// does.
+// where the beginning that it shares with others runs once. If the model is a decoder, each does.
 func TestPredictPrefixes(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
 		sampleWithShort(t)

@@ -48,9 +48,6 @@ func (m *Model) Read(ctx context.Context, ids, types []int, asks []trace.MixingA
 	}
 	p := &pass{m: m, asks: mixings, texts: [][]int{ids}, types: types, most: 1}
 	if len(edits) > 0 {
-		if err := checkEditedAsks(mixings); err != nil {
-			return nil, err
-		}
 		batch := Batch{IDs: p.texts, Edits: [][]trace.Edit{edits}}
 		if p.edits, err = m.wholeTexts(batch, m.padded(len(ids))); err != nil {
 			return nil, err

@@ -114,7 +114,7 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 	inTiles := s.inTiles(len(ids))
 	p.begins = func(p *pass) {
 		bytes, projects := s.m.projectsSteps(s.asks, len(ids), kept.slots, s.room, p.spare)
-		if projects && !inTiles {
+		if projects && !inTiles && s.wanted == nil { // an edit changes what a source adds
 			s.cache.forget() // what the next text does not need, before its own is made
 			kept.projected = s.m.newProjectedCache()
 			p.spare -= bytes
@@ -172,32 +172,18 @@ func (s *Session) inTiles(n int) bool {
 
 // Edit makes every later pass run under edits. It is called before [Session.Prompt] or the first
 // [Session.Extend], whose tokens are the prompt: positions from the end count from its end. They
-// may be edited after it, too, when the text has grown. It returns an error where rows of another
-// mixing than attention are asked for; that for edits that do not fit the model, or what the passes
-// are to keep, is of the first pass.
-func (s *Session) Edit(edits ...trace.Edit) error {
-	s.wanted = edits
-	return checkEditedAsks(s.asks)
-}
-
-// checkEditedAsks returns an error if rows are asked for that are not computed under edits.
-func checkEditedAsks(asks []asked) error {
-	for _, ask := range asks {
-		if ask.Name != "attention" {
-			return pkg.Errorf("rows of %s are not computed under edits; attention is", ask.Name)
-		}
-	}
-	return nil
-}
+// may be edited after it, too, when the text has grown. Rows of mixings are those of the edited
+// blocks. The error for edits that do not fit the model, or what the passes are to keep, is of the
+// first pass.
+func (s *Session) Edit(edits ...trace.Edit) { s.wanted = edits }
 
 // placeEdits places the edits that are wanted, for a prompt of n tokens, unless they are.
 func (s *Session) placeEdits(n int) (err error) {
 	switch {
 	case s.wanted == nil || s.edits != nil:
 		return nil
-	case s.streams != nil || len(s.late) > 0:
-		return pkg.Errorf("products with rows and rows of single layers are not computed " +
-			"under edits")
+	case s.streams != nil:
+		return pkg.Errorf("products with rows are not computed under edits")
 	}
 	most := s.m.mostTokens()
 	if s.room > 0 {
@@ -300,18 +286,20 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 	}
 	edits := s.newEdits(n, 1, 1, kept.slots)
 	for l := range spec.Layers { // layers of one kind and with the same edits have one program
+		edited := edits.taps(l)
+		var ofEdits []shapes.Shape
+		for _, tap := range edited {
+			ofEdit := edits.shapes(tap)
+			ofEdits = append(ofEdits, ofEdit[:]...)
+		}
 		for _, ask := range s.late {
+			inputs := []shapes.Shape{stream, scalar, scalar, keys, values}
 			all = append(all, wanted{
-				s.m.tileProgram(l, ask),
-				[]shapes.Shape{stream, scalar, scalar, keys, values},
+				s.m.tileProgram(l, ask, edited), append(inputs, ofEdits...),
 			})
 		}
 		if s.room > n {
-			edited, inputs := edits.taps(l), slices.Clone(step)
-			for _, tap := range edited {
-				ofEdit := edits.shapes(tap)
-				inputs = append(inputs, ofEdit[:]...)
-			}
+			inputs := slices.Concat(step, ofEdits)
 			steps = append(steps, wanted{s.stepProgram(l, projected, edited), inputs})
 		}
 	}
