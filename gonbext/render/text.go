@@ -73,6 +73,7 @@ func (t *text) write(first int) {
 	for i := range t.e.Steps[first:] {
 		t.token(first + i)
 	}
+	t.alignment()
 	t.legend()
 }
 
@@ -218,6 +219,24 @@ func (t *text) passage(label string, from, to int, steps []int) {
 		}
 		t.wrapped(left(label, 11)+strings.Repeat(" ", indent), line)
 		label = ""
+	}
+}
+
+// alignment lists the links of each method, if they were asked for.
+func (t *text) alignment() {
+	for i := range t.views {
+		v := &t.views[i]
+		var all []string
+		for row, j := range v.links {
+			if t.aligned && j >= 0 {
+				all = append(all, strings.ReplaceAll(t.generatedName(row)+" – "+t.place(j), " ",
+					tie))
+			}
+		}
+		if all != nil {
+			t.line("")
+			t.wrapped("alignment by "+Visible(v.name, nameLimit)+"  ", strings.Join(all, ", "))
+		}
 	}
 }
 
