@@ -298,6 +298,7 @@ func (t *text) band(i int, columns []drawnColumn) []drawnColumn {
 		used += w + 1
 		names, widths = append(names, name), append(widths, w)
 	}
+	t.parts(indent, columns[:len(names)], widths)
 	t.WriteString(strings.Repeat(" ", indent))
 	for c, name := range names {
 		t.WriteString(left(name, widths[c]) + " ")
@@ -319,6 +320,27 @@ func (t *text) band(i int, columns []drawnColumn) []drawnColumn {
 		t.end()
 	}
 	return columns[len(names):]
+}
+
+// parts writes over the columns of a model of two stacks which are the source, and which the target.
+func (t *text) parts(indent int, columns []drawnColumn, widths []int) {
+	if t.targetBegin < 0 {
+		return
+	}
+	t.WriteString(strings.Repeat(" ", indent))
+	ofTarget := func(c int) bool { return columns[c].from >= t.targetBegin }
+	for c := 0; c < len(columns); {
+		first, width := c, -1
+		for ; c < len(columns) && ofTarget(c) == ofTarget(first); c++ {
+			width += widths[c] + 1
+		}
+		name := t.words.text
+		if ofTarget(first) {
+			name = t.words.answer
+		}
+		t.WriteString(name + " " + strings.Repeat("─", max(width-Width(name)-1, 0)) + " ")
+	}
+	t.end()
 }
 
 // heading returns the name of a column; ‿ marks a token that continues the word before it, and › a
