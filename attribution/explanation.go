@@ -49,6 +49,11 @@ type Options struct {
 	Target string `json:"target,omitempty"`
 	// Specials reports whether begin-of-text is added to the prompt.
 	Specials trace.Specials `json:"specials,omitempty"`
+	// From and To are, for a model that translates, the languages of the prompt and of what is
+	// generated, by the names that the tokenizer has for them: "fr_XX", "fra_Latn", or the part
+	// before the underscore where it is clear. Default: what the files of the model say.
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
 	// Chat puts the prompt into the model's chat template, as the words of a user, and explains the
 	// answer. The control tokens of the template are prompt tokens like others, marked as special.
 	Chat bool `json:"chat,omitempty"`
@@ -469,12 +474,14 @@ func (e *Explanation) LayersThatWrote() []int {
 }
 
 // Made returns how much of the explanation there is so far: "1 token", "2 tokens", "2 predictions".
-func (e *Explanation) Made() string {
-	what := "token"
+func (e *Explanation) Made() string { return message.Count(len(e.Steps), e.shown()) }
+
+// shown is the name of what a row explains.
+func (e *Explanation) shown() string {
 	if e.Model.Reads() {
-		what = "prediction"
+		return "prediction"
 	}
-	return message.Count(len(e.Steps), what)
+	return "token"
 }
 
 // newPrompt returns the prompt in the form of an explanation.

@@ -14,7 +14,7 @@ import (
 // TestBuiltin: the embedded models are the trained ones and then the circuits.
 func TestBuiltin(t *testing.T) {
 	want := append([]string{
-		"tiny", "tiny-verb", "tiny-mlm", "tiny-sentiment", "tiny-alibi",
+		"tiny", "tiny-verb", "tiny-mlm", "tiny-sentiment", "tiny-alibi", "tiny-translation",
 	}, planted.Names()...)
 	if got := models.Builtin(); !slices.Equal(got, want) {
 		t.Errorf("Builtin() = %v, want %v", got, want)
@@ -66,7 +66,7 @@ func query(t *testing.T, m *models.Model, toy tiny.Model, s tiny.Sentence) trace
 	q := trace.Query{Objective: trace.Objective{Quantity: trace.Logit}}
 	for i, token := range tokens {
 		q.IDs = append(q.IDs, token.ID)
-		if token.Text == tiny.Mask || toy.Task == tiny.NextWord {
+		if token.Text == tiny.Mask || toy.Task == tiny.NextWord || toy.Task == tiny.Translation {
 			q.Position = i
 		}
 	}

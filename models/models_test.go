@@ -204,7 +204,7 @@ func TestRefusals(t *testing.T) {
 		{"id", run([]int{1000}, trace.Ask{MaxTokens: 1}), "id 1000 of token 0 is outside the vocabulary of 96"},
 		{"continuation", run(prompt, trace.Ask{Continuation: []int{1, 96, 3}}), "continuation: transformer: id 96 of token 1 is outside"},
 		{"text without tokenizer", encode, "has no tokenizer.json"},
-		{"no directory", missing, "no/such/place is neither a directory nor a GGUF file, nor an embedded model (tiny, tiny-verb, tiny-mlm, tiny-sentiment, tiny-alibi), nor a known one (smollm2), nor a name of the Hub"},
+		{"no directory", missing, "no/such/place is neither a directory nor a GGUF file, nor an embedded model (tiny, tiny-verb, tiny-mlm, tiny-sentiment, tiny-alibi, tiny-translation), nor a known one (smollm2), nor a name of the Hub"},
 		{"misspelt circuit", circuit, "planted-sun: did you mean planted-sum? planted: " +
 			`there is no circuit "planted-sun"; there are ` +
 			`planted-offset, planted-relay, planted-induction, ` +

@@ -19,6 +19,8 @@
 //     explain, and what is known about it.
 //   - [Align] compares a row of scores with known evidence; [Chance] is the level of a method that
 //     knows nothing.
+//   - [AlignWords] links the words of translations with those of their sources, and
+//     [AlignmentErrorRate] compares links with those that are known.
 //   - [AlignLayers] does so for every layer of every method, and [Prefer] asks which word of a
 //     minimal pair a model prefers.
 //   - [Probe] measures how well a linear probe reads a label in each hidden state of a model, by

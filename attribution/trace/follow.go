@@ -8,10 +8,11 @@ import "slices"
 //
 // joined reports that there is no such cut, because the model would read the end of before and the
 // start of text as other tokens: "hello wor" and "ld". The text is then encoded by itself, with
-// [SpecialsFollow]. So it is if before is empty, and for an encoder, where its place is not known.
+// [SpecialsFollow]. So it is if before is empty, for an encoder, where its place is not known, and
+// for a model of two stacks, where text is of the target.
 // Begin and End of the tokens are bytes of text. Errors are those of [Model.Encode] for text.
 func EncodeAfter(m Model, before, text string) (tokens []Token, joined bool, err error) {
-	if before != "" && !m.Info().Bidirectional {
+	if info := m.Info(); before != "" && !info.Bidirectional && info.EncoderLayers == 0 {
 		first, wrong := m.Encode(before, SpecialsOff)
 		both, err := m.Encode(before+text, SpecialsOff)
 		n := len(first)

@@ -23,6 +23,7 @@ package trace
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -170,6 +171,22 @@ func (i Info) LayerRange(first, last int) string {
 		return fmt.Sprintf("layers %d to %d", first, last)
 	}
 	return i.LayerLabel(first) + " to " + i.LayerLabel(last)
+}
+
+// Room returns how many tokens may follow a text: the context less the tokens in it, below 0 if
+// these are too many. Each of two stacks has a context of its own: what follows counts with the
+// target, unless the source alone is too long.
+func (i Info) Room(ids []int) int {
+	n := len(ids)
+	if at := slices.Index(ids, i.Boundary()); i.EncoderLayers > 0 && at >= 0 {
+		if n -= at; at > i.Context {
+			n = at
+		}
+	}
+	if i.Context == 0 {
+		return math.MaxInt
+	}
+	return i.Context - n
 }
 
 // Head is what a model predicts from its last hidden state.

@@ -1,5 +1,6 @@
 // Command train-tiny makes the embedded models: see package internal/train. It is what make train
-// runs for the first of them. The others are made with -model verb, mlm, sentiment and alibi.
+// runs for the first of them. The others are made with -model verb, mlm, sentiment, alibi
+// and translation.
 package main
 
 import (
@@ -16,7 +17,7 @@ import (
 )
 
 func main() {
-	model := flag.String("model", "decoder", "decoder, verb, mlm, sentiment or alibi")
+	model := flag.String("model", "decoder", "decoder, verb, mlm, sentiment, alibi or translation")
 	out := flag.String("o", "", "directory to write (default: that of the model)")
 	backend := flag.String("backend", "xla",
 		"go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin")
@@ -58,7 +59,7 @@ func settings(model string, steps, guided int, seed uint64) (train.Config, strin
 	}
 	if _, ok := tiny.Lookup(name); !ok {
 		return train.Config{}, "", fmt.Errorf("-model %.60q is unknown; known are decoder, verb, "+
-			"mlm, sentiment, alibi", model)
+			"mlm, sentiment, alibi, translation", model)
 	}
 	cfg, err := train.For(name)
 	if err != nil {

@@ -31,6 +31,7 @@ func TestSettings(t *testing.T) {
 		{"mlm", "tiny-mlm", "internal/tiny/trained/tiny-mlm"},
 		{"sentiment", "tiny-sentiment", "internal/tiny/trained/tiny-sentiment"},
 		{"alibi", "tiny-alibi", "internal/tiny/trained/tiny-alibi"},
+		{"translation", "tiny-translation", "internal/tiny/trained/tiny-translation"},
 	} {
 		cfg, dir, err := settings(c.model, 0, -1, 1)
 		if err != nil || cfg.Model != c.name || dir != c.dir || cfg.Steps == 0 {

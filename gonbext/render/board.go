@@ -122,11 +122,9 @@ func (b *board) top() {
 	if b.status != "" {
 		b.printf(`<div class="hm-dim" style="color:%s">%s</div>`, dimInk, escape(b.status, 200))
 	}
-	if c := b.comparison; c != nil {
-		for _, heading := range c.headings() {
-			b.printf(`<div class="hm-dim" style="color:%s">%s</div>`, dimInk,
-				html.EscapeString(minus(heading)))
-		}
+	for _, heading := range b.headings() {
+		b.printf(`<div class="hm-dim" style="color:%s">%s</div>`, dimInk,
+			html.EscapeString(minus(heading)))
 	}
 }
 

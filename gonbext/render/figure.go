@@ -223,7 +223,7 @@ func (d *drawing) compared() Drawn {
 	}
 	if f.Notes = append(f.Notes, d.e.Warnings...); len(f.Notes) > mostNotes+2 {
 		more := len(f.Notes) - mostNotes - 2
-		f.Notes = append(f.Notes[:mostNotes+2], fmt.Sprintf("%d more remarks are left out.", more))
+		f.Notes = append(f.Notes[:mostNotes+2], countOf(more, "more remarks")+" left out.")
 	}
 	return f
 }
@@ -367,7 +367,7 @@ func (d *drawing) notes(v *view) []string {
 		}
 	}
 	if more := len(notes) - mostNotes; more > 0 {
-		notes = append(notes[:mostNotes], fmt.Sprintf("%d more remarks are left out.", more))
+		notes = append(notes[:mostNotes], countOf(more, "more remarks")+" left out.")
 	}
 	most := 0.0
 	for t := range d.e.Steps {

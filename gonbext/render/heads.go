@@ -113,8 +113,10 @@ type headsDrawing struct {
 	// the token that the map of all heads is about.
 	query, layer, head, source int
 	// kinds are those of heads, and kindsBy tells how they were found; "" if they are not known.
+	// without is by how much the loss rises without each head, nil if that is not known.
 	kinds   []shownKind
 	kindsBy string
+	without []float64
 }
 
 // open works out what a picture of heads shows. The attention fits.
@@ -317,7 +319,8 @@ func (h *headsDrawing) sentence(layer, head, i int) (s phrase) {
 	} else {
 		s = append(phrase{{text: "From "}}, h.wordOf(i)...)
 	}
-	s.say(fmt.Sprintf(", head %d of %s looked ", head, h.e.Model.LayerName(layer)))
+	s.say(fmt.Sprintf(", head %d of %s%s looked ", head, h.e.Model.LayerName(layer),
+		h.kindWords(layer, head)))
 	tokens := h.namedTokens(layer, head, i)
 	words := map[string]int{} // how many of them have a word
 	for _, j := range tokens {

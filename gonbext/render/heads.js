@@ -6,7 +6,7 @@
 
 // attentionOf reads the rows of data.
 function attentionOf(data) {
-  const {names, words, m: promptCount} = data, sinks = new Set(data.sinks);
+  const {names, m: promptCount} = data, {wordOf} = wordsIn(data), sinks = new Set(data.sinks);
   const {answer, layerName} = calledIn(data);
   const placeName = (token) =>
     token < promptCount ? token : answer + ' ' + (token - promptCount + 1);
@@ -33,9 +33,6 @@ function attentionOf(data) {
     (token) => shareOf(layer, head, query, token));
   const lookers = (layer, head, token) => strongest(
     range(data.first, data.last + 1), (query) => shareOf(layer, head, query, token));
-  const wordOf = (token) => range(0, names.length).filter(
-    (other) => words[other] === words[token]).map(
-    (other) => other === token ? [names[other], 'b'] : [names[other]]);
   // named lists the tokens with the largest shares. Equal words have their places.
   function named(list, share) {
     const few = list.slice(0, 3).filter((token) => share(token) >= 0.35 * share(list[0]));
@@ -55,7 +52,8 @@ function attentionOf(data) {
     const rest = data.sinks.filter((sink) => share(sink) > 0.5);
     return [
       before ? 'Before ' : 'From ', ...wordOf(before ? promptCount + predicted : query),
-      ', head ' + head + ' of ' + layerName(layer) + ' looked ', ...list.length ?
+      ', head ' + head + ' of ' + layerName(layer) + kindWords(layer, head) + ' looked ',
+      ...list.length ?
         ['at ', ...named(list, share)] : rest.length ?
           ['mostly at the sink ', ...named(rest, share)] : ['at no token in particular'],
     ];
@@ -71,8 +69,22 @@ function attentionOf(data) {
   // kindsOf are the kinds of a head, each with what was measured of it.
   const kindsOf = (layer, head) => (data.kinds || []).flatMap(({name, letter, heads, notes}) => {
     const i = heads.indexOf(layer * data.heads + head);
-    return i < 0 ? [] : [{name, letter, note: name + ': ' + notes[i]}];
+    return i < 0 ? [] : [notes ? {name, letter, note: name + ': ' + notes[i]} : {letter}];
   });
+  // notesOf are what was measured of a head, and what the loss does without it.
+  function notesOf(layer, head) {
+    const rise = (data.without || [])[layer * data.heads + head];
+    return [...kindsOf(layer, head).flatMap(({note}) => note || []), ...rise === undefined ? [] :
+      ['without it the loss ' + (rise < 0 ? 'falls ' : 'rises ') + Math.abs(rise).toFixed(2) +
+        ' nats']];
+  }
+  // kindWords names the kinds of a head in a sentence.
+  function kindWords(layer, head) {
+    const names = kindsOf(layer, head).flatMap(({name}) => name || []).map((name) =>
+      name === 'name mover' ? name : name.replaceAll(' ', '-') + ' head');
+    return !names.length ? '' : (names[0][0] === 'i' ? ', an ' : ', a ') +
+      names.join(', ').replace(/, ([^,]*)$/, ' and $1') + ',';
+  }
   // showing is the token from which a head of a kind gives most to what such a head reads there,
   // undefined if there is none to see.
   function showing(kind, layer, head) {
@@ -86,6 +98,7 @@ function attentionOf(data) {
       'name mover': (token) => data.predicted[token] < 0 ? [] :
         occurrences(token, names[promptCount + data.predicted[token]]),
     }[kind];
+    if (!reads) return undefined;
     const share = (token) => reads(token).filter((other) => other >= 0 && other < token).reduce(
       (sum, other) => sum + shareOf(layer, head, token, other), 0);
     const all = range(data.first, data.last + 1);
@@ -94,7 +107,7 @@ function attentionOf(data) {
   }
   return {
     sinks, known, seen, looks, shareOf, stepAt, lookedAt, lookers, wordOf, sentence, gave, kindsOf,
-    showing,
+    notesOf, showing,
   };
 }
 
@@ -217,7 +230,7 @@ function drawAnswer(view) {
     .filter(([, share]) => share >= 0.01).map(([sink, share]) =>
       ' · sink “' + names[sink] + '” (' + sink + ') ' + percent(share, data.coarse));
   write(find('say'), sentence(layer(), head(), at));
-  const notes = view.kindsOf(layer(), head()).map(({note}) => ' · ' + note);
+  const notes = view.notesOf(layer(), head()).map((note) => ' · ' + note);
   facts.replaceChildren((predictionAt(at) >= 0 ? data.from[predictionAt(at)] :
     'seen from ' + whereIs(at)) + [...sinks, ...notes].join(''));
 }
@@ -300,7 +313,7 @@ function drawReadout(view, {bar}, head = view.head(), query = view.query(), colu
     ' → ', bold(names[token]), ' ' + [percent(share(token), data.coarse),
       ...placed(column || {tokens: [token]}, token),
       ...sinks.has(token) ? ['a sink, not in the scale'] : [],
-      ...view.kindsOf(layer(), head).map(({name}) => name)].join(' · '));
+      ...view.kindsOf(layer(), head).flatMap(({name}) => name || [])].join(' · '));
 }
 // drawThumbnails draws every head of the layer from every token.
 function drawThumbnails(view) {

@@ -219,8 +219,6 @@ type headsData struct {
 	// Encoder is how many of the layers are those of the encoder of two stacks, nil of one.
 	Encoder *int `json:"encoder,omitempty"`
 	textData
-	// Words has the first token of the word of each token.
-	Words []int `json:"words"`
 	// Rows has the rows of each head, in the order of layers and heads, from token First to token
 	// Last, each with as many values as its token sees. Coarse says that they are whole per cents.
 	First  int           `json:"first"`
@@ -239,8 +237,10 @@ type headsData struct {
 	// attention that is than its habit; Opens has the layer and the head that it opens.
 	Best  [][]int  `json:"best"`
 	Opens [][2]int `json:"opens"`
-	// Kinds are those of heads.
-	Kinds []shownKind `json:"kinds,omitempty"`
+	// Kinds are those of heads, and Without by how much the loss rises without each,
+	// in nats to two places.
+	Kinds   []shownKind `json:"kinds,omitempty"`
+	Without []float64   `json:"without,omitempty"`
 }
 
 // scriptData returns the data of the script: the rows of all tokens, or, where they do not fit, of
@@ -258,9 +258,8 @@ func (b headsBoard) scriptData(limit int) (code, missing string) {
 	if h.targetBegin >= 0 {
 		d.Encoder = &h.Encoder
 	}
-	for j := range h.tokens {
-		first, _ := h.wordAround(j)
-		d.Words = append(d.Words, first)
+	for _, x := range h.without {
+		d.Without = append(d.Without, math.Round(100*x)/100)
 	}
 	for j, is := range h.Ignored {
 		if is {

@@ -320,7 +320,7 @@ function layerTicks(layerNames, {data, layerLabel}) {
 
 // drawReadout writes what the pointer is on, or the strongest source of the row.
 function drawReadout(view, pointedRow, pointedColumn) {
-  const {data, bar, columns, names, method, row, source} = view;
+  const {data, bar, columns, wordOf, method, row, source} = view;
   const {has, isGrey, valueIn, namedOf, members, rowName, labelOf, whereIs, placed} = view;
   const shown = method(), [best] = namedOf(shown, row());
   const at = pointedRow === undefined ? row() : pointedRow;
@@ -341,8 +341,8 @@ function drawReadout(view, pointedRow, pointedColumn) {
   const notes = [format(shown, value, at), ...placed(column, token)];
   if (!gap && isGrey(shown, at, token)) notes.push('not in the scale');
   if (data.chances[at]) notes.push('p ' + data.chances[at]);
-  bar.readout.replaceChildren(bold(rowName(at)), ' ← ', bold(gap ? names[token] : labelOf(column)),
-    ' ' + notes.join(' · '));
+  const named = tokens.length > 1 && !gap ? [[labelOf(column), 'b']] : wordOf(token);
+  write(bar.readout, [[rowName(at), 'b'], ' ← ', ...named, ' ' + notes.join(' · ')]);
 }
 // addParts adds the elements that the script alone draws in: the matrix below its switches and,
 // from three methods on, a line for each.

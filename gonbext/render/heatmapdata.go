@@ -55,6 +55,8 @@ type textData struct {
 	// Names are those of all tokens of the text, Roles has a letter for each, and Spaces a 1 where
 	// a space stands before it and a 2 where a line break does that is in no name.
 	Names []string `json:"names"`
+	// Words has the first token of the word of each token.
+	Words []int `json:"words"`
 	// ColumnNames are the names of spans above their columns, nil for tokens.
 	ColumnNames []string `json:"columnNames,omitempty"`
 	Roles       string   `json:"roles"`
@@ -89,7 +91,8 @@ func (d *drawing) textData(kind string, sources int) textData {
 		}
 	}
 	for j, token := range d.tokens {
-		t.Names = append(t.Names, isolated(token.name))
+		first, _ := d.wordAround(j)
+		t.Names, t.Words = append(t.Names, isolated(token.name)), append(t.Words, first)
 		t.Roles += string(token.role)
 		switch {
 		case j > 0 && strings.Contains(d.tokens[j-1].ends, "↵"):

@@ -209,25 +209,24 @@ func (p *mapPanels) ownSentence(r Maps, row int) {
 	for i := range m.list {
 		one := &m.list[i]
 		ranked := m.ranked(one, row)
+		var tokens []int
+		for _, c := range ranked[:min(len(ranked), mostFor)] {
+			tokens = append(tokens, one.cells[row][c].token)
+		}
 		if len(ranked) == 0 {
 			one.say.say("Nothing stands out for ")
 			one.say = append(one.say, p.wordOf(me)...)
 		} else {
 			one.say = append(one.say, p.wordOf(me)...)
 			one.say.say(" has most from ")
-			var words []phrase
-			for _, c := range ranked[:min(len(ranked), mostNamed)] {
-				words = append(words, p.wordOf(one.cells[row][c].token))
-			}
-			one.say.join(words)
+			one.say.join(p.called(len(p.tokens), tokens[:min(len(tokens), mostNamed)]...))
 		}
-		for n, c := range ranked[:min(len(ranked), mostFor)] {
+		for n, name := range p.called(len(p.tokens), tokens...) {
 			if n > 0 {
 				one.facts.say(", ")
 			}
-			cell := one.cells[row][c]
-			one.facts = append(one.facts, piece{text: p.tokenName(cell.token), strong: true})
-			one.facts.say(" " + minus(m.top.value(cell.value)))
+			one.facts = append(one.facts, name...)
+			one.facts.say(" " + minus(m.top.value(one.cells[row][ranked[n]].value)))
 		}
 		if len(ranked) > 0 {
 			one.facts.say(" · ")

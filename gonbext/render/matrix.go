@@ -74,8 +74,8 @@ func (b *board) table(t plainTable) string {
 	if len(t.rows) == 0 {
 		return s.String()
 	}
-	fmt.Fprintf(&s, `<div style="overflow-x:auto"><table style="border-spacing:1px"><tr %s><th>`+
-		`</th>`, row)
+	fmt.Fprintf(&s, `<div style="overflow-x:auto"><table class="hm-plain" `+
+		`cellpadding="3" style="border-spacing:1px"><tr %s><th></th>`, row)
 	for _, name := range t.columns {
 		fmt.Fprintf(&s, "<th>%s</th>", html.EscapeString(name))
 	}

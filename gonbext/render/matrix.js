@@ -5,6 +5,13 @@
 // In all of it, token is the index of a token of the text, tokens are those of a column or a group,
 // and row is the number of a row. All text is set as text, never as markup.
 
+// wordsIn has wordOf, which returns the pieces of the word of a token, of which that token is b.
+const wordsIn = ({names, words}) => ({
+  wordOf: (token) => range(0, names.length).filter(
+    (other) => words[other] === words[token]).map(
+    (other) => other === token ? [names[other], 'b'] : [names[other]]),
+});
+
 // calledIn has the names of what a model has: what it wrote, a layer beside a row, and a layer in a
 // sentence.
 const calledIn = (data) => ({
@@ -72,8 +79,8 @@ function textReading(data, choice, keepsNow = () => () => false) {
   const answerBegins = data.begins ?? promptCount;
   const isFirstGenerated = ({tokens}) => tokens[0] === answerBegins && answerBegins > 0;
   return {
-    data, choice, promptCount, names, roles, members, turnOf, whereIs, textOf, around, placed,
-    isKept, columnsNow, labelOf, isFirstGenerated, ...calledIn(data),
+    ...wordsIn(data), ...calledIn(data), data, choice, promptCount, names, roles, members, turnOf,
+    whereIs, textOf, around, placed, isKept, columnsNow, labelOf, isFirstGenerated,
   };
 }
 
@@ -104,7 +111,7 @@ function paintText({root, texts, isKept}, classesOf, classOfFold) {
   });
   for (const fold of root.querySelectorAll('.hm-text details')) {
     const tokens = tokensIn(texts, fold);
-    fold.open = isKept(tokens[0]);
+    fold.open = tokens.every(isKept);
     fold.querySelector('summary').className = classOfFold(tokens);
   }
 }

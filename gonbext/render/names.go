@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // nameLimit is the largest number of columns of a token; longer ones are cut with a remark.
@@ -174,18 +173,6 @@ func (p *picture) placedName(j int) string {
 		name = p.generatedName(j - m)
 	}
 	return fmt.Sprintf("“%s” (%s)", name, p.placeOf(j))
-}
-
-// continues reports whether prompt token j continues the word of the token before it. Such a token
-// follows the one before it without a space.
-func (p *picture) continues(j int) bool {
-	text := p.e.Prompt.Texts[j]
-	if j == 0 || p.special(j-1) || p.apart(j) ||
-		strings.TrimRightFunc(p.e.Prompt.Texts[j-1], unicode.IsSpace) != p.e.Prompt.Texts[j-1] {
-		return false
-	}
-	r, _ := utf8.DecodeRuneInString(text)
-	return r == utf8.RuneError || unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
 // named reports whether span j has a name beside its text, as a turn does.

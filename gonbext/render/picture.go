@@ -22,6 +22,7 @@ type picture struct {
 	look   Look
 	// comparison is nil unless the views are two sides and their difference.
 	comparison *comparison
+	pairs      string // which half of a pair is whose, of two prompts that are no comparison
 	hidden     []bool // [m+n], tokens greyed by the filter
 	views      []view
 	// target is the column of the token with which the target begins in a model of two stacks, -1

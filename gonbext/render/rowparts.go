@@ -28,6 +28,12 @@ func (v *view) rowParts(t int) rowParts {
 	return w
 }
 
+// sum returns the sum of the values of all tokens in row t, Σ_j s_j; NaN if some are not known.
+func (v *view) sum(t int) float64 {
+	w := v.rowParts(t)
+	return w.sink + w.prompt + w.generated
+}
+
 // sinkNames lists the sinks with their values in row t: "<bos> 61.0 %".
 func (v *view) sinkNames(p *picture, t int) string {
 	var names []string

@@ -72,12 +72,11 @@ func (p *picture) scored(v *view, t int) string {
 	if n := v.result.Foils; n > 0 {
 		s += fmt.Sprintf(" above the mean of the next %d", n)
 	}
-	w := v.rowParts(t)
-	if t >= len(v.result.Residue) || math.IsNaN(w.generated) {
+	// With the residue, the sum is what the values should add up to.
+	sum := v.sum(t)
+	if t >= len(v.result.Residue) || math.IsNaN(sum) {
 		return s
 	}
-	// The values of all tokens, Σ_j s_j. With the residue it is what they should add up to.
-	sum := w.sink + w.prompt + w.generated
 	s += ", parts add up to " + figure(sum)
 	if whole := sum + v.result.Residue[t]; figure(whole) != figure(explained) {
 		// a difference from another text, as in integrated gradients
@@ -128,6 +127,14 @@ func (p *picture) scoredLine(v *view, t int) string {
 		return scored + " · " + first
 	}
 	return scored + first
+}
+
+// signed writes a number of a model with its sign.
+func signed(x float64) string {
+	if x >= 0 {
+		return "+" + figure(x)
+	}
+	return minus(figure(x))
 }
 
 // figure formats a number of a model with three digits or more. Very small and very large ones get

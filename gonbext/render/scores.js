@@ -32,7 +32,8 @@ const nats = (value) => value.toFixed(2).replace('-', '−');
 const scoresNote = (score) => !score ? 'no scores' : 'surprisal ' + nats(score.surprisal) +
   ' nats · entropy ' + nats(score.entropy) + ' · rank ' + score.rank +
   (score.kl === undefined ? '' : ' · without that part: KL ' + nats(score.kl) + ', ln p ' +
-    (score.gain < 0 ? '+' : '') + nats(-score.gain));
+    (score.gain < 0 ? '+' : '') + nats(-score.gain) +
+    (score.otherwise ? ', “' + score.otherwise.text + '” most probable' : ''));
 
 // addScores adds the line below the text, which tells of the token that a reader points at.
 function addScores(view) {

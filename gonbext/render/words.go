@@ -255,21 +255,16 @@ const firstText, secondText = "1st text", "2nd text"
 func (p *picture) facts() string {
 	m, n := len(p.e.Prompt.Texts), len(p.e.Steps)
 	if p.e.Model.Reads() {
-		s := fmt.Sprintf("%d %s", m, p.words.tokens)
+		s := countOf(m, p.words.tokens)
 		if added := p.added(); len(added) > 0 {
 			s += ", of which the tokenizer added " + strings.Join(added, " and ")
 		}
-		shown := p.words.shown
-		// "1 prediction", not "1 predictions"
-		if n == 1 {
-			shown = strings.TrimSuffix(shown, "s")
-		}
-		return s + fmt.Sprintf("; %d %s", n, shown)
+		return s + "; " + countOf(n, p.words.shown)
 	}
 	if p.targetBegin >= 0 {
 		m-- // its start is no token of a text
 	}
-	s := fmt.Sprintf("%d %s", m, p.words.tokens)
+	s := countOf(m, p.words.tokens)
 	// It is counted among the tokens, and often is a sink.
 	if p.e.Prompt.BOSAdded {
 		s += ", the first of them begin-of-text that was added"
@@ -291,6 +286,20 @@ func (p *picture) facts() string {
 		s += fmt.Sprintf(", %d of them given by the caller", forced)
 	}
 	return s
+}
+
+// countOf returns how many of something there are, of which the name is that of several: "1 prompt
+// token", "1,200 spans of the prompt".
+func countOf(n int, what string) string {
+	if n == 1 {
+		what, of, more := strings.Cut(what, " of ")
+		what = strings.TrimSuffix(what, "s")
+		if more {
+			what += " of " + of
+		}
+		return "1 " + what
+	}
+	return thousands(n) + " " + what
 }
 
 // added returns the names of the control tokens that the tokenizer added to the text. Such a token

@@ -49,7 +49,8 @@ func size(t *testing.T, files fs.FS) int {
 	return total
 }
 
-// modelTable is the table of a report. What a masked model gets right are minimal pairs.
+// modelTable is the table of a report. What a masked model gets right are minimal pairs, and so are
+// the first words of translations.
 func modelTable(m tiny.Model, r *train.Report) string {
 	if m.Task == tiny.NextWord {
 		return figures(r)
@@ -58,13 +59,16 @@ func modelTable(m tiny.Model, r *train.Report) string {
 	if m.Task == tiny.WholeText {
 		return strings.Replace(table, "right by argmax", "right class", 1)
 	}
+	what := "The right word is the most probable of all words"
+	if m.Task == tiny.Translation {
+		what = "Every word of the translation is the most probable one"
+	}
 	table = strings.Replace(table, "right by argmax", "right word over wrong", 1)
 	var first []string
 	for _, s := range r.HeldOut {
 		first = append(first, fmt.Sprintf("%s %.1f %%", s.Kind, 100*s.First))
 	}
-	return table + "\nThe right word is the most probable of all words, on held-out combinations: " +
-		strings.Join(first, ", ") + ".\n"
+	return table + "\n" + what + ", on held-out combinations: " + strings.Join(first, ", ") + ".\n"
 }
 
 // firstTokenLine returns how much a decoder's heads look at the first token.

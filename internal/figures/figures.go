@@ -216,6 +216,10 @@ func Make(
 	out := &reproduction.Reproduction{
 		Head: f.Head, Model: info.Name, Hash: info.Hash, Backend: info.Backend,
 	}
+	if info.Boundary() >= 0 {
+		return omit(f, info, fmt.Sprintf("it is about a text in one stack, and %s has two",
+			info.Name)), nil
+	}
 	for _, n := range f.Needs {
 		if !n.has(m) {
 			has := "has none"

@@ -16,6 +16,8 @@ const (
 	NextWord   Task = "next word"   // a decoder, which predicts the next token
 	MaskedWord Task = "masked word" // an encoder, which predicts the token under [Mask]
 	WholeText  Task = "class"       // an encoder, which predicts a class of the whole text
+	// Translation is that of a model of two stacks, which writes a target for a source.
+	Translation Task = "translation"
 )
 
 // A Model is one of the trained models that are part of the program.
@@ -41,6 +43,8 @@ const (
 	MaskedName    = "tiny-mlm"
 	SentimentName = "tiny-sentiment"
 	AlibiName     = "tiny-alibi"
+	// TranslationName is a model of two stacks.
+	TranslationName = "tiny-translation"
 )
 
 var masked = []sentenceMaker{
@@ -102,6 +106,19 @@ var models = []Model{
 			"the keys to the cabinet", "mary convinced john of", "the film is not",
 		},
 		words: func() []string { return sorted(maskedWords(), sentimentWords()) },
+	},
+	{
+		Name: TranslationName, Note: "toy model for translation", Task: Translation,
+		directory: "trained/" + TranslationName,
+		Originals: []string{"Helsinki-NLP/opus-mt-en-es", "facebook/bart-base"},
+		makers: []sentenceMaker{
+			{"gender", 8, translation(false)}, {"number", 8, translation(true)},
+		},
+		words: translationWords,
+		examples: []string{
+			"under the red table , the old queen slept .", "the small dogs lost the white map .",
+			"behind the cold houses , the girl found the keys .",
+		},
 	},
 }
 
@@ -216,6 +233,12 @@ func (m Model) Words() []Word {
 		return Words()
 	}
 	var all []Word
+	if m.Task == Translation {
+		for _, w := range m.words() {
+			all = append(all, Word{Text: w})
+		}
+		return all
+	}
 	if m.Task == NextWord {
 		all = Words()
 	}
@@ -229,12 +252,12 @@ func (m Model) Words() []Word {
 }
 
 // UnknownWords returns the words of text that the training of the model never showed, each once, in
-// the order of the text, nil if there are none. Words are separated by spaces, and for the decoders
-// case counts: neither "The" nor "rusty." is a word that they know. The encoders read capital
-// letters as small ones and need no space before punctuation.
+// the order of the text, nil if there are none. Words are separated by spaces, and case counts:
+// neither "The" nor "rusty." is a word that a decoder knows. The encoders read capital letters as
+// small ones and need no space before punctuation.
 func (m Model) UnknownWords(text string) []string {
 	trained := m.words()
-	if m.Task != NextWord {
+	if m.Task == MaskedWord || m.Task == WholeText {
 		trained = append(trained, controlTokens...)
 		text = strings.NewReplacer(".", " . ", ",", " , ").Replace(strings.ToLower(text))
 	}

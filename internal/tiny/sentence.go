@@ -15,7 +15,7 @@ type Sentence struct {
 	// Words are the words of the text. The mask token of a masked model is one of them.
 	Words []string
 	// Answer is the index in Words of the mask token. It is len(Words) if the answer is the next
-	// word, and -1 if the answer is a class of the whole text.
+	// word, or the first word of a translation, and -1 if it is a class of the whole text.
 	Answer int
 	// Right and Wrong are a minimal pair: two words for the place of the answer, or the names of
 	// two classes.
@@ -28,6 +28,13 @@ type Sentence struct {
 	// Nearest is what a baseline answers that looks only at the nearest word of the right kind, as
 	// the number of the last noun. It is Right or Wrong.
 	Nearest string
+	// Target are, for a model that translates, the words of the translation, the answer first, and
+	// Links which words they come from, in the order of the target. Changes are words of the source
+	// that can be replaced, in their order: with a change of evidence the wrong answer is right,
+	// and no other changes the answer.
+	Target  []string
+	Links   []Link
+	Changes []Change
 }
 
 // MaxSentences is the largest set of sentences for which every kind has enough different ones.

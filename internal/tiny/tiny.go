@@ -5,8 +5,8 @@
 // The first model, named "tiny", is a BLOOM decoder of 6 layers, 8 heads and width 128. [Document]
 // is a text for it, [Generator] makes them, and [Files] has the checkpoint. [Models] lists all
 // models: a classifier of verb number, a model that fills in masked words, a classifier of
-// sentiment, and a decoder of 12 layers. [Model.Sentences] makes texts for any of them, each with a
-// right and a wrong answer and with its evidence.
+// sentiment, a decoder of 12 layers, and a model of two stacks that translates. [Model.Sentences]
+// makes texts for any of them, each with a right and a wrong answer and with its evidence.
 //
 // The command cmd/train-tiny makes the weights from the grammars.
 package tiny

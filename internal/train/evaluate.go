@@ -54,8 +54,9 @@ type KindScore struct {
 	ByForm       []NamedScore `json:"by_form"`
 	ByAttractors []NamedScore `json:"by_attractors"`
 	// First is, for a masked model, the share of sentences in which the right word is the most
-	// probable of all words. Right is then the share in which it is more probable than the wrong
-	// word of its minimal pair.
+	// probable of all words. For a model that translates, it is the share of sentences of which
+	// every word of the translation and its end is. Right is then the share in which the right word
+	// is more probable than the wrong word of its minimal pair.
 	First float64 `json:"first,omitempty"`
 }
 
@@ -114,7 +115,7 @@ func newEvaluator(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer,
 	return e, nil
 }
 
-// encoder returns whether the model is an encoder.
+// encoder returns whether the model has an encoder.
 func (e *evaluator) encoder() bool { return e.recipe.model.Task != tiny.NextWord }
 
 // weights returns the node of a parameter by name.

@@ -29,12 +29,21 @@ func (e *evaluator) sentences(ctx context.Context, split tiny.Split, kind string
 		}
 		for r, s := range chunk {
 			row, pair := scores[r*size:(r+1)*size], [2]int{}
-			if s.Answer < 0 {
+			vocabulary := e.spec.Vocab
+			switch e.recipe.model.Task {
+			case tiny.WholeText:
 				for i, label := range []string{s.Right, s.Wrong} {
 					pair[i] = slices.Index(e.recipe.model.Labels, label)
 				}
-			} else {
-				vocabulary := e.spec.Vocab
+			case tiny.Translation:
+				source, target := encodeTranslation(e.tok, s)
+				pair = [2]int{target[0], wordID(e.tok, s.Wrong)}
+				row = row[len(source)*vocabulary:]
+				if writes(row, vocabulary, target) {
+					first++
+				}
+				row = row[:vocabulary]
+			default:
 				row = row[(s.Answer+1)*vocabulary:][:vocabulary]
 				pair = [2]int{mustID(e.tok, s.Right), mustID(e.tok, s.Wrong)}
 				if row[pair[0]] == slices.Max(row) {
@@ -57,7 +66,12 @@ func (e *evaluator) scores(sentences []tiny.Sentence) (flat []float32, size int,
 	b := &batch{rows: e.cfg.Batch, length: e.cfg.Length}
 	b.ids, b.real = make([]int32, b.rows*b.length), make([]float32, b.rows*b.length)
 	for r := range b.rows {
-		b.put(r, encodeSentence(e.tok, sentences[min(r, len(sentences)-1)]))
+		s := sentences[min(r, len(sentences)-1)]
+		if e.recipe.model.Task == tiny.Translation {
+			b.putTranslation(r, e.spec.Boundary(), e.tok, s)
+			continue
+		}
+		b.put(r, encodeSentence(e.tok, s))
 	}
 	out, err := e.exec.Call(append([]any{
 		b.tensor(b.ids), tensors.FromFlatDataAndDimensions(b.real, b.rows, b.length),

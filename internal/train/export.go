@@ -1,7 +1,6 @@
 package train
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 
@@ -22,7 +21,7 @@ func tensorsOf(s *spec.Spec, weights map[string][]float32) ([]checkpoint.Tensor,
 	}
 	var out []checkpoint.Tensor
 	for _, p := range s.Params() {
-		name, layout, err := tensorOf(f, p.Name)
+		name, layout, err := tensorOf(f, family.InStack(s, p.Name))
 		if err != nil {
 			return nil, err
 		}
@@ -36,6 +35,8 @@ func tensorsOf(s *spec.Spec, weights map[string][]float32) ([]checkpoint.Tensor,
 			data, shape = fused(s, weights, p.Name, 1), []int{3 * shape[0]}
 		case layout == family.Transposed && matrix:
 			data, shape = transposed(data, shape[0], shape[1]), []int{shape[1], shape[0]}
+		case layout == family.RowOrZeros:
+			shape = []int{1, shape[0]}
 		}
 		out = append(out, checkpoint.Tensor{Name: name, Shape: shape, Data: halves(data)})
 	}
@@ -44,14 +45,17 @@ func tensorsOf(s *spec.Spec, weights map[string][]float32) ([]checkpoint.Tensor,
 
 // ofBody matches the names of tensors that are not of a head.
 var ofBody = regexp.MustCompile(
-	`^(embeddings\.|encoder\.|transformer\.|pooler\.|word_embeddings|h\.|ln_f\.)`)
+	`^(shared|embeddings|encoder|decoder|transformer|pooler|word_embeddings|h|ln_f)\.`)
+
+// layered matches the parameters of a layer.
+var layered = regexp.MustCompile(`^([a-z]+\.)([0-9]+)(\..+)$`)
 
 // tensorOf returns the name of the tensor of a parameter, with the prefix of the body if it is not
 // of a head, and how the tensor stores it.
 func tensorOf(f *family.Family, param string) (name string, layout family.Layout, err error) {
-	layer, rest, general := 0, "", param
-	if n, _ := fmt.Sscanf(param, "blocks.%d.%s", &layer, &rest); n == 2 {
-		general = "blocks.%d." + rest
+	layer, general := "", param
+	if found := layered.FindStringSubmatch(param); found != nil {
+		layer, general = found[2], found[1]+"%d"+found[3]
 	}
 	for _, w := range f.Weights {
 		if w.Param != general {
@@ -59,7 +63,7 @@ func tensorOf(f *family.Family, param string) (name string, layout family.Layout
 		}
 		name = w.Tensor
 		if general != param {
-			name = fmt.Sprintf(name, layer)
+			name = strings.Replace(name, "%d", layer, 1)
 		}
 		if ofBody.MatchString(name) {
 			name = f.Prefixes[0] + name

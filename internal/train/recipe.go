@@ -38,6 +38,12 @@ func recipeOf(cfg Config) (recipe, error) {
 	case tiny.AlibiName:
 		r.tokenizer = func() (*tokenizer.Tokenizer, error) { return bytePairs(m.Words()) }
 		r.spec, r.batch = alibiSpec, newStreams
+	case tiny.TranslationName:
+		r.tokenizer = func() (*tokenizer.Tokenizer, error) { return bytePairs(m.Words()) }
+		r.spec, r.config = translationSpec, translationConfig
+		r.batch = func(cfg Config, tok *tokenizer.Tokenizer, step int) *batch {
+			return newTranslations(m, cfg, tok, step)
+		}
 	default:
 		r.tokenizer = func() (*tokenizer.Tokenizer, error) { return wordPieces(m.Words()) }
 		r.spec = func(tok *tokenizer.Tokenizer) *spec.Spec { return encoderSpec(m, tok) }

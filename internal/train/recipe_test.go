@@ -182,6 +182,53 @@ func TestEncoderBatches(t *testing.T) {
 	}
 }
 
+// TestTranslationBatches reads a batch of the model of two stacks back: a source, the boundary, and
+// the target, of which every token and the end are to be predicted.
+func TestTranslationBatches(t *testing.T) {
+	r, cfg, tok := recipeFor(t, tiny.TranslationName)
+	b := r.batch(cfg, tok, 3)
+	bos, eos, boundary := int32(mustID(tok, bosToken)), int32(mustID(tok, eosToken)),
+		int32(tok.VocabSize())
+	for row := range b.rows {
+		ids, targets := b.ids[row*b.length:][:b.length], b.targets[row*b.length:][:b.length]
+		weights, at := b.weights[row*b.length:][:b.length], slices.Index(ids, boundary)
+		n := slices.Index(b.real[row*b.length:][:b.length], 0)
+		if n < 0 {
+			n = b.length
+		}
+		if ids[0] != bos || at < 4 || slices.Contains(ids[1:n], bos) || slices.Contains(ids, eos) {
+			t.Fatalf("row %d is %v", row, ids)
+		}
+		for i, w := range weights {
+			ends := i > at && weights[i-1] == 1 && targets[i-1] == eos
+			switch {
+			case i < at && w != 0, i == at && w != 1, ends && w != 0:
+				t.Fatalf("row %d, token %d: weight %v", row, i, w)
+			case w == 1 && targets[i] != eos && targets[i] != ids[i+1]:
+				t.Fatalf("row %d: after token %d comes %d, and the target is %d", row, i, ids[i+1],
+					targets[i])
+			}
+		}
+		if !slices.Contains(targets, eos) {
+			t.Fatalf("row %d has no end: %v", row, targets)
+		}
+	}
+}
+
+// TestWrites: a target is written if each of its tokens has the highest score.
+func TestWrites(t *testing.T) {
+	scores := []float32{0, 2, 1, 3, 1, 2} // two tokens, three scores each
+	for want, targets := range map[bool][][]int{
+		true: {{1, 0}, {1}}, false: {{1, 2}, {2, 0}, {0}},
+	} {
+		for _, target := range targets {
+			if got := writes(scores, 3, target); got != want {
+				t.Errorf("%v: %v, want %v", target, got, want)
+			}
+		}
+	}
+}
+
 // TestStreams reads a batch of the decoder of twelve layers back: one <bos> at the start of a row,
 // and each target is the next token.
 func TestStreams(t *testing.T) {
@@ -214,6 +261,7 @@ func TestLaterBatchesAreFixed(t *testing.T) {
 	want := map[string]uint64{
 		tiny.VerbName: 0x5bc85c489532f1f4, tiny.MaskedName: 0x6372de585c711ba4,
 		tiny.SentimentName: 0xbe1aef29ef70d6f, tiny.AlibiName: 0x979ec9022eb029f7,
+		tiny.TranslationName: 0x4db890eec3771a1f,
 	}
 	for _, name := range later() {
 		r, cfg, tok := recipeFor(t, name)

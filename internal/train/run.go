@@ -143,7 +143,7 @@ func write(dir string, recipe recipe, spec *spec.Spec, tok *tokenizer.Tokenizer,
 		{"config.json", encodeJSON(recipe.config(spec))},
 		{"report.json", encodeJSON(r)},
 	}
-	if !spec.Bidirectional {
+	if !spec.Bidirectional && spec.Encoder == 0 {
 		ends := map[string]any{"bos_token_id": spec.BOS, "eos_token_id": spec.EOS[0]}
 		files = append(files, file{"generation_config.json", encodeJSON(ends)})
 	}

@@ -64,6 +64,8 @@ func For(name string) (Config, error) {
 	case tiny.AlibiName:
 		cfg.Batch, cfg.Length, cfg.Context = 16, 64, 0.1
 		cfg.Steps, cfg.WarmUp, cfg.Peak = 3000, 100, 3e-3
+	case tiny.TranslationName:
+		cfg.Steps, cfg.Length, cfg.Peak = 1000, 2*stackLength, 2e-3
 	default:
 		return Config{}, pkg.Errorf("there is no recipe for %.60q; there are %s", name,
 			strings.Join(tiny.Names(), ", "))

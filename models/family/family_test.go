@@ -109,7 +109,7 @@ func TestEveryWeightIsAParameter(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for _, p := range spec.Params() {
-			generic, _ := genericParam(inStack(spec, p.Name))
+			generic, _ := genericParam(InStack(spec, p.Name))
 			params[generic] = true
 		}
 	}

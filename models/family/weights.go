@@ -447,7 +447,7 @@ func (f *Family) sources(s *spec.Spec, param string) ([]Weight, error) {
 	if found := classTensors(s, param); found != nil {
 		return found, nil
 	}
-	generic, numbers := genericParam(inStack(s, param))
+	generic, numbers := genericParam(InStack(s, param))
 	var found []Weight
 	for _, w := range f.Weights {
 		if w.Param == generic {

@@ -58,7 +58,8 @@ func (s *Session) Extend(ctx context.Context, ids, next []int) ([]float64, error
 
 // ReadLogits runs a text once, under edits, and calls use, in order, with the scores after each
 // token from position first on, [V]; see [trace.LogitReader]. The errors are those of
-// [Session.Extend], and one for a position outside the text.
+// [Session.Extend] and [Session.Prompt], and one for a position outside the text, or outside of the
+// target of a model of two stacks.
 func (m *Model) ReadLogits(ctx context.Context, ids []int, edits []trace.Edit, first int,
 	use func(position int, logits []float32) error,
 ) error {
@@ -75,30 +76,24 @@ func (m *Model) ReadLogits(ctx context.Context, ids []int, edits []trace.Edit, f
 			return err
 		}
 	}
-	if m.Spec.Encoder > 0 {
-		return s.readTarget(ctx, ids, first, use)
+	at := boundaryIn(m.Spec, ids)
+	if at == 0 {
+		return s.extendWith(ctx, ids, ids[first:], use)
 	}
-	return s.extendWith(ctx, ids, ids[first:], use)
-}
-
-// readTarget is [Model.ReadLogits] for a model of two stacks, which reads the source at once and
-// scores no token of it.
-func (s *Session) readTarget(ctx context.Context, ids []int, first int,
-	use func(position int, logits []float32) error,
-) error {
-	begin := boundaryOf(s.m.Spec, ids)
-	if first < begin || begin == len(ids) {
-		return pkg.Errorf("position %d is in the source, at whose tokens %s predicts nothing",
-			first, s.m.Spec.Family)
+	if first < at || at == len(ids) {
+		return pkg.Errorf("position %d is in the source, which predicts nothing; the target "+
+			"begins at %d", first, at)
 	}
-	out, err := s.Prompt(ctx, ids[:begin+1], nil)
-	if err == nil && first == begin {
-		err = use(begin, out.Logits)
+	// The encoder reads the source at once, with the token at which the target begins.
+	out, err := s.Prompt(ctx, ids[:at+1], nil)
+	if err == nil && first == at {
+		err = use(at, out.Logits)
+		first++
 	}
-	if rest := ids[begin+1:]; err == nil && len(rest) > 0 {
-		err = s.extendWith(ctx, rest, ids[max(first, begin+1):], use)
+	if err != nil || at+1 == len(ids) {
+		return err
 	}
-	return err
+	return s.extendWith(ctx, ids[at+1:], ids[first:], use)
 }
 
 // extendWith is [Session.Extend], and calls use with the position and the scores that predict each

@@ -180,6 +180,9 @@ type builder struct {
 	edits map[trace.Tap]editNodes
 	// turnings are made once for all layers that share a rotary embedding.
 	turnings map[*spec.Rotary]*turning
+	// ofTargetAlone is whether all targets are tokens of the target of a model of two stacks, as
+	// after its prompt; then the layers of the encoder compute nothing.
+	ofTargetAlone bool
 }
 
 func newBuilder(s *spec.Spec, w byName, t text) *builder {
@@ -286,6 +289,10 @@ func (d *builder) stepBlock(l int, x *Node, past cache) (*Block, cache) {
 		value: replaceSlot(past.value, now.value, d.first),
 	}
 	d.attend(b)
+	if b.idle { // nobody reads them
+		now = cache{key: ZerosLike(now.key), value: ZerosLike(now.value)}
+		b.sources = past
+	}
 	return b, now
 }
 
@@ -311,6 +318,7 @@ func (d *builder) startBlock(l int, x *Node) (*Block, cache) {
 		u = d.byStack(x, source, func() *Node { return queries })
 	}
 	b.active = d.active(l, x.Shape().Dimensions[1])
+	b.idle = d.ofTargetAlone && d.spec.Stack(l) == spec.Encoding
 	p := b.project(u, d.fused)
 	whole := b.heads(p.query, d.spec.Heads)
 	b.query = b.edited(trace.QueryVector, b.turned(whole, whole, "query"))
@@ -547,8 +555,13 @@ func Logits(spec *spec.Spec, weights func(name string) *Node, ids *Node) (
 func Scores(spec *spec.Spec, weights func(name string) *Node, ids, real *Node) (
 	scores *Node, attention []*Node,
 ) {
-	length := Scalar(ids.Graph(), dtypes.Int32, ids.Shape().Dimensions[1])
-	d := newBuilder(spec, weights, text{ids: ids, length: length, real: real})
+	of := text{ids: ids, real: real}
+	of.length = Scalar(ids.Graph(), dtypes.Int32, ids.Shape().Dimensions[1])
+	if spec.Encoder > 0 {
+		start := Equal(ids, Scalar(ids.Graph(), dtypes.Int32, spec.Boundary()))
+		of.boundary = ArgMax(ConvertDType(start, dtypes.Int32), -1, dtypes.Int32)
+	}
+	d := newBuilder(spec, weights, of)
 	if onCPU(ids.Graph().Backend()) {
 		first := Reshape(Slice(ids, AxisRange(0, 1), AxisRange(0, 1)))
 		d.product = product{always: GreaterOrEqual(first, ZerosLike(first)), trained: true}

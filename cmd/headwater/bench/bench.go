@@ -27,6 +27,7 @@ type benchFlags struct {
 	cli.ModelFlags
 	opts             evaluate.Options
 	input, output    string
+	given            []evaluate.Case // those of input
 	resume           string
 	cases, timed     int
 	seed             uint64
@@ -164,6 +165,8 @@ type benchReport struct {
 	// Tasks are the tasks that were measured, if any were.
 	Tasks *taskChoice `json:"tasks,omitempty"`
 	*evaluate.Report
+	// Alignment is how well methods align words, if the model translates.
+	Alignment []evaluate.WordAlignment `json:"alignment,omitempty"`
 	// Randomized is the correlation of each method with itself after the weights were shuffled.
 	Randomized map[string]evaluate.Summary `json:"randomized,omitempty"`
 	// Cost is what a token costs by each method; it is a measurement and differs from run to run.
@@ -177,6 +180,11 @@ func bench(ctx context.Context, k *cli.Kit, f benchFlags) (err error) {
 		return err
 	}
 	defer out.Abandon()
+	if f.input != "" { // now, before a model is opened
+		if f.given, err = readCases(ctx, k, f.input); err != nil {
+			return err
+		}
+	}
 	parts, err := benchParts(ctx, k, f)
 	if err != nil {
 		return err
@@ -198,6 +206,11 @@ func bench(ctx context.Context, k *cli.Kit, f benchFlags) (err error) {
 	if report.Report, err = measure(ctx, parts, opts); err != nil {
 		return err
 	}
+	if toy, ok := f.translator(); ok {
+		if report.Alignment, err = alignWords(ctx, f, m, toy, opts); err != nil {
+			return err
+		}
+	}
 	if f.randomized {
 		if report.Randomized, err = randomize(ctx, k, f, m, cases, opts); err != nil {
 			return err
@@ -218,6 +231,9 @@ func bench(ctx context.Context, k *cli.Kit, f benchFlags) (err error) {
 func (f *benchFlags) options() evaluate.Options {
 	opts := f.opts
 	opts.Methods, opts.Explain.Methods = opts.Explain.Methods, nil
+	if _, ok := f.translator(); ok && len(opts.Methods) == 0 {
+		opts.Methods = alignmentMethods
+	}
 	if len(opts.Methods) == 0 {
 		for _, m := range attribution.Methods() {
 			opts.Methods = append(opts.Methods, m.Name)
@@ -291,6 +307,9 @@ func (r benchReport) write(w io.Writer) error {
 		}
 	}
 	if err := r.WriteLayers(w); err != nil {
+		return err
+	}
+	if err := r.writeAlignment(w); err != nil {
 		return err
 	}
 	if err := r.writeRandomized(w); err != nil {

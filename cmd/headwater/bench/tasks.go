@@ -54,8 +54,9 @@ func taskFlags(cmd *cobra.Command, f *benchFlags) {
 // tasked reports whether the cases are tasks: the model has no grammar and no circuit, and no file
 // gives others.
 func (f *benchFlags) tasked() bool {
-	return f.input == "" && !f.planted && !f.grammar && !f.circuit() && f.Model != "" &&
-		f.Model != models.Default
+	_, translates := f.translator()
+	return f.input == "" && !f.planted && !f.grammar && !f.circuit() && !translates &&
+		f.Model != "" && f.Model != models.Default
 }
 
 // timedTokens returns how many tokens are explained after each prompt that is timed. After tasks

@@ -35,7 +35,7 @@ var wrongCells = []cell{
 	{
 		Source: "%%\ngonbext.Explain(\"a\", gonbext.Model{Name: \"tinny\"})",
 		want: "did you mean tiny? tinny is neither a directory nor a GGUF file, nor an embedded " +
-			"model (tiny, tiny-verb, tiny-mlm, tiny-sentiment, tiny-alibi), nor a known one (smollm2)",
+			"model (tiny, tiny-verb, tiny-mlm, tiny-sentiment, tiny-alibi, tiny-translation), nor a known one (smollm2)",
 	},
 	{
 		Source: "%%\ngonbext.Explain(\"a\", gonbext.Model{DType: \"flot32\"})",

@@ -1,0 +1,66 @@
+package evaluate
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// TestAlignmentErrorRate: three links are found, of which one is sure and one more is possible, and
+// two are sure: 1 - (1 + 2) / (3 + 2) = 0.4. What is sure is possible without being named twice.
+func TestAlignmentErrorRate(t *testing.T) {
+	sure, possible := [][2]int{{0, 0}, {1, 1}}, [][2]int{{1, 2}}
+	for _, c := range []struct {
+		name  string
+		found [][2]int
+		want  float64
+	}{
+		{"one sure, one possible, one wrong", [][2]int{{0, 0}, {1, 2}, {2, 1}}, 0.4},
+		{"a link twice", [][2]int{{0, 0}, {0, 0}, {1, 2}, {2, 1}}, 0.4},
+		{"all sure links", [][2]int{{0, 0}, {1, 1}}, 0},
+		{"all links", [][2]int{{0, 0}, {1, 1}, {1, 2}}, 0},
+		{"one sure link alone", [][2]int{{1, 1}}, 1 - 2.0/3},
+		{"source and target swapped", [][2]int{{2, 1}}, 1},
+		{"none", nil, 1},
+	} {
+		if got := AlignmentErrorRate(c.found, sure, possible); math.Abs(got-c.want) > 1e-15 {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+	if got := AlignmentErrorRate(nil, nil, nil); !math.IsNaN(got) {
+		t.Errorf("without any link: %v", got)
+	}
+}
+
+// TestWordAt: words are counted by the white space before them.
+func TestWordAt(t *testing.T) {
+	const text = " la  reina vieja"
+	for at, want := range map[int]int{1: 0, 2: 0, 5: 1, 9: 1, 11: 2, 15: 2} {
+		if got := wordAt(text, at); got != want {
+			t.Errorf("byte %d is of word %d, want %d", at, got, want)
+		}
+	}
+}
+
+// TestLinks: a word of the source has the sum of its tokens, with their signs, over the tokens of
+// a word of the target. Control tokens belong to no word, and a row of zeros has no link.
+func TestLinks(t *testing.T) {
+	sources, targets := []int{-1, 0, 1, 1, 2, -1}, []int{0, 0, 1, 2, -1}
+	r := &attribution.Result{
+		Layers: []int{3}, Shape: [3]int{5, 6, 1}, Rows: [][]float64{
+			{9, 3, 2, 2, 1, 9},       // 3, 4 and 1
+			{9, 2, 1, -1, 1, 9, 5},   // and with these 5, 4 and 2
+			{9, 1, 3, -3, -2, 9, 5},  // 1, 0 and -2
+			{9, 0, 0, 0, 0, 9, 5, 5}, // none
+			{0, 9, 9, 9, 9, 0, 0, 0}, // the end of the target
+		},
+	}
+	want := [][2]int{{0, 0}, {1, 2}}
+	for _, level := range []int{0, -1} {
+		if got := links(r, level, sources, targets, [2]int{3, 3}); !slices.Equal(got, want) {
+			t.Errorf("level %d: %v, want %v", level, got, want)
+		}
+	}
+}
