@@ -66,9 +66,9 @@ func TestScoresOfTwoStacks(t *testing.T) {
 	}
 }
 
-// TestWithoutOfTwoStacks: KL(p‖q) of the first token without a sentence of the source is that of
+// TestWithoutSentenceOfSource: KL(p‖q) of the first token without a sentence of the source is that of
 // the distributions of two models that were asked apart.
-func TestWithoutOfTwoStacks(t *testing.T) {
+func TestWithoutSentenceOfSource(t *testing.T) {
 	m := source{counted{fixture.Open(t, filepath.Join("..", "..", "..", "models", "testdata",
 		"goldens", "t5"), "go")}}
 	opts := attribution.Options{Methods: []string{"raw"}, MaxTokens: 1, Alternatives: 48}
