@@ -66,8 +66,8 @@ func TestScoresOfTwoStacks(t *testing.T) {
 	}
 }
 
-// TestWithoutSentenceOfSource: KL(p‖q) of the first token without a sentence of the source is that of
-// the distributions of two models that were asked apart.
+// TestWithoutSentenceOfSource: KL(p‖q) of the first token without a sentence of the source is that
+// of the distributions of two texts that were read apart.
 func TestWithoutSentenceOfSource(t *testing.T) {
 	m := source{counted{fixture.Open(t, filepath.Join("..", "..", "..", "models", "testdata",
 		"goldens", "t5"), "go")}}
