@@ -175,8 +175,11 @@ type run struct {
 	without      []int
 	withoutEdits []trace.Edit
 	logits       [][]float32
+	// spaced are the texts that a user gave without a space before them, of which there may be one
+	// with a space.
+	spaced []spacedToken
 	// patching is how the first prediction is patched, with [Options.Patch].
-	patching patch.Options
+	patching patch.EdgeOptions
 	// by and target are how tokens are grouped, and spans are the columns, nil for tokens.
 	by, target Grouping
 	spans      []Span
@@ -242,7 +245,10 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 		}
 		r.addCopied(next)
 		r.ended = step.Next.Stop
-		if r.ask.Logits {
+		if r.processed == len(r.ids) {
+			r.remarkSpaced(step)
+		}
+		if r.opts.Without != "" {
 			r.logits = append(r.logits, step.Logits)
 		}
 	}

@@ -132,10 +132,12 @@ type Options struct {
 	// token explained with that of Contrast or of what the model predicts after Corrupted.
 	// PatchDirection is one of [patch.Directions], and PatchEstimate adds the estimates of
 	// [patch.Estimate]. MaxTokens is then 1 by default. It costs a pass over the prompt for each
-	// place.
+	// place. If it is [patch.EdgePlace], edges are scored and patched instead, by PatchSteps
+	// gradients; see [patch.Edges].
 	Patch          string `json:"patch,omitempty"`
 	PatchDirection string `json:"patch_direction,omitempty"`
 	PatchEstimate  bool   `json:"patch_estimate,omitempty"`
+	PatchSteps     int    `json:"patch_steps,omitempty"`
 	Corrupted      string `json:"corrupted,omitempty"`
 	// HeadKinds, if it is [KindsRandom], [KindsText] or [KindsAblate], also scores every head by
 	// what it does: [Explanation.HeadKinds]. It cannot be combined with By and Target.

@@ -506,8 +506,9 @@ var resultRows = []Option{
 	{
 		Name: "patch", Field: "Patch", Key: "patch", Group: GenerationOptions,
 		Help: "for the first token, set each place of a kind to what it has in another prompt, " +
-			"one at a time: `" + strings.Join(message.Names(patch.Places()), "|") + "`",
-		value: grouping(func(o *Options) *string { return &o.Patch }, among(patch.Places())),
+			"one at a time, or the edges with the lowest scores together: `" +
+			strings.Join(message.Names(patchPlaces), "|") + "`",
+		value: grouping(func(o *Options) *string { return &o.Patch }, among(patchPlaces)),
 		conflict: func(o *Options) string {
 			switch {
 			case o.Corrupted == "":
@@ -516,6 +517,9 @@ var resultRows = []Option{
 			case o.By != "" || o.Target != "":
 				return trace.Called("patch") + " and groups of tokens; it has tokens as the " +
 					"model has them: leave by and target out"
+			case o.patchesEdges() && len(o.Edits) > 0:
+				return trace.Called("patch") + " edges and edits; edges are not patched under " +
+					"edits: " + eitherOfTwo
 			}
 			return ""
 		},
@@ -527,21 +531,29 @@ var resultRows = []Option{
 			strings.Join(message.Names(patch.Directions()), "|") + "`",
 		value: grouping(func(o *Options) *string { return &o.PatchDirection },
 			among(patch.Directions())),
-		conflict: needsPatch("patch direction"),
+		conflict: needsPatch("patch direction", false),
 	},
 	{
 		Name: "patch estimate", Field: "PatchEstimate", Key: "patch-estimate",
 		Group:    GenerationOptions,
 		Help:     "also estimate what patching does, by one gradient, and how well that fits",
 		value:    switched(func(o *Options) *bool { return &o.PatchEstimate }),
-		conflict: needsPatch("patch estimate"),
+		conflict: needsPatch("patch estimate", false),
+	},
+	{
+		Name: "patch steps", Field: "PatchSteps", Key: "patch-steps", Group: GenerationOptions,
+		Help: "score edges by the mean of `N` gradients between both prompts; 1 is edge " +
+			"attribution patching, more are EAP-IG",
+		value: whole(func(o *Options) *int { return &o.PatchSteps }, 1, patch.MostSteps,
+			fmt.Sprint(patch.DefaultSteps)),
+		conflict: needsPatch("patch steps", true),
 	},
 	{
 		Name: "corrupted", Field: "Corrupted", Key: "corrupted", Group: GenerationOptions,
 		Help: "the other `prompt` of patch, of as many tokens",
 		value: someWords(func(o *Options) *string { return &o.Corrupted },
 			fmt.Sprintf("at most %d", maxTextBytes)),
-		conflict: needsPatch("corrupted"),
+		conflict: func(o *Options) string { return withoutPatch("corrupted", o) },
 	},
 	{
 		Name: "head kinds", Field: "HeadKinds", Key: "head-kinds", Group: GenerationOptions,
@@ -612,11 +624,27 @@ var resultRows = []Option{
 	},
 }
 
-// needsPatch returns why an option of patching does not stand alone.
-func needsPatch(name string) func(o *Options) string {
+// patchPlaces are the kinds of places, and edges.
+var patchPlaces = append(patch.Places(), patch.EdgePlace)
+
+// withoutPatch returns why an option of patching does not stand alone.
+func withoutPatch(name string, o *Options) string {
+	return onOff(o.Patch == "", trace.Called(name)+" without "+trace.Called("patch")+
+		"; name the places to patch")
+}
+
+// needsPatch returns why an option does not stand without patching, of edges or of places.
+func needsPatch(name string, edges bool) func(o *Options) string {
 	return func(o *Options) string {
-		return onOff(o.Patch == "", trace.Called(name)+" without "+trace.Called("patch")+
-			"; name the places to patch")
+		if o.Patch == "" || edges == o.patchesEdges() {
+			return withoutPatch(name, o)
+		}
+		if edges {
+			return fmt.Sprintf("%s and %s %s; it is for %s", trace.Called(name),
+				trace.Called("patch"), o.Patch, patch.EdgePlace)
+		}
+		return fmt.Sprintf("%s and %s %s; it is for places", trace.Called(name),
+			trace.Called("patch"), o.Patch)
 	}
 }
 

@@ -89,6 +89,7 @@ var values = map[string]struct {
 		"noising", attribution.Options{PatchDirection: "noising"}, []string{"back"},
 	},
 	"patch estimate": {"true", attribution.Options{PatchEstimate: true}, []string{"maybe"}},
+	"patch steps":    {"3", attribution.Options{PatchSteps: 3}, []string{"0", "101", "x"}},
 	"corrupted":      {"a b", attribution.Options{Corrupted: "a b"}, []string{""}},
 	"prove":          {"3", attribution.Options{Prove: "3"}, []string{"", "some", "-1", "4096"}},
 	"own row":        {"true", attribution.Options{OwnRow: true}, []string{"x"}},
@@ -158,6 +159,8 @@ func TestOptionRanges(t *testing.T) {
 			o.Discard = 0.5
 		case "patch", "patch direction", "patch estimate", "corrupted":
 			o.Patch, o.Corrupted = "residual", "a b"
+		case "patch steps":
+			o.Patch, o.Corrupted = "edges", "a b"
 		}
 		must(t, row.Set(&o, values[row.Name].text))
 		if row.Name == "continuation" {

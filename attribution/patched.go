@@ -21,12 +21,18 @@ func (r *run) preparePatch(m trace.Model) error {
 	for i, id := range r.ids {
 		clean[i] = trace.Token{ID: id, Text: r.e.Prompt.Texts[i]}
 	}
-	r.patching = patch.Options{
-		Clean: clean, Corrupted: corrupted, Foil: r.contrast,
-		Place: patch.Place(r.opts.Patch), Direction: patch.Direction(r.opts.PatchDirection),
-		Estimate: r.opts.PatchEstimate, Edits: r.ask.Edits, Progress: r.opts.OnProgress,
+	r.patching = patch.EdgeOptions{
+		Options: patch.Options{
+			Clean: clean, Corrupted: corrupted, Foil: r.contrast, Place: patch.Place(r.opts.Patch),
+			Direction: patch.Direction(r.opts.PatchDirection), Estimate: r.opts.PatchEstimate,
+			Edits: r.ask.Edits, Progress: r.opts.OnProgress,
+		},
+		Steps: r.opts.PatchSteps,
 	}
-	return patch.Check(m, r.patching)
+	if r.opts.patchesEdges() {
+		return patch.CheckEdges(m, r.patching)
+	}
+	return patch.Check(m, r.patching.Options)
 }
 
 // patch patches the first prediction, if the options ask for it.
@@ -36,6 +42,13 @@ func (r *run) patch(ctx context.Context, m trace.Model) (err error) {
 	}
 	g := &r.e.Steps[0]
 	r.patching.Position, r.patching.Answer = g.Position, &g.ID
-	r.e.Patch, err = patch.Map(ctx, m, r.patching)
+	if r.opts.patchesEdges() {
+		r.e.Patch, err = patch.Edges(ctx, m, r.patching)
+		return err
+	}
+	r.e.Patch, err = patch.Map(ctx, m, r.patching.Options)
 	return err
 }
+
+// patchesEdges reports whether edges are patched, and not places.
+func (o *Options) patchesEdges() bool { return o.Patch == string(patch.EdgePlace) }

@@ -215,6 +215,14 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 		}
 		r.tokens = len(tokens)
 	}
+	if r.contrast != nil {
+		r.addSpaced(m, read.Text, "Explained against", "contrast", r.opts.Contrast)
+	}
+	if r.opts.Continuation != "" {
+		r.addSpaced(m, read.Text, "The continuation begins with", "continuation",
+			r.opts.Continuation)
+	}
+	r.ask.Logits = r.ask.Logits || r.spaced != nil
 	r.plan.chooseVectors(m, prompt, r.tokens)
 	r.ask.Products = r.plan.usesVectors()
 	r.ask.MaxTokens = r.tokens
@@ -231,7 +239,7 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 		)
 	}
 	need := r.plan.bytes(prompt, r.tokens)
-	if r.ask.Logits {
+	if r.opts.Without != "" {
 		need += 4 * float64(r.tokens) * float64(info.Vocab)
 	}
 	return budget.Check(m, need,

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -39,24 +38,24 @@ func Named(sources []int, size func(j int) float64) []int {
 }
 
 // Verdict tests by intervention what a picture says of one token: what the prediction loses without
-// the sources A that it names, and what it loses without as many other words. f is the probability
+// the words A that it names, and what it loses without as many other words. f is the probability
 // of the token:
 //
 //	f(x),  f(x without A),  f(x without R_i) for random sets R_i of |A| words outside A
 //
-// Tokens are taken away as by the scorer occlusion. The token after which the prediction comes
+// Words, [Explanation.ContinuesWord], are taken away whole and as by the scorer occlusion: what is
+// left without a piece of one would be unlike any text. The word after which the prediction comes
 // stays, because without it another prediction would be asked for; where the mean of all tokens is
-// read, none does. A word of R_i is a token with a letter or a digit that neither is a control
-// token nor was written by a chat template.
+// read, none does. What attention rests on whatever a row is about, [Explanation.RestsOn], stays,
+// too. A word of R_i has a letter or a digit and was written neither as a control token nor by a
+// chat template.
 type Verdict struct {
-	// Method is the method of the picture, and Sources are A, the strongest first; see [Named].
+	// Method is the method of the picture, and Sources are the tokens of A: of each word the
+	// strongest first, as the words are; see [Named].
 	Method  string `json:"method"`
 	Sources []int  `json:"sources"`
 	// Replacement is what stood in place of the tokens; see [scorer.Options].
 	Replacement string `json:"replacement,omitempty"`
-	// Broken reports whether a part of a word was deleted while another part stayed, so that what
-	// is left is unlike any text.
-	Broken bool `json:"broken,omitempty"`
 	// Whole is f(x), and Without is f(x without A).
 	Whole   float64 `json:"whole"`
 	Without float64 `json:"without"`
@@ -167,21 +166,20 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int, twice bool) (*V
 	if err != nil {
 		return nil, err
 	}
-	removable := slices.DeleteFunc(removal.Removable(), func(j int) bool { return j == stays })
-	if err := r.nameSources(v, t, removable); v.Reason != "" || err != nil {
+	removable := removal.Removable()
+	words := e.wordsOf(len(q.IDs), func(j int) bool {
+		return j != stays && slices.Contains(removable, j)
+	})
+	if err := r.nameSources(v, t, words); v.Reason != "" || err != nil {
 		return v, err
 	}
 	test := func(v *Verdict) error {
-		draws := e.randomWords(removable, v.Sources, rand.New(rand.NewPCG(opts.Seed, uint64(t))))
+		draws := e.randomWords(words, v.Sources, rand.New(rand.NewPCG(opts.Seed, uint64(t))))
 		if len(draws) == 0 {
 			v.Reason = "there are not as many other words to take away"
 			return nil
 		}
 		v.Replacement = removal.Replacement()
-		v.Broken = v.Replacement == "delete" && slices.ContainsFunc(v.Sources, func(j int) bool {
-			has := func(j int) bool { return slices.Contains(v.Sources, j) }
-			return e.continues(j) && !has(j-1) || j+1 < len(q.IDs) && e.continues(j+1) && !has(j+1)
-		})
 		values, err := removal.Predict(ctx, append([][]int{nil, v.Sources}, draws...))
 		if err == nil {
 			v.judge(values[0], values[1], values[2:])
@@ -191,7 +189,7 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int, twice bool) (*V
 	if err := test(v); v.Reason != "" || err != nil {
 		return v, err
 	}
-	if against := r.opposing(v.Method, t, removable); len(against) > 0 && twice {
+	if against := r.opposing(v, t, words); len(against) > 0 && twice {
 		v.Opposed = &Verdict{Method: v.Method, Sources: against}
 		err = test(v.Opposed)
 	}
@@ -199,24 +197,27 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int, twice bool) (*V
 }
 
 // opposing returns the sources of [Verdict.Opposed] in row t of a scorer, none for other methods.
-func (r *run) opposing(method string, t int, removable []int) (sources []int) {
-	result := r.e.Methods[method]
+// Words that v takes away as a whole already are not among them.
+func (r *run) opposing(v *Verdict, t int, words [][]int) []int {
+	result := r.e.Methods[v.Method]
 	row, strongest := result.Row(t, result.Level(t)), 0.0
+	var sources []int
 	size := func(j int) float64 { return math.Abs(row[j]) }
 	for j, x := range row {
 		if strongest = max(strongest, size(j)); result.Scorer && x < 0 &&
-			!r.e.RestsOn(result, j) && slices.Contains(removable, j) {
+			!r.e.RestsOn(result, j) && j < len(words) && words[j] != nil &&
+			!slices.Contains(v.Sources, j) {
 			sources = append(sources, j)
 		}
 	}
 	sources = slices.DeleteFunc(sources, func(j int) bool { return size(j) < strongest/12 })
 	slices.SortStableFunc(sources, func(a, b int) int { return cmp.Compare(size(b), size(a)) })
-	return sources[:min(len(sources), mostOpposed)]
+	return wordsWith(words, sources[:min(len(sources), mostOpposed)])
 }
 
-// nameSources sets the sources that the picture names in row t, or the reason why none of them can
-// be taken away.
-func (r *run) nameSources(v *Verdict, t int, removable []int) error {
+// nameSources sets the words that the picture names in row t, or the reason why none of them can be
+// taken away. The picture names no sinks.
+func (r *run) nameSources(v *Verdict, t int, words [][]int) error {
 	result := r.e.Methods[v.Method]
 	silent, err := r.e.Silent(v.Method, ShownLevel)
 	if err != nil {
@@ -226,31 +227,73 @@ func (r *run) nameSources(v *Verdict, t int, removable []int) error {
 		v.Reason = "the method says nothing about this token"
 		return nil
 	}
+	_, shares, sinks, err := r.e.findSinks(v.Method, ShownLevel)
+	if err != nil {
+		return err
+	}
+	ofRow := r.e.rowSinks(result, shares, sinks)
 	row, neutral := result.Row(t, result.Level(t)), 0.0
 	if result.Quantity == Lift {
 		neutral = 1
 	}
-	var standing []int
+	var standing, tested []int
 	for j, x := range row {
 		asked := result.Evidence == trace.Tested && !r.e.Model.Reads() && j == len(row)-1
-		if x > neutral && !r.e.RestsOn(result, j) && !asked {
+		if x > neutral && !asked && j != ofRow[t] &&
+			!slices.ContainsFunc(sinks, func(s Sink) bool { return s.Position == j }) {
 			standing = append(standing, j)
 		}
 	}
 	size := func(j int) float64 { return row[j] - neutral }
 	slices.SortStableFunc(standing, func(a, b int) int { return cmp.Compare(size(b), size(a)) })
+	reads := false
 	for _, j := range Named(standing, size) {
-		if slices.Contains(removable, j) {
-			v.Sources = append(v.Sources, j)
+		switch {
+		case r.e.RestsOn(result, j):
+		case j >= len(words) || words[j] == nil:
+			reads = true
+		default:
+			tested = append(tested, j)
 		}
 	}
+	v.Sources = append(v.Sources, wordsWith(words, tested)...)
 	switch {
-	case len(standing) == 0:
-		v.Reason = "no source stands out that could be taken away"
-	case len(v.Sources) == 0:
+	case reads && len(tested) == 0:
 		v.Reason = "what is named cannot be taken away: the prediction is read there"
+	case len(tested) == 0:
+		v.Reason = "no source stands out that could be taken away"
 	}
 	return nil
+}
+
+// wordsOf returns for each of the first n tokens the tokens of its word, nil if one of them cannot
+// be taken away, [n].
+func (e *Explanation) wordsOf(n int, removable func(j int) bool) [][]int {
+	words, joins := make([][]int, n), e.ContinuesWord()
+	for begin, end := 0, 0; begin < n; begin = end {
+		word := []int{begin}
+		for end = begin + 1; end < n && joins[end]; end++ {
+			word = append(word, end)
+		}
+		if !slices.ContainsFunc(word, func(j int) bool { return !removable(j) }) {
+			for _, j := range word {
+				words[j] = word
+			}
+		}
+	}
+	return words
+}
+
+// wordsWith returns some tokens, each once, with the other tokens of its word after it.
+func wordsWith(words [][]int, tokens []int) (all []int) {
+	for _, first := range tokens {
+		for _, j := range append([]int{first}, words[first]...) {
+			if !slices.Contains(all, j) {
+				all = append(all, j)
+			}
+		}
+	}
+	return all
 }
 
 // judge sets the numbers: f of the whole text, without the sources, and without each random set.
@@ -272,47 +315,52 @@ func (v *Verdict) judge(whole, without float64, others []float64) {
 	}
 }
 
-// randomWords returns up to 20 random sets of as many words as there are sources, and none of
-// these, each in rising order; of one word each another one.
-func (e *Explanation) randomWords(removable, sources []int, rng *rand.Rand) (sets [][]int) {
-	words := slices.DeleteFunc(slices.Clone(removable), func(j int) bool {
-		return slices.Contains(sources, j) || !e.isWord(j)
-	})
-	size, most := len(sources), verdictDraws
+// randomWords returns up to 20 random sets of as many words as have the sources, and none of these,
+// each in rising order; of one word each another one. words has the word of each token.
+func (e *Explanation) randomWords(words [][]int, sources []int, rng *rand.Rand) (sets [][]int) {
+	var others [][]int
+	size, most := 0, verdictDraws
+	for j, word := range words {
+		switch {
+		case word == nil || word[0] != j:
+		case slices.ContainsFunc(word, func(j int) bool { return slices.Contains(sources, j) }):
+			size++
+		case e.isWord(word):
+			others = append(others, word)
+		}
+	}
 	switch {
-	case len(words) < size:
+	case len(others) < size:
 		return nil
-	case len(words) == size:
+	case len(others) == size:
 		most = 1
 	case size == 1:
-		most = min(most, len(words))
+		most = min(most, len(others))
 	}
-	at := len(words)
+	at := len(others)
 	for range most {
-		if at+size > len(words) {
-			rng.Shuffle(len(words), func(a, b int) { words[a], words[b] = words[b], words[a] })
+		if at+size > len(others) {
+			rng.Shuffle(len(others), func(a, b int) { others[a], others[b] = others[b], others[a] })
 			at = 0
 		}
-		set := slices.Clone(words[at : at+size])
-		slices.Sort(set)
-		sets, at = append(sets, set), at+size
+		sets = append(sets, slices.Sorted(slices.Values(slices.Concat(others[at:at+size]...))))
+		at += size
 	}
 	return sets
 }
 
-// isWord reports whether token j has a letter or a digit and was written neither as a control token
+// isWord reports whether tokens have a letter or a digit and were written neither as control tokens
 // nor by a chat template.
-func (e *Explanation) isWord(j int) bool {
+func (e *Explanation) isWord(tokens []int) bool {
 	p := &e.Prompt
-	if j < len(p.Texts) {
-		begin := p.Offsets[j][0]
-		if p.Special[j] || slices.ContainsFunc(p.Parts, func(part trace.Part) bool {
-			return part.Template && part.Begin <= begin && begin < part.End
-		}) {
-			return false
-		}
-	}
-	return slices.ContainsFunc([]rune(e.textOf(j)), InWord)
+	return !slices.ContainsFunc(tokens, func(j int) bool {
+		return j < len(p.Texts) && (p.Special[j] ||
+			slices.ContainsFunc(p.Parts, func(part trace.Part) bool {
+				return part.Template && part.Begin <= p.Offsets[j][0] && p.Offsets[j][0] < part.End
+			}))
+	}) && slices.ContainsFunc(tokens, func(j int) bool {
+		return slices.ContainsFunc([]rune(e.textOf(j)), InWord)
+	})
 }
 
 // textOf returns token j of the text.
@@ -321,14 +369,4 @@ func (e *Explanation) textOf(j int) string {
 		return e.Steps[j-m].Text
 	}
 	return e.Prompt.Texts[j]
-}
-
-// continues reports whether token j continues the word of the token before it.
-func (e *Explanation) continues(j int) bool {
-	if j == 0 || j < len(e.Prompt.Texts) && e.Prompt.Offsets[j][0] != e.Prompt.Offsets[j-1][1] {
-		return false
-	}
-	before, _ := utf8.DecodeLastRuneInString(e.textOf(j - 1))
-	first, _ := utf8.DecodeRuneInString(e.textOf(j))
-	return InWord(before) && InWord(first)
 }

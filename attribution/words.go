@@ -10,11 +10,11 @@ import (
 // character is a word.
 const mostPieces = 12
 
-// ContinuesWord reports for each token of the text whether it continues the word of the token before
-// it: [m+n] for the m tokens of the prompt, or its spans, and the n that a decoder generated. Words
-// are those of [Prompt.Words]. In scripts without spaces between words, and in words of more than 12
-// tokens, only the bytes of one character belong together. A span is a word, and so is each token of
-// a prompt whose tokens have no places in its text.
+// ContinuesWord reports for each token of the text whether it continues the word of the token
+// before it: [m+n] for the m tokens of the prompt, or its spans, and the n that a decoder
+// generated. Words are those of [Prompt.Words]. In scripts without spaces between words, and in
+// words of more than 12 tokens, only the bytes of one character belong together. A span is a word,
+// and so is each token of a prompt whose tokens have no places in its text.
 func (e *Explanation) ContinuesWord() []bool {
 	joins := make([]bool, len(e.Prompt.Texts))
 	if !e.facts().Spans && e.Prompt.Placed() {
@@ -27,7 +27,8 @@ func (e *Explanation) ContinuesWord() []bool {
 	for _, g := range e.Steps {
 		text, at := withoutMarks(g.Text), len(answer.Text)
 		answer.Text += text
-		answer.Texts, answer.Special = append(answer.Texts, text), append(answer.Special, g.Special)
+		answer.Texts = append(answer.Texts, text)
+		answer.Special = append(answer.Special, g.Special)
 		answer.Offsets = append(answer.Offsets, [2]int{at, at + len(text)})
 	}
 	if len(e.Steps) > 0 && e.Steps[0].IDs == nil {
@@ -80,8 +81,8 @@ func spaceless(r rune) bool {
 		unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// InWord reports whether a character is part of a word wherever it stands: a letter, a digit, a mark
-// on one, or an underscore.
+// InWord reports whether a character is part of a word wherever it stands: a letter, a digit, a
+// mark on one, or an underscore.
 func InWord(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_'
 }

@@ -103,6 +103,7 @@ type Options struct {
 
 // Result is what patching each place of a kind does.
 type Result struct {
+	// Place is what is patched, or [EdgePlace].
 	Place     Place     `json:"place"`
 	Direction Direction `json:"direction"`
 	// Clean and Corrupted are the texts of the tokens of both prompts, [T]. Different are the
@@ -129,6 +130,8 @@ type Result struct {
 	// there and vary.
 	Estimate    []float64 `json:"estimate,omitempty"`
 	Correlation *float64  `json:"correlation,omitempty"`
+	// Edges is what [Edges] finds, nil of places.
+	Edges *EdgeResult `json:"edges,omitempty"`
 	// Runs is how many patched runs were made. Places that have the same values in both runs need
 	// none: nothing would change, and their recovery is exactly 0.
 	Runs int `json:"runs"`
@@ -399,8 +402,7 @@ func (p *patching) prepare(ctx context.Context) error {
 	if err := p.record(ctx, p.o.Place.tap()); err != nil {
 		return err
 	}
-	r := p.r
-	for k := range r.Shape[0] * r.Shape[1] {
+	for k := range p.r.Shape[0] * p.r.Shape[1] {
 		before, err := p.at(k).From(p.have)
 		if err != nil {
 			return err
@@ -413,6 +415,12 @@ func (p *patching) prepare(ctx context.Context) error {
 			p.changed = append(p.changed, k)
 		}
 	}
+	return p.measure(ctx)
+}
+
+// measure computes m of both prompts.
+func (p *patching) measure(ctx context.Context) error {
+	r := p.r
 	ends, err := p.m.Predict(ctx, []trace.Query{p.query(p.base), p.query(p.other)})
 	if err != nil {
 		return err

@@ -57,25 +57,25 @@ func (p *picture) appeared(v *view, t, other int) (sources []string) {
 
 // rest returns what the parts of a row add up to: what a scorer explains and how much of it is on
 // the first token, and the shares of sinks, prompt and generated tokens.
-func (p *picture) rest(v *view, t int) string {
+func (d *drawing) rest(v *view, t int) string {
 	if !v.has(t) {
 		return ""
 	}
 	var all []string
 	if v.difference {
-		return p.comparison.rows[t]
+		return d.comparison.rows[t]
 	}
-	if scored := p.scoredLine(v, t); scored != "" {
+	if scored := d.scoredLine(v, t); scored != "" {
 		all = append(all, scored)
 	}
-	if faithful := p.faithful(v, t); faithful != "" {
+	if faithful := d.faithful(v, t); faithful != "" {
 		all = append(all, faithful)
 	}
-	if own := p.ownPart(v, t); own != "" {
+	if own := d.ownPart(v, t); own != "" {
 		all = append(all, own)
 	}
-	if v.top.percent && !p.divided() {
-		_, parts := p.describeParts(v, t, 0)
+	if v.top.percent && !d.divided() {
+		_, parts := d.describeParts(v, t, 0)
 		all = append(all, parts...)
 	}
 	return strings.Join(all, " · ")

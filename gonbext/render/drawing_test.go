@@ -177,7 +177,8 @@ func TestChatTurns(t *testing.T) {
 		"[19 21]; assistant[21 24] [24 26] [0 0]" {
 		t.Errorf("the turns are %q", got)
 	}
-	if text := written(t, asText(Heatmap{Explanation: chatted()})); !strings.Contains(text, "‿osse") {
+	text := written(t, asText(Heatmap{Explanation: chatted()}))
+	if !strings.Contains(text, "‿osse") {
 		t.Errorf("no mark says that a column continues a word:\n%s", text)
 	}
 	say, facts := d.explainRow(&d.views[0], 1)

@@ -56,8 +56,8 @@ func (d *drawing) foldName(c drawnColumn) string {
 }
 
 // foldedUpTo returns the end of the folded tokens of a message from j on, before end; j if there
-// are none. The message of a system is folded as one, if a token of it is: its beginning alone tells
-// what it is, and pieces of it do not.
+// are none. The message of a system is folded as one, if a token of it is: its beginning alone
+// tells what it is, and pieces of it do not.
 func (d *drawing) foldedUpTo(j, end int) int {
 	role, whole := d.tokens[j].role, j
 	for whole < end && d.tokens[whole].role == role && (role == inSystem ||
@@ -97,8 +97,8 @@ func (d *drawing) foldedText(from, to int) string {
 	return s
 }
 
-// namedIn returns the word in tokens [from,to) that the sentence names which the picture opens with,
-// the strongest; "" if there is none.
+// namedIn returns the strongest word in tokens [from,to) that the sentence names which the picture
+// opens with, "" if there is none.
 func (d *drawing) namedIn(from, to int) string {
 	if d.lead < 0 || !d.views[d.lead].has(d.chosen) {
 		return ""

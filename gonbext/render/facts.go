@@ -69,14 +69,20 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 	} else {
 		list("", v, named)
 		what, tested := againstWords(v)
-		w := d.verdict(v, t)
-		if !tested && (w == nil || w.Opposed == nil || w.Opposed.Reason != "" ||
-			slices.ContainsFunc(others, func(j int) bool {
-				return !slices.Contains(w.Opposed.Sources, j)
-			})) {
-			what += ", not tested:"
+		var untested []int
+		for _, j := range others {
+			if w := d.verdict(v, t); !tested && (w == nil || w.Opposed == nil ||
+				w.Opposed.Reason != "" || !slices.Contains(w.Opposed.Sources, j)) {
+				untested = append(untested, j)
+			}
 		}
-		list(what+" ", v, others)
+		list(what+" ", v, slices.DeleteFunc(slices.Clone(others), func(j int) bool {
+			return slices.Contains(untested, j)
+		}))
+		if what += ", "; len(untested) < len(others) {
+			what = "" // it is said already
+		}
+		list(what+"not tested: ", v, untested)
 	}
 	for side, sources := range only {
 		list("only in "+"AB"[side:side+1]+" ", &d.views[side], sources)

@@ -357,7 +357,9 @@ func (d *drawing) notes(v *view) []string {
 	}
 	for t := range d.e.Steps {
 		if s := d.tested(v, t); s != nil {
-			notes = append(notes, fmt.Sprintf("“%s” %s.", plain(d.rowName(t)), plain(s.String())))
+			note := strings.ReplaceAll(plain(s.String()), "\n–", ";")
+			notes = append(notes, fmt.Sprintf("“%s”: %s.", plain(d.rowName(t)),
+				strings.Replace(note, ":;", ":", 1)))
 		}
 	}
 	for t, why := range v.silent {

@@ -12,16 +12,16 @@ import (
 // The places of an image in pixels: what stands left of the first token and above the last layer,
 // and the size of letters.
 const (
-	flowTop     = 12
-	flowLetters = 12
+	flowLeft, flowTop = 34, 12
+	flowLetters       = 12
 )
 
-// left returns the room at the left, for the names of the layers.
+// left returns the room at the left, for the names of the layers; those of two stacks are longer.
 func (f *flowPage) left() int {
 	if f.e.Model.EncoderLayers > 0 {
 		return 120
 	}
-	return 34
+	return flowLeft
 }
 
 // wide returns the width of a token in pixels, and high the height of a layer.
@@ -73,12 +73,16 @@ func (f *flowPage) place(l, u, v int) (k, i, j int, ok bool) {
 	return FlowDrawing{Tokens: f.rows, Layers: f.layers}.Place(l, u, v)
 }
 
-// curve returns the path of an edge from a token before a layer to one after it, which leaves and
-// enters its nodes upright.
+// curve returns the path of an edge from a token before a layer to one after it.
 func (f *flowPage) curve(k, i, j int) string {
 	x1, y1 := f.node(k, j)
 	x2, y2 := f.node(k+1, i)
-	if i == j {
+	return curve(x1, y1, x2, y2)
+}
+
+// curve returns the path of an edge, which leaves and enters both places upright.
+func curve(x1, y1, x2, y2 float64) string {
+	if x1 == x2 {
 		return fmt.Sprintf("M%s %sV%s", short(x1), short(y1), short(y2))
 	}
 	middle := short((y1 + y2) / 2)

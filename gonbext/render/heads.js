@@ -435,7 +435,8 @@ function addParts(view, clickOn) {
   };
   view.ofLayer = matrix((row) => [row, query()], ...unfoldSwitch(data, choice, go));
   find('after').append(make('div', {className: 'hm-legend'}, ...legendOf(
-    {kind: 'share', limit: 1, cellDigits: 0, unit: 'share of attention'})));
+    {kind: 'share', limit: 1, cellDigits: 0, unit: 'share of attention'}),
+  sinksNote(view.names, data.sinks).replace('\u00a0· ', '')));
   view.ofHead = matrix((row) => [head(), row]);
   // Where rows are left out, most of each small picture would be empty.
   if (data.last - data.first === tokenCount - 1) {

@@ -235,12 +235,14 @@ function cellsOf(view, method, row, limit) {
   }).join('') : '';
 }
 // drawLegend names where each step of the scale begins, and what rows and columns are.
-function drawLegend({data, find, columns, method}) {
+function drawLegend({data, find, columns, method, names}) {
   const columnsAre = columns.some(({gap}) => gap) ?
     '\u00a0· dotted: folded, coloured by the strongest inside' :
     '\u00a0· columns: where they came from';
   const parts = legendOf(method());
-  last(parts).append('\u00a0· rows: ' + data.shown + columnsAre);
+  const sinks = [...method().grey].filter((token) => !data.hidden.includes(token) &&
+    columns.some(({tokens, gap}) => !gap && tokens[0] === token));
+  last(parts).append('\u00a0· rows: ' + data.shown + columnsAre + sinksNote(names, sinks));
   find('legend').replaceChildren(...parts);
 }
 

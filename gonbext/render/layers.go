@@ -223,7 +223,8 @@ func (p *panels) strongest(m *panelMethod, one *panel) string {
 		return ""
 	}
 	cell := one.cells[at][best]
-	return fmt.Sprintf("the largest of all layers: %s %s %s%s", p.called(len(p.tokens), cell.token)[0],
+	return fmt.Sprintf("the largest of all layers: %s %s %s%s",
+		p.called(len(p.tokens), cell.token)[0],
 		minus(m.top.value(cell.value)), in(m.where), m.rows[at])
 }
 

@@ -61,7 +61,7 @@ function drawMatrix(view) {
     key: row, name, end: (data.wrote || [])[row],
     cells: columns.map((_, i) => cellOf(view, i, {step: data.lens[i].steps[row]})).join(''),
   })), {
-    bands: data.positions, last: data.wrote && 'of its logit',
+    axis: 'layer', bands: data.positions, last: data.wrote && 'of its logit',
     marked: (column) => !data.positions && column === columns[chosen()],
   });
   for (const cell of matrix.table.querySelectorAll('tbody td[data-c]')) {

@@ -102,7 +102,7 @@ func (d *lensDrawing) data() lensData {
 
 // table returns the matrix for readers without a script.
 func (d *lensDrawing) table() plainTable {
-	var t plainTable
+	t := plainTable{axis: "layer"}
 	t.title, t.note = d.matrixTitle()
 	t.note = strings.Replace(t.note, "framed", "▸", 1)
 	for _, c := range d.matrix {

@@ -13,6 +13,7 @@ var matrixSource string
 // plainTable is a matrix for readers without a script.
 type plainTable struct {
 	title, note string
+	axis        string // what the names of rows are, "" if they say it
 	columns     []string
 	last        string // the name of a column of texts after the others, "" for none
 	rows        []plainRow
@@ -75,7 +76,7 @@ func (b *board) table(t plainTable) string {
 		return s.String()
 	}
 	fmt.Fprintf(&s, `<div style="overflow-x:auto"><table class="hm-plain" `+
-		`cellpadding="3" style="border-spacing:1px"><tr %s><th></th>`, row)
+		`cellpadding="3" style="border-spacing:1px"><tr %s><th>%s</th>`, row, t.axis)
 	for _, name := range t.columns {
 		fmt.Fprintf(&s, "<th>%s</th>", html.EscapeString(name))
 	}

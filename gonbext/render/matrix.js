@@ -6,10 +6,17 @@
 // and row is the number of a row. All text is set as text, never as markup.
 
 // wordsIn has wordOf, which returns the pieces of the word of a token, of which that token is b.
+// The marks around a name from right to left are those of the whole word.
 const wordsIn = ({names, words}) => ({
-  wordOf: (token) => range(0, names.length).filter(
-    (other) => words[other] === words[token]).map(
-    (other) => other === token ? [names[other], 'b'] : [names[other]]),
+  wordOf(token) {
+    const pieces = range(0, names.length).filter((other) => words[other] === words[token]).map(
+      (other) => [names[other].replace(/[\u2068\u2069]/g, ''), ...other === token ? ['b'] : []]);
+    if (isolate(names[token]) !== names[token] || /\u2068/.test(names[token])) {
+      pieces[0][0] = '\u2068' + pieces[0][0];
+      last(pieces)[0] += '\u2069';
+    }
+    return pieces;
+  },
 });
 
 // calledIn has the names of what a model has: what it wrote, a layer beside a row, and a layer in a
@@ -185,14 +192,15 @@ function tablePart(view, className, point, click) {
   return part;
 }
 // fillTable draws rows: key is the number of a row, name its name, cells are markup, and note says
-// why there are none. marked and width tell of a column whether its name is marked and the class of
-// its width, bands asks for a line over the names that tells who speaks, and last, if any, is the
-// name of a column of texts at the end of rows.
-function fillTable({table, hold, count}, view, rows, {marked, width, bands, last} = {}) {
+// why there are none. marked and width tell of a column whether its name is marked and the class
+// of its width, bands asks for a line over the names that tells who speaks, axis says what the
+// names of rows are, and last, if any, is the name of a column of texts at the end of rows.
+function fillTable({table, hold, count}, view, rows, {marked, width, bands, axis, last} = {}) {
   const {columns} = view, col = (className) => make('col', {className});
   const widths = make('colgroup', {}, col('hm-label'), ...columns.map(
     (column) => col(column.gap ? 'hm-gap' : width && width(column) || '')));
-  const names = make('tr', {}, make('th', {}), ...columns.map(
+  const corner = make('th', {textContent: axis || '', className: 'hm-axis'});
+  const names = make('tr', {}, corner, ...columns.map(
     (column, i) => nameOf(view, column, i, marked)));
   if (last) {
     widths.append(col('hm-chance'));
@@ -236,6 +244,21 @@ function nameOf({data, names, roles, labelOf, isFirstGenerated}, column, i, mark
   cell.dataset.c = i;
   return cell;
 }
+// sinksNote says of a legend which tokens are drawn apart because they are sinks, '' for none.
+function sinksNote(names, tokens) {
+  const all = tokens.map((token) => '“' + names[token] + '”');
+  return !all.length ? '' : '\u00a0· ' + all.slice(0, 2).join(' and ') +
+    (all.length > 2 ? ' and others are sinks' : all.length > 1 ? ' are sinks' : ' is a sink') +
+    ', in no scale';
+}
+// bandsOf returns who speaks over how many columns, with no name where that has no room: a column
+// is 38 px wide, or narrower if there are many, and a letter 7. The last name always stands, and
+// may reach to the left.
+const bandsOf = (spans, count) => spans.map((span, i) => ({
+  ...span, ends: i === spans.length - 1 && span.count < 4,
+  name: i === spans.length - 1 ||
+    span.count * Math.min(38, Math.max(12, 320 / count)) >= 7 * span.name.length ? span.name : '',
+}));
 // speakers returns the line that tells who speaks, where there is room for it.
 function speakers({data, columns, promptCount, roles, turnOf, answer}) {
   const speakerOf = ({tokens, gap}) => {
@@ -248,8 +271,10 @@ function speakers({data, columns, promptCount, roles, turnOf, answer}) {
     if (spans.length && last(spans).name === name) last(spans).count++;
     else spans.push({name, count: 1});
   }
-  return make('tr', {className: 'hm-band'}, make('th', {}), ...spans.map(({name, count}) =>
-    make('th', {textContent: count > 3 ? name : '', colSpan: count})), make('th', {}));
+  const names = bandsOf(spans, columns.length).map(({name, count, ends}) => make('th', {
+    textContent: name, colSpan: count, className: ends ? 'hm-ends' : '',
+  }));
+  return make('tr', {className: 'hm-band'}, make('th', {}), ...names, make('th', {}));
 }
 // mostNumbers is how many columns with numbers a table has at most.
 const mostNumbers = 24;

@@ -23,7 +23,8 @@ var functionWords = strings.Fields("the a an of to in and is was it for on at by
 // wordText returns the word of row t without spaces and brackets.
 func (d *drawing) wordText(t int) string {
 	first, end := d.generatedWord(t)
-	return strings.TrimSpace(strings.Trim(withoutMarks(attribution.TextOf(d.e.Steps[first:end])), " _("))
+	text := withoutMarks(attribution.TextOf(d.e.Steps[first:end]))
+	return strings.TrimSpace(strings.Trim(text, " _("))
 }
 
 // contentWord reports whether row t begins a number, or a word of two letters or more that is no

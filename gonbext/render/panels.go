@@ -231,7 +231,7 @@ func (p *panels) steps(m *panelMethod, one *panel) []int {
 func (b panelsPage) matrix(m *panelMethod, one *panel) plainTable {
 	t := plainTable{
 		title: b.panels.nameOf(m, one), note: m.name + ", " + m.unit,
-		columns: b.panels.columnNames(),
+		columns: b.panels.columnNames(), axis: b.panels.axis(),
 	}
 	for i, cells := range one.cells {
 		row := plainRow{name: m.rows[i], chosen: i == one.row}
@@ -244,6 +244,17 @@ func (b panelsPage) matrix(m *panelMethod, one *panel) plainTable {
 		t.rows = append(t.rows, row)
 	}
 	return t
+}
+
+// axis says what the rows of a matrix are, and its columns if they are heads.
+func (p *panels) axis() string {
+	switch {
+	case p.kind.heads:
+		return "layer ↓ head →"
+	case p.kind.targets:
+		return ""
+	}
+	return "layer"
 }
 
 // columnNames returns the names of all columns.
@@ -310,6 +321,8 @@ type panelsData struct {
 	Targets bool   `json:"targets,omitempty"`
 	// Heads says that columns are heads, and no tokens of the text.
 	Heads bool `json:"heads,omitempty"`
+	// Hidden are the tokens that the filter makes grey, which are no sinks.
+	Hidden []int `json:"hidden,omitempty"`
 	// Lead is the method that is open.
 	Lead    int         `json:"lead"`
 	Methods []drawnList `json:"methods"`
@@ -349,6 +362,11 @@ func (b panelsPage) data() panelsData {
 		textData: b.textData(b.panels.kind.name, b.columns[len(b.columns)-1].to),
 		Title:    b.panels.kind.title, Small: b.panels.kind.small,
 		Targets: b.panels.kind.targets, Lead: b.panels.lead, Heads: b.panels.kind.heads,
+	}
+	for j, is := range b.hidden {
+		if is {
+			d.Hidden = append(d.Hidden, j)
+		}
 	}
 	if d.Heads {
 		d.ColumnNames = b.panels.columnNames()

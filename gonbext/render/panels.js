@@ -156,7 +156,7 @@ function stepAt(scale, value, isGrey) {
   return value === undefined ? '' : isGrey ? 'hm-sink' : classOf(placeOf(scale, value)) || 'hm-z';
 }
 function drawMatrix(view) {
-  const {data, find, matrix, columns, method, panel, row, source, rowName} = view;
+  const {data, find, matrix, names, columns, method, panel, row, source, rowName} = view;
   const {cells, grey, name} = panel(), shown = method();
   fillTable(matrix, view, cells.map((values, at) => ({
     key: at, name: rowName(at), here: at === row() && source() < 0,
@@ -164,10 +164,16 @@ function drawMatrix(view) {
       grey: grey.has(i), step: grey.has(i) ? '' : classOf(placeOf(shown, values[i])),
       number: inCell(shown, values[i]),
     })).join(''),
-  })), {bands: !data.heads, marked: (column) => column === columns[source()]});
+  })), {
+    bands: !data.heads, marked: (column) => column === columns[source()],
+    axis: data.heads ? 'layer ↓ head →' : data.targets ? '' : 'layer',
+  });
   entitle(matrix.bar.title, data.title, [shown.name, (data.targets ? shown.where : '') + name +
     (shown.parts ? ', what each layer adds' : '')].join(', '));
-  find('legend').replaceChildren(...legendOf(shown));
+  const parts = legendOf(shown), sinks = data.heads ? [] : [...grey].map((i) => columns[i])
+    .filter(({tokens, gap}) => !gap && !(data.hidden || []).includes(tokens[0]));
+  last(parts).append(sinksNote(names, sinks.map(({tokens}) => tokens[0])));
+  find('legend').replaceChildren(...parts);
 }
 function drawThumbnails({data, find, columns, method, panelAt, choose}) {
   const shown = method(), box = find('thumbs');

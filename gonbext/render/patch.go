@@ -33,6 +33,9 @@ func (r Patch) Check() error {
 			"--view patch --against PROMPT, or in a cell by gonbext.Patch")
 	}
 	p, m := e.Patch, len(e.Prompt.Texts)
+	if p.Edges != nil {
+		return r.checkEdges()
+	}
 	columns := m
 	if p.Place.ByHead() {
 		columns = e.Model.Heads
@@ -62,14 +65,20 @@ type patchDrawing struct {
 	p *patch.Result
 }
 
-// open works out what a picture of patching shows. The patches fit.
-func (r Patch) open() *patchDrawing {
+// begin begins a drawing of an explanation whose tokens have the names of both prompts.
+func (r Patch) begin() *patchDrawing {
 	e, p := *r.Explanation, r.Explanation.Patch
 	e.Prompt.Texts = slices.Clone(e.Prompt.Texts)
 	for _, j := range p.Different {
 		e.Prompt.Texts[j] = either(e.Prompt.Texts[j], p.Corrupted[j])
 	}
-	d := &patchDrawing{&panels{drawing: newDrawing(textPicture(&e, r.Look), new(0))}, p}
+	return &patchDrawing{&panels{drawing: newDrawing(textPicture(&e, r.Look), new(0))}, p}
+}
+
+// open works out what a picture of patching shows. The patches fit.
+func (r Patch) open() *patchDrawing {
+	d := r.begin()
+	p := d.p
 	d.words.title = "Where the difference between two prompts is carried"
 	d.pairs = "A is this prompt and B the other one. " + pairsAre
 	d.kind = panelKind{
@@ -141,14 +150,21 @@ func (d *patchDrawing) explain() (say, facts phrase) {
 	if p.Direction == patch.Noising {
 		run, set = set, run
 	}
-	facts.say(minus(fmt.Sprintf("logit of %s minus that of %s: %+.2f after A, %+.2f after B · "+
-		"%s: %s is run with values of %s · %d runs", answer, foil, p.CleanDifference,
-		p.CorruptedDifference, p.Direction, run, set, p.Runs)))
+	facts = d.ends(answer, foil)
+	facts.say(fmt.Sprintf(" · %s: %s is run with values of %s · %d runs", p.Direction, run, set,
+		p.Runs))
 	if p.Correlation != nil {
 		facts.say(minus(fmt.Sprintf(" · estimates by one gradient correlate with it by %.2f",
 			*p.Correlation)))
 	}
 	return say, facts
+}
+
+// ends are what both prompts give.
+func (d *patchDrawing) ends(answer, foil phrase) (facts phrase) {
+	facts.say(minus(fmt.Sprintf("logit of %s minus that of %s: %+.2f after A, %+.2f after B",
+		answer, foil, d.p.CleanDifference, d.p.CorruptedDifference)))
+	return facts
 }
 
 // name returns the answer or the foil in visible form. The prediction has the names of classes.
@@ -297,12 +313,16 @@ func (r Patch) Drawn() (Drawn, error) {
 	if err := r.Check(); err != nil {
 		return Drawn{}, err
 	}
+	if r.Explanation.Patch.Edges != nil {
+		return Drawn{}, usagef("edges are drawn on a page, not in a figure; take the format " +
+			"html, text or json")
+	}
 	d := r.open()
 	m := &d.methods[0]
 	f := d.figureOf(m, &view{name: m.name, result: &attribution.Result{
 		Facts: attribution.Facts{Quantity: attribution.Share},
 	}}, m.list)
-	f.Title, f.Target = d.words.title, "layer"
+	f.Title, f.Target, f.Source = d.words.title, "layer", "head"
 	if !d.kind.heads {
 		f.Source = "token of the prompt"
 	}
@@ -317,6 +337,11 @@ func (r Patch) markup(room int) (*page, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
+	if r.Explanation.Patch.Edges != nil {
+		b := newBoard(nil, r.Palette, limitOf(r.MaxBytes, room))
+		r.openEdges().write(b)
+		return b.page(), nil
+	}
 	return r.open().markup(r.Palette, "", limitOf(r.MaxBytes, room)), nil
 }
 
@@ -324,6 +349,9 @@ func (r Patch) markup(room int) (*page, error) {
 func (r Patch) plain(look Terminal) (*text, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
+	}
+	if r.Explanation.Patch.Edges != nil {
+		return r.openEdges().plain(look), nil
 	}
 	return r.open().plain(look), nil
 }

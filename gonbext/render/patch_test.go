@@ -1,6 +1,8 @@
 package render
 
 import (
+	"encoding/base64"
+	"math"
 	"strings"
 	"testing"
 
@@ -97,7 +99,8 @@ func TestPatch(t *testing.T) {
 			}
 			const pairs = "A is this prompt and B the other one. Where they differ, what A has stands " +
 				"before the │ and what B has after it."
-			if f.Notes[1] != pairs || !strings.Contains(f.Notes[0], "+2.00 after A, −1.00 after B") {
+			if f.Notes[1] != pairs ||
+				!strings.Contains(f.Notes[0], "+2.00 after A, −1.00 after B") {
 				t.Errorf("the notes are %q", f.Notes)
 			}
 			if got := f.Columns[1].Name; got != c.column {
@@ -180,6 +183,86 @@ func TestPatchRefusals(t *testing.T) {
 		change(e)
 		if _, err := (Patch{Explanation: e}).markup(1 << 20); err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// edged is an explanation with patched edges.
+func edged(edges ...patch.Edge) *attribution.Explanation {
+	e := patched(patch.Heads)
+	e.Patch.Place = patch.EdgePlace
+	e.Patch.Edges = &patch.EdgeResult{
+		Steps: 5, Count: 12345, Strongest: edges, CPR: 1.25, CMD: .0625,
+		Circuits: []patch.Circuit{{Share: .001, Edges: 12, Signed: 1.5, Absolute: -.25}},
+		Kept:     patch.Kept{Edges: 1234, Faithfulness: .8125, Difference: 1.5},
+	}
+	return e
+}
+
+// TestPatchedEdges: the sentence of a picture of edges, its list, the nodes of its graph, and that
+// hostile names are escaped and nodes that the model lacks refused.
+func TestPatchedEdges(t *testing.T) {
+	head := func(layer, head int, through trace.Tap) patch.Node {
+		return patch.Node{Kind: patch.HeadNode, Layer: layer, Head: head, Through: through}
+	}
+	e := edged(
+		patch.Edge{
+			Sender: patch.Node{Kind: patch.InputNode}, Receiver: head(0, 1, trace.Value), Score: .5,
+		},
+		patch.Edge{
+			Sender: head(0, 1, ""), Receiver: patch.Node{Kind: patch.FeedForwardNode, Layer: 2},
+			Score: -.25,
+		},
+		patch.Edge{
+			Sender:   patch.Node{Kind: patch.FeedForwardNode, Layer: 2},
+			Receiver: patch.Node{Kind: patch.LogitsNode}, Score: .125,
+		},
+	)
+	r := Patch{Explanation: e}
+	text, err := r.plain(Terminal{Width: 400})
+	must(t, err)
+	for _, want := range []string{
+		"Mary instead of John: 1,234 of 12,345 edges keep 81 % of the difference",
+		"+1.50 if all edges but these have what they have after the other · CPR 1.25, CMD 0.062",
+		"input → head 0.1 value  +50.0 %", "head 0.1 → feed-forward 2  −25.0 %",
+		"12 edges (0.1 %): the highest scores keep 150 %, the largest absolute ones −25 %.",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+	p, err := r.markup(1 << 20)
+	must(t, err)
+	if strings.Contains(p.String(), "<b>Mary⟩") {
+		t.Error("a token is markup in the page")
+	}
+	d := r.openEdges()
+	image := strings.TrimPrefix(d.svg(themeOf("")), "data:image/svg+xml;base64,")
+	svg, err := base64.StdEncoding.DecodeString(image)
+	must(t, err)
+	for _, name := range []string{">input<", ">0.1<", ">ff 2<", ">logits<"} {
+		if strings.Count(string(svg), name) != 1 {
+			t.Errorf("no node %s in %s", name, svg)
+		}
+	}
+	for kind, n := range map[patch.NodeKind]int{
+		patch.InputNode: 0, patch.HeadNode: 1, patch.FeedForwardNode: 2,
+	} { // senders are below what they lead into
+		_, y1 := d.node(e.Patch.Edges.Strongest[n].Sender)
+		_, y2 := d.node(e.Patch.Edges.Strongest[n].Receiver)
+		if y1 <= y2 {
+			t.Errorf("%s at %v is not below its receiver at %v", kind, y1, y2)
+		}
+	}
+	if _, err := r.Drawn(); err == nil || !strings.Contains(err.Error(), "not in a figure") {
+		t.Errorf("a figure of edges: %v", err)
+	}
+	for name, wrong := range map[string]patch.Edge{
+		"layer": {Sender: patch.Node{Layer: 3}}, "head": {Receiver: head(0, -1, "")},
+		"score": {Score: math.NaN()},
+	} {
+		if err := (Patch{Explanation: edged(wrong)}).Check(); err == nil {
+			t.Errorf("an edge with a wrong %s is taken", name)
 		}
 	}
 }

@@ -288,8 +288,8 @@ func TestWidthOfScored(t *testing.T) {
 }
 
 // Where all parts of a row together are against what they explain, or are little of it, the
-// sentence says so: single parts for a token hide it. Values by hand: 3 − 5 = −2 of 4, 3 − 2.5 = 0.5
-// of 4, which is an eighth, and 3 − 1 = 2 of 4.
+// sentence says so: single parts for a token hide it. Values by hand: 3 − 5 = −2 of 4, 3 − 2.5 =
+// 0.5 of 4, which is an eighth, and 3 − 1 = 2 of 4.
 func TestAsWhole(t *testing.T) {
 	for _, c := range []struct {
 		against  float64
@@ -312,7 +312,8 @@ func TestAsWhole(t *testing.T) {
 				Rows: [][]float64{{0, 3, -c.against}}, OtherMass: []float64{0},
 				Explained: []float64{4}, Residue: []float64{4 - 3 + c.against},
 				Facts: attribution.Facts{
-					Evidence: c.evidence, Explains: trace.Logit, Scorer: true, Combined: true, AddsUp: true,
+					Evidence: c.evidence, Explains: trace.Logit, Scorer: true, Combined: true,
+					AddsUp: true,
 				},
 			}},
 		}
@@ -320,7 +321,8 @@ func TestAsWhole(t *testing.T) {
 		say, _ := d.explainRow(&d.views[0], 0)
 		_, got, found := strings.Cut(say.String(), " b")
 		if !found || got != c.want {
-			t.Errorf("−%v %s: the sentence is %q, want %q at its end", c.against, c.evidence, say, c.want)
+			t.Errorf("−%v %s: the sentence is %q, want %q at its end", c.against, c.evidence, say,
+				c.want)
 		}
 	}
 }

@@ -35,6 +35,18 @@ func (p phrase) String() string {
 	return b.String()
 }
 
+// lines returns the lines of the phrase, none of an empty one.
+func (p phrase) lines() (lines []phrase) {
+	for len(p) > 0 {
+		end := slices.Index(p, lineEnd)
+		if end < 0 {
+			return append(lines, p)
+		}
+		lines, p = append(lines, p[:end:end]), p[end+1:]
+	}
+	return lines
+}
+
 // html returns the phrase as HTML: strong pieces are b, and quiet ones stand in a span.
 func (p phrase) html() string {
 	var b strings.Builder
@@ -270,8 +282,8 @@ func (d *drawing) undecided(v *view, t int, me phrase) (s phrase) {
 	return s
 }
 
-// asWhole tells that all parts of row t together are against what they explain, or are little of it,
-// "" if they are not. A sentence about single tokens would hide it.
+// asWhole tells that all parts of row t together are against what they explain, or are little of
+// it, "" if they are not. A sentence about single tokens would hide it.
 func (d *drawing) asWhole(v *view, t int) string {
 	sum, r := v.sum(t), v.result
 	if v.difference || !r.AddsUp || v.level(t) != r.Top() || t >= len(r.Explained) ||
@@ -420,14 +432,15 @@ func (d *drawing) wordOf(tokens ...int) (s phrase) {
 		}
 		s = append(s, piece{text: name, strong: strong})
 	}
-	for i := range s {
-		s[i].text = isolated(s[i].text)
+	if whole := s.String(); isolated(whole) != whole { // as one: its pieces have one direction
+		s[0].text = isolateBegin + s[0].text
+		s[len(s)-1].text += isolateEnd
 	}
 	return s
 }
 
-// wordsOf returns the words of sources of row t, equal ones once. They have their places if the text
-// before the row's token has the word at several places, unless the context of the first one
+// wordsOf returns the words of sources of row t, equal ones once. They have their places if the
+// text before the row's token has the word at several places, unless the context of the first one
 // follows.
 func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []phrase) {
 	ofWord := map[int][]int{} // the sources in each word, by its first token
@@ -457,7 +470,8 @@ func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []ph
 		case len(same) > 1 || repeated:
 			var places []string
 			for _, j := range same {
-				places = append(places, d.placeOf(j))
+				first, _ := d.wordAround(j)
+				places = append(places, d.placeOf(first))
 			}
 			word.say(" (" + and(places) + ")")
 		}
@@ -477,10 +491,10 @@ func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []ph
 }
 
 // called returns the names of some of the first n tokens of a text, each the word of the token with
-// the token strong. A word that these n tokens have at several places has its own, and so have two
-// tokens of one word.
+// the token strong. A word that these n tokens have at several places has its own, which is that of
+// its first token, and two tokens of one word have theirs.
 func (d *drawing) called(n int, tokens ...int) (names []phrase) {
-	same := map[string]int{}
+	same, ofWord := map[string]int{}, map[int]int{}
 	for _, j := range tokens {
 		name := d.wordOf(j)
 		if side := d.only(j); side >= 0 {
@@ -489,16 +503,23 @@ func (d *drawing) called(n int, tokens ...int) (names []phrase) {
 		}
 		names = append(names, name)
 		same[plain(name.String())]++
+		first, _ := d.wordAround(j)
+		ofWord[first]++
 	}
 	for i, j := range tokens {
-		if same[plain(names[i].String())] > 1 || d.repeats(j, n) {
+		first, _ := d.wordAround(j)
+		switch {
+		case ofWord[first] > 1:
 			names[i].say(" (" + d.placeOf(j) + ")")
+		case same[plain(names[i].String())] > 1 || d.repeats(j, n):
+			names[i].say(" (" + d.placeOf(first) + ")")
 		}
 	}
 	return names
 }
 
-// repeats reports whether the first n tokens of the text have the word of token j at several places.
+// repeats reports whether the first n tokens of the text have the word of token j at several
+// places.
 func (d *drawing) repeats(j, n int) bool {
 	name := func(j int) string { return plain(d.wordOf(j).String()) }
 	if d.placesOf == nil {

@@ -86,12 +86,12 @@ func (t *text) opening() {
 	v := &t.views[d.lead]
 	say, facts := d.explainRow(v, d.chosen)
 	t.wrapped("", t.phrase(say))
-	if i := slices.Index(facts, lineEnd); i >= 0 {
-		t.wrapped("", t.phrase(facts[:i]))
-		facts = facts[i+1:]
+	lines := facts.lines()
+	for i, line := range lines[:max(len(lines)-1, 0)] {
+		t.wrapped(strings.Repeat(" ", 2*min(i, 1)), t.phrase(line))
 	}
 	if facts != nil {
-		t.wrapped(Visible(v.name, nameLimit)+"  ", t.phrase(facts))
+		t.wrapped(Visible(v.name, nameLimit)+"  ", t.phrase(lines[len(lines)-1]))
 	}
 	if line := d.mattered(); line != "" {
 		t.wrapped("", line)

@@ -24,7 +24,9 @@ func (t *text) totals(v *view, i int) {
 	t.wrapped(name+"    ", minus(t.scoredLine(v, i)))
 	t.rowEnd(v, i, name)
 	if t.drawn != nil && i != t.drawn.chosen {
-		t.wrapped(name+"    ", t.drawn.tested(v, i).String())
+		for n, line := range t.drawn.tested(v, i).lines() {
+			t.wrapped(name+strings.Repeat(" ", 4+2*min(n, 1)), line.String())
+		}
 	}
 }
 

@@ -77,7 +77,8 @@ func (s Show) AtWord(e *attribution.Explanation) (Show, error) {
 	switch word := message.Quote(s.Word); len(found) {
 	case 0:
 		return s, trace.Usagef("no generated word is %s; %sthe answer is %s", word,
-			message.DidYouMean(s.Word, words), message.Quote(strings.TrimSpace(attribution.TextOf(e.Steps))))
+			message.DidYouMean(s.Word, words),
+			message.Quote(strings.TrimSpace(attribution.TextOf(e.Steps))))
 	case 1:
 		s.Word = ""
 		return s, nil

@@ -11,28 +11,39 @@ import (
 
 // verdict returns the verdict on row t of a method, nil if there is none, if the row is shown at
 // another layer than the one tested, or if its sources are not those of a row.
-func (p *picture) verdict(v *view, t int) *attribution.Verdict {
-	if p.comparison != nil || t < 0 || t >= len(p.e.Steps) {
+func (d *drawing) verdict(v *view, t int) *attribution.Verdict {
+	if d.comparison != nil || t < 0 || t >= len(d.e.Steps) {
 		return nil
 	}
-	w := p.e.Steps[t].Verdict
-	if w == nil || w.Method != v.name || !v.has(t) || v.level(t) != v.result.Level(t) {
+	w := d.e.Steps[t].Verdict
+	if w == nil || w.Method != v.name || !v.has(t) || v.level(t) != v.result.Level(t) ||
+		len(w.Sources) == 0 && w.Reason == "" {
 		return nil
 	}
-	outside := func(j int) bool { return j < 0 || j >= textLength(p.e) }
 	sources := w.Sources
 	if w.Opposed != nil {
 		sources = slices.Concat(sources, w.Opposed.Sources)
 	}
-	if n := len(w.Sources); n > attribution.MostNamed || n == 0 && w.Reason == "" ||
-		slices.ContainsFunc(sources, outside) {
+	if slices.ContainsFunc(sources, func(j int) bool { return j < 0 || j >= len(d.tokens) }) ||
+		d.countWords(w.Sources) > attribution.MostNamed {
 		return nil
 	}
 	return w
 }
 
-// tested returns the words of the verdict on row t of a method: what the prediction loses without
-// the sources that are named, and without other words. They are nil if there is none.
+// countWords returns how many words some tokens belong to.
+func (d *drawing) countWords(tokens []int) int {
+	words := map[int]bool{}
+	for _, j := range tokens {
+		first, _ := d.wordAround(j)
+		words[first] = true
+	}
+	return len(words)
+}
+
+// tested returns the words of the verdict on row t of a method, in lines: of which token the
+// probabilities are, what is left without the words that are named, and without other words. They
+// are nil if there is none.
 func (d *drawing) tested(v *view, t int) (s phrase) {
 	w := d.verdict(v, t)
 	switch {
@@ -42,14 +53,22 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 		s.say("not tested: " + Visible(w.Reason, 200))
 		return s
 	}
-	s = d.without(v, t, w, "")
+	how := "replaced by " + message.Quote(Visible(w.Replacement, nameLimit))
+	if w.Replacement == "delete" {
+		how = "deleted"
+	}
+	s.say("test, the probability of ")
+	s = append(s, d.target(v, t)...)
+	s.say(" with words " + how + ":")
+	s = append(append(s, d.stays(v, t, w)...), d.without(v, t, w, "")...)
 	o := w.Opposed
-	if o == nil || o.Reason != "" || len(o.Sources) == 0 || len(o.Sources) > attribution.MostNamed {
+	if o == nil || o.Reason != "" || len(o.Sources) == 0 ||
+		d.countWords(o.Sources) > attribution.MostNamed {
 		return s
 	}
 	what, _ := againstWords(v)
-	is := map[bool]string{true: ", which is ", false: ", which are "}[len(o.Sources) == 1]
-	s = append(append(s, piece{text: " · "}), d.without(v, t, o, is+what)...)
+	is := ", which " + message.IsOrAre(d.countWords(o.Sources)) + " "
+	s = append(s, d.without(v, t, o, is+what)...)
 	found := ": like other words"
 	if o.Holds {
 		found = ": the answer needs this all the same"
@@ -60,26 +79,73 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 	return s
 }
 
-// without returns what the prediction of row t loses without the sources of a verdict, of which
-// something is told, and without other words.
+// without returns two lines: what is left of the probability of row t without the words of a
+// verdict, of which something is told, and without other words.
 func (d *drawing) without(v *view, t int, w *attribution.Verdict, told string) (s phrase) {
-	s.say("without ")
+	s = phrase{lineEnd, {text: "– without "}}
 	s.join(d.wordsOf(v, t, w.Sources, false))
-	s.say(told)
-	how := "replaced by " + message.Quote(Visible(w.Replacement, nameLimit))
-	if w.Replacement == "delete" {
-		how = "deleted"
-	}
-	if w.Broken {
-		how += ", which breaks a word: unlike any text"
-	}
-	s.say(" (" + how + "): " + change(w.Whole, w.Without))
+	s = append(s, piece{text: told + ": " + change(w.Whole, w.Without)}, lineEnd)
 	others := "another word"
-	if n := len(w.Sources); n > 1 {
+	if n := d.countWords(w.Sources); n > 1 {
 		others = fmt.Sprintf("%d other words", n)
 	}
-	s.say(" · without " + others + ": " + change(w.Whole, w.Others) + " (" +
+	s.say("– without " + others + ": " + change(w.Whole, w.Others) + " (" +
 		message.Count(w.Draws, "draw") + ")")
+	return s
+}
+
+// stays returns a line on the words that the sentence of row t names and its test does not take
+// away, or takes away and the sentence does not name, nil without any.
+func (d *drawing) stays(v *view, t int, w *attribution.Verdict) (s phrase) {
+	sources, above := d.namedSources(v, t)
+	if !above {
+		sources = nil
+	}
+	has := func(tokens []int, j int) bool {
+		first, end := d.wordAround(j)
+		return slices.ContainsFunc(tokens, func(i int) bool { return first <= i && i < end })
+	}
+	at := len(d.e.Prompt.Texts) + t - 1
+	if g := d.e.Steps[t]; d.e.Model.Reads() && g.Position != nil {
+		at = *g.Position
+	}
+	var rests, reads, others, more []int
+	for _, j := range sources {
+		switch {
+		case has(w.Sources, j):
+		case j < len(v.sinks) && d.e.RestsOn(v.result, j):
+			rests = append(rests, j)
+		case has([]int{at}, j):
+			reads = append(reads, j)
+		default:
+			others = append(others, j)
+		}
+	}
+	for _, j := range w.Sources {
+		if !has(sources, j) {
+			more = append(more, j)
+		}
+	}
+	for _, part := range []struct {
+		tokens    []int
+		say, tell string
+	}{
+		{reads, "– not taken away: ", ", where the prediction is read"},
+		{rests, "– not taken away: ", ", on which attention often rests"},
+		{others, "– not taken away: ", ", which cannot be"},
+		{more, "– also tested, though too pale or hidden for the sentence: ", ""},
+	} {
+		if part.tokens != nil {
+			s = append(s, lineEnd, piece{text: part.say})
+			for i, name := range d.called(v.sources(t), part.tokens...) {
+				if i > 0 {
+					s.say(", ")
+				}
+				s = append(s, quoted(name)...)
+			}
+			s.say(part.tell)
+		}
+	}
 	return s
 }
 
@@ -89,8 +155,8 @@ func change(before, after float64) string {
 }
 
 // faithful writes the faithfulness of row t of a method with its interval, "" if it has none.
-func (p *picture) faithful(v *view, t int) string {
-	w := p.verdict(v, t)
+func (d *drawing) faithful(v *view, t int) string {
+	w := d.verdict(v, t)
 	if w == nil || len(w.Faithfulness) != 3 {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // The words of a verdict stand below the sentence in a text, a page and a figure, the same in all,
@@ -18,36 +19,43 @@ func TestVerdictWords(t *testing.T) {
 		first   bool // the sentence begins with the finding
 	}{
 		{"holds", attribution.Verdict{
-			Sources: []int{16}, Replacement: "delete", Whole: .92, Without: .03, Others: .91,
+			Sources: []int{16, 15, 17}, Replacement: "delete", Whole: .92, Without: .03, Others: .91,
 			Draws: 20, Holds: true, Faithfulness: []float64{.97, .96, .98},
-		}, "without Colosseum (deleted): 92.0 → 3.0 % · without another word: 92.0 → 91.0 % (20 draws)",
-			false},
+		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 92.0 → 3.0 %\n" +
+			"– without another word: 92.0 → 91.0 % (20 draws)", false},
 		{"disagrees", attribution.Verdict{
 			Sources: []int{16, 12}, Replacement: "[MASK]", Whole: .5, Without: .5, Others: .4,
 			Draws: 1,
-		}, "without Colosseum and “Where” (replaced by \"[MASK]\"): 50.0 → 50.0 % · without 2 other words: " +
-			"50.0 → 40.0 % (1 draw)", true},
-		{"broken", attribution.Verdict{
-			Sources: []int{16}, Replacement: "delete", Broken: true, Holds: true, Draws: 2,
-		}, "without Colosseum (deleted, which breaks a word: unlike any text): 0.0 → 0.0 % · without " +
-			"another word: 0.0 → 0.0 % (2 draws)", false},
+		}, "test, the probability of Rome with words replaced by \"[MASK]\":\n" +
+			"– also tested, though too pale or hidden for the sentence: “Where”\n" +
+			"– without Colosseum and “Where”: 50.0 → 50.0 %\n" +
+			"– without 2 other words: 50.0 → 40.0 % (1 draw)", true},
+		{"of another word", attribution.Verdict{
+			Sources: []int{13}, Replacement: "delete", Draws: 20, Holds: true,
+		}, "test, the probability of Rome with words deleted:\n" +
+			"– not taken away: Colosseum, which cannot be\n" +
+			"– also tested, though too pale or hidden for the sentence: “is”\n" +
+			"– without “is”: 0.0 → 0.0 %\n– without another word: 0.0 → 0.0 % (20 draws)", false},
 		{"opposed", attribution.Verdict{
 			Sources: []int{16}, Replacement: "delete", Whole: .92, Without: .03, Others: .91,
 			Draws: 20, Holds: true, Opposed: &attribution.Verdict{
 				Sources: []int{12}, Replacement: "delete", Whole: .92, Without: .81, Others: .91,
 				Draws: 20, Holds: true,
 			},
-		}, "without Colosseum (deleted): 92.0 → 3.0 % · without another word: 92.0 → 91.0 % (20 draws)" +
-			" · without “Where”, which is against it (deleted): 92.0 → 81.0 % · without another word: " +
-			"92.0 → 91.0 % (20 draws): the answer needs this all the same", false},
+		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 92.0 → 3.0 %\n" +
+			"– without another word: 92.0 → 91.0 % (20 draws)\n" +
+			"– without “Where”, which is against it: 92.0 → 81.0 %\n" +
+			"– without another word: 92.0 → 91.0 % (20 draws): the answer needs this all the same", false},
 		{"opposed, rightly", attribution.Verdict{
 			Sources: []int{16}, Replacement: "delete", Draws: 20, Holds: true,
 			Opposed: &attribution.Verdict{
 				Sources: []int{12, 18}, Replacement: "delete", Without: .9, Draws: 20,
 			},
-		}, "without Colosseum (deleted): 0.0 → 0.0 % · without another word: 0.0 → 0.0 % (20 draws) · " +
-			"without “Where” and “?”, which are against it (deleted): 0.0 → 90.0 % · without 2 other " +
-			"words: 0.0 → 0.0 % (20 draws): without this the answer is more probable", false},
+		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 0.0 → 0.0 %\n" +
+			"– without another word: 0.0 → 0.0 % (20 draws)\n" +
+			"– without “Where” and “?”, which are against it: 0.0 → 90.0 %\n" +
+			"– without 2 other words: 0.0 → 0.0 % (20 draws): without this the answer is more probable",
+			false},
 		{"untested", attribution.Verdict{Reason: "there are not as many other words to take away"},
 			"not tested: there are not as many other words to take away", false},
 	} {
@@ -72,18 +80,24 @@ func TestVerdictWords(t *testing.T) {
 			if strings.HasPrefix(say.String(), "A test disagrees. ") != c.first {
 				t.Errorf("the sentence is %s", say)
 			}
-			if line, _, _ := strings.Cut(plain(facts.String()), "\n"); line != c.want {
-				t.Errorf("the first line of the facts is %s", line)
+			if got := plain(facts.String()); !strings.HasPrefix(got, c.want+"\n") {
+				t.Errorf("the facts are %s", got)
+			}
+			lines := strings.Count(facts.html(), "<br>")
+			if lines != 1+strings.Count(c.want, "\n") {
+				t.Errorf("the page has %d lines: %s", lines, facts.html())
 			}
 			var text bytes.Buffer
 			err := Text(&text, Heatmap{Explanation: e}, Terminal{Width: 1000})
 			must(t, err)
-			if !strings.Contains(plain(text.String()), "\n"+c.want+"\n") {
+			if want := strings.ReplaceAll(c.want, "\n", "\n  "); !strings.Contains(
+				plain(text.String()), "\n"+want+"\n") {
 				t.Errorf("the text lacks %s:\n%s", c.want, text.String())
 			}
 			drawn, err := Heatmap{Explanation: e}.Drawn(e.Order[0])
 			must(t, err)
-			if !strings.Contains(strings.Join(drawn.Notes, "\n"), c.want+".") {
+			note := strings.Replace(strings.ReplaceAll(c.want, "\n–", ";"), ":;", ":", 1) + "."
+			if !strings.Contains(strings.Join(drawn.Notes, "\n"), note) {
 				t.Errorf("the notes of a figure are %v", drawn.Notes)
 			}
 			rest := d.rest(&d.views[0], d.chosen)
@@ -101,11 +115,11 @@ func TestVerdictRefused(t *testing.T) {
 		sources []int
 		none    bool
 	}{
-		"of the text":      {[]int{16}, false},
-		"below the text":   {[]int{-1}, true},
-		"after the text":   {[]int{1 << 40}, true},
-		"more than named":  {[]int{1, 2, 3, 4}, true},
-		"without a source": {nil, true},
+		"of the text":        {[]int{16}, false},
+		"below the text":     {[]int{-1}, true},
+		"after the text":     {[]int{1 << 40}, true},
+		"more than named":    {[]int{1, 2, 3, 4}, true},
+		"– without a source": {nil, true},
 	} {
 		e := chatted()
 		d := drawingOf(e)
@@ -121,10 +135,34 @@ func TestVerdictRefused(t *testing.T) {
 	r := e.Methods[e.Order[0]]
 	e.Steps[0].Verdict = &attribution.Verdict{Method: e.Order[0], Sources: []int{1}, Draws: 20}
 	for k, layer := range r.Layers {
-		p := Heatmap{Explanation: e, Layer: &layer}.picture(true)
-		if got := p.verdict(&p.views[0], 0) != nil; got != (k == r.Level(0)) {
+		d := newDrawing(Heatmap{Explanation: e, Layer: &layer}.picture(true), nil)
+		if got := d.verdict(&d.views[0], 0) != nil; got != (k == r.Level(0)) {
 			t.Errorf("layer %d has a verdict: %v; layer %d was tested", layer, got,
 				r.Layer(0, r.Level(0)))
 		}
+	}
+}
+
+// What is against a token and was tested stands apart from what was not.
+func TestUntestedFacts(t *testing.T) {
+	e := chatted()
+	r := e.Methods["raw"]
+	r.Evidence, r.Scorer, r.Rows[1][12], r.Rows[1][18] = trace.Written, true, -.3, -.2
+	e.Steps[1].Verdict = &attribution.Verdict{
+		Method: "raw", Sources: []int{16}, Draws: 20, Replacement: "delete",
+		Opposed: &attribution.Verdict{Sources: []int{12}, Draws: 20, Replacement: "delete"},
+	}
+	d := drawingOf(e)
+	facts := d.facts(&d.views[0], 1).String()
+	want := " · written against it Where −30.0 % · not tested: ? −20.0 % · "
+	if !strings.Contains(facts, want) {
+		t.Errorf("the facts are %q, want %q in them", facts, want)
+	}
+	e.Steps[1].Verdict = nil
+	d = drawingOf(e)
+	facts = d.facts(&d.views[0], 1).String()
+	want = " · written against it, not tested: Where −30.0 %, ? −20.0 % · "
+	if !strings.Contains(facts, want) {
+		t.Errorf("the facts are %q, want %q in them", facts, want)
 	}
 }

@@ -139,7 +139,7 @@ func TestVerdictOfLayer(t *testing.T) {
 	for layer, want := range map[int]bool{3: false, 4: true} { // rollout opens at layer 4
 		o.Layer = &layer
 		for format, words := range map[export.Format]string{
-			export.JSON: `"verdict":`, export.TeX: "without key (deleted)",
+			export.JSON: `"verdict":`, export.TeX: "without key:",
 		} {
 			if got := string(encode(t, e, format, o)); strings.Contains(got, words) != want {
 				t.Errorf("layer %d, %s: %q is there: %v, want %v", layer, format, words, !want,

@@ -234,11 +234,7 @@ func (b *Block) wholeAfter(attentionOutput, x *Node, tapped func(trace.Tap, *Nod
 		}
 		return b.norm(Add(z, mlp(z)), "mlp-norm")
 	case spec.Parallel:
-		name := "mlp-norm"
-		if b.spec.SharedNorm {
-			name = "attention-norm"
-		}
-		return Add(Add(x, mlp(b.norm(x, name))), attentionOutput)
+		return Add(Add(x, mlp(b.norm(x, b.parallelNorm()))), attentionOutput)
 	}
 	if b.spec.NormedResidual {
 		x = b.norm(x, "attention-norm")
@@ -253,6 +249,14 @@ func (b *Block) wholeAfter(attentionOutput, x *Node, tapped func(trace.Tap, *Nod
 		z = u
 	}
 	return Add(z, m)
+}
+
+// parallelNorm is the name of the norm before the feed-forward part in the parallel order.
+func (b *Block) parallelNorm() string {
+	if b.spec.SharedNorm {
+		return "attention-norm"
+	}
+	return "mlp-norm"
 }
 
 // FinalNorm applies the final norm to x [...,D], a residual stream after the block. In all layers

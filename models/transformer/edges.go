@@ -43,9 +43,10 @@ type edgeRuns struct {
 	m *Model
 	g trace.EdgeGraph
 	// query is the clean one, of T tokens in N rows.
-	query  queryBatch
-	kept   []*tensors.Tensor // all that Close frees
-	starts [2]*tensors.Tensor
+	query queryBatch
+	kept  []*tensors.Tensor // all that Close frees
+	// start is the stream of the clean run before layer 0, [1,N,D].
+	start *tensors.Tensor
 	// Of the corrupted run: streams is the residual stream before each layer and after the last
 	// one, [L+1] of [1,N,D], middles what the feed-forward part of each layer reads, [L] of
 	// [1,N,D], and sent what the senders of each layer add, [L] of [H+1,N,D].
@@ -54,6 +55,9 @@ type edgeRuns struct {
 	// [U,N,D].
 	change *tensors.Tensor
 }
+
+// edgeRows is a number of rows that the rows of a text are rounded up to.
+const edgeRows = 8
 
 // PatchEdges implements [trace.EdgePatcher]. It costs a run of each prompt. It returns a
 // [*trace.MemoryError] if the runs do not fit, and the errors of [Model.Predict].
@@ -111,68 +115,55 @@ func (e *edgeRuns) record(
 	ctx context.Context, queries []trace.Query,
 ) (change []float32, err error) {
 	for _, i := range []int{1, 0} {
-		e.query = e.m.queryBatch(queries, []int{i}, Batching{Texts: 1})
-		start, err := e.keep(e.query.inputs.embed())
-		if err != nil {
-			return nil, err
-		}
-		e.starts[i] = start
-		at, sign := 0, float32(2*(1-i)-1)
+		q := e.m.queryBatch(queries, []int{i}, Batching{Texts: 1})
+		// A row costs as much as H of another pass, so fewer are padding.
+		q.padded = min(q.padded, roundUp(q.longest, edgeRows))
+		q.inputs = e.m.batchInputs(q.batch, q.padded)
+		e.query = q
+		at := 0
 		add := func(t *tensors.Tensor) error {
 			return read(t, func(data []float32) {
-				if i == 1 {
-					change = append(change, make([]float32, len(data))...)
+				for _, x := range data {
+					if i == 1 {
+						change = append(change, -x)
+					} else {
+						change[at] += x
+					}
+					at++
 				}
-				for k, x := range data {
-					change[at+k] += sign * x
-				}
-				at += len(data)
 			})
 		}
-		if err := add(start); err != nil {
-			return nil, err
+		x, err := q.inputs.embed()
+		if err == nil {
+			err = add(x)
 		}
-		x, err := e.again(start)
 		if err != nil {
 			return nil, err
 		}
-		for step, err := range e.query.inputs.layers(ctx, x, "edges", sentBy) {
+		for step, err := range q.inputs.layers(ctx, x, "edges", sentBy) {
 			if err == nil {
 				err = add(step.collected[0])
 			}
 			if err != nil {
 				return nil, err
 			}
-			if x = step.out; i == 1 {
-				e.kept = append(append(e.kept, step.in), step.collected...)
+			x = step.out
+			switch { // what is kept is freed by Close
+			case i == 1:
 				e.streams = append(e.streams, step.in)
 				e.sent = append(e.sent, step.collected[0])
 				e.middles = append(e.middles, step.collected[1])
-				step.in, step.collected = nil, nil // Close frees them
+				e.kept = append(append(e.kept, step.in), step.collected...)
+				step.in, step.collected = nil, nil
+			case step.layer == 0:
+				e.start, e.kept, step.in = step.in, append(e.kept, step.in), nil
 			}
 		}
-		if i == 1 {
+		if e.kept = append(e.kept, x); i == 1 {
 			e.streams = append(e.streams, x)
-			e.kept = append(e.kept, x)
-		} else {
-			free(x)
 		}
 	}
 	return change, nil
-}
-
-// again is a copy of x, which a pass over the layers frees.
-func (e *edgeRuns) again(x *tensors.Tensor) (*tensors.Tensor, error) {
-	return e.between(x, x, 1)
-}
-
-// between is from + part·(to − from).
-func (e *edgeRuns) between(from, to *tensors.Tensor, part float64) (*tensors.Tensor, error) {
-	share := tensors.FromScalar(float32(part))
-	defer free(share)
-	return only(e.m.run("edges between", noWeights, func(_ byName, in []*Node) []*Node {
-		return []*Node{Add(in[0], Mul(in[2], Sub(in[1], in[0])))}
-	}, from, to, share))
 }
 
 // sentBy are what the senders of a layer add, [H+1,N,D], and what its feed-forward part reads.
@@ -209,11 +200,7 @@ func (b *Block) feedForwardAdded(x *Node) *Node {
 	if b.spec.Order != spec.Parallel {
 		return b.norm(b.mlp(b.norm(x, "mlp-norm")), "mlp-after-norm")
 	}
-	name := "mlp-norm"
-	if b.spec.SharedNorm {
-		name = "attention-norm"
-	}
-	return b.mlp(b.norm(x, name))
+	return b.mlp(b.norm(x, b.parallelNorm()))
 }
 
 // headBlock is the attention of layer l for one text, in which the query, the key and the value of
@@ -263,7 +250,7 @@ func (e *edgeRuns) Scores(ctx context.Context, steps int) ([]float64, error) {
 	}
 	scores := make([]float64, e.g.Receivers()*e.g.Senders())
 	for k := 1; k <= steps; k++ {
-		x, err := e.between(e.starts[1], e.starts[0], float64(k)/float64(steps))
+		x, err := e.between(float32(k) / float32(steps))
 		if err == nil {
 			err = e.addScores(ctx, x, 1/float64(steps), scores)
 		}
@@ -272,6 +259,15 @@ func (e *edgeRuns) Scores(ctx context.Context, steps int) ([]float64, error) {
 		}
 	}
 	return scores, nil
+}
+
+// between is the stream before layer 0 at a part of the way from the corrupted to the clean run.
+func (e *edgeRuns) between(part float32) (*tensors.Tensor, error) {
+	share := tensors.FromScalar(part)
+	defer free(share)
+	return only(e.m.run("edges between", noWeights, func(_ byName, in []*Node) []*Node {
+		return []*Node{Add(in[0], Mul(in[2], Sub(in[1], in[0])))}
+	}, e.streams[0], e.start, share))
 }
 
 // addScores adds a share of the scores by the gradient of the run from x, the stream before layer
@@ -353,11 +349,11 @@ func (e *edgeRuns) Run(ctx context.Context, keep []bool) (value float64, err err
 	if len(keep) != u*e.g.Receivers() {
 		return 0, pkg.Errorf("%d marks of edges; want %d", len(keep), u*e.g.Receivers())
 	}
-	// mask returns 1 for the edges that receivers keep from senders before one, [n,U].
-	mask := func(first, n, before int) (*tensors.Tensor, error) {
+	// mask returns 1 for the edges that n receivers keep, [n,U].
+	mask := func(first, n int) (*tensors.Tensor, error) {
 		return e.m.filled([]int{n, u}, func(data []float32) {
 			for i := range data {
-				if data[i] = 0; i%u < min(before, e.g.Reads(first+i/u)) && keep[first*u+i] {
+				if data[i] = 0; i%u < e.g.Reads(first+i/u) && keep[first*u+i] {
 					data[i] = 1
 				}
 			}
@@ -373,35 +369,26 @@ func (e *edgeRuns) Run(ctx context.Context, keep []bool) (value float64, err err
 			return 0, fmt.Errorf("stopped at layer %d: %w", l, err)
 		}
 		receiver, sender := l*(3*heads+1), 1+l*(heads+1)
-		in, err := mask(receiver, 3*heads+1, sender)
+		kept, err := mask(receiver, 3*heads+1)
 		if err != nil {
 			return 0, err
-		}
-		own := make([]float32, heads)
-		for h := range own {
-			if !e.g.Parallel && keep[(receiver+3*heads)*u+sender+h] {
-				own[h] = 1
-			}
 		}
 		place := make([]float32, u*(heads+1))
 		for i := range heads + 1 {
 			place[(sender+i)*(heads+1)+i] = 1
 		}
-		more := []*tensors.Tensor{
-			in, tensors.FromFlatDataAndDimensions(own, 1, heads),
-			tensors.FromFlatDataAndDimensions(place, u, heads+1),
-		}
+		at := tensors.FromFlatDataAndDimensions(place, u, heads+1)
 		next, err := only(e.query.inputs.run("edges kept "+layerKind(e.m.Spec, l), ofLayer(l),
 			func(d *builder, in []*Node) []*Node { return []*Node{d.edgesKept(l, in)} },
-			append([]*tensors.Tensor{delta, e.streams[l], e.middles[l], e.sent[l]}, more...)...))
-		free(more...)
+			delta, e.streams[l], e.middles[l], e.sent[l], kept, at))
+		free(kept, at)
 		if err != nil {
 			return 0, fmt.Errorf("layer %d: %w", l, err)
 		}
 		free(delta)
 		delta = next
 	}
-	in, err := mask(e.g.Receivers()-1, 1, u)
+	in, err := mask(e.g.Receivers()-1, 1)
 	if err != nil {
 		return 0, err
 	}
@@ -432,21 +419,24 @@ func (e *edgeRuns) onlyInput() (*tensors.Tensor, error) {
 
 // edgesKept runs layer l with the edges that are kept. in are delta [U,N,D], what each sender adds
 // minus what it adds in the corrupted run, 0 for those that have not run; stream, middle and sent
-// of the corrupted run; the masks of edges from earlier layers [3H+1,U] and from the layer's own
-// heads to its feed-forward part [1,H]; and the places of its senders, [U,H+1]. It returns the next
-// delta.
+// of the corrupted run; the mask of edges, [3H+1,U]; and the places of its senders, [U,H+1]. It
+// returns the next delta.
 func (d *builder) edgesKept(l int, in []*Node) *Node {
-	delta, stream, middle, sent := in[0], in[1], in[2], in[3]
-	mask, own, place := in[4], in[5], in[6]
+	delta, stream, middle, sent, mask, place := in[0], in[1], in[2], in[3], in[4], in[5]
 	heads := d.spec.Heads
-	read := Reshape(d.product2(mask, flat(delta)), headShape(3*heads+1, stream).Dimensions...)
-	of := func(x *Node, from, to int) *Node { return SliceAxis(x, 0, AxisRange(from, to)) }
-	b := d.headBlock(l, Add(stream, of(read, 0, heads)), Add(stream, of(read, heads, 2*heads)),
-		Add(stream, of(read, 2*heads, 3*heads)))
-	added := Sub(Squeeze(b.headsAdded(), 0), of(sent, 0, heads))
-	x := Add(middle, of(read, 3*heads, 3*heads+1))
-	x = Add(x, Reshape(d.product2(own, flat(added)), x.Shape().Dimensions...))
-	fed := Sub(b.feedForwardAdded(x), of(sent, heads, heads+1))
-	now := Concatenate([]*Node{added, fed}, 0)
-	return Add(delta, Reshape(d.product2(place, flat(now)), delta.Shape().Dimensions...))
+	of := func(x *Node, axis, from, to int) *Node { return SliceAxis(x, axis, AxisRange(from, to)) }
+	read := func(stream *Node, from, to int) *Node { // of the receivers [from,to)
+		changed := d.product2(of(mask, 0, from, to), flat(delta))
+		return Add(stream, Reshape(changed, headShape(to-from, stream).Dimensions...))
+	}
+	send := func(from, to int, added *Node) {
+		now := flat(Sub(added, of(sent, 0, from, to)))
+		delta = Add(delta, Reshape(d.product2(of(place, 1, from, to), now),
+			delta.Shape().Dimensions...))
+	}
+	b := d.headBlock(l, read(stream, 0, heads), read(stream, heads, 2*heads),
+		read(stream, 2*heads, 3*heads))
+	send(0, heads, Squeeze(b.headsAdded(), 0))
+	send(heads, heads+1, b.feedForwardAdded(read(middle, 3*heads, 3*heads+1)))
+	return delta
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
+	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
@@ -139,6 +140,7 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	return cmp.Or(
 		f.outputFlags.check(),
 		f.checkInput(),
+		f.checkEdges(),
 		f.checkShown(cmd, true),
 		f.opts.Check(), // now, before a model is opened
 		f.checkBy(args),
@@ -164,6 +166,19 @@ func (f *explainFlags) checkShown(cmd *cobra.Command, addsFlow bool) error {
 		err = cli.OneOf("palette", f.show.Palette, render.PaletteNames()...)
 	}
 	return cmp.Or(err, f.checkMeanings(cmd), f.checkView(), f.checkFiles(addsFlow))
+}
+
+// checkEdges refuses what edges do not have: figures, and edits, which are read with the model.
+func (f *explainFlags) checkEdges() error {
+	switch edges := f.opts.Patch == string(patch.EdgePlace); {
+	case edges && f.edits != "":
+		return cli.Usagef("--set patch=edges does not go with --edit: edges are not patched " +
+			"under edits; give one of the two")
+	case edges && f.show.Kind == render.KindPatch && f.any(export.Format.Figure):
+		return cli.Usagef("edges are drawn on a page and not in a figure; take --format html, " +
+			"text or json")
+	}
+	return nil
 }
 
 // checkInput refuses another form than lines of JSON for the prompts of a file.

@@ -64,6 +64,7 @@ var effectful = map[string]struct{ with, without string }{
 	"patch":             {"--set=patch=heads", ""},
 	"patch-direction":   {"--set=patch-direction=noising", ""},
 	"patch-estimate":    {"--set=patch-estimate", ""},
+	"patch-steps":       {"--set=patch=edges,patch-steps=1", "--set=patch=edges"},
 	"corrupted":         {"--set=corrupted=mary has the lamp . john has the key .", ""},
 	"source":            {"--source=2", ""},
 	"special":           {"--special=off", ""},

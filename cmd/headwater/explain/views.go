@@ -230,6 +230,8 @@ var meanings = []struct {
 	{"patch direction", pictures, []render.Kind{render.KindPatch}},
 	{"patch estimate", []string{tables}, nil},
 	{"patch estimate", pictures, []render.Kind{render.KindPatch}},
+	{"patch steps", []string{tables}, nil},
+	{"patch steps", pictures, []render.Kind{render.KindPatch}},
 	{"corrupted", []string{tables}, nil},
 	{"corrupted", pictures, []render.Kind{render.KindPatch}},
 	{"head-kinds", pictures, []render.Kind{render.KindHeads}},

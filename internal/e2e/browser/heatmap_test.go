@@ -91,12 +91,12 @@ func (w want) check(t *testing.T, b *chromium.Browser) shown {
 func TestHeatmapChoices(t *testing.T) {
 	b := tab(t)
 	const areSays = "“are” came mostly from keys"
-	const areFacts = "key +2.00, s +1.00 · part of the logit"
+	const areFacts = "keys (1) +2.00, keys (2) +1.00 · part of the logit"
 	are := want{"", "", areSays, areFacts, "are", "1 key p6,2 s p4", "are zp6p4z-",
-		"are ← key +2.00 · prompt 1 · p 90 %"}
+		"are ← keys +2.00 · prompt 1 · p 90 %"}
 	here := want{
 		"", "", "“here” came partly from “to”",
-		"to +2.00 · against it, not tested: are −1.50, s −1.00 · ", "here",
+		"to +2.00 · against it, not tested: are −1.50, keys −1.00 · ", "here",
 		"2 s n4,3 to p6,4 are n5", "here zzn4p6n5", "here ← to +2.00 · prompt 3 · p 50 %",
 	}
 	s := want{
@@ -104,8 +104,8 @@ func TestHeatmapChoices(t *testing.T) {
 		"s",
 		"4 are p4,5 here n4", "", "",
 	}
-	vz := want{"", "", "“are” came from keys", "key 60.0 %, s 20.0 % · share of change · layer 1",
-		"are", "1 key p6,2 s p3", "are zp6p3z-", "are ← key 60.0 %"}
+	vz := want{"", "", "“are” came from keys", "keys (1) 60.0 %, keys (2) 20.0 % · share of change · layer 1",
+		"are", "1 key p6,2 s p3", "are zp6p3z-", "are ← keys 60.0 %"}
 	gaveAre := want{"", "", "are stands out for no", "generated 1 · ", "are", "5 here n5", "",
 		"are · generated 1"}
 	gaveHere := gaveAre // while the row of here is chosen
@@ -149,7 +149,7 @@ func TestHeatmapChoices(t *testing.T) {
 			row, column int
 			readout     string
 		}{
-			{0, 1, "are ← key +2.00 · prompt 1 · p 90 %"}, {1, 0, "here ← the 0.00 · prompt 0 · p 50 %"},
+			{0, 1, "are ← keys +2.00 · prompt 1 · p 90 %"}, {1, 0, "here ← the 0.00 · prompt 0 · p 50 %"},
 			{1, 4, "here ← are −1.50 · generated 1 · p 50 %"},
 		} {
 			of := of(are, "a cell", over(c.row, c.column))
@@ -171,7 +171,7 @@ func TestHeatmapChoices(t *testing.T) {
 		want{"a word", token(1), "keys stands out most for are", "prompt 1", "key s",
 			"4 are p6,5 here n4", "", "are ← keys +3.00"}.check(t, b)
 		want{"the other token", choose("whole words") + token(2), "s stands out most for are",
-			"prompt 2", "s", "4 are p4,5 here n4", "", "are ← s +1.00"}.check(t, b)
+			"prompt 2", "s", "4 are p4,5 here n4", "", "are ← keys +1.00"}.check(t, b)
 		readable(t, b.Inspect(t, "document.body"))
 		if title := chromium.Evaluate[int](t, b,
 			"document.querySelectorAll('.hm [title]').length"); title > 0 {
@@ -252,14 +252,15 @@ func TestHeatmapNumbers(t *testing.T) {
 				all('.hm-tabs button')[k].click();
 				for (let i = 0; i < all('.hm-matrix tbody tr').length; i++) {
 					all('.hm-matrix tbody th')[i].click();
-					const facts = all('.hm-facts b').map((e) => e.textContent + ' ' + e.nextSibling.textContent.match(/^ (?:\(.*?\) )?(\S+(?: %)?)(?=,| ·|$)/)[1]);
+					const after = (e) => e.nextSibling ? e.nextSibling.textContent + after(e.nextSibling) : '';
+					const facts = all('.hm-facts b').map((e) => e.textContent + ' ' + after(e).match(/^\S*(?: \(.*?\))? (\S+(?: %)?)(?=,| ·|$)/)[1]);
 					const side = all('.hm-layers tbody tr').map((r) => r.cells[0].firstChild.textContent + ' ' + r.cells[r.cells.length - 1].textContent);
 					const where = text('.hm-tabs [aria-selected=true]') + ' ' + i + ': ';
 					for (const fact of facts) {
 						checked++;
 						if (!side.includes(fact) && (side.length < 8 || size(fact) > size(side[7]))) wrong.push(where + fact + ' not in ' + side.join(', '));
 					}
-					if (facts[0] && facts.every((f) => !f.includes('−')) && !text('.hm-readout').includes(' ← ' + facts[0] + ' · ')) {
+					if (facts[0] && facts.every((f) => !f.includes('−')) && (all('.hm-readout b')[1].textContent + after(all('.hm-readout b')[1]).match(/^\S*( [^·]*) · /)[1]) !== facts[0]) {
 						wrong.push(where + facts[0] + ' not in ' + text('.hm-readout'));
 					}
 				}
@@ -332,10 +333,10 @@ func TestHeatmapRightToLeft(t *testing.T) {
 		})()`)
 	}
 	for _, c := range []struct{ script, line, want string }{
-		{"", ".hm-facts", "مصر +2.00 ة +1.00"},
-		{"", ".hm-readout", "القاهرة مصر +2.00"},
-		{token(5), ".hm-facts", "هي +2.00 القاهرة −1.50 ة −1.00"},
-		{token(2), ".hm-readout", "الآن ة −1.00"},
+		{"", ".hm-facts", "ة مصر +2.00 ة مصر +1.00"},
+		{"", ".hm-readout", "القاهرة ة مصر +2.00"},
+		{token(5), ".hm-facts", "هي +2.00 القاهرة −1.50 ة مصر −1.00"},
+		{token(2), ".hm-readout", "الآن ة مصر −1.00"},
 		{token(2) + token(4) + choose("whole words"), ".hm-readout", "القاهرة"},
 	} {
 		see(t, b, c.script)

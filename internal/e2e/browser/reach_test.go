@@ -74,7 +74,7 @@ func TestHeatmapFolds(t *testing.T) {
 		{"turns", choose("turns") + over(0, 1), "9 <s> p6,10 user p6,11 ↵ p6,12 One p6,13 two p6,14 . p6,15 Three p6,16 s p6,17 . p6,18 <e> p6,19 ↵ p6", "are zp6z", "are ← <s> user"},
 		{"a fold", choose("turns") + over(0, 0), "13 two p4,15 Three p6", "are gzp4zp6zzg", "are ← <s> 0.00 · system 0 · the strongest of 12 folded tokens, click to unfold"},
 	} {
-		want{c.what, c.script, "“are” came mostly from Threes and two", "Three 2.00, two 1.00",
+		want{c.what, c.script, "“are” came mostly from Threes and two", "Threes 2.00, two 1.00",
 			"are", c.colored, c.row, c.readout}.check(t, b)
 	}
 }
@@ -252,9 +252,9 @@ func TestHeatmapKinds(t *testing.T) {
 	atS := func(what, script string) want {
 		return want{
 			what, script, "s at 3 → [64] came mostly from keys, “to” and “the” (1)",
-			"s 21.4 %, to 14.8 %, the (1) 14.1 %", "s",
+			"keys 21.4 %, to 14.8 %, the (1) 14.1 %", "s",
 			"0 [CLS] p3,1 the p5,2 key p4,4 to p5,5 the p4,6 cabinet p4,7 [SEP] p4", "s at 3 → [64] p3p5p4p6p5p4p4p4",
-			"s at 3 → [64] ← s 21.4 %",
+			"s at 3 → [64] ← keys 21.4 %",
 		}
 	}
 	same := *encoder
@@ -277,21 +277,21 @@ func TestHeatmapKinds(t *testing.T) {
 		{"compared", compared, []want{
 			{
 				"at first", "", "“are” has more from keys with direct than with value-zeroing",
-				"s +8.3 % · more in B key −8.3 % · ", "are",
-				"1 key n3,2 s p3", "are sn3p3z-", "are ← s +8.3 %",
+				"keys (2) +8.3 % · more in B keys (1) −8.3 % · ", "are",
+				"1 key n3,2 s p3", "are sn3p3z-", "are ← keys +8.3 %",
 			},
 			{
 				"another token", token(5),
 				"“here” has more from “to” with value-zeroing than with direct",
-				"more in B to −22.2 % · more in A s +22.2 %", "here",
+				"more in B to −22.2 % · more in A keys +22.2 %", "here",
 				"2 s p6,3 to n6", "here szp6n6z", "here ← to −22.2 %",
 			},
 			{
 				"the first side", token(4) + click(".hm-tabs button", 0),
-				"“are” came mostly from keys", "key +66.7 %, s +33.3 %",
-				"are", "1 key p6,2 s p4", "are zp6p4z-", "are ← key +66.7 %",
+				"“are” came mostly from keys", "keys (1) +66.7 %, keys (2) +33.3 %",
+				"are", "1 key p6,2 s p4", "are zp6p4z-", "are ← keys +66.7 %",
 			},
-			{"a source", token(2), "s stands out most for are", "prompt 2", "s", "4 are p4,5 here n3", "", "are ← s +33.3 %"},
+			{"a source", token(2), "s stands out most for are", "prompt 2", "s", "4 are p4,5 here n3", "", "are ← keys +33.3 %"},
 		}},
 		{"encoder", render.Heatmap{Explanation: encoder}, []want{
 			atS("at first", ""), {
@@ -318,15 +318,16 @@ func TestHeatmapKinds(t *testing.T) {
 			atS("the first", row(0)),
 		}},
 		{"targets", render.Heatmap{Explanation: target}, []want{
-			{"at first", "", "“are” came mostly from keys", "key +2.00", "are", "1 key p6,2 s p4", "are zp6p4zs-", "are ← key +2.00"},
+			{"at first", "", "“are” came mostly from keys", "keys (1) +2.00, keys (2) +1.00", "are", "1 key p6,2 s p4", "are zp6p4zs-", "are ← keys +2.00"},
 			{
-				"its own", over(0, 4), "“are” came mostly from keys", "key +2.00", "are",
+				"its own", over(0, 4), "“are” came mostly from keys",
+				"keys (1) +2.00, keys (2) +1.00", "are",
 				"1 key p6,2 s p4", "are zp6p4zs-",
 				"are ← are +9.00 · generated 1 · not in the scale",
 			},
 			{
 				"another target", row(1), "“here” came mostly from “to” and “are”",
-				"to +2.00, are +1.00 · against it, not tested: s −1.00", "here",
+				"to +2.00, are +1.00 · against it, not tested: keys −1.00", "here",
 				"2 s n4,3 to p6,4 are p4", "here zzn4p6p4s", "here ← to +2.00",
 			},
 			{
