@@ -2,6 +2,7 @@ package attribution_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -58,6 +59,23 @@ func TestSourceContribution(t *testing.T) {
 	one.Model.EncoderLayers = 0
 	if got := one.SourceContribution("alti"); got != nil {
 		t.Errorf("in a model of one stack the source contributes %v, want nothing", got)
+	}
+}
+
+// TestLinks: a token is linked with the largest size of the source, whatever its sign, and not with
+// a control token or with the target.
+func TestLinks(t *testing.T) {
+	e := twoStacks(attribution.Amount, []float64{.1, -.2, .9, .5}, []float64{0, 0, 1, 1, 1},
+		[]float64{.3, .3, 0, 0, 1, 1})
+	if got := e.Links("alti"); !slices.Equal(got, []int{1, -1, 0}) {
+		t.Errorf("links %v, want 1, none and 0", got)
+	}
+	e.Steps[2].Special = true
+	if got := e.Links("alti"); got[2] != -1 {
+		t.Errorf("a control token of the target is linked with %d", got[2])
+	}
+	if e.Model.EncoderLayers = 0; e.Links("alti") != nil || e.Links("none") != nil {
+		t.Error("a model of one stack has links")
 	}
 }
 

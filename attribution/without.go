@@ -82,6 +82,10 @@ func (o Options) CheckWithout(prompt string) error {
 		return nil
 	}
 	c := o.Conversation
+	if part.name == "sentence" {
+		_, err := part.sentenceRange(prompt, o.InChat())
+		return part.refusal(err, c, nil)
+	}
 	if !o.InChat() {
 		return part.refusal(trace.Usagef("the prompt is no conversation, and has bytes alone, "+
 			"0:%d; %s puts it into the model's chat template", len(prompt),
@@ -179,7 +183,9 @@ func (r *run) leaveOut(m trace.Model, part Grouping, prompt string) (err error) 
 		}
 		opts.Chat, opts.Conversation = false, trace.Conversation{}
 	case part.name == "sentence":
-		w.Name, prompt, err = part.leaveOutSentence(&r.e.Prompt, opts.InChat())
+		if part.ranges, err = part.sentenceRange(r.e.Prompt.Text, opts.InChat()); err == nil {
+			w.Name, prompt, err = cutRanges(r.e.Prompt.Text, part)
+		}
 	case part.name == "document" || part.name == "documents":
 		w.Name, err = part.leaveOutDocuments(&opts.Conversation)
 	default:
@@ -309,23 +315,21 @@ func cutRanges(text string, part Grouping) (cut, rest string, err error) {
 	return message.Quote(words), string(outside), nil
 }
 
-// leaveOutSentence returns the text of a prompt without one of its sentences. A span without a
-// letter or a digit is none.
-func (g Grouping) leaveOutSentence(p *Prompt, chat bool) (name, rest string, err error) {
+// sentenceRange returns the bytes of a sentence of a prompt. A span without a letter or a digit is
+// none.
+func (g Grouping) sentenceRange(text string, chat bool) ([][2]int, error) {
 	if chat {
-		return "", "", trace.Usagef("a conversation has messages: turn:%d, or bytes of it",
-			g.number)
+		return nil, trace.Usagef("a conversation has messages: turn:%d, or bytes of it", g.number)
 	}
-	ranges := slices.DeleteFunc(SentenceRanges(p.Text), func(r [2]int) bool {
-		return !strings.ContainsFunc(p.Text[r[0]:r[1]], func(c rune) bool {
+	ranges := slices.DeleteFunc(SentenceRanges(text), func(r [2]int) bool {
+		return !strings.ContainsFunc(text[r[0]:r[1]], func(c rune) bool {
 			return unicode.IsLetter(c) || unicode.IsDigit(c)
 		})
 	})
 	if g.number > len(ranges) {
-		return "", "", trace.Usagef("the prompt has %s", message.Count(len(ranges), "sentence"))
+		return nil, trace.Usagef("the prompt has %s", message.Count(len(ranges), "sentence"))
 	}
-	g.ranges = ranges[g.number-1 : g.number]
-	return cutRanges(p.Text, g)
+	return ranges[g.number-1 : g.number], nil
 }
 
 // leaveOutTurn takes a message out of a conversation, to which the prompt then belongs, and returns

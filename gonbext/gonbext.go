@@ -138,7 +138,7 @@ func newRequest(settings []Setting) (request, error) {
 func (r request) heatmap(e *Explanation, status string) render.Heatmap {
 	return render.Heatmap{
 		Explanation: e, Filter: r.show.Filter, Layer: r.show.Layer, Token: r.show.Token,
-		Look: r.show.Look(), Status: status,
+		Look: r.show.Look(), Status: status, Alignment: r.show.Alignment,
 	}
 }
 

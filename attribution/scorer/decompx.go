@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
@@ -54,6 +55,10 @@ func (d decompX) Score(
 		"carries every token's part through all layers")
 	if err != nil {
 		return nil, err
+	}
+	if x.info.EncoderLayers > 0 {
+		return nil, trace.Usagef("decompx carries parts through one stack, and %s has two; take "+
+			"direct, alti-logit or alti", message.Quote(x.info.Name))
 	}
 	values, rest, err := model.Decompose(ctx, x.q)
 	if err != nil {

@@ -278,6 +278,7 @@ func (d *drawing) drawnRows(v *view) (rows []DrawnRow) {
 			var cell DrawnCell
 			if j := d.strongestIn(v, t, c); j >= 0 && !math.IsNaN(v.at(t, j)) {
 				cell = drawnCell(d.step(v, t, j), d.grey(v, t, j), v.cellNumber(v.at(t, j)))
+				cell.Marked = d.aligned && t < len(v.links) && j == v.links[t]
 			}
 			row.Cells = append(row.Cells, cell)
 		}
@@ -351,6 +352,9 @@ const mostNotes = 4
 // notes returns sentences on the sinks of a method, its silent rows and what the filter hides.
 func (d *drawing) notes(v *view) []string {
 	notes := d.sinkNotes(v, func(int) bool { return true })
+	if d.aligned && v.links != nil {
+		notes = append(notes, "Framed: the token of the source with the largest value of each row.")
+	}
 	for t := range d.e.Steps {
 		if s := d.tested(v, t); s != nil {
 			note := strings.ReplaceAll(plain(s.String()), "\n–", ";")

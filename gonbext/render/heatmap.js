@@ -98,7 +98,7 @@ function run(root, reading) {
     root.classList.toggle('hm-template', Boolean(choice.template));
     root.classList.toggle('hm-difference', Boolean(method().difference));
     drawTabs(find('tabs'), methods, methods.indexOf(method()), chooseMethod);
-    [drawAnswer, drawText, drawScores, drawSide, drawStrip, drawMatrix].forEach(
+    [drawAnswer, drawText, drawScores, drawLinks, drawSide, drawStrip, drawMatrix].forEach(
       (draw) => draw(view));
     drawSwitches(root);
     const [best] = namedOf(method(), row());
@@ -370,7 +370,44 @@ function switchesOf({data, choice, roles, go}) {
     switches.push(switchOf(
       'template tokens', () => choice.template, () => go({template: !choice.template})));
   }
+  if (data.methods.some(({links}) => links)) {
+    switches.push(switchOf('alignment', () => isAligned(data, choice),
+      () => go({aligned: !isAligned(data, choice)})));
+  }
   return switches.concat(unfoldSwitch(data, choice, go), scoresSwitch(data, choice, go));
+}
+
+// The alignment: lines from each token of the target to the one of the source that it is linked
+// with.
+
+const isAligned = (data, choice) => choice.aligned ?? Boolean(data.aligned);
+// linksOf are the pairs of tokens that a method links, if they are shown.
+const linksOf = ({data, choice, method, promptCount}) => !isAligned(data, choice) ? [] :
+  (method().links || []).map((token, row) => [token, promptCount + row]).filter(
+    ([token]) => token >= 0);
+function drawLinks(view) {
+  const {root, find, texts, row, tokenOf} = view, text = find('text'), links = linksOf(view);
+  text.querySelector('svg')?.remove();
+  root.classList.toggle('hm-linked', links.length > 0);
+  if (!links.length) return;
+  if (!view.linksFollow) {
+    view.linksFollow = new ResizeObserver(() => drawLinks(view));
+    view.linksFollow.observe(text);
+  }
+  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+  const box = text.getBoundingClientRect();
+  for (const [from, to] of links) {
+    const [a, b] = [from, to].map((token) => texts[token].element.getBoundingClientRect());
+    const line = document.createElementNS('http://www.w3.org/2000/svg', 'line');
+    const ends = {
+      x1: a.left + a.width / 2 - box.left, y1: a.bottom - box.top,
+      x2: b.left + b.width / 2 - box.left, y2: b.top - box.top,
+    };
+    for (const [key, value] of Object.entries(ends)) line.setAttribute(key, value.toFixed(1));
+    line.classList.toggle('hm-here', to === tokenOf(row()));
+    svg.append(line);
+  }
+  text.append(svg);
 }
 
 begin('.hm-heatmap', start);

@@ -37,6 +37,8 @@ type heatmapData struct {
 	Row          string       `json:"row"`
 	Shown        string       `json:"shown"`
 	Methods      []drawnRows  `json:"methods"`
+	// Aligned draws links from the start.
+	Aligned bool `json:"aligned,omitempty"`
 	// Scores are those of the tokens of the text, in the form of the JSON of an explanation.
 	Scores []*attribution.TokenScores `json:"scores,omitempty"`
 }
@@ -149,9 +151,12 @@ type drawnRows struct {
 	Has int `json:"has"`
 	// Source is how much of each row comes from the source of a model of two stacks, null where
 	// that has no meaning; nil if it is not known.
-	Source []*float64  `json:"source,omitempty"`
-	Own    int         `json:"own,omitempty"`
-	Rows   []packedRow `json:"rows,omitempty"`
+	Source []*float64 `json:"source,omitempty"`
+	// Links are the tokens of the source that rows are linked with, -1 for none, of a model of two
+	// stacks.
+	Links []int       `json:"links,omitempty"`
+	Own   int         `json:"own,omitempty"`
+	Rows  []packedRow `json:"rows,omitempty"`
 	// Named are the sources of each row that stand out and that its facts list, in their order.
 	Named [][]int `json:"named,omitempty"`
 	// Strongest are the largest sources of each row, of which Layers has the values of all layers;
@@ -191,7 +196,7 @@ func (b heatmapPage) data() heatmapData {
 		Groups: b.groups(), Positions: b.positions(), Targets: b.itself(0, len(b.e.Prompt.Texts)),
 		Hidden: []int{}, Compared: b.comparison != nil,
 		Others: "What it could have written", Chance: "next token", Row: "generated token",
-		Shown: b.words.shown, Scores: b.scores(),
+		Shown: b.words.shown, Scores: b.scores(), Aligned: b.aligned,
 	}
 	if b.e.Model.Reads() {
 		d.Others, d.Chance, d.Row = "What it could have been", b.words.chance, "prediction"
@@ -369,7 +374,7 @@ func (b heatmapPage) rowsOf(v *view) drawnRows {
 	if slices.ContainsFunc(v.rowSinks, func(j int) bool { return j >= 0 }) {
 		r.Sinks = v.rowSinks
 	}
-	r.Has = v.result.Shape[0]
+	r.Has, r.Links = v.result.Shape[0], v.links
 	for t := range v.contribution {
 		var of *float64
 		if x := v.contribution[t]; !math.IsNaN(x) {

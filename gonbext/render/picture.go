@@ -28,6 +28,7 @@ type picture struct {
 	// target is the column of the token with which the target begins in a model of two stacks, -1
 	// in others.
 	targetBegin int
+	aligned     bool           // links are drawn from the start
 	names       map[string]int // how many prompt tokens have a name; see repeated
 	answers     map[string]int // how many generated tokens have a text; see generatedAgain
 }
@@ -52,6 +53,9 @@ type view struct {
 	// contribution is how much of each row comes from the source of a model of two stacks, [n], nil
 	// if that is not known; see [attribution.Explanation.SourceContribution].
 	contribution []float64
+	// links are the tokens of the source that generated tokens are linked with, [n], -1 for none;
+	// nil where they are not drawn. See [attribution.Explanation.Links].
+	links []int
 	// silent says why row t is not coloured, "" if it is, [n].
 	silent []string
 	// standing has the rows that [drawing.standing] has worked out.
@@ -74,6 +78,7 @@ type view struct {
 func (h Heatmap) picture(generated bool) *picture {
 	p := &picture{
 		e: h.Explanation, status: h.Status, comparison: h.comparison, look: h.Look, targetBegin: -1,
+		aligned: h.Alignment,
 	}
 	if p.e == nil {
 		p.e = &attribution.Explanation{}
@@ -136,9 +141,14 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 	}
 	v.fixed = fixedLevel(r, layer)
 	if v.fixed == attribution.ShownLevel && p.comparison == nil {
-		v.contribution = p.e.SourceContribution(name)
+		v.contribution, v.links = p.e.SourceContribution(name), p.e.Links(name)
 	}
 	v.sinks, v.rowSinks, v.silent = p.sinks(&v)
+	for t := range v.links {
+		if v.silent[t] != "" {
+			v.links[t] = -1
+		}
+	}
 	if n := r.Shape[0]; generated && !p.e.Model.Reads() && n <= min(len(p.e.Steps), maxGenerated) {
 		v.own = r.OwnSources()
 		v.generated = n > 0 && v.own >= 0

@@ -65,6 +65,10 @@ type Heatmap struct {
 	// [attribution.DefaultFilter]. They stay in the picture in grey, and they count in every
 	// number.
 	Filter attribution.Filter
+	// Alignment draws which token of the source a method links each token of the target with, in a
+	// model of two stacks: a page has lines between them, which a switch draws too, a text lists
+	// them, and a figure frames them.
+	Alignment bool
 	// Look has the colours and the caption; an unknown palette is the default.
 	Look
 	// Status is a line at the top while the explanation grows: "preparing prompt rows, layer 2 of

@@ -164,6 +164,9 @@ type Show struct {
 	Source *int `json:"source,omitempty"`
 	// Sinks draws, for KindFlow, the edges to sinks too.
 	Sinks bool `json:"sinks,omitempty"`
+	// Alignment draws, for KindHeatmap of a model of two stacks, which token of the source a method
+	// links each token of the target with; see [attribution.Explanation.Links].
+	Alignment bool `json:"alignment,omitempty"`
 	// Size, Font, Palette and Caption are those of [Look].
 	Size    Size    `json:"size,omitempty"`
 	Font    float64 `json:"font,omitempty"`
@@ -218,6 +221,8 @@ func (s Show) checkParts() error {
 		return trace.Usagef("an explanation on side B is for a picture of the kind compare")
 	case s.AgainstMethod != "" && s.Kind != KindCompare:
 		return trace.Usagef("a method of side B is for a picture of the kind compare")
+	case s.Alignment && s.Kind != "" && s.Kind != KindHeatmap:
+		return trace.Usagef("an alignment is for a picture of the kind heatmap")
 	case s.Sinks && s.Kind != KindFlow:
 		return trace.Usagef("edges to sinks are for a picture of the kind flow")
 	case (s.Token != nil || s.Word != "") && s.Kind == KindPatch:

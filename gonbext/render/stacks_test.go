@@ -67,6 +67,7 @@ func TestTwoStacks(t *testing.T) {
 		},
 		text.String(): {
 			"\nsource     red cat\ntarget     Katze rot\n", " </s> ", " ▸ ", " ›Katze",
+			" source ────────── target ─────\n",
 			"rot came mostly from Katze in the target, the start of the target (attention often " +
 				"rests on it) and red in the source",
 			"source 30.0 % ", "target before it 70.0 %",
@@ -141,5 +142,50 @@ func TestSourceUnknown(t *testing.T) {
 	if !math.IsNaN(v.contribution[0]) || v.fromSource(0) != "" || v.fromSource(9) != "" ||
 		v.fromSource(1) != "source contribution 30.0 %" {
 		t.Errorf("%v: %q, %q", v.contribution, v.fromSource(0), v.fromSource(1))
+	}
+}
+
+// TestAlignment: the links of a method are drawn where they are asked for: as a list in a text, as
+// frames in a figure, and in a page as lines that its script draws.
+func TestAlignment(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		h := Heatmap{Explanation: translated(), Alignment: asked}
+		var text bytes.Buffer
+		must(t, Text(&text, h, Terminal{Width: 200}))
+		const list = "\nalignment by rollout  Katze – red, rot – red\n"
+		if got := strings.Contains(plain(text.String()), list); got != asked {
+			t.Errorf("asked %v, the text lists the links: %v\n%s", asked, got, text.String())
+		}
+		f, err := h.Drawn("rollout")
+		must(t, err)
+		framed := []int{}
+		for _, row := range f.Panels[0].Rows {
+			framed = append(framed, slices.IndexFunc(row.Cells, func(c DrawnCell) bool {
+				return c.Marked
+			}))
+		}
+		want := map[bool][]int{false: {-1, -1}, true: {0, 0}}[asked]
+		if !slices.Equal(framed, want) {
+			t.Errorf("asked %v, framed columns %v, want %v", asked, framed, want)
+		}
+		b := heatmapPage{newBoard(newDrawing(h.picture(true), nil), "", 1e6)}
+		if data := b.data(); data.Aligned != asked || !slices.Equal(data.Methods[0].Links,
+			[]int{0, 0}) {
+			t.Errorf("the script gets %v, %v", data.Aligned, data.Methods[0].Links)
+		}
+	}
+	m := machine(t, commonSource, scaleSource, matrixSource, scoresSource, heatmapSource)
+	_, err := m.RunString(`const view = (aligned, choice) => ({data: {aligned}, choice,
+		promptCount: 4, method: () => ({links: [1, -1, 0]})})`)
+	must(t, err)
+	for expression, want := range map[string]string{
+		"linksOf(view(true, {})).join(' ')":               "1,4 0,6",
+		"linksOf(view(false, {})).join(' ')":              "",
+		"linksOf(view(true, {aligned: false})).join(' ')": "",
+		"linksOf(view(false, {aligned: true})).join(' ')": "1,4 0,6",
+	} {
+		if got := run[string](t, m, expression); got != want {
+			t.Errorf("%s is %q, want %q", expression, got, want)
+		}
 	}
 }

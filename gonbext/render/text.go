@@ -73,6 +73,7 @@ func (t *text) write(first int) {
 	for i := range t.e.Steps[first:] {
 		t.token(first + i)
 	}
+	t.alignment()
 	t.legend()
 }
 
@@ -219,6 +220,24 @@ func (t *text) passage(label string, from, to int, steps []int) {
 	}
 }
 
+// alignment lists the links of each method, if they were asked for.
+func (t *text) alignment() {
+	for i := range t.views {
+		v := &t.views[i]
+		var all []string
+		for row, j := range v.links {
+			if t.aligned && j >= 0 {
+				all = append(all, strings.ReplaceAll(t.generatedName(row)+" – "+t.place(j), " ",
+					tie))
+			}
+		}
+		if all != nil {
+			t.line("")
+			t.wrapped("alignment by "+Visible(v.name, nameLimit)+"  ", strings.Join(all, ", "))
+		}
+	}
+}
+
 // token writes the block of generated token i. The prompt is written in bands, each as wide as the
 // terminal.
 func (t *text) token(i int) {
@@ -277,6 +296,7 @@ func (t *text) band(i int, columns []drawnColumn) []drawnColumn {
 		used += w + 1
 		names, widths = append(names, name), append(widths, w)
 	}
+	t.parts(indent, columns[:len(names)], widths)
 	t.WriteString(strings.Repeat(" ", indent))
 	for c, name := range names {
 		t.WriteString(left(name, widths[c]) + " ")
@@ -298,6 +318,27 @@ func (t *text) band(i int, columns []drawnColumn) []drawnColumn {
 		t.end()
 	}
 	return columns[len(names):]
+}
+
+// parts writes over the columns of a model of two stacks which are the source, and which the target.
+func (t *text) parts(indent int, columns []drawnColumn, widths []int) {
+	if t.targetBegin < 0 {
+		return
+	}
+	t.WriteString(strings.Repeat(" ", indent))
+	ofTarget := func(c int) bool { return columns[c].from >= t.targetBegin }
+	for c := 0; c < len(columns); {
+		first, width := c, -1
+		for ; c < len(columns) && ofTarget(c) == ofTarget(first); c++ {
+			width += widths[c] + 1
+		}
+		name := t.words.text
+		if ofTarget(first) {
+			name = t.words.answer
+		}
+		t.WriteString(name + " " + strings.Repeat("─", max(width-Width(name)-1, 0)) + " ")
+	}
+	t.end()
 }
 
 // heading returns the name of a column; ‿ marks a token that continues the word before it, and › a

@@ -127,6 +127,7 @@ func (s Show) View(e *attribution.Explanation, r Recorded) (View, error) {
 	s, _ = s.AtWord(e)
 	h := Heatmap{
 		Explanation: e, Layer: s.Layer, Token: s.Token, Filter: s.Filter, Look: s.Look(),
+		Alignment: s.Alignment,
 	}
 	switch s.Kind {
 	case KindLayers:

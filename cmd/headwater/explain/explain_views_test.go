@@ -91,6 +91,7 @@ var withoutBytes = []string{
 	"chat", "chat-date", "chat-set", "chat-template", "messages", "system",
 	"help", "input", "output", "open", // where it is read and written
 	"head", "size", "font", // of figures; see TestSavedViews
+	"alignment", // of two stacks; see TestAlignment
 }
 
 // lateRefusals are parts of refusals that depend on the model or on what a method takes. They come
@@ -440,6 +441,21 @@ func TestPatch(t *testing.T) {
 		if status != c.status || !strings.Contains(text, c.want) {
 			t.Errorf("%q: status %d, want %d with %q:\n%s%s", c.args, status, c.status, c.want, out,
 				said)
+		}
+	}
+}
+
+// TestAlignment: what links a target with its source is refused for a model without, and for other
+// views before one opens.
+func TestAlignment(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--alignment", "has one stack"},
+		{"--alignment --view layers --model no/such", "it is for --view heatmap"},
+	} {
+		args := append([]string{"explain", clitest.Prompt}, strings.Fields(c.args)...)
+		status, _, said := headwater.Execute(t, "", args...)
+		if status != cli.StatusUsage || !strings.Contains(said, c.want) {
+			t.Errorf("%s: status %d, %q; want %q", c.args, status, said, c.want)
 		}
 	}
 }

@@ -131,6 +131,9 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 		"and the layers below the title of a figure and above a page, and a line of its own in "+
 		"text; "+render.NoCaption+" leaves that line out")
 	flags.BoolVar(&f.show.Sinks, "sinks", false, "draw the edges to sinks too in the graph of flow")
+	flags.BoolVar(&f.show.Alignment, "alignment", false, "of a model of two stacks, draw which "+
+		"token of the source has the largest value for each token of the target: lines in a page, "+
+		"frames in a figure, a list in text")
 	flags.StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
 	cli.WholeFlag(flags, &f.width, "width", 60, 10000, "`columns` of text",
 		"those of the terminal, else 100")
@@ -201,6 +204,7 @@ var meanings = []struct {
 	)},
 	{"layer", []string{tables}, nil},
 	{"sinks", pictures, []render.Kind{render.KindFlow}},
+	{"alignment", pictures, []render.Kind{render.KindHeatmap}},
 	{"caption", pictures, nil},
 	{"head", []string{drawings}, []render.Kind{render.KindHead}},
 	{"against", pictures, []render.Kind{render.KindCompare, render.KindPatch}},
@@ -388,6 +392,10 @@ func (f *explainFlags) fits(info trace.Info) error {
 		if err := render.CheckExperts(info); err != nil {
 			return err
 		}
+	}
+	if f.show.Alignment && info.EncoderLayers == 0 {
+		return cli.Usagef("--alignment links a target with its source, and %.60q has one stack: "+
+			"leave it out", info.Name)
 	}
 	for _, s := range f.sides {
 		if s.Layer != nil && *s.Layer >= info.Layers {

@@ -66,8 +66,24 @@ func TestScoresOfTwoStacks(t *testing.T) {
 	}
 }
 
-// TestWithoutSentenceOfSource: KL(p‖q) of the first token without a sentence of the source is that of
-// the distributions of two models that were asked apart.
+// TestRefusedOfTwoStacks: the methods of one stack are refused before a token is explained.
+func TestRefusedOfTwoStacks(t *testing.T) {
+	m := source{counted{fixture.Open(t, filepath.Join("..", "..", "..", "models", "testdata",
+		"goldens", "t5"), "go")}}
+	for _, method := range ofOneStack {
+		_, err := attribution.Explain(t.Context(), m, "heads", attribution.Options{
+			Methods: []string{method}, MaxTokens: 1, OnStep: func(*attribution.Explanation) {
+				t.Errorf("%s: a token is explained", method)
+			},
+		})
+		if !errors.Is(err, trace.ErrUsage) {
+			t.Errorf("%s: error %v, want a usage error", method, err)
+		}
+	}
+}
+
+// TestWithoutSentenceOfSource: KL(p‖q) of the first token without a sentence of the source is that
+// of the distributions of two texts that were read apart.
 func TestWithoutSentenceOfSource(t *testing.T) {
 	m := source{counted{fixture.Open(t, filepath.Join("..", "..", "..", "models", "testdata",
 		"goldens", "t5"), "go")}}
