@@ -24,7 +24,8 @@ type beamRules struct {
 	early, never bool
 }
 
-// readBeamRules reads generation_config.json. The remark names the number of beams that it asks for.
+// readBeamRules reads generation_config.json. The remark names the number of beams that it asks
+// for.
 func readBeamRules(generation map[string]any) (r beamRules, remark string, err error) {
 	wrong := func(key, want string) error {
 		return pkg.Errorf("generation_config.json: %s is %.60v; want %s", key, generation[key],
