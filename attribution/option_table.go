@@ -139,6 +139,18 @@ var generationRows = []Option{
 		encoder: generates,
 	},
 	{
+		Name: "beams", Field: "Sampling.Beams", Key: "beams", Group: GenerationOptions,
+		Help:  "search for a probable text with `N` beams, as translators do",
+		value: whole(func(o *Options) *int { return &o.Sampling.Beams }, 1, trace.MaxBeams, "1"),
+		conflict: func(o *Options) string {
+			return onOff(o.Sampling.Temperature > 0 || o.Continuation != "",
+				fmt.Sprintf("%s %d and a temperature or a continuation; a search chooses the "+
+					"text and draws nothing: %s", trace.Called("beams"), o.Sampling.Beams,
+					eitherOfTwo))
+		},
+		encoder: generates,
+	},
+	{
 		Name: "top-k", Field: "Sampling.TopK", Key: "top-k", Group: GenerationOptions,
 		Help:  "draw among the `K` most probable tokens",
 		value: whole(func(o *Options) *int { return &o.Sampling.TopK }, 0, maxTopK, "all"),

@@ -58,6 +58,7 @@ var values = map[string]struct {
 	"chat template":     {"tool_use", attribution.Options{Conversation: trace.Conversation{Template: "tool_use"}}, []string{""}},
 	"date":              {"2026-11-26", attribution.Options{Conversation: trace.Conversation{Date: "2026-11-26"}}, []string{"", "today", "2026-13-01"}},
 	"temperature":       {"100", attribution.Options{Sampling: trace.Sampling{Temperature: 100}}, []string{"", "NaN", "Inf", "-1", "100.5"}},
+	"beams":             {"4", attribution.Options{Sampling: trace.Sampling{Beams: 4}}, []string{"0", "65"}},
 	"top-k":             {"1000000", attribution.Options{Sampling: trace.Sampling{TopK: 1_000_000}}, []string{"-1", "1000001"}},
 	"top-p":             {"1", attribution.Options{Sampling: trace.Sampling{TopP: 1}}, []string{"1.01", "NaN"}},
 	"seed":              {"18446744073709551615", attribution.Options{Sampling: trace.Sampling{Seed: 1<<64 - 1}}, []string{"-1", "x"}},
@@ -162,10 +163,10 @@ func TestOptionRanges(t *testing.T) {
 		case "patch steps":
 			o.Patch, o.Corrupted = "edges", "a b"
 		}
-		must(t, row.Set(&o, values[row.Name].text))
-		if row.Name == "continuation" {
+		if row.Name == "continuation" || row.Name == "beams" {
 			o.Sampling = trace.Sampling{} // which does not go with it
 		}
+		must(t, row.Set(&o, values[row.Name].text))
 		if err := o.Check(); err != nil {
 			t.Errorf("%s reads %q, and the check refuses it: %v",
 				row.Name, values[row.Name].text, err)

@@ -24,6 +24,9 @@ func (m *Model) CheckBatch(ask trace.Ask, tokens int) error {
 	if len(ask.Edits) > 0 {
 		return errEditedBatch
 	}
+	if ask.Sampling.Beams > 1 {
+		return pkg.Errorf("a search with beams is of one text; run one text at a time")
+	}
 	if ask.Lens > 0 {
 		return pkg.Errorf("what the head reads in every layer is asked for, " +
 			"which batches do not compute; run one text at a time")

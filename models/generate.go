@@ -30,6 +30,12 @@ func (m *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[t
 			return
 		}
 		defer g.session.Close()
+		if ask.Sampling.Beams > 1 && len(ask.Continuation) == 0 {
+			if g.found, err = m.search(ctx, ids, g.ask); err != nil {
+				yield(trace.Step{}, err)
+				return
+			}
+		}
 		for {
 			step, more, err := g.next(ctx)
 			if err != nil {
@@ -152,6 +158,8 @@ type chooser struct {
 	m   *Model
 	ask trace.Ask
 	rng *rand.Rand
+	// found are the tokens that a search has chosen.
+	found []int
 	// generated is how many tokens were generated, and bytes is the length of their text.
 	generated, bytes int
 	done             bool // only the row of the last token is missing
@@ -232,7 +240,9 @@ func (c *chooser) predict(logits []float32, p []float64, position int) *trace.Pr
 	if c.generated < len(c.ask.Continuation) {
 		id, next.Forced = c.ask.Continuation[c.generated], true
 	} else {
-		id = choose(p, c.ask.Sampling, c.rng)
+		if id = choose(p, c.ask.Sampling, c.rng); c.found != nil {
+			id = c.found[c.generated]
+		}
 		next.Stop = c.m.ends[id]
 	}
 	next.Probability, next.Scores = p[id], scoresOf(logits, id)

@@ -62,6 +62,7 @@ type Model struct {
 	tokenizer *tokenizer.Tokenizer // nil if textErr says why there is none
 	target    *tokenizer.Tokenizer // of the texts of targets; the same in most models
 	first     []int                // ids that follow the one with which a target begins
+	beams     beamRules
 	textErr   error
 	ends      map[int]bool            // the ids that end a text
 	mask      int                     // the id of the mask token, or -1

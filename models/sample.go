@@ -19,6 +19,11 @@ func checkSampling(s trace.Sampling) error {
 		return pkg.Errorf("top-k %d is negative", s.TopK)
 	case !(s.TopP >= 0 && s.TopP <= 1):
 		return pkg.Errorf("top-p %v is not in [0,1]", s.TopP)
+	case s.Beams < 0 || s.Beams > trace.MaxBeams:
+		return pkg.Errorf("%d beams; want at most %d", s.Beams, trace.MaxBeams)
+	case s.Beams > 1 && s.Temperature > 0:
+		return pkg.Errorf("%d beams and a temperature of %v; a search draws no tokens", s.Beams,
+			s.Temperature)
 	}
 	return nil
 }

@@ -37,6 +37,17 @@ func (m *Model) openText(from source) error {
 	for _, id := range append(eos, m.spec.EOS...) {
 		m.ends[id] = true
 	}
+	var asked map[string]any
+	if d, ok := from.(directory); ok {
+		asked = d.Generation
+	}
+	var remark string
+	if m.beams, remark, err = readBeamRules(asked); err != nil {
+		return err
+	}
+	if remark != "" {
+		m.spec.Remarks = append(m.spec.Remarks, remark)
+	}
 	specials, err := from.SpecialTokens()
 	if err != nil {
 		return err

@@ -413,7 +413,13 @@ type Sampling struct {
 	TopP float64 `json:"top_p,omitempty"`
 	// Seed starts the random source; equal seeds give equal tokens.
 	Seed uint64 `json:"seed,omitempty"`
+	// Beams, if above 1, searches for a probable text with so many beams, at temperature 0. The
+	// tokens that are generated are those of the best text found.
+	Beams int `json:"beams,omitempty"`
 }
+
+// MaxBeams is the largest number of [Sampling.Beams].
+const MaxBeams = 64
 
 // TermsAsk is the number whose parts are asked for: the logit of the token that is predicted, minus
 // that of Contrast or the mean of the Foils next most probable tokens.
