@@ -73,13 +73,13 @@ func (m *Model) tokens(text string, encoded []tokenizer.Encoded, specials trace.
 			tokens[i].Type = e.Type
 		}
 	}
-	if m.spec.Encoder == 0 || specials == trace.SpecialsFollow {
-		return tokens, nil
+	if m.spec.Encoder > 0 && specials != trace.SpecialsFollow { // a source: the target begins
+		id := m.spec.Boundary()
+		tokens = append(tokens, trace.Token{
+			ID: id, Text: m.TokenText(id), Begin: len(text), End: len(text), Special: true,
+		})
 	}
-	id := m.spec.Boundary() // the text is the source, and the target begins
-	return append(tokens, trace.Token{
-		ID: id, Text: m.TokenText(id), Begin: len(text), End: len(text), Special: true,
-	}), nil
+	return tokens, nil
 }
 
 // maxEncoded is the largest number of tokens of a text for a model whose context has no limit.

@@ -12,7 +12,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/tiny"
 )
 
-// benchCases returns the cases of a file, of a circuit, of tasks or of a grammar.
+// benchCases returns the cases of a file, of a circuit or of the grammar.
 func benchCases(
 	ctx context.Context, k *cli.Kit, f benchFlags, m trace.Model,
 ) ([]evaluate.Case, error) {
