@@ -21,7 +21,8 @@ import (
 
 // Run trains an embedded model. It writes config.json, tokenizer.json, model.safetensors and
 // report.json to a directory, which it creates if necessary; for a decoder generation_config.json
-// too, and for a model of two stacks tokenizer_config.json. It writes a line about its progress every 100 steps.
+// too, and for a model of two stacks tokenizer_config.json. It writes a line about its progress
+// every 100 steps.
 func Run(ctx context.Context, backend compute.Backend, cfg Config, dir string,
 	progress io.Writer,
 ) error {
