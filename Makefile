@@ -26,7 +26,7 @@ headwater := .cache/bin/headwater
 # Whether --model smollm2 opens without a download: in .cache or in the cache of the Hub.
 has_smollm2 = $(in_env) $(headwater) models | grep -q '^smollm2: .*, downloaded: '
 
-.PHONY: help setup run-setup lab-setup build demo quick test minilm smollm2 unit notebooks-check notebooks figures figures-check gallery check fuzz lab image-check image-quick train bench clean
+.PHONY: help setup run-setup lab-setup build demo quick test minilm smollm2 unit cross python-check notebooks-check notebooks figures figures-check gallery check fuzz lab image-check image-quick train bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -71,7 +71,7 @@ quick: run-setup ## the tests for daily work: no XLA, no browser, no notebook ke
 	HEADWATER_XLA=none $(in_env) go test -short -timeout $(TIMEOUT) $(GOTEST) \
 		./models/transformer ./cmd/headwater/... ./models/... ./...
 
-test: minilm smollm2 unit image-quick figures-check notebooks-check ## run everything that continuous integration runs
+test: minilm smollm2 unit cross python-check image-quick figures-check notebooks-check ## run everything that continuous integration runs
 
 minilm: run-setup # a real checkpoint for the tests: 84 MB
 	@$(in_env) internal/bench/peers/minilm.sh
@@ -84,6 +84,14 @@ smollm2: run-setup ## bring a small language model, SmolLM2-135M-Instruct, into 
 # run the command share one.
 unit: build
 	HEADWATER_BIN='$(CURDIR)/$(headwater)' $(in_env) go test -vet=all -timeout $(TIMEOUT) $(GOTEST) ./...
+
+cross: run-setup # the packages and the command for systems without cgo
+	@$(in_env) internal/setup/cross.sh
+
+# Without a wheel; python/README.md says how to make one.
+python-check: build # the package for Python with the command
+	@HEADWATER_BIN='$(CURDIR)/$(headwater)' PYTHONPATH=python/src $(in_env) \
+		python python/test_headwater.py
 
 notebooks-check: build ## execute the notebooks and compare with their committed outputs
 	$(in_env) python internal/setup/notebooks_test.py

@@ -72,7 +72,7 @@ func TestDamaged(t *testing.T) {
 			}
 			e.Prompt.Sentences()
 			if r := e.Methods["m"]; r != nil {
-				r.LayerName(0, 1)
+				r.LayerName(trace.Info{}, 0, 1)
 			}
 		})
 	}

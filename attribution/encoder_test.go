@@ -333,7 +333,7 @@ func TestExplainEncoderModelErrors(t *testing.T) {
 		{"another position", "? w1", []int{2}, func(_ int, s *trace.Step) { s.Next.Position = 1 }, "predicts at position 1, want [2]", 0},
 		{"a position outside", "?", nil, func(_ int, s *trace.Step) { s.Next.Position = 3 }, "predicts at position 3 of 3", 0},
 		{"part of the text", "?", nil, func(_ int, s *trace.Step) { s.Count-- }, "want 0..1", 0},
-		{"fed again", "? ?", nil, func(i int, s *trace.Step) { s.Count = max(s.Count, i) }, "after 1 predictions: the model fed 1 more tokens", 1},
+		{"fed again", "? ?", nil, func(i int, s *trace.Step) { s.Count = max(s.Count, i) }, "after 1 prediction: the model fed 1 more tokens", 1},
 		{"no rows", "?", nil, func(_ int, s *trace.Step) { s.Rows = nil }, "0 sets of rows, want 1", 0},
 		{"some rows", "?", nil, func(_ int, s *trace.Step) { s.Rows[0].First, s.Rows[0].N = 2, 1 }, "targets 2..2, want 0..2", 0},
 		{"NaN", "?", nil, func(_ int, s *trace.Step) { s.Rows[0].Data[2] = float32(math.NaN()) }, "layer 0 target 0 source 2 is NaN", 0},
@@ -362,7 +362,7 @@ func TestExplainEncoderCancel(t *testing.T) {
 		Methods: []string{"rollout"}, OnStep: func(*attribution.Explanation) { cancel() },
 	})
 	if !errors.Is(err, context.Canceled) ||
-		!strings.Contains(err.Error(), "stopped after 1 predictions") || len(e.Steps) != 1 {
+		!strings.Contains(err.Error(), "stopped after 1 prediction") || len(e.Steps) != 1 {
 		t.Errorf("error %v with %d predictions", err, len(e.Steps))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -40,6 +41,10 @@ import (
 func Explain(
 	ctx context.Context, m trace.Model, prompt string, opts Options,
 ) (*Explanation, error) {
+	m, err := trace.Between(m, opts.From, opts.To)
+	if err != nil {
+		return nil, err
+	}
 	r, err := newRun(m, prompt, opts)
 	if err != nil {
 		return nil, err
@@ -164,10 +169,14 @@ type run struct {
 	// copies their number; see [HeadKind.Text].
 	copied []float64
 	copies int
-	// without are the ids of the prompt without a part of it, nil for none, and logits what
-	// predicted each token, [n][V], to be compared with what predicts it then.
-	without []int
-	logits  [][]float32
+	// without are the ids of the prompt without a part of it, nil for none, withoutEdits the edits
+	// of that text, and logits what predicted each token, [n][V], to be compared with what predicts
+	// it then.
+	without      []int
+	withoutEdits []trace.Edit
+	logits       [][]float32
+	// patching is how the first prediction is patched, with [Options.Patch].
+	patching patch.Options
 	// by and target are how tokens are grouped, and spans are the columns, nil for tokens.
 	by, target Grouping
 	spans      []Span
@@ -378,16 +387,12 @@ func (r *run) complete() bool {
 	return len(r.e.Steps) == r.tokens || r.ended && r.pending == nil
 }
 
-// progress returns how far the run is: "2 of 5 tokens".
+// progress returns how far the run is: "2 of 5 tokens", "1 prediction".
 func (r *run) progress() string {
-	of, what := "", "tokens"
 	if r.tokens > 0 {
-		of = fmt.Sprintf(" of %d", r.tokens)
+		return fmt.Sprintf("%d of %s", len(r.e.Steps), message.Count(r.tokens, r.e.shown()))
 	}
-	if r.e.Model.Reads() {
-		what = "predictions"
-	}
-	return fmt.Sprintf("%d%s %s", len(r.e.Steps), of, what)
+	return r.e.Made()
 }
 
 // wrap adds the package and the progress to an error. If ctx is done, the error is ctx.Err().

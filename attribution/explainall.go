@@ -83,11 +83,15 @@ func ExplainAll(
 	ctx context.Context, m trace.Model, texts iter.Seq[Text], opts Options, how Batching,
 ) iter.Seq[Explained] {
 	return func(yield func(Explained) bool) {
+		m, wrong := trace.Between(m, opts.From, opts.To)
 		w := window{m: m, how: how}
 		size := how.window()
 		index := 0
 		for text := range texts {
-			r, err := newRun(m, text.Prompt, text.Options(opts))
+			r, err := (*run)(nil), wrong
+			if err == nil {
+				r, err = newRun(m, text.Prompt, text.Options(opts))
+			}
 			if err != nil {
 				if !yield(Explained{Index: index, Err: err}) {
 					return

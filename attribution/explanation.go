@@ -49,6 +49,11 @@ type Options struct {
 	Target string `json:"target,omitempty"`
 	// Specials reports whether begin-of-text is added to the prompt.
 	Specials trace.Specials `json:"specials,omitempty"`
+	// From and To are, for a model that translates, the languages of the prompt and of what is
+	// generated, by the names that the tokenizer has for them: "fr_XX", "fra_Latn", or the part
+	// before the underscore where it is clear. Default: what the files of the model say.
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
 	// Chat puts the prompt into the model's chat template, as the words of a user, and explains the
 	// answer. The control tokens of the template are prompt tokens like others, marked as special.
 	Chat bool `json:"chat,omitempty"`
@@ -141,9 +146,10 @@ type Options struct {
 	// Without compares the prediction of each token with what it is without a part of the prompt,
 	// to tell where that mattered at all: [TokenScores] and [Explanation.Without]. It is "system"
 	// for the system message of a chat, "turn:2" for message 2 from 1, that one among them,
-	// "documents" and "document:2" for what the chat template gets as the variable documents, or
-	// bytes of [Prompt.Text], "0:120". The template is applied again; bytes are cut. It costs one
-	// pass over the rest of the text with the answer. It cannot be combined with Target.
+	// "documents" and "document:2" for what the chat template gets as the variable documents,
+	// "sentence:2" for a sentence of a prompt that is no chat, in a model of two stacks of the
+	// source, or bytes of [Prompt.Text], "0:120". The template is applied again; bytes are cut. It
+	// costs one pass over the rest of the text with the answer. It cannot be combined with Target.
 	Without string `json:"without,omitempty"`
 	// Lift divides every value by what uniform attention over visible tokens gives at the same
 	// place.
@@ -258,6 +264,27 @@ func (p *Prompt) Lacks(j int) bool { return j < len(p.IDs) && p.IDs[j] < 0 }
 // First returns the column of the first token of the prompt.
 func (p *Prompt) First() int {
 	return max(slices.IndexFunc(p.IDs, func(id int) bool { return id >= 0 }), 0)
+}
+
+// TargetBegin returns the column of the token with which the target begins in the text of a model
+// of two stacks, before which the source stands; -1 for other models.
+func (e *Explanation) TargetBegin() int {
+	if e.Model.EncoderLayers == 0 {
+		return -1
+	}
+	return slices.Index(e.Prompt.IDs, e.Model.Boundary())
+}
+
+// FirstRead returns the column of the first token that a decoder reads, which sees no other: that
+// of the prompt or, of two stacks, of the target; -1 for encoders.
+func (e *Explanation) FirstRead() int {
+	switch {
+	case e.Model.Bidirectional:
+		return -1
+	case e.Model.EncoderLayers > 0:
+		return e.TargetBegin()
+	}
+	return e.Prompt.First()
 }
 
 // GeneratedToken is one token of the answer, or an encoder's prediction at a position.
@@ -447,12 +474,14 @@ func (e *Explanation) LayersThatWrote() []int {
 }
 
 // Made returns how much of the explanation there is so far: "1 token", "2 tokens", "2 predictions".
-func (e *Explanation) Made() string {
-	what := "token"
+func (e *Explanation) Made() string { return message.Count(len(e.Steps), e.shown()) }
+
+// shown is the name of what a row explains.
+func (e *Explanation) shown() string {
 	if e.Model.Reads() {
-		what = "prediction"
+		return "prediction"
 	}
-	return message.Count(len(e.Steps), what)
+	return "token"
 }
 
 // newPrompt returns the prompt in the form of an explanation.

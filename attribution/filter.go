@@ -22,10 +22,16 @@ func (f Filter) Hides(text string) bool {
 
 // plainToken returns a token as a filter spells it.
 func plainToken(text string) string {
-	s := strings.NewReplacer("Ġ", " ", "▁", " ", "Ċ", "\n").Replace(text)
+	s := withoutMarks(text)
 	plain := strings.ToLower(strings.TrimSpace(s))
 	if plain == "" && strings.Contains(s, "\n") {
 		return "\n"
 	}
 	return plain
+}
+
+// withoutMarks replaces the marks that vocabularies have for spaces and line breaks, which are
+// letters.
+func withoutMarks(text string) string {
+	return strings.NewReplacer("Ġ", " ", "▁", " ", "Ċ", "\n").Replace(text)
 }

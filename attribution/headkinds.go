@@ -111,6 +111,22 @@ func (k *HeadKinds) Fit(n int) bool {
 		})
 }
 
+// Needed returns the heads without which the loss rises most, as l·H+h, the most first: by the mean
+// + standard deviation over all heads (of a sample, with n-1) or more, and at least a hundredth of
+// a nat. It returns nil if that is not known.
+func (k *HeadKinds) Needed() (heads []int) {
+	least := max(.01, outstanding(k.Without))
+	for i, x := range k.Without {
+		if x >= least {
+			heads = append(heads, i)
+		}
+	}
+	slices.SortStableFunc(heads, func(a, b int) int {
+		return cmp.Compare(k.Without[b], k.Without[a])
+	})
+	return heads
+}
+
 // OnText returns k with the scores on the text of e, given the attention over its first T tokens,
 // [L,H,T,T].
 func (k *HeadKinds) OnText(e *Explanation, attention trace.Tensor) *HeadKinds {
@@ -294,7 +310,7 @@ func (k *HeadKinds) choose() {
 // same token, of one that is a word.
 func (r *run) addCopied(p *prediction) {
 	if p == nil || p.terms == nil || p.terms.ByHead == nil || p.Special ||
-		!slices.Contains(r.text, p.ID) || !slices.ContainsFunc([]rune(p.Text), inWord) {
+		!slices.Contains(r.text, p.ID) || !slices.ContainsFunc([]rune(p.Text), InWord) {
 		return
 	}
 	r.copies++
@@ -352,7 +368,7 @@ func (r *run) ablateHeads(ctx context.Context, m trace.Model, second int) error 
 	for i := 0; err == nil && i < n; i++ {
 		if r.opts.OnProgress != nil {
 			r.opts.OnProgress(trace.Progress{
-				Stage: "taking heads away", Unit: "head", Done: i, Total: n,
+				Stage: "taking heads away", Unit: "pass", Done: i, Total: n,
 			})
 		}
 		T, E, without := whole.Shape[2], whole.Shape[3], 0.0

@@ -232,3 +232,20 @@ func TestHeadKindsRefused(t *testing.T) {
 		t.Errorf("groups of tokens: %v", err)
 	}
 }
+
+// TestNeededHeads: of 0, 0, 0, 4 the mean is 1 and the standard deviation of a sample 2, so that 3
+// and more stand out; rounding does not.
+func TestNeededHeads(t *testing.T) {
+	for _, c := range []struct {
+		without []float64
+		want    []int
+	}{
+		{[]float64{0, 0, 0, 4}, []int{3}}, {[]float64{0, 5, 0, 0, 4, 0, 0, 0}, []int{1, 4}},
+		{[]float64{0, 0, 0, 1e-6}, nil}, {[]float64{-1, -1}, nil}, {nil, nil},
+	} {
+		k := attribution.HeadKinds{Without: c.without}
+		if got := k.Needed(); !slices.Equal(got, c.want) {
+			t.Errorf("needed of %v are %v, want %v", c.without, got, c.want)
+		}
+	}
+}

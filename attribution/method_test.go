@@ -184,7 +184,7 @@ func TestOtherAggregations(t *testing.T) {
 			attribution.Options{Methods: []string{"attention+test-other"}, MaxTokens: 1})
 		must(t, err)
 		r := e.Methods["attention+test-other"]
-		if got := r.LayerName(0, 2); r.Unit != c.unit || got != c.layer {
+		if got := r.LayerName(trace.Info{}, 0, 2); r.Unit != c.unit || got != c.layer {
 			t.Errorf("unit %q, %q; want %q, %q", r.Unit, got, c.unit, c.layer)
 		}
 		remove()

@@ -111,6 +111,20 @@ var generationRows = []Option{
 		},
 	},
 	{
+		Name: "source language", Field: "From", Flag: "from", Group: GenerationOptions,
+		Help: "for models that translate, the `language` of the prompt, such as en or eng_Latn",
+		value: someWords(func(o *Options) *string { return &o.From },
+			fmt.Sprintf("at most %d", maxTextBytes)),
+		encoder: generates,
+	},
+	{
+		Name: "target language", Field: "To", Flag: "to", Group: GenerationOptions,
+		Help: "for models that translate, the `language` to translate into, such as fr or fra_Latn",
+		value: someWords(func(o *Options) *string { return &o.To },
+			fmt.Sprintf("at most %d", maxTextBytes)),
+		encoder: generates,
+	},
+	{
 		Name: "temperature", Field: "Sampling.Temperature", Flag: "temperature",
 		Group: GenerationOptions,
 		Help:  "draw tokens at temperature `T`",
@@ -547,22 +561,16 @@ var resultRows = []Option{
 	{
 		Name: "without", Field: "Without", Flag: "without", Group: GenerationOptions,
 		Help: "compare each prediction with what it is without a part of the prompt: " +
-			"`system|turn:N|documents|document:N|BEGIN:END`, a message or document of the chat " +
-			"from 1, or bytes, at one pass over the rest of the text",
+			"`system|turn:N|documents|document:N|sentence:N|BEGIN:END`, a message or document " +
+			"of the chat or a sentence of the prompt from 1, or bytes, at one pass over " +
+			"the rest of the text",
 		value: grouping(func(o *Options) *string { return &o.Without }, func(s string) string {
 			_, wrong := parseWithout(s)
 			return wrong
 		}),
 		conflict: func(o *Options) string {
-			switch {
-			case o.Target != "":
-				return trace.Called("without") + " and a target; it compares the predictions of " +
-					"tokens: leave the target out"
-			case len(o.Edits) > 0:
-				return trace.Called("without") + " and edits, whose places are those of the " +
-					"whole prompt; " + eitherOfTwo
-			}
-			return ""
+			return onOff(o.Target != "", trace.Called("without")+" and a target; it compares the "+
+				"predictions of tokens: leave the target out")
 		},
 		encoder: generates,
 	},

@@ -26,14 +26,16 @@ var values = map[string]struct {
 	want    attribution.Options
 	refused []string
 }{
-	"methods":      {"rollout,flow", attribution.Options{Methods: []string{"rollout", "flow"}}, []string{"", "rolout", "flow,"}},
-	"max tokens":   {"4096", attribution.Options{MaxTokens: 4096}, []string{"", "0", "4097", "-1", "x", "1.5"}},
-	"pair":         {"two words", attribution.Options{Pair: "two words"}, nil},
-	"continuation": {" are", attribution.Options{Continuation: " are"}, []string{""}},
-	"positions":    {"3,0", attribution.Options{Positions: []int{3, 0}}, []string{"", "-1", "1,", "1000001"}},
-	"specials":     {"off", attribution.Options{Specials: trace.SpecialsOff}, []string{"", "On", "2"}},
-	"chat":         {"true", attribution.Options{Chat: true}, []string{"", "yes please"}},
-	"system text":  {"be kind", attribution.Options{Conversation: trace.Conversation{System: "be kind"}}, []string{""}},
+	"methods":         {"rollout,flow", attribution.Options{Methods: []string{"rollout", "flow"}}, []string{"", "rolout", "flow,"}},
+	"max tokens":      {"4096", attribution.Options{MaxTokens: 4096}, []string{"", "0", "4097", "-1", "x", "1.5"}},
+	"pair":            {"two words", attribution.Options{Pair: "two words"}, nil},
+	"continuation":    {" are", attribution.Options{Continuation: " are"}, []string{""}},
+	"positions":       {"3,0", attribution.Options{Positions: []int{3, 0}}, []string{"", "-1", "1,", "1000001"}},
+	"source language": {"en", attribution.Options{From: "en"}, []string{""}},
+	"target language": {"fr", attribution.Options{To: "fr"}, []string{""}},
+	"specials":        {"off", attribution.Options{Specials: trace.SpecialsOff}, []string{"", "On", "2"}},
+	"chat":            {"true", attribution.Options{Chat: true}, []string{"", "yes please"}},
+	"system text":     {"be kind", attribution.Options{Conversation: trace.Conversation{System: "be kind"}}, []string{""}},
 	"messages": {
 		`[{"role":"user","content":"a"}]`,
 		attribution.Options{Conversation: trace.Conversation{

@@ -72,7 +72,7 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	if err := cmp.Or(r.placeEdits(), r.prepareGroups()); err != nil {
 		return nil, err
 	}
-	if err := r.prepareScores(m, prompt); err != nil {
+	if err := cmp.Or(r.prepareScores(m, prompt), r.preparePatch(m)); err != nil {
 		return nil, err
 	}
 	r.remark(m, read.Text)
@@ -169,13 +169,13 @@ func conversation(
 // prepareAsk sets what a decoder is asked for. It returns an error if the tokens exceed the model's
 // context or the rows its memory.
 func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
-	prompt := len(read.IDs)
+	prompt, left := len(read.IDs), info.Room(read.IDs)
 	r.tokens = r.opts.MaxTokens
 	if r.tokens == 0 {
 		if r.tokens = defaultTokens; r.opts.Patch != "" {
 			r.tokens = 1 // the token that is patched for
 		}
-		if left := info.Context - prompt; 0 < left && left < r.tokens {
+		if 0 < left && left < r.tokens {
 			r.tokens = left
 			r.warn(fmt.Sprintf("The context of %s has %d tokens, so at most %d come after the "+
 				"prompt.", message.Quote(info.Name), info.Context, left))
@@ -218,16 +218,16 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 	r.plan.chooseVectors(m, prompt, r.tokens)
 	r.ask.Products = r.plan.usesVectors()
 	r.ask.MaxTokens = r.tokens
-	if info.Context > 0 && prompt >= info.Context {
+	if left <= 0 {
 		return trace.Usagef("the prompt has %d tokens, and the context of %s is %d tokens; "+
-			"shorten the prompt by %d or more", prompt, message.Quote(info.Name), info.Context,
-			prompt-info.Context+1)
+			"shorten the prompt by %d or more", info.Context-left, message.Quote(info.Name),
+			info.Context, 1-left)
 	}
-	if info.Context > 0 && prompt+r.tokens > info.Context {
+	if r.tokens > left {
 		return trace.Usagef(
 			"%d prompt tokens and %d to explain are %d, but the context of %s is %d "+
-				"tokens; shorten one of them",
-			prompt, r.tokens, prompt+r.tokens, message.Quote(info.Name), info.Context,
+				"tokens; shorten one of them", info.Context-left, r.tokens,
+			info.Context-left+r.tokens, message.Quote(info.Name), info.Context,
 		)
 	}
 	need := r.plan.bytes(prompt, r.tokens)

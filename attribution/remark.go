@@ -75,16 +75,15 @@ func (r *run) oddTokens(m trace.Model) (remarks []string) {
 // spacelessRemark returns a sentence about words if most letters of a text are of a script without
 // spaces between words, and otherwise nothing.
 func spacelessRemark(text string) []string {
-	spaceless := 0 // how many more such letters there are than others
+	more := 0 // such letters than others
 	for _, r := range text {
-		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai,
-			unicode.Lao, unicode.Khmer, unicode.Myanmar) {
-			spaceless++
+		if spaceless(r) {
+			more++
 		} else if unicode.IsLetter(r) {
-			spaceless--
+			more--
 		}
 	}
-	if spaceless <= 0 {
+	if more <= 0 {
 		return nil
 	}
 	return []string{"The script of the prompt puts no spaces between words, so a word here is " +

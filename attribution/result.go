@@ -66,17 +66,18 @@ func (r *Result) Early(t, k, layers int) bool {
 	return layer >= 0 && layer < layers-1
 }
 
-// LayerName returns the layers that the values of level k are about, for token t: "layer 3", or "up
-// to layer 3" if they are combined; "the layer of each token" if the tokens of a target have
-// several.
-func (r *Result) LayerName(t, k int) string {
-	if r.Layer(t, k) == LayerByToken {
+// LayerName returns the layers of a model that the values of level k are about, for token t: "layer
+// 3", or "up to layer 3" if they are combined; "the layer of each token" if the tokens of a target
+// have several. See [trace.Info.LayerName].
+func (r *Result) LayerName(of trace.Info, t, k int) string {
+	name := of.LayerName(r.Layer(t, k))
+	switch {
+	case r.Layer(t, k) == LayerByToken:
 		return "the layer of each token"
+	case r.Combined:
+		return "up to " + name
 	}
-	if r.Combined {
-		return fmt.Sprintf("up to layer %d", r.Layer(t, k))
-	}
-	return fmt.Sprintf("layer %d", r.Layer(t, k))
+	return name
 }
 
 // Row returns M[t,:,k], [m+q]: what token t has of each source at level k; see [Result.Rows]. It

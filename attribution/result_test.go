@@ -73,7 +73,7 @@ func TestLayerName(t *testing.T) {
 		"layer 7":       {},
 	} {
 		r := attribution.Result{Layers: []int{7}, Facts: facts}
-		if got := r.LayerName(0, 0); got != want {
+		if got := r.LayerName(trace.Info{}, 0, 0); got != want {
 			t.Errorf("%v: %q, want %q", facts, got, want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestLayerName(t *testing.T) {
 		Layers: []int{attribution.LayerByToken}, Shown: []int{3},
 		Facts: attribution.Facts{Combined: true},
 	}
-	if got := r.LayerName(0, 0); got != "up to layer 3" {
+	if got := r.LayerName(trace.Info{}, 0, 0); got != "up to layer 3" {
 		t.Errorf("a scorer: %q", got)
 	}
 }

@@ -98,8 +98,8 @@ func (e *Explanation) findSinks(method string, k int) (
 
 // firstWritten returns the first token as a sink of values that attention wrote, if r has them.
 func (e *Explanation) firstWritten(r *Result, k int) []Sink {
-	n, m, at := r.Shape[0], r.Shape[1], e.Prompt.First()
-	if r.Evidence != trace.Written || e.Model.Bidirectional || n*m == 0 || !e.RestsOn(r, at) {
+	n, m, at := r.Shape[0], r.Shape[1], e.FirstRead()
+	if r.Evidence != trace.Written || at < 0 || n*m == 0 || !e.RestsOn(r, at) {
 		return nil
 	}
 	first := Sink{at, e.Prompt.Texts[at], make([]float64, n)}
@@ -166,7 +166,7 @@ func (e *Explanation) TextSinks(T int, given func(i, j int) (part, whole float64
 		}
 		sum, all := 0.0, 0.0
 		for i := range T {
-			if i > j || i < j && e.Model.Bidirectional {
+			if i != j && j < e.Seen(i, T) {
 				part, whole := given(i, j)
 				sum, all = sum+part, all+whole
 			}
@@ -174,6 +174,18 @@ func (e *Explanation) TextSinks(T int, given func(i, j int) (part, whole float64
 		sinks[j] = sum > sinkShare*all
 	}
 	return sinks
+}
+
+// Seen returns how many of T tokens of the text token i can look at, from the first one.
+func (e *Explanation) Seen(i, T int) int {
+	source := e.TargetBegin()
+	switch {
+	case e.Model.Bidirectional:
+		return T
+	case i < source:
+		return source
+	}
+	return i + 1
 }
 
 // RestsOn reports whether attention rests on prompt token j whatever a row of r is about, so that a
@@ -191,7 +203,7 @@ func (e *Explanation) RestsOn(r *Result, j int) bool {
 // restsAlone reports whether a large share on prompt token j alone is no evidence: on the first
 // token for decoders, and on control tokens.
 func (e *Explanation) restsAlone(j int) bool {
-	return j == e.Prompt.First() && !e.Model.Bidirectional ||
+	return j == e.FirstRead() ||
 		j < len(e.Prompt.Special) && e.Prompt.Special[j]
 }
 

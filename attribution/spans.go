@@ -252,7 +252,7 @@ func wordOf(text string) []int {
 	for at, r := range text {
 		_, size := utf8.DecodeRuneInString(text[at:])
 		next, _ := utf8.DecodeRuneInString(text[at+size:])
-		is := inWord(r) || inside && joins(before, r, next)
+		is := InWord(r) || inside && joins(before, r, next)
 		if is && !inside {
 			word++
 		}
@@ -267,18 +267,13 @@ func wordOf(text string) []int {
 	return of
 }
 
-// inWord reports whether a character is part of a word wherever it stands.
-func inWord(r rune) bool {
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_'
-}
-
 // joins reports whether a mark joins the characters around it into one word: an apostrophe, a
 // hyphen, or the point or comma of a number.
 func joins(before, mark, after rune) bool {
 	if strings.ContainsRune(".,", mark) {
 		return unicode.IsDigit(before) && unicode.IsDigit(after)
 	}
-	return strings.ContainsRune("'’-‐", mark) && inWord(after)
+	return strings.ContainsRune("'’-‐", mark) && InWord(after)
 }
 
 // SentenceRanges returns the bytes [begin,end) of each sentence of a text, which needs no tokens.

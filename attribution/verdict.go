@@ -312,7 +312,7 @@ func (e *Explanation) isWord(j int) bool {
 			return false
 		}
 	}
-	return slices.ContainsFunc([]rune(e.textOf(j)), inWord)
+	return slices.ContainsFunc([]rune(e.textOf(j)), InWord)
 }
 
 // textOf returns token j of the text.
@@ -330,5 +330,5 @@ func (e *Explanation) continues(j int) bool {
 	}
 	before, _ := utf8.DecodeLastRuneInString(e.textOf(j - 1))
 	first, _ := utf8.DecodeRuneInString(e.textOf(j))
-	return inWord(before) && inWord(first)
+	return InWord(before) && InWord(first)
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -27,6 +28,8 @@ type TokenScores struct {
 	Gain *float64 `json:"gain,omitempty"`
 	// Sensitive reports whether KL reaches [Without.Threshold].
 	Sensitive bool `json:"sensitive,omitempty"`
+	// Otherwise is the most probable token without the part, nil if that is the one with it, too.
+	Otherwise *Alternative `json:"otherwise,omitempty"`
 }
 
 // Without is the part of a prompt that [Options.Without] takes away.
@@ -50,16 +53,16 @@ const leastKL = 1e-4
 
 // parseWithout is how the value of [Options.Without] is read.
 func parseWithout(s string) (g Grouping, wrong string) {
-	if g, ok := readNumbered(s, "turn", "document"); ok {
+	if g, ok := readNumbered(s, "turn", "document", "sentence"); ok {
 		return g, ""
 	}
 	names := []string{"system", "documents"}
 	if g, ok := readGrouping(s, names...); ok {
 		return g, ""
 	}
-	return g, message.DidYouMean(s, names) + "want system, documents, document:2 or turn:2, " +
-		"counted from 1, or bytes of the prompt as BEGIN:END,BEGIN:END, counted from 0 and END " +
-		"not included"
+	return g, message.DidYouMean(s, names) + "want system, documents, document:2, turn:2 or " +
+		"sentence:2, counted from 1, or bytes of the prompt as BEGIN:END,BEGIN:END, counted from " +
+		"0 and END not included"
 }
 
 // readNumbered reads one of some names with a number from 1 behind it: "sentence:3".
@@ -70,33 +73,104 @@ func readNumbered(s string, names ...string) (g Grouping, ok bool) {
 	return Grouping{name: name, number: n}, ok
 }
 
+// CheckWithout returns a [trace.UsageError] if a prompt lacks the part of [Options.Without], as
+// far as that is known before a model reads it. Its chat template decides whether there is a
+// system text, and which bytes there are.
+func (o Options) CheckWithout(prompt string) error {
+	part, _ := parseWithout(o.Without)
+	if part.Tokens() || len(part.ranges) > 0 {
+		return nil
+	}
+	c := o.Conversation
+	if !o.InChat() {
+		return part.refusal(trace.Usagef("the prompt is no conversation, and has bytes alone, "+
+			"0:%d; %s puts it into the model's chat template", len(prompt),
+			trace.Called("chat", "Options.Chat")), c, nil)
+	}
+	turns, err := c.Turns(prompt)
+	if err != nil {
+		return err
+	}
+	switch {
+	case part.name == "document" || part.name == "documents":
+		_, err = part.leaveOutDocuments(&c)
+	case part.name == "turn":
+		_, _, err = part.leaveOutTurn(&c, prompt)
+	}
+	return part.refusal(err, o.Conversation, turns)
+}
+
+// refusal returns a usage error about a part that a prompt lacks, with the parts that it has; other
+// errors and nil as they are.
+func (g Grouping) refusal(err error, c trace.Conversation, turns []trace.Message) error {
+	usage := (*trace.UsageError)(nil)
+	if !errors.As(err, &usage) {
+		return err
+	}
+	var has []string
+	for i, m := range turns {
+		switch {
+		case m.Role == "system":
+			has = append(has, "system")
+		case i < len(turns)-1: // the last one is what is answered
+			has = append(has, fmt.Sprintf("turn:%d (%.20s)", i+1, m.Role))
+		}
+	}
+	if n := len(documentsOf(c)); n > 0 {
+		has = append(has, "documents")
+		for i := range n {
+			has = append(has, fmt.Sprintf("document:%d", i+1))
+		}
+	}
+	parts := ""
+	if len(turns) > 0 && len(g.ranges) == 0 {
+		if parts = "; this conversation has no part but its bytes, BEGIN:END"; has != nil {
+			parts = "; the parts of this conversation are " + message.Some(has, 12) +
+				", and bytes, BEGIN:END"
+		}
+	}
+	return LookupOption("without").usagef("%s %s: %s%s", trace.Called("without"), g, usage.Reason,
+		parts)
+}
+
 // prepareScores checks what is asked for of the scores of tokens: that the model tells what it
 // predicts at every position, and that the prompt has the part that is taken away, and more.
 func (r *run) prepareScores(m trace.Model, prompt string) error {
 	if r.opts.Without == "" && !r.opts.PromptScores {
 		return nil
 	}
-	if _, ok := m.(trace.LogitReader); !ok || m.Info().EncoderLayers > 0 {
+	if _, ok := m.(trace.LogitReader); !ok {
 		return trace.Usagef("%s does not tell what it predicts at every position",
 			message.Quote(m.Info().Name))
+	}
+	if r.opts.PromptScores && m.Info().EncoderLayers > 0 {
+		return trace.Usagef("%s predicts no token of its source, so these have no scores; "+
+			"those of the target are there without %s", message.Quote(m.Info().Name),
+			trace.Called("prompt scores"))
 	}
 	part, _ := parseWithout(r.opts.Without)
 	if part.Tokens() {
 		return nil
 	}
-	err := r.leaveOut(m, part, prompt)
-	if usage := (*trace.UsageError)(nil); errors.As(err, &usage) {
-		return LookupOption("without").usagef("%s %s: %s", trace.Called("without"), part,
-			usage.Reason)
-	} else if err != nil {
+	if err := r.opts.CheckWithout(prompt); err != nil {
+		return err
+	}
+	if err := r.leaveOut(m, part, prompt); err != nil {
+		var turns []trace.Message
+		if r.opts.InChat() {
+			turns, _ = r.opts.Conversation.Turns(prompt)
+		}
+		if err = part.refusal(err, r.opts.Conversation, turns); errors.Is(err, trace.ErrUsage) {
+			return err
+		}
 		return pkg.Errorf("without %s: %w", part, err)
 	}
 	return nil
 }
 
-// leaveOut sets the prompt without a part of it.
+// leaveOut sets the prompt without a part of it, and the edits of that.
 func (r *run) leaveOut(m trace.Model, part Grouping, prompt string) (err error) {
-	w, opts := &Without{Part: part.String()}, r.opts
+	w, opts, removed := &Without{Part: part.String()}, r.opts, -1
 	switch {
 	case len(part.ranges) > 0:
 		w.Name, prompt, err = cutRanges(r.e.Prompt.Text, part)
@@ -104,15 +178,20 @@ func (r *run) leaveOut(m trace.Model, part Grouping, prompt string) (err error) 
 			opts.Specials = trace.SpecialsOff // the chat template has added them
 		}
 		opts.Chat, opts.Conversation = false, trace.Conversation{}
-	case !opts.InChat():
-		return trace.Usagef("the prompt is no conversation; %s puts it into the model's chat "+
-			"template", trace.Called("chat", "Options.Chat"))
+	case part.name == "sentence":
+		w.Name, prompt, err = part.leaveOutSentence(&r.e.Prompt, opts.InChat())
 	case part.name == "document" || part.name == "documents":
 		w.Name, err = part.leaveOutDocuments(&opts.Conversation)
 	default:
-		w.Name, prompt, err = part.leaveOutTurn(&opts.Conversation, prompt)
+		w.Name, removed, err = part.leaveOutTurn(&opts.Conversation, prompt)
+		prompt = ""
 	}
 	if err != nil {
+		if part.name == "system" && len(r.e.Prompt.Parts) > 0 && r.e.Prompt.Parts[0].Template {
+			return trace.Usagef("no message of the conversation is the system's; what the chat "+
+				"template writes first, which may be a system text of its own, has bytes 0:%d",
+				r.e.Prompt.Parts[0].End)
+		}
 		return err
 	}
 	read, tokens, err := readPrompt(m, prompt, opts)
@@ -128,7 +207,82 @@ func (r *run) leaveOut(m trace.Model, part Grouping, prompt string) (err error) 
 	}
 	w.Text = read.Text
 	r.e.Without, r.without = w, trace.IDs(tokens)
-	return nil
+	r.withoutEdits, err = r.editsWithout(&read, part, removed)
+	return err
+}
+
+// editsWithout returns the edits of the run for the prompt without a part: each position is that of
+// the same token there, and after the prompt as far behind it. It returns a usage error for an edit
+// where a token is taken away, or changes with what is.
+func (r *run) editsWithout(read *Prompt, part Grouping, removed int) ([]trace.Edit, error) {
+	at, m := keptTokens(&r.e.Prompt, read, part, removed), len(r.ids)
+	for _, e := range r.ask.Edits {
+		for _, p := range slices.Concat(e.Positions, e.Sources) {
+			if p < m && at[p] < 0 {
+				return nil, trace.Usagef("the edit of %s is at position %d, %s, which it takes "+
+					"away or changes; take another part, or edit elsewhere", e, p,
+					message.Quote(r.e.Prompt.Texts[p]))
+			}
+		}
+	}
+	return trace.MoveEdits(r.ask.Edits, func(p int) int {
+		if p >= m {
+			return p - m + len(read.IDs)
+		}
+		return at[p]
+	}), nil
+}
+
+// earlier compares where two ranges begin.
+func earlier(a, b [2]int) int { return a[0] - b[0] }
+
+// keptTokens returns the place in another prompt of each token of a prompt, -1 if it has none: of
+// one without some bytes, or one without a turn of the conversation, -1 for none.
+func keptTokens(whole, rest *Prompt, part Grouping, removed int) []int {
+	// Ranges of bytes that are in both, with their places in the other.
+	kept := [][3]int{{0, 0, 0}, {len(whole.Text), len(whole.Text), len(rest.Text)}}
+	if len(part.ranges) > 0 {
+		from, shift := 0, 0
+		for _, cut := range slices.SortedFunc(slices.Values(part.ranges), earlier) {
+			kept = append(kept, [3]int{from, cut[0], from - shift})
+			from, shift = cut[1], shift+cut[1]-cut[0]
+		}
+		kept = append(kept, [3]int{from, len(whole.Text), from - shift})
+	}
+	next := 0 // of the parts of the other
+	for _, p := range whole.Parts {
+		if len(part.ranges) > 0 || p.Turn == removed {
+			continue
+		}
+		if removed >= 0 && p.Turn > removed {
+			p.Turn--
+		}
+		for i, q := range rest.Parts[next:] {
+			if q.Turn == p.Turn && q.Template == p.Template &&
+				whole.Text[p.Begin:p.End] == rest.Text[q.Begin:q.End] {
+				kept, next = append(kept, [3]int{p.Begin, p.End, q.Begin}), next+i+1
+				break
+			}
+		}
+	}
+	type place struct{ id, begin, end int }
+	places := map[place]int{}
+	for j, id := range rest.IDs {
+		places[place{id, rest.Offsets[j][0], rest.Offsets[j][1]}] = j
+	}
+	at := slices.Repeat([]int{-1}, len(whole.IDs))
+	for i, id := range whole.IDs {
+		begin, end := whole.Offsets[i][0], whole.Offsets[i][1]
+		for _, k := range kept {
+			if begin < k[0] || end > k[1] || at[i] >= 0 {
+				continue
+			}
+			if j, ok := places[place{id, begin - k[0] + k[2], end - k[0] + k[2]}]; ok {
+				at[i] = j
+			}
+		}
+	}
+	return at
 }
 
 // cutRanges returns some bytes of a text, in quotation marks, and the rest.
@@ -155,37 +309,65 @@ func cutRanges(text string, part Grouping) (cut, rest string, err error) {
 	return message.Quote(words), string(outside), nil
 }
 
-// leaveOutTurn takes a message out of a conversation, to which the prompt then belongs.
+// leaveOutSentence returns the text of a prompt without one of its sentences. A span without a
+// letter or a digit is none.
+func (g Grouping) leaveOutSentence(p *Prompt, chat bool) (name, rest string, err error) {
+	if chat {
+		return "", "", trace.Usagef("a conversation has messages: turn:%d, or bytes of it",
+			g.number)
+	}
+	ranges := slices.DeleteFunc(SentenceRanges(p.Text), func(r [2]int) bool {
+		return !strings.ContainsFunc(p.Text[r[0]:r[1]], func(c rune) bool {
+			return unicode.IsLetter(c) || unicode.IsDigit(c)
+		})
+	})
+	if g.number > len(ranges) {
+		return "", "", trace.Usagef("the prompt has %s", message.Count(len(ranges), "sentence"))
+	}
+	g.ranges = ranges[g.number-1 : g.number]
+	return cutRanges(p.Text, g)
+}
+
+// leaveOutTurn takes a message out of a conversation, to which the prompt then belongs, and returns
+// its place among the turns.
 func (g Grouping) leaveOutTurn(c *trace.Conversation, prompt string) (
-	name, rest string, err error,
+	name string, at int, err error,
 ) {
 	turns, err := c.Turns(prompt)
 	if err != nil {
-		return "", "", err
+		return "", 0, err
 	}
-	at, name := g.number-1, fmt.Sprintf("turn %d", g.number)
+	at, name = g.number-1, fmt.Sprintf("turn %d", g.number)
 	if g.name == "system" {
 		name = "the system text"
 		at = slices.IndexFunc(turns, func(m trace.Message) bool { return m.Role == "system" })
 	}
 	switch {
 	case at < 0:
-		return "", "", trace.Usagef("no message of the conversation is the system's")
+		return "", 0, trace.Usagef("no message of the conversation is the system's")
 	case at >= len(turns):
-		return "", "", trace.Usagef("the conversation has %s", message.Count(len(turns), "turn"))
+		return "", 0, trace.Usagef("the conversation has %s", message.Count(len(turns), "turn"))
 	case len(turns) == 1:
-		return "", "", trace.Usagef("nothing is left to read")
+		return "", 0, trace.Usagef("it is the only turn, so nothing is left to read")
 	}
 	c.System, c.Messages = "", slices.Delete(turns, at, at+1)
-	return name, "", nil
+	return name, at, nil
+}
+
+// documentsOf returns the documents that a chat template is given.
+func documentsOf(c trace.Conversation) (all []json.RawMessage) {
+	if json.Unmarshal([]byte(asJSON(c.Variables["documents"])), &all) != nil {
+		return nil
+	}
+	return all
 }
 
 // leaveOutDocuments takes one of the documents, or all, from what a chat template is given.
 func (g Grouping) leaveOutDocuments(c *trace.Conversation) (name string, err error) {
-	var all []json.RawMessage
-	if json.Unmarshal([]byte(asJSON(c.Variables["documents"])), &all) != nil || len(all) == 0 {
-		return "", trace.Usagef("the %s have no list called documents",
-			trace.Called("chat variables"))
+	all := documentsOf(*c)
+	if len(all) == 0 {
+		return "", trace.Usagef("the chat template is given no documents; they are a list, the "+
+			"variable documents of %s", trace.Called("chat variables"))
 	}
 	variables := trace.Variables{}
 	for key, value := range c.Variables {
@@ -232,13 +414,30 @@ func (r *run) readScores(ctx context.Context, m trace.Model) error {
 			return pkg.Errorf("KL %v and a difference of %v nats at token %d", *g.Scores.KL,
 				*g.Scores.Gain, at-first)
 		}
+		if other := likeliest(logits); other != likeliest(r.logits[at-first]) {
+			g.Scores.Otherwise = alternativeOf(m, other, logits)
+		}
 		return nil
 	}
-	if err := m.(trace.LogitReader).ReadLogits(ctx, text, nil, first, compare); err != nil {
+	edits := trace.EditsWithin(r.withoutEdits, len(text))
+	if err := m.(trace.LogitReader).ReadLogits(ctx, text, edits, first, compare); err != nil {
 		return fmt.Errorf("the text without %s: %w", r.e.Without.Name, err)
 	}
 	r.e.markSensitive()
 	return nil
+}
+
+// likeliest returns the most probable token, of equal ones the first.
+func likeliest(logits []float32) int { return slices.Index(logits, slices.Max(logits)) }
+
+// alternativeOf returns a token with its probability.
+func alternativeOf(m trace.Model, id int, logits []float32) *Alternative {
+	_, surprisal, _ := rowmath.Scores(logits, id)
+	a := &Alternative{ID: id, Probability: math.Exp(-surprisal)}
+	if texter, ok := m.(trace.TokenTexter); ok {
+		a.Text = texter.TokenText(id)
+	}
+	return a
 }
 
 // finite reports whether scores have a JSON form.
@@ -269,15 +468,24 @@ func (r *run) scorePrompt(ctx context.Context, m trace.LogitReader) error {
 
 // markSensitive sets the threshold, and marks the tokens that reach it.
 func (e *Explanation) markSensitive() {
-	n, mean, squares := float64(len(e.Steps)), 0.0, 0.0
+	var all []float64
 	for _, g := range e.Steps {
-		mean += *g.Scores.KL / n
+		all = append(all, *g.Scores.KL)
 	}
-	for _, g := range e.Steps {
-		squares += (*g.Scores.KL - mean) * (*g.Scores.KL - mean)
-	}
-	e.Without.Threshold = max(leastKL, mean+math.Sqrt(squares/max(1, n-1)))
+	e.Without.Threshold = max(leastKL, outstanding(all))
 	for _, g := range e.Steps {
 		g.Scores.Sensitive = *g.Scores.KL >= e.Without.Threshold
 	}
+}
+
+// outstanding returns mean + standard deviation, that of a sample.
+func outstanding(all []float64) float64 {
+	n, mean, squares := float64(len(all)), 0.0, 0.0
+	for _, x := range all {
+		mean += x / n
+	}
+	for _, x := range all {
+		squares += (x - mean) * (x - mean)
+	}
+	return mean + math.Sqrt(squares/max(1, n-1))
 }

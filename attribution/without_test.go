@@ -253,9 +253,8 @@ func TestWithoutParts(t *testing.T) {
 func TestWithoutRefusals(t *testing.T) {
 	alone := attribution.Options{Methods: []string{"raw"}, Chat: true}
 	plain := attribution.Options{Methods: []string{"raw"}}
-	grouped, edited := plain, plain
+	grouped := plain
 	grouped.Target = "answer"
-	edited.Edits = []trace.Edit{{Tap: trace.Hidden, Change: trace.SetZero}}
 	spans := attribution.Options{Methods: []string{"raw"}, PromptScores: true, By: "word"}
 	refuses := newRereads()
 	refuses.refuse = errors.New("roles must alternate")
@@ -267,18 +266,17 @@ func TestWithoutRefusals(t *testing.T) {
 		part  string
 		say   string
 	}{
-		"no conversation":         {newRereads(), plain, "system", "system: the prompt is no conversation; Options.Chat puts"},
-		"no system message":       {newRereads(), alone, "system", "no message of the conversation is the system's"},
-		"no such turn":            {newRereads(), chatOf(), "turn:5", "the conversation has 4 turns"},
-		"the only turn":           {newRereads(), alone, "turn:1", "nothing is left to read"},
+		"no conversation":         {newRereads(), plain, "system", "system: the prompt is no conversation, and has bytes alone, 0:2; Options.Chat puts"},
+		"no system message":       {newRereads(), alone, "system", "no message of the conversation is the system's; this conversation has no part but its bytes, BEGIN:END"},
+		"no such turn":            {newRereads(), chatOf(), "turn:5", "turn:5: the conversation has 4 turns; the parts of this conversation are system, turn:2 (user), turn:3 (assistant), documents, document:1, document:2, and bytes, BEGIN:END"},
+		"the only turn":           {newRereads(), alone, "turn:1", "turn:1: it is the only turn, so nothing is left to read; this conversation has no part"},
 		"the question":            {newRereads(), chatOf(), "turn:4", "ends with messages[2], the assistant's own"},
-		"no documents":            {newRereads(), alone, "documents", "the chat variables have no list called documents"},
-		"no such document":        {newRereads(), chatOf(), "document:3", "there are 2 documents"},
+		"no documents":            {newRereads(), alone, "documents", "documents: the chat template is given no documents; they are a list, the variable documents of chat variables; this conversation has no part"},
+		"no such document":        {newRereads(), chatOf(), "document:3", "there are 2 documents; the parts of this conversation are"},
 		"bytes behind the end":    {newRereads(), plain, "0:9", "the text has bytes 0 to 2"},
 		"all bytes":               {newRereads(), plain, "0:2", "nothing is left to read"},
 		"half a character":        {accented, plain, "1:3", "it cuts a character in two"},
 		"a target":                {newRereads(), grouped, "0:1", "leave the target out"},
-		"edits":                   {newRereads(), edited, "0:1", "whose places are those of the whole prompt"},
 		"no logits":               {newRereads().talker, plain, "0:1", "does not tell what it predicts at every position"},
 		"a template that refuses": {refuses, chatOf(), "system", "roles must alternate"},
 		"an encoder":              {fakemodel.NewEncoder(1, fakemodel.Evenly), plain, "0:1", "is an encoder: it reads a text"},
@@ -306,5 +304,95 @@ func TestGroupedScores(t *testing.T) {
 	must(t, err)
 	if len(e.Steps) != 2 || e.Steps[0].Scores == nil || e.Steps[1].Scores != nil {
 		t.Errorf("scores %+v, want those of the first token alone", e.Steps)
+	}
+}
+
+// TestWithoutUnderEdits: the text without a part runs under the edits of the same tokens, which
+// have other places there. Where one is at a token that is taken away, that is refused.
+func TestWithoutUnderEdits(t *testing.T) {
+	m, err := models.Open(models.Default, models.Options{})
+	must(t, err)
+	prompt := "mary has the red key . john has the blue lamp . who has the red key ? answer :"
+	ids := func(text string) []int {
+		tokens, err := m.Encode(text, trace.SpecialsAuto)
+		must(t, err)
+		return trace.IDs(tokens)
+	}
+	whole, rest := len(ids(prompt)), len(ids(prompt[22:]))
+	edit := func(positions ...int) trace.Edit {
+		return trace.Edit{
+			Tap: trace.AttentionOutput, Layers: []int{2}, Change: trace.SetZero,
+			Positions: positions,
+		}
+	}
+	explain := func(edits ...trace.Edit) (*attribution.Explanation, error) {
+		return attribution.Explain(context.Background(), m, prompt, attribution.Options{
+			Methods: []string{"raw"}, MaxTokens: 4, Without: "0:22", Edits: edits,
+		})
+	}
+	// The last two tokens of the prompt, begin-of-text and the first token of the answer.
+	e, err := explain(edit(-1, -2, 0, whole))
+	must(t, err)
+	answer := e.TokenIDs()[whole:]
+	run := func(prompt []int, edits ...trace.Edit) (all [][]float64) {
+		taps, err := m.Run(context.Background(), slices.Concat(prompt, answer),
+			[]trace.Tap{trace.Logits}, edits)
+		must(t, err)
+		V := taps[0].Shape[1]
+		for i := range answer {
+			all = append(all, softmax(taps[0].Data[(len(prompt)+i-1)*V:][:V]))
+		}
+		return all
+	}
+	p := run(ids(prompt), edit(whole-1, whole-2, 0, whole))
+	q := run(ids(prompt[22:]), edit(rest-1, rest-2, 0, rest))
+	unedited := run(ids(prompt[22:]))
+	for i, g := range e.Steps {
+		kl, other := 0.0, 0.0
+		for k, x := range p[i] {
+			kl += x * math.Log(x/q[i][k])
+			other += x * math.Log(x/unedited[i][k])
+		}
+		if math.Abs(*g.Scores.KL-kl) > scoresTol || math.Abs(kl-other) < 10*scoresTol {
+			t.Errorf("%s: KL %v, want %v; without the edits it is %v", g.Text, *g.Scores.KL, kl,
+				other)
+		}
+	}
+	if _, err := explain(edit(3)); err == nil || !strings.Contains(err.Error(),
+		`at position 3, " the", which it takes away or changes`) {
+		t.Errorf("an edit of what is taken away: error %v", err)
+	}
+}
+
+// TestWithoutOtherwise: what a model would have said without a part is there where that is another
+// token.
+func TestWithoutOtherwise(t *testing.T) {
+	m, err := models.Open(models.Default, models.Options{})
+	must(t, err)
+	prompt := "mary has the red key . john has the blue lamp . who has the red key ? answer :"
+	e, err := attribution.Explain(context.Background(), m, prompt, attribution.Options{
+		Methods: []string{"raw"}, MaxTokens: 4, Without: "0:22",
+	})
+	must(t, err)
+	rest, err := m.Encode(prompt[22:], trace.SpecialsAuto)
+	must(t, err)
+	answer := e.TokenIDs()[len(e.Prompt.IDs):]
+	q, other := distributions(t, m, slices.Concat(trace.IDs(rest), answer)), 0
+	for i, g := range e.Steps {
+		p := q[len(rest)+i-1]
+		best := slices.Index(p, slices.Max(p))
+		switch o := g.Scores.Otherwise; {
+		case (o != nil) != (best != g.ID):
+			t.Errorf("%s: otherwise %+v, want token %d", g.Text, o, best)
+		case o == nil:
+		case o.ID != best || math.Abs(o.Probability-p[best]) > scoresTol ||
+			o.Text != m.TokenText(best):
+			t.Errorf("%s: otherwise %+v, want token %d with %v", g.Text, o, best, p[best])
+		default:
+			other++
+		}
+	}
+	if other == 0 || other == len(e.Steps) {
+		t.Errorf("%d of %d tokens would be others, which tests nothing", other, len(e.Steps))
 	}
 }

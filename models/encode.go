@@ -3,8 +3,10 @@ package models
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
@@ -23,6 +25,57 @@ func (m *Model) Encode(text string, specials trace.Specials) ([]trace.Token, err
 		return nil, err
 	}
 	return m.tokens(text, encoded, specials)
+}
+
+// Between implements [trace.Translator].
+func (m *Model) Between(from, to string) (trace.Model, error) {
+	if m.tokenizer == nil {
+		return nil, m.textErr
+	}
+	view := *m
+	inSource := m.tokenizer.TargetInSource()
+	for _, l := range []struct {
+		name, option, field string
+		source              bool
+	}{
+		{from, "source language", "From", !inSource}, {to, "target language", "To", inSource},
+	} {
+		id, ok := m.tokenizer.Language(l.name)
+		switch {
+		case l.name == "":
+		case inSource && l.option == "source language" || len(m.tokenizer.Languages()) == 0:
+			return nil, usagef("the tokenizer of %s names no %s; leave out %s", m.info.Name,
+				l.option, trace.Called(l.option, l.field))
+		case !ok:
+			return nil, usagef("%s %.60q is not known to %s, which has %s", l.option, l.name,
+				m.info.Name, m.someLanguages())
+		case l.source:
+			view.tokenizer = m.tokenizer.In(id)
+		default:
+			view.first = []int{id}
+		}
+	}
+	return &view, nil
+}
+
+// someLanguages names the first languages of the tokenizer, and how many more there are.
+func (m *Model) someLanguages() string {
+	all := m.tokenizer.Languages()
+	if more := len(all) - 8; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:8], ", "), more)
+	}
+	return message.List(all)
+}
+
+// targetNamed returns an error if the language of the target is open.
+func (m *Model) targetNamed(encoded []tokenizer.Encoded) error {
+	t := m.tokenizer
+	if len(m.first) > 0 || t.IsLanguage(m.spec.TargetStart) || len(t.Languages()) == 0 ||
+		t.TargetInSource() && len(encoded) > 0 && t.IsLanguage(encoded[0].ID) {
+		return nil
+	}
+	return usagef("%s needs a language to translate into: give %s as one of %s", m.info.Name,
+		trace.Called("target language", "To"), m.someLanguages())
 }
 
 // EncodePair returns the tokens of two texts, as the tokenizer joins a pair; see
@@ -73,8 +126,13 @@ func (m *Model) tokens(text string, encoded []tokenizer.Encoded, specials trace.
 			tokens[i].Type = e.Type
 		}
 	}
-	if m.spec.Encoder > 0 && specials != trace.SpecialsFollow { // a source: the target begins
-		id := m.spec.Boundary()
+	if m.spec.Encoder == 0 || specials == trace.SpecialsFollow {
+		return tokens, nil
+	}
+	if err := m.targetNamed(encoded); err != nil {
+		return nil, err
+	}
+	for _, id := range append([]int{m.spec.Boundary()}, m.first...) { // the target begins
 		tokens = append(tokens, trace.Token{
 			ID: id, Text: m.TokenText(id), Begin: len(text), End: len(text), Special: true,
 		})
@@ -89,7 +147,11 @@ const maxEncoded = 1 << 22
 // fit the context. If there are only a few too many, the caller reports their exact number.
 func (m *Model) encode(text string, specials trace.Specials) ([]tokenizer.Encoded, error) {
 	tokens, addSpecials := m.tokenizer, specials <= trace.SpecialsOn
-	if specials == trace.SpecialsFollow {
+	switch {
+	case specials != trace.SpecialsFollow:
+	case m.spec.Encoder > 0: // a target is a text of its own
+		tokens = m.target
+	default:
 		tokens = tokens.Following()
 	}
 	limit, reason := maxEncoded, "tokens are kept in memory"

@@ -181,9 +181,9 @@ func (m *Model) newChooser(ids []int, ask trace.Ask) (*chooser, error) {
 	if ask.MaxTokens < 1 {
 		return nil, pkg.Errorf("%d tokens are to be generated; at least 1 is needed", ask.MaxTokens)
 	}
-	if limit := m.spec.Context; limit > 0 && ask.MaxTokens > limit-len(ids) {
+	if left := m.info.Room(ids); ask.MaxTokens > left {
 		return nil, pkg.Errorf("%d prompt tokens and %d to generate are more than "+
-			"the context of %d", len(ids), ask.MaxTokens, limit)
+			"the context of %d", m.spec.Context-left, ask.MaxTokens, m.spec.Context)
 	}
 	if ask.Terms != nil && ask.Terms.Foils < 0 {
 		return nil, pkg.Errorf("%d foils; want 0 or more", ask.Terms.Foils)

@@ -57,10 +57,11 @@ func (m *Model) Lens(ctx context.Context, q trace.LensQuery) ([][]trace.LensLaye
 }
 
 // lensPart is how many tokens of the vocabulary are read at a time, and lensLeast the distance from
-// the largest score below which a score adds nothing: 1e-18 of the sum each.
+// the largest score below which a score adds nothing: 1e-13 of the sum each, so that all of a
+// vocabulary of 262,144 are 2.5e-8, less than a score in float32 is rounded by.
 const (
 	lensPart  = 2048
-	lensLeast = -41
+	lensLeast = -30
 )
 
 // lensLayers returns the lens of each column of scores, [V,N]: its k most probable tokens, with

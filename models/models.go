@@ -60,6 +60,8 @@ type Model struct {
 	info      trace.Info
 	spec      *spec.Spec
 	tokenizer *tokenizer.Tokenizer // nil if textErr says why there is none
+	target    *tokenizer.Tokenizer // of the texts of targets; the same in most models
+	first     []int                // ids that follow the one with which a target begins
 	textErr   error
 	ends      map[int]bool            // the ids that end a text
 	mask      int                     // the id of the mask token, or -1
@@ -83,11 +85,13 @@ var (
 	_ trace.LayerReader    = (*Model)(nil)
 	_ trace.Editable       = (*Model)(nil)
 	_ trace.Predictor      = (*Model)(nil)
+	_ trace.Translator     = (*Model)(nil)
 
 	_ trace.ContinuationPredictor = (*Model)(nil)
 	_ trace.LogitReader           = (*Model)(nil)
 
 	_ trace.Differentiable   = (*Model)(nil)
+	_ trace.EdgePatcher      = (*Model)(nil)
 	_ trace.Replacer         = (*Model)(nil)
 	_ trace.TokenTexter      = (*Model)(nil)
 	_ trace.LogitDecomposer  = (*Model)(nil)
@@ -119,6 +123,11 @@ type passes interface {
 	// GradientsIn is Gradients with a choice of batches and a report of progress.
 	GradientsIn(ctx context.Context, queries []trace.Query, rule trace.Backward,
 		how transformer.Batching) ([]trace.Gradient, error)
+	// EdgeGraph returns the nodes between which edges are patched.
+	EdgeGraph() (trace.EdgeGraph, error)
+	// PatchEdges records two runs whose edges are patched.
+	PatchEdges(ctx context.Context, clean, corrupted []int, o trace.Objective) (
+		trace.EdgeRuns, error)
 	// LogitTerms returns the parts of the query's logit that its target's residual stream is made
 	// of.
 	LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerms, error)
@@ -324,6 +333,7 @@ func open(ctx context.Context, from source, where location, opts Options) (_ *Mo
 		return nil, err
 	}
 	m.setGraph(graph)
+	m.first = m.spec.TargetFirst
 	found := p.weights.found
 	slices.SortFunc(found, func(a, b *WeightError) int {
 		return strings.Compare(a.Tensor, b.Tensor)
@@ -345,7 +355,7 @@ func open(ctx context.Context, from source, where location, opts Options) (_ *Mo
 // describe returns what the spec says of the model.
 func (m *Model) describe() trace.Info {
 	s := m.spec
-	return trace.Info{
+	info := trace.Info{
 		Remarks: s.Remarks, Family: s.Family,
 		Head: m.head(), Bidirectional: s.Bidirectional, Numbers: m.numbers(),
 		MeanPooled: s.MeanPooled, EncoderLayers: s.Encoder, Parallel: s.Order == spec.Parallel,
@@ -354,6 +364,10 @@ func (m *Model) describe() trace.Info {
 		// Learned positions are added to an embedding of zeros before the first norm.
 		NoGradientAtZero: s.RMS && (s.Rotary != nil || s.AlibiSlopes != nil),
 	}
+	for l := 0; s.Encoder > 0 && l < s.Layers; l++ {
+		info.LayerNames = append(info.LayerNames, info.LayerLabel(l))
+	}
+	return info
 }
 
 // largeVocabulary is how many tokens leave so much garbage, about 90 MB for 262,144 of them, that

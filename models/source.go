@@ -34,6 +34,9 @@ type source interface {
 	// TokenizerJSON returns the tokenizer in the format of tokenizer.json.
 	TokenizerJSON() ([]byte, error)
 	TokenizerName() string
+	// Pieces returns the files of a tokenizer of SentencePiece with a vocabulary of its own; see
+	// [checkpoint.Dir.Pieces].
+	Pieces() (source, target, vocab []byte, err error)
 	// tokenizerConfig returns what else says how the tokenizer works.
 	tokenizerConfig() (tokenizer.Config, error)
 	EOS() ([]int, error)
@@ -68,10 +71,32 @@ func (d directory) Title() string { return "" }
 // Read reads config.json.
 func (d directory) Read() (*family.Family, *spec.Spec, error) {
 	f, s, err := family.Read(family.NewConfig(d.Name+"/config.json", d.Config))
-	if err == nil {
-		s.Remarks = append(s.Remarks, d.Remarks...)
+	if err != nil {
+		return f, s, err
 	}
-	return f, s, err
+	s.Remarks = append(s.Remarks, d.Remarks...)
+	return f, s, d.readTarget(s)
+}
+
+// readTarget reads how the target of a model of two stacks begins. generation_config.json has
+// precedence.
+func (d directory) readTarget(s *spec.Spec) error {
+	if s.Encoder == 0 {
+		return nil
+	}
+	const startKey, firstKey = "decoder_start_token_id", "forced_bos_token_id"
+	start, err := d.TokenIDs(startKey)
+	if err == nil {
+		s.TargetFirst, err = d.TokenIDs(firstKey)
+	}
+	if len(start) == 1 {
+		s.TargetStart = start[0]
+	}
+	if err == nil && (len(start) > 1 || len(s.TargetFirst) > 1) {
+		err = pkg.Errorf("%s: %s and %s are %v and %v; want at most one id each", d.Name, startKey,
+			firstKey, start, s.TargetFirst)
+	}
+	return cmp.Or(err, s.Check())
 }
 
 func (d directory) padIDs() []any {
@@ -97,6 +122,9 @@ func (d directory) tokenizerConfig() (c tokenizer.Config, err error) {
 	c.Special, err = d.SpecialTokens()
 	return c, err
 }
+
+// Pieces returns nothing: a GGUF file has its tokenizer in keys.
+func (f ggufFile) Pieces() (source, target, vocab []byte, err error) { return nil, nil, nil, nil }
 
 // ForgetTokenizer does nothing: a directory keeps nothing of its tokenizer.
 func (d directory) ForgetTokenizer() {}

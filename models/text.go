@@ -1,7 +1,7 @@
 package models
 
 import (
-	"cmp"
+	"bytes"
 	"errors"
 	"os"
 	"strings"
@@ -14,8 +14,10 @@ import (
 // openText reads the tokenizer, the ids that end a text, the id of the mask token and the chat
 // template. The tokenizer may be missing, because a model can run on ids without it.
 func (m *Model) openText(from source) error {
-	if t, remarks, err := readTokenizer(from); err == nil {
-		m.tokenizer, m.spec.Remarks = t, append(m.spec.Remarks, remarks...)
+	t, target, remarks, err := readTokenizer(from)
+	if err == nil {
+		m.tokenizer, m.target = t, target
+		m.spec.Remarks = append(m.spec.Remarks, remarks...)
 	} else if !from.HasTokenizer() {
 		m.textErr = &kindError{
 			pkg.Errorf("%s takes token ids and no text: %w", from.Label(), err),
@@ -45,14 +47,31 @@ func (m *Model) openText(from source) error {
 	return nil
 }
 
-// readTokenizer reads the tokenizer of a source, and returns what was noticed in it.
-func readTokenizer(from source) (*tokenizer.Tokenizer, []string, error) {
-	data, missing := from.TokenizerJSON()
+// readTokenizer reads the tokenizer of a source, and that of the targets of a model of two stacks,
+// which is mostly the same. It returns what was noticed in it.
+func readTokenizer(from source) (t, target *tokenizer.Tokenizer, remarks []string, err error) {
 	config, err := from.tokenizerConfig()
-	if err := cmp.Or(missing, err); err != nil {
-		return nil, nil, err
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	return tokenizer.ParseFor(data, from.TokenizerName(), config)
+	source, targets, vocab, err := from.Pieces()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if source != nil {
+		t, err = tokenizer.ParsePieces(source, vocab, from.Label(), config)
+		if target = t; err == nil && !bytes.Equal(source, targets) {
+			target, err = tokenizer.ParsePieces(targets, vocab, from.Label()+"/target.spm",
+				config)
+		}
+		return t, target, nil, err
+	}
+	data, err := from.TokenizerJSON()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	t, remarks, err = tokenizer.ParseFor(data, from.TokenizerName(), config)
+	return t, t, remarks, err
 }
 
 // OpenTokenizer reads a tokenizer alone: that of the directory of a model or of a GGUF file as
@@ -63,7 +82,7 @@ func OpenTokenizer(path string) (t *tokenizer.Tokenizer, err error) {
 		if err != nil {
 			return nil, err
 		}
-		t, _, err = readTokenizer(from)
+		t, _, _, err = readTokenizer(from)
 		return t, errors.Join(err, from.Close())
 	}
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
@@ -71,7 +90,7 @@ func OpenTokenizer(path string) (t *tokenizer.Tokenizer, err error) {
 	}
 	dir, err := checkpoint.OpenText(path)
 	if err == nil {
-		t, _, err = readTokenizer(directory{dir})
+		t, _, _, err = readTokenizer(directory{dir})
 	}
 	return t, err
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -91,8 +91,7 @@ func (p MinimalPair) Words() (good, bad string, begin, end int, ok bool) {
 
 // inWord reports whether a character belongs to a word.
 func inWord(r rune) bool {
-	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r) || r == '\'' ||
-		r == '’' || r == '-'
+	return attribution.InWord(r) || strings.ContainsRune("'’-", r)
 }
 
 // maskTexts are the texts that mask tokens have.

@@ -15,6 +15,10 @@ type Attention struct {
 	Data                  []float32
 	// Bidirectional reports whether a token sees those after it.
 	Bidirectional bool
+	// Source is, for a model of two stacks, how many tokens the source has, which see each other,
+	// and Encoder is how many of the layers are the encoder's. The rows of a layer that are those
+	// of tokens of the other stack count as zeros. Both are 0 for other models.
+	Source, Encoder int
 	// Ignored are the sources that a head does not look at in particular, [T], such as sinks.
 	Ignored []bool
 	// Copied reports whether source j is the token that is predicted at target i: a head that looks
@@ -44,6 +48,9 @@ type distance struct {
 
 // At returns A_lh[i,j], the share of the attention of head h in layer l from token i on token j.
 func (a *Attention) At(l, h, i, j int) float64 {
+	if !a.LooksFrom(l, i) {
+		return 0
+	}
 	return float64(a.Data[((l*a.Heads+h)*a.Tokens+i)*a.Tokens+j])
 }
 
@@ -52,7 +59,24 @@ func (a *Attention) Seen(i int) int {
 	if a.Bidirectional {
 		return a.Tokens
 	}
+	if i < a.Source {
+		return min(a.Source, a.Tokens)
+	}
 	return i + 1
+}
+
+// Joins reports whether heads of layer l can look from token i at source j.
+func (a *Attention) Joins(l, i, j int) bool {
+	if a.Source == 0 || l < a.Encoder {
+		return a.LooksFrom(l, i) && j < a.Seen(i)
+	}
+	toSource := (l-a.Encoder)%2 == 1
+	return a.LooksFrom(l, i) && j < a.Seen(i) && toSource == (j < a.Source)
+}
+
+// LooksFrom reports whether heads of layer l look from token i: those of one stack alone do.
+func (a *Attention) LooksFrom(l, i int) bool {
+	return a.Source == 0 || (l < a.Encoder) == (i < a.Source)
 }
 
 // Looks returns the heads that look from token i at another token in particular, by falling rank,
@@ -149,7 +173,7 @@ func (a *Attention) AtDistance(l, h, i, j int) float64 {
 				row := a.distances[(l*a.Heads+h)*2*T:][:2*T]
 				for i := range T {
 					for j := range a.Seen(i) {
-						if !a.Ignored[j] {
+						if !a.Ignored[j] && a.LooksFrom(l, i) {
 							row[T+i-j].sum += a.At(l, h, i, j)
 							row[T+i-j].count++
 						}
@@ -173,19 +197,17 @@ func (a *Attention) mean(l, h, j int) float64 {
 		for l := range a.Layers {
 			for h := range a.Heads {
 				row := a.means[(l*a.Heads+h)*a.Tokens:][:a.Tokens]
+				others := make([]int, a.Tokens)
 				for i := range a.Tokens {
 					for j := range a.Seen(i) {
-						if j != i {
+						if j != i && a.LooksFrom(l, i) {
 							row[j] += a.At(l, h, i, j)
+							others[j]++
 						}
 					}
 				}
 				for j := range row {
-					others := a.Tokens - 1
-					if !a.Bidirectional {
-						others -= j
-					}
-					row[j] /= float64(max(others, 1))
+					row[j] /= float64(max(others[j], 1))
 				}
 			}
 		}

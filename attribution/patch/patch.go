@@ -209,6 +209,13 @@ func Map(ctx context.Context, m trace.Model, o Options) (*Result, error) {
 	return p.r, nil
 }
 
+// Check returns the error of [Map] if the options or the tokens of the prompts are wrong, which
+// needs no run of the model.
+func Check(m trace.Model, o Options) error {
+	_, err := newPatching(m, o)
+	return err
+}
+
 // newPatching checks the options and sets the defaults that need no run.
 func newPatching(m trace.Model, o Options) (*patching, error) {
 	if o.Place == "" {

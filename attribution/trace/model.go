@@ -3,6 +3,8 @@ package trace
 import (
 	"context"
 	"iter"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Model is a language model that can be explained. Package models implements it. A model must be
@@ -48,6 +50,27 @@ type Classifier interface {
 // it. Begin and End of the tokens are bytes of the text that [JoinPair] returns.
 type PairEncoder interface {
 	EncodePair(first, second string, specials Specials) ([]Token, error)
+}
+
+// Translator is a model that translates between languages. Between returns it for sources and
+// targets in languages given by the names that its tokenizer has for them, "" for those that the
+// model has by default; the error lists some of them.
+type Translator interface {
+	Between(from, to string) (Model, error)
+}
+
+// Between returns the model for texts in these languages: m itself if none is given. It returns a
+// [UsageError] if the model does not translate or does not know a language.
+func Between(m Model, from, to string) (Model, error) {
+	if from == "" && to == "" {
+		return m, nil
+	}
+	t, ok := m.(Translator)
+	if !ok || m.Info().EncoderLayers == 0 {
+		return nil, Usagef("%s does not translate; leave out %s and %s", message.Quote(
+			m.Info().Name), Called("source language", "From"), Called("target language", "To"))
+	}
+	return t.Between(from, to)
 }
 
 // JoinPair returns the text of two texts, one below the other, and the byte at which the second

@@ -23,6 +23,7 @@ package trace
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -115,6 +116,9 @@ type Info struct {
 	// is the tokens of the source, then [Info.Boundary], then those of the target. A layer leaves
 	// the tokens of the other stack as they are.
 	EncoderLayers int `json:"encoder_layers,omitempty"`
+	// LayerNames are the names of the layers of a model of two stacks, [L], see [Info.LayerLabel];
+	// nil for others.
+	LayerNames []string `json:"layer_names,omitempty"`
 	// NoGradientAtZero reports whether the model divides each embedding by its root mean square
 	// before anything else, so that its gradient has no limit where an embedding goes to zeros.
 	NoGradientAtZero bool `json:"-"`
@@ -134,6 +138,55 @@ func (i Info) Boundary() int {
 		return -1
 	}
 	return i.Vocab
+}
+
+// LayerLabel returns the name of layer l, 0-based, beside a row or below a column: "3" or, in a
+// model of two stacks, "encoder 3", "decoder 2 self" for the attention of block 2 of the decoder to
+// the target, and "decoder 2 cross" for its attention to the source. Blocks count from 0 in each
+// stack.
+func (i Info) LayerLabel(l int) string {
+	switch at := l - i.EncoderLayers; {
+	case i.EncoderLayers == 0:
+		return strconv.Itoa(l)
+	case at < 0:
+		return fmt.Sprintf("encoder %d", l)
+	case at%2 == 0:
+		return fmt.Sprintf("decoder %d self", at/2)
+	default:
+		return fmt.Sprintf("decoder %d cross", at/2)
+	}
+}
+
+// LayerName returns the name of layer l in a sentence: "layer 3", or as [Info.LayerLabel] does.
+func (i Info) LayerName(l int) string {
+	if i.EncoderLayers == 0 {
+		return fmt.Sprintf("layer %d", l)
+	}
+	return i.LayerLabel(l)
+}
+
+// LayerRange returns the name of several layers: "layers 3 to 5", or "encoder 0 to decoder 2 self".
+func (i Info) LayerRange(first, last int) string {
+	if i.EncoderLayers == 0 {
+		return fmt.Sprintf("layers %d to %d", first, last)
+	}
+	return i.LayerLabel(first) + " to " + i.LayerLabel(last)
+}
+
+// Room returns how many tokens may follow a text: the context less the tokens in it, below 0 if
+// these are too many. Each of two stacks has a context of its own: what follows counts with the
+// target, unless the source alone is too long.
+func (i Info) Room(ids []int) int {
+	n := len(ids)
+	if at := slices.Index(ids, i.Boundary()); i.EncoderLayers > 0 && at >= 0 {
+		if n -= at; at > i.Context {
+			n = at
+		}
+	}
+	if i.Context == 0 {
+		return math.MaxInt
+	}
+	return i.Context - n
 }
 
 // Head is what a model predicts from its last hidden state.

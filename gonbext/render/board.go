@@ -44,6 +44,9 @@ func (b *board) printf(format string, args ...any) { fmt.Fprintf(b, format, args
 // begin opens the element of the picture, of these classes besides its own, with its style sheet:
 // that of all boards and the rules of its kind.
 func (b *board) begin(classes, rules string) {
+	if b.e.Model.EncoderLayers > 0 {
+		classes += " hm-stacks"
+	}
 	b.printf(`<div class="%s" data-palette="%s" tabindex="0" style="background:%s;color:%s;`+
 		`padding:0 2px 8px;font:14px/1.45 system-ui,-apple-system,'Segoe UI','DejaVu Sans',`+
 		`sans-serif"><style>%s%s</style>`, strings.TrimSpace("hm "+NoMathematics+" "+classes),
@@ -119,11 +122,9 @@ func (b *board) top() {
 	if b.status != "" {
 		b.printf(`<div class="hm-dim" style="color:%s">%s</div>`, dimInk, escape(b.status, 200))
 	}
-	if c := b.comparison; c != nil {
-		for _, heading := range c.headings() {
-			b.printf(`<div class="hm-dim" style="color:%s">%s</div>`, dimInk,
-				html.EscapeString(minus(heading)))
-		}
+	for _, heading := range b.headings() {
+		b.printf(`<div class="hm-dim" style="color:%s">%s</div>`, dimInk,
+			html.EscapeString(minus(heading)))
 	}
 }
 

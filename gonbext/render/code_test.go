@@ -66,20 +66,3 @@ func TestCodeLines(t *testing.T) {
 		t.Errorf("the units are %q", got)
 	}
 }
-
-// TestContinues: a token continues a word if nothing white stands between.
-func TestContinues(t *testing.T) {
-	e := &attribution.Explanation{Prompt: attribution.Prompt{
-		Texts: []string{"a", "b", "\n", "c", " ", "1", " d", "."}, Special: make([]bool, 8),
-	}}
-	p := Heatmap{Explanation: e}.picture(true)
-	var got []int
-	for j := range e.Prompt.Texts {
-		if p.continues(j) {
-			got = append(got, j)
-		}
-	}
-	if !slices.Equal(got, []int{1}) {
-		t.Errorf("tokens %v continue a word, want the second", got)
-	}
-}

@@ -217,8 +217,20 @@ func (c *comparison) describe() {
 	}
 }
 
-// headings returns the lines below the title: the sides, where their answers differ, and how far
-// they agree.
+// pairsAre says which half of a pair is whose, ⟨Mary│John⟩ and 75.0 %│92.3 %.
+const pairsAre = "Where they differ, what A has stands before the │ and what B has after it."
+
+// headings returns the lines below the title: those of a comparison, or what else tells which half
+// of a pair is whose.
+func (p *picture) headings() []string {
+	if p.comparison != nil {
+		return p.comparison.headings()
+	}
+	return nonEmpty(p.pairs)
+}
+
+// headings returns the lines below the title: the sides, which half of a pair is whose, where their
+// answers differ, and how far they agree.
 func (c *comparison) headings() []string {
 	lines := []string{Visible(c.names[0], 2*nameLimit), Visible(c.names[1], 2*nameLimit)}
 	if c.about == nil {
@@ -227,6 +239,9 @@ func (c *comparison) headings() []string {
 	about := cutAlike(c.about, 3*nameLimit)
 	for i := range c.about {
 		lines[i] += " · " + about[i]
+	}
+	if c.about != nil {
+		lines = append(lines, pairsAre)
 	}
 	for _, line := range []string{c.differs(), c.given(), c.all} {
 		if line != "" {
@@ -306,7 +321,10 @@ func (p *picture) uncompared(v *view, t int) string {
 // unlike reports whether both sides are one method in different layers of token t, and names these.
 func (c *comparison) unlike(t int) (a, b string, ok bool) {
 	layers, ok := c.Unlike(t)
-	return c.Results[0].LayerName(t, 0), c.Results[1].LayerName(t, 0), ok && layers[0] != layers[1]
+	name := func(side int) string {
+		return c.Results[side].LayerName(c.Sides[side].Explanation.Model, t, 0)
+	}
+	return name(0), name(1), ok && layers[0] != layers[1]
 }
 
 // unlikeLayers tells for which tokens the sides show different layers that nobody asked for.
@@ -385,8 +403,8 @@ func (p *picture) agree() {
 		}
 		c.all += "; "
 	}
-	c.all += fmt.Sprintf("the same strongest source for %s of %s %s", thousands(all.Same),
-		thousands(len(all.Rows)), p.words.shown)
+	c.all += fmt.Sprintf("the same strongest source for %s of %s", thousands(all.Same),
+		countOf(len(all.Rows), p.words.shown))
 	if all.NearTies > 0 {
 		c.all += ", a near tie for " + thousands(all.NearTies) + " more"
 	}

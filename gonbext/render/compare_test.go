@@ -83,7 +83,7 @@ func TestCompareValues(t *testing.T) {
 		}
 	}
 	if got := said(p, &p.views[compare.Difference], 0); !strings.HasPrefix(got,
-		"“are” has more from “the” (1) with rollout than with value-zeroing | the +40.0 %, keys +10.0 % · more in B to −20.0 %") {
+		"“are” has more from “the” (1) with rollout than with value-zeroing | the (1) +40.0 %, keys +10.0 % · more in B to −20.0 %") {
 		t.Errorf("the difference says %q", got)
 	}
 	// The strongest source is named, on whichever side it is.
@@ -132,6 +132,18 @@ func TestCompareGiven(t *testing.T) {
 		}
 		if c.want != "" && !slices.Contains(p.comparison.headings(), c.want) {
 			t.Errorf("%s: the top %q lacks it", name, p.comparison.headings())
+		}
+	}
+}
+
+// Which half of a pair is whose is said once, where there may be pairs.
+func TestComparePairs(t *testing.T) {
+	other := example()
+	other.Prompt.Text, other.Prompt.Texts[2] = "the key to the cabinet", " key"
+	for want, b := range []compare.Side{side(example(), "flow"), side(other, "rollout")} {
+		text := written(t, asText(compared(t, side(example(), "rollout"), b), Terminal{Width: 200}))
+		if got := strings.Count(text, pairsAre); got != want {
+			t.Errorf("it is said %d times, want %d:\n%s", got, want, text)
 		}
 	}
 }
@@ -312,7 +324,7 @@ func TestCompareSizes(t *testing.T) {
 		t.Errorf("side A has %v, want -0.4, with its sign", got)
 	}
 	if got := said(p, d, 0); !strings.HasPrefix(got,
-		"“are” has more from “the” (1) in A than in B | the +30.0 % · more in B keys −20.0 %") {
+		"“are” has more from “the” (1) in A than in B | the (1) +30.0 % · more in B keys −20.0 %") {
 		t.Errorf("the difference says %q", got)
 	}
 	// Without <bos>, ranks of sizes less their mean are 2.5 0.5 -0.5 1.5 -2 -2 and -0.5 2.5 0.5 1.5

@@ -59,7 +59,7 @@ func TestRightToLeft(t *testing.T) {
 		`<div class="hm-text" dir="rtl"`,
 		">عاصم</span>",
 		"<b>" + mark("عاصم") + "</b> +1.05, <b>" + mark("مصر") + "</b> +0.44",
-		"<b>" + mark("ة") + "</b> −0.50",
+		"<b>" + mark("ة") + "</b> (3) −0.50",
 		"first token " + mark("عاصم") + " +1.05",
 		mark("في") + " 20.0 %",
 	} {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -24,6 +23,7 @@ type drawing struct {
 	columns      []drawnColumn // of the matrices
 	// mentioned are the tokens that a sentence or its facts name, which are never folded.
 	mentioned map[int]bool
+	placesOf  map[string][]int // the first tokens of each word, in order; see repeats
 }
 
 // drawnToken is a token of the text.
@@ -88,7 +88,7 @@ func (d *drawing) sourceCount() int {
 
 // readTokens fills tokens, without code.
 func (d *drawing) readTokens() {
-	spans := grouped(d.e)
+	spans, joins := grouped(d.e), d.e.ContinuesWord()
 	for j := range d.e.Prompt.Texts {
 		t := readToken(d.textOf(j), nameLimit)
 		if spans { // which may be sentences
@@ -98,17 +98,8 @@ func (d *drawing) readTokens() {
 		if d.special(j) {
 			t.role = inTemplate
 		}
-		t.space = j > 0 && d.spaced(j)
+		t.space, t.joins = j > 0 && d.spaced(j), joins[j]
 		d.tokens = append(d.tokens, t)
-	}
-	if !spans && d.e.Prompt.Placed() {
-		for _, word := range d.e.Prompt.Words() {
-			for _, j := range word.Tokens[1:] {
-				// White space beside a word, alone in a token, is no part of it here.
-				d.tokens[j].joins = strings.TrimSpace(d.e.Prompt.Texts[j-1]) != "" &&
-					strings.TrimSpace(d.e.Prompt.Texts[j]) != ""
-			}
-		}
 	}
 	if d.e.Model.Reads() {
 		return
@@ -122,10 +113,8 @@ func (d *drawing) readTokens() {
 		case g.IDs != nil: // a sentence, or the whole answer
 			t.name = Visible(strings.TrimSpace(g.Text), 50*nameLimit)
 			t.space = t.space || i > 0
-		case i > 0:
-			t.joins = continuesWord(textsOf(d.e.Steps[max(i-3, 0):i]),
-				textsOf(d.e.Steps[i:min(i+4, len(d.e.Steps))]))
 		}
+		t.joins = joins[len(d.tokens)]
 		d.tokens = append(d.tokens, t)
 	}
 }
@@ -145,35 +134,6 @@ func readToken(text string, limit int) drawnToken {
 	}
 }
 
-// textsOf returns the texts of generated tokens as one.
-func textsOf(steps []attribution.GeneratedToken) string {
-	var b strings.Builder
-	for _, g := range steps {
-		b.WriteString(g.Text)
-	}
-	return b.String()
-}
-
-// continuesWord reports whether a text continues the word or the number that the text before it
-// ends with, or its last character: a token may have some of the bytes of one.
-func continuesWord(before, text string) bool {
-	last, size := utf8.DecodeLastRuneInString(before)
-	first, begun := utf8.DecodeRuneInString(text)
-	ended, _ := utf8.DecodeLastRuneInString(before[:len(before)-size])
-	next, _ := utf8.DecodeRuneInString(text[begun:])
-	mark := func(r rune) bool { return r == '.' || r == ',' } // of a number, as in 1,200
-	return text != "" && !utf8.RuneStart(text[0]) || inWord(last) && inWord(first) ||
-		unicode.IsDigit(last) && mark(first) && unicode.IsDigit(next) ||
-		unicode.IsDigit(ended) && mark(last) && unicode.IsDigit(first)
-}
-
-// inWord reports whether a character is part of a word, in scripts that have spaces between words.
-func inWord(r rune) bool {
-	return r == '_' || unicode.In(r, unicode.L, unicode.N, unicode.M) &&
-		!unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
-			unicode.Khmer, unicode.Myanmar)
-}
-
 // blank reports whether a token is white space alone.
 func (t drawnToken) blank() bool { return strings.Trim(t.name, "␣↵⇥") == "" }
 
@@ -186,6 +146,14 @@ func (d *drawing) readTurns() {
 		d.readChat()
 	case slices.Contains(d.e.Prompt.Texts, attribution.TemplateSpan) && d.named(0):
 		d.readMessages()
+	case d.targetBegin >= 0:
+		d.turns = []drawnTurn{
+			{name: d.words.text, body: [2]int{0, d.targetBegin}},
+			{
+				name: d.words.answer, head: [2]int{d.targetBegin, d.targetBegin + 1},
+				body: [2]int{d.targetBegin + 1, T},
+			},
+		}
 	case d.e.Prompt.Second > 0 && !grouped(d.e):
 		second := 0
 		for second < m && !d.e.Prompt.InSecond(second) {
@@ -538,21 +506,14 @@ func (d *drawing) characterOf(j int) (first, end int, name string) {
 	return first, end, textName(text)
 }
 
-// mostPieces is how many tokens a word may have. Longer ones are texts without spaces, in which a
-// character is a word.
-const mostPieces = 12
-
 // wordAround returns the tokens [first,end) of the word of token j.
 func (d *drawing) wordAround(j int) (first, end int) {
 	first, end = j, j+1
-	for first > max(j-mostPieces, 0) && d.tokens[first].joins {
+	for first > 0 && d.tokens[first].joins {
 		first--
 	}
-	for end < min(j+1+mostPieces, len(d.tokens)) && d.tokens[end].joins {
+	for end < len(d.tokens) && d.tokens[end].joins {
 		end++
-	}
-	if end-first > mostPieces {
-		first, end, _ = d.characterOf(j)
 	}
 	return first, end
 }

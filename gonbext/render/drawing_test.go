@@ -124,6 +124,43 @@ func TestAddedSystem(t *testing.T) {
 	}
 }
 
+// The message of a system is folded as one, and not in the pieces around a word of it that the
+// sentence names, which stands at its end.
+func TestFoldedSystem(t *testing.T) {
+	e := chatted()
+	e.Prompt.Text = strings.Replace(e.Prompt.Text, " are", " are a helpful and", 1)
+	for j := range e.Prompt.Offsets {
+		if o := &e.Prompt.Offsets[j]; j >= 4 {
+			o[1] += len(" a helpful and")
+			if j > 4 {
+				o[0] += len(" a helpful and")
+			}
+		}
+	}
+	for i := range e.Prompt.Parts {
+		if p := &e.Prompt.Parts[i]; i > 0 {
+			p.End += len(" a helpful and")
+			if i > 1 {
+				p.Begin += len(" a helpful and")
+			}
+		}
+	}
+	e.Prompt.Texts[4] = " are a helpful and"
+	const folded = "⋯ 4 tokens · You are a helpful"
+	for named, want := range map[int]string{16: folded + " and…", 5: folded + "… terse"} {
+		clear(e.Methods["raw"].Rows[1])
+		e.Methods["raw"].Rows[1][named] = 1
+		d := drawingOf(e)
+		if d.isFolded(5) != (named != 5) || d.foldedUpTo(3, 7) != 7 {
+			t.Fatalf("with token %d named, tokens up to %d of 7 are folded", named,
+				d.foldedUpTo(3, 7))
+		}
+		if got := d.foldedText(3, 7); got != want {
+			t.Errorf("with token %d named it is %q, want %q", named, got, want)
+		}
+	}
+}
+
 // TestChatTurns: the template and the message of the system are folded, the turns have their
 // messages, and the last part of the template ends the question and begins the answer.
 func TestChatTurns(t *testing.T) {
@@ -140,6 +177,9 @@ func TestChatTurns(t *testing.T) {
 		"[19 21]; assistant[21 24] [24 26] [0 0]" {
 		t.Errorf("the turns are %q", got)
 	}
+	if text := written(t, asText(Heatmap{Explanation: chatted()})); !strings.Contains(text, "‿osse") {
+		t.Errorf("no mark says that a column continues a word:\n%s", text)
+	}
 	say, facts := d.explainRow(&d.views[0], 1)
 	if got := say.String(); got != "Rome came mostly from Colosseum" {
 		t.Errorf("the sentence is %q", got)
@@ -147,9 +187,9 @@ func TestChatTurns(t *testing.T) {
 	if got := say.html(); !strings.Contains(got, "Col<b>osse</b>um") {
 		t.Errorf("the sentence is %q", got)
 	}
-	if got := facts.String(); got != "osse 60.0 %, the 20.0 %, You 10.0 %, In "+
-		"10.0 % · share of attention · layer 0" {
-		t.Errorf("the facts are %q", got)
+	if got := facts.String(); got != "Colosseum 60.0 %, the 20.0 %, You 10.0 %, In 10.0 % · share of "+
+		"attention · layer 0" || !strings.Contains(facts.html(), "Col<b>osse</b>um 60.0 %") {
+		t.Errorf("the facts are %q", facts.html())
 	}
 	// A word of the template of which one token stands out is whole.
 	divided := chatted()
@@ -373,6 +413,8 @@ func TestOpensOnNamesAndNumbers(t *testing.T) {
 		{"", " Bis|cuit| makes| sense", []float64{.2, .1, .1, .4}, "Biscuit"},
 		{"", " pears|,| etc|.", []float64{.2, 0, .4, 0}, "pears"},
 		{"", " Sydney|.|\n|The| population", []float64{.2, 0, 0, 0, .4}, "Sydney"},
+		{"", " are| here|.| The| chimney", []float64{.1, .2, 0, 0, .4}, "are"},
+		{question, "It| is|.| The| chimney", []float64{.1, .2, 0, 0, .4}, "chimney"},
 		{question, "Here| are| two|:|\n|1|.| Paris", []float64{.1, .1, .1, 0, 0, .4, 0, .1}, "two"},
 		{question, "1|.| Paris|\n|2|.| Rome", []float64{.4, 0, .1, 0, .4, 0, .1}, "Paris"},
 		{question, "Sure|!| It| is| Bis|cuit|.", []float64{.4, 0, 0, 0, .1, .1, 0}, "Biscuit"},

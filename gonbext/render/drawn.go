@@ -2,6 +2,7 @@ package render
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,14 +56,20 @@ func (d *drawing) foldName(c drawnColumn) string {
 }
 
 // foldedUpTo returns the end of the folded tokens of a message from j on, before end; j if there
-// are none.
+// are none. The message of a system is folded as one, if a token of it is: its beginning alone tells
+// what it is, and pieces of it do not.
 func (d *drawing) foldedUpTo(j, end int) int {
-	role := d.tokens[j].role
-	for (role == inPrompt || role == inSystem) && j < end && d.tokens[j].role == role &&
-		d.isFolded(j) {
-		j++
+	role, whole := d.tokens[j].role, j
+	for whole < end && d.tokens[whole].role == role && (role == inSystem ||
+		role == inPrompt && d.isFolded(whole)) {
+		whole++
 	}
-	return j
+	if role == inSystem && !slices.ContainsFunc(d.columns, func(c drawnColumn) bool {
+		return c.folded && c.from < whole && j < c.to
+	}) {
+		return j
+	}
+	return whole
 }
 
 // wasAdded reports whether token j is of no text of a user or a model: a chat template, the
@@ -79,17 +86,30 @@ func (d *drawing) wasAdded(j int) bool {
 }
 
 // foldedText returns what stands in a running text for the folded tokens [from,to): how many there
-// are, and how the message of a system begins.
+// are, and how the message of a system begins, with what the sentence that the picture opens with
+// names of it.
 func (d *drawing) foldedText(from, to int) string {
-	s := "⋯ " + thousands(to-from) + " tokens"
-	if to-from == 1 {
-		s = "⋯ 1 token"
-	}
+	s := "⋯ " + countOf(to-from, "tokens")
 	if d.tokens[from].role == inSystem {
 		begin, end := d.e.Prompt.Offsets[from][0], d.e.Prompt.Offsets[to-1][1]
-		s += " · " + fewColumns(d.e.Prompt.Text[begin:end], true, "", shortColumns)
+		s += " · " + fewColumns(d.e.Prompt.Text[begin:end], true, d.namedIn(from, to), shortColumns)
 	}
 	return s
+}
+
+// namedIn returns the word in tokens [from,to) that the sentence names which the picture opens with,
+// the strongest; "" if there is none.
+func (d *drawing) namedIn(from, to int) string {
+	if d.lead < 0 || !d.views[d.lead].has(d.chosen) {
+		return ""
+	}
+	named, _ := d.namedSources(&d.views[d.lead], d.chosen)
+	for _, j := range named {
+		if from <= j && j < to {
+			return d.wordOf(j).String()
+		}
+	}
+	return ""
 }
 
 // foldedSum returns how many prompt tokens are folded, and the sum of row t over those of them that

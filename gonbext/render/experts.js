@@ -4,7 +4,7 @@
 
 // readingOf returns what a reader chose: the token and the layer, and what the experts are.
 function readingOf(data, choice) {
-  const {names, words, each, layers} = data, tokenCount = data.sources;
+  const {each, layers} = data, tokenCount = data.sources;
   const expertAt = (layer, token, k = 0) => data.numbers[token][layer * each + k];
   const weightAt = (layer, token, k = 0) => data.weights[token][layer * each + k];
   const stepAt = (layer, token, k) => classOf(placeOf(data.scale, weightAt(layer, token, k)));
@@ -20,9 +20,7 @@ function readingOf(data, choice) {
     (same.reduce((a, b) => a + b) - same[of]) / Math.max(tokenCount - 1, 1);
   const text = textReading(data, choice, () => (other) => other === token());
   const placeName = (token) => token < data.m ? String(token) : text.whereIs(token);
-  const wordOf = (token) => range(0, tokenCount).filter(
-    (other) => words[other] === words[token]).map(
-    (other) => other === token ? [names[other], 'b'] : [names[other]]);
+  const {wordOf} = text;
   const plain = (pieces) => pieces.map((piece) => [piece].flat()[0]).join('');
   // expertsOf names the experts of a token in a layer with their weights, of at least that weight.
   const expertsOf = (layer, token, least = -1) => range(0, each)

@@ -37,8 +37,6 @@ type expertsData struct {
 	// Token is framed and Layer open at first.
 	Token int `json:"token"`
 	Layer int `json:"layer"`
-	// Words has the first token of the word of each token.
-	Words []int `json:"words"`
 	// Numbers and Weights have for each token those of its experts, [L,Each].
 	Numbers [][]int     `json:"numbers"`
 	Weights []packedRow `json:"weights"`
@@ -151,8 +149,7 @@ func (x *expertsDrawing) packed(limit int) (code, missing string) {
 		d.Took = append(d.Took, x.load(l))
 	}
 	for j := range x.tokens {
-		first, _ := x.wordAround(j)
-		d.Words, d.Said = append(d.Words, first), append(d.Said, x.said(j).String())
+		d.Said = append(d.Said, x.said(j).String())
 	}
 	for _, each := range []int{x.each, 1} {
 		d.Each, d.Numbers, d.Weights = each, nil, nil

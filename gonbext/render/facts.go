@@ -45,9 +45,9 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 	above := d.standing(v, t).above
 	named, others := d.listedSources(v, t)
 	only := d.onlySources(v, t)
-	names := map[string]int{} // how many sources have a name
-	for _, j := range slices.Concat(append(only, named, others)...) {
-		names[d.tokenName(j)]++
+	names, all := map[int]phrase{}, slices.Concat(append(only, named, others)...)
+	for i, name := range d.called(v.sources(t), all...) {
+		names[all[i]] = name
 	}
 	list := func(label string, v *view, sources []int) {
 		for i, j := range sources {
@@ -59,11 +59,7 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 			default:
 				s.say(label)
 			}
-			name := d.tokenName(j)
-			s = append(s, piece{text: cmp.Or(name, "␣"), strong: true})
-			if names[name] > 1 {
-				s.say(" (" + d.placeOf(j) + ")")
-			}
+			s = append(s, names[j]...)
 			s.say(" " + minus(v.rows[t].value(v.at(t, j))))
 		}
 	}
@@ -127,7 +123,7 @@ func (d *drawing) writtenIn(v *view, t int, strongest []int) string {
 	r := v.result
 	switch {
 	case len(strongest) > 0 && d.byLayer(v) && v.level(t) == r.Top():
-		return "“" + d.tokenName(strongest[0]) + "” " + d.writers(v, t, strongest[0])
+		return "“" + d.wordOf(strongest[0]).String() + "” " + d.writers(v, t, strongest[0])
 	case r.LayerChosen && v.fixed < 0 && !v.difference:
 		return v.layer(t) + ", whose attention wrote more of the token than that of any other"
 	}
@@ -154,13 +150,11 @@ func (d *drawing) writers(v *view, t, j int) string {
 	var names []string
 	slices.Sort(order[:n])
 	for _, k := range order[:n] {
-		names = append(names, fmt.Sprint(v.result.Layer(t, k)))
+		names = append(names, d.e.Model.LayerLabel(v.result.Layer(t, k)))
 	}
 	switch {
-	case n == 1:
-		return "mostly written in layer " + names[0]
 	case n <= mostWriters:
-		return "mostly written in layers " + and(names)
+		return "mostly written in " + d.layerWord(n) + and(names)
 	}
 	first, last, sum := 0, 0, 0.0
 	for k, x := range sizes {
@@ -172,8 +166,7 @@ func (d *drawing) writers(v *view, t, j int) string {
 		}
 		sum += x
 	}
-	return fmt.Sprintf("spread over layers %d to %d", v.result.Layer(t, first),
-		v.result.Layer(t, last))
+	return "spread over " + d.e.Model.LayerRange(v.result.Layer(t, first), v.result.Layer(t, last))
 }
 
 // byLayer reports whether a method has the part of each layer: its values of several layers are

@@ -49,10 +49,11 @@ type DrawnPanel struct {
 // DrawnRow is a prediction, a layer or a token, and what it has from each column.
 type DrawnRow struct {
 	Name string
-	// Facts are the probability of a prediction and what the other fields do not show, and Layer is
-	// its layer where rows have several.
-	Facts []string
-	Layer string
+	// Facts are the probability of a prediction and what the other fields do not show, and Beside
+	// is what stands at the end of its row: its layer where rows have several, and its source
+	// contribution in a model of two stacks.
+	Facts  []string
+	Beside string
 	// Total reports whether the row is the sum of those below it.
 	Total bool
 	// Cells has a value for each column, and Text is the text before a prediction.
@@ -144,6 +145,8 @@ func (d *drawing) figureOf(v *view) Drawn {
 		Target: "generated token", Source: "prompt token",
 	}
 	switch {
+	case d.targetBegin >= 0:
+		f.Target, f.Source = "target token", "source token, then target token"
 	case d.e.Model.Reads():
 		f.Target, f.Source = "prediction", "token of the text"
 	case len(d.columns) > 0 && d.columns[len(d.columns)-1].to > len(d.e.Prompt.Texts):
@@ -220,7 +223,7 @@ func (d *drawing) compared() Drawn {
 	}
 	if f.Notes = append(f.Notes, d.e.Warnings...); len(f.Notes) > mostNotes+2 {
 		more := len(f.Notes) - mostNotes - 2
-		f.Notes = append(f.Notes[:mostNotes+2], fmt.Sprintf("%d more remarks are left out.", more))
+		f.Notes = append(f.Notes[:mostNotes+2], countOf(more, "more remarks")+" left out.")
 	}
 	return f
 }
@@ -247,7 +250,7 @@ func (d *drawing) drawnColumn(c drawnColumn) DrawnColumn {
 		return column
 	}
 	switch turn := d.turnOf(c.to - 1); {
-	case c.from >= m:
+	case c.from >= d.answerBegins():
 		column.Generated, column.Speaker = true, d.words.answer
 	case !template && turn.name != "":
 		column.Speaker = turn.name
@@ -266,9 +269,10 @@ func (d *drawing) drawnRows(v *view) (rows []DrawnRow) {
 			Text: d.drawnText(v, t), Facts: nonEmpty(chance),
 		}
 		if v.layers() != v.layer(t) && !v.difference {
-			row.Layer = v.layer(t)
-			row.Facts = append(row.Facts, row.Layer)
+			row.Facts = append(row.Facts, v.layer(t))
 		}
+		row.Facts = append(row.Facts, nonEmpty(v.fromSource(t))...)
+		row.Beside = strings.Join(row.Facts[len(nonEmpty(chance)):], ", ")
 		row.Facts = append(row.Facts, nonEmpty(d.fromGenerated(v, t))...)
 		for _, c := range d.columns {
 			var cell DrawnCell
@@ -359,7 +363,7 @@ func (d *drawing) notes(v *view) []string {
 		}
 	}
 	if more := len(notes) - mostNotes; more > 0 {
-		notes = append(notes[:mostNotes], fmt.Sprintf("%d more remarks are left out.", more))
+		notes = append(notes[:mostNotes], countOf(more, "more remarks")+" left out.")
 	}
 	most := 0.0
 	for t := range d.e.Steps {

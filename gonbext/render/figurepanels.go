@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -28,7 +29,7 @@ func (r Layers) Drawn(method string) (Drawn, error) {
 	m := &p.methods[i]
 	f := p.figureOf(m, v, m.list)
 	f.Title, f.Target = method, strings.TrimSpace(m.where)
-	f.Caption = p.captioned(m.sums(v.result))
+	f.Caption = p.captioned(m.sums(p.e.Model, v.result))
 	shown := func(t int) bool {
 		return slices.ContainsFunc(m.list, func(one panel) bool {
 			return one.token == p.tokenOf(t)
@@ -63,17 +64,19 @@ func (f *Drawn) withoutLater() {
 }
 
 // sums names the layers of matrices, and what a row is of if that is not its layer alone.
-func (m *panelMethod) sums(r *attribution.Result) string {
+func (m *panelMethod) sums(of trace.Info, r *attribution.Result) string {
 	first, last := r.Layers[0], r.Layers[len(r.Layers)-1]
 	switch {
 	case m.parts:
-		return fmt.Sprintf("what each of layers %d to %d adds to the sum", first, last)
+		return fmt.Sprintf("what each of %s adds to the sum", of.LayerRange(first, last))
 	case r.Combined && r.Scorer:
-		return fmt.Sprintf("sums of layers %d to the row's, up to layer %d", first, last)
+		return fmt.Sprintf("sums of layers %s to the row's, up to %s", of.LayerLabel(first),
+			of.LayerName(last))
 	case r.Combined:
-		return fmt.Sprintf("layers %d to the row's together, up to layer %d", first, last)
+		return fmt.Sprintf("layers %s to the row's together, up to %s", of.LayerLabel(first),
+			of.LayerName(last))
 	}
-	return fmt.Sprintf("layers %d to %d", first, last)
+	return of.LayerRange(first, last)
 }
 
 // figureOf returns a figure of matrices of a method. v has its name and its facts.
@@ -144,7 +147,7 @@ func (r Maps) Drawn(open bool) (Drawn, error) {
 	f.Title, f.Target, f.Source = r.Method, "target", "source"
 	f.Notes = greyNotes(p.drawing, p.grey, "most rows")
 	for i, level := range levels {
-		f.Panels[i].Name = r.named().LayerName(0, level)
+		f.Panels[i].Name = r.named().LayerName(r.Explanation.Model, 0, level)
 		for k := range f.Panels[i].Rows { // the targets are the tokens of the columns
 			f.Panels[i].Rows[k].Name = f.Columns[k].Name
 		}
@@ -192,7 +195,7 @@ func (h *headsDrawing) drawn() Drawn {
 		one.grey = append(one.grey, !ok)
 	}
 	for _, row := range h.columns {
-		if row.folded {
+		if row.folded || !h.LooksFrom(h.layer, row.from) {
 			continue
 		}
 		var cells []panelCell
@@ -207,7 +210,7 @@ func (h *headsDrawing) drawn() Drawn {
 		m.rows, one.cells = append(m.rows, h.axisName(row.from)), append(one.cells, cells)
 	}
 	f := p.figureOf(&m, v, []panel{one})
-	f.Title = fmt.Sprintf("layer %d, head %d", h.layer, h.head)
+	f.Title = fmt.Sprintf("%s, head %d", h.e.Model.LayerName(h.layer), h.head)
 	f.Caption = h.captioned(h.quotedPrompt())
 	f.Target, f.Source = "token that looks", "token that is looked at"
 	f.Notes = append([]string{h.sentence(h.layer, h.head, h.query).String() + "."},

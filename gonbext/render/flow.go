@@ -384,8 +384,8 @@ func (f *flowPage) pathSentence() string {
 		l := L - k
 		w := f.g.Width(l, path[k-1], path[k])
 		if narrowest = min(narrowest, w); path[k-1] != path[k] {
-			fmt.Fprintf(&b, " → %s in layer %d (%s)", f.placedName(path[k-1]), f.g.Layers[l],
-				fixed(w, 3))
+			fmt.Fprintf(&b, " → %s in %s (%s)", f.placedName(path[k-1]),
+				f.e.Model.LayerName(f.g.Layers[l]), fixed(w, 3))
 		}
 	}
 	return fmt.Sprintf("Widest path, %s: %s.", fixed(narrowest, 3), b.String())
@@ -404,8 +404,9 @@ func (f *flowPage) cutSentence() string {
 		return "Nothing flows, so there is nothing to cut."
 	case len(layers) == 1 && len(targets) == 1 && targets[f.g.Cut.Target] &&
 		layers[f.g.Cut.Layer]:
-		return s + fmt.Sprintf(" into %s in layer %d, the last one: the target itself limits the "+
-			"flow, and nothing below does.", f.placedName(f.g.Cut.Target), f.g.Cut.Layer)
+		return s + fmt.Sprintf(" into %s in %s, the last one: the target itself limits the "+
+			"flow, and nothing below does.", f.placedName(f.g.Cut.Target),
+			f.e.Model.LayerName(f.g.Cut.Layer))
 	}
 	sorted := slices.Clone(cut)
 	slices.SortStableFunc(sorted, func(a, b attribution.CutEdge) int {
@@ -413,8 +414,8 @@ func (f *flowPage) cutSentence() string {
 	})
 	var names []string
 	for _, e := range sorted[:min(len(sorted), named)] {
-		names = append(names, fmt.Sprintf("%s → %s in layer %d (%s)", f.edgeEnd(e.Source),
-			f.edgeEnd(e.Target), e.Layer, fixed(e.Width, 3)))
+		names = append(names, fmt.Sprintf("%s → %s in %s (%s)", f.edgeEnd(e.Source),
+			f.edgeEnd(e.Target), f.e.Model.LayerName(e.Layer), fixed(e.Width, 3)))
 	}
 	more := ""
 	if left := len(sorted) - len(names); left > 0 {

@@ -12,8 +12,8 @@ function curveOf([x1, y1], [x2, y2]) {
 }
 
 // quoted names token j of a text whose prompt has promptTokens.
-const quoted = (tokens, j, promptTokens) => '“' + isolate(tokens[j].textContent) + '” (' +
-  (j < promptTokens ? j : 'generated ' + (j - promptTokens + 1)) + ')';
+const quoted = (tokens, j, {promptTokens, answer}) => '“' + isolate(tokens[j].textContent) + '” (' +
+  (j < promptTokens ? j : (answer || 'generated') + ' ' + (j - promptTokens + 1)) + ')';
 
 function start(root, data) {
   const choice = choices(data.id, root, {open: {}, sinks: data.sinkEdges});
@@ -23,9 +23,10 @@ function start(root, data) {
   const image = root.querySelector('.hm-graph img'), sinks = new Set(data.sinks);
   // A node is a level k, of which 0 is before the first layer shown, and a row i.
   const widthOf = (k, i, j) => valueOf(data.widths[k][i], j);
-  const name = (i) => quoted(tokens, data.tokens[i], data.promptTokens);
-  const where = (k) =>
-    k === 0 ? ' before layer ' + data.layers[0] : ' after layer ' + data.layers[k - 1];
+  const name = (i) => quoted(tokens, data.tokens[i], data);
+  const label = (k) => data.layerNames ? data.layerNames[k] : data.layers[k];
+  const layerName = (k) => (data.layerNames ? '' : 'layer ') + label(k);
+  const where = (k) => k === 0 ? ' before ' + layerName(0) : ' after ' + layerName(k - 1);
   const at = (k, i) =>
     [data.left + (i + 0.5) * data.wide, data.top + (layerCount - k) * data.high];
 
@@ -49,7 +50,7 @@ function start(root, data) {
   hold.classList.add('hm-graph');
   box.replaceWith(hold);
   readout.setAttribute('aria-live', 'polite');
-  title.textContent = 'Layer by layer, layer ' + data.layers[0] + ' at the bottom';
+  title.textContent = 'Layer by layer, ' + layerName(0) + ' at the bottom';
   $('after').append(bar);
   let chosen = null;
 
@@ -98,8 +99,8 @@ function start(root, data) {
     const write = (text, attributes) => add(
       graph, 'text', {'font-size': 12, 'text-anchor': 'end', 'fill': 'var(--ink)', ...attributes},
       text);
-    data.layers.forEach((layer, k) => write(
-      layer, {x: data.left - 10, y: at(k, 0)[1] - data.high / 2 + 4}));
+    data.layers.forEach((_, k) => write(
+      label(k), {x: data.left - 10, y: at(k, 0)[1] - data.high / 2 + 4}));
     for (const k of data.gaps) {
       add(graph, 'path', {
         'd': 'M' + data.left + ' ' + at(k, 0)[1] + 'H' + image.width, 'stroke': 'var(--faint)',
@@ -116,7 +117,7 @@ function start(root, data) {
     readout.replaceChildren(
       make('b', {textContent: name(i) + where(k)}),
       (k > 0 ? ' has from: ' + list(edgesOf(k, i, true)) : '') +
-        (k < layerCount ? ' · feeds in layer ' + data.layers[k] + ': ' +
+        (k < layerCount ? ' · feeds in ' + layerName(k) + ': ' +
           list(edgesOf(k, i, false)) : ''));
   }
   function draw() {

@@ -46,7 +46,7 @@ func (r Flow) Drawing() (FlowDrawing, error) {
 	d := FlowDrawing{
 		Title: fmt.Sprintf("flow from “%s” to “%s”", plain(f.axisName(g.Cut.Source)),
 			plain(f.axisName(g.Cut.Target))),
-		Caption: f.captioned(fmt.Sprintf("layers %d to %d", g.Layers[0],
+		Caption: f.captioned(f.e.Model.LayerRange(g.Layers[0],
 			g.Layers[len(g.Layers)-1])),
 		Tokens: f.rows, Layers: f.layers, Silence: f.silence(), Note: f.partly(),
 	}

@@ -12,9 +12,17 @@ import (
 // The places of an image in pixels: what stands left of the first token and above the last layer,
 // and the size of letters.
 const (
-	flowLeft, flowTop = 34, 12
-	flowLetters       = 12
+	flowTop     = 12
+	flowLetters = 12
 )
+
+// left returns the room at the left, for the names of the layers.
+func (f *flowPage) left() int {
+	if f.e.Model.EncoderLayers > 0 {
+		return 120
+	}
+	return 34
+}
 
 // wide returns the width of a token in pixels, and high the height of a layer.
 func (f *flowPage) wide() int { return min(max(1000/len(f.rows), 24), 64) }
@@ -24,7 +32,7 @@ func (f *flowPage) high() int { return min(max(600/len(f.layers), 20), 60) }
 // node returns where a node is in the image: token rows[i] before layer layers[k], or after the
 // last one. Layer 0 is at the bottom.
 func (f *flowPage) node(k, i int) (x, y float64) {
-	return float64(flowLeft) + (float64(i)+.5)*float64(f.wide()),
+	return float64(f.left()) + (float64(i)+.5)*float64(f.wide()),
 		float64(flowTop + (len(f.layers)-k)*f.high())
 }
 
@@ -39,7 +47,7 @@ func (f *flowPage) imageSize() (width, height int) {
 	for _, j := range f.rows {
 		longest = max(longest, Width(f.label(j)))
 	}
-	return flowLeft + len(f.rows)*f.wide() + flowTop,
+	return f.left() + len(f.rows)*f.wide() + flowTop,
 		2*flowTop + len(f.layers)*f.high() + longest*8
 }
 
@@ -175,11 +183,11 @@ func (f *flowPage) drawNames(b *strings.Builder) {
 	width, _ := f.imageSize()
 	for k, l := range f.layers {
 		_, y := f.node(k, 0)
-		fmt.Fprintf(b, `<text x="%d" y="%s">%d</text>`, flowLeft-10,
-			short(y-float64(f.high())/2+4), f.g.Layers[l])
+		fmt.Fprintf(b, `<text x="%d" y="%s">%s</text>`, f.left()-10,
+			short(y-float64(f.high())/2+4), f.e.Model.LayerLabel(f.g.Layers[l]))
 		if k > 0 && f.layers[k-1] != l-1 {
 			fmt.Fprintf(b, `<path stroke="%s" stroke-dasharray="2 2" d="M%d %sH%d"/>`, dimInk,
-				flowLeft, short(y), width)
+				f.left(), short(y), width)
 		}
 	}
 	for i, j := range f.rows {
@@ -206,7 +214,11 @@ type flowData struct {
 	SinkEdges bool `json:"sinkEdges,omitempty"`
 	// Target is the generated token whose flow is shown.
 	PromptTokens int `json:"promptTokens"`
-	Target       int `json:"target"`
+	// Of a model of two stacks, Answer is what the generated text is called, and LayerNames are the
+	// names of the layers shown.
+	Answer     string   `json:"answer,omitempty"`
+	LayerNames []string `json:"layerNames,omitempty"`
+	Target     int      `json:"target"`
 	// Left, Top, Wide and High are the places of nodes in pixels: Wide between tokens, High between
 	// layers, and Least the width of the narrowest edge that is drawn.
 	Left  int     `json:"left"`
@@ -232,7 +244,7 @@ func (f *flowPage) data() string {
 	d := flowData{
 		ID: hashOf(f.e.Model.Hash + "\x00" + f.e.Prompt.Text + "\x00flow"), Tokens: f.rows,
 		Palettes: PaletteNames(), PromptTokens: len(f.e.Prompt.Texts), Target: f.t,
-		Left: flowLeft, Top: flowTop, Wide: f.wide(), High: f.high(), Least: leastWidth,
+		Left: f.left(), Top: flowTop, Wide: f.wide(), High: f.high(), Least: leastWidth,
 		Sinks: []int{}, SinkEdges: f.sinkEdges, Path: [][3]int{}, Cut: [][3]int{}, Gaps: []int{},
 	}
 	add := func(list *[][3]int, l, u, v int) {
@@ -266,6 +278,10 @@ func (f *flowPage) data() string {
 		}
 	}
 	for k, l := range f.layers {
+		if f.targetBegin >= 0 {
+			d.Answer = f.words.output
+			d.LayerNames = append(d.LayerNames, f.e.Model.LayerLabel(f.g.Layers[l]))
+		}
 		if k > 0 && f.layers[k-1] != l-1 {
 			d.Gaps = append(d.Gaps, k)
 		}

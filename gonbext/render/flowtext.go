@@ -46,7 +46,8 @@ func (r Flow) plain(look Terminal) (*text, error) {
 		return cmp.Or(cmp.Compare(b.strength, a.strength), cmp.Compare(b.width, a.width))
 	})
 	for _, e := range edges[:min(len(edges), listedEdges)] {
-		t.line(fmt.Sprintf("  layer %2d  %s → %s  %s", f.g.Layers[e.l], f.placedName(e.v),
+		t.line(fmt.Sprintf("  %s%s  %s → %s  %s", f.layerWord(1),
+			right(f.e.Model.LayerLabel(f.g.Layers[e.l]), 2), f.placedName(e.v),
 			f.placedName(e.u), fixed(e.width, 3)))
 	}
 	t.line("")

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -9,13 +10,19 @@ import (
 )
 
 // shownKind is a kind of head that a picture marks. Letter marks it in the map; Heads are those of
-// the kind, as layer · heads + head, the best first, and Notes what was measured of each.
+// the kind, as layer · heads + head, the best first, and Notes what was measured of each; figures
+// are that in a number.
 type shownKind struct {
-	Name   string   `json:"name"`
-	Letter string   `json:"letter"`
-	Heads  []int    `json:"heads"`
-	Notes  []string `json:"notes"`
+	Name    string   `json:"name"`
+	Letter  string   `json:"letter"`
+	Heads   []int    `json:"heads"`
+	Notes   []string `json:"notes,omitempty"`
+	figures []string
 }
+
+// neededKind names the heads that a picture marks because the loss rises most without them. It has
+// no notes: what the loss does without a head is told of every head.
+const neededKind, neededLetter = "needed", "!"
 
 // findKinds reads the kinds of heads, if they are known.
 func (h *headsDrawing) findKinds(r Heads) {
@@ -36,40 +43,82 @@ func (h *headsDrawing) findKinds(r Heads) {
 			shown.Letter = "·" // of most heads
 		}
 		for _, i := range kind.Heads {
-			var note string
-			if kind.Random == nil {
-				note = rounded(kind.Text[i]) + " of what heads copied here"
-			} else {
-				note = rounded(kind.Random[i]) + " of its attention on random tokens"
+			score, of := kind.Text, " of what heads copied here"
+			if kind.Random != nil {
+				score, of = kind.Random, " of its attention on random tokens"
 				if kind.Text != nil {
-					note += ", " + rounded(kind.Text[i]) + " here"
+					of += ", " + rounded(kind.Text[i]) + " here"
 				}
 			}
-			if scores.Without != nil {
-				note += fmt.Sprintf("; without it their loss grows by %.2f nats", scores.Without[i])
-			}
-			shown.Notes = append(shown.Notes, note)
+			shown.figures = append(shown.figures, rounded(score[i]))
+			shown.Notes = append(shown.Notes, rounded(score[i])+of)
 		}
 		if len(kind.Heads) > 0 {
 			h.kinds = append(h.kinds, shown)
 		}
 	}
+	if h.without = scores.Without; h.without == nil {
+		return
+	}
+	h.kindsBy += fmt.Sprintf(" That is told by the loss where these tokens are read the second "+
+		"time, %.2f nats: a head is needed if it rises by far more without that head, whose "+
+		"output is set to its mean, than without most others.", scores.Loss)
+	needed := shownKind{Name: neededKind, Letter: neededLetter, Heads: scores.Needed()}
+	for _, i := range needed.Heads {
+		needed.figures = append(needed.figures, fmt.Sprintf("+%.2f nats", h.without[i]))
+	}
+	if needed.Heads != nil {
+		h.kinds = append(h.kinds, needed)
+	}
 }
 
-// kindsOf returns the name, the letter and the note of each kind of a head.
+// kindsOf returns the name, the letter and the note of each kind of a head, and what the loss does
+// without the head, if that is known. heads.js has the same.
 func (h *headsDrawing) kindsOf(layer, head int) (names, letters, notes []string) {
+	at := layer*h.Heads + head
 	for _, kind := range h.kinds {
-		if i := slices.Index(kind.Heads, layer*h.Heads+head); i >= 0 {
-			names, letters = append(names, kind.Name), append(letters, kind.Letter)
-			notes = append(notes, kind.Name+": "+kind.Notes[i])
+		i := slices.Index(kind.Heads, at)
+		if i < 0 {
+			continue
 		}
+		letters = append(letters, kind.Letter)
+		if kind.Notes != nil {
+			names, notes = append(names, kind.Name), append(notes, kind.Name+": "+kind.Notes[i])
+		}
+	}
+	if h.without != nil {
+		does := "rises"
+		if h.without[at] < 0 {
+			does = "falls"
+		}
+		notes = append(notes, fmt.Sprintf("without it the loss %s %.2f nats", does,
+			math.Abs(h.without[at])))
 	}
 	return names, letters, notes
 }
 
+// kindWords names the kinds of a head in a sentence: “, an induction head and name mover,”.
+func (h *headsDrawing) kindWords(layer, head int) string {
+	names, _, _ := h.kindsOf(layer, head)
+	for i, name := range names {
+		if name != attribution.NameMoverHead {
+			names[i] = strings.ReplaceAll(name, " ", "-") + " head"
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	article := ", a "
+	if strings.HasPrefix(names[0], "i") {
+		article = ", an "
+	}
+	return article + and(names) + ","
+}
+
 // headName names a head, with so many places for its numbers: “layer 23 head 7 (induction)”.
 func (h *headsDrawing) headName(layer, head, places int) string {
-	name := fmt.Sprintf("layer %*d head %*d", places, layer, places, head)
+	label := h.e.Model.LayerLabel(layer)
+	name := h.layerWord(1) + right(label, places) + fmt.Sprintf(" head %*d", places, head)
 	if kinds, _, _ := h.kindsOf(layer, head); kinds != nil {
 		name += " (" + strings.Join(kinds, ", ") + ")"
 	}
@@ -84,8 +133,8 @@ func (h *headsDrawing) kindLines() (lines []string) {
 	for _, kind := range h.kinds {
 		var heads []string
 		for i, head := range kind.Heads[:min(len(kind.Heads), listedHeads)] {
-			percent, _, _ := strings.Cut(kind.Notes[i], " of")
-			heads = append(heads, fmt.Sprintf("%d.%d %s", head/h.Heads, head%h.Heads, percent))
+			heads = append(heads, fmt.Sprintf("%d.%d %s", head/h.Heads, head%h.Heads,
+				kind.figures[i]))
 		}
 		lines = append(lines, fmt.Sprintf("%s (%s), %d of %d heads: %s", kind.Name, kind.Letter,
 			len(kind.Heads), h.Layers*h.Heads, strings.Join(heads, " · ")))

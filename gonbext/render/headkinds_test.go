@@ -30,6 +30,12 @@ func kindred() Heads {
 	return r
 }
 
+// ablated adds what the loss is without each head: head 1.1 is needed.
+func ablated(r *Heads) {
+	r.Explanation.HeadKinds.Loss = 2.5
+	r.Explanation.HeadKinds.Without = []float64{0, -.1, 0, 1.25, .25, 0}
+}
+
 // Lists, map, details and text have the kinds of heads, with what was measured. On the text of the
 // picture head 1.1 looks at the token before from every token, and of no token it is the first.
 func TestHeadKinds(t *testing.T) {
@@ -59,10 +65,35 @@ func TestHeadKinds(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	r.Explanation.HeadKinds.Without = []float64{0, 0, 0, 1.25, 0, 0}
-	if _, _, notes := r.open().kindsOf(1, 1); !slices.Equal(notes,
-		[]string{want + "; without it their loss grows by 1.25 nats"}) {
-		t.Errorf("with what its loss is it says %q", notes)
+	if got := plain(h.sentence(1, 1, 2).String()); !strings.Contains(got,
+		"head 1 of layer 1, a previous-token head, looked ") {
+		t.Errorf("the sentence is %q", got)
+	}
+	if got := h.kindWords(2, 0) + h.kindWords(0, 0); got != ", an induction head and name mover," {
+		t.Errorf("kinds in words: %q", got)
+	}
+	ablated(&r)
+	h = r.open()
+	_, letters, notes := h.kindsOf(1, 1)
+	if !slices.Equal(notes, []string{want, "without it the loss rises 1.25 nats"}) ||
+		!slices.Equal(letters, []string{"p", "!"}) {
+		t.Errorf("with what its loss is it says %q, marked %q", notes, letters)
+	}
+	if _, letters, notes := h.kindsOf(0, 1); letters != nil ||
+		!slices.Equal(notes, []string{"without it the loss falls 0.10 nats"}) {
+		t.Errorf("a head that is not needed: %q, marked %q", notes, letters)
+	}
+	text, page = written(t, asText(r)), written(t, r)
+	for _, want := range []string{
+		"needed (!), 1 of 6 heads: 1.1 +1.25 nats", "the second time, 2.50 nats: a head is needed if",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) ||
+			!strings.Contains(page, want) {
+			t.Errorf("the page or the text lacks %q:\n%s", want, text)
+		}
+	}
+	if !strings.Contains(page, ">p!</td>") {
+		t.Error("the map of all heads does not mark the needed one")
 	}
 	r.Explanation.HeadKinds.Kinds[0].Heads = []int{6}
 	if err := r.Check(); err == nil || !strings.Contains(err.Error(), "3 layers and 2 heads") {
@@ -73,6 +104,7 @@ func TestHeadKinds(t *testing.T) {
 // The script has the notes of Go, and shows a head where it does what its kind reads.
 func TestScriptHeadKinds(t *testing.T) {
 	r := kindred()
+	ablated(&r)
 	h := r.open()
 	code, _ := headsBoard{newBoard(h.drawing, "", 0), h}.scriptData(1e6)
 	m := machine(t, commonSource, scaleSource, matrixSource, headsSource)
@@ -81,8 +113,12 @@ func TestScriptHeadKinds(t *testing.T) {
 	for i := range 6 {
 		_, _, notes := h.kindsOf(i/2, i%2)
 		got := run[string](t, m, fmt.Sprintf(
-			"heads.kindsOf(%d, %d).map(({note}) => note).join()", i/2, i%2))
-		if want := strings.Join(notes, ","); got != want {
+			"heads.notesOf(%d, %d).join() + heads.kindsOf(%[1]d, %[2]d).map(({letter}) => "+
+				"letter).join() + heads.sentence(%[1]d, %[2]d, 2).join('')", i/2, i%2))
+		_, letters, _ := h.kindsOf(i/2, i%2)
+		want := strings.Join(notes, ",") + strings.Join(letters, ",")
+		if !strings.HasPrefix(got, want) || !strings.Contains(got,
+			fmt.Sprintf("head %d of layer %d%s looked", i%2, i/2, h.kindWords(i/2, i%2))) {
 			t.Errorf("of head %d.%d the script says %q, want %q", i/2, i%2, got, want)
 		}
 	}
@@ -90,6 +126,7 @@ func TestScriptHeadKinds(t *testing.T) {
 	// the token before, and of the tokens after the first, token 1 gives that one most.
 	for expression, want := range map[string]string{
 		"heads.showing('previous token', 1, 1)":  "1",
+		"heads.showing('needed', 1, 1)":          "undefined",
 		"heads.showing('duplicate token', 1, 1)": "undefined",
 		"heads.showing('first token', 0, 0)":     "1",
 	} {

@@ -113,8 +113,10 @@ type headsDrawing struct {
 	// the token that the map of all heads is about.
 	query, layer, head, source int
 	// kinds are those of heads, and kindsBy tells how they were found; "" if they are not known.
+	// without is by how much the loss rises without each head, nil if that is not known.
 	kinds   []shownKind
 	kindsBy string
+	without []float64
 }
 
 // open works out what a picture of heads shows. The attention fits.
@@ -128,6 +130,7 @@ func (r Heads) open() *headsDrawing {
 	h.Attention = focus.Attention{
 		Layers: s[0], Heads: s[1], Tokens: s[2], Data: r.Attention.Data,
 		Bidirectional: r.Explanation.Model.Bidirectional,
+		Source:        max(p.targetBegin, 0), Encoder: p.e.Model.EncoderLayers,
 	}
 	h.Ignored = h.findSinks()
 	h.findPredictions()
@@ -230,11 +233,15 @@ func (h *headsDrawing) has(t int) bool {
 func (h *headsDrawing) findSinks() []bool {
 	return h.e.TextSinks(h.Tokens, func(i, j int) (part, whole float64) {
 		for l := range h.Layers {
+			if !h.Joins(l, i, j) {
+				continue
+			}
+			whole += float64(h.Heads)
 			for k := range h.Heads {
 				part += h.At(l, k, i, j)
 			}
 		}
-		return part, float64(h.Layers * h.Heads)
+		return part, whole
 	})
 }
 
@@ -312,7 +319,8 @@ func (h *headsDrawing) sentence(layer, head, i int) (s phrase) {
 	} else {
 		s = append(phrase{{text: "From "}}, h.wordOf(i)...)
 	}
-	s.say(fmt.Sprintf(", head %d of layer %d looked ", head, layer))
+	s.say(fmt.Sprintf(", head %d of %s%s looked ", head, h.e.Model.LayerName(layer),
+		h.kindWords(layer, head)))
 	tokens := h.namedTokens(layer, head, i)
 	words := map[string]int{} // how many of them have a word
 	for _, j := range tokens {
@@ -373,8 +381,8 @@ func (h *headsDrawing) from(i int) string {
 		text += ", " + chance
 	}
 	if layer := h.wroteLayer(t); layer >= 0 {
-		text += fmt.Sprintf(" · attention of layer %d wrote more of its logit than that of "+
-			"any other", layer)
+		text += fmt.Sprintf(" · attention of %s wrote more of its logit than that of "+
+			"any other", h.e.Model.LayerName(layer))
 	}
 	return text
 }
@@ -411,8 +419,9 @@ func (h *headsDrawing) lists(i, k int) (lists []string) {
 	}
 	heading := lookMore
 	if ofLayer != nil {
-		lists = append(lists, fmt.Sprintf("heads of layer %d, which wrote “%s”: %s",
-			ofLayer[0].Layer, tokenName(h.e.Steps[h.predictions[i]].Text), named(ofLayer)))
+		lists = append(lists, fmt.Sprintf("heads of %s, which wrote “%s”: %s",
+			h.e.Model.LayerName(ofLayer[0].Layer), tokenName(h.e.Steps[h.predictions[i]].Text),
+			named(ofLayer)))
 		heading = "other " + lookMore
 	}
 	if others != nil {
@@ -437,8 +446,8 @@ func (r Heads) plain(look Terminal) (*text, error) {
 		where, what, chance := h.predictionText(i)
 		t.line("")
 		if l := h.wroteLayer(i); l >= 0 {
-			chance += fmt.Sprintf("  attention of layer %d wrote more of it than that of any "+
-				"other", l)
+			chance += fmt.Sprintf("  attention of %s wrote more of it than that of any "+
+				"other", h.e.Model.LayerName(l))
 		}
 		t.line(fmt.Sprintf("%3d  %s%s  %s", i+1, where, what, chance))
 		query := h.queryOf(i)
@@ -450,7 +459,7 @@ func (r Heads) plain(look Terminal) (*text, error) {
 			}
 		}
 		if wrote != nil {
-			t.line(fmt.Sprintf("     heads of layer %d", wrote[0].Layer))
+			t.line("     heads of " + h.e.Model.LayerName(wrote[0].Layer))
 			indent = "       "
 			write(wrote)
 			if others != nil {

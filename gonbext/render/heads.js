@@ -6,11 +6,16 @@
 
 // attentionOf reads the rows of data.
 function attentionOf(data) {
-  const {names, words, m: promptCount} = data, sinks = new Set(data.sinks);
+  const {names, m: promptCount} = data, {wordOf} = wordsIn(data), sinks = new Set(data.sinks);
+  const {answer, layerName} = calledIn(data);
   const placeName = (token) =>
-    token < promptCount ? token : 'generated ' + (token - promptCount + 1);
+    token < promptCount ? token : answer + ' ' + (token - promptCount + 1);
   const known = (query) => query >= data.first && query <= data.last;
-  const seen = (query) => data.both ? data.sources : query + 1;
+  const seen = (query) => data.both ? data.sources :
+    query < data.begins ? data.begins : query + 1;
+  // looks reports whether a layer works on a token: each of two stacks does on its own text.
+  const looks = (layer, query) => data.encoder === undefined ||
+    layer < data.encoder === query < data.begins;
   // shareOf is how much of a head's attention from a query is on a token.
   const shareOf = (layer, head, query, token) => known(query) && token < seen(query) ?
     valueOf(data.rows[layer * data.heads + head][query - data.first], token) : 0;
@@ -28,9 +33,6 @@ function attentionOf(data) {
     (token) => shareOf(layer, head, query, token));
   const lookers = (layer, head, token) => strongest(
     range(data.first, data.last + 1), (query) => shareOf(layer, head, query, token));
-  const wordOf = (token) => range(0, names.length).filter(
-    (other) => words[other] === words[token]).map(
-    (other) => other === token ? [names[other], 'b'] : [names[other]]);
   // named lists the tokens with the largest shares. Equal words have their places.
   function named(list, share) {
     const few = list.slice(0, 3).filter((token) => share(token) >= 0.35 * share(list[0]));
@@ -50,14 +52,15 @@ function attentionOf(data) {
     const rest = data.sinks.filter((sink) => share(sink) > 0.5);
     return [
       before ? 'Before ' : 'From ', ...wordOf(before ? promptCount + predicted : query),
-      ', head ' + head + ' of layer ' + layer + ' looked ', ...list.length ?
+      ', head ' + head + ' of ' + layerName(layer) + kindWords(layer, head) + ' looked ',
+      ...list.length ?
         ['at ', ...named(list, share)] : rest.length ?
           ['mostly at the sink ', ...named(rest, share)] : ['at no token in particular'],
     ];
   }
   // gave tells from where a head looks at a token.
   function gave(layer, head, token) {
-    const list = lookers(layer, head, token), name = 'head ' + head + ' of layer ' + layer;
+    const list = lookers(layer, head, token), name = 'head ' + head + ' of ' + layerName(layer);
     return [...wordOf(token), ...list.length ? [
       ' is looked at by ' + name + ' from ',
       ...named(list, (query) => shareOf(layer, head, query, token)),
@@ -66,8 +69,22 @@ function attentionOf(data) {
   // kindsOf are the kinds of a head, each with what was measured of it.
   const kindsOf = (layer, head) => (data.kinds || []).flatMap(({name, letter, heads, notes}) => {
     const i = heads.indexOf(layer * data.heads + head);
-    return i < 0 ? [] : [{name, letter, note: name + ': ' + notes[i]}];
+    return i < 0 ? [] : [notes ? {name, letter, note: name + ': ' + notes[i]} : {letter}];
   });
+  // notesOf are what was measured of a head, and what the loss does without it.
+  function notesOf(layer, head) {
+    const rise = (data.without || [])[layer * data.heads + head];
+    return [...kindsOf(layer, head).flatMap(({note}) => note || []), ...rise === undefined ? [] :
+      ['without it the loss ' + (rise < 0 ? 'falls ' : 'rises ') + Math.abs(rise).toFixed(2) +
+        ' nats']];
+  }
+  // kindWords names the kinds of a head in a sentence.
+  function kindWords(layer, head) {
+    const names = kindsOf(layer, head).flatMap(({name}) => name || []).map((name) =>
+      name === 'name mover' ? name : name.replaceAll(' ', '-') + ' head');
+    return !names.length ? '' : (names[0][0] === 'i' ? ', an ' : ', a ') +
+      names.join(', ').replace(/, ([^,]*)$/, ' and $1') + ',';
+  }
   // showing is the token from which a head of a kind gives most to what such a head reads there,
   // undefined if there is none to see.
   function showing(kind, layer, head) {
@@ -81,6 +98,7 @@ function attentionOf(data) {
       'name mover': (token) => data.predicted[token] < 0 ? [] :
         occurrences(token, names[promptCount + data.predicted[token]]),
     }[kind];
+    if (!reads) return undefined;
     const share = (token) => reads(token).filter((other) => other >= 0 && other < token).reduce(
       (sum, other) => sum + shareOf(layer, head, token, other), 0);
     const all = range(data.first, data.last + 1);
@@ -88,8 +106,8 @@ function attentionOf(data) {
     return share(best) > 0.05 ? best : undefined;
   }
   return {
-    sinks, known, seen, shareOf, stepAt, lookedAt, lookers, wordOf, sentence, gave, kindsOf,
-    showing,
+    sinks, known, seen, looks, shareOf, stepAt, lookedAt, lookers, wordOf, sentence, gave, kindsOf,
+    notesOf, showing,
   };
 }
 
@@ -212,7 +230,7 @@ function drawAnswer(view) {
     .filter(([, share]) => share >= 0.01).map(([sink, share]) =>
       ' · sink “' + names[sink] + '” (' + sink + ') ' + percent(share, data.coarse));
   write(find('say'), sentence(layer(), head(), at));
-  const notes = view.kindsOf(layer(), head()).map(({note}) => ' · ' + note);
+  const notes = view.notesOf(layer(), head()).map((note) => ' · ' + note);
   facts.replaceChildren((predictionAt(at) >= 0 ? data.from[predictionAt(at)] :
     'seen from ' + whereIs(at)) + [...sinks, ...notes].join(''));
 }
@@ -247,6 +265,7 @@ function cellsOf(view, layer, head, query) {
     });
   }).join('');
 }
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
 function drawMatrices(view) {
   const {data, root, find, names, columns, layer, head, query, framed, known, source} = view;
   const {target, sinks, choice, isChosen, ofLayer, ofHead, thumbs} = view, at = query();
@@ -256,18 +275,20 @@ function drawMatrices(view) {
     width: ({tokens}) => sinks.has(tokens[0]) ? 'hm-chance' : '',
   };
   root.querySelectorAll('.hm-go b').forEach((name, i) => {
-    name.textContent = i ? 'head ' + head() : 'layer ' + layer();
+    name.textContent = i ? 'head ' + head() : view.layerName(layer());
   });
-  entitle(ofLayer.bar.title, 'Layer ' + layer() + ', all ' + data.heads + ' heads',
+  const named = capital(view.layerName(layer()));
+  entitle(ofLayer.bar.title, named + ', all ' + data.heads + ' heads',
     'what each looks at ' + (framed() === at ? 'from' : 'before') + ' “' + names[framed()] +
     '”, per cent of its attention');
   fillTable(ofLayer, view, range(0, data.heads).map((each) => ({
     key: each, name: 'head ' + each, here: each === head(),
     cells: cellsOf(view, layer(), each, at),
   })), look);
-  entitle(ofHead.bar.title, 'Layer ' + layer() + ', head ' + head() + ' from every token',
+  entitle(ofHead.bar.title, named + ', head ' + head() + ' from every token',
     'rows look at columns');
-  fillTable(ofHead, view, columns.filter(({tokens, gap}) => !gap && known(tokens[0])).map(
+  const looks = (token) => known(token) && view.looks(layer(), token);
+  fillTable(ofHead, view, columns.filter(({tokens, gap}) => !gap && looks(tokens[0])).map(
     ({tokens: [token]}) => ({
       key: token, name: names[token], here: target() < 0 && token === at,
       cells: cellsOf(view, layer(), head(), token),
@@ -288,11 +309,11 @@ function drawReadout(view, {bar}, head = view.head(), query = view.query(), colu
     ...lookedAt(layer(), head, query),
     range(0, seen(query)).reduce((a, b) => share(b) > share(a) ? b : a),
   ][0];
-  bar.readout.replaceChildren('layer ' + layer() + ', head ' + head + ': ', bold(names[query]),
+  bar.readout.replaceChildren(view.layerName(layer()) + ', head ' + head + ': ', bold(names[query]),
     ' → ', bold(names[token]), ' ' + [percent(share(token), data.coarse),
       ...placed(column || {tokens: [token]}, token),
       ...sinks.has(token) ? ['a sink, not in the scale'] : [],
-      ...view.kindsOf(layer(), head).map(({name}) => name)].join(' · '));
+      ...view.kindsOf(layer(), head).flatMap(({name}) => name || [])].join(' · '));
 }
 // drawThumbnails draws every head of the layer from every token.
 function drawThumbnails(view) {
@@ -330,7 +351,8 @@ function mapOf(view) {
     0, ...range(data.first, data.last + 1).filter((from) => from !== token).map(
       (from) => shareOf(inLayer, each, from, token)));
   const line = (inLayer) => '<tr' + (inLayer === marked ? ' class="hm-wrote"' : '') +
-    '><th scope="row">' + (inLayer === marked ? 'wrote ' : '') + inLayer + '</th>' +
+    '><th scope="row">' + (inLayer === marked ? 'wrote ' : '') + view.layerLabel(inLayer) +
+    '</th>' +
     range(0, data.heads).map((each) => '<td data-l="' + inLayer + '" data-h="' + each +
       '" class="' + (classOf(share(inLayer, each)) || 'hm-z') +
       (inLayer === layer() && each === head() ? ' hm-here' : '') + '">' +
@@ -358,15 +380,15 @@ function listOf(view) {
   return titled('Heads that look here in particular',
     'attention, not effect: layer.head, share, ± its habit' + (
     !list.length ? ': none' :
-      (inWriter ? '; first, in bold, layer ' + wrote() + ', which wrote it' : '') +
+      (inWriter ? '; first, in bold, ' + view.layerName(wrote()) + ', which wrote it' : '') +
       '; by what is over the habit, with more weight at the token written and in upper layers'),
   barsOf(list.map(([inLayer, each, token, over]) => {
     const share = shareOf(inLayer, each, query(), token);
     return {
       name: make('button', {
         type: 'button', textContent: [
-          inLayer + '.' + each, names[token], kindsOf(inLayer, each).map(({letter}) => letter)
-            .join('').replace(/.+/, '($&)'),
+          view.layerLabel(inLayer) + '.' + each, names[token], kindsOf(inLayer, each).map(
+            ({letter}) => letter).join('').replace(/.+/, '($&)'),
         ].join(' ').trim(),
         ariaPressed: inLayer === layer() && each === head(), onclick: () => open(inLayer, each),
       }), part: share, strong: inLayer === wrote(),

@@ -82,14 +82,14 @@ func (b headsBoard) all(limit int) string {
 	h := b.h
 	t := plainTable{
 		title: "All heads", note: "share given to " + h.placedName(h.source) +
-			", layer 0 at the bottom",
+			", " + h.e.Model.LayerName(0) + " at the bottom",
 	}
 	for k := range h.Heads {
 		t.columns = append(t.columns, fmt.Sprint(k))
 	}
 	wrote := h.wroteLayer(h.predictions[h.query])
 	for i := h.Layers - 1; i >= 0; i-- {
-		row := plainRow{name: fmt.Sprint(i), chosen: i == h.layer}
+		row := plainRow{name: h.e.Model.LayerLabel(i), chosen: i == h.layer}
 		if i == wrote {
 			row.name = "wrote " + row.name
 		}
@@ -121,7 +121,8 @@ func (b headsBoard) matrices(limit int) string {
 	if !h.fits() {
 		return ""
 	}
-	of := fmt.Sprintf("Layer %d, ", h.layer)
+	name := h.e.Model.LayerName(h.layer)
+	of := strings.ToUpper(name[:1]) + name[1:] + ", "
 	heads := plainTable{
 		title: of + fmt.Sprintf("all %d heads", h.Heads), columns: h.columnNames(),
 		note: "what each looks at, per cent of its attention",
@@ -136,7 +137,7 @@ func (b headsBoard) matrices(limit int) string {
 		})
 	}
 	for _, c := range h.columns {
-		if !c.folded {
+		if !c.folded && h.LooksFrom(h.layer, c.from) {
 			tokens.rows = append(tokens.rows, plainRow{
 				name: h.axisName(c.from), chosen: c.from == h.query, cells: b.row(h.head, c.from),
 			})
@@ -215,9 +216,9 @@ type headsData struct {
 	// Both says that tokens see those after them. Sinks are not in the scale.
 	Both  bool  `json:"both,omitempty"`
 	Sinks []int `json:"sinks"`
+	// Encoder is how many of the layers are those of the encoder of two stacks, nil of one.
+	Encoder *int `json:"encoder,omitempty"`
 	textData
-	// Words has the first token of the word of each token.
-	Words []int `json:"words"`
 	// Rows has the rows of each head, in the order of layers and heads, from token First to token
 	// Last, each with as many values as its token sees. Coarse says that they are whole per cents.
 	First  int           `json:"first"`
@@ -236,8 +237,10 @@ type headsData struct {
 	// attention that is than its habit; Opens has the layer and the head that it opens.
 	Best  [][]int  `json:"best"`
 	Opens [][2]int `json:"opens"`
-	// Kinds are those of heads.
-	Kinds []shownKind `json:"kinds,omitempty"`
+	// Kinds are those of heads, and Without by how much the loss rises without each,
+	// in nats to two places.
+	Kinds   []shownKind `json:"kinds,omitempty"`
+	Without []float64   `json:"without,omitempty"`
 }
 
 // scriptData returns the data of the script: the rows of all tokens, or, where they do not fit, of
@@ -252,9 +255,11 @@ func (b headsBoard) scriptData(limit int) (code, missing string) {
 		textData: h.textData("heads", h.Tokens), Predicted: h.predictions, Wrote: []int{},
 		From: []string{}, Generated: !h.e.Model.Reads(), Kinds: h.kinds,
 	}
-	for j := range h.tokens {
-		first, _ := h.wordAround(j)
-		d.Words = append(d.Words, first)
+	if h.targetBegin >= 0 {
+		d.Encoder = &h.Encoder
+	}
+	for _, x := range h.without {
+		d.Without = append(d.Without, math.Round(100*x)/100)
 	}
 	for j, is := range h.Ignored {
 		if is {

@@ -288,7 +288,7 @@ function layersOf(view) {
   const partOf = (value, place) => Math.abs(shown.kind === 'lift' ? place : value / most);
   const shortName = (token) => data.chat && data.columnNames?.[token] || names[token];
   const line = ({token, parts}) => {
-    const where = token < promptCount ? token : 'g' + (token - promptCount + 1);
+    const where = token < promptCount ? token : view.answer[0] + (token - promptCount + 1);
     const value = shown.values[at][token], place = placeAt(token);
     return make('tr', {},
       make('th', {scope: 'row'}, shortName(token),
@@ -301,15 +301,18 @@ function layersOf(view) {
   return titled(title, note, make('table', {className: 'hm-layers'},
     make('colgroup', {}, ...range(0, (layerCount || 1) + 2).map(() => make('col', {}))),
     make('tbody', {}, ...list.map(line)),
-    ...layerCount > 3 ? [layerTicks(shown.layerNames)] : []));
+    ...layerCount > 3 ? [layerTicks(shown.layerNames, view)] : []));
 }
-// layerTicks returns a line below the layers that names four of them.
-function layerTicks(layerNames) {
-  const end = layerNames.length - 1;
-  const ticks = [0, 1, 2, 3].map((third) => third < 3 ? Math.round(third * (end + 1) / 3) : end);
+// layerTicks returns a line below the layers that names four of them, or where a stack begins.
+function layerTicks(layerNames, {data, layerLabel}) {
+  const end = layerNames.length - 1, stacks = data.layerLabels && layerNames.map(
+    (layer) => layerLabel(layer).split(' ')[0]);
+  const ticks = stacks ? range(0, end + 1).filter((i) => stacks[i] !== stacks[i - 1]) :
+    [0, 1, 2, 3].map((third) => third < 3 ? Math.round(third * (end + 1) / 3) : end);
   return make('tfoot', {}, make('tr', {}, make('th', {scope: 'row'}, 'layer'),
     ...ticks.map((tick, i) => make('td', {
-      colSpan: i < 3 ? ticks[i + 1] - tick : 2, textContent: layerNames[tick],
+      colSpan: (ticks[i + 1] ?? end + 2) - tick,
+      textContent: stacks ? stacks[tick] : layerNames[tick],
     }))));
 }
 
@@ -317,7 +320,7 @@ function layerTicks(layerNames) {
 
 // drawReadout writes what the pointer is on, or the strongest source of the row.
 function drawReadout(view, pointedRow, pointedColumn) {
-  const {data, bar, columns, names, method, row, source} = view;
+  const {data, bar, columns, wordOf, method, row, source} = view;
   const {has, isGrey, valueIn, namedOf, members, rowName, labelOf, whereIs, placed} = view;
   const shown = method(), [best] = namedOf(shown, row());
   const at = pointedRow === undefined ? row() : pointedRow;
@@ -338,8 +341,8 @@ function drawReadout(view, pointedRow, pointedColumn) {
   const notes = [format(shown, value, at), ...placed(column, token)];
   if (!gap && isGrey(shown, at, token)) notes.push('not in the scale');
   if (data.chances[at]) notes.push('p ' + data.chances[at]);
-  bar.readout.replaceChildren(bold(rowName(at)), ' ← ', bold(gap ? names[token] : labelOf(column)),
-    ' ' + notes.join(' · '));
+  const named = tokens.length > 1 && !gap ? [[labelOf(column), 'b']] : wordOf(token);
+  write(bar.readout, [[rowName(at), 'b'], ' ← ', ...named, ' ' + notes.join(' · ')]);
 }
 // addParts adds the elements that the script alone draws in: the matrix below its switches and,
 // from three methods on, a line for each.

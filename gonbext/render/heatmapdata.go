@@ -53,6 +53,8 @@ type textData struct {
 	// Names are those of all tokens of the text, Roles has a letter for each, and Spaces a 1 where
 	// a space stands before it and a 2 where a line break does that is in no name.
 	Names []string `json:"names"`
+	// Words has the first token of the word of each token.
+	Words []int `json:"words"`
 	// ColumnNames are the names of spans above their columns, nil for tokens.
 	ColumnNames []string `json:"columnNames,omitempty"`
 	Roles       string   `json:"roles"`
@@ -62,6 +64,11 @@ type textData struct {
 	Turns [][3]any `json:"turns"`
 	Chat  bool     `json:"chat,omitempty"`
 	Given string   `json:"given"`
+	// Of a model of two stacks, Answer is what the generated text is called, Begins the token with
+	// which the target begins, and LayerLabels are the names of the layers; nil for others.
+	Answer      string   `json:"answer,omitempty"`
+	Begins      *int     `json:"begins,omitempty"`
+	LayerLabels []string `json:"layerLabels,omitempty"`
 	// Columns are the tokens [from,to) of each column, and whether they are folded.
 	Columns [][3]any `json:"columns"`
 }
@@ -75,8 +82,15 @@ func (d *drawing) textData(kind string, sources int) textData {
 		Palettes: PaletteNames(), M: len(d.e.Prompt.Texts), Sources: sources,
 		Chat: d.chat(), Given: d.words.text, Turns: [][3]any{}, Columns: [][3]any{},
 	}
+	if d.targetBegin >= 0 {
+		t.Answer, t.Begins = d.words.answer, &d.targetBegin
+		for l := range d.e.Model.Layers {
+			t.LayerLabels = append(t.LayerLabels, d.e.Model.LayerLabel(l))
+		}
+	}
 	for j, token := range d.tokens {
-		t.Names = append(t.Names, isolated(token.name))
+		first, _ := d.wordAround(j)
+		t.Names, t.Words = append(t.Names, isolated(token.name)), append(t.Words, first)
 		t.Roles += string(token.role)
 		switch {
 		case j > 0 && strings.Contains(d.tokens[j-1].ends, "↵"):
@@ -132,9 +146,12 @@ type drawnRows struct {
 	Silent map[int]string `json:"silent,omitempty"`
 	// Has is the number of rows. Row t has M values, and with Own those of the t generated tokens
 	// before it (1), or of itself too (2).
-	Has  int         `json:"has"`
-	Own  int         `json:"own,omitempty"`
-	Rows []packedRow `json:"rows,omitempty"`
+	Has int `json:"has"`
+	// Source is how much of each row comes from the source of a model of two stacks, null where
+	// that has no meaning; nil if it is not known.
+	Source []*float64  `json:"source,omitempty"`
+	Own    int         `json:"own,omitempty"`
+	Rows   []packedRow `json:"rows,omitempty"`
 	// Named are the sources of each row that stand out and that its facts list, in their order.
 	Named [][]int `json:"named,omitempty"`
 	// Strongest are the largest sources of each row, of which Layers has the values of all layers;
@@ -353,6 +370,13 @@ func (b heatmapPage) rowsOf(v *view) drawnRows {
 		r.Sinks = v.rowSinks
 	}
 	r.Has = v.result.Shape[0]
+	for t := range v.contribution {
+		var of *float64
+		if x := v.contribution[t]; !math.IsNaN(x) {
+			of = &x
+		}
+		r.Source = append(r.Source, of)
+	}
 	if v.generated {
 		r.Own = 1 + v.own
 	}

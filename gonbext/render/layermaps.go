@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -79,10 +78,7 @@ func (r Maps) named() *attribution.Result {
 
 // seen returns how many sources target i has.
 func (r Maps) seen(i int) int {
-	if r.Explanation.Model.Bidirectional {
-		return r.Map.Shape[1]
-	}
-	return i + 1
+	return r.Explanation.Seen(i, r.Map.Shape[1])
 }
 
 // predictedAt returns the token from which prediction t is made: for a decoder the one before it.
@@ -120,9 +116,9 @@ func (r Maps) panels() *mapPanels {
 	}
 	var values []float64
 	each(func(_, _ int, x float64) { values = append(values, x) })
-	m := panelMethod{where: "layer ", open: slices.Index(p.levels, p.level)}
+	m := panelMethod{where: d.layerWord(1), open: slices.Index(p.levels, p.level)}
 	if r.Map.Combined {
-		m.where = "up to layer "
+		m.where = "up to " + d.layerWord(1)
 	}
 	m.scale(&view{name: r.Method, result: &attribution.Result{
 		Unit: r.Map.Unit, Options: r.Map.Options, Facts: r.Map.Facts,
@@ -172,7 +168,7 @@ func (p *mapPanels) openOne(m *panelMethod, row int) {
 // ofLayer returns the matrix of a level. The row of folded targets has the strongest of their
 // values.
 func (r Maps) ofLayer(p *mapPanels, m *panelMethod, level, row int) panel {
-	one := panel{name: fmt.Sprint(r.Map.Layers[level]), token: -1, row: row}
+	one := panel{name: r.Explanation.Model.LayerLabel(r.Map.Layers[level]), token: -1, row: row}
 	grey := func(j int) bool { return p.grey[j] }
 	for _, c := range p.columns {
 		_, ok := m.cell(c, c.to, func(int) float64 { return 0 }, grey)
@@ -213,25 +209,24 @@ func (p *mapPanels) ownSentence(r Maps, row int) {
 	for i := range m.list {
 		one := &m.list[i]
 		ranked := m.ranked(one, row)
+		var tokens []int
+		for _, c := range ranked[:min(len(ranked), mostFor)] {
+			tokens = append(tokens, one.cells[row][c].token)
+		}
 		if len(ranked) == 0 {
 			one.say.say("Nothing stands out for ")
 			one.say = append(one.say, p.wordOf(me)...)
 		} else {
 			one.say = append(one.say, p.wordOf(me)...)
 			one.say.say(" has most from ")
-			var words []phrase
-			for _, c := range ranked[:min(len(ranked), mostNamed)] {
-				words = append(words, p.wordOf(one.cells[row][c].token))
-			}
-			one.say.join(words)
+			one.say.join(p.called(len(p.tokens), tokens[:min(len(tokens), mostNamed)]...))
 		}
-		for n, c := range ranked[:min(len(ranked), mostFor)] {
+		for n, name := range p.called(len(p.tokens), tokens...) {
 			if n > 0 {
 				one.facts.say(", ")
 			}
-			cell := one.cells[row][c]
-			one.facts = append(one.facts, piece{text: p.tokenName(cell.token), strong: true})
-			one.facts.say(" " + minus(m.top.value(cell.value)))
+			one.facts = append(one.facts, name...)
+			one.facts.say(" " + minus(m.top.value(one.cells[row][ranked[n]].value)))
 		}
 		if len(ranked) > 0 {
 			one.facts.say(" · ")

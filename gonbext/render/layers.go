@@ -89,9 +89,11 @@ func (r Layers) panels() *panels {
 			p.lead = len(shown)
 		}
 		shown = append(shown, v)
-		m := panelMethod{where: "layer ", parts: d.byLayer(v), open: slices.Index(tokens, d.chosen)}
+		m := panelMethod{
+			where: d.layerWord(1), parts: d.byLayer(v), open: slices.Index(tokens, d.chosen),
+		}
 		if v.result.Combined && !m.parts {
-			m.where = "up to layer "
+			m.where = "up to " + d.layerWord(1)
 		}
 		var values []float64
 		d.eachPart(v, tokens, func(_ int, x float64) { values = append(values, x) })
@@ -113,7 +115,7 @@ func (r Layers) panels() *panels {
 	for i, v := range shown {
 		m := &p.methods[i]
 		for k := v.result.Shape[2] - 1; k >= 0; k-- {
-			m.rows = append(m.rows, fmt.Sprint(v.result.Layer(d.chosen, k)))
+			m.rows = append(m.rows, d.e.Model.LayerLabel(v.result.Layer(d.chosen, k)))
 		}
 		for _, t := range tokens {
 			m.list = append(m.list, p.ofToken(m, v, t))
@@ -221,7 +223,7 @@ func (p *panels) strongest(m *panelMethod, one *panel) string {
 		return ""
 	}
 	cell := one.cells[at][best]
-	return fmt.Sprintf("the largest of all layers: %s %s %s%s", p.tokenName(cell.token),
+	return fmt.Sprintf("the largest of all layers: %s %s %s%s", p.called(len(p.tokens), cell.token)[0],
 		minus(m.top.value(cell.value)), in(m.where), m.rows[at])
 }
 

@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -133,9 +132,9 @@ func (d *lensDrawing) rowName(l int) string {
 	case 0:
 		return "input"
 	case d.e.Model.Layers:
-		return strconv.Itoa(l-1) + " (last)"
+		return d.e.Model.LayerLabel(l-1) + " (last)"
 	}
-	return strconv.Itoa(l - 1)
+	return d.e.Model.LayerLabel(l - 1)
 }
 
 // afterRows tells where the head reads in rows from..to of the lens: "after layers 3 to 5".
@@ -148,13 +147,13 @@ func (d *lensDrawing) afterRows(from, to int) string {
 	case to == 0:
 		return "at the input"
 	case from == to && last != "":
-		return fmt.Sprintf("after the last layer (%d)", to-1)
+		return fmt.Sprintf("after the last layer (%s)", d.e.Model.LayerLabel(to-1))
 	case from == to:
-		return fmt.Sprintf("after layer %d", to-1)
+		return "after " + d.e.Model.LayerName(to-1)
 	case from == 0:
 		return "at the input and " + d.afterRows(1, to)
 	}
-	return fmt.Sprintf("after layers %d to %d%s", from-1, to-1, last)
+	return "after " + d.e.Model.LayerRange(from-1, to-1) + last
 }
 
 // explain returns the sentence about prediction t and the line below it.
@@ -329,7 +328,7 @@ func (r Lens) Drawn() (Drawn, error) {
 	}
 	var one DrawnPanel
 	for l := d.e.Model.Layers; l >= 0; l-- {
-		row := DrawnRow{Name: d.rowName(l), Layer: d.wrote(l)}
+		row := DrawnRow{Name: d.rowName(l), Beside: d.wrote(l)}
 		for i := range d.matrix {
 			step, name, came := d.cell(i, l)
 			row.Cells = append(row.Cells, DrawnCell{
@@ -389,10 +388,10 @@ func (d *lensDrawing) mostWritten() string {
 				best = l
 			}
 		}
-		return fmt.Sprintf("%d (%+.1f)", best, x[best])
+		return fmt.Sprintf("%s (%+.1f)", d.e.Model.LayerName(best), x[best])
 	}
-	return minus("largest parts of its logit: attention of layer " + most(d.positions.Attention) +
-		", feed-forward of layer " + most(d.positions.FeedForward))
+	return minus("largest parts of its logit: attention of " + most(d.positions.Attention) +
+		", feed-forward of " + most(d.positions.FeedForward))
 }
 
 func (r Lens) title() string { return titleOf(r.Explanation) }

@@ -50,10 +50,18 @@ func (d *drawing) columnNames() (names []string) {
 	return names
 }
 
-// isFirstGenerated reports whether a column is that of the first generated token.
+// answerBegins returns the first token of what the model wrote, with that which begins a target.
+func (p *picture) answerBegins() int {
+	if p.targetBegin >= 0 {
+		return p.targetBegin
+	}
+	return len(p.e.Prompt.Texts)
+}
+
+// isFirstGenerated reports whether a line stands before a column: that of the first generated
+// token, or of the token with which a target begins.
 func (d *drawing) isFirstGenerated(c drawnColumn) bool {
-	m := len(d.e.Prompt.Texts)
-	return c.from == m && m > 0
+	return c.from == d.answerBegins() && c.from > 0
 }
 
 // table returns a table, or, if it has no rows, its title.
@@ -66,8 +74,8 @@ func (b *board) table(t plainTable) string {
 	if len(t.rows) == 0 {
 		return s.String()
 	}
-	fmt.Fprintf(&s, `<div style="overflow-x:auto"><table style="border-spacing:1px"><tr %s><th>`+
-		`</th>`, row)
+	fmt.Fprintf(&s, `<div style="overflow-x:auto"><table class="hm-plain" `+
+		`cellpadding="3" style="border-spacing:1px"><tr %s><th></th>`, row)
 	for _, name := range t.columns {
 		fmt.Fprintf(&s, "<th>%s</th>", html.EscapeString(name))
 	}

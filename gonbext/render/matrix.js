@@ -5,6 +5,21 @@
 // In all of it, token is the index of a token of the text, tokens are those of a column or a group,
 // and row is the number of a row. All text is set as text, never as markup.
 
+// wordsIn has wordOf, which returns the pieces of the word of a token, of which that token is b.
+const wordsIn = ({names, words}) => ({
+  wordOf: (token) => range(0, names.length).filter(
+    (other) => words[other] === words[token]).map(
+    (other) => other === token ? [names[other], 'b'] : [names[other]]),
+});
+
+// calledIn has the names of what a model has: what it wrote, a layer beside a row, and a layer in a
+// sentence.
+const calledIn = (data) => ({
+  answer: data.answer || 'generated',
+  layerLabel: (layer) => data.layerLabels ? data.layerLabels[layer] : String(layer),
+  layerName: (layer) => data.layerLabels ? data.layerLabels[layer] : 'layer ' + layer,
+});
+
 // textReading returns what can be read of a text at a choice, without the page. keepsNow returns
 // the function that reports whether a token has a column of its own besides those that stand out or
 // were unfolded; it is asked again after each change of the choice.
@@ -17,8 +32,10 @@ function textReading(data, choice, keepsNow = () => () => false) {
     range(groupOf(token), names.length).filter((other) => groupOf(other) === groupOf(token)) :
     [token];
   const turnOf = (token) => data.turns.find(([, , end]) => token < end) || ['', 0, 0];
-  const whereIs = (token) => token >= promptCount ? 'generated ' + (token - promptCount + 1) :
-    (turnOf(token)[0] || data.given) + ' ' + token;
+  const {answer} = calledIn(data);
+  const whereIs = (token) => token === data.begins ? 'the start of the ' + answer :
+    token >= promptCount ? answer + ' ' + (token - promptCount + 1) :
+      (turnOf(token)[0] || data.given) + ' ' + token;
   const textOf = (tokens) => tokens.map(
     (token, i) => (i ? ['', ' ', ' ↵ '][data.spaces[token]] : '') + names[token]).join('');
   // around has what stands around a token.
@@ -59,10 +76,11 @@ function textReading(data, choice, keepsNow = () => () => false) {
     return turnOf(tokens.find((token) => roles[token] === 'y') || last(tokens))[0] || '';
   }
   // isFirstGenerated reports whether a line stands before a column.
-  const isFirstGenerated = ({tokens}) => tokens[0] === promptCount && promptCount > 0;
+  const answerBegins = data.begins ?? promptCount;
+  const isFirstGenerated = ({tokens}) => tokens[0] === answerBegins && answerBegins > 0;
   return {
-    data, choice, promptCount, names, roles, members, turnOf, whereIs, textOf, around, placed,
-    isKept, columnsNow, labelOf, isFirstGenerated,
+    ...wordsIn(data), ...calledIn(data), data, choice, promptCount, names, roles, members, turnOf,
+    whereIs, textOf, around, placed, isKept, columnsNow, labelOf, isFirstGenerated,
   };
 }
 
@@ -93,7 +111,7 @@ function paintText({root, texts, isKept}, classesOf, classOfFold) {
   });
   for (const fold of root.querySelectorAll('.hm-text details')) {
     const tokens = tokensIn(texts, fold);
-    fold.open = isKept(tokens[0]);
+    fold.open = tokens.every(isKept);
     fold.querySelector('summary').className = classOfFold(tokens);
   }
 }
@@ -219,9 +237,9 @@ function nameOf({data, names, roles, labelOf, isFirstGenerated}, column, i, mark
   return cell;
 }
 // speakers returns the line that tells who speaks, where there is room for it.
-function speakers({data, columns, promptCount, roles, turnOf}) {
+function speakers({data, columns, promptCount, roles, turnOf, answer}) {
   const speakerOf = ({tokens, gap}) => {
-    if (tokens[0] >= promptCount) return 'generated';
+    if (tokens[0] >= promptCount) return answer;
     return gap && roles[tokens[0]] !== 'p' ? '' : turnOf(last(tokens))[0] || data.given;
   };
   const spans = [];

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // nameLimit is the largest number of columns of a token; longer ones are cut with a remark.
@@ -28,10 +27,17 @@ func (p *picture) short(j int) string { return p.shortIn(j, shortColumns) }
 // shortColumns is the width of the short name of a span, headColumns of one that stands upright.
 const shortColumns, headColumns = 24, 12
 
+// startMark stands for the token with which a target begins, which is no word of it, and startName
+// is its name in a sentence.
+const startMark, startName = "▸", "the start of the target"
+
 // spanText returns prompt token j or, of a span that the chat template writes, whose message it
 // begins.
 func (p *picture) spanText(j int) string {
-	if !p.isTemplate(j) {
+	switch {
+	case j == p.targetBegin:
+		return startMark
+	case !p.isTemplate(j):
 		return p.e.Prompt.Texts[j]
 	}
 	name, _ := p.messageOf(j)
@@ -116,7 +122,7 @@ func (p *picture) repeated(j int) bool {
 // of a generated one from 1.
 func (p *picture) placeOf(j int) string {
 	if m := len(p.e.Prompt.Texts); j >= m {
-		return fmt.Sprintf("generated %d", j-m+1)
+		return fmt.Sprintf("%s %d", p.words.output, j-m+1)
 	}
 	return fmt.Sprint(j)
 }
@@ -129,6 +135,18 @@ func (p *picture) sourceName(j int) string {
 		return "“" + p.short(j) + "”"
 	}
 	return p.placedName(j)
+}
+
+// layerWord is the word before the labels of so many layers, "" where these have words of their
+// own.
+func (p *picture) layerWord(count int) string {
+	switch {
+	case p.e.Model.EncoderLayers > 0:
+		return ""
+	case count == 1:
+		return "layer "
+	}
+	return "layers "
 }
 
 // itself reports whether source j of row t is the row's own target: what later tokens of it have
@@ -155,18 +173,6 @@ func (p *picture) placedName(j int) string {
 		name = p.generatedName(j - m)
 	}
 	return fmt.Sprintf("“%s” (%s)", name, p.placeOf(j))
-}
-
-// continues reports whether prompt token j continues the word of the token before it. Such a token
-// follows the one before it without a space.
-func (p *picture) continues(j int) bool {
-	text := p.e.Prompt.Texts[j]
-	if j == 0 || p.special(j-1) || p.apart(j) ||
-		strings.TrimRightFunc(p.e.Prompt.Texts[j-1], unicode.IsSpace) != p.e.Prompt.Texts[j-1] {
-		return false
-	}
-	r, _ := utf8.DecodeRuneInString(text)
-	return r == utf8.RuneError || unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
 // named reports whether span j has a name beside its text, as a turn does.

@@ -23,7 +23,7 @@ var functionWords = strings.Fields("the a an of to in and is was it for on at by
 // wordText returns the word of row t without spaces and brackets.
 func (d *drawing) wordText(t int) string {
 	first, end := d.generatedWord(t)
-	return strings.TrimSpace(strings.Trim(withoutMarks(textsOf(d.e.Steps[first:end])), " _("))
+	return strings.TrimSpace(strings.Trim(withoutMarks(attribution.TextOf(d.e.Steps[first:end])), " _("))
 }
 
 // contentWord reports whether row t begins a number, or a word of two letters or more that is no
@@ -53,8 +53,8 @@ func (d *drawing) contentWord(t int) bool {
 // is the 1 that begins the answer, and a point or a bracket and a space follow it.
 func (d *drawing) listNumber(t int) bool {
 	_, end := d.generatedWord(t)
-	line := strings.TrimRight(withoutMarks(textsOf(d.e.Steps[max(t-3, 0):t])), " \t")
-	after := withoutMarks(textsOf(d.e.Steps[end:min(end+2, len(d.e.Steps))]))
+	line := strings.TrimRight(withoutMarks(attribution.TextOf(d.e.Steps[max(t-3, 0):t])), " \t")
+	after := withoutMarks(attribution.TextOf(d.e.Steps[end:min(end+2, len(d.e.Steps))]))
 	return (strings.HasSuffix(line, "\n") || line == "" && d.wordText(t) == "1") &&
 		(strings.HasPrefix(after, ". ") || strings.HasPrefix(after, ") "))
 }
@@ -72,7 +72,8 @@ type answerWord struct {
 }
 
 // answerWords returns the content words of the answer, sentence by sentence: first those that the
-// question lacks, then those that an answer repeats. For an encoder these are all alike.
+// question lacks, then those that an answer repeats. For an encoder these are all alike. A first
+// sentence without any that goes on a prompt has its first word.
 func (d *drawing) answerWords() [][]answerWord {
 	asked, given := d.asked(), wordsIn(d.e.Prompt.Text)
 	sentences, previous := d.answerSentences(), -1
@@ -81,7 +82,7 @@ func (d *drawing) answerWords() [][]answerWord {
 		begins := at != previous && (t > 0 || d.chat()) // a capital letter says nothing here
 		text := d.wordText(t)
 		r, _ := utf8.DecodeRuneInString(text)
-		if inWord(r) {
+		if attribution.InWord(r) {
 			previous = at
 		}
 		if !d.contentWord(t) {
@@ -98,12 +99,18 @@ func (d *drawing) answerWords() [][]answerWord {
 		}
 		words[at] = append(words[at], w)
 	}
+	if !d.chat() && len(words[0]) == 0 && slices.Max(sentences) > 0 {
+		// What ends the sentence of the prompt is the answer, also by "are here." alone.
+		if first := firstWord(d.e); sentences[first] == 0 {
+			words[0] = []answerWord{{row: first, end: first + 1}}
+		}
+	}
 	return words
 }
 
 // wordsIn returns the words of a text, divided at all that is no letter, digit or mark.
 func wordsIn(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return !inWord(r) })
+	return strings.FieldsFunc(text, func(r rune) bool { return !attribution.InWord(r) })
 }
 
 // allIn reports whether a list has all of some words, of which there is at least one.
@@ -120,7 +127,7 @@ func (d *drawing) answerSentences() []int {
 	if d.e.Model.Reads() || d.e.Steps[0].IDs != nil {
 		return of
 	}
-	text := textsOf(d.e.Steps)
+	text := attribution.TextOf(d.e.Steps)
 	ranges := attribution.SentenceRanges(text)
 	end, number := 0, 0
 	for t, g := range d.e.Steps {
@@ -132,23 +139,6 @@ func (d *drawing) answerSentences() []int {
 		of[t] = number
 	}
 	return of
-}
-
-// asked returns the words of the last sentence of the last message of a chat, in small letters: the
-// question, whose words an answer repeats.
-func (d *drawing) asked() (words []string) {
-	n := len(d.turns) - 2
-	if !d.chat() || n < 0 {
-		return nil
-	}
-	body, offsets := d.turns[n].body, d.e.Prompt.Offsets
-	text := strings.ToLower(d.e.Prompt.Text[offsets[body[0]][0]:offsets[body[1]-1][1]])
-	for _, r := range attribution.SentenceRanges(text) {
-		if all := wordsIn(text[r[0]:r[1]]); len(all) > 0 {
-			words = all
-		}
-	}
-	return words
 }
 
 // generatedWord returns the rows [first,end) of the word of row t, which in an encoder is one row.
@@ -169,7 +159,8 @@ const opensFrom = .5
 // the answer, see [drawing.wordToOpen], by the first method that shows something for one. Words of
 // a question, which an answer repeats, come after all others. A scorer that compares the first
 // prediction with itself comes before them, because it was asked for what there is not. The token
-// that a part of the prompt mattered most for, if one was taken away, comes before all.
+// that a part of the prompt mattered most for, if one was taken away and the model would then have
+// said another token, comes before all.
 func (d *drawing) open(row *int) {
 	d.chosen, d.lead = firstWord(d.e), -1
 	if row == nil {

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // panels is a picture of several matrices with the same columns, of which one is open, worked out
@@ -291,7 +293,7 @@ func (b panelsPage) closing(limit int, touched bool) {
 	}
 	b.WriteString(b.common(func(p *page) {
 		if left > 0 {
-			p.leftOut(thousands(left) + " of these blocks are")
+			p.leftOut(thousands(left) + " of these blocks " + message.IsOrAre(left))
 		}
 		p.settings(b.panels.kind.legend + pageRest)
 	}) + "</details>")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/patch"
@@ -68,15 +67,11 @@ func (r Patch) open() *patchDrawing {
 	e, p := *r.Explanation, r.Explanation.Patch
 	e.Prompt.Texts = slices.Clone(e.Prompt.Texts)
 	for _, j := range p.Different {
-		begins, name := word(e.Prompt.Texts[j])
-		both := "⟨" + name + "│" + strings.TrimSpace(p.Corrupted[j]) + "⟩"
-		if begins {
-			both = " " + both
-		}
-		e.Prompt.Texts[j] = both
+		e.Prompt.Texts[j] = either(e.Prompt.Texts[j], p.Corrupted[j])
 	}
 	d := &patchDrawing{&panels{drawing: newDrawing(textPicture(&e, r.Look), new(0))}, p}
 	d.words.title = "Where the difference between two prompts is carried"
+	d.pairs = "A is this prompt and B the other one. " + pairsAre
 	d.kind = panelKind{
 		name: "patch", title: "How much each place carries alone", lines: "every layer in a line",
 		legend: patchLegend,
@@ -142,13 +137,13 @@ func (d *patchDrawing) explain() (say, facts phrase) {
 	} else {
 		say = append(say, d.strongest()...)
 	}
-	run, set := "other", "this one"
+	run, set := "B", "A"
 	if p.Direction == patch.Noising {
-		run, set = "same", "the other"
+		run, set = set, run
 	}
-	facts.say(minus(fmt.Sprintf("logit of %s minus that of %s: %+.2f after this prompt, %+.2f "+
-		"after the other · %s: the %s prompt is run with values of %s · %d runs", answer, foil,
-		p.CleanDifference, p.CorruptedDifference, p.Direction, run, set, p.Runs)))
+	facts.say(minus(fmt.Sprintf("logit of %s minus that of %s: %+.2f after A, %+.2f after B · "+
+		"%s: %s is run with values of %s · %d runs", answer, foil, p.CleanDifference,
+		p.CorruptedDifference, p.Direction, run, set, p.Runs)))
 	if p.Correlation != nil {
 		facts.say(minus(fmt.Sprintf(" · estimates by one gradient correlate with it by %.2f",
 			*p.Correlation)))
@@ -172,27 +167,38 @@ func (d *patchDrawing) name(t patch.Token) string {
 
 // at names position j of the prompt.
 func (d *patchDrawing) at(j int) phrase {
-	name := quoted(phrase{{text: tokenName(d.e.Prompt.Texts[j]), strong: true}})
-	switch {
-	case j == d.p.Position && j == len(d.e.Prompt.Texts)-1:
-		return slices.Concat(phrase{{text: "the last token ("}}, name, phrase{{text: ")"}})
-	case d.repeated(j):
-		name.say(fmt.Sprintf(" (%d)", j))
+	n := len(d.e.Prompt.Texts)
+	if j == d.p.Position && j == n-1 {
+		return slices.Concat(phrase{{text: "the last token ("}}, quoted(d.wordOf(j)),
+			phrase{{text: ")"}})
+	}
+	name := quoted(d.wordOf(j))
+	if d.repeats(j, n) {
+		name.say(" (" + d.placeOf(j) + ")")
 	}
 	return name
 }
 
-// carried names the positions that carry the difference, with the layers before which they do.
+// carried names the positions that carry the difference, with the layers before which they do, and
+// the layers in which several have much of it.
 func (d *patchDrawing) carried() (say phrase) {
 	type stretch struct{ at, from, to int }
-	var all []stretch
+	var all, shared []stretch
 	p, last := d.p, d.p.Shape[0]-1
 	for l := range p.Shape[0] {
-		best := 0
+		best, much := 0, 0
 		for i := range p.Shape[1] {
 			if p.At(l, i) > p.At(l, best) {
 				best = i
 			}
+			if p.At(l, i) >= little {
+				much++
+			}
+		}
+		if n := len(shared) - 1; much > 1 && n >= 0 && shared[n].to == l-1 {
+			shared[n].to = l
+		} else if much > 1 {
+			shared = append(shared, stretch{from: l, to: l})
 		}
 		n := len(all) - 1
 		switch {
@@ -228,6 +234,18 @@ func (d *patchDrawing) carried() (say phrase) {
 		default:
 			say.say(fmt.Sprintf(" in layers %d to %d", s.from, s.to))
 		}
+	}
+	var layers []string
+	for _, s := range shared {
+		if layers = append(layers, fmt.Sprint(s.from)); s.to > s.from {
+			layers[len(layers)-1] += fmt.Sprintf(" to %d", s.to)
+		}
+	}
+	switch {
+	case len(shared) == 1 && shared[0].from == shared[0].to:
+		say.say("; several positions share it in layer " + layers[0])
+	case layers != nil:
+		say.say("; several positions share it in layers " + and(layers))
 	}
 	return say
 }
@@ -290,7 +308,7 @@ func (r Patch) Drawn() (Drawn, error) {
 	}
 	f.Caption = d.captioned(string(d.p.Place), string(d.p.Direction))
 	one := &m.list[0]
-	f.Notes = []string{plain(one.say.String()) + ". " + plain(one.facts.String()) + "."}
+	f.Notes = []string{plain(one.say.String()) + ". " + plain(one.facts.String()) + ".", d.pairs}
 	return f, nil
 }
 

@@ -50,6 +50,15 @@ func TestPatch(t *testing.T) {
 			"Mary instead of John: the difference is carried by ⟨John│<b>Mary⟩ up to layer 1, " +
 				"then by the last token (“to”) from layer 2", "⟨John│<b>Mary⟩", " | | |100",
 		},
+		"shared": {
+			patched(patch.Residual, 0, 1, 0, 0, 0, .625, 0, .375, 0, .25, 0, .75), false,
+			"up to layer 1, then by the last token (“to”) from layer 2; several positions share it in " +
+				"layers 1 to 2", "⟨John│<b>Mary⟩", " |25| |75",
+		},
+		"shared once": {
+			patched(patch.Residual, 0, 1, 0, 0, 0, .625, 0, .375, 0, 0, 0, 1), false,
+			"; several positions share it in layer 1.", "⟨John│<b>Mary⟩", " | | |100",
+		},
 		"spread": {
 			patched(patch.Residual, 0, .25, 0, 0, 0, .25, 0, .375, 0, 0, 0, .25), false,
 			"no position alone carries half of the difference", "⟨John│<b>Mary⟩", " | | |25",
@@ -86,6 +95,11 @@ func TestPatch(t *testing.T) {
 			if !strings.Contains(f.Notes[0], "correlate with it by −0.50") {
 				t.Errorf("no correlation in %q", f.Notes[0])
 			}
+			const pairs = "A is this prompt and B the other one. Where they differ, what A has stands " +
+				"before the │ and what B has after it."
+			if f.Notes[1] != pairs || !strings.Contains(f.Notes[0], "+2.00 after A, −1.00 after B") {
+				t.Errorf("the notes are %q", f.Notes)
+			}
 			if got := f.Columns[1].Name; got != c.column {
 				t.Errorf("column %q, want %q", got, c.column)
 			}
@@ -106,7 +120,8 @@ func TestPatch(t *testing.T) {
 			}
 			text, err := r.plain(Terminal{Width: 400})
 			must(t, err)
-			if !strings.Contains(text.String(), c.say) {
+			if !strings.Contains(text.String(), strings.TrimSuffix(c.say, ".")) ||
+				strings.Count(text.String(), pairs) != 1 || strings.Count(p.String(), pairs) != 1 {
 				t.Errorf("text without %q:\n%s", c.say, text.String())
 			}
 		})

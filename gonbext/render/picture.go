@@ -22,10 +22,14 @@ type picture struct {
 	look   Look
 	// comparison is nil unless the views are two sides and their difference.
 	comparison *comparison
+	pairs      string // which half of a pair is whose, of two prompts that are no comparison
 	hidden     []bool // [m+n], tokens greyed by the filter
 	views      []view
-	names      map[string]int // how many prompt tokens have a name; see repeated
-	answers    map[string]int // how many generated tokens have a text; see generatedAgain
+	// target is the column of the token with which the target begins in a model of two stacks, -1
+	// in others.
+	targetBegin int
+	names       map[string]int // how many prompt tokens have a name; see repeated
+	answers     map[string]int // how many generated tokens have a text; see generatedAgain
 }
 
 // view is one method in a picture. Its numbers are M[t,j,l] of n generated tokens, m prompt tokens
@@ -37,7 +41,7 @@ type view struct {
 	// fixed is the index in result.Layers that highlights the prompt for every token, or
 	// [attribution.ShownLevel] for that of each token.
 	fixed int
-	depth int // layers of the model, 0 if that is not known
+	model trace.Info
 	// generated says that generated tokens are shown as sources, of which row 0 has own; see
 	// [attribution.Result.OwnSources].
 	generated bool
@@ -45,6 +49,9 @@ type view struct {
 	sinks     []bool // [m]
 	// rowSinks has, for each row, the prompt token that is a sink of it alone, or -1, [n].
 	rowSinks []int
+	// contribution is how much of each row comes from the source of a model of two stacks, [n], nil
+	// if that is not known; see [attribution.Explanation.SourceContribution].
+	contribution []float64
 	// silent says why row t is not coloured, "" if it is, [n].
 	silent []string
 	// standing has the rows that [drawing.standing] has worked out.
@@ -66,7 +73,7 @@ type view struct {
 // says whether generated tokens are shown as sources.
 func (h Heatmap) picture(generated bool) *picture {
 	p := &picture{
-		e: h.Explanation, status: h.Status, comparison: h.comparison, look: h.Look,
+		e: h.Explanation, status: h.Status, comparison: h.comparison, look: h.Look, targetBegin: -1,
 	}
 	if p.e == nil {
 		p.e = &attribution.Explanation{}
@@ -80,6 +87,7 @@ func (h Heatmap) picture(generated bool) *picture {
 	if h.Explanation == nil {
 		return p
 	}
+	p.targetBegin = p.e.TargetBegin()
 	for _, text := range p.e.Prompt.Texts {
 		p.hidden = append(p.hidden, h.Filter.Hides(text))
 	}
@@ -116,7 +124,7 @@ func (p *picture) statesAlone() bool {
 func (p *picture) view(name string, layer *int, generated bool) view {
 	v := view{
 		name: name, result: p.e.Methods[name],
-		depth: p.e.Model.Layers,
+		model: p.e.Model,
 	}
 	r, m := v.result, len(p.e.Prompt.Texts)
 	if r == nil {
@@ -127,6 +135,9 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 		return v
 	}
 	v.fixed = fixedLevel(r, layer)
+	if v.fixed == attribution.ShownLevel && p.comparison == nil {
+		v.contribution = p.e.SourceContribution(name)
+	}
 	v.sinks, v.rowSinks, v.silent = p.sinks(&v)
 	if n := r.Shape[0]; generated && !p.e.Model.Reads() && n <= min(len(p.e.Steps), maxGenerated) {
 		v.own = r.OwnSources()
@@ -321,10 +332,10 @@ func (v *view) layer(t int) string {
 			return "A " + a + " − B " + b
 		}
 		return "row by row"
-	case v.scorer() && !v.result.Early(t, v.level(t), v.depth):
+	case v.scorer() && !v.result.Early(t, v.level(t), v.model.Layers):
 		return "whole model"
 	}
-	return v.result.LayerName(t, v.level(t))
+	return v.result.LayerName(v.model, t, v.level(t))
 }
 
 // layers names the layers that the highlighted values of all tokens belong to.

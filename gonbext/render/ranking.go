@@ -80,7 +80,7 @@ func (v *view) topShare(p *picture, t, k int) string {
 // at 3"; of a generated token with its number from 1: "John (generated 2)".
 func (p *picture) place(j int) string {
 	if m := len(p.e.Prompt.Texts); j >= m {
-		return fmt.Sprintf("%s (generated %d)", p.generatedName(j-m), j-m+1)
+		return fmt.Sprintf("%s (%s)", p.generatedName(j-m), p.placeOf(j))
 	}
 	if p.repeated(j) {
 		return fmt.Sprintf("%s at %d", p.short(j), j)

@@ -219,7 +219,7 @@ var (
 	tag        = regexp.MustCompile(`<(/?)([a-zA-Z]+)([^<>]*)>`)
 	attributes = regexp.MustCompile(
 		`^( (style|title|span|colspan|class|src|alt|width|height|role|aria-label|aria-live|` +
-			`tabindex|data-palette|scope|dir)="([^"<>]*)"| open)*$`)
+			`tabindex|data-palette|scope|dir|cellpadding)="([^"<>]*)"| open)*$`)
 	styles     = regexp.MustCompile(`style="([^"]*)"`)
 	imageFrom  = regexp.MustCompile(`src="([^"]*)"`)
 	imageStart = "data:image/png;base64,"

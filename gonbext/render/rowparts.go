@@ -28,12 +28,18 @@ func (v *view) rowParts(t int) rowParts {
 	return w
 }
 
+// sum returns the sum of the values of all tokens in row t, Σ_j s_j; NaN if some are not known.
+func (v *view) sum(t int) float64 {
+	w := v.rowParts(t)
+	return w.sink + w.prompt + w.generated
+}
+
 // sinkNames lists the sinks with their values in row t: "<bos> 61.0 %".
 func (v *view) sinkNames(p *picture, t int) string {
 	var names []string
 	for j := range v.sinks {
 		if v.sink(t, j) {
-			names = append(names, tokenName(p.e.Prompt.Texts[j])+" "+v.top.sum(v.at(t, j)))
+			names = append(names, tokenName(p.spanText(j))+" "+v.top.sum(v.at(t, j)))
 		}
 	}
 	return strings.Join(names, ", ")
@@ -52,19 +58,34 @@ func (p *picture) describeParts(v *view, t, k int) (whole bool, parts []string) 
 	if sinks != "" {
 		parts = append(parts, "sink "+sinks)
 	}
+	generated := w.generated
+	if at := p.targetBegin; at >= 0 && !v.sink(t, at) { // it belongs to the target
+		w.prompt, generated = w.prompt-v.at(t, at), generated+v.at(t, at)
+	}
 	prompt := p.promptName(sinks) + " " + v.top.sum(w.prompt)
 	apart := k > 0 && v.sources(t) > len(v.sinks) // generated tokens are among the largest
 	if topShare != "" && !apart {
 		prompt += " (" + topShare + ")"
 	}
 	parts = append(parts, prompt)
-	if !math.IsNaN(w.generated) && !p.e.Model.Reads() {
-		parts = append(parts, "generated tokens "+v.top.sum(w.generated))
+	if !math.IsNaN(generated) && !p.e.Model.Reads() {
+		parts = append(parts, p.words.before+" "+v.top.sum(generated))
+	}
+	if of := v.fromSource(t); of != "" && sinks != "" {
+		parts = append(parts, of)
 	}
 	if topShare != "" && apart {
 		parts = append(parts, topShare)
 	}
 	return true, parts
+}
+
+// fromSource returns the source contribution of row t, "" if it is not known.
+func (v *view) fromSource(t int) string {
+	if t >= len(v.contribution) || math.IsNaN(v.contribution[t]) {
+		return ""
+	}
+	return "source contribution " + share(v.contribution[t])
 }
 
 // promptName names the given text without its sinks.

@@ -72,12 +72,11 @@ func (p *picture) scored(v *view, t int) string {
 	if n := v.result.Foils; n > 0 {
 		s += fmt.Sprintf(" above the mean of the next %d", n)
 	}
-	w := v.rowParts(t)
-	if t >= len(v.result.Residue) || math.IsNaN(w.generated) {
+	// With the residue, the sum is what the values should add up to.
+	sum := v.sum(t)
+	if t >= len(v.result.Residue) || math.IsNaN(sum) {
 		return s
 	}
-	// The values of all tokens, Σ_j s_j. With the residue it is what they should add up to.
-	sum := w.sink + w.prompt + w.generated
 	s += ", parts add up to " + figure(sum)
 	if whole := sum + v.result.Residue[t]; figure(whole) != figure(explained) {
 		// a difference from another text, as in integrated gradients
@@ -99,17 +98,26 @@ func (p *picture) onFirst(v *view, t int) string {
 	for j := range v.sources(t) {
 		sum += math.Abs(v.at(t, j))
 	}
-	at := p.explanationOf(v).Prompt.First()
+	at := p.explanationOf(v).FirstRead()
+	if at < 0 {
+		return ""
+	}
 	first := v.at(t, at)
+	if at == p.targetBegin && first == 0 { // files of other programs do not have it
+		return ""
+	}
 	if !(sum > 0) || math.IsInf(sum, 0) {
 		return ""
 	}
-	what := "first token"
-	if grouped(p.e) {
-		what = "first span"
+	what := "first token " + p.short(at)
+	switch {
+	case at == p.targetBegin:
+		what = startName
+	case grouped(p.e):
+		what = "first span " + p.short(at)
 	}
-	return fmt.Sprintf("%s %s %s, %s of the sizes of the row", what, p.short(at),
-		v.rows[t].value(first), share(math.Abs(first)/sum))
+	return fmt.Sprintf("%s %s, %s of the sizes of the row", what, v.rows[t].value(first),
+		share(math.Abs(first)/sum))
 }
 
 // scoredLine returns what row t of a scorer explains and how much of it is on the first token.
@@ -119,6 +127,14 @@ func (p *picture) scoredLine(v *view, t int) string {
 		return scored + " · " + first
 	}
 	return scored + first
+}
+
+// signed writes a number of a model with its sign.
+func signed(x float64) string {
+	if x >= 0 {
+		return "+" + figure(x)
+	}
+	return minus(figure(x))
 }
 
 // figure formats a number of a model with three digits or more. Very small and very large ones get

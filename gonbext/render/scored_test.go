@@ -286,3 +286,57 @@ func TestWidthOfScored(t *testing.T) {
 		}
 	}
 }
+
+// Where all parts of a row together are against what they explain, or are little of it, the
+// sentence says so: single parts for a token hide it. Values by hand: 3 − 5 = −2 of 4, 3 − 2.5 = 0.5
+// of 4, which is an eighth, and 3 − 1 = 2 of 4.
+func TestAsWhole(t *testing.T) {
+	for _, c := range []struct {
+		against  float64
+		evidence trace.Evidence
+		want     string
+	}{
+		{5, trace.Written, "; attention as a whole −2.00 of +4.00"},
+		{2.5, trace.Written, "; attention as a whole +0.500 of +4.00"},
+		{2.5, trace.Traced, "; all tokens together +0.500 of +4.00"},
+		{1, trace.Written, ""},
+	} {
+		e := &attribution.Explanation{
+			Prompt: attribution.Prompt{
+				Text: "a b c", Texts: []string{"a", " b", " c"}, Special: make([]bool, 3),
+			},
+			Steps: []attribution.GeneratedToken{{Text: " d", Probability: .5}},
+			Order: []string{"direct"},
+			Methods: map[string]*attribution.Result{"direct": {
+				Unit: "part of the logit", Layers: []int{0}, Shape: [3]int{1, 3, 1},
+				Rows: [][]float64{{0, 3, -c.against}}, OtherMass: []float64{0},
+				Explained: []float64{4}, Residue: []float64{4 - 3 + c.against},
+				Facts: attribution.Facts{
+					Evidence: c.evidence, Explains: trace.Logit, Scorer: true, Combined: true, AddsUp: true,
+				},
+			}},
+		}
+		d := drawingOf(e)
+		say, _ := d.explainRow(&d.views[0], 0)
+		_, got, found := strings.Cut(say.String(), " b")
+		if !found || got != c.want {
+			t.Errorf("−%v %s: the sentence is %q, want %q at its end", c.against, c.evidence, say, c.want)
+		}
+	}
+}
+
+// A word that the text before a token has twice has its place where facts name it, and a piece of a
+// word is named by its word. A word that comes again only after the token has none.
+func TestFactsPlaces(t *testing.T) {
+	e := chattedAbout("John", " met", " G", "ret", "a", " and", " John")
+	r := e.Methods["raw"]
+	clear(r.Rows[1])
+	r.Rows[1][18], r.Rows[1][14], r.Rows[1][16], r.Rows[1][13] = .5, .2, .15, .1
+	e.Steps = append(e.Steps, attribution.GeneratedToken{Text: " met", Probability: .5})
+	d := drawingOf(e)
+	_, facts := d.explainRow(&d.views[0], 1)
+	const want = "<b>John</b> (18) 50.0 %, <b>G</b>reta (14) 20.0 %, Gret<b>a</b> (16) 15.0 %, <b>met</b> 10.0 %"
+	if got := facts.html(); !strings.HasPrefix(got, want) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

@@ -29,6 +29,11 @@ func (d *drawing) scores() (all []*attribution.TokenScores) {
 				s = g.Scores // where an encoder predicts
 			}
 		}
+		if s != nil && s.Otherwise != nil {
+			named := *s
+			named.Otherwise = &attribution.Alternative{Text: tokenName(s.Otherwise.Text)}
+			s = &named
+		}
 		all, some = append(all, s), some || s != nil
 	}
 	if !some {
@@ -41,7 +46,8 @@ func (d *drawing) scores() (all []*attribution.TokenScores) {
 const mostMattered = 12
 
 // mattered returns for which tokens the part of the prompt mattered that was taken away, with the
-// KL of the first token of each word, "" if none was.
+// KL of the first token of each word and the token that the model would have said without the part,
+// if that is another, "" if none was.
 func (d *drawing) mattered() string {
 	if d.e.Without == nil || d.comparison != nil || len(d.e.Steps) == 0 {
 		return ""
@@ -54,7 +60,11 @@ func (d *drawing) mattered() string {
 		}
 		count++
 		if word := d.wordOf(m + t).String(); word != last {
-			words, last = append(words, word+" ("+fixed(*g.Scores.KL, 2)+")"), word
+			note := fixed(*g.Scores.KL, 2)
+			if o := g.Scores.Otherwise; o != nil {
+				note += ", without it “" + tokenName(o.Text) + "”"
+			}
+			words, last = append(words, word+" ("+note+")"), word
 		}
 	}
 	what := Visible(d.e.Without.Name, 2*nameLimit) + " mattered for "
@@ -71,11 +81,12 @@ func sensitive(g attribution.GeneratedToken) bool {
 	return g.Scores != nil && g.Scores.Sensitive && g.Scores.KL != nil
 }
 
-// mostSensitive returns the generated token that a part of the prompt mattered most for, nil if
-// none was taken away or it mattered for none.
+// mostSensitive returns the generated token that a part of the prompt mattered most for, of those
+// that the model would not have said without it, nil if there is none. Some token nearly always
+// reaches the threshold, so that alone is no reason to open there.
 func (d *drawing) mostSensitive() (row *int) {
 	for t, g := range d.e.Steps {
-		if d.e.Without != nil && sensitive(g) && !g.Special &&
+		if d.e.Without != nil && sensitive(g) && g.Scores.Otherwise != nil && !g.Special &&
 			(row == nil || *g.Scores.KL > *d.e.Steps[*row].Scores.KL) {
 			row = &t
 		}

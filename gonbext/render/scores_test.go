@@ -17,6 +17,7 @@ func scored() *attribution.Explanation {
 	e.Steps[0].Scores = &attribution.TokenScores{
 		TokenScores: trace.TokenScores{Entropy: 0.5, Surprisal: 2, Rank: 3},
 		KL:          new(1.5), Gain: new(2.25), Sensitive: true,
+		Otherwise: &attribution.Alternative{ID: 7, Text: " On", Probability: 0.5},
 	}
 	e.Steps[1].Scores = &attribution.TokenScores{
 		TokenScores: trace.TokenScores{Entropy: 1, Surprisal: 4, Rank: 1},
@@ -37,9 +38,15 @@ func TestScores(t *testing.T) {
 	if plain := drawingOf(chatted()); plain.chosen != 1 || d.chosen != 0 {
 		t.Errorf("pictures open with %d and, scored, with %d; want 1 and 0", plain.chosen, d.chosen)
 	}
-	const want = "the documents mattered for 1 of 2 tokens, by KL in nats: In (1.50)"
+	const want = "the documents mattered for 1 of 2 tokens, by KL in nats: In (1.50, without it “On”)"
 	if got := plain(d.mattered()); got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+	same := scored() // whatever the KL, the model would have said the same token
+	same.Steps[0].Scores.Otherwise = nil
+	if d := drawingOf(same); d.chosen != 1 || !strings.HasSuffix(d.mattered(), "In (1.50)") {
+		t.Errorf("a picture opens with %d where no token changes, and says %q", d.chosen,
+			d.mattered())
 	}
 	all := d.scores()
 	if len(all) != len(d.tokens) || all[0].Rank != 9 || all[1] != nil || all[12].Entropy != 2 ||
@@ -77,7 +84,8 @@ func TestScriptScores(t *testing.T) {
 	_, err := m.RunString(`const smallest = 1e-9, score = (more) => ({...more, entropy: 1,
 		surprisal: 2, rank: 3}), plain = {m: 1, scores: [null, score({})]},
 		prompt = {m: 1, scores: [score({}), score({})]}, reads = {...prompt, positions: [0]},
-		kl = {m: 1, scores: [null, score({kl: 0.5, gain: -0.25})]}`)
+		kl = {m: 1, scores: [null, score({kl: 0.5, gain: -0.25})]},
+		two = {m: 1, scores: [null, score({})], methods: [{source: [0.25, null]}, {}]}`)
 	must(t, err)
 	for expression, want := range map[string]string{
 		"barsShown({}, {})": "", "barsShown(plain, {})": "", "barsShown(prompt, {})": "surprisal",
@@ -87,9 +95,15 @@ func TestScriptScores(t *testing.T) {
 		"nextBars(plain, {bars: 'entropy'})": "",
 		"nextBars(kl, {bars: 'entropy'})":    "kl",
 		"nextBars(kl, {})":                   "",
-		"scoresNote(null)":                   "no scores",
+		"barsShown(two, {})":                 "source",
+		"nextBars(two, {bars: 'entropy'})":   "source",
+		"nextBars(two, {})":                  "",
+		"[0, 1, -1].map((row) => contributionOf(two.methods[0], row)).join()": "0.25,,",
+		"scoresNote(null)": "no scores",
 		"scoresNote(kl.scores[1])": "surprisal 2.00 nats · entropy 1.00 · rank 3 · " +
 			"without that part: KL 0.50, ln p +0.25",
+		"scoresNote({...kl.scores[1], otherwise: {text: 'On'}}).slice(-30)": "ln p +0.25, “On” " +
+			"most probable",
 	} {
 		if got := run[string](t, m, expression); got != want {
 			t.Errorf("%s is %q, want %q", expression, got, want)

@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"fmt"
 	"html"
 	"math"
 	"regexp"
@@ -69,7 +70,7 @@ func (p *phrase) say(text string) { *p = append(*p, piece{text: text}) }
 // part of the sentence.
 func quoted(p phrase) phrase {
 	text := p.String()
-	if strings.ContainsFunc(text, inWord) &&
+	if strings.ContainsFunc(text, attribution.InWord) &&
 		!slices.Contains(functionWords, strings.ToLower(text)) {
 		return p
 	}
@@ -207,7 +208,7 @@ func (d *drawing) sentence(v *view, t int, me phrase) (s phrase, others string) 
 		s.say(before)
 		s = append(s, me...)
 		s.say(between)
-		s.join(d.wordsOf(v, named, long))
+		s.join(d.wordsOf(v, t, named, long))
 		s.say(after)
 	}
 	if long {
@@ -217,7 +218,7 @@ func (d *drawing) sentence(v *view, t int, me phrase) (s phrase, others string) 
 		named = nil // are against the token
 	}
 	against, others := d.others(v, t, named)
-	return append(s, piece{text: against, quiet: true}), others
+	return append(s, piece{text: d.asWhole(v, t) + against, quiet: true}), others
 }
 
 // smallBeside is the part of its strongest source below which a difference of two tokens is small,
@@ -261,12 +262,27 @@ func (d *drawing) undecided(v *view, t int, me phrase) (s phrase) {
 	for i, sources := range [][]int{row.above, row.below} {
 		if sources = attribution.Named(sources, size); len(sources) > 0 {
 			s.say(separator)
-			s.join(d.wordsOf(v, sources, false))
+			s.join(d.wordsOf(v, t, sources, false))
 			s.say(map[bool]string{true: " favours ", false: " favour "}[len(sources) == 1])
 			s, separator = append(s, [][]piece{me, other}[i]...), ", "
 		}
 	}
 	return s
+}
+
+// asWhole tells that all parts of row t together are against what they explain, or are little of it,
+// "" if they are not. A sentence about single tokens would hide it.
+func (d *drawing) asWhole(v *view, t int) string {
+	sum, r := v.sum(t), v.result
+	if v.difference || !r.AddsUp || v.level(t) != r.Top() || t >= len(r.Explained) ||
+		!(sum/r.Explained[t] < little) {
+		return ""
+	}
+	what := "all tokens together"
+	if r.Evidence == trace.Written {
+		what = "attention as a whole"
+	}
+	return fmt.Sprintf("; %s %s of %s", what, signed(sum), signed(r.Explained[t]))
 }
 
 // differing says what both sides of a comparison say where their answers begin to differ.
@@ -353,12 +369,15 @@ func (d *drawing) howMuch(v *view, t int, sources []int) string {
 	return howMuch(part, whole)
 }
 
+// little is the part of a whole below which it is little.
+const little = .25
+
 // howMuch returns an adverb and a space for how much a part is of a whole.
 func howMuch(part, whole float64) string {
 	switch {
 	case part >= whole/2:
 		return "mostly "
-	case part >= whole/4:
+	case part >= little*whole:
 		return "partly "
 	}
 	return "a little "
@@ -407,9 +426,10 @@ func (d *drawing) wordOf(tokens ...int) (s phrase) {
 	return s
 }
 
-// wordsOf returns the words of sources, equal ones once. They have their places if the prompt has
-// the word at several places, unless the context of the first one follows.
-func (d *drawing) wordsOf(v *view, sources []int, context bool) (all []phrase) {
+// wordsOf returns the words of sources of row t, equal ones once. They have their places if the text
+// before the row's token has the word at several places, unless the context of the first one
+// follows.
+func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []phrase) {
 	ofWord := map[int][]int{} // the sources in each word, by its first token
 	var order []int
 	for _, j := range sources {
@@ -423,14 +443,17 @@ func (d *drawing) wordsOf(v *view, sources []int, context bool) (all []phrase) {
 		key := d.wordOf(ofWord[first]...).String()
 		named[key] = append(named[key], ofWord[first][0])
 	}
+	var parts []string
 	for i, first := range order {
 		word := d.wordOf(ofWord[first]...)
 		same := named[word.String()]
-		repeated := first < len(d.e.Prompt.Texts) && d.repeated(first) && (i > 0 || !context)
+		repeated := d.repeats(first, v.sources(t)) && (i > 0 || !context)
 		word = quoted(word)
 		switch {
 		case same[0] != ofWord[first][0]:
 			continue
+		case same[0] == d.targetBegin:
+			word = phrase{{text: startName, strong: true}}
 		case len(same) > 1 || repeated:
 			var places []string
 			for _, j := range same {
@@ -443,9 +466,62 @@ func (d *drawing) wordsOf(v *view, sources []int, context bool) (all []phrase) {
 		} else if d.chat() && d.tokens[same[0]].role == inTemplate {
 			word = append(word, piece{text: " (chat template)", quiet: true})
 		}
-		all = append(all, word)
+		all, parts = append(all, word), append(parts, d.partOf(same[0]))
+	}
+	for i, part := range parts { // named once where several words of it follow each other
+		if part != "" && (i+1 == len(parts) || parts[i+1] != part) {
+			all[i] = append(all[i], piece{text: " in the " + part, quiet: true})
+		}
 	}
 	return all
+}
+
+// called returns the names of some of the first n tokens of a text, each the word of the token with
+// the token strong. A word that these n tokens have at several places has its own, and so have two
+// tokens of one word.
+func (d *drawing) called(n int, tokens ...int) (names []phrase) {
+	same := map[string]int{}
+	for _, j := range tokens {
+		name := d.wordOf(j)
+		if side := d.only(j); side >= 0 {
+			text := d.comparison.Sides[side].Explanation.Prompt.Texts[j]
+			name = phrase{{text: tokenName(text), strong: true}}
+		}
+		names = append(names, name)
+		same[plain(name.String())]++
+	}
+	for i, j := range tokens {
+		if same[plain(names[i].String())] > 1 || d.repeats(j, n) {
+			names[i].say(" (" + d.placeOf(j) + ")")
+		}
+	}
+	return names
+}
+
+// repeats reports whether the first n tokens of the text have the word of token j at several places.
+func (d *drawing) repeats(j, n int) bool {
+	name := func(j int) string { return plain(d.wordOf(j).String()) }
+	if d.placesOf == nil {
+		d.placesOf = map[string][]int{}
+		for first := 0; first < len(d.tokens); {
+			d.placesOf[name(first)] = append(d.placesOf[name(first)], first)
+			_, first = d.wordAround(first)
+		}
+	}
+	places := d.placesOf[name(j)]
+	return len(places) > 1 && places[1] < n
+}
+
+// partOf returns the name of the text of two that token j is part of, the source or the target; ""
+// in other models, and of the token with which the target begins.
+func (d *drawing) partOf(j int) string {
+	switch {
+	case d.targetBegin < 0 || j == d.targetBegin:
+		return ""
+	case j < d.targetBegin:
+		return d.words.text
+	}
+	return d.words.answer
 }
 
 // restsOn says of a source that attention rests on it whatever a row is about, where values follow
@@ -455,7 +531,9 @@ func (d *drawing) restsOn(v *view, j int) string {
 	switch {
 	case v.difference || j >= len(v.sinks) || !e.RestsOn(v.result, j):
 		return ""
-	case j == e.Prompt.First() && !d.e.Model.Bidirectional:
+	case j == d.targetBegin:
+		return " (attention often rests on it)"
+	case j == e.FirstRead():
 		return ", the first token (attention often rests on it)"
 	}
 	return ", a control token (attention often rests on it)"
@@ -519,16 +597,3 @@ var lineBreaks = regexp.MustCompile(`\s*\n\s*`)
 func minus(text string) string { return signs.ReplaceAllString(text, "${1}−$2") }
 
 var signs = regexp.MustCompile(`(^|[ (│])-([0-9.∞])`)
-
-// tokenName returns the name of token j of the text, with its number where the text is short and
-// the name alone would not tell which it is.
-func (d *drawing) tokenName(j int) string {
-	if grouped(d.e) {
-		return d.axisName(j)
-	}
-	_, _, name := d.characterOf(j)
-	if side := d.only(j); side >= 0 {
-		name = textName(d.comparison.Sides[side].Explanation.Prompt.Texts[j])
-	}
-	return isolated(name)
-}

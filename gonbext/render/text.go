@@ -118,10 +118,8 @@ func (t *text) head() {
 			t.wrapped("", caption)
 		}
 	}
-	if t.comparison != nil {
-		for _, heading := range t.comparison.headings() {
-			t.wrapped("", heading)
-		}
+	for _, heading := range t.headings() {
+		t.wrapped("", heading)
 	}
 	if t.status != "" {
 		t.wrapped("", Visible(t.status, 200))
@@ -311,7 +309,7 @@ func (t *text) heading(c drawnColumn) string {
 		return t.drawn.foldName(c)
 	case j >= m:
 		return "›" + t.generatedName(j-m)
-	case t.continues(j):
+	case t.drawn.tokens[j].joins:
 		return "‿" + t.short(j)
 	}
 	return t.short(j)

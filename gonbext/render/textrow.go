@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -68,8 +67,7 @@ func (t *text) rowEnd(v *view, i int, label string) {
 		mark = "Σ"
 	}
 	if folded, sum := t.drawn.foldedSum(v, i); whole && t.top <= 0 && folded > 0 {
-		parts = append(parts, fmt.Sprintf("%s folded %s hold %s", thousands(folded),
-			t.words.tokens, v.top.sum(sum)))
+		parts = append(parts, countOf(folded, "folded "+t.words.tokens)+": "+v.top.sum(sum))
 	}
 	t.wrapped(label+"  "+mark+" ", minus(joined(parts)))
 }

@@ -97,6 +97,16 @@ func (t theme) variables() string {
 	return b.String()
 }
 
+// selector returns which pictures have the colours of the theme. The default has those that name
+// none, too: a notebook that is not trusted removes the name, and this sheet, which comes with any
+// cell that has been run, still paints its steps.
+func (t theme) selector() string {
+	if t.name == themes[0].name {
+		return ".hm"
+	}
+	return ".hm[data-palette=" + t.name + "]"
+}
+
 // themeSheet returns the rules that set the colours of every theme.
 func themeSheet() string {
 	var b strings.Builder
@@ -107,7 +117,7 @@ func themeSheet() string {
 	}
 	b.WriteString("}")
 	for _, t := range themes {
-		b.WriteString(".hm[data-palette=" + t.name + "]{" + t.variables() + "}")
+		b.WriteString(t.selector() + "{" + t.variables() + "}")
 	}
 	for i := range levels {
 		n := string(rune('1' + i))

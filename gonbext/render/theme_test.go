@@ -2,6 +2,8 @@ package render
 
 import (
 	"math"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -89,5 +91,22 @@ func TestTight(t *testing.T) {
 		if math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("limit of %v is %v, want %v", c.values, got, c.want)
 		}
+	}
+}
+
+// The sheet of a picture that was run also applies to pictures of the same page that the notebook
+// does not trust, which have lost their palette's name: a colour without a value would paint white
+// letters on white.
+func TestSheetNeedsNoPalette(t *testing.T) {
+	sheet := boardSheet()
+	uses := regexp.MustCompile(`var\((--[pnoz]\d?)\)`)
+	for _, use := range uses.FindAllStringSubmatch(sheet, -1) {
+		declared := regexp.MustCompile(`(?:^|\})\.hm\{[^}]*` + use[1] + `:`)
+		if !declared.MatchString(sheet) {
+			t.Errorf("%s has no value without data-palette", use[1])
+		}
+	}
+	if n := strings.Count(sheet, "data-palette="); n != len(themes)-1 {
+		t.Errorf("%d palettes with a name, want all but the default", n)
 	}
 }

@@ -53,11 +53,11 @@ func (s Show) AtWord(e *attribution.Explanation) (Show, error) {
 	}
 	var words, found []string
 	var begins []int
+	joins := e.ContinuesWord()
 	for t, g := range e.Steps {
-		text, last := withoutMarks(g.Text), len(words)-1
-		after := withoutMarks(textsOf(e.Steps[t:min(t+4, len(e.Steps))]))
-		if last >= 0 && !e.Model.Reads() && continuesWord(words[last], after) {
-			words[last] += text
+		text, at := withoutMarks(g.Text), len(e.Prompt.Texts)+t
+		if !e.Model.Reads() && joins[at] {
+			words[len(words)-1] += text
 			continue
 		}
 		words, begins = append(words, text), append(begins, t)
@@ -77,7 +77,7 @@ func (s Show) AtWord(e *attribution.Explanation) (Show, error) {
 	switch word := message.Quote(s.Word); len(found) {
 	case 0:
 		return s, trace.Usagef("no generated word is %s; %sthe answer is %s", word,
-			message.DidYouMean(s.Word, words), message.Quote(strings.TrimSpace(textsOf(e.Steps))))
+			message.DidYouMean(s.Word, words), message.Quote(strings.TrimSpace(attribution.TextOf(e.Steps))))
 	case 1:
 		s.Word = ""
 		return s, nil

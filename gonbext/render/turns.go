@@ -49,22 +49,19 @@ func (d *drawing) readMessages() {
 	})
 }
 
-// questions returns the tokens of the message that is answered which may ask or instruct, whatever
-// a method has of them: those at the end of it and in a line before a document.
-func (d *drawing) questions() (tokens []int) {
-	m, n := len(d.e.Prompt.Texts), len(d.turns)-2
+// question returns the tokens of the sentences of the message that is answered which may ask or
+// instruct: the line that it begins with, before a document, and its last sentence. They are nil if
+// the text is no chat.
+func (d *drawing) question() (first, last []int) {
+	n := len(d.turns) - 2
 	if !d.chat() || n < 0 {
-		for j := max(m-lastRead, 0); j < m && !d.e.Model.Reads(); j++ {
-			tokens = append(tokens, j)
-		}
-		return tokens
+		return nil, nil
 	}
-	var first, last []int
 	for _, s := range d.e.Prompt.Sentences() {
 		inside := slices.DeleteFunc(s.Tokens, func(j int) bool {
 			return j < d.turns[n].body[0] || j >= d.turns[n].body[1]
 		})
-		if len(inside) == 0 || !strings.ContainsFunc(s.Text, inWord) {
+		if len(inside) == 0 || !strings.ContainsFunc(s.Text, attribution.InWord) {
 			continue
 		}
 		if end := d.textOf(inside[len(inside)-1]); last == nil && strings.Contains(end, "\n") {
@@ -72,5 +69,28 @@ func (d *drawing) questions() (tokens []int) {
 		}
 		last = inside
 	}
-	return slices.Concat(first[:min(len(first), mostAsked)], last[max(len(last)-mostAsked, 0):])
+	return first, last
+}
+
+// questions returns the tokens that stay in a picture whatever a method has of them, because what
+// is answered may be there: those of [drawing.question] or, of a text that is no chat, its last.
+func (d *drawing) questions() (tokens []int) {
+	if first, last := d.question(); last != nil {
+		return slices.Concat(first[:min(len(first), mostAsked)], last[max(len(last)-mostAsked, 0):])
+	}
+	m := len(d.e.Prompt.Texts)
+	for j := max(m-lastRead, 0); j < m && !d.e.Model.Reads() && !d.chat(); j++ {
+		tokens = append(tokens, j)
+	}
+	return tokens
+}
+
+// asked returns the words of the question, in small letters, which an answer repeats.
+func (d *drawing) asked() []string {
+	_, last := d.question()
+	var text strings.Builder
+	for _, j := range last {
+		text.WriteString(d.textOf(j))
+	}
+	return wordsIn(strings.ToLower(text.String()))
 }

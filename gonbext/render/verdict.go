@@ -64,7 +64,7 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 // something is told, and without other words.
 func (d *drawing) without(v *view, t int, w *attribution.Verdict, told string) (s phrase) {
 	s.say("without ")
-	s.join(d.wordsOf(v, w.Sources, false))
+	s.join(d.wordsOf(v, t, w.Sources, false))
 	s.say(told)
 	how := "replaced by " + message.Quote(Visible(w.Replacement, nameLimit))
 	if w.Replacement == "delete" {

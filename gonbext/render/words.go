@@ -20,6 +20,8 @@ type words struct {
 	shown   string // the name of what each block shows
 	chance  string // the heading of the alternatives
 	told    string // what the part with all tokens says of each
+	output  string // the name of what the model wrote, with the number of a token after it
+	before  string // the name of what the model wrote before a token, as a source
 	columns string // the legend of a text
 	page    string // the legend of a page of rows
 }
@@ -34,11 +36,33 @@ var generating = words{
 	shown:   "generated tokens",
 	chance:  "probability of the next token",
 	told:    "sources, changes and probabilities",
+	output:  "generated",
+	before:  "generated tokens",
 	columns: "Columns: prompt tokens (sources), in order. Rows: methods. One block for each " +
 		"generated token (target).",
 	page: "The sentence and the colours of the text tell how much the framed generated token " +
 		"(target) has from each of the prompt tokens (sources) and from the tokens generated " +
 		"before it. In the matrix each line is a target and each column a source" + pageRest,
+}
+
+// translating are the words for a model of two stacks.
+var translating = words{
+	title:   generating.title,
+	text:    "source",
+	answer:  "target",
+	nothing: generating.nothing,
+	tokens:  "source tokens",
+	shown:   "target tokens",
+	chance:  generating.chance,
+	told:    generating.told,
+	output:  "target",
+	before:  "target before it",
+	columns: "Columns: the tokens of the source, then the target before the token; " + startMark +
+		" is its start. Rows: methods. One block for each token of the target.",
+	page: "The sentence and the colours of the text tell how much the framed token of the target " +
+		"has from each token of the source and from the target before it, which begins at " +
+		startMark + ". In the matrix each line is a token of the target and each column one that " +
+		"it came from" + pageRest,
 }
 
 // pageRest ends the legend of a page of rows.
@@ -98,7 +122,10 @@ func grouped(e *attribution.Explanation) bool {
 // class or number, at the class of each token, at the ends of an answer or, without a head, at its
 // hidden states.
 func wordsForModel(info trace.Info) words {
-	if !info.Reads() {
+	switch {
+	case info.EncoderLayers > 0:
+		return translating
+	case !info.Reads():
 		return generating
 	}
 	// A copy, which the cases change.
@@ -228,18 +255,16 @@ const firstText, secondText = "1st text", "2nd text"
 func (p *picture) facts() string {
 	m, n := len(p.e.Prompt.Texts), len(p.e.Steps)
 	if p.e.Model.Reads() {
-		s := fmt.Sprintf("%d %s", m, p.words.tokens)
+		s := countOf(m, p.words.tokens)
 		if added := p.added(); len(added) > 0 {
 			s += ", of which the tokenizer added " + strings.Join(added, " and ")
 		}
-		shown := p.words.shown
-		// "1 prediction", not "1 predictions"
-		if n == 1 {
-			shown = strings.TrimSuffix(shown, "s")
-		}
-		return s + fmt.Sprintf("; %d %s", n, shown)
+		return s + "; " + countOf(n, p.words.shown)
 	}
-	s := fmt.Sprintf("%d %s", m, p.words.tokens)
+	if p.targetBegin >= 0 {
+		m-- // its start is no token of a text
+	}
+	s := countOf(m, p.words.tokens)
 	// It is counted among the tokens, and often is a sink.
 	if p.e.Prompt.BOSAdded {
 		s += ", the first of them begin-of-text that was added"
@@ -253,7 +278,7 @@ func (p *picture) facts() string {
 			forced += tokens
 		}
 	}
-	s += fmt.Sprintf("; %d generated", generated)
+	s += fmt.Sprintf("; %d %s", generated, p.words.answer)
 	if n > 0 && p.e.Steps[0].IDs != nil {
 		s += fmt.Sprintf(", explained in %s", message.Count(n, "row"))
 	}
@@ -261,6 +286,20 @@ func (p *picture) facts() string {
 		s += fmt.Sprintf(", %d of them given by the caller", forced)
 	}
 	return s
+}
+
+// countOf returns how many of something there are, of which the name is that of several: "1 prompt
+// token", "1,200 spans of the prompt".
+func countOf(n int, what string) string {
+	if n == 1 {
+		what, of, more := strings.Cut(what, " of ")
+		what = strings.TrimSuffix(what, "s")
+		if more {
+			what += " of " + of
+		}
+		return "1 " + what
+	}
+	return thousands(n) + " " + what
 }
 
 // added returns the names of the control tokens that the tokenizer added to the text. Such a token

@@ -107,11 +107,13 @@ func (d *Dir) openWeights() (*File, error) {
 // Close closes the weights.
 func (d *Dir) Close() error { return d.Weights.Close() }
 
-// EOS returns the ids of the tokens that end a text: eos_token_id of generation_config.json or, if
-// that has none, of config.json. The result is empty if neither file has the key; ids below 0 are
-// left out. It returns an error if the value is not a token id or a list of token ids.
-func (d *Dir) EOS() ([]int, error) {
-	const key = "eos_token_id"
+// EOS returns the ids of the tokens that end a text, [Dir.TokenIDs] of eos_token_id.
+func (d *Dir) EOS() ([]int, error) { return d.TokenIDs("eos_token_id") }
+
+// TokenIDs returns the token ids under a key of generation_config.json or, if that has none, of
+// config.json. The result is empty if neither file has the key; ids below 0 are left out. It
+// returns an error if the value is not a token id or a list of token ids.
+func (d *Dir) TokenIDs(key string) ([]int, error) {
 	file, value := generationFile, d.Generation[key]
 	if value == nil {
 		file, value = configFile, d.Config[key]

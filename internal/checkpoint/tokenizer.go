@@ -17,8 +17,24 @@ const (
 	defaultTemplate     = "default"
 )
 
-// HasTokenizer returns whether the directory has a tokenizer.json.
-func (d *Dir) HasTokenizer() bool { return d.exists(tokenizerFile) }
+// HasTokenizer returns whether the directory has a tokenizer.json, or the files of [Dir.Pieces].
+func (d *Dir) HasTokenizer() bool {
+	return d.exists(tokenizerFile) || len(d.piecesFiles()) > 0
+}
+
+// piecesFiles are the files that [Dir.Pieces] returns, none if the directory lacks one of the first
+// two or has a tokenizer.json.
+func (d *Dir) piecesFiles() []string {
+	for _, files := range [][]string{
+		{"source.spm", "vocab.json", "target.spm"},
+		{"sentencepiece.bpe.model", "vocab.json", "sentencepiece.bpe.model"},
+	} {
+		if !d.exists(tokenizerFile) && d.exists(files[0]) && d.exists(files[1]) {
+			return files
+		}
+	}
+	return nil
+}
 
 // TokenizerJSON returns the bytes of tokenizer.json. If the file is missing and the directory has a
 // tokenizer in another format (vocab.txt, merges.txt, tokenizer.model), the error says how to
@@ -26,6 +42,20 @@ func (d *Dir) HasTokenizer() bool { return d.exists(tokenizerFile) }
 func (d *Dir) TokenizerJSON() ([]byte, error) {
 	b, err := d.read(tokenizerFile, maxTokenizer)
 	return b, d.explainTokenizer(err)
+}
+
+// Pieces returns the files of a tokenizer that has none in the layout of tokenizer.json: one of
+// SentencePiece for the texts of sources and one for those of targets, and vocab.json with the ids
+// of their pieces (source.spm and target.spm of Marian; sentencepiece.bpe.model of M2M100, for
+// both). All are nil if the directory does not have them.
+func (d *Dir) Pieces() (source, target, vocab []byte, err error) {
+	var files [3][]byte
+	for i, name := range d.piecesFiles() {
+		if files[i], err = d.read(name, maxTokenizer); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	return files[0], files[2], files[1], nil
 }
 
 // TokenizerConfig returns tokenizer_config.json, decoded like [Dir.Config]. It is nil if the file

@@ -39,81 +39,117 @@ func EditFlag(cmd *cobra.Command, edits *string) {
 		"of places and what is done to them")
 }
 
-// ReadEdits reads a file of edits, a list of [editInFile]; none if the name is empty. Their values,
-// which all edits keep while the model runs, must fit what the memory has left.
-func (k *Kit) ReadEdits(
-	ctx context.Context, name string, memory trace.Memory,
-) ([]trace.Edit, error) {
+// EditFile is a file of edits that has been read, without the values that other files have. Names
+// of these are relative to its folder.
+type EditFile struct {
+	name  string
+	edits []editInFile
+}
+
+// ReadEdits reads a file of edits, a list of [editInFile], and finds the files that it names, so
+// that what is wrong is said before a model is opened. Without a name there are no edits.
+func (k *Kit) ReadEdits(ctx context.Context, name string) (f EditFile, err error) {
 	if name == "" {
-		return nil, nil
+		return f, nil
 	}
 	file, _, err := k.OpenInput(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("--edit: %w", err)
+		return f, fmt.Errorf("--edit: %w", err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, mostEditBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("--edit: %s: %w", name, err)
+		return f, fmt.Errorf("--edit: %s: %w", name, err)
 	}
 	if len(text) > mostEditBytes {
-		return nil, Usagef("%s has more than %s; put values into a safetensors file, and name "+
+		return f, Usagef("%s has more than %s; put values into a safetensors file, and name "+
 			"it with from", name, message.FormatBytes(mostEditBytes))
 	}
 	if n := bytes.Count(text, []byte("{")); n > mostEdits {
-		return nil, Usagef("%s has %d edits; at most %d: several layers, heads and positions "+
+		return f, Usagef("%s has %d edits; at most %d: several layers, heads and positions "+
 			"can be in one", name, n, mostEdits)
 	}
-	var all []editInFile
-	if err := jsonread.Into(text, &all); err != nil {
-		return nil, Usagef("%s: the edits cannot be read: %s", name, message.NotJSON(err))
+	f.name = name
+	if err := jsonread.Into(text, &f.edits); err != nil {
+		return f, Usagef("%s: the edits cannot be read: %s", name, message.NotJSON(err))
 	}
-	if len(all) == 0 {
-		return nil, Usagef("%s has no edits", name)
+	if len(f.edits) == 0 {
+		return f, Usagef("%s has no edits", name)
 	}
-	edits, held := make([]trace.Edit, len(all)), 0.0
-	for i, e := range all {
-		if edits[i], err = e.read(filepath.Dir(name), held, memory); err == nil {
-			held += 4 * float64(len(edits[i].Value))
-			err = edits[i].Check()
+	for i, e := range f.edits {
+		if err = e.checkSource(); err == nil && e.From == "" {
+			err = e.Edit.Check()
+		}
+		if e.From != "" && err == nil {
+			var from *checkpoint.File
+			if from, err = checkpoint.Open(f.path(e)); err == nil {
+				from.Close()
+			}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: edit %d: %w", name, i, err)
+			return f, fmt.Errorf("%s: edit %d: %w", name, i, err)
 		}
+	}
+	return f, nil
+}
+
+// Edits returns the edits with their values, which all edits keep while the model runs and so must
+// fit what the memory has left.
+func (f EditFile) Edits(memory trace.Memory) ([]trace.Edit, error) {
+	var edits []trace.Edit
+	held := 0.0
+	for i, e := range f.edits {
+		edit, err := f.read(e, held, memory)
+		if err == nil {
+			held += 4 * float64(len(edit.Value))
+			err = edit.Check()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: edit %d: %w", f.name, i, err)
+		}
+		edits = append(edits, edit)
 	}
 	return edits, nil
 }
 
-// read returns the edit with its value, from a file relative to a folder. held is how many bytes
-// the values of the edits before it have in the memory.
-func (e editInFile) read(
-	folder string, held float64, memory trace.Memory,
-) (trace.Edit, error) {
+// checkSource refuses a value from two places, and a key without a file that has it.
+func (e editInFile) checkSource() error {
+	switch {
+	case e.From == "" && e.Key != "":
+		return Usagef("key %.60q without from, the file that has it", e.Key)
+	case e.From != "" && (e.Value != nil || e.Shape != nil):
+		return Usagef("a value and from %.60q; give one of them", e.From)
+	}
+	return nil
+}
+
+// path returns the file that an edit takes its value from.
+func (f EditFile) path(e editInFile) string {
+	if filepath.IsAbs(e.From) {
+		return e.From
+	}
+	return filepath.Join(filepath.Dir(f.name), e.From)
+}
+
+// read returns an edit with its value. held is how many bytes the values of the edits before it
+// have in the memory.
+func (f EditFile) read(e editInFile, held float64, memory trace.Memory) (trace.Edit, error) {
 	if e.From == "" {
-		if e.Key != "" {
-			return e.Edit, Usagef("key %.60q without from, the file that has it", e.Key)
-		}
 		return e.Edit, nil
 	}
-	if e.Value != nil || e.Shape != nil {
-		return e.Edit, Usagef("a value and from %.60q; give one of them", e.From)
-	}
-	path, key := e.From, e.Key
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(folder, path)
-	}
+	key := e.Key
 	if key == "" {
 		key = string(e.Tap)
 	}
-	f, err := checkpoint.Open(path)
+	from, err := checkpoint.Open(f.path(e))
 	if err != nil {
 		return e.Edit, err
 	}
-	defer f.Close()
-	if e.Key == "" && !f.Has(key) {
-		return fromActivations(f, e.Edit, held, memory)
+	defer from.Close()
+	if e.Key == "" && !from.Has(key) {
+		return fromActivations(from, e.Edit, held, memory)
 	}
-	t, err := readTensor(f, key, held, memory)
+	t, err := readTensor(from, key, held, memory)
 	if err != nil {
 		return e.Edit, err
 	}

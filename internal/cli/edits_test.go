@@ -42,7 +42,10 @@ func TestMostEdits(t *testing.T) {
 	} {
 		file := filepath.Join(folder, "edits.json")
 		must(t, os.WriteFile(file, []byte(c.text), 0o600))
-		_, err := (&Kit{}).ReadEdits(t.Context(), file, trace.Memory{Left: c.left})
+		edits, err := (&Kit{}).ReadEdits(t.Context(), file)
+		if err == nil {
+			_, err = edits.Edits(trace.Memory{Left: c.left})
+		}
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.60s with %d bytes left: error %v, want %q", c.text, c.left, err, c.want)
 		}

@@ -196,7 +196,7 @@ func TestTables(t *testing.T) {
 	// Rollout, token 0, layer 3, source 1: M[0,1,0].
 	want := []string{
 		"rollout", "3", "false", "0", "8", " is", "1", "6", "' =1+1", "0.3", "share of attention",
-		"2", "1.5", "3", "0.25", "-4", "5", "6", "7",
+		"2", "1.5", "3", "0.25", "-4", "5", "6", "7", "",
 	}
 	if !slices.Equal(all[2], want) {
 		t.Errorf("row %q, want %q", all[2], want)

@@ -29,7 +29,11 @@ type instance struct {
 // writeInseq writes the form that FeatureAttributionOutput.load of Inseq reads
 // (inseq/data/attribution.py, version 0.7; 0.6 held tensors in another form): one sequence, with
 // the values of a method as target_attributions, [m+n,n], and those of the other methods as
-// sequence_scores. Generated tokens have no values of their own here, so their rows are NaN.
+// sequence_scores. A generated token has NaN in the columns of those before it and of its own.
+//
+// Of a model of two stacks with a source of b tokens, source_attributions are the values over the
+// source, [b,n], target_attributions those over the target, [n,n], and the other methods have those
+// over the source alone. The token with which the target begins has no place there.
 func (o Options) writeInseq(w io.Writer, e *attribution.Explanation, made string) error {
 	if len(e.Steps) > 0 && e.Steps[0].IDs != nil {
 		return trace.Usagef("Inseq has no form for generated tokens that are explained together; " +
@@ -50,16 +54,21 @@ func (o Options) writeInseq(w io.Writer, e *attribution.Explanation, made string
 	for _, s := range e.Steps {
 		answer += s.Text
 	}
-	m, n := len(e.Prompt.IDs), len(e.Steps)
+	n := len(e.Steps)
+	source, prompt := inseqSizes(e)
+	generated := text + strings.ToValidUTF8(answer, "\ufffd")
+	if prompt == 0 {
+		generated = strings.ToValidUTF8(answer, "\ufffd")
+	}
 	info := map[string]any{
 		"attribution_method": method, "model_name": modelName(e), "model_class": e.Model.Family,
 		"tokenizer_name": modelName(e), "tokenizer_class": nil,
 		"input_texts":      []any{text},
-		"generated_texts":  []any{text + strings.ToValidUTF8(answer, "\ufffd")},
+		"generated_texts":  []any{generated},
 		"attribution_args": e.Methods[method].Options, "step_scores": []any{"probability"},
-		"attr_pos_start": m, "attr_pos_end": m + n, "output_step_attributions": false,
+		"attr_pos_start": prompt, "attr_pos_end": prompt + n, "output_step_attributions": false,
 		"include_eos_baseline": false, "constrained_decoding": false,
-		"attribute_target": false, madeKey: json.RawMessage(made),
+		"attribute_target": source > 0, madeKey: json.RawMessage(made),
 	}
 	return writeLine(w, instance{[2]string{"inseq.data.attribution", inseqOutput}, map[string]any{
 		"sequence_attributions": []any{sequence}, "step_attributions": nil, "info": info,
@@ -75,11 +84,12 @@ func inseqSequenceOf(e *attribution.Explanation, method string) (s instance, err
 			map[string]any{"id": id, "token": strings.ToValidUTF8(text, "\ufffd")},
 		}
 	}
-	m, n := len(e.Prompt.IDs), len(e.Steps)
-	for j, id := range e.Prompt.IDs {
+	n := len(e.Steps)
+	b, prompt := inseqSizes(e)
+	for j, id := range e.Prompt.IDs[:max(b, prompt)] {
 		source = append(source, token(id, e.Prompt.Texts[j]))
 	}
-	target = append(target, source...)
+	target = append(target, source[:prompt]...)
 	var probabilities []float32
 	for _, s := range e.Steps {
 		target = append(target, token(s.ID, s.Text))
@@ -91,19 +101,23 @@ func inseqSequenceOf(e *attribution.Explanation, method string) (s instance, err
 	}
 	values := map[string]any{}
 	for _, name := range e.Order {
-		if values[name], err = inseqValues(e, name); err != nil {
+		if values[name], err = inseqValues(e, name, 0, max(b, prompt+n)); err != nil {
 			return instance{}, err
 		}
 	}
-	own, err := inseqValues(e, method)
+	var ofSource any
+	if b > 0 {
+		ofSource = values[method]
+	}
+	own, err := inseqValues(e, method, len(e.Prompt.IDs)-prompt, prompt+n)
 	if err != nil {
 		return instance{}, err
 	}
 	delete(values, method)
 	return instance{[2]string{"inseq.data.attribution", inseqSequence}, map[string]any{
-		"source": source, "target": target, "source_attributions": nil,
+		"source": source, "target": target, "source_attributions": ofSource,
 		"target_attributions": own, "step_scores": map[string]any{"probability": probability},
-		"sequence_scores": values, "attr_pos_start": m, "attr_pos_end": m + n,
+		"sequence_scores": values, "attr_pos_start": prompt, "attr_pos_end": prompt + n,
 	}}, nil
 }
 
@@ -119,21 +133,30 @@ func modelName(e *attribution.Explanation) string {
 	return name
 }
 
-// inseqValues returns the values of a method at the level shown, [m+n,n], a column for each
-// generated token.
-func inseqValues(e *attribution.Explanation, method string) (string, error) {
-	r := e.Methods[method]
-	m, n := len(e.Prompt.IDs), len(e.Steps)
-	values := make([]float32, (m+n)*n)
+// inseqSizes returns how many tokens are a source of their own, 0 in a model of one stack, and how
+// many begin the target, which is the prompt there, 0 in a model of two.
+func inseqSizes(e *attribution.Explanation) (source, prompt int) {
+	if at := e.TargetBegin(); at >= 0 {
+		return at, 0
+	}
+	return 0, len(e.Prompt.IDs)
+}
+
+// inseqValues returns the values of a method over count sources from the first on, at the level
+// shown, [count,n], a column for each generated token, with NaN where there is none.
+func inseqValues(e *attribution.Explanation, method string, first, count int) (string, error) {
+	r, n := e.Methods[method], len(e.Steps)
+	values := make([]float32, count*n)
 	for i := range values {
 		values[i] = float32(math.NaN())
 	}
 	for t := range n {
-		for j, x := range r.Row(t, r.Level(t))[:m] {
-			values[j*n+t] = float32(x)
+		row := r.Row(t, r.Level(t))
+		for j := first; j < min(first+count, len(row)); j++ {
+			values[(j-first)*n+t] = float32(row[j])
 		}
 	}
-	return inseqTensor([]int{m + n, n}, values)
+	return inseqTensor([]int{count, n}, values)
 }
 
 // inseqTensor returns a tensor as Inseq holds it in JSON: a safetensors file in base64.

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -39,13 +40,16 @@ type row struct {
 	SourceEntropy   *float64 `parquet:"source_entropy,optional"`
 	SourceSurprisal *float64 `parquet:"source_surprisal,optional"`
 	SourceRank      *int32   `parquet:"source_rank,optional"`
+	// Contribution is how much of the row of the target comes from the source of a model of two
+	// stacks, nil where that has no meaning and in layers that are not shown.
+	Contribution *float64 `parquet:"source_contribution,optional"`
 }
 
 // rows returns all numbers of an explanation: by method, target, layer and source. Sources after
 // the prompt are generated tokens; only the layer shown has rows of them.
 func rows(e *attribution.Explanation) []row {
 	var all []row
-	m := len(e.Prompt.Texts)
+	m, source := len(e.Prompt.Texts), contributions(e)
 	for _, name := range e.Order {
 		r := e.Methods[name]
 		for t, step := range e.Steps {
@@ -55,6 +59,9 @@ func rows(e *attribution.Explanation) []row {
 					Method: name, Layer: layer, Shown: k == r.Level(t),
 					Target: small(t), TargetID: small(step.ID), TargetText: step.Text,
 					Unit: r.Unit,
+				}
+				if one.Shown && t < len(source[name]) {
+					one.Contribution = source[name][t]
 				}
 				if s := step.Scores; s != nil {
 					one.KL, one.Gain = s.KL, s.Gain
@@ -117,7 +124,7 @@ const (
 	csvHead = "method,layer,shown,target,target_id,target_text,source,source_id,source_text," +
 		"value,unit"
 	csvScores = ",target_entropy,target_surprisal,target_rank,target_kl,target_gain," +
-		"source_entropy,source_surprisal,source_rank\n"
+		"source_entropy,source_surprisal,source_rank,source_contribution\n"
 )
 
 // writeCSV writes a row for each number. A text that a spreadsheet would compute gets a quotation
@@ -146,7 +153,7 @@ func writeCSV(w io.Writer, e *attribution.Explanation) error {
 			inert(r.SourceText),
 			text(&r.Value), inert(r.Unit), text(r.Entropy), text(r.Surprisal), whole(r.Rank),
 			text(r.KL), text(r.Gain), text(r.SourceEntropy), text(r.SourceSurprisal),
-			whole(r.SourceRank),
+			whole(r.SourceRank), text(r.Contribution),
 		})
 		if err != nil {
 			return err
@@ -184,10 +191,38 @@ func writeParquet(w io.Writer, e *attribution.Explanation, made string) error {
 	return out.Close()
 }
 
+// document is the JSON of an explanation.
+type document struct {
+	*attribution.Explanation
+	Source map[string][]*float64 `json:"source_contribution,omitempty"`
+}
+
+// Document returns what the JSON of an explanation is encoded from: the explanation and, for a
+// model of two stacks, how much of each row comes from the source.
+func Document(e *attribution.Explanation) any { return documentOf(e) }
+
+func documentOf(e *attribution.Explanation) document { return document{e, contributions(e)} }
+
+// contributions returns, for a model of two stacks, how much of each row of a method comes from the
+// source, [n], nil for rows without that number; see [attribution.Explanation.SourceContribution].
+func contributions(e *attribution.Explanation) map[string][]*float64 {
+	all := map[string][]*float64{}
+	for _, name := range e.Order {
+		for _, x := range e.SourceContribution(name) {
+			var of *float64
+			if !math.IsNaN(x) {
+				of = &x
+			}
+			all[name] = append(all[name], of)
+		}
+	}
+	return all
+}
+
 // writeJSON writes the explanation as the command does, with its origin under the key headwater.
 func writeJSON(w io.Writer, e *attribution.Explanation, made string) error {
 	return writeLine(w, struct {
-		*attribution.Explanation
+		document
 		Made json.RawMessage `json:"headwater"`
-	}{e, json.RawMessage(made)})
+	}{documentOf(e), json.RawMessage(made)})
 }

@@ -26,11 +26,11 @@ var (
 		"chat_template.jinja", "generation_config.json", "special_tokens_map.json", tokenizerFile,
 		"tokenizer_config.json",
 	}
-	// otherTokenizers are tokenizers in other formats. They are not read here, but tokenizer.json
-	// can be made from them.
+	// otherTokenizers are tokenizers in other formats. Those of Marian and M2M100 are read, and of
+	// the others tokenizer.json can be made.
 	otherTokenizers = []string{
 		"added_tokens.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model",
-		"tokenizer.model", "vocab.json", "vocab.txt",
+		"source.spm", "target.spm", "tokenizer.model", "vocab.json", "vocab.txt",
 	}
 	// pickled are patterns of weights that are not downloaded. They are here for the error message.
 	pickled = []string{"*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.gguf"}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What a contributor runs before sending: format, vet, the race detector on what does not import
-# GoMLX, linters.
+# GoMLX, linters, the workflows.
 set -euo pipefail
 
 # Checked first, so that nobody waits for the rest in vain.
@@ -8,6 +8,8 @@ if ! command -v golangci-lint >/dev/null; then
 	echo "check: golangci-lint is not installed; run make setup" >&2
 	exit 1
 fi
+
+actionlint # the workflows in .github
 
 unformatted=$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)
 if [ -n "$unformatted" ]; then

@@ -114,4 +114,5 @@ fi
 step "Jupyter kernel" "$(go env GOROOT) ${GOEXPERIMENT-} ${HEADWATER_XLA-} $(checksum internal/setup/kernelspec.py)" kernelspec
 # For Tab and Shift-Tab in notebooks, and for make check: a minute or more each the first time.
 [ "${1-}" = run ] || go_step "gopls" internal/tools/gopls
+[ -n "${1-}" ] || go_step "checks" internal/tools/checks
 [ -n "${1-}" ] || go_step "golangci-lint" internal/tools/golangci-lint

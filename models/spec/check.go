@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -187,6 +188,9 @@ func (s *Spec) checkStacks() error {
 	case s.TargetStart < 0 || s.TargetStart >= s.Vocab:
 		return s.wrong("TargetStart Vocab", "the target starts with id %d, outside the vocabulary "+
 			"of %d", s.TargetStart, s.Vocab)
+	case slices.ContainsFunc(s.TargetFirst, func(id int) bool { return id < 0 || id >= s.Vocab }):
+		return s.wrong("TargetFirst Vocab", "the target begins with ids %v; they must be in the "+
+			"vocabulary of %d", s.TargetFirst, s.Vocab)
 	case s.Bidirectional || s.Head != LanguageHead && s.Head != NoHead:
 		return s.wrong("Encoder Head", "a model of two stacks generates a target")
 	case s.Order == Parallel || s.NormedResidual || s.NormAfter || s.Windows != nil ||

@@ -144,6 +144,9 @@ type Spec struct {
 	// TargetStart is the id with which the target of a model of two stacks begins. In a text that
 	// token is [Spec.Boundary].
 	TargetStart int
+	// TargetFirst are the ids that every generated target has next, before the first that the model
+	// chooses (forced_bos_token_id: BART, mBART).
+	TargetFirst []int
 	// MemoryNorm adds a norm after the last layer of the encoder (T5, mBART).
 	MemoryNorm bool
 

@@ -31,9 +31,9 @@ type Config struct {
 // add_prefix_space counts. The remarks say in one sentence each what differs from the file or from
 // transformers. It returns an error for an option of the class that is neither true nor false.
 func ParseFor(data []byte, name string, c Config) (t *Tokenizer, remarks []string, err error) {
-	var table autoTable
-	if err := json.Unmarshal(autoJSON, &table); err != nil {
-		return nil, nil, pkg.Errorf("auto.json: %w", err)
+	table, err := newAutoTable()
+	if err != nil {
+		return nil, nil, err
 	}
 	t, err = parse(data, func(f *file, m modelFile) (err error) {
 		remarks, err = table.rebuild(f, m, c)
@@ -43,11 +43,19 @@ func ParseFor(data []byte, name string, c Config) (t *Tokenizer, remarks []strin
 	if err != nil {
 		return nil, nil, pkg.Errorf("%s: %w", name, err)
 	}
+	t.translate(table.class(c, false), c)
 	return t, remarks, nil
 }
 
 //go:embed auto.json
 var autoJSON []byte
+
+func newAutoTable() (table autoTable, err error) {
+	if err := json.Unmarshal(autoJSON, &table); err != nil {
+		return table, pkg.Errorf("auto.json: %w", err)
+	}
+	return table, nil
+}
 
 // autoTable is what testdata/auto.py recorded. Names of classes have no "Fast" at the end.
 type autoTable struct {
@@ -62,6 +70,8 @@ type autoTable struct {
 		Expression    string
 		MinVocabulary int `json:"min_vocabulary"`
 	}
+	// Languages are those of M2M100's tokenizers, by language_codes, in the order of their ids.
+	Languages map[string][]string
 }
 
 // class is a class of transformers that brings its own parts, for files with a kind of model.

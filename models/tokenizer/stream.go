@@ -202,12 +202,15 @@ func (w *encodeWork) add(p piece, at int32, parts []part, contents []string, unk
 		i, j := int(at+t.begin), int(at+t.end)
 		// From bytes of the normalised text to bytes of the text as given.
 		begin, end := p.offsets(i, j)
-		text := contents[t.id]
+		text, id := contents[t.id], int(w.idOf(t.id))
 		if t.id == unk {
 			text = p.text[i:j]
+			if known, ok := w.vocab.ids[text]; ok && w.ids != nil {
+				id = known
+			}
 		}
 		w.tokens = append(w.tokens, token{
-			Encoded: Encoded{ID: int(t.id), Begin: begin, End: end},
+			Encoded: Encoded{ID: id, Begin: begin, End: end},
 			text:    text,
 		})
 		if len(w.tokens) >= chunkTokens {

@@ -51,6 +51,13 @@ type Tokenizer struct {
 	post       postProcessors
 	decoder    decoders
 	follows    bool // see Following
+	// ids are the ids of the model's tokens, by the number that the model has for them; nil where
+	// they are the same.
+	ids []int32
+	// translating is not nil if a control token names the language of a text, and end is then the
+	// token with which texts end.
+	translating *translating
+	end         string
 }
 
 // Encoded is one token of a text.
@@ -186,7 +193,15 @@ func (t *Tokenizer) ID(content string) (int, bool) {
 // and whether there is one.
 func (t *Tokenizer) Unknown() (id int, ok bool) {
 	unk := t.model.unknownID()
-	return int(unk), unk != noSymbol
+	return int(t.idOf(unk)), unk != noSymbol
+}
+
+// idOf returns the id of a token of the model.
+func (t *Tokenizer) idOf(number int32) int32 {
+	if t.ids == nil || number == noSymbol {
+		return number
+	}
+	return t.ids[number]
 }
 
 // IsSpecial reports whether id is a control token such as begin-of-text, and not text.

@@ -13,6 +13,9 @@ import (
 // reference writes it, and all of it is made before the first byte is written.
 func (t *Tokenizer) WriteTo(w io.Writer) (int64, error) {
 	f := t.file
+	if t.ids != nil {
+		return 0, pkg.Errorf("a tokenizer of SentencePiece with a vocab.json has no tokenizer.json")
+	}
 	var err error
 	if f.Model, err = t.modelSection(); err != nil {
 		return 0, pkg.Errorf("%w", err)

@@ -53,10 +53,15 @@ type Block struct {
 	visible *Node
 	// active is 1 for targets on which the layer works and 0 for those that it leaves as they are,
 	// [B or 1,N,1]; nil if it works on all.
-	active  *Node
+	active *Node
+	// idle is true if it works on none of them.
+	idle    bool
 	product product
 	// relevance is whether the graph is differentiated for relevance.
 	relevance relevance
+	// inRows, nil except in a tree of texts, takes contexts of the targets of its texts, [B,H,N,E],
+	// to its rows, [1,H,M,E]; see [prefixTree].
+	inRows func(context *Node) *Node
 	// finalNorm is the norm after the last layer, nil in other layers and in models without one.
 	finalNorm func(x *Node) *Node
 	// projected is nil unless a tile gets what many targets share; see [projectedSources].
@@ -110,6 +115,9 @@ func (b *Block) attend() {
 // the contexts by numbers and adds others to the sum, so no head is projected by itself.
 func (b *Block) attentionOutput() *Node {
 	context := b.Context()
+	if b.inRows != nil {
+		context = b.inRows(context)
+	}
 	e, ok := b.edits[trace.HeadOutput]
 	if ok {
 		context = Mul(context, e.keep)

@@ -459,7 +459,10 @@ func (m *Model) wholeTexts(batch Batch, rows int) (*passEdits, error) {
 
 // mostTokens is how many tokens a text may have where nothing is known about its end.
 func (m *Model) mostTokens() int {
-	if m.Spec.Context > 0 {
+	switch {
+	case m.Spec.Context > 0 && m.Spec.Encoder > 0: // source and target
+		return 2 * m.Spec.Context
+	case m.Spec.Context > 0:
 		return m.Spec.Context
 	}
 	return math.MaxInt

@@ -177,3 +177,15 @@ func (m *Model) TileOf(n int) int { return m.tileOf(n) }
 
 // LogProbability is logProbability.
 var LogProbability = logProbability
+
+// TreeRows is how many rows queries have in trees of their texts, 0 if they run as they are.
+func (m *Model) TreeRows(queries []trace.Query, how Batching) (rows int) {
+	trees, err := m.prefixTrees(queries, how)
+	if err != nil {
+		panic(err)
+	}
+	for _, t := range trees {
+		rows += len(t.ids)
+	}
+	return rows
+}

@@ -58,7 +58,8 @@ func (s *Session) Extend(ctx context.Context, ids, next []int) ([]float64, error
 
 // ReadLogits runs a text once, under edits, and calls use, in order, with the scores after each
 // token from position first on, [V]; see [trace.LogitReader]. The errors are those of
-// [Session.Extend], and one for a position outside the text.
+// [Session.Extend] and [Session.Prompt], and one for a position outside the text, or outside of the
+// target of a model of two stacks.
 func (m *Model) ReadLogits(ctx context.Context, ids []int, edits []trace.Edit, first int,
 	use func(position int, logits []float32) error,
 ) error {
@@ -75,7 +76,24 @@ func (m *Model) ReadLogits(ctx context.Context, ids []int, edits []trace.Edit, f
 			return err
 		}
 	}
-	return s.extendWith(ctx, ids, ids[first:], use)
+	at := boundaryIn(m.Spec, ids)
+	if at == 0 {
+		return s.extendWith(ctx, ids, ids[first:], use)
+	}
+	if first < at || at == len(ids) {
+		return pkg.Errorf("position %d is in the source, which predicts nothing; the target "+
+			"begins at %d", first, at)
+	}
+	// The encoder reads the source at once, with the token at which the target begins.
+	out, err := s.Prompt(ctx, ids[:at+1], nil)
+	if err == nil && first == at {
+		err = use(at, out.Logits)
+		first++
+	}
+	if err != nil || at+1 == len(ids) {
+		return err
+	}
+	return s.extendWith(ctx, ids[at+1:], ids[first:], use)
 }
 
 // extendWith is [Session.Extend], and calls use with the position and the scores that predict each

@@ -91,14 +91,7 @@ func (w *backwardPass) run(ctx context.Context) error {
 	if err := w.forward(ctx); err != nil {
 		return err
 	}
-	slopes, err := w.slopes()
-	if err != nil {
-		return err
-	}
-	defer free(slopes)
-	d, err := w.derived("scores", endsWeights, func(b *builder, x *Node, in []*Node) *Node {
-		return ReduceAllSum(Mul(b.headAt(x, in[0]), in[1]))
-	}, int32Tensor(w.positions()), slopes)
+	d, err := w.fromHead()
 	if err != nil {
 		return err
 	}
@@ -120,6 +113,18 @@ func (w *backwardPass) run(ctx context.Context) error {
 	return w.keep(d)
 }
 
+// fromHead is the derivative with respect to the stream after the last layer, the last of hidden.
+func (w *backwardPass) fromHead() (*tensors.Tensor, error) {
+	slopes, err := w.slopes()
+	if err != nil {
+		return nil, err
+	}
+	defer free(slopes)
+	return w.derived("scores", endsWeights, func(b *builder, x *Node, in []*Node) *Node {
+		return ReduceAllSum(Mul(b.headAt(x, in[0]), in[1]))
+	}, int32Tensor(w.positions()), slopes)
+}
+
 // forward runs the batch through all layers and fills in hidden.
 func (w *backwardPass) forward(ctx context.Context) (err error) {
 	if w.inputs.edits, err = w.m.wholeTexts(w.batch, w.padded); err != nil {
@@ -138,6 +143,11 @@ func (w *backwardPass) forward(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	return w.through(ctx, x)
+}
+
+// through runs the stream x before layer 0 through all layers and adds to hidden.
+func (w *backwardPass) through(ctx context.Context, x *tensors.Tensor) error {
 	for step, err := range w.inputs.layers(ctx, x, "", nil) {
 		if err != nil {
 			return err

@@ -37,6 +37,8 @@ type need struct {
 	// Gradient is whether a number of each text is differentiated, AttentionGradient whether also
 	// with respect to the attention of every layer.
 	Gradient, AttentionGradient bool
+	// Edges is whether the edges between nodes are patched; see [edgeRuns].
+	Edges bool
 	// Parts is whether the parts of every token are carried through the layers; see
 	// [Model.Decompose]. KeptParts is for how many tokens those of the values are kept.
 	Parts     bool
@@ -303,6 +305,12 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 	if n.Gradient {
 		returned += (layers + 2) * stream
 		layer *= backwardArrays
+	}
+	if n.Edges {
+		heads, rows := float64(s.Heads), float64(bucket(n.Tokens))/max(1, t)
+		returned += rows * stream * (4*(1+layers*(heads+1)) + 2*layers)
+		layer += backwardArrays * rows * heads *
+			(6*stream + 3*vectors + 4*4*t*float64(s.CacheWidth()))
 	}
 	if n.AttentionGradient {
 		add(2*pairs, layers)

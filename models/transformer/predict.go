@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -15,8 +16,9 @@ import (
 
 // Predict returns the number that each query asks for, computed in float64 from the scores of the
 // head; the head reads only the positions asked for. Texts may have any lengths and run in
-// batches. The texts of a batch change each other's numbers by no more than rounding, and the same
-// queries give the same bits.
+// batches. In a decoder, the tokens with which several texts begin run once; see [prefixTree]. The
+// texts of a batch change each other's numbers by no more than rounding, and the same queries give
+// the same bits.
 //
 // It returns an error that names a query whose text, position, token or contrast the model does
 // not have, a [*trace.MemoryError] if one text alone does not fit, and one that wraps ctx.Err()
@@ -30,6 +32,28 @@ func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batchi
 	[]float64, error,
 ) {
 	values, answered := make([]float64, len(queries)), 0
+	pass := func(at []int, longest int, predict func(context.Context, []float64) error) error {
+		if err := predict(ctx, values); err != nil {
+			return pkg.Errorf("%s pass of %d texts of up to %d tokens: %w",
+				m.Spec.Family, len(at), longest, err)
+		}
+		if answered += len(at); how.Done != nil {
+			how.Done(answered)
+		}
+		return nil
+	}
+	trees, err := m.prefixTrees(queries, how)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range trees {
+		if err := pass(t.at, slices.Max(t.positions)+1, t.predict); err != nil {
+			return nil, err
+		}
+	}
+	if trees != nil {
+		return values, nil
+	}
 	edits := editsOf(queries)
 	batches, err := m.queryBatches(queries, how,
 		func(tokens, texts int) need {
@@ -39,12 +63,8 @@ func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batchi
 		return nil, err
 	}
 	for _, b := range batches {
-		if err := b.predict(ctx, values); err != nil {
-			return nil, pkg.Errorf("%s pass of %d texts of up to %d tokens: %w",
-				m.Spec.Family, len(b.at), b.longest, err)
-		}
-		if answered += len(b.at); how.Done != nil {
-			how.Done(answered)
+		if err := pass(b.at, b.longest, b.predict); err != nil {
+			return nil, err
 		}
 	}
 	return values, nil

@@ -13,8 +13,8 @@ import (
 
 // Batching is how many queries run at once. The zero value takes the defaults.
 type Batching struct {
-	// Texts is the largest number of texts in a pass; 0 means 16, and fewer for long texts. A pass
-	// takes fewer texts where they would not fit the memory.
+	// Texts is the largest number of texts in a pass; 0 means 16, or 32 of texts that begin alike,
+	// and fewer for long texts. A pass takes fewer texts where they would not fit the memory.
 	Texts int
 	// Done, if not nil, is called after each pass with the number of queries that are answered.
 	Done func(answered int)
@@ -71,20 +71,30 @@ func (m *Model) checkQuery(q trace.Query) error {
 	return nil
 }
 
+// checkQueries returns an error if the model cannot answer one of the queries, or not so.
+func (m *Model) checkQueries(queries []trace.Query, how Batching) error {
+	if how.Texts < 0 {
+		return pkg.Errorf("%d texts at once; take 1 or more, or 0 for the default", how.Texts)
+	}
+	for i, q := range queries {
+		if err := m.checkQuery(q); err != nil {
+			return fmt.Errorf("query %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
 // queryBatches divides queries among passes. The texts of a pass have about the same length and
 // rotate alike, and either all or none bring their embeddings. memory is what a pass over so many
 // texts of so many tokens needs.
 func (m *Model) queryBatches(queries []trace.Query, how Batching,
 	need func(tokens, texts int) need,
 ) ([]queryBatch, error) {
-	if how.Texts < 0 {
-		return nil, pkg.Errorf("%d texts at once; take 1 or more, or 0 for the default", how.Texts)
+	if err := m.checkQueries(queries, how); err != nil {
+		return nil, err
 	}
 	order := make([]int, len(queries))
-	for i, q := range queries {
-		if err := m.checkQuery(q); err != nil {
-			return nil, fmt.Errorf("query %d: %w", i, err)
-		}
+	for i := range order {
 		order[i] = i
 	}
 	// Texts of one length waste no padding. The sort is stable, so the same queries give the same

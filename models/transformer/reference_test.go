@@ -28,17 +28,28 @@ type layer struct {
 func newLayer(arch *spec.Spec, index int, weight func(string) []float32, x [][]float64,
 	half bool,
 ) *layer {
+	return newLayerOf(arch, index, weight, [3][][]float64{x, x, x}, half)
+}
+
+// newLayerOf is newLayer whose queries, keys and values read streams of their own.
+func newLayerOf(arch *spec.Spec, index int, weight func(string) []float32, read [3][][]float64,
+	half bool,
+) *layer {
+	x := read[0]
 	b := &layer{spec: arch, index: index, weight: weight, x: x, half: half}
 	n := len(x)
 	q, plain, bias, k, v := make([][]float64, n), make([][]float64, n), make([][]float64,
 		n), make([][]float64, n), make([][]float64, n)
 	for t := range n {
-		u := x[t]
+		u, uk, uv := x[t], read[1][t], read[2][t]
 		if arch.Order != spec.PostNorm {
-			u = b.norm("attention-norm", u)
+			u, uk, uv = b.norm("attention-norm", u), b.norm("attention-norm", uk),
+				b.norm("attention-norm", uv)
 		}
 		if arch.Latent != nil {
-			plain[t], k[t], v[t] = b.fromLatents(u)
+			plain[t], _, _ = b.fromLatents(u)
+			_, k[t], _ = b.fromLatents(uk)
+			_, _, v[t] = b.fromLatents(uv)
 			bias[t], q[t] = make([]float64, len(plain[t])), plain[t]
 			continue
 		}
@@ -48,8 +59,8 @@ func newLayer(arch *spec.Spec, index int, weight func(string) []float32, x [][]f
 			bias[t] = wide(b.weight("query.bias"))
 		}
 		q[t] = plus(plain[t], bias[t])
-		k[t] = b.dense("key", u, arch.ProjectionBias)
-		v[t] = b.dense("value", u, arch.ProjectionBias)
+		k[t] = b.dense("key", uk, arch.ProjectionBias)
+		v[t] = b.dense("value", uv, arch.ProjectionBias)
 	}
 	for h := range arch.Heads {
 		g := h / (arch.Heads / arch.Groups())

@@ -89,6 +89,9 @@ func (d *builder) active(l, n int) *Node {
 
 // whereActive is x [B,N,...,D] of targets on which the layer works, and other of the rest.
 func (b *Block) whereActive(x, other *Node) *Node {
+	if b.idle {
+		return other
+	}
 	active := b.active
 	for active.Rank() < x.Rank() {
 		active = InsertAxes(active, -1)
@@ -108,6 +111,9 @@ func (b *Block) identity(rows *Node, heads trace.Heads) *Node {
 		is, self = InsertAxes(is, 1), InsertAxes(self, 1)
 	}
 	dims := rows.Shape().Dimensions
+	if b.idle {
+		return BroadcastToDims(self, dims...)
+	}
 	return Where(BroadcastToDims(is, dims...), rows, BroadcastToDims(self, dims...))
 }
 

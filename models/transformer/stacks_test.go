@@ -6,10 +6,15 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
+	"github.com/headwater-ml/headwater/models/transformer"
 )
 
 // eachOfTwoStacks runs do on a golden of each kind with two stacks.
@@ -172,6 +177,72 @@ func TestStacksContinuation(t *testing.T) {
 	})
 }
 
+// TestStacksReadLogits: the scores after each token of the target, from each of them on, are those
+// of passes over the text up to it, and none are given of the source.
+func TestStacksReadLogits(t *testing.T) {
+	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
+		for first := boundary; first < len(g.ids); first++ {
+			next := first
+			must(t, g.model.ReadLogits(context.Background(), g.ids, nil, first,
+				func(at int, logits []float32) error {
+					want := g.reads(t, g.ids[:at+1], at)
+					for v := range logits {
+						if d := math.Abs(float64(logits[v]) - want[v]); at != next || d > valueTol {
+							t.Fatalf("position %d, token %d: %v, want %v", at, v, logits[v],
+								want[v])
+						}
+					}
+					next++
+					return nil
+				}))
+			if next != len(g.ids) {
+				t.Errorf("from %d on there are scores up to %d of %d", first, next, len(g.ids))
+			}
+		}
+		err := g.model.ReadLogits(context.Background(), g.ids, nil, boundary-1, nil)
+		if err == nil {
+			t.Error("the source has scores")
+		}
+	})
+}
+
+// TestStacksScores: the graph that a training differentiates finds where each target of a batch
+// begins, and gives every token of it the scores of the text alone.
+func TestStacksScores(t *testing.T) {
+	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
+		texts := [][]int{g.ids, slices.Delete(slices.Clone(g.ids), 1, 2)}
+		n, s := len(g.ids), g.model.Spec
+		ids := make([]int32, len(texts)*n) // the second text has padding at its end
+		for r, text := range texts {
+			for i, id := range text {
+				ids[r*n+i] = int32(id)
+			}
+		}
+		at, args := map[string]int{}, []any{tensors.FromFlatDataAndDimensions(ids, len(texts), n)}
+		for _, p := range s.Params() {
+			at[p.Name] = len(args)
+			args = append(args, tensors.FromFlatDataAndDimensions(g.params[p.Name], p.Shape...))
+		}
+		exec, err := NewExec(goBackend(t), func(in []*Node) *Node {
+			scores, _ := transformer.Scores(s, func(name string) *Node { return in[at[name]] },
+				in[0], nil)
+			return scores
+		})
+		must(t, err)
+		out, err := exec.Call(args...)
+		must(t, err)
+		must(t, out[0].ConstFlatData(func(flat any) {
+			for r, text := range texts {
+				for i := boundary - r; i < len(text); i++ {
+					row := flat.([]float32)[(r*n+i)*s.Vocab:][:s.Vocab]
+					check(t, fmt.Sprintf("text %d, token %d", r, i), row,
+						narrow(g.reads(t, text, i)), valueTol)
+				}
+			}
+		}))
+	})
+}
+
 // TestStacksRefuse: a text without source, without target or with two boundaries is refused, and so
 // is what no graph computes.
 func TestStacksRefuse(t *testing.T) {
@@ -187,6 +258,32 @@ func TestStacksRefuse(t *testing.T) {
 		if _, _, err := g.model.Decompose(context.Background(), g.logitQuery(boundary, 5)); err ==
 			nil {
 			t.Error("the parts of every token are computed")
+		}
+	})
+}
+
+// TestReadLogitsOfTwoStacks: the scores from the boundary on are those that PyTorch recorded, and
+// none are of the source.
+func TestReadLogitsOfTwoStacks(t *testing.T) {
+	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
+		want, V := g.Recorded(t, "logits"), g.model.Spec.Vocab
+		for _, first := range []int{boundary, boundary + 1} {
+			at := first
+			must(t, g.model.ReadLogits(context.Background(), g.ids, nil, first,
+				func(position int, got []float32) error {
+					check(t, fmt.Sprintf("scores after token %d", position), got,
+						want[at*V:(at+1)*V], logitsTol)
+					at++
+					return nil
+				}))
+			if at != len(g.ids) {
+				t.Errorf("from %d on, read to %d of %d tokens", first, at, len(g.ids))
+			}
+		}
+		err := g.model.ReadLogits(context.Background(), g.ids, nil, boundary-1,
+			func(int, []float32) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), "is in the source, which predicts") {
+			t.Errorf("of the source: error %v", err)
 		}
 	})
 }

@@ -115,7 +115,9 @@ func (m *Model) stepBuilder(w byName, in []*graph.Node) *builder {
 		t.boundary = graph.Slice(in[1], graph.AxisRange(n, 2*n))
 	}
 	t.length = graph.OnePlus(graph.ReduceAllMax(t.first))
-	return m.builder(w, t)
+	d := m.builder(w, t)
+	d.ofTargetAlone = t.boundary != nil
+	return d
 }
 
 // step runs the layers on one token of each text in rows, [B,1,D], each in a graph of its own,

@@ -180,6 +180,9 @@ type builder struct {
 	edits map[trace.Tap]editNodes
 	// turnings are made once for all layers that share a rotary embedding.
 	turnings map[*spec.Rotary]*turning
+	// ofTargetAlone is whether all targets are tokens of the target of a model of two stacks, as
+	// after its prompt; then the layers of the encoder compute nothing.
+	ofTargetAlone bool
 }
 
 func newBuilder(s *spec.Spec, w byName, t text) *builder {
@@ -286,6 +289,10 @@ func (d *builder) stepBlock(l int, x *Node, past cache) (*Block, cache) {
 		value: replaceSlot(past.value, now.value, d.first),
 	}
 	d.attend(b)
+	if b.idle { // nobody reads them
+		now = cache{key: ZerosLike(now.key), value: ZerosLike(now.value)}
+		b.sources = past
+	}
 	return b, now
 }
 
@@ -311,6 +318,7 @@ func (d *builder) startBlock(l int, x *Node) (*Block, cache) {
 		u = d.byStack(x, source, func() *Node { return queries })
 	}
 	b.active = d.active(l, x.Shape().Dimensions[1])
+	b.idle = d.ofTargetAlone && d.spec.Stack(l) == spec.Encoding
 	p := b.project(u, d.fused)
 	whole := b.heads(p.query, d.spec.Heads)
 	b.query = b.edited(trace.QueryVector, b.turned(whole, whole, "query"))

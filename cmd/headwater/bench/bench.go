@@ -27,6 +27,7 @@ type benchFlags struct {
 	cli.ModelFlags
 	opts             evaluate.Options
 	input, output    string
+	given            []evaluate.Case // those of input
 	resume           string
 	cases, timed     int
 	seed             uint64
@@ -179,6 +180,11 @@ func bench(ctx context.Context, k *cli.Kit, f benchFlags) (err error) {
 		return err
 	}
 	defer out.Abandon()
+	if f.input != "" { // now, before a model is opened
+		if f.given, err = readCases(ctx, k, f.input); err != nil {
+			return err
+		}
+	}
 	parts, err := benchParts(ctx, k, f)
 	if err != nil {
 		return err

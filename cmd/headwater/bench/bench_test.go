@@ -352,6 +352,7 @@ func TestBenchInput(t *testing.T) {
 		{"no such reference", []string{"bench", "methods", "--references", "truth"}, "", cli.StatusUsage, "unknown method"},
 		{"tasks of a model without words", []string{"bench", "methods", "--model", filepath.Join(clitest.Goldens, "gpt2")}, "", cli.StatusError, "no answer of the tasks is one token"},
 		{"tasks for an encoder", []string{"bench", "methods", "--model", filepath.Join(clitest.Goldens, "bert")}, "", cli.StatusError, "the tasks ask for the next token"},
+		{"no file, before the model", []string{"bench", "methods", "--model", "/nope", "--input", "/gone"}, "", cli.StatusError, "/gone: no such file"},
 		{"kinds of the grammar", []string{"bench", "methods", "--kinds", "facts"}, "", cli.StatusUsage, "--kinds and --split are for the tasks"},
 		{"kinds of the toy that translates", []string{"bench", "methods", "--model", "tiny-translation", "--kinds", "facts"}, "", cli.StatusUsage, "--kinds and --split are for the tasks"},
 		{"unknown kind", []string{"bench", "methods", "--kinds", "fact"}, "", cli.StatusUsage, "did you mean facts?"},

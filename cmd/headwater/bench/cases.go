@@ -12,10 +12,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/tiny"
 )
 
-// benchCases returns the cases of a file, of a circuit or of the grammar.
-func benchCases(
-	ctx context.Context, k *cli.Kit, f benchFlags, m trace.Model,
-) ([]evaluate.Case, error) {
+// benchCases returns the cases of a file, of a circuit, of tasks or of a grammar.
+func benchCases(f benchFlags, m trace.Model) ([]evaluate.Case, error) {
 	if f.circuit() {
 		return plantedCases(f.Model, f.cases, f.seed, !f.noContrast)
 	}
@@ -33,14 +31,14 @@ func benchCases(
 		}
 		return cases, nil
 	}
-	cases, err := readCases(ctx, k, f.input)
+	cases := slices.Clone(f.given)
 	for i := range cases {
 		// The foil of a pair is its other answer, which proves the evidence: scorers leave it out.
 		if f.noContrast && cases[i].Counterfactual == "" {
 			cases[i].Contrast = ""
 		}
 	}
-	return cases, err
+	return cases, nil
 }
 
 // readCases reads the cases of a file, a line of JSON each.

@@ -38,7 +38,7 @@ func benchParts(ctx context.Context, k *cli.Kit, f benchFlags) ([]benchPart, err
 		if err != nil {
 			return nil, err
 		}
-		cases, err := benchCases(ctx, k, f, m)
+		cases, err := benchCases(f, m)
 		if err != nil {
 			return nil, err
 		}

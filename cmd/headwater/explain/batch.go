@@ -14,6 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/corpus"
+	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -54,7 +55,8 @@ func explainLines(
 		e, err := explainLine(ctx, k, m, l.Text, f)
 		if err == nil {
 			made++
-			err = errors.Join(cli.WriteJSON(out, e), out.Keep(message.Count(made, "result")))
+			err = errors.Join(cli.WriteJSON(out, export.Document(e)),
+				out.Keep(message.Count(made, "result")))
 		}
 		if err != nil {
 			return fmt.Errorf("%s line %d: %w", name, l.Number, err)

@@ -32,6 +32,7 @@ type explainFlags struct {
 	input      string
 	messages   string // a file
 	edits      string // a file
+	editFile   cli.EditFile
 	show       render.Show
 	color      string
 	width, top int
@@ -56,7 +57,11 @@ func explainCommand(k *cli.Kit) *cobra.Command {
 		Args:  func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			if err := k.ReadMessages(ctx, f.messages, &f.opts); err != nil {
+			err := k.ReadMessages(ctx, f.messages, &f.opts)
+			if err == nil {
+				f.editFile, err = k.ReadEdits(ctx, f.edits)
+			}
+			if err != nil {
 				return err
 			}
 			if f.input != "" {
@@ -118,9 +123,9 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	if f.filter {
 		f.show.Filter = attribution.DefaultFilter()
 	}
-	if f.show.Kind == render.KindPatch { // the other prompt is patched with, and not explained
+	if f.patches(cmd) { // the other prompt is patched with, and not explained
 		if (f.opts.Corrupted == "") == (f.against == "") {
-			return cli.Usagef("--view patch compares two prompts: give the other one, of as many " +
+			return cli.Usagef("patching compares two prompts: give the other one, of as many " +
 				"tokens, by --against, and not by --set corrupted as well")
 		}
 		f.opts.Corrupted, f.against = cmp.Or(f.against, f.opts.Corrupted), ""
@@ -138,6 +143,12 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 		f.opts.Check(), // now, before a model is opened
 		f.checkBy(args),
 	)
+}
+
+// patches reports whether --against is the other prompt of patching: of the view patch, and of
+// --set patch unless the view asks for something else of another prompt.
+func (f *explainFlags) patches(cmd *cobra.Command) bool {
+	return f.show.Kind == render.KindPatch || f.opts.Patch != "" && !cmd.Flags().Changed("view")
 }
 
 // checkShown checks what is shown and where it is written.
@@ -196,6 +207,9 @@ func explain(ctx context.Context, k *cli.Kit, f explainFlags, prompt string) err
 			return err
 		}
 	}
+	if err := f.opts.CheckWithout(prompt); err != nil {
+		return err
+	}
 	outs, err := createOutputs(ctx, k, f.outputFlags)
 	if err != nil {
 		return err
@@ -222,11 +236,11 @@ func explain(ctx context.Context, k *cli.Kit, f explainFlags, prompt string) err
 	return explainTo(ctx, k, outs, m, f, prompt)
 }
 
-// open opens the model and reads the edits, whose values must fit into the memory beside it.
+// open opens the model and reads the values of the edits, which must fit into the memory beside it.
 func (f *explainFlags) open(ctx context.Context, k *cli.Kit) (*models.Model, error) {
 	m, err := k.Open(ctx, f.ModelFlags)
 	if err == nil {
-		f.opts.Edits, err = k.ReadEdits(ctx, f.edits, m.Memory())
+		f.opts.Edits, err = f.editFile.Edits(m.Memory())
 	}
 	return m, err
 }
@@ -244,7 +258,8 @@ func sayCompiled(k *cli.Kit, m *models.Model) {
 // compileReport says how long compiling took, and that it is shorter the next time if graphs were
 // kept.
 func compileReport(graphs int, took time.Duration, kept int) string {
-	text := fmt.Sprintf("compiling %d graphs took %.1f s of this", graphs, took.Seconds())
+	text := fmt.Sprintf("compiling %s took %.1f s of this", message.Count(graphs, "graph"),
+		took.Seconds())
 	if kept > 0 {
 		text += "; the next time most of them are loaded instead"
 	}
@@ -356,11 +371,20 @@ func sayLong(k *cli.Kit, m trace.Model, prompt string, opts attribution.Options)
 		len(tokens), message.Count(len(methods), "method"), message.List(methods))
 }
 
+// sayAblation tells a user what taking away every head takes.
+func sayAblation(k *cli.Kit, info trace.Info, opts attribution.Options) {
+	if opts.HeadKinds == attribution.KindsAblate {
+		k.Say("each of %d heads is taken away in turn, a pass each: for 270 heads of 135 million "+
+			"parameters, two cores take a minute or two", info.Layers*info.Heads)
+	}
+}
+
 // watch explains a prompt and shows how far it is.
 func watch(
 	ctx context.Context, k *cli.Kit, m trace.Model, prompt string, opts attribution.Options,
 ) (*attribution.Explanation, error) {
 	sayLong(k, m, prompt, opts)
+	sayAblation(k, m.Info(), opts)
 	line := k.Progress()
 	defer line.Clear()
 	opts.OnProgress = line.Report

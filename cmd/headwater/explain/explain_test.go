@@ -304,6 +304,15 @@ func TestExplainFilter(t *testing.T) {
 	}
 }
 
+// What takes long is told before it begins, whether or not the output is a terminal.
+func TestExplainSaysAblation(t *testing.T) {
+	_, _, stderr := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+		"--view", "heads", "--set", "head-kinds=ablate", clitest.Prompt)
+	if !strings.Contains(stderr, "each of 48 heads is taken away in turn, a pass each: ") {
+		t.Errorf("standard error is %q", stderr)
+	}
+}
+
 // The backend is named once, and it is the requested one.
 func TestExplainBackend(t *testing.T) {
 	_, _, stderr := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
@@ -618,6 +627,24 @@ func TestExplainLong(t *testing.T) {
 			"--methods", "direct,rollout", strings.TrimSpace(strings.Repeat("the keys ", words/2)))
 		if strings.Contains(said, "tokens ×") != (want != "") || !strings.Contains(said, want) {
 			t.Errorf("of %d words it says %q, want %q", words, said, want)
+		}
+	}
+}
+
+// TestEditsBeforeModel: a file of edits that is not there, or names one that is not, is told before
+// a model is opened.
+func TestEditsBeforeModel(t *testing.T) {
+	folder := t.TempDir()
+	from := filepath.Join(folder, "from.json")
+	must(t, os.WriteFile(from,
+		[]byte(`[{"tap": "hidden", "change": "value", "from": "gone.safetensors"}]`), 0o600))
+	for path, want := range map[string]string{
+		filepath.Join(folder, "none.json"): "--edit: ", from: "edit 0: open ",
+	} {
+		status, _, said := headwater.Execute(t, "", "explain", "--edit", path, clitest.Prompt)
+		if status != 1 || strings.Contains(said, "backend") || !strings.Contains(said, want) ||
+			!strings.Contains(said, "no such file or directory") {
+			t.Errorf("%s: status %d, %s; want 1 and %q", path, status, said, want)
 		}
 	}
 }

@@ -86,6 +86,7 @@ var withoutBytes = []string{
 	"backend", "max-memory", "pre", // where it is computed, and how a GGUF file is read
 	"batch", // how many texts at once
 	// no embedded model has a chat template
+	"from", "to", // nor translates
 	"chat", "chat-date", "chat-set", "chat-template", "messages", "system",
 	"help", "input", "output", "open", // where it is read and written
 	"head", "size", "font", // of figures; see TestSavedViews
@@ -408,11 +409,28 @@ func TestPatch(t *testing.T) {
 		},
 		{with("--set", "patch=heads,corrupted="+other, "--format", "json"), 0, `"shape":[6,8]`},
 		{with("--view", "patch"), 2, "give the other one, of as many tokens, by --against"},
-		{with("--view", "patch", "--against", "mary has the lamp ."), 2, "positions do not correspond"},
-		{with("--view", "patch", "--against", prompt), 2, "both prompts have the same tokens"},
+		{with("--set", "patch=heads", "--against", other, "--format", "json"), 0, `"shape":[6,8]`},
+		// Before the first token is computed, which an error would name.
+		{
+			with("--view", "patch", "--against", "mary has the lamp ."), 2,
+			"headwater: the clean prompt has 11 tokens and the corrupted one 6",
+		},
+		{
+			with("--view", "patch", "--against", prompt), 2,
+			"headwater: both prompts have the same tokens",
+		},
 		{with("--view", "patch", "--against", other, "--set", "corrupted=a"), 2, "not by --set corrupted as well"},
 		{with("--view", "patch", "--against", other, "--token", "0"), 2, "--token does nothing here"},
-		{with("--set", "patch=heads", "--format", "json"), 2, "without another prompt; give --set corrupted"},
+		{with("--set", "patch=heads", "--format", "json"), 2, "give the other one, of as many tokens, by --against"},
+		{
+			with("--set", "patch=heads", "--view", "heatmap", "-o", "a.html", "-o", "a.json"), 2,
+			"without another prompt; give --set corrupted",
+		},
+		{
+			with("--set", "patch=heads", "--against", other), 2,
+			"--set patch does nothing here (text of the view heatmap): it is for -o a.json, or for " +
+				"--view patch",
+		},
 		{with("--set", "corrupted=a", "--format", "json"), 2, "without --set patch"},
 		{with("--set", "patch=head", "--format", "json"), 2, "residual, attention"},
 	} {

@@ -19,7 +19,7 @@ var flagGroups = []struct{ title, names string }{
 	{"Flags", "model methods output open format view token max-tokens continuation contrast by " +
 		"top chat help"},
 	{"What is read", "input messages system chat-set pair position " +
-		"special"},
+		"special from to"},
 	{"What is generated", "temperature seed alternatives edit"},
 	{"What pictures show", "target without against against-model layer head source filter size " +
 		"font palette color width caption sinks"},

@@ -208,7 +208,7 @@ func writeExplanation(
 		case format == export.Text:
 			err = writeText(k, out, f, path, e, o)
 		case format == export.JSON && (path == "" || stopped):
-			err = cli.WriteJSON(out, e)
+			err = cli.WriteJSON(out, export.Document(e))
 		case stopped && format == export.HTML:
 			h := render.Heatmap{Explanation: e, Filter: o.Filter, Look: o.Look()}
 			err = render.Page(out, h)

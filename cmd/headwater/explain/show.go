@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/atomicfile"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/export"
@@ -21,22 +23,28 @@ import (
 // showFlags are the flags of headwater show.
 type showFlags struct {
 	attributeFlags
-	view explainFlags // how it is shown and saved
+	view  explainFlags // how it is shown and saved
+	inseq bool         // the file is one of Inseq
 }
 
 func showCommand(k *cli.Kit) *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
-		Use:   "show [flags] FILE.safetensors",
-		Short: "show attention or hidden states that another program recorded",
+		Use: "show [flags] FILE.safetensors|FILE.json",
+		Short: "show attention or hidden states that another program recorded, or what Inseq " +
+			"attributed",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := oneFile(cmd, args); err != nil {
 				return err
 			}
 			f.input = args[0]
+			f.inseq = strings.HasSuffix(strings.ToLower(f.input), ".json")
 			return f.check(cmd)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.inseq {
+				return showInseq(cmd.Context(), k, f)
+			}
 			return showFile(cmd.Context(), k, f)
 		},
 	}
@@ -57,6 +65,11 @@ func (f *showFlags) check(cmd *cobra.Command) error {
 		v.opts.Methods = []string{"raw"} // a file has attention
 	}
 	err := cmp.Or(v.outputFlags.check(), rowsOnly(f.opts.Methods))
+	if kind := v.show.Kind; err == nil && f.inseq && (len(f.opts.Methods) > 0 ||
+		kind != "" && kind != render.KindHeatmap && kind != render.KindText) {
+		err = cli.Usagef("a file of Inseq has the values of its own methods: it is shown without " +
+			"--methods, and as heatmap or text")
+	}
 	if err == nil && v.show.Kind == render.KindCompare && len(f.opts.Methods) != 2 {
 		err = cli.Usagef("--view compare compares two methods, for example --methods raw,rollout")
 	}
@@ -112,6 +125,38 @@ func showFile(ctx context.Context, k *cli.Kit, f showFlags) error {
 			return nil
 		})
 	return outs.finish(f.view.outputFlags, err)
+}
+
+// showInseq shows the values of a file of Inseq.
+func showInseq(ctx context.Context, k *cli.Kit, f showFlags) error {
+	outs, err := createOutputs(ctx, k, f.view.outputFlags)
+	if err != nil {
+		return err
+	}
+	defer outs.abandon()
+	e, err := readInseq(f.input)
+	if err == nil {
+		err = f.view.checkTokens(e)
+	}
+	if err == nil {
+		made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", cli.Release())
+		made.Recorded = true
+		err = writeExplanation(ctx, k, outs, &f.view, nil, e, nil, made, false)
+	}
+	return outs.finish(f.view.outputFlags, err)
+}
+
+// readInseq reads a file of Inseq.
+func readInseq(path string) (*attribution.Explanation, error) {
+	file, err := atomicfile.ReadRegular(path, export.MaxFile)
+	if err != nil {
+		return nil, err
+	}
+	e, err := export.ReadInseq(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return e, nil
 }
 
 // similarityName is the name of what is shown of hidden states. It is no method: nothing is

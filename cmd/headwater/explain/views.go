@@ -259,6 +259,9 @@ func (f *explainFlags) checkMeanings(cmd *cobra.Command) error {
 	for _, row := range meanings {
 		setting := attribution.LookupOption(row.flag)
 		given := setting.Key != "" && setting.Given(&f.opts) || cmd.Flags().Changed(row.flag)
+		if row.flag == "against" {
+			given = f.against != "" // and is not the prompt of patching, which is an option
+		}
 		if !given || f.means(row.flag) {
 			continue
 		}

@@ -207,8 +207,7 @@ func record(ctx context.Context, k *cli.Kit, f certifyFlags) error {
 	if err != nil {
 		return err
 	}
-	if info := m.Info(); info.Head == trace.NextToken && info.Context > 0 &&
-		len(texts[0])+f.steps > info.Context {
+	if info := m.Info(); info.Head == trace.NextToken && f.steps > info.Room(texts[0]) {
 		return cli.Usagef("%d tokens and --max-tokens %d are more than the context of "+
 			"%d of %s; take fewer", len(texts[0]), f.steps, info.Context, info.Name)
 	}
@@ -226,11 +225,11 @@ func record(ctx context.Context, k *cli.Kit, f certifyFlags) error {
 func (f certifyFlags) texts(m *models.Model) ([][]int, error) {
 	texts := f.ids
 	if f.text != "" {
-		ids, err := encode(m, f.text, trace.SpecialsAuto)
+		tokens, err := m.Encode(f.text, trace.SpecialsAuto)
 		if err != nil {
 			return nil, err
 		}
-		texts = [][]int{ids}
+		texts = [][]int{trace.IDs(tokens)}
 	}
 	for _, ids := range texts {
 		if err := checkIDs(m.Info(), ids); err != nil {

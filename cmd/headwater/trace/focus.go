@@ -93,7 +93,7 @@ func focusCommand(k *cli.Kit) *cobra.Command {
 		"that comes from the bias of the key, which is the same for all sources")
 	cmd.Flags().BoolVar(&f.bidirectional, "bidirectional", false, "with --input: targets see "+
 		"later sources too; attention says so itself")
-	cli.OptionFlag(cmd.Flags(), &f.opts, "specials")
+	textFlags(cmd, &f.opts)
 	cli.JSONFlag(cmd, &f.json)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", cli.OutputFlag)
 	return cmd
@@ -336,7 +336,7 @@ func focusModel(
 	var all [][]int
 	var tokens [][]string
 	for i, text := range texts {
-		encoded, err := m.Encode(text, f.opts.Specials)
+		encoded, err := encode(m, text, f.opts)
 		if err != nil {
 			return nil, fmt.Errorf("text %d: %w", i+1, err)
 		}

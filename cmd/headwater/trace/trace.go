@@ -26,7 +26,7 @@ import (
 type traceFlags struct {
 	cli.ModelFlags
 	text   string
-	opts   attribution.Options // of which a text needs Specials
+	opts   attribution.Options // of which those of textFlags count
 	ids    []int
 	taps   []trace.Tap
 	edits  string // the name of a file
@@ -51,8 +51,10 @@ func traceCommand(k *cli.Kit) *cobra.Command {
 			if cmd.Flags().Changed("text") == cmd.Flags().Changed("ids") {
 				return cli.Usagef("trace needs one of --text and --ids")
 			}
-			if cmd.Flags().Changed("ids") && cmd.Flags().Changed("special") {
-				return cli.Usagef("--special goes with --text; of --ids nothing is changed")
+			for _, flag := range []string{"special", "from", "to"} {
+				if cmd.Flags().Changed("ids") && cmd.Flags().Changed(flag) {
+					return cli.Usagef("--%s goes with --text; of --ids nothing is changed", flag)
+				}
 			}
 			return writeTrace(cmd.Context(), k, f)
 		},
@@ -63,7 +65,7 @@ func traceCommand(k *cli.Kit) *cobra.Command {
 		f.ids, err = parseIDs(s)
 		return err
 	})
-	cli.OptionFlag(cmd.Flags(), &f.opts, "specials")
+	textFlags(cmd, &f.opts)
 	cmd.Flags().Func("taps", "`names` of tensors, joined by commas: "+tapNames(),
 		func(s string) error {
 			for name := range strings.SplitSeq(s, ",") {
@@ -116,11 +118,15 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 		return err
 	}
 	defer out.Abandon()
+	file, err := k.ReadEdits(ctx, f.edits)
+	if err != nil {
+		return err
+	}
 	m, err := k.Open(ctx, f.ModelFlags)
 	if err != nil {
 		return adviseNaN(err)
 	}
-	edits, err := k.ReadEdits(ctx, f.edits, m.Memory())
+	edits, err := file.Edits(m.Memory())
 	if err != nil {
 		return err
 	}
@@ -184,18 +190,13 @@ func (f traceFlags) fits(info trace.Info, ids []int) error {
 
 // checkIDs returns a usage error for tokens that a model cannot take.
 func checkIDs(info trace.Info, ids []int) error {
-	longest := len(ids)
-	if boundary := info.Boundary(); boundary >= 0 { // each stack counts from 0
-		source := slices.Index(ids, boundary)
-		if source < 1 {
-			return cli.Usagef("--ids: %s reads a source and then the target, which begins with "+
-				"id %d; give ids such as 5,6,7,%d", info.Name, boundary, boundary)
-		}
-		longest = max(source, len(ids)-source)
+	if at := info.Boundary(); at >= 0 && slices.Index(ids, at) < 1 {
+		return cli.Usagef("--ids: %s reads a source and then the target, which begins with "+
+			"id %d; give ids such as 5,6,7,%d", info.Name, at, at)
 	}
-	if info.Context > 0 && longest > info.Context {
+	if left := info.Room(ids); left < 0 {
 		return cli.Usagef("%d tokens are more than the context of %d of %s; take a shorter text",
-			longest, info.Context, info.Name)
+			info.Context-left, info.Context, info.Name)
 	}
 	for i, id := range ids {
 		if id >= info.Vocab && id != info.Boundary() {
@@ -214,13 +215,24 @@ func (f traceFlags) tokens(m *models.Model) ([]int, error) {
 	if f.text == "" {
 		return nil, cli.Usagef("--text is empty; give some text")
 	}
-	return encode(m, f.text, f.opts.Specials)
+	tokens, err := encode(m, f.text, f.opts)
+	return trace.IDs(tokens), err
 }
 
-// encode returns the ids of a text.
-func encode(m *models.Model, text string, specials trace.Specials) ([]int, error) {
-	tokens, err := m.Encode(text, specials)
-	return trace.IDs(tokens), err
+// textFlags adds the flags of the options that say how a text is read.
+func textFlags(cmd *cobra.Command, opts *attribution.Options) {
+	for _, name := range []string{"specials", "source language", "target language"} {
+		cli.OptionFlag(cmd.Flags(), opts, name)
+	}
+}
+
+// encode returns the tokens of a text, of which those of textFlags count.
+func encode(m trace.Model, text string, opts attribution.Options) ([]trace.Token, error) {
+	m, err := trace.Between(m, opts.From, opts.To)
+	if err != nil {
+		return nil, err
+	}
+	return m.Encode(text, opts.Specials)
 }
 
 // file returns the tensors of a file: those recorded and ids [T].

@@ -177,7 +177,7 @@ func TestTargetsOfOneLayer(t *testing.T) {
 			near(t, fmt.Sprint(name, j), r.Row(0, r.Level(0))[j], want)
 		}
 		several := slices.Min(from.Shown) != slices.Max(from.Shown)
-		shown := r.LayerName(0, r.Level(0))
+		shown := r.LayerName(m.Info(), 0, r.Level(0))
 		if several != (shown == "the layer of each token") {
 			t.Errorf("%s: layers %v of tokens are shown as %s", name, from.Shown, shown)
 		}

@@ -43,13 +43,11 @@ func TestScoresOfTwoStacks(t *testing.T) {
 	opts := attribution.Options{Methods: []string{"raw"}, MaxTokens: 2}
 	generated := 0
 	opts.OnStep = func(*attribution.Explanation) { generated++ }
-	for _, add := range []func(o *attribution.Options){
-		func(o *attribution.Options) { o.PromptScores = true },
-		func(o *attribution.Options) { o.Without = "0:2" },
+	for _, refused := range []attribution.Options{
+		{PromptScores: true}, {Without: "sentence:2"}, {Without: "turn:1"}, {Without: "0:5"},
 	} {
-		o := opts
-		add(&o)
-		_, err := attribution.Explain(t.Context(), m, "heads", o)
+		refused.Methods, refused.OnStep = opts.Methods, opts.OnStep
+		_, err := attribution.Explain(t.Context(), m, "heads", refused)
 		if !errors.Is(err, trace.ErrUsage) || generated > 0 {
 			t.Errorf("error %v after %d tokens; want a usage error before all", err, generated)
 		}
@@ -65,5 +63,33 @@ func TestScoresOfTwoStacks(t *testing.T) {
 	}
 	if got := k.Chance * float64(len(k.IDs)); math.Abs(got-1) > 1e-9 {
 		t.Errorf("chance is %v/%d; uniform attention gives each source 1", got, len(k.IDs))
+	}
+}
+
+// TestWithoutSentenceOfSource: KL(p‖q) of the first token without a sentence of the source is that of
+// the distributions of two models that were asked apart.
+func TestWithoutSentenceOfSource(t *testing.T) {
+	m := source{counted{fixture.Open(t, filepath.Join("..", "..", "..", "models", "testdata",
+		"goldens", "t5"), "go")}}
+	opts := attribution.Options{Methods: []string{"raw"}, MaxTokens: 1, Alternatives: 48}
+	distribution := func(prompt string) map[int]float64 {
+		e, err := attribution.Explain(t.Context(), m, prompt, opts)
+		must(t, err)
+		all := map[int]float64{}
+		for _, a := range e.Steps[0].Alternatives {
+			all[a.ID] = a.Probability
+		}
+		return all
+	}
+	p, q, want := distribution("Red cat. A dog."), distribution("Red cat. "), 0.0
+	for id := range 48 {
+		want += p[id] * math.Log(p[id]/q[id])
+	}
+	opts.Without = "sentence:2"
+	e, err := attribution.Explain(t.Context(), m, "Red cat. A dog.", opts)
+	must(t, err)
+	if got := *e.Steps[0].Scores.KL; math.Abs(got-want) > 1e-6 || want < 1e-5 ||
+		e.Without.Name != `"A dog."` {
+		t.Errorf("KL %v without %s, want %v", got, e.Without.Name, want)
 	}
 }

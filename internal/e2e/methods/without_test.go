@@ -3,11 +3,17 @@ package methods
 import (
 	"context"
 	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/internal/planted"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -37,4 +43,35 @@ func TestWithoutPlanted(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestWithoutOfTwoStacks: a source without a part of it, and the same target, are read as one pass
+// over both reads them.
+func TestWithoutOfTwoStacks(t *testing.T) {
+	for _, name := range []string{"t5", "bart", "marian"} {
+		goldens := filepath.Join("..", "..", "..", "models", "testdata", "goldens")
+		m := fixture.Open(t, filepath.Join(goldens, name), "go")
+		e, err := attribution.Explain(t.Context(), counted{m}, "abcde", attribution.Options{
+			Methods: []string{"raw"}, MaxTokens: 3, Without: "0:1",
+		})
+		must(t, err)
+		whole := e.TokenIDs()
+		rest, err := counted{m}.Encode("bcde", trace.SpecialsAuto)
+		must(t, err)
+		without := slices.Concat(trace.IDs(rest), whole[5:])
+		for i, g := range e.Steps {
+			p, q := predicted(t, m, whole[:5+i]), predicted(t, m, without[:4+i])
+			if want := rowmath.Divergence(p, q); math.Abs(*g.Scores.KL-want) > 1e-5 {
+				t.Errorf("%s, token %d: KL %v, want %v", name, i, *g.Scores.KL, want)
+			}
+		}
+	}
+}
+
+// predicted returns the logits after the last token of a text.
+func predicted(t *testing.T, m *models.Model, ids []int) []float32 {
+	t.Helper()
+	taps, err := m.Trace(context.Background(), ids, []trace.Tap{trace.Logits})
+	must(t, err)
+	return taps[0].Data[len(taps[0].Data)-m.Info().Vocab:]
 }

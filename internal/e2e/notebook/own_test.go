@@ -1,9 +1,7 @@
 package notebook
 
 import (
-	"archive/zip"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/internal/e2e/command"
+	"github.com/headwater-ml/headwater/internal/e2e/published"
 )
 
 const modulePath = "github.com/headwater-ml/headwater"
@@ -51,7 +50,7 @@ func TestOwnGoNB(t *testing.T) {
 	}{
 		{"clone", filepath.Join(clone, "notebooks"), byModule, []string{"GOPROXY=off"}},
 		{"project", project, byModule, []string{"GOPROXY=off"}},
-		{"blank folder", shortDir(t), byNetwork, published(t, clone)},
+		{"blank folder", shortDir(t), byNetwork, published.New(t, clone).Env},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cells := []cell{
@@ -91,68 +90,6 @@ func documentedLines(t *testing.T, clone string) (byNetwork, byModule string) {
 		t.Fatalf("the section shows %q; want a cell with go get and one with go work init", blocks)
 	}
 	return blocks[0], blocks[1]
-}
-
-// published returns an environment in which this checkout is published: a proxy has the packages
-// that a cell needs, and the modules that they need come from what this machine has downloaded.
-func published(t *testing.T, clone string) []string {
-	t.Helper()
-	proxy, modules := shortDir(t), shortDir(t)
-	versions := filepath.Join(proxy, modulePath, "@v")
-	const version = "v0.0.1"
-	mod, err := os.ReadFile(filepath.Join(clone, "go.mod"))
-	must(t, err)
-	write(t, filepath.Join(versions, "list"), version+"\n")
-	write(t, filepath.Join(versions, version+".mod"), string(mod))
-	write(t, filepath.Join(versions, version+".info"),
-		fmt.Sprintf(`{"Version":%q,"Time":"2026-01-01T00:00:00Z"}`, version))
-	archive, err := os.Create(filepath.Join(versions, version+".zip"))
-	must(t, err)
-	defer archive.Close()
-	w := zip.NewWriter(archive)
-	list := exec.Command("go", "list", "-deps", "-f",
-		`{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}`, "./gonbext")
-	list.Dir = clone
-	folders, err := list.Output()
-	must(t, err)
-	files := []string{filepath.Join(clone, "go.mod")}
-	for _, folder := range strings.Fields(string(folders)) {
-		files = append(files, plainFiles(t, folder)...)
-	}
-	for _, file := range files {
-		name, err := filepath.Rel(clone, file)
-		must(t, err)
-		text, err := os.ReadFile(file)
-		must(t, err)
-		f, err := w.Create(modulePath + "@" + version + "/" + filepath.ToSlash(name))
-		must(t, err)
-		if _, err := f.Write(text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(t, w.Close())
-	downloaded, err := exec.Command("go", "env", "GOMODCACHE").Output()
-	must(t, err)
-	// Without the paths of the folder, the next run finds the packages compiled.
-	return []string{
-		"GOPROXY=file://" + proxy + ",file://" + strings.TrimSpace(string(downloaded)) +
-			"/cache/download,off",
-		"GOSUMDB=off", "GOMODCACHE=" + modules, "GOFLAGS=-modcacherw -trimpath",
-	}
-}
-
-// plainFiles returns the files of a folder, without those in folders below it.
-func plainFiles(t *testing.T, folder string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(folder)
-	must(t, err)
-	var files []string
-	for _, e := range entries {
-		if e.Type().IsRegular() && !strings.HasSuffix(e.Name(), "_test.go") {
-			files = append(files, filepath.Join(folder, e.Name()))
-		}
-	}
-	return files
 }
 
 // write writes a file, and the folders that it is in.

@@ -71,7 +71,7 @@ func (p *page) gridOf(d render.Drawn) (g grid) {
 		rows = max(rows, len(one.Rows))
 		for _, r := range one.Rows {
 			g.names = max(g.names, p.textWidth(r.Name, nameStyle))
-			g.notes = max(g.notes, p.textWidth(r.Layer, noteStyle)+4)
+			g.notes = max(g.notes, p.textWidth(r.Beside, noteStyle)+4)
 		}
 	}
 	if g.across = 1; !d.Stacked {
@@ -187,7 +187,7 @@ func (p *page) panel(d render.Drawn, one render.DrawnPanel, g grid, start, y flo
 	for i, r := range one.Rows {
 		names = append(names, r.Name)
 		p.text(x+g.wide*float64(len(d.Columns))+4, y+(float64(i)+0.5)*g.high+0.3*p.size,
-			p.cut(r.Layer, g.notes, noteStyle), noteStyle)
+			p.cut(r.Beside, g.notes, noteStyle), noteStyle)
 	}
 	total := len(one.Rows) > 0 && one.Rows[0].Total
 	p.rowNames(names, total, x-4, y, g.names, g.high)

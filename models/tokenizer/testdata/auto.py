@@ -6,19 +6,21 @@
 ../auto.json is read by the package. It has, for each model type that headwater opens, the class that AutoTokenizer has for it; the model
 types whose tokenizer_class in tokenizer_config.json AutoTokenizer does not believe; and for each class that brings its own parts the
 normalizer and pre_tokenizer that it builds, and which values in them its options change, and the tokens with
-a role that it names by itself, and whether it adds no control tokens where the file does. auto.json.gz has the ids of the 319 texts of
+a role that it names by itself, and whether it adds no control tokens where the file does; and the languages of M2M100's tokenizers, in
+the order of their ids. auto.json.gz has the ids of the 319 texts of
 ref.json.gz for combinations of a trained file (with other parts, if there are some), a model type, a class and options: those ids that
 differ from what the library tokenizers makes of the file.
 """
 import gzip, inspect, json, os, re, tempfile
 import tokenizers, transformers
 from transformers.models.auto import tokenization_auto as auto
+from transformers.models.m2m_100 import tokenization_m2m_100 as m2m_100
 from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
 assert (transformers.__version__, tokenizers.__version__) == ("5.23.0", "0.23.3")
 transformers.logging.set_verbosity_error()
-TYPES = ["bert", "bloom", "distilbert", "electra", "falcon", "gemma2", "gemma3_text", "gpt2", "gpt_neox", "llama", "mistral", "opt", "phi3",
-         "qwen2", "qwen3", "roberta"]
+TYPES = ["bart", "bert", "bloom", "distilbert", "electra", "falcon", "gemma2", "gemma3_text", "gpt2", "gpt_neox", "llama", "m2m_100", "marian",
+         "mbart", "mistral", "mt5", "opt", "pegasus", "phi3", "qwen2", "qwen3", "roberta", "t5"]
 CLASSES = ["BertTokenizer", "CodeLlamaTokenizer", "CodeGenTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "GPT2Tokenizer",
            "GPTNeoXTokenizer", "GemmaTokenizer", "LlamaTokenizer", "Qwen2Tokenizer", "RobertaTokenizer"]
 OPTIONS = ["do_lower_case", "strip_accents", "tokenize_chinese_chars", "legacy", "add_prefix_space"]  # a later one wins
@@ -121,7 +123,8 @@ def main():
     registered = {t: (auto.TOKENIZER_MAPPING_NAMES.get(t) or "").removesuffix("Fast") for t in TYPES}
     table = {"transformers": transformers.__version__, "model_types": registered,
              "disbelieved": sorted(auto.MODELS_WITH_INCORRECT_HUB_TOKENIZER_CLASS & set(TYPES)),
-             "classes": {name: recorded(name) for name in CLASSES}, "mistral": mistral_regex()}
+             "classes": {name: recorded(name) for name in CLASSES}, "mistral": mistral_regex(),
+             "languages": m2m_100.FAIRSEQ_LANGUAGE_CODES}
     with open("../auto.json", "w") as f:
         f.write(json.dumps(table, ensure_ascii=False, indent=1) + "\n")
     cases = json.load(gzip.open("ref.json.gz", "rt"))

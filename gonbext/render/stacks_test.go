@@ -1,0 +1,145 @@
+package render
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// translated is an explanation of a model of two stacks: a source of two words and a control token,
+// then the token with which the target begins. The rows are known, and so is how much of each comes
+// from the source: 0.8, and 0.3.
+func translated() *attribution.Explanation {
+	scores := func() *attribution.TokenScores {
+		return &attribution.TokenScores{
+			TokenScores: trace.TokenScores{Entropy: 1, Surprisal: 2, Rank: 1},
+		}
+	}
+	r := &attribution.Result{
+		Facts: attribution.Facts{
+			Quantity: attribution.Share, AddsUp: true, Combined: true, Evidence: trace.Traced,
+		},
+		Unit: "share of attention", Layers: []int{0, 1, 2, 3}, Shape: [3]int{2, 4, 4},
+		Shown: []int{3, 3},
+	}
+	for t, row := range [][]float64{{.6, .1, .1, .2}, {.2, .1, 0, .3, .4}} {
+		for range 4 {
+			r.Rows = append(r.Rows, row)
+			r.OtherMass = append(r.OtherMass, [2]float64{0, .4}[t])
+		}
+	}
+	return &attribution.Explanation{
+		Version: attribution.Version,
+		Model: trace.Info{
+			Name: "two", Hash: "3f2a9c1d77e04b5a", Family: "marian", Backend: "go",
+			Head: trace.NextToken, EncoderLayers: 2, Layers: 4, Heads: 2, Width: 8, Vocab: 9,
+		},
+		Prompt: attribution.Prompt{
+			Text: "red cat", IDs: []int{1, 2, 0, 9}, Texts: []string{"red", " cat", "</s>", "</s>"},
+			Offsets: [][2]int{{0, 3}, {3, 7}, {7, 7}, {7, 7}},
+			Special: []bool{false, false, true, true},
+		},
+		Steps: []attribution.GeneratedToken{
+			{ID: 3, Text: "Katze", Probability: .9, Scores: scores()},
+			{ID: 4, Text: " rot", Probability: .8, Scores: scores()},
+		},
+		Order: []string{"rollout"}, Methods: map[string]*attribution.Result{"rollout": r},
+	}
+}
+
+// TestTwoStacks: a picture sets source and target apart, the token with which the target begins is
+// a mark, and what is said has the places in both texts and how much comes from the source.
+func TestTwoStacks(t *testing.T) {
+	e := translated()
+	h := Heatmap{Explanation: e, Token: new(1)}
+	var page, text bytes.Buffer
+	must(t, Page(&page, h))
+	must(t, Text(&text, h, Terminal{Width: 200}))
+	for where, parts := range map[string][]string{
+		page.String(): {
+			"<small>source</small>", "<small>target</small>", ">▸</", "3 source tokens; 2 target",
+			"up to decoder 0 cross",
+		},
+		text.String(): {
+			"\nsource     red cat\ntarget     Katze rot\n", " </s> ", " ▸ ", " ›Katze",
+			"rot came mostly from Katze in the target, the start of the target (attention often " +
+				"rests on it) and red in the source",
+			"source 30.0 % ", "target before it 70.0 %",
+		},
+	} {
+		for _, part := range parts {
+			if !strings.Contains(plain(where), part) {
+				t.Errorf("a picture lacks %q:\n%s", part, where[:min(len(where), 3000)])
+			}
+		}
+	}
+	f, err := h.Drawn("rollout")
+	must(t, err)
+	var speakers, names []string
+	for _, c := range f.Columns {
+		speakers, names = append(speakers, c.Speaker), append(names, c.Name)
+	}
+	if !slices.Equal(names, []string{"red", "cat", "</s>", "▸", "Katze"}) ||
+		!slices.Equal(speakers, []string{"source", "source", "source", "target", "target"}) ||
+		f.Columns[2].Generated || !f.Columns[3].Generated ||
+		f.Panels[0].Rows[0].Beside != "source contribution 80.0 %" {
+		t.Errorf("columns %q of %q, rows %+v", names, speakers, f.Panels[0].Rows)
+	}
+}
+
+// TestTwoStackHeads: a head of the encoder looks from the source at all of it, one of the decoder
+// from the target at the source or at the target before, and none from the other stack.
+func TestTwoStackHeads(t *testing.T) {
+	e := translated()
+	const L, H, T = 4, 2, 6
+	r := Heads{Explanation: e, Token: new(1), Attention: trace.Tensor{
+		Shape: []int{L, H, T, T}, Data: make([]float32, L*H*T*T),
+	}}
+	for i := range r.Attention.Data { // each row rests on the token itself
+		if i/T%T == i%T {
+			r.Attention.Data[i] = 1
+		}
+	}
+	row := func(l, h, i int) []float32 { return r.Attention.Data[((l*H+h)*T+i)*T:][:T] }
+	copy(row(0, 1, 0), []float32{.1, .9, 0, 0, 0, 0})
+	copy(row(3, 1, 4), []float32{.7, .3, 0, 0, 0, 0}) // predicts rot
+	o, err := r.OpenHead(nil)
+	must(t, err)
+	if o.Layer != 3 || o.Head != 1 || o.Query != 4 ||
+		o.Drawn.Title != "decoder 0 cross, head 1" || !strings.Contains(o.Drawn.Notes[0],
+		"Before rot, head 1 of decoder 0 cross looked at red 70 %") {
+		t.Errorf("layer %d, head %d from %d: %q %q", o.Layer, o.Head, o.Query, o.Drawn.Title,
+			o.Drawn.Notes)
+	}
+	for _, c := range []struct {
+		layer, i, j, step int
+		seen              bool
+	}{
+		{0, 0, 1, 6, true},  // the source sees what stands after it
+		{0, 0, 3, 0, false}, // but not the target
+		{3, 4, 0, 5, true},
+		{0, 4, 4, 0, true}, // the encoder leaves the target as it is
+		{3, 0, 0, 0, true}, // and the decoder the source
+	} {
+		if step, _, seen := o.Step(c.layer, 1, c.i, c.j); step != c.step || seen != c.seen {
+			t.Errorf("%+v: step %d, seen %v", c, step, seen)
+		}
+	}
+}
+
+// TestSourceUnknown: a row whose source contribution has no meaning does not say any.
+func TestSourceUnknown(t *testing.T) {
+	e := translated()
+	e.Methods["rollout"].Rows[3] = []float64{-.6, .1, .1, 1.4}
+	p := Heatmap{Explanation: e}.picture(true)
+	v := &p.views[0]
+	if !math.IsNaN(v.contribution[0]) || v.fromSource(0) != "" || v.fromSource(9) != "" ||
+		v.fromSource(1) != "source contribution 30.0 %" {
+		t.Errorf("%v: %q, %q", v.contribution, v.fromSource(0), v.fromSource(1))
+	}
+}

@@ -1,0 +1,119 @@
+package export_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/export"
+)
+
+// translated is an explanation of a model of two stacks, with a source of two tokens and two
+// generated ones.
+func translated() *attribution.Explanation {
+	e := explanation()
+	e.Model.EncoderLayers, e.Model.Vocab = 1, 50
+	e.Prompt = attribution.Prompt{
+		Text: "red cat", IDs: []int{1, 2, 50}, Texts: []string{"red", " cat", "</s>"},
+		Offsets: [][2]int{{0, 3}, {3, 7}, {7, 7}}, Special: []bool{false, false, true},
+	}
+	e.Order = []string{"alti"}
+	e.Methods = map[string]*attribution.Result{"alti": {
+		Facts:  attribution.Facts{Quantity: attribution.Share, AddsUp: true, Combined: true},
+		Layers: []int{3}, Shape: [3]int{2, 3, 1}, Shown: []int{3, 3},
+		Rows: [][]float64{{.75, .25, 0}, {.5, .25, 0, .25}}, OtherMass: []float64{0, .25},
+	}}
+	return e
+}
+
+// TestReadInseq: what was written is read again, of one stack and of two.
+func TestReadInseq(t *testing.T) {
+	for name, e := range map[string]*attribution.Explanation{
+		"one": explanation(), "two": translated(),
+	} {
+		got, err := export.ReadInseq(encode(t, e, export.Inseq, options()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		method := e.Order[0]
+		r, from := got.Methods[method], e.Methods[method]
+		if got.Order[0] != method || !slices.Equal(got.Prompt.IDs[:2], e.Prompt.IDs[:2]) ||
+			got.TargetBegin() != e.TargetBegin() || len(got.Steps) != len(e.Steps) ||
+			got.Steps[1].Text != e.Steps[1].Text ||
+			math.Abs(got.Steps[0].Probability-e.Steps[0].Probability) > 1e-6 {
+			t.Errorf("%s: %+v", name, got)
+		}
+		for at := range e.Steps {
+			want := from.Row(at, from.Level(at))
+			row := r.Row(at, 0)
+			for j := range min(len(want), len(row)) {
+				if math.Abs(row[j]-want[j]) > 1e-6 {
+					t.Errorf("%s: row %d is %v, want %v", name, at, row, want)
+				}
+			}
+		}
+		if err := r.Check(len(got.Prompt.IDs)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	e, err := export.ReadInseq(encode(t, translated(), export.Inseq, options()))
+	if err != nil || !slices.Equal(e.SourceContribution("alti"), []float64{1, .75}) {
+		t.Errorf("error %v; the source contributes %v, want 1 and 0.75", err,
+			e.SourceContribution("alti"))
+	}
+}
+
+// TestReadInseqRefuses: what a file lacks is named, and none ends the program.
+func TestReadInseqRefuses(t *testing.T) {
+	var file map[string]any
+	good := encode(t, translated(), export.Inseq, options())
+	sequence := func() map[string]any {
+		file = nil
+		if err := json.Unmarshal(good, &file); err != nil {
+			t.Fatal(err)
+		}
+		all := file["attributes"].(map[string]any)["sequence_attributions"].([]any)
+		return all[0].(map[string]any)["attributes"].(map[string]any)
+	}
+	for want, change := range map[string]func(s map[string]any){
+		"attr_pos_start is 9":                  func(s map[string]any) { s["attr_pos_start"] = 9 },
+		"all of the target must be attributed": func(s map[string]any) { s["attr_pos_start"] = 1 },
+		"source_attributions have the shape [2 2]; want [1,2]": func(s map[string]any) {
+			s["source"] = s["source"].([]any)[:1]
+		},
+		"target_attributions have the shape [2 2]; want [5,2]": func(s map[string]any) {
+			source := s["source"].([]any)
+			s["target"] = slices.Concat(source, source, s["target"].([]any))
+			s["source_attributions"], s["attr_pos_start"], s["attr_pos_end"] = nil, 3, 5
+		},
+		"no tensor as Inseq 0.7 writes it": func(s map[string]any) {
+			s["source_attributions"] = map[string]any{"__ndarray__": []any{1}}
+		},
+		"source_attributions: illegal base64": func(s map[string]any) { s["source_attributions"] = "~" },
+		"safetensors":                         func(s map[string]any) { s["source_attributions"] = "AAAA" },
+		"want 2 axes: aggregate them": func(s map[string]any) {
+			s["source_attributions"] = s["step_scores"].(map[string]any)["probability"]
+		},
+	} {
+		change(sequence())
+		text, err := json.Marshal(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := export.ReadInseq(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	for _, text := range []string{"", "{}", "[]", `{"__instance_type__":["a","b"]}`} {
+		if _, err := export.ReadInseq([]byte(text)); err == nil {
+			t.Errorf("%q is read", text)
+		}
+	}
+	if _, err := export.ReadInseq(bytes.Repeat([]byte(" "), export.MaxFile+1)); err == nil {
+		t.Error("a file that is too large is read")
+	}
+}

@@ -1,0 +1,452 @@
+package transformer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+// EdgeGraph implements [trace.EdgePatcher]. What a head sends is what it adds to the residual
+// stream, [trace.HeadAdded]: where a norm follows the attention, it has the spread that the whole
+// output of the attention has in the same run. (EAP-IG by Hanna et al. instead normalises the
+// heads that a receiver reads once more for each receiver.)
+func (m *Model) EdgeGraph() (trace.EdgeGraph, error) {
+	s, why := m.Spec, ""
+	switch {
+	case s.Encoder > 0:
+		why = "it has two stacks"
+	case s.Order == spec.PostNorm:
+		why = "its blocks normalise the residual stream after each addition"
+	case s.NormedResidual:
+		why = "its blocks add to a normalised residual stream"
+	}
+	if why != "" {
+		return trace.EdgeGraph{}, trace.Usagef("edges of the %s model: %s, so its residual stream "+
+			"is no sum of what heads and feed-forward parts add; patch another kind of place",
+			s.Family, why)
+	}
+	return trace.EdgeGraph{
+		Layers: s.Layers, Heads: s.Heads, Parallel: s.Order == spec.Parallel,
+	}, nil
+}
+
+// edgeRuns are two runs whose edges are patched. Memory: change has U·N·D numbers, sent as many,
+// and the streams 2L·N·D; a pass over the layers adds two arrays of the size of change, and a layer
+// a stream for each of its 3H+1 receivers. [Model.PatchEdges] checks that they fit.
+type edgeRuns struct {
+	m *Model
+	g trace.EdgeGraph
+	// query is the clean one, of T tokens in N rows.
+	query  queryBatch
+	kept   []*tensors.Tensor // all that Close frees
+	starts [2]*tensors.Tensor
+	// Of the corrupted run: streams is the residual stream before each layer and after the last
+	// one, [L+1] of [1,N,D], middles what the feed-forward part of each layer reads, [L] of
+	// [1,N,D], and sent what the senders of each layer add, [L] of [H+1,N,D].
+	streams, middles, sent []*tensors.Tensor
+	// change is what each sender adds in the clean run minus what it adds in the corrupted one,
+	// [U,N,D].
+	change *tensors.Tensor
+}
+
+// PatchEdges implements [trace.EdgePatcher]. It costs a run of each prompt. It returns a
+// [*trace.MemoryError] if the runs do not fit, and the errors of [Model.Predict].
+func (m *Model) PatchEdges(ctx context.Context, clean, corrupted []int, o trace.Objective) (
+	trace.EdgeRuns, error,
+) {
+	g, err := m.EdgeGraph()
+	if err != nil {
+		return nil, err
+	}
+	if len(clean) != len(corrupted) {
+		return nil, pkg.Errorf("edges between %d and %d tokens; want as many", len(clean),
+			len(corrupted))
+	}
+	e := &edgeRuns{m: m, g: g}
+	queries := []trace.Query{{IDs: clean, Objective: o}, {IDs: corrupted, Objective: o}}
+	for _, q := range queries {
+		if err := m.checkQuery(q); err != nil {
+			return nil, err
+		}
+	}
+	n := need{Tokens: len(clean), Head: true, Gradient: true, Edges: true}
+	if err := m.checkMemory(n); err != nil {
+		return nil, err
+	}
+	changes, err := e.record(ctx, queries)
+	if err == nil {
+		e.change, err = e.keep(m.filled([]int{g.Senders(), e.query.padded, m.Spec.Width},
+			func(data []float32) { copy(data, changes) }))
+	}
+	if err != nil {
+		e.Close()
+		return nil, pkg.Errorf("edges of %d tokens: %w", len(clean), err)
+	}
+	return e, nil
+}
+
+// Close implements [trace.EdgeRuns].
+func (e *edgeRuns) Close() {
+	free(e.kept...)
+	e.kept = nil
+}
+
+// keep keeps a tensor until Close.
+func (e *edgeRuns) keep(t *tensors.Tensor, err error) (*tensors.Tensor, error) {
+	if err == nil {
+		e.kept = append(e.kept, t)
+	}
+	return t, err
+}
+
+// record runs the corrupted and then the clean query. It returns what each sender adds in the clean
+// run minus what it adds in the corrupted one, [U,N,D].
+func (e *edgeRuns) record(
+	ctx context.Context, queries []trace.Query,
+) (change []float32, err error) {
+	for _, i := range []int{1, 0} {
+		e.query = e.m.queryBatch(queries, []int{i}, Batching{Texts: 1})
+		start, err := e.keep(e.query.inputs.embed())
+		if err != nil {
+			return nil, err
+		}
+		e.starts[i] = start
+		at, sign := 0, float32(2*(1-i)-1)
+		add := func(t *tensors.Tensor) error {
+			return read(t, func(data []float32) {
+				if i == 1 {
+					change = append(change, make([]float32, len(data))...)
+				}
+				for k, x := range data {
+					change[at+k] += sign * x
+				}
+				at += len(data)
+			})
+		}
+		if err := add(start); err != nil {
+			return nil, err
+		}
+		x, err := e.again(start)
+		if err != nil {
+			return nil, err
+		}
+		for step, err := range e.query.inputs.layers(ctx, x, "edges", sentBy) {
+			if err == nil {
+				err = add(step.collected[0])
+			}
+			if err != nil {
+				return nil, err
+			}
+			if x = step.out; i == 1 {
+				e.kept = append(append(e.kept, step.in), step.collected...)
+				e.streams = append(e.streams, step.in)
+				e.sent = append(e.sent, step.collected[0])
+				e.middles = append(e.middles, step.collected[1])
+				step.in, step.collected = nil, nil // Close frees them
+			}
+		}
+		if i == 1 {
+			e.streams = append(e.streams, x)
+			e.kept = append(e.kept, x)
+		} else {
+			free(x)
+		}
+	}
+	return change, nil
+}
+
+// again is a copy of x, which a pass over the layers frees.
+func (e *edgeRuns) again(x *tensors.Tensor) (*tensors.Tensor, error) {
+	return e.between(x, x, 1)
+}
+
+// between is from + part·(to − from).
+func (e *edgeRuns) between(from, to *tensors.Tensor, part float64) (*tensors.Tensor, error) {
+	share := tensors.FromScalar(float32(part))
+	defer free(share)
+	return only(e.m.run("edges between", noWeights, func(_ byName, in []*Node) []*Node {
+		return []*Node{Add(in[0], Mul(in[2], Sub(in[1], in[0])))}
+	}, from, to, share))
+}
+
+// sentBy are what the senders of a layer add, [H+1,N,D], and what its feed-forward part reads.
+func sentBy(_ *builder, b *Block, _ cache, _ []*Node) []*Node {
+	middle := b.beforeFeedForward(b.Input)
+	return []*Node{b.sent(b.feedForwardAdded(middle)), middle}
+}
+
+// sent joins what the heads add, and the feed-forward part added [1,N,D], to [H+1,N,D].
+func (b *Block) sent(added *Node) *Node {
+	return Concatenate([]*Node{Squeeze(b.headsAdded(), 0), added}, 0)
+}
+
+// beforeFeedForward is the stream that the feed-forward part reads, given that before the block,
+// [B,N,D].
+func (b *Block) beforeFeedForward(x *Node) *Node {
+	if b.spec.Order == spec.Parallel {
+		return x
+	}
+	return b.withAttention(x)
+}
+
+// withAttention is the stream x before the block with what the attention adds, [B,N,D].
+func (b *Block) withAttention(x *Node) *Node {
+	if b.spec.Order == spec.Parallel {
+		return Add(x, b.AttentionOutput)
+	}
+	return Add(x, b.norm(b.AttentionOutput, "attention-after-norm"))
+}
+
+// feedForwardAdded is what the feed-forward part adds to the residual stream where it reads x,
+// [B,N,D].
+func (b *Block) feedForwardAdded(x *Node) *Node {
+	if b.spec.Order != spec.Parallel {
+		return b.norm(b.mlp(b.norm(x, "mlp-norm")), "mlp-after-norm")
+	}
+	name := "mlp-norm"
+	if b.spec.SharedNorm {
+		name = "attention-norm"
+	}
+	return b.mlp(b.norm(x, name))
+}
+
+// headBlock is the attention of layer l for one text, in which the query, the key and the value of
+// each head read streams of their own, [H,N,D] each. The heads are computed as the texts of a
+// batch, of which each keeps its own head.
+func (d *builder) headBlock(l int, query, key, value *Node) *Block {
+	b, _ := d.startBlock(l, query)
+	_, keys := d.startBlock(l, key)
+	_, values := d.startBlock(l, value)
+	heads := d.spec.Heads
+	own := func(x *Node) *Node { // of [H,H or G,N,E]: [1,H,N,E]
+		rows := x.Shape().Dimensions[1]
+		is := make([][]float32, heads)
+		for h := range is {
+			is[h] = make([]float32, rows)
+			is[h][h/(heads/rows)] = 1
+		}
+		return InsertAxes(ReduceSum(Mul(x, InsertAxes(Const(x.Graph(), is), -1, -1)), 1), 0)
+	}
+	apart := *d.spec // every head has a key and a value of its own
+	apart.KeyValueHeads = 0
+	b.spec, b.Input = &apart, nil
+	b.query, b.sources = own(b.query), cache{key: own(keys.key), value: own(values.value)}
+	d.attend(b)
+	return b
+}
+
+// product2 is x [R,K] times y [K,M].
+func (d *builder) product2(x, y *Node) *Node { return d.product.dot(x, 1, y, 0) }
+
+// headShape is that of a stream x [1,N,D] for each of n receivers, [n,N,D].
+func headShape(n int, x *Node) shapes.Shape {
+	dims := x.Shape().Dimensions
+	return shapes.Make(x.DType(), n, dims[1], dims[2])
+}
+
+// flat is x [R,N,D] as [R,ND].
+func flat(x *Node) *Node { return Reshape(x, x.Shape().Dimensions[0], -1) }
+
+// Scores implements [trace.EdgeRuns]: edge attribution patching with integrated gradients (EAP-IG,
+// Hanna et al. 2024; k counts from 1, as in the paper, while the code of its authors counts from
+// 0). One step is edge attribution patching (Syed et al. 2023, arXiv 2310.10348). Each step costs a
+// gradient in which the projections of every head are computed apart.
+func (e *edgeRuns) Scores(ctx context.Context, steps int) ([]float64, error) {
+	if steps < 1 {
+		return nil, pkg.Errorf("%d steps; want 1 or more", steps)
+	}
+	scores := make([]float64, e.g.Receivers()*e.g.Senders())
+	for k := 1; k <= steps; k++ {
+		x, err := e.between(e.starts[1], e.starts[0], float64(k)/float64(steps))
+		if err == nil {
+			err = e.addScores(ctx, x, 1/float64(steps), scores)
+		}
+		if err != nil {
+			return nil, pkg.Errorf("step %d of the scores of edges: %w", k, err)
+		}
+	}
+	return scores, nil
+}
+
+// addScores adds a share of the scores by the gradient of the run from x, the stream before layer
+// 0, which it frees.
+func (e *edgeRuns) addScores(ctx context.Context, x *tensors.Tensor, share float64,
+	scores []float64,
+) error {
+	w := backwardPass{queryBatch: e.query, gradients: make([]trace.Gradient, 1)}
+	defer func() { free(w.hidden...) }()
+	if err := w.through(ctx, x); err != nil {
+		return err
+	}
+	d, err := w.fromHead()
+	if err != nil {
+		return err
+	}
+	add := func(first int, t *tensors.Tensor) error {
+		defer free(t)
+		return read(t, func(data []float32) {
+			u := e.g.Senders()
+			for i, x := range data {
+				if v := first + i/u; i%u < e.g.Reads(v) {
+					scores[v*u+i%u] += share * float64(x)
+				}
+			}
+		})
+	}
+	atEnd, err := only(e.m.run("edges of the logits", noWeights,
+		func(_ byName, in []*Node) []*Node {
+			return []*Node{ReduceSum(Mul(flat(in[0]), flat(in[1])), -1)}
+		}, d, e.change))
+	if err == nil {
+		err = add(e.g.Receivers()-1, atEnd)
+	}
+	if err != nil {
+		free(d)
+		return err
+	}
+	d, err = e.m.layersBack(ctx, d, func(l int, after *tensors.Tensor) (*tensors.Tensor, error) {
+		x := w.pop()
+		defer free(x)
+		out, err := e.query.inputs.run("edges back "+layerKind(e.m.Spec, l), ofLayer(l),
+			func(d *builder, in []*Node) []*Node { return d.edgeScores(l, in[0], in[1], in[2]) },
+			x, after, e.change)
+		if err != nil {
+			return nil, err
+		}
+		return out[0], add(l*(3*e.g.Heads+1), out[1])
+	})
+	free(d)
+	return err
+}
+
+// edgeScores returns the derivative of a number with respect to the stream x before layer l, given
+// that with respect to the stream after it, [1,N,D] each, and the product of the derivative with
+// respect to what each receiver of the layer reads with change [U,N,D]: [3H+1,U].
+func (d *builder) edgeScores(l int, x, after, change *Node) []*Node {
+	d.differentiate(trace.TrueGradient)
+	dims := x.Shape().Dimensions
+	at := []*Node{x}
+	for range 3 {
+		at = append(at, Zeros(x.Graph(), headShape(d.spec.Heads, x)))
+	}
+	at = append(at, ZerosLike(x))
+	b := d.headBlock(l, Add(x, at[1]), Add(x, at[2]), Add(x, at[3]))
+	added := b.feedForwardAdded(Add(b.beforeFeedForward(x), at[4]))
+	value := ReduceAllSum(Mul(Add(b.withAttention(x), added), after))
+	g := Gradient(value, at...)
+	rows := Reshape(Concatenate(g[1:], 0), -1, dims[1]*dims[2])
+	return []*Node{g[0], d.product.dot(rows, 1, flat(change), 1)}
+}
+
+// Run implements [trace.EdgeRuns]. Every receiver reads what it reads in the corrupted run, and of
+// every sender whose edge is kept what that adds now minus what it adds there. Senders come before
+// their receivers, so one pass over the layers computes them all. A run of all edges is the clean
+// run, and one of none the corrupted run.
+func (e *edgeRuns) Run(ctx context.Context, keep []bool) (value float64, err error) {
+	u, heads := e.g.Senders(), e.g.Heads
+	if len(keep) != u*e.g.Receivers() {
+		return 0, pkg.Errorf("%d marks of edges; want %d", len(keep), u*e.g.Receivers())
+	}
+	// mask returns 1 for the edges that receivers keep from senders before one, [n,U].
+	mask := func(first, n, before int) (*tensors.Tensor, error) {
+		return e.m.filled([]int{n, u}, func(data []float32) {
+			for i := range data {
+				if data[i] = 0; i%u < min(before, e.g.Reads(first+i/u)) && keep[first*u+i] {
+					data[i] = 1
+				}
+			}
+		})
+	}
+	delta, err := e.onlyInput()
+	if err != nil {
+		return 0, err
+	}
+	defer func() { free(delta) }()
+	for l := range e.g.Layers {
+		if err := ctx.Err(); err != nil {
+			return 0, fmt.Errorf("stopped at layer %d: %w", l, err)
+		}
+		receiver, sender := l*(3*heads+1), 1+l*(heads+1)
+		in, err := mask(receiver, 3*heads+1, sender)
+		if err != nil {
+			return 0, err
+		}
+		own := make([]float32, heads)
+		for h := range own {
+			if !e.g.Parallel && keep[(receiver+3*heads)*u+sender+h] {
+				own[h] = 1
+			}
+		}
+		place := make([]float32, u*(heads+1))
+		for i := range heads + 1 {
+			place[(sender+i)*(heads+1)+i] = 1
+		}
+		more := []*tensors.Tensor{
+			in, tensors.FromFlatDataAndDimensions(own, 1, heads),
+			tensors.FromFlatDataAndDimensions(place, u, heads+1),
+		}
+		next, err := only(e.query.inputs.run("edges kept "+layerKind(e.m.Spec, l), ofLayer(l),
+			func(d *builder, in []*Node) []*Node { return []*Node{d.edgesKept(l, in)} },
+			append([]*tensors.Tensor{delta, e.streams[l], e.middles[l], e.sent[l]}, more...)...))
+		free(more...)
+		if err != nil {
+			return 0, fmt.Errorf("layer %d: %w", l, err)
+		}
+		free(delta)
+		delta = next
+	}
+	in, err := mask(e.g.Receivers()-1, 1, u)
+	if err != nil {
+		return 0, err
+	}
+	defer free(in)
+	x, err := only(e.query.inputs.end(e.streams[e.g.Layers], "edges kept",
+		func(d *builder, x *Node, in []*Node) []*Node {
+			read := d.product2(in[1], flat(in[0]))
+			return []*Node{Add(x, Reshape(read, x.Shape().Dimensions...))}
+		}, delta, in))
+	if err != nil {
+		return 0, err
+	}
+	defer free(x)
+	err = e.query.inputs.scoresAt(x, e.query.positions(), func(_ int, scores []float32) {
+		value = objectiveValue(e.m.Spec, e.query.queries[0].Objective, scores)
+	})
+	return value, err
+}
+
+// onlyInput is change with 0 for all senders but the embedding, [U,N,D]: no other one has run.
+func (e *edgeRuns) onlyInput() (*tensors.Tensor, error) {
+	return only(e.m.run("edges of the input", noWeights, func(_ byName, in []*Node) []*Node {
+		first := SliceAxis(in[0], 0, AxisRange(0, 1))
+		rest := ZerosLike(SliceAxis(in[0], 0, AxisRange(1)))
+		return []*Node{Concatenate([]*Node{first, rest}, 0)}
+	}, e.change))
+}
+
+// edgesKept runs layer l with the edges that are kept. in are delta [U,N,D], what each sender adds
+// minus what it adds in the corrupted run, 0 for those that have not run; stream, middle and sent
+// of the corrupted run; the masks of edges from earlier layers [3H+1,U] and from the layer's own
+// heads to its feed-forward part [1,H]; and the places of its senders, [U,H+1]. It returns the next
+// delta.
+func (d *builder) edgesKept(l int, in []*Node) *Node {
+	delta, stream, middle, sent := in[0], in[1], in[2], in[3]
+	mask, own, place := in[4], in[5], in[6]
+	heads := d.spec.Heads
+	read := Reshape(d.product2(mask, flat(delta)), headShape(3*heads+1, stream).Dimensions...)
+	of := func(x *Node, from, to int) *Node { return SliceAxis(x, 0, AxisRange(from, to)) }
+	b := d.headBlock(l, Add(stream, of(read, 0, heads)), Add(stream, of(read, heads, 2*heads)),
+		Add(stream, of(read, 2*heads, 3*heads)))
+	added := Sub(Squeeze(b.headsAdded(), 0), of(sent, 0, heads))
+	x := Add(middle, of(read, 3*heads, 3*heads+1))
+	x = Add(x, Reshape(d.product2(own, flat(added)), x.Shape().Dimensions...))
+	fed := Sub(b.feedForwardAdded(x), of(sent, heads, heads+1))
+	now := Concatenate([]*Node{added, fed}, 0)
+	return Add(delta, Reshape(d.product2(place, flat(now)), delta.Shape().Dimensions...))
+}

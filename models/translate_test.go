@@ -1,0 +1,225 @@
+package models
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// translator writes a model of two stacks into a folder: the weights of a golden, and a tokenizer
+// of SentencePiece with a few letters.
+func translator(t *testing.T, golden string, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	from := filepath.Join("testdata", "goldens", golden)
+	for _, name := range []string{"config.json", "generation_config.json", "model.safetensors"} {
+		data, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if change, ok := files[name]; ok { // keys that are set
+			all := map[string]any{}
+			for _, text := range []string{string(data), change} {
+				var keys map[string]any
+				if err := json.Unmarshal([]byte(text), &keys); err != nil {
+					t.Fatal(err)
+				}
+				maps.Copy(all, keys)
+			}
+			if data, err = json.Marshal(all); err != nil {
+				t.Fatal(err)
+			}
+		}
+		writeFile(t, dir, name, string(data))
+	}
+	for name, text := range files {
+		if !strings.HasSuffix(name, "config.json") || name == "tokenizer_config.json" {
+			writeFile(t, dir, name, text)
+		}
+	}
+	return dir
+}
+
+func writeFile(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// spm is a Unigram file of SentencePiece with pieces of one byte length.
+func spm(pieces ...string) string {
+	var b strings.Builder
+	for _, p := range pieces {
+		b.WriteString("\x0a" + string(rune(len(p)+7)) + "\x0a" + string(rune(len(p))) + p +
+			"\x15\x00\x00\x80\xbf") // a score of -1
+	}
+	return b.String()
+}
+
+const letters = `"</s>":2,"<unk>":3,"<pad>":1,"<s>":0,"▁":4,"a":5,"b":6,"▁a":7,"▁b":8`
+
+// m2m100 is a model whose languages are those of M2M100's checkpoint for WMT 21, ids 9 to 16.
+func m2m100(t *testing.T, generation string) string {
+	return translator(t, "m2m_100", map[string]string{
+		"sentencepiece.bpe.model": spm("▁", "a", "b", "▁a", "▁b"),
+		"vocab.json":              "{" + letters + "}",
+		"tokenizer_config.json":   `{"tokenizer_class":"M2M100Tokenizer","language_codes":"wmt21"}`,
+		"generation_config.json":  generation,
+	})
+}
+
+// TestTargetLanguage: the tokens of a text are the source with its language, the id with which a
+// target begins, and the language of the target. Without one the text is refused.
+func TestTargetLanguage(t *testing.T) {
+	m, err := Open(m2m100(t, "{}"), Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.Encode("a b", trace.SpecialsAuto)
+	const want = "needs a language to translate into: give To as one of en, ha, is, ja, cs, ru, zh"
+	if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	for _, c := range []struct {
+		from, to string
+		want     []int
+	}{
+		{"", "de", []int{9, 7, 8, 2, 48, 16}},
+		{"ru", "__is__", []int{14, 7, 8, 2, 48, 11}},
+	} {
+		view, err := m.Between(c.from, c.to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens, err := view.Encode("a b", trace.SpecialsAuto)
+		if got := trace.IDs(tokens); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("from %q to %q: %v, %v, want %v", c.from, c.to, got, err, c.want)
+		}
+		follows, _, err := trace.EncodeAfter(view, "a b", "b a")
+		if got := trace.IDs(follows); err != nil || !slices.Equal(got, []int{8, 7}) {
+			t.Errorf("the target is %v, %v, want its words alone", got, err)
+		}
+	}
+	_, err = m.Between("", "fr")
+	if !errors.Is(err, trace.ErrUsage) ||
+		!strings.Contains(err.Error(), `target language "fr" is not known`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestForcedFirst: forced_bos_token_id of generation_config.json, or else of config.json, follows
+// the start of every target.
+func TestForcedFirst(t *testing.T) {
+	for _, c := range []struct {
+		generation string
+		want       []int
+	}{
+		{`{"forced_bos_token_id":12}`, []int{9, 7, 2, 48, 12}},
+		{`{"forced_bos_token_id":12,"decoder_start_token_id":5}`, []int{9, 7, 2, 48, 12}},
+		{`{"decoder_start_token_id":13}`, []int{9, 7, 2, 48}}, // it is a language
+	} {
+		m, err := Open(m2m100(t, c.generation), Options{Backend: "go"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens, err := m.Encode("a", trace.SpecialsAuto)
+		if got := trace.IDs(tokens); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, %v, want %v", c.generation, got, err, c.want)
+		}
+		if start := m.spec.TargetStart; strings.Contains(c.generation, "start") == (start == 3) {
+			t.Errorf("%s: the target starts with %d", c.generation, start)
+		}
+	}
+	for generation, want := range map[string]string{
+		`{"forced_bos_token_id":48}`:       "must be in the vocabulary of 48",
+		`{"forced_bos_token_id":[5,6]}`:    "want at most one id each",
+		`{"decoder_start_token_id":"x"}`:   "must be a token id",
+		`{"decoder_start_token_id":99999}`: "outside the vocabulary of 48",
+	} {
+		_, err := Open(m2m100(t, generation), Options{Backend: "go"})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", generation, err, want)
+		}
+	}
+}
+
+// TestMarianText: Marian cuts sources and targets by files of their own, and names the language of
+// the target in front of the source.
+func TestMarianText(t *testing.T) {
+	files := map[string]string{
+		"source.spm": spm("▁", "a", "b", "▁a"), "target.spm": spm("▁", "a", "b", "▁b"),
+		"vocab.json":            `{">>fra<<":9,">>deu<<":10,` + letters + "}",
+		"tokenizer_config.json": `{"tokenizer_class":"MarianTokenizer"}`,
+	}
+	m, err := Open(translator(t, "marian", files), Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := m.Between("", "fra")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		m    trace.Model
+		text string
+		want []int
+	}{
+		{view, "a b", []int{9, 7, 4, 6, 2, 48}},
+		{m, ">>deu<< a", []int{10, 7, 2, 48}},
+	} {
+		tokens, err := c.m.Encode(c.text, trace.SpecialsAuto)
+		if got := trace.IDs(tokens); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%q: %v, %v, want %v", c.text, got, err, c.want)
+		}
+	}
+	tokens, err := m.Encode("a b", trace.SpecialsFollow)
+	if got := trace.IDs(tokens); err != nil || !slices.Equal(got, []int{4, 5, 8}) {
+		t.Errorf("the target is %v, %v", got, err)
+	}
+	_, err = m.Encode("a b", trace.SpecialsAuto)
+	if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), "fra, deu") {
+		t.Errorf("error %v, want the languages", err)
+	}
+	if _, err = m.Between("deu", ""); !errors.Is(err, trace.ErrUsage) {
+		t.Errorf("error %v for the language of the source", err)
+	}
+	files["target.spm"] = "x"
+	_, err = Open(translator(t, "marian", files), Options{Backend: "go"})
+	if err == nil || !strings.Contains(err.Error(), "target.spm") {
+		t.Errorf("error %v, want the file", err)
+	}
+}
+
+// TestContextOfStacks: source and target count apart, and both may be as long as the context.
+func TestContextOfStacks(t *testing.T) {
+	m, err := Open(filepath.Join("testdata", "goldens", "bart"), Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ source, more, want int }{
+		{20, 23, 23}, {24, 23, 23}, {20, 24, 0}, {25, 1, 0},
+	} {
+		ids := append(slices.Repeat([]int{7}, c.source), m.info.Boundary())
+		n, last := 0, error(nil)
+		ask := trace.Ask{Continuation: slices.Repeat([]int{9}, c.more)}
+		for _, err := range m.Steps(t.Context(), ids, ask) {
+			if last = err; err == nil {
+				n++
+			}
+		}
+		if n != c.want || (last != nil) != (c.want == 0) {
+			t.Errorf("a source of %d and %d more: %d steps, %v", c.source, c.more, n, last)
+		}
+		if left := m.info.Room(ids); (left >= c.more) != (c.want > 0) {
+			t.Errorf("a source of %d has room for %d tokens", c.source, left)
+		}
+	}
+}

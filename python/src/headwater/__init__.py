@@ -1,0 +1,184 @@
+"""Headwater shows which tokens of the prompt each generated token of a transformer came from.
+
+    import headwater
+    e = headwater.explain("the keys to the cabinet")
+    e                                  # the picture, in a notebook
+    e.methods["value-zeroing"].rows    # [targets][layers][sources]
+    e.to_pandas()
+
+The package computes nothing itself: it runs the program headwater once and reads what that writes.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Error", "Explanation", "Method", "Token", "explain", "main"]
+
+# The version of the JSON form that this package reads; see docs/stability.md.
+FORM = 1
+
+
+class Error(RuntimeError):
+    """What the program refuses or cannot do, in its words."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token of the prompt or a generated one. A prompt token has no probability."""
+
+    text: str
+    id: int
+    probability: float | None = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """What one method says.
+
+    rows has the values, [targets][layers][sources]. The targets are the generated tokens. The
+    sources are the prompt tokens and then the generated tokens before the target, so rows differ
+    in length. layers are the numbers of the layers, from 0; -1 if each target has a layer of its
+    own, which is that in shown, [targets]. unit is what a value is, and facts what it is for
+    programs (docs/json.md).
+    """
+
+    name: str
+    unit: str
+    facts: dict
+    layers: list[int]
+    shown: list[int]
+    rows: list[list[list[float]]]
+
+    def to_numpy(self):
+        """The values as an array, [targets, layers, sources], NaN where a source comes later."""
+        import numpy
+
+        width = max((len(row) for level in self.rows for row in level), default=0)
+        values = numpy.full((len(self.rows), len(self.layers), width), numpy.nan)
+        for t, levels in enumerate(self.rows):
+            for k, row in enumerate(levels):
+                values[t, k, : len(row)] = row
+        return values
+
+
+class Explanation:
+    """What explain returns.
+
+    prompt and steps are lists of Token: what was read and what was generated (for models that only
+    read: what was predicted). methods has a Method by name. text is the picture as a text, html as
+    a part of a page, and data the whole JSON form (docs/json.md).
+    """
+
+    def __init__(self, data: dict, text: str, html: str):
+        if data.get("version") != FORM:
+            raise Error(
+                f"the program writes version {data.get('version')} of the JSON form, and this "
+                f"package reads version {FORM}: install both from one release"
+            )
+        self.data, self.text, self.html = data, text, html
+        prompt = data["prompt"]
+        self.prompt = [Token(text, id) for text, id in zip(prompt["texts"], prompt["ids"])]
+        self.steps = [Token(s["text"], s["id"], s.get("probability")) for s in data["steps"]]
+        self.methods = {name: _method(name, data["methods"][name]) for name in data["order"]}
+
+    def to_pandas(self):
+        """A frame with a line for each value: method, target, target_text, layer, source,
+        source_text and value. Targets and sources are numbers from 0, as in the JSON form."""
+        import pandas
+
+        texts = [t.text for t in self.prompt + self.steps]
+        return pandas.DataFrame(
+            [
+                (m.name, t, self.steps[t].text, layer, s, texts[s], value)
+                for m in self.methods.values()
+                for t, levels in enumerate(m.rows)
+                for layer, row in zip(m.layers, levels)
+                for s, value in enumerate(row)
+            ],
+            columns=[
+                "method", "target", "target_text", "layer", "source", "source_text", "value",
+            ],
+        )
+
+    def __repr__(self):
+        return self.text
+
+    def _repr_html_(self):
+        return self.html
+
+
+def _method(name, r):
+    levels = len(r["layers"])
+    rows = [r["rows"][i : i + levels] for i in range(0, len(r["rows"]), levels)]
+    return Method(name, r["unit"], r["facts"], r["layers"], r["shown"], rows)
+
+
+def explain(prompt: str, model: str | None = None, **options) -> Explanation:
+    """Lets a model continue a prompt, and explains every token by each method.
+
+    model is a name or a folder, as of `headwater explain --model`; the toy model by default. Every
+    other option is a flag of `headwater explain` with _ for -: max_tokens=5, chat=True,
+    methods=["direct", "rollout"], set={"steps": 50}. `headwater explain --help` lists them. Raises
+    Error with the words of the program.
+    """
+    for name in ("output", "format", "input", "open"):
+        if name in options:
+            raise TypeError(f"explain() takes no {name}: run the program headwater for files")
+    with tempfile.TemporaryDirectory(prefix="headwater") as folder:
+        page, numbers = Path(folder, "e.html"), Path(folder, "e.json")
+        # All three are written in one run.
+        args = ["explain", f"--output={page}", f"--output={numbers}", "--output=-"]
+        args += _flags({"model": model, **options})
+        done = subprocess.run(
+            [_program(), *args, "--", prompt],
+            stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace",
+        )
+        if done.returncode != 0:
+            lines = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
+            raise Error(lines[-1].removeprefix("headwater: "))
+        body = page.read_text(encoding="utf-8").partition("<body")[2]
+        html = body.partition(">")[2].rpartition("</body>")[0]
+        return Explanation(json.loads(numbers.read_bytes()), done.stdout, html)
+
+
+def _flags(options):
+    """The flags of a command for keywords."""
+    flags = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            flags.append(flag)
+        elif isinstance(value, dict):
+            flags += [f"{flag}={key}={v}" for key, v in value.items()]
+        elif isinstance(value, (list, tuple)):
+            flags.append(f"{flag}={','.join(str(v) for v in value)}")
+        else:
+            flags.append(f"{flag}={value}")
+    return flags
+
+
+def _program() -> str:
+    """The path of the program: HEADWATER_BIN, or that of this package."""
+    path = os.environ.get("HEADWATER_BIN")
+    if path:
+        return path
+    name = "headwater.exe" if os.name == "nt" else "headwater"
+    path = Path(__file__).with_name("bin") / name
+    if not path.exists():
+        raise Error(f"{path} is missing: install a wheel of headwater-attribution for this system")
+    return str(path)
+
+
+def main():
+    """Becomes the program headwater."""
+    program = _program()
+    if os.name == "nt":
+        sys.exit(subprocess.call([program, *sys.argv[1:]]))
+    os.execv(program, [program, *sys.argv[1:]])

@@ -1,0 +1,134 @@
+"""Tests of the package, with the toy model. Those of arrays need numpy and pandas, that of a shell
+needs IPython; without them they are skipped."""
+
+import csv
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import headwater
+
+PROMPT = "the keys to the cabinet"
+
+
+def need(*names):
+    missing = [n for n in names if importlib.util.find_spec(n) is None]
+    return unittest.skipIf(missing, f"not installed: {missing}")
+
+
+class Explain(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.e = headwater.explain(PROMPT, max_tokens=2, methods=["rollout", "value-zeroing"])
+
+    def test_tokens(self):
+        self.assertEqual(self.e.prompt[2].text, " keys")
+        self.assertEqual([t.text for t in self.e.steps], [" are", " here"])
+        self.assertGreater(self.e.steps[0].probability, 0.3)
+
+    def test_values_are_those_of_the_command(self):
+        # The command writes the same values as CSV, which this package does not read.
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "e.csv")
+            subprocess.run(
+                [headwater._program(), "explain", "--max-tokens=2",
+                 "--methods=rollout,value-zeroing", f"--output={path}", PROMPT],
+                check=True, capture_output=True)
+            with path.open(newline="") as file:
+                lines = [line for line in csv.DictReader(file) if line["shown"] == "true"]
+        self.assertGreater(len(lines), 20)
+        for line in lines:
+            m = self.e.methods[line["method"]]
+            k = m.layers.index(int(line["layer"])) if len(m.layers) > 1 else 0
+            value = m.rows[int(line["target"])][k][int(line["source"])]
+            self.assertAlmostEqual(value, float(line["value"]), places=6)
+
+    def test_shares_add_up(self):
+        for level in self.e.methods["rollout"].rows[1]:
+            self.assertAlmostEqual(sum(level), 1, places=5)
+
+    def test_picture(self):
+        self.assertIn("Where each generated token comes from", repr(self.e))
+        html = self.e._repr_html_()
+        self.assertTrue(html.strip().startswith('<div class="hm '), html[:100])
+        self.assertNotIn("<body", html)
+        self.assertTrue(html.rstrip().endswith("</div>"), html[-100:])
+
+    def test_errors(self):
+        with self.assertRaisesRegex(headwater.Error, r'--max-tokens "-3": want a whole number'):
+            headwater.explain(PROMPT, max_tokens=-3)
+        with self.assertRaisesRegex(headwater.Error, "nonsense"):
+            headwater.explain(PROMPT, methods=["nonsense"])
+        with self.assertRaisesRegex(TypeError, "output"):
+            headwater.explain(PROMPT, output="x.html")
+        with self.assertRaisesRegex(headwater.Error, "version 2"):
+            headwater.Explanation({"version": 2}, "", "")
+
+    def test_options(self):
+        self.assertEqual(
+            headwater._flags({
+                "max_tokens": 3, "chat": True, "prove": False, "model": None,
+                "methods": ["a", "b"], "set": {"steps": 5}}),
+            ["--max-tokens=3", "--chat", "--methods=a,b", "--set=steps=5"])
+        e = headwater.explain("-x --help", max_tokens=1)  # a prompt is no flag
+        self.assertIn("-x --help", e.data["prompt"]["text"])
+
+    @need("numpy")
+    def test_numpy(self):
+        import numpy
+
+        values = self.e.methods["rollout"].to_numpy()
+        self.assertEqual(values.shape, (2, 6, 7))
+        self.assertTrue(numpy.isnan(values[0, :, 6]).all())
+        self.assertEqual(numpy.isnan(values).sum(), 6)
+        self.assertEqual(values[1, 5, 2], self.e.methods["rollout"].rows[1][5][2])
+
+    @need("pandas")
+    def test_pandas(self):
+        frame = self.e.to_pandas()
+        self.assertEqual(len(frame), (6 + 7) * 6 + 6 + 7)
+        row = frame[(frame.method == "rollout") & (frame.target == 1) & (frame.layer == 5)]
+        self.assertAlmostEqual(row.value.sum(), 1, places=5)
+        self.assertEqual(row.source_text.iloc[6], " are")
+
+    @need("IPython")
+    def test_ipython(self):
+        out = subprocess.run(
+            [sys.executable, "-m", "IPython", "--no-banner", "--colors=NoColor", "-c",
+             f"import headwater; display(headwater.explain({PROMPT!r}, max_tokens=1))"],
+            check=True, capture_output=True, encoding="utf-8").stdout
+        self.assertIn("Where each generated token comes from", out)
+
+    @need("nbformat", "nbconvert", "ipykernel")
+    def test_notebook(self):
+        import nbformat
+        from nbconvert.preprocessors import ExecutePreprocessor
+
+        cell = nbformat.v4.new_code_cell(
+            f"import headwater\nheadwater.explain({PROMPT!r}, max_tokens=1)")
+        book = nbformat.v4.new_notebook(cells=[cell])
+        ExecutePreprocessor(timeout=120, kernel_name="python3").preprocess(book)
+        data = book.cells[0].outputs[0].data
+        self.assertIn('<div class="hm ', data["text/html"])
+        self.assertIn("Where each generated token comes from", data["text/plain"])
+
+
+class Program(unittest.TestCase):
+    def test_missing(self):
+        code = (
+            "import headwater\n"
+            "headwater.__file__ = '/nowhere/headwater/__init__.py'\n"
+            "try:\n    headwater.explain('x')\n"
+            "except headwater.Error as e:\n    print(e)")
+        env = {k: v for k, v in os.environ.items() if k != "HEADWATER_BIN"}
+        out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True,
+                             env=env, encoding="utf-8").stdout
+        self.assertIn("is missing: install a wheel", out)
+
+
+if __name__ == "__main__":
+    unittest.main()
