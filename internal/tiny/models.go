@@ -144,8 +144,8 @@ func Lookup(name string) (Model, bool) {
 }
 
 // Files returns the checkpoint in the directory layout of Hugging Face: config.json,
-// tokenizer.json, model.safetensors, the report of the training, report.json, and for a decoder
-// generation_config.json.
+// tokenizer.json, model.safetensors, the report of the training, report.json, for a decoder
+// generation_config.json, and for a model of two stacks tokenizer_config.json.
 func (m Model) Files() fs.FS {
 	files, err := fs.Sub(checkpoints, m.directory)
 	if err != nil {

@@ -19,9 +19,10 @@ import (
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
-// Run trains an embedded model. It writes config.json, tokenizer.json, model.safetensors,
-// report.json and, for a decoder, generation_config.json to a directory, which it creates if
-// necessary. It writes a line about its progress every 100 steps.
+// Run trains an embedded model. It writes config.json, tokenizer.json, model.safetensors and
+// report.json to a directory, which it creates if necessary; for a decoder generation_config.json
+// too, and for a model of two stacks tokenizer_config.json. It writes a line about its progress
+// every 100 steps.
 func Run(ctx context.Context, backend compute.Backend, cfg Config, dir string,
 	progress io.Writer,
 ) error {
@@ -146,6 +147,12 @@ func write(dir string, recipe recipe, spec *spec.Spec, tok *tokenizer.Tokenizer,
 	if !spec.Bidirectional && spec.Encoder == 0 {
 		ends := map[string]any{"bos_token_id": spec.BOS, "eos_token_id": spec.EOS[0]}
 		files = append(files, file{"generation_config.json", encodeJSON(ends)})
+	}
+	if spec.Encoder > 0 {
+		// The class that AutoTokenizer takes for BART puts no space before the first word.
+		files = append(files, file{"tokenizer_config.json", encodeJSON(map[string]any{
+			"tokenizer_class": "PreTrainedTokenizerFast",
+		})})
 	}
 	for _, f := range files {
 		if err := os.WriteFile(filepath.Join(dir, f.name), f.data, 0o644); err != nil {

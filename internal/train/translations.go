@@ -9,8 +9,8 @@ import (
 )
 
 // stackLength is how many tokens the longest source has with <bos>, and the longest target with the
-// token that begins it. The table of positions has room for both together, because a text is both;
-// positions beyond stackLength are not trained.
+// token that begins it. The tables of positions have room for twice as many, so that other texts
+// can be tried; positions beyond stackLength are not trained.
 const stackLength = 14
 
 // translationSpec returns the spec of a BART of two stacks of three blocks each.
