@@ -7,6 +7,6 @@ export CGO_ENABLED=0 GOEXPERIMENT=
 for platform in linux/arm64 darwin/arm64 windows/amd64; do
 	export GOOS=${platform%/*} GOARCH=${platform#*/}
 	echo "cross: $platform"
-	go list ./... | grep -v -e /internal/e2e -e /internal/bench | xargs go vet
+	go list -e ./... | grep -v -e /internal/e2e -e /internal/bench | xargs go vet
 	go build -buildvcs=false -o /dev/null ./cmd/headwater
 done
