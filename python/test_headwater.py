@@ -65,6 +65,8 @@ class Explain(unittest.TestCase):
             headwater.explain(PROMPT, methods=["nonsense"])
         with self.assertRaisesRegex(TypeError, "output"):
             headwater.explain(PROMPT, output="x.html")
+        with self.assertRaisesRegex(headwater.Error, "prompt of 3000000 characters"):
+            headwater.explain("the " * 750_000)
         with self.assertRaisesRegex(headwater.Error, "version 2"):
             headwater.Explanation({"version": 2}, "", "")
 

@@ -134,10 +134,16 @@ def explain(prompt: str, model: str | None = None, **options) -> Explanation:
         # All three are written in one run.
         args = ["explain", f"--output={page}", f"--output={numbers}", "--output=-"]
         args += _flags({"model": model, **options})
-        done = subprocess.run(
-            [_program(), *args, "--", prompt],
-            stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace",
-        )
+        program = _program()
+        try:
+            done = subprocess.run(
+                [program, *args, "--", prompt], stdin=subprocess.DEVNULL,
+                capture_output=True, encoding="utf-8", errors="replace",
+            )
+        except OSError as err:  # no program, or a prompt longer than the system passes on
+            raise Error(
+                f"{program} cannot run with a prompt of {len(prompt)} characters: {err.strerror}"
+            ) from err
         if done.returncode != 0:
             lines = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
             raise Error(lines[-1].removeprefix("headwater: "))
