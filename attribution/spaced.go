@@ -27,7 +27,7 @@ type spacedToken struct {
 func (r *run) addSpaced(m trace.Model, prompt, does, option, text string) {
 	first, _ := utf8.DecodeRuneInString(text)
 	last, _ := utf8.DecodeLastRuneInString(prompt)
-	if !inWord(first) || unicode.IsSpace(last) {
+	if !InWord(first) || unicode.IsSpace(last) {
 		return
 	}
 	own, _, err := trace.EncodeAfter(m, prompt, text)

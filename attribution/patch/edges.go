@@ -144,8 +144,8 @@ func receiver(g trace.EdgeGraph, v int) Node {
 	return Node{Kind: HeadNode, Layer: layer, Head: part % g.Heads, Through: through}
 }
 
-// CheckEdges returns the error of [Edges] for a model whose edges cannot be patched, wrong options or
-// wrong tokens, which needs no run of the model.
+// CheckEdges returns the error of [Edges] for a model whose edges cannot be patched, for wrong
+// options and for wrong tokens, which need no run of the model.
 func CheckEdges(m trace.Model, o EdgeOptions) error {
 	_, err := newEdgePatching(m, o)
 	return err

@@ -320,7 +320,7 @@ func (t *text) band(i int, columns []drawnColumn) []drawnColumn {
 	return columns[len(names):]
 }
 
-// parts writes over the columns of a model of two stacks which are the source, and which the target.
+// parts writes over the columns of a model of two stacks which are the source and which the target.
 func (t *text) parts(indent int, columns []drawnColumn, widths []int) {
 	if t.targetBegin < 0 {
 		return
