@@ -80,7 +80,7 @@ func (r Patch) open() *patchDrawing {
 	d := r.begin()
 	p := d.p
 	d.words.title = "Where the difference between two prompts is carried"
-	d.pairs = "A is this prompt and B the other one. " + pairsAre
+	d.pairs = abPairs
 	d.kind = panelKind{
 		name: "patch", title: "How much each place carries alone", lines: "every layer in a line",
 		legend: patchLegend,

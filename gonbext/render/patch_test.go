@@ -223,7 +223,7 @@ func TestPatchedEdges(t *testing.T) {
 	must(t, err)
 	for _, want := range []string{
 		"Mary instead of John: 1,234 of 12,345 edges keep 81 % of the difference",
-		"+1.50 if all edges but these have what they have after the other · CPR 1.25, CMD 0.062",
+		"+1.50 if all edges but these have what they have after B · CPR 1.25, CMD 0.062",
 		"input → head 0.1 value  +50.0 %", "head 0.1 → feed-forward 2  −25.0 %",
 		"12 edges (0.1 %): the highest scores keep 150 %, the largest absolute ones −25 %.",
 	} {

@@ -103,9 +103,8 @@ func (d *edgeDrawing) answer() (say, facts phrase) {
 	say.say(fmt.Sprintf(" of %s edges keep %s of the difference", thousands(d.edges.Count),
 		rounded(kept.Faithfulness)))
 	facts = d.ends(answer, foil)
-	facts.say(minus(fmt.Sprintf(", %+.2f if all edges but these have what they have after the "+
-		"other · CPR %.2f, CMD %.3f · %d runs", kept.Difference, d.edges.CPR, d.edges.CMD,
-		d.p.Runs)))
+	facts.say(minus(fmt.Sprintf(", %+.2f if all edges but these have what they have after B · "+
+		"CPR %.2f, CMD %.3f · %d runs", kept.Difference, d.edges.CPR, d.edges.CMD, d.p.Runs)))
 	return say, facts
 }
 
@@ -139,8 +138,8 @@ func (d *edgeDrawing) write(b *board) {
 		`font-size:12px">%s</div>`, width, height, d.svg(b.theme), dimInk,
 		html.EscapeString(fmt.Sprintf("The %d edges with the largest "+
 			"absolute scores, as thick as they are large; in the colour of what works against "+
-			"the answer where they are below 0. A dotted line stands where layers are left out.",
-			len(d.shown))))
+			"the answer where they are below 0. A dotted line stands where layers are left out. %s",
+			len(d.shown), abPairs)))
 	b.openDetails(b, "the strongest edges, circuits", true)
 	edges, circuits := d.lists(textEdges)
 	for _, line := range slices.Concat(circuits, edges, []string{edgesLegend}) {
@@ -170,7 +169,7 @@ func (d *edgeDrawing) plain(look Terminal) *text {
 		t.wrapped("", line+".")
 	}
 	t.line("")
-	t.wrapped("", edgesLegend)
+	t.wrapped("", edgesLegend+" "+abPairs)
 	t.model()
 	return t
 }

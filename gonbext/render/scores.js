@@ -74,7 +74,8 @@ function tellScores(view, pointed) {
   line.replaceChildren(bold(names[token] || ''), (of === undefined ? '' :
     ' · source contribution ' + fixed(100 * of, 1) + ' %') + ' · ' +
     scoresNote(data.scores[token]) +
-    ' · bars: ' + (kind === 'source' ? 'source contribution' :
+    ' · bars: ' + (kind === 'source' ?
+    'source contribution' + (method().source ? '' : ', which this method does not tell') :
     (kind === 'kl' ? 'KL, dark: sensitive' : kind) + ', up to ' + nats(mostOf(data, kind)) +
     ' nats'));
 }
