@@ -519,10 +519,6 @@ func editValues(texts ...[]trace.Edit) (n int) {
 // checkEditedTaps returns an error for a tap that is not recorded under these edits.
 func checkEditedTaps(wanted []trace.Tap, edits [][]trace.Edit) error {
 	edited := editedTaps(edits...)
-	if len(edited) > 0 && slices.Contains(wanted, trace.ValueZeroing) {
-		return pkg.Errorf("%s runs blocks again, without the edits; take another tap",
-			trace.ValueZeroing)
-	}
 	if slices.Contains(edited, trace.QueryVector) && slices.Contains(wanted, trace.Terms) {
 		return pkg.Errorf("%s are parts of queries, and an edit replaces queries; take %s",
 			trace.Terms, trace.Scores)

@@ -140,7 +140,7 @@ func TestRowsUnderEdits(t *testing.T) {
 			}
 			return u
 		}
-		worst := 0.0
+		worst, maps := 0.0, g.run(t, g.ids, edits, trace.ValueZeroing)[0]
 		g.editedRows(t, edits, func(what string, k, l, target int, row []float32) {
 			name := editedMixings[k].Name
 			residual := name != "norms" && !strings.HasPrefix(name, "value-zeroing")
@@ -161,6 +161,11 @@ func TestRowsUnderEdits(t *testing.T) {
 				switch name {
 				case "value-zeroing":
 					want = cosineDistance(moved, output)
+					if tap := at(maps, l, target)[source]; !(math.Abs(float64(tap)-want) <=
+						editedRowTol) {
+						t.Fatalf("tap, layer %d, target %d, source %d: %g, want %g", l, target,
+							source, tap, want)
+					}
 				case "value-zeroing-euclidean":
 					want, scale = length2(minus(moved, output)), max(1, length2(output))
 				case "norms":

@@ -168,8 +168,12 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 			if batch.Types != nil {
 				types = batch.Types[i]
 			}
+			var own []trace.Edit
+			if batch.Edits != nil {
+				own = batch.Edits[i]
+			}
 			read, err := m.Read(ctx, ids, types, []trace.MixingAsk{{Name: string(name)}},
-				nil, nil)
+				own, nil)
 			if err != nil {
 				return nil, err
 			}
