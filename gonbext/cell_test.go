@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -312,7 +311,7 @@ func (k *kernel) run(name string, notebook bool) result {
 func (k *kernel) fifo(name string) string {
 	path := filepath.Join(k.dir, name)
 	_ = os.Remove(path)
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
+	if err := mkfifo(path); err != nil {
 		k.t.Fatal(err)
 	}
 	return path

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -93,15 +92,6 @@ func tryMutant(file []byte) (took time.Duration, memory uint64, report mutantRep
 	took = processTime() - start
 	runtime.ReadMemStats(&after)
 	return took, after.TotalAlloc - before.TotalAlloc, report
-}
-
-// processTime is the time of all processors for this process, which others do not lengthen.
-func processTime() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func useMutant(file []byte) (report mutantReport) {
