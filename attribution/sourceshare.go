@@ -3,13 +3,14 @@ package attribution
 import "math"
 
 // Links returns, for a model of two stacks, the token of the source that a method links each
-// generated token with, [n]: the one with the largest size in its row at the level shown,
+// generated token with, [n]: the one with the largest value in its row at the level shown,
 //
-//	argmax_{j<b} |M[t,j]|
+//	argmax_{j<b} M[t,j]
 //
-// over tokens that are no control tokens, the earliest of equals; -1 if all are 0, and for control
-// tokens of the target. Such links are an alignment as Och and Ney 2003 measure it (https://aclanthology.org/J03-1002); several tokens
-// of a word are not joined. Links returns nil for other models.
+// over tokens that are no control tokens, the earliest of equals; -1 if none is above 0, and for
+// control tokens of the target. Such links are an alignment as Och and Ney 2003 measure it
+// (https://aclanthology.org/J03-1002); several tokens of a word are not joined. Links returns nil
+// for other models.
 func (e *Explanation) Links(method string) []int {
 	r, b := e.Methods[method], e.TargetBegin()
 	if r == nil || b < 0 || r.Check(len(e.Prompt.Texts)) != nil {
@@ -26,8 +27,8 @@ func (e *Explanation) Links(method string) []int {
 			if j < len(e.Prompt.Special) && e.Prompt.Special[j] {
 				continue
 			}
-			if size := math.Abs(x); size > largest {
-				links[t], largest = j, size
+			if x > largest {
+				links[t], largest = j, x
 			}
 		}
 	}

@@ -62,13 +62,13 @@ func TestSourceContribution(t *testing.T) {
 	}
 }
 
-// TestLinks: a token is linked with the largest size of the source, whatever its sign, and not with
-// a control token or with the target.
+// TestLinks: a token is linked with what speaks most for it of the source, not with what speaks
+// against it, a control token or the target.
 func TestLinks(t *testing.T) {
 	e := twoStacks(attribution.Amount, []float64{.1, -.2, .9, .5}, []float64{0, 0, 1, 1, 1},
 		[]float64{.3, .3, 0, 0, 1, 1})
-	if got := e.Links("alti"); !slices.Equal(got, []int{1, -1, 0}) {
-		t.Errorf("links %v, want 1, none and 0", got)
+	if got := e.Links("alti"); !slices.Equal(got, []int{0, -1, 0}) {
+		t.Errorf("links %v, want 0, none and 0", got)
 	}
 	e.Steps[2].Special = true
 	if got := e.Links("alti"); got[2] != -1 {

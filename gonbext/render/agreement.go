@@ -59,7 +59,11 @@ func (d *drawing) others(v *view, t int, named []int) (against, rest string) {
 		return cmp.Compare(len(methods[b]), len(methods[a]))
 	})
 	for _, first := range order {
-		says := fmt.Sprintf("%s “%s” first", subject(methods[first], "put"), d.wordOf(first))
+		place := ""
+		if d.repeats(first, v.sources(t)) {
+			place = " (" + d.placeOf(first) + ")"
+		}
+		says := fmt.Sprintf("%s “%s”%s first", subject(methods[first], "put"), d.wordOf(first), place)
 		if against == "" && !words[first] {
 			against = "; " + says
 		} else {

@@ -91,5 +91,10 @@ func (d *drawing) mostSensitive() (row *int) {
 			row = &t
 		}
 	}
+	if row != nil { // where its word is chosen, and not where it is spelled
+		if first, _ := d.generatedWord(*row); d.e.Steps[first].Scores.Otherwise != nil {
+			return &first
+		}
+	}
 	return row
 }

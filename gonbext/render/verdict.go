@@ -60,7 +60,7 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 	s.say("test, the probability of ")
 	s = append(s, d.target(v, t)...)
 	s.say(" with words " + how + ":")
-	s = append(append(s, d.stays(v, t, w)...), d.without(v, t, w, "")...)
+	s = append(append(s, d.stays(v, t, w)...), d.without(v, t, w, "", "")...)
 	o := w.Opposed
 	if o == nil || o.Reason != "" || len(o.Sources) == 0 ||
 		d.countWords(o.Sources) > attribution.MostNamed {
@@ -68,23 +68,21 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 	}
 	what, _ := againstWords(v)
 	is := ", which " + message.IsOrAre(d.countWords(o.Sources)) + " "
-	s = append(s, d.without(v, t, o, is+what)...)
-	found := ": like other words"
+	found := ", like other words"
 	if o.Holds {
-		found = ": the answer needs this all the same"
+		found = ", so the answer needs this all the same"
 	} else if o.Without > o.Interval[1] {
-		found = ": without this the answer is more probable"
+		found = ", so without this the answer is more probable"
 	}
-	s.say(found)
-	return s
+	return append(s, d.without(v, t, o, is+what, found)...)
 }
 
 // without returns two lines: what is left of the probability of row t without the words of a
-// verdict, of which something is told, and without other words.
-func (d *drawing) without(v *view, t int, w *attribution.Verdict, told string) (s phrase) {
+// verdict, of which something is told, with what that means, and without other words.
+func (d *drawing) without(v *view, t int, w *attribution.Verdict, told, found string) (s phrase) {
 	s = phrase{lineEnd, {text: "– without "}}
 	s.join(d.wordsOf(v, t, w.Sources, false))
-	s = append(s, piece{text: told + ": " + change(w.Whole, w.Without)}, lineEnd)
+	s = append(s, piece{text: told + ": " + change(w.Whole, w.Without) + found}, lineEnd)
 	others := "another word"
 	if n := d.countWords(w.Sources); n > 1 {
 		others = fmt.Sprintf("%d other words", n)

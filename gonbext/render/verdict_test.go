@@ -44,8 +44,9 @@ func TestVerdictWords(t *testing.T) {
 			},
 		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 92.0 → 3.0 %\n" +
 			"– without another word: 92.0 → 91.0 % (20 draws)\n" +
-			"– without “Where”, which is against it: 92.0 → 81.0 %\n" +
-			"– without another word: 92.0 → 91.0 % (20 draws): the answer needs this all the same", false},
+			"– without “Where”, which is against it: 92.0 → 81.0 %, so the answer needs this all the " +
+			"same\n" +
+			"– without another word: 92.0 → 91.0 % (20 draws)", false},
 		{"opposed, rightly", attribution.Verdict{
 			Sources: []int{16}, Replacement: "delete", Draws: 20, Holds: true,
 			Opposed: &attribution.Verdict{
@@ -53,8 +54,8 @@ func TestVerdictWords(t *testing.T) {
 			},
 		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 0.0 → 0.0 %\n" +
 			"– without another word: 0.0 → 0.0 % (20 draws)\n" +
-			"– without “Where” and “?”, which are against it: 0.0 → 90.0 %\n" +
-			"– without 2 other words: 0.0 → 0.0 % (20 draws): without this the answer is more probable",
+			"– without “Where” and “?”, which are against it: 0.0 → 90.0 %, so without this the answer " +
+			"is more probable\n– without 2 other words: 0.0 → 0.0 % (20 draws)",
 			false},
 		{"untested", attribution.Verdict{Reason: "there are not as many other words to take away"},
 			"not tested: there are not as many other words to take away", false},
