@@ -24,7 +24,7 @@ const (
 const edgesLegend = "Nodes are the embedding, heads (layer and head), feed-forward parts (ff and " +
 	"layer) and the logits, from the bottom up. An edge leads into the query (at the left), the " +
 	"key (in the middle) or the value (at the right) of a head. Its score is which part of the " +
-	"difference would be lost if it alone had its value after the other prompt, to the first " +
+	"difference would be lost if it alone had its value after B, the other prompt, to the first " +
 	"order, by edge attribution patching (EAP-IG); below 0 it works against the answer. In a " +
 	"circuit all other edges have that value, and its faithfulness is the part of the difference " +
 	"that is left. CPR is the area under the faithfulness of circuits with the highest scores, " +
@@ -48,7 +48,7 @@ func (r Patch) checkEdges() error {
 		check(edge.Score)
 		for _, n := range []patch.Node{edge.Sender, edge.Receiver} {
 			finite = finite && n.Layer >= 0 && n.Layer < e.Model.Layers && n.Head >= 0 &&
-				n.Head < e.Model.Heads
+				n.Head < e.Model.Heads && knownNode(n)
 		}
 	}
 	if !finite || len(e.Steps) == 0 || len(p.Edges.Strongest) == 0 || len(p.Corrupted) != m ||
@@ -57,6 +57,16 @@ func (r Patch) checkEdges() error {
 			e.Model.Layers, e.Model.Heads)
 	}
 	return nil
+}
+
+// knownNode reports whether the kind of a node, and what an edge leads through, are known. In a file
+// they may be any text.
+func knownNode(n patch.Node) bool {
+	return slices.Contains([]patch.NodeKind{
+		patch.InputNode, patch.HeadNode, patch.FeedForwardNode, patch.LogitsNode,
+	}, n.Kind) && slices.Contains([]trace.Tap{
+		"", trace.QueryVector, trace.KeyVector, trace.Value,
+	}, n.Through)
 }
 
 // edgeDrawing is a picture of patched edges.
@@ -103,8 +113,8 @@ func (d *edgeDrawing) answer() (say, facts phrase) {
 	say.say(fmt.Sprintf(" of %s edges keep %s of the difference", thousands(d.edges.Count),
 		rounded(kept.Faithfulness)))
 	facts = d.ends(answer, foil)
-	facts.say(minus(fmt.Sprintf(", %+.2f if all edges but these have what they have after the "+
-		"other · CPR %.2f, CMD %.3f · %d runs", kept.Difference, d.edges.CPR, d.edges.CMD,
+	facts.say(minus(fmt.Sprintf(", %+.2f if all edges but these have what they have after B "+
+		"· CPR %.2f, CMD %.3f · %d runs", kept.Difference, d.edges.CPR, d.edges.CMD,
 		d.p.Runs)))
 	return say, facts
 }
