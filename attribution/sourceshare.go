@@ -8,8 +8,9 @@ import "math"
 //	argmax_{j<b} |M[t,j]|
 //
 // over tokens that are no control tokens, the earliest of equals; -1 if all are 0, and for control
-// tokens of the target. Such links are an alignment as Och and Ney 2003 measure it (https://aclanthology.org/J03-1002); several tokens
-// of a word are not joined. Links returns nil for other models.
+// tokens of the target. Such links are an alignment as Och and Ney 2003 measure it
+// (https://aclanthology.org/J03-1002); several tokens of a word are not joined. Links returns nil
+// for other models.
 func (e *Explanation) Links(method string) []int {
 	r, b := e.Methods[method], e.TargetBegin()
 	if r == nil || b < 0 || r.Check(len(e.Prompt.Texts)) != nil {
