@@ -26,10 +26,10 @@ func (o Options) notUnderEdits(m Method, generates bool) (why string) {
 	case sc.Info().Edits:
 		return ""
 	case !ok:
-		return "it takes parts through the blocks in its own way, in which edits are not"
+		return "it carries parts through the blocks in its own way, without the edits"
 	case !generates || o.FirstLayer > 0 || o.LastLayer != nil:
-		return "parts of a logit are known of each generated token and all layers, and otherwise " +
-			"of whole texts without edits"
+		return "under edits, the parts of a logit are known for generated tokens over all " +
+			"layers only"
 	case live.Mixing() != "":
 		return mixingNotUnderEdits(live.Mixing())
 	}
@@ -43,7 +43,7 @@ func mixingNotUnderEdits(name string) string {
 	case err != nil:
 		return err.Error()
 	case !mixing.Edits:
-		return "its mixing does not say that its rows are those of the edited blocks"
+		return "its mixing is not known to hold in edited blocks"
 	}
 	return ""
 }
@@ -87,7 +87,7 @@ func (o Options) fitEdits(m trace.Model) (_ Options, remark string, err error) {
 			}
 		}
 		return o, "", row.usagef("%s: %s is not computed in a model that is edited, because %s; "+
-			"take of %s", row.describe(&o), others[0], reason, message.List(names))
+			"take one of %s", row.describe(&o), others[0], reason, message.List(names))
 	}
 	o.Methods = kept
 	return o, remark, nil

@@ -218,7 +218,7 @@ func TestEveryMethodUnderEdits(t *testing.T) {
 		var usage *trace.UsageError
 		if err != nil {
 			if !errors.As(err, &usage) || usage.Option != "edits" || watched.steps ||
-				!strings.Contains(err.Error(), "take of alti, alti-logit, attn-lrp, chefer, ") {
+				!strings.Contains(err.Error(), "take one of alti, alti-logit, attn-lrp, chefer, ") {
 				t.Errorf("%s: ran %v, error %v", method.Name, watched.steps, err)
 			}
 			continue
@@ -272,7 +272,7 @@ func TestEditsAreRefused(t *testing.T) {
 			Tap: trace.Context, Heads: []int{99}, Change: trace.SetZero,
 		})}, "head 99 is not in"},
 		"decompx": {m, attribution.Options{Edits: one(zero), Methods: []string{"decompx"}},
-			"decompx is not computed in a model that is edited, because it takes parts"},
+			"decompx is not computed in a model that is edited, because it carries parts"},
 		"layers": {m, attribution.Options{
 			Edits: one(zero), FirstLayer: 1, Methods: []string{"direct", "rollout"},
 		}, "direct is not computed in a model that is edited"},

@@ -274,7 +274,8 @@ func (e *Explanation) TargetBegin() int {
 	if e.Model.EncoderLayers == 0 {
 		return -1
 	}
-	return slices.Index(e.Prompt.IDs, e.Model.Boundary())
+	ids := e.Prompt.IDs[:min(len(e.Prompt.IDs), len(e.Prompt.Texts))] // more in a damaged file
+	return slices.Index(ids, e.Model.Boundary())
 }
 
 // FirstRead returns the column of the first token that a decoder reads, which sees no other: that

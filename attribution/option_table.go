@@ -143,7 +143,8 @@ var generationRows = []Option{
 		Help:  "search for a probable text with `N` beams, as translators do",
 		value: whole(func(o *Options) *int { return &o.Sampling.Beams }, 1, trace.MaxBeams, "1"),
 		conflict: func(o *Options) string {
-			return onOff(o.Sampling.Temperature > 0 || o.Continuation != "",
+			searches := o.Sampling.Beams > 1
+			return onOff(searches && (o.Sampling.Temperature > 0 || o.Continuation != ""),
 				fmt.Sprintf("%s %d and a temperature or a continuation; a search chooses the "+
 					"text and draws nothing: %s", trace.Called("beams"), o.Sampling.Beams,
 					eitherOfTwo))

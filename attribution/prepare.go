@@ -226,12 +226,20 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 	r.plan.chooseVectors(m, prompt, r.tokens)
 	r.ask.Products = r.plan.usesVectors()
 	r.ask.MaxTokens = r.tokens
-	if left <= 0 {
+	stacks := info.EncoderLayers > 0 // a source may fill the context, and has one of its own
+	switch {
+	case left < 0 && stacks:
+		return trace.Usagef("the source has %d tokens, and the context of %s is %d tokens; "+
+			"shorten the source by %d or more", info.Context-left, message.Quote(info.Name),
+			info.Context, -left)
+	case left <= 0:
 		return trace.Usagef("the prompt has %d tokens, and the context of %s is %d tokens; "+
 			"shorten the prompt by %d or more", info.Context-left, message.Quote(info.Name),
 			info.Context, 1-left)
-	}
-	if r.tokens > left {
+	case r.tokens > left && stacks:
+		return trace.Usagef("%d tokens to explain, but the context of %s has room for %d in the "+
+			"target; take fewer", r.tokens, message.Quote(info.Name), left)
+	case r.tokens > left:
 		return trace.Usagef(
 			"%d prompt tokens and %d to explain are %d, but the context of %s is %d "+
 				"tokens; shorten one of them", info.Context-left, r.tokens,

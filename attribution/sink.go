@@ -183,7 +183,7 @@ func (e *Explanation) Seen(i, T int) int {
 	case e.Model.Bidirectional:
 		return T
 	case i < source:
-		return source
+		return min(source, T)
 	}
 	return i + 1
 }

@@ -87,8 +87,8 @@ func (o Options) CheckWithout(prompt string) error {
 		return part.refusal(err, c, nil)
 	}
 	if !o.InChat() {
-		return part.refusal(trace.Usagef("the prompt is no conversation, and has bytes alone, "+
-			"0:%d; %s puts it into the model's chat template", len(prompt),
+		return part.refusal(trace.Usagef("the prompt is no conversation, and has sentences, "+
+			"sentence:N, and bytes, 0:%d; %s puts it into the model's chat template", len(prompt),
 			trace.Called("chat", "Options.Chat")), c, nil)
 	}
 	turns, err := c.Turns(prompt)

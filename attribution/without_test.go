@@ -266,7 +266,7 @@ func TestWithoutRefusals(t *testing.T) {
 		part  string
 		say   string
 	}{
-		"no conversation":         {newRereads(), plain, "system", "system: the prompt is no conversation, and has bytes alone, 0:2; Options.Chat puts"},
+		"no conversation":         {newRereads(), plain, "system", "system: the prompt is no conversation, and has sentences, sentence:N, and bytes, 0:2; Options.Chat puts"},
 		"no system message":       {newRereads(), alone, "system", "no message of the conversation is the system's; this conversation has no part but its bytes, BEGIN:END"},
 		"no such turn":            {newRereads(), chatOf(), "turn:5", "turn:5: the conversation has 4 turns; the parts of this conversation are system, turn:2 (user), turn:3 (assistant), documents, document:1, document:2, and bytes, BEGIN:END"},
 		"the only turn":           {newRereads(), alone, "turn:1", "turn:1: it is the only turn, so nothing is left to read; this conversation has no part"},

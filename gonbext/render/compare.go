@@ -220,9 +220,6 @@ func (c *comparison) describe() {
 // pairsAre says which half of a pair is whose, ⟨Mary│John⟩ and 75.0 %│92.3 %.
 const pairsAre = "Where they differ, what A has stands before the │ and what B has after it."
 
-// abPairs says it where A and B have not been named.
-const abPairs = "A is this prompt and B the other one. " + pairsAre
-
 // headings returns the lines below the title: those of a comparison, or what else tells which half
 // of a pair is whose.
 func (p *picture) headings() []string {

@@ -150,7 +150,8 @@ func (d *drawing) writers(v *view, t, j int) string {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sizes[b], sizes[a]) })
 	n := 0
-	for sum := 0.0; n <= mostWriters && sum <= whole/2; n++ {
+	// No sum is above half of a whole that is not finite.
+	for sum := 0.0; n < len(order) && n <= mostWriters && (n == 0 || sum <= whole/2); n++ {
 		sum += sizes[order[n]]
 	}
 	var names []string

@@ -36,6 +36,10 @@ func (r Patch) Check() error {
 	if p.Edges != nil {
 		return r.checkEdges()
 	}
+	if !slices.Contains(patch.Places(), p.Place) ||
+		!slices.Contains(patch.Directions(), p.Direction) {
+		return usagef("patches of places %.60q by %.60q are of no known kind", p.Place, p.Direction)
+	}
 	columns := m
 	if p.Place.ByHead() {
 		columns = e.Model.Heads
@@ -72,7 +76,9 @@ func (r Patch) begin() *patchDrawing {
 	for _, j := range p.Different {
 		e.Prompt.Texts[j] = either(e.Prompt.Texts[j], p.Corrupted[j])
 	}
-	return &patchDrawing{&panels{drawing: newDrawing(textPicture(&e, r.Look), new(0))}, p}
+	d := &patchDrawing{&panels{drawing: newDrawing(textPicture(&e, r.Look), new(0))}, p}
+	d.pairs = "A is this prompt and B the other one. " + pairsAre
+	return d
 }
 
 // open works out what a picture of patching shows. The patches fit.
@@ -80,7 +86,6 @@ func (r Patch) open() *patchDrawing {
 	d := r.begin()
 	p := d.p
 	d.words.title = "Where the difference between two prompts is carried"
-	d.pairs = abPairs
 	d.kind = panelKind{
 		name: "patch", title: "How much each place carries alone", lines: "every layer in a line",
 		legend: patchLegend,

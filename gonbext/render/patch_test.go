@@ -171,6 +171,9 @@ func TestPatchManyHeads(t *testing.T) {
 func TestPatchRefusals(t *testing.T) {
 	for name, change := range map[string]func(e *attribution.Explanation){
 		"none":       func(e *attribution.Explanation) { e.Patch = nil },
+		"place":      func(e *attribution.Explanation) { e.Patch.Place = "\x1b[31m" },
+		"no edges":   func(e *attribution.Explanation) { e.Patch.Place = patch.EdgePlace },
+		"direction":  func(e *attribution.Explanation) { e.Patch.Direction = "\x1b[31m" },
 		"shape":      func(e *attribution.Explanation) { e.Patch.Shape[1] = 5 },
 		"numbers":    func(e *attribution.Explanation) { e.Patch.Recovery = nil },
 		"other":      func(e *attribution.Explanation) { e.Patch.Corrupted = nil },
@@ -224,6 +227,7 @@ func TestPatchedEdges(t *testing.T) {
 	for _, want := range []string{
 		"Mary instead of John: 1,234 of 12,345 edges keep 81 % of the difference",
 		"+1.50 if all edges but these have what they have after B · CPR 1.25, CMD 0.062",
+		"A is this prompt and B the other one. ",
 		"input → head 0.1 value  +50.0 %", "head 0.1 → feed-forward 2  −25.0 %",
 		"12 edges (0.1 %): the highest scores keep 150 %, the largest absolute ones −25 %.",
 	} {
@@ -258,9 +262,18 @@ func TestPatchedEdges(t *testing.T) {
 		t.Errorf("a figure of edges: %v", err)
 	}
 	for name, wrong := range map[string]patch.Edge{
-		"layer": {Sender: patch.Node{Layer: 3}}, "head": {Receiver: head(0, -1, "")},
-		"score": {Score: math.NaN()},
+		"layer":   {Sender: head(3, 0, "")},
+		"head":    {Receiver: head(0, -1, "")},
+		"score":   {Score: math.NaN()},
+		"kind":    {Sender: patch.Node{Kind: "\x1b[31mhead"}},
+		"through": {Receiver: head(0, 0, "\x1b[31mquery")},
 	} {
+		if wrong.Sender.Kind == "" {
+			wrong.Sender.Kind = patch.InputNode
+		}
+		if wrong.Receiver.Kind == "" {
+			wrong.Receiver.Kind = patch.LogitsNode
+		}
 		if err := (Patch{Explanation: edged(wrong)}).Check(); err == nil {
 			t.Errorf("an edge with a wrong %s is taken", name)
 		}

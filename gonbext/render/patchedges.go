@@ -24,7 +24,7 @@ const (
 const edgesLegend = "Nodes are the embedding, heads (layer and head), feed-forward parts (ff and " +
 	"layer) and the logits, from the bottom up. An edge leads into the query (at the left), the " +
 	"key (in the middle) or the value (at the right) of a head. Its score is which part of the " +
-	"difference would be lost if it alone had its value after the other prompt, to the first " +
+	"difference would be lost if it alone had its value after B, the other prompt, to the first " +
 	"order, by edge attribution patching (EAP-IG); below 0 it works against the answer. In a " +
 	"circuit all other edges have that value, and its faithfulness is the part of the difference " +
 	"that is left. CPR is the area under the faithfulness of circuits with the highest scores, " +
@@ -48,7 +48,7 @@ func (r Patch) checkEdges() error {
 		check(edge.Score)
 		for _, n := range []patch.Node{edge.Sender, edge.Receiver} {
 			finite = finite && n.Layer >= 0 && n.Layer < e.Model.Layers && n.Head >= 0 &&
-				n.Head < e.Model.Heads
+				n.Head < e.Model.Heads && knownNode(n)
 		}
 	}
 	if !finite || len(e.Steps) == 0 || len(p.Edges.Strongest) == 0 || len(p.Corrupted) != m ||
@@ -57,6 +57,16 @@ func (r Patch) checkEdges() error {
 			e.Model.Layers, e.Model.Heads)
 	}
 	return nil
+}
+
+// knownNode reports whether the kind of a node, and what an edge leads through, are known. In a file
+// they may be any text.
+func knownNode(n patch.Node) bool {
+	return slices.Contains([]patch.NodeKind{
+		patch.InputNode, patch.HeadNode, patch.FeedForwardNode, patch.LogitsNode,
+	}, n.Kind) && slices.Contains([]trace.Tap{
+		"", trace.QueryVector, trace.KeyVector, trace.Value,
+	}, n.Through)
 }
 
 // edgeDrawing is a picture of patched edges.
@@ -139,7 +149,7 @@ func (d *edgeDrawing) write(b *board) {
 		html.EscapeString(fmt.Sprintf("The %d edges with the largest "+
 			"absolute scores, as thick as they are large; in the colour of what works against "+
 			"the answer where they are below 0. A dotted line stands where layers are left out. %s",
-			len(d.shown), abPairs)))
+			len(d.shown), d.pairs)))
 	b.openDetails(b, "the strongest edges, circuits", true)
 	edges, circuits := d.lists(textEdges)
 	for _, line := range slices.Concat(circuits, edges, []string{edgesLegend}) {
@@ -169,7 +179,7 @@ func (d *edgeDrawing) plain(look Terminal) *text {
 		t.wrapped("", line+".")
 	}
 	t.line("")
-	t.wrapped("", edgesLegend+" "+abPairs)
+	t.wrapped("", edgesLegend)
 	t.model()
 	return t
 }

@@ -189,3 +189,16 @@ func TestAlignment(t *testing.T) {
 		}
 	}
 }
+
+// TestTwoStacksDamaged: in a damaged file there may be more ids than tokens, and the target may
+// begin among them.
+func TestTwoStacksDamaged(t *testing.T) {
+	for _, ids := range [][]int{{1, 2, 3, 4, 9}, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {9, 1, 2, 3}, nil} {
+		e := translated()
+		e.Prompt.IDs = ids
+		var page, text bytes.Buffer
+		h := Heatmap{Explanation: e, Alignment: true}
+		must(t, Page(&page, h))
+		must(t, Text(&text, h, Terminal{Width: 200}))
+	}
+}

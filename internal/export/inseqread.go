@@ -147,8 +147,10 @@ func (t *inseqText) explanation() (*attribution.Explanation, error) {
 			ID: piece.Attributes.ID, Text: pieceText(piece.Attributes.Text), Unscored: true,
 			Special: isControl(piece.Attributes.Text), Alternatives: []attribution.Alternative{},
 		}
-		if i < len(probabilities.values) {
-			step.Probability, step.Unscored = probabilities.values[i], false
+		// Half precision may round a probability up.
+		if i < len(probabilities.values) && probabilities.values[i] >= 0 &&
+			probabilities.values[i] <= 1+shareError {
+			step.Probability, step.Unscored = min(probabilities.values[i], 1), false
 		}
 		e.Steps = append(e.Steps, step)
 	}
@@ -194,6 +196,12 @@ func (t *inseqText) addMethods(e *attribution.Explanation, method string) error 
 	if err := over.fits(what, rows, n); err != nil {
 		return err
 	}
+	// Values of generated tokens that the file lacks are 0 here, so a small file may have many.
+	if all := float64(n) * float64(len(e.Prompt.IDs)+n) *
+		float64(1+len(t.OtherMethods)); all > mostInseq {
+		return fmt.Errorf("%d tokens with %d methods have %.3g values; at most %d are read",
+			len(e.Prompt.IDs)+n, 1+len(t.OtherMethods), all, mostInseq)
+	}
 	var target inseqTable
 	if t.twoStacks() && has(t.OfTarget) {
 		if target, err = inseqNumbers("target_attributions", t.OfTarget, 2); err != nil {
@@ -220,6 +228,9 @@ func (t *inseqText) addMethods(e *attribution.Explanation, method string) error 
 	}
 	return nil
 }
+
+// mostInseq is how many values of all methods are kept: 256 MiB of them.
+const mostInseq = MaxFile / 8
 
 // shareError is how far the sum of shares may be from 1, which half precision needs.
 const shareError = 0.005
@@ -319,5 +330,8 @@ func inseqNumbers(what string, from json.RawMessage, axes int) (x inseqTable, er
 			"by out.aggregate()", what, x.shape, axes)
 	}
 	x.values, err = file.Float64(names[0])
+	if slices.ContainsFunc(x.values, func(v float64) bool { return math.IsInf(v, 0) }) {
+		return x, fmt.Errorf("%s have values that are not finite", what)
+	}
 	return x, err
 }

@@ -2,6 +2,8 @@ package export_test
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"math"
 	"slices"
@@ -67,6 +69,19 @@ func TestReadInseq(t *testing.T) {
 	}
 }
 
+// inseqOf writes a float32 tensor as files of Inseq have it.
+func inseqOf(shape []int, values ...float32) string {
+	header, _ := json.Marshal(map[string]any{"x": map[string]any{
+		"dtype": "F32", "shape": shape, "data_offsets": []int{0, 4 * len(values)},
+	}})
+	file := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	file = append(file, header...)
+	for _, x := range values {
+		file = binary.LittleEndian.AppendUint32(file, math.Float32bits(x))
+	}
+	return base64.StdEncoding.EncodeToString(file)
+}
+
 // TestReadInseqRefuses: what a file lacks is named, and none ends the program.
 func TestReadInseqRefuses(t *testing.T) {
 	var file map[string]any
@@ -93,6 +108,15 @@ func TestReadInseqRefuses(t *testing.T) {
 		"no tensor as Inseq 0.7 writes it": func(s map[string]any) {
 			s["source_attributions"] = map[string]any{"__ndarray__": []any{1}}
 		},
+		"have values that are not finite": func(s map[string]any) {
+			s["source_attributions"] = inseqOf([]int{2, 2}, 0, float32(math.Inf(1)), 0, 0)
+		},
+		"8002 tokens with 1 methods have 6.4e+07 values": func(s map[string]any) {
+			s["source"], s["target_attributions"] = s["source"].([]any)[:1], nil
+			s["source_attributions"] = inseqOf([]int{1, 8000}, make([]float32, 8000)...)
+			s["target"], s["attr_pos_end"] = slices.Repeat(s["target"].([]any)[:1], 8000), nil
+			s["sequence_scores"], s["step_scores"] = nil, nil
+		},
 		"source_attributions: illegal base64": func(s map[string]any) { s["source_attributions"] = "~" },
 		"safetensors":                         func(s map[string]any) { s["source_attributions"] = "AAAA" },
 		"want 2 axes: aggregate them": func(s map[string]any) {
@@ -107,6 +131,16 @@ func TestReadInseqRefuses(t *testing.T) {
 		if _, err := export.ReadInseq(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
+	}
+	sequence()["step_scores"] = map[string]any{
+		"probability": inseqOf([]int{2}, float32(math.NaN()), 2),
+	}
+	text, err := json.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := export.ReadInseq(text); err != nil || !e.Steps[0].Unscored || !e.Steps[1].Unscored {
+		t.Errorf("error %v; numbers that are no probabilities are read as such", err)
 	}
 	for _, text := range []string{"", "{}", "[]", `{"__instance_type__":["a","b"]}`} {
 		if _, err := export.ReadInseq([]byte(text)); err == nil {

@@ -24,8 +24,8 @@ type pieces struct {
 	texts    []vocabItem // of ordinary pieces, with their numbers from 1
 	scores   []float64   // by number; that of the unknown token is 0
 	charsmap []byte
-	// unchanged are the settings of a text that keeps its spaces: no space in front, several in a
-	// row.
+	// noSpaceInFront reports whether no space is put before a text, and keepSpaces whether spaces at
+	// its ends and several in a row stay.
 	noSpaceInFront, keepSpaces bool
 }
 
@@ -244,9 +244,8 @@ func (p *pieces) merges() ([]mergeText, error) {
 // SentencePiece and has the ids of the pieces in another file, vocab.json: MarianTokenizer
 // (source.spm; target.spm for the texts of targets) and M2M100Tokenizer (sentencepiece.bpe.model).
 // A piece that vocab does not have is the unknown token, and so is text without a piece, unless
-// vocab has that text. name appears in errors. It returns an
-// error for files that are malformed, that contradict each other, or that need what is not
-// supported.
+// vocab has that text. name appears in errors. It returns an error for files that are malformed,
+// that contradict each other, or that need what is not supported.
 func ParsePieces(model, vocab []byte, name string, c Config) (*Tokenizer, error) {
 	table, err := newAutoTable()
 	if err != nil {
