@@ -22,7 +22,7 @@ func (f Filter) Hides(text string) bool {
 
 // plainToken returns a token as a filter spells it.
 func plainToken(text string) string {
-	s := withoutMarks(text)
+	s := WithoutMarks(text)
 	plain := strings.ToLower(strings.TrimSpace(s))
 	if plain == "" && strings.Contains(s, "\n") {
 		return "\n"
@@ -30,8 +30,8 @@ func plainToken(text string) string {
 	return plain
 }
 
-// withoutMarks replaces the marks that vocabularies have for spaces and line breaks, which are
+// WithoutMarks replaces the marks that vocabularies have for spaces and line breaks, which are
 // letters.
-func withoutMarks(text string) string {
+func WithoutMarks(text string) string {
 	return strings.NewReplacer("Ġ", " ", "▁", " ", "Ċ", "\n").Replace(text)
 }

@@ -25,7 +25,7 @@ func (e *Explanation) ContinuesWord() []bool {
 	}
 	answer, ofAnswer := Prompt{}, make([]bool, len(e.Steps))
 	for _, g := range e.Steps {
-		text, at := withoutMarks(g.Text), len(answer.Text)
+		text, at := WithoutMarks(g.Text), len(answer.Text)
 		answer.Text += text
 		answer.Texts = append(answer.Texts, text)
 		answer.Special = append(answer.Special, g.Special)

@@ -63,7 +63,8 @@ func (d *drawing) others(v *view, t int, named []int) (against, rest string) {
 		if d.repeats(first, v.sources(t)) {
 			place = " (" + d.placeOf(first) + ")"
 		}
-		says := fmt.Sprintf("%s “%s”%s first", subject(methods[first], "put"), d.wordOf(first), place)
+		says := fmt.Sprintf("%s “%s”%s first", subject(methods[first], "put"), d.wordOf(first),
+			place)
 		if against == "" && !words[first] {
 			against = "; " + says
 		} else {

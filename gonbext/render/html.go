@@ -147,15 +147,9 @@ func isArticle(steps []attribution.GeneratedToken, t int) bool {
 	if t+1 >= len(steps) || steps[t+1].Special {
 		return false
 	}
-	begins, _ := word(withoutMarks(steps[t+1].Text))
-	text := strings.TrimSpace(withoutMarks(steps[t].Text))
+	begins, _ := word(attribution.WithoutMarks(steps[t+1].Text))
+	text := strings.TrimSpace(attribution.WithoutMarks(steps[t].Text))
 	return begins && slices.Contains(articles, strings.ToLower(text))
-}
-
-// withoutMarks replaces the marks that vocabularies have for spaces and line breaks, which are
-// letters.
-func withoutMarks(text string) string {
-	return strings.NewReplacer("Ġ", " ", "▁", " ", "Ċ", "\n").Replace(text)
 }
 
 // wordTokens returns the generated tokens that are words or pieces of words; if there are none,
@@ -163,7 +157,7 @@ func withoutMarks(text string) string {
 func wordTokens(e *attribution.Explanation) (words []int) {
 	var others []int
 	for t, g := range e.Steps {
-		text := withoutMarks(g.Text)
+		text := attribution.WithoutMarks(g.Text)
 		switch {
 		case g.Special || g.Rest || strings.TrimSpace(text) == "":
 		case strings.ContainsFunc(text, func(r rune) bool {

@@ -23,7 +23,7 @@ var functionWords = strings.Fields("the a an of to in and is was it for on at by
 // wordText returns the word of row t without spaces and brackets.
 func (d *drawing) wordText(t int) string {
 	first, end := d.generatedWord(t)
-	text := withoutMarks(attribution.TextOf(d.e.Steps[first:end]))
+	text := attribution.WithoutMarks(attribution.TextOf(d.e.Steps[first:end]))
 	return strings.TrimSpace(strings.Trim(text, " _("))
 }
 
@@ -54,8 +54,9 @@ func (d *drawing) contentWord(t int) bool {
 // is the 1 that begins the answer, and a point or a bracket and a space follow it.
 func (d *drawing) listNumber(t int) bool {
 	_, end := d.generatedWord(t)
-	line := strings.TrimRight(withoutMarks(attribution.TextOf(d.e.Steps[max(t-3, 0):t])), " \t")
-	after := withoutMarks(attribution.TextOf(d.e.Steps[end:min(end+2, len(d.e.Steps))]))
+	before := attribution.TextOf(d.e.Steps[max(t-3, 0):t])
+	line := strings.TrimRight(attribution.WithoutMarks(before), " \t")
+	after := attribution.WithoutMarks(attribution.TextOf(d.e.Steps[end:min(end+2, len(d.e.Steps))]))
 	return (strings.HasSuffix(line, "\n") || line == "" && d.wordText(t) == "1") &&
 		(strings.HasPrefix(after, ". ") || strings.HasPrefix(after, ") "))
 }

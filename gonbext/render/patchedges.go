@@ -59,8 +59,8 @@ func (r Patch) checkEdges() error {
 	return nil
 }
 
-// knownNode reports whether the kind of a node, and what an edge leads through, are known. In a file
-// they may be any text.
+// knownNode reports whether the kind of a node, and what an edge leads through, are known. In a
+// file they may be any text.
 func knownNode(n patch.Node) bool {
 	return slices.Contains([]patch.NodeKind{
 		patch.InputNode, patch.HeadNode, patch.FeedForwardNode, patch.LogitsNode,

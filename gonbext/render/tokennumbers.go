@@ -55,7 +55,7 @@ func (s Show) AtWord(e *attribution.Explanation) (Show, error) {
 	var begins []int
 	joins := e.ContinuesWord()
 	for t, g := range e.Steps {
-		text, at := withoutMarks(g.Text), len(e.Prompt.Texts)+t
+		text, at := attribution.WithoutMarks(g.Text), len(e.Prompt.Texts)+t
 		if !e.Model.Reads() && joins[at] {
 			words[len(words)-1] += text
 			continue

@@ -121,7 +121,7 @@ func (t *inseqText) explanation() (*attribution.Explanation, error) {
 	}
 	p := &e.Prompt
 	for _, piece := range prompt {
-		t.add(p, piece.Attributes.ID, pieceText(piece.Attributes.Text))
+		t.add(p, piece.Attributes.ID, attribution.WithoutMarks(piece.Attributes.Text))
 		e.Model.Vocab = max(e.Model.Vocab, piece.Attributes.ID+1)
 	}
 	if t.twoStacks() {
@@ -144,7 +144,7 @@ func (t *inseqText) explanation() (*attribution.Explanation, error) {
 	}
 	for i, piece := range t.Target[t.Begin:end] {
 		step := attribution.GeneratedToken{
-			ID: piece.Attributes.ID, Text: pieceText(piece.Attributes.Text), Unscored: true,
+			ID: piece.Attributes.ID, Text: attribution.WithoutMarks(piece.Attributes.Text), Unscored: true,
 			Special: isControl(piece.Attributes.Text), Alternatives: []attribution.Alternative{},
 		}
 		// Half precision may round a probability up.
@@ -166,12 +166,6 @@ func (t *inseqText) add(p *attribution.Prompt, id int, text string) {
 	p.IDs, p.Texts = append(p.IDs, id), append(p.Texts, text)
 	p.Offsets = append(p.Offsets, [2]int{begin, len(p.Text)})
 	p.Special = append(p.Special, control)
-}
-
-// pieceText returns the text of a token as Inseq has it: tokenizers write a space as ▁ or Ġ, and a
-// line break as Ċ.
-func pieceText(piece string) string {
-	return strings.NewReplacer("▁", " ", "Ġ", " ", "Ċ", "\n").Replace(piece)
 }
 
 // isControl reports whether a token looks like a control token: <pad>, </s>, [SEP].

@@ -139,7 +139,8 @@ func TestReadInseqRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e, err := export.ReadInseq(text); err != nil || !e.Steps[0].Unscored || !e.Steps[1].Unscored {
+	e, err := export.ReadInseq(text)
+	if err != nil || !e.Steps[0].Unscored || !e.Steps[1].Unscored {
 		t.Errorf("error %v; numbers that are no probabilities are read as such", err)
 	}
 	for _, text := range []string{"", "{}", "[]", `{"__instance_type__":["a","b"]}`} {

@@ -24,8 +24,8 @@ type pieces struct {
 	texts    []vocabItem // of ordinary pieces, with their numbers from 1
 	scores   []float64   // by number; that of the unknown token is 0
 	charsmap []byte
-	// noSpaceInFront reports whether no space is put before a text, and keepSpaces whether spaces at
-	// its ends and several in a row stay.
+	// noSpaceInFront reports whether no space is put before a text, and keepSpaces whether spaces
+	// at its ends and several in a row stay.
 	noSpaceInFront, keepSpaces bool
 }
 
