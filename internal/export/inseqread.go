@@ -144,8 +144,9 @@ func (t *inseqText) explanation() (*attribution.Explanation, error) {
 	}
 	for i, piece := range t.Target[t.Begin:end] {
 		step := attribution.GeneratedToken{
-			ID: piece.Attributes.ID, Text: attribution.WithoutMarks(piece.Attributes.Text), Unscored: true,
-			Special: isControl(piece.Attributes.Text), Alternatives: []attribution.Alternative{},
+			ID: piece.Attributes.ID, Text: attribution.WithoutMarks(piece.Attributes.Text),
+			Unscored: true,
+			Special:  isControl(piece.Attributes.Text), Alternatives: []attribution.Alternative{},
 		}
 		// Half precision may round a probability up.
 		if i < len(probabilities.values) && probabilities.values[i] >= 0 &&

@@ -119,21 +119,33 @@ func hostile(t *testing.T) *attribution.Explanation {
 	return e
 }
 
-// TestPrint shows a page as it is printed: every part is open, every method drawn, and colours are
-// kept.
+// unseen returns the beginnings of the elements that do not show.
+func unseen(t *testing.T, b *chromium.Browser, selector string) []string {
+	t.Helper()
+	return chromium.Evaluate[[]string](t, b, fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(
+		(e) => !e.checkVisibility({contentVisibilityAuto: true})).map(
+		(e) => e.className + e.textContent.slice(0, 40))`, selector))
+}
+
+// TestPrint shows a page as it is printed: folded text is there, details only if they are open, and
+// colours are kept.
 func TestPrint(t *testing.T) {
 	b := tab(t)
 	b.Show(t, document(pictures(t)["contrast"]))
 	emulate(t, b, "print")
 	defer emulate(t, b, "")
-	hidden := chromium.Evaluate[[]string](t, b, `(() => {
-		document.querySelectorAll('details').forEach((e) => { e.open = false; });
-		const hidden = (e) => !e.checkVisibility({contentVisibilityAuto: true});
-		return [...document.querySelectorAll('.hm-text :is(span,u), .hm-lines > div, .hm-details p, .hm-matrix td')].filter(hidden).
-			map((e) => e.className + e.textContent.slice(0, 40));
-	})()`)
-	if len(hidden) > 0 {
-		t.Errorf("not printed: %q", hidden)
+	const details = ".hm-lines > div, .hm-details p"
+	for _, open := range []bool{false, true} {
+		chromium.Evaluate[bool](t, b, fmt.Sprintf(`(() => {
+			document.querySelectorAll('details').forEach((e) => { e.open = %t; });
+			return true;
+		})()`, open))
+		if hidden := unseen(t, b, ".hm-text :is(span,u), .hm-matrix td"); len(hidden) > 0 {
+			t.Errorf("not printed: %q", hidden)
+		}
+		if hidden := unseen(t, b, details); len(hidden) > 0 == open {
+			t.Errorf("of details that are open (%t), these are not printed: %q", open, hidden)
+		}
 	}
 	adjust := chromium.Evaluate[string](t, b,
 		"getComputedStyle(document.querySelector('.hm-text span')).printColorAdjust")

@@ -31,8 +31,8 @@ func TestUpdate(t *testing.T) {
 	start := output(htmlOf(render.Heatmap{Explanation: early, Status: "1 token so far"}), "white",
 		"black")
 	are := want{
-		"one token", "", "“are” came mostly from keys", "key ", "are", "1 key p6,2 s p4",
-		"are zp6p4z", "are ← key ",
+		"one token", "", "“are” came mostly from keys", "keys (1) ", "are", "1 key p6,2 s p4",
+		"are zp6p4z", "are ← keys ",
 	}
 	b.Show(t, start)
 	are.check(t, b)
@@ -87,8 +87,8 @@ func TestFewerMethods(t *testing.T) {
 	see(t, b, choose("value-zeroing")+token(5))
 	want{
 		"without it", again(htmlOf(render.Heatmap{Explanation: fewer})),
-		"“are” came mostly from keys", "key 2.00", "are", "1 key p6,2 s p4", "are zp6p4z",
-		"are ← key 2.00",
+		"“are” came mostly from keys", "keys (1) 2.00", "are", "1 key p6,2 s p4", "are zp6p4z",
+		"are ← keys 2.00",
 	}.check(t, b)
 }
 

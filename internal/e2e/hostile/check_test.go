@@ -80,11 +80,24 @@ func parsed(t *testing.T, document string) *html.Node {
 	return root
 }
 
+// blockOf returns the element around a text that begins a line of its own. An isolate in a text
+// acts up to its end and no further.
+func blockOf(n *html.Node) *html.Node {
+	inline := []string{"b", "u", "i", "span", "small", "button"}
+	for n = n.Parent; slices.Contains(inline, n.Data); {
+		n = n.Parent
+	}
+	return n
+}
+
+// isCode reports whether a text is that of a script or a style sheet.
+func isCode(n *html.Node) bool { return n.Parent.Data == "script" || n.Parent.Data == "style" }
+
 // content returns the text inside an element.
 func content(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {
-		if d.Type == html.TextNode {
+		if d.Type == html.TextNode && (!isCode(d) || d.Parent == n) {
 			b.WriteString(d.Data)
 		}
 	}
@@ -105,13 +118,15 @@ var (
 // no others, that it asks for no address, and that no character in it acts by itself.
 func (m *markupOf) check(t *testing.T, name, document string) {
 	t.Helper()
+	checked := map[*html.Node]bool{}
 	for n := range parsed(t, document).Descendants() {
 		switch n.Type {
 		case html.CommentNode:
 			t.Fatalf("%s has a comment %.80q", name, n.Data)
 		case html.TextNode:
-			if n.Parent.Data != "script" && n.Parent.Data != "style" {
-				checkPrintable(t, name, n.Data)
+			if block := blockOf(n); !isCode(n) && !checked[block] {
+				checked[block] = true
+				checkPrintable(t, name, content(block))
 			}
 		case html.ElementNode:
 			m.checkElement(t, name, n)
