@@ -106,7 +106,8 @@ func TestTouchMaps(t *testing.T) {
 		}
 		do("").check(t, "at first", first)
 		do(click(".hm-thumbs button", 0)).check(t, "a small map", seenPanels{
-			Say: "to has most from to and keys", Facts: "to 66.7 %, keys 33.3 % · layer 0", Row: "to",
+			Say: "to has most from to and keys", Row: "to",
+			Facts: "to 66.7 %, keys 33.3 % · layer 0",
 			Here: "to", Small: "layer 0", Title: "raw, layer 0", Colored: []string{"2 s"},
 		})
 		do(click(".hm-matrix tbody th", 5)).check(t, "a row", seenPanels{
