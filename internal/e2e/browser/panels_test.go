@@ -108,7 +108,7 @@ func TestTouchMaps(t *testing.T) {
 		do(click(".hm-thumbs button", 0)).check(t, "a small map", seenPanels{
 			Say: "to has most from to and keys", Row: "to",
 			Facts: "to 66.7 %, keys 33.3 % · layer 0",
-			Here: "to", Small: "layer 0", Title: "raw, layer 0", Colored: []string{"2 s"},
+			Here:  "to", Small: "layer 0", Title: "raw, layer 0", Colored: []string{"2 s"},
 		})
 		do(click(".hm-matrix tbody th", 5)).check(t, "a row", seenPanels{
 			Say: "here has most from here and are", Row: "here", Here: "here", Small: "layer 0",
