@@ -12,8 +12,8 @@ import (
 // TestEdgesOfNames measures, on SmolLM2 and the pairs of prompts of [TestNameMovers], the circuits
 // that edge attribution patching finds for each pair with one gradient and with five. The strongest
 // edge into the logits is that of the strongest name mover, and the tenth of the edges with the
-// largest scores keeps more than half of each difference. docs/methods.md has what it prints with
-// -v.
+// largest scores keeps more than half of each difference. A pair takes 25 s of processor time, so
+// only -v takes more than two; docs/methods.md has what it prints then.
 func TestEdgesOfNames(t *testing.T) {
 	m := nameModel(t)
 	for _, steps := range []int{1, patch.DefaultSteps} {
@@ -22,6 +22,9 @@ func TestEdgesOfNames(t *testing.T) {
 			signed, absolute := map[float64]float64{}, map[float64]float64{}
 			logits := map[patch.Node]float64{}
 			eachNamePair(t, m, func(clean, corrupted []trace.Token, _ string) {
+				if pairs == 2 && !testing.Verbose() {
+					return
+				}
 				r, err := patch.Edges(t.Context(), m, patch.EdgeOptions{
 					Options: patch.Options{Clean: clean, Corrupted: corrupted}, Steps: steps,
 				})
