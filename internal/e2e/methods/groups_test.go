@@ -17,8 +17,9 @@ import (
 // story is a prompt of three sentences that the embedded model knows the words of.
 const story = "mary has the red key . john has the blue lamp . who has the lamp ?"
 
-// groupTol bounds sums of the same numbers in another order.
-const groupTol = 1e-9
+// groupTol bounds sums of the same numbers in another order. Logits are float32, and have another
+// rounding where other texts are read in the same pass: 2e-8 of a value were seen.
+const groupTol = 1e-7
 
 // near fails the test unless two numbers are equal but for rounding.
 func near(t *testing.T, what string, got, want float64) {
