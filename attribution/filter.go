@@ -30,8 +30,9 @@ func plainToken(text string) string {
 	return plain
 }
 
+// marks are those that vocabularies have for spaces and line breaks.
+var marks = strings.NewReplacer("Ġ", " ", "▁", " ", "Ċ", "\n")
+
 // WithoutMarks replaces the marks that vocabularies have for spaces and line breaks, which are
 // letters.
-func WithoutMarks(text string) string {
-	return strings.NewReplacer("Ġ", " ", "▁", " ", "Ċ", "\n").Replace(text)
-}
+func WithoutMarks(text string) string { return marks.Replace(text) }

@@ -23,14 +23,16 @@ func (e *Explanation) ContinuesWord() []bool {
 	if e.Model.Reads() {
 		return joins
 	}
+	var whole strings.Builder
 	answer, ofAnswer := Prompt{}, make([]bool, len(e.Steps))
 	for _, g := range e.Steps {
-		text, at := WithoutMarks(g.Text), len(answer.Text)
-		answer.Text += text
+		text, at := WithoutMarks(g.Text), whole.Len()
+		whole.WriteString(text)
 		answer.Texts = append(answer.Texts, text)
 		answer.Special = append(answer.Special, g.Special)
 		answer.Offsets = append(answer.Offsets, [2]int{at, at + len(text)})
 	}
+	answer.Text = whole.String()
 	if len(e.Steps) > 0 && e.Steps[0].IDs == nil {
 		answer.joinWords(ofAnswer)
 	}
