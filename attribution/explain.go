@@ -179,7 +179,7 @@ type run struct {
 	// with a space.
 	spaced []spacedToken
 	// patching is how the first prediction is patched, with [Options.Patch].
-	patching patch.EdgeOptions
+	patching patch.Options
 	// by and target are how tokens are grouped, and spans are the columns, nil for tokens.
 	by, target Grouping
 	spans      []Span

@@ -127,16 +127,17 @@ type Options struct {
 	// that generated token, or for the one that a picture opens at, at every position of the text,
 	// too: [Explanation.Lens]. It cannot be combined with By and Target.
 	Lens string `json:"lens,omitempty"`
-	// Patch is the kind of places, one of [patch.Places], that are patched with what they have in
+	// Patch is the kind of places, one of [patch.Kinds], that are patched with what they have in
 	// another prompt, Corrupted: [Explanation.Patch]. What is compared is the logit of the first
 	// token explained with that of Contrast or of what the model predicts after Corrupted.
-	// PatchDirection is one of [patch.Directions], and PatchEstimate adds the estimates of
-	// [patch.Estimate]. MaxTokens is then 1 by default. It costs a pass over the prompt for each
-	// place. If it is [patch.EdgePlace], edges are scored and patched instead, by PatchSteps
-	// gradients; see [patch.Edges].
+	// MaxTokens is then 1 by default. It costs a pass over the prompt for each place.
+	// PatchDirection is one of [patch.Directions], PatchEstimate one of [patch.Estimates],
+	// PatchReceiver of [patch.Path] a text that [patch.ParseReceiver] reads, and PatchSteps how
+	// many gradients [patch.Edges] are scored by.
 	Patch          string `json:"patch,omitempty"`
 	PatchDirection string `json:"patch_direction,omitempty"`
-	PatchEstimate  bool   `json:"patch_estimate,omitempty"`
+	PatchEstimate  string `json:"patch_estimate,omitempty"`
+	PatchReceiver  string `json:"patch_receiver,omitempty"`
 	PatchSteps     int    `json:"patch_steps,omitempty"`
 	Corrupted      string `json:"corrupted,omitempty"`
 	// HeadKinds, if it is [KindsRandom], [KindsText] or [KindsAblate], also scores every head by

@@ -107,7 +107,10 @@ func SetOptions(o *Options, rows []Option, text string) error {
 		row := rows[i]
 		switch {
 		case !given && row.value.on == nil:
-			return row.usagef("%s has no value; write %s", trace.Called(row.Name), row.Setting())
+			_, usage, _ := strings.Cut(row.Help, "`")
+			usage, _, _ = strings.Cut(usage, "`")
+			return row.usagef("%s has no value; write %s=%s", trace.Called(row.Name), row.Key,
+				usage)
 		case !given:
 			value = "true"
 		}

@@ -3,9 +3,7 @@ package attribution
 import (
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -13,7 +11,7 @@ import (
 
 // optionTable has a row for every option. The order is that of the checks and of the warnings.
 var optionTable = slices.Concat(generationRows, conversationRows, combinationRows,
-	scorerRows, resultRows)
+	scorerRows, patchRows, resultRows)
 
 // Reasons that several rows give.
 const (
@@ -517,58 +515,6 @@ var resultRows = []Option{
 		},
 	},
 	{
-		Name: "patch", Field: "Patch", Key: "patch", Group: GenerationOptions,
-		Help: "for the first token, set each place of a kind to what it has in another prompt, " +
-			"one at a time, or the edges with the lowest scores together: `" +
-			strings.Join(message.Names(patchPlaces), "|") + "`",
-		value: grouping(func(o *Options) *string { return &o.Patch }, among(patchPlaces)),
-		conflict: func(o *Options) string {
-			switch {
-			case o.Corrupted == "":
-				return trace.Called("patch") + " without another prompt; give " +
-					trace.Called("corrupted")
-			case o.By != "" || o.Target != "":
-				return trace.Called("patch") + " and groups of tokens; it has tokens as the " +
-					"model has them: leave by and target out"
-			case o.patchesEdges() && len(o.Edits) > 0:
-				return trace.Called("patch") + " edges and edits; edges are not patched under " +
-					"edits: " + eitherOfTwo
-			}
-			return ""
-		},
-	},
-	{
-		Name: "patch direction", Field: "PatchDirection", Key: "patch-direction",
-		Group: GenerationOptions,
-		Help: "which prompt is run with values of the other, the corrupted or the clean one: `" +
-			strings.Join(message.Names(patch.Directions()), "|") + "`",
-		value: grouping(func(o *Options) *string { return &o.PatchDirection },
-			among(patch.Directions())),
-		conflict: needsPatch("patch direction", false),
-	},
-	{
-		Name: "patch estimate", Field: "PatchEstimate", Key: "patch-estimate",
-		Group:    GenerationOptions,
-		Help:     "also estimate what patching does, by one gradient, and how well that fits",
-		value:    switched(func(o *Options) *bool { return &o.PatchEstimate }),
-		conflict: needsPatch("patch estimate", false),
-	},
-	{
-		Name: "patch steps", Field: "PatchSteps", Key: "patch-steps", Group: GenerationOptions,
-		Help: "score edges by the mean of `N` gradients between both prompts; 1 is edge " +
-			"attribution patching, more are EAP-IG",
-		value: whole(func(o *Options) *int { return &o.PatchSteps }, 1, patch.MostSteps,
-			fmt.Sprint(patch.DefaultSteps)),
-		conflict: needsPatch("patch steps", true),
-	},
-	{
-		Name: "corrupted", Field: "Corrupted", Key: "corrupted", Group: GenerationOptions,
-		Help: "the other `prompt` of patch, of as many tokens",
-		value: someWords(func(o *Options) *string { return &o.Corrupted },
-			fmt.Sprintf("at most %d", maxTextBytes)),
-		conflict: func(o *Options) string { return withoutPatch("corrupted", o) },
-	},
-	{
 		Name: "head kinds", Field: "HeadKinds", Key: "head-kinds", Group: GenerationOptions,
 		Help: "also score every head as induction, previous-token, duplicate-token, first-token " +
 			"and name-mover head: `random|text|ablate`, on repeated random tokens, on the text " +
@@ -631,30 +577,6 @@ var resultRows = []Option{
 		Help:  "run the model under these edits, a list as `JSON`",
 		value: edits(),
 	},
-}
-
-// patchPlaces are the kinds of places, and edges.
-var patchPlaces = append(patch.Places(), patch.EdgePlace)
-
-// withoutPatch returns why an option of patching does not stand alone.
-func withoutPatch(name string, o *Options) string {
-	return onOff(o.Patch == "", trace.Called(name)+" without "+trace.Called("patch")+
-		"; name the places to patch")
-}
-
-// needsPatch returns why an option does not stand without patching, of edges or of places.
-func needsPatch(name string, edges bool) func(o *Options) string {
-	return func(o *Options) string {
-		if o.Patch == "" || edges == o.patchesEdges() {
-			return withoutPatch(name, o)
-		}
-		if edges {
-			return fmt.Sprintf("%s and %s %s; it is for %s", trace.Called(name),
-				trace.Called("patch"), o.Patch, patch.EdgePlace)
-		}
-		return fmt.Sprintf("%s and %s %s; it is for places", trace.Called(name),
-			trace.Called("patch"), o.Patch)
-	}
 }
 
 // liftConflict returns why lift does not go with the other options.

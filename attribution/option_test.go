@@ -89,18 +89,23 @@ var values = map[string]struct {
 	"patch direction": {
 		"noising", attribution.Options{PatchDirection: "noising"}, []string{"back"},
 	},
-	"patch estimate": {"true", attribution.Options{PatchEstimate: true}, []string{"maybe"}},
-	"patch steps":    {"3", attribution.Options{PatchSteps: 3}, []string{"0", "101", "x"}},
-	"corrupted":      {"a b", attribution.Options{Corrupted: "a b"}, []string{""}},
-	"prove":          {"3", attribution.Options{Prove: "3"}, []string{"", "some", "-1", "4096"}},
-	"own row":        {"true", attribution.Options{OwnRow: true}, []string{"x"}},
-	"lift":           {"true", attribution.Options{Lift: true}, []string{"x"}},
-	"all levels":     {"true", attribution.Options{AllLevels: true}, []string{"x"}},
-	"all layers":     {"true", attribution.Options{AllLayers: true}, []string{"x"}},
-	"lens":           {"opening", attribution.Options{Lens: "opening"}, []string{"", "x", "-1", "4096", "all"}},
-	"head kinds":     {"text", attribution.Options{HeadKinds: "text"}, []string{"", "all"}},
-	"without":        {"turn:2", attribution.Options{Without: "turn:2"}, []string{"", "turn", "turn:0", "system:1", "sytem", "4:2", "document:x"}},
-	"prompt scores":  {"true", attribution.Options{PromptScores: true}, []string{"x"}},
+	"patch estimate": {
+		"alone", attribution.Options{PatchEstimate: "alone"}, []string{"", "true"},
+	},
+	"patch receiver": {
+		"3.1.key", attribution.Options{PatchReceiver: "3.1.key"}, []string{"", "3", "3.1.output"},
+	},
+	"patch steps":   {"3", attribution.Options{PatchSteps: 3}, []string{"0", "101", "x"}},
+	"corrupted":     {"a b", attribution.Options{Corrupted: "a b"}, []string{""}},
+	"prove":         {"3", attribution.Options{Prove: "3"}, []string{"", "some", "-1", "4096"}},
+	"own row":       {"true", attribution.Options{OwnRow: true}, []string{"x"}},
+	"lift":          {"true", attribution.Options{Lift: true}, []string{"x"}},
+	"all levels":    {"true", attribution.Options{AllLevels: true}, []string{"x"}},
+	"all layers":    {"true", attribution.Options{AllLayers: true}, []string{"x"}},
+	"lens":          {"opening", attribution.Options{Lens: "opening"}, []string{"", "x", "-1", "4096", "all"}},
+	"head kinds":    {"text", attribution.Options{HeadKinds: "text"}, []string{"", "all"}},
+	"without":       {"turn:2", attribution.Options{Without: "turn:2"}, []string{"", "turn", "turn:0", "system:1", "sytem", "4:2", "document:x"}},
+	"prompt scores": {"true", attribution.Options{PromptScores: true}, []string{"x"}},
 	"edits": {
 		`[{"tap":"hidden","layers":[1],"change":"zero"}]`,
 		attribution.Options{Edits: []trace.Edit{{
@@ -162,6 +167,8 @@ func TestOptionRanges(t *testing.T) {
 			o.Patch, o.Corrupted = "residual", "a b"
 		case "patch steps":
 			o.Patch, o.Corrupted = "edges", "a b"
+		case "patch receiver":
+			o.Patch, o.Corrupted = "path", "a b"
 		}
 		if row.Name == "continuation" || row.Name == "beams" {
 			o.Sampling = trace.Sampling{} // which does not go with it
@@ -304,7 +311,7 @@ func TestSetOptions(t *testing.T) {
 		"step=3":          `there is no setting "step"; known are discard,`,
 		"thresold=1":      `did you mean threshold of value-zeroing, value-zeroing-euclidean, `,
 		"head=1":          `did you mean heads of flow, flow-normalized, globenc and 9 more? known are`,
-		"heads":           `heads has no value; write heads=VALUE`,
+		"heads":           `heads has no value; write heads=mean|max|min|K`,
 		"lift,discard=2":  `discard "2": want a number from 0 to below 1`,
 		"lift=maybe":      `lift "maybe": want true or false`,
 		"heads=max,a=1":   `there is no setting "a"`,

@@ -10,11 +10,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// EdgePlace is the place of a [Result] of [Edges]. It is not patched one at a time.
-const EdgePlace Place = "edges"
-
 const (
-	// DefaultSteps is the default of [EdgeOptions.Steps], that of Hanna et al., and MostSteps the
+	// DefaultSteps is the default of [Options.Steps], that of Hanna et al., and MostSteps the
 	// most that are taken.
 	DefaultSteps, MostSteps = 5, 100
 	// KeptPart is the part of the difference that [EdgeResult.Kept] keeps.
@@ -27,15 +24,6 @@ const (
 
 // shares are the sizes of circuits, as shares of all edges, between which MIB takes the area.
 var shares = []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1}
-
-// EdgeOptions are the prompts and how edges are scored. Place, Direction and Estimate of Options
-// are not used, and Edits are refused.
-type EdgeOptions struct {
-	Options
-	// Steps is n, how many gradients are averaged; default [DefaultSteps]. 1 is edge attribution
-	// patching by one gradient.
-	Steps int
-}
 
 // EdgeResult is what the edges between the nodes of a model carry; see [trace.EdgeGraph].
 type EdgeResult struct {
@@ -140,23 +128,28 @@ func receiver(g trace.EdgeGraph, v int) Node {
 	if part == 3*g.Heads {
 		return Node{Kind: FeedForwardNode, Layer: layer}
 	}
-	through := [3]trace.Tap{trace.QueryVector, trace.KeyVector, trace.Value}[part/g.Heads]
-	return Node{Kind: HeadNode, Layer: layer, Head: part % g.Heads, Through: through}
+	return Node{Kind: HeadNode, Layer: layer, Head: part % g.Heads, Through: through[part/g.Heads]}
 }
 
-// CheckEdges returns the error of [Edges] for a model whose edges cannot be patched, for wrong
-// options and for wrong tokens, which need no run of the model.
-func CheckEdges(m trace.Model, o EdgeOptions) error {
-	_, err := newEdgePatching(m, o)
-	return err
-}
-
-func edgeGraph(m trace.Model) (g trace.EdgeGraph, err error) {
-	e, ok := m.(trace.EdgePatcher)
-	if !ok {
-		return g, usagef("%s does not run with edges that are patched", m.Info().Name)
+// checkEdges checks that the model has edges, and the options.
+func (p *patching) checkEdges() error {
+	o, runs := &p.o, p.o.Steps+mostCircuits
+	e, ok := p.m.(trace.EdgePatcher)
+	switch {
+	case !ok:
+		return usagef("%s does not run with edges that are patched", p.m.Info().Name)
+	case o.Steps < 1 || o.Steps > MostSteps:
+		return usagef("%d steps; want 1 to %d", o.Steps, MostSteps)
+	case len(o.Edits) > 0:
+		return usagef("edges are not patched under edits, which change the residual stream where " +
+			"no node adds to it; leave the edits out")
+	case runs*len(o.Clean) > mostRead:
+		return usagef("%d runs of %d tokens read more than %d tokens; take shorter prompts", runs,
+			len(o.Clean), mostRead)
 	}
-	return e.EdgeGraph()
+	g, err := e.EdgeGraph()
+	p.r.Axes, p.r.Shape = [2]string{"receiver", "sender"}, [2]int{g.Receivers(), g.Senders()}
+	return err
 }
 
 // edgePatching is a pair of prompts whose edges are being patched.
@@ -167,65 +160,25 @@ type edgePatching struct {
 	e    *EdgeResult
 }
 
-// Edges scores every edge between the embedding, the heads, the feed-forward parts and the logits
+// edges scores every edge between the embedding, the heads, the feed-forward parts and the logits
 // by edge attribution patching with integrated gradients (EAP-IG, Hanna et al. 2024, "Have Faith in
 // Faithfulness", arXiv 2403.17806), and runs circuits of the edges with the highest scores, in
-// which all other edges have what they have after the corrupted prompt. The result has Edges, and
-// no Recovery; Runs counts the circuits.
-//
-// It costs three runs of each prompt, a gradient for each step and about 30 runs, all of which
-// compute the projections of every head apart, and memory for 4U streams of the text. The errors
-// are those of [Map] and of [CheckEdges].
-func Edges(ctx context.Context, m trace.Model, o EdgeOptions) (*Result, error) {
-	e, err := newEdgePatching(m, o)
-	if err != nil {
-		return nil, err
-	}
-	p := e.patching
-	if err = p.record(ctx, trace.Logits); err == nil {
-		err = p.measure(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
+// which all other edges have what they have after the corrupted prompt. [Result.Runs] counts the
+// circuits.
+func (p *patching) edges(ctx context.Context) error {
 	p.have, p.set = trace.Tensor{}, trace.Tensor{}
-	e.runs, err = m.(trace.EdgePatcher).PatchEdges(ctx, p.base, p.other, p.objective)
+	m := p.m.(trace.EdgePatcher)
+	g, err := m.EdgeGraph()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer e.runs.Close()
-	if err := e.run(ctx); err != nil {
-		return nil, err
-	}
-	p.r.Edges = e.e
-	return p.r, nil
-}
-
-// newEdgePatching checks the model and the options and sets the defaults, without a run.
-func newEdgePatching(m trace.Model, o EdgeOptions) (*edgePatching, error) {
-	g, err := edgeGraph(m)
+	runs, err := m.PatchEdges(ctx, p.base, p.other, p.objective)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	o.Steps = cmp.Or(o.Steps, DefaultSteps)
-	switch {
-	case o.Steps < 1 || o.Steps > MostSteps:
-		return nil, usagef("%d steps; want 1 to %d", o.Steps, MostSteps)
-	case len(o.Edits) > 0:
-		return nil, usagef("edges are not patched under edits; leave the edits out")
-	case (o.Steps+mostCircuits)*len(o.Clean) > mostRead:
-		return nil, usagef("%d runs of %d tokens read more than %d tokens; take shorter prompts",
-			o.Steps+mostCircuits, len(o.Clean), mostRead)
-	}
-	o.Place, o.Direction = Heads, Noising
-	p, err := newPatching(m, o.Options)
-	if err != nil {
-		return nil, err
-	}
-	p.o.Place, p.r.Place = EdgePlace, EdgePlace
-	p.r.Axes = [2]string{"receiver", "sender"}
-	p.r.Shape = [2]int{g.Receivers(), g.Senders()}
-	return &edgePatching{p, g, nil, &EdgeResult{Steps: o.Steps, Count: g.Edges()}}, nil
+	defer runs.Close()
+	p.r.Edges = &EdgeResult{Steps: p.o.Steps, Count: g.Edges()}
+	return (&edgePatching{p, g, runs, p.r.Edges}).run(ctx)
 }
 
 // run scores the edges and runs the circuits.

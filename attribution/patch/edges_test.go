@@ -44,8 +44,8 @@ func TestPlantedEdges(t *testing.T) {
 			must(t, err)
 			text := circuit.Texts(1, 3)[0]
 			clean, corrupted := changedText(t, m, circuit, text, text.Evidence[0])
-			r, err := patch.Edges(t.Context(), m, patch.EdgeOptions{
-				Options: patch.Options{Clean: clean, Corrupted: corrupted}, Steps: steps,
+			r, err := patch.Map(t.Context(), m, patch.Options{
+				Clean: clean, Corrupted: corrupted, Place: patch.Edges, Steps: steps,
 			})
 			must(t, err)
 			e, carries := r.Edges, map[string]float64{}
@@ -99,8 +99,8 @@ func TestEdgesAgainstMap(t *testing.T) {
 			near(t, fmt.Sprintf("without head %d.%d", l, h), got, want, logitTol)
 		}
 	}
-	e, err := patch.Edges(t.Context(), m, patch.EdgeOptions{
-		Options: patch.Options{Clean: clean, Corrupted: corrupted},
+	e, err := patch.Map(t.Context(), m, patch.Options{
+		Clean: clean, Corrupted: corrupted, Place: patch.Edges,
 	})
 	must(t, err)
 	all := e.Edges.Circuits[len(e.Edges.Circuits)-1]
@@ -117,20 +117,21 @@ func TestEdgesRefused(t *testing.T) {
 	encoder := open(t, "tiny-mlm")
 	for want, c := range map[string]struct {
 		m trace.Model
-		o patch.EdgeOptions
+		o patch.Options
 	}{
-		"101 steps; want 1 to 100": {m, patch.EdgeOptions{Steps: 101}},
-		"read more than 131072":    {m, patch.EdgeOptions{Steps: 99}},
-		"not patched under edits": {m, patch.EdgeOptions{Options: patch.Options{
+		"101 steps; want 1 to 100": {m, patch.Options{Steps: 101}},
+		"read more than 131072":    {m, patch.Options{Steps: 99}},
+		"not patched under edits": {m, patch.Options{
 			Edits: []trace.Edit{{Tap: trace.Hidden, Change: trace.SetZero}},
-		}}},
-		"is no sum of what heads": {encoder, patch.EdgeOptions{}},
+		}},
+		"is no sum of what heads":         {encoder, patch.Options{}},
+		"no estimates of the place edges": {m, patch.Options{Estimate: patch.Beside}},
 	} {
-		c.o.Clean, c.o.Corrupted = clean, corrupted
+		c.o.Clean, c.o.Corrupted, c.o.Place = clean, corrupted, patch.Edges
 		if c.o.Steps == 99 {
-			c.o.Clean = slices.Repeat(clean, 1000)
+			c.o.Clean, c.o.Corrupted = slices.Repeat(clean, 1000), slices.Repeat(corrupted, 1000)
 		}
-		_, err := patch.Edges(t.Context(), c.m, c.o)
+		err := patch.Check(c.m, c.o)
 		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}

@@ -10,37 +10,10 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Estimate is [Map] by attribution patching (Nanda 2023; Syed et al. 2023, "Attribution Patching
-// Outperforms Automated Circuit Discovery"): two runs and one gradient in place of a run for each
-// place. a is what a run has at the place, and the gradient is that of the run that is patched:
-//
-//	recovery ≈ (a_other − a_patched) · ∂m/∂a / (m_other − m_patched)
-//
-// It is exact where m is linear between the two runs, and may be far off where a change is large:
-// in the residual stream of early layers and where attention saturates. The result has no Recovery.
-// The errors are those of [Map], without its limit of tokens, and a [trace.UsageError] for a model
-// that gives no gradients with respect to taps.
-func Estimate(ctx context.Context, m trace.Model, o Options) (*Result, error) {
-	p, err := newPatching(m, o)
-	if err == nil {
-		err = p.prepare(ctx)
-	}
-	if err == nil {
-		err = p.estimate(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return p.r, nil
-}
-
 // estimate fills in the estimates.
 func (p *patching) estimate(ctx context.Context) error {
-	m, ok := p.m.(trace.Differentiable)
-	if !ok {
-		return usagef("%s gives no gradients, which estimates need", p.m.Info().Name)
-	}
-	all, err := m.Gradients(ctx, []trace.Query{p.query(p.base)}, trace.WithTaps)
+	all, err := p.m.(trace.Differentiable).Gradients(ctx, []trace.Query{p.query(p.base)},
+		trace.WithTaps)
 	if err != nil {
 		return err
 	}

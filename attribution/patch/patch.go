@@ -14,6 +14,7 @@
 package patch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -43,10 +44,17 @@ const (
 	// LastHeads is the output of each head of each layer where the answer is predicted, which is at
 	// all positions if the mean of them is read: [L,H].
 	LastHeads Place = "heads-last"
+	// Path is the way from each head to [Options.Receiver] past all other heads: [L,H].
+	Path Place = "path"
+	// Edges are the edges between all nodes, see [EdgeResult]: [V,U].
+	Edges Place = "edges"
 )
 
-// Places returns all places, in the order in which they are documented.
+// Places returns the places that are patched as a whole, in the order in which they are documented.
 func Places() []Place { return []Place{Residual, Attention, FeedForward, Heads, LastHeads} }
+
+// Kinds returns all places, [Path] and [Edges] among them.
+func Kinds() []Place { return append(Places(), Path, Edges) }
 
 // tap is what is set at a place. A head's context stands for its output, which is a linear function
 // of it and has more numbers.
@@ -58,12 +66,14 @@ func (p Place) tap() trace.Tap {
 		return trace.AttentionOutput
 	case FeedForward:
 		return trace.FeedForwardOutput
+	case Edges: // the runs of edges have what they need of their own
+		return trace.Logits
 	}
 	return trace.Context
 }
 
 // ByHead reports whether places are heads, and not positions.
-func (p Place) ByHead() bool { return p == Heads || p == LastHeads }
+func (p Place) ByHead() bool { return p == Heads || p == LastHeads || p == Path }
 
 // Direction is which of the two runs is patched.
 type Direction string
@@ -80,6 +90,27 @@ const (
 // Directions returns both directions, the default first.
 func Directions() []Direction { return []Direction{Denoising, Noising} }
 
+// Estimate is attribution patching (Nanda 2023; Syed et al. 2023, "Attribution Patching Outperforms
+// Automated Circuit Discovery"): two runs and one gradient, whatever the number of places. a is
+// what a run has at the place, and the gradient is that of the run that is patched:
+//
+//	recovery ≈ (a_other − a_patched) · ∂m/∂a / (m_other − m_patched)
+//
+// It is exact where m is linear between the two runs, and may be far off where a change is large:
+// in the residual stream of early layers and where attention saturates.
+type Estimate string
+
+// The estimates; "" is none.
+const (
+	// Alone is estimates in place of runs: [Result.Recovery] is nil.
+	Alone Estimate = "alone"
+	// Beside is estimates beside the runs, and how well they fit.
+	Beside Estimate = "beside"
+)
+
+// Estimates returns the estimates.
+func Estimates() []Estimate { return []Estimate{Alone, Beside} }
+
 // Options are what is patched, and how. Clean and Corrupted are needed.
 type Options struct {
 	// Clean and Corrupted are the tokens of the prompts, T each.
@@ -90,12 +121,19 @@ type Options struct {
 	// Answer and Foil are tokens or classes. nil is what the model predicts after the clean and
 	// after the corrupted prompt.
 	Answer, Foil *int
-	// Place is what is patched; default [Residual]. Direction is default [Denoising].
+	// Place is what is patched; default [Residual]. Direction is default [Denoising]; edges are
+	// those of the clean run.
 	Place     Place
 	Direction Direction
-	// Estimate computes [Result.Estimate] as well; see [Estimate].
-	Estimate bool
-	// Edits change both runs, and patches come after them.
+	// Estimate is whether [Result.Estimate] is computed; not of [Path] and [Edges].
+	Estimate Estimate
+	// Receiver is where each [Path] ends: the query, key or value of a head, or the logits, which
+	// is the default.
+	Receiver Node
+	// Steps is n, how many gradients [Edges] are scored by; default [DefaultSteps]. 1 is edge
+	// attribution patching by one gradient.
+	Steps int
+	// Edits change both runs, and patches come after them. [Edges] have none.
 	Edits []trace.Edit
 	// Progress, if not nil, is called during the work.
 	Progress func(trace.Progress)
@@ -103,9 +141,10 @@ type Options struct {
 
 // Result is what patching each place of a kind does.
 type Result struct {
-	// Place is what is patched, or [EdgePlace].
 	Place     Place     `json:"place"`
 	Direction Direction `json:"direction"`
+	// Receiver is where each [Path] ends, nil of other places.
+	Receiver *Node `json:"receiver,omitempty"`
 	// Clean and Corrupted are the texts of the tokens of both prompts, [T]. Different are the
 	// positions at which the tokens differ, in rising order.
 	Clean     []string `json:"clean"`
@@ -122,15 +161,15 @@ type Result struct {
 	// layer and head.
 	Axes  [2]string `json:"axes"`
 	Shape [2]int    `json:"shape"`
-	// Recovery is the recovery, or for [Noising] the loss, of each place, row-major; nil from
-	// [Estimate].
+	// Recovery is the recovery, or for [Noising] the loss, of each place, row-major; nil of [Edges]
+	// and with [Alone].
 	Recovery []float64 `json:"recovery"`
-	// Estimate is what [Estimate] finds for each place, in the form of Recovery. Correlation is
-	// that of the two (Pearson) over the places that differ between both runs; nil unless both are
-	// there and vary.
+	// Estimate is the estimate of each place, in the form of Recovery. Correlation is that of the
+	// two (Pearson) over the places that differ between both runs; nil unless both are there and
+	// vary.
 	Estimate    []float64 `json:"estimate,omitempty"`
 	Correlation *float64  `json:"correlation,omitempty"`
-	// Edges is what [Edges] finds, nil of places.
+	// Edges is what patching [Edges] finds, nil of other places.
 	Edges *EdgeResult `json:"edges,omitempty"`
 	// Runs is how many patched runs were made. Places that have the same values in both runs need
 	// none: nothing would change, and their recovery is exactly 0.
@@ -151,8 +190,16 @@ func (t Token) String() string {
 	return message.Quote(t.Text)
 }
 
-// At returns the recovery of a layer at a position or of a head.
-func (r *Result) At(layer, i int) float64 { return r.Recovery[layer*r.Shape[1]+i] }
+// Values returns the recoveries, or the estimates if there is nothing else.
+func (r *Result) Values() []float64 {
+	if r.Recovery == nil {
+		return r.Estimate
+	}
+	return r.Recovery
+}
+
+// At returns the value of a layer at a position or of a head.
+func (r *Result) At(layer, i int) float64 { return r.Values()[layer*r.Shape[1]+i] }
 
 const (
 	// mostRead is how many tokens all patched runs may read. A model of 135 million parameters
@@ -187,33 +234,37 @@ type patching struct {
 	ends    []float64
 }
 
-// Map patches all places of a kind, one at a time. It returns a [trace.UsageError] if the prompts
-// do not have the same number of tokens or are the same, if both lead to the same answer, if the
-// model cannot run under edits, or if more than 131,072 tokens would be read; other errors are
-// those of the model.
+// Map patches all places of a kind, one at a time, or the edges. It returns a [trace.UsageError] if
+// the prompts do not have the same number of tokens or are the same, if both lead to the same
+// answer, if the model cannot run under edits, lacks the receiver or has no such edges, if it gives
+// no gradients with respect to taps and estimates are asked for, or if more than 131,072 tokens
+// would be read; other errors are those of the model.
 //
 // It costs a run of each prompt and one for each place whose values differ between them, and keeps
-// what both runs have at the tap of the places.
+// what both runs have at the tap of the places. A [Path] to a head costs two runs, and edges cost
+// three runs of each prompt, a gradient for each step and about 30 runs, all of which compute the
+// projections of every head apart, and memory for 4U streams of the text.
 func Map(ctx context.Context, m trace.Model, o Options) (*Result, error) {
 	p, err := newPatching(m, o)
 	if err == nil {
-		err = p.prepare(ctx)
-	}
-	if err == nil && o.Estimate {
-		err = p.estimate(ctx)
+		err = p.record(ctx)
 	}
 	if err == nil {
-		err = p.run(ctx)
+		err = p.measure(ctx)
+	}
+	if err == nil && p.o.Place == Edges {
+		err = p.edges(ctx)
+	} else if err == nil {
+		err = p.places(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	p.correlate()
 	return p.r, nil
 }
 
-// Check returns the error of [Map] if the options or the tokens of the prompts are wrong, which
-// needs no run of the model.
+// Check returns the error of [Map] if the model, the options or the tokens of the prompts are
+// wrong, which needs no run of the model.
 func Check(m trace.Model, o Options) error {
 	_, err := newPatching(m, o)
 	return err
@@ -224,18 +275,29 @@ func newPatching(m trace.Model, o Options) (*patching, error) {
 	if o.Place == "" {
 		o.Place = Residual
 	}
-	if o.Direction == "" {
+	switch {
+	case o.Place == Edges:
+		o.Direction, o.Steps = Noising, cmp.Or(o.Steps, DefaultSteps)
+	case o.Direction == "":
 		o.Direction = Denoising
 	}
-	if err := known("place", o.Place, Places()); err != nil {
-		return nil, err
-	}
-	if err := known("direction", o.Direction, Directions()); err != nil {
+	if err := cmp.Or(
+		known("place", o.Place, Kinds()), known("direction", o.Direction, Directions()),
+		known("estimate", o.Estimate, append(Estimates(), "")),
+	); err != nil {
 		return nil, err
 	}
 	run, ok := m.(runner)
 	if !ok {
 		return nil, usagef("%s does not run with values that are set", m.Info().Name)
+	}
+	if o.Estimate != "" {
+		if !slices.Contains(Places(), o.Place) {
+			return nil, usagef("there are no estimates of the place %s", o.Place)
+		}
+		if _, ok := m.(trace.Differentiable); !ok {
+			return nil, usagef("%s gives no gradients, which estimates need", m.Info().Name)
+		}
 	}
 	different, err := align(o.Clean, o.Corrupted)
 	if err != nil {
@@ -265,7 +327,13 @@ func newPatching(m trace.Model, o Options) (*patching, error) {
 	if o.Place.ByHead() {
 		p.r.Axes[1], p.r.Shape[1] = "head", info.Heads
 	}
-	return p, nil
+	switch o.Place {
+	case Path:
+		err = p.checkPath()
+	case Edges:
+		err = p.checkEdges()
+	}
+	return p, err
 }
 
 // known returns an error for a name that is not known.
@@ -333,12 +401,13 @@ func texts(tokens []trace.Token) []string {
 	return all
 }
 
-// record runs both prompts once and keeps what they have at a tap. It chooses answer and foil.
-func (p *patching) record(ctx context.Context, tap trace.Tap) error {
+// record runs both prompts once and keeps what they have at the tap of the place. It chooses answer
+// and foil.
+func (p *patching) record(ctx context.Context) error {
 	p.progress(0, 0)
 	best := make([]int, 2)
 	for i, ids := range [][]int{p.base, p.other} {
-		tensors, err := p.m.Run(ctx, ids, []trace.Tap{tap, trace.Logits}, p.o.Edits)
+		tensors, err := p.m.Run(ctx, ids, []trace.Tap{p.o.Place.tap(), trace.Logits}, p.o.Edits)
 		if err != nil {
 			return err
 		}
@@ -394,30 +463,6 @@ func (p *patching) at(k int) trace.Edit {
 	return e
 }
 
-// prepare runs both prompts and finds the places that differ. Where both runs have the same values,
-// patching changes nothing, and the place is not run. In a decoder these are all places at
-// positions before the first token that differs: what is computed there reads no later token, so
-// both runs have the same bits.
-func (p *patching) prepare(ctx context.Context) error {
-	if err := p.record(ctx, p.o.Place.tap()); err != nil {
-		return err
-	}
-	for k := range p.r.Shape[0] * p.r.Shape[1] {
-		before, err := p.at(k).From(p.have)
-		if err != nil {
-			return err
-		}
-		after, err := p.at(k).From(p.set)
-		if err != nil {
-			return err
-		}
-		if !slices.Equal(before.Value, after.Value) {
-			p.changed = append(p.changed, k)
-		}
-	}
-	return p.measure(ctx)
-}
-
 // measure computes m of both prompts.
 func (p *patching) measure(ctx context.Context) error {
 	r := p.r
@@ -438,14 +483,51 @@ func (p *patching) measure(ctx context.Context) error {
 	return nil
 }
 
+// places finds the places that differ, and estimates and patches them as the options say. Where
+// both runs have the same values, patching changes nothing, and the place is not run. In a decoder
+// these are all places at positions before the first token that differs: what is computed there
+// reads no later token, so both runs have the same bits.
+func (p *patching) places(ctx context.Context) error {
+	end := p.r.Shape[0]
+	if p.o.Place == Path {
+		end = p.end()
+	}
+	for k := range end * p.r.Shape[1] {
+		before, err := p.at(k).From(p.have)
+		if err != nil {
+			return err
+		}
+		after, err := p.at(k).From(p.set)
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(before.Value, after.Value) {
+			p.changed = append(p.changed, k)
+		}
+	}
+	if p.o.Estimate != "" {
+		if err := p.estimate(ctx); err != nil || p.o.Estimate == Alone {
+			return err
+		}
+	}
+	if err := p.run(ctx); err != nil {
+		return err
+	}
+	p.correlate()
+	return nil
+}
+
 // run patches each place that differs and fills in the recoveries.
 func (p *patching) run(ctx context.Context) error {
 	r, n := p.r, len(p.changed)
 	r.Recovery, r.Runs = make([]float64, r.Shape[0]*r.Shape[1]), n
-	if read := (n + 2) * len(p.base); read > mostRead {
+	if p.o.Place == Path && p.o.Receiver.Kind == HeadNode {
+		r.Runs *= 2
+	}
+	if read := (r.Runs + 2) * len(p.base); read > mostRead {
 		return usagef("%d runs of %d tokens read %d tokens, and at most %d are read; take shorter "+
-			"prompts, a difference nearer to their end, or the place %s", n, len(p.base), read,
-			mostRead, LastHeads)
+			"prompts, a difference nearer to their end, or estimates (%s %s), which cost one "+
+			"gradient", r.Runs, len(p.base), read, mostRead, trace.Called("patch estimate"), Alone)
 	}
 	for done := 0; done < n; done += runsAtOnce {
 		p.progress(done, n)
@@ -453,10 +535,14 @@ func (p *patching) run(ctx context.Context) error {
 		queries := make([]trace.Query, len(some))
 		for i, k := range some {
 			e, err := p.at(k).From(p.set)
+			edits := []trace.Edit{e}
+			if err == nil && p.o.Place == Path {
+				edits, err = p.received(ctx, e)
+			}
 			if err != nil {
 				return err
 			}
-			queries[i] = p.query(p.base, e)
+			queries[i] = p.query(p.base, edits...)
 		}
 		values, err := p.m.Predict(ctx, queries)
 		if err != nil {

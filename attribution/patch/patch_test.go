@@ -266,11 +266,12 @@ func TestEstimate(t *testing.T) {
 		for _, direction := range patch.Directions() {
 			o := patch.Options{
 				Clean: clean, Corrupted: corrupted, Foil: &foil[len(foil)-1].ID, Place: place,
-				Direction: direction, Estimate: true,
+				Direction: direction, Estimate: patch.Beside,
 			}
 			r, err := patch.Map(t.Context(), m, o)
 			must(t, err)
-			alone, err := patch.Estimate(t.Context(), m, o)
+			o.Estimate = patch.Alone
+			alone, err := patch.Map(t.Context(), m, o)
 			must(t, err)
 			for k, x := range r.Recovery {
 				near(t, fmt.Sprint(direction, " of ", place, " at ", k), r.Estimate[k], x, 1e-5)
@@ -302,7 +303,7 @@ func TestMapUnderEdits(t *testing.T) {
 	half := trace.Edit{
 		Tap: trace.Context, Layers: []int{1}, Change: trace.Scale, Factor: .5,
 	}
-	o.Edits, o.Estimate = []trace.Edit{half}, true
+	o.Edits, o.Estimate = []trace.Edit{half}, patch.Beside
 	got, err := patch.Map(t.Context(), m, o)
 	must(t, err)
 	near(t, "half of the answer", got.CleanDifference, plain.CleanDifference/2, 1e-5)
@@ -366,6 +367,7 @@ func TestRefusals(t *testing.T) {
 		"same":      {patch.Options{Clean: clean, Corrupted: clean}, "the same tokens"},
 		"place":     {patch.Options{Clean: clean, Corrupted: corrupted, Place: "head"}, "heads-last"},
 		"direction": {patch.Options{Clean: clean, Corrupted: corrupted, Direction: "x"}, "noising"},
+		"estimate":  {patch.Options{Clean: clean, Corrupted: corrupted, Estimate: "x"}, "alone"},
 		"position": {
 			patch.Options{Clean: clean, Corrupted: corrupted, Position: new(99)}, "positions 0 to",
 		},

@@ -3,108 +3,121 @@ package patch
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// PathOptions are a path between two heads, and the prompts. Place and Estimate of Options are not
-// used.
-type PathOptions struct {
-	Options
-	// Sender and Receiver are the layer and the number of both heads, 0-based. The receiver is in a
-	// later layer.
-	Sender, Receiver [2]int
-	// Through is what of the receiver the change reaches: [trace.QueryVector], the default,
-	// [trace.KeyVector] or [trace.Value]. Heads that share a key or a value receive it together.
-	Through trace.Tap
+// through are what of a head an edge or a path leads into.
+var through = [3]trace.Tap{trace.QueryVector, trace.KeyVector, trace.Value}
+
+// ParseReceiver returns the node that a text names: "logits", or a head by its layer and its
+// number, "3.1" or "3.1.query" for its query, "3.1.key" or "3.1.value". It returns a
+// [trace.UsageError] for another text.
+func ParseReceiver(text string) (Node, error) {
+	if text == string(LogitsNode) {
+		return Node{Kind: LogitsNode}, nil
+	}
+	parts := append(strings.Split(text, "."), string(trace.QueryVector))
+	var numbers [2]int
+	ok := len(parts) == 3 || len(parts) == 4 && slices.Contains(through[:], trace.Tap(parts[2]))
+	for i := range numbers {
+		if ok {
+			n, err := strconv.ParseUint(parts[i], 10, 31)
+			numbers[i], ok = int(n), err == nil
+		}
+	}
+	if !ok {
+		return Node{}, usagef("want logits, or a head by layer and number from 0, such as 3.1 " +
+			"for its query, 3.1.key or 3.1.value")
+	}
+	return Node{
+		Kind: HeadNode, Layer: numbers[0], Head: numbers[1], Through: trace.Tap(parts[2]),
+	}, nil
 }
 
-// Path returns how much of the difference between two prompts passes from one head to another one
-// directly: path patching (Goldowsky-Dill et al. 2023, "Localizing Model Behavior with Path
-// Patching"). The number is a recovery, or for [Noising] a loss, as in [Result].
-//
-// First the prompt that is patched is run with the sender's output of the other prompt, while the
-// heads of all layers between keep what they have without it; feed-forward parts are computed
-// again. What the receiver has there, its query, key or value, is set in a second run, in which
-// everything after it is computed from the change. Both heads are patched at all positions.
-//
-// It costs four runs over a prompt, and the errors are those of [Map]; a head that the model lacks
-// or a receiver that is not after the sender is a [trace.UsageError].
-func Path(ctx context.Context, m trace.Model, o PathOptions) (float64, error) {
-	if o.Through == "" {
-		o.Through = trace.QueryVector
+// checkPath checks the receiver, and sets what it is by default.
+func (p *patching) checkPath() error {
+	info, to := p.m.Info(), &p.o.Receiver
+	switch {
+	case to.Kind == "":
+		to.Kind = LogitsNode
+	case to.Kind == HeadNode && to.Through == "":
+		to.Through = trace.QueryVector
 	}
-	err := known("way into the receiver", o.Through,
-		[]trace.Tap{trace.QueryVector, trace.KeyVector, trace.Value})
-	if err != nil {
-		return 0, err
+	p.r.Receiver = to
+	switch {
+	case info.EncoderLayers > 0:
+		return usagef("%s has two stacks, and a path is one between the heads of one; patch "+
+			"another kind of place", info.Name)
+	case to.Kind == LogitsNode:
+		return nil
+	case to.Kind != HeadNode:
+		return usagef("the receiver is a %.60q; want a head or the logits", to.Kind)
+	case to.Layer < 0 || to.Layer >= info.Layers || to.Head < 0 || to.Head >= info.Heads:
+		return usagef("%s %d.%d; %s has layers 0 to %d and heads 0 to %d",
+			trace.Called("patch receiver", "head"), to.Layer, to.Head, info.Name, info.Layers-1,
+			info.Heads-1)
+	case to.Layer == 0:
+		return usagef("%s %d.%d reads the embedding alone; a path leads to a head of layer 1 or "+
+			"later", trace.Called("patch receiver", "head"), to.Layer, to.Head)
 	}
-	info := m.Info()
-	for _, head := range [][2]int{o.Sender, o.Receiver} {
-		if head[0] < 0 || head[0] >= info.Layers || head[1] < 0 || head[1] >= info.Heads {
-			return 0, usagef("head %d.%d; %s has layers 0 to %d and heads 0 to %d", head[0],
-				head[1], info.Name, info.Layers-1, info.Heads-1)
-		}
-	}
-	if o.Receiver[0] <= o.Sender[0] {
-		return 0, usagef("the receiver is in layer %d and the sender in layer %d; a head reads "+
-			"what earlier layers wrote", o.Receiver[0], o.Sender[0])
-	}
-	o.Place = Heads
-	p, err := newPatching(m, o.Options)
-	if err == nil {
-		err = p.prepare(ctx)
-	}
-	if err != nil {
-		return 0, err
-	}
-	received, err := p.received(ctx, o)
-	if err != nil {
-		return 0, err
-	}
-	values, err := p.m.Predict(ctx, []trace.Query{p.query(p.base, received)})
-	if err != nil {
-		return 0, err
-	}
-	return p.share(values[0] - p.ends[0]), nil
+	return known("way into the receiver", to.Through, through[:])
 }
 
-// received returns the edit that gives the receiver what it has when the sender's change reaches it
-// past other heads.
-func (p *patching) received(ctx context.Context, o PathOptions) (trace.Edit, error) {
-	sent, err := p.at(o.Sender[0]*p.r.Shape[1] + o.Sender[1]).From(p.set)
-	if err != nil {
-		return sent, err
+// end returns the layer of the receiver: heads before it are senders.
+func (p *patching) end() int {
+	if p.o.Receiver.Kind == LogitsNode {
+		return p.r.Shape[0]
 	}
-	edits := append(slices.Clone(p.o.Edits), sent)
-	if between := o.Receiver[0] - o.Sender[0] - 1; between > 0 {
-		frozen := trace.Edit{Tap: sent.Tap, Change: trace.SetValue}
-		for l := range between {
-			frozen.Layers = append(frozen.Layers, o.Sender[0]+1+l)
+	return p.o.Receiver.Layer
+}
+
+// received returns the edits that give the receiver what it has when the change of a sender, an
+// edit of its context, reaches it past other heads: path patching (Goldowsky-Dill et al. 2023,
+// "Localizing Model Behavior with Path Patching"; Wang et al. 2022, "Interpretability in the
+// Wild").
+//
+// The prompt that is patched is run with the sender's output of the other prompt, while the heads
+// of all later layers keep what they have without it; feed-forward parts are computed again. What a
+// head receives there, its query, key or value, is set in a second run, in which everything after
+// it is computed from the change; the logits are those of the first run. All positions are patched.
+// Heads that share a key or a value receive it together.
+func (p *patching) received(ctx context.Context, sent trace.Edit) ([]trace.Edit, error) {
+	edits, to := []trace.Edit{sent}, p.o.Receiver
+	frozen := trace.Edit{Tap: sent.Tap, Change: trace.SetValue}
+	for l := sent.Layers[0] + 1; l < p.end(); l++ {
+		frozen.Layers = append(frozen.Layers, l)
+	}
+	if frozen.Layers != nil {
+		e, err := frozen.From(p.have)
+		if err != nil {
+			return nil, err
 		}
-		if frozen, err = frozen.From(p.have); err != nil {
-			return sent, err
-		}
-		edits = append(edits, frozen)
+		edits = append(edits, e)
 	}
-	out, err := p.m.Run(ctx, p.base, []trace.Tap{o.Through}, edits)
+	if to.Kind == LogitsNode {
+		return edits, nil
+	}
+	out, err := p.m.Run(ctx, p.base, []trace.Tap{to.Through}, slices.Concat(p.o.Edits, edits))
 	if err != nil {
-		return sent, err
+		return nil, err
 	}
-	e := trace.Edit{Tap: o.Through, Layers: o.Receiver[:1], Change: trace.SetValue}
-	if out[0].Shape[1] <= o.Receiver[1] {
-		return e, pkg.Errorf("the tap %s has the shape %v", o.Through, out[0].Shape)
+	e := trace.Edit{Tap: to.Through, Layers: []int{to.Layer}, Change: trace.SetValue}
+	if out[0].Shape[1] <= to.Head {
+		return nil, pkg.Errorf("the tap %s has the shape %v", to.Through, out[0].Shape)
 	}
 	// Heads that share a key or a value have the same numbers.
 	size := len(out[0].Data) / out[0].Shape[0] / out[0].Shape[1]
 	of := func(h int) []float32 {
-		return out[0].Data[(o.Receiver[0]*out[0].Shape[1]+h)*size:][:size]
+		return out[0].Data[(to.Layer*out[0].Shape[1]+h)*size:][:size]
 	}
 	for h := range out[0].Shape[1] {
-		if h == o.Receiver[1] || o.Through != trace.QueryVector &&
-			slices.Equal(of(h), of(o.Receiver[1])) {
+		if h == to.Head || to.Through != trace.QueryVector && slices.Equal(of(h), of(to.Head)) {
 			e.Heads = append(e.Heads, h)
 		}
 	}
-	return e.From(out[0])
+	e, err = e.From(out[0])
+	return []trace.Edit{e}, err
 }

@@ -11,8 +11,13 @@ import (
 	"github.com/headwater-ml/headwater/internal/planted"
 )
 
+// pathTo returns where a path ends.
+func pathTo(layer, head int, through trace.Tap) patch.Node {
+	return patch.Node{Kind: patch.HeadNode, Layer: layer, Head: head, Through: through}
+}
+
 // TestPlantedPaths: between the two heads of a circuit, a change passes where it was planted and
-// nowhere else.
+// nowhere else, and the second head alone writes it into the logits.
 func TestPlantedPaths(t *testing.T) {
 	for _, c := range []struct {
 		circuit  string
@@ -28,17 +33,23 @@ func TestPlantedPaths(t *testing.T) {
 		must(t, err)
 		text := circuit.Texts(1, 3)[0]
 		clean, corrupted := changedText(t, m, circuit, text, text.Evidence[c.evidence])
-		for _, through := range []trace.Tap{trace.QueryVector, trace.KeyVector, trace.Value} {
-			got, err := patch.Path(t.Context(), m, patch.PathOptions{
-				Options:  patch.Options{Clean: clean, Corrupted: corrupted},
-				Receiver: [2]int{1, 0}, Through: through,
-			})
-			must(t, err)
-			want := 0.0
-			if through == c.through {
-				want = 1
+		for _, through := range []trace.Tap{
+			trace.QueryVector, trace.KeyVector, trace.Value, trace.Logits,
+		} {
+			o := patch.Options{Clean: clean, Corrupted: corrupted, Place: patch.Path}
+			want := []float64{0, 1}
+			if through != trace.Logits {
+				o.Receiver, want[1] = pathTo(1, 0, through), 0
 			}
-			near(t, fmt.Sprint(c.circuit, " through ", through), got, want, 1e-6)
+			if through == c.through {
+				want[0] = 1
+			}
+			got, err := patch.Map(t.Context(), m, o)
+			must(t, err)
+			for layer, x := range want {
+				near(t, fmt.Sprint(c.circuit, " from layer ", layer, " through ", through),
+					got.At(layer, 0), x, 1e-6)
+			}
 		}
 	}
 }
@@ -76,6 +87,10 @@ func TestPathAgainstStreams(t *testing.T) {
 		plain := run(base, nil, trace.AttentionOutput)
 		whole := difference(run(other, nil)) - difference(plain)
 		T, D := plain[0].Shape[1], plain[0].Shape[2]
+		o := patch.Options{
+			Clean: clean, Corrupted: corrupted, Answer: new(answer), Foil: new(foil),
+			Place: patch.Path, Direction: direction,
+		}
 		for _, c := range []struct {
 			sender, receiver [2]int
 			through          trace.Tap
@@ -110,19 +125,59 @@ func TestPathAgainstStreams(t *testing.T) {
 			received, err = received.From(taken[0])
 			must(t, err)
 			want := difference(run(base, []trace.Edit{received})) - difference(plain)
-			got, err := patch.Path(t.Context(), m, patch.PathOptions{
-				Options: patch.Options{
-					Clean: clean, Corrupted: corrupted, Answer: new(answer), Foil: new(foil),
-					Direction: direction,
-				},
-				Sender: c.sender, Receiver: c.receiver, Through: c.through,
-			})
+			o.Receiver = pathTo(c.receiver[0], c.receiver[1], c.through)
+			got, err := patch.Map(t.Context(), m, o)
 			must(t, err)
-			near(t, fmt.Sprint(direction, c), got*whole, want, logitTol)
+			near(t, fmt.Sprint(direction, c), got.At(c.sender[0], c.sender[1])*whole, want,
+				logitTol)
 			if want > -1e-6 && want < 1e-6 {
 				t.Errorf("%v %v: nothing passes, so the test proves nothing", direction, c)
 			}
 		}
+	}
+}
+
+// TestPathsToLogits: a path to the logits is what comes out when the sender is patched and each
+// later attention keeps what it puts out.
+func TestPathsToLogits(t *testing.T) {
+	m := open(t, "tiny")
+	clean, err := m.Encode("the keys to the cabinet", trace.SpecialsAuto)
+	must(t, err)
+	corrupted, err := m.Encode("the key to the cabinet", trace.SpecialsAuto)
+	must(t, err)
+	r, err := patch.Map(t.Context(), m, patch.Options{
+		Clean: clean, Corrupted: corrupted, Place: patch.Path, Direction: patch.Noising,
+	})
+	must(t, err)
+	taps := []trace.Tap{trace.HeadOutput, trace.AttentionOutput}
+	kept, err := m.Run(t.Context(), trace.IDs(clean), taps, nil)
+	must(t, err)
+	other, err := m.Run(t.Context(), trace.IDs(corrupted), taps, nil)
+	must(t, err)
+	for l := range r.Shape[0] {
+		for h := range r.Shape[1] {
+			sent, err := trace.Edit{
+				Tap: trace.HeadOutput, Layers: []int{l}, Heads: []int{h}, Change: trace.SetValue,
+			}.From(other[0])
+			must(t, err)
+			edits := []trace.Edit{sent}
+			for later := l + 1; later < r.Shape[0]; later++ {
+				e, err := trace.Edit{
+					Tap: trace.AttentionOutput, Layers: []int{later}, Change: trace.SetValue,
+				}.From(kept[1])
+				must(t, err)
+				edits = append(edits, e)
+			}
+			out, err := m.Run(t.Context(), trace.IDs(clean), []trace.Tap{trace.Logits}, edits)
+			must(t, err)
+			row := out[0].Data[len(out[0].Data)-out[0].Shape[1]:]
+			got := r.CleanDifference - r.At(l, h)*(r.CleanDifference-r.CorruptedDifference)
+			near(t, fmt.Sprintf("head %d.%d", l, h), got,
+				float64(row[r.Answer.ID])-float64(row[r.Foil.ID]), logitTol)
+		}
+	}
+	if *r.Receiver != (patch.Node{Kind: patch.LogitsNode}) {
+		t.Errorf("by default paths lead to %v", *r.Receiver)
 	}
 }
 
@@ -131,33 +186,57 @@ func TestSharedKeys(t *testing.T) {
 	g := goldens(t)["llama"]
 	m := openGolden(t, "llama")
 	for _, through := range []trace.Tap{trace.QueryVector, trace.KeyVector, trace.Value} {
-		x, err := patch.Path(t.Context(), m, patch.PathOptions{
-			Options: patch.Options{
-				Clean: tokens(g.Clean), Corrupted: tokens(g.Corrupted), Answer: &g.Answer,
-				Foil: &g.Foil,
-			},
-			Receiver: [2]int{1, 1}, Through: through,
+		x, err := patch.Map(t.Context(), m, patch.Options{
+			Clean: tokens(g.Clean), Corrupted: tokens(g.Corrupted), Answer: &g.Answer,
+			Foil: &g.Foil, Place: patch.Path, Receiver: pathTo(1, 1, through),
 		})
 		must(t, err)
-		if x == 0 {
+		if x.At(0, 0) == 0 {
 			t.Errorf("nothing passes through the %s", through)
 		}
 	}
 }
 
-// TestPathRefusals: what is no path says why.
+// TestPathRefusals: what is no path says why before anything is run.
 func TestPathRefusals(t *testing.T) {
 	m := open(t, "tiny")
-	for want, o := range map[string]patch.PathOptions{
-		"heads 0 to 7":         {Sender: [2]int{0, 99}, Receiver: [2]int{1, 0}},
-		"layers 0 to 5":        {Receiver: [2]int{6, 0}},
-		"earlier layers wrote": {Sender: [2]int{2, 0}, Receiver: [2]int{2, 1}},
-		"key, value":           {Receiver: [2]int{1, 0}, Through: trace.Hidden},
-		"the same tokens":      {Receiver: [2]int{1, 0}},
+	clean, corrupted := tokens([]int{1, 2}), tokens([]int{1, 3})
+	for want, o := range map[string]patch.Options{
+		"heads 0 to 7":                {Receiver: pathTo(1, 99, "")},
+		"layers 0 to 5":               {Receiver: pathTo(6, 0, "")},
+		"reads the embedding alone":   {Receiver: pathTo(0, 1, "")},
+		"key, value":                  {Receiver: pathTo(1, 0, trace.Hidden)},
+		"want a head or the logits":   {Receiver: patch.Node{Kind: patch.InputNode}},
+		"no estimates of the place":   {Estimate: patch.Alone},
+		"tiny-translation has two st": {},
 	} {
-		_, err := patch.Path(t.Context(), m, o)
+		o.Clean, o.Corrupted, o.Place = clean, corrupted, patch.Path
+		model := m
+		if strings.Contains(want, "tiny-translation") {
+			model = open(t, "tiny-translation")
+		}
+		err := patch.Check(model, o)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+// TestParseReceiver: a receiver is written as a message names what is wrong with it.
+func TestParseReceiver(t *testing.T) {
+	for text, want := range map[string]patch.Node{
+		"logits": {Kind: patch.LogitsNode}, "3.1": pathTo(3, 1, trace.QueryVector),
+		"0.10.key": pathTo(0, 10, trace.KeyVector), "3.1.value": pathTo(3, 1, trace.Value),
+	} {
+		if got, err := patch.ParseReceiver(text); err != nil || got != want {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{
+		"", "3", "3.", "3.1.", "-1.2", "3.1.hidden", "3.1.query.key", "input", "99999999999.1",
+	} {
+		if got, err := patch.ParseReceiver(text); err == nil {
+			t.Errorf("%q: %v", text, got)
 		}
 	}
 }

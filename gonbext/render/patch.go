@@ -8,6 +8,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/patch"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // Patch is a picture of activation patching, for a notebook or a page: a matrix with a row for each
@@ -36,7 +37,7 @@ func (r Patch) Check() error {
 	if p.Edges != nil {
 		return r.checkEdges()
 	}
-	if !slices.Contains(patch.Places(), p.Place) ||
+	if p.Place == patch.Edges || !slices.Contains(patch.Kinds(), p.Place) ||
 		!slices.Contains(patch.Directions(), p.Direction) {
 		return usagef("patches of places %.60q by %.60q are of no known kind", p.Place, p.Direction)
 	}
@@ -45,23 +46,73 @@ func (r Patch) Check() error {
 		columns = e.Model.Heads
 	}
 	if len(e.Steps) == 0 || p.Shape != [2]int{e.Model.Layers, columns} || columns < 1 ||
-		p.Shape[0] < 1 || len(p.Recovery) != p.Shape[0]*columns || len(p.Corrupted) != m ||
-		p.Position < 0 || p.Position >= m ||
+		p.Shape[0] < 1 || len(p.Values()) != p.Shape[0]*columns || len(p.Corrupted) != m ||
+		p.Position < 0 || p.Position >= m || (p.Place == patch.Path) != (p.Receiver != nil) ||
+		p.Receiver != nil && !fitsModel(*p.Receiver, e.Model) ||
 		slices.ContainsFunc(p.Different, func(j int) bool { return j < 0 || j >= m }) ||
-		slices.ContainsFunc(p.Recovery, func(x float64) bool {
+		slices.ContainsFunc(p.Values(), func(x float64) bool {
 			return math.IsNaN(x) || math.IsInf(x, 0)
 		}) {
 		return usagef("patches of shape %v, with %d numbers, do not fit a prompt of %d tokens and "+
-			"%d layers of %d heads", p.Shape, len(p.Recovery), m, e.Model.Layers, e.Model.Heads)
+			"%d layers of %d heads", p.Shape, len(p.Values()), m, e.Model.Layers, e.Model.Heads)
 	}
 	return nil
 }
 
-const patchLegend = "In a matrix each line is a layer, the last one on top, and each cell a " +
-	"place. One prompt is run with what this place has in the other, and the cell is how much of " +
-	"the difference between both then comes about, in logits of the two answers: 100 % is all of " +
-	"it, 0 nothing, and below 0 the opposite. Places that have the same values in both prompts " +
-	"are exactly 0"
+// fitsModel reports whether a model has a node, of a known kind. In a file it may be anything.
+func fitsModel(n patch.Node, info trace.Info) bool {
+	return n.Layer >= 0 && n.Layer < info.Layers && n.Head >= 0 && n.Head < info.Heads &&
+		slices.Contains([]patch.NodeKind{
+			patch.InputNode, patch.HeadNode, patch.FeedForwardNode, patch.LogitsNode,
+		}, n.Kind) && slices.Contains([]trace.Tap{
+		"", trace.QueryVector, trace.KeyVector, trace.Value,
+	}, n.Through)
+}
+
+// What one cell of a patch is, by the way it was found, and what all are.
+const (
+	placeLegend = "a place. One prompt is run with what this place has in the other, and the " +
+		"cell is how much of the difference between both then comes about"
+	pathLegend = "a head. One prompt is run with what this head writes in the other, while later " +
+		"heads keep what they have; what the receiver reads then is all that changes in another " +
+		"run, and the cell is how much of the difference between both prompts comes about " +
+		"(path patching)"
+	estimateLegend = "a place. The cell estimates how much of the difference between both " +
+		"prompts would come about if one were run with what this place has in the other: the " +
+		"change of the place times the gradient (attribution patching). No such run was made, " +
+		"and where changes are large, as in early layers of the residual stream, estimates may " +
+		"be far off"
+	patchLegend = "In a matrix each line is a layer, the last one on top, and each cell %s. The " +
+		"difference is that of the logits of the two answers: 100 %% is all of it, 0 nothing, " +
+		"and below 0 the opposite. Places that have the same values in both prompts are exactly 0"
+)
+
+// wording returns the title of the picture, that of its matrix and the legend.
+func (d *patchDrawing) wording() (title, matrix, legend string) {
+	title, matrix, legend = "Where the difference between two prompts is carried",
+		"How much each place carries alone", placeLegend
+	switch p := d.p; {
+	case p.Place == patch.Path:
+		title = "Which heads pass the difference between two prompts to " + receiver(p)
+		matrix, legend = "How much passes from each head to "+receiver(p), pathLegend
+	case p.Recovery == nil:
+		title += ", estimated by one gradient"
+		matrix, legend = "An estimate of how much each place carries alone", estimateLegend
+	}
+	return title, matrix, fmt.Sprintf(patchLegend, legend)
+}
+
+// receiver names where paths end, "" for other places.
+func receiver(p *patch.Result) string {
+	switch {
+	case p.Receiver == nil:
+		return ""
+	case p.Receiver.Kind == patch.HeadNode:
+		return fmt.Sprintf("the %s of head %d.%d", p.Receiver.Through, p.Receiver.Layer,
+			p.Receiver.Head)
+	}
+	return "the " + string(p.Receiver.Kind)
+}
 
 // patchDrawing is a picture of patching worked out and not yet drawn.
 type patchDrawing struct {
@@ -85,15 +136,15 @@ func (r Patch) begin() *patchDrawing {
 func (r Patch) open() *patchDrawing {
 	d := r.begin()
 	p := d.p
-	d.words.title = "Where the difference between two prompts is carried"
-	d.kind = panelKind{
-		name: "patch", title: "How much each place carries alone", lines: "every layer in a line",
-		legend: patchLegend,
+	d.kind = panelKind{name: "patch", lines: "every layer in a line"}
+	d.words.title, d.kind.title, d.kind.legend = d.wording()
+	m, unit := panelMethod{where: "layer "}, "recovery of the difference"
+	if p.Recovery == nil {
+		unit = "estimated " + unit
 	}
-	m := panelMethod{where: "layer "}
 	m.scale(&view{name: string(p.Place), result: &attribution.Result{
-		Unit: "recovery of the difference", Facts: attribution.Facts{Quantity: attribution.Share},
-	}}, p.Recovery)
+		Unit: unit, Facts: attribution.Facts{Quantity: attribution.Share},
+	}}, p.Values())
 	if m.scaled.Signed {
 		m.scaled.For, m.scaled.Against = "carries it", "works against it"
 	}
@@ -105,7 +156,7 @@ func (r Patch) open() *patchDrawing {
 		}
 	} else {
 		places := make([]float64, max(columns, d.sourceCount()))
-		for k, x := range p.Recovery {
+		for k, x := range p.Values() {
 			places[k%columns] = max(places[k%columns], math.Abs(m.colors.at(x)))
 		}
 		d.columns = slices.DeleteFunc(d.fold(places), func(c drawnColumn) bool {
@@ -146,18 +197,25 @@ func (d *patchDrawing) explain() (say, facts phrase) {
 	answer := quoted(phrase{{text: d.name(p.Answer), strong: true}})
 	foil := quoted(phrase{{text: d.name(p.Foil), strong: true}})
 	say = slices.Concat(answer, phrase{{text: " instead of "}}, foil, phrase{{text: ": "}})
+	run, set := "B", "A"
+	if p.Direction == patch.Noising {
+		run, set = set, run
+	}
+	how := fmt.Sprintf("%s is run with values of %s · %d runs", run, set, p.Runs)
+	switch {
+	case p.Place == patch.Path:
+		say.say("on the path to " + receiver(p) + ", ")
+	case p.Recovery == nil:
+		say.say("estimated by one gradient, ")
+		how = fmt.Sprintf("as if %s were run with values of %s", run, set)
+	}
 	if p.Place == patch.Residual {
 		say = append(say, d.carried()...)
 	} else {
 		say = append(say, d.strongest()...)
 	}
-	run, set := "B", "A"
-	if p.Direction == patch.Noising {
-		run, set = set, run
-	}
 	facts = d.ends(answer, foil)
-	facts.say(fmt.Sprintf(" · %s: %s is run with values of %s · %d runs", p.Direction, run, set,
-		p.Runs))
+	facts.say(fmt.Sprintf(" · %s: %s", p.Direction, how))
 	if p.Correlation != nil {
 		facts.say(minus(fmt.Sprintf(" · estimates by one gradient correlate with it by %.2f",
 			*p.Correlation)))
@@ -274,32 +332,30 @@ func (d *patchDrawing) carried() (say phrase) {
 // strongest names the places that carry most of the difference.
 func (d *patchDrawing) strongest() (say phrase) {
 	p := d.p
-	order := make([]int, len(p.Recovery))
+	values := p.Values()
+	order := make([]int, len(values))
 	for k := range order {
 		order[k] = k
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(p.Recovery[b], p.Recovery[a])
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[b], values[a]) })
 	verb := " alone brings back "
-	if p.Direction == patch.Noising {
+	switch noising := p.Direction == patch.Noising; {
+	case noising && p.Recovery == nil:
+		verb = " alone would take away "
+	case noising:
 		verb = " alone takes away "
+	case p.Recovery == nil:
+		verb = " alone would bring back "
 	}
 	for n, k := range order[:min(len(order), mostNamed)] {
-		x, l, i := p.Recovery[k], k/p.Shape[1], k%p.Shape[1]
-		if x < namedFrom || n > 0 && x < attribution.NamedFrom*p.Recovery[order[0]] {
+		x := values[k]
+		if x < namedFrom || n > 0 && x < attribution.NamedFrom*values[order[0]] {
 			break
 		}
 		if n > 0 {
 			say.say(", ")
 		}
-		if p.Place.ByHead() {
-			say.say("head ")
-			say = append(say, piece{text: fmt.Sprintf("%d.%d", l, i), strong: true})
-		} else {
-			say.say(fmt.Sprintf("%s of layer %d at ", p.Place, l))
-			say = append(say, d.at(i)...)
-		}
+		say = append(say, d.place(k)...)
 		if n == 0 {
 			say.say(verb)
 		} else {
@@ -309,8 +365,25 @@ func (d *patchDrawing) strongest() (say phrase) {
 	}
 	if say == nil {
 		say.say("nothing alone carries a twentieth of the difference")
+		k := slices.IndexFunc(values, func(x float64) bool {
+			return math.Abs(x) == max(slices.Max(values), -slices.Min(values))
+		})
+		if values[k] != 0 {
+			say = append(append(say, piece{text: "; the largest is "}), d.place(k)...)
+			say.say(minus(fmt.Sprintf(", %+.1f %%", 100*values[k])))
+		}
 	}
 	return say
+}
+
+// place names place k.
+func (d *patchDrawing) place(k int) (name phrase) {
+	l, i := k/d.p.Shape[1], k%d.p.Shape[1]
+	if d.p.Place.ByHead() {
+		return phrase{{text: "head "}, {text: fmt.Sprintf("%d.%d", l, i), strong: true}}
+	}
+	name.say(fmt.Sprintf("%s of layer %d at ", d.p.Place, l))
+	return append(name, d.at(i)...)
 }
 
 // Drawn works out the matrix. The error is that of [Patch.Check].
@@ -319,8 +392,7 @@ func (r Patch) Drawn() (Drawn, error) {
 		return Drawn{}, err
 	}
 	if r.Explanation.Patch.Edges != nil {
-		return Drawn{}, usagef("edges are drawn on a page, not in a figure; take the format " +
-			"html, text or json")
+		return Drawn{}, usagef("edges are a graph and no matrix; draw them by DrawnEdges")
 	}
 	d := r.open()
 	m := &d.methods[0]

@@ -1,8 +1,11 @@
 package render
 
 import (
+	"cmp"
 	"encoding/base64"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +33,11 @@ func patched(place patch.Place, recovery ...float64) *attribution.Explanation {
 			Foil: patch.Token{ID: 2, Text: " John"}, CleanDifference: 2, CorruptedDifference: -1,
 			Axes: [2]string{"layer", "position"}, Shape: [2]int{3, 4}, Recovery: recovery, Runs: 9,
 		},
+	}
+	if place == patch.Path {
+		e.Patch.Receiver = &patch.Node{
+			Kind: patch.HeadNode, Layer: 2, Head: 1, Through: trace.KeyVector,
+		}
 	}
 	if place.ByHead() {
 		e.Patch.Axes[1], e.Patch.Shape[1] = "head", 2
@@ -79,8 +87,19 @@ func TestPatch(t *testing.T) {
 			"head 1.1 alone takes away 50 %, head 2.0 38 %", "1", "38|12",
 		},
 		"none": {
-			patched(patch.Heads, 0, 0, 0, .04, 0, 0), false,
-			"nothing alone carries a twentieth of the difference", "1", " | ",
+			patched(patch.Heads, 0, 0, 0, .04, 0, -.0425), false,
+			"nothing alone carries a twentieth of the difference; the largest is head 2.1, −4.2 %", "1",
+			" |−4.2",
+		},
+		"path": {
+			patched(patch.Path, 0, 0, 0, .5, -.25, .125), false,
+			"Mary instead of John: on the path to the key of head 2.1, head 1.1 alone brings back 50 %",
+			"1", "−25|12",
+		},
+		"estimate": {
+			patched(patch.LastHeads, 0, 0, 0, .5, .375, .125), true,
+			"estimated by one gradient, head 1.1 alone would take away 50 %, head 2.0 38 %", "1",
+			"38|12",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,6 +107,9 @@ func TestPatch(t *testing.T) {
 				c.e.Patch.Direction = patch.Noising
 			}
 			c.e.Patch.Correlation = new(-.5)
+			if name == "estimate" {
+				c.e.Patch.Estimate, c.e.Patch.Recovery = c.e.Patch.Recovery, nil
+			}
 			r := Patch{Explanation: c.e}
 			f, err := r.Drawn()
 			must(t, err)
@@ -99,6 +121,13 @@ func TestPatch(t *testing.T) {
 			}
 			const pairs = "A is this prompt and B the other one. Where they differ, what A has stands " +
 				"before the │ and what B has after it."
+			title := map[string]string{
+				"path":     "Which heads pass the difference between two prompts to the key of head 2.1",
+				"estimate": "Where the difference between two prompts is carried, estimated by one gradient",
+			}[name]
+			if f.Title != cmp.Or(title, "Where the difference between two prompts is carried") {
+				t.Errorf("the title is %q", f.Title)
+			}
 			if f.Notes[1] != pairs ||
 				!strings.Contains(f.Notes[0], "+2.00 after A, −1.00 after B") {
 				t.Errorf("the notes are %q", f.Notes)
@@ -172,7 +201,7 @@ func TestPatchRefusals(t *testing.T) {
 	for name, change := range map[string]func(e *attribution.Explanation){
 		"none":       func(e *attribution.Explanation) { e.Patch = nil },
 		"place":      func(e *attribution.Explanation) { e.Patch.Place = "\x1b[31m" },
-		"no edges":   func(e *attribution.Explanation) { e.Patch.Place = patch.EdgePlace },
+		"no edges":   func(e *attribution.Explanation) { e.Patch.Place = patch.Edges },
 		"direction":  func(e *attribution.Explanation) { e.Patch.Direction = "\x1b[31m" },
 		"shape":      func(e *attribution.Explanation) { e.Patch.Shape[1] = 5 },
 		"numbers":    func(e *attribution.Explanation) { e.Patch.Recovery = nil },
@@ -181,6 +210,9 @@ func TestPatchRefusals(t *testing.T) {
 		"position":   func(e *attribution.Explanation) { e.Patch.Position = 4 },
 		"no answer":  func(e *attribution.Explanation) { e.Steps = nil },
 		"no columns": func(e *attribution.Explanation) { e.Prompt.Texts = nil },
+		"receiver": func(e *attribution.Explanation) {
+			e.Patch.Receiver = &patch.Node{Kind: "\x1b[31m"}
+		},
 	} {
 		e := patched(patch.Residual, make([]float64, 12)...)
 		change(e)
@@ -193,7 +225,7 @@ func TestPatchRefusals(t *testing.T) {
 // edged is an explanation with patched edges.
 func edged(edges ...patch.Edge) *attribution.Explanation {
 	e := patched(patch.Heads)
-	e.Patch.Place = patch.EdgePlace
+	e.Patch.Place = patch.Edges
 	e.Patch.Edges = &patch.EdgeResult{
 		Steps: 5, Count: 12345, Strongest: edges, CPR: 1.25, CMD: .0625,
 		Circuits: []patch.Circuit{{Share: .001, Edges: 12, Signed: 1.5, Absolute: -.25}},
@@ -241,25 +273,48 @@ func TestPatchedEdges(t *testing.T) {
 		t.Error("a token is markup in the page")
 	}
 	d := r.openEdges()
-	image := strings.TrimPrefix(d.svg(themeOf("")), "data:image/svg+xml;base64,")
-	svg, err := base64.StdEncoding.DecodeString(image)
+	image, width, height := d.svg(themeOf(""))
+	svg, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(image,
+		"data:image/svg+xml;base64,"))
 	must(t, err)
 	for _, name := range []string{">input<", ">0.1<", ">ff 2<", ">logits<"} {
 		if strings.Count(string(svg), name) != 1 {
 			t.Errorf("no node %s in %s", name, svg)
 		}
 	}
-	for kind, n := range map[patch.NodeKind]int{
-		patch.InputNode: 0, patch.HeadNode: 1, patch.FeedForwardNode: 2,
-	} { // senders are below what they lead into
-		_, y1 := d.node(e.Patch.Edges.Strongest[n].Sender)
-		_, y2 := d.node(e.Patch.Edges.Strongest[n].Receiver)
-		if y1 <= y2 {
-			t.Errorf("%s at %v is not below its receiver at %v", kind, y1, y2)
+	if size := fmt.Sprintf(`width="%d" height="%d"`, width, height); !strings.Contains(
+		string(svg), size) || !strings.Contains(p.String(), size) {
+		t.Errorf("the image is not %s", size)
+	}
+	drawn, err := r.DrawnEdges()
+	must(t, err)
+	// The weakest edge first.
+	want := []DrawnEdge{
+		{Sender: 3, Receiver: 2, Width: .25, Step: 3}, {Sender: 0, Receiver: 3, Width: .5, Step: -4},
+		{Sender: 1, Receiver: 0, Width: 1, Side: 1, Step: 6},
+	}
+	if !slices.Equal(drawn.Edges, want) {
+		t.Errorf("edges %+v, want %+v", drawn.Edges, want)
+	}
+	for _, edge := range drawn.Edges { // senders are below what they lead into
+		if a, b := drawn.Nodes[edge.Sender], drawn.Nodes[edge.Receiver]; a.Level >= b.Level {
+			t.Errorf("%+v is not below %+v", a, b)
 		}
 	}
-	if _, err := r.Drawn(); err == nil || !strings.Contains(err.Error(), "not in a figure") {
-		t.Errorf("a figure of edges: %v", err)
+	if len(drawn.Gaps) != 1 || drawn.Columns != 2 || drawn.Strongest != .5 {
+		t.Errorf("gaps %v, %v columns, at most %v", drawn.Gaps, drawn.Columns, drawn.Strongest)
+	}
+	for _, want := range []string{"1,234 of 12,345 edges", "B the other one", "at the left"} {
+		if notes := strings.Join(drawn.Notes, " "); !strings.Contains(notes, want) {
+			t.Errorf("no %q in %q", want, notes)
+		}
+	}
+	if _, err := r.Drawn(); err == nil {
+		t.Error("edges are drawn as a matrix")
+	}
+	if _, err := (Patch{Explanation: patched(patch.Heads, make([]float64, 6)...)}).
+		DrawnEdges(); err == nil {
+		t.Error("heads are drawn as a graph")
 	}
 	for name, wrong := range map[string]patch.Edge{
 		"layer":   {Sender: head(3, 0, "")},

@@ -21,15 +21,19 @@ const (
 	edgesWide, edgeHigh, nodeWide, nodeHigh = 900, 54, 44, 18
 )
 
-const edgesLegend = "Nodes are the embedding, heads (layer and head), feed-forward parts (ff and " +
-	"layer) and the logits, from the bottom up. An edge leads into the query (at the left), the " +
-	"key (in the middle) or the value (at the right) of a head. Its score is which part of the " +
-	"difference would be lost if it alone had its value after B, the other prompt, to the first " +
-	"order, by edge attribution patching (EAP-IG); below 0 it works against the answer. In a " +
-	"circuit all other edges have that value, and its faithfulness is the part of the difference " +
-	"that is left. CPR is the area under the faithfulness of circuits with the highest scores, " +
-	"over their share of all edges; larger is better. CMD is the area between 1 and the " +
-	"faithfulness of those with the largest absolute scores; 0 is best."
+// What a graph of edges shows, and what its numbers are.
+const (
+	nodesLegend = "Nodes are the embedding, heads (layer and head), feed-forward parts (ff and " +
+		"layer) and the logits, from the bottom up. An edge leads into the query (at the left), " +
+		"the key (in the middle) or the value (at the right) of a head."
+	edgesLegend = nodesLegend + " Its score is which part of the difference would be lost if it " +
+		"alone had its value after B, the other prompt, to the first order, by edge attribution " +
+		"patching (EAP-IG); below 0 it works against the answer. In a circuit all other edges " +
+		"have that value, and its faithfulness is the part of the difference that is left. CPR " +
+		"is the area under the faithfulness of circuits with the highest scores, over their " +
+		"share of all edges; larger is better. CMD is the area between 1 and the faithfulness " +
+		"of those with the largest absolute scores; 0 is best."
+)
 
 // checkEdges returns a [trace.UsageError] if the edges do not fit the explanation.
 func (r Patch) checkEdges() error {
@@ -47,8 +51,7 @@ func (r Patch) checkEdges() error {
 	for _, edge := range p.Edges.Strongest {
 		check(edge.Score)
 		for _, n := range []patch.Node{edge.Sender, edge.Receiver} {
-			finite = finite && n.Layer >= 0 && n.Layer < e.Model.Layers && n.Head >= 0 &&
-				n.Head < e.Model.Heads && knownNode(n)
+			finite = finite && fitsModel(n, e.Model)
 		}
 	}
 	if !finite || len(e.Steps) == 0 || len(p.Edges.Strongest) == 0 || len(p.Corrupted) != m ||
@@ -59,48 +62,168 @@ func (r Patch) checkEdges() error {
 	return nil
 }
 
-// knownNode reports whether the kind of a node, and what an edge leads through, are known. In a
-// file they may be any text.
-func knownNode(n patch.Node) bool {
-	return slices.Contains([]patch.NodeKind{
-		patch.InputNode, patch.HeadNode, patch.FeedForwardNode, patch.LogitsNode,
-	}, n.Kind) && slices.Contains([]trace.Tap{
-		"", trace.QueryVector, trace.KeyVector, trace.Value,
-	}, n.Through)
+// EdgeDrawing is what a picture of patched edges draws, for those who draw it in another form.
+type EdgeDrawing struct {
+	// Title is the heading, Caption are the parts of the line below it, and Notes are sentences:
+	// what the edges show, and what the marks mean.
+	Title   string
+	Caption []string
+	Notes   []string
+	// Nodes are the ends of Edges, of which the weakest comes first.
+	Nodes []DrawnNode
+	Edges []DrawnEdge
+	// Columns and Levels are the size of the graph, and Gaps the levels at which layers are left
+	// out.
+	Columns, Levels float64
+	Gaps            []float64
+	// Strongest is the largest absolute score.
+	Strongest float64
 }
+
+// DrawnNode is a node. Its middle is so many columns from the left and levels, which are as high as
+// a layer, from the bottom.
+type DrawnNode struct {
+	Name          string
+	Column, Level float64
+}
+
+// DrawnEdge is an edge from one of the nodes to another one.
+type DrawnEdge struct {
+	Sender, Receiver int
+	// Side is -1 for an edge into the left part of its receiver, the query, 1 for one into the
+	// right part, the value, and 0 for others.
+	Side float64
+	// Width is at most 1, and Step is its colour, see [StepColors].
+	Width float64
+	Step  int
+}
+
+// Curve returns the start, the controls and the end of an edge between two places, y downwards,
+// where levels are high: it leaves and enters both upright. Between nodes above each other it
+// passes those between them.
+func (e DrawnEdge) Curve(from, to [2]float64, high, node float64) [4][2]float64 {
+	bend, aside := (from[1]-to[1])/2, 0.0
+	if from[0] == to[0] && from[1]-to[1] >= high {
+		aside = min(node, node/2+(from[1]-to[1])/8)
+		bend = high / 2
+	}
+	return [4][2]float64{
+		from, {from[0] + aside, from[1] - bend}, {to[0] + aside, to[1] + bend}, to,
+	}
+}
+
+// mostColumns is how many columns of heads a graph has at most, unless a layer has more of them.
+const mostColumns = 16
 
 // edgeDrawing is a picture of patched edges.
 type edgeDrawing struct {
 	*patchDrawing
+	EdgeDrawing
 	edges *patch.EdgeResult
-	// shown are the edges drawn, the strongest first, and most the largest absolute score.
-	shown []patch.Edge
-	most  float64
-	// layers and heads are those that have a node, rising.
-	layers, heads []int
 }
 
-// openEdges works out what a picture of edges shows. The edges fit.
+// openEdges works out what a picture of edges shows. The edges fit. Heads have a column each, and
+// feed-forward parts stand at the right; if that were too many columns, the heads of a layer stand
+// beside each other.
 func (r Patch) openEdges() *edgeDrawing {
 	d := &edgeDrawing{patchDrawing: r.begin(), edges: r.Explanation.Patch.Edges}
 	d.words.title = "Which edges carry the difference between two prompts"
 	d.columns = d.fold(make([]float64, max(len(d.tokens), d.sourceCount())))
-	d.shown = d.edges.Strongest[:min(len(d.edges.Strongest), drawnEdges)]
-	for _, e := range d.shown {
-		d.most = max(d.most, math.Abs(e.Score))
-		for _, n := range []patch.Node{e.Sender, e.Receiver} {
-			if n.Kind == patch.HeadNode {
-				d.heads = append(d.heads, n.Head)
-			}
-			if n.Kind == patch.HeadNode || n.Kind == patch.FeedForwardNode {
-				d.layers = append(d.layers, n.Layer)
-			}
+	shown := d.edges.Strongest[:min(len(d.edges.Strongest), drawnEdges)]
+	var nodes []patch.Node
+	var layers, heads []int
+	for _, e := range shown {
+		d.Strongest = max(d.Strongest, math.Abs(e.Score))
+		e.Receiver.Through = ""
+		nodes = append(nodes, e.Sender, e.Receiver)
+	}
+	slices.SortFunc(nodes, func(a, b patch.Node) int {
+		return cmp.Or(cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Head, b.Head))
+	})
+	nodes = slices.Compact(nodes)
+	for _, n := range nodes {
+		if n.Kind == patch.HeadNode {
+			heads = append(heads, n.Head)
+		}
+		if n.Kind == patch.HeadNode || n.Kind == patch.FeedForwardNode {
+			layers = append(layers, n.Layer)
 		}
 	}
-	slices.Sort(d.layers)
-	slices.Sort(d.heads)
-	d.layers, d.heads = slices.Compact(d.layers), slices.Compact(d.heads)
+	slices.Sort(heads)
+	heads, layers = slices.Compact(heads), slices.Compact(layers)
+	columns, most := map[patch.Node]int{}, 0
+	for _, n := range nodes {
+		if n.Kind != patch.HeadNode {
+			continue
+		}
+		if columns[n], _ = slices.BinarySearch(heads, n.Head); len(heads) > mostColumns {
+			columns[n] = 0
+			for other := range columns {
+				if other.Layer == n.Layer && other.Head < n.Head {
+					columns[n]++
+				}
+			}
+		}
+		most = max(most, columns[n]+1)
+	}
+	d.Columns, d.Levels = float64(most+1), float64(len(layers))+.8
+	for _, n := range nodes {
+		k, _ := slices.BinarySearch(layers, n.Layer)
+		node := DrawnNode{string(n.Kind), d.Columns / 2, float64(k) + .75}
+		switch n.Kind {
+		case patch.InputNode:
+			node.Level = 0
+		case patch.LogitsNode:
+			node.Level = d.Levels
+		case patch.HeadNode:
+			node.Name = fmt.Sprintf("%d.%d", n.Layer, n.Head)
+			node.Column = float64(columns[n]) + .5
+		case patch.FeedForwardNode:
+			node.Name = fmt.Sprintf("ff %d", n.Layer)
+			node.Column, node.Level = d.Columns-.5, node.Level+.35
+		}
+		d.Nodes = append(d.Nodes, node)
+	}
+	for k := 1; k < len(layers); k++ {
+		if layers[k] != layers[k-1]+1 {
+			d.Gaps = append(d.Gaps, float64(k)+.33)
+		}
+	}
+	for _, e := range slices.Backward(shown) {
+		width := e.Score / max(d.Strongest, math.SmallestNonzeroFloat64)
+		one := DrawnEdge{
+			Side: map[trace.Tap]float64{trace.QueryVector: -1, trace.Value: 1}[e.Receiver.Through],
+			// The weakest are seen, too.
+			Width: max(math.Abs(width), .1), Step: max(stepOf(math.Abs(width)), 2),
+		}
+		if width < 0 {
+			one.Step = -one.Step
+		}
+		e.Receiver.Through = ""
+		one.Sender, one.Receiver = slices.Index(nodes, e.Sender), slices.Index(nodes, e.Receiver)
+		d.Edges = append(d.Edges, one)
+	}
 	return d
+}
+
+// DrawnEdges returns what a picture of edges draws. The error is that of [Patch.Check], or that of
+// an explanation without edges.
+func (r Patch) DrawnEdges() (EdgeDrawing, error) {
+	if err := r.Check(); err != nil {
+		return EdgeDrawing{}, err
+	}
+	if r.Explanation.Patch.Edges == nil {
+		return EdgeDrawing{}, usagef("places are a matrix and no graph; draw them by Drawn")
+	}
+	d := r.openEdges()
+	say, facts := d.answer()
+	d.Title, d.Caption = d.words.title, d.captioned(fmt.Sprintf("the %d edges with the largest "+
+		"absolute scores of %s", len(d.Edges), thousands(d.edges.Count)))
+	d.Notes = []string{
+		plain(say.String()) + ". " + plain(facts.String()) + ".", d.pairs, nodesLegend,
+	}
+	return d.EdgeDrawing, nil
 }
 
 // answer is the sentence and the line below it.
@@ -141,15 +264,15 @@ func (d *edgeDrawing) write(b *board) {
 	say, facts := d.answer()
 	b.writeAnswer(&s, say.html(), facts.html(), make([]int, len(d.tokens)))
 	b.WriteString(s.String())
-	width, height := d.imageSize()
+	image, width, height := d.svg(b.theme)
 	b.printf(`<div class="hm-after"></div><div class="hm-scroll" style="overflow-x:auto">`+
 		`<div class="hm-graph"><img alt="graph of the strongest edges" width="%d" height="%d" `+
 		`style="max-width:none" src="%s"></div></div><div class="hm-dim" style="color:%s;`+
-		`font-size:12px">%s</div>`, width, height, d.svg(b.theme), dimInk,
+		`font-size:12px">%s</div>`, width, height, image, dimInk,
 		html.EscapeString(fmt.Sprintf("The %d edges with the largest "+
 			"absolute scores, as thick as they are large; in the colour of what works against "+
 			"the answer where they are below 0. A dotted line stands where layers are left out. %s",
-			len(d.shown), d.pairs)))
+			len(d.Edges), d.pairs)))
 	b.openDetails(b, "the strongest edges, circuits", true)
 	edges, circuits := d.lists(textEdges)
 	for _, line := range slices.Concat(circuits, edges, []string{edgesLegend}) {
@@ -184,103 +307,46 @@ func (d *edgeDrawing) plain(look Terminal) *text {
 	return t
 }
 
-// imageSize returns the size of the graph in pixels. A layer has a row of heads and, above it, one
-// of its feed-forward part.
-func (d *edgeDrawing) imageSize() (width, height int) {
-	return flowLeft + (len(d.heads)+1)*d.wide() + 2*flowTop,
-		2*flowTop + (len(d.layers)+1)*edgeHigh + 2*nodeHigh
-}
-
-// wide returns how far apart nodes of a layer are.
-func (d *edgeDrawing) wide() int {
-	return min(max(edgesWide/(len(d.heads)+1), nodeWide+flowTop), 3*nodeWide)
-}
-
-// node returns where the middle of a node is. Feed-forward parts stand at the right.
-func (d *edgeDrawing) node(n patch.Node) (x, y float64) {
-	width, height := d.imageSize()
-	middle := float64(flowLeft) + float64(width-flowLeft)/2
-	switch n.Kind {
-	case patch.InputNode:
-		return middle, float64(height - flowTop - nodeHigh/2)
-	case patch.LogitsNode:
-		return middle, float64(flowTop + nodeHigh/2)
+// svg returns the graph as the address of an SVG, and its size in pixels.
+func (d *edgeDrawing) svg(colors theme) (address string, width, height int) {
+	wide := min(max(edgesWide/d.Columns, nodeWide+flowTop), 3*nodeWide)
+	width = 2*flowLeft + int(d.Columns*wide)
+	height = 2*flowTop + nodeHigh + int(d.Levels*edgeHigh)
+	at := func(n DrawnNode) (x, y float64) {
+		return math.Round(flowLeft + n.Column*wide),
+			math.Round(flowTop + nodeHigh/2 + (d.Levels-n.Level)*edgeHigh)
 	}
-	k, _ := slices.BinarySearch(d.layers, n.Layer)
-	column := len(d.heads)
-	y = float64(height-flowTop-nodeHigh) - (float64(k)+.6)*edgeHigh
-	if n.Kind == patch.HeadNode {
-		column, _ = slices.BinarySearch(d.heads, n.Head)
-	} else {
-		y -= edgeHigh / 3
-	}
-	return float64(flowLeft) + (float64(column)+.5)*float64(d.wide()), y
-}
-
-// edgePath is the path of an edge; one between nodes above each other passes those between them.
-func edgePath(x1, y1, x2, y2 float64) string {
-	if x1 != x2 || y1-y2 < edgeHigh {
-		return curve(x1, y1, x2, y2)
-	}
-	aside := short(x1 + min(nodeWide, nodeWide/2+(y1-y2)/8))
-	return fmt.Sprintf("M%s %sC%s %s %s %s %s %s", short(x1), short(y1), aside,
-		short(y1-edgeHigh/2), aside, short(y2+edgeHigh/2), short(x2), short(y2))
-}
-
-// svg returns the graph as the address of an SVG.
-func (d *edgeDrawing) svg(colors theme) string {
-	width, height := d.imageSize()
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" `+
 		`viewBox="0 0 %d %d"><g fill="none">`, width, height, width, height)
-	for k, l := range d.layers {
-		if k > 0 && d.layers[k-1] != l-1 {
-			_, y := d.node(patch.Node{Kind: patch.HeadNode, Layer: l})
-			fmt.Fprintf(&b, `<path stroke="%s" stroke-dasharray="2 4" d="M%d %sH%d"/>`, dimInk,
-				flowLeft, short(y+edgeHigh/2-4), width)
-		}
+	for _, gap := range d.Gaps {
+		_, y := at(DrawnNode{Level: gap})
+		fmt.Fprintf(&b, `<path stroke="%s" stroke-dasharray="2 4" d="M%d %sH%d"/>`, dimInk,
+			flowLeft, short(y), width-flowLeft)
 	}
-	var nodes []patch.Node
-	for _, e := range slices.Backward(d.shown) {
-		x1, y1 := d.node(e.Sender)
-		x2, y2 := d.node(e.Receiver)
-		switch e.Receiver.Through {
-		case trace.QueryVector:
-			x2 -= nodeWide / 3
-		case trace.Value:
-			x2 += nodeWide / 3
+	for _, e := range d.Edges {
+		x1, y1 := at(d.Nodes[e.Sender])
+		x2, y2 := at(d.Nodes[e.Receiver])
+		c := e.Curve([2]float64{x1, y1 - nodeHigh/2},
+			[2]float64{x2 + math.Round(e.Side*nodeWide/3), y2 + nodeHigh/2}, edgeHigh, nodeWide)
+		color := colors.above[max(e.Step, -e.Step)-1]
+		if e.Step < 0 {
+			color = colors.below[-e.Step-1]
 		}
-		width := math.Abs(e.Score) / max(d.most, math.SmallestNonzeroFloat64)
-		color := colors.above
-		if e.Score < 0 {
-			color = colors.below
-		}
-		fmt.Fprintf(&b, `<path stroke="%s" stroke-width="%s" d="%s"/>`,
-			color[max(stepOf(width), 2)-1], stroke(max(width, .1)),
-			edgePath(x1, y1-nodeHigh/2, x2, y2+nodeHigh/2))
-		e.Receiver.Through = ""
-		nodes = append(nodes, e.Sender, e.Receiver)
+		fmt.Fprintf(&b, `<path stroke="%s" stroke-width="%s" d="M%s %sC%s %s %s %s %s %s"/>`,
+			color, stroke(e.Width), short(c[0][0]), short(c[0][1]), short(c[1][0]),
+			short(c[1][1]), short(c[2][0]), short(c[2][1]), short(c[3][0]), short(c[3][1]))
 	}
 	fmt.Fprintf(&b, `</g><g font-family="sans-serif" font-size="%d" text-anchor="middle">`,
 		flowLetters)
-	slices.SortFunc(nodes, func(a, b patch.Node) int {
-		return cmp.Or(cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.Kind, b.Kind),
-			cmp.Compare(a.Head, b.Head))
-	})
-	for _, n := range slices.Compact(nodes) {
-		name := string(n.Kind)
-		switch n.Kind {
-		case patch.HeadNode:
-			name = fmt.Sprintf("%d.%d", n.Layer, n.Head)
-		case patch.FeedForwardNode:
-			name = fmt.Sprintf("ff %d", n.Layer)
-		}
-		x, y := d.node(n)
+	for _, n := range d.Nodes {
+		x, y := at(n)
 		fmt.Fprintf(&b, `<rect x="%s" y="%s" width="%d" height="%d" rx="4" fill="%s" `+
 			`stroke="%s"/><text x="%s" y="%s" fill="%s">%s</text>`, short(x-nodeWide/2),
 			short(y-nodeHigh/2), nodeWide, nodeHigh, sheet, dimInk, short(x), short(y+4), ink,
-			html.EscapeString(name))
+			html.EscapeString(n.Name))
 	}
 	b.WriteString("</g></svg>")
-	return "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(b.String()))
+	return "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(b.String())),
+		width, height
 }

@@ -118,16 +118,26 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	case f.input != "" && f.opts.Continuation != "":
 		return cli.Usagef("--continuation does not go with --input: " +
 			`write "continuation" into its lines`)
+	case f.edits != "" && f.opts.Patch == string(patch.Edges): // which are read with the model
+		return cli.Usagef("--set patch=edges does not go with --edit: an edit may change the " +
+			"residual stream where no node adds to it; give one of the two")
 	case f.input != "" && len(f.opts.Positions) > 0:
 		return cli.Usagef(`--position does not go with --input: write "positions" into its lines`)
 	}
 	if f.filter {
 		f.show.Filter = attribution.DefaultFilter()
 	}
-	if f.patches(cmd) { // the other prompt is patched with, and not explained
-		if (f.opts.Corrupted == "") == (f.against == "") {
-			return cli.Usagef("patching compares two prompts: give the other one, of as many " +
-				"tokens, by --against, and not by --set corrupted as well")
+	if f.opts.Patch != "" && !cmd.Flags().Changed("view") {
+		f.show.Kind = render.KindPatch
+	}
+	if f.show.Kind == render.KindPatch { // the other prompt is patched with, and not explained
+		switch {
+		case f.opts.Corrupted != "" && f.against != "":
+			return cli.Usagef("--against and --set corrupted are both the other prompt of " +
+				"patching; give one of the two")
+		case f.opts.Corrupted == "" && f.against == "":
+			return cli.Usagef("patching compares two prompts; give the other one, of as many " +
+				"tokens, by --against")
 		}
 		f.opts.Corrupted, f.against = cmp.Or(f.against, f.opts.Corrupted), ""
 	}
@@ -140,17 +150,10 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	return cmp.Or(
 		f.outputFlags.check(),
 		f.checkInput(),
-		f.checkEdges(),
 		f.checkShown(cmd, true),
 		f.opts.Check(), // now, before a model is opened
 		f.checkBy(args),
 	)
-}
-
-// patches reports whether --against is the other prompt of patching: of the view patch, and of
-// --set patch unless the view asks for something else of another prompt.
-func (f *explainFlags) patches(cmd *cobra.Command) bool {
-	return f.show.Kind == render.KindPatch || f.opts.Patch != "" && !cmd.Flags().Changed("view")
 }
 
 // checkShown checks what is shown and where it is written.
@@ -166,19 +169,6 @@ func (f *explainFlags) checkShown(cmd *cobra.Command, addsFlow bool) error {
 		err = cli.OneOf("palette", f.show.Palette, render.PaletteNames()...)
 	}
 	return cmp.Or(err, f.checkMeanings(cmd), f.checkView(), f.checkFiles(addsFlow))
-}
-
-// checkEdges refuses what edges do not have: figures, and edits, which are read with the model.
-func (f *explainFlags) checkEdges() error {
-	switch edges := f.opts.Patch == string(patch.EdgePlace); {
-	case edges && f.edits != "":
-		return cli.Usagef("--set patch=edges does not go with --edit: edges are not patched " +
-			"under edits; give one of the two")
-	case edges && f.show.Kind == render.KindPatch && f.any(export.Format.Figure):
-		return cli.Usagef("edges are drawn on a page and not in a figure; take --format html, " +
-			"text or json")
-	}
-	return nil
 }
 
 // checkInput refuses another form than lines of JSON for the prompts of a file.

@@ -371,7 +371,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"flag as a setting", in("--set", "temperature=1", "a"), "", 2, `--set "temperature=1": there is no setting "temperature"; did you mean --temperature? known are all-l`},
 		{"near setting", in("--set", "step=3", "a"), "", 2, `--set "step=3": there is no setting "step"; did you mean steps of integrated-gradients? known are all-layers,`},
 		{"second of two settings", in("--set", "heads=max,layers=x", "a"), "", 2, `--set layers "x": want a whole number from 0 to 1000000; see`},
-		{"setting without a value", in("--set", "steps", "a"), "", 2, "--set steps has no value; write steps=VALUE"},
+		{"setting without a value", in("--set", "steps", "a"), "", 2, "--set steps has no value; write steps=N"},
 		{"head that is not there", in("--set", "heads=8", "a"), "", 2, "--set heads 8; there are 8, from 0 to 7"},
 		{"per-head and heads", in("--set", "heads=max", "--set", "per-head=1", "a"), "", 2, "give one of the two"},
 		{"residual", in("--set", "residual=1.5", "a"), "", 2, `--set residual "1.5": want a number from 0 to 1`},

@@ -63,7 +63,8 @@ var effectful = map[string]struct{ with, without string }{
 	"prove":             {"--prove=all", ""},
 	"patch":             {"--set=patch=heads", ""},
 	"patch-direction":   {"--set=patch-direction=noising", ""},
-	"patch-estimate":    {"--set=patch-estimate", ""},
+	"patch-estimate":    {"--set=patch-estimate=beside", ""},
+	"patch-receiver":    {"--set=patch=path,patch-receiver=3.1", "--set=patch=path"},
 	"patch-steps":       {"--set=patch=edges,patch-steps=1", "--set=patch=edges"},
 	"corrupted":         {"--set=corrupted=mary has the lamp . john has the key .", ""},
 	"source":            {"--source=2", ""},
@@ -407,11 +408,35 @@ func TestPatch(t *testing.T) {
 			"carried by ⟨key│lamp⟩ up to layer 4, then by the last token (“.”) from layer 5",
 		},
 		{
-			with("--view", "patch", "--against", other, "--set", "patch=heads,patch-estimate"), 0,
+			with("--against", other, "--set", "patch=heads,patch-estimate=beside"), 0,
 			"head 4.4 alone brings back 63 %",
+		},
+		{
+			with("--against", other, "--set", "patch=heads,patch-estimate=alone"), 0,
+			"estimated by one gradient, head 4.4 alone would bring back",
+		},
+		{
+			with("--against", other, "--set", "patch=path,patch-receiver=4.4.value"), 0,
+			"on the path to the value of head 4.4, nothing alone carries",
 		},
 		{with("--set", "patch=heads,corrupted="+other, "--format", "json"), 0, `"shape":[6,8]`},
 		{with("--view", "patch"), 2, "give the other one, of as many tokens, by --against"},
+		{
+			with("--set", "patch=path,patch-receiver=9.1", "--against", other), 2,
+			"headwater: --set patch-receiver 9.1; tiny has layers 0 to 5 and heads 0 to 7",
+		},
+		{
+			with("--set", "patch=heads,patch-receiver=3.1", "--against", other), 2,
+			"--set patch-receiver is for path, and --set patch is heads",
+		},
+		{
+			with("--set", "patch=heads,patch-estimate", "--against", other), 2,
+			"--set patch-estimate has no value; write patch-estimate=alone|beside",
+		},
+		{
+			with("--set", "patch-receiver=3.1", "--against", other), 2,
+			"--set patch-receiver does nothing here (text of the view compare): it is for",
+		},
 		{with("--set", "patch=heads", "--against", other, "--format", "json"), 0, `"shape":[6,8]`},
 		// Before the first token is computed, which an error would name.
 		{
@@ -422,18 +447,14 @@ func TestPatch(t *testing.T) {
 			with("--view", "patch", "--against", prompt), 2,
 			"headwater: both prompts have the same tokens",
 		},
-		{with("--view", "patch", "--against", other, "--set", "corrupted=a"), 2, "not by --set corrupted as well"},
+		{with("--view", "patch", "--against", other, "--set", "corrupted=a"), 2, "--against and --set corrupted are both"},
 		{with("--view", "patch", "--against", other, "--token", "0"), 2, "--token does nothing here"},
 		{with("--set", "patch=heads", "--format", "json"), 2, "give the other one, of as many tokens, by --against"},
 		{
 			with("--set", "patch=heads", "--view", "heatmap", "-o", "a.html", "-o", "a.json"), 2,
 			"without another prompt; give --set corrupted",
 		},
-		{
-			with("--set", "patch=heads", "--against", other), 2,
-			"--set patch does nothing here (text of the view heatmap): it is for -o a.json, or for " +
-				"--view patch",
-		},
+		{with("--set", "patch=heads", "--against", other), 0, "head 4.4 alone brings back 63 %"},
 		{with("--set", "corrupted=a", "--format", "json"), 2, "without --set patch"},
 		{with("--set", "patch=head", "--format", "json"), 2, "residual, attention"},
 	} {

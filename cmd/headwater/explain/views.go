@@ -230,6 +230,8 @@ var meanings = []struct {
 	{"patch direction", pictures, []render.Kind{render.KindPatch}},
 	{"patch estimate", []string{tables}, nil},
 	{"patch estimate", pictures, []render.Kind{render.KindPatch}},
+	{"patch receiver", []string{tables}, nil},
+	{"patch receiver", pictures, []render.Kind{render.KindPatch}},
 	{"patch steps", []string{tables}, nil},
 	{"patch steps", pictures, []render.Kind{render.KindPatch}},
 	{"corrupted", []string{tables}, nil},
@@ -273,7 +275,7 @@ func (f *explainFlags) checkMeanings(cmd *cobra.Command) error {
 		}
 		flag := row.flag
 		if setting.Key != "" {
-			flag = "set " + flag
+			flag = "set " + setting.Key
 		}
 		err := fmt.Sprintf("--%s does nothing here (%s of the view %s): it is for %s", flag,
 			strings.Join(message.Names(f.formats), ", "), f.show.Kind, f.usedFor(row.flag))

@@ -40,8 +40,8 @@ func edgesOfNames(t *testing.T, name string, m *models.Model) {
 				if pairs == 2 && !testing.Verbose() {
 					return
 				}
-				r, err := patch.Edges(t.Context(), m, patch.EdgeOptions{
-					Options: patch.Options{Clean: clean, Corrupted: corrupted}, Steps: steps,
+				r, err := patch.Map(t.Context(), m, patch.Options{
+					Clean: clean, Corrupted: corrupted, Place: patch.Edges, Steps: steps,
 				})
 				must(t, err)
 				e := r.Edges
