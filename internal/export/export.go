@@ -494,6 +494,9 @@ func (o Options) drawing(view render.View, method string, token int) (figure.Dra
 	case render.Lens:
 		d, err = v.Drawn()
 	case render.Patch:
+		if v.Explanation.Patch != nil && v.Explanation.Patch.Edges != nil {
+			return figure.Edges(v)
+		}
 		d, err = v.Drawn()
 	case render.Heatmap:
 		if d, err = v.Drawn(method); err == nil && o.Kind == render.KindText {
