@@ -561,7 +561,7 @@ var resultRows = []Option{
 		Name: "prove", Field: "Prove", Flag: "prove", Group: GenerationOptions,
 		Help: "test what a picture says of a token by what the prediction loses without the " +
 			"sources that it names, and without other words: `opening|all|N`, the token that the " +
-			"picture opens at, all, or token N from 0, at 22 passes over the text for each",
+			"picture opens at, all, or token N from 0, each by reading 7 to 13 more texts like it",
 		value: grouping(func(o *Options) *string { return &o.Prove }, func(s string) string {
 			_, wrong := tokenText(s, ProveOpening, ProveAll)
 			return wrong

@@ -13,10 +13,13 @@ import (
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
-// The values of [Options.Prove] beside the number of a token.
+// The values of [Options.Prove] beside the number of a token. ProveAuto is ProveOpening where the
+// test is cheap: it needs at most 2^33 multiplications.
 const (
 	ProveOpening = "opening"
 	ProveAll     = "all"
+	ProveAuto    = "auto"
+	ProveOff     = "off"
 )
 
 // A picture names the sources of a row that have NamedFrom of its strongest one, at most MostNamed;
@@ -39,9 +42,13 @@ func Named(sources []int, size func(j int) float64) []int {
 
 // Verdict tests by intervention what a picture says of one token: what the prediction loses without
 // the words A that it names, and what it loses without as many other words. f is the probability
-// of the token:
+// of the token or, of a method that explains it with a contrast, the difference of the two logits:
+// their log-odds, which the method explains.
 //
 //	f(x),  f(x without A),  f(x without R_i) for random sets R_i of |A| words outside A
+//
+// There are 5 sets and, if f(x without A) is within three standard errors of their mean, 5 more:
+// the rule of Haybittle and Peto (Peto et al. 1976) for looking at a trial before its end.
 //
 // Words, [Explanation.ContinuesWord], are taken away whole and as by the scorer occlusion: what is
 // left without a piece of one would be unlike any text. The word after which the prediction comes
@@ -54,12 +61,16 @@ type Verdict struct {
 	// strongest first, as the words are; see [Named].
 	Method  string `json:"method"`
 	Sources []int  `json:"sources"`
+	// Quantity is what f is: a probability, or a logit with Contrast, minus that of this token or
+	// class.
+	Quantity trace.Quantity `json:"quantity"`
+	Contrast string         `json:"contrast,omitempty"`
 	// Replacement is what stood in place of the tokens; see [scorer.Options].
 	Replacement string `json:"replacement,omitempty"`
 	// Whole is f(x), and Without is f(x without A).
 	Whole   float64 `json:"whole"`
 	Without float64 `json:"without"`
-	// Draws is the number of sets R_i, at most 20, and Others the mean of f without them. Interval
+	// Draws is the number of sets R_i, at most 10, and Others the mean of f without them. Interval
 	// is two standard errors of the mean on either side, and Range the lowest and the highest.
 	Draws    int        `json:"draws"`
 	Others   float64    `json:"others"`
@@ -71,22 +82,32 @@ type Verdict struct {
 	// Faithfulness is 1 − f(x without A)/Others, the area between the curve of the method and that
 	// of random sets over the area under the latter, of curves with one step: without |A| tokens.
 	// It is 1 if nothing is left, 0 if A is like other words, and followed by its value at either
-	// end of Interval; nil if nothing is left without other words.
+	// end of Interval; nil if nothing is left without other words, and of a difference.
 	Faithfulness []float64 `json:"faithfulness,omitempty"`
 	// Reason is why there are no numbers, "" if there are.
 	Reason string `json:"reason,omitempty"`
-	// Opposed is the same test of the sources whose values are against the token, nil without any
-	// and where the text is too long for a second test. Its Sources are the strongest two at most,
-	// from a twelfth of the strongest of the row on. If it holds, the prediction needs them all the
-	// same: a value below 0 is no finding that a token does harm.
-	Opposed *Verdict `json:"opposed,omitempty"`
+	// Opposed is what is left without the sources whose values are against the token, nil without
+	// any.
+	Opposed *Opposed `json:"opposed,omitempty"`
+}
+
+// Opposed is f(x without O) for the words O whose values are against the token: the strongest two
+// at most, from a twelfth of the strongest of the row on. If f falls without them, the prediction
+// needs them all the same: a value below 0 is no finding that a token does harm.
+type Opposed struct {
+	Sources []int   `json:"sources"`
+	Without float64 `json:"without"`
 }
 
 const (
-	verdictDraws = 20
-	mostOpposed  = 2
-	// mostRead is how many tokens all verdicts of an explanation may read, twenty copies of some
-	// 3,000 tokens. A model of 135 million parameters reads them in two minutes on two cores.
+	firstDraws   = 5
+	verdictDraws = 10
+	// decidedFrom is how many standard errors from the mean of the first draws the prediction
+	// without A must be for no more draws to be made.
+	decidedFrom = 3
+	mostOpposed = 2
+	// mostRead is how many tokens all verdicts of an explanation may read, thirteen copies of some
+	// 5,000 tokens. A model of 135 million parameters reads them in two minutes on two cores.
 	mostRead = 1 << 16
 )
 
@@ -114,11 +135,11 @@ func (r *run) prove(ctx context.Context, m trace.Model) error {
 			tokens = append(tokens, t)
 		}
 	}
-	read := (verdictDraws + 2) * len(tokens) * len(e.TokenIDs())
+	read := (verdictDraws + 3) * len(tokens) * len(e.TokenIDs())
 	if read > mostRead {
 		advice := "a shorter prompt has one"
 		if len(tokens) > 1 {
-			advice = trace.Called("prove") + " " + ProveOpening + " tests one token alone"
+			advice = "prove " + ProveOpening + " tests one token alone"
 		}
 		e.Warnings = append(e.Warnings, fmt.Sprintf("There is no verdict: %d tokens would be read "+
 			"again to test what is named, and at most %d are; %s.", read, mostRead, advice))
@@ -130,7 +151,7 @@ func (r *run) prove(ctx context.Context, m trace.Model) error {
 				Stage: "testing what the picture names", Unit: "token", Done: i, Total: len(tokens),
 			})
 		}
-		v, err := r.verdict(ctx, m, t, 2*read <= mostRead)
+		v, err := r.verdict(ctx, m, t)
 		if err != nil {
 			return err
 		}
@@ -139,18 +160,20 @@ func (r *run) prove(ctx context.Context, m trace.Model) error {
 	return nil
 }
 
-// verdict tests what the first method says for token t and, if it may read the text twice as often,
-// against it.
-func (r *run) verdict(ctx context.Context, m trace.Model, t int, twice bool) (*Verdict, error) {
+// verdict tests what the first method says for token t, and what it says against it.
+func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, error) {
 	e := r.e
 	g := e.Steps[t]
-	v := &Verdict{Method: e.Order[0], Sources: []int{}}
+	v := &Verdict{Method: e.Order[0], Sources: []int{}, Quantity: trace.Probability}
 	if g.Unscored {
 		v.Reason = "the model gives no probability, which tokens could lower"
 		return v, nil
 	}
 	q := trace.Query{IDs: r.text, Types: r.types}
-	q.Quantity, q.Token = trace.Probability, g.ID
+	if v.Contrast = e.Methods[v.Method].Contrast; v.Contrast != "" {
+		v.Quantity, q.Contrast = trace.Logit, r.contrast
+	}
+	q.Quantity, q.Token = v.Quantity, g.ID
 	stays := -1
 	switch {
 	case g.Position != nil:
@@ -161,7 +184,7 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int, twice bool) (*V
 	}
 	q.Edits = trace.EditsWithin(r.ask.Edits, len(q.IDs))
 	opts := r.opts.Scoring
-	opts.Quantity = trace.Probability
+	opts.Quantity = q.Quantity
 	removal, err := scorer.NewRemoval(ctx, m, q, opts)
 	if err != nil {
 		return nil, err
@@ -173,27 +196,40 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int, twice bool) (*V
 	if err := r.nameSources(v, t, words); v.Reason != "" || err != nil {
 		return v, err
 	}
-	test := func(v *Verdict) error {
-		draws := e.randomWords(words, v.Sources, rand.New(rand.NewPCG(opts.Seed, uint64(t))))
-		if len(draws) == 0 {
-			v.Reason = "there are not as many other words to take away"
-			return nil
-		}
-		v.Replacement = removal.Replacement()
-		values, err := removal.Predict(ctx, append([][]int{nil, v.Sources}, draws...))
-		if err == nil {
-			v.judge(values[0], values[1], values[2:])
-		}
-		return err
+	draws := e.randomWords(words, v.Sources, rand.New(rand.NewPCG(opts.Seed, uint64(t))))
+	if len(draws) == 0 {
+		v.Reason = "there are not as many other words to take away"
+		return v, nil
 	}
-	if err := test(v); v.Reason != "" || err != nil {
+	v.Replacement = removal.Replacement()
+	sets := [][]int{nil, v.Sources}
+	if against := r.opposing(v, t, words); len(against) > 0 {
+		v.Opposed, sets = &Opposed{Sources: against}, append(sets, against)
+	}
+	first := len(sets)
+	sets = append(sets, draws[:min(firstDraws, len(draws))]...)
+	values, err := removal.Predict(ctx, sets)
+	if err != nil {
 		return v, err
 	}
-	if against := r.opposing(v, t, words); len(against) > 0 && twice {
-		v.Opposed = &Verdict{Method: v.Method, Sources: against}
-		err = test(v.Opposed)
+	if v.Opposed != nil {
+		v.Opposed.Without = values[2]
 	}
-	return v, err
+	v.judge(values[0], values[1], values[first:])
+	if len(draws) > firstDraws && !v.decided() {
+		more, err := removal.Predict(ctx, draws[firstDraws:])
+		if err != nil {
+			return v, err
+		}
+		v.judge(values[0], values[1], slices.Concat(values[first:], more))
+	}
+	return v, nil
+}
+
+// decided reports whether no more draws are needed.
+func (v *Verdict) decided() bool {
+	standardError := (v.Interval[1] - v.Others) / 2
+	return math.Abs(v.Without-v.Others) > decidedFrom*standardError
 }
 
 // opposing returns the sources of [Verdict.Opposed] in row t of a scorer, none for other methods.
@@ -307,15 +343,15 @@ func (v *Verdict) judge(whole, without float64, others []float64) {
 	}
 	spread := 2 * math.Sqrt(squares/max(n-1, 1)/n)
 	v.Interval = [2]float64{v.Others - spread, v.Others + spread}
-	v.Holds = without < v.Interval[0]
-	if v.Interval[0] > 0 {
+	v.Holds, v.Faithfulness = without < v.Interval[0], nil
+	if v.Quantity == trace.Probability && v.Interval[0] > 0 {
 		for _, x := range []float64{v.Others, v.Interval[0], v.Interval[1]} {
 			v.Faithfulness = append(v.Faithfulness, 1-without/x)
 		}
 	}
 }
 
-// randomWords returns up to 20 random sets of as many words as have the sources, and none of these,
+// randomWords returns up to 10 random sets of as many words as have the sources, and none of these,
 // each in rising order; of one word each another one. words has the word of each token.
 func (e *Explanation) randomWords(words [][]int, sources []int, rng *rand.Rand) (sets [][]int) {
 	var others [][]int

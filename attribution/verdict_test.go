@@ -59,8 +59,8 @@ func proven(t *testing.T, m trace.Model, o attribution.Options) *attribution.Exp
 
 // A picture that names what the prediction needs holds, and one that names another word does not.
 // Values by hand: 0.9 falls to 0.5 without w1 or w2, to 0.1 without both. With both of them among
-// six other words, one of six draws of one other word takes w2 away: 0.9 − 0.4/6 on average. The
-// last word stays, because the prediction is read there.
+// six other words, one of six draws of one other word takes w2 away; five of them are enough where
+// they are clear. The last word stays, because the prediction is read there.
 func TestVerdict(t *testing.T) {
 	one := attribution.Options{Prove: attribution.ProveAll}
 	for _, c := range []struct {
@@ -71,10 +71,10 @@ func TestVerdict(t *testing.T) {
 		draws           int
 		holds           bool
 	}{
-		{"right", []float64{1, 20, 1, 1, 1, 1, 1, 1}, []int{1}, .5, .9 - .4/6, 6, true},
+		{"right", []float64{1, 20, 1, 1, 1, 1, 1, 1}, []int{1}, .5, .9 - .4/5, 5, true},
 		{"wrong", []float64{1, 1, 1, 1, 20, 1, 1, 1}, []int{4}, .9, .9 - .8/6, 6, false},
-		{"both", []float64{1, 20, 1, 30, 1, 1, 1, 1}, []int{3, 1}, .1, .9, 20, true},
-		{"first", []float64{50, 1, 1, 20, 1, 1, 1, 1}, []int{3}, .5, .9 - .4/6, 6, true},
+		{"both", []float64{1, 20, 1, 30, 1, 1, 1, 1}, []int{3, 1}, .1, .9, 5, true},
+		{"first", []float64{50, 1, 1, 20, 1, 1, 1, 1}, []int{3}, .5, .9, 5, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := *proven(t, planted(c.weights...), one).Steps[0].Verdict
@@ -97,9 +97,9 @@ func TestVerdict(t *testing.T) {
 			}
 		})
 	}
-	// Two standard errors of six draws, by hand: 0.5 and five times 0.9.
+	// Two standard errors of five draws, by hand: 0.5 and four times 0.9.
 	v := proven(t, planted(1, 20, 1, 1, 1, 1, 1, 1), one).Steps[0].Verdict
-	near(t, "interval", v.Interval[:], []float64{.9 - .4/6 - .4/3, .9 - .4/6 + .4/3}, 1e-12)
+	near(t, "interval", v.Interval[:], []float64{.82 - .16, .82 + .16}, 1e-12)
 	near(t, "range", v.Range[:], []float64{.5, .9}, 1e-12)
 }
 
@@ -110,12 +110,11 @@ func TestVerdictOpposed(t *testing.T) {
 		values  []float64
 		sources []int
 		without float64
-		holds   bool
 	}{
-		{[]float64{0, -2, 0, 3, 0, 0, 0, 0}, []int{1}, .5, true},
-		{[]float64{0, 0, 0, 3, -2, 0, 0, -1}, []int{4}, .9, false},
-		{[]float64{0, -.1, -1, 3, -2, -1, 0, 0}, []int{4, 2}, .9, false},
-		{[]float64{0, -.1, 0, 3, 0, 0, 0, 0}, nil, 0, false},
+		{[]float64{0, -2, 0, 3, 0, 0, 0, 0}, []int{1}, .5},
+		{[]float64{0, 0, 0, 3, -2, 0, 0, -1}, []int{4}, .9},
+		{[]float64{0, -.1, -1, 3, -2, -1, 0, 0}, []int{4, 2}, .9},
+		{[]float64{0, -.1, 0, 3, 0, 0, 0, 0}, nil, 0},
 	} {
 		remove := attribution.RegisterScorerForTest("test-signed", fixedScorer{
 			&scorer.Scores{Values: c.values},
@@ -135,8 +134,60 @@ func TestVerdictOpposed(t *testing.T) {
 			}
 			continue
 		}
-		if !slices.Equal(v.Sources, c.sources) || v.Holds != c.holds || v.Without != c.without {
+		if !slices.Equal(v.Sources, c.sources) || v.Without != c.without {
 			t.Errorf("%v: %+v, want %+v", c.values, v, c)
+		}
+	}
+}
+
+// With a contrast the test is of what the scorer explains, the difference of the two logits. By
+// hand: it is 3 with w1 and w2, 1 with one of them, and −2 with none.
+func TestVerdictOfContrast(t *testing.T) {
+	m := planted(1)
+	p := m.Predicted
+	m.Predicted = func(q trace.Query) float64 {
+		if q.Quantity != trace.Logit || q.Contrast == nil || *q.Contrast != 6 {
+			return p(q)
+		}
+		return map[float64]float64{.9: 3, .5: 1, .1: -2}[p(q)]
+	}
+	defer attribution.RegisterScorerForTest("test-signed", fixedScorer{
+		&scorer.Scores{Values: []float64{0, 2, 0, 3, 0, 0, 0, 0}},
+		scorer.Info{
+			Summary: "fixed", Formula: "x", Paper: "none", Cost: "nothing", Signed: true,
+			Quantities: []trace.Quantity{trace.Logit},
+		},
+	})()
+	e, err := attribution.Explain(t.Context(), m, "w9 w1 w3 w2 w4 w5 w6 w7", attribution.Options{
+		Methods: []string{"test-signed"}, MaxTokens: 1, Prove: "0", Contrast: "w5",
+	})
+	must(t, err)
+	v := e.Steps[0].Verdict
+	if v.Quantity != trace.Logit || v.Contrast != "w5" || v.Whole != 3 || v.Without != -2 ||
+		v.Others != 3 || !v.Holds || v.Faithfulness != nil {
+		t.Errorf("%+v", v)
+	}
+}
+
+// Five draws are enough if what is left without the sources is more than three standard errors from
+// their mean, which is 0.82 ± 0.0374 by hand: below 0.708 or above 0.932.
+func TestVerdictDraws(t *testing.T) {
+	for without, want := range map[float64]int{.1: 5, .7: 5, .72: 10, .92: 10, .94: 5} {
+		m := planted(1, 20, 1, 30, 1, 1, 1, 1)
+		n := 0
+		m.Predicted = func(q trace.Query) float64 {
+			switch {
+			case len(q.IDs) == 8:
+				return .9
+			case !slices.Contains(q.IDs, 2) && !slices.Contains(q.IDs, 3):
+				return without
+			}
+			n++
+			return .7 + .1*float64(n%3) // 0.8 0.9 0.7 0.8 0.9, and on
+		}
+		v := proven(t, m, attribution.Options{Prove: "0"}).Steps[0].Verdict
+		if v.Draws != want {
+			t.Errorf("without %v: %d draws, want %d", without, v.Draws, want)
 		}
 	}
 }
@@ -254,11 +305,11 @@ func TestVerdictRefusals(t *testing.T) {
 		t.Errorf("a model that predicts no other texts: %v", e.Warnings)
 	}
 	long := planted(1, 20)
-	e, err = attribution.Explain(context.Background(), long, strings.Repeat("w1 ", 3000),
+	e, err = attribution.Explain(context.Background(), long, strings.Repeat("w1 ", 6000),
 		attribution.Options{Prove: "0", MaxTokens: 1, Methods: []string{"raw"}})
 	must(t, err)
 	if e.Steps[0].Verdict != nil || len(*long.Queries) > 0 ||
-		!strings.Contains(strings.Join(e.Warnings, "\n"), "66022 tokens would be read again") {
+		!strings.Contains(strings.Join(e.Warnings, "\n"), "78013 tokens would be read again") {
 		t.Errorf("a long text: %v", e.Warnings)
 	}
 	for want, o := range map[string]attribution.Options{

@@ -72,7 +72,7 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 		var untested []int
 		for _, j := range others {
 			if w := d.verdict(v, t); !tested && (w == nil || w.Opposed == nil ||
-				w.Opposed.Reason != "" || !slices.Contains(w.Opposed.Sources, j)) {
+				!slices.Contains(w.Opposed.Sources, j)) {
 				untested = append(untested, j)
 			}
 		}

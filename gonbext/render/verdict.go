@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -57,38 +58,53 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 	if w.Replacement == "delete" {
 		how = "deleted"
 	}
-	s.say("test, the probability of ")
+	number, over := "the probability of ", ""
+	if odds(w) {
+		number, over = "the log-odds of ", " over “"+v.contrast()+"”"
+	}
+	s.say("test, " + number)
 	s = append(s, d.target(v, t)...)
-	s.say(" with words " + how + ":")
-	s = append(append(s, d.stays(v, t, w)...), d.without(v, t, w, "", "")...)
-	o := w.Opposed
-	if o == nil || o.Reason != "" || len(o.Sources) == 0 ||
-		d.countWords(o.Sources) > attribution.MostNamed {
-		return s
+	s.say(over + " with words " + how + ":")
+	s = append(append(s, d.stays(v, t, w)...), d.without(v, t, w.Sources, "")...)
+	s.say(change(w, w.Without))
+	if odds(w) && w.Whole > 0 && w.Without < 0 {
+		s.say(", so “" + v.contrast() + "” is then more probable")
 	}
-	what, _ := againstWords(v)
-	is := ", which " + message.IsOrAre(d.countWords(o.Sources)) + " "
-	found := ", like other words"
-	if o.Holds {
-		found = ", so the answer needs this all the same"
-	} else if o.Without > o.Interval[1] {
-		found = ", so without this the answer is more probable"
-	}
-	return append(s, d.without(v, t, o, is+what, found)...)
-}
-
-// without returns two lines: what is left of the probability of row t without the words of a
-// verdict, of which something is told, with what that means, and without other words.
-func (d *drawing) without(v *view, t int, w *attribution.Verdict, told, found string) (s phrase) {
-	s = phrase{lineEnd, {text: "– without "}}
-	s.join(d.wordsOf(v, t, w.Sources, false))
-	s = append(s, piece{text: told + ": " + change(w.Whole, w.Without) + found}, lineEnd)
 	others := "another word"
 	if n := d.countWords(w.Sources); n > 1 {
 		others = fmt.Sprintf("%d other words", n)
 	}
-	s.say("– without " + others + ": " + change(w.Whole, w.Others) + " (" +
+	s = append(s, lineEnd)
+	s.say("– without " + others + ": " + change(w, w.Others) + " (" +
 		message.Count(w.Draws, "draw") + ")")
+	o := w.Opposed
+	if o == nil || len(o.Sources) == 0 || d.countWords(o.Sources) > attribution.MostNamed {
+		return s
+	}
+	what, _ := againstWords(v)
+	is := ", which " + message.IsOrAre(d.countWords(o.Sources)) + " " + what
+	s = append(s, d.without(v, t, o.Sources, is)...)
+	s.say(change(w, o.Without) + ", so without this " + found(w, o))
+	return s
+}
+
+// odds reports whether a verdict is about the log-odds of a token over its contrast.
+func odds(w *attribution.Verdict) bool { return w.Quantity == trace.Logit }
+
+// found tells whether the sources against a token stand in its way.
+func found(w *attribution.Verdict, o *attribution.Opposed) string {
+	no := map[bool]string{true: "no "}[o.Without <= w.Whole]
+	if odds(w) {
+		return "they are " + no + "larger"
+	}
+	return "the answer is " + no + "more probable"
+}
+
+// without begins a line on what is left in row t without some words, of which something is told.
+func (d *drawing) without(v *view, t int, sources []int, told string) (s phrase) {
+	s = phrase{lineEnd, {text: "– without "}}
+	s.join(d.wordsOf(v, t, sources, false))
+	s.say(told + ": ")
 	return s
 }
 
@@ -147,9 +163,12 @@ func (d *drawing) stays(v *view, t int, w *attribution.Verdict) (s phrase) {
 	return s
 }
 
-// change writes how a probability changes: 92 → 3 %.
-func change(before, after float64) string {
-	return strings.TrimRight(share(before), "%  ") + " → " + share(after)
+// change writes how the number of a verdict changes: 92 → 3 %, or 3.1 → −0.4.
+func change(w *attribution.Verdict, after float64) string {
+	if odds(w) {
+		return minus(fmt.Sprintf("%.1f → %.1f", w.Whole, after))
+	}
+	return strings.TrimRight(share(w.Whole), "%  ") + " → " + share(after)
 }
 
 // faithful writes the faithfulness of row t of a method with its interval, "" if it has none.

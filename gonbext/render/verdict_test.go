@@ -38,24 +38,27 @@ func TestVerdictWords(t *testing.T) {
 			"– without “is”: 0.0 → 0.0 %\n– without another word: 0.0 → 0.0 % (20 draws)", false},
 		{"opposed", attribution.Verdict{
 			Sources: []int{16}, Replacement: "delete", Whole: .92, Without: .03, Others: .91,
-			Draws: 20, Holds: true, Opposed: &attribution.Verdict{
-				Sources: []int{12}, Replacement: "delete", Whole: .92, Without: .81, Others: .91,
-				Draws: 20, Holds: true,
-			},
+			Draws: 10, Holds: true,
+			Opposed: &attribution.Opposed{Sources: []int{12}, Without: .81},
 		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 92.0 → 3.0 %\n" +
-			"– without another word: 92.0 → 91.0 % (20 draws)\n" +
-			"– without “Where”, which is against it: 92.0 → 81.0 %, so the answer needs this all the " +
-			"same\n" +
-			"– without another word: 92.0 → 91.0 % (20 draws)", false},
+			"– without another word: 92.0 → 91.0 % (10 draws)\n" +
+			"– without “Where”, which is against it: 92.0 → 81.0 %, so without this the answer is no " +
+			"more probable", false},
 		{"opposed, rightly", attribution.Verdict{
-			Sources: []int{16}, Replacement: "delete", Draws: 20, Holds: true,
-			Opposed: &attribution.Verdict{
-				Sources: []int{12, 18}, Replacement: "delete", Without: .9, Draws: 20,
-			},
+			Sources: []int{16}, Replacement: "delete", Draws: 10, Holds: true,
+			Opposed: &attribution.Opposed{Sources: []int{12, 18}, Without: .9},
 		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 0.0 → 0.0 %\n" +
-			"– without another word: 0.0 → 0.0 % (20 draws)\n" +
+			"– without another word: 0.0 → 0.0 % (10 draws)\n" +
 			"– without “Where” and “?”, which are against it: 0.0 → 90.0 %, so without this the answer " +
-			"is more probable\n– without 2 other words: 0.0 → 0.0 % (20 draws)",
+			"is more probable", false},
+		{"of a contrast", attribution.Verdict{
+			Sources: []int{12}, Replacement: "delete", Quantity: trace.Logit, Contrast: " Paris",
+			Whole: 3.14, Without: -.42, Others: 2.96, Draws: 5, Holds: true,
+			Opposed: &attribution.Opposed{Sources: []int{16}, Without: 3.5},
+		}, "test, the log-odds of “In” over “Paris” with words deleted:\n" +
+			"– without “Where”: 3.1 → −0.4, so “Paris” is then more probable\n" +
+			"– without another word: 3.1 → 3.0 (5 draws)\n" +
+			"– without Colosseum, which is for “Paris”: 3.1 → 3.5, so without this they are larger",
 			false},
 		{"untested", attribution.Verdict{Reason: "there are not as many other words to take away"},
 			"not tested: there are not as many other words to take away", false},
@@ -64,6 +67,7 @@ func TestVerdictWords(t *testing.T) {
 			e := chatted()
 			v := c.verdict
 			v.Method = e.Order[0]
+			e.Methods[v.Method].Contrast = v.Contrast
 			d := drawingOf(e)
 			say, _ := d.explainRow(&d.views[0], d.chosen)
 			if strings.Contains(say.String(), "test") {
@@ -151,7 +155,7 @@ func TestUntestedFacts(t *testing.T) {
 	r.Evidence, r.Scorer, r.Rows[1][12], r.Rows[1][18] = trace.Written, true, -.3, -.2
 	e.Steps[1].Verdict = &attribution.Verdict{
 		Method: "raw", Sources: []int{16}, Draws: 20, Replacement: "delete",
-		Opposed: &attribution.Verdict{Sources: []int{12}, Draws: 20, Replacement: "delete"},
+		Opposed: &attribution.Opposed{Sources: []int{12}},
 	}
 	d := drawingOf(e)
 	facts := d.facts(&d.views[0], 1).String()
