@@ -104,6 +104,29 @@ func TestOpenGGUF(t *testing.T) {
 	}
 }
 
+// TestT5GGUF: the tokens of a text for T5 in a GGUF file are the source with its end, and the id
+// with which the target begins.
+func TestT5GGUF(t *testing.T) {
+	tokens := append([]string{"<pad>", "</s>", "<unk>", "▁", "a", "b", "▁a"},
+		slices.Repeat([]string{"[PAD]"}, 41)...)
+	types := append([]int32{3, 3, 2, 1, 1, 1, 1}, slices.Repeat([]int32{5}, 41)...)
+	scores := append([]float32{0, 0, 0, -3, -3, -3, -1}, slices.Repeat([]float32{-10000}, 41)...)
+	path := filepath.Join(t.TempDir(), "t5.gguf")
+	write(t, path, ggufGolden(t, "t5").With(
+		gguftest.Key{Name: "tokenizer.ggml.model", Value: "t5"},
+		gguftest.Key{Name: "tokenizer.ggml.tokens", Value: tokens},
+		gguftest.Key{Name: "tokenizer.ggml.token_type", Value: types},
+		gguftest.Key{Name: "tokenizer.ggml.scores", Value: scores},
+		gguftest.Key{Name: "tokenizer.ggml.eos_token_id", Value: uint32(1)},
+	).Bytes())
+	m, err := models.Open(path, models.Options{Backend: "go"})
+	must(t, err)
+	encoded, err := m.Encode("a  b ", trace.SpecialsAuto)
+	if got := trace.IDs(encoded); err != nil || !slices.Equal(got, []int{6, 3, 5, 1, 48}) {
+		t.Errorf("ids %v, want [6 3 5 1 48]: %v", got, err)
+	}
+}
+
 // parameters returns how many numbers a checkpoint has.
 func parameters(t *testing.T, dir string) (count int) {
 	t.Helper()
