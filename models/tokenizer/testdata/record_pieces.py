@@ -7,7 +7,7 @@ The files are trained on the texts of ref.json.gz: for MarianTokenizer a Unigram
 (nmt_nfkc) and the target with none, and a vocab.json that lacks every ninth piece and has two languages; for
 M2M100Tokenizer a BPE. pieces.json.gz has the files, and for each tokenizer the ids of the 319 texts; and those of a text in several languages.
 
-T5Tokenizer, PegasusTokenizer and MBartTokenizer have no vocab.json. Their files lack the table of the normaliser, which is that of
+T5Tokenizer, PegasusTokenizer, MBartTokenizer and MBart50Tokenizer have no vocab.json. Their files lack the table of the normaliser, which is that of
 source.spm. "alone" has the ids that transformers gives with the normaliser and the splitter that transformers 4 has. They are those of SentencePiece, which
 the models were trained with, but for control tokens and for digits that can be cut in two ways with the same score. PegasusTokenizer and
 MBartTokenizer of transformers 5 have other parts; "differ" is what they give. Of T5 and Pegasus "file" is the tokenizer.json that transformers writes, without that table.
@@ -71,20 +71,22 @@ def translating():
                    "config": {k: v for k, v in config.items() if k in ("src_lang", "legacy_behaviour")}, "cases": cases}
 
 
-# For each class: the name of the file, its control tokens, the number of a piece, how many tokens follow a text, and a text with such tokens.
+# For each class: the name of the file, its control tokens, the number of a piece, how many tokens come before and after a text, and a text with such
+# tokens.
 NUMBERED = {
     "T5Tokenizer": ("spiece.model", {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1, "user_defined_symbols": ["\u2581<own>"]},
-                    lambda i: i, 1, "The <extra_id_0> sat<extra_id_99> on \u2581<own> <own>.</s>"),
-    "PegasusTokenizer": ("spiece.model", {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}, lambda i: i + 103, 1,
+                    lambda i: i, (0, 1), "The <extra_id_0> sat<extra_id_99> on \u2581<own> <own>.</s>"),
+    "PegasusTokenizer": ("spiece.model", {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}, lambda i: i + 103, (0, 1),
                          "The <mask_1> sat <mask_2> on<unk_7>."),
-    "MBartTokenizer": ("sentencepiece.bpe.model", {}, lambda i: i + 1 if i else 3, 2, "The  <mask> sat fr_XX on."),
+    "MBartTokenizer": ("sentencepiece.bpe.model", {}, lambda i: i + 1 if i else 3, (0, 2), "The  <mask> sat fr_XX on."),
+    "MBart50Tokenizer": ("sentencepiece.bpe.model", {}, lambda i: i + 1 if i else 3, (1, 1), "The  <mask> sat ur_PK on."),
 }
 
 
 def alone(charsmap):
     """Tokenizers whose ids follow from the class."""
     lines = [line for text in TEXTS for line in text.split("\n") if line.strip()]
-    for name, (file, options, number, added, control) in NUMBERED.items():
+    for name, (file, options, number, (before, after), control) in NUMBERED.items():
         model = train("unigram", 350, lines[1::2], normalization_rule_name="nmt_nfkc", character_coverage=0.98, **options)
         t = load(getattr(transformers, name), {file: model})
         texts, pieces = TEXTS + [control], sentencepiece.SentencePieceProcessor(model_proto=model)
@@ -93,7 +95,7 @@ def alone(charsmap):
         t._tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
         ids = recorded(t, texts=texts)
         differ = {i: theirs[i] for i in range(len(texts)) if ids[i] != theirs[i]}
-        ties = [text for i, text in enumerate(texts) if ids[i] != [number(k) for k in pieces.encode(text)] + ids[i][-added:]]
+        ties = [text for i, text in enumerate(texts) if ids[i][before:-after] != [number(k) for k in pieces.encode(text)]]
         proto = sentencepiece_model_pb2.ModelProto.FromString(model)
         assert proto.normalizer_spec.precompiled_charsmap == charsmap
         proto.normalizer_spec.ClearField("precompiled_charsmap")
@@ -101,7 +103,7 @@ def alone(charsmap):
             if part["type"] == "Precompiled":
                 part["precompiled_charsmap"] = ""
         print(name, len(t), "tokens; texts whose ids differ from SentencePiece:", ties)
-        yield {"class": name, "model": base64.b64encode(proto.SerializeToString()).decode(), "file": whole if name != "MBartTokenizer" else None,
+        yield {"class": name, "model": base64.b64encode(proto.SerializeToString()).decode(), "file": whole if "MBart" not in name else None,
                "text": control, "differ": differ, "ids": ids}
 
 
