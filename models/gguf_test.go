@@ -30,7 +30,7 @@ func ggufGolden(t testing.TB, name string) gguftest.File {
 // A model that was converted to GGUF gives the logits, attention and greedy text that the reference
 // implementation gave before the conversion.
 func TestGGUFGoldens(t *testing.T) {
-	for _, name := range gguftest.Convertible {
+	for _, name := range append([]string{"t5", "t5_v1_1"}, gguftest.Convertible...) {
 		t.Run(name, func(t *testing.T) {
 			f, err := gguf.FromBytes(name+".gguf", ggufGolden(t, name).Bytes())
 			must(t, err)
@@ -38,6 +38,9 @@ func TestGGUFGoldens(t *testing.T) {
 			must(t, err)
 			known, spec, err := m.Read()
 			must(t, err)
+			if spec.RelativeBuckets > 0 {
+				spec.RelativeDistance = 10 // of the recorded models; the file does not say it
+			}
 			load, err := known.Loader(f.Name(), m.Weights, spec)
 			must(t, err)
 			g := modeltest.OpenGoldenWith(t, "testdata/goldens/"+name, known, spec, load)
@@ -98,6 +101,29 @@ func TestOpenGGUF(t *testing.T) {
 	third, err := models.Open(long, models.Options{Backend: "go"})
 	if err != nil || third.Info().Title != "" {
 		t.Errorf("a name of 201 bytes is a title: %v", err)
+	}
+}
+
+// TestT5GGUF: the tokens of a text for T5 in a GGUF file are the source with its end, and the id
+// with which the target begins.
+func TestT5GGUF(t *testing.T) {
+	tokens := append([]string{"<pad>", "</s>", "<unk>", "▁", "a", "b", "▁a"},
+		slices.Repeat([]string{"[PAD]"}, 41)...)
+	types := append([]int32{3, 3, 2, 1, 1, 1, 1}, slices.Repeat([]int32{5}, 41)...)
+	scores := append([]float32{0, 0, 0, -3, -3, -3, -1}, slices.Repeat([]float32{-10000}, 41)...)
+	path := filepath.Join(t.TempDir(), "t5.gguf")
+	write(t, path, ggufGolden(t, "t5").With(
+		gguftest.Key{Name: "tokenizer.ggml.model", Value: "t5"},
+		gguftest.Key{Name: "tokenizer.ggml.tokens", Value: tokens},
+		gguftest.Key{Name: "tokenizer.ggml.token_type", Value: types},
+		gguftest.Key{Name: "tokenizer.ggml.scores", Value: scores},
+		gguftest.Key{Name: "tokenizer.ggml.eos_token_id", Value: uint32(1)},
+	).Bytes())
+	m, err := models.Open(path, models.Options{Backend: "go"})
+	must(t, err)
+	encoded, err := m.Encode("a  b ", trace.SpecialsAuto)
+	if got := trace.IDs(encoded); err != nil || !slices.Equal(got, []int{6, 3, 5, 1, 48}) {
+		t.Errorf("ids %v, want [6 3 5 1 48]: %v", got, err)
 	}
 }
 

@@ -34,8 +34,7 @@ type source interface {
 	// TokenizerJSON returns the tokenizer in the format of tokenizer.json.
 	TokenizerJSON() ([]byte, error)
 	TokenizerName() string
-	// Pieces returns the files of a tokenizer of SentencePiece with a vocabulary of its own; see
-	// [checkpoint.Dir.Pieces].
+	// Pieces returns the files of a tokenizer of SentencePiece; see [checkpoint.Dir.Pieces].
 	Pieces() (source, target, vocab []byte, err error)
 	// tokenizerConfig returns what else says how the tokenizer works.
 	tokenizerConfig() (tokenizer.Config, error)
@@ -123,8 +122,11 @@ func (d directory) tokenizerConfig() (c tokenizer.Config, err error) {
 	return c, err
 }
 
-// Pieces returns nothing: a GGUF file has its tokenizer in keys.
-func (f ggufFile) Pieces() (source, target, vocab []byte, err error) { return nil, nil, nil, nil }
+// Pieces returns what the keys of a GGUF file were made of, for one kind of tokenizer.
+func (f ggufFile) Pieces() (source, target, vocab []byte, err error) {
+	pieces := f.Model.Pieces()
+	return pieces, pieces, nil, nil
+}
 
 // ForgetTokenizer does nothing: a directory keeps nothing of its tokenizer.
 func (d directory) ForgetTokenizer() {}
@@ -136,8 +138,15 @@ func (f ggufFile) padIDs() []any { return []any{f.Config["pad_token_id"]} }
 
 func (f ggufFile) tensors() tensorFile { return f.Weights }
 
-// tokenizerConfig is empty: a GGUF file says all in its own keys.
-func (f ggufFile) tokenizerConfig() (tokenizer.Config, error) { return tokenizer.Config{}, nil }
+// tokenizerConfig is empty for most files: a GGUF file says all in its own keys. Pieces of
+// SentencePiece are numbered as those of T5, and the places that a text leaves open are among them.
+func (f ggufFile) tokenizerConfig() (c tokenizer.Config, err error) {
+	if f.Model.Pieces() != nil {
+		c.Class, c.Settings = "T5Tokenizer", map[string]any{"extra_ids": 0}
+		c.Special, err = f.SpecialTokens()
+	}
+	return c, err
+}
 
 func (f ggufFile) explain(err error) error { return f.Explain(err) }
 

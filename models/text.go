@@ -3,6 +3,7 @@ package models
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -18,7 +19,7 @@ func (m *Model) openText(from source) error {
 	if err == nil {
 		m.tokenizer, m.target = t, target
 		m.spec.Remarks = append(m.spec.Remarks, remarks...)
-	} else if !from.HasTokenizer() {
+	} else if !from.HasTokenizer() || errors.Is(err, fs.ErrNotExist) {
 		m.textErr = &kindError{
 			pkg.Errorf("%s takes token ids and no text: %w", from.Label(), err),
 			trace.TokenizerKind,
@@ -69,7 +70,7 @@ func readTokenizer(from source) (t, target *tokenizer.Tokenizer, remarks []strin
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if source != nil {
+	if source != nil && (vocab != nil || tokenizer.NumbersPieces(config)) {
 		t, err = tokenizer.ParsePieces(source, vocab, from.Label(), config)
 		if target = t; err == nil && !bytes.Equal(source, targets) {
 			target, err = tokenizer.ParsePieces(targets, vocab, from.Label()+"/target.spm",

@@ -115,6 +115,72 @@ func TestTargetLanguage(t *testing.T) {
 	}
 }
 
+// TestPiecesAlone: a file of SentencePiece without a vocabulary is numbered as the class does it,
+// and one of another class is none that is read.
+func TestPiecesAlone(t *testing.T) {
+	control := func(text, use string) string {
+		size := string(rune(len(text) + 4))
+		return "\x0a" + size + "\x0a" + string(rune(len(text))) + text + "\x18" + use
+	}
+	pieces := control("<pad>", "\x03") + control("</s>", "\x03") + control("<unk>", "\x02") +
+		spm("▁", "a", "b", "▁a", "▁b")
+	for _, c := range []struct {
+		golden, file, config string
+		want                 []int
+	}{
+		{"t5", "spiece.model", `{"extra_ids":2}`, []int{6, 7, 1, 48}},
+		{"mt5", "spiece.model", `{"extra_ids":0}`, []int{6, 7, 1, 48}},
+		{"pegasus", "spiece.model", `{"offset":10}`, []int{16, 17, 1, 48}},
+		{"mbart", "sentencepiece.bpe.model", `{"src_lang":"de_DE"}`, []int{7, 8, 2, 11, 48, 16}},
+	} {
+		m, err := Open(translator(t, c.golden, map[string]string{
+			c.file: pieces, "tokenizer_config.json": c.config, "generation_config.json": "{}",
+		}), Options{Backend: "go"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var view trace.Model = m
+		if c.golden == "mbart" {
+			if view, err = m.Between("", "fr_XX"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tokens, err := view.Encode("a b", trace.SpecialsAuto)
+		if got := trace.IDs(tokens); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, %v, want %v", c.golden, got, err, c.want)
+		}
+	}
+	m, err := Open(translator(t, "t5", map[string]string{
+		"spiece.model": pieces, "tokenizer_config.json": `{"tokenizer_class":"XLNetTokenizer"}`,
+	}), Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.Encode("a b", trace.SpecialsAuto)
+	if err == nil || !strings.Contains(err.Error(), "found spiece.model: convert it once") {
+		t.Errorf("another class: error %v", err)
+	}
+	for what, c := range map[string]struct{ file, config, want string }{
+		"extra ids":   {pieces, `{"extra_ids":9999999}`, "extra_ids is 9999999; want a number from 0 to"},
+		"no protobuf": {"\xff", "{}", "cut off or not of SentencePiece"},
+		"few pieces":  {control("<unk>", "\x02"), `{}`, "no pieces"},
+		"byte-pairs":  {pieces + "\x12\x02\x18\x02", `{}`, "model_type is 2"},
+	} {
+		_, err := Open(translator(t, "t5", map[string]string{
+			"spiece.model": c.file, "tokenizer_config.json": c.config,
+		}), Options{Backend: "go"})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", what, err, c.want)
+		}
+	}
+	_, err = Open(translator(t, "pegasus", map[string]string{
+		"spiece.model": pieces, "tokenizer_config.json": `{"offset":1}`,
+	}), Options{Backend: "go"})
+	if err == nil || !strings.Contains(err.Error(), "offset is 1") {
+		t.Errorf("offset: error %v", err)
+	}
+}
+
 // TestForcedFirst: forced_bos_token_id of generation_config.json, or else of config.json, follows
 // the start of every target.
 func TestForcedFirst(t *testing.T) {

@@ -23,13 +23,15 @@ func (d *Dir) HasTokenizer() bool {
 }
 
 // piecesFiles are the files that [Dir.Pieces] returns, none if the directory lacks one of the first
-// two or has a tokenizer.json.
+// two or has a tokenizer.json. A file may have no vocabulary beside it.
 func (d *Dir) piecesFiles() []string {
+	const alone, bpe = "spiece.model", "sentencepiece.bpe.model"
 	for _, files := range [][]string{
-		{"source.spm", "vocab.json", "target.spm"},
-		{"sentencepiece.bpe.model", "vocab.json", "sentencepiece.bpe.model"},
+		{"source.spm", "vocab.json", "target.spm"}, {bpe, "vocab.json", bpe}, {alone, "", alone},
+		{bpe, "", bpe},
 	} {
-		if !d.exists(tokenizerFile) && d.exists(files[0]) && d.exists(files[1]) {
+		if !d.exists(tokenizerFile) && d.exists(files[0]) &&
+			(files[1] == "" || d.exists(files[1])) {
 			return files
 		}
 	}
@@ -47,10 +49,14 @@ func (d *Dir) TokenizerJSON() ([]byte, error) {
 // Pieces returns the files of a tokenizer that has none in the layout of tokenizer.json: one of
 // SentencePiece for the texts of sources and one for those of targets, and vocab.json with the ids
 // of their pieces (source.spm and target.spm of Marian; sentencepiece.bpe.model of M2M100, for
-// both). All are nil if the directory does not have them.
+// both), or no vocabulary (spiece.model of T5 and Pegasus; sentencepiece.bpe.model of mBART). All
+// are nil if the directory does not have them.
 func (d *Dir) Pieces() (source, target, vocab []byte, err error) {
 	var files [3][]byte
 	for i, name := range d.piecesFiles() {
+		if name == "" {
+			continue
+		}
 		if files[i], err = d.read(name, maxTokenizer); err != nil {
 			return nil, nil, nil, err
 		}

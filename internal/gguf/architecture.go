@@ -199,6 +199,9 @@ var architectures = map[string]architecture{
 		class: "BloomForCausalLM", model: "bloom", settings: bloomSettings,
 		epsilon: "layer_norm_epsilon", tensors: slices.Concat(fusedTensors, bodyTensors),
 	},
+	"t5": {
+		class: "T5ForConditionalGeneration", model: "t5", settings: t5Settings, tensors: t5Tensors,
+	},
 	"bert": {
 		class: "BertModel", model: "bert", settings: bertSettings, epsilon: "layer_norm_eps",
 		tensors: bertTensors, headless: true,

@@ -69,8 +69,8 @@ func checkModel(t *testing.T, dir *checkpoint.Dir, file gguftest.File) {
 	m := open(t, file)
 	f, got, err := m.Read()
 	must(t, err)
-	if _, images := dir.Config["text_config"]; images {
-		want.Remarks = nil // it reads images, too; the file has the language model alone
+	if _, images := dir.Config["text_config"]; images || want.Encoder > 0 {
+		want.Remarks = nil // it reads images, too, or has keys that no conversion reads
 	}
 	checkSpec(t, got, want)
 	load, err := f.Loader(m.File.Name(), m.Weights, got)
@@ -189,5 +189,65 @@ func TestNoDefaults(t *testing.T) {
 			t.Errorf("%s: %d of %d heads have keys, a text begins with %d and ends with %v, %q", name,
 				s.Groups(), s.Heads, s.BOS, s.EOS, s.Remarks)
 		}
+	}
+}
+
+// TestHeadOfT5: a head of its own is read, and logits are scaled where there is no gate, whether or
+// not the embedding is written a second time as the head. A bias that nothing adds is no weight.
+func TestHeadOfT5(t *testing.T) {
+	for name, scale := range map[string]float64{"t5": 1 / math.Sqrt(16), "t5_v1_1": 0} {
+		_, file := converted(t, name)
+		at := slices.IndexFunc(file.Tensors, func(x gguftest.Tensor) bool {
+			return x.Name == "token_embd.weight"
+		})
+		same := file.Tensors[at]
+		same.Name = "output.weight"
+		own := gguftest.Float32("output.weight", same.Shape, slices.Repeat([]float32{3}, 48*16))
+		for what, tensors := range map[string][]gguftest.Tensor{
+			"tied": nil, "written twice": {same}, "its own": {own},
+		} {
+			with := file
+			with.Tensors = slices.Concat(file.Tensors, tensors, []gguftest.Tensor{
+				gguftest.Float32("dec.blk.0.cross_attn_rel_b.weight", []int{8, 4},
+					make([]float32, 32)),
+			})
+			m := open(t, with)
+			f, s, err := m.Read()
+			must(t, err)
+			if s.TiedHead != (what != "its own") || s.LogitScale != scale {
+				t.Errorf("%s, %s: tied %v, logits × %v, want × %v", name, what, s.TiedHead,
+					s.LogitScale, scale)
+			}
+			load, err := f.Loader(m.File.Name(), m.Weights, s)
+			must(t, err)
+			for _, p := range s.Params() {
+				if values := read(t, load, p); p.Name == "head" && values[0] != 3 {
+					t.Errorf("%s: the head begins with %v", name, values[0])
+				}
+			}
+		}
+	}
+	_, file := converted(t, "t5")
+	for _, c := range []struct {
+		key   string
+		value uint32
+		want  string
+	}{
+		{"t5.attention.value_length", 8, "t5.attention.value_length is 8, but t5.attention.key_length"},
+		{"t5.decoder_start_token_id", 49, "decoder_start_token_id"},
+	} {
+		m, err := openBytes(file.With(gguftest.Key{Name: c.key, Value: c.value}).Bytes())
+		if err == nil {
+			_, _, err = m.Read()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s of %d: error %v, want %q", c.key, c.value, err, c.want)
+		}
+	}
+	// Biases in each block are of another model (UMT5).
+	_, err := openBytes(gguftest.File{Keys: file.Keys, Tensors: append(file.Tensors,
+		gguftest.Float32("enc.blk.1.attn_rel_b.weight", []int{8, 4}, make([]float32, 32)))}.Bytes())
+	if err == nil || !strings.Contains(err.Error(), "enc.blk.1.attn_rel_b.weight") {
+		t.Errorf("biases in block 1: %v", err)
 	}
 }

@@ -131,13 +131,15 @@ func (s *settings) vocabulary() {
 	s.config["tie_word_embeddings"] = !s.file.Has(head)
 }
 
+// buffers are tensors that are no weights here.
+var buffers = []string{ropeFactors, shortFactors, longFactors, unusedBias}
+
 // unknownTensors returns an error if a tensor is in no table: a weight that the graph does not know
 // would change the numbers. It also returns one if the type of a tensor cannot be converted, before
 // anything of a large file is read.
 func (s *settings) unknownTensors() error {
 	for _, name := range s.file.Names() {
-		known := s.isApart(name) ||
-			slices.Contains([]string{ropeFactors, shortFactors, longFactors}, name)
+		known := s.isApart(name) || slices.Contains(buffers, name)
 		parts := strings.Split(name, ".")
 		for i, part := range parts { // of a layer, or of an expert
 			if n, err := strconv.Atoi(part); err == nil && strconv.Itoa(n) == part {
@@ -145,8 +147,9 @@ func (s *settings) unknownTensors() error {
 			}
 		}
 		generic := strings.Join(parts, ".")
-		if !known && !slices.ContainsFunc(s.tensors,
-			func(r row) bool { return strings.TrimSuffix(r.tensor, "[%d]") == generic }) {
+		if !known && !slices.ContainsFunc(s.tensors, func(r row) bool {
+			return strings.TrimSuffix(r.tensor, "[%d]") == generic || r.tensor == name
+		}) {
 			return s.file.fail("tensor %s has no place in the architecture %s: it would be "+
 				"ignored, and may change the numbers", quoted(name), s.arch)
 		}
@@ -198,7 +201,7 @@ func (m *Model) Read() (*family.Family, *spec.Spec, error) {
 			Param: r.param, Tensor: r.tensor, Layout: r.layout,
 		})
 	}
-	f.Buffers = []string{ropeFactors, shortFactors, longFactors}
+	f.Buffers = buffers
 	if m.words != nil {
 		s.Remarks = append(s.Remarks, m.words.remarks...)
 	}

@@ -120,7 +120,8 @@ var preOfArchitecture = map[string]string{
 func preNames() []string { return slices.Sorted(maps.Keys(preTokenizers)) }
 
 // TokenizerJSON returns the tokenizer as Hugging Face's conversion would write it to
-// tokenizer.json. It returns an error if the file has no tokenizer, or one that contradicts itself.
+// tokenizer.json. It returns an error if the file has no tokenizer, one that contradicts itself, or
+// one of SentencePiece, which [Model.Pieces] returns.
 func (m *Model) TokenizerJSON() ([]byte, error) {
 	if m.words == nil {
 		return nil, m.File.fail("it has no tokenizer: key %s is missing", wordKey("model"))
@@ -144,6 +145,8 @@ func (m *Model) TokenizerJSON() ([]byte, error) {
 		w.sentencePiece(parts, model)
 	case "bert":
 		w.wordPiece(parts, model)
+	default:
+		return nil, m.File.fail("its tokenizer is a file of SentencePiece")
 	}
 	parts["added_tokens"] = w.added()
 	return w.write(parts, model, merges)

@@ -1,7 +1,6 @@
 package gguf_test
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -118,13 +117,9 @@ func TestTokenizers(t *testing.T) {
 			Decoded *string
 		}
 	}
-	zipped, err := os.Open(filepath.Join(tokenizersDir, "ref.json.gz"))
-	must(t, err)
-	defer zipped.Close()
-	unzipped, err := gzip.NewReader(zipped)
-	must(t, err)
-	if err := json.NewDecoder(unzipped).Decode(&cases); err != nil || len(cases) != 319 {
-		t.Fatalf("%d recorded texts, want 319: %v", len(cases), err)
+	readJSON(t, "ref.json.gz", &cases)
+	if len(cases) != 319 {
+		t.Fatalf("%d recorded texts, want 319", len(cases))
 	}
 	_, file := converted(t, "qwen3_tied")
 	for _, c := range []struct{ name, model, pre string }{

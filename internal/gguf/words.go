@@ -10,12 +10,12 @@ import (
 // words is the tokenizer of a file: its vocabulary and the keys that say how it is used.
 type words struct {
 	file   *File
-	model  string // tokenizer.ggml.model: bert, gpt2 or llama
+	model  string // tokenizer.ggml.model: bert, gpt2, llama or t5
 	pre    string // tokenizer.ggml.pre, of gpt2
 	tokens []string
 	ids    map[string]int // the first id of each text
 	types  []tokenType    // empty if the file has none: all are ordinary
-	scores []float32      // of llama
+	scores []float32      // of llama and t5
 	merges []string       // of gpt2
 	// role has the ids of tokens with a role, by the key that config files of Hugging Face use:
 	// bos_token, eos_token, and so on.
@@ -24,6 +24,10 @@ type words struct {
 	begin, end bool
 	// spaceInFront reports whether a space is put in front of a text.
 	spaceInFront bool
+	// keepSpaces reports whether spaces around a text and several in a row stay, and charsmap is
+	// the table by which a text is normalised, both of t5.
+	keepSpaces bool
+	charsmap   []byte
 	// templates are the chat templates by name; the one without a name is "default".
 	templates map[string]string
 	// remarks are what was noticed.
@@ -50,6 +54,7 @@ var tokenizerKinds = map[string]func(w *words) error{
 	"bert":  (*words).readBERT,
 	"gpt2":  (*words).readGPT2,
 	"llama": (*words).readLlama,
+	"t5":    (*words).readT5,
 }
 
 // roles are the keys of the ids of tokens with a role. seperator is spelt so in the format.
@@ -131,6 +136,11 @@ func readWords(f *File, pre string) (*words, error) {
 		}
 		if w.templates[name], ok = v.Text(); !ok {
 			return nil, f.fail("%s is %v; it must be a text", key, v)
+		}
+	}
+	if w.model == "t5" {
+		if err := w.checkT5(); err != nil {
+			return nil, err
 		}
 	}
 	return w, w.checkRoles()
@@ -263,6 +273,14 @@ func (w *words) readGPT2() error {
 
 // readLlama reads what a BPE of SentencePiece needs besides its vocabulary.
 func (w *words) readLlama() error {
+	// Gemma puts no space in front of a text. llama.cpp's converter says so, Ollama's does not.
+	arch, _ := w.file.metadata["general.architecture"].Text()
+	w.begin, w.spaceInFront = true, !strings.HasPrefix(arch, "gemma")
+	return w.readScores()
+}
+
+// readScores reads the scores of the tokens.
+func (w *words) readScores() error {
 	key := wordKey("scores")
 	v, ok := w.file.metadata[key]
 	if !ok {
@@ -281,9 +299,6 @@ func (w *words) readLlama() error {
 		}
 		w.scores[i] = float32(x)
 	}
-	// Gemma puts no space in front of a text. llama.cpp's converter says so, Ollama's does not.
-	arch, _ := w.file.metadata["general.architecture"].Text()
-	w.begin, w.spaceInFront = true, !strings.HasPrefix(arch, "gemma")
 	return nil
 }
 

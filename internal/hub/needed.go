@@ -26,8 +26,8 @@ var (
 		"chat_template.jinja", "generation_config.json", "special_tokens_map.json", tokenizerFile,
 		"tokenizer_config.json",
 	}
-	// otherTokenizers are tokenizers in other formats. Those of Marian and M2M100 are read, and of
-	// the others tokenizer.json can be made.
+	// otherTokenizers are tokenizers in other formats. Those of models of two stacks are read, and
+	// of the others tokenizer.json can be made.
 	otherTokenizers = []string{
 		"added_tokens.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model",
 		"source.spm", "target.spm", "tokenizer.model", "vocab.json", "vocab.txt",

@@ -34,7 +34,7 @@ func bartSpec(c *Config, b bartLike) (*spec.Spec, error) {
 	s := &spec.Spec{
 		Family:         b.name,
 		Heads:          sameInStacks(c, "Heads", "attention_heads"),
-		FeedForward:    sameInStacks(c, "FeedForward", "ffn_dim"),
+		FeedForward:    c.Size("FeedForward", "decoder_ffn_dim"),
 		Width:          c.Size("Width", "d_model"),
 		Vocab:          c.Size("Vocab", "vocab_size"),
 		Context:        c.Size("Context", "max_position_embeddings"),
@@ -47,6 +47,9 @@ func bartSpec(c *Config, b bartLike) (*spec.Spec, error) {
 		HeadBias: b.name != "m2m_100",
 	}
 	stacks(s, c.Size("Layers", "encoder_layers"), c.Size("Layers", "decoder_layers"))
+	if n := c.Size("EncoderFeedForward", "encoder_ffn_dim"); n != s.FeedForward {
+		s.EncoderFeedForward = n
+	}
 	if s.MemoryNorm = b.before; !b.before {
 		s.Order, s.NoFinalNorm = spec.PostNorm, true
 	}
@@ -98,10 +101,13 @@ var marian = func() *Family {
 	f.Architectures[0] = "MarianMTModel"
 	read := f.Spec
 	f.Spec = func(c *Config) (*spec.Spec, error) {
-		c.Only("share_encoder_decoder_embeddings", true)
 		s, err := read(c)
-		if n := c.Int(s.Vocab, "decoder_vocab_size"); n != s.Vocab {
-			c.fail("decoder_vocab_size is %d; it must be vocab_size, %d", n, s.Vocab)
+		n, shared := c.Int(s.Vocab, "decoder_vocab_size"),
+			c.Bool("share_encoder_decoder_embeddings", true)
+		if n != s.Vocab || !shared {
+			c.fail("share_encoder_decoder_embeddings is %v, vocab_size is %d and "+
+				"decoder_vocab_size %d; source and target must share one vocabulary", shared,
+				s.Vocab, n)
 		}
 		return s, cmp.Or(err, c.firstErr())
 	}

@@ -79,6 +79,9 @@ type Family struct {
 	// checkpoint may have: the head of another task, or a bias that the head does not add. If
 	// Unused is nil, there is no such tensor.
 	Unused func(s *spec.Spec, tensor string) bool
+	// OwnHead reports whether a head that differs from the embedding is the model's own, whatever
+	// tie_word_embeddings is: transformers 5 writes true for every T5.
+	OwnHead bool
 	// Prefixes may come before every tensor name. The first one with which the embedding is found
 	// is used. Without any, names have none.
 	Prefixes []string

@@ -18,6 +18,9 @@ var t5 = &Family{
 	Architectures: []string{
 		"T5ForConditionalGeneration", "T5Model", "MT5ForConditionalGeneration", "MT5Model",
 	},
+	OwnHead: true,
+	// Checkpoints of the first T5 have biases that the attention to the source does not add.
+	Buffers: []string{"layer.1.EncDecAttention.relative_attention_bias.weight"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := &spec.Spec{
 			Family:           "t5",

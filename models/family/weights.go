@@ -31,7 +31,8 @@ type QuantizedTensors interface {
 // Loader returns a function that reads the parameters of s from the tensors of file, one at a
 // time. It returns an error at once if a tensor is missing, has another shape than the
 // configuration says, or looks like a weight of the model but would be ignored. If two tensors are
-// for the same parameter, it compares their values and returns an error unless they are equal.
+// for the same parameter, it compares their values and returns an error unless they are equal. It
+// makes s one with an untied head where [Family.OwnHead] says so.
 func (f *Family) Loader(file string, tensors Tensors, s *spec.Spec) (spec.Loader, error) {
 	load, _, err := f.Loaders(file, tensors, s)
 	return load, err
@@ -45,6 +46,9 @@ func (f *Family) Loaders(file string, tensors Tensors, s *spec.Spec) (
 	c := &contents{family: f, spec: s, file: file, read: map[string]bool{}}
 	c.setTensors(tensors)
 	if err := c.findPrefix(); err != nil {
+		return nil, nil, err
+	}
+	if err := c.findOwnHead(); err != nil {
 		return nil, nil, err
 	}
 	tensors = c.tensors
@@ -281,6 +285,24 @@ func (c *contents) source(p spec.Param) (Weight, error) {
 		return w, c.tiedHead(w, p)
 	}
 	return w, nil
+}
+
+// findOwnHead makes a tied head an untied one if the file has another one and the family says that
+// it counts; see [Family.OwnHead].
+func (c *contents) findOwnHead() error {
+	s := c.spec
+	if !c.family.OwnHead || !s.TiedHead || s.Head != spec.LanguageHead {
+		return nil
+	}
+	p := spec.Param{Name: "embedding", Shape: []int{s.Vocab, s.Embedded()}}
+	embedding, err := c.source(p)
+	at := slices.IndexFunc(c.doubles, func(d double) bool { return d.tied })
+	if err != nil || at < 0 {
+		return err
+	}
+	s.TiedHead, err = c.equal(embedding.Tensor, c.doubles[at].second)
+	c.doubles = nil // they are found again, those of the spec as it is now
+	return err
 }
 
 // tiedHead records the tensors of a head that is tied to the embedding. Some programs save them

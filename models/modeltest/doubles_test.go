@@ -129,6 +129,37 @@ func TestDoubles(t *testing.T) {
 	}
 }
 
+// TestOwnHead: a head of T5 that differs from the embedding is read, although the configuration
+// says that it is tied, and one that does not differ is the embedding.
+func TestOwnHead(t *testing.T) {
+	for changed, tied := range map[string]bool{"": true, "lm_head.weight": false} {
+		d, err := checkpoint.OpenDir("../testdata/goldens/t5_v1_1")
+		must(t, err)
+		defer d.Close()
+		f, s, err := family.Read(family.NewConfig("config.json", d.Config))
+		must(t, err)
+		names := map[string]string{"lm_head.weight": "shared.weight"}
+		for _, name := range d.Weights.Names() {
+			names[name] = name
+		}
+		load, err := f.Loader("model.safetensors", renamed{d.Weights, names, changed}, s)
+		must(t, err)
+		if s.TiedHead != tied || s.LogitScale != 0 {
+			t.Errorf("changed %q: tied %v, logits × %v", changed, s.TiedHead, s.LogitScale)
+		}
+		last := map[string]float32{}
+		for _, p := range s.Params() {
+			must(t, load(p, func(_ int, values []float32) {
+				last[p.Name] = values[len(values)-1]
+			}))
+		}
+		if !tied && last["head"] != last["embedding"]+1 {
+			t.Errorf("the head ends with %v, the embedding with %v", last["head"],
+				last["embedding"])
+		}
+	}
+}
+
 // TestMissingAndUnknown removes tensors and adds others. A tensor that looks like a weight of the
 // model is never ignored.
 func TestMissingAndUnknown(t *testing.T) {

@@ -58,6 +58,10 @@ var sizes = []struct {
 		"FeedForward", "feed-forward width", 1, 8 * maxWidth,
 		func(s *Spec) int { return s.FeedForward },
 	},
+	{
+		"EncoderFeedForward", "feed-forward width of the encoder", 0, 8 * maxWidth,
+		func(s *Spec) int { return s.EncoderFeedForward },
+	},
 	{"Vocab", "vocabulary", 1, maxVocab, func(s *Spec) int { return s.Vocab }},
 	{
 		"KeyValueHeads", "key and value heads", 0, maxHeads,
@@ -180,6 +184,8 @@ func (s *Spec) checkHeads() error {
 // checkStacks checks that what two stacks do not have is not asked for.
 func (s *Spec) checkStacks() error {
 	switch {
+	case s.Encoder == 0 && s.EncoderFeedForward > 0:
+		return s.wrong("EncoderFeedForward", "one stack has no encoder with a width of its own")
 	case s.Encoder == 0:
 		return nil
 	case s.Encoder < 0 || s.Encoder >= s.Layers || (s.Layers-s.Encoder)%2 != 0:

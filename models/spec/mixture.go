@@ -45,11 +45,8 @@ func (s *Spec) Experts() int { return s.mixture().Experts }
 // InnerWidth returns how many numbers the widest feed-forward part has between its matrices, all of
 // its experts together.
 func (s *Spec) InnerWidth() int {
-	m := s.Mixture
-	if m == nil {
-		return s.FeedForward
-	}
-	return max(s.FeedForward, m.Experts*m.Width+m.Shared)
+	m := s.mixture()
+	return max(s.FeedForward, s.EncoderFeedForward, m.Experts*m.Width+m.Shared)
 }
 
 // mixture returns the experts, or a mixture without any.

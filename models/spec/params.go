@@ -153,7 +153,11 @@ func (p *paramList) block(l int) {
 	if m := s.MixtureOf(l); m != nil {
 		p.mixture(b, m)
 	} else {
-		p.feedForward(b, s.FeedForward)
+		width := s.FeedForward
+		if s.Stack(l) == Encoding && s.EncoderFeedForward > 0 {
+			width = s.EncoderFeedForward
+		}
+		p.feedForward(b, width)
 	}
 	if s.Activation == XIELU {
 		p.add(b+"activation.positive", 1)

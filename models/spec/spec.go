@@ -147,6 +147,9 @@ type Spec struct {
 	// TargetFirst are the ids that every generated target has next, before the first that the model
 	// chooses (forced_bos_token_id: BART, mBART).
 	TargetFirst []int
+	// EncoderFeedForward is the width of the feed-forward parts of the encoder, where it is not
+	// FeedForward; 0 means FeedForward.
+	EncoderFeedForward int
 	// MemoryNorm adds a norm after the last layer of the encoder (T5, mBART).
 	MemoryNorm bool
 

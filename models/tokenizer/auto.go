@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -70,7 +71,8 @@ type autoTable struct {
 		Expression    string
 		MinVocabulary int `json:"min_vocabulary"`
 	}
-	// Languages are those of M2M100's tokenizers, by language_codes, in the order of their ids.
+	// Languages are those of M2M100's tokenizers, by language_codes, and of mBART's, by model, in
+	// the order of their ids.
 	Languages map[string][]string
 }
 
@@ -146,8 +148,13 @@ func (a autoTable) rebuild(f *file, m modelFile, c Config) (remarks []string, er
 
 // addSpecial makes control tokens of tokens with a role, if the model has them.
 func (f *file) addSpecial(m modelFile, roles map[string]string) {
+	f.addControls(m, maps.Values(roles))
+}
+
+// addControls makes control tokens of texts that the model has.
+func (f *file) addControls(m modelFile, texts iter.Seq[string]) {
 	special := map[string]bool{}
-	for _, text := range roles {
+	for text := range texts {
 		special[text] = text != ""
 	}
 	for i, a := range f.AddedTokens {

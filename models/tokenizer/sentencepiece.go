@@ -21,6 +21,7 @@ const spaceMark = "▁"
 type pieces struct {
 	kind     string // of the model: Unigram or BPE
 	unknown  string
+	all      []textPiece // in the order of the file
 	texts    []vocabItem // of ordinary pieces, with their numbers from 1
 	scores   []float64   // by number; that of the unknown token is 0
 	charsmap []byte
@@ -28,6 +29,23 @@ type pieces struct {
 	// at its ends and several in a row stay.
 	noSpaceInFront, keepSpaces bool
 }
+
+// textPiece is a piece with its use.
+type textPiece struct {
+	text string
+	use  pieceUse
+}
+
+// pieceUse is the use of a piece, as the file numbers it.
+type pieceUse uint64
+
+const (
+	ordinaryPiece pieceUse = 1 + iota
+	unknownPiece
+	controlPiece
+	userPiece // one that is searched for in the text before anything else
+	unusedPiece
+)
 
 // readPieces reads a file of SentencePiece.
 func readPieces(data []byte) (*pieces, error) {
@@ -76,9 +94,9 @@ func readPieces(data []byte) (*pieces, error) {
 	return p, err
 }
 
-// readPiece reads a piece with its score and kind. Those that no text has are left out.
+// readPiece reads a piece with its score and use.
 func (p *pieces) readPiece(data []byte) error {
-	text, score, kind := "", 0.0, uint64(1)
+	text, score, use := "", 0.0, ordinaryPiece
 	err := fields(data, func(field int, number uint64, data []byte) error {
 		switch field {
 		case 1:
@@ -86,24 +104,25 @@ func (p *pieces) readPiece(data []byte) error {
 		case 2:
 			score = float64(math.Float32frombits(uint32(number)))
 		case 3:
-			kind = number
+			use = pieceUse(number)
 		}
 		return nil
 	})
+	p.all = append(p.all, textPiece{text, use})
 	switch {
 	case err != nil:
 		return err
 	case math.IsNaN(score) || math.IsInf(score, 0):
 		return fmt.Errorf("piece %.80q has the score %v; want a number", text, score)
-	case kind == 2:
+	case use == unknownPiece:
 		p.unknown = text
-	case kind == 3 || kind == 5: // control and unused
-	case kind == 1:
+	case use == controlPiece || use == unusedPiece: // no text has them
+	case use == ordinaryPiece || use == userPiece:
 		p.texts = append(p.texts, vocabItem{text, len(p.scores)})
 		p.scores = append(p.scores, score)
 	default:
 		return fmt.Errorf("piece %.80q is of type %d; supported are 1 (normal), 2 (unknown), "+
-			"3 (control) and 5 (unused)", text, kind)
+			"3 (control), 4 (user defined) and 5 (unused)", text, use)
 	}
 	return nil
 }
@@ -207,24 +226,33 @@ func (p *pieces) modelFile() (m modelFile, err error) {
 	return m, err
 }
 
-// maxMerges is how many merges the pieces of a BPE may have, far above those of real ones.
-const maxMerges = 16 << 20
+// Limits of a BPE whose merges follow from its pieces, far above those of real ones. A piece of n
+// bytes has up to n places to cut it, and looking both parts up reads its n bytes: without a limit
+// one piece of 64 MB takes days, and with maxPiece at most maxPiece bytes are read for each byte of
+// the file. Each place may be a merge, so that without the other two limits merges take maxPiece
+// times the memory of the file.
+const (
+	maxPiece     = 512
+	maxMerges    = 4 << 20
+	maxMergeText = 64 << 20 // bytes of all merges, each as long as its piece
+)
 
 // merges returns every way to put a piece together from two, the best score first; of one piece,
 // longer first parts first.
 func (p *pieces) merges() ([]mergeText, error) {
 	known := make(map[string]bool, len(p.texts))
 	for _, t := range p.texts {
+		if len(t.content) > maxPiece {
+			return nil, fmt.Errorf("piece %.40q... has %d bytes, the limit is %d", t.content,
+				len(t.content), maxPiece)
+		}
 		known[t.content] = true
 	}
 	var merges []mergeText
+	size := 0
 	for _, t := range slices.SortedStableFunc(slices.Values(p.texts), func(a, b vocabItem) int {
 		return cmp.Compare(p.scores[b.id], p.scores[a.id])
 	}) {
-		if len(t.content) > maxContent {
-			return nil, fmt.Errorf("piece %.40q... has %d bytes, the limit is %d", t.content,
-				len(t.content), maxContent)
-		}
 		from := len(merges)
 		for at := range t.content {
 			if at > 0 && known[t.content[:at]] && known[t.content[at:]] {
@@ -232,20 +260,23 @@ func (p *pieces) merges() ([]mergeText, error) {
 			}
 		}
 		slices.Reverse(merges[from:])
-		if len(merges) > maxMerges {
-			return nil, fmt.Errorf("the pieces have more than %d merges, which is the limit",
-				maxMerges)
+		size += (len(merges) - from) * len(t.content)
+		if len(merges) > maxMerges || size > maxMergeText {
+			return nil, fmt.Errorf("the pieces can be made of each other in so many ways that "+
+				"there are %d merges of %d bytes; the limits are %d and %d", len(merges), size,
+				maxMerges, maxMergeText)
 		}
 	}
 	return merges, nil
 }
 
 // ParsePieces reads the tokenizer of a class of transformers that cuts texts by a file of
-// SentencePiece and has the ids of the pieces in another file, vocab.json: MarianTokenizer
+// SentencePiece. Some have the ids of the pieces in another file, vocab.json: MarianTokenizer
 // (source.spm; target.spm for the texts of targets) and M2M100Tokenizer (sentencepiece.bpe.model).
 // A piece that vocab does not have is the unknown token, and so is text without a piece, unless
-// vocab has that text. name appears in errors. It returns an error for files that are malformed,
-// that contradict each other, or that need what is not supported.
+// vocab has that text. If vocab is nil, ids follow from the class; see [NumbersPieces]. name
+// appears in errors. It returns an error for files that are malformed, that contradict each other,
+// or that need what is not supported.
 func ParsePieces(model, vocab []byte, name string, c Config) (*Tokenizer, error) {
 	table, err := newAutoTable()
 	if err != nil {
@@ -271,12 +302,17 @@ func parsePieces(model, vocab []byte, table autoTable, c Config) (*Tokenizer, er
 	if err != nil {
 		return nil, err
 	}
-	known, err := readVocabularyFile(vocab)
+	class := table.class(c, false)
+	var known modelFile
+	if vocab == nil {
+		known, err = p.numbered(class, table, c, &f)
+	} else if known, err = readVocabularyFile(vocab); err == nil {
+		f.AddedTokens = addedTo(known, class, table, c)
+		err = p.noUserPieces()
+	}
 	if err != nil {
 		return nil, err
 	}
-	class := table.class(c, false)
-	f.AddedTokens = addedTo(known, class, table, c)
 	t := &Tokenizer{file: f}
 	if t.vocab, err = newVocabulary(known); err != nil {
 		return nil, err
@@ -288,7 +324,7 @@ func parsePieces(model, vocab []byte, table autoTable, c Config) (*Tokenizer, er
 	}
 	unknown, ok := t.vocab.ids[cmp.Or(c.Special["unk_token"], "<unk>")]
 	if !ok {
-		return nil, errors.New("vocab.json has no unknown token (unk_token)")
+		return nil, errors.New("the vocabulary has no unknown token (unk_token)")
 	}
 	for _, piece := range inner.tokens {
 		id, ok := t.vocab.ids[piece.content]
@@ -309,6 +345,17 @@ func parsePieces(model, vocab []byte, table autoTable, c Config) (*Tokenizer, er
 	}
 	t.translate(class, c)
 	return t, nil
+}
+
+// noUserPieces returns an error if a piece is searched for in a text before anything else.
+func (p *pieces) noUserPieces() error {
+	for _, piece := range p.all {
+		if piece.use == userPiece {
+			return fmt.Errorf("piece %.80q is user defined, which is not supported beside a "+
+				"vocab.json", piece.text)
+		}
+	}
+	return nil
 }
 
 // readVocabularyFile reads a vocab.json: an object of tokens with their ids.

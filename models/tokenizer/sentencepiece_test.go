@@ -1,11 +1,17 @@
 package tokenizer
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
+	"iter"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // recordedPieces is what transformers made of texts with files of SentencePiece; see
@@ -21,6 +27,15 @@ type recordedPieces struct {
 	Languages []struct {
 		Text string
 		IDs  []int
+	}
+	// Alone are files without a vocabulary, and without the table of the normaliser.
+	Alone []struct {
+		Class, Text string
+		Model       []byte
+		File        json.RawMessage // tokenizer.json, of some
+		IDs         [][]int
+		// Differ is what transformers makes of some texts.
+		Differ map[int][]int
 	}
 	Decoded     [][2]any
 	Translating []struct {
@@ -90,6 +105,54 @@ func TestPieces(t *testing.T) {
 	}
 }
 
+// TestPiecesAlone compares ids of files without a vocabulary with those of T5Tokenizer,
+// PegasusTokenizer, MBartTokenizer and MBart50Tokenizer, and what the tokenizer.json of the first
+// two gives.
+func TestPiecesAlone(t *testing.T) {
+	r := readRecordedPieces(t)
+	source, err := readPieces(r.Files["source.spm"])
+	must(t, err)
+	if len(r.Alone) != len(numberings) {
+		t.Fatalf("%d classes, want %d", len(r.Alone), len(numberings))
+	}
+	for _, c := range r.Alone {
+		// normalizer_spec {precompiled_charsmap}, which is merged with the one that is there.
+		table := binary.AppendUvarint([]byte{2<<3 | 2}, uint64(len(source.charsmap)))
+		table = append(table, source.charsmap...)
+		model := binary.AppendUvarint(append(c.Model, 3<<3|2), uint64(len(table)))
+		model = append(model, table...)
+		tok, err := ParsePieces(model, nil, c.Class, Config{Class: c.Class})
+		must(t, err)
+		checkIDs(t, c.Class, tok, c.Text, c.IDs)
+		key := []byte(`"precompiled_charsmap":"`)
+		if !bytes.Contains(c.File, key) {
+			continue
+		}
+		whole := bytes.Replace(c.File, key,
+			base64.StdEncoding.AppendEncode(key, source.charsmap), 1)
+		tok, _, err = ParseFor(whole, c.Class, Config{Class: c.Class})
+		must(t, err)
+		for k, ids := range c.Differ {
+			c.IDs[k] = ids
+		}
+		checkIDs(t, c.Class+", tokenizer.json", tok, c.Text, c.IDs)
+	}
+}
+
+// checkIDs compares the ids of the recorded texts and of one more.
+func checkIDs(t *testing.T, name string, tok *Tokenizer, more string, ids [][]int) {
+	t.Helper()
+	texts := append(refCases(t), refCase{Text: more})
+	if len(ids) != 320 || len(texts) != 320 {
+		t.Fatalf("%s: %d recorded ids of %d texts, want 320", name, len(ids), len(texts))
+	}
+	for k, want := range ids {
+		if got := idsFor(t, tok, texts[k].Text); !slices.Equal(got, want) {
+			t.Errorf("%s: %q\n got %v\nwant %v", name, texts[k].Text, got, want)
+		}
+	}
+}
+
 // TestTranslating compares the tokens of languages around a text with those of transformers.
 func TestTranslating(t *testing.T) {
 	r := readRecordedPieces(t)
@@ -144,18 +207,27 @@ func TestTranslating(t *testing.T) {
 func TestDamagedPieces(t *testing.T) {
 	r := readRecordedPieces(t)
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, i := range []int{1, 2} {
-		c := r.Cases[i]
-		model := r.Files[c.Model]
+	type damaged struct {
+		model, vocab []byte
+		class        string
+	}
+	var files []damaged
+	for _, c := range r.Cases[1:] {
+		files = append(files, damaged{r.Files[c.Model], r.Vocabularies[c.Vocab], c.Class})
+	}
+	for _, c := range r.Alone {
+		files = append(files, damaged{c.Model, nil, c.Class})
+	}
+	for _, c := range files {
 		for range 300 {
-			data := slices.Clone(model)
+			data := slices.Clone(c.model)
 			for range 1 + rng.IntN(8) {
 				data[rng.IntN(len(data))] = byte(rng.IntN(256))
 			}
 			if rng.IntN(2) == 0 {
 				data = data[:rng.IntN(len(data))]
 			}
-			tok, err := ParsePieces(data, r.Vocabularies[c.Vocab], "x", Config{Class: c.Class})
+			tok, err := ParsePieces(data, c.vocab, "x", Config{Class: c.class})
 			if err == nil {
 				_, _ = tok.Encode("Hello, world", true) // must not panic
 			}
@@ -178,6 +250,66 @@ func TestDamagedPieces(t *testing.T) {
 		_, err := ParsePieces([]byte(c.model), []byte(c.vocab), "m",
 			Config{Class: "MarianTokenizer"})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", what, err, c.want)
+		}
+	}
+}
+
+// pieceFile is a BPE of SentencePiece with these pieces, all with the same score.
+func pieceFile(pieces iter.Seq[string]) []byte {
+	file := []byte("\x12\x02\x18\x02") // trainer_spec {model_type: BPE}
+	for text := range pieces {
+		inner := binary.AppendUvarint([]byte{1<<3 | 2}, uint64(len(text)))
+		inner = append(inner, text...)
+		file = binary.AppendUvarint(append(file, 1<<3|2), uint64(len(inner)))
+		file = append(file, inner...)
+	}
+	return file
+}
+
+// TestMergesOfPieces: neither one long piece, nor many that are as long as they may be, nor pieces
+// that can be cut at every place keep the reader busy or fill the memory.
+func TestMergesOfPieces(t *testing.T) {
+	runs := func(count, length int) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			for i := range count {
+				if !yield(strings.Repeat("a", length) + strconv.Itoa(i)) {
+					return
+				}
+			}
+		}
+	}
+	every := func(lengths int, letters string) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			for _, c := range letters {
+				for n := 1; n <= lengths; n++ {
+					if !yield(strings.Repeat(string(c), n)) {
+						return
+					}
+				}
+			}
+		}
+	}
+	for what, c := range map[string]struct {
+		pieces iter.Seq[string]
+		want   string
+	}{
+		"one long piece":   {runs(1, 32<<20), "the limit is 512"},
+		"many long ones":   {runs(20_000, 500), ""},
+		"cut everywhere":   {every(512, "abcdefghijklmnopqrstuvwxyz"), "the limits are"},
+		"cut at each, few": {every(200, "ab"), ""},
+	} {
+		file := pieceFile(c.pieces)
+		p, err := readPieces(file)
+		must(t, err)
+		start := processTime()
+		merges, err := p.merges()
+		took := processTime() - start
+		// 10 MB of long pieces took 0.15 s.
+		if took > 10*time.Second || len(merges) > maxMerges {
+			t.Errorf("%s: %d bytes took %v and gave %d merges", what, len(file), took, len(merges))
+		}
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", what, err, c.want)
 		}
 	}

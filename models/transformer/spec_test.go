@@ -38,6 +38,7 @@ func TestSpecCheck(t *testing.T) {
 		{"width", "bloom", func(s *spec.Spec) { s.Width = -1 }, "width -1 is not in 1..131072"},
 		{"head width", "bloom", func(s *spec.Spec) { s.HeadWidth = 0 }, "head width 0 is not in 1..131072"},
 		{"feed-forward", "bloom", func(s *spec.Spec) { s.FeedForward = 1 << 30 }, "feed-forward width 1073741824 is not in"},
+		{"an encoder's feed-forward", "bloom", func(s *spec.Spec) { s.EncoderFeedForward = 8 }, "one stack has no encoder with a width of its own"},
 		{"vocabulary", "bloom", func(s *spec.Spec) { s.Vocab = 1 << 30 }, "vocabulary 1073741824 is not in 1..16777216"},
 		{"negative groups", "llama", func(s *spec.Spec) { s.KeyValueHeads = -1 }, "key and value heads -1 is not in 0..4096"},
 		{"groups", "llama", func(s *spec.Spec) { s.KeyValueHeads = 3 }, "3 key and value heads do not divide 4 heads"},

@@ -19,7 +19,7 @@ import (
 
 // eachOfTwoStacks runs do on a golden of each kind with two stacks.
 func eachOfTwoStacks(t *testing.T, do func(t *testing.T, g *golden, boundary int)) {
-	for _, name := range []string{"t5", "t5_v1_1", "bart", "mbart", "marian"} {
+	for _, name := range []string{"t5", "t5_v1_1", "bart", "bart_widths", "mbart", "marian"} {
 		t.Run(name, func(t *testing.T) {
 			g := openGolden(t, name)
 			do(t, g, slices.Index(g.ids, g.model.Spec.Boundary()))

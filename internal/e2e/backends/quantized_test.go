@@ -247,3 +247,29 @@ func TestQuantizedNeeds(t *testing.T) {
 		}
 	}
 }
+
+// TestQuantizedStacks: a model of two stacks in Q8_0 and Q4_K, with the embedding as the head.
+func TestQuantizedStacks(t *testing.T) {
+	file, random := widened(convertedGolden(t, "t5_v1_1"), 16), rand.New(rand.NewPCG(1, 2))
+	for i, tensor := range file.Tensors {
+		// Q8_0, with small numbers, because scores are not scaled.
+		of, numbers := blockType{8, 34, -1, -12, 0}, len(tensor.Data)/4
+		if strings.Contains(tensor.Name, "ffn") { // Q4_K, in blocks of 256
+			of, numbers = blockType{12, 144, 2, -12, -9}, numbers/8
+		}
+		if strings.HasSuffix(tensor.Name, "norm.weight") || strings.Contains(tensor.Name, "rel_b") {
+			continue
+		}
+		file.Tensors[i].Type = of.kind
+		file.Tensors[i].Data = of.blocks(random, numbers)
+	}
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	must(t, os.WriteFile(path, file.With(gguftest.Words()...).Bytes(), 0o600))
+	xla, plain := fixture.Open(t, path, "xla"), fixture.Open(t, path, "go")
+	if xla.Memory().Weights > plain.Memory().Weights/2 {
+		t.Errorf("%d bytes of weights: they are not in codes", xla.Memory().Weights)
+	}
+	text := []int{5, 17, 33, 8, 2, 48 * 16, 6, 77, 23}
+	tapsAgree(t, xla, plain, text, trace.Attention, trace.Hidden, trace.Logits)
+	agree(t, "parts of logits", stepTerms(t, xla, text), stepTerms(t, plain, text))
+}

@@ -25,8 +25,8 @@ var Convertible = []string{
 
 // Changed are goldens that GGUF can express with these values in config.json, so that they are
 // other models: without the windows of StarCoder2, with the layers without rotation that llama.cpp
-// assumes for SmolLM3 and the limit inside the experts of GPT-OSS, and without the head of
-// ModernBERT.
+// assumes for SmolLM3 and the limit inside the experts of GPT-OSS, without the head of ModernBERT,
+// and with the distances of T5 that llama.cpp assumes.
 var Changed = map[string]map[string]any{
 	"gpt_oss":    {"swiglu_limit": json.Number("7")},
 	"starcoder2": {"sliding_window": nil},
@@ -34,6 +34,8 @@ var Changed = map[string]map[string]any{
 		"no_rope_layer_interval": json.Number("4"), "no_rope_layers": nil, "layer_types": nil,
 	},
 	"modernbert": {"architectures": []any{"ModernBertModel"}},
+	"t5":         {"relative_attention_max_distance": json.Number("128")},
+	"t5_v1_1":    {"relative_attention_max_distance": json.Number("128")},
 }
 
 // Convert returns a checkpoint of Hugging Face as convert_hf_to_gguf.py of llama.cpp writes it with
@@ -108,7 +110,7 @@ func (c *converter) scalar(key, hf string, dir *checkpoint.Dir) {
 // dropped are parts of the names of tensors that the conversion drops.
 var dropped = []string{
 	"pooler.", "position_ids", "visual.", "attention.bias", "masked_bias", "inv_freq",
-	"head.dense.", "head.norm.", "decoder.",
+	"head.dense.", "head.norm.", "decoder.weight", "decoder.bias",
 }
 
 type converter struct {
@@ -207,6 +209,7 @@ var conversions = map[string]conversion{
 	"qwen2_5_vl_text": {"qwen2vl", visionKeys, llamaNames, nil},
 	"qwen3_vl_text":   {"qwen3vl", visionKeys, llamaNames, nil},
 	"modernbert":      {"modern-bert", modernKeys, modernNames, nil},
+	"t5":              {"t5", t5Keys, t5Names, nil},
 }
 
 // ggufName returns the name of a tensor in GGUF.
@@ -352,6 +355,21 @@ func modernKeys(c *converter) {
 	c.config = map[string]any{"rope_parameters": full["sliding_attention"]}
 	c.float("rope.freq_base_swa", c.ropeNumber("rope_theta"))
 	c.key("modern-bert.rope.scaling.type", "none")
+}
+
+func t5Keys(c *converter) {
+	c.size("context_length", 512)
+	c.size("embedding_length", c.int("d_model"))
+	c.size("feed_forward_length", c.int("d_ff"))
+	c.size("block_count", c.int("num_layers"))
+	c.size("decoder_block_count", c.int("num_decoder_layers"))
+	c.size("attention.head_count", c.int("num_heads"))
+	c.size("attention.key_length", c.int("d_kv"))
+	c.size("attention.value_length", c.int("d_kv"))
+	c.float("attention.layer_norm_epsilon", c.number("layer_norm_epsilon"))
+	c.size("attention.relative_buckets_count", c.int("relative_attention_num_buckets"))
+	c.float("attention.layer_norm_rms_epsilon", c.number("layer_norm_epsilon"))
+	c.size("decoder_start_token_id", c.int("decoder_start_token_id"))
 }
 
 // pattern writes which layers have a window.

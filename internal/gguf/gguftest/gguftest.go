@@ -216,6 +216,8 @@ func encode(value any) (uint32, []byte) {
 		return 9, array(8, v)
 	case []int32:
 		return 9, array(5, v)
+	case []byte:
+		return 9, array(0, v)
 	case []uint32:
 		return 9, array(4, v)
 	case []float32:

@@ -140,6 +140,39 @@ var bertNames = map[string]string{
 	"layer.%d.output.LayerNorm":           "blk.%d.layer_output_norm",
 }
 
+// t5Names: the prefix of the encoder is cut off before.
+var t5Names = map[string]string{
+	"shared": "token_embd", "lm_head": "output", "final_layer_norm": "enc.output_norm",
+	"decoder.final_layer_norm":                                       "dec.output_norm",
+	"block.%d.layer.0.layer_norm":                                    "enc.blk.%d.attn_norm",
+	"block.%d.layer.0.SelfAttention.q":                               "enc.blk.%d.attn_q",
+	"block.%d.layer.0.SelfAttention.k":                               "enc.blk.%d.attn_k",
+	"block.%d.layer.0.SelfAttention.v":                               "enc.blk.%d.attn_v",
+	"block.%d.layer.0.SelfAttention.o":                               "enc.blk.%d.attn_o",
+	"block.%d.layer.1.layer_norm":                                    "enc.blk.%d.ffn_norm",
+	"block.%d.layer.1.DenseReluDense.wi":                             "enc.blk.%d.ffn_up",
+	"block.%d.layer.1.DenseReluDense.wi_0":                           "enc.blk.%d.ffn_gate",
+	"block.%d.layer.1.DenseReluDense.wi_1":                           "enc.blk.%d.ffn_up",
+	"block.%d.layer.1.DenseReluDense.wo":                             "enc.blk.%d.ffn_down",
+	"decoder.block.%d.layer.0.layer_norm":                            "dec.blk.%d.attn_norm",
+	"decoder.block.%d.layer.0.SelfAttention.q":                       "dec.blk.%d.attn_q",
+	"decoder.block.%d.layer.0.SelfAttention.k":                       "dec.blk.%d.attn_k",
+	"decoder.block.%d.layer.0.SelfAttention.v":                       "dec.blk.%d.attn_v",
+	"decoder.block.%d.layer.0.SelfAttention.o":                       "dec.blk.%d.attn_o",
+	"decoder.block.%d.layer.1.layer_norm":                            "dec.blk.%d.cross_attn_norm",
+	"decoder.block.%d.layer.1.EncDecAttention.q":                     "dec.blk.%d.cross_attn_q",
+	"decoder.block.%d.layer.1.EncDecAttention.k":                     "dec.blk.%d.cross_attn_k",
+	"decoder.block.%d.layer.1.EncDecAttention.v":                     "dec.blk.%d.cross_attn_v",
+	"decoder.block.%d.layer.1.EncDecAttention.o":                     "dec.blk.%d.cross_attn_o",
+	"decoder.block.%d.layer.2.layer_norm":                            "dec.blk.%d.ffn_norm",
+	"decoder.block.%d.layer.2.DenseReluDense.wi":                     "dec.blk.%d.ffn_up",
+	"decoder.block.%d.layer.2.DenseReluDense.wi_0":                   "dec.blk.%d.ffn_gate",
+	"decoder.block.%d.layer.2.DenseReluDense.wi_1":                   "dec.blk.%d.ffn_up",
+	"decoder.block.%d.layer.2.DenseReluDense.wo":                     "dec.blk.%d.ffn_down",
+	"block.%d.layer.0.SelfAttention.relative_attention_bias":         "enc.blk.%d.attn_rel_b",
+	"decoder.block.%d.layer.0.SelfAttention.relative_attention_bias": "dec.blk.%d.attn_rel_b",
+}
+
 // merged is a with the names of b added or in their place.
 func merged(a, b map[string]string) map[string]string {
 	all := maps.Clone(a)

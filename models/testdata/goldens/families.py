@@ -175,4 +175,5 @@ STACKS = {
     "pegasus": ("Pegasus", "ForConditionalGeneration", dict(bart, activation_function="relu")),
     "m2m_100": ("M2M100", "ForConditionalGeneration", dict(bart, bos_token_id=1, pad_token_id=1)),
     "marian": ("Marian", "MTModel", dict(bart, activation_function="swish", scale_embedding=True)),
+    "bart_widths": ("Bart", "ForConditionalGeneration", dict(bart, bos_token_id=1, encoder_ffn_dim=2 * F)),
 }

@@ -6,8 +6,8 @@
 ../auto.json is read by the package. It has, for each model type that headwater opens, the class that AutoTokenizer has for it; the model
 types whose tokenizer_class in tokenizer_config.json AutoTokenizer does not believe; and for each class that brings its own parts the
 normalizer and pre_tokenizer that it builds, and which values in them its options change, and the tokens with
-a role that it names by itself, and whether it adds no control tokens where the file does; and the languages of M2M100's tokenizers, in
-the order of their ids. auto.json.gz has the ids of the 319 texts of
+a role that it names by itself, and whether it adds no control tokens where the file does; and the languages of M2M100's and mBART's tokenizers,
+in the order of their ids. auto.json.gz has the ids of the 319 texts of
 ref.json.gz for combinations of a trained file (with other parts, if there are some), a model type, a class and options: those ids that
 differ from what the library tokenizers makes of the file.
 """
@@ -15,6 +15,8 @@ import gzip, inspect, json, os, re, tempfile
 import tokenizers, transformers
 from transformers.models.auto import tokenization_auto as auto
 from transformers.models.m2m_100 import tokenization_m2m_100 as m2m_100
+from transformers.models.mbart import tokenization_mbart as mbart
+from transformers.models.mbart50 import tokenization_mbart50 as mbart50
 from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
 assert (transformers.__version__, tokenizers.__version__) == ("5.23.0", "0.23.3")
@@ -124,7 +126,8 @@ def main():
     table = {"transformers": transformers.__version__, "model_types": registered,
              "disbelieved": sorted(auto.MODELS_WITH_INCORRECT_HUB_TOKENIZER_CLASS & set(TYPES)),
              "classes": {name: recorded(name) for name in CLASSES}, "mistral": mistral_regex(),
-             "languages": m2m_100.FAIRSEQ_LANGUAGE_CODES}
+             "languages": {**m2m_100.FAIRSEQ_LANGUAGE_CODES, "mbart": mbart.FAIRSEQ_LANGUAGE_CODES,
+                           "mbart50": mbart50.FAIRSEQ_LANGUAGE_CODES}}
     with open("../auto.json", "w") as f:
         f.write(json.dumps(table, ensure_ascii=False, indent=1) + "\n")
     cases = json.load(gzip.open("ref.json.gz", "rt"))

@@ -1,14 +1,21 @@
-"""Records what MarianTokenizer and M2M100Tokenizer of transformers make of texts, with small files of SentencePiece.
+"""Records what tokenizers of transformers make of texts, with small files of SentencePiece.
 
     pip install transformers==5.23.0 tokenizers==0.23.3 sentencepiece==0.2.3
     python record_pieces.py            # writes pieces.json.gz
 
-The files are trained on the texts of ref.json.gz: for Marian a Unigram model for each side, the source with the normalisation of OPUS-MT
-(nmt_nfkc) and the target with none, and a vocab.json that lacks every ninth piece and has two languages; for M2M100 a BPE. pieces.json.gz
-has the files, and for each tokenizer the ids of the 319 texts; and those of a text in several languages.
+The files are trained on the texts of ref.json.gz: for MarianTokenizer a Unigram model for each side, the source with the normalisation of OPUS-MT
+(nmt_nfkc) and the target with none, and a vocab.json that lacks every ninth piece and has two languages; for
+M2M100Tokenizer a BPE. pieces.json.gz has the files, and for each tokenizer the ids of the 319 texts; and those of a text in several languages.
+
+T5Tokenizer, PegasusTokenizer, MBartTokenizer and MBart50Tokenizer have no vocab.json. Their files lack the table of the normaliser, which is that of
+source.spm. "alone" has the ids that transformers gives with the normaliser and the splitter that transformers 4 has. They are those of SentencePiece, which
+the models were trained with, but for control tokens and for digits that can be cut in two ways with the same score. PegasusTokenizer and
+MBartTokenizer of transformers 5 have other parts; "differ" is what they give. Of T5 and Pegasus "file" is the tokenizer.json that transformers writes, without that table.
 """
 import base64, gzip, io, json, os, tempfile
 import sentencepiece, transformers
+from sentencepiece import sentencepiece_model_pb2
+from tokenizers import normalizers, pre_tokenizers
 
 assert (transformers.__version__, sentencepiece.__version__) == ("5.23.0", "0.2.3")
 TEXTS = [c["text"] for c in json.load(gzip.open("ref.json.gz", "rt"))]
@@ -35,8 +42,8 @@ def load(kind, files, **options):
         return kind.from_pretrained(d, **options)
 
 
-def recorded(t, target=False):
-    return [(t(text_target=text) if target else t(text))["input_ids"] for text in TEXTS]
+def recorded(t, target=False, texts=TEXTS):
+    return [(t(text_target=text) if target else t(text))["input_ids"] for text in texts]
 
 
 PLAIN = [(w, -float(i)) for i, w in enumerate(["\u2581the", "\u2581cat", "\u2581sat", "\u2581", "s", "a", "t"], 1)]
@@ -64,6 +71,42 @@ def translating():
                    "config": {k: v for k, v in config.items() if k in ("src_lang", "legacy_behaviour")}, "cases": cases}
 
 
+# For each class: the name of the file, its control tokens, the number of a piece, how many tokens come before and after a text, and a text with such
+# tokens.
+NUMBERED = {
+    "T5Tokenizer": ("spiece.model", {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1, "user_defined_symbols": ["\u2581<own>"]},
+                    lambda i: i, (0, 1), "The <extra_id_0> sat<extra_id_99> on \u2581<own> <own>.</s>"),
+    "PegasusTokenizer": ("spiece.model", {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}, lambda i: i + 103, (0, 1),
+                         "The <mask_1> sat <mask_2> on<unk_7>."),
+    "MBartTokenizer": ("sentencepiece.bpe.model", {}, lambda i: i + 1 if i else 3, (0, 2), "The  <mask> sat fr_XX on."),
+    "MBart50Tokenizer": ("sentencepiece.bpe.model", {}, lambda i: i + 1 if i else 3, (1, 1), "The  <mask> sat ur_PK on."),
+}
+
+
+def alone(charsmap):
+    """Tokenizers whose ids follow from the class."""
+    lines = [line for text in TEXTS for line in text.split("\n") if line.strip()]
+    for name, (file, options, number, (before, after), control) in NUMBERED.items():
+        model = train("unigram", 350, lines[1::2], normalization_rule_name="nmt_nfkc", character_coverage=0.98, **options)
+        t = load(getattr(transformers, name), {file: model})
+        texts, pieces = TEXTS + [control], sentencepiece.SentencePieceProcessor(model_proto=model)
+        theirs, whole = recorded(t, texts=texts), json.loads(t._tokenizer.to_str())
+        t._tokenizer.normalizer = normalizers.Precompiled(charsmap)
+        t._tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+        ids = recorded(t, texts=texts)
+        differ = {i: theirs[i] for i in range(len(texts)) if ids[i] != theirs[i]}
+        ties = [text for i, text in enumerate(texts) if ids[i][before:-after] != [number(k) for k in pieces.encode(text)]]
+        proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+        assert proto.normalizer_spec.precompiled_charsmap == charsmap
+        proto.normalizer_spec.ClearField("precompiled_charsmap")
+        for part in whole["normalizer"].get("normalizers", [whole["normalizer"]]) if whole["normalizer"] else []:
+            if part["type"] == "Precompiled":
+                part["precompiled_charsmap"] = ""
+        print(name, len(t), "tokens; texts whose ids differ from SentencePiece:", ties)
+        yield {"class": name, "model": base64.b64encode(proto.SerializeToString()).decode(), "file": whole if "MBart" not in name else None,
+               "text": control, "differ": differ, "ids": ids}
+
+
 def main():
     lines = [line for text in TEXTS for line in text.split("\n") if line.strip()]
     source = train("unigram", 400, lines, normalization_rule_name="nmt_nfkc", character_coverage=0.99)
@@ -84,6 +127,7 @@ def main():
            "languages": [{"text": ">>fra<< Hello there", "ids": t(">>fra<< Hello there")["input_ids"]},
                          {"text": ">>pt_br<<Hello", "ids": t(">>pt_br<<Hello")["input_ids"]}],
            "translating": list(translating()),
+           "alone": list(alone(sentencepiece_model_pb2.ModelProto.FromString(source).normalizer_spec.precompiled_charsmap)),
            "decoded": [[i, t.decode(ids, skip_special_tokens=True)] for i, ids in enumerate(cases[1]["ids"][:40])]}
     with open("pieces.json.gz", "wb") as f:
         f.write(gzip.compress(json.dumps(out, ensure_ascii=False, separators=(",", ":")).encode(), 9, mtime=0))
