@@ -77,7 +77,7 @@ func (r *run) oddTokens(m trace.Model) (remarks []string) {
 func spacelessRemark(text string) []string {
 	more := 0 // such letters than others
 	for _, r := range text {
-		if spaceless(r) {
+		if message.Spaceless(r) {
 			more++
 		} else if unicode.IsLetter(r) {
 			more--

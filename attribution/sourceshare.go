@@ -1,16 +1,30 @@
 package attribution
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
-// Links returns, for a model of two stacks, the token of the source that a method links each
-// generated token with, [n]: the one with the largest value in its row at the level shown,
+// Link returns the token, or the word, of the source that a token or word of the target is linked
+// with: the one that speaks most for it,
 //
-//	argmax_{j<b} M[t,j]
+//	argmax_j scores[j]
 //
-// over tokens that are no control tokens, the earliest of equals; -1 if none is above 0, and for
-// control tokens of the target. Such links are an alignment as Och and Ney 2003 measure it
-// (https://aclanthology.org/J03-1002); several tokens of a word are not joined. Links returns nil
-// for other models.
+// the earliest of equals, and -1 if none is above 0. What speaks against a word does not link it.
+// Such links are an alignment as Och and Ney 2003 measure it (https://aclanthology.org/J03-1002).
+func Link(scores []float64) int {
+	at, largest := -1, 0.0
+	for j, x := range scores {
+		if x > largest {
+			at, largest = j, x
+		}
+	}
+	return at
+}
+
+// Links returns, for a model of two stacks, the [Link] of each generated token with a token of the
+// source, [n], by its row of a method at the level shown. Control tokens have none; several tokens
+// of a word are not joined. Links returns nil for other models.
 func (e *Explanation) Links(method string) []int {
 	r, b := e.Methods[method], e.TargetBegin()
 	if r == nil || b < 0 || r.Check(len(e.Prompt.Texts)) != nil {
@@ -22,15 +36,13 @@ func (e *Explanation) Links(method string) []int {
 		if t < len(e.Steps) && e.Steps[t].Special {
 			continue
 		}
-		largest := 0.0
-		for j, x := range r.Row(t, r.Level(t))[:b] {
-			if j < len(e.Prompt.Special) && e.Prompt.Special[j] {
-				continue
-			}
-			if x > largest {
-				links[t], largest = j, x
+		row := slices.Clone(r.Row(t, r.Level(t))[:b])
+		for j := range min(b, len(e.Prompt.Special)) {
+			if e.Prompt.Special[j] {
+				row[j] = 0
 			}
 		}
+		links[t] = Link(row)
 	}
 	return links
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // mostPieces is how many tokens a word may have. Longer ones are texts without spaces, in which a
@@ -74,13 +76,7 @@ func within(text string) bool { return text != "" && !utf8.RuneStart(text[0]) }
 func spaced(before, text string) bool {
 	last, _ := utf8.DecodeLastRuneInString(before)
 	first, _ := utf8.DecodeRuneInString(text)
-	return !spaceless(last) && !spaceless(first)
-}
-
-// spaceless reports whether a character is of a script without spaces between words.
-func spaceless(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai,
-		unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	return !message.Spaceless(last) && !message.Spaceless(first)
 }
 
 // InWord reports whether a character is part of a word wherever it stands: a letter, a digit, a

@@ -42,6 +42,9 @@ type SourceOptions struct {
 	Template string
 	// Specials says which control tokens are added to the prompt, if Chat does not.
 	Specials trace.Specials
+	// From and To are, for a model that translates, the languages of the documents and of the
+	// answer, as in [Options].
+	From, To string
 	// Methods are context-cite and leave-one-out; default both. The first orders the list.
 	Methods []string
 	// Ablations is how many random halves of the documents context-cite fits, default 64, HeldOut
@@ -65,7 +68,8 @@ func (o SourceOptions) ask(question string, documents []string) sources.Ask {
 	return sources.Ask{
 		Documents: documents, Names: o.Names, Question: question, By: o.By, Answer: o.Answer,
 		MaxTokens: o.MaxTokens, Target: o.Target, Chat: o.Chat, Conversation: o.Conversation,
-		Template: o.Template, Specials: o.Specials, Options: sources.Options{
+		Template: o.Template, Specials: o.Specials, From: o.From, To: o.To,
+		Options: sources.Options{
 			Methods: o.Methods, Ablations: o.Ablations, HeldOut: o.HeldOut, Passes: o.Passes,
 			Penalty: o.Penalty, Seed: o.Seed, OnProgress: o.OnProgress,
 		},

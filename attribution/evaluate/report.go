@@ -68,8 +68,10 @@ type Report struct {
 	// cases that are not scored because of them, in the order of the cases.
 	Proofs  []Proofs  `json:"proofs,omitempty"`
 	Refuted []Refuted `json:"refuted,omitempty"`
-	// Layers has the results of methods of one layer, layer by layer.
-	Layers []Layers `json:"layers,omitempty"`
+	// Layers has the results of methods of one layer, layer by layer. EncoderLayers is that of
+	// [trace.Info], by which layers are named.
+	Layers        []Layers `json:"layers,omitempty"`
+	EncoderLayers int      `json:"encoder_layers,omitempty"`
 	// Leads compare the methods, case by case, with each of [Lines].
 	Leads []Lead `json:"leads,omitempty"`
 }
@@ -115,9 +117,9 @@ func (r *Report) leads(results []*Result) (all []Lead) {
 	return all
 }
 
-// newReport summarises results of some of the cases.
-func newReport(opts Options, cases []Case, all []*Result) *Report {
-	r := &Report{Methods: slices.Clone(opts.Methods)}
+// newReport summarises results of some of the cases of a model.
+func newReport(of trace.Info, opts Options, cases []Case, all []*Result) *Report {
+	r := &Report{Methods: slices.Clone(opts.Methods), EncoderLayers: of.EncoderLayers}
 	var results, judged []*Result // those scored, and those not for choosing layers
 	has := map[string]bool{}
 	for _, x := range all {
@@ -234,6 +236,11 @@ func (r *Report) PickedLayer(method string) (layer int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// LayerName returns the name of a layer as [trace.Info.LayerName] does.
+func (r *Report) LayerName(l int) string {
+	return trace.Info{EncoderLayers: r.EncoderLayers}.LayerName(l)
 }
 
 // At returns the summary of a group, method and measure. ok is false if the report does not have

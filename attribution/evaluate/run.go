@@ -149,11 +149,11 @@ func Lines() []string { return []string{RandomLine, EarliestLine, LatestLine, Ch
 // one with the highest average precision over all of these cases.
 func Run(ctx context.Context, m trace.Model, cases []Case, opts Options) (*Report, error) {
 	if err := opts.check(); err != nil {
-		return newReport(opts, cases, nil), err
+		return newReport(m.Info(), opts, cases, nil), err
 	}
 	opts.Methods, opts.References = opts.methods(m.Info()), expand(opts.References)
 	if err := checkGroups(cases); err != nil {
-		return newReport(opts, cases, nil), err
+		return newReport(m.Info(), opts, cases, nil), err
 	}
 	results := make([]*Result, len(cases))
 	done := func() []*Result {
@@ -174,11 +174,11 @@ func Run(ctx context.Context, m trace.Model, cases []Case, opts Options) (*Repor
 			r, isNew, err := opts.result(ctx, m, i, c, picked)
 			if err != nil {
 				err = c.wrap(i, len(cases), err)
-				return newReport(opts, cases, done()), err
+				return newReport(m.Info(), opts, cases, done()), err
 			}
 			if isNew && opts.OnResult != nil {
 				if err := opts.OnResult(r); err != nil {
-					return newReport(opts, cases, done()), err
+					return newReport(m.Info(), opts, cases, done()), err
 				}
 			}
 			results[i] = r
@@ -196,7 +196,7 @@ func Run(ctx context.Context, m trace.Model, cases []Case, opts Options) (*Repor
 		}
 		picked = pick(model, opts.Methods, done())
 	}
-	return newReport(opts, cases, done()), nil
+	return newReport(m.Info(), opts, cases, done()), nil
 }
 
 // result returns the result of one case, from Done if it is there. isNew reports whether something

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // ReadReport reads the report in a file that headwater bench methods --json wrote.
@@ -70,7 +72,7 @@ func (r *Report) WriteLeads(w io.Writer, line string) error {
 // WithLayer returns a method's name, with the layer that is scored if it has one.
 func (r *Report) WithLayer(name string) string {
 	if layer, ok := r.PickedLayer(name); ok {
-		return fmt.Sprintf("%s, layer %d", name, layer)
+		return fmt.Sprintf("%s, %s", name, r.LayerName(layer))
 	}
 	return name
 }
@@ -153,7 +155,7 @@ func (r *Report) WriteLayers(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "method")
 	for _, l := range r.Layers[0].Layers {
-		fmt.Fprintf(t, "\t%d", l)
+		fmt.Fprintf(t, "\t%s", trace.Info{EncoderLayers: r.EncoderLayers}.LayerLabel(l))
 	}
 	fmt.Fprint(t, "\tbest in hindsight, not a score\n")
 	for _, l := range r.Layers {
@@ -166,7 +168,7 @@ func (r *Report) WriteLayers(w io.Writer) error {
 			}
 			fmt.Fprintf(t, "\t%.3f%s", s.Mean, mark)
 		}
-		fmt.Fprintf(t, "\tlayer %d\n", l.Best[last])
+		fmt.Fprintf(t, "\t%s\n", r.LayerName(l.Best[last]))
 	}
 	return t.Flush()
 }

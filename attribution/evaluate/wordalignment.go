@@ -3,7 +3,6 @@ package evaluate
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -54,8 +53,10 @@ func AlignmentErrorRate(found, sure, possible [][2]int) float64 {
 // WordAlignment is how well a method links the words of translations with those of their sources.
 type WordAlignment struct {
 	Method string `json:"method"`
-	// Layer is the layer of a method of one layer, -1 for other methods.
-	Layer int `json:"layer"`
+	// Layer is the layer of a method of one layer, -1 for other methods; LayerName is its name, see
+	// [trace.Info.LayerName].
+	Layer     int    `json:"layer"`
+	LayerName string `json:"layer_name,omitempty"`
 	// ErrorRate is the alignment error rate, over translations.
 	ErrorRate Summary `json:"alignment_error_rate"`
 }
@@ -65,10 +66,9 @@ type WordAlignment struct {
 const SamePlaceLine = "same place"
 
 // AlignWords measures methods by [AlignmentErrorRate], the lowest first, and [SamePlaceLine] with
-// them. It explains each target as a continuation of its source and links each word of it with the
-// word of the source whose scores are the largest in size; scores of several tokens of a word are
-// added. A target word without any score in the source gets no link. Control tokens have no part
-// in it.
+// them. It explains each target as a continuation of its source and links each word of it with a
+// word of the source, as [attribution.Link] does; scores of several tokens of a word are added.
+// Control tokens have no part in it.
 //
 // Methods of one layer are measured in the layer that is best on the translations of choose, which
 // should be others; without any, on those of score. Of the options it reads Methods, Explain and
@@ -117,7 +117,11 @@ func AlignWords(
 		if !chosen {
 			layer = lowest(rates[method])
 		}
-		all = append(all, WordAlignment{method, layer, Summarize(rates[method][layer])})
+		a := WordAlignment{Method: method, Layer: layer, ErrorRate: Summarize(rates[method][layer])}
+		if layer >= 0 {
+			a.LayerName = m.Info().LayerName(layer)
+		}
+		all = append(all, a)
 	}
 	slices.SortStableFunc(all, func(a, b WordAlignment) int {
 		return cmp.Compare(a.ErrorRate.Mean, b.ErrorRate.Mean)
@@ -198,9 +202,8 @@ func links(r *attribution.Result, k int, sources, targets []int, words [2]int) [
 	}
 	var found [][2]int
 	for target := range words[0] {
-		row := sizes(scores[target*words[1]:][:words[1]])
-		if at := falling(row, nil); len(at) > 0 && row[at[0]] > 0 {
-			found = append(found, [2]int{target, at[0]})
+		if at := attribution.Link(scores[target*words[1]:][:words[1]]); at >= 0 {
+			found = append(found, [2]int{target, at})
 		}
 	}
 	return found
@@ -250,5 +253,5 @@ func (a WordAlignment) String() string {
 	if a.Layer < 0 {
 		return a.Method
 	}
-	return fmt.Sprintf("%s, layer %d", a.Method, a.Layer)
+	return a.Method + ", " + a.LayerName
 }

@@ -52,12 +52,12 @@ func TestLinks(t *testing.T) {
 		Layers: []int{3}, Shape: [3]int{5, 6, 1}, Rows: [][]float64{
 			{9, 3, 2, 2, 1, 9},       // 3, 4 and 1
 			{9, 2, 1, -1, 1, 9, 5},   // and with these 5, 4 and 2
-			{9, 1, 3, -3, -2, 9, 5},  // 1, 0 and -2
+			{9, 1, 3, -3, -2, 9, 5},  // 1, 0 and -2, which is the largest in size
 			{9, 0, 0, 0, 0, 9, 5, 5}, // none
 			{0, 9, 9, 9, 9, 0, 0, 0}, // the end of the target
 		},
 	}
-	want := [][2]int{{0, 0}, {1, 2}}
+	want := [][2]int{{0, 0}, {1, 0}}
 	for _, level := range []int{0, -1} {
 		if got := links(r, level, sources, targets, [2]int{3, 3}); !slices.Equal(got, want) {
 			t.Errorf("level %d: %v, want %v", level, got, want)

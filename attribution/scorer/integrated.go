@@ -21,7 +21,8 @@ func init() { Register("integrated-gradients", integratedGradients{}) }
 //
 // (Sundararajan et al. 2017, §3). All tokens move together. The baseline e' is the embedding of one
 // token at every place. By default that is the first of the model's mask, unknown, end-of-text and
-// padding tokens whose embedding is not nearly zero. [Options.Replacement] chooses another one.
+// padding tokens whose embedding is not nearly zero. [Options.Replacement] chooses another one. The
+// token with which the target of two stacks begins stays as it is, because every text has it.
 //
 // The paper suggests zeros for text. Zeros are a poor baseline if the first operation of the model
 // is a norm (Llama, BLOOM): for all but the smallest α, αe and e have the same output there. So
@@ -270,17 +271,19 @@ func refine(path []pathPoint, n int) []float64 {
 func (x *question) evaluate(
 	ctx context.Context, e []float32, base baseline, at []float64,
 ) ([]pathPoint, error) {
-	D := len(base.row)
+	from := slices.Repeat(base.row, len(x.q.IDs))
+	if D, j := len(base.row), slices.Index(x.q.IDs, x.info.Boundary()); j >= 0 {
+		copy(from[j*D:(j+1)*D], e[j*D:])
+	}
 	direction := make([]float32, len(e))
 	for i := range e {
-		direction[i] = e[i] - base.row[i%D]
+		direction[i] = e[i] - from[i]
 	}
 	query := func(k int) trace.Query {
 		q := x.q
 		q.Embeddings = make([]float32, len(e))
 		for i := range e {
-			from := float64(base.row[i%D])
-			q.Embeddings[i] = float32(from + at[k]*(float64(e[i])-from))
+			q.Embeddings[i] = float32(float64(from[i]) + at[k]*(float64(e[i])-float64(from[i])))
 		}
 		return q
 	}

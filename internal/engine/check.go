@@ -170,7 +170,8 @@ func (r Request) Ask() (sources.Ask, error) {
 	if err := jsonread.Into(r.Options, &a); err != nil {
 		return sources.Ask{}, unreadable(err, len(r.Options))
 	}
-	size := len(a.Question) + len(a.Answer) + len(a.Target) + len(a.Template)
+	size := len(a.Question) + len(a.Answer) + len(a.Target) + len(a.Template) + len(a.From) +
+		len(a.To)
 	for _, text := range slices.Concat(a.Documents, a.Names) {
 		size += len(text)
 	}

@@ -39,6 +39,9 @@ type Ask struct {
 	Template string
 	// Specials are the control tokens that are added to the prompt, if Chat does not.
 	Specials trace.Specials
+	// From and To are, for a model that translates, the languages of the documents and of the
+	// answer; see [trace.Between].
+	From, To string
 	// Options are those of [Explain].
 	Options Options
 }
@@ -116,6 +119,8 @@ func (a Ask) checkTexts() error {
 		{"answer", []string{a.Answer}},
 		{"target", []string{a.Target}},
 		{"template", []string{a.Template}},
+		{"source language", []string{a.From}},
+		{"target language", []string{a.To}},
 	} {
 		for i, text := range f.texts {
 			at := invalid(text)
@@ -166,6 +171,9 @@ func (a Ask) Explain(ctx context.Context, m trace.Model) (*Result, error) {
 	}
 	divided, err := a.divided()
 	if err != nil {
+		return nil, err
+	}
+	if m, err = trace.Between(m, a.From, a.To); err != nil {
 		return nil, err
 	}
 	q := Question{Context: divided, Names: a.Names, Specials: a.Specials}

@@ -92,6 +92,12 @@ func TestAskRefusals(t *testing.T) {
 	}
 	m, err := models.Open("", models.Options{})
 	must(t, err)
+	translated := ok
+	translated.To = "fr"
+	if _, err := translated.Explain(t.Context(), m); !errors.Is(err, trace.ErrUsage) ||
+		!strings.Contains(err.Error(), "does not translate") {
+		t.Errorf("the answer is in French: error %v", err)
+	}
 	ok.Chat = true
 	if _, err := ok.Explain(t.Context(), m); err == nil {
 		t.Error("a model without a chat template is asked in a chat")

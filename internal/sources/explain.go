@@ -106,7 +106,7 @@ func newRun(m trace.Model, q Question, opts Options) (*run, error) {
 	if err != nil {
 		return nil, pkg.Errorf("prompt: %w", err)
 	}
-	if limit := m.Info().Context; limit > 0 && len(prompt)+len(r.ids)-1 > limit {
+	if len(r.ids)-1 > m.Info().Room(trace.IDs(prompt)) {
 		return nil, tooLong(m, len(prompt), len(r.ids))
 	}
 	// What is asked first, and the shortest prompt of all: some models need a token to begin with.

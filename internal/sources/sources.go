@@ -270,12 +270,11 @@ func Generate(
 	if err != nil {
 		return Answer{}, pkg.Errorf("prompt: %w", err)
 	}
-	if limit := m.Info().Context; limit > 0 {
-		if len(tokens) >= limit {
-			return Answer{}, tooLong(m, len(tokens), 1)
-		}
-		most = min(most, limit-len(tokens))
+	room := m.Info().Room(trace.IDs(tokens))
+	if room < 1 {
+		return Answer{}, tooLong(m, len(tokens), 1)
 	}
+	most = min(most, room)
 	var answer Answer
 	for step, err := range m.Steps(ctx, trace.IDs(tokens), trace.Ask{MaxTokens: most}) {
 		if err != nil {

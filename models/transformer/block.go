@@ -60,7 +60,8 @@ type Block struct {
 	// inRows, nil except in a tree of texts, takes contexts of the targets of its texts, [B,H,N,E],
 	// to its rows, [1,H,M,E]; see [prefixTree].
 	inRows func(context *Node) *Node
-	// finalNorm is the norm after the last layer, nil in other layers and in models without one.
+	// finalNorm is the norm after the last layer of a stack, nil in other layers and in models
+	// without one.
 	finalNorm func(x *Node) *Node
 	// projected is nil unless a tile gets what many targets share; see [projectedSources].
 	projected *projectedSources
@@ -244,7 +245,7 @@ func (b *Block) parallelNorm() string {
 }
 
 // FinalNorm applies the final norm to x [...,D], a residual stream after the block. In all layers
-// but the last, and in models without a final norm, it returns x. Only a mixing that is
+// but the last of a stack, and in models without a final norm, it returns x. Only a mixing that is
 // [ReadsFinalNorm] may call it.
 func (b *Block) FinalNorm(x *Node) *Node {
 	if b.finalNorm == nil {

@@ -61,7 +61,19 @@ func (a asked) sharesOutput() bool {
 // readsFinalNorm reports whether a mixing reads the norm after layer l.
 func readsFinalNorm(s *spec.Spec, m Mixing, l int) bool {
 	reads, ok := m.(ReadsFinalNorm)
-	return ok && reads.ReadsFinalNorm() && l == s.Layers-1 && !s.NoFinalNorm
+	return ok && reads.ReadsFinalNorm() && normAfter(s, l) != ""
+}
+
+// normAfter returns the prefix of the weights of the norm after layer l, the last of a stack, "" if
+// there is none. The encoder's is with the first layer that reads its output.
+func normAfter(s *spec.Spec, l int) string {
+	switch {
+	case l == s.Layers-1 && !s.NoFinalNorm:
+		return finalNorm
+	case l == s.Encoder-1 && s.MemoryNorm:
+		return ofLayer(s.Encoder+1) + "memory-norm."
+	}
+	return ""
 }
 
 var mixings = struct {

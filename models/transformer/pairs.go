@@ -148,12 +148,12 @@ func (m *Model) editedTile(w byName, l int, in []*Node, edits map[trace.Tap]edit
 }
 
 // kindOf returns the part of the key of a graph of layer l that has mixings, and which weights the
-// graph gets. The last layer needs a graph of its own if a mixing reads the final norm, whose
-// weights the other layers do not get.
+// graph gets. The last layer of a stack needs a graph of its own if a mixing reads the norm after
+// it, whose weights the other layers do not get.
 func (m *Model) kindOf(l int, asks ...asked) (kind, weights string) {
 	for _, ask := range asks {
 		if readsFinalNorm(m.Spec, ask.Mixing, l) {
-			return layerKind(m.Spec, l) + " last", ofLayer(l) + " " + finalNorm
+			return layerKind(m.Spec, l) + " last", ofLayer(l) + " " + normAfter(m.Spec, l)
 		}
 	}
 	return layerKind(m.Spec, l), ofLayer(l)

@@ -302,8 +302,8 @@ func (d *builder) startBlock(l int, x *Node) (*Block, cache) {
 		Input: x, spec: d.spec, layer: l, first: d.first, product: d.product,
 		relevance: d.relevance, w: d.w.in(ofLayer(l)), turning: d.turning(l), edits: d.edits,
 	}
-	if l == d.spec.Layers-1 && !d.spec.NoFinalNorm {
-		b.finalNorm = func(x *Node) *Node { return norm(d.spec, x, d.w.in(finalNorm)) }
+	if after := normAfter(d.spec, l); after != "" {
+		b.finalNorm = func(x *Node) *Node { return norm(d.spec, x, d.w.in(after)) }
 	}
 	u := x
 	if d.spec.Order != spec.PostNorm {

@@ -22,9 +22,10 @@ func init() {
 //	x̃_t without s = After(a_t - Σ_h α^h[t,s] v^h_s W_O^h, x_t)
 //
 // To remove the contribution of s from the context is the same as to zero its value, so only the
-// rest of the block is evaluated again. In the last layer x̃ is compared before the final norm, as
-// in the authors' programs for decoders, or with afterFinalNorm after it, as in Inseq; in a model
-// without a final norm the two agree. For one head alone the value is zeroed in that head only.
+// rest of the block is evaluated again. In the last layer of a stack x̃ is compared before the norm
+// after it, as in the authors' programs for decoders, or with afterFinalNorm after that norm, as in
+// Inseq; in a model without one the two agree. For one head alone the value is zeroed in that head
+// only.
 // Each head apart gives [B,H,N,S] and costs H times as much. A pair of target and source costs one
 // pass through the rest of the block.
 type valueZeroing struct{ euclidean, afterFinalNorm bool }

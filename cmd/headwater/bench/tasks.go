@@ -216,7 +216,7 @@ func (r benchReport) taskRows(m evaluate.Measure) (rows []taskRow, hindsight boo
 	if m.Name == "average precision" {
 		for _, l := range r.Layers {
 			best := l.Best[len(l.Best)-1]
-			row := taskRow{name: fmt.Sprintf("%s, layer %d in hindsight", l.Method, best)}
+			row := taskRow{name: fmt.Sprintf("%s, %s in hindsight", l.Method, r.LayerName(best))}
 			row.method = l.Method
 			for g := range r.Groups {
 				row.cells = append(row.cells, l.Table[g][slices.Index(l.Layers, best)])

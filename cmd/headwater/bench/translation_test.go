@@ -51,7 +51,7 @@ func TestBenchTranslation(t *testing.T) {
 	table := headwater.Output(t, args...)
 	for _, want := range []string{
 		"16 cases on tiny-translation", "alignment error rate of the words of 16 translations",
-		"\nsame place  ", "\nvalue-zeroing, layer 8  ",
+		"\nsame place  ", "\nvalue-zeroing, decoder 2 cross  ",
 	} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table lacks %q:\n%s", want, table)

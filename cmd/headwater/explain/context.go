@@ -32,7 +32,7 @@ import (
 type contextFlags struct {
 	cli.ModelFlags
 	ask                   sources.Ask
-	chat                  attribution.Options // of which this needs Specials and the conversation
+	chat                  attribution.Options // its conversation, Specials and languages
 	messages              string
 	top, width            int
 	output, format, color string
@@ -105,7 +105,9 @@ func contextCommand(k *cli.Kit) *cobra.Command {
 	flags.StringVar(&ask.Template, "template", "", "the `prompt`, with {context} and {question} "+
 		"in it and \\n for a line break (default the documents, Question: and Answer:, each on "+
 		"a line of its own)")
-	cli.OptionFlag(flags, &f.chat, "specials")
+	for _, name := range []string{"specials", "source language", "target language"} {
+		cli.OptionFlag(flags, &f.chat, name)
+	}
 	flags.StringVarP(&f.output, "output", "o", "", cli.OutputFlag)
 	flags.StringVar(&f.format, "format", "", "form of the result: `text|html|json` "+
 		"(default: the ending of --output, else text)")
@@ -173,6 +175,7 @@ func explainContext(ctx context.Context, k *cli.Kit, f contextFlags, paths []str
 		return err
 	}
 	ask.Names, ask.Specials = paths, f.chat.Specials
+	ask.From, ask.To = f.chat.From, f.chat.To
 	ask.Chat, ask.Conversation = f.chat.Chat, f.chat.Conversation
 	ask.Template = strings.ReplaceAll(ask.Template, `\n`, "\n")
 	for _, path := range paths {

@@ -215,6 +215,9 @@ func explain(ctx context.Context, k *cli.Kit, f explainFlags, prompt string) err
 	if err := f.opts.CheckWithout(prompt); err != nil {
 		return err
 	}
+	if err := f.checkOther(ctx, k); err != nil {
+		return err
+	}
 	outs, err := createOutputs(ctx, k, f.outputFlags)
 	if err != nil {
 		return err
@@ -239,6 +242,24 @@ func explain(ctx context.Context, k *cli.Kit, f explainFlags, prompt string) err
 		return err
 	}
 	return explainTo(ctx, k, outs, m, f, prompt)
+}
+
+// checkOther returns an error if the other model is not there or cannot be opened, before the first
+// one is.
+func (f *explainFlags) checkOther(ctx context.Context, k *cli.Kit) error {
+	if f.againstModel == "" {
+		return nil
+	}
+	bar := k.DownloadBar()
+	defer bar.Done()
+	_, _, err := models.Examine(ctx, f.againstModel, models.Options{
+		Backend: f.Backend, DType: f.DType, MaxMemory: f.MaxMemory, NoDownload: f.FromFile,
+		Progress: bar.Show,
+	})
+	if err != nil {
+		return fmt.Errorf("--against-model: %w", err)
+	}
+	return nil
 }
 
 // open opens the model and reads the values of the edits, which must fit into the memory beside it.

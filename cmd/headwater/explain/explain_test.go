@@ -439,7 +439,7 @@ func TestViewRefusals(t *testing.T) {
 		{"maps and a method's layer", in("--view", "maps", "--methods", "raw@2", "a"), "", 2, `layers after @ are for the view compare; --layer is for the others`},
 		{"two against", in("--against", "b", "--against-model", "tiny", "a"), "", 2, `--against compares two prompts and --against-model two models`},
 		{"model and heads", in("--view", "heads", "--against-model", "tiny", "a"), "", 2, "--against-model does nothing here (text of the view heads): it is for --view compare\n"},
-		{"no other model", in("--against-model", "tinny", "a"), "", 1, `--against-model: tinny: did you mean tiny? tinny is neither a directory`},
+		{"no other model", in("--model", "nope", "--against-model", "tinny", "a"), "", 1, `--against-model: tinny: did you mean tiny? tinny is neither a directory`},
 		{"other kind of model", in("--against-model", "tiny-mlm", "--methods", "rollout", "the keys"), "", 2, `a decoder and an encoder cannot be compared`},
 		{"methods of flow", in("--view", "flow", "--methods", "direct,rollout", "a"), "", 2, `out needs the graph of flow: name flow in --methods`},
 		{"flow by word", in("--view", "flow", "--by", "word", "a"), "", 2, `--by does nothing here`},

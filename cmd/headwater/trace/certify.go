@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/certificate"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
@@ -21,6 +22,7 @@ import (
 type certifyFlags struct {
 	cli.ModelFlags
 	golden, text, record, output string
+	opts                         attribution.Options // of which this needs those of textFlags
 	ids                          [][]int
 	steps                        int
 	json                         bool
@@ -58,6 +60,7 @@ func certifyCommand(k *cli.Kit) *cobra.Command {
 		f.ids = append(f.ids, ids)
 		return err
 	})
+	textFlags(cmd, &f.opts)
 	cmd.Flags().StringVar(&f.record, "record", "", "write what the model computes to this `FILE`")
 	f.steps = 6
 	cli.WholeFlag(cmd.Flags(), &f.steps, "max-tokens", 0, maxRecorded,
@@ -75,6 +78,8 @@ func (f certifyFlags) check(cmd *cobra.Command) error {
 		return cli.Usagef("certify takes one of --text and --ids")
 	case text && f.text == "":
 		return cli.Usagef("--text is empty; give some text")
+	case checkTextFlags(cmd) != nil:
+		return checkTextFlags(cmd)
 	case f.record == "" && len(f.ids) > 1:
 		return cli.Usagef("--ids is there %d times; a check takes one text, a --record several",
 			len(f.ids))
@@ -225,7 +230,7 @@ func record(ctx context.Context, k *cli.Kit, f certifyFlags) error {
 func (f certifyFlags) texts(m *models.Model) ([][]int, error) {
 	texts := f.ids
 	if f.text != "" {
-		tokens, err := m.Encode(f.text, trace.SpecialsAuto)
+		tokens, err := encode(m, f.text, f.opts)
 		if err != nil {
 			return nil, err
 		}

@@ -86,6 +86,8 @@ func TestCertifyRefusals(t *testing.T) {
 		{"golden that is not there", []string{"certify", "--golden", "no/such/file"}, "", cli.StatusError, "no/such/file"},
 		{"weights as golden", []string{"certify", "--golden", filepath.Join(model, "model.safetensors")}, "", cli.StatusError, "a golden?"},
 		{"text and ids", []string{"certify", "--text", "a", "--ids", "1"}, "", cli.StatusUsage, "one of --text and --ids"},
+		{"language of ids", []string{"certify", "--ids", "1", "--to", "fr"}, "", cli.StatusUsage, "--to goes with --text"},
+		{"a language", []string{"certify", "--model", "tiny", "--backend", "go", "--text", "the", "--to", "fr"}, "", cli.StatusUsage, "does not translate"},
 		{"record and golden", []string{"certify", "--record", "OUT", "--golden", "x"}, "", cli.StatusUsage, "--record writes"},
 		{"record with a table", []string{"certify", "--record", "OUT", "--ids", "1", "-o", "x"}, "", cli.StatusUsage, "--record names the file"},
 		{"check of two texts", []string{"certify", "--ids", "1", "--ids", "2"}, "", cli.StatusUsage, "a check takes one text"},

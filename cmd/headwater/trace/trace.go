@@ -51,10 +51,8 @@ func traceCommand(k *cli.Kit) *cobra.Command {
 			if cmd.Flags().Changed("text") == cmd.Flags().Changed("ids") {
 				return cli.Usagef("trace needs one of --text and --ids")
 			}
-			for _, flag := range []string{"special", "from", "to"} {
-				if cmd.Flags().Changed("ids") && cmd.Flags().Changed(flag) {
-					return cli.Usagef("--%s goes with --text; of --ids nothing is changed", flag)
-				}
+			if err := checkTextFlags(cmd); err != nil {
+				return err
 			}
 			return writeTrace(cmd.Context(), k, f)
 		},
@@ -224,6 +222,16 @@ func textFlags(cmd *cobra.Command, opts *attribution.Options) {
 	for _, name := range []string{"specials", "source language", "target language"} {
 		cli.OptionFlag(cmd.Flags(), opts, name)
 	}
+}
+
+// checkTextFlags returns a usage error for a flag of textFlags without --text.
+func checkTextFlags(cmd *cobra.Command) error {
+	for _, flag := range []string{"special", "from", "to"} {
+		if !cmd.Flags().Changed("text") && cmd.Flags().Changed(flag) {
+			return cli.Usagef("--%s goes with --text; of --ids nothing is changed", flag)
+		}
+	}
+	return nil
 }
 
 // encode returns the tokens of a text, of which those of textFlags count.

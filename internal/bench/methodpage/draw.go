@@ -27,7 +27,7 @@ func (r *report) draw(path string) error {
 	labels := slices.Clone(names)
 	for i, name := range names {
 		if layer, ok := r.PickedLayer(name); ok {
-			labels[i] = fmt.Sprintf("%s (layer %d)", name, layer)
+			labels[i] = fmt.Sprintf("%s (%s)", name, r.LayerName(layer))
 		}
 	}
 	p.NominalY(labels...)

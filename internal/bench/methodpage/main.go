@@ -274,7 +274,7 @@ func (r *report) method(name string) string {
 		return "*" + name + "*"
 	}
 	if layer, ok := r.PickedLayer(name); ok {
-		return fmt.Sprintf("`%s` (layer %d)", name, layer)
+		return fmt.Sprintf("`%s` (%s)", name, r.LayerName(layer))
 	}
 	return "`" + name + "`"
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/internal/corpus"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // word is a word or span that texts are sorted by, and what was found of it.
@@ -63,9 +64,6 @@ func inWord(a, b rune) bool { return ofWord(a) && ofWord(b) }
 // ofWord reports whether a character belongs to a word that ends at other characters. Scripts
 // without spaces between words have no such characters.
 func ofWord(r rune) bool {
-	if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
-		unicode.Khmer, unicode.Myanmar) {
-		return false
-	}
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r) || r == '_'
+	return !message.Spaceless(r) && (unicode.IsLetter(r) || unicode.IsDigit(r) ||
+		unicode.IsMark(r) || r == '_')
 }

@@ -40,6 +40,10 @@ func BenchmarkExplain(b *testing.B) {
 		}, []int{32, 128}},
 		{"gpt2-small-shape", openSmall, []int{64, 128}},
 		{"smollm2", openReal, []int{64}},
+		{"tiny-translation", func(b *testing.B, backend string) *models.Model {
+			return fixture.Open(b, "tiny-translation", backend)
+		}, []int{16}},
+		{"t5-small-shape", openT5, []int{64}},
 	} {
 		for _, backend := range []string{"xla", "go"} {
 			b.Run(fmt.Sprintf("%s/%s", model.name, backend), func(b *testing.B) {
@@ -81,7 +85,7 @@ func compareCost(b *testing.B, m *models.Model, n int, method string) {
 		var c cost
 		last := time.Now()
 		ask := trace.Ask{Continuation: randomIDs(m, benchTokens), Alternatives: 5}
-		for _, err := range m.Steps(context.Background(), randomIDs(m, n), ask) {
+		for _, err := range m.Steps(context.Background(), promptIDs(m, n), ask) {
 			must(b, err)
 			c.add(&last)
 		}
@@ -136,15 +140,24 @@ type fixedModel struct {
 }
 
 func (f fixedModel) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
-	n := f.n
+	ids := promptIDs(f.Model, f.n)
 	if text == continuation {
-		n = benchTokens
+		ids = randomIDs(f.Model, benchTokens)
 	}
 	var tokens []trace.Token
-	for _, id := range randomIDs(f.Model, n) {
+	for _, id := range ids {
 		tokens = append(tokens, trace.Token{ID: id, Text: "x"})
 	}
 	return tokens, nil
+}
+
+// promptIDs is a prompt of n tokens; of two stacks a source, after which the target begins.
+func promptIDs(m *models.Model, n int) []int {
+	ids := randomIDs(m, n)
+	if boundary := m.Info().Boundary(); boundary >= 0 {
+		ids = append(ids, boundary)
+	}
+	return ids
 }
 
 func randomIDs(m *models.Model, n int) []int {
@@ -167,21 +180,36 @@ func openReal(b *testing.B, backend string) *models.Model {
 // openSmall opens a GPT-2 of the small size, 12 layers × 12 heads × width 768, with random weights
 // in half precision. It is written once, 250 MB below .cache.
 func openSmall(b *testing.B, backend string) *models.Model {
-	dir := filepath.Join("..", "..", "..", ".cache", "bench", "gpt2-small-shape")
+	const config = `{"architectures":["GPT2LMHeadModel"],"model_type":"gpt2",` +
+		`"n_layer":12,"n_head":12,"n_embd":768,"n_positions":1024,"vocab_size":50257}`
+	return openShape(b, "gpt2-small-shape", config, smallTensors(), backend)
+}
+
+// openT5 opens a T5 of the small size, 6 blocks in each stack × 8 heads × width 512, with random
+// weights in half precision, 120 MB.
+func openT5(b *testing.B, backend string) *models.Model {
+	const config = `{"architectures":["T5ForConditionalGeneration"],"model_type":"t5",` +
+		`"num_layers":6,"num_heads":8,"d_model":512,"d_kv":64,"d_ff":2048,"vocab_size":32128,` +
+		`"feed_forward_proj":"relu","decoder_start_token_id":0,"eos_token_id":1,"pad_token_id":0}`
+	return openShape(b, "t5-small-shape", config, t5Tensors(), backend)
+}
+
+func openShape(
+	b *testing.B, name, config string, all []smallTensor, backend string,
+) *models.Model {
+	dir := filepath.Join("..", "..", "..", ".cache", "bench", name)
 	if _, err := os.Stat(filepath.Join(dir, "model.safetensors")); err != nil {
-		writeSmall(b, dir)
+		writeShape(b, dir, config, all)
 	}
 	return fixture.Open(b, dir, backend)
 }
 
-func writeSmall(b *testing.B, dir string) {
-	const config = `{"architectures":["GPT2LMHeadModel"],"model_type":"gpt2",` +
-		`"n_layer":12,"n_head":12,"n_embd":768,"n_positions":1024,"vocab_size":50257}`
+func writeShape(b *testing.B, dir, config string, all []smallTensor) {
 	must(b, os.MkdirAll(dir, 0o755))
 	must(b, os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o644))
 	rng := rand.New(rand.NewPCG(1, 2))
 	var tensors []checkpoint.Tensor
-	for _, w := range smallTensors() {
+	for _, w := range all {
 		data := make([]checkpoint.Float16, size(w.shape))
 		for i := range data {
 			x := 0.02 * rng.NormFloat64()
@@ -222,6 +250,38 @@ func smallTensors() []smallTensor {
 		dense(h+"mlp.c_proj", 4*d, d)
 	}
 	norm("ln_f")
+	return ts
+}
+
+// t5Tensors lists the tensors of T5 small.
+func t5Tensors() []smallTensor {
+	const d, inner = 512, 2048
+	ts := []smallTensor{{"shared.weight", []int{32128, d}, false}}
+	norm := func(name string) { ts = append(ts, smallTensor{name, []int{d}, true}) }
+	dense := func(name string, out, in int) {
+		ts = append(ts, smallTensor{name + ".weight", []int{out, in}, false})
+	}
+	for _, stack := range []string{"encoder.", "decoder."} {
+		dense(stack+"block.0.layer.0.SelfAttention.relative_attention_bias", 32, 8)
+		for l := range 6 {
+			parts := []string{"SelfAttention", "EncDecAttention"}
+			if stack == "encoder." {
+				parts = parts[:1]
+			}
+			for i, part := range parts {
+				layer := fmt.Sprintf("%sblock.%d.layer.%d.", stack, l, i)
+				norm(layer + "layer_norm.weight")
+				for _, name := range []string{".q", ".k", ".v", ".o"} {
+					dense(layer+part+name, d, d)
+				}
+			}
+			layer := fmt.Sprintf("%sblock.%d.layer.%d.", stack, l, len(parts))
+			norm(layer + "layer_norm.weight")
+			dense(layer+"DenseReluDense.wi", inner, d)
+			dense(layer+"DenseReluDense.wo", d, inner)
+		}
+		norm(stack + "final_layer_norm.weight")
+	}
 	return ts
 }
 
