@@ -32,6 +32,9 @@ if [ "${1-}" = --quick ]; then
 	quick=yes
 	shift
 fi
+for program in go python3; do
+	command -v $program >/dev/null || die "$program is missing; internal/setup/setup.sh says which"
+done
 source=$(cd "$(dirname "$0")/.." && pwd -P)
 temporary=$(mktemp -d)
 if [ $# -gt 0 ]; then

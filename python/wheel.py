@@ -7,6 +7,7 @@ that this folder is in.
 import os
 import re
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -16,7 +17,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def go_env(name):
-    return subprocess.check_output(["go", "env", name], cwd=ROOT, text=True).strip()
+    try:
+        return subprocess.check_output(["go", "env", name], cwd=ROOT, text=True).strip()
+    except FileNotFoundError:
+        sys.exit("headwater: Go 1.26.5 or newer is needed to build it: https://go.dev/dl/")
 
 
 def tag(system, machine, program):

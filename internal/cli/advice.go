@@ -46,6 +46,8 @@ func advice(err error) string {
 		return "headwater download " + cache.Ref + " fetches it again"
 	case errors.Is(err, xlaplugin.ErrNoSource):
 		return "--from FILE"
+	case errors.Is(err, xlaplugin.ErrFolder):
+		return "--dir FOLDER"
 	case errors.Is(err, xlaplugin.ErrUnknownHash):
 		return "--sha256 HASH"
 	}

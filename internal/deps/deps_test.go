@@ -215,6 +215,7 @@ var allowed = map[string][]string{
 	"internal/e2e/cluster":      {"internal/e2e/command", "github.com/parquet-go/parquet-go"},
 	"internal/e2e/command":      nil,
 	"internal/e2e/fixture":      {"attribution", "attribution/trace", "gonbext/render", "models"},
+	"internal/e2e/firstminutes": {"internal/e2e/command"},
 	"internal/e2e/hostile":      {everything},
 	"internal/e2e/methods":      {everything},
 	"internal/e2e/mutation":     {"internal/e2e/command", "internal/checkpoint", "internal/gguf/gguftest"},

@@ -290,5 +290,6 @@ func (c *client) diskError(file string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return pkg.Errorf("%s %s: %w", c.ref, file, err)
 	}
-	return pkg.Errorf("%s %s: the cache cannot be written: %w", c.ref, file, err)
+	return pkg.Errorf("%s %s: the cache cannot be written: %w; set HF_HOME to another folder",
+		c.ref, file, err)
 }

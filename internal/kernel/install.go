@@ -96,7 +96,10 @@ func Install(o InstallOptions) (string, error) {
 	if err != nil {
 		return "", pkg.Errorf("%w", err)
 	}
-	return filepath.Join(dir, specFile), writeKernel(dir, append(data, '\n'))
+	if err := writeKernel(dir, append(data, '\n')); err != nil {
+		return "", pkg.Errorf("%w; set JUPYTER_DATA_DIR to another folder", err)
+	}
+	return filepath.Join(dir, specFile), nil
 }
 
 // writeKernel writes the files of the kernel. If that fails, as on a full disk, it leaves no folder

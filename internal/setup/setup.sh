@@ -27,17 +27,44 @@ step() {
 	fi
 	echo "setup: $name"
 	rm -f "$stamp"
+	running=$name
 	"$@"
+	running='' unfinished=''
 	mkdir -p "$cache/stamps"
 	printf '%s\n' "$key" >"$stamp"
 }
 
+# The last line of a step that failed. What it was writing goes, so that it begins again next time.
+running='' unfinished=''
+ended() {
+	[ -z "$unfinished" ] || rm -rf "$unfinished"
+	[ -n "$running" ] || return
+	local advice="mend what is said above and run the same command again" name
+	for name in https_proxy HTTPS_PROXY http_proxy HTTP_PROXY; do
+		[ -z "${!name-}" ] || advice+="; $name is set, does that proxy answer?"
+	done
+	die "$running: failed; $advice"
+}
+trap ended EXIT
+
 # checksum FILE...: a key for the contents of files and for where the checkout lies, since scripts in .venv name their place.
 checksum() { { printf '%s\n' "$root"; cat "$@"; } | cksum; }
 
+# From 1.21 on, Go fetches the version of go.mod by itself, unless GOTOOLCHAIN forbids it.
 check_go() {
-	command -v go >/dev/null || die "Go 1.26.5 or newer is needed: https://go.dev/dl/"
-	goversion=$(go env GOVERSION) || die "Go 1.26.5 or newer is needed: https://go.dev/dl/"
+	local want="Go 1.26.5 or newer is needed: https://go.dev/dl/"
+	command -v go >/dev/null || die "$want"
+	goversion=$(go env GOVERSION) || die "$want"
+	printf 'go1.21\n%s\n' "$goversion" | sort -VC || die "$want (this is $goversion)"
+}
+
+# Asking Python takes longer than the rest of a second run, so an installed venv is taken as the answer.
+has_python() { [ -e "$cache/stamps/Python packages" ] || "$python" -c "$1" 2>/dev/null; }
+
+# Without a python3, system_packages brings one or says so.
+check_python() {
+	[ -z "$python" ] || has_python 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+		die "Python 3.11 or newer is needed as python3 (this is $("$python" --version 2>&1))"
 }
 
 has_compiler() { printf '#include <stdlib.h>\n' | $(go env CC) -E - >/dev/null 2>&1; }
@@ -47,8 +74,7 @@ has_chromium() {
 		[ -e "/Applications/Google Chrome.app" ]
 } >/dev/null
 
-# Asking Python takes longer than the rest of a second run, so an installed venv is taken as the answer.
-has_venv() { [ -e "$cache/stamps/Python packages" ] || "$python" -c 'import ensurepip, venv' 2>/dev/null; }
+has_venv() { has_python 'import ensurepip, venv'; }
 
 # system_packages installs what only the system can provide, or names it.
 system_packages() {
@@ -82,7 +108,7 @@ go_tools() { (cd "$1" && GOBIN="$cache/bin" go install tool); }
 go_step() { step "$1" "$goversion $(checksum "$2/go.mod" "$2/go.sum")" go_tools "$2"; }
 
 python_venv() {
-	"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "Python 3.11 or newer is needed"
+	unfinished=.venv
 	rm -rf .venv
 	"$python" -m venv .venv
 	.venv/bin/python -m pip install --quiet --requirement internal/setup/requirements.txt
@@ -90,6 +116,7 @@ python_venv() {
 
 # xla_plugin takes the plugin out of its wheel: 260 MB, which need not lie there twice.
 xla_plugin() {
+	unfinished=$cache/xla
 	rm -rf "$cache/xla"
 	mkdir -p "$cache/xla"
 	.venv/bin/python -m pip download --quiet --no-deps --require-hashes --dest "$cache/xla" \
@@ -103,7 +130,9 @@ xla_plugin() {
 kernelspec() { .venv/bin/python internal/setup/kernelspec.py "$root" "$(go env GOROOT)"; }
 
 check_go
+check_python
 system_packages
+check_python
 go_step "Go tools" internal/tools
 step "Python packages" "$(checksum internal/setup/requirements.txt)" python_venv
 if [ "$(uname -sm)" = "Linux x86_64" ]; then

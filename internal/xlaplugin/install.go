@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/headwater-ml/headwater/internal/atomicfile"
@@ -107,20 +108,23 @@ func Install(ctx context.Context, opts InstallOptions) (Installed, error) {
 		err = os.MkdirAll(dir, 0o755) //nolint:gosec // others may read a plugin
 	}
 	if err != nil {
-		return Installed{}, fmt.Errorf("plugin: %w", err)
+		return Installed{}, fmt.Errorf("plugin: %w; %w", err, ErrFolder)
 	}
 	removeLeftovers(dir)
 	work, err := os.MkdirTemp(dir, workPrefix)
 	if err != nil {
-		return Installed{}, fmt.Errorf("plugin: %w; name another folder", err)
+		return Installed{}, fmt.Errorf("plugin: %w; %w", err, ErrFolder)
 	}
 	defer os.RemoveAll(work) // if it fails, the next run removes it
 	opts.Dir = dir
 	got, err := fetch(ctx, opts, work)
-	if err != nil {
-		return Installed{}, err
+	if err == nil {
+		got, err = finish(ctx, got, dir)
 	}
-	return finish(ctx, got, dir)
+	if errors.Is(err, syscall.ENOSPC) {
+		return Installed{}, fmt.Errorf("%w; make room there, or %w", err, ErrFolder)
+	}
+	return got, err
 }
 
 // workPrefix begins the name of the folder in which a plugin is prepared.
@@ -145,6 +149,9 @@ func removeLeftovers(dir string) {
 // it speaks of is [InstallOptions.From].
 var ErrNoSource = errors.New("without a network: fetch the wheel of " + Wheel +
 	" elsewhere and install it from that file")
+
+// ErrFolder is the end of an error of [Install] about the folder, [InstallOptions.Dir].
+var ErrFolder = errors.New("name another folder")
 
 // source is one way to get a plugin into a folder. It returns the plugin's path there.
 type source func(ctx context.Context, opts InstallOptions, work string) (Installed, error)
