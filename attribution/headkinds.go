@@ -325,7 +325,8 @@ type HeadWrites struct {
 // addByHead adds to a prediction what each head wrote into its logit, and, if it is a word, to the
 // scores of name movers what they wrote from where the text has the same token.
 func (r *run) addByHead(p *prediction) {
-	if p.terms == nil || len(p.terms.ByHead) == 0 || len(p.terms.ByHead) != len(r.copied)*p.terms.S {
+	if p.terms == nil || len(p.terms.ByHead) == 0 ||
+		len(p.terms.ByHead) != len(r.copied)*p.terms.S {
 		return
 	}
 	p.Wrote = &HeadWrites{

@@ -1,8 +1,8 @@
 package attribution_test
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"

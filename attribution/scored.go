@@ -39,10 +39,10 @@ func (r *run) prepareScoring(m trace.Model, prompt string) error {
 	info := m.Info()
 	if !slices.ContainsFunc(r.plan.methods, func(p planned) bool { return p.scorer != nil }) {
 		if r.opts.Contrast != "" && info.Reads() { // else an option has asked for parts by head
-			return LookupOption("contrast").usagef("%s %s: what each head wrote is known where the "+
-				"next token is predicted, and %s reads a text; leave it out, or name a scorer, "+
-				"such as occlusion", trace.Called("contrast"), message.Quote(r.opts.Contrast),
-				message.Quote(info.Name))
+			return LookupOption("contrast").usagef("%s %s: what each head wrote is known where "+
+				"the next token is predicted, and %s reads a text; leave it out, or name a "+
+				"scorer, such as occlusion", trace.Called("contrast"),
+				message.Quote(r.opts.Contrast), message.Quote(info.Name))
 		}
 		return r.findContrast(m, prompt)
 	}

@@ -154,8 +154,8 @@ func TestLooksBruteForce(t *testing.T) {
 }
 
 // Writers are ordered by the size of what they wrote, whatever its sign, and look at the token with
-// the largest share that is not ignored: from token 2, head 0 at token 1, head 1 at itself, and head
-// 2 at the ignored token 0 alone.
+// the largest share that is not ignored: from token 2, head 0 at token 1, head 1 at itself, and
+// head 2 at the ignored token 0 alone.
 func TestWriters(t *testing.T) {
 	a := focus.Attention{
 		Layers: 1, Heads: 3, Tokens: 3, Data: make([]float32, 27),

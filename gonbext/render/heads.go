@@ -18,13 +18,14 @@ import (
 //   - the heads of its layer as a matrix: a line for each head, a column for each token;
 //   - the head as a matrix: a line for each token that looks, a column for each it looks at.
 //     Columns are folded where the text is;
-//   - a map of all layers and heads, layer 0 at the bottom: what each gives one token;
+//   - a map of all layers and heads, layer 0 at the bottom: what each wrote, or gives one token;
 //   - the heads that wrote most into the logit of what is predicted there, if that is known; else
 //     those that look at one token in particular from there.
 //
 // At first the head is open that wrote most; where that is not known, the best head of the layer
-// that wrote, else the best of all; see [focus.Attention.Best]. All colours are on one scale. Where scripts run, any head can be
-// opened and any token chosen, and the heads of a layer have small pictures.
+// that wrote, else the best of all; see [focus.Attention.Best]. All colours of attention are on one
+// scale. Where scripts run, any head can be opened and any token chosen, and the heads of a layer
+// have small pictures.
 type Heads struct {
 	// Explanation has the text: m prompt tokens and n generated tokens; T = m + n. An encoder
 	// generates nothing, so T = m.
@@ -178,9 +179,9 @@ type OpenedHead struct {
 
 // OpenHead returns the head that the picture opens: the one that wrote most of its generated token
 // or, where that is not known, one that looks at a token in particular from where the token is
-// predicted, of the layer that wrote it if that is known. If chosen is not nil it is the head, as its layer and its
-// number. OpenHead returns a [trace.UsageError] if the attention does not fit the text, or has no
-// such token or head.
+// predicted, of the layer that wrote it if that is known. If chosen is not nil it is the head, as
+// its layer and its number. OpenHead returns a [trace.UsageError] if the attention does not fit the
+// text, or has no such token or head.
 func (r Heads) OpenHead(chosen *[2]int) (o OpenedHead, err error) {
 	if err := r.Check(); err != nil {
 		return o, err

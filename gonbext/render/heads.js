@@ -153,8 +153,9 @@ function readingOf(data, choice) {
     const list = known(query()) ? data.best[query() - data.first] : [];
     return range(0, list.length / 4).map((i) => list.slice(4 * i, 4 * i + 4));
   }
-  const source = () => isChosen() ? choice.source :
-    [...lookedAt(...opened(), query()), ...listed().map(([, , token]) => token).filter((token) => token >= 0), query()][0];
+  const source = () => isChosen() ? choice.source : [
+    ...lookedAt(...opened(), query()), ...listed().map(([, , token]) => token), query(),
+  ].find((token) => token >= 0);
   // target is the token that what looks at it is shown of, -1 if what the query looks at is.
   const target = () => !choice.fed ? -1 : isChosen() ? choice.source : query();
   const predictionAt = (token) => data.predicted[token];

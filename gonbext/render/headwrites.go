@@ -14,10 +14,10 @@ import (
 const (
 	wroteMost = "heads that wrote most"
 	writtenBy = "Each head is named with what it wrote directly into the logit of the token (the " +
-		"parts of the method direct, by head; − is against it), the token that it looked at most, " +
-		"sinks apart, and the share of its attention there. The order is by the size of what it " +
-		"wrote. What later layers made of a head's output is not in it: patching of heads " +
-		"measures that."
+		"parts of the method direct, by head; − is against it), the token that it looked at " +
+		"most, sinks apart, and the share of its attention there. The order is by the size of " +
+		"what it wrote. What later layers made of a head's output is not in it: patching of " +
+		"heads measures that."
 	// notWritten follows listedBy.
 	notWritten = "What each head wrote into a logit is not known here: it is of models that " +
 		"predict the next token, and not of files."

@@ -58,12 +58,14 @@ func TestHeadWrites(t *testing.T) {
 			t.Errorf("the page or the text lacks %q:\n%s", want, text)
 		}
 	}
-	if !strings.Contains(page, "what each wrote, up to ±2.25") || strings.Contains(text, notWritten) {
+	if !strings.Contains(page, "what each wrote, up to ±2.25") ||
+		strings.Contains(text, notWritten) {
 		t.Errorf("the map has no note, or the text says %q", notWritten)
 	}
 	r.Explanation.Steps[0].Wrote.Contrast, r.Explanation.Steps[0].Wrote.Foils = " is", 0
 	h = r.open()
-	if got := h.sentence(0, 1, 6).String(); !strings.HasPrefix(got, "For are and against is, head 1") {
+	if got := h.sentence(0, 1, 6).String(); !strings.HasPrefix(got,
+		"For are and against is, head 1 of layer 0 wrote more than any other, +1.50, ") {
 		t.Errorf("with a contrast it says %q", got)
 	}
 	if got := h.facts(); !strings.Contains(got, "its logit minus that of “is”") {
