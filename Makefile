@@ -26,7 +26,7 @@ headwater := .cache/bin/headwater
 # Whether --model smollm2 opens without a download: in .cache or in the cache of the Hub.
 has_smollm2 = $(in_env) $(headwater) models | grep -q '^smollm2: .*, downloaded: '
 
-.PHONY: help setup run-setup lab-setup build demo quick test minilm smollm2 unit cross python-check notebooks-check notebooks figures figures-check gallery check fuzz lab image-check image-quick train bench clean
+.PHONY: help setup run-setup lab-setup build demo quick test minilm smollm2 unit cross python-check notebooks-check notebooks figures figures-check gallery site check fuzz lab image-check image-quick train bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -110,6 +110,12 @@ figures-check: build # the verdicts of a reduced sample against the recorded one
 
 gallery: build # docs/figures.md and its pictures
 	@$(in_env) $(headwater) figures --gallery -o docs
+
+# The page of live pictures has those of SmolLM2 where it is there.
+site: build ## the documents as pages that need no server, with live pictures, in out/site
+	@rm -rf out/site
+	@$(in_env) go run -buildvcs=false ./internal/site -o out/site -headwater $(headwater)
+	@echo "open out/site/index.html"
 
 check: setup ## before sending: format, vet, race detector, linters
 	@$(in_env) internal/setup/check.sh

@@ -243,7 +243,7 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 				return err
 			}
 		}
-		r.addCopied(next)
+		r.addByHead(next)
 		r.ended = step.Next.Stop
 		if r.processed == len(r.ids) {
 			r.remarkSpaced(step)

@@ -324,6 +324,9 @@ type GeneratedToken struct {
 	// Lens is what the model would have said after the embedding and after each layer, [L+1], nil
 	// without [Options.Lens]. The last one is the prediction itself.
 	Lens []LensLayer `json:"lens,omitempty"`
+	// Wrote is what each head wrote into the logit, nil without [Options.HeadKinds] and for a model
+	// that cannot say.
+	Wrote *HeadWrites `json:"wrote,omitempty"`
 	// Verdict is what a test says of the sources that a picture names, nil unless [Options.Prove]
 	// asks for it.
 	Verdict *Verdict `json:"verdict,omitempty"`

@@ -306,11 +306,38 @@ func (k *HeadKinds) choose() {
 	}
 }
 
-// addCopied adds what each head wrote into the logit of a prediction from where the text has the
-// same token, of one that is a word.
-func (r *run) addCopied(p *prediction) {
-	if p == nil || p.terms == nil || p.terms.ByHead == nil || p.Special ||
-		!slices.Contains(r.text, p.ID) || !slices.ContainsFunc([]rune(p.Text), InWord) {
+// HeadWrites are the parts of a logit that each attention head wrote, direct logit attribution by
+// head (Elhage et al. 2021, Wang et al. 2022), with Δ as in the scorer direct:
+//
+//	w(l,h) = Σ_s Δ_lh[s]
+//
+// A head that a later one reads has no part here for that.
+type HeadWrites struct {
+	// Heads is w, [L,H], in logits.
+	Heads []float64 `json:"heads"`
+	// Value is the logit, minus that of Contrast or the mean of the Foils next most probable
+	// tokens. The embedding, feed-forward layers and biases wrote what Heads do not add up to.
+	Value    float64 `json:"value"`
+	Contrast string  `json:"contrast,omitempty"`
+	Foils    int     `json:"foils,omitempty"`
+}
+
+// addByHead adds to a prediction what each head wrote into its logit, and, if it is a word, to the
+// scores of name movers what they wrote from where the text has the same token.
+func (r *run) addByHead(p *prediction) {
+	if p.terms == nil || len(p.terms.ByHead) == 0 ||
+		len(p.terms.ByHead) != len(r.copied)*p.terms.S {
+		return
+	}
+	p.Wrote = &HeadWrites{
+		Heads: make([]float64, len(r.copied)), Value: p.terms.Value, Contrast: r.opts.Contrast,
+		Foils: r.ask.Terms.Foils,
+	}
+	for i, x := range p.terms.ByHead {
+		p.Wrote.Heads[i/p.terms.S] += x
+	}
+	if p.Special || !slices.Contains(r.text, p.ID) ||
+		!slices.ContainsFunc([]rune(p.Text), InWord) {
 		return
 	}
 	r.copies++

@@ -2,6 +2,7 @@ package attribution_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -185,12 +186,12 @@ func TestNameMovers(t *testing.T) {
 	m.Edit = func(step *trace.Step) {
 		S := step.First + step.Count
 		step.Terms = &trace.AttentionTerms{
-			L: 1, S: S, Attention: make([]float64, S), ByHead: make([]float64, 2*S),
+			L: 1, S: S, Attention: make([]float64, S), ByHead: make([]float64, 2*S), Value: 40,
 		}
 		copy(step.Terms.ByHead, []float64{9, -2, 9, 0})
 		copy(step.Terms.ByHead[S:], []float64{7, 3, 7, 1})
 	}
-	kinds, _ := kindsOf(t, m, "w9 w2 w8 w2 w1", attribution.KindsRandom)
+	kinds, e := kindsOf(t, m, "w9 w2 w8 w2 w1", attribution.KindsRandom)
 	want := attribution.HeadKind{
 		Name: "name mover", Threshold: .5, Text: []float64{0, 1}, Tokens: 1, Chance: .5,
 		Heads: []int{1},
@@ -198,11 +199,42 @@ func TestNameMovers(t *testing.T) {
 	if d := cmp.Diff(want, kinds.Kinds[4], cmpopts.EquateApprox(0, 1e-12)); d != "" {
 		t.Errorf("name movers (-want +got):\n%s", d)
 	}
+	// All of head 0 is 9 - 2 + 9 + 0, of head 1 7 + 3 + 7 + 1, whatever is written from where.
+	if d := cmp.Diff(&attribution.HeadWrites{Heads: []float64{16, 18}, Value: 40, Foils: 5},
+		e.Steps[0].Wrote); d != "" {
+		t.Errorf("what heads wrote (-want +got):\n%s", d)
+	}
 	if m.Asked.Terms == nil || !m.Asked.Terms.ByHead {
 		t.Error("the parts of heads were not asked for")
 	}
 	if kinds, _ = kindsOf(t, m, "w9 w2", attribution.KindsRandom); kinds.Kinds[4].Text != nil {
 		t.Error("a word that does not occur before has name movers")
+	}
+}
+
+// A contrast applies to what heads wrote, of whatever method, and a model that reads refuses it.
+func TestHeadsContrast(t *testing.T) {
+	m := newHeadModel()
+	opts := attribution.Options{
+		Methods: []string{"raw"}, MaxTokens: 1, Contrast: "w7",
+	}
+	if _, err := attribution.Explain(t.Context(), m, "w1 w2", opts); err == nil {
+		t.Error("without kinds of heads, raw takes a contrast")
+	}
+	opts.HeadKinds = attribution.KindsRandom
+	e, err := attribution.Explain(t.Context(), m, "w1 w2", opts)
+	must(t, err)
+	if c := m.Asked.Terms.Contrast; c == nil || *c != 8 || m.Asked.Terms.Foils != 0 {
+		t.Errorf("the model was asked for %+v, want the contrast 8, which is w7", m.Asked.Terms)
+	}
+	if strings.Contains(strings.Join(e.Warnings, " "), "does not apply") {
+		t.Errorf("warnings %q", e.Warnings)
+	}
+	m.About.Bidirectional = true
+	opts.MaxTokens = 0
+	_, err = attribution.Explain(t.Context(), m, "w1 w2", opts)
+	if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), "leave it out") {
+		t.Errorf("of a model that reads: %v", err)
 	}
 }
 

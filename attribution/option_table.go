@@ -24,7 +24,10 @@ const (
 )
 
 // Which methods take an option.
-func isScorer(_ *Options, m planned) bool     { return m.scorer != nil }
+func isScorer(_ *Options, m planned) bool { return m.scorer != nil }
+func explainsToken(o *Options, m planned) bool {
+	return isScorer(o, m) || o.HeadKinds != "" // which is also what heads wrote into its logit
+}
 func combinesRows(_ *Options, m planned) bool { return m.scorer == nil }
 func addsResidual(_ *Options, m planned) bool { return m.Residual > 0 }
 
@@ -384,8 +387,8 @@ var scorerRows = []Option{
 			"it follows the prompt, so begin it with a space where one belongs",
 		value: someWords(func(o *Options) *string { return &o.Contrast },
 			"it must be one token"),
-		takes: isScorer, why: "each layer has the same values whatever is predicted; at most " +
-			"the choice of the layer shown follows the contrast",
+		takes: explainsToken, why: "each layer has the same values whatever is predicted; at " +
+			"most the choice of the layer shown follows the contrast",
 		setting: "contrast",
 	},
 	{
@@ -398,7 +401,9 @@ var scorerRows = []Option{
 				fmt.Sprintf("%s %d and a contrast; %s", trace.Called("foils"), *o.Foils,
 					eitherOfTwo))
 		},
-		takes: func(_ *Options, m planned) bool { return m.info().Foils || m.choosesLayer },
+		takes: func(o *Options, m planned) bool {
+			return m.info().Foils || m.choosesLayer || o.HeadKinds != ""
+		},
 		why:   "it is not explained against other tokens",
 		quiet: true, setting: "foils",
 		shown: func(o *Options, m planned) string {

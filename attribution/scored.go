@@ -33,13 +33,19 @@ func (o Options) quantity(info scorer.Info, numbers bool) trace.Quantity {
 	return trace.LogProbability
 }
 
-// prepareScoring checks that the model can be scored, and looks up the contrast. It does nothing if
-// no method is a scorer.
+// prepareScoring checks that the model can be scored, and looks up the contrast. Without a scorer
+// it does nothing but this.
 func (r *run) prepareScoring(m trace.Model, prompt string) error {
-	if !slices.ContainsFunc(r.plan.methods, func(p planned) bool { return p.scorer != nil }) {
-		return nil
-	}
 	info := m.Info()
+	if !slices.ContainsFunc(r.plan.methods, func(p planned) bool { return p.scorer != nil }) {
+		if r.opts.Contrast != "" && info.Reads() { // else an option has asked for parts by head
+			return LookupOption("contrast").usagef("%s %s: what each head wrote is known where "+
+				"the next token is predicted, and %s reads a text; leave it out, or name a "+
+				"scorer, such as occlusion", trace.Called("contrast"),
+				message.Quote(r.opts.Contrast), message.Quote(info.Name))
+		}
+		return r.findContrast(m, prompt)
+	}
 	if info.Head == trace.NoHead {
 		return trace.Usagef(
 			"%s has no head, so there is no prediction to score; methods that read "+
@@ -50,6 +56,11 @@ func (r *run) prepareScoring(m trace.Model, prompt string) error {
 	r.model = m
 	r.missing = make([]incomplete, len(r.plan.methods))
 	r.flat = make([]flatRows, len(r.plan.methods))
+	return r.findContrast(m, prompt)
+}
+
+// findContrast looks up the contrast, if there is one.
+func (r *run) findContrast(m trace.Model, prompt string) error {
 	if r.opts.Contrast == "" {
 		return nil
 	}

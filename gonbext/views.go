@@ -11,8 +11,9 @@ import (
 )
 
 // Heads is [Explain] with the kind heads of [Show]: what every attention head of every layer looks
-// at, in the prompt and in the generated tokens; see [render.Heads]. The only method of what it
-// returns is raw. Methods cannot be chosen, and tokens cannot be put together. The text must be
+// at, in the prompt and in the generated tokens, and what it wrote into their logits, against
+// Contrast of the options if that is given; see [render.Heads]. The only method of what it returns
+// is raw. Methods cannot be chosen, and tokens cannot be put together. The text must be
 // short enough for [render.CheckHeads].
 func Heads(prompt string, settings ...Setting) *Explanation {
 	return explainOrExit(render.KindHeads, prompt, settings)

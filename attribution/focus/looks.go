@@ -2,6 +2,7 @@ package focus
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -37,6 +38,8 @@ type Look struct {
 	// Share is the share of the head's attention on Token, Over what that is more than its habit,
 	// and Rank what heads are ranked by; see [Attention.Looks].
 	Share, Over, Rank float64
+	// Wrote is what the head wrote into a logit, of [Attention.Writers].
+	Wrote float64
 }
 
 // distance is the sum of a head's attention over tokens that are equally far from those that look,
@@ -160,6 +163,26 @@ func (a *Attention) Strongest(i, layer, k int) (ofLayer, others []Look) {
 		}
 	}
 	return ofLayer, others
+}
+
+// Writers returns all heads by the falling size of what they wrote into the logit of what is
+// predicted at token i, [L,H]; among equals the lower layer and head come first. Token is the one
+// that is not ignored to which a head gives most from i, -1 if it gives none anything.
+func (a *Attention) Writers(i int, wrote []float64) []Look {
+	all := make([]Look, len(wrote))
+	for n := range all {
+		top := Look{Layer: n / a.Heads, Head: n % a.Heads, Token: -1, Wrote: wrote[n]}
+		for j := range a.Seen(i) {
+			if x := a.At(top.Layer, top.Head, i, j); x > top.Share && !a.Ignored[j] {
+				top.Token, top.Share = j, x
+			}
+		}
+		all[n] = top
+	}
+	slices.SortStableFunc(all, func(x, y Look) int {
+		return cmp.Compare(math.Abs(y.Wrote), math.Abs(x.Wrote))
+	})
+	return all
 }
 
 // AtDistance returns the mean share of a head's attention, from all tokens but i, on the token that

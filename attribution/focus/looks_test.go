@@ -153,6 +153,26 @@ func TestLooksBruteForce(t *testing.T) {
 	}
 }
 
+// Writers are ordered by the size of what they wrote, whatever its sign, and look at the token with
+// the largest share that is not ignored: from token 2, head 0 at token 1, head 1 at itself, and
+// head 2 at the ignored token 0 alone.
+func TestWriters(t *testing.T) {
+	a := focus.Attention{
+		Layers: 1, Heads: 3, Tokens: 3, Data: make([]float32, 27),
+		Ignored: []bool{true, false, false},
+	}
+	copy(a.Data[6:], []float32{.5, .375, .125})
+	copy(a.Data[9+6:], []float32{.5, .125, .375})
+	a.Data[18+6] = 1
+	want := []focus.Look{
+		{Head: 1, Token: 2, Share: .375, Wrote: -3}, {Head: 2, Token: -1, Wrote: 2},
+		{Head: 0, Token: 1, Share: .375, Wrote: 1},
+	}
+	if got := a.Writers(2, []float64{1, -3, 2}); !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
 // Strongest chooses heads by what they give a token more than elsewhere, and lists them in the
 // order of their ranks, those of a layer apart; of a layer that has none among the first, its best
 // one. Best is the head that a picture opens.

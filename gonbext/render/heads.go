@@ -18,13 +18,14 @@ import (
 //   - the heads of its layer as a matrix: a line for each head, a column for each token;
 //   - the head as a matrix: a line for each token that looks, a column for each it looks at.
 //     Columns are folded where the text is;
-//   - a map of all layers and heads, layer 0 at the bottom: what each gives one token;
-//   - the heads that look at one token in particular from there, first those of the layer that
-//     wrote the token that is predicted there.
+//   - a map of all layers and heads, layer 0 at the bottom: what each wrote, or gives one token;
+//   - the heads that wrote most into the logit of what is predicted there, if that is known; else
+//     those that look at one token in particular from there.
 //
-// At first the best head of the layer that wrote is open, where that is known, else the best of
-// all; see [focus.Attention.Best]. All colours are on one scale. Where scripts run, any head can be
-// opened and any token chosen, and the heads of a layer have small pictures.
+// At first the head is open that wrote most; where that is not known, the best head of the layer
+// that wrote, else the best of all; see [focus.Attention.Best]. All colours of attention are on one
+// scale. Where scripts run, any head can be opened and any token chosen, and the heads of a layer
+// have small pictures.
 type Heads struct {
 	// Explanation has the text: m prompt tokens and n generated tokens; T = m + n. An encoder
 	// generates nothing, so T = m.
@@ -63,6 +64,12 @@ func (r Heads) Check() error {
 	}
 	if T == 0 {
 		return usagef("a text without tokens has no attention")
+	}
+	for t, g := range r.Explanation.Steps {
+		if g.Wrote != nil && len(g.Wrote.Heads) != s[0]*s[1] {
+			return usagef("token %d has what %d heads wrote, of %d × %d", t, len(g.Wrote.Heads),
+				s[0], s[1])
+		}
 	}
 	if k := r.Explanation.HeadKinds; k != nil && !k.Fit(s[0]*s[1]) {
 		return usagef("the kinds of heads are not those of %d layers and %d heads", s[0], s[1])
@@ -144,11 +151,10 @@ func (r Heads) open() *headsDrawing {
 	return h
 }
 
-// look opens the head that looks from token i at another one more than the others do: of the layer
-// that wrote what is predicted there, if it has one.
+// look opens the best head at token i.
 func (h *headsDrawing) look(i int) {
-	best, _ := h.Best(i, h.wroteLayer(h.predictions[i]))
-	h.query, h.layer, h.head, h.source = i, best.Layer, best.Head, best.Token
+	best, _ := h.best(i)
+	h.query, h.layer, h.head, h.source = i, best.Layer, best.Head, max(best.Token, 0)
 	if sources := h.standing(best.Layer, best.Head, i); len(sources) > 0 {
 		h.source = sources[0]
 	}
@@ -171,11 +177,11 @@ type OpenedHead struct {
 	Drawn Drawn
 }
 
-// OpenHead returns the head that the picture opens: one that looks at a token in particular from
-// where its generated token is predicted, and the best one of the layer that wrote the token, if
-// that layer is known and has one. If chosen is not nil it is the head, as its layer and its
-// number. OpenHead returns a [trace.UsageError] if the attention does not fit the text, or has no
-// such token or head.
+// OpenHead returns the head that the picture opens: the one that wrote most of its generated token
+// or, where that is not known, one that looks at a token in particular from where the token is
+// predicted, of the layer that wrote it if that is known. If chosen is not nil it is the head, as
+// its layer and its number. OpenHead returns a [trace.UsageError] if the attention does not fit the
+// text, or has no such token or head.
 func (r Heads) OpenHead(chosen *[2]int) (o OpenedHead, err error) {
 	if err := r.Check(); err != nil {
 		return o, err
@@ -273,8 +279,11 @@ func (h *headsDrawing) looked() []float64 {
 		if t < 0 {
 			continue
 		}
-		ofLayer, others := h.Strongest(i, h.wroteLayer(t), listedHeads)
+		ofLayer, others := h.listed(i, listedHeads)
 		for _, b := range slices.Concat(ofLayer, others) {
+			if b.Token < 0 {
+				continue
+			}
 			shares[b.Token] = max(shares[b.Token], b.Share)
 		}
 	}
@@ -311,16 +320,11 @@ func (h *headsDrawing) standing(layer, head, i int) (sources []int) {
 	return slices.DeleteFunc(sources, func(j int) bool { return at(j) < at(sources[0])/12 })
 }
 
-// sentence says where a head looks from token i: “Before prices, head 11 of layer 20 looked at …”.
+// sentence says what a head wrote of what is predicted at token i, if that is known, and where it
+// looks from there: “Before prices, head 11 of layer 20 looked at …”; see [headsDrawing.subject].
 // heads.js writes the same for what a reader chooses.
 func (h *headsDrawing) sentence(layer, head, i int) (s phrase) {
-	if t := h.predictions[i]; t >= 0 && !h.e.Model.Reads() {
-		s = append(phrase{{text: "Before "}}, h.wordOf(len(h.e.Prompt.Texts)+t)...)
-	} else {
-		s = append(phrase{{text: "From "}}, h.wordOf(i)...)
-	}
-	s.say(fmt.Sprintf(", head %d of %s%s looked ", head, h.e.Model.LayerName(layer),
-		h.kindWords(layer, head)))
+	s = h.subject(layer, head, i)
 	tokens := h.namedTokens(layer, head, i)
 	words := map[string]int{} // how many of them have a word
 	for _, j := range tokens {
@@ -384,6 +388,9 @@ func (h *headsDrawing) from(i int) string {
 		text += fmt.Sprintf(" · attention of %s wrote more of its logit than that of "+
 			"any other", h.e.Model.LayerName(layer))
 	}
+	if w := h.writes(i); w != nil {
+		text += " · " + allWrote(w)
+	}
 	return text
 }
 
@@ -400,24 +407,36 @@ const (
 		"whole share; the upper half of the layers counts twice."
 )
 
-// lookName names the token that a listed head looks at, with its share and its rank.
-func (h *headsDrawing) lookName(b focus.Look) string {
+// lookName names the token that a listed head looks at from token i, with its share and what it is
+// ranked by.
+func (h *headsDrawing) lookName(i int, b focus.Look) string {
+	switch {
+	case h.writes(i) != nil && b.Token < 0:
+		return wroteText(b.Wrote) + ", at sinks alone"
+	case h.writes(i) != nil:
+		return fmt.Sprintf("%s, at %s %s", wroteText(b.Wrote), h.placedName(b.Token),
+			share(b.Share))
+	}
 	return fmt.Sprintf("%s %s (%+.1f over its habit)", h.placedName(b.Token), share(b.Share),
 		100*b.Over)
 }
 
-// lists returns the k heads that are listed for token i: those of the layer that wrote what is
-// predicted there, and the others, each with a heading.
+// lists returns the k heads that are listed for token i: those that wrote most or, where that is
+// not known, those of the layer that wrote what is predicted there, and the others, each with a
+// heading.
 func (h *headsDrawing) lists(i, k int) (lists []string) {
-	ofLayer, others := h.Strongest(i, h.wroteLayer(h.predictions[i]), k)
+	ofLayer, others := h.listed(i, k)
 	named := func(list []focus.Look) string {
 		var all []string
 		for _, b := range list {
-			all = append(all, h.headName(b.Layer, b.Head, 0)+" "+h.lookName(b))
+			all = append(all, h.headName(b.Layer, b.Head, 0)+" "+h.lookName(i, b))
 		}
 		return strings.Join(all, " · ")
 	}
 	heading := lookMore
+	if h.writes(i) != nil {
+		heading = wroteMost
+	}
 	if ofLayer != nil {
 		lists = append(lists, fmt.Sprintf("heads of %s, which wrote “%s”: %s",
 			h.e.Model.LayerName(ofLayer[0].Layer), tokenName(h.e.Steps[h.predictions[i]].Text),
@@ -444,18 +463,21 @@ func (r Heads) plain(look Terminal) (*text, error) {
 	t.head()
 	for i := range h.e.Steps {
 		where, what, chance := h.predictionText(i)
+		query := h.queryOf(i)
 		t.line("")
 		if l := h.wroteLayer(i); l >= 0 {
 			chance += fmt.Sprintf("  attention of %s wrote more of it than that of any "+
 				"other", h.e.Model.LayerName(l))
 		}
 		t.line(fmt.Sprintf("%3d  %s%s  %s", i+1, where, what, chance))
-		query := h.queryOf(i)
-		wrote, others := h.Strongest(query, h.wroteLayer(h.predictions[query]), listed)
+		if w := h.writes(query); w != nil {
+			t.wrapped("     ", allWrote(w))
+		}
+		wrote, others := h.listed(query, listed)
 		indent := "     "
 		write := func(list []focus.Look) {
 			for _, b := range list {
-				t.wrapped(indent+h.headName(b.Layer, b.Head, 2)+"  ", h.lookName(b))
+				t.wrapped(indent+h.headName(b.Layer, b.Head, 2)+"  ", h.lookName(query, b))
 			}
 		}
 		if wrote != nil {
@@ -469,8 +491,7 @@ func (r Heads) plain(look Terminal) (*text, error) {
 		write(others)
 	}
 	t.line("")
-	t.wrapped("", "Below each token: "+lookMore+" from where it is predicted. "+listedBy+
-		" Sinks and the looking token are left out.")
+	t.wrapped("", h.listing("Below each token: "))
 	for _, line := range h.kindLines() {
 		t.wrapped("", line)
 	}

@@ -44,15 +44,40 @@ function attentionOf(data) {
       [' ' + percent(share(token), data.coarse), 'span'],
     ]));
   }
-  // sentence tells where a head looks from a query, as Go does (sentence in heads.go).
-  function sentence(layer, head, query) {
+  // writesAt is what every head wrote into the logit of what is predicted at a query, undefined
+  // where that is not known; top is the largest size, of the deepest colour.
+  const written = (data.writes || []).map((packed) => {
+    const heads = packed && numbersIn(packed);
+    return packed && {heads, top: Math.max(...heads.map(Math.abs)) || 1};
+  });
+  const writesAt = (query) => written[data.predicted[query]] || undefined;
+  const wroteOf = (writes, layer, head) => writes.heads[layer * data.heads + head];
+  const wroteText = (value) => format({kind: 'amount', signed: true, digits: 2}, value);
+  // subject begins the sentence of a head, as Go does (subject in headwrites.go).
+  function subject(layer, head, query) {
     const predicted = data.predicted[query], before = data.generated && predicted >= 0;
+    const writes = writesAt(query);
+    const begin = [
+      !before ? 'From ' : writes ? 'For ' : 'Before ',
+      ...wordOf(before ? promptCount + predicted : query),
+      ...writes && data.contrast ? [' and against ', [data.contrast, 'b']] : [],
+      ', head ' + head + ' of ' + layerName(layer) + kindWords(layer, head) + ' ',
+    ];
+    if (!writes) return [...begin, 'looked '];
+    const wrote = [wroteText(wroteOf(writes, layer, head)), 'span'];
+    const opens = data.opens[query - data.first];
+    return opens[0] === layer && opens[1] === head ?
+      [...begin, 'wrote more than any other, ', wrote, ', and looked '] :
+      [...begin, 'wrote ', wrote, ' and looked '];
+  }
+  // sentence tells what a head wrote and where it looks from a query, as Go does (sentence in
+  // heads.go).
+  function sentence(layer, head, query) {
     const share = (token) => shareOf(layer, head, query, token);
     const list = lookedAt(layer, head, query);
     const rest = data.sinks.filter((sink) => share(sink) > 0.5);
     return [
-      before ? 'Before ' : 'From ', ...wordOf(before ? promptCount + predicted : query),
-      ', head ' + head + ' of ' + layerName(layer) + kindWords(layer, head) + ' looked ',
+      ...subject(layer, head, query),
       ...list.length ?
         ['at ', ...named(list, share)] : rest.length ?
           ['mostly at the sink ', ...named(rest, share)] : ['at no token in particular'],
@@ -107,7 +132,7 @@ function attentionOf(data) {
   }
   return {
     sinks, known, seen, looks, shareOf, stepAt, lookedAt, lookers, wordOf, sentence, gave, kindsOf,
-    notesOf, showing,
+    notesOf, showing, writesAt, wroteOf, wroteText,
   };
 }
 
@@ -128,8 +153,9 @@ function readingOf(data, choice) {
     const list = known(query()) ? data.best[query() - data.first] : [];
     return range(0, list.length / 4).map((i) => list.slice(4 * i, 4 * i + 4));
   }
-  const source = () => isChosen() ? choice.source :
-    [...lookedAt(...opened(), query()), ...listed().map(([, , token]) => token), query()][0];
+  const source = () => isChosen() ? choice.source : [
+    ...lookedAt(...opened(), query()), ...listed().map(([, , token]) => token), query(),
+  ].find((token) => token >= 0);
   // target is the token that what looks at it is shown of, -1 if what the query looks at is.
   const target = () => !choice.fed ? -1 : isChosen() ? choice.source : query();
   const predictionAt = (token) => data.predicted[token];
@@ -304,7 +330,7 @@ function drawMatrices(view) {
 // drawReadout writes what a head gives the tokens of a column, or the one that it looks at most.
 function drawReadout(view, {bar}, head = view.head(), query = view.query(), column) {
   const {data, names, layer, seen, sinks, shareOf, lookedAt, placed} = view;
-  const share = (token) => shareOf(layer(), head, query, token);
+  const share = (token) => shareOf(layer(), head, query, token), writes = view.writesAt(query);
   const token = column ? strongestIn(view, column, [layer(), head], query) : [
     ...lookedAt(layer(), head, query),
     range(0, seen(query)).reduce((a, b) => share(b) > share(a) ? b : a),
@@ -312,6 +338,7 @@ function drawReadout(view, {bar}, head = view.head(), query = view.query(), colu
   bar.readout.replaceChildren(view.layerName(layer()) + ', head ' + head + ': ', bold(names[query]),
     ' → ', bold(names[token]), ' ' + [percent(share(token), data.coarse),
       ...placed(column || {tokens: [token]}, token),
+      ...writes ? ['wrote ' + view.wroteText(view.wroteOf(writes, layer(), head))] : [],
       ...sinks.has(token) ? ['a sink, not in the scale'] : [],
       ...view.kindsOf(layer(), head).flatMap(({name}) => name || [])].join(' · '));
 }
@@ -342,19 +369,23 @@ function drawThumbnails(view) {
 function drawSide(view) {
   view.find('side').replaceChildren(mapOf(view), listOf(view));
 }
-// mapOf returns what every head gives the source from the query, or the target at most.
+// mapOf returns what every head wrote of what is predicted at the query or, once a token is chosen
+// and where that is not known, what each gives the source from there, or the target at most.
 function mapOf(view) {
   const {data, layer, head, query, target, source, seen, wrote, shareOf, wordOf, open} = view;
   const of = target(), token = of >= 0 ? of : source(), every = data.heads > 16 ? 5 : 1;
   const marked = of < 0 ? wrote() : -1, words = make('span', {});
+  const writes = of < 0 && !view.isChosen() ? view.writesAt(query()) : undefined;
   const share = (inLayer, each) => of < 0 ? shareOf(inLayer, each, query(), token) : Math.max(
     0, ...range(data.first, data.last + 1).filter((from) => from !== token).map(
       (from) => shareOf(inLayer, each, from, token)));
+  const place = (inLayer, each) =>
+    writes ? view.wroteOf(writes, inLayer, each) / writes.top : share(inLayer, each);
   const line = (inLayer) => '<tr' + (inLayer === marked ? ' class="hm-wrote"' : '') +
     '><th scope="row">' + (inLayer === marked ? 'wrote ' : '') + view.layerLabel(inLayer) +
     '</th>' +
     range(0, data.heads).map((each) => '<td data-l="' + inLayer + '" data-h="' + each +
-      '" class="' + (classOf(share(inLayer, each)) || 'hm-z') +
+      '" class="' + (classOf(place(inLayer, each)) || 'hm-z') +
       (inLayer === layer() && each === head() ? ' hm-here' : '') + '">' +
       view.kindsOf(inLayer, each).map(({letter}) => letter).join('') + '</td>').join('') + '</tr>';
   const table = make('table', {
@@ -362,7 +393,8 @@ function mapOf(view) {
       range(0, data.heads).map((each) => '<th>' + (each % every ? '' : each) + '</th>').join('') +
       '</tr></thead><tbody>' + range(0, data.layers).reverse().map(line).join('') + '</tbody>',
   });
-  const box = titled('All heads', of >= 0 ? 'largest share of ' : 'share given to ', table);
+  const box = titled('All heads', writes ? 'what each wrote, up to ±' + writes.top.toFixed(2) :
+    of >= 0 ? 'largest share of ' : 'share given to ', table);
   const headAt = ({target: {dataset: {l, h}}}) => l ? [Number(l), Number(h)] : undefined;
   table.onclick = (event) => headAt(event) && open(...headAt(event));
   table.onpointerover = (event) => {
@@ -370,13 +402,15 @@ function mapOf(view) {
     if (at) drawReadout({...view, layer: () => at[0]}, view.ofLayer, at[1], query(), column);
   };
   table.onpointerleave = () => drawReadout(view, view.ofLayer);
-  write(words, wordOf(token));
+  write(words, writes ? [] : wordOf(token));
   box.firstChild.append(words);
   return box;
 }
 function listOf(view) {
   const {data, names, layer, head, query, listed, wrote, shareOf, stepAt, open, kindsOf} = view;
-  const list = listed(), inWriter = list.some(([inLayer]) => inLayer === wrote());
+  const list = listed(), writes = view.writesAt(query());
+  if (writes) return writersOf(view, list, writes);
+  const inWriter = list.some(([inLayer]) => inLayer === wrote());
   return titled('Heads that look here in particular',
     'attention, not effect: layer.head, share, ± its habit' + (
     !list.length ? ': none' :
@@ -396,6 +430,28 @@ function listOf(view) {
       step: stepAt(inLayer, each, query(), token),
     };
   })));
+}
+
+// writersOf lists the heads that wrote most, each with the token that it looked at most.
+function writersOf(view, list, writes) {
+  const {data, names, layer, head, query, shareOf, open, kindsOf} = view;
+  return titled('Heads that wrote most',
+    'logits, blue for the token and rust against it; layer.head, where it looked most',
+    barsOf(list.map(([inLayer, each, token]) => {
+      const value = view.wroteOf(writes, inLayer, each), place = value / writes.top;
+      const letters = kindsOf(inLayer, each).map(({letter}) => letter).join('');
+      return {
+        name: make('button', {
+          type: 'button', textContent: [
+            view.layerLabel(inLayer) + '.' + each, ...letters ? ['(' + letters + ')'] : [],
+            token < 0 ? 'sinks' : names[token],
+          ].join(' '),
+          ariaPressed: inLayer === layer() && each === head(), onclick: () => open(inLayer, each),
+        }), part: Math.abs(place), step: classOf(place),
+        number: view.wroteText(value) +
+          (token < 0 ? '' : ' · ' + percent(shareOf(inLayer, each, query(), token), data.coarse)),
+      };
+    })));
 }
 
 // addParts adds the elements that the script alone draws in. Buttons go from layer to layer and

@@ -81,9 +81,13 @@ func (h *headsDrawing) facts() string {
 func (b headsBoard) all(limit int) string {
 	h := b.h
 	t := plainTable{
-		title: "All heads", note: "share given to " + h.placedName(h.source) +
-			", " + h.e.Model.LayerName(0) + " at the bottom",
+		title: "All heads", note: "share given to " + h.placedName(h.source),
 	}
+	writes := h.writes(h.query)
+	if writes != nil {
+		t.note = "what each wrote, up to ±" + fixed(largest(writes.Heads), 2)
+	}
+	t.note += ", " + h.e.Model.LayerName(0) + " at the bottom"
 	for k := range h.Heads {
 		t.columns = append(t.columns, fmt.Sprint(k))
 	}
@@ -95,9 +99,13 @@ func (b headsBoard) all(limit int) string {
 		}
 		for k := range h.Heads {
 			_, letters, _ := h.kindsOf(i, k)
-			row.cells = append(row.cells, plainCell{
+			cell := plainCell{
 				step: h.step(i, k, h.query, h.source), number: strings.Join(letters, ""),
-			})
+			}
+			if writes != nil {
+				cell.step = wroteStep(writes, i*h.Heads+k)
+			}
+			row.cells = append(row.cells, cell)
 		}
 		t.rows = append(t.rows, row)
 	}
@@ -175,7 +183,7 @@ func (b headsBoard) lines(limit int) string {
 	b.openDetails(&s, "how to read this, heads of all "+h.words.shown, !h.fits())
 	fmt.Fprintf(&s, `<p>Attention of every head, as the model computed it; nothing is merged. The `+
 		`framed token is what the head looks from, or what is predicted there. %s Attention says `+
-		`where a head reads, not what it makes of it.`, listedBy)
+		`where a head reads, not what it makes of it.`, h.listing("Listed are "))
 	if sinks := h.sinkNames(); sinks != "" {
 		fmt.Fprintf(&s, " Not in the scale: %s, a sink, which has more than 30 %% of all "+
 			"attention.", html.EscapeString(sinks))
@@ -232,9 +240,13 @@ type headsData struct {
 	Wrote     []int    `json:"wrote"`
 	From      []string `json:"from"`
 	Generated bool     `json:"generated,omitempty"`
+	// Writes has what each head wrote into each prediction, [n], null where that is not known, and
+	// Contrast the token that the logits are compared with.
+	Writes   []*packedRow `json:"writes,omitempty"`
+	Contrast string       `json:"contrast,omitempty"`
 	// Best has for each token from First on the heads that are listed for it in their order, of
-	// each its layer, its head, the token that it looks at, and how many per cent more of its
-	// attention that is than its habit; Opens has the layer and the head that it opens.
+	// each its layer, its head, the token that it looks at, -1 if none, and how many per cent more
+	// of its attention that is than its habit; Opens has the layer and the head that it opens.
 	Best  [][]int  `json:"best"`
 	Opens [][2]int `json:"opens"`
 	// Kinds are those of heads, and Without by how much the loss rises without each,
@@ -266,7 +278,13 @@ func (b headsBoard) scriptData(limit int) (code, missing string) {
 			d.Sinks = append(d.Sinks, j)
 		}
 	}
-	for t := range h.e.Steps {
+	for t, g := range h.e.Steps {
+		if h.written() {
+			d.Writes = append(d.Writes, packWrites(g.Wrote))
+		}
+		if g.Wrote != nil && g.Wrote.Contrast != "" {
+			d.Contrast = tokenName(g.Wrote.Contrast)
+		}
 		d.Wrote = append(d.Wrote, h.wroteLayer(t))
 		d.From = append(d.From, h.from(min(h.queryOf(t), h.Tokens-1)))
 	}
@@ -302,14 +320,13 @@ func (b headsBoard) packed(d headsData, first, last, parts, limit int) string {
 		size += len(pack(d.Rows[i]))
 	}
 	for i := first; i <= last; i++ {
-		wrote := h.wroteLayer(h.predictions[i])
-		ofLayer, others := h.Strongest(i, wrote, listedHeads)
+		ofLayer, others := h.listed(i, listedHeads)
 		list := []int{}
 		for _, b := range slices.Concat(ofLayer, others) {
 			list = append(list, b.Layer, b.Head, b.Token, int(math.Round(100*b.Over)))
 		}
 		opens := [2]int{h.layer, h.head}
-		if best, ok := h.Best(i, wrote); ok {
+		if best, ok := h.best(i); ok {
 			opens = [2]int{best.Layer, best.Head}
 		}
 		d.Best, d.Opens = append(d.Best, list), append(d.Opens, opens)

@@ -289,7 +289,7 @@ func (s Show) SetMethod(o *attribution.Options) error {
 	if s.Kind == KindPatch && o.Patch == "" {
 		o.Patch = string(patch.Residual)
 	}
-	if s.Kind == KindHeads && o.HeadKinds == "" {
+	if (s.Kind == KindHeads || s.Kind == KindHead && s.Head == nil) && o.HeadKinds == "" {
 		o.HeadKinds = attribution.KindsRandom
 	}
 	if s.Maps() {

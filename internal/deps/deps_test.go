@@ -231,6 +231,7 @@ var allowed = map[string][]string{
 	"internal/bench/methodpage": {"attribution/evaluate", "attribution/trace", "gonum.org/v1/plot/..."},
 	"internal/bench/quantized":  {"attribution/trace", "internal/bench/meter", "models", "internal/gguf", "models/transformer", "models/xla", compute},
 	"internal/prose":            nil,
+	"internal/site":             {"github.com/yuin/goldmark/..."}, // the documents as pages
 }
 
 const (

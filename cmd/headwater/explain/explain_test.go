@@ -452,7 +452,7 @@ func TestViewRefusals(t *testing.T) {
 		{"late token", in("--view", "flow", "--token", "7", "--max-tokens", "1", "a"), "", 2, "--token 7; the only one of the generated tokens is 0\n"},
 		{"late token of a page", in("--format", "html", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
 		{"late token of compare", in("--format", "html", "--view", "compare", "--methods", "direct,raw", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
-		{"contrast of heads", in("--view", "heads", "--contrast", " is", "--model", "nope", "a"), "", 2, "--contrast does nothing here: a picture of heads shows the method raw, which does not take it\n"},
+		{"contrast of maps", in("--view", "maps", "--contrast", " is", "--model", "nope", "a"), "", 2, "--contrast does nothing here: a picture of maps shows the method value-zeroing, which does not take it\n"},
 		{"heads of maps", in("--view", "maps", "--set", "heads=max", "--model", "nope", "a"), "", 2, "--set heads does nothing here: a picture of maps shows the method value-zeroing"},
 		{"token of a text of heads", in("--view", "heads", "--token", "1", "--model", "nope", "a"), "", 2, `--token does nothing here`},
 		{"token of maps", in("--format", "html", "--view", "maps", "--token", "1", "--model", "nope", "a"), "", 2, `--token does nothing here`},
