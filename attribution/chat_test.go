@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,6 +37,15 @@ func TestChat(t *testing.T) {
 	must(t, err)
 	if e.Prompt.Text != "w0 w1 w2 w4" || len(e.Prompt.IDs) != 4 || e.Prompt.BOSAdded {
 		t.Errorf("prompt %+v, want the conversation and nothing added", e.Prompt)
+	}
+	const cut = "The answer was cut at 1 token, the most that max-tokens allows here."
+	if !slices.Equal(e.Warnings, []string{cut}) {
+		t.Errorf("an answer that goes on: %q", e.Warnings)
+	}
+	given := attribution.Options{Methods: opts.Methods, Continuation: " w3", Chat: true}
+	if e, err = attribution.Explain(t.Context(), m, "w1 w2", given); err != nil ||
+		len(e.Warnings) > 0 {
+		t.Errorf("an answer that was given: %v, %v", e, err)
 	}
 	opts.Chat, opts.Conversation.System = false, "w3"
 	for prompt, want := range map[string]struct{ role, text string }{

@@ -68,6 +68,10 @@ func (r *run) explain(ctx context.Context, m trace.Model) (*Explanation, error) 
 		}
 	}
 	err := r.end(ctx)
+	if r.opts.InChat() && !r.ended && r.opts.Continuation == "" && !r.e.Model.Reads() {
+		r.e.Warnings = append(r.e.Warnings, fmt.Sprintf("The answer was cut at %s, the most that "+
+			"max-tokens allows here.", message.Count(len(r.e.Steps), "token")))
+	}
 	for _, add := range []func(context.Context, trace.Model) error{
 		r.readLens, r.readScores, r.patch, r.readKinds, r.prove,
 	} {

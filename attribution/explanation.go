@@ -159,9 +159,10 @@ type Options struct {
 	Lift bool `json:"lift,omitempty"`
 
 	// Prove tests by intervention what a picture says of one token, "3" is number 3 from 0, of
-	// [ProveAll], or of [ProveOpening], the one that a picture opens at: [GeneratedToken.Verdict].
-	// Each costs 7 to 13 texts that begin like the text, in one or two passes. It cannot be combined
-	// with By and Target.
+	// [ProveAll], of [ProveOpening], the one that a picture opens at, or of this one only if it is
+	// cheap, [ProveAuto]: [GeneratedToken.Verdict]. Each costs 7 to 13 texts that begin like the
+	// text, in one or two passes. [ProveOff], as "", tests nothing. It cannot be combined with By
+	// and Target.
 	Prove string `json:"prove,omitempty"`
 
 	// Edits change what the model computes. The answer is generated, and everything is computed,
@@ -181,9 +182,12 @@ type Options struct {
 
 // Afterwards reports whether something is computed after the last token.
 func (o Options) Afterwards() bool {
-	return o.Prove != "" || o.Lens != "" || o.Patch != "" || o.HeadKinds != "" ||
+	return o.Proves() || o.Lens != "" || o.Patch != "" || o.HeadKinds != "" ||
 		o.Without != "" || o.PromptScores
 }
+
+// Proves reports whether a picture is tested.
+func (o Options) Proves() bool { return o.Prove != "" && o.Prove != ProveOff }
 
 // InChat reports whether the prompt is put into the model's chat template.
 func (o Options) InChat() bool { return o.Chat || o.Conversation.Asked() }

@@ -46,7 +46,7 @@ func tokenText(text string, words ...string) (token int, wrong string) {
 		return -1, ""
 	}
 	token, err := strconv.Atoi(text)
-	if err != nil || token < 0 || token >= maxTokens {
+	if err != nil || token < 0 || token >= maxTokens || strconv.Itoa(token) != text {
 		return -1, fmt.Sprintf("want %s, or the number of a generated token from 0 to %d",
 			strings.Join(words, ", "), maxTokens-1)
 	}
@@ -61,7 +61,7 @@ func (r *run) tokenOf(option, text string) (int, error) {
 	case t >= len(r.e.Steps):
 		return -1, LookupOption(option).usagef("%s %d; the explanation has %s, counted from 0",
 			trace.Called(option), t, r.e.Made())
-	case text != ProveOpening:
+	case text != ProveOpening && text != ProveAuto:
 		return t, nil
 	case r.opts.Opens == nil:
 		t = 0

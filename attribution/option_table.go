@@ -565,14 +565,16 @@ var resultRows = []Option{
 	{
 		Name: "prove", Field: "Prove", Flag: "prove", Group: GenerationOptions,
 		Help: "test what a picture says of a token by what the prediction loses without the " +
-			"sources that it names, and without other words: `opening|all|N`, the token that the " +
-			"picture opens at, all, or token N from 0, each by reading 7 to 13 more texts like it",
+			"sources that it names, and without other words: `auto|opening|all|N|off`, the " +
+			"token that the picture opens at if it takes a second or so, that one in any case, " +
+			"all, token N from 0, or none; a test reads 7 to 13 more texts like it (default " +
+			"auto for a heatmap of tokens)",
 		value: grouping(func(o *Options) *string { return &o.Prove }, func(s string) string {
-			_, wrong := tokenText(s, ProveOpening, ProveAll)
+			_, wrong := tokenText(s, ProveAuto, ProveOpening, ProveAll, ProveOff)
 			return wrong
 		}),
 		conflict: func(o *Options) string {
-			return onOff(o.By != "" || o.Target != "", trace.Called("prove")+
+			return onOff(o.Proves() && (o.By != "" || o.Target != ""), trace.Called("prove")+
 				" and groups of tokens; it tests tokens as the model has them: leave by and "+
 				"target out")
 		},

@@ -104,7 +104,7 @@ var values = map[string]struct {
 	"all layers":    {"true", attribution.Options{AllLayers: true}, []string{"x"}},
 	"lens":          {"opening", attribution.Options{Lens: "opening"}, []string{"", "x", "-1", "4096", "all"}},
 	"head kinds":    {"text", attribution.Options{HeadKinds: "text"}, []string{"", "all"}},
-	"without":       {"turn:2", attribution.Options{Without: "turn:2"}, []string{"", "turn", "turn:0", "system:1", "sytem", "4:2", "document:x"}},
+	"without":       {"turn:2", attribution.Options{Without: "turn:2"}, []string{"", "turn", "turn:0", "turn:+2", "turn:02", "system:1", "sytem", "4:2", "document:x"}},
 	"prompt scores": {"true", attribution.Options{PromptScores: true}, []string{"x"}},
 	"edits": {
 		`[{"tap":"hidden","layers":[1],"change":"zero"}]`,

@@ -54,9 +54,10 @@ func (r *run) remarkSpaced(step trace.Step) {
 		_, without, _ := rowmath.Scores(step.Logits, s.id)
 		_, with, _ := rowmath.Scores(step.Logits, s.spaced)
 		if with < without { // surprisals
-			r.warn(fmt.Sprintf("%s %s without a space (p = %s); %s has p = %s: for that one, "+
+			remark := fmt.Sprintf("%s %s without a space (p = %s); %s has p = %s: for that one, "+
 				"begin the %s with a space.", s.does, message.Quote(s.text), chance(without),
-				message.Quote(" "+strings.TrimSpace(s.text)), chance(with), s.option))
+				message.Quote(" "+strings.TrimSpace(s.text)), chance(with), s.option)
+			r.remarks = append([]string{remark}, r.remarks...) // about all that is shown
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // The values of [Options.Prove] beside the number of a token. ProveAuto is ProveOpening where the
-// test is cheap: it needs at most 2^33 multiplications.
+// test is cheap: where it takes at most 2^35 multiplications by the count of [Verdict].
 const (
 	ProveOpening = "opening"
 	ProveAll     = "all"
@@ -56,6 +56,9 @@ func Named(sources []int, size func(j int) float64) []int {
 // read, none does. What attention rests on whatever a row is about, [Explanation.RestsOn], stays,
 // too. A word of R_i has a letter or a digit and was written neither as a control token nor by a
 // chat template.
+//
+// Of a text of T tokens, a token takes 12·L·D² + 2·L·D·T multiplications (Kaplan et al. 2020, §2.1,
+// without the embedding and the head).
 type Verdict struct {
 	// Method is the method of the picture, and Sources are the tokens of A: of each word the
 	// strongest first, as the words are; see [Named].
@@ -84,6 +87,9 @@ type Verdict struct {
 	// It is 1 if nothing is left, 0 if A is like other words, and followed by its value at either
 	// end of Interval; nil if nothing is left without other words, and of a difference.
 	Faithfulness []float64 `json:"faithfulness,omitempty"`
+	// Read is how many tokens were read or, with a Reason, would be read at least for the numbers;
+	// 0 if there can be none. Beginnings that texts share are read once.
+	Read int `json:"read,omitempty"`
 	// Reason is why there are no numbers, "" if there are.
 	Reason string `json:"reason,omitempty"`
 	// Opposed is what is left without the sources whose values are against the token, nil without
@@ -109,15 +115,21 @@ const (
 	// mostRead is how many tokens all verdicts of an explanation may read, thirteen copies of some
 	// 5,000 tokens. A model of 135 million parameters reads them in two minutes on two cores.
 	mostRead = 1 << 16
+	// mostUnasked is how many multiplications a test that nobody asked for may take: 280 tokens of
+	// a model of 135 million parameters.
+	mostUnasked = 1 << 35
 )
 
 // prove adds the verdicts that the options ask for.
 func (r *run) prove(ctx context.Context, m trace.Model) error {
 	e := r.e
-	if r.opts.Prove == "" || len(e.Steps) == 0 {
+	if !r.opts.Proves() || len(e.Steps) == 0 {
 		return nil
 	}
 	if _, ok := m.(trace.Predictor); !ok {
+		if r.opts.Prove == ProveAuto {
+			return nil
+		}
 		e.Warnings = append(e.Warnings, "There is no verdict: "+e.Model.Name+
 			" does not predict other texts, and so not what it says without some tokens.")
 		return nil
@@ -136,7 +148,7 @@ func (r *run) prove(ctx context.Context, m trace.Model) error {
 		}
 	}
 	read := (verdictDraws + 3) * len(tokens) * len(e.TokenIDs())
-	if read > mostRead {
+	if read > mostRead && r.opts.Prove != ProveAuto {
 		advice := "a shorter prompt has one"
 		if len(tokens) > 1 {
 			advice = "prove " + ProveOpening + " tests one token alone"
@@ -154,6 +166,9 @@ func (r *run) prove(ctx context.Context, m trace.Model) error {
 		v, err := r.verdict(ctx, m, t)
 		if err != nil {
 			return err
+		}
+		if r.opts.Prove == ProveAuto && v.Reason != "" && v.Read == 0 {
+			continue // nobody asked
 		}
 		e.Steps[t].Verdict = v
 	}
@@ -189,10 +204,11 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, erro
 	if err != nil {
 		return nil, err
 	}
-	removable := removal.Removable()
-	words := e.wordsOf(len(q.IDs), func(j int) bool {
-		return j != stays && slices.Contains(removable, j)
-	})
+	removable := make([]bool, len(q.IDs))
+	for _, j := range removal.Removable() {
+		removable[j] = j != stays
+	}
+	words := e.wordsOf(len(q.IDs), func(j int) bool { return removable[j] })
 	if err := r.nameSources(v, t, words); v.Reason != "" || err != nil {
 		return v, err
 	}
@@ -208,7 +224,15 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, erro
 	}
 	first := len(sets)
 	sets = append(sets, draws[:min(firstDraws, len(draws))]...)
+	if v.Read = r.reads(removal, sets); r.unasked(v.Read, len(q.IDs)) {
+		v.Reason = fmt.Sprintf("it would read %d tokens again", v.Read)
+		return v, nil
+	}
 	values, err := removal.Predict(ctx, sets)
+	if r.opts.Prove == ProveAuto && trace.KindOf(err) == trace.MemoryKind {
+		v.Reason = "there is too little memory"
+		return v, nil
+	}
 	if err != nil {
 		return v, err
 	}
@@ -216,14 +240,43 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, erro
 		v.Opposed.Without = values[2]
 	}
 	v.judge(values[0], values[1], values[first:])
-	if len(draws) > firstDraws && !v.decided() {
-		more, err := removal.Predict(ctx, draws[firstDraws:])
-		if err != nil {
-			return v, err
-		}
+	if len(draws) <= firstDraws || v.decided() {
+		return v, nil
+	}
+	read := v.Read + r.reads(removal, draws[firstDraws:])
+	if r.unasked(read, len(q.IDs)) {
+		return v, nil
+	}
+	more, err := removal.Predict(ctx, draws[firstDraws:])
+	if err == nil {
+		v.Read = read
 		v.judge(values[0], values[1], slices.Concat(values[first:], more))
 	}
-	return v, nil
+	return v, err
+}
+
+// reads returns how many tokens are read to predict a text without each of some sets. In a decoder
+// the tokens before the first one that is taken away are read once.
+func (r *run) reads(removal *scorer.Removal, sets [][]int) (n int) {
+	whole, info := removal.Without().IDs, r.e.Model
+	again := info.Reads() || info.EncoderLayers > 0
+	n = len(whole)
+	for _, set := range sets {
+		ids, shared := removal.Without(set...).IDs, 0
+		for !again && shared < len(ids) && ids[shared] == whole[shared] {
+			shared++
+		}
+		n += len(ids) - shared
+	}
+	return n
+}
+
+// unasked reports whether nobody asked for a test and it takes too long: of some tokens in texts of
+// up to T.
+func (r *run) unasked(tokens, T int) bool {
+	m := r.e.Model
+	L, D := float64(m.Layers), float64(m.Width)
+	return r.opts.Prove == ProveAuto && float64(tokens)*L*D*(12*D+2*float64(T)) > mostUnasked
 }
 
 // decided reports whether no more draws are needed.

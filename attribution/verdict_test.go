@@ -271,6 +271,57 @@ func TestVerdictOf(t *testing.T) {
 	}
 }
 
+// By default a token is tested if that is cheap. The whole text has 8 tokens; 7 are read again
+// without w1 (position 1), less that word, and of five draws of one other word from positions 0 and
+// 2 to 6 each reads what comes after: 7 − 1 for w9, 7 − j for one at position j.
+func TestVerdictAuto(t *testing.T) {
+	m := planted(1, 20, 1, 1, 1, 1, 1, 1)
+	asked := proven(t, m, attribution.Options{Prove: attribution.ProveOpening}).Steps[0].Verdict
+	auto := proven(t, m, attribution.Options{Prove: attribution.ProveAuto}).Steps[0].Verdict
+	if diff := cmp.Diff(asked, auto); diff != "" || auto.Draws != 5 {
+		t.Errorf("auto and opening differ (-opening +auto):\n%s", diff)
+	}
+	removed := func(q trace.Query) int { // the position of the token that a text lacks
+		for j, id := range []int{10, 2, 4, 3, 5, 6, 7, 8} {
+			if j == len(q.IDs) || q.IDs[j] != id {
+				return j
+			}
+		}
+		return 7 // none: the whole text, of which no token is read again
+	}
+	*m.Queries = nil
+	proven(t, m, attribution.Options{Prove: attribution.ProveAuto})
+	want := 8
+	for _, q := range slices.Concat(*m.Queries...) {
+		want += 7 - removed(q)
+	}
+	if auto.Read != want {
+		t.Errorf("%d tokens read, want %d", auto.Read, want)
+	}
+	m.About.Layers, m.About.Width = 1, 1<<14 // 12·2^28 multiplications for a token, and 10 fit
+	*m.Queries = nil
+	v := proven(t, m, attribution.Options{Prove: attribution.ProveAuto}).Steps[0].Verdict
+	if v.Read != want || v.Reason != fmt.Sprintf("it would read %d tokens again", want) ||
+		v.Draws != 0 || len(*m.Queries) != 0 {
+		t.Errorf("%+v after %d queries", v, len(*m.Queries))
+	}
+	if v = proven(t, m, attribution.Options{Prove: "0"}).Steps[0].Verdict; v.Draws != 5 {
+		t.Errorf("asked for: %+v", v)
+	}
+	// What nobody asked for and cannot be tested is not spoken of.
+	for name, e := range map[string]*attribution.Explanation{
+		"the last word": proven(t, planted(1, 1, 1, 1, 1, 1, 1, 40),
+			attribution.Options{Prove: attribution.ProveAuto}),
+		"no other texts": proven(t, planted(1, 20).Model,
+			attribution.Options{Prove: attribution.ProveAuto}),
+		"off": proven(t, planted(1, 20), attribution.Options{Prove: attribution.ProveOff}),
+	} {
+		if e.Steps[0].Verdict != nil || len(e.Warnings) > 0 {
+			t.Errorf("%s: %+v, %q", name, e.Steps[0].Verdict, e.Warnings)
+		}
+	}
+}
+
 // What cannot be tested says why, and what is asked wrongly is refused.
 func TestVerdictRefusals(t *testing.T) {
 	o := attribution.Options{Prove: attribution.ProveAll}
@@ -314,7 +365,7 @@ func TestVerdictRefusals(t *testing.T) {
 	}
 	for want, o := range map[string]attribution.Options{
 		"prove 3; the explanation has 1 token, counted from 0": {Prove: "3"},
-		"want opening, all, or the number":                     {Prove: "some"},
+		"want auto, opening, all, off, or the number":          {Prove: "some"},
 		"prove and groups of tokens":                           {Prove: "all", By: "word"},
 	} {
 		o.Methods, o.MaxTokens = []string{"raw"}, 1

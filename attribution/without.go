@@ -69,7 +69,8 @@ func parseWithout(s string) (g Grouping, wrong string) {
 func readNumbered(s string, names ...string) (g Grouping, ok bool) {
 	name, number, _ := strings.Cut(s, ":")
 	n, err := strconv.Atoi(number)
-	ok = err == nil && n > 0 && slices.Contains(names, name)
+	// Atoi takes a sign and zeros before a number, too.
+	ok = err == nil && n > 0 && strconv.Itoa(n) == number && slices.Contains(names, name)
 	return Grouping{name: name, number: n}, ok
 }
 

@@ -509,7 +509,7 @@ func TestSentences(t *testing.T) {
 	}{
 		{with(share, 0, .6, .4), "end came mostly from w1 and w2 | w1 60.0 %, w2 40.0 % · share " +
 			"of attention · layer 0"},
-		{with(share, 0, .3, .1, .1, .1, .1, .1, .1, .1), "end came partly from w1 | "},
+		{with(share, 0, .3, .1, .1, .1, .1, .1, .1, .1), "end came in part from w1 | "},
 		{with(share, .03, .02, 0), "end came mostly from w0, the first token (attention often rests " +
 			"on it) and w1"},
 		{with(share, 0, 0, 0), "No single token stands out for end"},
@@ -576,8 +576,8 @@ func TestSentences(t *testing.T) {
 		want string
 	}{
 		{trace.Probability, []float64{0, .6, .5, .4, .9}, "end depends mostly on w1, w2 and w3 | w1"},
-		{trace.Probability, []float64{0, .3, .2, .2, .9}, "end depends partly on w1"},
-		{trace.Probability, []float64{0, .2, .2, 0, 0}, "end depends a little on w1"},
+		{trace.Probability, []float64{0, .3, .2, .2, .9}, "end depends in part on w1"},
+		{trace.Probability, []float64{0, .2, .2, 0, 0}, "end depends in small part on w1"},
 		{trace.Logit, []float64{0, .6, .5, .4, .9}, "end depends on w1"},
 		{trace.Probability, []float64{0, 0, 0, 0, .9}, "No single token stands out for end | "},
 	} {

@@ -76,7 +76,7 @@ func TestRowSink(t *testing.T) {
 	even := []float64{.1, .5, .4}
 	p := Heatmap{Explanation: shares([]float64{.9, .02, .08}, even, even)}.picture(true)
 	v := &p.views[0]
-	if got := said(p, v, 0); got != "Rome came a little from Italy | Italy 8.0 % · "+
+	if got := said(p, v, 0); got != "Rome came in small part from Italy | Italy 8.0 % · "+
 		"share of attention · layer 0 · 90.0 % rests on “The”, a sink in this row" {
 		t.Errorf("the sentence says %q", got)
 	}

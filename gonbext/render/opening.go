@@ -162,9 +162,12 @@ const opensFrom = .5
 // a question, which an answer repeats, come after all others. A scorer that compares the first
 // prediction with itself comes before them, because it was asked for what there is not. The token
 // that a part of the prompt mattered most for, if one was taken away and the model would then have
-// said another token, comes before all.
+// said another token, comes before all others, and the only one that was tested before that one.
 func (d *drawing) open(row *int) {
 	d.chosen, d.lead = firstWord(d.e), -1
+	if row == nil {
+		row = d.onlyTested()
+	}
 	if row == nil {
 		row = d.mostSensitive()
 	}
@@ -207,6 +210,20 @@ func (d *drawing) open(row *int) {
 	if i := slices.IndexFunc(order, func(i int) bool { return d.views[i].has(d.chosen) }); i >= 0 {
 		d.lead = order[i]
 	}
+}
+
+// onlyTested returns the one token that has a verdict, nil if none or several have.
+func (d *drawing) onlyTested() (row *int) {
+	for t, g := range d.e.Steps {
+		switch {
+		case g.Verdict == nil || d.comparison != nil:
+		case row != nil:
+			return nil
+		default:
+			row = &t
+		}
+	}
+	return row
 }
 
 // Opening returns the generated token that a picture of an explanation opens at, -1 if there is

@@ -103,7 +103,7 @@ func (p *phrase) join(all []phrase) {
 }
 
 // A sentence names the sources of [attribution.Named], and says "mostly" if they hold half of the
-// sizes of the row, "partly" if a quarter. In a text of more than quoteFrom tokens it quotes what
+// sizes of the row, "in part" if a quarter. In a text of more than quoteFrom tokens it quotes what
 // stands around the strongest source.
 const (
 	nameFrom  = attribution.NamedFrom
@@ -390,9 +390,9 @@ func howMuch(part, whole float64) string {
 	case part >= whole/2:
 		return "mostly "
 	case part >= little*whole:
-		return "partly "
+		return "in part "
 	}
-	return "a little "
+	return "in small part "
 }
 
 // and returns names, at least one, with "and" before the last one.

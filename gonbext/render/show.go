@@ -262,16 +262,20 @@ func (s Show) MapMethod(names []string) (string, error) {
 
 // SetMethod names in o the method of a picture that has one of its own, unless o names methods: raw
 // of heads, flow of a graph, direct of the lens and of patching, and of maps Method or
-// value-zeroing; for the lens, for patching and for heads it also asks for what they show. It
+// value-zeroing; for the lens, for patching and for heads it also asks for what they show, and for
+// a heatmap or text of tokens for [attribution.ProveAuto] unless o says something else. It
 // returns a [trace.UsageError] if an option that o has does not apply to it, or if o asks for
 // verdicts, which are about tokens and the layer that pictures show, and s names parts or another
 // layer.
 func (s Show) SetMethod(o *attribution.Options) error {
+	testable := o.By == "" && o.Target == "" && s.By == "" && s.Layer == nil
 	switch {
-	case o.Prove != "" && s.By != "":
+	case o.Prove == "" && testable && (s.Kind == "" || s.Kind == KindHeatmap || s.Kind == KindText):
+		o.Prove = attribution.ProveAuto
+	case o.Proves() && s.By != "":
 		return trace.Usagef("%s tests tokens as the model has them: leave %s out",
 			trace.Called("prove"), trace.Called("by"))
-	case o.Prove != "" && s.Layer != nil:
+	case o.Proves() && s.Layer != nil:
 		return trace.Usagef("%s tests the layer that a picture shows by itself: leave %s out",
 			trace.Called("prove"), trace.Called("layer"))
 	}

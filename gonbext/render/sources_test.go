@@ -154,7 +154,7 @@ func TestSourcesSentence(t *testing.T) {
 		},
 		{
 			"a quarter of it", sources.ContextCite, []evaluate.Value{3, 1, -4, -2}, nil,
-			"It is red. came partly from “The door is red.” (+3.00)",
+			"It is red. came in part from “The door is red.” (+3.00)",
 		},
 		{
 			"two, and no sum", sources.LeaveOneOut, []evaluate.Value{1, 2, -.5, 0}, nil,

@@ -52,6 +52,10 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 		return nil
 	case w.Reason != "":
 		s.say("not tested: " + Visible(w.Reason, 200))
+		if w.Read > 0 {
+			s.say("; ask for it with --prove opening, or in a cell Prove: \"opening\" of the " +
+				"options")
+		}
 		return s
 	}
 	how := "replaced by " + message.Quote(Visible(w.Replacement, nameLimit))

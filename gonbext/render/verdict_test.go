@@ -113,6 +113,60 @@ func TestVerdictWords(t *testing.T) {
 	}
 }
 
+// A picture opens at the only token that was tested, and one whose test was too long says how to ask
+// for it.
+func TestVerdictOpens(t *testing.T) {
+	e := chatted()
+	if at := (Show{}).Opening(e); at != 1 {
+		t.Fatalf("opens at %d", at)
+	}
+	e.Steps[0].Verdict = &attribution.Verdict{
+		Method: "raw", Sources: []int{12}, Read: 470, Reason: "it would read 470 tokens again",
+	}
+	if at := (Show{}).Opening(e); at != 0 {
+		t.Errorf("opens at %d and not at the token tested", at)
+	}
+	if at := (Show{Token: new(1)}).Opening(e); at != 1 {
+		t.Errorf("opens at %d and not at the token asked for", at)
+	}
+	d := drawingOf(e)
+	want := "not tested: it would read 470 tokens again; ask for it with --prove opening, or in a " +
+		"cell Prove: \"opening\" of the options"
+	if got := plain(d.tested(&d.views[0], 0).String()); got != want {
+		t.Errorf("got %s", got)
+	}
+	e.Steps[1].Verdict = &attribution.Verdict{Method: "raw", Sources: []int{16}}
+	if at := (Show{}).Opening(e); at != 1 {
+		t.Errorf("with two verdicts it opens at %d", at)
+	}
+}
+
+// By default pictures of tokens are tested, and those that show no verdict are not.
+func TestProveByDefault(t *testing.T) {
+	layer := 0
+	for _, c := range []struct {
+		show Show
+		opts attribution.Options
+		want string
+	}{
+		{Show{}, attribution.Options{}, "auto"},
+		{Show{Kind: KindText}, attribution.Options{}, "auto"},
+		{Show{}, attribution.Options{Prove: "off"}, "off"},
+		{Show{Layer: &layer}, attribution.Options{Prove: "off"}, "off"},
+		{Show{}, attribution.Options{Prove: "all"}, "all"},
+		{Show{By: "word"}, attribution.Options{}, ""},
+		{Show{Layer: &layer}, attribution.Options{}, ""},
+		{Show{}, attribution.Options{Target: "answer"}, ""},
+		{Show{Kind: KindCompare}, attribution.Options{}, ""},
+		{Show{Kind: KindLens}, attribution.Options{}, ""},
+	} {
+		must(t, c.show.SetMethod(&c.opts))
+		if c.opts.Prove != c.want {
+			t.Errorf("%+v: prove %q, want %q", c.show, c.opts.Prove, c.want)
+		}
+	}
+}
+
 // TestVerdictRefused: a verdict of a damaged file, and one on another layer than the one shown, is
 // none.
 func TestVerdictRefused(t *testing.T) {

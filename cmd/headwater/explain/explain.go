@@ -144,8 +144,9 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	if f.compares() && !cmd.Flags().Changed("view") {
 		f.show.Kind = render.KindCompare
 	}
-	if f.input != "" && f.format == "" {
-		f.format = string(export.JSON)
+	if f.input != "" {
+		f.format = cmp.Or(f.format, string(export.JSON))
+		f.opts.Prove = cmp.Or(f.opts.Prove, attribution.ProveOff) // no picture
 	}
 	return cmp.Or(
 		f.outputFlags.check(),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/models"
 )
@@ -53,6 +54,7 @@ func TestExplainEncoders(t *testing.T) {
 			dir := reader(t, c.golden)
 			m, err := models.Open(dir, models.Options{Backend: "go"})
 			must(t, err)
+			c.opts.Prove, c.opts.Opens = attribution.ProveAuto, render.Show{}.Opening
 			want, err := attribution.Explain(t.Context(), m, c.prompt, c.opts)
 			must(t, err)
 			args := append([]string{"--model", dir}, strings.Fields(c.args)...)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/internal/tiny"
@@ -65,6 +66,7 @@ func TestExplainFlags(t *testing.T) {
 	plain := map[string]string{}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
+			c.opts.Prove, c.opts.Opens = attribution.ProveAuto, render.Show{}.Opening
 			want, err := attribution.Explain(t.Context(), m, clitest.Prompt, c.opts)
 			must(t, err)
 			args := strings.ReplaceAll(c.args, "= ", "=\x00") // a space that belongs to a value
@@ -446,7 +448,7 @@ func TestViewRefusals(t *testing.T) {
 		{"flow and lift", in("--view", "flow", "--set", "lift", "a"), "", 2, `--set lift does nothing here`},
 		{"flow and filter", in("--view", "flow", "--filter", "a"), "", 2, `--filter does nothing here`},
 		{"source", in("--source", "1", "a"), "", 2, "--source does nothing here (text of the view heatmap): it is for -o a.neuronpedia.json, or for --view flow\n"},
-		{"token of a text", in("--token", "1", "a"), "", 2, "--token does nothing here (text of the view heatmap): it is for -o a.html, a.neuronpedia.json, or for --view layers, flow, experts, lens\n"},
+		{"token of a text", in("--token", " nobody", "--max-tokens", "1", "a"), "", 2, `--token: no generated word is "nobody"; the answer is "`},
 		{"several tokens", in("--view", "flow", "--token", "1,2", "a"), "", 2, `several tokens are for a picture of layers`},
 		{"no token", in("--view", "flow", "--token", "1.5", "a"), "", 2, `--token "1.5": want a whole number from 0 to 1000000: a generated token is named by its number`},
 		{"late token", in("--view", "flow", "--token", "7", "--max-tokens", "1", "a"), "", 2, "--token 7; the only one of the generated tokens is 0\n"},

@@ -95,8 +95,9 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 		"every token in up to 12 layers, map one of these, experts which experts of a mixture "+
 		"took each token, lens what the model would have said after each layer, patch how much of "+
 		"the difference to the prompt of --against each place of the model carries")
-	flags.Func("token", "generated token that pages of heatmap, text and compare show first, that "+
-		"layers and flow show, that experts frames, that figures of text are limited to, from "+
+	flags.Func("token", "generated token that pages and text of heatmap, text and compare show "+
+		"first, that layers and flow show, that experts frames, that figures of text are "+
+		"limited to, from "+
 		"which heads and head look, and of which lens shows every position of the text, "+
 		strings.Replace(render.TokenNumbers, "number", "`number`", 1)+"; layers takes several, "+
 		"as 0,2 (default "+render.OneToken+"; for layers "+render.SomeTokens+"; for text all)",
@@ -189,7 +190,8 @@ var meanings = []struct {
 	views []render.Kind
 }{
 	{"view", pictures, nil},
-	{"token", []string{pages}, append(slices.Clone(heatmaps), render.KindHeads)},
+	{"token", []string{texts, pages}, heatmaps},
+	{"token", []string{pages}, []render.Kind{render.KindHeads}},
 	{"token", pictures, []render.Kind{
 		render.KindLayers, render.KindFlow, render.KindExperts, render.KindLens,
 	}},

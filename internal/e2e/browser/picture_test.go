@@ -257,7 +257,7 @@ func TestPage(t *testing.T) {
 	says := map[string][]string{
 		"contrast": {
 			"rather than mary", "john rather than mary: logit difference ", ", parts add up to ",
-			"john and not “mary” came a little from john", "×10⁻³", "layer 5",
+			"john and not “mary” came in small part from john", "×10⁻³", "layer 5",
 			"+ for the prediction and − for mary", "(top 3 hold ", "18 prompt tokens",
 		},
 		"sentences": {
