@@ -159,7 +159,7 @@ func TestDamagedT5(t *testing.T) {
 		{"remove_extra_whitespaces", "x", "it must be true or false"},
 		{"add_eos_token", false, "tokenizer.ggml.add_eos_token are false and false"},
 		{"precompiled_charsmap", []byte{9, 9, 9, 9, 9}, "precompiled_charsmap"},
-		{"token_type", slices.Repeat([]int32{6}, 450), "of type 6"},
+		{"token_type", slices.Repeat([]int32{0}, 450), "of type 0"},
 	} {
 		key := gguftest.Key{Name: "tokenizer.ggml." + c.key, Value: c.value}
 		m, err := openBytes(good.With(key).Bytes())
