@@ -129,6 +129,23 @@ func TestPiecesAlone(t *testing.T) {
 				t.Errorf("%q decodes to %q, %v", c.Text, got, err)
 			}
 		}
+		first, second := idsFor(t, tok, "the cat"), idsFor(t, tok, "sat")
+		want := slices.Concat(first, second) // of T5
+		switch c.Class {
+		case "PegasusTokenizer":
+			want = slices.Delete(want, len(first)-1, len(first))
+		case "MBartTokenizer", "MBart50Tokenizer":
+			want = nil // it has no pairs
+		}
+		pair, err := tok.EncodePair("the cat", "sat", true)
+		must(t, err)
+		var got []int
+		for _, e := range pair {
+			got = append(got, e.ID)
+		}
+		if want != nil && !slices.Equal(got, want) {
+			t.Errorf("%s: a pair is %v, want %v", c.Class, got, want)
+		}
 		key := []byte(`"precompiled_charsmap":"`)
 		if !bytes.Contains(c.File, key) {
 			continue
