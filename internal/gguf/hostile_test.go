@@ -40,6 +40,10 @@ func use(b []byte) error {
 	if !m.HasTokenizer() {
 		return nil
 	}
+	if m.Pieces() != nil {
+		_, err = openT5(m)
+		return err
+	}
 	text, err := m.TokenizerJSON()
 	if err != nil {
 		return err
@@ -443,6 +447,7 @@ func FuzzOpen(f *testing.F) {
 	file := gguftest.Small()
 	f.Add(file.Bytes())
 	f.Add(file.With(gguftest.Key{Name: "tokenizer.ggml.model", Value: "bert"}).Bytes())
+	f.Add(smallT5(f).Bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) < 1<<20 {
 			_ = use(b)

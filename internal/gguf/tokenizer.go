@@ -372,9 +372,9 @@ func (w *words) sentencePiece(parts, model object) {
 	maps.Copy(model, bpe(unknown, true, false))
 }
 
-// Limits of a vocabulary with scores, far above those of real ones: the length of a token, and how
-// long all merges are together. Tokens that are made of each other in many ways would otherwise
-// take far more memory than the file.
+// Limits of a vocabulary with scores, far above those of real ones: the length of a token, because
+// looking up all its parts takes the square of it, and how long all merges are together. Tokens
+// that are made of each other in many ways would otherwise take far more memory than the file.
 const (
 	maxPiece     = 512
 	maxMergeText = 64 << 20

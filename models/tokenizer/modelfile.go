@@ -17,6 +17,9 @@ type modelFile struct {
 	tokens []vocabItem // in the order of the file
 	scores []float64   // of tokens, Unigram only
 	merges []mergeText // BPE only
+	// bytes are tokens for the bytes of text without any other, which no text is encoded as by its
+	// characters, of files of SentencePiece. In tokenizer.json they are among the tokens.
+	bytes []vocabItem
 	// repeats are further ids of tokens: texts are not encoded as they, but they are decoded. Files
 	// of Hugging Face have none; a GGUF file may.
 	repeats []vocabItem
@@ -253,6 +256,9 @@ func newUnigram(f unigramFile, m modelFile, vocab *vocabulary) (model, error) {
 	for _, t := range m.tokens {
 		ids[t.content] = int32(t.id) // of equal tokens the last counts
 		items = append(items, trieItem{t.content, int32(t.id)})
+	}
+	for _, t := range m.bytes {
+		ids[t.content] = int32(t.id)
 	}
 	u.ids = ids
 	if f.ByteFallback {

@@ -23,10 +23,8 @@ type numbering struct {
 	mask string
 }
 
-// numberings are the numberings by class. The texts of tokens with a role are those of the
-// configuration, or else the usual ones.
-var numberings = map[string]func(role func(key, usual string) string, table autoTable,
-	c Config) (numbering, error){
+// numberings are the numberings by class.
+var numberings = map[string]func(table autoTable, c Config) (numbering, error){
 	"T5Tokenizer":      t5Numbering,
 	"PegasusTokenizer": pegasusNumbering,
 	"MBartTokenizer":   mbartNumbering("mbart"),
@@ -44,6 +42,9 @@ func NumbersPieces(c Config) bool {
 // maxExtra is how many tokens a class may number beside the pieces.
 const maxExtra = 1 << 12
 
+// role returns the text of a token with a role, or the usual one.
+func (c Config) role(key, usual string) string { return cmp.Or(c.Special[key], usual) }
+
 // setting returns a whole number of tokenizer_config.json, or the usual one.
 func (c Config) setting(key string, usual int) (int, error) {
 	v, ok := c.Settings[key]
@@ -59,7 +60,7 @@ func (c Config) setting(key string, usual int) (int, error) {
 }
 
 // t5Numbering: the places that a text leaves open come last, in falling order.
-func t5Numbering(_ func(key, usual string) string, _ autoTable, c Config) (numbering, error) {
+func t5Numbering(_ autoTable, c Config) (numbering, error) {
 	extra, err := c.setting("extra_ids", 100)
 	n := numbering{ends: true}
 	for i := range extra {
@@ -70,21 +71,19 @@ func t5Numbering(_ func(key, usual string) string, _ autoTable, c Config) (numbe
 
 // pegasusNumbering: tokens for masked sentences and words, and 101 that no text has, come after the
 // padding and the end.
-func pegasusNumbering(role func(key, usual string) string, _ autoTable, c Config) (
-	numbering, error,
-) {
+func pegasusNumbering(_ autoTable, c Config) (numbering, error) {
 	offset, err := c.setting("offset", 103)
 	n := numbering{
-		before:  []string{role("pad_token", "<pad>"), role("eos_token", "</s>")},
+		before:  []string{c.role("pad_token", "<pad>"), c.role("eos_token", "</s>")},
 		skipped: 2,
 	}
-	sentence, masks := c.Settings["mask_token_sent"]
-	if masks = !masks || sentence != nil; masks {
-		text, isText := sentence.(string)
-		if !isText {
-			text = "<mask_1>"
-		}
-		n.before = append(n.before, text, role("mask_token", "<mask_2>"))
+	value, given := c.Settings["mask_token_sent"]
+	sentence, isText := value.(string)
+	if !isText {
+		sentence = "<mask_1>"
+	}
+	if !given || value != nil { // null leaves out both
+		n.before = append(n.before, sentence, c.role("mask_token", "<mask_2>"))
 	}
 	for i := 2; i < offset; i++ {
 		n.before = append(n.before, fmt.Sprintf("<unk_%d>", i))
@@ -98,15 +97,13 @@ func pegasusNumbering(role func(key, usual string) string, _ autoTable, c Config
 
 // mbartNumbering: the control tokens have another order than in the file, and the languages come
 // last, with the mask after them.
-func mbartNumbering(languages string) func(func(key, usual string) string, autoTable, Config) (
-	numbering, error,
-) {
-	return func(role func(key, usual string) string, table autoTable, _ Config) (numbering, error) {
-		mask := role("mask_token", "<mask>")
+func mbartNumbering(languages string) func(autoTable, Config) (numbering, error) {
+	return func(table autoTable, c Config) (numbering, error) {
+		mask := c.role("mask_token", "<mask>")
 		return numbering{
 			before: []string{
-				role("bos_token", "<s>"), role("pad_token", "<pad>"), role("eos_token", "</s>"),
-				role("unk_token", "<unk>"),
+				c.role("bos_token", "<s>"), c.role("pad_token", "<pad>"),
+				c.role("eos_token", "</s>"), c.role("unk_token", "<unk>"),
 			},
 			skipped: 3,
 			after:   append(slices.Clone(table.Languages[languages]), mask),
@@ -129,8 +126,7 @@ func (p *pieces) numbered(class string, table autoTable, c Config, f *file) (
 	if p.kind != "Unigram" {
 		return m, fmt.Errorf("model_type is 2 (bpe); %s needs 1 (unigram)", class)
 	}
-	role := func(key, usual string) string { return cmp.Or(c.Special[key], usual) }
-	n, err := number(role, table, c)
+	n, err := number(table, c)
 	if err != nil {
 		return m, err
 	}
@@ -138,10 +134,8 @@ func (p *pieces) numbered(class string, table autoTable, c Config, f *file) (
 		return m, fmt.Errorf("it has %d pieces; %s needs more than %d", len(p.all), class,
 			n.skipped)
 	}
-	end := role("eos_token", "</s>")
-	roles := map[string]string{
-		"eos_token": end, "unk_token": role("unk_token", p.unknown), "pad_token": "<pad>",
-	}
+	end := c.role("eos_token", "</s>")
+	roles := map[string]string{"eos_token": end, "unk_token": p.unknown, "pad_token": "<pad>"}
 	maps.Copy(roles, c.Special)
 	control := append(slices.Collect(maps.Values(roles)), slices.Concat(n.before, n.after)...)
 	own := map[string]bool{} // of the texts that are user defined

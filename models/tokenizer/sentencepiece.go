@@ -23,6 +23,7 @@ type pieces struct {
 	unknown  string
 	all      []textPiece // in the order of the file
 	texts    []vocabItem // of ordinary pieces, with their numbers from 1
+	bytes    []string    // pieces <0x00> to <0xFF> for the bytes of text without any other
 	scores   []float64   // by number; that of the unknown token is 0
 	charsmap []byte
 	// noSpaceInFront reports whether no space is put before a text, and keepSpaces whether spaces
@@ -45,6 +46,7 @@ const (
 	controlPiece
 	userPiece // one that is searched for in the text before anything else
 	unusedPiece
+	bytePiece
 )
 
 // readPieces reads a file of SentencePiece.
@@ -61,10 +63,9 @@ func readPieces(data []byte) (*pieces, error) {
 					p.kind = "BPE"
 				case field == 3 && number != 1:
 					return fmt.Errorf("model_type is %d; it must be 1 (unigram) or 2 (bpe)", number)
-				case (field == 24 || field == 35) && number != 0:
-					return fmt.Errorf("trainer_spec has %s, which is not supported", map[int]string{
-						24: "treat_whitespace_as_suffix", 35: "byte_fallback",
-					}[field])
+				case field == 24 && number != 0:
+					return errors.New("trainer_spec has treat_whitespace_as_suffix, which is not " +
+						"supported")
 				}
 				return nil
 			})
@@ -117,12 +118,14 @@ func (p *pieces) readPiece(data []byte) error {
 	case use == unknownPiece:
 		p.unknown = text
 	case use == controlPiece || use == unusedPiece: // no text has them
+	case use == bytePiece:
+		p.bytes = append(p.bytes, text)
 	case use == ordinaryPiece || use == userPiece:
 		p.texts = append(p.texts, vocabItem{text, len(p.scores)})
 		p.scores = append(p.scores, score)
 	default:
 		return fmt.Errorf("piece %.80q is of type %d; supported are 1 (normal), 2 (unknown), "+
-			"3 (control), 4 (user defined) and 5 (unused)", text, use)
+			"3 (control), 4 (user defined), 5 (unused) and 6 (byte)", text, use)
 	}
 	return nil
 }
@@ -199,9 +202,12 @@ func (p *pieces) file() (f file, err error) {
 	for to, value := range map[*json.RawMessage]any{
 		&f.Normalizer:   jsonPart{"type": "Sequence", "normalizers": normalizers},
 		&f.PreTokenizer: pre,
-		&f.Decoder: jsonPart{
-			"type": "Metaspace", "replacement": spaceMark, "prepend_scheme": "always",
-		},
+		&f.Decoder: jsonPart{"type": "Sequence", "decoders": []any{
+			jsonPart{"type": "ByteFallback"},
+			jsonPart{
+				"type": "Metaspace", "replacement": spaceMark, "prepend_scheme": "always",
+			},
+		}},
 	} {
 		if *to, err = marshal(value); err != nil {
 			return f, err
@@ -216,7 +222,12 @@ func (p *pieces) modelFile() (m modelFile, err error) {
 	m.kind, m.tokens = p.kind, slices.Concat([]vocabItem{{p.unknown, 0}}, p.texts)
 	if p.kind == "Unigram" {
 		m.scores = p.scores
-		m.small, err = marshal(jsonPart{"type": p.kind, "unk_id": 0})
+		for i, text := range p.bytes {
+			m.bytes = append(m.bytes, vocabItem{text, len(p.scores) + i})
+		}
+		m.small, err = marshal(jsonPart{
+			"type": p.kind, "unk_id": 0, "byte_fallback": len(p.bytes) > 0,
+		})
 		return m, err
 	}
 	if m.merges, err = p.merges(); err != nil {
@@ -308,7 +319,7 @@ func parsePieces(model, vocab []byte, table autoTable, c Config) (*Tokenizer, er
 		known, err = p.numbered(class, table, c, &f)
 	} else if known, err = readVocabularyFile(vocab); err == nil {
 		f.AddedTokens = addedTo(known, class, table, c)
-		err = p.noUserPieces()
+		err = p.onlyOrdinary()
 	}
 	if err != nil {
 		return nil, err
@@ -326,7 +337,7 @@ func parsePieces(model, vocab []byte, table autoTable, c Config) (*Tokenizer, er
 	if !ok {
 		return nil, errors.New("the vocabulary has no unknown token (unk_token)")
 	}
-	for _, piece := range inner.tokens {
+	for _, piece := range slices.Concat(inner.tokens, inner.bytes) {
 		id, ok := t.vocab.ids[piece.content]
 		if !ok || piece.id == 0 {
 			id = unknown
@@ -347,12 +358,13 @@ func parsePieces(model, vocab []byte, table autoTable, c Config) (*Tokenizer, er
 	return t, nil
 }
 
-// noUserPieces returns an error if a piece is searched for in a text before anything else.
-func (p *pieces) noUserPieces() error {
+// onlyOrdinary returns an error if a piece is searched for in a text before anything else, or
+// stands for a byte.
+func (p *pieces) onlyOrdinary() error {
 	for _, piece := range p.all {
-		if piece.use == userPiece {
-			return fmt.Errorf("piece %.80q is user defined, which is not supported beside a "+
-				"vocab.json", piece.text)
+		if piece.use == userPiece || piece.use == bytePiece {
+			return fmt.Errorf("piece %.80q is of type %d, which is not supported beside a "+
+				"vocab.json", piece.text, piece.use)
 		}
 	}
 	return nil

@@ -112,8 +112,8 @@ func TestPiecesAlone(t *testing.T) {
 	r := readRecordedPieces(t)
 	source, err := readPieces(r.Files["source.spm"])
 	must(t, err)
-	if len(r.Alone) != len(numberings) {
-		t.Fatalf("%d classes, want %d", len(r.Alone), len(numberings))
+	if len(r.Alone) != len(numberings)+1 { // mT5's has bytes
+		t.Fatalf("%d files, want %d", len(r.Alone), len(numberings)+1)
 	}
 	for _, c := range r.Alone {
 		// normalizer_spec {precompiled_charsmap}, which is merged with the one that is there.
@@ -124,6 +124,28 @@ func TestPiecesAlone(t *testing.T) {
 		tok, err := ParsePieces(model, nil, c.Class, Config{Class: c.Class})
 		must(t, err)
 		checkIDs(t, c.Class, tok, c.Text, c.IDs)
+		if _, bytes := tok.ID("<0x0A>"); bytes {
+			if got, err := tok.Decode(c.IDs[319], true); err != nil || got != "漢 😀" {
+				t.Errorf("%q decodes to %q, %v", c.Text, got, err)
+			}
+		}
+		first, second := idsFor(t, tok, "the cat"), idsFor(t, tok, "sat")
+		want := slices.Concat(first, second) // of T5
+		switch c.Class {
+		case "PegasusTokenizer":
+			want = slices.Delete(want, len(first)-1, len(first))
+		case "MBartTokenizer", "MBart50Tokenizer":
+			want = nil // it has no pairs
+		}
+		pair, err := tok.EncodePair("the cat", "sat", true)
+		must(t, err)
+		var got []int
+		for _, e := range pair {
+			got = append(got, e.ID)
+		}
+		if want != nil && !slices.Equal(got, want) {
+			t.Errorf("%s: a pair is %v, want %v", c.Class, got, want)
+		}
 		key := []byte(`"precompiled_charsmap":"`)
 		if !bytes.Contains(c.File, key) {
 			continue
@@ -234,17 +256,16 @@ func TestDamagedPieces(t *testing.T) {
 		}
 	}
 	for what, c := range map[string]struct{ model, vocab, want string }{
-		"no protobuf":      {"\xff\xff", `{"<unk>":0}`, "cut off or not of SentencePiece"},
-		"nothing":          {"", `{"<unk>":0}`, "no pieces"},
-		"no unknown token": {"\x0a\x03\x0a\x01a", `{"a":0}`, "no unknown token"},
-		"a list":           {"\x0a\x03\x0a\x01a", `["a"]`, "vocab.json"},
-		"another type":     {"\x0a\x05\x0a\x01a\x18\x06", `{"<unk>":0}`, "of type 6"},
-		"a kind of model":  {"\x0a\x03\x0a\x01a\x12\x02\x18\x04", `{"<unk>":0}`, "model_type is 4"},
-		"ids far apart":    {"\x0a\x03\x0a\x01a", `{"<unk>":0,"a":999999999}`, "should have ids below"},
-		"bytes as a vocab": {"\x0a\x03\x0a\x01a", "\x00", "vocab.json"},
-		"fallback to bytes": {
-			"\x0a\x03\x0a\x01a\x12\x03\x98\x02\x01", `{"<unk>":0}`, "byte_fallback",
-		},
+		"no protobuf":        {"\xff\xff", `{"<unk>":0}`, "cut off or not of SentencePiece"},
+		"nothing":            {"", `{"<unk>":0}`, "no pieces"},
+		"no unknown token":   {"\x0a\x03\x0a\x01a", `{"a":0}`, "no unknown token"},
+		"a list":             {"\x0a\x03\x0a\x01a", `["a"]`, "vocab.json"},
+		"another type":       {"\x0a\x05\x0a\x01a\x18\x07", `{"<unk>":0}`, "of type 7"},
+		"a byte":             {"\x0a\x03\x0a\x01a\x0a\x05\x0a\x01b\x18\x06", `{"<unk>":0}`, "of type 6"},
+		"a kind of model":    {"\x0a\x03\x0a\x01a\x12\x02\x18\x04", `{"<unk>":0}`, "model_type is 4"},
+		"ids far apart":      {"\x0a\x03\x0a\x01a", `{"<unk>":0,"a":999999999}`, "should have ids below"},
+		"bytes as a vocab":   {"\x0a\x03\x0a\x01a", "\x00", "vocab.json"},
+		"user defined":       {"\x0a\x05\x0a\x01a\x18\x04", `{"<unk>":0}`, "of type 4"},
 		"a score not finite": {"\x0a\x08\x0a\x01a\x15\x00\x00\xc0\x7f", `{"<unk>":0}`, "score NaN"},
 	} {
 		_, err := ParsePieces([]byte(c.model), []byte(c.vocab), "m",

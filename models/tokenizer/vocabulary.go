@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -41,7 +42,11 @@ func newVocabulary(m modelFile) (vocabulary, error) {
 		entries: make([]entry, 0, len(m.tokens)),
 	}
 	limit := 2*len(m.tokens) + maxHoles
-	for _, t := range m.tokens {
+	all := m.tokens
+	if m.bytes != nil {
+		all = slices.Concat(all, m.bytes)
+	}
+	for _, t := range all {
 		if t.content == "" {
 			return v, fmt.Errorf(
 				"model.vocab: id %d is the empty token, which spells nothing; remove it", t.id)

@@ -10,10 +10,10 @@ M2M100Tokenizer a BPE. pieces.json.gz has the files, and for each tokenizer the 
 T5Tokenizer, PegasusTokenizer, MBartTokenizer and MBart50Tokenizer have no vocab.json. Their files lack the table of the normaliser, which is that of
 source.spm. "alone" has the ids that transformers gives with the normaliser and the splitter that transformers 4 has. They are those of SentencePiece, which
 the models were trained with, but for control tokens and for digits that can be cut in two ways with the same score. PegasusTokenizer and
-MBartTokenizer of transformers 5 have other parts; "differ" is what they give. Of T5 and Pegasus "file" is the tokenizer.json that transformers writes, without that table.
+MBartTokenizer of transformers 5 have other parts, and T5Tokenizer no bytes for unknown characters, as mT5 has; "differ" is what they give. Of T5 and Pegasus "file" is the tokenizer.json that transformers writes, without that table.
 """
 import base64, gzip, io, json, os, tempfile
-import sentencepiece, transformers
+import sentencepiece, tokenizers, transformers
 from sentencepiece import sentencepiece_model_pb2
 from tokenizers import normalizers, pre_tokenizers
 
@@ -73,27 +73,34 @@ def translating():
 
 # For each class: the name of the file, its control tokens, the number of a piece, how many tokens come before and after a text, and a text with such
 # tokens.
-NUMBERED = {
-    "T5Tokenizer": ("spiece.model", {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1, "user_defined_symbols": ["\u2581<own>"]},
+NUMBERED = [
+    ("T5Tokenizer", "spiece.model", {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1, "user_defined_symbols": ["\u2581<own>"]},
                     lambda i: i, (0, 1), "The <extra_id_0> sat<extra_id_99> on \u2581<own> <own>.</s>"),
-    "PegasusTokenizer": ("spiece.model", {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}, lambda i: i + 103, (0, 1),
+    ("PegasusTokenizer", "spiece.model", {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}, lambda i: i + 103, (0, 1),
                          "The <mask_1> sat <mask_2> on<unk_7>."),
-    "MBartTokenizer": ("sentencepiece.bpe.model", {}, lambda i: i + 1 if i else 3, (0, 2), "The  <mask> sat fr_XX on."),
-    "MBart50Tokenizer": ("sentencepiece.bpe.model", {}, lambda i: i + 1 if i else 3, (1, 1), "The  <mask> sat ur_PK on."),
-}
+    ("MBartTokenizer", "sentencepiece.bpe.model", {}, lambda i: i + 1 if i else 3, (0, 2), "The  <mask> sat fr_XX on."),
+    ("MBart50Tokenizer", "sentencepiece.bpe.model", {}, lambda i: i + 1 if i else 3, (1, 1), "The  <mask> sat ur_PK on."),
+    ("T5Tokenizer", "spiece.model", {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1, "byte_fallback": True}, lambda i: i, (0, 1),
+     "\u6f22\u0001 \U0001f600<unk>"),  # mT5
+]
 
 
 def alone(charsmap):
     """Tokenizers whose ids follow from the class."""
     lines = [line for text in TEXTS for line in text.split("\n") if line.strip()]
-    for name, (file, options, number, (before, after), control) in NUMBERED.items():
-        model = train("unigram", 350, lines[1::2], normalization_rule_name="nmt_nfkc", character_coverage=0.98, **options)
+    for name, file, options, number, (before, after), control in NUMBERED:
+        fallback = "byte_fallback" in options
+        model = train("unigram", 350 + 280 * fallback, lines[1::2], normalization_rule_name="nmt_nfkc", character_coverage=0.98, **options)
         t = load(getattr(transformers, name), {file: model})
         texts, pieces = TEXTS + [control], sentencepiece.SentencePieceProcessor(model_proto=model)
         theirs, whole = recorded(t, texts=texts), json.loads(t._tokenizer.to_str())
         t._tokenizer.normalizer = normalizers.Precompiled(charsmap)
         t._tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+        if fallback:  # which transformers 5 leaves out
+            t._tokenizer = tokenizers.Tokenizer.from_str(t._tokenizer.to_str().replace('"byte_fallback":false', '"byte_fallback":true'))
         ids = recorded(t, texts=texts)
+        if fallback:  # of a text such as <0x0A>, which is no byte
+            ids = [pieces.encode(text) + ids[i][-1:] if "<0x" in text else ids[i] for i, text in enumerate(texts)]
         differ = {i: theirs[i] for i in range(len(texts)) if ids[i] != theirs[i]}
         ties = [text for i, text in enumerate(texts) if ids[i][before:-after] != [number(k) for k in pieces.encode(text)]]
         proto = sentencepiece_model_pb2.ModelProto.FromString(model)
@@ -103,7 +110,7 @@ def alone(charsmap):
             if part["type"] == "Precompiled":
                 part["precompiled_charsmap"] = ""
         print(name, len(t), "tokens; texts whose ids differ from SentencePiece:", ties)
-        yield {"class": name, "model": base64.b64encode(proto.SerializeToString()).decode(), "file": whole if "MBart" not in name else None,
+        yield {"class": name, "model": base64.b64encode(proto.SerializeToString()).decode(), "file": whole if "MBart" not in name and not fallback else None,
                "text": control, "differ": differ, "ids": ids}
 
 
