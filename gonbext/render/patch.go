@@ -34,27 +34,40 @@ func (r Patch) Check() error {
 			"--view patch --against PROMPT, or in a cell by gonbext.Patch")
 	}
 	p, m := e.Patch, len(e.Prompt.Texts)
-	if p.Edges != nil {
-		return r.checkEdges()
+	fits := len(e.Steps) > 0 && len(p.Corrupted) == m &&
+		!slices.ContainsFunc(p.Different, func(j int) bool { return j < 0 || j >= m })
+	numbers, nodes := p.Values(), []patch.Node(nil)
+	if p.Receiver != nil {
+		nodes = append(nodes, *p.Receiver)
 	}
-	if p.Place == patch.Edges || !slices.Contains(patch.Kinds(), p.Place) ||
-		!slices.Contains(patch.Directions(), p.Direction) {
-		return usagef("patches of places %.60q by %.60q are of no known kind", p.Place, p.Direction)
+	if x := p.Edges; x != nil {
+		numbers = []float64{x.CPR, x.CMD, x.Kept.Faithfulness, x.Kept.Difference}
+		for _, c := range x.Circuits {
+			numbers = append(numbers, c.Share, c.Signed, c.Absolute)
+		}
+		for _, edge := range x.Strongest {
+			numbers, nodes = append(numbers, edge.Score), append(nodes, edge.Sender, edge.Receiver)
+		}
+		fits = fits && len(x.Strongest) > 0
+	} else {
+		if p.Place == patch.Edges || !slices.Contains(patch.Kinds(), p.Place) ||
+			!slices.Contains(patch.Directions(), p.Direction) {
+			return usagef("patches of places %.60q by %.60q are of no known kind", p.Place,
+				p.Direction)
+		}
+		columns := m
+		if p.Place.ByHead() {
+			columns = e.Model.Heads
+		}
+		fits = fits && p.Shape == [2]int{e.Model.Layers, columns} && columns > 0 &&
+			p.Shape[0] > 0 && len(numbers) == p.Shape[0]*columns && p.Position >= 0 &&
+			p.Position < m && (p.Place == patch.Path) == (p.Receiver != nil)
 	}
-	columns := m
-	if p.Place.ByHead() {
-		columns = e.Model.Heads
-	}
-	if len(e.Steps) == 0 || p.Shape != [2]int{e.Model.Layers, columns} || columns < 1 ||
-		p.Shape[0] < 1 || len(p.Values()) != p.Shape[0]*columns || len(p.Corrupted) != m ||
-		p.Position < 0 || p.Position >= m || (p.Place == patch.Path) != (p.Receiver != nil) ||
-		p.Receiver != nil && !fitsModel(*p.Receiver, e.Model) ||
-		slices.ContainsFunc(p.Different, func(j int) bool { return j < 0 || j >= m }) ||
-		slices.ContainsFunc(p.Values(), func(x float64) bool {
-			return math.IsNaN(x) || math.IsInf(x, 0)
-		}) {
+	if !fits || slices.ContainsFunc(numbers, func(x float64) bool {
+		return math.IsNaN(x) || math.IsInf(x, 0)
+	}) || slices.ContainsFunc(nodes, func(n patch.Node) bool { return !fitsModel(n, e.Model) }) {
 		return usagef("patches of shape %v, with %d numbers, do not fit a prompt of %d tokens and "+
-			"%d layers of %d heads", p.Shape, len(p.Values()), m, e.Model.Layers, e.Model.Heads)
+			"%d layers of %d heads", p.Shape, len(numbers), m, e.Model.Layers, e.Model.Heads)
 	}
 	return nil
 }
@@ -194,9 +207,7 @@ const (
 // explain returns the sentence and the line below it.
 func (d *patchDrawing) explain() (say, facts phrase) {
 	p := d.p
-	answer := quoted(phrase{{text: d.name(p.Answer), strong: true}})
-	foil := quoted(phrase{{text: d.name(p.Foil), strong: true}})
-	say = slices.Concat(answer, phrase{{text: " instead of "}}, foil, phrase{{text: ": "}})
+	say, facts = d.ends()
 	run, set := "B", "A"
 	if p.Direction == patch.Noising {
 		run, set = set, run
@@ -214,7 +225,6 @@ func (d *patchDrawing) explain() (say, facts phrase) {
 	} else {
 		say = append(say, d.strongest()...)
 	}
-	facts = d.ends(answer, foil)
 	facts.say(fmt.Sprintf(" · %s: %s", p.Direction, how))
 	if p.Correlation != nil {
 		facts.say(minus(fmt.Sprintf(" · estimates by one gradient correlate with it by %.2f",
@@ -223,11 +233,13 @@ func (d *patchDrawing) explain() (say, facts phrase) {
 	return say, facts
 }
 
-// ends are what both prompts give.
-func (d *patchDrawing) ends(answer, foil phrase) (facts phrase) {
+// ends returns how the sentence begins, and what both prompts give.
+func (d *patchDrawing) ends() (say, facts phrase) {
+	answer := quoted(phrase{{text: d.name(d.p.Answer), strong: true}})
+	foil := quoted(phrase{{text: d.name(d.p.Foil), strong: true}})
 	facts.say(minus(fmt.Sprintf("logit of %s minus that of %s: %+.2f after A, %+.2f after B",
 		answer, foil, d.p.CleanDifference, d.p.CorruptedDifference)))
-	return facts
+	return slices.Concat(answer, phrase{{text: " instead of "}}, foil, phrase{{text: ": "}}), facts
 }
 
 // name returns the answer or the foil in visible form. The prediction has the names of classes.

@@ -290,8 +290,9 @@ func TestPatchedEdges(t *testing.T) {
 	must(t, err)
 	// The weakest edge first.
 	want := []DrawnEdge{
-		{Sender: 3, Receiver: 2, Width: .25, Step: 3}, {Sender: 0, Receiver: 3, Width: .5, Step: -4},
-		{Sender: 1, Receiver: 0, Width: 1, Side: 1, Step: 6},
+		{Sender: 3, Receiver: 2, Score: .125, Width: .25, Step: 3},
+		{Sender: 0, Receiver: 3, Score: -.25, Width: .5, Step: -4},
+		{Sender: 1, Receiver: 0, Score: .5, Width: 1, Side: 1, Step: 6},
 	}
 	if !slices.Equal(drawn.Edges, want) {
 		t.Errorf("edges %+v, want %+v", drawn.Edges, want)
@@ -301,8 +302,8 @@ func TestPatchedEdges(t *testing.T) {
 			t.Errorf("%+v is not below %+v", a, b)
 		}
 	}
-	if len(drawn.Gaps) != 1 || drawn.Columns != 2 || drawn.Strongest != .5 {
-		t.Errorf("gaps %v, %v columns, at most %v", drawn.Gaps, drawn.Columns, drawn.Strongest)
+	if len(drawn.Gaps) != 1 || drawn.Columns != 2 {
+		t.Errorf("gaps %v, %v columns", drawn.Gaps, drawn.Columns)
 	}
 	for _, want := range []string{"1,234 of 12,345 edges", "B the other one", "at the left"} {
 		if notes := strings.Join(drawn.Notes, " "); !strings.Contains(notes, want) {

@@ -35,33 +35,6 @@ const (
 		"of those with the largest absolute scores; 0 is best."
 )
 
-// checkEdges returns a [trace.UsageError] if the edges do not fit the explanation.
-func (r Patch) checkEdges() error {
-	e := r.Explanation
-	p, m, finite := e.Patch, len(e.Prompt.Texts), true
-	check := func(all ...float64) {
-		for _, x := range all {
-			finite = finite && !math.IsNaN(x) && !math.IsInf(x, 0)
-		}
-	}
-	check(p.Edges.CPR, p.Edges.CMD, p.Edges.Kept.Faithfulness, p.Edges.Kept.Difference)
-	for _, c := range p.Edges.Circuits {
-		check(c.Share, c.Signed, c.Absolute)
-	}
-	for _, edge := range p.Edges.Strongest {
-		check(edge.Score)
-		for _, n := range []patch.Node{edge.Sender, edge.Receiver} {
-			finite = finite && fitsModel(n, e.Model)
-		}
-	}
-	if !finite || len(e.Steps) == 0 || len(p.Edges.Strongest) == 0 || len(p.Corrupted) != m ||
-		slices.ContainsFunc(p.Different, func(j int) bool { return j < 0 || j >= m }) {
-		return usagef("patched edges do not fit a prompt of %d tokens and %d layers of %d heads", m,
-			e.Model.Layers, e.Model.Heads)
-	}
-	return nil
-}
-
 // EdgeDrawing is what a picture of patched edges draws, for those who draw it in another form.
 type EdgeDrawing struct {
 	// Title is the heading, Caption are the parts of the line below it, and Notes are sentences:
@@ -76,8 +49,6 @@ type EdgeDrawing struct {
 	// out.
 	Columns, Levels float64
 	Gaps            []float64
-	// Strongest is the largest absolute score.
-	Strongest float64
 }
 
 // DrawnNode is a node. Its middle is so many columns from the left and levels, which are as high as
@@ -93,9 +64,10 @@ type DrawnEdge struct {
 	// Side is -1 for an edge into the left part of its receiver, the query, 1 for one into the
 	// right part, the value, and 0 for others.
 	Side float64
-	// Width is at most 1, and Step is its colour, see [StepColors].
-	Width float64
-	Step  int
+	// Score is that of [patch.Edge]. Width, at most 1, is as large as it is, but so much that it is
+	// seen, and Step is its colour, see [StepColors].
+	Score, Width float64
+	Step         int
 }
 
 // Curve returns the start, the controls and the end of an edge between two places, y downwards,
@@ -132,8 +104,9 @@ func (r Patch) openEdges() *edgeDrawing {
 	shown := d.edges.Strongest[:min(len(d.edges.Strongest), drawnEdges)]
 	var nodes []patch.Node
 	var layers, heads []int
+	strongest := math.SmallestNonzeroFloat64
 	for _, e := range shown {
-		d.Strongest = max(d.Strongest, math.Abs(e.Score))
+		strongest = max(strongest, math.Abs(e.Score))
 		e.Receiver.Through = ""
 		nodes = append(nodes, e.Sender, e.Receiver)
 	}
@@ -191,11 +164,11 @@ func (r Patch) openEdges() *edgeDrawing {
 		}
 	}
 	for _, e := range slices.Backward(shown) {
-		width := e.Score / max(d.Strongest, math.SmallestNonzeroFloat64)
+		width := e.Score / strongest
 		one := DrawnEdge{
-			Side: map[trace.Tap]float64{trace.QueryVector: -1, trace.Value: 1}[e.Receiver.Through],
-			// The weakest are seen, too.
-			Width: max(math.Abs(width), .1), Step: max(stepOf(math.Abs(width)), 2),
+			Side:  map[trace.Tap]float64{trace.QueryVector: -1, trace.Value: 1}[e.Receiver.Through],
+			Score: e.Score, Width: max(math.Abs(width), .1),
+			Step: max(stepOf(math.Abs(width)), 2),
 		}
 		if width < 0 {
 			one.Step = -one.Step
@@ -228,14 +201,11 @@ func (r Patch) DrawnEdges() (EdgeDrawing, error) {
 
 // answer is the sentence and the line below it.
 func (d *edgeDrawing) answer() (say, facts phrase) {
-	answer := quoted(phrase{{text: d.name(d.p.Answer), strong: true}})
-	foil := quoted(phrase{{text: d.name(d.p.Foil), strong: true}})
-	say = slices.Concat(answer, phrase{{text: " instead of "}}, foil, phrase{{text: ": "}})
 	kept := d.edges.Kept
+	say, facts = d.ends()
 	say = append(say, piece{text: thousands(kept.Edges), strong: true})
 	say.say(fmt.Sprintf(" of %s edges keep %s of the difference", thousands(d.edges.Count),
 		rounded(kept.Faithfulness)))
-	facts = d.ends(answer, foil)
 	facts.say(minus(fmt.Sprintf(", %+.2f if all edges but these have what they have after B · "+
 		"CPR %.2f, CMD %.3f · %d runs", kept.Difference, d.edges.CPR, d.edges.CMD, d.p.Runs)))
 	return say, facts

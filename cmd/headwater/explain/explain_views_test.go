@@ -435,7 +435,7 @@ func TestPatch(t *testing.T) {
 		},
 		{
 			with("--set", "patch-receiver=3.1", "--against", other), 2,
-			"--set patch-receiver does nothing here (text of the view compare): it is for",
+			"--set patch-receiver without --set patch; name the places to patch",
 		},
 		{with("--set", "patch=heads", "--against", other, "--format", "json"), 0, `"shape":[6,8]`},
 		// Before the first token is computed, which an error would name.

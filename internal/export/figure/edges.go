@@ -2,6 +2,7 @@ package figure
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
@@ -70,31 +71,28 @@ func (p *page) edges(d render.EdgeDrawing, y float64) float64 {
 // edgeKeys explains the colours and the thickness of edges and the dotted lines, as far as they are
 // there.
 func (p *page) edgeKeys(d render.EdgeDrawing, y float64) float64 {
-	x, s := float64(margin), style{scale: 0.92}
-	key := func(text string, wide float64, color chart.RGB, dashes ...float64) {
-		if x > margin && x+2.4*p.size+p.textWidth(text, s) > p.width-margin {
-			x, y = margin, y+lineHeight*p.size
+	var strongest [2]render.DrawnEdge // for and against
+	for _, e := range d.Edges {       // the strongest comes last
+		if e.Step > 0 {
+			strongest[0] = e
+		} else {
+			strongest[1] = e
 		}
-		p.line([]point{{x, y - 0.3*p.size}, {x + 2*p.size, y - 0.3*p.size}}, wide, color, dashes...)
-		p.text(x+2.4*p.size, y, text, s)
-		x += 3.6*p.size + p.textWidth(text, s)
 	}
-	signs := map[bool]string{
-		false: "carries the difference, as thick as its score", true: "works against the answer",
-	}
-	strongest := map[bool]render.DrawnEdge{}
-	for _, e := range d.Edges { // the strongest comes last
-		strongest[e.Step < 0] = e
-	}
-	for _, against := range []bool{false, true} {
-		if e, ok := strongest[against]; ok {
+	var keys []lineKey
+	for i, means := range []string{
+		"carries the difference, as thick as its score", "works against the answer",
+	} {
+		if e := strongest[i]; e.Step != 0 {
 			color, _ := render.StepColors(p.palette, e.Step)
-			key(fmt.Sprintf("%s, at most %.1f %%", signs[against],
-				100*e.Width*d.Strongest), e.Width*edgeMost*p.size, color)
+			keys = append(keys, lineKey{
+				text: fmt.Sprintf("%s, at most %.1f %%", means, math.Abs(100*e.Score)),
+				wide: e.Width * edgeMost * p.size, color: color,
+			})
 		}
 	}
 	if d.Gaps != nil {
-		key("layers left out", 0.5, gray, 1, 2)
+		keys = append(keys, lineKey{"layers left out", 0.5, gray, []float64{1, 2}})
 	}
-	return y + 0.3*p.size
+	return p.lineKeys(y, keys) + 0.3*p.size
 }

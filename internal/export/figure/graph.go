@@ -125,26 +125,35 @@ func (p *page) graphAxis(
 
 // graphLegend explains the marks, and names the parts that the drawing leaves out.
 func (p *page) graphLegend(g *attribution.FlowGraph, d render.FlowDrawing, y float64) float64 {
-	y += 0.4 * p.size
-	x, s := float64(margin), style{scale: 0.92}
 	color, _ := render.StepColors(p.palette, 4)
 	widest := 1.0
 	for k := 0; k+1 < len(g.Path); k++ {
 		widest = min(widest, g.Width(len(g.Layers)-1-k, g.Path[k], g.Path[k+1]))
 	}
-	for _, key := range []struct {
-		text   string
-		color  chart.RGB
-		wide   float64
-		dashes []float64
-	}{
-		{"edge, as thick as it is wide", color, 2, nil},
-		{"widest path, " + format(widest, 2), pathColor, 1.4, nil},
+	y = p.lineKeys(y+0.4*p.size, []lineKey{
+		{text: "edge, as thick as it is wide", wide: 2, color: color},
+		{text: "widest path, " + format(widest, 2), wide: 1.4, color: pathColor},
 		{
-			"minimum cut, " + message.Count(len(g.Cut.Edges), "edge"), cutColor, 0.9,
-			[]float64{2, 1.5},
+			text: "minimum cut, " + message.Count(len(g.Cut.Edges), "edge"), wide: 0.9,
+			color: cutColor, dashes: []float64{2, 1.5},
 		},
-	} {
+	})
+	y += 0.3 * p.size
+	return p.notes([]string{"The number beside a name is the flow from it." + d.Note}, y)
+}
+
+// lineKey explains a kind of lines.
+type lineKey struct {
+	text   string
+	wide   float64
+	color  chart.RGB
+	dashes []float64
+}
+
+// lineKeys writes the keys of lines beside each other, and returns where their last line ends.
+func (p *page) lineKeys(y float64, keys []lineKey) float64 {
+	x, s := float64(margin), style{scale: 0.92}
+	for _, key := range keys {
 		if x > margin && x+2.6*p.size+p.textWidth(key.text, s) > p.width-margin {
 			x, y = margin, y+lineHeight*p.size
 		}
@@ -153,6 +162,5 @@ func (p *page) graphLegend(g *attribution.FlowGraph, d render.FlowDrawing, y flo
 		p.text(x+2.4*p.size, y, key.text, s)
 		x += 3.6*p.size + p.textWidth(key.text, s)
 	}
-	y += 0.3 * p.size
-	return p.notes([]string{"The number beside a name is the flow from it." + d.Note}, y)
+	return y
 }
