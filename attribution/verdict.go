@@ -14,7 +14,8 @@ import (
 )
 
 // The values of [Options.Prove] beside the number of a token. ProveAuto is ProveOpening where the
-// test is cheap: where it takes at most 2^35 multiplications by the count of [Verdict].
+// test is cheap: where it takes at most 2^35 multiplications by the count of [Verdict], and a third
+// of that in pure Go.
 const (
 	ProveOpening = "opening"
 	ProveAll     = "all"
@@ -116,8 +117,9 @@ const (
 	// 5,000 tokens. A model of 135 million parameters reads them in two minutes on two cores.
 	mostRead = 1 << 16
 	// mostUnasked is how many multiplications a test that nobody asked for may take: 280 tokens of
-	// a model of 135 million parameters.
+	// a model of 135 million parameters. The pure-Go backend takes slowness times as long for them.
 	mostUnasked = 1 << 35
+	slowness    = 3
 )
 
 // prove adds the verdicts that the options ask for.
@@ -276,7 +278,11 @@ func (r *run) reads(removal *scorer.Removal, sets [][]int) (n int) {
 func (r *run) unasked(tokens, T int) bool {
 	m := r.e.Model
 	L, D := float64(m.Layers), float64(m.Width)
-	return r.opts.Prove == ProveAuto && float64(tokens)*L*D*(12*D+2*float64(T)) > mostUnasked
+	cost := float64(tokens) * L * D * (12*D + 2*float64(T))
+	if m.Backend == "go" {
+		cost *= slowness
+	}
+	return r.opts.Prove == ProveAuto && cost > mostUnasked
 }
 
 // decided reports whether no more draws are needed.

@@ -298,9 +298,20 @@ func TestVerdictAuto(t *testing.T) {
 	if auto.Read != want {
 		t.Errorf("%d tokens read, want %d", auto.Read, want)
 	}
-	m.About.Layers, m.About.Width = 1, 1<<14 // 12·2^28 multiplications for a token, and 10 fit
-	*m.Queries = nil
+	// 12·2^26 multiplications for a token: 42 tokens fit, 14 in pure Go. Then four times as many.
+	m.About.Layers, m.About.Width, m.About.Backend = 1, 1<<13, "xla"
 	v := proven(t, m, attribution.Options{Prove: attribution.ProveAuto}).Steps[0].Verdict
+	if v.Draws != 5 {
+		t.Errorf("a cheap test: %+v", v)
+	}
+	m.About.Backend = "go"
+	v = proven(t, m, attribution.Options{Prove: attribution.ProveAuto}).Steps[0].Verdict
+	if v.Draws != 0 {
+		t.Errorf("in pure Go: %+v", v)
+	}
+	m.About.Width, m.About.Backend = 1<<14, "xla"
+	*m.Queries = nil
+	v = proven(t, m, attribution.Options{Prove: attribution.ProveAuto}).Steps[0].Verdict
 	if v.Read != want || v.Reason != fmt.Sprintf("it would read %d tokens again", want) ||
 		v.Draws != 0 || len(*m.Queries) != 0 {
 		t.Errorf("%+v after %d queries", v, len(*m.Queries))

@@ -99,7 +99,7 @@ func odds(w *attribution.Verdict) bool { return w.Quantity == trace.Logit }
 func found(w *attribution.Verdict, o *attribution.Opposed) string {
 	no := map[bool]string{true: "no "}[o.Without <= w.Whole]
 	if odds(w) {
-		return "they are " + no + "larger"
+		return "the log-odds are " + no + "larger"
 	}
 	return "the answer is " + no + "more probable"
 }

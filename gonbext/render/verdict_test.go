@@ -58,8 +58,8 @@ func TestVerdictWords(t *testing.T) {
 		}, "test, the log-odds of “In” over “Paris” with words deleted:\n" +
 			"– without “Where”: 3.1 → −0.4, so “Paris” is then more probable\n" +
 			"– without another word: 3.1 → 3.0 (5 draws)\n" +
-			"– without Colosseum, which is for “Paris”: 3.1 → 3.5, so without this they are larger",
-			false},
+			"– without Colosseum, which is for “Paris”: 3.1 → 3.5, so without this the log-odds " +
+			"are larger", false},
 		{"untested", attribution.Verdict{Reason: "there are not as many other words to take away"},
 			"not tested: there are not as many other words to take away", false},
 	} {
@@ -113,8 +113,8 @@ func TestVerdictWords(t *testing.T) {
 	}
 }
 
-// A picture opens at the only token that was tested, and one whose test was too long says how to ask
-// for it.
+// A picture opens at the only token that was tested, and one whose test was too long says how to
+// ask for it.
 func TestVerdictOpens(t *testing.T) {
 	e := chatted()
 	if at := (Show{}).Opening(e); at != 1 {
