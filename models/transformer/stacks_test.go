@@ -287,3 +287,35 @@ func TestReadLogitsOfTwoStacks(t *testing.T) {
 		}
 	})
 }
+
+// TestStacksRowOfLayer: the row of one layer, which for a layer that reads the source is computed
+// over the slots of the source alone, is the row of a step over all layers.
+func TestStacksRowOfLayer(t *testing.T) {
+	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
+		asks := []trace.MixingAsk{{Name: "value-zeroing"}, {Name: "alti"},
+			{Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.EachHead}}}
+		s, err := g.model.NewSession(asks, 0)
+		must(t, err)
+		defer s.Close()
+		must(t, s.KeepTerms())
+		out, err := s.Prompt(context.Background(), g.ids[:boundary+1], nil)
+		for n := boundary + 1; ; n++ {
+			must(t, err)
+			for i, ask := range asks {
+				want := out.Rows[i]
+				for l := g.model.Spec.Encoder; l < want.L; l++ {
+					got, err := s.RowsOfLayer(context.Background(), l, ask)
+					must(t, err)
+					for h := range got.H {
+						check(t, fmt.Sprintf("%s after %d tokens, layer %d, head %d", ask.Name, n, l,
+							h), got.Row(0, h, 0), want.Row(l, h, want.N-1), oneRowTol)
+					}
+				}
+			}
+			if n == len(g.ids) {
+				return
+			}
+			out, err = s.Step(context.Background(), g.ids[n])
+		}
+	})
+}
