@@ -211,7 +211,7 @@ const mostTermLayers = 12
 
 // termGraphs yields the layers, begin to end-1, of each graph of [texts.termsOnCache], from the
 // last layer to the first. All have the same number of layers and share one compiled graph. The
-// graph of the first layers may have fewer, and is then compiled apart. Layers of an encoder, which
+// graph of the first layers may have fewer, and is then compiled apart. The encoder's layers, which
 // leave a target as it is, have no part.
 func (m *Model) termGraphs(yield func(begin, end int) bool) {
 	most := mostTermLayers
@@ -328,8 +328,8 @@ func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 const lastTensors, lastAttention = 4, 2
 
 // keptOf is what a layer did to the targets of a block besides its output: its attention output,
-// [B,N,D], and attention, [B,H,N,S], as far as edits of contexts and the outputs of heads keep it. It
-// did nothing if it is idle: then they are zeros, and are not computed.
+// [B,N,D], and attention, [B,H,N,S], as far as edits of contexts and the outputs of heads keep it.
+// An idle one did nothing: then they are zeros, and are not computed.
 func keptOf(b *Block) []*Node {
 	if b.idle {
 		return []*Node{ZerosLike(b.Input), ZerosLike(b.Attention)}
