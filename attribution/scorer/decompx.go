@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
@@ -23,7 +22,7 @@ func init() { Register("decompx", decompX{}) }
 //
 // Values are [T]. The first token costs about T/2 times the products of one pass over the text.
 // Each further one costs about one pass where the model keeps what it computed of a text; see
-// [trace.TextKeeper].
+// [trace.TextKeeper]. In a model of two stacks each token costs T passes.
 type decompX struct{}
 
 // Info describes the scorer.
@@ -31,9 +30,10 @@ func (decompX) Info() Info {
 	return Info{
 		Summary: "each token's own vector carried through all layers, norms and feed-forward " +
 			"parts up to the logit",
-		Formula:    "s_j = U_w · x_L[t←j], Σ_j x_l[t←j] = x_l[t]",
-		Paper:      "Modarressi et al. 2023, §3",
-		Cost:       "about T/2 passes for the first token, then about one over the text a token",
+		Formula: "s_j = U_w · x_L[t←j], Σ_j x_l[t←j] = x_l[t]",
+		Paper:   "Modarressi et al. 2023, §3",
+		Cost: "about T/2 passes for the first token, then about one over the text a token; of " +
+			"two stacks T passes a token",
 		Unit:       "part of the logit",
 		Needs:      "the parts of the residual stream",
 		Signed:     true,
@@ -55,10 +55,6 @@ func (d decompX) Score(
 		"carries every token's part through all layers")
 	if err != nil {
 		return nil, err
-	}
-	if x.info.EncoderLayers > 0 {
-		return nil, trace.Usagef("decompx carries parts through one stack, and %s has two; take "+
-			"direct, alti-logit or alti", message.Quote(x.info.Name))
 	}
 	values, rest, err := model.Decompose(ctx, x.q)
 	if err != nil {

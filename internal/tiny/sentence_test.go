@@ -185,14 +185,26 @@ func TestSentencesAreHeldOut(t *testing.T) {
 		}
 		return found
 	}
+	checkHeldOut(t, m, 1000, 5000, 500, pairs)
+}
+
+// checkHeldOut checks that no training sentence has a pair of words that a test sentence has. tests
+// is how many of these there are of each kind, draws how many of training, and least the fewest
+// pairs.
+func checkHeldOut(
+	t *testing.T, m Model, tests, draws, least int, pairs func(Sentence) []string,
+) {
+	t.Helper()
 	heldOut := map[string]bool{}
-	for _, s := range m.Sentences(HeldOut, m.Kinds()[0], 1000, 1) {
-		for _, p := range pairs(s) {
-			heldOut[p] = true
+	for _, kind := range m.Kinds() {
+		for _, s := range m.Sentences(HeldOut, kind, tests, 1) {
+			for _, p := range pairs(s) {
+				heldOut[p] = true
+			}
 		}
 	}
 	rng := rand.New(rand.NewPCG(9, 9))
-	for range 5000 {
+	for range draws {
 		s := m.Training(rng)
 		for _, p := range pairs(s) {
 			if heldOut[p] {
@@ -200,7 +212,7 @@ func TestSentencesAreHeldOut(t *testing.T) {
 			}
 		}
 	}
-	if len(heldOut) < 500 {
+	if len(heldOut) < least {
 		t.Errorf("%d pairs are held out", len(heldOut))
 	}
 }

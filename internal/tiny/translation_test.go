@@ -114,26 +114,7 @@ func TestTranslationsAreHeldOut(t *testing.T) {
 		}
 		return found
 	}
-	test := map[string]bool{}
-	for _, kind := range m.Kinds() {
-		for _, s := range m.Sentences(HeldOut, kind, 2000, 1) {
-			for _, p := range pairs(s) {
-				test[p] = true
-			}
-		}
-	}
-	rng := rand.New(rand.NewPCG(9, 9))
-	for range 20000 {
-		s := m.Training(rng)
-		for _, p := range pairs(s) {
-			if test[p] {
-				t.Fatalf("training has %q with %q, which is held out", s.Text(), p)
-			}
-		}
-	}
-	if len(test) < 120 {
-		t.Errorf("%d pairs are held out", len(test))
-	}
+	checkHeldOut(t, m, 2000, 20000, 120, pairs)
 }
 
 // TestTranslationChanges: with a change of evidence the wrong answer is right, and a change of

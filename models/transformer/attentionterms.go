@@ -211,15 +211,17 @@ const mostTermLayers = 12
 
 // termGraphs yields the layers, begin to end-1, of each graph of [texts.termsOnCache], from the
 // last layer to the first. All have the same number of layers and share one compiled graph. The
-// graph of the first layers may have fewer, and is then compiled apart.
+// graph of the first layers may have fewer, and is then compiled apart. The encoder's layers, which
+// leave a target as it is, have no part.
 func (m *Model) termGraphs(yield func(begin, end int) bool) {
 	most := mostTermLayers
 	if m.termsAtOnce > 0 {
 		most = m.termsAtOnce
 	}
-	each := evenly(m.Spec.Layers, most)
-	for end := m.Spec.Layers; end > 0; end -= each {
-		if !yield(max(0, end-each), end) {
+	first := m.Spec.Encoder
+	each := evenly(m.Spec.Layers-first, most)
+	for end := m.Spec.Layers; end > first; end -= each {
+		if !yield(max(first, end-each), end) {
 			return
 		}
 	}
@@ -327,7 +329,11 @@ const lastTensors, lastAttention = 4, 2
 
 // keptOf is what a layer did to the targets of a block besides its output: its attention output,
 // [B,N,D], and attention, [B,H,N,S], as far as edits of contexts and the outputs of heads keep it.
+// An idle one did nothing: then they are zeros, and are not computed.
 func keptOf(b *Block) []*Node {
+	if b.idle {
+		return []*Node{ZerosLike(b.Input), ZerosLike(b.Attention)}
+	}
 	return []*Node{b.AttentionOutput, b.readByHeads()}
 }
 
@@ -425,10 +431,38 @@ func (s *Session) rowOfLayer(l int, ask asked, rows *trace.Rows) error {
 	}
 	defer free(edits...)
 	inputs := slices.Concat([]*tensors.Tensor{s.latest.input[l]}, at, s.cache.of(l), edits)
-	out, err := s.m.execute(s.m.tileProgram(l, ask, edited), inputs...)
+	program := s.m.tileProgram(l, ask, edited)
+	if n := s.sourcesOf(l, ask); n < s.cache.slots && len(edited) == 0 {
+		program = overFirst(program, n)
+	}
+	out, err := s.m.execute(program, inputs...)
 	if err != nil {
 		return err
 	}
 	defer free(out...)
 	return putTile(rows, 0, out[0], rows.First, 1)
+}
+
+// sourcesOf returns how many slots of the cache the row of a mixing in layer l needs: those of the
+// source, rounded up, where a layer reads the source alone and the mixing says nothing of the
+// target itself.
+func (s *Session) sourcesOf(l int, ask asked) int {
+	if _, zeroes := ask.Mixing.(ZeroesSources); !zeroes || s.m.Spec.Stack(l) != spec.Crossing {
+		return s.cache.slots
+	}
+	return min(s.cache.slots, roundUp(boundaryOf(s.m.Spec, s.ids), slotStep/2))
+}
+
+// overFirst is the program of a tile over its first n sources.
+func overFirst(p program, n int) program {
+	whole := p.build
+	p.key += fmt.Sprintf(" over the first %d", n)
+	p.build = func(w byName, in []*Node) []*Node {
+		in = slices.Clone(in)
+		for i := 3; i < 5; i++ { // keys and values
+			in[i] = SliceAxis(in[i], 2, AxisRange(0, n))
+		}
+		return whole(w, in)
+	}
+	return p
 }

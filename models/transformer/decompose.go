@@ -35,16 +35,16 @@ import (
 // biases at right angles to all parts. It costs about T passes, half as many in a decoder, and
 // 4·T²·(D+2GE) bytes. Errors are those of [Model.LogitTerms].
 //
-// A model of [Model.ForText] goes on with the text of the last call where it can.
+// In a model of two stacks the tokens of both have parts, which go through the encoder, the
+// attention to the source and the decoder. A layer leaves those of the other stack as they are.
+//
+// A model of [Model.ForText] goes on with the text of the last call where it can, if it has one
+// stack.
 func (m *Model) Decompose(ctx context.Context,
 	q trace.Query,
 ) (parts []float64, rest float64, err error) {
 	if err := m.checkParted(q); err != nil {
 		return nil, 0, err
-	}
-	if m.Spec.Encoder > 0 {
-		return nil, 0, pkg.Errorf("the %s model has two stacks, of which the parts of every token "+
-			"are not computed", m.Spec.Family)
 	}
 	p := &partedPass{m: m, q: q, length: len(q.IDs), owners: len(q.IDs)}
 	if m.Spec.Causal() {
@@ -287,7 +287,7 @@ func (s *partedLayer) tile(at, n, seen int) error {
 		func(w byName, in []*Node) []*Node {
 			x := parted{whole: in[0], parts: in[5]}
 			b := m.blockOfTile(w, l, in)
-			return []*Node{b.afterParts(b.attentionParts(in[6]), x).parts}
+			return []*Node{b.afterParts(b.attentionParts(in[6]), x)}
 		}}, at, n, seen, func(tile *tensors.Tensor) error {
 		owners, d := tile.Shape().Dimensions[2], m.Spec.Width
 		return read(tile, func(data []float32) {

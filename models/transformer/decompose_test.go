@@ -231,6 +231,18 @@ func (b *layer) valuePart(x, part []float64) []float64 {
 		wide(b.weight("latent-norm.gain"))), 1/rms))
 }
 
+// valueNorm is the norm of what values are made of, "" for none. The attention to the source reads
+// what the encoder gives, after its own norm.
+func (b *layer) valueNorm() string {
+	switch {
+	case b.spec.Stack(b.index) == spec.Crossing && b.spec.MemoryNorm:
+		return "memory-norm"
+	case b.spec.Stack(b.index) == spec.Crossing || b.spec.Order == spec.PostNorm:
+		return ""
+	}
+	return "attention-norm"
+}
+
 // attentionParts is what every target reads of every token's part, with the biases of value and
 // output, [T][T][D].
 func (r *text64) attentionParts(b *layer, all []*parts64) []*parts64 {
@@ -238,8 +250,8 @@ func (r *text64) attentionParts(b *layer, all []*parts64) []*parts64 {
 	values := make([][][]float64, len(all)) // [S][T][GE]
 	for i, x := range all {
 		u := x.copied().(*parts64)
-		if s.Order != spec.PostNorm {
-			u.norm(fmt.Sprintf("blocks.%d.attention-norm", b.index), b.x[i])
+		if name := b.valueNorm(); name != "" {
+			u.norm(fmt.Sprintf("blocks.%d.%s", b.index, name), b.x[i])
 		}
 		for _, v := range u.vectors {
 			values[i] = append(values[i], b.valuePart(b.x[i], v))

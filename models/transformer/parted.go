@@ -141,7 +141,11 @@ func (b *Block) valueParts(x parted) *Node {
 
 // joinedValueParts is valueParts with the groups side by side, [1,N,K,GE].
 func (b *Block) joinedValueParts(x parted) *Node {
-	if b.spec.Order != spec.PostNorm {
+	switch {
+	case b.spec.Stack(b.layer) == spec.Crossing && b.spec.MemoryNorm:
+		x = b.normParts(x, "memory-norm")
+	case b.spec.Stack(b.layer) == spec.Crossing: // the output of the encoder as it is
+	case b.spec.Order != spec.PostNorm:
 		x = b.normParts(x, "attention-norm")
 	}
 	if t := b.spec.Latent; t != nil {
@@ -208,11 +212,23 @@ func (b *Block) attentionBias() *Node {
 	return sum
 }
 
-// afterParts is [Block.After] for an attention output and an input with their parts.
-func (b *Block) afterParts(a, x parted) parted {
+// afterParts are the parts of [Block.After] for an attention output and an input with their parts.
+func (b *Block) afterParts(a, x parted) *Node {
+	after := b.wholeAfterParts(a, x).parts
+	if b.active == nil {
+		return after
+	}
+	return b.whereActive(after, x.parts)
+}
+
+// wholeAfterParts is [Block.afterParts] for targets on which the layer works.
+func (b *Block) wholeAfterParts(a, x parted) parted {
 	switch b.spec.Order {
 	case spec.PostNorm:
 		z := b.normParts(x.plus(a), "attention-norm")
+		if b.spec.Stack(b.layer) == spec.Decoding {
+			return z
+		}
 		return b.normParts(z.plus(b.mlpParts(z)), "mlp-norm")
 	case spec.Parallel:
 		name := "mlp-norm"
@@ -225,6 +241,9 @@ func (b *Block) afterParts(a, x parted) parted {
 		x = b.normParts(x, "attention-norm")
 	}
 	z := x.plus(b.normParts(a, "attention-after-norm"))
+	if b.spec.Stack(b.layer) == spec.Decoding {
+		return z
+	}
 	u := b.normParts(z, "mlp-norm")
 	m := b.normParts(b.mlpParts(u), "mlp-after-norm")
 	if b.spec.NormedResidual {

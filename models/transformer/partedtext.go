@@ -39,11 +39,12 @@ func (m *Model) ForText() (*Model, func()) {
 }
 
 // keptParts is what a pass over the text up to the query's target needs that keeps the parts of the
-// values. KeptParts is 0 if they are not kept: the model is for no text, the text does not grow
-// token by token, or they are more than [keptPartsMost] or than the pass may take.
+// values. KeptParts is 0 if they are not kept: the model is for no text or has two stacks, the text
+// does not grow token by token, or they are more than [keptPartsMost] or than the pass may take.
 func (m *Model) keptParts(q trace.Query) need {
 	n := need{Tokens: q.Position + 1, Parts: true, KeptParts: q.Position + 1}
-	if m.parted == nil || m.checkGenerates() != nil || q.Types != nil || q.Embeddings != nil ||
+	if m.parted == nil || m.Spec.Encoder > 0 || m.checkGenerates() != nil || q.Types != nil ||
+		q.Embeddings != nil ||
 		m.turnedByLength(len(q.IDs)) != nil || m.estimate(n) > m.limit() ||
 		keptPartsBytes(m.Spec, n.Tokens) > keptPartsMost {
 		n.KeptParts = 0

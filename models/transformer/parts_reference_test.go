@@ -99,6 +99,9 @@ func (r *text64) through(b *layer, t int, c, a carrier) carrier {
 	case spec.PostNorm:
 		c.add(a)
 		c.norm(in("attention-norm"), plus(x, out))
+		if s.Stack(b.index) == spec.Decoding { // its feed-forward part is in the next layer
+			return c
+		}
 		z := b.norm("attention-norm", plus(x, out))
 		c.add(c.mlp(b, z))
 		c.norm(in("mlp-norm"), plus(z, b.mlp(z)))
@@ -123,6 +126,9 @@ func (r *text64) through(b *layer, t int, c, a carrier) carrier {
 		x = b.norm("attention-norm", x)
 	}
 	c.add(a)
+	if s.Stack(b.index) == spec.Decoding {
+		return c
+	}
 	z := plus(x, out)
 	u := c.copied()
 	u.norm(in("mlp-norm"), z)

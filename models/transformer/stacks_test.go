@@ -243,8 +243,7 @@ func TestStacksScores(t *testing.T) {
 	})
 }
 
-// TestStacksRefuse: a text without source, without target or with two boundaries is refused, and so
-// is what no graph computes.
+// TestStacksRefuse: a text without source, without target or with two boundaries is refused.
 func TestStacksRefuse(t *testing.T) {
 	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
 		for _, ids := range [][]int{
@@ -254,10 +253,6 @@ func TestStacksRefuse(t *testing.T) {
 				nil {
 				t.Errorf("ids %v are read", ids)
 			}
-		}
-		if _, _, err := g.model.Decompose(context.Background(), g.logitQuery(boundary, 5)); err ==
-			nil {
-			t.Error("the parts of every token are computed")
 		}
 	})
 }
@@ -284,6 +279,38 @@ func TestReadLogitsOfTwoStacks(t *testing.T) {
 			func(int, []float32) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), "is in the source, which predicts") {
 			t.Errorf("of the source: error %v", err)
+		}
+	})
+}
+
+// TestStacksRowOfLayer: the row of one layer, which for a layer that reads the source is computed
+// over the slots of the source alone, is the row of a step over all layers.
+func TestStacksRowOfLayer(t *testing.T) {
+	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
+		asks := []trace.MixingAsk{{Name: "value-zeroing"}, {Name: "alti"},
+			{Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.EachHead}}}
+		s, err := g.model.NewSession(asks, 0)
+		must(t, err)
+		defer s.Close()
+		must(t, s.KeepTerms())
+		out, err := s.Prompt(context.Background(), g.ids[:boundary+1], nil)
+		for n := boundary + 1; ; n++ {
+			must(t, err)
+			for i, ask := range asks {
+				want := out.Rows[i]
+				for l := g.model.Spec.Encoder; l < want.L; l++ {
+					got, err := s.RowsOfLayer(context.Background(), l, ask)
+					must(t, err)
+					for h := range got.H {
+						check(t, fmt.Sprintf("%s after %d tokens, layer %d, head %d", ask.Name, n,
+							l, h), got.Row(0, h, 0), want.Row(l, h, want.N-1), oneRowTol)
+					}
+				}
+			}
+			if n == len(g.ids) {
+				return
+			}
+			out, err = s.Step(context.Background(), g.ids[n])
 		}
 	})
 }

@@ -54,21 +54,14 @@ func (z zeroing) distance(changed, whole []float64) (distance, scale float64) {
 	return cosineDistance(changed, whole), 1
 }
 
-// zeroed is what a target's output is compared as: in the last layer of a stack after its norm, if
+// zeroed is what a target's output is compared as: in the last layer after the final norm, if
 // asked and there is one.
 func (g *golden) zeroed(l int, x []float64, finalNorm bool) []float64 {
-	s, prefix := g.model.Spec, ""
-	switch {
-	case !finalNorm:
-	case l == s.Layers-1 && !s.NoFinalNorm:
-		prefix = "final-norm."
-	case l == s.Encoder-1 && s.MemoryNorm:
-		prefix = fmt.Sprintf("blocks.%d.memory-norm.", s.Encoder+1)
-	}
-	if prefix == "" {
+	spec := g.model.Spec
+	if !finalNorm || spec.NoFinalNorm || l < spec.Layers-1 {
 		return x
 	}
-	return norm(s, x, g.params[prefix+"gain"], g.params[prefix+"bias"])
+	return norm(spec, x, g.params["final-norm.gain"], g.params["final-norm.bias"])
 }
 
 // zeroedRow is the row of a target over the first n sources in layer l, with the values of one head

@@ -32,7 +32,7 @@ func (c counted) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
 }
 
 // ofOneStack are the methods that a model of two stacks refuses.
-var ofOneStack = []string{"decompx", "interchange", "reagent"}
+var ofOneStack = []string{"interchange", "reagent"}
 
 // ofOneToken are the methods that split the logit of one token into parts, and so have nothing to
 // split where a head reads the mean of all.
