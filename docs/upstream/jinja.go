@@ -32,6 +32,7 @@ func main() {
 		runtime.ReadMemStats(&before)
 		text, err := template.Render(nil)
 		runtime.ReadMemStats(&after)
-		fmt.Printf("%q took %d MB; error: %v\n", text, (after.TotalAlloc-before.TotalAlloc)>>20, err)
+		taken := (after.TotalAlloc - before.TotalAlloc) >> 20
+		fmt.Printf("%q took %d MB; error: %v\n", text, taken, err)
 	}
 }
