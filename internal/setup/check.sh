@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What a contributor runs before sending: format, vet, the race detector on what does not import
-# GoMLX, linters, the workflows.
+# GoMLX, linters, the workflows, the configuration of releases.
 set -euo pipefail
 
 # Checked first, so that nobody waits for the rest in vain.
@@ -10,6 +10,7 @@ if ! command -v golangci-lint >/dev/null; then
 fi
 
 actionlint # the workflows in .github
+goreleaser-config .goreleaser.yaml
 
 unformatted=$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)
 if [ -n "$unformatted" ]; then

@@ -145,3 +145,4 @@ step "Jupyter kernel" "$(go env GOROOT) ${GOEXPERIMENT-} ${HEADWATER_XLA-} $(che
 [ "${1-}" = run ] || go_step "gopls" internal/tools/gopls
 [ -n "${1-}" ] || go_step "checks" internal/tools/checks
 [ -n "${1-}" ] || go_step "golangci-lint" internal/tools/golangci-lint
+[ -n "${1-}" ] || go_step "configuration of GoReleaser" internal/tools/goreleaser-config
