@@ -79,8 +79,11 @@ func (d *lensDrawing) matrixTitle() (title, note string) {
 	if d.positions == nil {
 		return "What it would have said after each layer", "framed: what it did say"
 	}
-	name := "“" + tokenName(d.e.Steps[d.chosen].Text) + "”"
-	return "What it would have said at each position", "framed: " + name
+	note = "framed: “" + tokenName(d.e.Steps[d.chosen].Text) + "”"
+	if d.wrote(d.e.Model.Layers) != "" {
+		note += "; at the right: what attention and feed-forward wrote of its logit"
+	}
+	return "What it would have said at each position", note
 }
 
 // open works out what a picture of the lens shows. The lens fits.

@@ -91,10 +91,10 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 		"`: what pictures show; text is one figure of "+
 		"running text, layers some tokens layer by layer, flow the layered graph of flow to one "+
 		"token, compare two methods, or two layers of one, and their difference, heads what every "+
-		"attention head looks at, head one of them in a figure, maps what every token has from "+
-		"every token in up to 12 layers, map one of these, experts which experts of a mixture "+
-		"took each token, lens what the model would have said after each layer, patch how much of "+
-		"the difference to the prompt of --against each place of the model carries")
+		"attention head wrote and looks at, head one of them in a figure, maps what every token "+
+		"has from every token in up to 12 layers, map one of these, experts which experts of a "+
+		"mixture took each token, lens what the model would have said after each layer, patch how "+
+		"much of the difference to the prompt of --against each place of the model carries")
 	flags.Func("token", "generated token that pages and text of heatmap, text and compare show "+
 		"first, that layers and flow show, that experts frames, that figures of text are "+
 		"limited to, from "+

@@ -4,13 +4,12 @@
 //	headwater bench methods --backend xla --cases 25 --faithful --ablations 32 \
 //		--randomized --json -o report.json
 //	go run ./internal/bench/methodpage -report report.json -machine "two cores of a 2.5 GHz Xeon"
-//
-// With -unguided it adds reports of models that were trained without guidance.
 package main
 
 import (
 	"cmp"
 	_ "embed"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math"
@@ -37,23 +36,33 @@ type report struct {
 
 func main() {
 	path := flag.String("report", "", "the `file` that headwater bench methods --json wrote")
-	unguided := flag.String("unguided", "",
-		"the `files` of models trained without guidance, joined by commas, seed by seed")
 	machine := flag.String("machine", "", "the machine that it was measured on, for the page")
 	dir := flag.String("dir", "docs/measured", "the `folder` of the page")
 	flag.Parse()
-	var others []string
-	if *unguided != "" {
-		others = strings.Split(*unguided, ",")
-	}
-	if err := write(*path, others, *machine, *dir); err != nil {
+	if err := write(*path, *machine, *dir); err != nil {
 		fmt.Fprintf(os.Stderr, "methodpage: %v\n", err)
 		os.Exit(1)
 	}
 }
 
+// read reads what headwater bench methods --json wrote.
+func read(path string) (*report, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &report{}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(r.Groups) == 0 || r.Leads == nil {
+		return nil, fmt.Errorf("%s has no groups or evidence; measure cases with evidence", path)
+	}
+	return r, nil
+}
+
 // write reads the report and writes the picture and the measured part of the page.
-func write(path string, unguided []string, machine, dir string) error {
+func write(path, machine, dir string) error {
 	r, err := read(path)
 	if err != nil {
 		return err
@@ -61,20 +70,12 @@ func write(path string, unguided []string, machine, dir string) error {
 	if r.Cost == nil {
 		return fmt.Errorf("%s has no cost; measure with --timed above 0", path)
 	}
-	var others []*report
-	for _, p := range unguided {
-		o, err := read(p)
-		if err != nil {
-			return err
-		}
-		others = append(others, o)
-	}
 	page := filepath.Join(dir, "methods.md")
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err
 	}
-	text, err = between(text, r.page(machine, others))
+	text, err = between(text, r.page(machine))
 	if err != nil {
 		return fmt.Errorf("%s: %w", page, err)
 	}
@@ -110,9 +111,9 @@ var pageText string
 var additive = []string{"linear datamodeling score", "drop of the top 3"}
 
 // page is the measured part of docs/measured/methods.md.
-func (r *report) page(machine string, others []*report) string {
+func (r *report) page(machine string) string {
 	var b strings.Builder
-	t := template.Must(template.New("page").Funcs(r.functions(machine, others)).Parse(pageText))
+	t := template.Must(template.New("page").Funcs(r.functions(machine)).Parse(pageText))
 	if err := t.Execute(&b, r); err != nil {
 		panic(err) // the template is a constant
 	}
@@ -120,7 +121,7 @@ func (r *report) page(machine string, others []*report) string {
 }
 
 // functions are what page.tmpl calls besides the fields of the report.
-func (r *report) functions(machine string, others []*report) template.FuncMap {
+func (r *report) functions(machine string) template.FuncMap {
 	at := func(method, measure string) string {
 		s, _ := r.At(r.all(), method, measure)
 		return cell(s)
@@ -135,7 +136,6 @@ func (r *report) functions(machine string, others []*report) template.FuncMap {
 		"additive":  func() []string { return additive },
 		"list":      func(names ...string) []string { return names },
 		"inc":       func(i int) int { return i + 1 },
-		"unguided":  func() *unguidedTable { return r.unguided(others) },
 		"oneLayer": func() []evaluate.Layers { // a table of one column shows nothing
 			if len(r.Layers) > 0 && len(r.Layers[0].Layers) < 2 {
 				return nil

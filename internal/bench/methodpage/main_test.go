@@ -46,7 +46,7 @@ func known() *report {
 
 // What the page concludes is what the numbers say.
 func TestConclusions(t *testing.T) {
-	page := known().page("a machine", nil)
+	page := known().page("a machine")
 	lacksNothing(t, page,
 		"on 8 held-out sentences", "out of 5 of each kind", "in 7 of\nthe 8 sentences",
 		"- A ranking that knows nothing of the text reaches 0.50 [0.45, 0.55] at best, by *earliest first*.\n",
@@ -78,31 +78,10 @@ func lacksNothing(t *testing.T, page string, wants ...string) {
 	}
 }
 
-// The section on models without guidance has the mean, the lowest and the highest over the models,
-// how many sentences were proven in each, and the layers chosen for them.
-func TestUnguided(t *testing.T) {
-	second := known()
-	second.Table = [][][]evaluate.Summary{slices.Clone(second.Table[0]), second.Table[1], slices.Clone(second.Table[2])}
-	second.Table[2][0] = []evaluate.Summary{{Mean: .5, N: 5}}
-	second.Table[0][0] = []evaluate.Summary{{Mean: .1, N: 4}} // one sentence too few in kind a
-	second.Layers[0].Picked[2] = 1
-	second.Proofs[0].Proven = 3
-	page := known().page("a machine", []*report{known(), second})
-	lacksNothing(t, page,
-		"on 2 models of the same shape",
-		"| *proven sentences* | 0, 0 | 0, 0 | 8, 3 | 8 | |\n",
-		"| `raw` | – | 0.90 | 0.70 [0.50, 0.90] | 0.90 | 0, 1 |\n",
-		"| *latest first* | 0.30 | 0.30 | 0.30 | 0.30 |  |\n",
-	)
-	if strings.Contains(known().page("a machine", nil), "Without the guided head") {
-		t.Error("there is a section on no models")
-	}
-}
-
 // The page has the measures of ablations if the report has them, and the command that gave them.
 func TestAblations(t *testing.T) {
 	r := known()
-	if page := r.page("a machine", nil); strings.Contains(page, "Do the scores add up?") ||
+	if page := r.page("a machine"); strings.Contains(page, "Do the scores add up?") ||
 		strings.Contains(page, "--ablations") {
 		t.Error("the page has measures that the report lacks")
 	}
@@ -118,7 +97,7 @@ func TestAblations(t *testing.T) {
 			}
 		}
 	}
-	page := r.page("a machine", nil)
+	page := r.page("a machine")
 	lacksNothing(t, page,
 		"--backend go --cases 5 --faithful --ablations 32 --randomized",
 		"| method | linear datamodeling score | drop of the top 3 |\n|---|---|---|\n",
@@ -153,7 +132,7 @@ func TestDraw(t *testing.T) {
 // The page keeps everything around its measured part.
 func TestBetween(t *testing.T) {
 	old := "above\n" + begin + "before the change\n" + end + "below\n"
-	got, err := between([]byte(old), known().page("a machine", nil))
+	got, err := between([]byte(old), known().page("a machine"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +154,7 @@ func TestCommittedPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fixed := template.Must(template.New("page").Funcs(known().functions("", nil)).Parse(pageText))
+	fixed := template.Must(template.New("page").Funcs(known().functions("")).Parse(pageText))
 	for _, name := range []string{"limits", "cautions", "ranking", "losses", "shuffled"} {
 		text := fixed.Lookup(name).Root.String()
 		if len(text) < 100 || !strings.Contains(string(page), text) {
