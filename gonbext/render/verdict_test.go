@@ -118,8 +118,8 @@ func TestVerdictWords(t *testing.T) {
 	}
 }
 
-// A picture opens at the only token that was tested, and one whose test was too long says how to ask
-// for it.
+// A picture opens at the only token that was tested, and one whose test was too long says how to
+// ask for it.
 func TestVerdictOpens(t *testing.T) {
 	e := chatted()
 	if at := (Show{}).Opening(e); at != 1 {
