@@ -212,3 +212,19 @@ func (g golden) checkPrediction(step attribution.GeneratedToken) {
 		g.t.Errorf("%d alternatives, want 2", len(step.Alternatives))
 	}
 }
+
+// TestAnswerUntested: the start and the end of an answer are explained without a test, because a
+// query of them has no probability.
+func TestAnswerUntested(t *testing.T) {
+	m := openGolden(t, "distilbert_qa").model
+	m.ids = []int{3, 4, 5, 6, 7, 3, 4}
+	e, err := attribution.Explain(t.Context(), m, "x", attribution.Options{
+		Prove: attribution.ProveAuto, Methods: []string{"rollout"},
+	})
+	must(t, err)
+	for i, s := range e.Steps {
+		if s.Verdict != nil {
+			t.Errorf("prediction %d was tested: %+v", i, s.Verdict)
+		}
+	}
+}

@@ -182,7 +182,7 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, erro
 	e := r.e
 	g := e.Steps[t]
 	v := &Verdict{Method: e.Order[0], Sources: []int{}, Quantity: trace.Probability}
-	if g.Unscored {
+	if g.Unscored || e.Model.Head == trace.Spans { // whose queries have logits alone
 		v.Reason = "the model gives no probability, which tokens could lower"
 		return v, nil
 	}

@@ -107,8 +107,8 @@ func (d directory) tensors() tensorFile { return packed(d.Weights) }
 
 func (d directory) explain(err error) error { return err }
 
-// TokenizerName returns the path of tokenizer.json.
-func (d directory) TokenizerName() string { return d.Name + "/tokenizer.json" }
+// TokenizerName returns the path of the file of the tokenizer.
+func (d directory) TokenizerName() string { return d.Name + "/" + d.TokenizerFile() }
 
 func (d directory) tokenizerConfig() (c tokenizer.Config, err error) {
 	if c.Settings, err = d.TokenizerConfig(); err != nil {

@@ -71,7 +71,7 @@ func readTokenizer(from source) (t, target *tokenizer.Tokenizer, remarks []strin
 		return nil, nil, nil, err
 	}
 	if source != nil && (vocab != nil || tokenizer.NumbersPieces(config)) {
-		t, err = tokenizer.ParsePieces(source, vocab, from.Label(), config)
+		t, err = tokenizer.ParsePieces(source, vocab, from.TokenizerName(), config)
 		if target = t; err == nil && !bytes.Equal(source, targets) {
 			target, err = tokenizer.ParsePieces(targets, vocab, from.Label()+"/target.spm",
 				config)

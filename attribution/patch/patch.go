@@ -525,9 +525,13 @@ func (p *patching) run(ctx context.Context) error {
 		r.Runs *= 2
 	}
 	if read := (r.Runs + 2) * len(p.base); read > mostRead {
-		return usagef("%d runs of %d tokens read %d tokens, and at most %d are read; take shorter "+
-			"prompts, a difference nearer to their end, or estimates (%s %s), which cost one "+
-			"gradient", r.Runs, len(p.base), read, mostRead, trace.Called("patch estimate"), Alone)
+		advice := "take shorter prompts"
+		if p.o.Place != Path { // of which there are no estimates
+			advice += fmt.Sprintf(", a difference nearer to their end, or estimates (%s %s), "+
+				"which cost one gradient", trace.Called("patch estimate"), Alone)
+		}
+		return usagef("%d runs of %d tokens read %d tokens, and at most %d are read; %s", r.Runs,
+			len(p.base), read, mostRead, advice)
 	}
 	for done := 0; done < n; done += runsAtOnce {
 		p.progress(done, n)

@@ -222,6 +222,18 @@ func TestPathRefusals(t *testing.T) {
 	}
 }
 
+// TestPathsOfLongPrompts: the advice is none that paths do not take.
+func TestPathsOfLongPrompts(t *testing.T) {
+	long := func(last int) []trace.Token { return tokens(append(make([]int, 800), last)) }
+	_, err := patch.Map(t.Context(), open(t, "tiny-alibi"), patch.Options{
+		Clean: long(9), Corrupted: long(12), Answer: new(7), Foil: new(9), Place: patch.Path,
+		Receiver: pathTo(11, 0, ""),
+	})
+	if err == nil || !strings.HasSuffix(err.Error(), "are read; take shorter prompts") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestParseReceiver: a receiver is written as a message names what is wrong with it.
 func TestParseReceiver(t *testing.T) {
 	for text, want := range map[string]patch.Node{

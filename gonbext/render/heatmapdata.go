@@ -43,6 +43,9 @@ type heatmapData struct {
 	Scores []*attribution.TokenScores `json:"scores,omitempty"`
 }
 
+// mostLayers is how many layers a model has at most. In a damaged file there may be any number.
+const mostLayers = 1 << 10
+
 // textData is what a script needs of a text.
 type textData struct {
 	// ID is the same for all pictures of one kind and explanation while it grows. What a reader
@@ -86,7 +89,7 @@ func (d *drawing) textData(kind string, sources int) textData {
 	}
 	if d.targetBegin >= 0 {
 		t.Answer, t.Begins = d.words.answer, &d.targetBegin
-		for l := range d.e.Model.Layers {
+		for l := range min(d.e.Model.Layers, mostLayers) {
 			t.LayerLabels = append(t.LayerLabels, d.e.Model.LayerLabel(l))
 		}
 	}

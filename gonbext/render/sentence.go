@@ -179,7 +179,7 @@ func (d *drawing) explainRow(v *view, t int) (s, facts phrase) {
 		return append(s, piece{text: d.elsewhere(v, t), quiet: true}), nil
 	}
 	s, others := d.sentence(v, t, me)
-	if w := d.verdict(v, t); w != nil && w.Reason == "" && !w.Holds {
+	if w := d.verdict(v, t); w != nil && w.Reason == "" && disagrees(w) {
 		s = append(phrase{{text: "A test disagrees. "}}, s...)
 	}
 	if facts = d.tested(v, t); facts != nil {

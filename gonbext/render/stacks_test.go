@@ -202,3 +202,11 @@ func TestTwoStacksDamaged(t *testing.T) {
 		must(t, Text(&text, h, Terminal{Width: 200}))
 	}
 }
+
+// TestLayersOfDamagedFiles: a picture has no name for each of 2⁴⁰ layers.
+func TestLayersOfDamagedFiles(t *testing.T) {
+	e := translated()
+	e.Model.Layers = 1 << 40
+	var page bytes.Buffer
+	must(t, Page(&page, Heatmap{Explanation: e}))
+}

@@ -92,6 +92,11 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 	return s
 }
 
+// disagrees reports whether a test is against what the picture names: it does not hold, and other
+// words took away as much in at least one draw. A few draws may be too far apart to tell, so that
+// their interval ends below every probability.
+func disagrees(w *attribution.Verdict) bool { return !w.Holds && w.Without >= w.Range[0] }
+
 // odds reports whether a verdict is about the log-odds of a token over its contrast.
 func odds(w *attribution.Verdict) bool { return w.Quantity == trace.Logit }
 

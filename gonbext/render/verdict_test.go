@@ -30,6 +30,11 @@ func TestVerdictWords(t *testing.T) {
 			"– also tested, though too pale or hidden for the sentence: “Where”\n" +
 			"– without Colosseum and “Where”: 50.0 → 50.0 %\n" +
 			"– without 2 other words: 50.0 → 40.0 % (1 draw)", true},
+		{"too few draws to tell", attribution.Verdict{
+			Sources: []int{16}, Replacement: "delete", Whole: .96, Without: 4e-6, Others: .07,
+			Draws: 2, Interval: [2]float64{-.02, .16}, Range: [2]float64{.02, .12},
+		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 96.0 → 0.0 %\n" +
+			"– without another word: 96.0 → 7.0 % (2 draws)", false},
 		{"of another word", attribution.Verdict{
 			Sources: []int{13}, Replacement: "delete", Draws: 20, Holds: true,
 		}, "test, the probability of Rome with words deleted:\n" +

@@ -38,6 +38,15 @@ func (d *Dir) piecesFiles() []string {
 	return nil
 }
 
+// TokenizerFile returns the name of the file of the tokenizer: tokenizer.json, or the first one of
+// [Dir.Pieces].
+func (d *Dir) TokenizerFile() string {
+	if files := d.piecesFiles(); files != nil {
+		return files[0]
+	}
+	return tokenizerFile
+}
+
 // TokenizerJSON returns the bytes of tokenizer.json. If the file is missing and the directory has a
 // tokenizer in another format (vocab.txt, merges.txt, tokenizer.model), the error says how to
 // convert it.

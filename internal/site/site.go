@@ -215,7 +215,8 @@ func (s *site) show(body string, p *page, program string) (string, error) {
 			continue
 		}
 		commands := string(n.Lines().Value(p.source))
-		run := exec.Command("sh", "-ec", "headwater() { "+program+` "$@"; }`+"\n"+commands)
+		// $0 is the program.
+		run := exec.Command("sh", "-ec", `headwater() { "$0" "$@"; }`+"\n"+commands, program)
 		run.Dir = folder
 		if out, wrong := run.CombinedOutput(); wrong != nil {
 			fmt.Fprintf(os.Stderr, "%s%s", commands, out)

@@ -17,7 +17,7 @@ import (
 // program that writes its arguments: every document of docs has a page, nothing is loaded from
 // elsewhere, and two runs have the same bytes.
 func TestDocuments(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "headwater")
+	program := filepath.Join(t.TempDir(), "head water")
 	script := "#!/bin/sh\nfor a; do [ \"$last\" = -o ] && echo \"$@\" >$a; last=$a; done\n"
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)

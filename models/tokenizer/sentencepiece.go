@@ -374,10 +374,10 @@ func (p *pieces) onlyOrdinary() error {
 func readVocabularyFile(data []byte) (m modelFile, err error) {
 	section, err := json.Marshal(jsonPart{"type": "WordLevel", "vocab": json.RawMessage(data)})
 	if err != nil {
-		return m, fmt.Errorf("vocab.json: %w", err)
+		return m, fmt.Errorf("vocab.json beside it: %w", err)
 	}
 	if m, err = readModel(section); err != nil {
-		return m, fmt.Errorf("vocab.json: %w", err)
+		return m, fmt.Errorf("vocab.json beside it: %w", err)
 	}
 	if m.scores != nil {
 		return m, errors.New("vocab.json is a list; it must be an object of tokens with their ids")
