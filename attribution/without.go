@@ -292,17 +292,15 @@ func keptTokens(whole, rest *Prompt, part Grouping, removed int) []int {
 	return at
 }
 
-// cutRanges returns some bytes of a text, in quotation marks, and the rest.
+// cutRanges returns some bytes of a text, each range in quotation marks, and the rest.
 func cutRanges(text string, part Grouping) (cut, rest string, err error) {
 	of, err := rangeOf(text, part.ranges)
 	if err != nil {
 		return "", "", err
 	}
-	var within, outside []byte
+	var outside []byte
 	for i := range len(text) {
-		if of[i] >= 0 {
-			within = append(within, text[i])
-		} else {
+		if of[i] < 0 {
 			outside = append(outside, text[i])
 		}
 	}
@@ -312,8 +310,21 @@ func cutRanges(text string, part Grouping) (cut, rest string, err error) {
 	case utf8.ValidString(text) && !utf8.Valid(outside):
 		return "", "", trace.Usagef("it cuts a character in two")
 	}
-	words := strings.Join(strings.Fields(string(within)), " ")
-	return message.Quote(words), string(outside), nil
+	var names []string
+	for begin, end := 0, 0; begin < len(text); begin = end { // what touches is one
+		end = begin + 1
+		for end < len(text) && (of[end] < 0) == (of[begin] < 0) {
+			end++
+		}
+		if of[begin] >= 0 {
+			words := strings.Join(strings.Fields(text[begin:end]), " ")
+			names = append(names, message.Quote(words))
+		}
+	}
+	if last := len(names) - 1; last > 0 {
+		names = []string{message.List(names[:last]) + " and " + names[last]}
+	}
+	return names[0], string(outside), nil
 }
 
 // sentenceRange returns the bytes of a sentence of a prompt. A span without a letter or a digit is

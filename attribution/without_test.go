@@ -222,7 +222,8 @@ func TestWithoutParts(t *testing.T) {
 		"document:2": {"w8 w0 w5 w6 w7 w1 w4", "document 2", false},
 		"documents":  {"w0 w5 w6 w7 w1 w4", "the documents", false},
 		"0:6":        {"w0 w5 w6 w7 w1 w4", `"w9 w8"`, false},
-		"3:6,9:12":   {"w9 w0 w6 w7 w1 w4", `"w8 w5"`, false},
+		"3:6,9:12":   {"w9 w0 w6 w7 w1 w4", `"w8" and "w5"`, false},
+		"3:5,5:6":    {"w9 w0 w5 w6 w7 w1 w4", `"w8"`, false},
 	} {
 		t.Run(part, func(t *testing.T) {
 			m, opts := newRereads(), chatOf()

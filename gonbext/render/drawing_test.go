@@ -513,17 +513,17 @@ func TestSentences(t *testing.T) {
 		{with(share, .03, .02, 0), "end came mostly from w0, the first token (attention often rests " +
 			"on it) and w1"},
 		{with(share, 0, 0, 0), "No single token stands out for end"},
-		{with(amount, 0, 2, -1), "end came mostly from w1 | w1 +2.00 · against it, not tested: w2 " +
+		{with(amount, 0, 2, -1), "end came mostly from w1 | w1 +2.00 · against it w2 " +
 			"−1.00 · part of the logit · whole model"},
 		{with(amount, 0, -2, -1),
-			"end came in spite of w1 and w2 | against it, not tested: w1 −2.00, w2 −1.00"},
+			"end came in spite of w1 and w2 | against it w1 −2.00, w2 −1.00"},
 		{with(func(r *attribution.Result) { r.Quantity = attribution.Lift }, 1, 4, .25),
 			"end came from w1 more than its position explains | w1 ×4.00 · less than position " +
 				"explains w2 ×0.25"},
 		{with(func(r *attribution.Result) { r.Quantity = attribution.Cosine }, 0, .9, .1),
 			"end is most like w1"},
 		{with(func(r *attribution.Result) { amount(r); r.Contrast = " is" }, 0, 2, -1),
-			"end and not “is” came mostly from w1 | w1 +2.00 · for “is”, not tested: w2 −1.00"},
+			"end and not “is” came mostly from w1 | w1 +2.00 · for “is” w2 −1.00"},
 		{with(func(r *attribution.Result) { r.Quantity = attribution.Amount }, 0, 2, 1),
 			"end came from w1 and w2 | "},
 	} {
@@ -534,9 +534,9 @@ func TestSentences(t *testing.T) {
 	}
 	// Each kind of evidence has its own words, also for what speaks against a token.
 	for of, want := range map[trace.Evidence][2]string{
-		trace.Traced:  {"end came mostly from w1 | ", " · against it, not tested: w2 −0.3"},
+		trace.Traced:  {"end came mostly from w1 | ", " · against it w2 −0.3"},
 		trace.Tested:  {"end depends mostly on w1 | ", " · against it w2 −0.3"},
-		trace.Written: {"Attention wrote end mostly from w1 | ", " · written against it, not tested: w2"},
+		trace.Written: {"Attention wrote end mostly from w1 | ", " · written against it w2"},
 		trace.Read:    {"For end, layer 0 read mostly from w1 | ", " · against it w2 −0.3"},
 		trace.Chance:  {"Random numbers say nothing about end | ", " · against it w2 −0.3"},
 		"":            {"For end, raw is mostly on w1 | ", " · against it w2 −0.3"},

@@ -46,10 +46,10 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 	named, others := d.listedSources(v, t)
 	only := d.onlySources(v, t)
 	names, all := map[int]phrase{}, slices.Concat(append(only, named, others)...)
-	for i, name := range d.called(v.sources(t), all...) {
+	for i, name := range d.calledAs(quotedMark, v.sources(t), all...) {
 		names[all[i]] = name
 	}
-	list := func(label string, v *view, sources []int) {
+	list := func(label string, v *view, sources []int, why ...string) {
 		for i, j := range sources {
 			switch {
 			case i > 0:
@@ -61,6 +61,9 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 			}
 			s = append(s, names[j]...)
 			s.say(" " + minus(v.rows[t].value(v.at(t, j))))
+			if i < len(why) && why[i] != "" {
+				s.say(" (" + why[i] + ")")
+			}
 		}
 	}
 	if _, first := d.namedSources(v, t); v.difference && !first {
@@ -69,20 +72,22 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 	} else {
 		list("", v, named)
 		what, tested := againstWords(v)
-		var untested []int
+		var against, untested []int
+		var why []string
 		for _, j := range others {
-			if w := d.verdict(v, t); !tested && (w == nil || w.Opposed == nil ||
-				!slices.Contains(w.Opposed.Sources, j)) {
-				untested = append(untested, j)
+			w := d.verdict(v, t)
+			if tested || w == nil || w.Opposed == nil || d.inWordOf(w.Opposed.Sources, j) ||
+				d.inWordOf(w.Sources, j) {
+				against = append(against, j)
+			} else {
+				untested, why = append(untested, j), append(why, d.whyKept(v, t, j))
 			}
 		}
-		list(what+" ", v, slices.DeleteFunc(slices.Clone(others), func(j int) bool {
-			return slices.Contains(untested, j)
-		}))
-		if what += ", "; len(untested) < len(others) {
+		list(what+" ", v, against)
+		if what += ", "; len(against) > 0 {
 			what = "" // it is said already
 		}
-		list(what+"not tested: ", v, untested)
+		list(what+"not tested: ", v, untested, why...)
 	}
 	for side, sources := range only {
 		list("only in "+"AB"[side:side+1]+" ", &d.views[side], sources)

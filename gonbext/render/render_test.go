@@ -429,7 +429,7 @@ func TestGenerated(t *testing.T) {
 		setGenerated(r, []float64{0.1}, []float64{0.2, 0.3}, []float64{0.05, 0.3, 0.4})
 	}
 	p = h.picture(true)
-	const itself = "“.” came from “.” and “here” | . 40.0 %, "
+	const itself = "“.” came from “.” and “here” | “.” 40.0 %, "
 	if got := said(p, &p.views[0], 2); !strings.HasPrefix(got, itself) {
 		t.Errorf("with own rows the sentence is %q", got)
 	}

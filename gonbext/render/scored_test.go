@@ -139,7 +139,7 @@ func TestScoredRows(t *testing.T) {
 // what has no colour.
 func TestSaysOfSignedRow(t *testing.T) {
 	p := Heatmap{Explanation: scoredExample(), Methods: []string{"parts"}}.picture(true)
-	want := "“are” and not “is” came in small part from keys | keys +4.00, cab +0.50 · for “is”, not tested: " +
+	want := "“are” and not “is” came in small part from keys | keys +4.00, cab +0.50 · for “is” " +
 		"inet −3.25, <bos> −1.50 · part of the logit · whole model"
 	if got := said(p, &p.views[0], 0); got != want {
 		t.Errorf("it says %q, want %q", got, want)

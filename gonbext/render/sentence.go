@@ -78,6 +78,14 @@ func (p phrase) html() string {
 // say appends a piece of no weight.
 func (p *phrase) say(text string) { *p = append(*p, piece{text: text}) }
 
+// quotedMark returns a token in quotes if it is punctuation.
+func quotedMark(p phrase) phrase {
+	if strings.ContainsFunc(p.String(), attribution.InWord) {
+		return p
+	}
+	return quoted(p)
+}
+
 // quoted returns a token in quotes if it is punctuation or a function word, which would read as a
 // part of the sentence.
 func quoted(p phrase) phrase {
@@ -494,6 +502,14 @@ func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []ph
 // the token strong. A word that these n tokens have at several places has its own, which is that of
 // its first token, and two tokens of one word have theirs.
 func (d *drawing) called(n int, tokens ...int) (names []phrase) {
+	return d.calledAs(func(name phrase) phrase { return name }, n, tokens...)
+}
+
+// calledAs returns the names of [drawing.called] with each word, and not its place, in quotes if
+// quote says so.
+func (d *drawing) calledAs(
+	quote func(phrase) phrase, n int, tokens ...int,
+) (names []phrase) {
 	same, ofWord := map[string]int{}, map[int]int{}
 	for _, j := range tokens {
 		name := d.wordOf(j)
@@ -508,10 +524,12 @@ func (d *drawing) called(n int, tokens ...int) (names []phrase) {
 	}
 	for i, j := range tokens {
 		first, _ := d.wordAround(j)
+		repeated := same[plain(names[i].String())] > 1 || d.repeats(j, n)
+		names[i] = quote(names[i])
 		switch {
 		case ofWord[first] > 1:
 			names[i].say(" (" + d.placeOf(j) + ")")
-		case same[plain(names[i].String())] > 1 || d.repeats(j, n):
+		case repeated:
 			names[i].say(" (" + d.placeOf(first) + ")")
 		}
 	}

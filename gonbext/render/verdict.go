@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,12 +67,12 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 	if odds(w) {
 		number, over = "the log-odds of ", " over “"+v.contrast()+"”"
 	}
-	s.say("test, " + number)
+	s.say("test, " + number + d.pieceOf(t))
 	s = append(s, d.target(v, t)...)
 	s.say(over + " with words " + how + ":")
 	s = append(append(s, d.stays(v, t, w)...), d.without(v, t, w.Sources, "")...)
 	s.say(change(w, w.Without))
-	if odds(w) && w.Whole > 0 && w.Without < 0 {
+	if turnsOver(w, w.Without) {
 		s.say(", so “" + v.contrast() + "” is then more probable")
 	}
 	others := "another word"
@@ -86,9 +87,18 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 		return s
 	}
 	what, _ := againstWords(v)
-	is := ", which " + message.IsOrAre(d.countWords(o.Sources)) + " " + what
+	n := d.countWords(o.Sources)
+	is := ", which " + message.IsOrAre(n) + " " + what
 	s = append(s, d.without(v, t, o.Sources, is)...)
-	s.say(change(w, o.Without) + ", so without this " + found(w, o))
+	s.say(change(w, o.Without) + ", so ")
+	switch {
+	case turnsOver(w, o.Without):
+		s.say("“" + v.contrast() + "” is then more probable")
+	case w.Whole > 0 && o.Without <= w.Whole/2:
+		s.say("the answer needs " + map[bool]string{true: "it", false: "them"}[n == 1] + ", too")
+	default:
+		s.say("without this " + found(w, o))
+	}
 	return s
 }
 
@@ -97,10 +107,31 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 // their interval ends below every probability.
 func disagrees(w *attribution.Verdict) bool { return !w.Holds && w.Without >= w.Range[0] }
 
+// pieceOf names the token of row t before its word where it is a piece of one, "" elsewhere: a
+// number of it is not of the whole word.
+func (d *drawing) pieceOf(t int) string {
+	if d.e.Model.Reads() || grouped(d.e) {
+		return ""
+	}
+	j := len(d.e.Prompt.Texts) + t
+	begin, end := d.wordAround(j)
+	first, after, name := d.characterOf(j)
+	if name == "" || first == begin && after == end {
+		return ""
+	}
+	return "“" + isolated(name) + "” in "
+}
+
+// turnsOver reports whether the contrast is more probable than the token after a change, and was
+// less probable before.
+func turnsOver(w *attribution.Verdict, after float64) bool {
+	return odds(w) && w.Whole > 0 && after < 0
+}
+
 // odds reports whether a verdict is about the log-odds of a token over its contrast.
 func odds(w *attribution.Verdict) bool { return w.Quantity == trace.Logit }
 
-// found tells whether the sources against a token stand in its way.
+// found tells whether the sources against a token, which it does not need, stand in its way.
 func found(w *attribution.Verdict, o *attribution.Opposed) string {
 	no := map[bool]string{true: "no "}[o.Without <= w.Whole]
 	if odds(w) {
@@ -118,58 +149,61 @@ func (d *drawing) without(v *view, t int, sources []int, told string) (s phrase)
 }
 
 // stays returns a line on the words that the sentence of row t names and its test does not take
-// away, or takes away and the sentence does not name, nil without any.
+// away, nil without any.
 func (d *drawing) stays(v *view, t int, w *attribution.Verdict) (s phrase) {
 	sources, above := d.namedSources(v, t)
 	if !above {
 		sources = nil
 	}
-	has := func(tokens []int, j int) bool {
-		first, end := d.wordAround(j)
-		return slices.ContainsFunc(tokens, func(i int) bool { return first <= i && i < end })
+	kept := map[string][]int{}
+	for _, j := range sources {
+		if !d.inWordOf(w.Sources, j) {
+			why := d.whyKept(v, t, j)
+			kept[why] = append(kept[why], j)
+		}
 	}
+	for _, why := range []string{isReadThere, isRestedOn, ""} {
+		if kept[why] == nil {
+			continue
+		}
+		s = append(s, lineEnd, piece{text: "– not taken away: "})
+		for i, name := range d.calledAs(quoted, v.sources(t), kept[why]...) {
+			if i > 0 {
+				s.say(", ")
+			}
+			s = append(s, name...)
+		}
+		s.say(", " + cmp.Or(why, "which cannot be"))
+	}
+	return s
+}
+
+// Why a test does not take a word away.
+const (
+	isReadThere = "where the prediction is read"
+	isRestedOn  = "on which attention often rests"
+)
+
+// whyKept returns why the test of row t does not take the word of token j away, "" if there is
+// another reason.
+func (d *drawing) whyKept(v *view, t, j int) string {
 	at := len(d.e.Prompt.Texts) + t - 1
 	if g := d.e.Steps[t]; d.e.Model.Reads() && g.Position != nil {
 		at = *g.Position
 	}
-	var rests, reads, others, more []int
-	for _, j := range sources {
-		switch {
-		case has(w.Sources, j):
-		case j < len(v.sinks) && d.e.RestsOn(v.result, j):
-			rests = append(rests, j)
-		case has([]int{at}, j):
-			reads = append(reads, j)
-		default:
-			others = append(others, j)
-		}
+	switch {
+	case j < len(v.sinks) && d.e.RestsOn(v.result, j):
+		return isRestedOn
+	case d.inWordOf([]int{at}, j):
+		return isReadThere
 	}
-	for _, j := range w.Sources {
-		if !has(sources, j) {
-			more = append(more, j)
-		}
-	}
-	for _, part := range []struct {
-		tokens    []int
-		say, tell string
-	}{
-		{reads, "– not taken away: ", ", where the prediction is read"},
-		{rests, "– not taken away: ", ", on which attention often rests"},
-		{others, "– not taken away: ", ", which cannot be"},
-		{more, "– also tested, though too pale or hidden for the sentence: ", ""},
-	} {
-		if part.tokens != nil {
-			s = append(s, lineEnd, piece{text: part.say})
-			for i, name := range d.called(v.sources(t), part.tokens...) {
-				if i > 0 {
-					s.say(", ")
-				}
-				s = append(s, quoted(name)...)
-			}
-			s.say(part.tell)
-		}
-	}
-	return s
+	return ""
+}
+
+// inWordOf reports whether the word of token j has one of some tokens.
+func (d *drawing) inWordOf(tokens []int, j int) bool {
+	first, end := d.wordAround(j)
+	return slices.ContainsFunc(tokens, func(i int) bool { return first <= i && i < end })
 }
 
 // change writes how the number of a verdict changes: 92 → 3 %, or 3.1 → −0.4.

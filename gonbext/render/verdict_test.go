@@ -27,7 +27,6 @@ func TestVerdictWords(t *testing.T) {
 			Sources: []int{16, 12}, Replacement: "[MASK]", Whole: .5, Without: .5, Others: .4,
 			Draws: 1,
 		}, "test, the probability of Rome with words replaced by \"[MASK]\":\n" +
-			"– also tested, though too pale or hidden for the sentence: “Where”\n" +
 			"– without Colosseum and “Where”: 50.0 → 50.0 %\n" +
 			"– without 2 other words: 50.0 → 40.0 % (1 draw)", true},
 		{"too few draws to tell", attribution.Verdict{
@@ -39,7 +38,6 @@ func TestVerdictWords(t *testing.T) {
 			Sources: []int{13}, Replacement: "delete", Draws: 20, Holds: true,
 		}, "test, the probability of Rome with words deleted:\n" +
 			"– not taken away: Colosseum, which cannot be\n" +
-			"– also tested, though too pale or hidden for the sentence: “is”\n" +
 			"– without “is”: 0.0 → 0.0 %\n– without another word: 0.0 → 0.0 % (20 draws)", false},
 		{"opposed", attribution.Verdict{
 			Sources: []int{16}, Replacement: "delete", Whole: .92, Without: .03, Others: .91,
@@ -56,6 +54,38 @@ func TestVerdictWords(t *testing.T) {
 			"– without another word: 0.0 → 0.0 % (10 draws)\n" +
 			"– without “Where” and “?”, which are against it: 0.0 → 90.0 %, so without this the answer " +
 			"is more probable", false},
+		{"opposed, needed", attribution.Verdict{
+			Sources: []int{16}, Replacement: "delete", Whole: .904, Without: .03, Others: .91,
+			Draws: 10, Holds: true,
+			Opposed: &attribution.Opposed{Sources: []int{12}, Without: .452},
+		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 90.4 → 3.0 %\n" +
+			"– without another word: 90.4 → 91.0 % (10 draws)\n" +
+			"– without “Where”, which is against it: 90.4 → 45.2 %, so the answer needs it, too",
+			false},
+		{"opposed, both needed", attribution.Verdict{
+			Sources: []int{16}, Replacement: "delete", Whole: .565, Without: .03, Others: .91,
+			Draws: 10, Holds: true,
+			Opposed: &attribution.Opposed{Sources: []int{12, 18}},
+		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 56.5 → 3.0 %\n" +
+			"– without another word: 56.5 → 91.0 % (10 draws)\n" +
+			"– without “Where” and “?”, which are against it: 56.5 → 0.0 %, so the answer needs " +
+			"them, too", false},
+		{"of a contrast that turns over", attribution.Verdict{
+			Sources: []int{12}, Replacement: "delete", Quantity: trace.Logit, Contrast: " Paris",
+			Whole: 3.14, Without: 2.9, Others: 2.96, Draws: 5, Holds: true,
+			Opposed: &attribution.Opposed{Sources: []int{16}, Without: -.2},
+		}, "test, the log-odds of “In” over “Paris” with words deleted:\n" +
+			"– without “Where”: 3.1 → 2.9\n– without another word: 3.1 → 3.0 (5 draws)\n" +
+			"– without Colosseum, which is for “Paris”: 3.1 → −0.2, so “Paris” is then more " +
+			"probable", false},
+		{"of a contrast that is halved", attribution.Verdict{
+			Sources: []int{12}, Replacement: "delete", Quantity: trace.Logit, Contrast: " Paris",
+			Whole: 3.14, Without: 2.9, Others: 2.96, Draws: 5, Holds: true,
+			Opposed: &attribution.Opposed{Sources: []int{16}, Without: 1.5},
+		}, "test, the log-odds of “In” over “Paris” with words deleted:\n" +
+			"– without “Where”: 3.1 → 2.9\n– without another word: 3.1 → 3.0 (5 draws)\n" +
+			"– without Colosseum, which is for “Paris”: 3.1 → 1.5, so the answer needs it, too",
+			false},
 		{"of a contrast", attribution.Verdict{
 			Sources: []int{12}, Replacement: "delete", Quantity: trace.Logit, Contrast: " Paris",
 			Whole: 3.14, Without: -.42, Others: 2.96, Draws: 5, Holds: true,
@@ -218,15 +248,54 @@ func TestUntestedFacts(t *testing.T) {
 	}
 	d := drawingOf(e)
 	facts := d.facts(&d.views[0], 1).String()
-	want := " · written against it Where −30.0 % · not tested: ? −20.0 % · "
+	want := " · written against it Where −30.0 % · not tested: “?” −20.0 % · "
 	if !strings.Contains(facts, want) {
 		t.Errorf("the facts are %q, want %q in them", facts, want)
 	}
 	e.Steps[1].Verdict = nil
 	d = drawingOf(e)
 	facts = d.facts(&d.views[0], 1).String()
-	want = " · written against it, not tested: Where −30.0 %, ? −20.0 % · "
+	want = " · written against it Where −30.0 %, “?” −20.0 % · "
 	if !strings.Contains(facts, want) {
 		t.Errorf("the facts are %q, want %q in them", facts, want)
+	}
+}
+
+// What is against a token and cannot be taken away has its reason, and a row that was not tested
+// says nothing of a test.
+func TestUntestedWhy(t *testing.T) {
+	e := chatted()
+	m := len(e.Prompt.Texts)
+	r := e.Methods["raw"]
+	r.Evidence, r.Scorer, r.Rows[1][12], r.Rows[1][m] = trace.Written, true, -.3, -.2
+	e.Steps[0].Text = ":"
+	e.Steps[1].Verdict = &attribution.Verdict{
+		Method: "raw", Sources: []int{16}, Draws: 20, Replacement: "delete",
+		Opposed: &attribution.Opposed{Sources: []int{12}},
+	}
+	d := drawingOf(e)
+	facts := d.facts(&d.views[0], 1).String()
+	want := " · not tested: “:” −20.0 % (where the prediction is read) · "
+	if !strings.Contains(facts, want) {
+		t.Errorf("the facts are %q, want %q in them", facts, want)
+	}
+}
+
+// A number of a piece of a word names the piece.
+func TestVerdictOfPiece(t *testing.T) {
+	e := chatted()
+	e.Steps[0].Text, e.Steps[1].Text = " Hen", "rik"
+	for row, want := range []string{
+		"test, the probability of “Hen” in Henrik with words deleted:",
+		"test, the probability of “rik” in Henrik with words deleted:",
+	} {
+		e.Steps[row].Verdict = &attribution.Verdict{
+			Method: "raw", Sources: []int{12}, Draws: 5, Replacement: "delete",
+		}
+		d := drawingOf(e)
+		got, _, _ := strings.Cut(plain(d.tested(&d.views[0], row).String()), "\n")
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }

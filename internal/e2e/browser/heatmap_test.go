@@ -96,7 +96,7 @@ func TestHeatmapChoices(t *testing.T) {
 		"are ← keys +2.00 · prompt 1 · p 90 %"}
 	here := want{
 		"", "", "“here” came in part from “to”",
-		"to +2.00 · against it, not tested: are −1.50, keys −1.00 · ", "here",
+		"to +2.00 · against it are −1.50, keys −1.00 · ", "here",
 		"2 s n4,3 to p6,4 are n5", "here zzn4p6n5", "here ← to +2.00 · prompt 3 · p 50 %",
 	}
 	s := want{

@@ -327,7 +327,7 @@ func TestHeatmapKinds(t *testing.T) {
 			},
 			{
 				"another target", row(1), "“here” came mostly from “to” and “are”",
-				"to +2.00, are +1.00 · against it, not tested: keys −1.00", "here",
+				"to +2.00, are +1.00 · against it keys −1.00", "here",
 				"2 s n4,3 to p6,4 are p4", "here zzn4p6p4s", "here ← to +2.00",
 			},
 			{
