@@ -192,8 +192,8 @@ func (d *drawing) open(row *int) {
 			return
 		}
 	}
-	if row == nil && slices.ContainsFunc(d.views, func(v view) bool { return v.contrast() != "" }) {
-		d.chosen, row = 0, new(int) // a contrast is another answer than the first token
+	if at := d.nearestContrast(order); row == nil && at >= 0 {
+		d.chosen, row = at, &at
 	}
 	words := [][]answerWord{{{row: d.chosen, end: d.chosen + 1}}}
 	if row == nil {
@@ -210,6 +210,27 @@ func (d *drawing) open(row *int) {
 	if i := slices.IndexFunc(order, func(i int) bool { return d.views[i].has(d.chosen) }); i >= 0 {
 		d.lead = order[i]
 	}
+}
+
+// nearestContrast returns the generated token that a contrast was nearest to being in place of. It
+// is the first, with which a prompt without a chat goes on; in a chat, where other words may begin
+// an answer, it is of those that begin a word the one whose log-odds over the contrast are the
+// smallest in size, the first of equals, if a method tells them. It is -1 without a contrast.
+func (d *drawing) nearestContrast(order []int) int {
+	i := slices.IndexFunc(order, func(i int) bool { return d.views[i].contrast() != "" })
+	if i < 0 {
+		return -1
+	}
+	at, least, v := 0, math.Inf(1), &d.views[order[i]]
+	for t := 0; d.chat() && t < min(len(d.e.Steps), len(v.result.Explained)); t++ {
+		g, size := d.e.Steps[t], math.Abs(v.result.Explained[t])
+		first, _ := d.generatedWord(t)
+		if first == t && !g.Special && !g.Rest && tokenName(g.Text) != v.contrast() &&
+			strings.ContainsFunc(g.Text, attribution.InWord) && size < least {
+			at, least = t, size
+		}
+	}
+	return at
 }
 
 // onlyTested returns the one token that has a verdict, nil if none or several have.
