@@ -355,9 +355,27 @@ func TestOpens(t *testing.T) {
 		t.Errorf("it opens with method %d and says %q, want the second and %q", d.lead,
 			d.whyLead(), why)
 	}
-	if page := written(t, Heatmap{Explanation: e}); !strings.Contains(page, why) {
-		t.Errorf("the page does not say why it opens so: %q", why)
+	for where, picture := range map[string]string{
+		"page": written(t, Heatmap{Explanation: e}),
+		"text": written(t, asText(Heatmap{Explanation: e})),
+	} {
+		if !strings.Contains(picture, why) {
+			t.Errorf("the %s does not say why it opens so: %q", where, why)
+		}
 	}
+	e.Steps[1].Verdict = &attribution.Verdict{Method: "rollout", Reason: "it names no token"}
+	if got := drawingOf(e).whyLead(); got != why+"; not tested: it names no token" {
+		t.Errorf("without a test it says %q", got)
+	}
+	e.Steps[1].Verdict = nil
+	fill(e.Methods["rollout"], func(i int) float64 { // large, and against each token
+		return map[bool]float64{true: -5}[i/6%7 == 2]
+	})
+	e.Methods["rollout"].Quantity = attribution.Amount
+	if d = drawingOf(e); d.lead != 0 || d.whyLead() != "" {
+		t.Errorf("against a token it opens with method %d and says %q", d.lead, d.whyLead())
+	}
+	fill(e.Methods["rollout"], func(int) float64 { return 0 })
 	if d = newDrawing(Heatmap{Explanation: e}.picture(true), new(2)); d.chosen != 2 {
 		t.Errorf("it opens with row %d, want the one asked for", d.chosen)
 	}

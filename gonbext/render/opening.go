@@ -202,7 +202,12 @@ func (d *drawing) open(row *int) {
 	for _, sentence := range words {
 		for _, i := range order {
 			if best := d.wordToOpen(&d.views[i], sentence); best >= 0 {
-				d.chosen, d.lead = best, i
+				d.chosen = best
+				// What an earlier method has against it is shown, too.
+				d.lead = order[slices.IndexFunc(order, func(k int) bool {
+					return k == i || d.views[k].has(best) &&
+						len(d.standing(&d.views[k], best).below) > 0
+				})]
 				return
 			}
 		}
@@ -303,7 +308,8 @@ func (d *drawing) wordToOpen(v *view, words []answerWord) int {
 	return -1
 }
 
-// whyLead tells why a picture does not open with its first method, "" if it does.
+// whyLead tells why a picture does not open with its first method, and why that was not tested, ""
+// if it does.
 func (d *drawing) whyLead() string {
 	if d.lead <= 0 || d.comparison != nil || d.contrastsItself(&d.views[d.lead], d.chosen) {
 		return ""
@@ -321,7 +327,13 @@ func (d *drawing) whyLead() string {
 	case len(silent) > 1:
 		silent, verb = []string{and(silent)}, " show"
 	}
-	return fmt.Sprintf("%s%s nothing for “%s”; %s does", silent[0], verb, d.rowName(d.chosen), lead)
+	why := fmt.Sprintf("%s%s nothing for “%s”; %s does", silent[0], verb, d.rowName(d.chosen), lead)
+	for i := range d.lead {
+		if s := d.tested(&d.views[i], d.chosen); s != nil {
+			why += "; " + plain(s.String())
+		}
+	}
+	return why
 }
 
 // strongest returns the largest place on the scale that a source has in row t, above 0; 0 if none

@@ -197,8 +197,8 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 func (p *picture) linked(v *view, t, link int) bool {
 	strongest := 0.0
 	for j := range v.sources(t) {
-		if !p.grey(v, t, j) {
-			strongest = max(strongest, math.Abs(v.colors.at(v.at(t, j))))
+		if x := math.Abs(v.colors.at(v.at(t, j))); !p.grey(v, t, j) && x > strongest { // no NaN
+			strongest = x
 		}
 	}
 	place := v.colors.at(v.at(t, link))
