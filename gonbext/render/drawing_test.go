@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -354,15 +355,76 @@ func TestOpens(t *testing.T) {
 		t.Errorf("it opens with method %d and says %q, want the second and %q", d.lead,
 			d.whyLead(), why)
 	}
-	if page := written(t, Heatmap{Explanation: e}); !strings.Contains(page, why) {
-		t.Errorf("the page does not say why it opens so: %q", why)
+	for where, picture := range map[string]string{
+		"page": written(t, Heatmap{Explanation: e}),
+		"text": written(t, asText(Heatmap{Explanation: e})),
+	} {
+		if !strings.Contains(picture, why) {
+			t.Errorf("the %s does not say why it opens so: %q", where, why)
+		}
 	}
+	e.Steps[1].Verdict = &attribution.Verdict{Method: "rollout", Reason: "it names no token"}
+	if got := drawingOf(e).whyLead(); got != why+"; not tested: it names no token" {
+		t.Errorf("without a test it says %q", got)
+	}
+	e.Steps[1].Verdict = nil
+	fill(e.Methods["rollout"], func(i int) float64 { // large, and against each token
+		return map[bool]float64{true: -5}[i/6%7 == 2]
+	})
+	e.Methods["rollout"].Quantity = attribution.Amount
+	if d = drawingOf(e); d.lead != 0 || d.whyLead() != "" {
+		t.Errorf("against a token it opens with method %d and says %q", d.lead, d.whyLead())
+	}
+	fill(e.Methods["rollout"], func(int) float64 { return 0 })
 	if d = newDrawing(Heatmap{Explanation: e}.picture(true), new(2)); d.chosen != 2 {
 		t.Errorf("it opens with row %d, want the one asked for", d.chosen)
 	}
 	e.Methods["rollout"].Contrast = " is" // instead of the first token
 	if d = drawingOf(e); d.chosen != 0 {
 		t.Errorf("with a contrast it opens with row %d", d.chosen)
+	}
+}
+
+// TestOpensAtContrast: in a chat a contrast is another answer than the word whose log-odds over it
+// are the smallest in size, and without a chat than the first token.
+func TestOpensAtContrast(t *testing.T) {
+	for _, c := range []struct {
+		explained []float64
+		want      int
+	}{
+		{[]float64{6.5, .4, .1}, 1}, // a point is no word
+		{[]float64{6.5, -.4, 8}, 1},
+		{[]float64{.5, -4, 8}, 0},
+		{[]float64{2, 2, 2}, 0},
+		{[]float64{math.NaN(), 2, 1}, 1},
+		{nil, 0},
+	} {
+		for _, chat := range []bool{true, false} {
+			e := chatted()
+			if !chat {
+				e = example()
+			}
+			r := e.Methods[e.Order[0]]
+			e.Steps[0].Text, e.Steps[1].Text = " The", " Bella"
+			r.Contrast, r.Explained = " Lars", c.explained
+			want := c.want
+			if !chat {
+				want = 0
+			}
+			if got := (Show{}).Opening(e); got != want {
+				t.Errorf("%v, chat %v: it opens at %d, want %d", c.explained, chat, got, want)
+			}
+			if got := (Show{Token: new(2)}).Opening(e); len(e.Steps) > 2 && got != 2 {
+				t.Errorf("asked for token 2 it opens at %d", got)
+			}
+		}
+	}
+	e := chatted()
+	e.Steps[0].Text, e.Steps[1].Text = " The", " Bella"
+	r := e.Methods[e.Order[0]]
+	r.Contrast, r.Explained = " Bella", []float64{3, 0} // with itself it is not compared
+	if got := (Show{}).Opening(e); got != 0 {
+		t.Errorf("it opens at %d, the contrast itself", got)
 	}
 }
 

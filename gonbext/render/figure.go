@@ -353,7 +353,8 @@ const mostNotes = 4
 func (d *drawing) notes(v *view) []string {
 	notes := d.sinkNotes(v, func(int) bool { return true })
 	if d.aligned && v.links != nil {
-		notes = append(notes, "Framed: the token of the source with the largest value of each row.")
+		notes = append(notes, "Framed: the token of the source with the largest value of each "+
+			"row, where it has a colour.")
 	}
 	for t := range d.e.Steps {
 		if s := d.tested(v, t); s != nil {

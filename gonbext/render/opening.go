@@ -192,8 +192,8 @@ func (d *drawing) open(row *int) {
 			return
 		}
 	}
-	if row == nil && slices.ContainsFunc(d.views, func(v view) bool { return v.contrast() != "" }) {
-		d.chosen, row = 0, new(int) // a contrast is another answer than the first token
+	if at := d.nearestContrast(order); row == nil && at >= 0 {
+		d.chosen, row = at, &at
 	}
 	words := [][]answerWord{{{row: d.chosen, end: d.chosen + 1}}}
 	if row == nil {
@@ -202,7 +202,12 @@ func (d *drawing) open(row *int) {
 	for _, sentence := range words {
 		for _, i := range order {
 			if best := d.wordToOpen(&d.views[i], sentence); best >= 0 {
-				d.chosen, d.lead = best, i
+				d.chosen = best
+				// What an earlier method has against it is shown, too.
+				d.lead = order[slices.IndexFunc(order, func(k int) bool {
+					return k == i || d.views[k].has(best) &&
+						len(d.standing(&d.views[k], best).below) > 0
+				})]
 				return
 			}
 		}
@@ -210,6 +215,27 @@ func (d *drawing) open(row *int) {
 	if i := slices.IndexFunc(order, func(i int) bool { return d.views[i].has(d.chosen) }); i >= 0 {
 		d.lead = order[i]
 	}
+}
+
+// nearestContrast returns the generated token that a contrast was nearest to being in place of. It
+// is the first, with which a prompt without a chat goes on; in a chat, where other words may begin
+// an answer, it is of those that begin a word the one whose log-odds over the contrast are the
+// smallest in size, the first of equals, if a method tells them. It is -1 without a contrast.
+func (d *drawing) nearestContrast(order []int) int {
+	i := slices.IndexFunc(order, func(i int) bool { return d.views[i].contrast() != "" })
+	if i < 0 {
+		return -1
+	}
+	at, least, v := 0, math.Inf(1), &d.views[order[i]]
+	for t := 0; d.chat() && t < min(len(d.e.Steps), len(v.result.Explained)); t++ {
+		g, size := d.e.Steps[t], math.Abs(v.result.Explained[t])
+		first, _ := d.generatedWord(t)
+		if first == t && !g.Special && !g.Rest && tokenName(g.Text) != v.contrast() &&
+			strings.ContainsFunc(g.Text, attribution.InWord) && size < least {
+			at, least = t, size
+		}
+	}
+	return at
 }
 
 // onlyTested returns the one token that has a verdict, nil if none or several have.
@@ -282,7 +308,8 @@ func (d *drawing) wordToOpen(v *view, words []answerWord) int {
 	return -1
 }
 
-// whyLead tells why a picture does not open with its first method, "" if it does.
+// whyLead tells why a picture does not open with its first method, and why that was not tested, ""
+// if it does.
 func (d *drawing) whyLead() string {
 	if d.lead <= 0 || d.comparison != nil || d.contrastsItself(&d.views[d.lead], d.chosen) {
 		return ""
@@ -300,7 +327,13 @@ func (d *drawing) whyLead() string {
 	case len(silent) > 1:
 		silent, verb = []string{and(silent)}, " show"
 	}
-	return fmt.Sprintf("%s%s nothing for “%s”; %s does", silent[0], verb, d.rowName(d.chosen), lead)
+	why := fmt.Sprintf("%s%s nothing for “%s”; %s does", silent[0], verb, d.rowName(d.chosen), lead)
+	for i := range d.lead {
+		if s := d.tested(&d.views[i], d.chosen); s != nil {
+			why += "; " + plain(s.String())
+		}
+	}
+	return why
 }
 
 // strongest returns the largest place on the scale that a source has in row t, above 0; 0 if none

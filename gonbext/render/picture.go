@@ -141,14 +141,12 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 	}
 	v.fixed = fixedLevel(r, layer)
 	if v.fixed == attribution.ShownLevel && p.comparison == nil {
-		v.contribution, v.links = p.e.SourceContribution(name), p.e.Links(name)
-	}
-	v.sinks, v.rowSinks, v.silent = p.sinks(&v)
-	for t := range v.links {
-		if v.silent[t] != "" {
-			v.links[t] = -1
+		v.links = p.e.Links(name)
+		if !v.oneStack() {
+			v.contribution = p.e.SourceContribution(name)
 		}
 	}
+	v.sinks, v.rowSinks, v.silent = p.sinks(&v)
 	if n := r.Shape[0]; generated && !p.e.Model.Reads() && n <= min(len(p.e.Steps), maxGenerated) {
 		v.own = r.OwnSources()
 		v.generated = n > 0 && v.own >= 0
@@ -186,7 +184,25 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 		// The digits of a row are those that its largest value needs.
 		v.rows = append(v.rows, v.top.upTo(v.largest(t, p.greySources(&v, t))))
 	}
+	for t, j := range v.links {
+		if j >= 0 && !p.linked(&v, t, j) {
+			v.links[t] = -1
+		}
+	}
 	return v
+}
+
+// linked reports whether a line is drawn from row t to its [attribution.Link]: that has a colour,
+// and a twelfth of the strongest source of the row, as in a running text.
+func (p *picture) linked(v *view, t, link int) bool {
+	strongest := 0.0
+	for j := range v.sources(t) {
+		if x := math.Abs(v.colors.at(v.at(t, j))); !p.grey(v, t, j) && x > strongest { // no NaN
+			strongest = x
+		}
+	}
+	place := v.colors.at(v.at(t, link))
+	return v.silent[t] == "" && stepOf(place) > 0 && place >= strongest/12
 }
 
 // fixedLevel returns the level of the layer that was asked for, if the method has it, else

@@ -49,20 +49,17 @@ func (v *view) sinkNames(p *picture, t int) string {
 // whole says that the parts listed are the whole row.
 func (p *picture) describeParts(v *view, t, k int) (whole bool, parts []string) {
 	w, sinks, topShare := v.rowParts(t), v.sinkNames(p, t), v.topShare(p, t, k)
-	if !p.hasParts(sinks) {
-		if topShare != "" {
-			parts = append(parts, topShare)
-		}
-		return false, parts
-	}
 	if sinks != "" {
 		parts = append(parts, "sink "+sinks)
+	}
+	if !p.hasParts(sinks) || v.oneStack() {
+		return false, append(parts, nonEmpty(topShare)...)
 	}
 	generated := w.generated
 	if at := p.targetBegin; at >= 0 && !v.sink(t, at) { // it belongs to the target
 		w.prompt, generated = w.prompt-v.at(t, at), generated+v.at(t, at)
 	}
-	prompt := p.promptName(sinks) + " " + v.top.sum(w.prompt)
+	prompt := p.promptName(v, t) + " " + v.top.sum(w.prompt)
 	apart := k > 0 && v.sources(t) > len(v.sinks) // generated tokens are among the largest
 	if topShare != "" && !apart {
 		prompt += " (" + topShare + ")"
@@ -88,12 +85,18 @@ func (v *view) fromSource(t int) string {
 	return "source contribution " + share(v.contribution[t])
 }
 
-// promptName names the given text without its sinks.
-func (p *picture) promptName(sinks string) string {
-	if sinks == "" {
-		return p.words.text
+// oneStack reports whether the layer shown of a model of two stacks is a self-attention or a
+// crossing alone, which reads from one of its texts, whatever the row is about.
+func (v *view) oneStack() bool { return v.model.EncoderLayers > 0 && !v.result.Combined }
+
+// promptName names the given text, without its sinks in row t.
+func (p *picture) promptName(v *view, t int) string {
+	for j := range v.sinks {
+		if j != p.targetBegin && v.sink(t, j) {
+			return "rest of the " + p.words.text
+		}
 	}
-	return "rest of the " + p.words.text
+	return p.words.text
 }
 
 // hasParts reports whether a row of shares has several parts: there are sinks, or the model is a

@@ -75,7 +75,8 @@ function tellScores(view, pointed) {
     ' · source contribution ' + fixed(100 * of, 1) + ' %') + ' · ' +
     scoresNote(data.scores[token]) +
     ' · bars: ' + (kind === 'source' ?
-    'source contribution' + (method().source ? '' : ', which this method does not tell') :
+    'source contribution' + (method().source ? '' : ', which ' +
+    'this method does not tell; --methods alti tells it') :
     (kind === 'kl' ? 'KL, dark: sensitive' : kind) + ', up to ' + nats(mostOf(data, kind)) +
     ' nats'));
 }

@@ -210,3 +210,61 @@ func TestLayersOfDamagedFiles(t *testing.T) {
 	var page bytes.Buffer
 	must(t, Page(&page, Heatmap{Explanation: e}))
 }
+
+// TestLinksStandOut: a word of the target has no line to a source that has no colour, on the scale
+// of the method or beside the strongest source of its row.
+func TestLinksStandOut(t *testing.T) {
+	for _, c := range []struct {
+		row  []float64
+		want int
+	}{
+		{[]float64{.6, .1, 0, 0}, 0},
+		{[]float64{.01, .02, 0, 0, 0}, -1},      // of a scale up to 6
+		{[]float64{.3, -2.4, 0, 0, 0}, 0},       // an eighth of the strongest
+		{[]float64{.3, -4.8, 0, 0, 0}, -1},      // a sixteenth
+		{[]float64{-.5, -2.4, 0, 0, 0}, -1},     // all against it
+		{[]float64{.3, .2, 0, 0, 4.8}, -1},      // the target alone
+		{[]float64{math.NaN(), .5, 0, 0, 0}, 1}, // of a damaged file
+	} {
+		e := translated()
+		r := e.Methods["rollout"]
+		r.Quantity, r.Unit = attribution.Amount, "part of the logit"
+		for k := range 4 {
+			r.Rows[k] = []float64{0, 6, 0, 0}
+			r.Rows[4+k] = append(slices.Clone(c.row), make([]float64, 5-len(c.row))...)
+		}
+		v := Heatmap{Explanation: e}.picture(true).views[0]
+		if v.links[0] != 1 || v.links[1] != c.want {
+			t.Errorf("%v: links %v, want 1 and %d", c.row, v.links, c.want)
+		}
+	}
+}
+
+// TestPartsOfStacks: a sink at the start of the target is no part of the source, and a layer that
+// reads one text alone does not say how much comes from it.
+func TestPartsOfStacks(t *testing.T) {
+	e := translated()
+	r := e.Methods["rollout"]
+	for k := range 4 {
+		r.Rows[k], r.Rows[4+k] = []float64{.1, 0, 0, .9}, []float64{.05, .05, 0, .9, 0}
+		r.OtherMass[k], r.OtherMass[4+k] = 0, 0
+	}
+	p := Heatmap{Explanation: e}.picture(true)
+	v := &p.views[0]
+	if !v.sink(0, 3) || v.contribution == nil {
+		t.Fatalf("sinks %v, contribution %v", v.sinks, v.contribution)
+	}
+	whole, parts := p.describeParts(v, 0, 0)
+	if got := strings.Join(parts, " · "); !whole || !strings.Contains(got,
+		"sink ▸ 90.0 % · source 10.0 %") {
+		t.Errorf("the parts are %q", got)
+	}
+	r.Combined = false
+	p = Heatmap{Explanation: e}.picture(true)
+	v = &p.views[0]
+	whole, parts = p.describeParts(v, 0, 0)
+	if got := strings.Join(parts, " · "); whole || strings.Contains(got, "source") ||
+		v.contribution != nil || v.fromSource(0) != "" {
+		t.Errorf("a layer alone: the parts are %q, contribution %v", got, v.contribution)
+	}
+}

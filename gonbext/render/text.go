@@ -93,9 +93,8 @@ func (t *text) opening() {
 	if facts != nil {
 		t.wrapped(Visible(v.name, nameLimit)+"  ", t.phrase(lines[len(lines)-1]))
 	}
-	if line := d.mattered(); line != "" {
-		t.wrapped("", line)
-	}
+	t.wrapped("", d.whyLead())
+	t.wrapped("", d.mattered())
 	t.line("")
 }
 
