@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -43,11 +44,11 @@ func (h *headsDrawing) findKinds(r Heads) {
 			shown.Letter = "·" // of most heads
 		}
 		for _, i := range kind.Heads {
-			score, of := kind.Text, " of what heads copied here"
+			score, of := kind.Text, " of what heads copied in this text"
 			if kind.Random != nil {
 				score, of = kind.Random, " of its attention on random tokens"
 				if kind.Text != nil {
-					of += ", " + rounded(kind.Text[i]) + " here"
+					of += ", " + rounded(kind.Text[i]) + " on average in this text"
 				}
 			}
 			shown.figures = append(shown.figures, rounded(score[i]))
@@ -91,28 +92,32 @@ func (h *headsDrawing) kindsOf(layer, head int) (names, letters, notes []string)
 		if h.without[at] < 0 {
 			does = "falls"
 		}
-		notes = append(notes, fmt.Sprintf("without it the loss %s %.2f nats", does,
-			math.Abs(h.without[at])))
+		notes = append(notes, fmt.Sprintf("without it the loss on random tokens %s %.2f nats",
+			does, math.Abs(h.without[at])))
 	}
 	return names, letters, notes
 }
 
-// kindWords names the kinds of a head in a sentence: “, an induction head and name mover,”.
-func (h *headsDrawing) kindWords(layer, head int) string {
+// kindWords names the kinds of a head in a sentence, each with the text that tells it: “, on random
+// tokens an induction head, in this text a name mover,”. At one token a head may do something else.
+func (h *headsDrawing) kindWords(layer, head int) (words string) {
 	names, _, _ := h.kindsOf(layer, head)
-	for i, name := range names {
-		if name != attribution.NameMoverHead {
-			names[i] = strings.ReplaceAll(name, " ", "-") + " head"
+	var read []string
+	for _, name := range names {
+		if name == attribution.NameMoverHead {
+			words = ", in this text a " + name + ","
+			continue
 		}
+		read = append(read, strings.ReplaceAll(name, " ", "-")+" head")
 	}
-	if names == nil {
-		return ""
+	if read == nil {
+		return words
 	}
-	article := ", a "
-	if strings.HasPrefix(names[0], "i") {
-		article = ", an "
+	article := "a "
+	if strings.HasPrefix(read[0], "i") {
+		article = "an "
 	}
-	return article + and(names) + ","
+	return ", on random tokens " + article + and(read) + cmp.Or(words, ",")
 }
 
 // headName names a head, with so many places for its numbers: “layer 23 head 7 (induction)”.

@@ -55,7 +55,7 @@ func TestHeadKinds(t *testing.T) {
 		t.Error("a kind without heads is listed")
 	}
 	h := r.open()
-	want := "previous token: 99 % of its attention on random tokens, 100 % here"
+	want := "previous token: 99 % of its attention on random tokens, 100 % on average in this text"
 	if got := h.facts(); !strings.HasSuffix(got, " · "+want) {
 		t.Errorf("below the sentence it says %q, want %q at the end", got, want)
 	}
@@ -66,21 +66,22 @@ func TestHeadKinds(t *testing.T) {
 		}
 	}
 	if got := plain(h.sentence(1, 1, 2).String()); !strings.Contains(got,
-		"head 1 of layer 1, a previous-token head, looked ") {
+		"head 1 of layer 1, on random tokens a previous-token head, looked ") {
 		t.Errorf("the sentence is %q", got)
 	}
-	if got := h.kindWords(2, 0) + h.kindWords(0, 0); got != ", an induction head and name mover," {
+	if got := h.kindWords(2, 0) + h.kindWords(0, 0); got !=
+		", on random tokens an induction head, in this text a name mover," {
 		t.Errorf("kinds in words: %q", got)
 	}
 	ablated(&r)
 	h = r.open()
 	_, letters, notes := h.kindsOf(1, 1)
-	if !slices.Equal(notes, []string{want, "without it the loss rises 1.25 nats"}) ||
+	if !slices.Equal(notes, []string{want, "without it the loss on random tokens rises 1.25 nats"}) ||
 		!slices.Equal(letters, []string{"p", "!"}) {
 		t.Errorf("with what its loss is it says %q, marked %q", notes, letters)
 	}
 	if _, letters, notes := h.kindsOf(0, 1); letters != nil ||
-		!slices.Equal(notes, []string{"without it the loss falls 0.10 nats"}) {
+		!slices.Equal(notes, []string{"without it the loss on random tokens falls 0.10 nats"}) {
 		t.Errorf("a head that is not needed: %q, marked %q", notes, letters)
 	}
 	text, page = written(t, asText(r)), written(t, r)

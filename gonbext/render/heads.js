@@ -100,15 +100,17 @@ function attentionOf(data) {
   function notesOf(layer, head) {
     const rise = (data.without || [])[layer * data.heads + head];
     return [...kindsOf(layer, head).flatMap(({note}) => note || []), ...rise === undefined ? [] :
-      ['without it the loss ' + (rise < 0 ? 'falls ' : 'rises ') + Math.abs(rise).toFixed(2) +
-        ' nats']];
+      ['without it the loss on random tokens ' + (rise < 0 ? 'falls ' : 'rises ') +
+        Math.abs(rise).toFixed(2) + ' nats']];
   }
-  // kindWords names the kinds of a head in a sentence.
+  // kindWords names the kinds of a head in a sentence, as Go does.
   function kindWords(layer, head) {
-    const names = kindsOf(layer, head).flatMap(({name}) => name || []).map((name) =>
-      name === 'name mover' ? name : name.replaceAll(' ', '-') + ' head');
-    return !names.length ? '' : (names[0][0] === 'i' ? ', an ' : ', a ') +
-      names.join(', ').replace(/, ([^,]*)$/, ' and $1') + ',';
+    const names = kindsOf(layer, head).flatMap(({name}) => name || []);
+    const words = names.includes('name mover') ? ', in this text a name mover,' : '';
+    const read = names.filter((name) => name !== 'name mover').map(
+      (name) => name.replaceAll(' ', '-') + ' head');
+    return !read.length ? words : ', on random tokens ' + (read[0][0] === 'i' ? 'an ' : 'a ') +
+      read.join(', ').replace(/, ([^,]*)$/, ' and $1') + (words || ',');
   }
   // showing is the token from which a head of a kind gives most to what such a head reads there,
   // undefined if there is none to see.

@@ -35,10 +35,13 @@ func TestHeadWrites(t *testing.T) {
 		want               string
 	}{
 		{0, 1, 6, "For are, head 1 of layer 0 wrote more than any other, +1.50, and looked at "},
-		{1, 1, 6, "For are, head 1 of layer 1, a previous-token head, wrote −2.25 and looked at "},
-		{2, 0, 6, "For are, head 0 of layer 2, an induction head and name mover, wrote 0.00 and "},
+		{1, 1, 6, "For are, head 1 of layer 1, on random tokens a previous-token head, " +
+			"wrote −2.25 and looked at "},
+		{2, 0, 6, "For are, head 0 of layer 2, on random tokens an induction head, " +
+			"in this text a name mover, wrote 0.00 and "},
 		{2, 1, 8, "For ., head 1 of layer 2 wrote more than any other, +2.00, and looked at "},
-		{1, 1, 3, "From to, head 1 of layer 1, a previous-token head, looked at keys 100 %"},
+		{1, 1, 3, "From to, head 1 of layer 1, on random tokens a previous-token head, " +
+			"looked at keys 100 %"},
 	} {
 		if got := h.sentence(c.layer, c.head, c.query).String(); !strings.HasPrefix(got, c.want) {
 			t.Errorf("it says %q, want %q", got, c.want)

@@ -376,7 +376,11 @@ func (d *patchDrawing) strongest() (say phrase) {
 		say.say(rounded(x))
 	}
 	if say == nil {
-		say.say("nothing alone carries a twentieth of the difference")
+		what := "place"
+		if d.p.Place.ByHead() {
+			what = "head"
+		}
+		say.say("no " + what + " alone carries a twentieth of the difference")
 		k := slices.IndexFunc(values, func(x float64) bool {
 			return math.Abs(x) == max(slices.Max(values), -slices.Min(values))
 		})

@@ -88,7 +88,7 @@ func TestPatch(t *testing.T) {
 		},
 		"none": {
 			patched(patch.Heads, 0, 0, 0, .04, 0, -.0425), false,
-			"nothing alone carries a twentieth of the difference; the largest is head 2.1, −4.2 %", "1",
+			"no head alone carries a twentieth of the difference; the largest is head 2.1, −4.2 %", "1",
 			" |−4.2",
 		},
 		"path": {
@@ -257,8 +257,11 @@ func TestPatchedEdges(t *testing.T) {
 	text, err := r.plain(Terminal{Width: 400})
 	must(t, err)
 	for _, want := range []string{
-		"Mary instead of John: 1,234 of 12,345 edges keep 81 % of the difference",
-		"+1.50 if all edges but these have what they have after B · CPR 1.25, CMD 0.062",
+		"Mary instead of John: 1,234 of 12,345 edges, those with the largest absolute " +
+			"scores, keep 81 % of the difference; of those with the highest scores, 12 keep 150 %.",
+		"+1.50 if all edges but the 1,234 have what they have after B · CPR 1.25, the area under " +
+			"what the highest scores keep · CMD 0.062, the area between that of the largest " +
+			"absolute scores and 100 %",
 		"A is this prompt and B the other one. ",
 		"input → head 0.1 value  +50.0 %", "head 0.1 → feed-forward 2  −25.0 %",
 		"12 edges (0.1 %): the highest scores keep 150 %, the largest absolute ones −25 %.",

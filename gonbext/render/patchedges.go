@@ -31,7 +31,8 @@ const (
 		"patching (EAP-IG); below 0 it works against the answer. In a circuit all other edges " +
 		"have that value, and its faithfulness is the part of the difference that is left. CPR " +
 		"is the area under the faithfulness of circuits with the highest scores, over their " +
-		"share of all edges; larger is better. CMD is the area between 1 and the faithfulness " +
+		"share of all edges; larger is better. These leave out what works against the answer, " +
+		"and so may keep more than 100 %. CMD is the area between 1 and the faithfulness " +
 		"of those with the largest absolute scores; 0 is best."
 )
 
@@ -204,10 +205,19 @@ func (d *edgeDrawing) answer() (say, facts phrase) {
 	kept := d.edges.Kept
 	say, facts = d.ends()
 	say = append(say, piece{text: thousands(kept.Edges), strong: true})
-	say.say(fmt.Sprintf(" of %s edges keep %s of the difference", thousands(d.edges.Count),
-		rounded(kept.Faithfulness)))
-	facts.say(minus(fmt.Sprintf(", %+.2f if all edges but these have what they have after B · "+
-		"CPR %.2f, CMD %.3f · %d runs", kept.Difference, d.edges.CPR, d.edges.CMD, d.p.Runs)))
+	say.say(fmt.Sprintf(" of %s edges, those with the largest absolute scores, keep %s of the "+
+		"difference", thousands(d.edges.Count), rounded(kept.Faithfulness)))
+	for _, c := range d.edges.Circuits {
+		if c.Edges < kept.Edges && c.Signed >= patch.KeptPart {
+			say.say(fmt.Sprintf("; of those with the highest scores, %s keep %s",
+				thousands(c.Edges), rounded(c.Signed)))
+			break
+		}
+	}
+	facts.say(minus(fmt.Sprintf(", %+.2f if all edges but the %s have what they have after B · "+
+		"CPR %.2f, the area under what the highest scores keep · CMD %.3f, the area between that "+
+		"of the largest absolute scores and 100 %% · %d runs", kept.Difference,
+		thousands(kept.Edges), d.edges.CPR, d.edges.CMD, d.p.Runs)))
 	return say, facts
 }
 

@@ -417,7 +417,7 @@ func TestPatch(t *testing.T) {
 		},
 		{
 			with("--against", other, "--set", "patch=path,patch-receiver=4.4.value"), 0,
-			"on the path to the value of head 4.4, nothing alone carries",
+			"on the path to the value of head 4.4, no head alone carries",
 		},
 		{with("--set", "patch=heads,corrupted="+other, "--format", "json"), 0, `"shape":[6,8]`},
 		{with("--view", "patch"), 2, "give the other one, of as many tokens, by --against"},

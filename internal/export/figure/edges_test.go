@@ -42,7 +42,7 @@ func TestEdges(t *testing.T) {
 	all := strings.Join(texts, " ")
 	for _, want := range []string{
 		"Which edges carry the difference between two prompts", "the 4 edges with the largest",
-		"cat instead of dog: 12 of 1,000 edges keep 80 % of the difference",
+		"cat instead of dog: 12 of 1,000 edges, those with the largest absolute scores",
 		"carries the difference, as thick as its score, at most 50.0 %",
 		"works against the answer, at most 1.0 %", "layers left out",
 		"A is this prompt and B the other one.", "An edge leads into the query (at the left)",
