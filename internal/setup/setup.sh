@@ -129,6 +129,14 @@ xla_plugin() {
 
 kernelspec() { .venv/bin/python internal/setup/kernelspec.py "$root" "$(go env GOROOT)"; }
 
+# What go doc asks about each module of a notebook's workspace, so that name? needs no network.
+module_dates() {
+	unfinished=$(mktemp -d)
+	printf 'go %s\n\nuse "%s"\n' "$(go list -m -f '{{.GoVersion}}')" "$root" >"$unfinished/go.work"
+	GOFLAGS='' GOWORK=$unfinished/go.work go list -m all >/dev/null
+	rm -rf "$unfinished"
+}
+
 check_go
 check_python
 system_packages
@@ -141,6 +149,7 @@ else
 	echo "setup: no XLA plugin for $(uname -sm): the pure-Go backend runs everything, slowly"
 fi
 step "Jupyter kernel" "$(go env GOROOT) ${GOEXPERIMENT-} ${HEADWATER_XLA-} $(checksum internal/setup/kernelspec.py)" kernelspec
+step "dates of modules" "$(checksum go.sum)" module_dates
 # For Tab and Shift-Tab in notebooks, and for make check: a minute or more each the first time.
 [ "${1-}" = run ] || go_step "gopls" internal/tools/gopls
 [ -n "${1-}" ] || go_step "checks" internal/tools/checks
