@@ -10,7 +10,7 @@ require (
 require (
 	github.com/go-json-experiment/json v1.27.2 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
-	github.com/gofrs/flock v0.13.2 // indirect
+	github.com/gofrs/flock v0.13.0 // indirect
 	github.com/gomlx/compute v0.1.3 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
