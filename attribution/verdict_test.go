@@ -380,11 +380,25 @@ func TestVerdictRefusals(t *testing.T) {
 		"prove and groups of tokens":                           {Prove: "all", By: "word"},
 	} {
 		o.Methods, o.MaxTokens = []string{"raw"}, 1
-		_, err := attribution.Explain(context.Background(), planted(1, 1), "w1 w2", o)
+		_, err := attribution.Explain(context.Background(), idle{planted(1, 1), t}, "w1 w2", o)
 		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o.Prove, err, want)
 		}
 	}
+}
+
+// idle is a model that must not run.
+type idle struct {
+	trace.Model
+	t *testing.T
+}
+
+// Steps fails the test.
+func (m idle) Steps(
+	ctx context.Context, ids []int, ask trace.Ask,
+) iter.Seq2[trace.Step, error] {
+	m.t.Error("the model runs")
+	return m.Model.Steps(ctx, ids, ask)
 }
 
 // meanReader is an encoder that reads the mean of all tokens, gives two classes, and needs w6 (id

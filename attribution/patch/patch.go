@@ -333,7 +333,40 @@ func newPatching(m trace.Model, o Options) (*patching, error) {
 	case Edges:
 		err = p.checkEdges()
 	}
+	if err == nil && o.Place != Edges && o.Estimate != Alone {
+		err = p.checkRuns()
+	}
 	return p, err
+}
+
+// checkRuns returns an error if the runs of all places that may differ would read too much. In a
+// decoder no place before the first token that differs does.
+func (p *patching) checkRuns() error {
+	info, n, runs := p.m.Info(), len(p.base), p.r.Shape[0]*p.r.Shape[1]
+	if p.o.Place == Path {
+		runs = p.end() * p.r.Shape[1] * p.runsEach()
+	} else if !p.o.Place.ByHead() && !info.Bidirectional && info.EncoderLayers == 0 {
+		runs = p.r.Shape[0] * (n - p.r.Different[0])
+	}
+	read := (runs + 2) * n
+	if read <= mostRead {
+		return nil
+	}
+	advice := "take shorter prompts"
+	if p.o.Place != Path { // of which there are no estimates
+		advice += fmt.Sprintf(", a difference nearer to their end, or estimates (%s %s), which "+
+			"cost one gradient", trace.Called("patch estimate"), Alone)
+	}
+	return usagef("%d runs of %d tokens read %d tokens, and at most %d are read; %s", runs, n,
+		read, mostRead, advice)
+}
+
+// runsEach is how many runs a place takes.
+func (p *patching) runsEach() int {
+	if p.o.Place == Path && p.o.Receiver.Kind == HeadNode {
+		return 2
+	}
+	return 1
 }
 
 // known returns an error for a name that is not known.
@@ -520,19 +553,7 @@ func (p *patching) places(ctx context.Context) error {
 // run patches each place that differs and fills in the recoveries.
 func (p *patching) run(ctx context.Context) error {
 	r, n := p.r, len(p.changed)
-	r.Recovery, r.Runs = make([]float64, r.Shape[0]*r.Shape[1]), n
-	if p.o.Place == Path && p.o.Receiver.Kind == HeadNode {
-		r.Runs *= 2
-	}
-	if read := (r.Runs + 2) * len(p.base); read > mostRead {
-		advice := "take shorter prompts"
-		if p.o.Place != Path { // of which there are no estimates
-			advice += fmt.Sprintf(", a difference nearer to their end, or estimates (%s %s), "+
-				"which cost one gradient", trace.Called("patch estimate"), Alone)
-		}
-		return usagef("%d runs of %d tokens read %d tokens, and at most %d are read; %s", r.Runs,
-			len(p.base), read, mostRead, advice)
-	}
+	r.Recovery, r.Runs = make([]float64, r.Shape[0]*r.Shape[1]), n*p.runsEach()
 	for done := 0; done < n; done += runsAtOnce {
 		p.progress(done, n)
 		some := p.changed[done:min(done+runsAtOnce, n)]

