@@ -110,16 +110,22 @@ func (p *patching) received(ctx context.Context, sent trace.Edit) ([]trace.Edit,
 	if out[0].Shape[1] <= to.Head {
 		return nil, pkg.Errorf("the tap %s has the shape %v", to.Through, out[0].Shape)
 	}
-	// Heads that share a key or a value have the same numbers.
-	size := len(out[0].Data) / out[0].Shape[0] / out[0].Shape[1]
-	of := func(h int) []float32 {
-		return out[0].Data[(to.Layer*out[0].Shape[1]+h)*size:][:size]
-	}
-	for h := range out[0].Shape[1] {
-		if h == to.Head || to.Through != trace.QueryVector && slices.Equal(of(h), of(to.Head)) {
-			e.Heads = append(e.Heads, h)
-		}
+	if e.Heads = []int{to.Head}; to.Through != trace.QueryVector {
+		e.Heads = sharing(out[0], to.Layer, to.Head)
 	}
 	e, err = e.From(out[0])
 	return []trace.Edit{e}, err
+}
+
+// sharing returns the heads that share a key or a value with a head: they have the same numbers in
+// x, [L,H,T,E].
+func sharing(x trace.Tensor, layer, head int) (all []int) {
+	size := len(x.Data) / x.Shape[0] / x.Shape[1]
+	of := func(h int) []float32 { return x.Data[(layer*x.Shape[1]+h)*size:][:size] }
+	for h := range x.Shape[1] {
+		if slices.Equal(of(h), of(head)) {
+			all = append(all, h)
+		}
+	}
+	return all
 }
