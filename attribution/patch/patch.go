@@ -178,7 +178,8 @@ type Options struct {
 	// Steps is n, how many gradients [Edges] are scored by; default [DefaultSteps]. 1 is edge
 	// attribution patching by one gradient.
 	Steps int
-	// Edits change both runs, and patches come after them. [Edges] have none.
+	// Edits change both runs, and patches come after them. Those of [Edges] are of what nodes
+	// compute; see [trace.CheckEdgeEdits].
 	Edits []trace.Edit
 	// Progress, if not nil, is called during the work.
 	Progress func(trace.Progress)

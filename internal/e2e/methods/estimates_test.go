@@ -44,6 +44,9 @@ func TestEstimatesOfNames(t *testing.T) {
 			"largest %.1f and %.1f are found", place, len(signed), stat.Mean(signed, nil),
 			stat.Mean(sizes[0], nil), stat.Mean(sizes[1], nil), stat.Mean(found, nil),
 			stat.Mean(foundStar, nil))
+		if place != patch.Heads && stat.Mean(sizes[1], nil) < stat.Mean(sizes[0], nil) {
+			t.Errorf("AtP* fits the %s worse", place)
+		}
 	}
 }
 
