@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // The values of [Options.Lens] beside the number of a token.
@@ -59,8 +60,7 @@ func (r *run) tokenOf(option, text string) (int, error) {
 	t, _ := tokenText(text)
 	switch {
 	case t >= len(r.e.Steps):
-		return -1, LookupOption(option).usagef("%s %d; the explanation has %s, counted from 0",
-			trace.Called(option), t, r.e.Made())
+		return -1, r.noToken(option, t, len(r.e.Steps))
 	case text != ProveOpening && text != ProveAuto:
 		return t, nil
 	case r.opts.Opens == nil:
@@ -69,6 +69,23 @@ func (r *run) tokenOf(option, text string) (int, error) {
 		t = r.opts.Opens(r.e)
 	}
 	return min(t, len(r.e.Steps)-1), nil
+}
+
+// noToken is the error of an option that names token t of n.
+func (r *run) noToken(option string, t, n int) error {
+	return LookupOption(option).usagef("%s %d; the explanation has %s, counted from 0",
+		trace.Called(option), t, message.Count(n, r.e.shown()))
+}
+
+// checkTokens returns an error if an option names a token that is not asked for. The text may end
+// earlier, which [run.tokenOf] finds.
+func (r *run) checkTokens() error {
+	for _, c := range [][2]string{{"prove", r.opts.Prove}, {"lens", r.opts.Lens}} {
+		if t, _ := tokenText(c[1]); r.tokens > 0 && t >= r.tokens {
+			return r.noToken(c[0], t, r.tokens)
+		}
+	}
+	return nil
 }
 
 // prepareLens asks the model for the lens, if the options do. It returns a usage error if the model

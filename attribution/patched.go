@@ -47,10 +47,13 @@ var patchRows = []Option{
 		Name: "patch estimate", Field: "PatchEstimate", Key: "patch-estimate",
 		Group: GenerationOptions,
 		Help: "estimate what patching does by one gradient, alone, which takes the time of three " +
-			"runs, or beside the runs, with how well it fits: " + oneOf(patch.Estimates()),
+			"runs, or beside the runs, with how well it fits; or its size by AtP*, by a gradient " +
+			"for each layer: " + oneOf(patch.Estimates()),
 		value: grouping(func(o *Options) *string { return &o.PatchEstimate },
 			among(patch.Estimates())),
-		conflict: needsPatch("patch estimate", patch.Places()...),
+		conflict: func(o *Options) string {
+			return needsPatch("patch estimate", patch.Estimate(o.PatchEstimate).Places()...)(o)
+		},
 	},
 	{
 		Name: "patch receiver", Field: "PatchReceiver", Key: "patch-receiver",

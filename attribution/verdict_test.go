@@ -103,6 +103,33 @@ func TestVerdict(t *testing.T) {
 	near(t, "range", v.Range[:], []float64{.5, .9}, 1e-12)
 }
 
+// A word that is named is taken away in its other places, too: the answer needs one of two w1, so
+// that it stays without the one that is named and falls without both.
+func TestVerdictRepeated(t *testing.T) {
+	m := planted(1, 20, 1, 1, 1, 1, 1, 1)
+	m.Predicted = func(q trace.Query) float64 {
+		if slices.Contains(q.IDs, 2) {
+			return .9
+		}
+		return .1
+	}
+	o := attribution.Options{Prove: "0", Methods: []string{"raw"}, MaxTokens: 1}
+	for text, want := range map[string][]int{
+		"w9 w1 w3 w1 w4 w5 w6 w7": {3}, "w9 w1 w3 w2 w4 w5 w6 w7": nil,
+	} {
+		e, err := attribution.Explain(t.Context(), m, text, o)
+		must(t, err)
+		v := e.Steps[0].Verdict
+		if got := v.Repeated; (got != nil) != (want != nil) ||
+			got != nil && (!slices.Equal(got.Sources, want) || got.Without != .1) {
+			t.Errorf("%s: %+v of %+v", text, got, v)
+		}
+		if want != nil && (v.Without != .9 || v.Others != .9) {
+			t.Errorf("%s: %+v", text, v)
+		}
+	}
+}
+
 // What a scorer has against a token is tested, too: without w1 the probability falls from 0.9 to
 // 0.5, although its value is below 0, and without w4 it stays.
 func TestVerdictOpposed(t *testing.T) {
@@ -371,7 +398,7 @@ func TestVerdictRefusals(t *testing.T) {
 		attribution.Options{Prove: "0", MaxTokens: 1, Methods: []string{"raw"}})
 	must(t, err)
 	if e.Steps[0].Verdict != nil || len(*long.Queries) > 0 ||
-		!strings.Contains(strings.Join(e.Warnings, "\n"), "78013 tokens would be read again") {
+		!strings.Contains(strings.Join(e.Warnings, "\n"), "84014 tokens would be read again") {
 		t.Errorf("a long text: %v", e.Warnings)
 	}
 	for want, o := range map[string]attribution.Options{
@@ -380,11 +407,25 @@ func TestVerdictRefusals(t *testing.T) {
 		"prove and groups of tokens":                           {Prove: "all", By: "word"},
 	} {
 		o.Methods, o.MaxTokens = []string{"raw"}, 1
-		_, err := attribution.Explain(context.Background(), planted(1, 1), "w1 w2", o)
+		_, err := attribution.Explain(context.Background(), idle{planted(1, 1), t}, "w1 w2", o)
 		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o.Prove, err, want)
 		}
 	}
+}
+
+// idle is a model that must not run.
+type idle struct {
+	trace.Model
+	t *testing.T
+}
+
+// Steps fails the test.
+func (m idle) Steps(
+	ctx context.Context, ids []int, ask trace.Ask,
+) iter.Seq2[trace.Step, error] {
+	m.t.Error("the model runs")
+	return m.Model.Steps(ctx, ids, ask)
 }
 
 // meanReader is an encoder that reads the mean of all tokens, gives two classes, and needs w6 (id

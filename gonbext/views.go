@@ -73,9 +73,10 @@ func Lens(prompt string, settings ...Setting) *Explanation {
 //	gonbext.Patch("the keys to the cabinet", "the key to the cabinet")
 //
 // Patch of the options names the places: residual, attention, feed-forward, heads or heads-last,
-// path, which leads from each head to PatchReceiver, "23.3.key" or the logits, or edges, which are
-// not patched one at a time. PatchDirection is the direction, and PatchEstimate "alone" estimates
-// places by one gradient in place of runs. Contrast of the options is the token that the corrupted
+// queries, keys or values, path, which leads from each head to PatchReceiver, "23.3.key" or the
+// logits, or edges, which are not patched one at a time. PatchDirection is the direction, and
+// PatchEstimate "alone" estimates places by one gradient in place of runs, "atp-star" their sizes
+// by AtP*. Contrast of the options is the token that the corrupted
 // prompt leads to, by default the one that the model predicts after it. Tokens cannot be put
 // together.
 func Patch(clean, corrupted string, settings ...Setting) *Explanation {

@@ -127,8 +127,8 @@ type passes interface {
 	// EdgeGraph returns the nodes between which edges are patched.
 	EdgeGraph() (trace.EdgeGraph, error)
 	// PatchEdges records two runs whose edges are patched.
-	PatchEdges(ctx context.Context, clean, corrupted []int, o trace.Objective) (
-		trace.EdgeRuns, error)
+	PatchEdges(ctx context.Context, clean, corrupted []int, edits []trace.Edit,
+		o trace.Objective) (trace.EdgeRuns, error)
 	// LogitTerms returns the parts of the query's logit that its target's residual stream is made
 	// of.
 	LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerms, error)

@@ -140,12 +140,12 @@ func (p *patching) checkEdges() error {
 		return usagef("%s does not run with edges that are patched", p.m.Info().Name)
 	case o.Steps < 1 || o.Steps > MostSteps:
 		return usagef("%d steps; want 1 to %d", o.Steps, MostSteps)
-	case len(o.Edits) > 0:
-		return usagef("edges are not patched under edits, which change the residual stream where " +
-			"no node adds to it; leave the edits out")
 	case runs*len(o.Clean) > mostRead:
 		return usagef("%d runs of %d tokens read more than %d tokens; take shorter prompts", runs,
 			len(o.Clean), mostRead)
+	}
+	if err := trace.CheckEdgeEdits(o.Edits); err != nil {
+		return err
 	}
 	g, err := e.EdgeGraph()
 	p.r.Axes, p.r.Shape = [2]string{"receiver", "sender"}, [2]int{g.Receivers(), g.Senders()}
@@ -172,7 +172,7 @@ func (p *patching) edges(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runs, err := m.PatchEdges(ctx, p.base, p.other, p.objective)
+	runs, err := m.PatchEdges(ctx, p.base, p.other, p.o.Edits, p.objective)
 	if err != nil {
 		return err
 	}

@@ -82,9 +82,10 @@ func TestEdgesAgainstMap(t *testing.T) {
 	must(t, err)
 	g, err := m.EdgeGraph()
 	must(t, err)
-	runs, err := m.PatchEdges(t.Context(), trace.IDs(clean), trace.IDs(corrupted), trace.Objective{
+	objective := trace.Objective{
 		Quantity: trace.Logit, Position: r.Position, Token: r.Answer.ID, Contrast: &r.Foil.ID,
-	})
+	}
+	runs, err := m.PatchEdges(t.Context(), trace.IDs(clean), trace.IDs(corrupted), nil, objective)
 	must(t, err)
 	defer runs.Close()
 	for l := range g.Layers {
@@ -121,7 +122,7 @@ func TestEdgesRefused(t *testing.T) {
 	}{
 		"101 steps; want 1 to 100": {m, patch.Options{Steps: 101}},
 		"read more than 131072":    {m, patch.Options{Steps: 99}},
-		"not patched under edits": {m, patch.Options{
+		"not patched under an edit of hidden": {m, patch.Options{
 			Edits: []trace.Edit{{Tap: trace.Hidden, Change: trace.SetZero}},
 		}},
 		"is no sum of what heads":         {encoder, patch.Options{}},

@@ -44,6 +44,11 @@ const (
 	// LastHeads is the output of each head of each layer where the answer is predicted, which is at
 	// all positions if the mean of them is read: [L,H].
 	LastHeads Place = "heads-last"
+	// Queries, Keys and Values are those of each head of each layer, at all positions together:
+	// [L,H]. Heads that share a key or a value are patched together, and have the same number.
+	Queries Place = "queries"
+	Keys    Place = "keys"
+	Values  Place = "values"
 	// Path is the way from each head to [Options.Receiver] past all other heads: [L,H].
 	Path Place = "path"
 	// Edges are the edges between all nodes, see [EdgeResult]: [V,U].
@@ -51,7 +56,11 @@ const (
 )
 
 // Places returns the places that are patched as a whole, in the order in which they are documented.
-func Places() []Place { return []Place{Residual, Attention, FeedForward, Heads, LastHeads} }
+func Places() []Place {
+	return []Place{
+		Residual, Attention, FeedForward, Heads, LastHeads, Queries, Keys, Values,
+	}
+}
 
 // Kinds returns all places, [Path] and [Edges] among them.
 func Kinds() []Place { return append(Places(), Path, Edges) }
@@ -66,6 +75,12 @@ func (p Place) tap() trace.Tap {
 		return trace.AttentionOutput
 	case FeedForward:
 		return trace.FeedForwardOutput
+	case Queries:
+		return trace.QueryVector
+	case Keys:
+		return trace.KeyVector
+	case Values:
+		return trace.Value
 	case Edges: // the runs of edges have what they need of their own
 		return trace.Logits
 	}
@@ -73,7 +88,9 @@ func (p Place) tap() trace.Tap {
 }
 
 // ByHead reports whether places are heads, and not positions.
-func (p Place) ByHead() bool { return p == Heads || p == LastHeads || p == Path }
+func (p Place) ByHead() bool {
+	return slices.Contains([]Place{Heads, LastHeads, Queries, Keys, Values, Path}, p)
+}
 
 // Direction is which of the two runs is patched.
 type Direction string
@@ -98,6 +115,17 @@ func Directions() []Direction { return []Direction{Denoising, Noising} }
 //
 // It is exact where m is linear between the two runs, and may be far off where a change is large:
 // in the residual stream of early layers and where attention saturates.
+//
+// AtP* (Kramár et al. 2024, "AtP*: An efficient and scalable method for localizing LLM behaviour to
+// components", arXiv 2403.00745) repairs two ways in which an estimate is 0 or far too small. For a
+// query or a key, a is the attention of the head, and a_other what the softmax gives with the other
+// query or key, so that saturation does not hide it (eq. 7 and 10). And what goes through a later
+// layer may cancel what goes past it, so there is a gradient for each layer ℓ through which nothing
+// goes back but the residual stream, and the sizes of their estimates I_ℓ are averaged (eq. 11):
+//
+//	|recovery| ≈ 1/(L−1) Σ_ℓ |I_ℓ|
+//
+// I_ℓ is 0 for what is in layer ℓ. In a model of one layer the only term is the estimate itself.
 type Estimate string
 
 // The estimates; "" is none.
@@ -106,10 +134,27 @@ const (
 	Alone Estimate = "alone"
 	// Beside is estimates beside the runs, and how well they fit.
 	Beside Estimate = "beside"
+	// StarAlone and StarBeside are these by AtP*, which has no sign.
+	StarAlone  Estimate = "atp-star"
+	StarBeside Estimate = "atp-star-beside"
 )
 
 // Estimates returns the estimates.
-func Estimates() []Estimate { return []Estimate{Alone, Beside} }
+func Estimates() []Estimate { return []Estimate{Alone, Beside, StarAlone, StarBeside} }
+
+// Star reports whether the estimate is AtP*.
+func (e Estimate) Star() bool { return e == StarAlone || e == StarBeside }
+
+// Places returns the places that are estimated: by AtP* what layers compute.
+func (e Estimate) Places() []Place {
+	if e.Star() {
+		return Places()[1:]
+	}
+	return Places()
+}
+
+// alone reports whether there are no runs.
+func (e Estimate) alone() bool { return e == Alone || e == StarAlone }
 
 // Options are what is patched, and how. Clean and Corrupted are needed.
 type Options struct {
@@ -133,7 +178,8 @@ type Options struct {
 	// Steps is n, how many gradients [Edges] are scored by; default [DefaultSteps]. 1 is edge
 	// attribution patching by one gradient.
 	Steps int
-	// Edits change both runs, and patches come after them. [Edges] have none.
+	// Edits change both runs, and patches come after them. Those of [Edges] are of what nodes
+	// compute; see [trace.CheckEdgeEdits].
 	Edits []trace.Edit
 	// Progress, if not nil, is called during the work.
 	Progress func(trace.Progress)
@@ -166,9 +212,10 @@ type Result struct {
 	Recovery []float64 `json:"recovery"`
 	// Estimate is the estimate of each place, in the form of Recovery. Correlation is that of the
 	// two (Pearson) over the places that differ between both runs; nil unless both are there and
-	// vary.
+	// vary. Star is whether it is AtP*, the size of the recovery, with whose size it is correlated.
 	Estimate    []float64 `json:"estimate,omitempty"`
 	Correlation *float64  `json:"correlation,omitempty"`
+	Star        bool      `json:"star,omitempty"`
 	// Edges is what patching [Edges] finds, nil of other places.
 	Edges *EdgeResult `json:"edges,omitempty"`
 	// Runs is how many patched runs were made. Places that have the same values in both runs need
@@ -229,7 +276,8 @@ type patching struct {
 	r           *Result
 	// have and set are what the runs of base and other have at the tap of the place.
 	have, set trace.Tensor
-	// changed are the places whose values differ, and ends are m of base and of other.
+	// changed are the places whose values differ, one of those that share them, and ends are m of
+	// base and of other.
 	changed []int
 	ends    []float64
 }
@@ -292,8 +340,12 @@ func newPatching(m trace.Model, o Options) (*patching, error) {
 		return nil, usagef("%s does not run with values that are set", m.Info().Name)
 	}
 	if o.Estimate != "" {
-		if !slices.Contains(Places(), o.Place) {
-			return nil, usagef("there are no estimates of the place %s", o.Place)
+		if !slices.Contains(o.Estimate.Places(), o.Place) {
+			return nil, usagef("there are no estimates of the place %s by %s", o.Place, o.Estimate)
+		}
+		if o.Estimate.Star() && m.Info().EncoderLayers > 0 {
+			return nil, usagef("%s has two stacks, and AtP* is of the layers of one; take the "+
+				"estimate %s", m.Info().Name, Beside)
 		}
 		if _, ok := m.(trace.Differentiable); !ok {
 			return nil, usagef("%s gives no gradients, which estimates need", m.Info().Name)
@@ -333,7 +385,49 @@ func newPatching(m trace.Model, o Options) (*patching, error) {
 	case Edges:
 		err = p.checkEdges()
 	}
+	p.r.Star = o.Estimate.Star()
+	if err == nil && o.Place != Edges {
+		err = p.checkRuns()
+	}
 	return p, err
+}
+
+// checkRuns returns an error if the runs of all places that may differ would read too much. In a
+// decoder no place before the first token that differs does. A gradient takes the time of
+// gradientRuns.
+func (p *patching) checkRuns() error {
+	const gradientRuns = 3
+	info, n, runs := p.m.Info(), len(p.base), p.r.Shape[0]*p.r.Shape[1]
+	switch {
+	case p.o.Estimate.alone():
+		runs = 0
+	case p.o.Place == Path:
+		runs = p.end() * p.r.Shape[1] * p.runsEach()
+	case !p.o.Place.ByHead() && !info.Bidirectional && info.EncoderLayers == 0:
+		runs = p.r.Shape[0] * (n - p.r.Different[0])
+	}
+	if p.r.Star {
+		runs += gradientRuns * info.Layers
+	}
+	read := (runs + 2) * n
+	if read <= mostRead {
+		return nil
+	}
+	advice := "take shorter prompts"
+	if p.o.Place != Path { // of which there are no estimates
+		advice += fmt.Sprintf(", a difference nearer to their end, or estimates (%s %s), which "+
+			"cost one gradient", trace.Called("patch estimate"), Alone)
+	}
+	return usagef("%d runs of %d tokens read %d tokens, and at most %d are read; %s", runs, n,
+		read, mostRead, advice)
+}
+
+// runsEach is how many runs a place takes.
+func (p *patching) runsEach() int {
+	if p.o.Place == Path && p.o.Receiver.Kind == HeadNode {
+		return 2
+	}
+	return 1
 }
 
 // known returns an error for a name that is not known.
@@ -456,7 +550,9 @@ func (p *patching) at(k int) trace.Edit {
 		e.Positions = []int{i}
 		return e
 	}
-	e.Heads = []int{i}
+	if e.Heads = []int{i}; p.o.Place == Keys || p.o.Place == Values {
+		e.Heads = sharing(p.have, layer, i)
+	}
 	if p.o.Place == LastHeads && !p.m.Info().MeanPooled {
 		e.Positions = []int{p.position}
 	}
@@ -487,8 +583,8 @@ func (p *patching) measure(ctx context.Context) error {
 // both runs have the same values, patching changes nothing, and the place is not run. In a decoder
 // these are all places at positions before the first token that differs: what is computed there
 // reads no later token, so both runs have the same bits.
-func (p *patching) places(ctx context.Context) error {
-	end := p.r.Shape[0]
+func (p *patching) places(ctx context.Context) (err error) {
+	end, shared := p.r.Shape[0], [][2]int(nil)
 	if p.o.Place == Path {
 		end = p.end()
 	}
@@ -501,38 +597,39 @@ func (p *patching) places(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !slices.Equal(before.Value, after.Value) {
+		first := k
+		if p.o.Place.ByHead() {
+			first += p.at(k).Heads[0] - k%p.r.Shape[1]
+		}
+		switch {
+		case slices.Equal(before.Value, after.Value):
+		case first == k:
 			p.changed = append(p.changed, k)
+		default:
+			shared = append(shared, [2]int{first, k})
 		}
 	}
 	if p.o.Estimate != "" {
-		if err := p.estimate(ctx); err != nil || p.o.Estimate == Alone {
-			return err
+		err = p.estimate(ctx)
+	}
+	if err == nil && !p.o.Estimate.alone() {
+		err = p.run(ctx)
+		p.correlate()
+	}
+	for _, s := range shared {
+		for _, values := range [][]float64{p.r.Recovery, p.r.Estimate} {
+			if values != nil {
+				values[s[1]] = values[s[0]]
+			}
 		}
 	}
-	if err := p.run(ctx); err != nil {
-		return err
-	}
-	p.correlate()
-	return nil
+	return err
 }
 
 // run patches each place that differs and fills in the recoveries.
 func (p *patching) run(ctx context.Context) error {
 	r, n := p.r, len(p.changed)
-	r.Recovery, r.Runs = make([]float64, r.Shape[0]*r.Shape[1]), n
-	if p.o.Place == Path && p.o.Receiver.Kind == HeadNode {
-		r.Runs *= 2
-	}
-	if read := (r.Runs + 2) * len(p.base); read > mostRead {
-		advice := "take shorter prompts"
-		if p.o.Place != Path { // of which there are no estimates
-			advice += fmt.Sprintf(", a difference nearer to their end, or estimates (%s %s), "+
-				"which cost one gradient", trace.Called("patch estimate"), Alone)
-		}
-		return usagef("%d runs of %d tokens read %d tokens, and at most %d are read; %s", r.Runs,
-			len(p.base), read, mostRead, advice)
-	}
+	r.Recovery, r.Runs = make([]float64, r.Shape[0]*r.Shape[1]), n*p.runsEach()
 	for done := 0; done < n; done += runsAtOnce {
 		p.progress(done, n)
 		some := p.changed[done:min(done+runsAtOnce, n)]

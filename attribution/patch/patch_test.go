@@ -129,7 +129,8 @@ func TestMapAgainstRuns(t *testing.T) {
 		tap := map[patch.Place]trace.Tap{
 			patch.Residual: trace.Hidden, patch.Attention: trace.AttentionOutput,
 			patch.FeedForward: trace.FeedForwardOutput, patch.Heads: trace.HeadOutput,
-			patch.LastHeads: trace.HeadOutput,
+			patch.LastHeads: trace.HeadOutput, patch.Queries: trace.QueryVector,
+			patch.Keys: trace.KeyVector, patch.Values: trace.Value,
 		}[place]
 		run := func(all []trace.Token, edits []trace.Edit) (trace.Tensor, float64) {
 			out, err := m.Run(t.Context(), trace.IDs(all), []trace.Tap{tap, trace.Logits}, edits)
@@ -143,7 +144,7 @@ func TestMapAgainstRuns(t *testing.T) {
 			for i := range r.Shape[1] {
 				e := trace.Edit{Tap: tap, Layers: []int{l}, Change: trace.SetValue}
 				switch place {
-				case patch.Heads:
+				case patch.Heads, patch.Queries, patch.Keys, patch.Values:
 					e.Heads = []int{i}
 				case patch.LastHeads:
 					e.Heads, e.Positions = []int{i}, []int{T - 1}
@@ -388,6 +389,9 @@ func TestRefusals(t *testing.T) {
 		},
 	} {
 		_, err := patch.Map(t.Context(), m, c.o)
+		if c.want == "at most 131072 are read" {
+			err = patch.Check(m, c.o) // before anything is run
+		}
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		}

@@ -86,16 +86,18 @@ func (p *patching) end() int {
 // Heads that share a key or a value receive it together.
 func (p *patching) received(ctx context.Context, sent trace.Edit) ([]trace.Edit, error) {
 	edits, to := []trace.Edit{sent}, p.o.Receiver
-	frozen := trace.Edit{Tap: sent.Tap, Change: trace.SetValue}
-	for l := sent.Layers[0] + 1; l < p.end(); l++ {
-		frozen.Layers = append(frozen.Layers, l)
-	}
-	if frozen.Layers != nil {
-		e, err := frozen.From(p.have)
-		if err != nil {
-			return nil, err
+	if first := sent.Layers[0] + 1; first < p.end() {
+		// The paths share the numbers, which would else be many times those of a run.
+		size := len(p.have.Data) / p.have.Shape[0]
+		frozen := trace.Edit{
+			Tap: sent.Tap, Change: trace.SetValue, Shape: slices.Clone(p.have.Shape),
+			Value: p.have.Data[first*size : p.end()*size],
 		}
-		edits = append(edits, e)
+		frozen.Shape[0] = p.end() - first
+		for l := first; l < p.end(); l++ {
+			frozen.Layers = append(frozen.Layers, l)
+		}
+		edits = append(edits, frozen)
 	}
 	if to.Kind == LogitsNode {
 		return edits, nil
@@ -108,16 +110,22 @@ func (p *patching) received(ctx context.Context, sent trace.Edit) ([]trace.Edit,
 	if out[0].Shape[1] <= to.Head {
 		return nil, pkg.Errorf("the tap %s has the shape %v", to.Through, out[0].Shape)
 	}
-	// Heads that share a key or a value have the same numbers.
-	size := len(out[0].Data) / out[0].Shape[0] / out[0].Shape[1]
-	of := func(h int) []float32 {
-		return out[0].Data[(to.Layer*out[0].Shape[1]+h)*size:][:size]
-	}
-	for h := range out[0].Shape[1] {
-		if h == to.Head || to.Through != trace.QueryVector && slices.Equal(of(h), of(to.Head)) {
-			e.Heads = append(e.Heads, h)
-		}
+	if e.Heads = []int{to.Head}; to.Through != trace.QueryVector {
+		e.Heads = sharing(out[0], to.Layer, to.Head)
 	}
 	e, err = e.From(out[0])
 	return []trace.Edit{e}, err
+}
+
+// sharing returns the heads that share a key or a value with a head: they have the same numbers in
+// x, [L,H,T,E].
+func sharing(x trace.Tensor, layer, head int) (all []int) {
+	size := len(x.Data) / x.Shape[0] / x.Shape[1]
+	of := func(h int) []float32 { return x.Data[(layer*x.Shape[1]+h)*size:][:size] }
+	for h := range x.Shape[1] {
+		if slices.Equal(of(h), of(head)) {
+			all = append(all, h)
+		}
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package patch_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/planted"
+	"github.com/headwater-ml/headwater/models"
 )
 
 // pathTo returns where a path ends.
@@ -181,6 +183,42 @@ func TestPathsToLogits(t *testing.T) {
 	}
 }
 
+// asked is a model that keeps the queries that it is asked.
+type asked struct {
+	*models.Model
+	queries *[]trace.Query
+}
+
+// Predict implements [trace.Predictor].
+func (m asked) Predict(ctx context.Context, queries []trace.Query) ([]float64, error) {
+	*m.queries = append(*m.queries, queries...)
+	return m.Model.Predict(ctx, queries)
+}
+
+// TestFrozenHeads: all paths share what later heads keep, from whatever layer on, so that this
+// takes the memory of one run and not that of a run for each path.
+func TestFrozenHeads(t *testing.T) {
+	m := asked{open(t, "tiny"), new([]trace.Query)}
+	clean, err := m.Encode("the keys to the cabinet", trace.SpecialsAuto)
+	must(t, err)
+	corrupted, err := m.Encode("the key to the cabinet", trace.SpecialsAuto)
+	must(t, err)
+	_, err = patch.Map(t.Context(), m, patch.Options{
+		Clean: clean, Corrupted: corrupted, Place: patch.Path,
+	})
+	must(t, err)
+	kept, frozen := map[*float32]bool{}, 0
+	for _, q := range *m.queries {
+		for _, e := range q.Edits[min(1, len(q.Edits)):] { // after that of the sender
+			frozen++
+			kept[&e.Value[len(e.Value)-1]] = true
+		}
+	}
+	if frozen < 2 || len(kept) != 1 {
+		t.Errorf("%d paths keep %d arrays", frozen, len(kept))
+	}
+}
+
 // TestSharedKeys: heads that share a key or a value receive it together.
 func TestSharedKeys(t *testing.T) {
 	g := goldens(t)["llama"]
@@ -222,10 +260,11 @@ func TestPathRefusals(t *testing.T) {
 	}
 }
 
-// TestPathsOfLongPrompts: the advice is none that paths do not take.
+// TestPathsOfLongPrompts: long prompts are refused before anything is run, and the advice is none
+// that paths do not take.
 func TestPathsOfLongPrompts(t *testing.T) {
 	long := func(last int) []trace.Token { return tokens(append(make([]int, 800), last)) }
-	_, err := patch.Map(t.Context(), open(t, "tiny-alibi"), patch.Options{
+	err := patch.Check(open(t, "tiny-alibi"), patch.Options{
 		Clean: long(9), Corrupted: long(12), Answer: new(7), Foil: new(9), Place: patch.Path,
 		Receiver: pathTo(11, 0, ""),
 	})

@@ -48,9 +48,25 @@ type EdgePatcher interface {
 	// EdgeGraph returns the nodes. It returns a [UsageError] for a model whose residual stream is
 	// not the sum of what they add.
 	EdgeGraph() (EdgeGraph, error)
-	// PatchEdges records what every node adds in two runs of T tokens each. The objective is that
-	// of all results. The caller must close what it returns.
-	PatchEdges(ctx context.Context, clean, corrupted []int, o Objective) (EdgeRuns, error)
+	// PatchEdges records what every node adds in two runs of T tokens each. The edits are of what
+	// nodes compute, see [CheckEdgeEdits], and act in all runs; the objective is that of all
+	// results. The caller must close what it returns.
+	PatchEdges(ctx context.Context, clean, corrupted []int, edits []Edit, o Objective) (
+		EdgeRuns, error)
+}
+
+// CheckEdgeEdits returns a [UsageError] for edits that change the residual stream where no node
+// adds to it, so that it would be no sum of what nodes add.
+func CheckEdgeEdits(edits []Edit) error {
+	for _, e := range edits {
+		switch e.Tap {
+		case Hidden, HiddenAfterAttention, AttentionOutput:
+			return Usagef("edges are not patched under an edit of %s, which changes the residual "+
+				"stream where no node adds to it; edit what heads or feed-forward parts compute",
+				e)
+		}
+	}
+	return nil
 }
 
 // EdgeRuns are the runs of two prompts whose edges are patched. It is used by one goroutine.

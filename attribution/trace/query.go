@@ -132,13 +132,18 @@ type Gradient struct {
 	// the rule is [WithAttention].
 	Attention, AttentionData []float32
 	// Taps are ∂value/∂tap of each of [GradientTaps], in their order: of [Hidden] before each
-	// layer, [L,T,D], of [AttentionOutput] and [FeedForwardOutput], [L,T,D], and of [Context],
-	// [L,H,T,E]; nil unless the rule is [WithTaps].
+	// layer, [L,T,D], of [AttentionOutput] and [FeedForwardOutput], [L,T,D], of [Context] and
+	// [QueryVector], [L,H,T,E], and of [KeyVector] and [Value], [L,G,T,E] with one row for the H/G
+	// heads that share it; nil unless the rule is [WithTaps].
 	Taps []Tensor
 }
 
 // GradientTaps returns the taps of [Gradient.Taps].
-func GradientTaps() []Tap { return []Tap{Hidden, AttentionOutput, FeedForwardOutput, Context} }
+func GradientTaps() []Tap {
+	return []Tap{
+		Hidden, AttentionOutput, FeedForwardOutput, Context, QueryVector, KeyVector, Value,
+	}
+}
 
 // Backward is a rule for going back through the graph from a value to the input.
 type Backward int

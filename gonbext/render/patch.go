@@ -95,6 +95,11 @@ const (
 		"change of the place times the gradient (attribution patching). No such run was made, " +
 		"and where changes are large, as in early layers of the residual stream, estimates may " +
 		"be far off"
+	starLegend = "a place. The cell estimates the size, without the sign, of what would come " +
+		"about if one prompt were run with what this place has in the other, by AtP*: for a " +
+		"query or a key the attention is computed again, and there is a gradient for each layer, " +
+		"which goes past that layer, so that what passes through one layer alone counts less. " +
+		"No such run was made"
 	patchLegend = "In a matrix each line is a layer, the last one on top, and each cell %s. The " +
 		"difference is that of the logits of the two answers: 100 %% is all of it, 0 nothing, " +
 		"and below 0 the opposite. Places that have the same values in both prompts are exactly 0"
@@ -108,6 +113,9 @@ func (d *patchDrawing) wording() (title, matrix, legend string) {
 	case p.Place == patch.Path:
 		title = "Which heads pass the difference between two prompts to " + receiver(p)
 		matrix, legend = "How much passes from each head to "+receiver(p), pathLegend
+	case p.Recovery == nil && p.Star:
+		title += ", estimated by AtP*"
+		matrix, legend = "An estimate of how much each place moves alone", starLegend
 	case p.Recovery == nil:
 		title += ", estimated by one gradient"
 		matrix, legend = "An estimate of how much each place carries alone", estimateLegend
@@ -213,11 +221,15 @@ func (d *patchDrawing) explain() (say, facts phrase) {
 		run, set = set, run
 	}
 	how := fmt.Sprintf("%s is run with values of %s · %d runs", run, set, p.Runs)
+	by, with := "one gradient", "it"
+	if p.Star {
+		by, with = "AtP*", "its size"
+	}
 	switch {
 	case p.Place == patch.Path:
 		say.say("on the path to " + receiver(p) + ", ")
 	case p.Recovery == nil:
-		say.say("estimated by one gradient, ")
+		say.say("estimated by " + by + ", ")
 		how = fmt.Sprintf("as if %s were run with values of %s", run, set)
 	}
 	if p.Place == patch.Residual {
@@ -227,7 +239,7 @@ func (d *patchDrawing) explain() (say, facts phrase) {
 	}
 	facts.say(fmt.Sprintf(" · %s: %s", p.Direction, how))
 	if p.Correlation != nil {
-		facts.say(minus(fmt.Sprintf(" · estimates by one gradient correlate with it by %.2f",
+		facts.say(minus(fmt.Sprintf(" · estimates by %s correlate with %s by %.2f", by, with,
 			*p.Correlation)))
 	}
 	return say, facts
@@ -352,6 +364,8 @@ func (d *patchDrawing) strongest() (say phrase) {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[b], values[a]) })
 	verb := " alone brings back "
 	switch noising := p.Direction == patch.Noising; {
+	case p.Star && p.Recovery == nil:
+		verb = " alone would move the difference by "
 	case noising && p.Recovery == nil:
 		verb = " alone would take away "
 	case noising:
@@ -396,7 +410,12 @@ func (d *patchDrawing) strongest() (say phrase) {
 func (d *patchDrawing) place(k int) (name phrase) {
 	l, i := k/d.p.Shape[1], k%d.p.Shape[1]
 	if d.p.Place.ByHead() {
-		return phrase{{text: "head "}, {text: fmt.Sprintf("%d.%d", l, i), strong: true}}
+		part := map[patch.Place]string{
+			patch.Queries: "query of ", patch.Keys: "key of ", patch.Values: "value of ",
+		}[d.p.Place]
+		return phrase{
+			{text: part + "head "}, {text: fmt.Sprintf("%d.%d", l, i), strong: true},
+		}
 	}
 	name.say(fmt.Sprintf("%s of layer %d at ", d.p.Place, l))
 	return append(name, d.at(i)...)

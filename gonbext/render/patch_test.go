@@ -101,13 +101,22 @@ func TestPatch(t *testing.T) {
 			"estimated by one gradient, head 1.1 alone would take away 50 %, head 2.0 38 %", "1",
 			"38|12",
 		},
+		"star": {
+			patched(patch.Keys, 0, 0, 0, .5, .375, .125), true,
+			"estimated by AtP*, key of head 1.1 alone would move the difference by 50 %, " +
+				"key of head 2.0 38 %", "1", "38|12",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.noise {
 				c.e.Patch.Direction = patch.Noising
 			}
 			c.e.Patch.Correlation = new(-.5)
-			if name == "estimate" {
+			about := "correlate with it by −0.50"
+			if c.e.Patch.Star = name == "star"; c.e.Patch.Star {
+				about = "estimates by AtP* correlate with its size by −0.50"
+			}
+			if name == "estimate" || name == "star" {
 				c.e.Patch.Estimate, c.e.Patch.Recovery = c.e.Patch.Recovery, nil
 			}
 			r := Patch{Explanation: c.e}
@@ -116,7 +125,7 @@ func TestPatch(t *testing.T) {
 			if !strings.Contains(f.Notes[0], c.say) {
 				t.Errorf("sentence %q, want %q", f.Notes[0], c.say)
 			}
-			if !strings.Contains(f.Notes[0], "correlate with it by −0.50") {
+			if !strings.Contains(f.Notes[0], about) {
 				t.Errorf("no correlation in %q", f.Notes[0])
 			}
 			const pairs = "A is this prompt and B the other one. Where they differ, what A has stands " +
@@ -124,6 +133,7 @@ func TestPatch(t *testing.T) {
 			title := map[string]string{
 				"path":     "Which heads pass the difference between two prompts to the key of head 2.1",
 				"estimate": "Where the difference between two prompts is carried, estimated by one gradient",
+				"star":     "Where the difference between two prompts is carried, estimated by AtP*",
 			}[name]
 			if f.Title != cmp.Or(title, "Where the difference between two prompts is carried") {
 				t.Errorf("the title is %q", f.Title)

@@ -26,6 +26,9 @@ func (d *drawing) verdict(v *view, t int) *attribution.Verdict {
 	if w.Opposed != nil {
 		sources = slices.Concat(sources, w.Opposed.Sources)
 	}
+	if w.Repeated != nil {
+		sources = slices.Concat(sources, w.Repeated.Sources)
+	}
 	if slices.ContainsFunc(sources, func(j int) bool { return j < 0 || j >= len(d.tokens) }) ||
 		d.countWords(w.Sources) > attribution.MostNamed {
 		return nil
@@ -82,6 +85,11 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 	s = append(s, lineEnd)
 	s.say("– without " + others + ": " + change(w, w.Others) + " (" +
 		message.Count(w.Draws, "draw") + ")")
+	if r := w.Repeated; r != nil && len(r.Sources) > 0 {
+		at := " at " + message.Count(d.countWords(r.Sources), "other place") + ", too"
+		s = append(s, d.without(v, t, w.Sources, at)...)
+		s.say(change(w, r.Without))
+	}
 	o := w.Opposed
 	if o == nil || len(o.Sources) == 0 || d.countWords(o.Sources) > attribution.MostNamed {
 		return s
@@ -95,7 +103,10 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 	case turnsOver(w, o.Without):
 		s.say("“" + v.contrast() + "” is then more probable")
 	case w.Whole > 0 && o.Without <= w.Whole/2:
-		s.say("the answer needs " + map[bool]string{true: "it", false: "them"}[n == 1] + ", too")
+		s.say("the answer needs " + map[bool]string{true: "it", false: "them"}[n == 1])
+		if !disagrees(w) { // else it does not need what is named
+			s.say(", too")
+		}
 	default:
 		s.say("without this " + found(w, o))
 	}
@@ -104,8 +115,11 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 
 // disagrees reports whether a test is against what the picture names: it does not hold, and other
 // words took away as much in at least one draw. A few draws may be too far apart to tell, so that
-// their interval ends below every probability.
-func disagrees(w *attribution.Verdict) bool { return !w.Holds && w.Without >= w.Range[0] }
+// their interval ends below every probability. What is named may be needed at another place.
+func disagrees(w *attribution.Verdict) bool {
+	return !w.Holds && w.Without >= w.Range[0] &&
+		(w.Repeated == nil || w.Repeated.Without >= w.Range[0])
+}
 
 // pieceOf names the token of row t before its word where it is a piece of one, "" elsewhere: a
 // number of it is not of the whole word.

@@ -70,6 +70,19 @@ func TestVerdictWords(t *testing.T) {
 			"– without another word: 56.5 → 91.0 % (10 draws)\n" +
 			"– without “Where” and “?”, which are against it: 56.5 → 0.0 %, so the answer needs " +
 			"them, too", false},
+		{"opposed, needed in place of it", attribution.Verdict{
+			Sources: []int{16}, Replacement: "delete", Whole: .9, Without: .9, Others: .9,
+			Draws: 10, Opposed: &attribution.Opposed{Sources: []int{12}, Without: .1},
+		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 90.0 → 90.0 %\n" +
+			"– without another word: 90.0 → 90.0 % (10 draws)\n" +
+			"– without “Where”, which is against it: 90.0 → 10.0 %, so the answer needs it", true},
+		{"repeated", attribution.Verdict{
+			Sources: []int{16}, Replacement: "delete", Whole: .9, Without: .9, Others: .9,
+			Draws: 10, Range: [2]float64{.88, .92},
+			Repeated: &attribution.Repeated{Sources: []int{5, 12}, Without: .2},
+		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 90.0 → 90.0 %\n" +
+			"– without another word: 90.0 → 90.0 % (10 draws)\n" +
+			"– without Colosseum at 2 other places, too: 90.0 → 20.0 %", false},
 		{"of a contrast that turns over", attribution.Verdict{
 			Sources: []int{12}, Replacement: "delete", Quantity: trace.Logit, Contrast: " Paris",
 			Whole: 3.14, Without: 2.9, Others: 2.96, Draws: 5, Holds: true,

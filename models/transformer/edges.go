@@ -61,10 +61,13 @@ const edgeRows = 8
 
 // PatchEdges implements [trace.EdgePatcher]. It costs a run of each prompt. It returns a
 // [*trace.MemoryError] if the runs do not fit, and the errors of [Model.Predict].
-func (m *Model) PatchEdges(ctx context.Context, clean, corrupted []int, o trace.Objective) (
-	trace.EdgeRuns, error,
-) {
+func (m *Model) PatchEdges(ctx context.Context, clean, corrupted []int, edits []trace.Edit,
+	o trace.Objective,
+) (trace.EdgeRuns, error) {
 	g, err := m.EdgeGraph()
+	if err == nil {
+		err = trace.CheckEdgeEdits(edits)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -73,13 +76,17 @@ func (m *Model) PatchEdges(ctx context.Context, clean, corrupted []int, o trace.
 			len(corrupted))
 	}
 	e := &edgeRuns{m: m, g: g}
-	queries := []trace.Query{{IDs: clean, Objective: o}, {IDs: corrupted, Objective: o}}
+	queries := []trace.Query{
+		{IDs: clean, Edits: edits, Objective: o}, {IDs: corrupted, Edits: edits, Objective: o},
+	}
 	for _, q := range queries {
 		if err := m.checkQuery(q); err != nil {
 			return nil, err
 		}
 	}
-	n := need{Tokens: len(clean), Head: true, Gradient: true, Edges: true}
+	n := need{
+		Tokens: len(clean), Head: true, Gradient: true, Edges: true, Edits: [][]trace.Edit{edits},
+	}
 	if err := m.checkMemory(n); err != nil {
 		return nil, err
 	}
@@ -119,6 +126,9 @@ func (e *edgeRuns) record(
 		// A row costs as much as H of another pass, so fewer are padding.
 		q.padded = min(q.padded, roundUp(q.longest, edgeRows))
 		q.inputs = e.m.batchInputs(q.batch, q.padded)
+		if q.inputs.edits, err = e.m.wholeTexts(q.batch, q.padded); err != nil {
+			return nil, err
+		}
 		e.query = q
 		at := 0
 		add := func(t *tensors.Tensor) error {
@@ -197,16 +207,19 @@ func (b *Block) withAttention(x *Node) *Node {
 // feedForwardAdded is what the feed-forward part adds to the residual stream where it reads x,
 // [B,N,D].
 func (b *Block) feedForwardAdded(x *Node) *Node {
+	added := func(u *Node) *Node { return b.edited(trace.FeedForwardOutput, b.mlp(u)) }
 	if b.spec.Order != spec.Parallel {
-		return b.norm(b.mlp(b.norm(x, "mlp-norm")), "mlp-after-norm")
+		return b.norm(added(b.norm(x, "mlp-norm")), "mlp-after-norm")
 	}
-	return b.mlp(b.norm(x, b.parallelNorm()))
+	return added(b.norm(x, b.parallelNorm()))
 }
 
 // headBlock is the attention of layer l for one text, in which the query, the key and the value of
 // each head read streams of their own, [H,N,D] each. The heads are computed as the texts of a
 // batch, of which each keeps its own head.
 func (d *builder) headBlock(l int, query, key, value *Node) *Block {
+	edits := d.edits
+	d.edits = nil // which are of one text and act once its heads are put together
 	b, _ := d.startBlock(l, query)
 	_, keys := d.startBlock(l, key)
 	_, values := d.startBlock(l, value)
@@ -220,10 +233,24 @@ func (d *builder) headBlock(l int, query, key, value *Node) *Block {
 		}
 		return InsertAxes(ReduceSum(Mul(x, InsertAxes(Const(x.Graph(), is), -1, -1)), 1), 0)
 	}
+	edited := func(tap trace.Tap, x *Node) *Node {
+		e, ok := edits[tap]
+		if !ok {
+			return x
+		}
+		if tap != trace.QueryVector { // the heads of a group read the same edit
+			e = editNodes{keep: b.perHead(e.keep), value: b.perHead(e.value)}
+		}
+		return e.of(x)
+	}
+	b.edits, b.query = edits, edited(trace.QueryVector, own(b.query))
+	b.sources = cache{
+		key:   edited(trace.KeyVector, own(keys.key)),
+		value: edited(trace.Value, own(values.value)),
+	}
 	apart := *d.spec // every head has a key and a value of its own
 	apart.KeyValueHeads = 0
 	b.spec, b.Input = &apart, nil
-	b.query, b.sources = own(b.query), cache{key: own(keys.key), value: own(values.value)}
 	d.attend(b)
 	return b
 }
@@ -309,9 +336,9 @@ func (e *edgeRuns) addScores(ctx context.Context, x *tensors.Tensor, share float
 	d, err = e.m.layersBack(ctx, d, func(l int, after *tensors.Tensor) (*tensors.Tensor, error) {
 		x := w.pop()
 		defer free(x)
-		out, err := e.query.inputs.run("edges back "+layerKind(e.m.Spec, l), ofLayer(l),
-			func(d *builder, in []*Node) []*Node { return d.edgeScores(l, in[0], in[1], in[2]) },
-			x, after, e.change)
+		out, err := e.layer("edges back ", l, func(d *builder, in []*Node) []*Node {
+			return d.edgeScores(l, in[0], in[1], in[2])
+		}, x, after, e.change)
 		if err != nil {
 			return nil, err
 		}
@@ -319,6 +346,22 @@ func (e *edgeRuns) addScores(ctx context.Context, x *tensors.Tensor, share float
 	})
 	free(d)
 	return err
+}
+
+// layer runs a graph of layer l under the edits.
+func (e *edgeRuns) layer(what string, l int, of func(d *builder, in []*Node) []*Node,
+	in ...*tensors.Tensor,
+) ([]*tensors.Tensor, error) {
+	edited, edits, err := e.query.inputs.edits.layer(l)
+	if err != nil {
+		return nil, err
+	}
+	defer free(edits...)
+	return e.query.inputs.run(what+layerKind(e.m.Spec, l)+editsKey(edited), ofLayer(l),
+		func(d *builder, in []*Node) []*Node {
+			in, d.edits = cutEdits(in, edited)
+			return of(d, in)
+		}, append(in, edits...)...)
 }
 
 // edgeScores returns the derivative of a number with respect to the stream x before layer l, given
@@ -378,9 +421,9 @@ func (e *edgeRuns) Run(ctx context.Context, keep []bool) (value float64, err err
 			place[(sender+i)*(heads+1)+i] = 1
 		}
 		at := tensors.FromFlatDataAndDimensions(place, u, heads+1)
-		next, err := only(e.query.inputs.run("edges kept "+layerKind(e.m.Spec, l), ofLayer(l),
-			func(d *builder, in []*Node) []*Node { return []*Node{d.edgesKept(l, in)} },
-			delta, e.streams[l], e.middles[l], e.sent[l], kept, at))
+		next, err := only(e.layer("edges kept ", l, func(d *builder, in []*Node) []*Node {
+			return []*Node{d.edgesKept(l, in)}
+		}, delta, e.streams[l], e.middles[l], e.sent[l], kept, at))
 		free(kept, at)
 		if err != nil {
 			return 0, fmt.Errorf("layer %d: %w", l, err)

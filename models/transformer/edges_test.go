@@ -20,6 +20,36 @@ type edges64 struct {
 	query  trace.Query
 }
 
+// edited is x, [T][·], of a tap of layer l and head h, -1 for no head, under the edits of the
+// query, which scale.
+func (e *edges64) edited(tap trace.Tap, l, h int, x [][]float64) [][]float64 {
+	x = slices.Clone(x)
+	for _, edit := range e.query.Edits {
+		if edit.Tap != tap || !slices.Contains(edit.Layers, l) ||
+			h >= 0 && edit.Heads != nil && !slices.Contains(edit.Heads, h) {
+			continue
+		}
+		for t := range x {
+			if edit.Positions == nil || slices.Contains(edit.Positions, t) {
+				x[t] = scaled(x[t], edit.Factor)
+			}
+		}
+	}
+	return x
+}
+
+// edgeEdits change what nodes compute.
+var edgeEdits = []trace.Edit{
+	{Tap: trace.Value, Layers: []int{1}, Change: trace.Scale, Factor: .7},
+	{Tap: trace.Attention, Layers: []int{0}, Heads: []int{1}, Change: trace.Scale, Factor: .5},
+	{Tap: trace.Context, Layers: []int{0, 1}, Heads: []int{0}, Change: trace.Scale, Factor: 1.5},
+	{Tap: trace.HeadOutput, Layers: []int{1}, Heads: []int{1}, Change: trace.SetZero},
+	{
+		Tap: trace.FeedForwardOutput, Layers: []int{0}, Positions: []int{2}, Change: trace.Scale,
+		Factor: -.4,
+	},
+}
+
 // reader is what receiver v reads: by default stream, [T][D], the sum of what sent has, [·][T][D].
 type reader func(v int, stream [][]float64, sent [][][]float64) [][]float64
 
@@ -58,9 +88,17 @@ func (e *edges64) run(x [][]float64, read reader) (value float64, sent, reads []
 		whole := make([][]float64, len(x))
 		for h := range heads {
 			b = newLayerOf(s, l, weight, inputs[h], false)
+			b.value[h] = e.edited(trace.Value, l, h, b.value[h])
+			b.attention[h] = e.edited(trace.Attention, l, h, b.attention[h])
+			var contexts [][]float64
 			for t := range x {
-				y := b.headOutput(h, b.context(h, t, -1))
-				outputs[h] = append(outputs[h], y)
+				contexts = append(contexts, b.context(h, t, -1))
+			}
+			for _, context := range e.edited(trace.Context, l, h, contexts) {
+				outputs[h] = append(outputs[h], b.headOutput(h, context))
+			}
+			outputs[h] = e.edited(trace.HeadOutput, l, h, outputs[h])
+			for t, y := range outputs[h] {
 				if h == 0 {
 					whole[t] = make([]float64, len(y))
 					if s.OutputBias {
@@ -96,6 +134,9 @@ func (e *edges64) run(x [][]float64, read reader) (value float64, sent, reads []
 				u = b.norm("mlp-norm", u)
 			}
 			fed[t] = b.mlp(u)
+		}
+		fed = e.edited(trace.FeedForwardOutput, l, -1, fed)
+		for t := range fed {
 			if s.NormAfter {
 				fed[t] = b.norm("mlp-after-norm", fed[t])
 			}
@@ -122,7 +163,8 @@ func orOne(x float64) float64 {
 	return x
 }
 
-// eachSummed runs do on every golden whose stream is a sum, with a query and a corrupted text.
+// eachSummed runs do on every golden whose stream is a sum, with a query and a corrupted text,
+// without edits and under edits.
 func eachSummed(
 	t *testing.T, do func(t *testing.T, e *edges64, corrupted []int, runs trace.EdgeRuns),
 ) {
@@ -140,10 +182,12 @@ func eachSummed(
 		corrupted := slices.Clone(g.ids)
 		corrupted[1] = (corrupted[1] + 3) % g.model.Spec.Vocab
 		corrupted[len(corrupted)-3] = (corrupted[len(corrupted)-3] + 5) % g.model.Spec.Vocab
-		runs, err := g.model.PatchEdges(t.Context(), q.IDs, corrupted, q.Objective)
-		must(t, err)
-		defer runs.Close()
-		do(t, &edges64{g, graph, q}, corrupted, runs)
+		for _, q.Edits = range [][]trace.Edit{nil, edgeEdits} {
+			runs, err := g.model.PatchEdges(t.Context(), q.IDs, corrupted, q.Edits, q.Objective)
+			must(t, err)
+			do(t, &edges64{g, graph, q}, corrupted, runs)
+			runs.Close()
+		}
 	})
 }
 
@@ -242,6 +286,52 @@ func TestEdgeRuns(t *testing.T) {
 	})
 }
 
+// TestEdgesOfEditedQueries: under edits of queries, keys and values, also of heads that share
+// them, a run of all edges is the clean run and one of none the corrupted run.
+func TestEdgesOfEditedQueries(t *testing.T) {
+	for _, name := range []string{"gpt2", "llama", "gemma3", "bloom", "falcon7"} {
+		g := openGolden(t, name)
+		q := g.question(t, g.ids)
+		corrupted := slices.Clone(g.ids)
+		corrupted[1] = (corrupted[1] + 3) % g.model.Spec.Vocab
+		for _, tap := range []trace.Tap{trace.QueryVector, trace.KeyVector, trace.Value} {
+			own := g.take(t, tap)[tap]
+			e, err := trace.Edit{
+				Tap: tap, Layers: []int{1}, Positions: []int{2, 4}, Change: trace.AddValue,
+				Factor: .5,
+			}.From(own)
+			must(t, err)
+			q.Edits = []trace.Edit{{
+				Tap: tap, Layers: []int{0}, Change: trace.Scale, Factor: .3,
+			}, e}
+			other := q
+			other.IDs = corrupted
+			want, err := g.model.Predict(t.Context(), []trace.Query{q, other})
+			must(t, err)
+			plain := q
+			plain.Edits = nil
+			unedited, err := g.model.Predict(t.Context(), []trace.Query{plain})
+			must(t, err)
+			runs, err := g.model.PatchEdges(t.Context(), q.IDs, corrupted, q.Edits, q.Objective)
+			must(t, err)
+			graph, err := g.model.EdgeGraph()
+			must(t, err)
+			for i, kept := range []bool{true, false} {
+				keep := slices.Repeat([]bool{kept}, graph.Senders()*graph.Receivers())
+				got, err := runs.Run(t.Context(), keep)
+				must(t, err)
+				if d := math.Abs(got - want[i]); !(d <= valueTol) {
+					t.Errorf("%s, edges of %s kept %v: %g, want %g", name, tap, kept, got, want[i])
+				}
+			}
+			runs.Close()
+			if math.Abs(want[0]-unedited[0]) < 10*valueTol {
+				t.Errorf("%s: the edit of %s changes nothing", name, tap)
+			}
+		}
+	}
+}
+
 // TestEdgeGraph: edges are counted as Hanna et al. count them; GPT-2 small has 32,491.
 func TestEdgeGraph(t *testing.T) {
 	gpt2 := trace.EdgeGraph{Layers: 12, Heads: 12}
@@ -258,15 +348,15 @@ func TestEdgeGraph(t *testing.T) {
 func TestEdgesRefused(t *testing.T) {
 	g := openGolden(t, "gpt2")
 	q := g.question(t, g.ids)
-	if _, err := g.model.PatchEdges(t.Context(), g.ids, g.ids[1:], q.Objective); err == nil {
+	if _, err := g.model.PatchEdges(t.Context(), g.ids, g.ids[1:], nil, q.Objective); err == nil {
 		t.Error("texts of different lengths are taken")
 	}
 	small := g.model.WithMaxBytes(1 << 16)
-	if _, err := small.PatchEdges(t.Context(), g.ids, g.ids, q.Objective); trace.KindOf(err) !=
+	if _, err := small.PatchEdges(t.Context(), g.ids, g.ids, nil, q.Objective); trace.KindOf(err) !=
 		trace.MemoryKind {
 		t.Errorf("64 KiB are enough: %v", err)
 	}
-	runs, err := g.model.PatchEdges(t.Context(), g.ids, g.ids, q.Objective)
+	runs, err := g.model.PatchEdges(t.Context(), g.ids, g.ids, nil, q.Objective)
 	must(t, err)
 	defer runs.Close()
 	if _, err := runs.Run(t.Context(), make([]bool, 3)); err == nil {

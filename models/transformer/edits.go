@@ -506,11 +506,17 @@ func editedTaps(texts ...[]trace.Edit) (all []trace.Tap) {
 	return all
 }
 
-// editValues returns how many numbers the values of edits have.
+// editValues returns how many numbers the values of edits have. Those that end in the same number
+// share their memory and count once.
 func editValues(texts ...[]trace.Edit) (n int) {
+	ends := map[*float32]int{}
 	for _, edits := range texts {
 		for _, e := range edits {
-			n += len(e.Value)
+			if len(e.Value) > 0 {
+				end := &e.Value[len(e.Value)-1]
+				n += max(0, len(e.Value)-ends[end])
+				ends[end] = max(ends[end], len(e.Value))
+			}
 		}
 	}
 	return n

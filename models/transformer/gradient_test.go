@@ -179,6 +179,14 @@ func TestTapGradients(t *testing.T) {
 						e.Value[k] = float32(random.NormFloat64())
 						want += float64(slope) * float64(e.Value[k])
 					}
+					if heads := g.model.Spec.Heads; len(e.Shape) == 4 && e.Shape[1] < heads {
+						// An edit has a value for each head that shares a key.
+						var each []float32
+						for row := range slices.Chunk(e.Value, size/e.Shape[1]) {
+							each = append(each, slices.Repeat(row, heads/e.Shape[1])...)
+						}
+						e.Shape[1], e.Value = heads, each
+					}
 					back := e
 					back.Factor = -e.Factor
 					ahead, behind := q, q

@@ -3,6 +3,7 @@ package transformer_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,6 +102,12 @@ func TestEstimateOfWideHeads(t *testing.T) {
 	edited.Edits = edits(trace.KeyVector, 1000)
 	if got := m.Estimate(edited) - plain; got != 2*keys+4000 {
 		t.Errorf("an edit of keys with 1,000 numbers takes %d bytes, want %d", got, 2*keys+4000)
+	}
+	shared := slices.Clone(edited.Edits[0])
+	shared[0].Value = shared[0].Value[300:]
+	edited.Edits = append([][]trace.Edit{shared}, edited.Edits...)
+	if got := m.Estimate(edited) - plain; got != 2*keys+4000 {
+		t.Errorf("700 shared numbers are counted twice: %d bytes", got)
 	}
 	// The step after a short prompt has a row of attention over all slots, to keep and to add, on
 	// the host and on the device.

@@ -431,7 +431,7 @@ func TestPatch(t *testing.T) {
 		},
 		{
 			with("--set", "patch=heads,patch-estimate", "--against", other), 2,
-			"--set patch-estimate has no value; write patch-estimate=alone|beside",
+			"--set patch-estimate has no value; write patch-estimate=alone|beside|atp-star|atp-star-beside",
 		},
 		{
 			with("--set", "patch-receiver=3.1", "--against", other), 2,
