@@ -99,7 +99,9 @@ func TestEditFromActivations(t *testing.T) {
 			case tap == "attention-output" && l > 2:
 				name = fmt.Sprintf("model.layers.%d.self_attn", l)
 			case tap == "feed-forward-output" && l > 0:
-				name = fmt.Sprintf([]string{"model.layers.%d.mlp", "transformer.h.%d.mlp"}[l%2], l)
+				name = fmt.Sprintf([]string{
+					"model.layers.%d.mlp", "transformer.h.%d.mlp.dense_4h_to_h",
+				}[l%2], l)
 			}
 			if len(own) == 3 && tap != "attention" { // [H,T,E] to [T,H,E]
 				H, T, E := own[0], own[1], own[2]

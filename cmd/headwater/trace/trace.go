@@ -124,7 +124,7 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 	if err != nil {
 		return adviseNaN(err)
 	}
-	edits, err := file.Edits(m.Memory())
+	edits, err := file.Edits(m.Info(), m.Memory())
 	if err != nil {
 		return err
 	}
