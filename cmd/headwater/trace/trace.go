@@ -135,6 +135,9 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := m.Info().CheckEdits(edits, ids); err != nil {
+		return fmt.Errorf("%s: %w", f.edits, err)
+	}
 	line := k.Progress()
 	defer line.Clear()
 	line.Show("running %d tokens", len(ids))
