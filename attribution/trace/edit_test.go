@@ -177,7 +177,7 @@ func TestCheckEdits(t *testing.T) {
 	} {
 		err := c.info.CheckEdits([]trace.Edit{c.edit}, []int{5, 6, 7, 9, 8})
 		if (err == nil) != c.changes {
-			t.Errorf("%s of %d layers of an encoder: %v", c.edit, c.info.EncoderLayers, err)
+			t.Errorf("%s, %d encoder layers: %v", c.edit, c.info.EncoderLayers, err)
 		}
 	}
 	scale := trace.Edit{Tap: trace.Hidden, Change: trace.Scale}
