@@ -105,6 +105,9 @@ func (r *run) placeEdits() error {
 			}
 		}
 	}
+	if err := r.e.Model.CheckEdits(r.opts.Edits, r.ids); err != nil {
+		return LookupOption("edits").usagef("%s", message.Words(err, nil))
+	}
 	r.ask.Edits = trace.MoveEdits(r.opts.Edits, func(p int) int {
 		if p < 0 {
 			p += n

@@ -234,6 +234,10 @@ func (e Edit) Check() error {
 		return pkg.Errorf("edit of %s: 0 times the value is added, which changes nothing; "+
 			"give a factor, such as 1", e)
 	}
+	if e.Factor == 0 && e.Change == Scale {
+		return pkg.Errorf("edit of %s: the change %s has no factor; give one, or take %s for 0", e,
+			Scale, SetZero)
+	}
 	return e.checkValue()
 }
 
@@ -307,6 +311,84 @@ func (e Edit) From(t Tensor) (Edit, error) {
 		e.Value = append(e.Value, t.Data[at])
 	}
 	return e, nil
+}
+
+// CheckEdits returns a [UsageError] for an edit that would change nothing in a text, of which ids
+// are the tokens so far: its layers leave its positions as they are, they have no such part, or no
+// position sees a source. A layer or position that there is not is refused by the run.
+func (i Info) CheckEdits(edits []Edit, ids []int) error {
+	for _, e := range edits {
+		if e.Tap == Hidden || i.changes(e, ids) {
+			continue
+		}
+		why := "no position that it names sees a source that it names"
+		if i.EncoderLayers > 0 {
+			why = "layers of the encoder work on the source alone, others on the target, and " +
+				"those that attend to the target have no feed-forward part"
+		}
+		return Usagef("edit of %s: it would change nothing: %s", e, why)
+	}
+	return nil
+}
+
+// changes reports whether a layer of the edit has its tap at one of its positions, and, where it
+// names sources, one that this position sees.
+func (i Info) changes(e Edit, ids []int) bool {
+	begin := slices.Index(ids, i.Boundary()) // of the target
+	if begin < 0 {
+		begin = len(ids)
+	}
+	in := func(places []int, from, to int) (some []int) {
+		if len(places) == 0 {
+			return []int{from, to - 1}
+		}
+		for _, at := range places {
+			if at < 0 {
+				at += len(ids)
+			}
+			if at >= from && at < to {
+				some = append(some, at)
+			}
+		}
+		return some
+	}
+	layers := e.Layers
+	if len(layers) == 0 {
+		layers = []int{i.EncoderLayers - 1, i.EncoderLayers, i.EncoderLayers + 1}
+	}
+	for _, l := range layers {
+		// What the layer works on, what it reads, and whether it reads what comes later, too.
+		targets, sources := [2]int{0, math.MaxInt}, [2]int{0, math.MaxInt}
+		both := i.Bidirectional
+		if at := l - i.EncoderLayers; i.EncoderLayers > 0 {
+			own := at >= 0 && at%2 == 0
+			if own && e.Tap == FeedForwardOutput {
+				continue
+			}
+			if at < 0 {
+				targets[1] = begin
+			} else {
+				targets[0] = begin
+			}
+			if both = !own; own {
+				sources[0] = begin
+			} else {
+				sources[1] = begin
+			}
+		}
+		if e.Tap == KeyVector || e.Tap == Value {
+			targets = sources
+		}
+		seen := in(e.Sources, sources[0], sources[1])
+		for _, t := range in(e.Positions, targets[0], targets[1]) {
+			if slices.ContainsFunc(seen, func(s int) bool {
+				return both || s <= t || len(e.Sources) == 0
+			}) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Edited is what went wrong in a run under edits, with the first of them in the message.

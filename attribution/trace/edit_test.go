@@ -131,3 +131,57 @@ func TestEditsInWords(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckEdits: an edit that would change nothing is refused, one that changes something at any
+// of its places is not. The text of two stacks is a source of 3 tokens and the target, which may
+// grow.
+func TestCheckEdits(t *testing.T) {
+	decoder, encoder := trace.Info{Layers: 2}, trace.Info{Layers: 2, Bidirectional: true}
+	stacks := trace.Info{Layers: 6, EncoderLayers: 2, Vocab: 9}
+	at := func(tap trace.Tap, layers, positions, sources []int) trace.Edit {
+		return trace.Edit{
+			Tap: tap, Layers: layers, Positions: positions, Sources: sources, Change: trace.SetZero,
+		}
+	}
+	l := func(all ...int) []int { return all }
+	for _, c := range []struct {
+		info    trace.Info
+		edit    trace.Edit
+		changes bool
+	}{
+		{decoder, at(trace.Attention, nil, l(1), l(2)), false},
+		{decoder, at(trace.Attention, nil, l(1, 2), l(3, 2)), true},
+		{decoder, at(trace.Attention, nil, l(1), l(-1)), false},
+		{decoder, at(trace.Attention, nil, nil, l(3)), true},
+		{decoder, at(trace.Attention, nil, l(1), nil), true},
+		{decoder, at(trace.KeyVector, l(0), l(1), nil), true},
+		{encoder, at(trace.Attention, nil, l(1), l(2)), true},
+		{stacks, at(trace.Attention, l(0), l(1), l(2)), true},
+		{stacks, at(trace.Attention, l(0), l(1), l(3)), false},
+		{stacks, at(trace.Attention, l(2), l(4), l(3)), true},
+		{stacks, at(trace.Attention, l(2), l(3), l(4)), false},
+		{stacks, at(trace.Attention, l(2), l(4), l(2)), false},
+		{stacks, at(trace.Attention, l(3), l(9), l(2)), true},
+		{stacks, at(trace.Attention, l(3), l(9), l(4)), false},
+		{stacks, at(trace.Context, l(1), l(3), nil), false},
+		{stacks, at(trace.Context, l(1), l(3, 0), nil), true},
+		{stacks, at(trace.Context, l(5, 1), l(3), nil), true},
+		{stacks, at(trace.Context, l(3), l(0), nil), false},
+		{stacks, at(trace.Value, l(3), l(0), nil), true},
+		{stacks, at(trace.Value, l(3), l(-1), nil), false},
+		{stacks, at(trace.Value, l(4), l(-1), nil), true},
+		{stacks, at(trace.FeedForwardOutput, l(2, 4), nil, nil), false},
+		{stacks, at(trace.FeedForwardOutput, l(2, 3), nil, nil), true},
+		{stacks, at(trace.FeedForwardOutput, nil, l(0), nil), true},
+		{stacks, at(trace.Hidden, l(6), l(0), nil), true},
+	} {
+		err := c.info.CheckEdits([]trace.Edit{c.edit}, []int{5, 6, 7, 9, 8})
+		if (err == nil) != c.changes {
+			t.Errorf("%s, %d encoder layers: %v", c.edit, c.info.EncoderLayers, err)
+		}
+	}
+	scale := trace.Edit{Tap: trace.Hidden, Change: trace.Scale}
+	if scale.Check() == nil {
+		t.Error("a change without its factor is taken")
+	}
+}

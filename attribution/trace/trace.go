@@ -106,6 +106,9 @@ type Info struct {
 	// Parallel reports whether blocks add attention and feed-forward part to the residual stream at
 	// once.
 	Parallel bool `json:"-"`
+	// NormsAfter reports whether blocks norm what attention and feed-forward part put out before it
+	// is added to the residual stream.
+	NormsAfter bool `json:"-"`
 	// MeanPooled reports whether an encoder's classes are read from the mean of all tokens, and not
 	// from the first one. Unless positions are asked for, the row of a prediction is then the mean
 	// of all rows.

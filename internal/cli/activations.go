@@ -37,13 +37,35 @@ var activations = []struct {
 	{trace.FeedForwardOutput, "model.layers.%d.mlp", 0, false},
 	{trace.Hidden, "transformer.h.%d", -1, false},
 	{trace.AttentionOutput, "transformer.h.%d.attn", 0, false},
+	{trace.AttentionOutput, "transformer.h.%d.self_attention.dense", 0, false},
+	{trace.FeedForwardOutput, "transformer.h.%d.mlp.dense_4h_to_h", 0, false},
 	{trace.FeedForwardOutput, "transformer.h.%d.mlp", 0, false},
+}
+
+// heldInstead returns what a tensor of a name in [activations] holds in some models in place of the
+// tap, "" if it holds the tap.
+func heldInstead(name string, info trace.Info) string {
+	is := func(form string) bool {
+		var l int
+		n, _ := fmt.Sscanf(name, form, &l)
+		return n == 1 && name == fmt.Sprintf(form, l)
+	}
+	switch {
+	case info.NormsAfter && (is("blocks.%d.hook_attn_out") || is("blocks.%d.hook_mlp_out")):
+		return "TransformerLens has it after the norm that follows, and the tap is before it; " +
+			"save the output of the module, such as model.layers.0.self_attn or " +
+			"model.layers.0.mlp"
+	case info.Family == "bloom" && is("transformer.h.%d.mlp"):
+		return "this module of BLOOM adds the residual stream to what it puts out; save the " +
+			"output of its last one, transformer.h.0.mlp.dense_4h_to_h"
+	}
+	return ""
 }
 
 // fromActivations returns an edit with the numbers that a file of another program has at its
 // places, a tensor for each layer. held is how many bytes of values the memory has already.
 func fromActivations(
-	f *checkpoint.File, e trace.Edit, held float64, memory trace.Memory,
+	f *checkpoint.File, e trace.Edit, held float64, info trace.Info, memory trace.Memory,
 ) (trace.Edit, error) {
 	if (e.Tap == trace.KeyVector || e.Tap == trace.Value) && len(e.Heads) > 0 {
 		return e, Usagef("%s: heads of keys and values may be shared, so take all of them: leave "+
@@ -64,6 +86,10 @@ func fromActivations(
 		found := findActivation(f, e.Tap, l)
 		if found == nil {
 			return e, unknownActivation(f, e.Tap, l)
+		}
+		if instead := heldInstead(found.Name, info); instead != "" {
+			return e, Usagef("%s: tensor %q is not the tap %s of %s: %s", f.Name(), found.Name,
+				e.Tap, info.Name, instead)
 		}
 		if i > 0 && !slices.Equal(all.Shape[1:], found.Shape) {
 			return e, Usagef("%s: tensor %q is of %v, and that of another layer of %v", f.Name(),

@@ -93,13 +93,13 @@ func (k *Kit) ReadEdits(ctx context.Context, name string) (f EditFile, err error
 	return f, nil
 }
 
-// Edits returns the edits with their values, which all edits keep while the model runs and so must
-// fit what the memory has left.
-func (f EditFile) Edits(memory trace.Memory) ([]trace.Edit, error) {
+// Edits returns the edits of a model with their values, which all edits keep while it runs and so
+// must fit what the memory has left.
+func (f EditFile) Edits(info trace.Info, memory trace.Memory) ([]trace.Edit, error) {
 	var edits []trace.Edit
 	held := 0.0
 	for i, e := range f.edits {
-		edit, err := f.read(e, held, memory)
+		edit, err := f.read(e, held, info, memory)
 		if err == nil {
 			held += 4 * float64(len(edit.Value))
 			err = edit.Check()
@@ -133,7 +133,9 @@ func (f EditFile) path(e editInFile) string {
 
 // read returns an edit with its value. held is how many bytes the values of the edits before it
 // have in the memory.
-func (f EditFile) read(e editInFile, held float64, memory trace.Memory) (trace.Edit, error) {
+func (f EditFile) read(
+	e editInFile, held float64, info trace.Info, memory trace.Memory,
+) (trace.Edit, error) {
 	if e.From == "" {
 		return e.Edit, nil
 	}
@@ -147,7 +149,7 @@ func (f EditFile) read(e editInFile, held float64, memory trace.Memory) (trace.E
 	}
 	defer from.Close()
 	if e.Key == "" && !from.Has(key) {
-		return fromActivations(from, e.Edit, held, memory)
+		return fromActivations(from, e.Edit, held, info, memory)
 	}
 	t, err := readTensor(from, key, held, memory)
 	if err != nil {

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,10 +46,48 @@ func TestMostEdits(t *testing.T) {
 		must(t, os.WriteFile(file, []byte(c.text), 0o600))
 		edits, err := (&Kit{}).ReadEdits(t.Context(), file)
 		if err == nil {
-			_, err = edits.Edits(trace.Memory{Left: c.left})
+			_, err = edits.Edits(trace.Info{}, trace.Memory{Left: c.left})
 		}
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.60s with %d bytes left: error %v, want %q", c.text, c.left, err, c.want)
+		}
+	}
+}
+
+// TestActivationsOfOtherPlaces: a tensor whose name stands for another place in a model is refused,
+// and the one that holds the tap is taken.
+func TestActivationsOfOtherPlaces(t *testing.T) {
+	bloom, gemma := trace.Info{Name: "m", Family: "bloom"}, trace.Info{Name: "m", NormsAfter: true}
+	for _, c := range []struct {
+		tap   trace.Tap
+		name  string
+		info  trace.Info
+		wrong string // "" if it is taken
+	}{
+		{trace.FeedForwardOutput, "transformer.h.0.mlp", bloom, "adds the residual stream"},
+		{trace.FeedForwardOutput, "transformer.h.0.mlp.dense_4h_to_h", bloom, ""},
+		{trace.FeedForwardOutput, "transformer.h.0.mlp", trace.Info{Family: "falcon"}, ""},
+		{trace.AttentionOutput, "transformer.h.0.self_attention.dense", bloom, ""},
+		{trace.AttentionOutput, "blocks.0.hook_attn_out", gemma, "after the norm"},
+		{trace.FeedForwardOutput, "blocks.0.hook_mlp_out", gemma, "after the norm"},
+		{trace.FeedForwardOutput, "blocks.0.hook_mlp_out", bloom, ""},
+		{trace.AttentionOutput, "model.layers.0.self_attn", gemma, ""},
+		{trace.HiddenAfterAttention, "blocks.0.hook_resid_mid", gemma, ""},
+	} {
+		folder := t.TempDir()
+		other := []checkpoint.Tensor{{Name: c.name, Shape: []int{1, 2}, Data: []float32{3, 4}}}
+		must(t, checkpoint.WriteFile(filepath.Join(folder, "other.safetensors"), other, nil))
+		file := filepath.Join(folder, "edits.json")
+		must(t, os.WriteFile(file, fmt.Appendf(nil, `[{"tap": %q, "layers": [0], "change": "value",
+			"from": "other.safetensors"}]`, c.tap), 0o600))
+		read, err := (&Kit{}).ReadEdits(t.Context(), file)
+		must(t, err)
+		edits, err := read.Edits(c.info, trace.Memory{Left: 1 << 30})
+		switch {
+		case c.wrong == "" && (err != nil || !slices.Equal(edits[0].Value, []float32{3, 4})):
+			t.Errorf("%s of %s: %v, %v", c.name, c.info.Family, edits, err)
+		case c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)):
+			t.Errorf("%s of %s: error %v, want %q", c.name, c.info.Family, err, c.wrong)
 		}
 	}
 }

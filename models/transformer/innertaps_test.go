@@ -3,10 +3,12 @@ package transformer_test
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // TestInnerTaps: in a plain pre-norm model, a score is query times key over the root of their
@@ -59,5 +61,35 @@ func TestNoStreamBetween(t *testing.T) {
 		[]trace.Tap{trace.HiddenAfterAttention})
 	if err == nil || !strings.Contains(err.Error(), "at once") {
 		t.Errorf("error %v, want one that says that both parts are added at once", err)
+	}
+}
+
+// TestInnerTapsOfStacks: in a model of two stacks with norms before, the stream of every token
+// grows by what each part of a layer puts out, which is nothing for the tokens of the other stack
+// and of the feed-forward part that a layer does not have.
+func TestInnerTapsOfStacks(t *testing.T) {
+	for _, name := range []string{"t5", "mbart"} {
+		t.Run(name, func(t *testing.T) {
+			g := openGolden(t, name)
+			s := g.model.Spec
+			taps := g.take(t, trace.Hidden, trace.AttentionOutput, trace.HiddenAfterAttention,
+				trace.FeedForwardOutput)
+			hidden, middle := taps[trace.Hidden].Data, taps[trace.HiddenAfterAttention].Data
+			attended, fed := taps[trace.AttentionOutput].Data, taps[trace.FeedForwardOutput].Data
+			between, after := slices.Clone(middle), slices.Clone(middle)
+			begin := slices.Index(g.ids, s.Boundary())
+			for i := range middle {
+				l, at := i/s.Width/len(g.ids), i/s.Width%len(g.ids)
+				idle := (s.Stack(l) == spec.Encoding) != (at < begin)
+				if idle && (attended[i] != 0 || fed[i] != 0) ||
+					s.Stack(l) == spec.Decoding && fed[i] != 0 {
+					t.Fatalf("layer %d adds %g and %g to token %d", l, attended[i], fed[i], at)
+				}
+				between[i] = hidden[i] + attended[i]
+				after[i] += fed[i]
+			}
+			check(t, "after attention", middle, between, 1e-5)
+			check(t, "after the layer", hidden[len(g.ids)*s.Width:], after, 1e-5)
+		})
 	}
 }

@@ -57,9 +57,24 @@ var taps = map[trace.Tap]tap{
 	trace.Logits:  {axes: "TV", end: headTap}, // TK or K of a classifier
 }
 
-// innerTap is a tap of the residual stream or of what is added to it, inside a block.
+// innerTap is a tap of the residual stream or of what is added to it, inside a block. A target that
+// the layer leaves as it is keeps its stream, and nothing is added to it; nor does a layer without
+// a feed-forward part add one.
 func innerTap(name trace.Tap) tap {
-	return tap{axes: "LTD", block: func(b *Block) *Node { return b.inner[name] }}
+	return tap{axes: "LTD", block: func(b *Block) *Node {
+		x := b.inner[name]
+		if b.active == nil {
+			return x
+		}
+		other := ZerosLike(b.Input)
+		if name == trace.HiddenAfterAttention {
+			other = copyOfInput(b.Input, b.Input)
+		}
+		if x == nil {
+			return other
+		}
+		return b.whereActive(x, other)
+	}}
 }
 
 // finalTap is the residual stream after the final norm, [B,T,D].

@@ -267,7 +267,7 @@ func (f *explainFlags) checkOther(ctx context.Context, k *cli.Kit) error {
 func (f *explainFlags) open(ctx context.Context, k *cli.Kit) (*models.Model, error) {
 	m, err := k.Open(ctx, f.ModelFlags)
 	if err == nil {
-		f.opts.Edits, err = f.editFile.Edits(m.Memory())
+		f.opts.Edits, err = f.editFile.Edits(m.Info(), m.Memory())
 	}
 	return m, err
 }

@@ -99,7 +99,9 @@ func TestEditFromActivations(t *testing.T) {
 			case tap == "attention-output" && l > 2:
 				name = fmt.Sprintf("model.layers.%d.self_attn", l)
 			case tap == "feed-forward-output" && l > 0:
-				name = fmt.Sprintf([]string{"model.layers.%d.mlp", "transformer.h.%d.mlp"}[l%2], l)
+				name = fmt.Sprintf([]string{
+					"model.layers.%d.mlp", "transformer.h.%d.mlp.dense_4h_to_h",
+				}[l%2], l)
 			}
 			if len(own) == 3 && tap != "attention" { // [H,T,E] to [T,H,E]
 				H, T, E := own[0], own[1], own[2]
@@ -170,6 +172,8 @@ func TestBadEdits(t *testing.T) {
 		"unknown":  {`[{"tap": "hidden", "change": "zero", "head": [1]}]`, `"head"`},
 		"tap":      {`[{"tap": "hiden", "change": "zero"}]`, `"hiden" cannot be edited`},
 		"layer":    {`[{"tap": "hidden", "change": "zero", "layers": [99]}]`, "edits.json: edit of hidden of layer 99: layer 99 is not in 0..6"},
+		"unseen":   {`[{"tap": "attention", "change": "zero", "positions": [0], "sources": [1]}]`, "edits.json: edit of attention of position 0, source 1: it would change nothing"},
+		"factor":   {`[{"tap": "hidden", "change": "scale"}]`, "scale has no factor"},
 		"both":     {`[{"tap": "hidden", "change": "value", "value": [1], "from": "x"}]`, "give one"},
 		"key":      {`[{"tap": "hidden", "change": "value", "key": "x"}]`, "without from"},
 		"missing":  {`[{"tap": "hidden", "change": "value", "from": "gone.safetensors"}]`, "gone.safetensors"},

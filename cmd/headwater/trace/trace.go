@@ -124,7 +124,7 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 	if err != nil {
 		return adviseNaN(err)
 	}
-	edits, err := file.Edits(m.Memory())
+	edits, err := file.Edits(m.Info(), m.Memory())
 	if err != nil {
 		return err
 	}
@@ -134,6 +134,9 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 	}
 	if err != nil {
 		return err
+	}
+	if err := m.Info().CheckEdits(edits, ids); err != nil {
+		return fmt.Errorf("%s: %w", f.edits, err)
 	}
 	line := k.Progress()
 	defer line.Clear()
