@@ -102,14 +102,20 @@ var marian = func() *Family {
 	read := f.Spec
 	f.Spec = func(c *Config) (*spec.Spec, error) {
 		s, err := read(c)
-		n, shared := c.Int(s.Vocab, "decoder_vocab_size"),
-			c.Bool("share_encoder_decoder_embeddings", true)
-		if n != s.Vocab || !shared {
-			c.fail("share_encoder_decoder_embeddings is %v, vocab_size is %d and "+
-				"decoder_vocab_size %d; source and target must share one vocabulary", shared,
-				s.Vocab, n)
+		c.AllowNull("decoder_vocab_size")
+		if c.Bool("share_encoder_decoder_embeddings", true) {
+			if n := c.Int(s.Vocab, "decoder_vocab_size"); n != s.Vocab {
+				c.remark("decoder_vocab_size is %d and was ignored: source and target share one "+
+					"vocabulary of vocab_size %d", n, s.Vocab)
+			}
+		} else {
+			c.setOrigin("SourceVocab", "vocab_size")
+			s.Vocab, s.SourceVocab = c.SizeOr(s.Vocab, "Vocab", "decoder_vocab_size"), s.Vocab
 		}
 		return s, cmp.Or(err, c.firstErr())
+	}
+	f.Unused = func(s *spec.Spec, tensor string) bool {
+		return s.SourceVocab > 0 && tensor == "shared.weight"
 	}
 	return f
 }()
@@ -126,6 +132,8 @@ var bartWeights = slices.Concat(
 		{"embedding", "shared.weight", AsIs},
 		{"embedding", "encoder.embed_tokens.weight", AsIs},
 		{"embedding", "decoder.embed_tokens.weight", AsIs},
+		{"source-embedding", "encoder.embed_tokens.weight", AsIs},
+		{"target-embedding", "decoder.embed_tokens.weight", AsIs},
 		{"embedding-norm.gain", "encoder.layernorm_embedding.weight", AsIs},
 		{"embedding-norm.bias", "encoder.layernorm_embedding.bias", AsIs},
 		{"target-embedding-norm.gain", "decoder.layernorm_embedding.weight", AsIs},

@@ -64,6 +64,10 @@ var sizes = []struct {
 	},
 	{"Vocab", "vocabulary", 1, maxVocab, func(s *Spec) int { return s.Vocab }},
 	{
+		"SourceVocab", "vocabulary of the source", 0, maxVocab,
+		func(s *Spec) int { return s.SourceVocab },
+	},
+	{
 		"KeyValueHeads", "key and value heads", 0, maxHeads,
 		func(s *Spec) int { return s.KeyValueHeads },
 	},
@@ -186,6 +190,8 @@ func (s *Spec) checkStacks() error {
 	switch {
 	case s.Encoder == 0 && s.EncoderFeedForward > 0:
 		return s.wrong("EncoderFeedForward", "one stack has no encoder with a width of its own")
+	case s.Encoder == 0 && s.SourceVocab > 0:
+		return s.wrong("SourceVocab", "one stack has no source with a vocabulary of its own")
 	case s.Encoder == 0:
 		return nil
 	case s.Encoder < 0 || s.Encoder >= s.Layers || (s.Layers-s.Encoder)%2 != 0:

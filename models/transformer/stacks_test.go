@@ -19,7 +19,8 @@ import (
 
 // eachOfTwoStacks runs do on a golden of each kind with two stacks.
 func eachOfTwoStacks(t *testing.T, do func(t *testing.T, g *golden, boundary int)) {
-	for _, name := range []string{"t5", "t5_v1_1", "bart", "bart_widths", "mbart", "marian"} {
+	for _, name := range []string{"t5", "t5_v1_1", "bart", "bart_widths", "mbart", "marian",
+		"marian_separate", "marian_separate_tied"} {
 		t.Run(name, func(t *testing.T) {
 			g := openGolden(t, name)
 			do(t, g, slices.Index(g.ids, g.model.Spec.Boundary()))
@@ -135,7 +136,7 @@ func TestStacksPredict(t *testing.T) {
 			ids := slices.Delete(slices.Clone(g.ids), j, j+1)
 			if j%2 == 0 {
 				ids = slices.Clone(g.ids)
-				ids[j] = 9
+				ids[j] = ids[(j+1)%boundary]
 			}
 			queries = append(queries, trace.Query{IDs: ids, Objective: trace.Objective{
 				Quantity: trace.Logit, Position: len(ids) - 1, Token: 5,

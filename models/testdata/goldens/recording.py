@@ -125,12 +125,19 @@ def two_stacks(model):
     return model.config.is_encoder_decoder
 
 
+def vocabularies(config):
+    """How many ids a target has, and how many there are: those of a source with a vocabulary of its own follow the target's."""
+    if getattr(config, "share_encoder_decoder_embeddings", True):
+        return config.vocab_size, config.vocab_size
+    return config.decoder_vocab_size, config.decoder_vocab_size + config.vocab_size
+
+
 def joint(model, ids):
     """One text of a model of two stacks, the source, the boundary and the target: hidden states, attentions and logits of all of it,
     with a layer for each attention. What a layer does not touch stays; README.md says more."""
-    vocabulary = model.config.vocab_size
-    at = ids.tolist().index(vocabulary)
-    source, target = ids[None, :at], ids[None, at:].clone()
+    targets, every = vocabularies(model.config)
+    at = ids.tolist().index(every)
+    source, target = ids[None, :at] - (targets if every > targets else 0), ids[None, at:].clone()
     target[0, 0] = model.config.decoder_start_token_id
     body = getattr(model, "model", model)
     blocks = [getattr(s, "block", getattr(s, "layers", None)) for s in (body.encoder, body.decoder)]
