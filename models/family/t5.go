@@ -30,14 +30,15 @@ var t5 = &Family{
 			FeedForward:      c.Size("FeedForward", "d_ff"),
 			Vocab:            c.Size("Vocab", "vocab_size"),
 			Positions:        spec.NoPositions,
-			RelativeBuckets:  c.Int(32, "relative_attention_num_buckets"),
-			RelativeDistance: c.Int(128, "relative_attention_max_distance"),
+			RelativeBuckets:  c.AtLeast(4, 32, "relative_attention_num_buckets"),
+			RelativeDistance: c.AtLeast(1, 128, "relative_attention_max_distance"),
 			RMS:              true,
 			NormEpsilon:      c.Epsilon("layer_norm_epsilon", 1e-6),
 			ScoreScale:       1,
 			MemoryNorm:       true,
 		}
 		c.setOrigin("RelativeBuckets", "relative_attention_num_buckets")
+		c.setOrigin("RelativeDistance", "relative_attention_max_distance")
 		blocks := c.Size("Layers", "num_layers")
 		c.AllowNull("num_decoder_layers")
 		stacks(s, blocks, c.SizeOr(blocks, "Layers", "num_decoder_layers"))

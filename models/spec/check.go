@@ -222,9 +222,9 @@ func (s *Spec) checkPositions() error {
 	if s.Windows != nil && len(s.Windows) != s.Layers {
 		return s.wrong("Windows Layers", "windows of %d layers for %d", len(s.Windows), s.Layers)
 	}
-	if n := s.RelativeBuckets; n > 0 && (n%4 != 0 || s.RelativeDistance <= n/4) {
-		return s.wrong("RelativeBuckets", "%d buckets for distances up to %d; they must be a "+
-			"multiple of 4, with a larger distance", n, s.RelativeDistance)
+	if n := s.RelativeBuckets; n > 0 && (n < 4 || s.RelativeDistance <= n/2) {
+		return s.wrong("RelativeBuckets RelativeDistance", "%d buckets for distances up to %d; there must be 4 at "+
+			"least, and a distance above half their number", n, s.RelativeDistance)
 	}
 	if problem := s.Relative.check(s); problem != "" {
 		return s.wrong("Relative", "%s", problem)

@@ -184,8 +184,9 @@ type Spec struct {
 	Windows []int
 
 	// RelativeBuckets, if above 0, adds a bias to the scores of each head that depends on how far
-	// apart source and target are: half of the buckets are for sources before the target. A quarter
-	// of the buckets has one distance each, the others grow up to RelativeDistance (MPNet).
+	// apart source and target are: half of the buckets are for sources before the target, and in a
+	// decoder all. Half of those on a side have one distance each, the others grow up to
+	// RelativeDistance (MPNet, T5).
 	RelativeBuckets, RelativeDistance int
 
 	// Relative, if not nil, adds products with embeddings of distances to the scores (DeBERTa).
