@@ -278,7 +278,8 @@ const (
 	// whose blocks add both parts at once have none: [L,T,D].
 	HiddenAfterAttention Tap = "hidden-after-attention"
 	// FeedForwardOutput is what the feed-forward part puts out, its bias included, before any norm
-	// that follows: [L,T,D].
+	// that follows; zeros in a layer without one, as the attention of two stacks to the target has:
+	// [L,T,D].
 	FeedForwardOutput Tap = "feed-forward-output"
 	// Hidden is the residual stream: before each block, then after the last one and before the
 	// final norm: [L+1,T,D].

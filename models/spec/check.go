@@ -223,8 +223,9 @@ func (s *Spec) checkPositions() error {
 		return s.wrong("Windows Layers", "windows of %d layers for %d", len(s.Windows), s.Layers)
 	}
 	if n := s.RelativeBuckets; n > 0 && (n < 4 || s.RelativeDistance <= n/2) {
-		return s.wrong("RelativeBuckets RelativeDistance", "%d buckets for distances up to %d; there must be 4 at "+
-			"least, and a distance above half their number", n, s.RelativeDistance)
+		return s.wrong("RelativeBuckets RelativeDistance", "%d buckets for distances up to %d; "+
+			"there must be 4 at least, and a distance above half their number", n,
+			s.RelativeDistance)
 	}
 	if problem := s.Relative.check(s); problem != "" {
 		return s.wrong("Relative", "%s", problem)

@@ -57,9 +57,15 @@ var taps = map[trace.Tap]tap{
 	trace.Logits:  {axes: "TV", end: headTap}, // TK or K of a classifier
 }
 
-// innerTap is a tap of the residual stream or of what is added to it, inside a block.
+// innerTap is a tap of the residual stream or of what is added to it, inside a block; zeros in a
+// block that has no such part.
 func innerTap(name trace.Tap) tap {
-	return tap{axes: "LTD", block: func(b *Block) *Node { return b.inner[name] }}
+	return tap{axes: "LTD", block: func(b *Block) *Node {
+		if x := b.inner[name]; x != nil {
+			return x
+		}
+		return ZerosLike(b.Input)
+	}}
 }
 
 // finalTap is the residual stream after the final norm, [B,T,D].

@@ -182,4 +182,10 @@ STACKS = {
     "marian_separate_tied": ("Marian", "MTModel", dict(
         bart, activation_function="gelu", encoder_layers=1, decoder_layers=1, share_encoder_decoder_embeddings=False,
         decoder_vocab_size=56)),
+    "umt5": ("UMT5", "ForConditionalGeneration", dict(t5, num_layers=1, num_decoder_layers=2, relative_attention_num_buckets=6)),
+    "blenderbot": ("Blenderbot", "ForConditionalGeneration", dict(bart, bos_token_id=1, encoder_layers=1, decoder_layers=1)),
+    "plbart": ("PLBart", "ForConditionalGeneration", dict(
+        bart, bos_token_id=1, encoder_layers=1, decoder_layers=1, tie_word_embeddings=False)),
+    "m2m_100_pad": ("M2M100", "ForConditionalGeneration", dict(
+        bart, bos_token_id=1, pad_token_id=4, encoder_layers=1, decoder_layers=1, activation_function="tanh")),
 }
