@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,7 +71,7 @@ func (m *Model) someLanguages() string {
 // targetNamed returns an error if the language of the target is open.
 func (m *Model) targetNamed(encoded []tokenizer.Encoded) error {
 	t := m.tokenizer
-	if len(m.first) > 0 || t.IsLanguage(m.spec.TargetStart) || len(t.Languages()) == 0 ||
+	if len(m.first) > 0 || m.target.IsLanguage(m.spec.TargetStart) || len(t.Languages()) == 0 ||
 		t.TargetInSource() && len(encoded) > 0 && t.IsLanguage(encoded[0].ID) {
 		return nil
 	}
@@ -115,12 +116,17 @@ func (m *Model) tokens(text string, encoded []tokenizer.Encoded, specials trace.
 	}
 	tokens := make([]trace.Token, len(encoded))
 	for i, e := range encoded {
-		if e.ID >= m.spec.Vocab {
+		id, inSource := e.ID, specials != trace.SpecialsFollow
+		if inSource && m.spec.SourceVocab > 0 {
+			id += m.spec.Vocab
+		}
+		if !m.spec.Takes(id, inSource) {
 			return nil, pkg.Errorf("%s has no embedding of %q, token %d of %d: leave it out of "+
-				"the text", m.info.Name, m.TokenText(e.ID), e.ID, m.spec.Vocab)
+				"the text", m.info.Name, m.TokenText(id), e.ID,
+				cmp.Or(m.spec.SourceVocab, m.spec.Vocab))
 		}
 		tokens[i] = trace.Token{
-			ID: e.ID, Text: m.TokenText(e.ID), Begin: e.Begin, End: e.End, Special: e.Special,
+			ID: id, Text: m.TokenText(id), Begin: e.Begin, End: e.End, Special: e.Special,
 		}
 		if m.spec.TokenTypes > 1 {
 			tokens[i].Type = e.Type
@@ -197,8 +203,8 @@ func (m *Model) TokenText(id int) string {
 	if m.spec.Encoder > 0 && id == m.spec.Boundary() {
 		id = m.spec.TargetStart
 	}
-	if m.tokenizer != nil {
-		if text := m.tokenizer.TokenText(id); text != "" {
+	if t, of := m.words(id); t != nil {
+		if text := t.TokenText(of); text != "" {
 			return text
 		}
 	}
@@ -207,7 +213,19 @@ func (m *Model) TokenText(id int) string {
 
 // special returns whether a token is a control token.
 func (m *Model) special(id int) bool {
-	return m.tokenizer != nil && m.tokenizer.IsSpecial(id)
+	t, of := m.words(id)
+	return t != nil && t.IsSpecial(of)
+}
+
+// words returns the tokenizer whose vocabulary has a token, nil if there is none, and its id there.
+func (m *Model) words(id int) (*tokenizer.Tokenizer, int) {
+	switch {
+	case m.spec.SourceVocab == 0:
+		return m.tokenizer, id
+	case id < m.spec.Vocab:
+		return m.target, id
+	}
+	return m.tokenizer, id - m.spec.Vocab
 }
 
 // UnknownWords returns the words of a text that an embedded model never saw in training. Other

@@ -69,8 +69,9 @@ type sizes struct {
 // count sets the parts for a model on a backend: go, xla or cuda.
 func (s *sizes) count(q spec.Quantized, backend string, opts Options) {
 	s.parts = MemoryParts{
-		Program: programBytes + int64(s.spec.Vocab)*tokenBytes, Beside: opts.Beside,
-		Passes: transformer.PassBytes(s.spec, q, NeedsTokens, backend == "xla"),
+		Program: programBytes + int64(s.spec.Vocab+s.spec.SourceVocab)*tokenBytes,
+		Beside:  opts.Beside,
+		Passes:  transformer.PassBytes(s.spec, q, NeedsTokens, backend == "xla"),
 	}
 	if backend != "go" {
 		s.parts.Program += xlaBytes

@@ -361,7 +361,7 @@ func (m *Model) describe() trace.Info {
 		Head: m.head(), Bidirectional: s.Bidirectional, Numbers: m.numbers(),
 		MeanPooled: s.MeanPooled, EncoderLayers: s.Encoder, Parallel: s.Order == spec.Parallel,
 		Layers: s.Layers, Heads: s.Heads, Width: s.Width, Vocab: s.Vocab, Context: s.Context,
-		Experts: s.Experts(), NormsAfter: s.NormAfter,
+		SourceVocab: s.SourceVocab, Experts: s.Experts(), NormsAfter: s.NormAfter,
 		// Learned positions are added to an embedding of zeros before the first norm.
 		NoGradientAtZero: s.RMS && (s.Rotary != nil || s.AlibiSlopes != nil),
 	}

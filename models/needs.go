@@ -122,8 +122,9 @@ func (p *prepared) parameters() (all int64) {
 // unread is the part of the numbers that a token does not read: of an embedding that is not the
 // head all but a row, and the experts that were not chosen.
 func (p *prepared) unread() (part float64) {
+	part = float64(p.spec.SourceVocab) * float64(p.spec.Embedded())
 	if !p.spec.TiedHead {
-		part = float64(p.spec.Vocab) * float64(p.spec.Embedded())
+		part += float64(p.spec.Vocab) * float64(p.spec.Embedded())
 	}
 	for _, param := range p.spec.Params() {
 		if m := p.spec.Mixture; m != nil && strings.Contains(param.Name, ".experts.") {

@@ -8,7 +8,8 @@ import (
 // Replacement returns a token that can replace another one, and whether the model has it. kind is
 // mask, unknown, pad or end. The token is the one that the files of the model name. If they name
 // none, mask, pad and end are the control token with the usual text; a token of text is not taken
-// for one because of its name. Some checkpoints use one token for several kinds.
+// for one because of its name. Some checkpoints use one token for several kinds. A model whose
+// source has a vocabulary of its own has none, because no token can be on both sides.
 func (m *Model) Replacement(kind string) (id int, ok bool) {
 	id, ok = m.standIns[kind]
 	return id, ok
@@ -18,6 +19,9 @@ func (m *Model) Replacement(kind string) (id int, ok bool) {
 // pad_token_id, specials the special tokens by their role, and eos the end-of-text ids.
 func (m *Model) findStandIns(pads []any, specials map[string]string, eos []int) map[string]int {
 	found := map[string]int{}
+	if m.spec.SourceVocab > 0 {
+		return found
+	}
 	add := func(kind string, id int) {
 		if _, known := found[kind]; !known && id >= 0 && id < m.spec.Vocab {
 			found[kind] = id

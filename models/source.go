@@ -35,7 +35,7 @@ type source interface {
 	TokenizerJSON() ([]byte, error)
 	TokenizerName() string
 	// Pieces returns the files of a tokenizer of SentencePiece; see [checkpoint.Dir.Pieces].
-	Pieces() (source, target, vocab []byte, err error)
+	Pieces() (source, target checkpoint.Pieces, err error)
 	// tokenizerConfig returns what else says how the tokenizer works.
 	tokenizerConfig() (tokenizer.Config, error)
 	EOS() ([]int, error)
@@ -83,6 +83,12 @@ func (d directory) readTarget(s *spec.Spec) error {
 	if s.Encoder == 0 {
 		return nil
 	}
+	if config, err := d.TokenizerConfig(); err == nil && config["separate_vocabs"] == true &&
+		s.SourceVocab == 0 {
+		return pkg.Errorf("%s: tokenizer_config.json has separate_vocabs, but in config.json "+
+			"source and target share one embedding (share_encoder_decoder_embeddings): the two "+
+			"are of different models", d.Name)
+	}
 	const startKey, firstKey = "decoder_start_token_id", "forced_bos_token_id"
 	start, err := d.TokenIDs(startKey)
 	if err == nil {
@@ -123,9 +129,9 @@ func (d directory) tokenizerConfig() (c tokenizer.Config, err error) {
 }
 
 // Pieces returns what the keys of a GGUF file were made of, for one kind of tokenizer.
-func (f ggufFile) Pieces() (source, target, vocab []byte, err error) {
-	pieces := f.Model.Pieces()
-	return pieces, pieces, nil, nil
+func (f ggufFile) Pieces() (source, target checkpoint.Pieces, err error) {
+	pieces := checkpoint.Pieces{Model: f.Model.Pieces()}
+	return pieces, pieces, nil
 }
 
 // ForgetTokenizer does nothing: a directory keeps nothing of its tokenizer.
@@ -141,7 +147,7 @@ func (f ggufFile) tensors() tensorFile { return f.Weights }
 // tokenizerConfig is empty for most files: a GGUF file says all in its own keys. Pieces of
 // SentencePiece are numbered as those of T5, and the places that a text leaves open are among them.
 func (f ggufFile) tokenizerConfig() (c tokenizer.Config, err error) {
-	if f.Model.Pieces() != nil {
+	if f.HasPieces() {
 		c.Class, c.Settings = "T5Tokenizer", map[string]any{"extra_ids": 0}
 		c.Special, err = f.SpecialTokens()
 	}

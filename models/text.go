@@ -2,6 +2,7 @@ package models
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -66,15 +67,16 @@ func readTokenizer(from source) (t, target *tokenizer.Tokenizer, remarks []strin
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	source, targets, vocab, err := from.Pieces()
+	pieces, targets, err := from.Pieces()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if source != nil && (vocab != nil || tokenizer.NumbersPieces(config)) {
-		t, err = tokenizer.ParsePieces(source, vocab, from.TokenizerName(), config)
-		if target = t; err == nil && !bytes.Equal(source, targets) {
-			target, err = tokenizer.ParsePieces(targets, vocab, from.Label()+"/target.spm",
-				config)
+	if pieces.Model != nil && (pieces.Vocab != nil || tokenizer.NumbersPieces(config)) {
+		t, err = tokenizer.ParsePieces(pieces.Model, pieces.Vocab, from.TokenizerName(), config)
+		if target = t; err == nil && !(bytes.Equal(pieces.Model, targets.Model) &&
+			bytes.Equal(pieces.Vocab, targets.Vocab)) {
+			target, err = tokenizer.ParsePieces(targets.Model, targets.Vocab,
+				from.Label()+"/target.spm", config)
 		}
 		return t, target, nil, err
 	}
@@ -114,11 +116,15 @@ func (m *Model) checkVocabulary(name string) error {
 	if m.tokenizer == nil {
 		return nil
 	}
-	for id := m.spec.Vocab; id < m.tokenizer.VocabSize(); id++ {
-		if !m.tokenizer.IsSpecial(id) {
-			return pkg.Errorf("%s has %d tokens, the embedding has %d: the two are of different "+
-				"models", name, m.tokenizer.VocabSize(), m.spec.Vocab)
+	embedded := cmp.Or(m.spec.SourceVocab, m.spec.Vocab)
+	for _, t := range []*tokenizer.Tokenizer{m.tokenizer, m.target} {
+		for id := embedded; id < t.VocabSize(); id++ {
+			if !t.IsSpecial(id) {
+				return pkg.Errorf("%s has %d tokens, the embedding has %d: the two are of "+
+					"different models", name, t.VocabSize(), embedded)
+			}
 		}
+		embedded = m.spec.Vocab
 	}
 	return nil
 }

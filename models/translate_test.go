@@ -3,6 +3,7 @@ package models
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -262,6 +263,74 @@ func TestMarianText(t *testing.T) {
 	_, err = Open(translator(t, "marian", files), Options{Backend: "go"})
 	if err == nil || !strings.Contains(err.Error(), "target.spm") {
 		t.Errorf("error %v, want the file", err)
+	}
+}
+
+// TestSeparateVocabularies: source and target of Marian may have a vocabulary each. The ids of the
+// source's tokens follow those of the target's, every id has its own text, and no id of one side is
+// taken on the other.
+func TestSeparateVocabularies(t *testing.T) {
+	files := map[string]string{
+		"source.spm": spm("▁", "a", "b", "▁a"), "target.spm": spm("▁", "a", "b", "▁b"),
+		"vocab.json": "{" + letters + "}",
+		"target_vocab.json": `{"<pad>":0,"<unk>":1,"</s>":2,"▁":3,"▁b":4,"b":5,"a":7,` +
+			`"ő":39}`,
+		"tokenizer_config.json": `{"tokenizer_class":"MarianTokenizer","separate_vocabs":true}`,
+	}
+	m, err := Open(translator(t, "marian_separate", files), Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got string
+	for _, specials := range []trace.Specials{trace.SpecialsAuto, trace.SpecialsFollow} {
+		tokens, err := m.Encode("a b", specials)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, token := range tokens {
+			got += fmt.Sprintf("%d %q %v, ", token.ID, token.Text, token.Special)
+		}
+	}
+	const want = `47 " a" false, 44 " " false, 46 "b" false, 42 "</s>" true, ` +
+		`88 " " true, 3 " " false, 7 "a" false, 4 " b" false, `
+	if got != want {
+		t.Errorf("the tokens are\n%s, want\n%s", got, want)
+	}
+	if id, ok := m.Replacement("unknown"); ok {
+		t.Errorf("token %d replaces others on both sides", id)
+	}
+	source := []int{47, 44, 46, 42}
+	for _, ids := range [][]int{{47, 7, 88}, {47, 88, 47}, {88}, {47, 89}, {47, 88, 88}} {
+		if _, err := m.Trace(t.Context(), ids, []trace.Tap{trace.Logits}); err == nil {
+			t.Errorf("ids %v are taken", ids)
+		}
+	}
+	for beams := 1; beams < 3; beams++ {
+		ask := trace.Ask{MaxTokens: 6, Sampling: trace.Sampling{Beams: beams}}
+		for step, err := range m.Steps(t.Context(), append(source, 88), ask) {
+			if err != nil || step.Next.Token.ID >= 40 {
+				t.Errorf("with %d beams: %+v, %v", beams, step.Next, err)
+			}
+		}
+	}
+	ask := trace.Ask{Continuation: []int{5, 47}}
+	for step, err := range m.Steps(t.Context(), append(source, 88), ask) {
+		if err == nil {
+			t.Errorf("a target goes on with a token of the source: %+v", step.Next)
+		}
+	}
+	_, err = Open(translator(t, "marian", files), Options{Backend: "go"})
+	if err == nil || !strings.Contains(err.Error(), "separate_vocabs") {
+		t.Errorf("one embedding for two vocabularies: %v", err)
+	}
+	delete(files, "target_vocab.json")
+	m, err = Open(translator(t, "marian_separate", files), Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = m.Encode("a", trace.SpecialsAuto); err == nil ||
+		!strings.Contains(err.Error(), "target_vocab.json") {
+		t.Errorf("without the vocabulary of the target: %v", err)
 	}
 }
 

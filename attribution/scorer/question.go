@@ -128,9 +128,9 @@ func (x *question) check() error {
 			x.q.Position, T, T-1)
 	}
 	for j, id := range x.q.IDs {
-		if id < 0 || x.info.Vocab > 0 && id >= x.info.Vocab && id != x.info.Boundary() {
+		if id < 0 || x.info.Vocab > 0 && id >= x.info.IDs() && id != x.info.Boundary() {
 			return trace.Usagef("%s: token %d has id %d; %s has %d tokens, from 0", x.scorer, j, id,
-				message.Quote(x.info.Name), x.info.Vocab)
+				message.Quote(x.info.Name), x.info.IDs())
 		}
 	}
 	// The number of classes is not known here, so a class is only checked from below.

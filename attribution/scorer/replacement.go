@@ -36,6 +36,12 @@ func (x *question) replacement(kind string) (*replacement, error) {
 		return &replacement{delete: true}, nil
 	case kind == zeroKind:
 		return &replacement{zero: true}, nil
+	case x.info.SourceVocab > 0:
+		return nil, trace.Usagef(
+			"replacement %s: source and target of %s have a vocabulary each, so no token can "+
+				"replace others on both sides; take %s", message.Quote(kind),
+			message.Quote(x.info.Name), message.List(x.availableKinds()),
+		)
 	case slices.Contains(replacementKinds, kind):
 		if id, ok := x.specialToken(kind); ok {
 			return &replacement{id: id}, nil

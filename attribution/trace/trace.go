@@ -132,6 +132,10 @@ type Info struct {
 	Vocab   int `json:"vocab"`             // V
 	Context int `json:"context"`           // the largest number of tokens; 0 for no limit
 	Experts int `json:"experts,omitempty"` // X; 0 without experts
+	// SourceVocab is how many tokens the source has of its own in a model of two stacks with two
+	// vocabularies, 0 in others. Vocab is then what the target has, which is what is scored. The
+	// ids of the source's tokens follow the target's, from Vocab on.
+	SourceVocab int `json:"source_vocab,omitempty"`
 }
 
 // Boundary returns the id with which the target begins in the text of a model of two stacks, -1 for
@@ -140,8 +144,11 @@ func (i Info) Boundary() int {
 	if i.EncoderLayers == 0 {
 		return -1
 	}
-	return i.Vocab
+	return i.IDs()
 }
+
+// IDs returns how many ids tokens may have, from 0 on.
+func (i Info) IDs() int { return i.Vocab + i.SourceVocab }
 
 // LayerLabel returns the name of layer l, 0-based, beside a row or below a column: "3" or, in a
 // model of two stacks, "encoder 3", "decoder 2 self" for the attention of block 2 of the decoder to
@@ -274,7 +281,8 @@ const (
 	// whose blocks add both parts at once have none: [L,T,D].
 	HiddenAfterAttention Tap = "hidden-after-attention"
 	// FeedForwardOutput is what the feed-forward part puts out, its bias included, before any norm
-	// that follows: [L,T,D].
+	// that follows; zeros in a layer without one, as the attention of two stacks to the target has:
+	// [L,T,D].
 	FeedForwardOutput Tap = "feed-forward-output"
 	// Hidden is the residual stream: before each block, then after the last one and before the
 	// final norm: [L+1,T,D].

@@ -22,13 +22,19 @@ func (d *Dir) HasTokenizer() bool {
 	return d.exists(tokenizerFile) || len(d.piecesFiles()) > 0
 }
 
-// piecesFiles are the files that [Dir.Pieces] returns, none if the directory lacks one of the first
-// two or has a tokenizer.json. A file may have no vocabulary beside it.
+// piecesFiles are the files that [Dir.Pieces] returns: for sources a file of SentencePiece and a
+// vocabulary, and both for targets. There are none if the directory lacks one of the first two or
+// has a tokenizer.json. A file may have no vocabulary beside it.
 func (d *Dir) piecesFiles() []string {
-	const alone, bpe = "spiece.model", "sentencepiece.bpe.model"
+	const alone, bpe, vocab = "spiece.model", "sentencepiece.bpe.model", "vocab.json"
+	ofTarget := vocab
+	// What is wrong with the file is an error where it is read for the tokenizer.
+	if config, _ := d.TokenizerConfig(); config["separate_vocabs"] == true {
+		ofTarget = "target_vocab.json"
+	}
 	for _, files := range [][]string{
-		{"source.spm", "vocab.json", "target.spm"}, {bpe, "vocab.json", bpe}, {alone, "", alone},
-		{bpe, "", bpe},
+		{"source.spm", vocab, "target.spm", ofTarget}, {bpe, vocab, bpe, vocab},
+		{alone, "", alone, ""}, {bpe, "", bpe, ""},
 	} {
 		if !d.exists(tokenizerFile) && d.exists(files[0]) &&
 			(files[1] == "" || d.exists(files[1])) {
@@ -55,22 +61,26 @@ func (d *Dir) TokenizerJSON() ([]byte, error) {
 	return b, d.explainTokenizer(err)
 }
 
-// Pieces returns the files of a tokenizer that has none in the layout of tokenizer.json: one of
-// SentencePiece for the texts of sources and one for those of targets, and vocab.json with the ids
-// of their pieces (source.spm and target.spm of Marian; sentencepiece.bpe.model of M2M100, for
-// both), or no vocabulary (spiece.model of T5 and Pegasus; sentencepiece.bpe.model of mBART). All
-// are nil if the directory does not have them.
-func (d *Dir) Pieces() (source, target, vocab []byte, err error) {
-	var files [3][]byte
+// Pieces is a tokenizer of SentencePiece: its file, and vocab.json with the ids of the pieces, nil
+// if there is none.
+type Pieces struct{ Model, Vocab []byte }
+
+// Pieces returns a tokenizer that has no tokenizer.json, for the texts of sources and for those of
+// targets: source.spm and target.spm with vocab.json of Marian, and target_vocab.json if it has
+// separate_vocabs; sentencepiece.bpe.model with vocab.json of M2M100, for both; or spiece.model of
+// T5 and Pegasus and sentencepiece.bpe.model of mBART without a vocabulary. All are nil if the
+// directory does not have them.
+func (d *Dir) Pieces() (source, target Pieces, err error) {
 	for i, name := range d.piecesFiles() {
 		if name == "" {
 			continue
 		}
-		if files[i], err = d.read(name, maxTokenizer); err != nil {
-			return nil, nil, nil, err
+		to := []*[]byte{&source.Model, &source.Vocab, &target.Model, &target.Vocab}[i]
+		if *to, err = d.read(name, maxTokenizer); err != nil {
+			return Pieces{}, Pieces{}, err
 		}
 	}
-	return files[0], files[2], files[1], nil
+	return source, target, nil
 }
 
 // TokenizerConfig returns tokenizer_config.json, decoded like [Dir.Config]. It is nil if the file

@@ -38,10 +38,13 @@ func (w *words) checkT5() error {
 	return nil
 }
 
+// HasPieces reports whether the tokenizer is of the kind t5, which has [Model.Pieces].
+func (m *Model) HasPieces() bool { return m.words != nil && m.words.model == "t5" }
+
 // Pieces returns the file of SentencePiece that the keys of a tokenizer of the kind t5 were made of
 // (sentencepiece_model.proto, ModelProto). It is nil for other tokenizers.
 func (m *Model) Pieces() []byte {
-	if m.words == nil || m.words.model != "t5" {
+	if !m.HasPieces() {
 		return nil
 	}
 	w := m.words

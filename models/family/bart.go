@@ -14,6 +14,8 @@ func init() {
 	Register(marian)
 	Register(pegasus)
 	Register(m2m100)
+	Register(blenderbot)
+	Register(plbart)
 }
 
 // bartLike is what differs between BART and the models with its names.
@@ -27,6 +29,8 @@ type bartLike struct {
 	normed bool
 	// offset is where the table of positions begins.
 	offset int
+	// scaled is the default of scale_embedding.
+	scaled bool
 }
 
 // bartSpec reads the configuration of BART and the models with its names.
@@ -53,7 +57,7 @@ func bartSpec(c *Config, b bartLike) (*spec.Spec, error) {
 	if s.MemoryNorm = b.before; !b.before {
 		s.Order, s.NoFinalNorm = spec.PostNorm, true
 	}
-	if c.Bool("scale_embedding", b.name == "m2m_100") {
+	if c.Bool("scale_embedding", b.scaled) {
 		s.EmbeddingScale = math.Sqrt(float64(s.Width))
 	}
 	s.TiedHead = c.Bool("tie_word_embeddings", true)
@@ -68,8 +72,12 @@ func bartFamily(class string, b bartLike, positions ...Weight) *Family {
 		Architectures: []string{class + "ForConditionalGeneration", class + "Model"},
 		Prefixes:      []string{"model.", ""},
 		Buffers:       []string{"embed_positions.weights"},
-		Spec:          func(c *Config) (*spec.Spec, error) { return bartSpec(c, b) },
-		Weights:       slices.Concat(bartWeights, positions),
+		OwnSource:     true,
+		Unused: func(s *spec.Spec, tensor string) bool {
+			return s.SourceVocab > 0 && tensor == "shared.weight"
+		},
+		Spec:    func(c *Config) (*spec.Spec, error) { return bartSpec(c, b) },
+		Weights: slices.Concat(bartWeights, positions),
 	}
 }
 
@@ -90,9 +98,32 @@ var mbart = bartFamily("MBart",
 var pegasus = bartFamily("Pegasus", bartLike{name: "pegasus", before: true}, waves...)
 
 // m2m100 is M2M100 and NLLB: Pegasus with other sines and cosines.
-var m2m100 = bartFamily("M2M100", bartLike{name: "m2m_100", start: 2, before: true, offset: 2},
-	Weight{"positions", "encoder.embed_positions.weights", Sinusoids},
-	Weight{"target-positions", "decoder.embed_positions.weights", Sinusoids})
+// Positions count from the one after pad_token_id.
+var m2m100 = func() *Family {
+	f := bartFamily("M2M100", bartLike{name: "m2m_100", start: 2, before: true, scaled: true},
+		Weight{"positions", "encoder.embed_positions.weights", Sinusoids},
+		Weight{"target-positions", "decoder.embed_positions.weights", Sinusoids})
+	read := f.Spec
+	f.Spec = func(c *Config) (*spec.Spec, error) {
+		s, err := read(c)
+		pad := c.AtLeast(0, 1, "pad_token_id")
+		c.setOrigin("PositionOffset", "pad_token_id")
+		if s.PositionOffset = pad + 1; s.TargetStart == pad {
+			c.fail("decoder_start_token_id and pad_token_id are both %d; positions leave out "+
+				"padding, so that a target must begin with another token", pad)
+		}
+		return s, cmp.Or(err, c.firstErr())
+	}
+	return f
+}()
+
+// blenderbot is Blenderbot: mBART without a norm after the embedding.
+var blenderbot = bartFamily("Blenderbot", bartLike{name: "blenderbot", start: 1, before: true},
+	tables...)
+
+// plbart is PLBart: BART for code.
+var plbart = bartFamily("PLBart",
+	bartLike{name: "plbart", start: 2, normed: true, offset: 2, scaled: true}, tables...)
 
 // marian is Marian (OPUS-MT): BART with positions that are computed and no norm after the
 // embedding.
@@ -102,12 +133,15 @@ var marian = func() *Family {
 	read := f.Spec
 	f.Spec = func(c *Config) (*spec.Spec, error) {
 		s, err := read(c)
-		n, shared := c.Int(s.Vocab, "decoder_vocab_size"),
-			c.Bool("share_encoder_decoder_embeddings", true)
-		if n != s.Vocab || !shared {
-			c.fail("share_encoder_decoder_embeddings is %v, vocab_size is %d and "+
-				"decoder_vocab_size %d; source and target must share one vocabulary", shared,
-				s.Vocab, n)
+		c.AllowNull("decoder_vocab_size")
+		if c.Bool("share_encoder_decoder_embeddings", true) {
+			if n := c.Int(s.Vocab, "decoder_vocab_size"); n != s.Vocab {
+				c.remark("decoder_vocab_size is %d and was ignored: source and target share one "+
+					"vocabulary of vocab_size %d", n, s.Vocab)
+			}
+		} else {
+			c.setOrigin("SourceVocab", "vocab_size")
+			s.Vocab, s.SourceVocab = c.SizeOr(s.Vocab, "Vocab", "decoder_vocab_size"), s.Vocab
 		}
 		return s, cmp.Or(err, c.firstErr())
 	}
@@ -126,6 +160,8 @@ var bartWeights = slices.Concat(
 		{"embedding", "shared.weight", AsIs},
 		{"embedding", "encoder.embed_tokens.weight", AsIs},
 		{"embedding", "decoder.embed_tokens.weight", AsIs},
+		{"source-embedding", "encoder.embed_tokens.weight", AsIs},
+		{"target-embedding", "decoder.embed_tokens.weight", AsIs},
 		{"embedding-norm.gain", "encoder.layernorm_embedding.weight", AsIs},
 		{"embedding-norm.bias", "encoder.layernorm_embedding.bias", AsIs},
 		{"target-embedding-norm.gain", "decoder.layernorm_embedding.weight", AsIs},

@@ -82,6 +82,9 @@ type Family struct {
 	// OwnHead reports whether a head that differs from the embedding is the model's own, whatever
 	// tie_word_embeddings is: transformers 5 writes true for every T5.
 	OwnHead bool
+	// OwnSource reports whether source and target have an embedding each if the head is not tied
+	// and the two in the file differ: transformers 5 ties all of them or none (BART).
+	OwnSource bool
 	// Prefixes may come before every tensor name. The first one with which the embedding is found
 	// is used. Without any, names have none.
 	Prefixes []string

@@ -17,7 +17,7 @@ var activations = map[string]spec.Activation{
 	"gelu_fast":        spec.GELUTanh,
 	"gelu_python_tanh": spec.GELUTanh, "gelu_accurate": spec.GELUTanh,
 	"silu": spec.SiLU, "swish": spec.SiLU, "relu": spec.ReLU, "relu2": spec.ReLUSquared,
-	"xielu": spec.XIELU,
+	"tanh": spec.HyperbolicTangent, "xielu": spec.XIELU,
 }
 
 // headWidth sets the width of a head to the width of the model divided by the number of heads.

@@ -17,8 +17,11 @@ var stackNames = map[spec.Stack]string{
 
 // InStack returns the name of a parameter of a layer in the tables of families with two stacks:
 // blocks.L.query.weight is crossing.3.query.weight if layer L crosses in block 3 of the decoder.
-// Other names stay.
+// The embedding is the target-embedding if the source has another one. Other names stay.
 func InStack(s *spec.Spec, param string) string {
+	if s != nil && s.SourceVocab > 0 && param == "embedding" {
+		return "target-embedding"
+	}
 	rest, ok := strings.CutPrefix(param, "blocks.")
 	number, rest, isLayer := strings.Cut(rest, ".")
 	l, err := strconv.Atoi(number)

@@ -8,7 +8,10 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-func init() { Register(t5) }
+func init() {
+	Register(t5)
+	Register(umt5)
+}
 
 // t5 is T5, with its versions 1.1 and Flan, and mT5: two stacks with biases for distances and norms
 // by the root mean square. Scores of attention are not divided by √E.
@@ -30,18 +33,21 @@ var t5 = &Family{
 			FeedForward:      c.Size("FeedForward", "d_ff"),
 			Vocab:            c.Size("Vocab", "vocab_size"),
 			Positions:        spec.NoPositions,
-			RelativeBuckets:  c.Int(32, "relative_attention_num_buckets"),
-			RelativeDistance: c.Int(128, "relative_attention_max_distance"),
+			RelativeBuckets:  c.AtLeast(4, 32, "relative_attention_num_buckets"),
+			RelativeDistance: c.AtLeast(1, 128, "relative_attention_max_distance"),
 			RMS:              true,
 			NormEpsilon:      c.Epsilon("layer_norm_epsilon", 1e-6),
 			ScoreScale:       1,
 			MemoryNorm:       true,
 		}
 		c.setOrigin("RelativeBuckets", "relative_attention_num_buckets")
+		c.setOrigin("RelativeDistance", "relative_attention_max_distance")
 		blocks := c.Size("Layers", "num_layers")
 		c.AllowNull("num_decoder_layers")
 		stacks(s, blocks, c.SizeOr(blocks, "Layers", "num_decoder_layers"))
-		name, gated := strings.CutPrefix(c.String("feed_forward_proj", "relu"), "gated-")
+		usual, _ := c.fallback("feed_forward_proj") // mT5 has another one than T5
+		usualText, _ := usual.(string)
+		name, gated := strings.CutPrefix(c.String("feed_forward_proj", usualText), "gated-")
 		if s.Gated = gated; gated && name == "gelu" {
 			name = "gelu_new"
 		}
@@ -85,6 +91,26 @@ var t5 = &Family{
 		t5FeedForward("crossing", "decoder.block.%d.layer.2."),
 	),
 }
+
+// umt5 is UMT5: T5 with biases for distances in every block.
+var umt5 = func() *Family {
+	f := *t5
+	f.Name, f.ModelTypes, f.Weights = "umt5", nil, slices.Clone(t5.Weights)
+	f.Architectures = []string{"UMT5ForConditionalGeneration", "UMT5Model"}
+	for i, w := range f.Weights {
+		if strings.HasSuffix(w.Param, "relative-bias") {
+			f.Weights[i].Tensor = strings.Replace(w.Tensor, "block.0.", "block.%d.", 1)
+		}
+	}
+	read := t5.Spec
+	f.Spec = func(c *Config) (*spec.Spec, error) {
+		s, err := read(c)
+		s.Family = "umt5"
+		s.LogitScale = 1 / math.Sqrt(float64(max(s.Width, 1))) // version 5 always scales
+		return s, err
+	}
+	return &f
+}()
 
 // t5Attention are the tensors of an attention in a stack.
 func t5Attention(stack, layer, attention string) []Weight {

@@ -1,6 +1,7 @@
 package family
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -48,7 +49,7 @@ func (f *Family) Loaders(file string, tensors Tensors, s *spec.Spec) (
 	if err := c.findPrefix(); err != nil {
 		return nil, nil, err
 	}
-	if err := c.findOwnHead(); err != nil {
+	if err := cmp.Or(c.findOwnHead(), c.findOwnSource()); err != nil {
 		return nil, nil, err
 	}
 	tensors = c.tensors
@@ -302,6 +303,38 @@ func (c *contents) findOwnHead() error {
 	}
 	s.TiedHead, err = c.equal(embedding.Tensor, c.doubles[at].second)
 	c.doubles = nil // they are found again, those of the spec as it is now
+	return err
+}
+
+// findOwnSource gives the source a vocabulary of its own if the file has two embeddings that
+// differ and the family says that both count; see [Family.OwnSource]. The two have as many tokens.
+func (c *contents) findOwnSource() error {
+	s := c.spec
+	if !c.family.OwnSource || s.TiedHead || s.SourceVocab > 0 || s.Head != spec.LanguageHead {
+		return nil
+	}
+	own := *s
+	own.SourceVocab = s.Vocab
+	p := spec.Param{Shape: []int{s.Vocab, s.Embedded()}}
+	var names []string
+	for _, param := range []string{"source-embedding", "embedding"} {
+		ws, err := c.family.sources(&own, param)
+		if err != nil {
+			return err
+		}
+		found := c.present(ws)
+		if len(found) == 0 {
+			return nil
+		}
+		if err := c.checkShape(found[0], p); err != nil {
+			return err
+		}
+		names = append(names, found[0].Tensor)
+	}
+	equal, err := c.equal(names[0], names[1])
+	if err == nil && !equal {
+		s.SourceVocab = s.Vocab
+	}
 	return err
 }
 

@@ -33,7 +33,7 @@ func BatchTexts() []trace.BatchText {
 	for i := range 7 {
 		ids := make([]int, 1+(3*i)%5)
 		for t := range ids {
-			ids[t] = 3 + (7*i+5*t)%60
+			ids[t] = 3 + (7*i+5*t)%36
 		}
 		all = append(all, trace.BatchText{IDs: ids, Ask: batchAsk(2 + i%4)})
 	}
@@ -86,6 +86,11 @@ func Batch(t *testing.T, m trace.Batcher, most int) {
 	for i, text := range texts { // of two stacks the texts are targets, behind sources
 		if boundary := m.Info().Boundary(); boundary >= 0 {
 			source := []int{5, 9, 20, 30}[:1+i%4]
+			if m.Info().SourceVocab > 0 {
+				for k := range source {
+					source[k] += m.Info().Vocab
+				}
+			}
 			texts[i].IDs = slices.Concat(source, []int{boundary}, text.IDs)
 		}
 	}

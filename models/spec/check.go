@@ -64,6 +64,10 @@ var sizes = []struct {
 	},
 	{"Vocab", "vocabulary", 1, maxVocab, func(s *Spec) int { return s.Vocab }},
 	{
+		"SourceVocab", "vocabulary of the source", 0, maxVocab,
+		func(s *Spec) int { return s.SourceVocab },
+	},
+	{
 		"KeyValueHeads", "key and value heads", 0, maxHeads,
 		func(s *Spec) int { return s.KeyValueHeads },
 	},
@@ -186,6 +190,8 @@ func (s *Spec) checkStacks() error {
 	switch {
 	case s.Encoder == 0 && s.EncoderFeedForward > 0:
 		return s.wrong("EncoderFeedForward", "one stack has no encoder with a width of its own")
+	case s.Encoder == 0 && s.SourceVocab > 0:
+		return s.wrong("SourceVocab", "one stack has no source with a vocabulary of its own")
 	case s.Encoder == 0:
 		return nil
 	case s.Encoder < 0 || s.Encoder >= s.Layers || (s.Layers-s.Encoder)%2 != 0:
@@ -216,9 +222,10 @@ func (s *Spec) checkPositions() error {
 	if s.Windows != nil && len(s.Windows) != s.Layers {
 		return s.wrong("Windows Layers", "windows of %d layers for %d", len(s.Windows), s.Layers)
 	}
-	if n := s.RelativeBuckets; n > 0 && (n%4 != 0 || s.RelativeDistance <= n/4) {
-		return s.wrong("RelativeBuckets", "%d buckets for distances up to %d; they must be a "+
-			"multiple of 4, with a larger distance", n, s.RelativeDistance)
+	if n := s.RelativeBuckets; n > 0 && (n < 4 || s.RelativeDistance <= n/2) {
+		return s.wrong("RelativeBuckets RelativeDistance", "%d buckets for distances up to %d; "+
+			"there must be 4 at least, and a distance above half their number", n,
+			s.RelativeDistance)
 	}
 	if problem := s.Relative.check(s); problem != "" {
 		return s.wrong("Relative", "%s", problem)

@@ -27,6 +27,7 @@ type Loader func(p Param, put func(first int, values []float32)) error
 // Arrays that the spec does not need are left out:
 //
 //	embedding [V,W]   positions [C+offset,D or W]   token-types [K,W]
+//	source-embedding [SourceVocab,W], if the source has a vocabulary of its own
 //	embedding-norm.{gain,bias} [W]
 //	target-positions and target-embedding-norm of the same shapes, if there are two stacks
 //	embedding-projection.{weight [W,D],bias [D]}
@@ -90,6 +91,9 @@ func (p *paramList) dense(name string, in, out int, bias bool) {
 func (p *paramList) embedding() {
 	s, w := p.spec, p.spec.Embedded()
 	p.add("embedding", s.Vocab, w)
+	if s.SourceVocab > 0 {
+		p.add("source-embedding", s.SourceVocab, w)
+	}
 	if s.Positions == LearnedPositions {
 		width := w
 		if s.ProjectTokens {

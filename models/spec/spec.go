@@ -141,6 +141,10 @@ type Spec struct {
 	// them: its attention to the target, without a feed-forward part, and its attention to the
 	// source with the feed-forward part. See [Spec.Stack].
 	Encoder int
+	// SourceVocab, if above 0, is how many tokens the source has of its own in a model of two
+	// stacks (Marian with separate vocabularies). Vocab is then what the target has, and the ids of
+	// the source's tokens follow the target's: they are from Vocab to Vocab+SourceVocab-1.
+	SourceVocab int
 	// TargetStart is the id with which the target of a model of two stacks begins. In a text that
 	// token is [Spec.Boundary].
 	TargetStart int
@@ -180,8 +184,9 @@ type Spec struct {
 	Windows []int
 
 	// RelativeBuckets, if above 0, adds a bias to the scores of each head that depends on how far
-	// apart source and target are: half of the buckets are for sources before the target. A quarter
-	// of the buckets has one distance each, the others grow up to RelativeDistance (MPNet).
+	// apart source and target are: half of the buckets are for sources before the target, and in a
+	// decoder all. Half of those on a side have one distance each, the others grow up to
+	// RelativeDistance (MPNet, T5).
 	RelativeBuckets, RelativeDistance int
 
 	// Relative, if not nil, adds products with embeddings of distances to the scores (DeBERTa).
@@ -324,7 +329,15 @@ func (s *Spec) Stack(l int) Stack {
 
 // Boundary returns the id of the token that parts source and target in a text of a model of two
 // stacks, the first of the target. It is the only one outside the vocabulary.
-func (s *Spec) Boundary() int { return s.Vocab }
+func (s *Spec) Boundary() int { return s.Vocab + s.SourceVocab }
+
+// Takes reports whether a text may have an id on one side of the boundary.
+func (s *Spec) Takes(id int, inSource bool) bool {
+	if inSource && s.SourceVocab > 0 {
+		return s.Vocab <= id && id < s.Boundary()
+	}
+	return 0 <= id && id < s.Vocab
+}
 
 // Causal reports whether no token sees one after it.
 func (s *Spec) Causal() bool { return !s.Bidirectional && s.Encoder == 0 }

@@ -214,16 +214,22 @@ func (m *Model) CheckIDs(ids []int) error {
 }
 
 // CheckVocabulary returns an error if ids is empty, contains an id outside the vocabulary, or parts
-// source and target twice.
+// source and target twice. Ids without a boundary are of the target.
 func (m *Model) CheckVocabulary(ids []int) error {
 	if len(ids) == 0 {
 		return pkg.Errorf("there are no tokens to run on")
 	}
+	boundary := boundaryOf(m.Spec, ids)
 	for i, id := range ids {
-		if m.Spec.Encoder > 0 && id == m.Spec.Boundary() && i == boundaryOf(m.Spec, ids) {
+		if m.Spec.Encoder > 0 && i == boundary && boundary < len(ids) {
 			continue
 		}
-		if id < 0 || id >= m.Spec.Vocab {
+		if inSource := boundary < len(ids) && i < boundary; !m.Spec.Takes(id, inSource) {
+			if m.Spec.SourceVocab > 0 {
+				return pkg.Errorf("id %d of token %d is on the wrong side: ids of the target are "+
+					"from 0 to %d, those of the source from %d to %d", id, i, m.Spec.Vocab-1,
+					m.Spec.Vocab, m.Spec.Boundary()-1)
+			}
 			return pkg.Errorf("id %d of token %d is outside the vocabulary of %d", id,
 				i, m.Spec.Vocab)
 		}

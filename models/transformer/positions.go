@@ -30,8 +30,9 @@ func alibiBias(s *spec.Spec, sources int) []float32 {
 }
 
 // bucketOf returns the row of the table of biases for distances from a target back to a source, of
-// any shape: with n buckets for each side, n/2 of one distance each and n/2 that grow. Without
-// both sides all buckets are for sources before the target.
+// any shape: with n buckets for each side, n/2 of one distance each, rounded down, and the others
+// for distances that grow. Without both sides all buckets are for sources before the target.
+// Operations have the order of the reference, whose rounding decides at a few distances.
 func bucketOf(s *spec.Spec, back *Node, both bool) *Node {
 	side := s.RelativeBuckets
 	if both {
@@ -41,8 +42,8 @@ func bucketOf(s *spec.Spec, back *Node, both bool) *Node {
 	}
 	exact, far := float64(side/2), float64(s.RelativeDistance)
 	away := ConvertDType(Abs(back), dtypes.Float32)
-	steps := MulScalar(Log(MulScalar(MaxScalar(away, 1), 1/exact)),
-		float64(side)/2/math.Log(far/exact))
+	steps := MulScalar(DivScalar(Log(DivScalar(MaxScalar(away, 1), exact)), math.Log(far/exact)),
+		float64(side)-exact)
 	large := MinScalar(AddScalar(Floor(MaxScalar(steps, 0)), exact), side-1)
 	bucket := ConvertDType(Where(LessThan(away, MulScalar(OnesLike(away), exact)), away, large),
 		dtypes.Int32)

@@ -19,7 +19,9 @@ import (
 
 // eachOfTwoStacks runs do on a golden of each kind with two stacks.
 func eachOfTwoStacks(t *testing.T, do func(t *testing.T, g *golden, boundary int)) {
-	for _, name := range []string{"t5", "t5_v1_1", "bart", "bart_widths", "mbart", "marian"} {
+	for _, name := range []string{"t5", "t5_v1_1", "bart", "bart_widths", "mbart", "marian",
+		"marian_separate", "marian_separate_tied", "umt5", "plbart",
+	} {
 		t.Run(name, func(t *testing.T) {
 			g := openGolden(t, name)
 			do(t, g, slices.Index(g.ids, g.model.Spec.Boundary()))
@@ -135,7 +137,7 @@ func TestStacksPredict(t *testing.T) {
 			ids := slices.Delete(slices.Clone(g.ids), j, j+1)
 			if j%2 == 0 {
 				ids = slices.Clone(g.ids)
-				ids[j] = 9
+				ids[j] = ids[(j+1)%boundary]
 			}
 			queries = append(queries, trace.Query{IDs: ids, Objective: trace.Objective{
 				Quantity: trace.Logit, Position: len(ids) - 1, Token: 5,
@@ -240,6 +242,26 @@ func TestStacksScores(t *testing.T) {
 				}
 			}
 		}))
+	})
+}
+
+// TestStacksTaps: a model of two stacks has every tap, and nothing comes from a feed-forward part
+// in the layers that have none.
+func TestStacksTaps(t *testing.T) {
+	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
+		wanted := slices.DeleteFunc(trace.Taps(), func(tap trace.Tap) bool {
+			return tap == trace.Router || tap == trace.Experts
+		})
+		all, err := g.model.Trace(context.Background(), g.ids, wanted)
+		must(t, err)
+		ff := all[slices.Index(wanted, trace.FeedForwardOutput)]
+		for l := range ff.Shape[0] {
+			last := ff.Data[((l+1)*len(g.ids)-1)*ff.Shape[2]:][:ff.Shape[2]]
+			zeros := slices.Equal(last, make([]float32, len(last)))
+			if zeros != (g.model.Spec.Stack(l) == spec.Decoding) {
+				t.Errorf("layer %d: the feed-forward part puts out %v", l, last)
+			}
+		}
 	})
 }
 

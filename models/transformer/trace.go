@@ -63,7 +63,7 @@ var taps = map[trace.Tap]tap{
 func innerTap(name trace.Tap) tap {
 	return tap{axes: "LTD", block: func(b *Block) *Node {
 		x := b.inner[name]
-		if b.active == nil {
+		if x != nil && b.active == nil {
 			return x
 		}
 		other := ZerosLike(b.Input)

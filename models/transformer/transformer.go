@@ -204,7 +204,14 @@ func (d *builder) rows() *Node {
 		ids = Where(Equal(ids, Scalar(ids.Graph(), dtypes.Int32, d.spec.Boundary())),
 			BroadcastToShape(start, ids.Shape()), ids)
 	}
-	return gathered(d.w("embedding"), ids)
+	if d.spec.SourceVocab == 0 {
+		return gathered(d.w("embedding"), ids)
+	}
+	source := AddScalar(ids, -d.spec.Vocab)
+	ofSource := GreaterOrEqual(source, ZerosLike(source))
+	rows := gathered(d.w("source-embedding"), Where(ofSource, source, ZerosLike(ids)))
+	return Where(BroadcastToDims(InsertAxes(ofSource, -1), rows.Shape().Dimensions...), rows,
+		gathered(d.w("embedding"), Where(ofSource, ZerosLike(ids), ids)))
 }
 
 // embedded turns rows of the embedding, [B,N,W], into the residual stream before block 0, [B,N,D]:

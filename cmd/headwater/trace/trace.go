@@ -200,9 +200,9 @@ func checkIDs(info trace.Info, ids []int) error {
 			info.Context-left, info.Context, info.Name)
 	}
 	for i, id := range ids {
-		if id >= info.Vocab && id != info.Boundary() {
+		if id >= info.IDs() && id != info.Boundary() {
 			return cli.Usagef("id %d of token %d is outside the vocabulary of %d of %s; "+
-				"ids are from 0 to %d", id, i, info.Vocab, info.Name, info.Vocab-1)
+				"ids are from 0 to %d", id, i, info.IDs(), info.Name, info.IDs()-1)
 		}
 	}
 	return nil

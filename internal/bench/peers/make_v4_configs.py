@@ -23,7 +23,8 @@ TOLERANCE = 1e-5  # float32; both versions are within 5e-6 of float64
 DIFFERENT = {"bert_untied", "modernbert", "modernbert_cls", "modernbert_mean", "modernbert_tokens", "qwen2_moe"}
 
 # T5 of version 4 has a head of its own where version 5 has none but does not scale; its mT5 scales.
-RESPELLED = {"t5_v1_1", "mt5"}
+# It gives source and target as many tokens if their vocabularies are separate, and one embedding always.
+RESPELLED = {"t5_v1_1", "mt5", "marian_separate", "marian_separate_tied", "plbart"}
 
 
 def old_words(options, family):

@@ -26,6 +26,11 @@ func (c counted) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
 		tokens = append(tokens, trace.Token{ID: id, Text: text[i : i+1], Begin: i, End: i + 1})
 	}
 	if boundary := c.Info().Boundary(); boundary >= 0 { // a source of 3 tokens, and 2 of the target
+		for i := range tokens[:3] {
+			if c.Info().SourceVocab > 0 {
+				tokens[i].ID = c.Info().Vocab + tokens[i].ID%c.Info().SourceVocab
+			}
+		}
 		tokens[3].ID = boundary
 	}
 	return tokens, nil

@@ -176,4 +176,16 @@ STACKS = {
     "m2m_100": ("M2M100", "ForConditionalGeneration", dict(bart, bos_token_id=1, pad_token_id=1)),
     "marian": ("Marian", "MTModel", dict(bart, activation_function="swish", scale_embedding=True)),
     "bart_widths": ("Bart", "ForConditionalGeneration", dict(bart, bos_token_id=1, encoder_ffn_dim=2 * F)),
+    "marian_separate": ("Marian", "MTModel", dict(
+        bart, activation_function="relu", decoder_layers=1, share_encoder_decoder_embeddings=False, decoder_vocab_size=40,
+        tie_word_embeddings=False)),
+    "marian_separate_tied": ("Marian", "MTModel", dict(
+        bart, activation_function="gelu", encoder_layers=1, decoder_layers=1, share_encoder_decoder_embeddings=False,
+        decoder_vocab_size=56)),
+    "umt5": ("UMT5", "ForConditionalGeneration", dict(t5, num_layers=1, num_decoder_layers=2, relative_attention_num_buckets=6)),
+    "blenderbot": ("Blenderbot", "ForConditionalGeneration", dict(bart, bos_token_id=1, encoder_layers=1, decoder_layers=1)),
+    "plbart": ("PLBart", "ForConditionalGeneration", dict(
+        bart, bos_token_id=1, encoder_layers=1, decoder_layers=1, tie_word_embeddings=False)),
+    "m2m_100_pad": ("M2M100", "ForConditionalGeneration", dict(
+        bart, bos_token_id=1, pad_token_id=4, encoder_layers=1, decoder_layers=1, activation_function="tanh")),
 }

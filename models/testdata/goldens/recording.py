@@ -19,6 +19,9 @@ warnings.filterwarnings("ignore")
 torch.set_num_threads(1)
 transformers.utils.logging.disable_progress_bar()
 
+# Model types whose stacks have an embedding each if tie_word_embeddings is false.
+UNTIED = ("bart", "blenderbot", "m2m_100", "marian", "mbart", "pegasus", "plbart")
+
 NEW_TOKENS = 6  # of the greedy continuation
 
 
@@ -125,12 +128,21 @@ def two_stacks(model):
     return model.config.is_encoder_decoder
 
 
+def vocabularies(config):
+    """How many ids a target has, and how many there are: those of a source with a vocabulary of its own follow the target's."""
+    untied = config.model_type in UNTIED and not config.tie_word_embeddings
+    if getattr(config, "share_encoder_decoder_embeddings", not untied):
+        return config.vocab_size, config.vocab_size
+    targets = getattr(config, "decoder_vocab_size", config.vocab_size)
+    return targets, targets + config.vocab_size
+
+
 def joint(model, ids):
     """One text of a model of two stacks, the source, the boundary and the target: hidden states, attentions and logits of all of it,
     with a layer for each attention. What a layer does not touch stays; README.md says more."""
-    vocabulary = model.config.vocab_size
-    at = ids.tolist().index(vocabulary)
-    source, target = ids[None, :at], ids[None, at:].clone()
+    targets, every = vocabularies(model.config)
+    at = ids.tolist().index(every)
+    source, target = ids[None, :at] - (targets if every > targets else 0), ids[None, at:].clone()
     target[0, 0] = model.config.decoder_start_token_id
     body = getattr(model, "model", model)
     blocks = [getattr(s, "block", getattr(s, "layers", None)) for s in (body.encoder, body.decoder)]
@@ -168,7 +180,8 @@ def joint(model, ids):
     with torch.no_grad():
         if final is not None:
             hidden[-1] = final(hidden[-1])
-        scaled = getattr(model.config, "scale_decoder_outputs", transformers.__version__.startswith("4."))
+        always = transformers.__version__.startswith("4.") or model.config.model_type == "umt5"
+        scaled = getattr(model.config, "scale_decoder_outputs", always)
         scale = model.model_dim**-0.5 if scaled and hasattr(model, "model_dim") else 1.0
         logits = model.lm_head(hidden[-1] * scale) + getattr(model, "final_logits_bias", 0.0)
     assert (logits[:, at:] - result.logits).abs().max() < 1e-5
