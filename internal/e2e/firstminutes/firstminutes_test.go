@@ -64,6 +64,11 @@ func TestFirstMinutes(t *testing.T) {
 			ends: needGo + " (this is go1.19.8)",
 		},
 		{
+			name: "Go of its developers, no Python, make", args: []string{"make", "build"},
+			env:  []string{"PATH=" + p.develGo + ":" + p.programs(t, "go", "python3")},
+			ends: "setup: Python 3.11 or newer with its venv module is needed",
+		},
+		{
 			name: "no C compiler", without: []string{"gcc"}, prints: prompt,
 			script: `go build -o ../built ./cmd/headwater && ../built explain --max-tokens 1 ` +
 				`"` + prompt + `"; status=$?; rm ../built; exit $status`,
