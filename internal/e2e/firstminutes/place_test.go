@@ -166,7 +166,7 @@ func (p *place) files(t *testing.T) []string {
 	return names
 }
 
-// hub serves org/name as the Hub does, a model of 1.5 MB.
+// hub serves org/name as the Hub does, a model of 1.5 MB, and refuses org/gated.
 func hub(t *testing.T) string {
 	t.Helper()
 	files := map[string]string{
@@ -181,6 +181,11 @@ func hub(t *testing.T) string {
 			}
 			// The client sees what is missing.
 			_ = json.NewEncoder(w).Encode(map[string]any{"sha": commit, "siblings": siblings})
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, "/api/models/org/gated/") {
+			w.Header().Set("X-Error-Code", "GatedRepo")
+			w.WriteHeader(http.StatusForbidden)
 			return
 		}
 		text, ok := files[strings.TrimPrefix(r.URL.Path, "/org/name/resolve/"+commit+"/")]
