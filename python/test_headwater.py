@@ -3,6 +3,7 @@ needs IPython; without them they are skipped."""
 
 import csv
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -63,21 +64,54 @@ class Explain(unittest.TestCase):
             headwater.explain(PROMPT, max_tokens=-3)
         with self.assertRaisesRegex(headwater.Error, "nonsense"):
             headwater.explain(PROMPT, methods=["nonsense"])
-        with self.assertRaisesRegex(TypeError, "output"):
-            headwater.explain(PROMPT, output="x.html")
-        with self.assertRaisesRegex(headwater.Error, "prompt of 3000000 characters"):
+        for name in ("output", "help"):
+            with self.assertRaisesRegex(TypeError, name):
+                headwater.explain(PROMPT, **{name: "x.html"})
+        with self.assertRaisesRegex(headwater.Error, "cannot run with 3000[0-9]{3} characters"):
             headwater.explain("the " * 750_000)
+        for half in ("the\0keys", "the \ud800 keys"):
+            with self.assertRaisesRegex(headwater.Error, "cannot run with"):
+                headwater.explain(half)
+        for prompt in (5, None, b"the keys", [], ["the keys"], [{"role": "user"}, "the keys"]):
+            with self.assertRaisesRegex(TypeError, "the prompt is .*: give a text, or a list"):
+                headwater.explain(prompt)
         with self.assertRaisesRegex(headwater.Error, "version 2"):
             headwater.Explanation({"version": 2}, "", "")
 
     def test_options(self):
-        self.assertEqual(
-            headwater._flags({
-                "max_tokens": 3, "chat": True, "prove": False, "model": None,
-                "methods": ["a", "b"], "set": {"steps": 5}}),
-            ["--max-tokens=3", "--chat", "--methods=a,b", "--set=steps=5"])
+        with tempfile.TemporaryDirectory() as folder:
+            edits = [{"part": "mlp", "layers": [1]}]
+            file = Path(folder, "edit.json")
+            self.assertEqual(
+                headwater._flags({
+                    "max_tokens": 3, "chat": True, "prove": False, "model": None,
+                    "methods": ["a", "b"], "set": {"steps": 5}, "edit": edits,
+                    "position": range(2), "against_model": Path("a b")}, Path(folder)),
+                ["--max-tokens=3", "--chat", "--methods=a,b", "--set=steps=5", f"--edit={file}",
+                 "--position=0,1", "--against-model=a b"])
+            self.assertEqual(json.loads(file.read_text()), edits)
         e = headwater.explain("-x --help", max_tokens=1)  # a prompt is no flag
         self.assertIn("-x --help", e.data["prompt"]["text"])
+
+    def test_messages(self):
+        chat = [{"role": "user", "content": "who has the key ?"}]
+        with self.assertRaisesRegex(headwater.Error, "tiny has no chat template"):
+            headwater.explain(chat)
+        with self.assertRaisesRegex(headwater.Error, r'messages\[1\]: the key "role" is missing'):
+            headwater.explain([*chat, {"content": "mary"}])
+
+    @need("mypy", "numpy")
+    def test_types(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "use.py")
+            file.write_text(
+                "import headwater\nfrom pathlib import Path\n"
+                "e = headwater.explain([{'role': 'user', 'content': 'x'}], Path('m'), top=1)\n"
+                "p: float | None = e.steps[0].probability\nh: str = e._repr_html_()\n"
+                "n: int = e.methods['rollout'].to_numpy().ndim\n")
+            out = subprocess.run([sys.executable, "-m", "mypy", "--strict", file],
+                                 capture_output=True, encoding="utf-8", cwd=folder)
+        self.assertEqual(out.returncode, 0, out.stdout + out.stderr)
 
     @need("numpy")
     def test_numpy(self):

@@ -124,7 +124,8 @@ func ParseConversation(text []byte) (c Conversation, err error) {
 			return c, err
 		}
 		if object.Messages == nil {
-			return c, errors.New(`it has no key "messages"`)
+			return c, errors.New(`the object has no key "messages"; want a list of messages, ` +
+				`such as [{"role": "user", "content": "…"}], or an object with one`)
 		}
 		text = object.Messages
 	}

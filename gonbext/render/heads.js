@@ -371,8 +371,10 @@ function drawThumbnails(view) {
 function drawSide(view) {
   view.find('side').replaceChildren(mapOf(view), listOf(view));
 }
-// mapOf returns what every head wrote of what is predicted at the query or, once a token is chosen
-// and where that is not known, what each gives the source from there, or the target at most.
+
+// mapOf returns the table of all heads, a row for each layer. Its colours are what each head wrote
+// into the prediction at the query. If that is not known or the reader has chosen a token, they are
+// attention: from the query to the source, or with a target the most that any token gives it.
 function mapOf(view) {
   const {data, layer, head, query, target, source, seen, wrote, shareOf, wordOf, open} = view;
   const of = target(), token = of >= 0 ? of : source(), every = data.heads > 16 ? 5 : 1;

@@ -70,7 +70,7 @@ func (k *Kit) ReadEdits(ctx context.Context, name string) (f EditFile, err error
 			"can be in one", name, n, mostEdits)
 	}
 	f.name = name
-	if err := jsonread.Into(text, &f.edits); err != nil {
+	if err := jsonread.Into(TrimMark(text), &f.edits); err != nil {
 		return f, Usagef("%s: the edits cannot be read: %s", name, message.NotJSON(err))
 	}
 	if len(f.edits) == 0 {

@@ -31,8 +31,8 @@ func Lines(r io.Reader, name string) iter.Seq2[Line, error] {
 		for number := 1; ; number++ {
 			var err error
 			text, err = readLine(b, text[:0])
-			if number == 1 { // some editors begin a file with a byte order mark
-				text = bytes.TrimPrefix(text, []byte("\ufeff"))
+			if number == 1 {
+				text = TrimMark(text)
 			}
 			if errors.Is(err, io.EOF) && len(text) == 0 {
 				return
@@ -77,6 +77,9 @@ func ReadLines[T any](
 	}
 	return all, name, nil
 }
+
+// TrimMark returns a text without the byte order mark with which some editors begin a file.
+func TrimMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\ufeff")) }
 
 // readLine appends a line to text. The error is io.EOF after the last one, which need not end in a
 // line break.

@@ -179,7 +179,7 @@ func (k *Kit) ReadMessages(ctx context.Context, path string, o *attribution.Opti
 		err = fmt.Errorf("it has more than %d bytes, which is the limit", maxMessages)
 	}
 	if err == nil {
-		err = attribution.LookupOption("messages").Set(o, string(text))
+		err = attribution.LookupOption("messages").Set(o, string(TrimMark(text)))
 	}
 	if err != nil {
 		return fmt.Errorf("--messages: %s: %w", name, err)

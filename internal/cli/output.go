@@ -121,7 +121,8 @@ func (k *Kit) createBeside(path string) (*Output, error) {
 	}
 	f, err := atomicfile.Create(path)
 	if _, missing := os.Stat(filepath.Clean(dir)); errors.Is(missing, fs.ErrNotExist) {
-		return nil, fmt.Errorf("output %s: the directory %s does not exist", path, dir)
+		return nil, fmt.Errorf("output %s: the directory %s does not exist; make it, or "+
+			"name a file in another one", path, dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("output %s: no file can be created in that "+

@@ -55,7 +55,8 @@ check_go() {
 	local want="Go 1.26.5 or newer is needed: https://go.dev/dl/"
 	command -v go >/dev/null || die "$want"
 	goversion=$(go env GOVERSION) || die "$want"
-	printf 'go1.21\n%s\n' "$goversion" | sort -VC || die "$want (this is $goversion)"
+	# A Go built from its repository may call itself "devel go1.27-c2d5f0e Tue Mar 3 …".
+	printf 'go1.21\n%s\n' "${goversion#devel }" | sort -VC || die "$want (this is $goversion)"
 }
 
 # Asking Python takes longer than the rest of a second run, so an installed venv is taken as the answer.

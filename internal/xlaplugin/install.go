@@ -104,6 +104,7 @@ func Install(ctx context.Context, opts InstallOptions) (Installed, error) {
 		opts.Dir = dir
 	}
 	dir, err := filepath.Abs(opts.Dir)
+	defer removeEmpty(missing(dir)) // what a failure leaves of the folder
 	if err == nil {
 		err = os.MkdirAll(dir, 0o755) //nolint:gosec // others may read a plugin
 	}
@@ -125,6 +126,24 @@ func Install(ctx context.Context, opts InstallOptions) (Installed, error) {
 		return Installed{}, fmt.Errorf("%w; make room there, or %w", err, ErrFolder)
 	}
 	return got, err
+}
+
+// missing returns the folders, dir and those that it is in, that do not exist, the innermost first.
+func missing(dir string) (folders []string) {
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		folders = append(folders, dir)
+	}
+	return folders
+}
+
+// removeEmpty removes the folders that have nothing in them.
+func removeEmpty(folders []string) {
+	for _, f := range folders {
+		_ = os.Remove(f) // which fails if something is in it
+	}
 }
 
 // workPrefix begins the name of the folder in which a plugin is prepared.

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -88,7 +89,7 @@ func TestInstall(t *testing.T) {
 				InstallOptions{Dir: dir, From: from, SHA256: hash(c.data)})
 			checkError(t, err, c.want)
 			if err != nil {
-				checkFolder(t, dir)
+				checkMissing(t, filepath.Dir(dir))
 				return
 			}
 			want := Installed{
@@ -106,6 +107,14 @@ func TestInstall(t *testing.T) {
 				t.Errorf("Record = %+v, %v; want %+v", again, err, got)
 			}
 		})
+	}
+}
+
+// checkMissing reports a folder that a failure has left.
+func checkMissing(t *testing.T, dir string) {
+	t.Helper()
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is left, %v", dir, err)
 	}
 }
 
@@ -228,7 +237,7 @@ func TestNoSources(t *testing.T) {
 	for _, want := range []string{"source go-xla: ", "no network", "source wheel: python3 with pip is needed", ErrNoSource.Error()} {
 		checkError(t, err, want)
 	}
-	checkFolder(t, filepath.Join(home, "to"))
+	checkMissing(t, filepath.Join(home, "to"))
 	_, err = Install(t.Context(), InstallOptions{Dir: filepath.Join(home, "to"), Source: "conda"})
 	checkError(t, err, `source "conda" is unknown; known are go-xla, wheel`)
 }
@@ -255,7 +264,7 @@ func TestWheelByPip(t *testing.T) {
 for last; do :; done; folder="${last%/*}/wheel"; /bin/mkdir -p "$folder"; echo other >"$folder/x.whl"`)
 	_, err = Install(t.Context(), to)
 	checkError(t, err, "source wheel: its SHA-256 is ")
-	checkFolder(t, to.Dir)
+	checkMissing(t, to.Dir)
 }
 
 func TestInterrupted(t *testing.T) {
@@ -275,7 +284,7 @@ func TestInterrupted(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want canceled", err)
 	}
-	checkFolder(t, dir)
+	checkMissing(t, dir)
 	server.CloseClientConnections()
 }
 

@@ -62,6 +62,9 @@ func explainLines(
 			return fmt.Errorf("%s line %d: %w", name, l.Number, err)
 		}
 	}
+	if made == 0 {
+		k.Say(`note: %s has no prompt, which is a line such as {"prompt": "…"}`, name)
+	}
 	return nil
 }
 
@@ -93,6 +96,9 @@ type promptLine struct {
 func readPromptLine(text []byte) (l promptLine, err error) {
 	const positions = "positions"
 	o, err := cli.ReadValues(text, slices.Concat(corpus.TextKeys(), []string{positions}))
+	if err != nil && !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		err = fmt.Errorf(`%w; want an object a line, such as {"prompt": "…"}`, err)
+	}
 	if err != nil {
 		return l, err
 	}

@@ -43,8 +43,10 @@ func TestExplainInput(t *testing.T) {
 	if got := string(clitest.Read(t, out)); got != want {
 		t.Errorf("-o writes %s, want %s", got, want)
 	}
-	if got := headwater.Output(t, append(args, "-")...); got != "" {
-		t.Errorf("no lines give %q", got)
+	status, got, stderr := headwater.Execute(t, "\n", append(args, "-")...)
+	if note := "note: standard input has no prompt"; status != cli.StatusOK || got != "" ||
+		!strings.Contains(stderr, note) {
+		t.Errorf("no lines give status %d, %q, and say %q; want %q", status, got, stderr, note)
 	}
 }
 

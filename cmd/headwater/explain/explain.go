@@ -208,6 +208,9 @@ func (f *explainFlags) checkBy(args []string) error {
 
 // explain explains one prompt. When interrupted it shows what there is so far.
 func explain(ctx context.Context, k *cli.Kit, f explainFlags, prompt string) error {
+	if prompt == "" && len(f.opts.Conversation.Messages) == 0 {
+		return cli.Usagef("--messages: %s has no message; write one, or give a prompt", f.messages)
+	}
 	if f.opts.InChat() { // now, before a model is opened
 		if _, err := f.opts.Conversation.Turns(prompt); err != nil {
 			return err

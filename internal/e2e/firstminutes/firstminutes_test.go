@@ -64,6 +64,11 @@ func TestFirstMinutes(t *testing.T) {
 			ends: needGo + " (this is go1.19.8)",
 		},
 		{
+			name: "Go of its developers, no Python, make", args: []string{"make", "build"},
+			env:  []string{"PATH=" + p.develGo + ":" + p.programs(t, "go", "python3")},
+			ends: "setup: Python 3.11 or newer with its venv module is needed",
+		},
+		{
 			name: "no C compiler", without: []string{"gcc"}, prints: prompt,
 			script: `go build -o ../built ./cmd/headwater && ../built explain --max-tokens 1 ` +
 				`"` + prompt + `"; status=$?; rm ../built; exit $status`,
@@ -150,6 +155,41 @@ func TestFirstMinutes(t *testing.T) {
 			name: "no terminal, no prompt", args: explain, script: `exec "$@" <&-`,
 			ends: "explain needs a prompt, for example: headwater explain \"" + prompt + `"`,
 		},
+		{
+			name: "a name in other letters", args: append(slices.Clone(picture), "--model", "Tiny"),
+			ends: "Tiny: did you mean tiny?",
+		},
+		{
+			name: "a gated model", args: append(slices.Clone(picture), "--model", "org/gated"),
+			ends: "/org/gated, then set HF_TOKEN to a token of that account",
+		},
+		{
+			name: "weights of PyTorch alone", args: append(slices.Clone(picture), "--model", "bin"),
+			script: `mkdir bin; echo '{"model_type":"gpt2"}' >bin/config.json; ` +
+				`echo >bin/pytorch_model.bin; "$@"; status=$?; rm -r bin; exit $status`,
+			ends: `from_pretrained("bin").save_pretrained("bin")`,
+		},
+		{
+			name: "no such folder, page",
+			args: append(slices.Clone(explain), "-o", "no/a.html", prompt),
+			ends: "the directory no/ does not exist; make it, or name a file in another one",
+		},
+		{
+			name:   "one message in place of a list",
+			args:   append(slices.Clone(explain), "--messages", "-"),
+			script: `echo '{"role": "user", "content": "hello"}' | "$@"`,
+			ends:   `such as [{"role": "user", "content": "…"}], or an object with one`,
+		},
+		{
+			name: "a file of another editor", args: append(slices.Clone(explain), "--input", "-"),
+			script: `printf '\357\273\277{"prompt": "the keys"}\r\n' | "$@"`,
+			prints: `"text":"the keys"`,
+		},
+		{
+			name: "a pipe that ends early", args: append(slices.Clone(picture), "--format", "html"),
+			script: `"$@" | head -c 9`, prints: "<!DOCTYPE",
+		},
+		{name: "no language", args: picture, env: []string{"LC_ALL=C", "NO_COLOR=1"}, prints: prompt},
 		{
 			name: "full disk, page", script: full,
 			args: append(slices.Clone(explain), "-o", "full/a.html", "-o", "full/a.json", prompt),

@@ -27,8 +27,8 @@ const checkout = "../../.."
 type place struct {
 	// root has everything; clone and bin are in it.
 	root, clone, bin string
-	// oldGo and oldPython are folders with programs that know their old versions and no more.
-	oldGo, oldPython string
+	// oldGo, develGo and oldPython are folders with programs that know their versions and no more.
+	oldGo, develGo, oldPython string
 	// hub is the address of a server that has the model org/name.
 	hub string
 	// readOnly is a HOME in which nobody can write, and macOS an environment whose paths look as
@@ -54,8 +54,9 @@ func newPlace(t *testing.T) *place {
 	p.bin = filepath.Join(p.folder(t, "bin"), "headwater")
 	copyFile(t, command.Path(t), p.bin)
 	p.copyClone(t)
-	p.oldGo = p.script(t, "go", "echo go1.19.8")
-	p.oldPython = p.script(t, "python3", `[ "$1" = --version ] && echo Python 3.9.2`)
+	p.oldGo = p.script(t, "old", "go", "echo go1.19.8")
+	p.develGo = p.script(t, "devel", "go", "echo devel go1.27-c2d5f0e Tue Mar 3 2026")
+	p.oldPython = p.script(t, "old", "python3", `[ "$1" = --version ] && echo Python 3.9.2`)
 	home := p.folder(t, "read only")
 	must(t, os.Chmod(home, 0o555)) //nolint:gosec // to be read
 	p.readOnly = "HOME=" + home
@@ -77,9 +78,9 @@ func (p *place) folder(t *testing.T, name string) string {
 }
 
 // script writes a script of sh into a folder of its own, which it returns.
-func (p *place) script(t *testing.T, name, line string) (dir string) {
+func (p *place) script(t *testing.T, age, name, line string) (dir string) {
 	t.Helper()
-	dir = p.folder(t, "old "+name)
+	dir = p.folder(t, age+" "+name)
 	text := "#!/bin/sh\n" + line + "\n"
 	must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755)) //nolint:gosec // it is run
 	return dir
@@ -165,7 +166,7 @@ func (p *place) files(t *testing.T) []string {
 	return names
 }
 
-// hub serves org/name as the Hub does, a model of 1.5 MB.
+// hub serves org/name as the Hub does, a model of 1.5 MB, and refuses org/gated.
 func hub(t *testing.T) string {
 	t.Helper()
 	files := map[string]string{
@@ -180,6 +181,11 @@ func hub(t *testing.T) string {
 			}
 			// The client sees what is missing.
 			_ = json.NewEncoder(w).Encode(map[string]any{"sha": commit, "siblings": siblings})
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, "/api/models/org/gated/") {
+			w.Header().Set("X-Error-Code", "GatedRepo")
+			w.WriteHeader(http.StatusForbidden)
 			return
 		}
 		text, ok := files[strings.TrimPrefix(r.URL.Path, "/org/name/resolve/"+commit+"/")]

@@ -9,13 +9,21 @@
 The package computes nothing itself: it runs the program headwater once and reads what that writes.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy
+    import pandas
 
 __all__ = ["Error", "Explanation", "Method", "Token", "explain", "main"]
 
@@ -49,12 +57,12 @@ class Method:
 
     name: str
     unit: str
-    facts: dict
+    facts: dict[str, Any]
     layers: list[int]
     shown: list[int]
     rows: list[list[list[float]]]
 
-    def to_numpy(self):
+    def to_numpy(self) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
         """The values as an array, [targets, layers, sources], NaN where a source comes later."""
         import numpy
 
@@ -74,7 +82,7 @@ class Explanation:
     a part of a page, and data the whole JSON form (docs/json.md).
     """
 
-    def __init__(self, data: dict, text: str, html: str):
+    def __init__(self, data: dict[str, Any], text: str, html: str):
         if data.get("version") != FORM:
             raise Error(
                 f"the program writes version {data.get('version')} of the JSON form, and this "
@@ -84,9 +92,11 @@ class Explanation:
         prompt = data["prompt"]
         self.prompt = [Token(text, id) for text, id in zip(prompt["texts"], prompt["ids"])]
         self.steps = [Token(s["text"], s["id"], s.get("probability")) for s in data["steps"]]
-        self.methods = {name: _method(name, data["methods"][name]) for name in data["order"]}
+        self.methods: dict[str, Method] = {
+            name: _method(name, data["methods"][name]) for name in data["order"]
+        }
 
-    def to_pandas(self):
+    def to_pandas(self) -> pandas.DataFrame:
         """A frame with a line for each value: method, target, target_text, layer, source,
         source_text and value. Targets and sources are numbers from 0, as in the JSON form."""
         import pandas
@@ -105,45 +115,59 @@ class Explanation:
             ],
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.text
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return self.html
 
 
-def _method(name, r):
+def _method(name: str, r: dict[str, Any]) -> Method:
     levels = len(r["layers"])
     rows = [r["rows"][i : i + levels] for i in range(0, len(r["rows"]), levels)]
     return Method(name, r["unit"], r["facts"], r["layers"], r["shown"], rows)
 
 
-def explain(prompt: str, model: str | None = None, **options) -> Explanation:
+def explain(
+    prompt: str | list[dict[str, Any]], model: str | os.PathLike[str] | None = None, **options: Any
+) -> Explanation:
     """Lets a model continue a prompt, and explains every token by each method.
 
-    model is a name or a folder, as of `headwater explain --model`; the toy model by default. Every
-    other option is a flag of `headwater explain` with _ for -: max_tokens=5, chat=True,
-    methods=["direct", "rollout"], set={"steps": 50}. `headwater explain --help` lists them. Raises
-    Error with the words of the program.
+    prompt is a text, or the messages of a chat: [{"role": "user", "content": "…"}]. model is a name
+    or a folder, as of `headwater explain --model`; the toy model by default. Every other option is
+    a flag of `headwater explain` with _ for -: max_tokens=5, chat=True, methods=["direct",
+    "rollout"], set={"steps": 50}, edit=[{…}]. `headwater explain --help` lists them. Raises Error
+    with the words of the program.
     """
-    for name in ("output", "format", "input", "open"):
+    for name in ("output", "format", "input", "open", "help"):
         if name in options:
-            raise TypeError(f"explain() takes no {name}: run the program headwater for files")
+            raise TypeError(f"explain() takes no {name}: run the program headwater for that")
+    words = []
+    if isinstance(prompt, str):
+        words = ["--", prompt]
+    elif isinstance(prompt, list) and _records(prompt):
+        options["messages"] = prompt
+    else:
+        raise TypeError(
+            f"the prompt is {_kind(prompt)}: give a text, or a list of messages such as "
+            '[{"role": "user", "content": "…"}]'
+        )
     with tempfile.TemporaryDirectory(prefix="headwater") as folder:
         page, numbers = Path(folder, "e.html"), Path(folder, "e.json")
         # All three are written in one run.
         args = ["explain", f"--output={page}", f"--output={numbers}", "--output=-"]
-        args += _flags({"model": model, **options})
+        args += _flags({"model": model, **options}, Path(folder)) + words
         program = _program()
         try:
             done = subprocess.run(
-                [program, *args, "--", prompt], stdin=subprocess.DEVNULL,
+                [program, *args], stdin=subprocess.DEVNULL,
                 capture_output=True, encoding="utf-8", errors="replace",
             )
-        except OSError as err:  # no program, or a prompt longer than the system passes on
-            raise Error(
-                f"{program} cannot run with a prompt of {len(prompt)} characters: {err.strerror}"
-            ) from err
+        except (OSError, ValueError) as err:
+            # No program, more than the system passes on, a zero byte or half a character.
+            size = sum(len(a) for a in args)
+            why = err.strerror if isinstance(err, OSError) else err
+            raise Error(f"{program} cannot run with {size} characters of text: {why}") from err
         if done.returncode != 0:
             lines = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
             raise Error(lines[-1].removeprefix("headwater: "))
@@ -152,8 +176,8 @@ def explain(prompt: str, model: str | None = None, **options) -> Explanation:
         return Explanation(json.loads(numbers.read_bytes()), done.stdout, html)
 
 
-def _flags(options):
-    """The flags of a command for keywords."""
+def _flags(options: Mapping[str, Any], folder: Path) -> list[str]:
+    """The flags of a command for keywords. What flags read from a file is written into folder."""
     flags = []
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
@@ -161,20 +185,32 @@ def _flags(options):
             continue
         if value is True:
             flags.append(flag)
-        elif isinstance(value, dict):
+        elif _records(value):
+            file = folder / f"{name}.json"
+            file.write_text(json.dumps(value), encoding="utf-8")
+            flags.append(f"{flag}={file}")
+        elif isinstance(value, Mapping):
             flags += [f"{flag}={key}={v}" for key, v in value.items()]
-        elif isinstance(value, (list, tuple)):
+        elif isinstance(value, Iterable) and not isinstance(value, (str, os.PathLike)):
             flags.append(f"{flag}={','.join(str(v) for v in value)}")
         else:
             flags.append(f"{flag}={value}")
     return flags
 
 
+def _records(value: Any) -> bool:
+    """Whether a value is a list of messages or edits, as JSON has them."""
+    return isinstance(value, list) and value != [] and all(isinstance(v, dict) for v in value)
+
+
+def _kind(value: Any) -> str:
+    return "empty" if value == [] else f"of the type {type(value).__name__}"
+
+
 def _program() -> str:
     """The path of the program: HEADWATER_BIN, or that of this package."""
-    path = os.environ.get("HEADWATER_BIN")
-    if path:
-        return path
+    if named := os.environ.get("HEADWATER_BIN"):
+        return named
     name = "headwater.exe" if os.name == "nt" else "headwater"
     path = Path(__file__).with_name("bin") / name
     if not path.exists():
@@ -182,7 +218,7 @@ def _program() -> str:
     return str(path)
 
 
-def main():
+def main() -> None:
     """Becomes the program headwater."""
     program = _program()
     if os.name == "nt":
