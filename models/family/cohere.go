@@ -18,10 +18,7 @@ var cohere = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := cohereSpec(c, "cohere", 500000)
-		if err != nil {
-			return nil, err
-		}
+		s := cohereSpec(c, "cohere", 500000)
 		c.AllowNull("use_qk_norm")
 		s.QueryKeyNorm = c.Bool("use_qk_norm", false)
 		s.QueryKeyGains = s.QueryKeyNorm
@@ -42,10 +39,7 @@ var cohere2 = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := cohereSpec(c, "cohere2", 10000)
-		if err != nil {
-			return nil, err
-		}
+		s := cohereSpec(c, "cohere2", 10000)
 		s.Windows = gemmaWindows(c, s.Layers, butEvery(c, 4))
 		s.Unturned = unturned(s, func(l int) bool { return s.Window(l) == 0 })
 		return s, nil
@@ -54,17 +48,14 @@ var cohere2 = &Family{
 }
 
 // cohereSpec reads what both have in common.
-func cohereSpec(c *Config, name string, theta float64) (*spec.Spec, error) {
-	s, err := llamaSpec(c, llamaLike{
+func cohereSpec(c *Config, name string, theta float64) *spec.Spec {
+	s := llamaSpec(c, llamaLike{
 		name: name, epsilonKey: "layer_norm_eps", epsilon: 1e-5, tied: true, means: true,
 	})
-	if err != nil {
-		return nil, err
-	}
 	s.Order, s.SharedNorm, s.NoNormBias = spec.Parallel, true, true
 	attentionBiases(c, s, false)
 	s.LogitScale = c.Above(0, spec.MaxScale, "logit_scale", 0.0625)
 	rotate(c, s, theta, 0)
 	neighbours(s)
-	return s, nil
+	return s
 }

@@ -22,10 +22,7 @@ var deepseekV2 = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := latentSpec(c, "deepseek_v2")
-		if err != nil {
-			return nil, err
-		}
+		s := latentSpec(c, "deepseek_v2")
 		c.Only("mlp_bias", false)
 		neighbours(s)
 		routed(c, s, 0, 1)
@@ -51,10 +48,7 @@ var deepseekV3 = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := latentSpec(c, "deepseek_v3")
-		if err != nil {
-			return nil, err
-		}
+		s := latentSpec(c, "deepseek_v3")
 		if c.Bool("rope_interleave", true) {
 			neighbours(s)
 		}
@@ -67,12 +61,9 @@ var deepseekV3 = &Family{
 }
 
 // latentSpec reads attention with latents.
-func latentSpec(c *Config, name string) (*spec.Spec, error) {
+func latentSpec(c *Config, name string) *spec.Spec {
 	// head_dim may stand in the file for the part of a head that turns.
-	s, err := llamaSpec(c, llamaLike{name: name, headWidth: 1})
-	if err != nil {
-		return nil, err
-	}
+	s := llamaSpec(c, llamaLike{name: name, headWidth: 1})
 	c.Only("attention_bias", false)
 	if s.KeyValueHeads != s.Heads {
 		c.fail("%s is not %s; with latents each head has its own keys", c.keyOf("KeyValueHeads"),
@@ -94,7 +85,7 @@ func latentSpec(c *Config, name string) (*spec.Spec, error) {
 		width: s.Latent.Shared, context: s.Context, theta: 10000, scores: &scores,
 	}.of(c)
 	s.ScoreScale = scores / math.Sqrt(float64(s.HeadWidth))
-	return s, c.firstErr()
+	return s
 }
 
 // sigmoidGroups reads the router of DeepSeek V3, with defaults for its groups.

@@ -14,10 +14,7 @@ var exaone4 = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "exaone4", groups: 32, epsilon: 1e-5})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "exaone4", groups: 32, epsilon: 1e-5})
 		s.NormAfter, s.NoNormBefore, s.QueryKeyNorm = true, true, true
 		pattern := exaonePattern(c)
 		window := slidingWindow(c, 4096)

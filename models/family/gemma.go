@@ -16,12 +16,9 @@ var gemma = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{
+		s := llamaSpec(c, llamaLike{
 			name: "gemma", headWidth: 256, activation: "gelu_pytorch_tanh", tied: true,
 		})
-		if err != nil {
-			return nil, err
-		}
 		if s.Activation == spec.GELU { // what the first files say and the reference corrects
 			s.Activation = spec.GELUTanh
 		}

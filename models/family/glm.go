@@ -21,7 +21,7 @@ var glm = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{151329},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		return glmSpec(c, "glm")
+		return glmSpec(c, "glm"), nil
 	},
 	Weights: glmWeights,
 }
@@ -34,10 +34,7 @@ var glm4 = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{151329},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := glmSpec(c, "glm4")
-		if err != nil {
-			return nil, err
-		}
+		s := glmSpec(c, "glm4")
 		s.NormAfter = true
 		return s, nil
 	},
@@ -57,10 +54,7 @@ var glm4moe = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "glm4_moe", groups: 8, epsilon: 1e-5})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "glm4_moe", groups: 8, epsilon: 1e-5})
 		s.ProjectionBias = c.Bool("attention_bias", false)
 		s.QueryKeyNorm = c.Bool("use_qk_norm", false)
 		routed(c, s, 1, 1)
@@ -79,15 +73,12 @@ var glmWeights = replaced(llamaWeights,
 )
 
 // glmSpec reads what both have in common.
-func glmSpec(c *Config, name string) (*spec.Spec, error) {
-	s, err := llamaSpec(c, llamaLike{
+func glmSpec(c *Config, name string) *spec.Spec {
+	s := llamaSpec(c, llamaLike{
 		name: name, groups: 2, headWidth: 128, epsilon: 0.00000015625,
 	})
-	if err != nil {
-		return nil, err
-	}
 	s.ProjectionBias = c.Bool("attention_bias", true)
 	rotate(c, s, 10000, 0.5)
 	neighbours(s)
-	return s, nil
+	return s
 }

@@ -18,12 +18,9 @@ var gptOSS = &Family{
 	Packed:        "MXFP4",
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{
+		s := llamaSpec(c, llamaLike{
 			name: "gpt_oss", groups: 8, headWidth: 64, epsilon: 1e-5,
 		})
-		if err != nil {
-			return nil, err
-		}
 		s.Sinks, s.MLPBias = true, true
 		attentionBiases(c, s, true)
 		window := slidingWindow(c, 128)

@@ -20,10 +20,7 @@ var granite = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := graniteSpec(c, llamaLike{name: "granite"})
-		if err != nil {
-			return nil, err
-		}
+		s := graniteSpec(c, llamaLike{name: "granite"})
 		s.MLPBias = c.Bool("mlp_bias", false)
 		return s, nil
 	},
@@ -37,10 +34,7 @@ var graniteMoE = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := graniteSpec(c, llamaLike{name: "granitemoe"})
-		if err != nil {
-			return nil, err
-		}
+		s := graniteSpec(c, llamaLike{name: "granitemoe"})
 		s.Mixture = mixture(c, "num_local_experts")
 		s.Mixture.Width, s.Mixture.Renormalize = s.FeedForward, true
 		return s, nil
@@ -91,12 +85,9 @@ var graniteMoeHybrid = &Family{
 				c.read[key] = true
 			}
 		}
-		s, err := graniteSpec(c, llamaLike{
+		s := graniteSpec(c, llamaLike{
 			name: "granitemoehybrid", widthKey: "shared_intermediate_size",
 		})
-		if err != nil {
-			return nil, err
-		}
 		s.MLPBias = c.Bool("mlp_bias", false)
 		c.AllowNull("position_embedding_type")
 		if c.String("position_embedding_type", "") != "rope" {
@@ -115,16 +106,13 @@ var graniteMoeHybrid = &Family{
 }
 
 // graniteSpec reads what they have in common.
-func graniteSpec(c *Config, like llamaLike) (*spec.Spec, error) {
-	s, err := llamaSpec(c, like)
-	if err != nil {
-		return nil, err
-	}
+func graniteSpec(c *Config, like llamaLike) *spec.Spec {
+	s := llamaSpec(c, like)
 	attentionBiases(c, s, false)
 	s.EmbeddingScale = c.Above(0, spec.MaxScale, "embedding_multiplier", 1)
 	s.ScoreScale = c.Above(0, spec.MaxScale, "attention_multiplier", 1)
 	s.ResidualScale = c.Above(0, spec.MaxScale, "residual_multiplier", 1)
 	s.LogitScale = 1 / c.Above(0, spec.MaxScale, "logits_scaling", 1)
 	rotate(c, s, 10000, 0)
-	return s, nil
+	return s
 }

@@ -18,10 +18,7 @@ var mixtral = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "mixtral", groups: 8, epsilon: 1e-5})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "mixtral", groups: 8, epsilon: 1e-5})
 		window := slidingWindow(c, 0)
 		s.Windows = windows(s.Layers, window, sameInAll(c, s.Layers, window))
 		s.Mixture = mixture(c, "num_local_experts", "num_experts")
@@ -54,10 +51,7 @@ var olmoe = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{1},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "olmoe", epsilon: 1e-5})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "olmoe", epsilon: 1e-5})
 		s.QueryKeyNorm, s.JointQueryKeyNorm = true, true
 		attentionBiases(c, s, false)
 		c.AllowNull("clip_qkv")

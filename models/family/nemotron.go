@@ -14,13 +14,10 @@ var nemotron = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{
+		s := llamaSpec(c, llamaLike{
 			name: "nemotron", epsilonKey: "norm_eps", epsilon: 1e-5, activation: "relu2",
 			means: true, ungated: true,
 		})
-		if err != nil {
-			return nil, err
-		}
 		s.NormOffset = 1
 		attentionBiases(c, s, false)
 		s.MLPBias = c.Bool("mlp_bias", false)

@@ -18,10 +18,7 @@ var olmo = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{1},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "olmo", epsilon: 1e-5, means: true})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "olmo", epsilon: 1e-5, means: true})
 		s.NormEpsilon, s.NoNormGain, s.NoNormBias = 1e-5, true, true
 		attentionBiases(c, s, false)
 		c.AllowNull("clip_qkv")
@@ -42,10 +39,7 @@ var olmo2 = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{1},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := olmo2Spec(c, "olmo2")
-		if err != nil {
-			return nil, err
-		}
+		s := olmo2Spec(c, "olmo2")
 		rotate(c, s, 10000, 0)
 		return s, nil
 	},
@@ -60,10 +54,7 @@ var olmo3 = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{1},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := olmo2Spec(c, "olmo3")
-		if err != nil {
-			return nil, err
-		}
+		s := olmo2Spec(c, "olmo3")
 		s.Windows = gemmaWindows(c, s.Layers, func(l int) bool { return (l+1)%4 != 0 })
 		s.Rotary, s.LocalRotary = layerRope(c, s, "rope_theta", 500000, "rope_theta")
 		return s, nil
@@ -72,13 +63,10 @@ var olmo3 = &Family{
 }
 
 // olmo2Spec reads what OLMo 2 and 3 have in common.
-func olmo2Spec(c *Config, name string) (*spec.Spec, error) {
-	s, err := llamaSpec(c, llamaLike{name: name, epsilon: 1e-5})
-	if err != nil {
-		return nil, err
-	}
+func olmo2Spec(c *Config, name string) *spec.Spec {
+	s := llamaSpec(c, llamaLike{name: name, epsilon: 1e-5})
 	s.NormAfter, s.NoNormBefore = true, true
 	s.QueryKeyNorm, s.JointQueryKeyNorm = true, true
 	attentionBiases(c, s, false)
-	return s, nil
+	return s
 }

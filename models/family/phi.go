@@ -14,13 +14,10 @@ var phi = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{
+		s := llamaSpec(c, llamaLike{
 			name: "phi", epsilonKey: "layer_norm_eps", epsilon: 1e-5, activation: "gelu_new",
 			means: true, ungated: true,
 		})
-		if err != nil {
-			return nil, err
-		}
 		s.Order, s.SharedNorm = spec.Parallel, true
 		s.ProjectionBias, s.OutputBias, s.MLPBias = true, true, true
 		s.HeadBias = s.HeadBias || s.Head == spec.LanguageHead

@@ -17,10 +17,7 @@ var phi3 = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{32000},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "phi3", epsilon: 1e-5})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "phi3", epsilon: 1e-5})
 		window := slidingWindow(c, 0)
 		s.Windows = windows(s.Layers, window, sameInAll(c, s.Layers, window))
 		phi3Kind(c)

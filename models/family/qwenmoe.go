@@ -19,10 +19,7 @@ var qwen2moe = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "qwen2_moe", groups: 16})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "qwen2_moe", groups: 16})
 		s.ProjectionBias = c.Bool("qkv_bias", true)
 		s.Windows = qwenWindows(c, s.Layers, func(l, most int) bool { return l%2 == 0 && l < most })
 		readMixture(c, s)
@@ -44,10 +41,7 @@ var qwen3moe = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "qwen3_moe", groups: 4})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "qwen3_moe", groups: 4})
 		s.QueryKeyNorm = true
 		attentionBiases(c, s, false)
 		window := slidingWindow(c, 4096)

@@ -14,10 +14,7 @@ var seedOSS = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{1},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "seed_oss", groups: 8, headWidth: 128})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "seed_oss", groups: 8, headWidth: 128})
 		s.ProjectionBias, s.MLPBias = c.Bool("attention_bias", true), c.Bool("mlp_bias", false)
 		s.OutputBias = c.Bool("attention_out_bias", false)
 		rotate(c, s, 10000, 0)

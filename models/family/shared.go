@@ -39,14 +39,13 @@ func alibiSlopes(heads int) []float32 {
 }
 
 // headGroups reads how many heads have their own keys and values.
-func headGroups(c *Config, s *spec.Spec, fallback int) error {
+func headGroups(c *Config, s *spec.Spec, fallback int) {
 	c.AllowNull("num_key_value_heads")
 	s.KeyValueHeads = c.SizeOr(fallback, "KeyValueHeads", "num_key_value_heads")
 	if s.KeyValueHeads < 1 || s.Heads%s.KeyValueHeads != 0 {
 		c.fail("%s must divide the number of heads, %s; where it is missing it is %d",
 			c.keyOf("KeyValueHeads"), c.keyOf("Heads"), fallback)
 	}
-	return c.firstErr()
 }
 
 // decoderHead sets a decoder's head and the ids that begin and end a text. An architecture

@@ -14,10 +14,7 @@ var smolLM3 = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{128004},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "smollm3", groups: 4, tied: true})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "smollm3", groups: 4, tied: true})
 		attentionBiases(c, s, false)
 		s.MLPBias = c.Bool("mlp_bias", false)
 		every, turned := c.AtLeast(1, 4, "no_rope_layer_interval"), c.floats("no_rope_layers")

@@ -15,12 +15,9 @@ var stableLM = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{
+		s := llamaSpec(c, llamaLike{
 			name: "stablelm", groups: 32, epsilonKey: "layer_norm_eps", epsilon: 1e-5, means: true,
 		})
-		if err != nil {
-			return nil, err
-		}
 		s.ProjectionBias = c.Bool("use_qkv_bias", false)
 		if c.Bool("use_parallel_residual", false) {
 			s.Order, s.SharedNorm = spec.Parallel, true

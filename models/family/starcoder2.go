@@ -13,13 +13,10 @@ var starCoder2 = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{
+		s := llamaSpec(c, llamaLike{
 			name: "starcoder2", groups: 2, epsilonKey: "norm_epsilon", epsilon: 1e-5,
 			activation: "gelu_pytorch_tanh", tied: true, means: true, ungated: true,
 		})
-		if err != nil {
-			return nil, err
-		}
 		s.ProjectionBias = c.Bool("use_bias", true)
 		s.OutputBias, s.MLPBias = s.ProjectionBias, s.ProjectionBias
 		window := slidingWindow(c, 0)
