@@ -11,11 +11,9 @@ func init() {
 
 // cohere is Command R and Aya 23: parallel blocks with one norm that has no bias, neighbours that
 // turn together, and a factor for logits.
-var cohere = &Family{
+var cohere = namedAsLlama(Family{
 	Name:          "cohere",
 	Architectures: []string{"CohereForCausalLM", "CohereModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := cohereSpec(c, "cohere", 500000)
@@ -28,15 +26,13 @@ var cohere = &Family{
 		Weight{"blocks.%d.query-norm.%d.gain", "layers.%d.self_attn.q_norm.weight[%d]", AsIs},
 		Weight{"blocks.%d.key-norm.%d.gain", "layers.%d.self_attn.k_norm.weight[%d]", AsIs},
 	),
-}
+})
 
 // cohere2 is Command R7B and Command A: Cohere with a window in three layers of four, and no
 // rotation in the fourth.
-var cohere2 = &Family{
+var cohere2 = namedAsLlama(Family{
 	Name:          "cohere2",
 	Architectures: []string{"Cohere2ForCausalLM", "Cohere2Model"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := cohereSpec(c, "cohere2", 10000)
@@ -45,7 +41,7 @@ var cohere2 = &Family{
 		return s, nil
 	},
 	Weights: llamaWeights,
-}
+})
 
 // cohereSpec reads what both have in common.
 func cohereSpec(c *Config, name string, theta float64) *spec.Spec {

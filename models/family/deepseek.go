@@ -16,11 +16,9 @@ func init() {
 
 // deepseekV2 is DeepSeek V2: queries, keys and values from latents, and experts of which the one
 // that every token passes has the width of several. Experts may come in groups.
-var deepseekV2 = &Family{
+var deepseekV2 = namedAsLlama(Family{
 	Name:          "deepseek_v2",
 	Architectures: []string{"DeepseekV2ForCausalLM", "DeepseekV2Model"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := latentSpec(c, "deepseek_v2")
 		c.Only("mlp_bias", false)
@@ -35,18 +33,16 @@ var deepseekV2 = &Family{
 	},
 	Weights: latentWeights,
 	Unused:  beyondLayers,
-}
+})
 
 // groupsOfMethod is whether experts are chosen by groups, by topk_method.
 var groupsOfMethod = map[string]bool{"greedy": false, "group_limited_greedy": true}
 
 // deepseekV3 is DeepSeek V3 and R1: DeepSeek V2 whose experts have probabilities of their own, and
 // are chosen by these and a number that balances their use.
-var deepseekV3 = &Family{
+var deepseekV3 = namedAsLlama(Family{
 	Name:          "deepseek_v3",
 	Architectures: []string{"DeepseekV3ForCausalLM", "DeepseekV3Model"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := latentSpec(c, "deepseek_v3")
 		if c.Bool("rope_interleave", true) {
@@ -58,7 +54,7 @@ var deepseekV3 = &Family{
 	},
 	Weights: slices.Concat(latentWeights, []Weight{balance}),
 	Unused:  beyondLayers,
-}
+})
 
 // latentSpec reads attention with latents.
 func latentSpec(c *Config, name string) *spec.Spec {

@@ -9,11 +9,9 @@ import (
 func init() { Register(gemma) }
 
 // gemma is Gemma 1: Llama with 1 added to the gains of norms and embeddings times √D.
-var gemma = &Family{
+var gemma = namedAsLlama(Family{
 	Name:          "gemma",
 	Architectures: []string{"GemmaForCausalLM", "GemmaModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := llamaSpec(c, llamaLike{
@@ -30,4 +28,4 @@ var gemma = &Family{
 		return s, nil
 	},
 	Weights: llamaWeights,
-}
+})

@@ -11,11 +11,9 @@ func init() { Register(gemma2) }
 
 // gemma2 is Gemma 2: norms before and after attention and feed-forward, with 1 added to their
 // gains; embeddings times √D; caps on scores and logits; a window in every other layer.
-var gemma2 = &Family{
+var gemma2 = namedAsLlama(Family{
 	Name:          "gemma2",
 	Architectures: []string{"Gemma2ForCausalLM", "Gemma2Model"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := gemmaSpec(c, "gemma2")
@@ -26,7 +24,7 @@ var gemma2 = &Family{
 		return s, nil
 	},
 	Weights: gemmaWeights,
-}
+})
 
 // gemmaSpec reads what Gemma 2 and 3 have in common.
 func gemmaSpec(c *Config, name string) *spec.Spec {

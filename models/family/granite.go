@@ -14,25 +14,21 @@ func init() {
 }
 
 // granite is Granite: Llama with factors for embeddings, scores, residual and logits.
-var granite = &Family{
+var granite = namedAsLlama(Family{
 	Name:          "granite",
 	Architectures: []string{"GraniteForCausalLM", "GraniteModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := graniteSpec(c, llamaLike{name: "granite"})
 		s.MLPBias = c.Bool("mlp_bias", false)
 		return s, nil
 	},
 	Weights: llamaWeights,
-}
+})
 
 // graniteMoE is Granite with experts.
-var graniteMoE = &Family{
+var graniteMoE = namedAsLlama(Family{
 	Name:          "granitemoe",
 	Architectures: []string{"GraniteMoeForCausalLM", "GraniteMoeModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := graniteSpec(c, llamaLike{name: "granitemoe"})
 		s.Mixture = mixture(c, "num_local_experts")
@@ -54,15 +50,13 @@ var graniteMoE = &Family{
 			"layers.%d.block_sparse_moe.output_linear.weight[%d]", Transposed,
 		},
 	}),
-}
+})
 
 // graniteMoeHybrid is Granite 4.0 as far as it is Granite: its models that have attention in all
 // layers and no experts.
-var graniteMoeHybrid = &Family{
+var graniteMoeHybrid = namedAsLlama(Family{
 	Name:          "granitemoehybrid",
 	Architectures: []string{"GraniteMoeHybridForCausalLM", "GraniteMoeHybridModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		if !c.Has("num_local_experts") {
 			c.failMissing("0, for a model without experts", "num_local_experts")
@@ -103,7 +97,7 @@ var graniteMoeHybrid = &Family{
 		Weight{"blocks.%d.gate.weight", "layers.%d.shared_mlp.input_linear.weight", GateRows},
 		Weight{"blocks.%d.up.weight", "layers.%d.shared_mlp.input_linear.weight", UpRows},
 	),
-}
+})
 
 // graniteSpec reads what they have in common.
 func graniteSpec(c *Config, like llamaLike) *spec.Spec {

@@ -26,6 +26,13 @@ var llama = &Family{
 	Weights: llamaWeights,
 }
 
+// namedAsLlama returns a family whose checkpoints have the names of Llama before and beside those
+// of their weights.
+func namedAsLlama(f Family) *Family {
+	f.Prefixes, f.Buffers = []string{"model.", ""}, []string{".rotary_emb.inv_freq"}
+	return &f
+}
+
 // llamaLike is an architecture built like Llama. It has the defaults for keys that config.json does
 // not have.
 type llamaLike struct {

@@ -12,11 +12,9 @@ func init() {
 }
 
 // mixtral is Mixtral: Mistral with experts.
-var mixtral = &Family{
+var mixtral = namedAsLlama(Family{
 	Name:          "mixtral",
 	Architectures: []string{"MixtralForCausalLM", "MixtralModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := llamaSpec(c, llamaLike{name: "mixtral", groups: 8, epsilon: 1e-5})
 		window := slidingWindow(c, 0)
@@ -41,14 +39,12 @@ var mixtral = &Family{
 			"layers.%d.block_sparse_moe.experts.%d.w2.weight", Transposed,
 		},
 	}),
-}
+})
 
 // olmoe is OLMoE: Llama with experts and norms of all queries and all keys.
-var olmoe = &Family{
+var olmoe = namedAsLlama(Family{
 	Name:          "olmoe",
 	Architectures: []string{"OlmoeForCausalLM", "OlmoeModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{1},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := llamaSpec(c, llamaLike{name: "olmoe", epsilon: 1e-5})
@@ -64,7 +60,7 @@ var olmoe = &Family{
 		return s, nil
 	},
 	Weights: slices.Concat(llamaWeights, expertWeights),
-}
+})
 
 // mixture reads how many experts there are, under one of the keys, and how many a token passes.
 func mixture(c *Config, experts ...string) *spec.Mixture {

@@ -11,11 +11,9 @@ func init() {
 }
 
 // olmo is OLMo 1: Llama with norms that have neither gain nor bias.
-var olmo = &Family{
+var olmo = namedAsLlama(Family{
 	Name:          "olmo",
 	Architectures: []string{"OlmoForCausalLM", "OlmoModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{1},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := llamaSpec(c, llamaLike{name: "olmo", epsilon: 1e-5, means: true})
@@ -29,14 +27,12 @@ var olmo = &Family{
 		return s, nil
 	},
 	Weights: llamaWeights,
-}
+})
 
 // olmo2 is OLMo 2: norms after both parts and none before, and norms of all queries and all keys.
-var olmo2 = &Family{
+var olmo2 = namedAsLlama(Family{
 	Name:          "olmo2",
 	Architectures: []string{"Olmo2ForCausalLM", "Olmo2Model"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{1},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := olmo2Spec(c, "olmo2")
@@ -44,14 +40,12 @@ var olmo2 = &Family{
 		return s, nil
 	},
 	Weights: afterWeights,
-}
+})
 
 // olmo3 is OLMo 3: OLMo 2 with a window in three layers of four, and a rotation of their own there.
-var olmo3 = &Family{
+var olmo3 = namedAsLlama(Family{
 	Name:          "olmo3",
 	Architectures: []string{"Olmo3ForCausalLM", "Olmo3Model"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{1},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := olmo2Spec(c, "olmo3")
@@ -60,7 +54,7 @@ var olmo3 = &Family{
 		return s, nil
 	},
 	Weights: afterWeights,
-}
+})
 
 // olmo2Spec reads what OLMo 2 and 3 have in common.
 func olmo2Spec(c *Config, name string) *spec.Spec {

@@ -7,11 +7,9 @@ import (
 func init() { Register(seedOSS) }
 
 // seedOSS is Seed-OSS: Llama with biases on query, key and value.
-var seedOSS = &Family{
+var seedOSS = namedAsLlama(Family{
 	Name:          "seed_oss",
 	Architectures: []string{"SeedOssForCausalLM", "SeedOssModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{1},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := llamaSpec(c, llamaLike{name: "seed_oss", groups: 8, headWidth: 128})
@@ -21,4 +19,4 @@ var seedOSS = &Family{
 		return s, nil
 	},
 	Weights: llamaWeights,
-}
+})
