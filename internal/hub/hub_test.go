@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -319,14 +320,7 @@ func TestResolveShards(t *testing.T) {
 	}
 }
 
-func keys(m map[string]string) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
-}
+func keys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
 func TestRevisions(t *testing.T) {
 	files, newer := model(), model()

@@ -1,9 +1,9 @@
 package family
 
 import (
+	"maps"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -216,11 +216,4 @@ func sameInAll(c *Config, layers, window int) func(l int) bool {
 }
 
 // sortedKeys returns the keys of a map, sorted.
-func sortedKeys[T any](known map[string]T) []string {
-	names := make([]string, 0, len(known))
-	for k := range known {
-		names = append(names, k)
-	}
-	sort.Strings(names)
-	return names
-}
+func sortedKeys[T any](known map[string]T) []string { return slices.Sorted(maps.Keys(known)) }
