@@ -399,19 +399,6 @@ func (e *Explanation) TokenIDs() []int {
 	return ids
 }
 
-// controlTokens returns which tokens of the text of [Explanation.TokenIDs] are control tokens.
-func (e *Explanation) controlTokens() []bool {
-	control := slices.Clone(e.Prompt.Special)
-	if !e.Model.Reads() {
-		for _, g := range e.Steps {
-			for range g.TokenIDs() {
-				control = append(control, g.Special)
-			}
-		}
-	}
-	return control
-}
-
 // Traced returns a tracer that records the text of e with m, with the token types of a pair
 // and under its edits. It returns a [trace.UsageError] if there are any and m cannot be told them.
 func (e *Explanation) Traced(m trace.Tracer) (trace.Tracer, error) {

@@ -1,17 +1,10 @@
 package attribution_test
 
 import (
-	"testing"
-
 	"github.com/headwater-ml/headwater/internal/fakemodel"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 var near = fakemodel.Near
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

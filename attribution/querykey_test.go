@@ -12,7 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
+
+var must = testhelp.Must // ends a test at an error
 
 // queriesAndKeys returns an input of queries [L,H,T,E] and keys [L,G,T,E].
 func queriesAndKeys(queries, keys []int, q, k []float32) Input {
@@ -25,9 +28,7 @@ func queriesAndKeys(queries, keys []int, q, k []float32) Input {
 func computedAttention(t *testing.T, in Input, scale float64) (shape []int, data []float32) {
 	t.Helper()
 	in, err := in.WithAttention(scale)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(in.Tensors) != 1 || in.Tensors[0].Name != "attention" {
 		t.Fatalf("tensors %v, want attention in the place of q and k", in.Tensors)
 	}
@@ -35,9 +36,7 @@ func computedAttention(t *testing.T, in Input, scale float64) (shape []int, data
 	square := shape[2] * shape[3]
 	data = make([]float32, shape[0]*shape[1]*square)
 	for first := 0; first < len(data); first += square {
-		if err := in.Tensors[0].Read(data[first:first+square], first); err != nil {
-			t.Fatal(err)
-		}
+		must(t, in.Tensors[0].Read(data[first:first+square], first))
 	}
 	return shape, data
 }
@@ -101,14 +100,10 @@ func TestAttentionOfRandomQueries(t *testing.T) {
 		}
 	}
 	computed, err := in.WithAttention(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const first, n = T*T - 3, T + 4 // the end of head 0 and the beginning of head 1
 	piece := make([]float32, n)
-	if err := computed.Tensors[0].Read(piece, first); err != nil {
-		t.Fatal(err)
-	}
+	must(t, computed.Tensors[0].Read(piece, first))
 	if diff := cmp.Diff(got[first:first+n], piece); diff != "" {
 		t.Errorf("a piece (-want +got):\n%s", diff)
 	}
@@ -130,13 +125,9 @@ func TestAttributeQueries(t *testing.T) {
 	in := queriesAndKeys([]int{1, 1, 2, 1}, []int{1, 1, 2, 1}, []float32{1, 1},
 		[]float32{0, float32(math.Log(3))})
 	in, err := in.WithAttention(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err := Attribute(t.Context(), in, Options{Methods: []string{"raw"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	near := cmpopts.EquateApprox(0, 1e-7)
 	if diff := cmp.Diff([]float64{1, 0, .25, .75}, a.Methods["raw"].Data, near); diff != "" {
 		t.Errorf("raw (-want +got):\n%s", diff)

@@ -26,9 +26,7 @@ func TestSimilarity(t *testing.T) {
 		0, 0, 1, 0, 0, 1,
 		3, 4, 4, 3, -3, -4,
 		2, 0, 0, 5, 1, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := &Map{
 		Options: map[string]string{"tensor": "hidden"},
 		Facts:   Facts{Quantity: Cosine},

@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -500,9 +501,7 @@ func (f Facts) combineSpans() (add func(a, b float64) float64, name string) {
 // groupedOptions returns a copy of settings with how values were combined.
 func groupedOptions(options map[string]string, name string) map[string]string {
 	out := map[string]string{"spans": name}
-	for k, v := range options {
-		out[k] = v
-	}
+	maps.Copy(out, options)
 	return out
 }
 

@@ -24,7 +24,10 @@ import (
 	"github.com/headwater-ml/headwater/gonbext"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
+
+var must = testhelp.Must // ends a test at an error
 
 // cells are what the test's binary does when it runs as a cell, by name.
 var cells = map[string]func(){
@@ -186,22 +189,16 @@ type result struct {
 func newKernel(t *testing.T, answer func(*engineConn, engine.Request)) *kernel {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	t.Setenv("TMPDIR", dir)
 	t.Setenv("CI", "")
 	t.Setenv("JPY_SESSION_NAME", "")
 	k := &kernel{t: t, dir: dir, answer: answer}
 	socket, err := engine.SocketFor(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {

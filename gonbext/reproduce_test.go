@@ -33,9 +33,7 @@ func figure(t *testing.T) func(*engineConn, engine.Request) {
 		Notes: []string{"a <remark>"},
 	}
 	var b bytes.Buffer
-	if err := r.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Write(&b))
 	return func(conn *engineConn, q engine.Request) {
 		if q.Kind == engine.KindDraw {
 			conn.send(engine.Event{Piece: []byte("\x89PNG")})

@@ -58,9 +58,7 @@ func TestSave(t *testing.T) {
 				t.Errorf("asked for %+v", asked)
 			}
 			files, err := os.ReadDir(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if c.message != "" {
 				shown := saved(r.displays)
 				if len(files) > 0 || len(shown) != 1 ||

@@ -150,9 +150,7 @@ func TestSaveSources(t *testing.T) {
 	for _, name := range []string{"a.html", "a.JSON", "a.txt"} {
 		path := filepath.Join(dir, name)
 		for range 2 { // the second one replaces the first one
-			if err := gonbext.TrySaveSources(path, r); err != nil {
-				t.Fatal(err)
-			}
+			must(t, gonbext.TrySaveSources(path, r))
 		}
 		data, err := os.ReadFile(path)
 		if err != nil || !strings.Contains(string(data), "leave-one-out") ||

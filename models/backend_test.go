@@ -12,7 +12,11 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
+
+var must = testhelp.Must // ends a test at an error
 
 // fakePlugins finds plugins that do not exist and accepts every path except bad.
 func fakePlugins() *Plugins {
@@ -35,9 +39,7 @@ func TestBackendConfig(t *testing.T) {
 	none.FindCPU, none.FindCUDA = missing, missing
 	broken.FindCPU = func() (string, error) { return "/p/bad.so", nil }
 	dir, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		name    string
 		backend string
@@ -109,9 +111,7 @@ func TestBackendName(t *testing.T) {
 // With the library's own default they wait for each other's workers.
 func TestProductsAtOnce(t *testing.T) {
 	b, err := OpenBackend("go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	done := make(chan error, 1)
 	go func() {
 		x := tensors.FromShape(shapes.Make(dtypes.Float32, 1, 3, 64, 64))

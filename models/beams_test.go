@@ -21,21 +21,15 @@ func TestBeams(t *testing.T) {
 		Target   []int
 	}
 	data, err := os.ReadFile("testdata/beams/beams.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &cases); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, json.Unmarshal(data, &cases))
 	models := map[string]*Model{}
 	ended, unlike := 0, 0
 	for _, c := range cases {
 		m := models[c.Model]
 		if m == nil {
 			m, err = Open(filepath.Join("testdata", "goldens", c.Model), Options{Backend: "go"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			models[c.Model] = m
 		}
 		number := func(key string, byDefault float64) float64 {
@@ -64,9 +58,7 @@ func TestBeams(t *testing.T) {
 		for step, err := range view.Steps(t.Context(), ids, trace.Ask{
 			MaxTokens: most, Sampling: trace.Sampling{Beams: beams},
 		}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got = append(got, step.Next.Token.ID)
 			if step.Next.Stop && len(got) < most {
 				ended++
@@ -89,9 +81,7 @@ func TestBeamRules(t *testing.T) {
 		"generation_config.json": `{"num_beams":6,"length_penalty":0.5,"early_stopping":"never"}`,
 	})
 	m, err := Open(dir, Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := (beamRules{penalty: 0.5, never: true}); m.beams != want ||
 		!strings.Contains(strings.Join(m.info.Remarks, ""), "asks for 6 beams") {
 		t.Errorf("%+v, want %+v; remarks %q", m.beams, want, m.info.Remarks)

@@ -78,9 +78,7 @@ func TestFoldedModels(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			ts, err := m.Trace(t.Context(), ids, taps)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return ts
 		}
 		plain := run(Options{})

@@ -12,6 +12,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/gguf"
 	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/modeltest"
 )
@@ -223,10 +224,4 @@ func TestNoGGUF(t *testing.T) {
 	}
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

@@ -24,9 +24,7 @@ func TestGroupMemory(t *testing.T) {
 				if text == "" {
 					continue
 				}
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 			}
 			if limit, used := groupMemory(dir); limit != c.limit || used != c.used {
 				t.Errorf("groupMemory = %d, %d, want %d, %d", limit, used, c.limit, c.used)
@@ -38,9 +36,7 @@ func TestGroupMemory(t *testing.T) {
 func TestKilobytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "meminfo")
 	const text = "MemTotal:        2048 kB\nMemAvailable:     512 kB\nHugePages_Total:       x\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 	if got := kilobytes(path); len(got) != 2 || got["MemTotal"] != 2<<20 ||
 		got["MemAvailable"] != 512<<10 {
 		t.Errorf("kilobytes = %v, want 2 MiB in all and 512 KiB available", got)

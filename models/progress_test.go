@@ -33,9 +33,7 @@ func TestLoadingCountsBlocks(t *testing.T) {
 	for _, err := range []error{
 		read(32), read(32), load(spec.Param{Shape: []int{4, 5}}, nil), read(32), read(1),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	if want := []int{0, 32, 84, 100}; !slices.Equal(percent, want) {
 		t.Errorf("reported %v percent, want %v", percent, want)

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -90,11 +89,7 @@ func nucleus(weights []float64, mass float64) int {
 
 // draw returns a random index, with probabilities in proportion to the weights.
 func draw(weights []float64, rng *rand.Rand) int {
-	sum := 0.0
-	for _, w := range weights {
-		sum += w
-	}
-	x := rng.Float64() * sum
+	x := rng.Float64() * rowmath.Total(weights)
 	for i, w := range weights {
 		if x -= w; x < 0 {
 			return i
@@ -110,14 +105,10 @@ func mostProbable(p []float64, k int) []int {
 	if k <= 0 {
 		return nil
 	}
-	top := make([]int, 0, k+1)
 	if k == len(p) {
-		for id := range p {
-			top = append(top, id)
-		}
-		slices.SortStableFunc(top, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
-		return top
+		return rowmath.Falling(p, nil)
 	}
+	top := make([]int, 0, k+1)
 	for id, x := range p {
 		if len(top) == k && x <= p[top[k-1]] {
 			continue

@@ -22,16 +22,12 @@ func translator(t *testing.T, golden string, files map[string]string) string {
 	from := filepath.Join("testdata", "goldens", golden)
 	for _, name := range []string{"config.json", "generation_config.json", "model.safetensors"} {
 		data, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if change, ok := files[name]; ok { // keys that are set
 			all := map[string]any{}
 			for _, text := range []string{string(data), change} {
 				var keys map[string]any
-				if err := json.Unmarshal([]byte(text), &keys); err != nil {
-					t.Fatal(err)
-				}
+				must(t, json.Unmarshal([]byte(text), &keys))
 				maps.Copy(all, keys)
 			}
 			if data, err = json.Marshal(all); err != nil {
@@ -50,9 +46,7 @@ func translator(t *testing.T, golden string, files map[string]string) string {
 
 func writeFile(t *testing.T, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
 // spm is a Unigram file of SentencePiece with pieces of one byte length.
@@ -81,9 +75,7 @@ func m2m100(t *testing.T, generation string) string {
 // target begins, and the language of the target. Without one the text is refused.
 func TestTargetLanguage(t *testing.T) {
 	m, err := Open(m2m100(t, "{}"), Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = m.Encode("a b", trace.SpecialsAuto)
 	const want = "needs a language to translate into: give To as one of en, ha, is, ja, cs, ru, zh"
 	if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) {
@@ -97,9 +89,7 @@ func TestTargetLanguage(t *testing.T) {
 		{"ru", "__is__", []int{14, 7, 8, 2, 48, 11}},
 	} {
 		view, err := m.Between(c.from, c.to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		tokens, err := view.Encode("a b", trace.SpecialsAuto)
 		if got := trace.IDs(tokens); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("from %q to %q: %v, %v, want %v", c.from, c.to, got, err, c.want)
@@ -137,9 +127,7 @@ func TestPiecesAlone(t *testing.T) {
 		m, err := Open(translator(t, c.golden, map[string]string{
 			c.file: pieces, "tokenizer_config.json": c.config, "generation_config.json": "{}",
 		}), Options{Backend: "go"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var view trace.Model = m
 		if c.golden == "mbart" {
 			if view, err = m.Between("", "fr_XX"); err != nil {
@@ -154,9 +142,7 @@ func TestPiecesAlone(t *testing.T) {
 	m, err := Open(translator(t, "t5", map[string]string{
 		"spiece.model": pieces, "tokenizer_config.json": `{"tokenizer_class":"XLNetTokenizer"}`,
 	}), Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = m.Encode("a b", trace.SpecialsAuto)
 	if err == nil || !strings.Contains(err.Error(), "found spiece.model: convert it once") {
 		t.Errorf("another class: error %v", err)
@@ -195,9 +181,7 @@ func TestForcedFirst(t *testing.T) {
 		{`{"decoder_start_token_id":13}`, []int{9, 7, 2, 48}}, // it is a language
 	} {
 		m, err := Open(m2m100(t, c.generation), Options{Backend: "go"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		tokens, err := m.Encode("a", trace.SpecialsAuto)
 		if got := trace.IDs(tokens); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, %v, want %v", c.generation, got, err, c.want)
@@ -228,13 +212,9 @@ func TestMarianText(t *testing.T) {
 		"tokenizer_config.json": `{"tokenizer_class":"MarianTokenizer"}`,
 	}
 	m, err := Open(translator(t, "marian", files), Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	view, err := m.Between("", "fra")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		m    trace.Model
 		text string
@@ -337,9 +317,7 @@ func TestSeparateVocabularies(t *testing.T) {
 // TestContextOfStacks: source and target count apart, and both may be as long as the context.
 func TestContextOfStacks(t *testing.T) {
 	m, err := Open(filepath.Join("testdata", "goldens", "bart"), Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct{ source, more, want int }{
 		{20, 23, 23}, {24, 23, 23}, {20, 24, 0}, {25, 1, 0},
 	} {

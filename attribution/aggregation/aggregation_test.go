@@ -7,7 +7,10 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/attributiontest"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
+
+var must = testhelp.Must // ends a test at an error
 
 func TestAggregations(t *testing.T) {
 	names := aggregation.Names()
@@ -17,9 +20,7 @@ func TestAggregations(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			a, err := aggregation.Lookup(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			attributiontest.Aggregation(t, a)
 		})
 	}
@@ -30,14 +31,10 @@ func TestAggregations(t *testing.T) {
 func aggregate(t testing.TB, name string, bidirectional bool, L, T int, data []float64) []float64 {
 	t.Helper()
 	a, err := aggregation.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := a.New(aggregation.Config{Layers: L, Bidirectional: bidirectional})
 	out, err := s.Extend(context.Background(), nil, aggregation.Rows{L: L, N: T, Data: data})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out
 }
 

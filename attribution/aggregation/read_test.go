@@ -22,9 +22,7 @@ func TestReader(t *testing.T) {
 		t.Helper()
 		r.Asks = asks
 		rows, err := r.Read(step(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return rows[0].Data
 	}
 	near(t, "both layers", read(aggregation.Reader{Last: 1}),

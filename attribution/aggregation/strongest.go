@@ -1,11 +1,11 @@
 package aggregation
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/aggregation/maxflow"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Bounds is an aggregation that, for a target of a long text, gives two bounds of its result from
@@ -83,11 +83,7 @@ func (flow) Bounds(
 
 // strongest returns the tokens with the k largest shares and t, in order.
 func strongest(shares []float64, k, t int) []int {
-	order := make([]int, len(shares))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(shares[b], shares[a]) })
+	order := rowmath.Falling(shares, nil)
 	kept := slices.Clone(order[:min(k, len(order))])
 	if !slices.Contains(kept, t) {
 		kept = append(kept, t)

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // longRows are rows of T tokens with a residual of ½. sharp is how unlike the weights are.
@@ -147,10 +149,4 @@ func TestBoundsErrors(t *testing.T) {
 	}
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

@@ -83,9 +83,7 @@ func TestAlign(t *testing.T) {
 	} {
 		before := slices.Concat(c.a.Prompt.Texts, c.b.Prompt.Texts)
 		got, err := compare.Align(c.a, c.b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, e := range got.Sides {
 			if columns := strings.Join(e.Prompt.Texts, "|"); columns != c.columns[i] {
 				t.Errorf("%s: side %d has columns %q, want %q: %s", c.name, i, columns,

@@ -13,6 +13,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // of returns an explanation of "<s> a b c" with one method that has the same row for each generated
@@ -33,12 +34,7 @@ func compared(t *testing.T, a, b *attribution.Explanation) *compare.Comparison {
 	return c
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error
 
 // TestNew has rows A, B and A − B worked out by hand.
 func TestNew(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // ldsMeasure and dropMeasure are the names of the measures of ablations.
@@ -71,7 +73,7 @@ func (a *ablations) LDS(scores []float64) (lds float64, ok bool) {
 func (a *ablations) Drop(
 	ctx context.Context, scores []float64, tokens []int, k int,
 ) (float64, error) {
-	top := falling(scores, tokens)
+	top := rowmath.Falling(scores, tokens)
 	top = top[:min(k, len(top))]
 	values, err := a.text.Predict(ctx, [][]int{top})
 	if err != nil {

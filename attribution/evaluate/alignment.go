@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // align sets the scores of every method, in the picked layer for methods of one layer, and compares
@@ -35,14 +36,14 @@ func (o Options) align(e *attribution.Explanation, c Case, r *Result, picked map
 		return nil
 	}
 	for name, scores := range r.Scores {
-		cues := r.compare(tied(sizes(at(scores, r.Ranked)), o.Ties), cue)
+		cues := r.compare(tied(sizes(rowmath.Pick(scores, r.Ranked)), o.Ties), cue)
 		if name == EarliestLine || name == LatestLine {
 			cues.Dot = undefined // ranks are no shares
 		}
 		cues.addTo(r.Measures[name])
 		if c.Counterfactual != "" {
 			positions := name == EarliestLine || name == LatestLine // ranks are no shares
-			r.point(at(scores, r.Ranked), cue).addTo(r.Measures[name], !positions)
+			r.point(rowmath.Pick(scores, r.Ranked), cue).addTo(r.Measures[name], !positions)
 		}
 	}
 	r.Measures[ChanceLine] = map[string]Value{}
@@ -135,7 +136,7 @@ func (r *Result) alignLayers(name string, res *attribution.Result, cue []bool, t
 		r.ByLayer = map[string][]Value{}
 	}
 	for k := range res.Layers {
-		cues := r.compare(tied(sizes(at(res.Row(0, k), r.Ranked)), ties), cue)
+		cues := r.compare(tied(sizes(rowmath.Pick(res.Row(0, k), r.Ranked)), ties), cue)
 		r.ByLayer[name] = append(r.ByLayer[name], Value(cues.AveragePrecision))
 	}
 }
@@ -150,20 +151,11 @@ func (r *Result) addPositions(n int) {
 	r.Measures[EarliestLine], r.Measures[LatestLine] = map[string]Value{}, map[string]Value{}
 }
 
-// at returns the scores of the given tokens.
-func at(scores []float64, tokens []int) []float64 {
-	out := make([]float64, len(tokens))
-	for i, j := range tokens {
-		out[i] = scores[j]
-	}
-	return out
-}
-
 // tied returns scores in which neighbours in falling order are equal if they differ by at most part
 // times the largest score. Scores must not be negative.
 func tied(scores []float64, part float64) []float64 {
 	out := slices.Clone(scores)
-	order := falling(scores, nil)
+	order := rowmath.Falling(scores, nil)
 	for k, j := range order[1:] {
 		if before := order[k]; scores[before]-scores[j] <= part*scores[order[0]] {
 			out[j] = out[before]

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Cues has measures of how well a row of scores finds tokens that are known to matter, the cues.
@@ -34,7 +36,7 @@ func Align(scores []float64, cue []bool) Cues {
 	if j := slices.IndexFunc(scores, math.IsNaN); j >= 0 {
 		panic(fmt.Sprintf("evaluate: the score of token %d is NaN", j))
 	}
-	order := falling(scores, nil)
+	order := rowmath.Falling(scores, nil)
 	c := Cues{Dot: dot(scores, cue)}
 	cues, before := 0, 0 // cues found, tokens ranked
 	for first := 0; first < len(order); {

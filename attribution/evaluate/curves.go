@@ -7,6 +7,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // CurveOptions are the options of [AlignLayers]. The zero value measures the default methods of the
@@ -174,7 +175,7 @@ func (o Options) alignCase(
 		res := e.Methods[name]
 		var all []Cues
 		for k := range res.Layers {
-			all = append(all, Align(sizes(at(res.Row(0, k), r.Ranked)), cue))
+			all = append(all, Align(sizes(rowmath.Pick(res.Row(0, k), r.Ranked)), cue))
 		}
 		if err := use(name, res.Layers, all, Cues{}); err != nil {
 			return err

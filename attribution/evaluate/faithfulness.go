@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/scorer"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // bins are the parts of a text, in [0,1], over which comprehensiveness and sufficiency are averaged
@@ -129,7 +130,7 @@ func ranking(text Remover, scores []float64) ([]int, error) {
 	if j := slices.IndexFunc(scores, math.IsNaN); j >= 0 {
 		return nil, pkg.Errorf("the score of token %d is NaN", j)
 	}
-	return falling(sizes(scores), tokens), nil
+	return rowmath.Falling(sizes(scores), tokens), nil
 }
 
 // takeBins sets the measures that are means over [bins], for n tokens.

@@ -65,11 +65,11 @@ func trainProbe(
 			return nil, pkg.Errorf("stopped while a probe was trained: %w", err)
 		}
 		g := t.gradient()
-		if math.Sqrt(inner(g, g)) <= gradientTol {
+		if math.Sqrt(rowmath.Dot(g, g)) <= gradientTol {
 			return p, nil
 		}
 		step := t.newton(g)
-		loss = t.move(loss, step, -inner(g, step))
+		loss = t.move(loss, step, -rowmath.Dot(g, step))
 	}
 	return nil, pkg.Errorf("a probe on %d examples of %d features did not converge in "+
 		"%d steps; give a larger L2", n, p.width, maxNewton)
@@ -107,7 +107,7 @@ func (p *linearProbe) features(z []float64, x []float32) {
 func (p *linearProbe) logProbabilities(dst, weights, z []float64) {
 	top := math.Inf(-1)
 	for k := range dst {
-		dst[k] = inner(weights[k*len(z):][:len(z)], z)
+		dst[k] = rowmath.Dot(weights[k*len(z):][:len(z)], z)
 		top = max(top, dst[k])
 	}
 	sum := 0.0
@@ -146,7 +146,7 @@ type training struct {
 
 // loss returns F at some weights and keeps the probabilities there.
 func (t *training) loss(weights []float64) float64 {
-	loss, width := t.l2/2*inner(weights, weights), t.p.width+1
+	loss, width := t.l2/2*rowmath.Dot(weights, weights), t.p.width+1
 	for i, y := range t.labels {
 		row := t.probability[i*t.p.classes:][:t.p.classes]
 		t.p.logProbabilities(row, weights, t.z[i*width:][:width])
@@ -190,7 +190,7 @@ func (t *training) curve(v []float64) []float64 {
 		z, p := t.z[i*width:][:width], t.probability[i*K:][:K]
 		mean := 0.0
 		for k := range K {
-			along[k] = inner(v[k*width:][:width], z)
+			along[k] = rowmath.Dot(v[k*width:][:width], z)
 			mean += p[k] * along[k]
 		}
 		for k := range K {
@@ -208,16 +208,16 @@ func (t *training) newton(g []float64) []float64 {
 		r[j] = -g[j]
 	}
 	d := append([]float64(nil), r...)
-	rr := inner(r, r)
+	rr := rowmath.Dot(r, r)
 	size := math.Sqrt(rr)
 	enough := size * min(.1, math.Sqrt(size/float64(len(t.labels))))
 	for k := 0; k < maxConjugate && math.Sqrt(rr) > enough; k++ {
 		h := t.curve(d)
-		a := rr / inner(d, h) // the second derivatives are positive in each direction
+		a := rr / rowmath.Dot(d, h) // the second derivatives are positive in each direction
 		floats.AddScaled(x, a, d)
 		floats.AddScaled(r, -a, h)
 		before := rr
-		rr = inner(r, r)
+		rr = rowmath.Dot(r, r)
 		for j := range d {
 			d[j] = r[j] + rr/before*d[j]
 		}
@@ -240,13 +240,4 @@ func (t *training) move(loss float64, step []float64, fall float64) float64 {
 			return after
 		}
 	}
-}
-
-// inner returns x·y.
-func inner(x, y []float64) float64 {
-	sum := 0.0
-	for j, v := range x {
-		sum += v * y[j]
-	}
-	return sum
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // bisect returns where a rising function is 0.
@@ -125,7 +127,7 @@ func TestProbeDerivatives(t *testing.T) {
 	g, c := tr.gradient(), tr.curve(v)
 	before, gBefore := at(-h)
 	after, gAfter := at(h)
-	if got, want := inner(g, v), (after-before)/(2*h); math.Abs(got-want) > 1e-5 {
+	if got, want := rowmath.Dot(g, v), (after-before)/(2*h); math.Abs(got-want) > 1e-5 {
 		t.Errorf("slope %v, want %v", got, want)
 	}
 	for j := range c {

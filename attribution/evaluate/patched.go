@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // patchMeasures are the names of the measures of a [patch].
@@ -101,7 +102,7 @@ func (r *Result) addPatched(ctx context.Context) error {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Scores)) {
-		drop, restored, err := r.patch.measure(ctx, falling(r.Scores[name], r.Ranked))
+		drop, restored, err := r.patch.measure(ctx, rowmath.Falling(r.Scores[name], r.Ranked))
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

@@ -1,6 +1,10 @@
 package evaluate
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/headwater-ml/headwater/internal/rowmath"
+)
 
 // topTokens is the k of the measure that looks for evidence among the k highest scores.
 const topTokens = 3
@@ -45,7 +49,7 @@ func point(scores []float64, cue []bool, k int) Pointing {
 // hit returns the probability that a cue is among the k highest scores, if equal scores come in any
 // order.
 func hit(scores []float64, cue []bool, k int) float64 {
-	order := falling(scores, nil)
+	order := rowmath.Falling(scores, nil)
 	if k >= len(order) {
 		return 1
 	}

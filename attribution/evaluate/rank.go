@@ -1,9 +1,7 @@
 package evaluate
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -18,17 +16,4 @@ func Spearman(x, y []float64) (rho float64, ok bool) {
 		panic(fmt.Sprintf("evaluate: correlation of %d and %d values", len(x), len(y)))
 	}
 	return rowmath.RankCorrelation(x, y)
-}
-
-// falling returns the tokens, nil for all, ordered by falling score; among equal scores, the
-// earlier token comes first.
-func falling(scores []float64, tokens []int) []int {
-	order := slices.Clone(tokens)
-	if tokens == nil {
-		for j := range scores {
-			order = append(order, j)
-		}
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(scores[j], scores[i]) })
-	return order
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Measure is a number by which methods are compared.
@@ -220,7 +221,7 @@ func (r *Report) agree(methods []string, results []*Result) {
 	scores := make([][][]float64, len(methods))
 	for i, name := range methods {
 		for _, x := range results {
-			scores[i] = append(scores[i], sizes(at(x.Scores[name], x.Words)))
+			scores[i] = append(scores[i], sizes(rowmath.Pick(x.Scores[name], x.Words)))
 		}
 	}
 	r.Agreement = agree(methods, scores)
@@ -341,8 +342,8 @@ func Randomize(
 			return nil, pkg.Errorf("case %d of %d with random weights: %w", i, len(cases), err)
 		}
 		for _, name := range opts.Methods {
-			first[name] = append(first[name], sizes(at(a.Scores[name], a.Words)))
-			second[name] = append(second[name], sizes(at(b.Scores[name], a.Words)))
+			first[name] = append(first[name], sizes(rowmath.Pick(a.Scores[name], a.Words)))
+			second[name] = append(second[name], sizes(rowmath.Pick(b.Scores[name], a.Words)))
 		}
 	}
 	out := map[string]Summary{}

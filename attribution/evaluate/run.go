@@ -8,6 +8,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Options selects what to measure. The zero value measures the default methods against the
@@ -468,7 +469,7 @@ func isScorer(name string) bool {
 // correlation returns the rank correlation of the sizes of two rows over the words of the text; NaN
 // if it is undefined.
 func (r *Result) correlation(a, b []float64) Value {
-	if rho, ok := Spearman(sizes(at(a, r.Words)), sizes(at(b, r.Words))); ok {
+	if rho, ok := Spearman(sizes(rowmath.Pick(a, r.Words)), sizes(rowmath.Pick(b, r.Words))); ok {
 		return Value(rho)
 	}
 	return undefined

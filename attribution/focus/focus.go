@@ -58,6 +58,7 @@ package focus
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -201,11 +202,7 @@ func (t *Text) term(k Term, l, h, i int) floats {
 
 // softmax replaces scores by their softmax. That of -Inf is 0; one of the scores must be finite.
 func softmax(row []float64) {
-	top := math.Inf(-1)
-	for _, s := range row {
-		top = max(top, s)
-	}
-	sum := 0.0
+	top, sum := slices.Max(row), 0.0
 	for j, s := range row {
 		row[j] = math.Exp(s - top)
 		sum += row[j]

@@ -1,9 +1,7 @@
 package focus
 
 import (
-	"cmp"
 	"math"
-	"slices"
 
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -104,13 +102,7 @@ func (h *Head) Top(i int) int { return rowmath.Largest(h.Row(i)[:h.Visible(i)]) 
 // among equals the earlier source comes first. The index of a source in the result is its rank.
 // Sources that a window hides are there too, last, with probability 0.
 func (h *Head) Ranked(i int) []int {
-	row := h.Row(i)
-	order := make([]int, h.Visible(i))
-	for j := range order {
-		order[j] = j
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(row[b], row[a]) })
-	return order
+	return rowmath.Falling(h.Row(i)[:h.Visible(i)], nil)
 }
 
 // Point is one entry of a row with everything that is known about it.

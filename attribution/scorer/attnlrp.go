@@ -6,7 +6,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-func init() { Register("attn-lrp", attnLRP{}) }
+func init() { register("attn-lrp", attnLRPInfo, attnLRP) }
 
 // attnLRP distributes the logit among the tokens, layer by layer from the top, by rules that keep
 // its sum:
@@ -19,36 +19,24 @@ func init() { Register("attn-lrp", attnLRP{}) }
 // is 0. What biases, positions and softmax absorb belongs to no token: the residue is f - Σ_j s_j.
 //
 // Values are [T]. It costs one pass forward and one back.
-type attnLRP struct{}
-
-// Info describes the scorer.
-func (attnLRP) Info() Info {
-	return Info{
-		Summary: "the logit shared out among the tokens, from the top down, by rules that " +
-			"lose only what biases add",
-		Formula:    "s_j = Σ_D e_j ∂̃f/∂e_j, ∂̃ with the rules of layer-wise relevance propagation",
-		Paper:      "Achtibat et al. 2024, §3",
-		Cost:       "one pass forward and one back a token, as gradient",
-		Unit:       "part of the logit",
-		Needs:      "gradients with the rules of relevance",
-		Signed:     true,
-		Evidence:   trace.Traced,
-		Quantities: []trace.Quantity{trace.Logit},
-		Edits:      true,
-	}
-}
-
-// Score returns the relevance of each token; see [Scorer].
-func (a attnLRP) Score(
-	ctx context.Context, m trace.Model, q trace.Query, opts Options,
-) (*Scores, error) {
-	x, err := newQuestion(ctx, "attn-lrp", a.Info(), m, q, opts)
-	if err != nil {
-		return nil, err
-	}
+func attnLRP(ctx context.Context, x *question) (*Scores, error) {
 	value, values, err := x.timesInput(ctx, trace.RelevanceGradient)
 	if err != nil {
 		return nil, err
 	}
 	return parts(value, values), nil
+}
+
+var attnLRPInfo = Info{
+	Summary: "the logit shared out among the tokens, from the top down, by rules that " +
+		"lose only what biases add",
+	Formula:    "s_j = Σ_D e_j ∂̃f/∂e_j, ∂̃ with the rules of layer-wise relevance propagation",
+	Paper:      "Achtibat et al. 2024, §3",
+	Cost:       "one pass forward and one back a token, as gradient",
+	Unit:       "part of the logit",
+	Needs:      "gradients with the rules of relevance",
+	Signed:     true,
+	Evidence:   trace.Traced,
+	Quantities: []trace.Quantity{trace.Logit},
+	Edits:      true,
 }

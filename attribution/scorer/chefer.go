@@ -12,8 +12,8 @@ import (
 )
 
 func init() {
-	Register("chefer", chefer{})
-	Register("gradient-rollout", gradientRollout{})
+	register("chefer", cheferInfo, chefer)
+	register("gradient-rollout", gradientRolloutInfo, gradientRollout)
 }
 
 // chefer follows attention through the layers, but only where more attention would raise the number
@@ -28,37 +28,25 @@ func init() {
 //
 // Values are [T], not negative. It costs one pass forward and one back, which return attention and
 // its gradient, 2·L·H·T² numbers, and L·H·T² multiplications.
-type chefer struct{}
-
-// Info describes the scorer.
-func (chefer) Info() Info {
-	return Info{
-		Summary: "attention followed through all layers where more of it would raise the " +
-			"prediction",
-		Formula: "R_l = R_{l-1} + Ā_l R_{l-1}, Ā = mean_h max(0, ∇A ⊙ A), R_0 = I",
-		Paper:   "Chefer et al. 2021 (generic), equations 5 and 6",
-		Cost: "one pass forward and one back a token, with L·H·T² numbers of attention and " +
-			"as many of its gradient",
-		Unit:       "relevance (1 = the token's own)",
-		Needs:      "gradients of attention",
-		Evidence:   trace.Traced,
-		Quantities: trace.Quantities(),
-		Edits:      true,
-	}
-}
-
-// Score returns the row of relevance; see [Scorer].
-func (c chefer) Score(
-	ctx context.Context, m trace.Model, q trace.Query, opts Options,
-) (*Scores, error) {
-	x, err := newQuestion(ctx, "chefer", c.Info(), m, q, opts)
-	if err != nil {
-		return nil, err
-	}
+func chefer(ctx context.Context, x *question) (*Scores, error) {
 	// R_L[t,:] = e_t (I + Ā_L) … (I + Ā_1)
 	return x.relevance(ctx, true, func(g trace.Gradient, l, t int) []float64 {
 		return x.weighted(g, l, t, func(a float64) float64 { return max(0, a) })
 	})
+}
+
+var cheferInfo = Info{
+	Summary: "attention followed through all layers where more of it would raise the " +
+		"prediction",
+	Formula: "R_l = R_{l-1} + Ā_l R_{l-1}, Ā = mean_h max(0, ∇A ⊙ A), R_0 = I",
+	Paper:   "Chefer et al. 2021 (generic), equations 5 and 6",
+	Cost: "one pass forward and one back a token, with L·H·T² numbers of attention and " +
+		"as many of its gradient",
+	Unit:       "relevance (1 = the token's own)",
+	Needs:      "gradients of attention",
+	Evidence:   trace.Traced,
+	Quantities: trace.Quantities(),
+	Edits:      true,
 }
 
 // gradientRollout is rollout over attention that is weighted by its gradient:
@@ -73,33 +61,7 @@ func (c chefer) Score(
 // predicts.
 //
 // Values are [T] and sum to 1. It costs what chefer does.
-type gradientRollout struct{}
-
-// Info describes the scorer.
-func (gradientRollout) Info() Info {
-	return Info{
-		Summary: "rollout over attention times its gradient, where that is positive",
-		Formula: "R_l = Â_l R_{l-1}, Â = rownorm(½ max(0, mean_h(A ⊙ ∇A)) + ½ I), R_0 = I",
-		Paper:   "Gildenblat, vit-explain (VITAttentionGradRollout)",
-		Cost: "one pass forward and one back a token, with L·H·T² numbers of attention and " +
-			"as many of its gradient",
-		Unit:       "share of attention × gradient",
-		Shares:     true,
-		Needs:      "gradients of attention",
-		Evidence:   trace.Traced,
-		Quantities: trace.Quantities(),
-		Edits:      true,
-	}
-}
-
-// Score returns the row of the rollout; see [Scorer].
-func (c gradientRollout) Score(
-	ctx context.Context, m trace.Model, q trace.Query, opts Options,
-) (*Scores, error) {
-	x, err := newQuestion(ctx, "gradient-rollout", c.Info(), m, q, opts)
-	if err != nil {
-		return nil, err
-	}
+func gradientRollout(ctx context.Context, x *question) (*Scores, error) {
 	return x.relevance(ctx, false, func(g trace.Gradient, l, t int) []float64 {
 		row := x.weighted(g, l, t, func(a float64) float64 { return a })
 		for s := range row {
@@ -108,6 +70,20 @@ func (c gradientRollout) Score(
 		rowmath.Normalize(row, t, 0.5)
 		return row
 	})
+}
+
+var gradientRolloutInfo = Info{
+	Summary: "rollout over attention times its gradient, where that is positive",
+	Formula: "R_l = Â_l R_{l-1}, Â = rownorm(½ max(0, mean_h(A ⊙ ∇A)) + ½ I), R_0 = I",
+	Paper:   "Gildenblat, vit-explain (VITAttentionGradRollout)",
+	Cost: "one pass forward and one back a token, with L·H·T² numbers of attention and " +
+		"as many of its gradient",
+	Unit:       "share of attention × gradient",
+	Shares:     true,
+	Needs:      "gradients of attention",
+	Evidence:   trace.Traced,
+	Quantities: trace.Quantities(),
+	Edits:      true,
 }
 
 // relevance multiplies the unit row e_t of the predicting position t, or the mean of those of all

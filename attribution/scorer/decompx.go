@@ -8,7 +8,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
-func init() { Register("decompx", decompX{}) }
+func init() { register("decompx", decompXInfo, decompX) }
 
 // decompX follows the part of every token through all layers, as a vector of its own, up to the
 // logit:
@@ -23,34 +23,7 @@ func init() { Register("decompx", decompX{}) }
 // Values are [T]. The first token costs about T/2 times the products of one pass over the text.
 // Each further one costs about one pass where the model keeps what it computed of a text; see
 // [trace.TextKeeper]. In a model of two stacks each token costs T passes.
-type decompX struct{}
-
-// Info describes the scorer.
-func (decompX) Info() Info {
-	return Info{
-		Summary: "each token's own vector carried through all layers, norms and feed-forward " +
-			"parts up to the logit",
-		Formula: "s_j = U_w · x_L[t←j], Σ_j x_l[t←j] = x_l[t]",
-		Paper:   "Modarressi et al. 2023, §3",
-		Cost: "about T/2 passes for the first token, then about one over the text a token; of " +
-			"two stacks T passes a token",
-		Unit:       "part of the logit",
-		Needs:      "the parts of the residual stream",
-		Signed:     true,
-		GoesOn:     true,
-		Evidence:   trace.Traced,
-		Quantities: []trace.Quantity{trace.Logit},
-	}
-}
-
-// Score returns the parts of the logit; see [Scorer].
-func (d decompX) Score(
-	ctx context.Context, m trace.Model, q trace.Query, opts Options,
-) (*Scores, error) {
-	x, err := newQuestion(ctx, "decompx", d.Info(), m, q, opts)
-	if err != nil {
-		return nil, err
-	}
+func decompX(ctx context.Context, x *question) (*Scores, error) {
 	model, err := requireModel[trace.VectorDecomposer](x,
 		"carries every token's part through all layers")
 	if err != nil {
@@ -73,4 +46,19 @@ func (d decompX) Score(
 		return nil, err
 	}
 	return &Scores{Values: values, Value: rowmath.Total(values) + rest, Residue: &rest}, nil
+}
+
+var decompXInfo = Info{
+	Summary: "each token's own vector carried through all layers, norms and feed-forward " +
+		"parts up to the logit",
+	Formula: "s_j = U_w · x_L[t←j], Σ_j x_l[t←j] = x_l[t]",
+	Paper:   "Modarressi et al. 2023, §3",
+	Cost: "about T/2 passes for the first token, then about one over the text a token; of " +
+		"two stacks T passes a token",
+	Unit:       "part of the logit",
+	Needs:      "the parts of the residual stream",
+	Signed:     true,
+	GoesOn:     true,
+	Evidence:   trace.Traced,
+	Quantities: []trace.Quantity{trace.Logit},
 }

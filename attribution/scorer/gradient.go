@@ -8,8 +8,8 @@ import (
 )
 
 func init() {
-	Register("gradient", gradient{})
-	Register("gradient-x-input", inputGradient{})
+	register("gradient", gradientInfo, gradient)
+	register("gradient-x-input", inputGradientInfo, inputGradient)
 }
 
 // gradient is how fast the number f changes with each token's embedding e_j, [D]:
@@ -22,32 +22,7 @@ func init() {
 // it still changes where the model is certain.
 //
 // Values are [T], not negative. It costs one pass forward and one back.
-type gradient struct{}
-
-// Info describes the scorer.
-func (gradient) Info() Info {
-	return Info{
-		Summary: "how steeply the prediction changes with each token's embedding, whichever way",
-		Formula: "s_j = ‖∂f/∂e_j‖₂",
-		Paper:   "Simonyan et al. 2014, §3; Li et al. 2016a, §5",
-		Cost: "one pass forward and one back a token, two or three times generating it " +
-			"without a cache",
-		Unit:       "norm of the gradient",
-		Needs:      "gradients",
-		Evidence:   trace.Traced,
-		Quantities: trace.Quantities(),
-		Edits:      true,
-	}
-}
-
-// Score returns the norms; see [Scorer].
-func (g gradient) Score(
-	ctx context.Context, m trace.Model, q trace.Query, opts Options,
-) (*Scores, error) {
-	x, err := newQuestion(ctx, "gradient", g.Info(), m, q, opts)
-	if err != nil {
-		return nil, err
-	}
+func gradient(ctx context.Context, x *question) (*Scores, error) {
 	grad, err := x.gradient(ctx, trace.TrueGradient)
 	if err != nil {
 		return nil, err
@@ -62,6 +37,19 @@ func (g gradient) Score(
 	return &Scores{Values: values, Value: grad.Value}, nil
 }
 
+var gradientInfo = Info{
+	Summary: "how steeply the prediction changes with each token's embedding, whichever way",
+	Formula: "s_j = ‖∂f/∂e_j‖₂",
+	Paper:   "Simonyan et al. 2014, §3; Li et al. 2016a, §5",
+	Cost: "one pass forward and one back a token, two or three times generating it " +
+		"without a cache",
+	Unit:       "norm of the gradient",
+	Needs:      "gradients",
+	Evidence:   trace.Traced,
+	Quantities: trace.Quantities(),
+	Edits:      true,
+}
+
 // inputGradient is what a token's embedding contributes to the number f if f is treated as linear:
 //
 //	s_j = Σ_D e_j ∂f/∂e_j
@@ -72,38 +60,26 @@ func (g gradient) Score(
 // and biases contribute belongs to no token, so the values need not add up to anything.
 //
 // Values are [T]. It costs one pass forward and one back.
-type inputGradient struct{}
-
-// Info describes the scorer.
-func (inputGradient) Info() Info {
-	return Info{
-		Summary: "what each token's embedding adds to the prediction if that is taken for " +
-			"linear around this text",
-		Formula: "s_j = Σ_D e_j ∂f/∂e_j",
-		Paper:   "Shrikumar et al. 2016, §2; Denil et al. 2014",
-		Cost: "one pass forward and one back a token, two or three times generating it " +
-			"without a cache",
-		Needs:      "gradients",
-		Signed:     true,
-		Evidence:   trace.Traced,
-		Quantities: trace.Quantities(),
-		Edits:      true,
-	}
-}
-
-// Score returns the products; see [Scorer].
-func (g inputGradient) Score(
-	ctx context.Context, m trace.Model, q trace.Query, opts Options,
-) (*Scores, error) {
-	x, err := newQuestion(ctx, "gradient-x-input", g.Info(), m, q, opts)
-	if err != nil {
-		return nil, err
-	}
+func inputGradient(ctx context.Context, x *question) (*Scores, error) {
 	value, values, err := x.timesInput(ctx, trace.TrueGradient)
 	if err != nil {
 		return nil, err
 	}
 	return &Scores{Values: values, Value: value}, nil
+}
+
+var inputGradientInfo = Info{
+	Summary: "what each token's embedding adds to the prediction if that is taken for " +
+		"linear around this text",
+	Formula: "s_j = Σ_D e_j ∂f/∂e_j",
+	Paper:   "Shrikumar et al. 2016, §2; Denil et al. 2014",
+	Cost: "one pass forward and one back a token, two or three times generating it " +
+		"without a cache",
+	Needs:      "gradients",
+	Signed:     true,
+	Evidence:   trace.Traced,
+	Quantities: trace.Quantities(),
+	Edits:      true,
 }
 
 // timesInput returns the value explained and gradient × input of each token.

@@ -12,7 +12,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
-func init() { Register("integrated-gradients", integratedGradients{}) }
+func init() { register("integrated-gradients", integratedGradientsInfo, integratedGradients) }
 
 // integratedGradients is the gradient averaged on the straight path from a baseline e', which
 // stands for a text without information, to the text e:
@@ -41,34 +41,7 @@ func init() { Register("integrated-gradients", integratedGradients{}) }
 //
 // Values are [T] and should add up to f(e) - f(e'). The residue is the completeness error, which
 // shows whether there were enough steps. It costs Steps + 2 passes forward and back, in batches.
-type integratedGradients struct{}
-
-// Info describes the scorer.
-func (integratedGradients) Info() Info {
-	return Info{
-		Summary:    "what each token adds from a text of one meaningless token to this one",
-		Formula:    "s_j = Σ_D (e_j - e'_j) ∫₀¹ ∂f/∂e_j(e' + α(e - e')) dα",
-		Paper:      "Sundararajan et al. 2017, §3",
-		Cost:       "steps + 2 passes forward and back a token, 34 by default",
-		Needs:      "gradients",
-		Signed:     true,
-		Evidence:   trace.Traced,
-		Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
-		Replaces:   true,
-		Integrates: true,
-		Complete:   true,
-		Edits:      true,
-	}
-}
-
-// Score returns the integrals; see [Scorer].
-func (g integratedGradients) Score(
-	ctx context.Context, m trace.Model, q trace.Query, opts Options,
-) (*Scores, error) {
-	x, err := newQuestion(ctx, "integrated-gradients", g.Info(), m, q, opts)
-	if err != nil {
-		return nil, err
-	}
+func integratedGradients(ctx context.Context, x *question) (*Scores, error) {
 	e, err := x.inputs(ctx)
 	if err != nil {
 		return nil, err
@@ -78,6 +51,21 @@ func (g integratedGradients) Score(
 		return nil, err
 	}
 	return x.integrate(ctx, e, base)
+}
+
+var integratedGradientsInfo = Info{
+	Summary:    "what each token adds from a text of one meaningless token to this one",
+	Formula:    "s_j = Σ_D (e_j - e'_j) ∫₀¹ ∂f/∂e_j(e' + α(e - e')) dα",
+	Paper:      "Sundararajan et al. 2017, §3",
+	Cost:       "steps + 2 passes forward and back a token, 34 by default",
+	Needs:      "gradients",
+	Signed:     true,
+	Evidence:   trace.Traced,
+	Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
+	Replaces:   true,
+	Integrates: true,
+	Complete:   true,
+	Edits:      true,
 }
 
 // baseline is the start of the path of integrated gradients.

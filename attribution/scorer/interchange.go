@@ -8,7 +8,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-func init() { Register("interchange", interchange{}) }
+func init() { register("interchange", interchangeInfo, interchange) }
 
 // interchanged is how many tokens are tried in the place of each.
 const interchanged = 5
@@ -36,32 +36,7 @@ const interchanged = 5
 // A token that the model has no alternatives for has the value 0: the first token of the text in a
 // decoder, and the one at which an encoder is asked. Values are [T]. It costs T steps to find the
 // alternatives and 5T + 1 passes, in batches.
-type interchange struct{}
-
-// Info describes the scorer.
-func (interchange) Info() Info {
-	return Info{
-		Summary:    "what the prediction loses when the token is another one that is likely there",
-		Formula:    "s_j = f(x) - Σ_a p(a) f(x with a at j), a the five most probable others at j",
-		Paper:      "ours; after the interchange interventions of Geiger et al. 2021",
-		Cost:       "5T + 1 passes through the model a token, and a step for each of the text",
-		Needs:      "predictions of other texts, and a head that predicts tokens",
-		Signed:     true,
-		Together:   true,
-		Evidence:   trace.Tested,
-		Quantities: []trace.Quantity{trace.Logit, trace.LogProbability, trace.Probability},
-		Edits:      true,
-	}
-}
-
-// Score returns the losses; see [Scorer].
-func (s interchange) Score(
-	ctx context.Context, m trace.Model, q trace.Query, opts Options,
-) (*Scores, error) {
-	x, err := newQuestion(ctx, "interchange", s.Info(), m, q, opts)
-	if err != nil {
-		return nil, err
-	}
+func interchange(ctx context.Context, x *question) (*Scores, error) {
 	if x.q.Embeddings != nil {
 		return nil, trace.Usagef("interchange puts other tokens in; leave the query's " +
 			"embeddings out")
@@ -107,6 +82,19 @@ func (s interchange) Score(
 		}
 	}
 	return out, nil
+}
+
+var interchangeInfo = Info{
+	Summary:    "what the prediction loses when the token is another one that is likely there",
+	Formula:    "s_j = f(x) - Σ_a p(a) f(x with a at j), a the five most probable others at j",
+	Paper:      "ours; after the interchange interventions of Geiger et al. 2021",
+	Cost:       "5T + 1 passes through the model a token, and a step for each of the text",
+	Needs:      "predictions of other texts, and a head that predicts tokens",
+	Signed:     true,
+	Together:   true,
+	Evidence:   trace.Tested,
+	Quantities: []trace.Quantity{trace.Logit, trace.LogProbability, trace.Probability},
+	Edits:      true,
 }
 
 // swap is tokens that stand in the place of others.

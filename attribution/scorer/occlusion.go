@@ -7,7 +7,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-func init() { Register("occlusion", occlusion{}) }
+func init() { register("occlusion", occlusionInfo, occlusion) }
 
 // occlusion is how much the number f falls without each token:
 //
@@ -25,33 +25,7 @@ func init() { Register("occlusion", occlusion{}) }
 //
 // Values are [T]. It costs T + 1 passes forward, in batches, or one for each group and token. In a
 // decoder, what comes before the token runs once for all of them, which is about half.
-type occlusion struct{}
-
-// Info describes the scorer.
-func (occlusion) Info() Info {
-	return Info{
-		Summary:    "what the prediction loses when one token is taken away",
-		Formula:    "s_j = f(x) - f(x without j)",
-		Paper:      "Zeiler and Fergus 2014, §4.2; Li et al. 2016b; Abnar and Zuidema 2020, §4",
-		Cost:       "T + 1 passes through the model a token, over half the text in a decoder",
-		Needs:      "predictions of other texts; gradients if an embedding of zeros stands in",
-		Signed:     true,
-		Evidence:   trace.Tested,
-		Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
-		Replaces:   true,
-		Together:   true,
-		Edits:      true,
-	}
-}
-
-// Score returns the losses; see [Scorer].
-func (o occlusion) Score(
-	ctx context.Context, m trace.Model, q trace.Query, opts Options,
-) (*Scores, error) {
-	x, err := newQuestion(ctx, "occlusion", o.Info(), m, q, opts)
-	if err != nil {
-		return nil, err
-	}
+func occlusion(ctx context.Context, x *question) (*Scores, error) {
 	r, err := x.newReplacement(ctx)
 	if err != nil {
 		return nil, err
@@ -87,4 +61,18 @@ func (o occlusion) Score(
 		s.Values[j] = f[0] - f[i+1]
 	}
 	return s, nil
+}
+
+var occlusionInfo = Info{
+	Summary:    "what the prediction loses when one token is taken away",
+	Formula:    "s_j = f(x) - f(x without j)",
+	Paper:      "Zeiler and Fergus 2014, §4.2; Li et al. 2016b; Abnar and Zuidema 2020, §4",
+	Cost:       "T + 1 passes through the model a token, over half the text in a decoder",
+	Needs:      "predictions of other texts; gradients if an embedding of zeros stands in",
+	Signed:     true,
+	Evidence:   trace.Tested,
+	Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
+	Replaces:   true,
+	Together:   true,
+	Edits:      true,
 }

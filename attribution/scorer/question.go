@@ -30,6 +30,36 @@ func Prepare(
 	return x.q, x.opts, nil
 }
 
+// builtIn is a scorer that answers a question after the checks of [newQuestion].
+type builtIn struct {
+	name  string
+	info  Info
+	score func(ctx context.Context, x *question) (*Scores, error)
+}
+
+// register registers a built-in scorer.
+func register(name string, info Info, score func(context.Context, *question) (*Scores, error)) {
+	Register(name, builtIn{name, info, score})
+}
+
+// Info describes the scorer.
+func (b builtIn) Info() Info {
+	info := b.info
+	info.Quantities = slices.Clone(info.Quantities)
+	return info
+}
+
+// Score answers the question; see [Scorer].
+func (b builtIn) Score(
+	ctx context.Context, m trace.Model, q trace.Query, opts Options,
+) (*Scores, error) {
+	x, err := newQuestion(ctx, b.name, b.info, m, q, opts)
+	if err != nil {
+		return nil, err
+	}
+	return b.score(ctx, x)
+}
+
 // question is one call of a scorer: the model, and the query and options after checks, with
 // defaults filled in.
 type question struct {

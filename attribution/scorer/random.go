@@ -6,7 +6,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-func init() { Register("random", randomScorer{}) }
+func init() { register("random", randomScorerInfo, randomScorer) }
 
 // randomScorer gives each token a random number:
 //
@@ -17,31 +17,7 @@ func init() { Register("random", randomScorer{}) }
 // same on every run.
 //
 // Values are [T]. It costs one pass forward, to compute the number explained.
-type randomScorer struct{}
-
-// Info describes the scorer.
-func (randomScorer) Info() Info {
-	return Info{
-		Summary:    "random numbers, which say nothing: the line that a method must be above",
-		Formula:    "s_j ~ U[0,1)",
-		Paper:      "none; the random line of DeYoung et al. 2020, §5",
-		Cost:       "one pass through the model a token",
-		Unit:       "random number",
-		Needs:      "predictions of other texts",
-		Evidence:   trace.Chance,
-		Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
-		Edits:      true,
-	}
-}
-
-// Score returns random numbers; see [Scorer].
-func (r randomScorer) Score(
-	ctx context.Context, m trace.Model, q trace.Query, opts Options,
-) (*Scores, error) {
-	x, err := newQuestion(ctx, "random", r.Info(), m, q, opts)
-	if err != nil {
-		return nil, err
-	}
+func randomScorer(ctx context.Context, x *question) (*Scores, error) {
 	f, err := x.predict(ctx, 1, func(int) trace.Query { return x.q })
 	if err != nil {
 		return nil, err
@@ -55,4 +31,16 @@ func (r randomScorer) Score(
 		s.Values[j] = source.Float64()
 	}
 	return s, nil
+}
+
+var randomScorerInfo = Info{
+	Summary:    "random numbers, which say nothing: the line that a method must be above",
+	Formula:    "s_j ~ U[0,1)",
+	Paper:      "none; the random line of DeYoung et al. 2020, §5",
+	Cost:       "one pass through the model a token",
+	Unit:       "random number",
+	Needs:      "predictions of other texts",
+	Evidence:   trace.Chance,
+	Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
+	Edits:      true,
 }

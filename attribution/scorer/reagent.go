@@ -11,7 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-func init() { Register("reagent", reagent{}) }
+func init() { register("reagent", reagentInfo, reagent) }
 
 const (
 	// replacedShare is the part of the tokens that are replaced at a time.
@@ -47,37 +47,7 @@ const (
 //
 // The token at which an encoder is asked is never replaced; its value is 0. Values are [T], in
 // nats. It costs T + Samples passes, in batches.
-type reagent struct{}
-
-// Info describes the scorer.
-func (reagent) Info() Info {
-	return Info{
-		Summary: "what the prediction loses when the token is among those replaced by others " +
-			"that could stand there",
-		Formula: "s_j = E[u(R) | j ∈ R] - E[u(R) | j ∉ R], u(R) = logit((1 + p(x) - p(x with " +
-			"R replaced)) / 2)",
-		Paper: "Zhao and Shan 2024, §3",
-		Cost: "samples passes through the model a token, 256 by default, and one for each " +
-			"token of the text",
-		Unit:       "log-odds of the loss",
-		Needs:      "predictions of other texts, and a head that predicts tokens",
-		Signed:     true,
-		Samples:    true,
-		Together:   true,
-		Evidence:   trace.Tested,
-		Quantities: []trace.Quantity{trace.Probability},
-		Edits:      true,
-	}
-}
-
-// Score returns the differences; see [Scorer].
-func (a reagent) Score(
-	ctx context.Context, m trace.Model, q trace.Query, opts Options,
-) (*Scores, error) {
-	x, err := newQuestion(ctx, "reagent", a.Info(), m, q, opts)
-	if err != nil {
-		return nil, err
-	}
+func reagent(ctx context.Context, x *question) (*Scores, error) {
 	if err := x.oneStack(); err != nil {
 		return nil, err
 	}
@@ -123,6 +93,24 @@ func (a reagent) Score(
 		s.Values[sources[i][0]] = v
 	}
 	return s, nil
+}
+
+var reagentInfo = Info{
+	Summary: "what the prediction loses when the token is among those replaced by others " +
+		"that could stand there",
+	Formula: "s_j = E[u(R) | j ∈ R] - E[u(R) | j ∉ R], u(R) = logit((1 + p(x) - p(x with " +
+		"R replaced)) / 2)",
+	Paper: "Zhao and Shan 2024, §3",
+	Cost: "samples passes through the model a token, 256 by default, and one for each " +
+		"token of the text",
+	Unit:       "log-odds of the loss",
+	Needs:      "predictions of other texts, and a head that predicts tokens",
+	Signed:     true,
+	Samples:    true,
+	Together:   true,
+	Evidence:   trace.Tested,
+	Quantities: []trace.Quantity{trace.Probability},
+	Edits:      true,
 }
 
 // replaceable returns the numbers of the sources that have a token with candidates.

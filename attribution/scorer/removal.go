@@ -21,8 +21,8 @@ type Removal struct {
 // Unlike a scorer, a removal also takes [trace.Margin]. NewRemoval returns a [trace.UsageError] if
 // the query or the options are invalid, otherwise an error of the model.
 func NewRemoval(ctx context.Context, m trace.Model, q trace.Query, opts Options) (*Removal, error) {
-	has := occlusion{}.Info()
-	has.Quantities = append(has.Quantities, trace.Margin)
+	has := occlusionInfo
+	has.Quantities = append(slices.Clone(has.Quantities), trace.Margin)
 	x, err := newQuestion(ctx, "removal", has, m, q, opts)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/engine/server"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -204,10 +205,4 @@ func TestMemoryOfTheEngine(t *testing.T) {
 	}
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

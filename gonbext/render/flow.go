@@ -11,6 +11,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Flow is a picture of the layered graph of attention flow (Abnar and Zuidema 2020, Figure 1), for
@@ -231,12 +232,7 @@ func (f *flowPage) chooseLayers() {
 // strongestOf returns the indices of the k largest weights, in rising order, the first ones among
 // equals.
 func strongestOf(weight []float64, k int) []int {
-	all := make([]int, len(weight))
-	for i := range all {
-		all[i] = i
-	}
-	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(weight[b], weight[a]) })
-	all = all[:min(k, len(all))]
+	all := rowmath.Falling(weight, nil)[:min(k, len(weight))]
 	slices.Sort(all)
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // only checks that a folder has one entry, with the text.
@@ -99,10 +100,4 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // TestStrftime has what Python's strftime writes for two dates.
@@ -264,10 +266,4 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // A file appears when it is complete. Until then, and after a failure, the old one stays.
@@ -87,13 +88,7 @@ func read(t *testing.T, path string) []byte {
 	return data
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error
 
 // Progress is one line on a terminal, whatever its text, and nothing elsewhere.
 func TestProgress(t *testing.T) {

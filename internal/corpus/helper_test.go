@@ -17,6 +17,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/corpus/bucket/buckettest"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // fake explains a text without a model: its tokens are its words, and the scores are made of their
@@ -228,10 +229,4 @@ func checkError(t *testing.T, what string, err error, want ...string) {
 // name is a name for a subtest.
 func name(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

@@ -108,7 +108,7 @@ var allowed = map[string][]string{
 	},
 	"models/modeltest": {
 		"attribution/trace", "internal/golden", "internal/checkpoint", "models/family",
-		"models/spec", "models/transformer", gomlx, compute,
+		"internal/testhelp", "models/spec", "models/transformer", gomlx, compute,
 	},
 	"models/xla": {
 		"models", "internal/atomicfile", "internal/xlaplugin", "github.com/gomlx/go-xla/...", gomlx,
@@ -117,6 +117,7 @@ var allowed = map[string][]string{
 	"internal/xlaplugin": {"internal/atomicfile", "github.com/gomlx/go-xla/installer"},
 	"internal/golden":    {"internal/checkpoint", "models/transformer"},
 	"internal/mutant":    nil, // for tests alone
+	"internal/testhelp":  nil, // for tests alone
 	"internal/certificate": {
 		"attribution/trace", "internal/golden", "models", "internal/checkpoint", "models/spec",
 		"models/transformer",
@@ -186,7 +187,7 @@ var allowed = map[string][]string{
 		"models/xla", cobra, "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
 	"internal/cli/clitest": {
-		"attribution", "internal/checkpoint", "internal/cli",
+		"attribution", "internal/checkpoint", "internal/cli", "internal/testhelp",
 	},
 	"cmd/headwater":        {"cmd/headwater/...", "internal/cli"},
 	"cmd/headwater/bench":  commands,
@@ -220,7 +221,7 @@ var allowed = map[string][]string{
 	"internal/e2e/methods":      {everything},
 	"internal/e2e/mutation":     {"internal/e2e/command", "internal/checkpoint", "internal/gguf/gguftest"},
 	"internal/e2e/notebook":     {"internal/e2e/command", "internal/e2e/published"},
-	"internal/e2e/published":    {"golang.org/x/mod/..."},
+	"internal/e2e/published":    {"internal/testhelp", "golang.org/x/mod/..."},
 	"internal/e2e/release":      {"internal/e2e/published", "golang.org/x/mod/..."},
 	"internal/bench/corpus":     {"internal/bench/meter", "models", "internal/tiny", "models/xla", "github.com/parquet-go/parquet-go"},
 	"internal/bench/batch":      {"attribution", "attribution/trace", "internal/bench/meter", "models", "models/xla"},
@@ -252,7 +253,9 @@ var commands = []string{
 // allowedInTests is what any test may import as well, and allowedOutside what the external tests
 // and the examples of a package may, which compile apart from it.
 var (
-	allowedInTests = []string{"github.com/google/go-cmp/cmp/...", "internal/mutant"}
+	allowedInTests = []string{
+		"github.com/google/go-cmp/cmp/...", "internal/mutant", "internal/testhelp",
+	}
 	allowedOutside = map[string][]string{
 		"attribution": {
 			"attribution/attributiontest", "internal/checkpoint", "internal/fakemodel", "models",

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/internal/train"
 	"github.com/headwater-ml/headwater/models"
@@ -108,10 +109,4 @@ func shipped(t *testing.T) (*tokenizer.Tokenizer, func(spec.Param) ([]float32, e
 	}
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

@@ -22,6 +22,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/engine/server"
 	"github.com/headwater-ml/headwater/internal/fakemodel"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // TestMain lets the test's binary act as an engine if it is started as one, in place of the command
@@ -434,10 +435,4 @@ func eventually(t *testing.T, happened func() bool) {
 	}
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

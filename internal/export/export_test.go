@@ -16,7 +16,10 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/export"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
+
+var must = testhelp.Must // ends a test at an error
 
 // explanation has three prompt and two generated tokens, with every level of rollout, [2,3,2], one
 // of flow and a scorer.
@@ -155,9 +158,7 @@ func TestVerdictOfLayer(t *testing.T) {
 // Each difference is named, with the largest distance of the numbers and where it is.
 func TestDifference(t *testing.T) {
 	made, err := export.Read(encode(t, explanation(), export.SVG, options()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e, o := explanation(), options()
 	e.Model.Hash, e.Steps[1].ID, o.Made.Version = "abd", 10, "v1.2.4"
 	e.Methods["rollout"].Options["residual"] = "0.25"
@@ -186,9 +187,7 @@ func TestTables(t *testing.T) {
 	}
 	e.Prompt.Scores = []*trace.TokenScores{nil, {Entropy: 5, Surprisal: 6, Rank: 7}, nil}
 	all, err := csv.NewReader(bytes.NewReader(encode(t, e, export.CSV, options()))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const numbers = 12 + 6 + 6
 	if len(all) != numbers+1 {
 		t.Fatalf("%d rows, want %d and the names", len(all), numbers)
@@ -246,9 +245,7 @@ func TestInseq(t *testing.T) {
 		} `json:"attributes"`
 	}
 	file := encode(t, explanation(), export.Inseq, options())
-	if err := json.Unmarshal(file, &top); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(file, &top))
 	if !slices.Equal(top.Type, []string{"inseq.data.attribution", "FeatureAttributionOutput"}) {
 		t.Errorf("type %q", top.Type)
 	}
@@ -257,9 +254,7 @@ func TestInseq(t *testing.T) {
 		t.Errorf("%d tokens, %d other methods; want 5 and 2", len(s.Target), len(s.Scores))
 	}
 	data, err := base64.StdEncoding.DecodeString(s.Values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !bytes.Contains(data, []byte(`"shape":[5,2]`)) {
 		t.Errorf("the tensor begins %q, want shape [5,2]", data[:80])
 	}

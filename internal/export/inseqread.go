@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -210,12 +211,7 @@ func (t *inseqText) addMethods(e *attribution.Explanation, method string) error 
 		e.Order, e.Methods[name] = append(e.Order, name), inseqResult(e, over, target)
 	}
 	add(method, over, target)
-	var others []string
-	for name := range t.OtherMethods {
-		others = append(others, name)
-	}
-	slices.Sort(others)
-	for _, name := range others {
+	for _, name := range slices.Sorted(maps.Keys(t.OtherMethods)) {
 		x, err := inseqNumbers("the scores "+message.Quote(name), t.OtherMethods[name], 2)
 		if _, taken := e.Methods[name]; err == nil && !taken && x.fits(name, rows, n) == nil {
 			add(name, x, inseqTable{})

@@ -38,9 +38,7 @@ func TestReadInseq(t *testing.T) {
 		"one": explanation(), "two": translated(),
 	} {
 		got, err := export.ReadInseq(encode(t, e, export.Inseq, options()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		method := e.Order[0]
 		r, from := got.Methods[method], e.Methods[method]
 		if got.Order[0] != method || !slices.Equal(got.Prompt.IDs[:2], e.Prompt.IDs[:2]) ||
@@ -88,9 +86,7 @@ func TestReadInseqRefuses(t *testing.T) {
 	good := encode(t, translated(), export.Inseq, options())
 	sequence := func() map[string]any {
 		file = nil
-		if err := json.Unmarshal(good, &file); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(good, &file))
 		all := file["attributes"].(map[string]any)["sequence_attributions"].([]any)
 		return all[0].(map[string]any)["attributes"].(map[string]any)
 	}
@@ -125,9 +121,7 @@ func TestReadInseqRefuses(t *testing.T) {
 	} {
 		change(sequence())
 		text, err := json.Marshal(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := export.ReadInseq(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
@@ -136,9 +130,7 @@ func TestReadInseqRefuses(t *testing.T) {
 		"probability": inseqOf([]int{2}, float32(math.NaN()), 2),
 	}
 	text, err := json.Marshal(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e, err := export.ReadInseq(text)
 	if err != nil || !e.Steps[0].Unscored || !e.Steps[1].Unscored {
 		t.Errorf("error %v; numbers that are no probabilities are read as such", err)

@@ -112,7 +112,8 @@ func evenness(all []*reading, method string, l int) float64 {
 	var values []float64
 	for _, x := range all {
 		words := x.words()
-		values = append(values, effective(at(x.rows[method][l], words))/float64(len(words)))
+		spread := effective(rowmath.Pick(x.rows[method][l], words))
+		values = append(values, spread/float64(len(words)))
 	}
 	return mean(values)
 }
@@ -166,7 +167,7 @@ func rolledMaps(r *run) error {
 		}
 		right++
 		words := x.words()
-		row := at(x.rows["rollout"][top], words)
+		row := rowmath.Pick(x.rows["rollout"][top], words)
 		for k, p := range words {
 			if x.isSubject(sentences[i], p) && row[k] > mean(row) {
 				hit++
@@ -194,7 +195,7 @@ func (x *reading) isSubject(s tiny.Sentence, p int) bool {
 // the subject.
 func (r *run) misled(x *reading, s tiny.Sentence) {
 	words := x.words()
-	top := words[rowmath.Largest(at(x.rows["rollout"][r.info.Layers-1], words))]
+	top := words[rowmath.Largest(rowmath.Pick(x.rows["rollout"][r.info.Layers-1], words))]
 	r.check(claim{"misled", "Where the prediction is wrong, rollout after the last layer is " +
 		"highest on a word other than the subject"}, "another word (in the paper a noun in the "+
 		"other number)", names([]string{x.tokens[top].Text})[0], !x.isSubject(s, top))

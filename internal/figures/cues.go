@@ -9,6 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/internal/reproduction"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 	"github.com/headwater-ml/headwater/internal/tiny"
 )
 
@@ -175,7 +176,7 @@ func compareRows(
 ) {
 	for _, name := range rolledMethods {
 		row := e.Methods[name].Row(t, e.Methods[name].Top())
-		if v, ok := evaluate.Spearman(at(row, words), importance); ok {
+		if v, ok := evaluate.Spearman(rowmath.Pick(row, words), importance); ok {
 			rho[name] = append(rho[name], v)
 		}
 	}

@@ -272,12 +272,7 @@ func generativeFilter(r *run) error {
 		}
 		places = append(places, j)
 	}
-	slices.SortStableFunc(places, func(a, b int) int {
-		if before[a] > before[b] {
-			return -1
-		}
-		return 1
-	})
+	places = rowmath.Falling(before, places)
 	all := names(e.Prompt.Texts)
 	var categories []string
 	series := []chart.Series{{Name: "before the filter"}, {Name: "after it"}}

@@ -7,6 +7,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 	"github.com/headwater-ml/headwater/internal/tiny"
 )
 
@@ -99,15 +100,6 @@ func (x *reading) words() []int {
 		}
 	}
 	return at
-}
-
-// at returns the entries of a row at some positions.
-func at(row []float64, positions []int) []float64 {
-	out := make([]float64, len(positions))
-	for i, p := range positions {
-		out[i] = row[p]
-	}
-	return out
 }
 
 // blankOut returns how far the objective moves if each word is replaced by the mask token, or by
@@ -222,7 +214,7 @@ func (c correlations) correlate(x *reading, importance []float64) {
 			c[name] = append(c[name], nil)
 		}
 		for l, row := range rows {
-			if rho, ok := evaluate.Spearman(at(row, words), importance); ok {
+			if rho, ok := evaluate.Spearman(rowmath.Pick(row, words), importance); ok {
 				c[name][l] = append(c[name][l], rho)
 			}
 		}

@@ -8,7 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
+
+var must = testhelp.Must // ends a test at an error
 
 // recorded returns the tensors of a recording of two texts of three tokens, of which the second is
 // padded on the left, and a tensor [2,2,3] with the numbers 0 to 11.
@@ -33,9 +36,7 @@ func open(t *testing.T, tensors map[string]checkpoint.Tensor) (*Golden, error) {
 		all = append(all, tensor)
 	}
 	path := filepath.Join(t.TempDir(), "golden.safetensors")
-	if err := checkpoint.WriteFile(path, all, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, checkpoint.WriteFile(path, all, nil))
 	g, err := Open(path)
 	if err == nil {
 		t.Cleanup(func() { g.Close() })
@@ -45,9 +46,7 @@ func open(t *testing.T, tensors map[string]checkpoint.Tensor) (*Golden, error) {
 
 func TestBatch(t *testing.T) {
 	g, err := open(t, recorded())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		pass          string
 		bidirectional bool
@@ -82,9 +81,7 @@ func TestPasses(t *testing.T) {
 	tensors := recorded()
 	tensors["hidden.0"], tensors["pad.hidden.0"] = tensors["x"], tensors["x"]
 	g, err := open(t, tensors)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff([]string{"", "pad."}, g.Passes()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -92,9 +89,7 @@ func TestPasses(t *testing.T) {
 
 func TestPart(t *testing.T) {
 	g, err := open(t, recorded())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		name     string
 		text     int
@@ -189,9 +184,7 @@ func TestRefuses(t *testing.T) {
 			tensors[c.tensor] = c.value
 			g, err := open(t, tensors)
 			if c.use != nil {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				err = c.use(g)
 			}
 			if err == nil || !strings.Contains(err.Error(), c.err) {

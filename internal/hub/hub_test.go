@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -19,6 +20,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 const (
@@ -317,14 +320,7 @@ func TestResolveShards(t *testing.T) {
 	}
 }
 
-func keys(m map[string]string) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
-}
+func keys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
 func TestRevisions(t *testing.T) {
 	files, newer := model(), model()
@@ -508,10 +504,4 @@ func FuzzListing(f *testing.F) {
 	})
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

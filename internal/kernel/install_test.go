@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // programs are as if all were installed.
@@ -262,13 +264,7 @@ func TestExamine(t *testing.T) {
 	}
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error
 
 // TestVersions: the programs to install are those that this module is tested with.
 func TestVersions(t *testing.T) {

@@ -9,7 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
+
+var must = testhelp.Must // ends a test at an error
 
 // TestFiles: a circuit is a checkpoint with the same bytes every time.
 func TestFiles(t *testing.T) {
@@ -40,27 +43,19 @@ func TestFiles(t *testing.T) {
 // circuits: a feature is a pair of opposite numbers, and there are no biases.
 func TestTensors(t *testing.T) {
 	c, err := Lookup("planted-offset")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir, err := checkpoint.FromFS(c.Files(), c.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer dir.Close()
 	width, err := dir.Config["n_embd"].(json.Number).Int64()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range []string{"transformer.wte.weight", "transformer.wpe.weight"} {
 		shape, err := dir.Weights.Shape(name)
 		if err != nil || len(shape) != 2 || shape[1] != int(width) {
 			t.Fatalf("%s has shape %v, error %v", name, shape, err)
 		}
 		data, err := dir.Weights.Float32(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		features := 0
 		for i := 0; i < len(data); i += 2 {
 			if data[i] != -data[i+1] {
@@ -79,9 +74,7 @@ func TestTensors(t *testing.T) {
 		}
 	}
 	bias, err := dir.Weights.Float32("transformer.h.0.attn.c_attn.bias")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, x := range bias {
 		if x != 0 {
 			t.Errorf("bias %d is %v", i, x)

@@ -24,9 +24,7 @@ func TestDialect(t *testing.T) {
 		}
 		files := token.NewFileSet()
 		file, err := parser.ParseFile(files, name, text, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, group := range file.Comments {
 			comment := strings.Join(strings.Fields(group.Text()), " ")
 			for _, phrase := range dialect {

@@ -24,9 +24,7 @@ func TestErrorsKnowTheirPackage(t *testing.T) {
 		}
 		names[path.Base(path.Dir(name))] = true
 		file, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ast.Inspect(file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok || len(call.Args) == 0 {

@@ -68,9 +68,7 @@ func longLines(t *testing.T, name, text string) []int {
 	}
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, text, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if ast.IsGenerated(file) {
 		return nil
 	}

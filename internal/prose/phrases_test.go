@@ -10,7 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
+
+var must = testhelp.Must // ends a test at an error
 
 // phrases lists wording that makes a reader in a second language stop, with the plain words to
 // write instead. Every entry must be wrong wherever it stands: a phrase that is right in some
@@ -219,9 +223,7 @@ func walk(t *testing.T, wanted func(path string) bool, do func(path string, text
 		do(name, text)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if files < 100 {
 		t.Errorf("only %d files were read", files)
 	}

@@ -10,6 +10,7 @@ package registry
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -71,12 +72,7 @@ func (r *Registry[T]) Lookup(name string) (T, error) {
 func (r *Registry[T]) Names() []string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	names := make([]string, 0, len(r.plugins))
-	for name := range r.plugins {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(r.plugins))
 }
 
 // Remove takes a plugin out again. It is for tests, which must leave the registry as it was.

@@ -2,7 +2,11 @@
 // a flat slice.
 package rowmath
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // At returns row i of a matrix whose rows have w entries. It aliases data.
 func At(data []float64, i, w int) []float64 { return data[i*w : (i+1)*w : (i+1)*w] }
@@ -26,10 +30,7 @@ func Normalize(c []float64, target int, residual float64) bool {
 // DivideBySum divides a row by its sum, in place. It returns false for a row of zeros, which does
 // not change.
 func DivideBySum(c []float64) bool {
-	sum := 0.0
-	for _, x := range c {
-		sum += x
-	}
+	sum := Total(c)
 	if sum == 0 {
 		return false
 	}
@@ -46,6 +47,37 @@ func Total(values []float64) float64 {
 		sum += v
 	}
 	return sum
+}
+
+// Dot returns Σ a·b of two rows of equal length, in index order.
+func Dot(a, b []float64) float64 {
+	sum := 0.0
+	for i, v := range a {
+		sum += v * b[i]
+	}
+	return sum
+}
+
+// Pick returns the entries of a row at some positions.
+func Pick(row []float64, positions []int) []float64 {
+	out := make([]float64, len(positions))
+	for i, p := range positions {
+		out[i] = row[p]
+	}
+	return out
+}
+
+// Falling returns positions of a row, nil for all, in the order of its entries: the largest first,
+// and equal ones as they are given.
+func Falling(row []float64, positions []int) []int {
+	order := slices.Clone(positions)
+	if positions == nil {
+		for i := range row {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(row[j], row[i]) })
+	return order
 }
 
 // IndexInvalid returns the index of the first number that is negative, NaN or infinite, or -1 if

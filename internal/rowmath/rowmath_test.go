@@ -107,3 +107,20 @@ func TestCopyAbove(t *testing.T) {
 		t.Errorf("entries from 0.5 on are %v, want %v", dst, want)
 	}
 }
+
+func TestPickFallingDot(t *testing.T) {
+	row := []float64{1, 3, 3, -2}
+	if got := Falling(row, nil); !slices.Equal(got, []int{1, 2, 0, 3}) {
+		t.Errorf("falling positions are %v", got)
+	}
+	some := []int{3, 2, 1}
+	if got := Falling(row, some); !slices.Equal(got, []int{2, 1, 3}) || some[0] != 3 {
+		t.Errorf("falling positions among %v are %v", some, got)
+	}
+	if got := Pick(row, some); !slices.Equal(got, []float64{-2, 3, 3}) {
+		t.Errorf("picked %v", got)
+	}
+	if got := Dot(row, []float64{2, 1, 0, 0.5}); got != 4 {
+		t.Errorf("the product is %v, want 4", got)
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/sources"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -114,10 +115,4 @@ func TestManyParagraphs(t *testing.T) {
 	}
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

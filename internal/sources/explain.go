@@ -359,15 +359,13 @@ func (s *Scores) spread() []float64 {
 // first. A source without a score of its own counts with its part of the score of the smallest
 // group around it, as for the LDS.
 func (s *Scores) Strongest() []int {
-	order, scores := make([]int, len(s.Values)), s.spread()
-	for i := range order {
-		order[i] = i
+	scores := s.spread()
+	for i := range scores {
 		if math.IsNaN(scores[i]) { // nothing is known of it
 			scores[i] = math.Inf(-1)
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(scores[j], scores[i]) })
-	return order
+	return rowmath.Falling(scores, nil)
 }
 
 // Ranked returns the sources that have a score of their own, the highest first; of equal ones the

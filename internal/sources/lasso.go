@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Lasso returns weights w, [d], and an intercept b that minimise
@@ -37,7 +39,7 @@ func lasso(ctx context.Context, x [][]float64, y []float64, lambda float64) (
 	d := len(x[0])
 	columns, means, deviations := standardized(x, d)
 	rest, middle := centred(y) // y - Zu
-	tolerance := 1e-12 * math.Sqrt(dot(rest, rest)/float64(n))
+	tolerance := 1e-12 * math.Sqrt(rowmath.Dot(rest, rest)/float64(n))
 	u := make([]float64, d)
 	for range 100_000 {
 		if err := ctx.Err(); err != nil {
@@ -49,7 +51,7 @@ func lasso(ctx context.Context, x [][]float64, y []float64, lambda float64) (
 				continue
 			}
 			old := u[j]
-			u[j] = shrunk(old+dot(z, rest)/float64(n), lambda)
+			u[j] = shrunk(old+rowmath.Dot(z, rest)/float64(n), lambda)
 			if change := u[j] - old; change != 0 {
 				for i, v := range z {
 					rest[i] -= change * v
@@ -89,7 +91,7 @@ func standardized(x [][]float64, d int) (columns [][]float64, means, deviations 
 		}
 		constant := slices.Min(column) == slices.Max(column) // rounding of the mean hides it below
 		column, mean := centred(column)
-		deviation := math.Sqrt(dot(column, column) / float64(len(x)))
+		deviation := math.Sqrt(rowmath.Dot(column, column) / float64(len(x)))
 		if constant {
 			deviation = 0
 		} else {
@@ -113,13 +115,4 @@ func centred(values []float64) (out []float64, mean float64) {
 		out = append(out, v-mean)
 	}
 	return out, mean
-}
-
-// dot returns Σ a·b, in index order.
-func dot(a, b []float64) float64 {
-	sum := 0.0
-	for i, v := range a {
-		sum += v * b[i]
-	}
-	return sum
 }

@@ -3,6 +3,7 @@ package tiny
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -178,10 +179,7 @@ func buildLexicon() []Word {
 	for _, f := range frames {
 		add(f.verb)
 	}
-	all := make([]Word, 0, len(byText))
-	for _, w := range byText {
-		all = append(all, w)
-	}
-	slices.SortFunc(all, func(a, b Word) int { return strings.Compare(a.Text, b.Text) })
-	return all
+	return slices.SortedFunc(maps.Values(byText), func(a, b Word) int {
+		return strings.Compare(a.Text, b.Text)
+	})
 }

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models/spec"
@@ -130,9 +131,7 @@ func encoderConfig(m tiny.Model, s *spec.Spec) map[string]any {
 			"activation": "gelu", "sinusoidal_pos_embds": false,
 		}
 	}
-	for key, value := range names {
-		c[key] = value
-	}
+	maps.Copy(c, names)
 	c["architectures"] = []string{architecture}
 	if len(m.Labels) > 0 {
 		labels, ids := map[string]any{}, map[string]any{}

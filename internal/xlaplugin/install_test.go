@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 func hash(data []byte) string {
@@ -351,10 +353,4 @@ func TestRecordLimit(t *testing.T) {
 	checkError(t, err, "plugin.json: it is not a regular file")
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

@@ -18,12 +18,9 @@ var apertus = &Family{
 	Buffers: []string{".rotary_emb.inv_freq", ".act_fn.beta", ".act_fn.eps"},
 	Padding: []int{3},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{
+		s := llamaSpec(c, llamaLike{
 			name: "apertus", epsilon: 1e-5, activation: "xielu", ungated: true,
 		})
-		if err != nil {
-			return nil, err
-		}
 		s.QueryKeyNorm = true
 		attentionBiases(c, s, false)
 		if !c.Has("rope_parameters") && !c.Has("rope_scaling") {

@@ -16,16 +16,11 @@ func init() {
 
 // deepseekV2 is DeepSeek V2: queries, keys and values from latents, and experts of which the one
 // that every token passes has the width of several. Experts may come in groups.
-var deepseekV2 = &Family{
+var deepseekV2 = namedAsLlama(Family{
 	Name:          "deepseek_v2",
 	Architectures: []string{"DeepseekV2ForCausalLM", "DeepseekV2Model"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := latentSpec(c, "deepseek_v2")
-		if err != nil {
-			return nil, err
-		}
+		s := latentSpec(c, "deepseek_v2")
 		c.Only("mlp_bias", false)
 		neighbours(s)
 		routed(c, s, 0, 1)
@@ -38,23 +33,18 @@ var deepseekV2 = &Family{
 	},
 	Weights: latentWeights,
 	Unused:  beyondLayers,
-}
+})
 
 // groupsOfMethod is whether experts are chosen by groups, by topk_method.
 var groupsOfMethod = map[string]bool{"greedy": false, "group_limited_greedy": true}
 
 // deepseekV3 is DeepSeek V3 and R1: DeepSeek V2 whose experts have probabilities of their own, and
 // are chosen by these and a number that balances their use.
-var deepseekV3 = &Family{
+var deepseekV3 = namedAsLlama(Family{
 	Name:          "deepseek_v3",
 	Architectures: []string{"DeepseekV3ForCausalLM", "DeepseekV3Model"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := latentSpec(c, "deepseek_v3")
-		if err != nil {
-			return nil, err
-		}
+		s := latentSpec(c, "deepseek_v3")
 		if c.Bool("rope_interleave", true) {
 			neighbours(s)
 		}
@@ -64,15 +54,12 @@ var deepseekV3 = &Family{
 	},
 	Weights: slices.Concat(latentWeights, []Weight{balance}),
 	Unused:  beyondLayers,
-}
+})
 
 // latentSpec reads attention with latents.
-func latentSpec(c *Config, name string) (*spec.Spec, error) {
+func latentSpec(c *Config, name string) *spec.Spec {
 	// head_dim may stand in the file for the part of a head that turns.
-	s, err := llamaSpec(c, llamaLike{name: name, headWidth: 1})
-	if err != nil {
-		return nil, err
-	}
+	s := llamaSpec(c, llamaLike{name: name, headWidth: 1})
 	c.Only("attention_bias", false)
 	if s.KeyValueHeads != s.Heads {
 		c.fail("%s is not %s; with latents each head has its own keys", c.keyOf("KeyValueHeads"),
@@ -94,7 +81,7 @@ func latentSpec(c *Config, name string) (*spec.Spec, error) {
 		width: s.Latent.Shared, context: s.Context, theta: 10000, scores: &scores,
 	}.of(c)
 	s.ScoreScale = scores / math.Sqrt(float64(s.HeadWidth))
-	return s, c.firstErr()
+	return s
 }
 
 // sigmoidGroups reads the router of DeepSeek V3, with defaults for its groups.

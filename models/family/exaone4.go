@@ -8,16 +8,11 @@ func init() { Register(exaone4) }
 
 // exaone4 is EXAONE 4: norms after both parts and none before, and norms of query and key in each
 // head. Layers without a window have no rotation, if others have one.
-var exaone4 = &Family{
+var exaone4 = namedAsLlama(Family{
 	Name:          "exaone4",
 	Architectures: []string{"Exaone4ForCausalLM", "Exaone4Model"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "exaone4", groups: 32, epsilon: 1e-5})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "exaone4", groups: 32, epsilon: 1e-5})
 		s.NormAfter, s.NoNormBefore, s.QueryKeyNorm = true, true, true
 		pattern := exaonePattern(c)
 		window := slidingWindow(c, 4096)
@@ -28,7 +23,7 @@ var exaone4 = &Family{
 		return s, nil
 	},
 	Weights: afterWeights,
-}
+})
 
 // exaonePattern reads how many layers the last of which has no window. The reference refuses the
 // text that the first files have instead of a number, unless there are layer_types.

@@ -9,19 +9,14 @@ import (
 func init() { Register(gemma) }
 
 // gemma is Gemma 1: Llama with 1 added to the gains of norms and embeddings times √D.
-var gemma = &Family{
+var gemma = namedAsLlama(Family{
 	Name:          "gemma",
 	Architectures: []string{"GemmaForCausalLM", "GemmaModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{
+		s := llamaSpec(c, llamaLike{
 			name: "gemma", headWidth: 256, activation: "gelu_pytorch_tanh", tied: true,
 		})
-		if err != nil {
-			return nil, err
-		}
 		if s.Activation == spec.GELU { // what the first files say and the reference corrects
 			s.Activation = spec.GELUTanh
 		}
@@ -33,4 +28,4 @@ var gemma = &Family{
 		return s, nil
 	},
 	Weights: llamaWeights,
-}
+})

@@ -11,17 +11,12 @@ func init() { Register(gemma2) }
 
 // gemma2 is Gemma 2: norms before and after attention and feed-forward, with 1 added to their
 // gains; embeddings times √D; caps on scores and logits; a window in every other layer.
-var gemma2 = &Family{
+var gemma2 = namedAsLlama(Family{
 	Name:          "gemma2",
 	Architectures: []string{"Gemma2ForCausalLM", "Gemma2Model"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := gemmaSpec(c, "gemma2")
-		if err != nil {
-			return nil, err
-		}
+		s := gemmaSpec(c, "gemma2")
 		s.ScoreCap = softCap(c, "attn_logit_softcapping", 50)
 		s.LogitCap = softCap(c, "final_logit_softcapping", 30)
 		s.Windows = gemmaWindows(c, s.Layers, func(l int) bool { return l%2 == 0 })
@@ -29,23 +24,20 @@ var gemma2 = &Family{
 		return s, nil
 	},
 	Weights: gemmaWeights,
-}
+})
 
 // gemmaSpec reads what Gemma 2 and 3 have in common.
-func gemmaSpec(c *Config, name string) (*spec.Spec, error) {
-	s, err := llamaSpec(c, llamaLike{
+func gemmaSpec(c *Config, name string) *spec.Spec {
+	s := llamaSpec(c, llamaLike{
 		name: name, groups: 4, headWidth: 256, activationKey: "hidden_activation",
 		activation: "gelu_pytorch_tanh", tied: true,
 	})
-	if err != nil {
-		return nil, err
-	}
 	s.NormOffset, s.NormAfter = 1, true
 	s.EmbeddingScale = math.Sqrt(float64(s.Width))
 	s.ScoreScale = 1 / math.Sqrt(c.Above(0, maxScalar, "query_pre_attn_scalar", 256))
 	attentionBiases(c, s, false)
 	c.Only("use_bidirectional_attention", false)
-	return s, nil
+	return s
 }
 
 // maxScalar is far above every known query_pre_attn_scalar, which is about the width of a head.

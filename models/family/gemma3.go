@@ -15,10 +15,7 @@ var gemma3 = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := gemmaSpec(c, "gemma3")
-		if err != nil {
-			return nil, err
-		}
+		s := gemmaSpec(c, "gemma3")
 		s.QueryKeyNorm = true
 		s.LogitCap = gemma3Cap(c)
 		s.Windows = gemmaWindows(c, s.Layers, butEvery(c, 6))

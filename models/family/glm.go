@@ -14,30 +14,23 @@ func init() {
 
 // glm is GLM-4 9B in the classes of transformers: Llama with neighbours that turn together, in half
 // of each head, and gate and up in one tensor.
-var glm = &Family{
+var glm = namedAsLlama(Family{
 	Name:          "glm",
 	Architectures: []string{"GlmForCausalLM", "GlmModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{151329},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		return glmSpec(c, "glm")
+		return glmSpec(c, "glm"), nil
 	},
 	Weights: glmWeights,
-}
+})
 
 // glm4 is GLM-4 0414: GLM with norms after both parts as well.
-var glm4 = &Family{
+var glm4 = namedAsLlama(Family{
 	Name:          "glm4",
 	Architectures: []string{"Glm4ForCausalLM", "Glm4Model"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{151329},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := glmSpec(c, "glm4")
-		if err != nil {
-			return nil, err
-		}
+		s := glmSpec(c, "glm4")
 		s.NormAfter = true
 		return s, nil
 	},
@@ -48,19 +41,14 @@ var glm4 = &Family{
 		},
 		Weight{"blocks.%d.mlp-after-norm.gain", "layers.%d.post_mlp_layernorm.weight", AsIs},
 	),
-}
+})
 
 // glm4moe is GLM-4.5 to 4.7: Llama with half of each head rotated, and the experts of DeepSeek V3.
-var glm4moe = &Family{
+var glm4moe = namedAsLlama(Family{
 	Name:          "glm4_moe",
 	Architectures: []string{"Glm4MoeForCausalLM", "Glm4MoeModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "glm4_moe", groups: 8, epsilon: 1e-5})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "glm4_moe", groups: 8, epsilon: 1e-5})
 		s.ProjectionBias = c.Bool("attention_bias", false)
 		s.QueryKeyNorm = c.Bool("use_qk_norm", false)
 		routed(c, s, 1, 1)
@@ -70,7 +58,7 @@ var glm4moe = &Family{
 	},
 	Weights: slices.Concat(llamaWeights, expertWeights, sharedExperts, []Weight{balance}),
 	Unused:  beyondLayers,
-}
+})
 
 // glmWeights are the tensors of Llama with gate and up in one.
 var glmWeights = replaced(llamaWeights,
@@ -79,15 +67,12 @@ var glmWeights = replaced(llamaWeights,
 )
 
 // glmSpec reads what both have in common.
-func glmSpec(c *Config, name string) (*spec.Spec, error) {
-	s, err := llamaSpec(c, llamaLike{
+func glmSpec(c *Config, name string) *spec.Spec {
+	s := llamaSpec(c, llamaLike{
 		name: name, groups: 2, headWidth: 128, epsilon: 0.00000015625,
 	})
-	if err != nil {
-		return nil, err
-	}
 	s.ProjectionBias = c.Bool("attention_bias", true)
 	rotate(c, s, 10000, 0.5)
 	neighbours(s)
-	return s, nil
+	return s
 }

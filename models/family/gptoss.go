@@ -11,19 +11,14 @@ func init() { Register(gptOSS) }
 // gptOSS is GPT-OSS: a sink in each head, windows in every second layer, and experts with biases
 // whose gate and other projection alternate in one tensor. Published models have them in MXFP4,
 // with the outputs first.
-var gptOSS = &Family{
+var gptOSS = namedAsLlama(Family{
 	Name:          "gpt_oss",
 	Architectures: []string{"GptOssForCausalLM", "GptOssModel"},
-	Prefixes:      []string{"model.", ""},
 	Packed:        "MXFP4",
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{
+		s := llamaSpec(c, llamaLike{
 			name: "gpt_oss", groups: 8, headWidth: 64, epsilon: 1e-5,
 		})
-		if err != nil {
-			return nil, err
-		}
 		s.Sinks, s.MLPBias = true, true
 		attentionBiases(c, s, true)
 		window := slidingWindow(c, 128)
@@ -66,4 +61,4 @@ var gptOSS = &Family{
 		{"blocks.%d.experts.%d.down.weight", "layers.%d.mlp.experts.down_proj[%d]", AsIs},
 		{"blocks.%d.experts.%d.down.bias", "layers.%d.mlp.experts.down_proj_bias[%d]", AsIs},
 	}),
-}
+})

@@ -14,33 +14,23 @@ func init() {
 }
 
 // granite is Granite: Llama with factors for embeddings, scores, residual and logits.
-var granite = &Family{
+var granite = namedAsLlama(Family{
 	Name:          "granite",
 	Architectures: []string{"GraniteForCausalLM", "GraniteModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := graniteSpec(c, llamaLike{name: "granite"})
-		if err != nil {
-			return nil, err
-		}
+		s := graniteSpec(c, llamaLike{name: "granite"})
 		s.MLPBias = c.Bool("mlp_bias", false)
 		return s, nil
 	},
 	Weights: llamaWeights,
-}
+})
 
 // graniteMoE is Granite with experts.
-var graniteMoE = &Family{
+var graniteMoE = namedAsLlama(Family{
 	Name:          "granitemoe",
 	Architectures: []string{"GraniteMoeForCausalLM", "GraniteMoeModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := graniteSpec(c, llamaLike{name: "granitemoe"})
-		if err != nil {
-			return nil, err
-		}
+		s := graniteSpec(c, llamaLike{name: "granitemoe"})
 		s.Mixture = mixture(c, "num_local_experts")
 		s.Mixture.Width, s.Mixture.Renormalize = s.FeedForward, true
 		return s, nil
@@ -60,15 +50,13 @@ var graniteMoE = &Family{
 			"layers.%d.block_sparse_moe.output_linear.weight[%d]", Transposed,
 		},
 	}),
-}
+})
 
 // graniteMoeHybrid is Granite 4.0 as far as it is Granite: its models that have attention in all
 // layers and no experts.
-var graniteMoeHybrid = &Family{
+var graniteMoeHybrid = namedAsLlama(Family{
 	Name:          "granitemoehybrid",
 	Architectures: []string{"GraniteMoeHybridForCausalLM", "GraniteMoeHybridModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		if !c.Has("num_local_experts") {
 			c.failMissing("0, for a model without experts", "num_local_experts")
@@ -91,12 +79,9 @@ var graniteMoeHybrid = &Family{
 				c.read[key] = true
 			}
 		}
-		s, err := graniteSpec(c, llamaLike{
+		s := graniteSpec(c, llamaLike{
 			name: "granitemoehybrid", widthKey: "shared_intermediate_size",
 		})
-		if err != nil {
-			return nil, err
-		}
 		s.MLPBias = c.Bool("mlp_bias", false)
 		c.AllowNull("position_embedding_type")
 		if c.String("position_embedding_type", "") != "rope" {
@@ -112,19 +97,16 @@ var graniteMoeHybrid = &Family{
 		Weight{"blocks.%d.gate.weight", "layers.%d.shared_mlp.input_linear.weight", GateRows},
 		Weight{"blocks.%d.up.weight", "layers.%d.shared_mlp.input_linear.weight", UpRows},
 	),
-}
+})
 
 // graniteSpec reads what they have in common.
-func graniteSpec(c *Config, like llamaLike) (*spec.Spec, error) {
-	s, err := llamaSpec(c, like)
-	if err != nil {
-		return nil, err
-	}
+func graniteSpec(c *Config, like llamaLike) *spec.Spec {
+	s := llamaSpec(c, like)
 	attentionBiases(c, s, false)
 	s.EmbeddingScale = c.Above(0, spec.MaxScale, "embedding_multiplier", 1)
 	s.ScoreScale = c.Above(0, spec.MaxScale, "attention_multiplier", 1)
 	s.ResidualScale = c.Above(0, spec.MaxScale, "residual_multiplier", 1)
 	s.LogitScale = 1 / c.Above(0, spec.MaxScale, "logits_scaling", 1)
 	rotate(c, s, 10000, 0)
-	return s, nil
+	return s
 }

@@ -17,16 +17,20 @@ var llama = &Family{
 	Prefixes:      append([]string{"transformer."}, textPrefixes...),
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "llama"})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "llama"})
 		attentionBiases(c, s, false)
 		s.MLPBias = c.Bool("mlp_bias", false)
 		rotate(c, s, 10000, 0)
 		return s, nil
 	},
 	Weights: llamaWeights,
+}
+
+// namedAsLlama returns a family whose checkpoints have the names of Llama before and beside those
+// of their weights.
+func namedAsLlama(f Family) *Family {
+	f.Prefixes, f.Buffers = []string{"model.", ""}, []string{".rotary_emb.inv_freq"}
+	return &f
 }
 
 // llamaLike is an architecture built like Llama. It has the defaults for keys that config.json does
@@ -52,8 +56,9 @@ func attentionBiases(c *Config, s *spec.Spec, fallback bool) {
 }
 
 // llamaSpec reads what Llama and similar architectures have in common: RMS norms, a gated
-// feed-forward part, rotary positions and groups of heads. The rotation is read by [rotate].
-func llamaSpec(c *Config, like llamaLike) (*spec.Spec, error) {
+// feed-forward part, rotary positions and groups of heads. The rotation is read by [rotate]. An
+// error stays in c.
+func llamaSpec(c *Config, like llamaLike) *spec.Spec {
 	s := &spec.Spec{
 		Family:      like.name,
 		Layers:      c.Size("Layers", "num_hidden_layers"),
@@ -75,14 +80,13 @@ func llamaSpec(c *Config, like llamaLike) (*spec.Spec, error) {
 	if groups == 0 || c.isNull("num_key_value_heads") {
 		groups = s.Heads
 	}
-	if err := headGroups(c, s, groups); err != nil {
-		return nil, err
-	}
+	headGroups(c, s, groups)
 	if like.headWidth == 0 && !c.Has("head_dim") {
-		return s, headWidth(c, s)
+		_ = headWidth(c, s) // c keeps the error
+	} else {
+		s.HeadWidth = c.SizeOr(like.headWidth, "HeadWidth", "head_dim")
 	}
-	s.HeadWidth = c.SizeOr(like.headWidth, "HeadWidth", "head_dim")
-	return s, c.firstErr()
+	return s
 }
 
 // llamaWeights are the tensors of Llama and similar architectures.

@@ -14,12 +14,9 @@ var ministral3 = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{11},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{
+		s := llamaSpec(c, llamaLike{
 			name: "ministral3", groups: 8, headWidth: 128, epsilon: 1e-5,
 		})
-		if err != nil {
-			return nil, err
-		}
 		window := slidingWindow(c, 0)
 		s.Windows = windows(s.Layers, window, sameInAll(c, s.Layers, window))
 		r := ropeReader{theta: 1000000, width: s.HeadWidth, context: s.Context, grows: true}

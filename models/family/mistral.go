@@ -13,10 +13,7 @@ var mistral = &Family{
 	Prefixes:      textPrefixes,
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "mistral", groups: 8})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "mistral", groups: 8})
 		window := slidingWindow(c, 4096)
 		s.Windows = windows(s.Layers, window, sameInAll(c, s.Layers, window))
 		rotate(c, s, 10000, 0)

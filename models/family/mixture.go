@@ -12,16 +12,11 @@ func init() {
 }
 
 // mixtral is Mixtral: Mistral with experts.
-var mixtral = &Family{
+var mixtral = namedAsLlama(Family{
 	Name:          "mixtral",
 	Architectures: []string{"MixtralForCausalLM", "MixtralModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "mixtral", groups: 8, epsilon: 1e-5})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "mixtral", groups: 8, epsilon: 1e-5})
 		window := slidingWindow(c, 0)
 		s.Windows = windows(s.Layers, window, sameInAll(c, s.Layers, window))
 		s.Mixture = mixture(c, "num_local_experts", "num_experts")
@@ -44,20 +39,15 @@ var mixtral = &Family{
 			"layers.%d.block_sparse_moe.experts.%d.w2.weight", Transposed,
 		},
 	}),
-}
+})
 
 // olmoe is OLMoE: Llama with experts and norms of all queries and all keys.
-var olmoe = &Family{
+var olmoe = namedAsLlama(Family{
 	Name:          "olmoe",
 	Architectures: []string{"OlmoeForCausalLM", "OlmoeModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{1},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "olmoe", epsilon: 1e-5})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "olmoe", epsilon: 1e-5})
 		s.QueryKeyNorm, s.JointQueryKeyNorm = true, true
 		attentionBiases(c, s, false)
 		c.AllowNull("clip_qkv")
@@ -70,7 +60,7 @@ var olmoe = &Family{
 		return s, nil
 	},
 	Weights: slices.Concat(llamaWeights, expertWeights),
-}
+})
 
 // mixture reads how many experts there are, under one of the keys, and how many a token passes.
 func mixture(c *Config, experts ...string) *spec.Mixture {

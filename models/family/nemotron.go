@@ -8,19 +8,14 @@ func init() { Register(nemotron) }
 
 // nemotron is Nemotron 3 and 4 and Minitron: Llama without a gate, with squares of ReLU, and with
 // means in norms, to whose gains 1 is added. Half of each head is rotated.
-var nemotron = &Family{
+var nemotron = namedAsLlama(Family{
 	Name:          "nemotron",
 	Architectures: []string{"NemotronForCausalLM", "NemotronModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{
+		s := llamaSpec(c, llamaLike{
 			name: "nemotron", epsilonKey: "norm_eps", epsilon: 1e-5, activation: "relu2",
 			means: true, ungated: true,
 		})
-		if err != nil {
-			return nil, err
-		}
 		s.NormOffset = 1
 		attentionBiases(c, s, false)
 		s.MLPBias = c.Bool("mlp_bias", false)
@@ -28,4 +23,4 @@ var nemotron = &Family{
 		return s, nil
 	},
 	Weights: llamaWeights,
-}
+})

@@ -8,19 +8,14 @@ func init() { Register(phi) }
 
 // phi is Phi-1, Phi-1.5 and Phi-2: parallel blocks with one norm, half of each head rotated, biases
 // everywhere.
-var phi = &Family{
+var phi = namedAsLlama(Family{
 	Name:          "phi",
 	Architectures: []string{"PhiForCausalLM", "PhiModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{
+		s := llamaSpec(c, llamaLike{
 			name: "phi", epsilonKey: "layer_norm_eps", epsilon: 1e-5, activation: "gelu_new",
 			means: true, ungated: true,
 		})
-		if err != nil {
-			return nil, err
-		}
 		s.Order, s.SharedNorm = spec.Parallel, true
 		s.ProjectionBias, s.OutputBias, s.MLPBias = true, true, true
 		s.HeadBias = s.HeadBias || s.Head == spec.LanguageHead
@@ -36,4 +31,4 @@ var phi = &Family{
 		Weight{"final-norm.bias", "final_layernorm.bias", AsIs},
 		Weight{"head-bias", "lm_head.bias", AsIs},
 	),
-}
+})

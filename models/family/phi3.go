@@ -10,17 +10,12 @@ func init() { Register(phi3) }
 
 // phi3 is Phi-3 and Phi-4-mini: Llama with fused projections. The models for long texts have
 // frequencies that change with the length of the text.
-var phi3 = &Family{
+var phi3 = namedAsLlama(Family{
 	Name:          "phi3",
 	Architectures: []string{"Phi3ForCausalLM", "Phi3Model"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{32000},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "phi3", epsilon: 1e-5})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "phi3", epsilon: 1e-5})
 		window := slidingWindow(c, 0)
 		s.Windows = windows(s.Layers, window, sameInAll(c, s.Layers, window))
 		phi3Kind(c)
@@ -32,7 +27,7 @@ var phi3 = &Family{
 		Weight{"blocks.%d.key.weight", "layers.%d.self_attn.qkv_proj.weight", KeyRows},
 		Weight{"blocks.%d.value.weight", "layers.%d.self_attn.qkv_proj.weight", ValueRows},
 	),
-}
+})
 
 // phi3Kind refuses the kinds of rotation that the reference implementation refuses for this
 // architecture. The first files of Phi-3 call longrope su or yarn.

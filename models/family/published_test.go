@@ -3,8 +3,9 @@ package family
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
-	"sort"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,14 +39,7 @@ func readPublished(t testing.TB) []published {
 // header has the names and shapes of a checkpoint's tensors, but no values.
 type header map[string][]int
 
-func (h header) Names() []string {
-	var names []string
-	for name := range h {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
-}
+func (h header) Names() []string { return slices.Sorted(maps.Keys(h)) }
 
 func (h header) Shape(name string) ([]int, error) {
 	if shape, ok := h[name]; ok {

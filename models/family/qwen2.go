@@ -15,10 +15,7 @@ var qwen2 = &Family{
 	Prefixes:      append([]string{"transformer."}, textPrefixes...),
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "qwen2", groups: 32})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "qwen2", groups: 32})
 		s.ProjectionBias = true
 		s.Windows = qwenWindows(c, s.Layers, upper)
 		rotate(c, s, 10000, 0)

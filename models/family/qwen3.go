@@ -14,10 +14,7 @@ var qwen3 = &Family{
 	Prefixes:      append([]string{"transformer."}, textPrefixes...),
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "qwen3", groups: 32, headWidth: 128})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "qwen3", groups: 32, headWidth: 128})
 		s.QueryKeyNorm = true
 		attentionBiases(c, s, false)
 		s.Windows = qwenWindows(c, s.Layers, upper)

@@ -13,16 +13,11 @@ func init() {
 
 // qwen2moe is Qwen1.5-MoE and Qwen2-MoE: Qwen2 with experts, one of which every token passes. The
 // lower layers may have a window, one of two.
-var qwen2moe = &Family{
+var qwen2moe = namedAsLlama(Family{
 	Name:          "qwen2_moe",
 	Architectures: []string{"Qwen2MoeForCausalLM", "Qwen2MoeModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "qwen2_moe", groups: 16})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "qwen2_moe", groups: 16})
 		s.ProjectionBias = c.Bool("qkv_bias", true)
 		s.Windows = qwenWindows(c, s.Layers, func(l, most int) bool { return l%2 == 0 && l < most })
 		readMixture(c, s)
@@ -35,19 +30,14 @@ var qwen2moe = &Family{
 		renamed(sharedExperts, "shared_experts", "shared_expert"), []Weight{
 			{"blocks.%d.shared-gate.weight", "layers.%d.mlp.shared_expert_gate.weight", Transposed},
 		}),
-}
+})
 
 // qwen3moe is Qwen3-MoE: Qwen3 with experts. If there is a window, all layers have it.
-var qwen3moe = &Family{
+var qwen3moe = namedAsLlama(Family{
 	Name:          "qwen3_moe",
 	Architectures: []string{"Qwen3MoeForCausalLM", "Qwen3MoeModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "qwen3_moe", groups: 4})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "qwen3_moe", groups: 4})
 		s.QueryKeyNorm = true
 		attentionBiases(c, s, false)
 		window := slidingWindow(c, 4096)
@@ -60,7 +50,7 @@ var qwen3moe = &Family{
 		return s, nil
 	},
 	Weights: slices.Concat(llamaWeights, expertWeights),
-}
+})
 
 // readMixture reads the experts of Qwen, and which layers have them.
 func readMixture(c *Config, s *spec.Spec) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // with returns the configuration of a golden with some values replaced. A path is a key, or the
@@ -470,10 +472,4 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

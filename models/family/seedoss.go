@@ -7,21 +7,16 @@ import (
 func init() { Register(seedOSS) }
 
 // seedOSS is Seed-OSS: Llama with biases on query, key and value.
-var seedOSS = &Family{
+var seedOSS = namedAsLlama(Family{
 	Name:          "seed_oss",
 	Architectures: []string{"SeedOssForCausalLM", "SeedOssModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{1},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "seed_oss", groups: 8, headWidth: 128})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "seed_oss", groups: 8, headWidth: 128})
 		s.ProjectionBias, s.MLPBias = c.Bool("attention_bias", true), c.Bool("mlp_bias", false)
 		s.OutputBias = c.Bool("attention_out_bias", false)
 		rotate(c, s, 10000, 0)
 		return s, nil
 	},
 	Weights: llamaWeights,
-}
+})

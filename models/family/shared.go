@@ -1,9 +1,9 @@
 package family
 
 import (
+	"maps"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -39,14 +39,13 @@ func alibiSlopes(heads int) []float32 {
 }
 
 // headGroups reads how many heads have their own keys and values.
-func headGroups(c *Config, s *spec.Spec, fallback int) error {
+func headGroups(c *Config, s *spec.Spec, fallback int) {
 	c.AllowNull("num_key_value_heads")
 	s.KeyValueHeads = c.SizeOr(fallback, "KeyValueHeads", "num_key_value_heads")
 	if s.KeyValueHeads < 1 || s.Heads%s.KeyValueHeads != 0 {
 		c.fail("%s must divide the number of heads, %s; where it is missing it is %d",
 			c.keyOf("KeyValueHeads"), c.keyOf("Heads"), fallback)
 	}
-	return c.firstErr()
 }
 
 // decoderHead sets a decoder's head and the ids that begin and end a text. An architecture
@@ -217,11 +216,4 @@ func sameInAll(c *Config, layers, window int) func(l int) bool {
 }
 
 // sortedKeys returns the keys of a map, sorted.
-func sortedKeys[T any](known map[string]T) []string {
-	names := make([]string, 0, len(known))
-	for k := range known {
-		names = append(names, k)
-	}
-	sort.Strings(names)
-	return names
-}
+func sortedKeys[T any](known map[string]T) []string { return slices.Sorted(maps.Keys(known)) }

@@ -7,17 +7,12 @@ import (
 func init() { Register(smolLM3) }
 
 // smolLM3 is SmolLM3: Llama without rotation in every fourth layer.
-var smolLM3 = &Family{
+var smolLM3 = namedAsLlama(Family{
 	Name:          "smollm3",
 	Architectures: []string{"SmolLM3ForCausalLM", "SmolLM3Model"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Padding:       []int{128004},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "smollm3", groups: 4, tied: true})
-		if err != nil {
-			return nil, err
-		}
+		s := llamaSpec(c, llamaLike{name: "smollm3", groups: 4, tied: true})
 		attentionBiases(c, s, false)
 		s.MLPBias = c.Bool("mlp_bias", false)
 		every, turned := c.AtLeast(1, 4, "no_rope_layer_interval"), c.floats("no_rope_layers")
@@ -37,7 +32,7 @@ var smolLM3 = &Family{
 		return s, nil
 	},
 	Weights: llamaWeights,
-}
+})
 
 // smolWindows reads the windows of SmolLM3: without layer_types, those of the layers without
 // rotation.

@@ -9,18 +9,13 @@ func init() { Register(stableLM) }
 // stableLM is StableLM: Llama with means in norms and a quarter of each head rotated. Some models
 // have parallel blocks with one norm, and norms of queries and keys with gains for each head
 // (StableLM 2 12B).
-var stableLM = &Family{
+var stableLM = namedAsLlama(Family{
 	Name:          "stablelm",
 	Architectures: []string{"StableLmForCausalLM", "StableLmModel"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{
+		s := llamaSpec(c, llamaLike{
 			name: "stablelm", groups: 32, epsilonKey: "layer_norm_eps", epsilon: 1e-5, means: true,
 		})
-		if err != nil {
-			return nil, err
-		}
 		s.ProjectionBias = c.Bool("use_qkv_bias", false)
 		if c.Bool("use_parallel_residual", false) {
 			s.Order, s.SharedNorm = spec.Parallel, true
@@ -38,4 +33,4 @@ var stableLM = &Family{
 			"blocks.%d.key-norm.%d.gain", "layers.%d.self_attn.k_layernorm.norms.%d.weight", AsIs,
 		},
 	),
-}
+})

@@ -7,19 +7,14 @@ import (
 func init() { Register(starCoder2) }
 
 // starCoder2 is StarCoder2: Llama with means in norms, biases everywhere and no gate.
-var starCoder2 = &Family{
+var starCoder2 = namedAsLlama(Family{
 	Name:          "starcoder2",
 	Architectures: []string{"Starcoder2ForCausalLM", "Starcoder2Model"},
-	Prefixes:      []string{"model.", ""},
-	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{
+		s := llamaSpec(c, llamaLike{
 			name: "starcoder2", groups: 2, epsilonKey: "norm_epsilon", epsilon: 1e-5,
 			activation: "gelu_pytorch_tanh", tied: true, means: true, ungated: true,
 		})
-		if err != nil {
-			return nil, err
-		}
 		s.ProjectionBias = c.Bool("use_bias", true)
 		s.OutputBias, s.MLPBias = s.ProjectionBias, s.ProjectionBias
 		window := slidingWindow(c, 0)
@@ -28,4 +23,4 @@ var starCoder2 = &Family{
 		return s, nil
 	},
 	Weights: renamed(llamaWeights, "up_proj", "c_fc", "down_proj", "c_proj"),
-}
+})

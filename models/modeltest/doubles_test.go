@@ -1,6 +1,7 @@
 package modeltest_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -18,14 +19,7 @@ type renamed struct {
 	changed string
 }
 
-func (r renamed) Names() []string {
-	var names []string
-	for name := range r.names {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (r renamed) Names() []string { return slices.Sorted(maps.Keys(r.names)) }
 
 func (r renamed) Shape(name string) ([]int, error) { return r.Tensors.Shape(r.names[name]) }
 
@@ -244,9 +238,7 @@ func TestMissingAndUnknown(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			err := load(t, c.golden, "", func(names map[string]string) {
 				delete(names, c.remove)
-				for name, of := range c.add {
-					names[name] = of
-				}
+				maps.Copy(names, c.add)
 			})
 			checkRefusal(t, err, c.want)
 		})

@@ -14,6 +14,8 @@ import (
 
 	"github.com/gomlx/compute"
 	_ "github.com/gomlx/compute/gobackend" // what the contracts run on
+
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // backend returns the pure-Go backend.
@@ -24,12 +26,7 @@ func backend(t testing.TB) compute.Backend {
 	return b
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error
 
 // checkNear fails the test if a number differs from the expected one by more than tol, or is not a
 // number.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/mutant"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 	"github.com/headwater-ml/headwater/models/family"
 )
 
@@ -285,10 +286,4 @@ func readFiles(files fstest.MapFS, changed string, keys map[string]bool) (proble
 	return ""
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // autoCase is what AutoTokenizer of transformers made of a trained file, with other parts if there
@@ -183,10 +185,4 @@ func TestMistralSplitter(t *testing.T) {
 	}
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

@@ -2,7 +2,8 @@ package tokenizer
 
 import (
 	"fmt"
-	"sort"
+	"slices"
+	"strings"
 )
 
 // trie finds the tokens that a text begins with. The children of a node are stored next to each
@@ -38,7 +39,7 @@ func newTrie(items []trieItem) (*trie, error) {
 // with a common prefix are next to each other, so a node is a range of them, and its children are
 // that range divided by the next byte.
 func makeTrie(items []trieItem) *trie {
-	sort.SliceStable(items, func(i, j int) bool { return items[i].text < items[j].text })
+	slices.SortStableFunc(items, func(a, b trieItem) int { return strings.Compare(a.text, b.text) })
 	t := &trie{}
 	t.node(0, noSymbol)
 	type group struct{ node, begin, end, depth int } // items[begin:end] pass through node

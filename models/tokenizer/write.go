@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 )
 
@@ -78,11 +79,9 @@ func (t *Tokenizer) modelSection() (json.RawMessage, error) {
 // mergeTexts returns the merges as pairs of contents, by rank. A map has no order; the rank is the
 // line of a merge in the file.
 func (m *bpe) mergeTexts() []mergeText {
-	pairs := make([]pair, 0, len(m.merges))
-	for p := range m.merges {
-		pairs = append(pairs, p)
-	}
-	slices.SortFunc(pairs, func(a, b pair) int { return int(m.merges[a].rank - m.merges[b].rank) })
+	pairs := slices.SortedFunc(maps.Keys(m.merges), func(a, b pair) int {
+		return int(m.merges[a].rank - m.merges[b].rank)
+	})
 	texts := make([]mergeText, len(pairs))
 	for i, p := range pairs {
 		texts[i] = mergeText{m.contents[p.left], m.contents[p.right]}

@@ -14,11 +14,7 @@ import (
 )
 
 // UnregisterMixing takes a mixing of a test out of the registry.
-func UnregisterMixing(name string) {
-	mixings.Lock()
-	defer mixings.Unlock()
-	delete(mixings.byName, name)
-}
+func UnregisterMixing(name string) { mixings.Remove(name) }
 
 // Bucket is the size that a prompt or cache of n tokens gets.
 func Bucket(n int) int { return bucket(n) }

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/compute"
 	_ "github.com/gomlx/compute/gobackend"
 
+	"github.com/headwater-ml/headwater/internal/testhelp"
 	"github.com/headwater-ml/headwater/models/modeltest"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
@@ -88,12 +89,7 @@ func goBackend(t testing.TB) compute.Backend {
 	return b
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error
 
 // worst returns the largest difference and where it is; infinite if the lengths differ or one is
 // NaN.

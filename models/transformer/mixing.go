@@ -1,14 +1,11 @@
 package transformer
 
 import (
-	"slices"
-	"sort"
-	"sync"
-
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/registry"
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
@@ -76,51 +73,24 @@ func normAfter(s *spec.Spec, l int) string {
 	return ""
 }
 
-var mixings = struct {
-	sync.RWMutex
-	byName map[string]Mixing
-}{byName: map[string]Mixing{}}
+var mixings = registry.Registry[Mixing]{Kind: "transformer: mixing"}
 
 // RegisterMixing makes a mixing known under a name, in lower case with hyphens. It panics if m is
-// nil or the name is taken.
-func RegisterMixing(name string, m Mixing) {
-	mixings.Lock()
-	defer mixings.Unlock()
-	if m == nil {
-		panic("transformer: RegisterMixing: mixing " + name + " is nil")
-	}
-	if _, taken := mixings.byName[name]; taken {
-		panic("transformer: RegisterMixing: mixing " + name + " is registered already")
-	}
-	mixings.byName[name] = m
-}
+// nil, or if the name is taken or malformed.
+func RegisterMixing(name string, m Mixing) { mixings.Register(name, m) }
 
 // LookupMixing returns the mixing of that name, or an error that lists the known names.
 func LookupMixing(name string) (Mixing, error) {
-	mixings.RLock()
-	defer mixings.RUnlock()
-	if m, ok := mixings.byName[name]; ok {
-		return m, nil
+	m, err := mixings.Lookup(name)
+	if err != nil {
+		return nil, pkg.Errorf("mixing %.60q is unknown; %s", name,
+			message.KnownAre(name, MixingNames()))
 	}
-	return nil, pkg.Errorf("mixing %.60q is unknown; %s", name,
-		message.KnownAre(name, mixingNames()))
+	return m, nil
 }
 
 // MixingNames returns the names of all mixings, sorted.
-func MixingNames() []string {
-	mixings.RLock()
-	defer mixings.RUnlock()
-	return mixingNames()
-}
-
-func mixingNames() []string {
-	names := make([]string, 0, len(mixings.byName))
-	for name := range mixings.byName {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return slices.Clip(names)
-}
+func MixingNames() []string { return mixings.Names() }
 
 // FuseHeads makes one matrix of the heads of a [B,H,N,S]: the mean, maximum or minimum over the
 // heads or one of them, [B,N,S], or a itself for each head apart.

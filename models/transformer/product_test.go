@@ -10,6 +10,8 @@ import (
 	"github.com/gomlx/compute/dtypes/bfloat16"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // TestHalfProducts multiplies activations by matrices in bfloat16, in both layouts and in sizes on
@@ -72,10 +74,4 @@ func half(r *rand.Rand, n int) []bfloat16.BFloat16 {
 	return x
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

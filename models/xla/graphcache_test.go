@@ -18,9 +18,12 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/headwater-ml/headwater/internal/testhelp"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
 )
+
+var must = testhelp.Must // ends a test at an error
 
 func TestGraphCache(t *testing.T) {
 	c := &graphCache{dir: t.TempDir(), machine: []byte("this one")}
@@ -46,9 +49,7 @@ func TestGraphCache(t *testing.T) {
 		t.Errorf("read %q, %v; want %q", got, ok, graph)
 	}
 	whole, err := os.ReadFile(filepath.Join(c.dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for at := range whole { // every byte counts
 		damaged := bytes.Clone(whole)
 		damaged[at] ^= 1
@@ -65,9 +66,7 @@ func TestGraphCache(t *testing.T) {
 
 func replace(t *testing.T, path string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, data, 0o600))
 }
 
 // The files unused for longest go, and no file that the cache has not written.
@@ -78,9 +77,7 @@ func TestPrune(t *testing.T) {
 		name := c.name([]byte{byte(i)}, nil)
 		replace(t, filepath.Join(c.dir, name), make([]byte, 100))
 		used := time.Unix(int64(1000+i), 0)
-		if err := os.Chtimes(filepath.Join(c.dir, name), used, used); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chtimes(filepath.Join(c.dir, name), used, used))
 		names = append(names, name)
 	}
 	replace(t, filepath.Join(c.dir, "notes.txt"), make([]byte, 1000))
@@ -116,9 +113,7 @@ func TestOpenGraphCache(t *testing.T) {
 	if n := cache.written.Load(); n != 1 {
 		t.Errorf("%d graphs were stored, want 1", n)
 	}
-	if err := os.Chmod(dir, 0o770); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o770))
 	if open(dir) != nil {
 		t.Error("a cache in a folder to which the group can write")
 	}
@@ -128,9 +123,7 @@ func TestOpenGraphCache(t *testing.T) {
 	if open(plugin) != nil {
 		t.Error("a cache in a file")
 	}
-	if err := os.Remove(plugin); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(plugin))
 	if open(filepath.Join(t.TempDir(), "cache")) != nil {
 		t.Error("a cache for a plugin that is missing")
 	}
@@ -148,9 +141,7 @@ func TestGraphsAreSafe(t *testing.T) {
 	}
 	for _, mode := range []os.FileMode{0o666, 0} {
 		if mode != 0 {
-			if err := os.Chmod(path, mode); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chmod(path, mode))
 		} else if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
@@ -212,9 +203,7 @@ func TestBytesWithoutCache(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	replace(t, file, nil)
 	open := filepath.Join(t.TempDir(), "open")
-	if err := os.Mkdir(open, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(open, 0o700))
 	if err := os.Chmod(open, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -245,9 +234,7 @@ func TestBytesWithoutCache(t *testing.T) {
 // writeBytes multiplies two matrices of random numbers, and writes the hash of the result.
 func writeBytes(t *testing.T) {
 	backend, err := models.OpenBackend("xla")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const rows, inner = 48, 576
 	random := rand.New(rand.NewPCG(1, 2))
 	matrix := func(rows, columns int) [][]float32 {
@@ -338,9 +325,7 @@ func TestGraphsAreKept(t *testing.T) {
 	}
 	file := func(known ...string) string {
 		names, err := filepath.Glob(filepath.Join(dir, "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, name := range names {
 			if len(known) == 0 || name != known[0] {
 				return name
@@ -361,13 +346,9 @@ func TestGraphsAreKept(t *testing.T) {
 	two := file(one)
 	check("loaded", add(1), 11)
 	good, err := os.ReadFile(one)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	other, err := os.ReadFile(two)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	replace(t, one, other)
 	check("another graph in its place", add(1), 12)
 	for name, data := range map[string][]byte{

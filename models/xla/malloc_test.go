@@ -24,9 +24,7 @@ func TestFewArenas(t *testing.T) {
 		}
 	}
 	maps, err := os.Open("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer maps.Close()
 	// An arena is a range of 64 MB, of which a first part can be read and written and the rest
 	// cannot: two lines. Go's own memory may look the same.
@@ -47,9 +45,7 @@ func TestFewArenas(t *testing.T) {
 		}
 		before = now
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lines.Err())
 	if most := runtime.NumCPU() - 1; len(arenas) > most {
 		t.Errorf("there are arenas at %x beside the main one, want at most %d", arenas, most)
 	}

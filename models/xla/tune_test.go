@@ -65,9 +65,7 @@ func TestKnows(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, data string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(data), 0o600))
 		return path
 	}
 	for kind, all := range map[string][]setting{"cpu": onCPU, "cuda": onCUDA} {

@@ -14,9 +14,7 @@ import (
 func minCut(t *testing.T, g *maxflow.Graph, l, i, j int) maxflow.Cut {
 	t.Helper()
 	cut, err := g.MinCut(context.Background(), l, i, j, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return cut
 }
 

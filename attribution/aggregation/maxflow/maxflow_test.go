@@ -14,7 +14,10 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/aggregation/maxflow"
 	"github.com/headwater-ml/headwater/internal/bench/flowmaps"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
+
+var must = testhelp.Must // ends a test at an error
 
 // flowTol is the error allowed against independent solvers; the worst seen is 6e-15.
 const flowTol = 1e-12
@@ -28,9 +31,7 @@ func graph(m flowmaps.Maps) *maxflow.Graph {
 func row(t testing.TB, g *maxflow.Graph, l, i int) []float64 {
 	t.Helper()
 	r, err := g.Row(context.Background(), nil, l, i, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -197,9 +198,7 @@ func TestLevels(t *testing.T) {
 				g := graph(m)
 				for _, i := range []int{0, 17, 29} {
 					got, err := g.Levels(context.Background(), []float64{42}, i)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					want := []float64{42}
 					for l := range L {
 						want = append(want, row(t, g, l, i)...)
@@ -220,9 +219,7 @@ func TestTopRow(t *testing.T) {
 	before := row(t, g, 2, 9)
 	top := other.Data[(2*12+9)*12:][:12]
 	got, err := g.Row(context.Background(), nil, 2, 9, top)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if after := row(t, g, 2, 9); !slices.Equal(after, before) {
 		t.Errorf("another top row stayed: %v, before %v", after, before)
 	}

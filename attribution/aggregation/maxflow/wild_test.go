@@ -65,9 +65,7 @@ func TestPhantomEdge(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g, _ := edgesGraph(c.L, c.T, c.bidirectional, c.edges)
 			got, err := g.Solve(c.L-1, c.i, c.j)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if want := .5 + c.little; !(math.Abs(got.Flow-want) <= 2e-15) || got.Unproved {
 				t.Errorf("flow %d→%d = %+v, want %v and proved", c.i, c.j, got, want)
 			}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 )
@@ -94,10 +95,7 @@ func (s shape) tensors() []checkpoint.Tensor {
 		return checkpoint.Tensor{Name: name, Shape: []int{out, in}, Data: data}
 	}
 	ones := func(name string) checkpoint.Tensor {
-		data := make([]float32, s.width)
-		for i := range data {
-			data[i] = 1
-		}
+		data := slices.Repeat([]float32{1}, s.width)
 		return checkpoint.Tensor{Name: name, Shape: []int{s.width}, Data: data}
 	}
 	width := s.width / s.heads

@@ -9,7 +9,10 @@ import (
 	"text/template"
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
+
+var must = testhelp.Must // ends a test at an error
 
 // known is a report by hand: "earliest first" reaches 0.50 [0.45, 0.55] over all, and 0.95 in kind
 // b.
@@ -110,13 +113,9 @@ func TestDraw(t *testing.T) {
 	var pictures []string
 	for _, name := range []string{"a.svg", "b.svg"} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := known().draw(path); err != nil {
-			t.Fatal(err)
-		}
+		must(t, known().draw(path))
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		pictures = append(pictures, string(data))
 	}
 	if pictures[0] != pictures[1] {
@@ -133,9 +132,7 @@ func TestDraw(t *testing.T) {
 func TestBetween(t *testing.T) {
 	old := "above\n" + begin + "before the change\n" + end + "below\n"
 	got, err := between([]byte(old), known().page("a machine"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := string(got)
 	if !strings.HasPrefix(text, "above\n"+begin+"## Which method to believe\n") ||
 		!strings.HasSuffix(text, end+"below\n") || strings.Contains(text, "before the change") {
@@ -151,9 +148,7 @@ func TestBetween(t *testing.T) {
 // written again.
 func TestCommittedPage(t *testing.T) {
 	page, err := os.ReadFile(committed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fixed := template.Must(template.New("page").Funcs(known().functions("")).Parse(pageText))
 	for _, name := range []string{"limits", "cautions", "ranking", "losses", "shuffled"} {
 		text := fixed.Lookup(name).Root.String()

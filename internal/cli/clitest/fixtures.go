@@ -9,6 +9,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // Root is the folder of the module.
@@ -185,9 +186,4 @@ func Uniform(layers, heads, tokens int) []float64 {
 }
 
 // Must ends a test at an error.
-func Must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var Must = testhelp.Must

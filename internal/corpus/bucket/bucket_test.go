@@ -18,23 +18,22 @@ import (
 
 	"github.com/headwater-ml/headwater/internal/corpus/bucket"
 	"github.com/headwater-ml/headwater/internal/corpus/bucket/buckettest"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
+
+var must = testhelp.Must // ends a test at an error
 
 func open(t *testing.T, s *buckettest.Server) *bucket.Bucket {
 	t.Helper()
 	b, err := bucket.Open(parse(t, s.Address("")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
 func parse(t *testing.T, address string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return u
 }
 
@@ -129,9 +128,7 @@ func TestRead(t *testing.T) {
 		{0, -1, "0123456789"}, {0, 1, "0"}, {3, 4, "3456"}, {7, -1, "789"}, {8, 100, "89"},
 	} {
 		r, err := b.Read(t.Context(), "x", c.offset, c.length)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := io.ReadAll(r)
 		r.Close()
 		if err != nil || string(got) != c.want {
@@ -183,9 +180,7 @@ func TestAccount(t *testing.T) {
 	dir := t.TempDir()
 	accounts, config := filepath.Join(dir, "credentials"), filepath.Join(dir, "config")
 	write := func(path, text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	const keys = "]\naws_access_key_id = %\naws_secret_access_key = s\n"
 	write(accounts, "[default"+strings.Replace(keys, "%", "standard", 1)+
@@ -206,9 +201,7 @@ func TestAccount(t *testing.T) {
 		t.Setenv("AWS_ACCESS_KEY_ID", c.key)
 		t.Setenv("AWS_PROFILE", c.variable)
 		b, err := bucket.Open(parse(t, s.Address("")+c.settings))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		signed = "no request"
 		_, err = b.Size(t.Context(), "x")
 		switch {
@@ -263,9 +256,7 @@ func TestRequests(t *testing.T) {
 	host := strings.TrimPrefix(s.Address("")[strings.Index(s.Address(""), "http://"):], "http://")
 	t.Setenv("AWS_ENDPOINT_URL_S3", "http://"+host)
 	b, err := bucket.Open(parse(t, "s3://corpora?region=us-east-1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = b.Size(t.Context(), "x")
 	if a := (*bucket.Answer)(nil); !errors.As(err, &a) || a.Status != http.StatusForbidden ||
 		len(asked) != 1 || asked[0] != host+"/corpora/x" {

@@ -16,7 +16,10 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/corpus/report"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
+
+var must = testhelp.Must // ends a test at an error
 
 // words explains a text without a model: its tokens are its words, each generated token comes from
 // token j by the length of the word, and from generated tokens by 1.
@@ -64,20 +67,14 @@ func planned(t *testing.T, texts []string) (*corpus.Corpus, *corpus.Source) {
 	var b bytes.Buffer
 	for i, text := range texts {
 		line, err := json.Marshal(map[string]any{"id": i, "text": text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b.Write(append(line, '\n'))
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "texts.jsonl")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, b.Bytes(), 0o600))
 	source, err := corpus.OpenSource(t.Context(), path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m, err := corpus.MakePlan(t.Context(), source, corpus.Settings{
 		Version: "test", Shards: 3, Tasks: 1,
 		Model: corpus.Model{Name: filepath.Join(dir, "model"), Hash: "0123", Family: "fake"},
@@ -89,17 +86,11 @@ func planned(t *testing.T, texts []string) (*corpus.Corpus, *corpus.Source) {
 			}, nil
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	place, err := corpus.OpenPlace(filepath.Join(dir, "corpus"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := corpus.Create(t.Context(), place, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c, source
 }
 
@@ -124,9 +115,7 @@ func written(t *testing.T, c *corpus.Corpus, o report.Options) (string, *report.
 	t.Helper()
 	var b bytes.Buffer
 	found, err := report.Write(t.Context(), &b, c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b.String(), found
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/headwater-ml/headwater/internal/e2e/command"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // The statuses with which headwater corpus run ends.
@@ -192,10 +193,4 @@ func writer(path string) int {
 	return pid
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

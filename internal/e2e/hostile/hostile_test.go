@@ -25,6 +25,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/internal/export/figure"
 	"github.com/headwater-ml/headwater/internal/reproduction"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // htmlOf returns a picture as a notebook has it, and pageOf as a document.
@@ -399,10 +400,4 @@ func newMarkup(t *testing.T) *markupOf {
 	return own
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

@@ -11,6 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -417,10 +418,4 @@ func (m fixed) Encode(text string, _ trace.Specials) (tokens []trace.Token, err 
 	return tokens, nil
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

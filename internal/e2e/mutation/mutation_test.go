@@ -14,7 +14,10 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/internal/e2e/command"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
+
+var must = testhelp.Must // ends a test at an error
 
 // fewest is how many mutants of a kind say something about the kind as a whole.
 const fewest = 100
@@ -30,12 +33,8 @@ func TestMutations(t *testing.T) {
 	seed := variable(t, "HEADWATER_MUTATION_SEED", 1)
 	binary := command.Path(t)
 	seeds, err := ReadSeeds("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := seeds.ReadFlags(t.Context(), binary); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, seeds.ReadFlags(t.Context(), binary))
 	if text := os.Getenv("HEADWATER_MUTANT"); text != "" {
 		n := variable(t, "HEADWATER_MUTANT", 0)
 		m := Make(seed, n, seeds)
@@ -110,9 +109,7 @@ func variable(t *testing.T, name string, fallback uint64) uint64 {
 // TestMutantsRepeat makes mutants twice: a number must always stand for the same mutant.
 func TestMutantsRepeat(t *testing.T) {
 	seeds, err := ReadSeeds("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n := range uint64(200) {
 		a, b := Make(5, n, seeds), Make(5, n, seeds)
 		if a.Kind != b.Kind || fmt.Sprint(a.Args) != fmt.Sprint(b.Args) ||
@@ -149,9 +146,7 @@ func TestFaultsAreSeen(t *testing.T) {
 				Output: "out", Names: [][]string{{"in.json"}},
 			}
 			o, err := Run(t.Context(), "sh", filepath.Join(t.TempDir(), "x"), m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !strings.Contains(strings.Join(o.Faults, "; "), c.fault) {
 				t.Errorf("faults %q, want one with %q", o.Faults, c.fault)
 			}

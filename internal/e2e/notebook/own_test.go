@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/internal/e2e/command"
 	"github.com/headwater-ml/headwater/internal/e2e/published"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 const modulePath = "github.com/headwater-ml/headwater"
@@ -99,10 +100,4 @@ func write(t *testing.T, path, text string) {
 	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

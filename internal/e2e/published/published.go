@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
+
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // Module is the path of the module, and Version what the checkout is published as.
@@ -91,10 +93,4 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

@@ -8,7 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
+
+var must = testhelp.Must // ends a test at an error
 
 var update = flag.Bool("update", false, "write the table of THIRD-PARTY.md")
 
@@ -65,9 +69,7 @@ func TestLicences(t *testing.T) {
 	table := "| module | version | licence |\n|---|---|---|\n" + strings.Join(rows, "")
 	file := filepath.Join(checkout, "THIRD-PARTY.md")
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before, rest, ok := strings.Cut(string(text), tableBegin)
 	have, after, closed := strings.Cut(rest, tableEnd)
 	if !ok || !closed {
@@ -82,18 +84,14 @@ func TestLicences(t *testing.T) {
 		return
 	}
 	text = []byte(before + tableBegin + table + tableEnd + after)
-	if err := os.WriteFile(file, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, text, 0o644))
 }
 
 // found returns the licences in the files of a module's folder, in the order of their names.
 func found(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, e := range entries {
 		name := strings.ToLower(e.Name())
@@ -102,9 +100,7 @@ func found(t *testing.T, dir string) []string {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		words := strings.Join(strings.Fields(string(text)), " ")
 		for _, l := range licences {
 			if strings.Contains(words, l.sentence) {

@@ -53,9 +53,7 @@ func TestModule(t *testing.T) {
 // for what only a clone has.
 func TestZip(t *testing.T) {
 	archive, err := zip.OpenReader(published.New(t, checkout).Zip)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer archive.Close()
 	var size uint64
 	found := map[string]bool{}
@@ -100,9 +98,7 @@ func TestReproducible(t *testing.T) {
 		run(t, dir, env, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o",
 			"program", "./cmd/headwater")
 		program, err := os.ReadFile(filepath.Join(dir, "program"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if bytes.Contains(program, []byte(dir)) {
 			t.Errorf("the program names the folder in which it was built, %s", dir)
 		}
@@ -117,9 +113,7 @@ func TestReproducible(t *testing.T) {
 func unzip(t *testing.T, path, dir string) {
 	t.Helper()
 	release := module.Version{Path: published.Module, Version: published.Version}
-	if err := modzip.Unzip(dir, release, path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, modzip.Unzip(dir, release, path))
 }
 
 // run runs a program in a folder and returns what it prints to stdout.

@@ -16,6 +16,7 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/internal/export/figure"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 const about = `{"model":"a (b) \\ c","ids":[1,2]}`
@@ -523,10 +524,4 @@ func TestHeight(t *testing.T) {
 	}
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error

@@ -2,6 +2,7 @@ package figure
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -202,11 +203,7 @@ func (p *page) warning() string {
 	if len(p.lost) == 0 {
 		return ""
 	}
-	var all []rune
-	for r := range p.lost {
-		all = append(all, r)
-	}
-	slices.Sort(all)
+	all := slices.Sorted(maps.Keys(p.lost))
 	const most = 12
 	some := string(all[:min(len(all), most)])
 	if len(all) > most {
