@@ -188,9 +188,7 @@ type result struct {
 // newKernel makes an engine listen where cells look for it.
 func newKernel(t *testing.T, answer func(*engineConn, engine.Request)) *kernel {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "hw")
-	must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := testhelp.ShortDir(t)
 	t.Setenv("TMPDIR", dir)
 	t.Setenv("CI", "")
 	t.Setenv("JPY_SESSION_NAME", "")

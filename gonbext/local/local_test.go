@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -160,10 +159,7 @@ func TestMemoryOfTheEngine(t *testing.T) {
 		{"too little", program + one.Memory().Weights - 1000, "is the limit of all models of the engine"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "hw") // a socket's path must be short
-			must(t, err)
-			defer os.RemoveAll(dir)
-			client := engine.Client{Socket: filepath.Join(dir, "s")}
+			client := engine.Client{Socket: filepath.Join(testhelp.ShortDir(t), "s")}
 			done := make(chan error, 1)
 			go func() {
 				done <- Serve(t.Context(), Config{

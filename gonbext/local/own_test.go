@@ -14,6 +14,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -58,11 +59,7 @@ func connect(t *testing.T) (engine.Client, int) {
 
 // shortTemp makes the directory for temporary files a short path, on which a socket can be opened.
 func shortTemp(t *testing.T) {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "hw") // the path of t.TempDir may be too long
-	must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	t.Setenv("TMPDIR", dir)
+	t.Setenv("TMPDIR", testhelp.ShortDir(t))
 }
 
 // stop ends an engine and waits until its process is gone.

@@ -137,39 +137,15 @@ func TestReadParquet(t *testing.T) {
 }
 
 type (
-	fractionRow struct {
-		ID   float64 `parquet:"id"`
-		Text string  `parquet:"text"`
-	}
-	narrowRow struct {
-		ID   float32 `parquet:"id"`
-		Text string  `parquet:"text"`
-	}
-	truthRow struct {
-		ID   bool   `parquet:"id"`
-		Text string `parquet:"text"`
-	}
-	bytesRow struct {
-		ID   string `parquet:"id"`
-		Text int64  `parquet:"text"`
-	}
-	listRow struct {
-		ID   string   `parquet:"id"`
-		Text []string `parquet:"text"`
+	rowOf[I, T any] struct {
+		ID   I `parquet:"id"`
+		Text T `parquet:"text"`
 	}
 	noIDRow struct {
 		Text string `parquet:"text"`
 	}
 	noTextRow struct {
 		ID string `parquet:"id"`
-	}
-	unsignedRow struct {
-		ID   uint64 `parquet:"id"`
-		Text string `parquet:"text"`
-	}
-	shortRow struct {
-		ID   uint32 `parquet:"id"`
-		Text string `parquet:"text"`
 	}
 	twiceRow struct {
 		ID    string `parquet:"id"`
@@ -181,8 +157,8 @@ type (
 // Whole numbers without a sign are ids too.
 func TestUnsignedIDs(t *testing.T) {
 	for path, want := range map[string]string{
-		writeParquet(t, []unsignedRow{{1 << 63, "x"}}): "9223372036854775808",
-		writeParquet(t, []shortRow{{1 << 31, "x"}}):    "2147483648",
+		writeParquet(t, []rowOf[uint64, string]{{1 << 63, "x"}}): "9223372036854775808",
+		writeParquet(t, []rowOf[uint32, string]{{1 << 31, "x"}}): "2147483648",
 	} {
 		if got := merged(t, path); len(got) != 1 || got[0].ID != want || got[0].Prompt != "x" {
 			t.Errorf("%+v, want the id %s", got, want)
@@ -194,8 +170,8 @@ func TestUnsignedIDs(t *testing.T) {
 func TestIDsWithAPoint(t *testing.T) {
 	const wrong = `the column "id" has 1.5; want strings or whole numbers`
 	for _, path := range []string{
-		writeParquet(t, []fractionRow{{1, "x"}, {1.5, "y"}, {-20, "z"}}),
-		writeParquet(t, []narrowRow{{1, "x"}, {1.5, "y"}, {-20, "z"}}),
+		writeParquet(t, []rowOf[float64, string]{{1, "x"}, {1.5, "y"}, {-20, "z"}}),
+		writeParquet(t, []rowOf[float32, string]{{1, "x"}, {1.5, "y"}, {-20, "z"}}),
 	} {
 		var ids, errs []string
 		for _, r := range merged(t, path) {
@@ -222,7 +198,7 @@ func TestNullColumn(t *testing.T) {
 
 // A file that cannot be read as records ends the plan, and the error names file and column.
 func TestUnreadableParquet(t *testing.T) {
-	good := writeParquet(t, []bytesRow{{"a", 1}})
+	good := writeParquet(t, []rowOf[string, int64]{{"a", 1}})
 	data, err := os.ReadFile(good)
 	must(t, err)
 	cut := filepath.Join(t.TempDir(), "in.parquet")
@@ -238,10 +214,10 @@ func TestUnreadableParquet(t *testing.T) {
 	nulls := filepath.Join(t.TempDir(), "in.parquet")
 	write(t, nulls, string(data))
 	for _, c := range []struct{ name, path, want string }{
-		{"id of truths", writeParquet(t, []truthRow{{true, "x"}}), `has a column "id" of type BOOLEAN; want strings or whole numbers; convert the column`},
+		{"id of truths", writeParquet(t, []rowOf[bool, string]{{true, "x"}}), `has a column "id" of type BOOLEAN; want strings or whole numbers; convert the column`},
 		{"a column twice", twice, `has two columns "text"; rename or remove one`},
 		{"text of numbers", good, `has a column "text" of type INT(64,true); want strings; convert the column`},
-		{"text of lists", writeParquet(t, []listRow{{"a", nil}}), `has a column "text"`},
+		{"text of lists", writeParquet(t, []rowOf[string, []string]{{"a", nil}}), `has a column "text"`},
 		{"ids of nulls", nulls, `has a column "id" without values; give each row a different one`},
 		{"no id", writeParquet(t, []noIDRow{{"x"}}), `has no column "id"; add one`},
 		{"no text", writeParquet(t, []noTextRow{{"x"}}), `has no column of texts: prompt, text, question, messages, conversations; rename one of its columns, "id"`},

@@ -424,15 +424,6 @@ func TestListenRefuses(t *testing.T) {
 	refuses(filepath.Join(dir, "g.sock"), "other users can write to")
 }
 
-// eventually waits until happened returns true.
-func eventually(t *testing.T, happened func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for ; !happened(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the expected state was not reached in 10 s")
-		}
-	}
-}
+var eventually = testhelp.Eventually // waits until a function returns true
 
 var must = testhelp.Must // ends a test at an error

@@ -16,15 +16,12 @@ import (
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // shortTemp makes a short folder for sockets, whose paths have a limit, and puts engines there.
 func shortTemp(t *testing.T) {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "hw")
-	must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	t.Setenv("TMPDIR", dir)
+	t.Setenv("TMPDIR", testhelp.ShortDir(t))
 }
 
 // startEngine serves in this process, as the engine of a kernel.

@@ -16,14 +16,13 @@ import (
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // TestServeRemote serves a notebook of another machine until its input ends, in a folder that it
 // makes and removes. It says once that it listens, with its versions.
 func TestServeRemote(t *testing.T) {
-	dir, err := os.MkdirTemp("", "hw") // a socket's path must be short
-	must(t, err)
-	defer os.RemoveAll(dir)
+	dir := testhelp.ShortDir(t)
 	socket := filepath.Join(dir, "new", "s")
 	input, close := io.Pipe()
 	output, stdout := io.Pipe()
@@ -62,9 +61,7 @@ func TestServeRemote(t *testing.T) {
 
 // TestServeRemoteUnread ends properly when ssh and with it the reader of the log are gone.
 func TestServeRemoteUnread(t *testing.T) {
-	dir, err := os.MkdirTemp("", "hw")
-	must(t, err)
-	defer os.RemoveAll(dir)
+	dir := testhelp.ShortDir(t)
 	cmd := exec.Command(os.Args[0], "serve", "--remote", "--socket", filepath.Join(dir, "new", "s"))
 	cmd.Env = append(os.Environ(), clitest.AsProgram+"=1")
 	input, err := cmd.StdinPipe()

@@ -15,14 +15,12 @@ import (
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // The engine answers what the command prints.
 func TestServe(t *testing.T) {
-	dir, err := os.MkdirTemp("", "hw") // a socket's path must be short
-	must(t, err)
-	defer os.RemoveAll(dir)
-	socket := filepath.Join(dir, "s")
+	socket := filepath.Join(testhelp.ShortDir(t), "s")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	done := make(chan int, 1)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/internal/e2e/command"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // cell is a cell of a notebook and what is wanted of it.
@@ -52,14 +53,7 @@ func needKernel(t *testing.T) {
 	}
 }
 
-// shortDir returns a temporary directory; that of t.TempDir may be too long for a socket.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "hw")
-	must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
+var shortDir = testhelp.ShortDir // a temporary folder for sockets
 
 // run runs cells of a notebook in a folder and returns what they showed.
 func run(t *testing.T, kernel, folder string, cells []cell, env ...string) []answer {

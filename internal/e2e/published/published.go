@@ -84,13 +84,6 @@ func (f tracked) Lstat() (os.FileInfo, error)  { return os.Lstat(f.path()) }
 func (f tracked) Open() (io.ReadCloser, error) { return os.Open(f.path()) }
 func (f tracked) path() string                 { return filepath.Join(f.clone, f.name) }
 
-// folder returns an empty folder with a short path: notebooks have sockets in theirs.
-func folder(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "hw")
-	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
+var folder = testhelp.ShortDir // notebooks have sockets in theirs
 
 var must = testhelp.Must // ends a test at an error

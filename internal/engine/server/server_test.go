@@ -24,6 +24,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/engine/server"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // wordModel is a model of one layer that reads words and answers with the words of the prompt, one
@@ -126,9 +127,7 @@ func (m *wordModel) Trace(_ context.Context, ids []int, taps []trace.Tap) ([]tra
 // function that waits for its end.
 func serve(t *testing.T, c server.Config) (engine.Client, func() error) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "hw") // t.TempDir may be too long for a socket
-	must(t, err)
-	c.Socket = filepath.Join(dir, "e.sock")
+	c.Socket = filepath.Join(testhelp.ShortDir(t), "e.sock")
 	ctx, cancel := context.WithCancel(t.Context())
 	var end error
 	done := make(chan struct{})
@@ -148,23 +147,13 @@ func serve(t *testing.T, c server.Config) (engine.Client, func() error) {
 	t.Cleanup(func() {
 		cancel()
 		_ = wait()
-		os.RemoveAll(dir)
 	})
 	client := engine.Client{Socket: c.Socket}
 	eventually(t, func() bool { _, err := client.Info(t.Context()); return err == nil })
 	return client, wait
 }
 
-// eventually waits until happened returns true.
-func eventually(t *testing.T, happened func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for ; !happened(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the expected state was not reached in 10 s")
-		}
-	}
-}
+var eventually = testhelp.Eventually // waits until a function returns true
 
 // one opens the same model for every name.
 func one(m trace.Model) server.Opener {
