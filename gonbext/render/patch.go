@@ -368,6 +368,11 @@ func (d *patchDrawing) strongest() (say phrase) {
 	for k := range order {
 		order[k] = k
 	}
+	if p.Place == patch.Keys || p.Place == patch.Values { // one of those that share it is named
+		order = slices.DeleteFunc(order, func(k int) bool {
+			return k%p.Shape[1] > 0 && values[k] == values[k-1]
+		})
+	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[b], values[a]) })
 	verb := " alone brings back "
 	switch noising := p.Direction == patch.Noising; {
