@@ -77,17 +77,6 @@ func (r *run) noToken(option string, t, n int) error {
 		trace.Called(option), t, message.Count(n, r.e.shown()))
 }
 
-// checkTokens returns an error if an option names a token that is not asked for. The text may end
-// earlier, which [run.tokenOf] finds.
-func (r *run) checkTokens() error {
-	for _, c := range [][2]string{{"prove", r.opts.Prove}, {"lens", r.opts.Lens}} {
-		if t, _ := tokenText(c[1]); r.tokens > 0 && t >= r.tokens {
-			return r.noToken(c[0], t, r.tokens)
-		}
-	}
-	return nil
-}
-
 // prepareLens asks the model for the lens, if the options do. It returns a usage error if the model
 // has none.
 func (r *run) prepareLens(m trace.Model) error {

@@ -69,7 +69,7 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	}
 	r.text = slices.Clone(r.ids)
 	r.start(info, read)
-	if err := cmp.Or(r.checkTokens(), r.placeEdits(), r.prepareGroups()); err != nil {
+	if err := cmp.Or(r.checkProve(), r.placeEdits(), r.prepareGroups()); err != nil {
 		return nil, err
 	}
 	if err := cmp.Or(r.prepareScores(m, prompt), r.preparePatch(m)); err != nil {

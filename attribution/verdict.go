@@ -133,6 +133,15 @@ const (
 	slowness    = 3
 )
 
+// checkProve returns an error if a token is to be proven that is not asked for. The text may end
+// earlier, which [run.tokenOf] finds.
+func (r *run) checkProve() error {
+	if t, _ := tokenText(r.opts.Prove); r.tokens > 0 && t >= r.tokens {
+		return r.noToken("prove", t, r.tokens)
+	}
+	return nil
+}
+
 // prove adds the verdicts that the options ask for.
 func (r *run) prove(ctx context.Context, m trace.Model) error {
 	e := r.e

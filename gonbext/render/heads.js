@@ -439,7 +439,7 @@ function listOf(view) {
 // writersOf lists the heads that wrote most, each with the token that it looked at most.
 function writersOf(view, list, writes) {
   const {data, names, layer, head, query, shareOf, open, kindsOf} = view;
-  return titled('Heads that wrote most, for it or against it', !list.length ? 'none' :
+  return titled('Heads that wrote most, for or against it', !list.length ? 'none' :
     'logits, blue for the token and rust against it; layer.head, where it looked most',
     barsOf(list.map(([inLayer, each, token]) => {
       const value = view.wroteOf(writes, inLayer, each), place = value / writes.top;

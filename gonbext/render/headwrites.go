@@ -12,7 +12,7 @@ import (
 
 // writtenBy says which heads are listed where what they wrote is known, and in what order.
 const (
-	wroteMost = "heads that wrote most, for it or against it"
+	wroteMost = "heads that wrote most, for or against it"
 	writtenBy = "Each head is named with what it wrote directly into the logit of the token (the " +
 		"parts of the method direct, by head; − is against it), the token that it looked at " +
 		"most, sinks apart, and the share of its attention there. The order is by the size of " +

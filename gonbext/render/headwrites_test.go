@@ -49,7 +49,7 @@ func TestHeadWrites(t *testing.T) {
 	}
 	const all = "all heads together wrote −0.50 of +4.00, its logit minus the mean of the next 5"
 	list := h.lists(6, 3)
-	if len(list) != 1 || !strings.HasPrefix(list[0], "heads that wrote most, for it or against it: layer 1 head 1 "+
+	if len(list) != 1 || !strings.HasPrefix(list[0], wroteMost+": layer 1 head 1 "+
 		"(previous token) −2.25, at “cab” (5) 100 % · layer 0 head 1 +1.50, at ") ||
 		!strings.Contains(list[0], " · layer 0 head 0 +0.25, at ") {
 		t.Errorf("listed are %q", list)

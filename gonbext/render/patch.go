@@ -101,8 +101,8 @@ const (
 		"which goes past that layer, so that what passes through one layer alone counts less. " +
 		"No such run was made"
 	patchLegend = "In a matrix each line is a layer, the last one on top, and each cell %s. The " +
-		"difference is that of the logits of the two answers: 100 %% is all of it, 0 nothing, " +
-		"and below 0 the opposite. Places that have the same values in both prompts are exactly 0"
+		"difference is that of the logits of the two answers: 100 %% is all of it, 0 nothing%s. " +
+		"Places that have the same values in both prompts are exactly 0"
 )
 
 // wording returns the title of the picture, that of its matrix and the legend.
@@ -120,7 +120,14 @@ func (d *patchDrawing) wording() (title, matrix, legend string) {
 		title += ", estimated by one gradient"
 		matrix, legend = "An estimate of how much each place carries alone", estimateLegend
 	}
-	return title, matrix, fmt.Sprintf(patchLegend, legend)
+	if d.p.Place == patch.Keys || d.p.Place == patch.Values {
+		legend += ". Heads that share a key or a value are patched together"
+	}
+	below := ", and below 0 the opposite"
+	if d.p.Star && d.p.Recovery == nil {
+		below = ""
+	}
+	return title, matrix, fmt.Sprintf(patchLegend, legend, below)
 }
 
 // receiver names where paths end, "" for other places.
@@ -361,6 +368,11 @@ func (d *patchDrawing) strongest() (say phrase) {
 	for k := range order {
 		order[k] = k
 	}
+	if p.Place == patch.Keys || p.Place == patch.Values { // one of those that share it is named
+		order = slices.DeleteFunc(order, func(k int) bool {
+			return k%p.Shape[1] > 0 && values[k] == values[k-1]
+		})
+	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[b], values[a]) })
 	verb := " alone brings back "
 	switch noising := p.Direction == patch.Noising; {
@@ -392,7 +404,7 @@ func (d *patchDrawing) strongest() (say phrase) {
 	if say == nil {
 		what := "place"
 		if d.p.Place.ByHead() {
-			what = "head"
+			what = cmp.Or(headParts[d.p.Place], "head")
 		}
 		say.say("no " + what + " alone carries a twentieth of the difference")
 		k := slices.IndexFunc(values, func(x float64) bool {
@@ -406,16 +418,20 @@ func (d *patchDrawing) strongest() (say phrase) {
 	return say
 }
 
+// headParts are what of a head is patched, where that is not what it puts out.
+var headParts = map[patch.Place]string{
+	patch.Queries: "query", patch.Keys: "key", patch.Values: "value",
+}
+
 // place names place k.
 func (d *patchDrawing) place(k int) (name phrase) {
 	l, i := k/d.p.Shape[1], k%d.p.Shape[1]
 	if d.p.Place.ByHead() {
-		part := map[patch.Place]string{
-			patch.Queries: "query of ", patch.Keys: "key of ", patch.Values: "value of ",
-		}[d.p.Place]
-		return phrase{
-			{text: part + "head "}, {text: fmt.Sprintf("%d.%d", l, i), strong: true},
+		part := "head "
+		if of := headParts[d.p.Place]; of != "" {
+			part = "the " + of + " of head "
 		}
+		return phrase{{text: part}, {text: fmt.Sprintf("%d.%d", l, i), strong: true}}
 	}
 	name.say(fmt.Sprintf("%s of layer %d at ", d.p.Place, l))
 	return append(name, d.at(i)...)

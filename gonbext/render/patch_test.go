@@ -102,9 +102,9 @@ func TestPatch(t *testing.T) {
 			"38|12",
 		},
 		"star": {
-			patched(patch.Keys, 0, 0, 0, .5, .375, .125), true,
-			"estimated by AtP*, key of head 1.1 alone would move the difference by 50 %, " +
-				"key of head 2.0 38 %", "1", "38|12",
+			patched(patch.Keys, 0, 0, .5, .5, .375, .125), true,
+			"estimated by AtP*, the key of head 1.0 alone would move the difference by 50 %, " +
+				"the key of head 2.0 38 %", "1", "38|12",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
-	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
@@ -118,9 +117,6 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	case f.input != "" && f.opts.Continuation != "":
 		return cli.Usagef("--continuation does not go with --input: " +
 			`write "continuation" into its lines`)
-	case f.edits != "" && f.opts.Patch == string(patch.Edges): // which are read with the model
-		return cli.Usagef("--set patch=edges does not go with --edit: an edit may change the " +
-			"residual stream where no node adds to it; give one of the two")
 	case f.input != "" && len(f.opts.Positions) > 0:
 		return cli.Usagef(`--position does not go with --input: write "positions" into its lines`)
 	}
