@@ -284,3 +284,17 @@ func TestEditsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestPatchContrast: a contrast is the foil of a patch, whatever the method.
+func TestPatchContrast(t *testing.T) {
+	m, err := models.Open("tiny", models.Options{Backend: "go"})
+	must(t, err)
+	o := attribution.Options{
+		Methods: []string{"raw"}, Contrast: " is", Patch: "heads", Corrupted: "the key to the cabinet",
+	}
+	e, err := attribution.Explain(context.Background(), m, "the keys to the cabinet", o)
+	must(t, err)
+	if got := e.Patch.Foil.Text; got != " is" {
+		t.Errorf("the foil is %q", got)
+	}
+}

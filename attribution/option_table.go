@@ -26,7 +26,8 @@ const (
 // Which methods take an option.
 func isScorer(_ *Options, m planned) bool { return m.scorer != nil }
 func explainsToken(o *Options, m planned) bool {
-	return isScorer(o, m) || o.HeadKinds != "" // which is also what heads wrote into its logit
+	// Kinds of heads are also what heads wrote into its logit, and patches compare two logits.
+	return isScorer(o, m) || o.HeadKinds != "" || o.Patch != ""
 }
 func combinesRows(_ *Options, m planned) bool { return m.scorer == nil }
 func addsResidual(_ *Options, m planned) bool { return m.Residual > 0 }

@@ -38,7 +38,8 @@ func (o Options) quantity(info scorer.Info, numbers bool) trace.Quantity {
 func (r *run) prepareScoring(m trace.Model, prompt string) error {
 	info := m.Info()
 	if !slices.ContainsFunc(r.plan.methods, func(p planned) bool { return p.scorer != nil }) {
-		if r.opts.Contrast != "" && info.Reads() { // else an option has asked for parts by head
+		// Else an option has asked for a patch or for parts by head.
+		if r.opts.Contrast != "" && info.Reads() && r.opts.Patch == "" {
 			return LookupOption("contrast").usagef("%s %s: what each head wrote is known where "+
 				"the next token is predicted, and %s reads a text; leave it out, or name a "+
 				"scorer, such as occlusion", trace.Called("contrast"),
