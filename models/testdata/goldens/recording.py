@@ -70,7 +70,7 @@ def token_ids(vocabulary, batch=2, tokens=12):
 
 
 def is_decoder(model):
-    return not any(name in type(model).__name__ for name in ("Bert", "bert", "Electra", "MPNet"))
+    return not any(name in type(model).__name__ for name in ("Bert", "bert", "Electra", "MPNet", "EncoderModel"))
 
 
 def reads_last(model):
@@ -125,7 +125,7 @@ def ends_early(model, ids):
 
 
 def two_stacks(model):
-    return model.config.is_encoder_decoder
+    return model.config.is_encoder_decoder and "EncoderModel" not in type(model).__name__
 
 
 def vocabularies(config):
