@@ -131,9 +131,10 @@ def two_stacks(model):
 def vocabularies(config):
     """How many ids a target has, and how many there are: those of a source with a vocabulary of its own follow the target's."""
     untied = config.model_type in UNTIED and not config.tie_word_embeddings
-    if getattr(config, "share_encoder_decoder_embeddings", not untied):
+    separate = not getattr(config, "share_encoder_decoder_embeddings", True)
+    if not untied and not separate:
         return config.vocab_size, config.vocab_size
-    targets = getattr(config, "decoder_vocab_size", config.vocab_size)
+    targets = config.decoder_vocab_size if separate else config.vocab_size
     return targets, targets + config.vocab_size
 
 
