@@ -34,6 +34,8 @@ type source interface {
 	// TokenizerJSON returns the tokenizer in the format of tokenizer.json.
 	TokenizerJSON() ([]byte, error)
 	TokenizerName() string
+	// VocabularyNames returns where the tokens of sources and those of targets are listed.
+	VocabularyNames() (source, target string)
 	// Pieces returns the files of a tokenizer of SentencePiece; see [checkpoint.Dir.Pieces].
 	Pieces() (source, target checkpoint.Pieces, err error)
 	// tokenizerConfig returns what else says how the tokenizer works.
@@ -115,6 +117,12 @@ func (d directory) explain(err error) error { return err }
 
 // TokenizerName returns the path of the file of the tokenizer.
 func (d directory) TokenizerName() string { return d.Name + "/" + d.TokenizerFile() }
+
+// VocabularyNames returns the path of the file of the tokenizer, or of those of its vocabularies.
+func (d directory) VocabularyNames() (source, target string) {
+	source, target = d.VocabularyFiles()
+	return d.Name + "/" + source, d.Name + "/" + target
+}
 
 func (d directory) tokenizerConfig() (c tokenizer.Config, err error) {
 	if c.Settings, err = d.TokenizerConfig(); err != nil {

@@ -28,7 +28,7 @@ func (m *Model) openText(from source) error {
 	} else {
 		return err
 	}
-	if err := m.checkVocabulary(from.TokenizerName()); err != nil {
+	if err := m.checkVocabulary(from.VocabularyNames()); err != nil {
 		return err
 	}
 	eos, err := from.EOS()
@@ -112,11 +112,11 @@ func OpenTokenizer(path string) (t *tokenizer.Tokenizer, err error) {
 // checkVocabulary returns an error if the tokenizer has tokens of text without an embedding, which
 // means that it belongs to another model. Control tokens may lack one, as the token for images does
 // in the text models of Gemma 3; [Model.Encode] returns an error for these.
-func (m *Model) checkVocabulary(name string) error {
+func (m *Model) checkVocabulary(source, target string) error {
 	if m.tokenizer == nil {
 		return nil
 	}
-	embedded := cmp.Or(m.spec.SourceVocab, m.spec.Vocab)
+	embedded, name := cmp.Or(m.spec.SourceVocab, m.spec.Vocab), source
 	for _, t := range []*tokenizer.Tokenizer{m.tokenizer, m.target} {
 		for id := embedded; id < t.VocabSize(); id++ {
 			if !t.IsSpecial(id) {
@@ -124,7 +124,7 @@ func (m *Model) checkVocabulary(name string) error {
 					"different models", name, t.VocabSize(), embedded)
 			}
 		}
-		embedded = m.spec.Vocab
+		embedded, name = m.spec.Vocab, target
 	}
 	return nil
 }

@@ -53,6 +53,15 @@ func (d *Dir) TokenizerFile() string {
 	return tokenizerFile
 }
 
+// VocabularyFiles returns the names of the files that list the tokens of sources and of targets:
+// those of the vocabularies of [Dir.Pieces], or else [Dir.TokenizerFile].
+func (d *Dir) VocabularyFiles() (source, target string) {
+	if files := d.piecesFiles(); files != nil && files[1] != "" {
+		return files[1], files[3]
+	}
+	return d.TokenizerFile(), d.TokenizerFile()
+}
+
 // TokenizerJSON returns the bytes of tokenizer.json. If the file is missing and the directory has a
 // tokenizer in another format (vocab.txt, merges.txt, tokenizer.model), the error says how to
 // convert it.

@@ -86,13 +86,16 @@ var allowed = map[string][]string{
 	"internal/hub":        {"internal/atomicfile", "github.com/gofrs/flock"},
 	"internal/ollama":     {"internal/atomicfile"},
 	"internal/chat":       {"internal/jsonread", "golang.org/x/text/..."},
+	"internal/sentencepiece": nil,
 	"models/tokenizer": {
-		"internal/jsonread",
+		"internal/jsonread", "internal/sentencepiece",
 		"github.com/rivo/uniseg", "golang.org/x/text/...",
 		"github.com/dlclark/regexp2", // in a test alone: the reference of its regular expressions
 	},
 	"models/family":          {"internal/registry", "models/spec"},
-	"internal/gguf":          {"internal/checkpoint", "models/family", "models/spec"},
+	"internal/gguf": {
+		"internal/checkpoint", "internal/sentencepiece", "models/family", "models/spec",
+	},
 	"internal/gguf/gguftest": {"internal/checkpoint"},
 	"models/transformer": {
 		"attribution/trace", "internal/registry", "internal/rowmath",

@@ -202,6 +202,10 @@ var architectures = map[string]architecture{
 	"t5": {
 		class: "T5ForConditionalGeneration", model: "t5", settings: t5Settings, tensors: t5Tensors,
 	},
+	"t5encoder": {
+		class: "T5EncoderModel", model: "t5", settings: t5Settings,
+		tensors: encoderTensors(t5Tensors), headless: true,
+	},
 	"bert": {
 		class: "BertModel", model: "bert", settings: bertSettings, epsilon: "layer_norm_eps",
 		tensors: bertTensors, headless: true,

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/sentencepiece"
 )
 
 // turnEnds are the texts of tokens that end a text or the turn of a speaker, by the names that
@@ -29,7 +31,7 @@ var otherControls = strings.Fields(`<|begin_of_text|> <|start_header_id|> <|end_
 func (w *words) controls() {
 	var found []int
 	for _, text := range slices.Concat(turnEnds, otherControls) {
-		if id, ok := w.ids[text]; ok && w.kind(id) == ordinaryToken && !w.halved(text) {
+		if id, ok := w.ids[text]; ok && w.kind(id) == sentencepiece.Ordinary && !w.halved(text) {
 			found = append(found, id)
 		}
 	}
@@ -42,12 +44,12 @@ func (w *words) controls() {
 		return
 	}
 	if w.types == nil {
-		w.types = slices.Repeat([]tokenType{ordinaryToken}, len(w.tokens))
+		w.types = slices.Repeat([]sentencepiece.Use{sentencepiece.Ordinary}, len(w.tokens))
 	}
 	slices.Sort(found)
 	var names []string
 	for _, id := range found {
-		w.types[id] = controlToken
+		w.types[id] = sentencepiece.Control
 		names = append(names, w.tokens[id])
 	}
 	w.remark("%s types %s as ordinary; by their names they are control tokens",
@@ -89,8 +91,8 @@ func (w *words) ends() []int {
 	_, messages := w.ids["<|return|>"]
 	for id, token := range w.tokens {
 		kind := w.kind(id)
-		if (kind == controlToken || kind == userToken) && slices.Contains(turnEnds, token) &&
-			!(messages && token == "<|end|>") {
+		if (kind == sentencepiece.Control || kind == sentencepiece.User) &&
+			slices.Contains(turnEnds, token) && !(messages && token == "<|end|>") {
 			add(id)
 		}
 	}

@@ -3,6 +3,7 @@ package gguf
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/headwater-ml/headwater/models/family"
 )
@@ -23,6 +24,20 @@ var t5Tensors = slices.Concat([]row{
 	stackAttention("crossing.%d.", "dec.blk.%d.cross_attn_"),
 	stackFeedForward("crossing.%d.", "dec.blk.%d.ffn_"),
 )
+
+// encoderTensors are those of the encoder alone.
+func encoderTensors(stacks []row) (all []row) {
+	for _, r := range stacks {
+		if rest, ok := strings.CutPrefix(r.param, "encoding."); ok {
+			r.param = "blocks." + rest
+		}
+		r.param = strings.Replace(r.param, "crossing.%d.memory-norm", "final-norm", 1)
+		if r.param != "head" && !strings.HasPrefix(r.tensor, "dec.") {
+			all = append(all, r)
+		}
+	}
+	return all
+}
 
 // unusedBias are biases of distances that files of the first T5 have and that nothing adds.
 const unusedBias = "dec.blk.0.cross_attn_rel_b.weight"

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/headwater-ml/headwater/internal/sentencepiece"
 )
 
 // part of a tokenizer.json, written with its keys sorted.
@@ -241,12 +243,13 @@ func (w *words) added() []any {
 	list := []any{}
 	for i, token := range w.tokens {
 		kind := w.kind(i)
-		if kind != controlToken && kind != userToken && kind != unknownToken || w.repeats(i) {
+		if kind != sentencepiece.Control && kind != sentencepiece.User &&
+			kind != sentencepiece.Unknown || w.repeats(i) {
 			continue
 		}
 		list = append(list, object{
 			"id": i, "content": w.spelt(token), "single_word": false, "lstrip": false,
-			"rstrip": false, "normalized": false, "special": kind != userToken,
+			"rstrip": false, "normalized": false, "special": kind != sentencepiece.User,
 		})
 	}
 	return list
@@ -361,7 +364,7 @@ func (w *words) sentencePiece(parts, model object) {
 	parts["decoder"] = object{"type": "Sequence", "decoders": decoders}
 	var unknown any
 	for i, token := range w.tokens {
-		if w.kind(i) == unknownToken {
+		if w.kind(i) == sentencepiece.Unknown {
 			unknown = token
 			break
 		}

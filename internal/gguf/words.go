@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/headwater-ml/headwater/internal/sentencepiece"
 )
 
 // words is the tokenizer of a file: its vocabulary and the keys that say how it is used.
@@ -13,10 +15,10 @@ type words struct {
 	model  string // tokenizer.ggml.model: bert, gpt2, llama or t5
 	pre    string // tokenizer.ggml.pre, of gpt2
 	tokens []string
-	ids    map[string]int // the first id of each text
-	types  []tokenType    // empty if the file has none: all are ordinary
-	scores []float32      // of llama and t5
-	merges []string       // of gpt2
+	ids    map[string]int      // the first id of each text
+	types  []sentencepiece.Use // empty if the file has none: all are ordinary
+	scores []float32           // of llama and t5
+	merges []string            // of gpt2
 	// role has the ids of tokens with a role, by the key that config files of Hugging Face use:
 	// bos_token, eos_token, and so on.
 	role map[string]*int
@@ -33,18 +35,6 @@ type words struct {
 	// remarks are what was noticed.
 	remarks []string
 }
-
-// tokenType is the use of a token, as the file numbers it.
-type tokenType byte
-
-const (
-	ordinaryToken tokenType = 1 + iota
-	unknownToken
-	controlToken
-	userToken // one that is searched for in the text before anything else
-	unusedToken
-	byteToken
-)
 
 // wordKey returns a key of the tokenizer.
 func wordKey(key string) string { return "tokenizer.ggml." + key }
@@ -199,23 +189,23 @@ func (w *words) readTokens() error {
 		return w.file.fail("%s is %v; it must be a list of %d numbers, one for each token",
 			wordKey("token_type"), v, len(w.tokens))
 	}
-	w.types = make([]tokenType, len(w.tokens))
+	w.types = make([]sentencepiece.Use, len(w.tokens))
 	for i := range w.tokens {
 		at := v.At(i)
 		n, isInt := at.Int()
-		if !isInt || n < 0 || n > int64(byteToken) {
+		if !isInt || n < 0 || n > int64(sentencepiece.Byte) {
 			return w.file.fail("%s[%d] is %v; it must be a whole number from 0 to %d",
-				wordKey("token_type"), i, at, byteToken)
+				wordKey("token_type"), i, at, sentencepiece.Byte)
 		}
-		w.types[i] = tokenType(n)
+		w.types[i] = sentencepiece.Use(n)
 	}
 	return nil
 }
 
 // kind returns the type of a token.
-func (w *words) kind(i int) tokenType {
+func (w *words) kind(i int) sentencepiece.Use {
 	if w.types == nil {
-		return ordinaryToken
+		return sentencepiece.Ordinary
 	}
 	return w.types[i]
 }
@@ -342,6 +332,13 @@ func (m *Model) ForgetTokenizer() {
 
 // TokenizerName returns where the tokenizer is, for messages.
 func (m *Model) TokenizerName() string { return m.File.name + ": tokenizer.ggml" }
+
+// VocabularyNames returns the key that lists the tokens, for messages; twice, as sources and
+// targets share it.
+func (m *Model) VocabularyNames() (source, target string) {
+	name := m.File.name + ": " + wordKey("tokens")
+	return name, name
+}
 
 // EOS returns the ids of the tokens that end a text or the turn of a speaker.
 func (m *Model) EOS() ([]int, error) {

@@ -68,7 +68,8 @@ func (c *Config) kind(family string) string {
 	if model, ok := c.values["model_type"].(string); ok && referenceKeys()[model] != nil {
 		return model
 	}
-	if referenceKeys()[family] == nil { // a model_type with a hyphen
+	family = strings.TrimSuffix(family, "_encoder") // one stack of the model_type
+	if referenceKeys()[family] == nil {             // a model_type with a hyphen
 		return strings.ReplaceAll(family, "_", "-")
 	}
 	return family

@@ -11,6 +11,8 @@ import (
 func init() {
 	Register(t5)
 	Register(umt5)
+	Register(encoderOf(t5, "T5EncoderModel", "MT5EncoderModel"))
+	Register(encoderOf(umt5, "UMT5EncoderModel"))
 }
 
 // t5 is T5, with its versions 1.1 and Flan, and mT5: two stacks with biases for distances and norms
@@ -111,6 +113,36 @@ var umt5 = func() *Family {
 	}
 	return &f
 }()
+
+// encoderOf is the encoder of a family alone, without a head.
+func encoderOf(whole *Family, architectures ...string) *Family {
+	f := &Family{
+		Name: whole.Name + "_encoder", ModelTypes: whole.modelTypes(), Architectures: architectures,
+		Spec: func(c *Config) (*spec.Spec, error) {
+			s, err := whole.Spec(c)
+			if err != nil {
+				return s, err
+			}
+			s.Family = whole.Name + "_encoder"
+			s.Layers, s.Encoder, s.Bidirectional, s.MemoryNorm = s.Encoder, 0, true, false
+			s.TargetStart, s.TargetFirst, s.Head, s.LogitScale = 0, nil, spec.NoHead, 0
+			return s, nil
+		},
+	}
+	for _, w := range whole.Weights {
+		rest, inStack := strings.CutPrefix(w.Param, "encoding.")
+		switch {
+		case inStack:
+			w.Param = "blocks." + rest
+		case strings.HasPrefix(w.Param, "crossing.%d.memory-norm"):
+			w.Param = strings.Replace(w.Param, "crossing.%d.memory", "final", 1)
+		case w.Param != "embedding" || strings.HasPrefix(w.Tensor, "decoder."):
+			continue
+		}
+		f.Weights = append(f.Weights, w)
+	}
+	return f
+}
 
 // t5Attention are the tensors of an attention in a stack.
 func t5Attention(stack, layer, attention string) []Weight {

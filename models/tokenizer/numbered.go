@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"github.com/headwater-ml/headwater/internal/sentencepiece"
 )
 
 // numbering is how a class of transformers numbers the pieces of a file of SentencePiece that has
@@ -145,10 +147,10 @@ func (p *pieces) numbered(class string, table autoTable, c Config, f *file) (
 	}
 	for _, piece := range p.all[n.skipped:] {
 		add(piece.text)
-		if piece.use == controlPiece {
+		if piece.use == sentencepiece.Control {
 			control = append(control, piece.text)
 		}
-		own[piece.text] = piece.use == userPiece
+		own[piece.text] = piece.use == sentencepiece.User
 	}
 	for _, text := range n.after {
 		add(text)

@@ -11,6 +11,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/sentencepiece"
 )
 
 // spaceMark stands for a space in pieces of SentencePiece.
@@ -34,20 +36,8 @@ type pieces struct {
 // textPiece is a piece with its use.
 type textPiece struct {
 	text string
-	use  pieceUse
+	use  sentencepiece.Use
 }
-
-// pieceUse is the use of a piece, as the file numbers it.
-type pieceUse uint64
-
-const (
-	ordinaryPiece pieceUse = 1 + iota
-	unknownPiece
-	controlPiece
-	userPiece // one that is searched for in the text before anything else
-	unusedPiece
-	bytePiece
-)
 
 // readPieces reads a file of SentencePiece.
 func readPieces(data []byte) (*pieces, error) {
@@ -97,7 +87,7 @@ func readPieces(data []byte) (*pieces, error) {
 
 // readPiece reads a piece with its score and use.
 func (p *pieces) readPiece(data []byte) error {
-	text, score, use := "", 0.0, ordinaryPiece
+	text, score, use := "", 0.0, sentencepiece.Ordinary
 	err := fields(data, func(field int, number uint64, data []byte) error {
 		switch field {
 		case 1:
@@ -105,7 +95,7 @@ func (p *pieces) readPiece(data []byte) error {
 		case 2:
 			score = float64(math.Float32frombits(uint32(number)))
 		case 3:
-			use = pieceUse(number)
+			use = sentencepiece.Use(number)
 		}
 		return nil
 	})
@@ -115,12 +105,12 @@ func (p *pieces) readPiece(data []byte) error {
 		return err
 	case math.IsNaN(score) || math.IsInf(score, 0):
 		return fmt.Errorf("piece %.80q has the score %v; want a number", text, score)
-	case use == unknownPiece:
+	case use == sentencepiece.Unknown:
 		p.unknown = text
-	case use == controlPiece || use == unusedPiece: // no text has them
-	case use == bytePiece:
+	case use == sentencepiece.Control || use == sentencepiece.Unused: // no text has them
+	case use == sentencepiece.Byte:
 		p.bytes = append(p.bytes, text)
-	case use == ordinaryPiece || use == userPiece:
+	case use == sentencepiece.Ordinary || use == sentencepiece.User:
 		p.texts = append(p.texts, vocabItem{text, len(p.scores)})
 		p.scores = append(p.scores, score)
 	default:
@@ -362,7 +352,7 @@ func parsePieces(model, vocab []byte, table autoTable, c Config) (*Tokenizer, er
 // stands for a byte.
 func (p *pieces) onlyOrdinary() error {
 	for _, piece := range p.all {
-		if piece.use == userPiece || piece.use == bytePiece {
+		if piece.use == sentencepiece.User || piece.use == sentencepiece.Byte {
 			return fmt.Errorf("piece %.80q is of type %d, which is not supported beside a "+
 				"vocab.json", piece.text, piece.use)
 		}

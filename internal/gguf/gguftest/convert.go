@@ -35,6 +35,7 @@ var Changed = map[string]map[string]any{
 	},
 	"modernbert": {"architectures": []any{"ModernBertModel"}},
 	"t5":         {"relative_attention_max_distance": json.Number("128")},
+	"t5_encoder": {"relative_attention_max_distance": json.Number("128")},
 	"t5_v1_1":    {"relative_attention_max_distance": json.Number("128")},
 }
 
@@ -49,6 +50,9 @@ func Convert(dir *checkpoint.Dir) (File, error) {
 	how, ok := conversions[model]
 	if !ok {
 		return File{}, pkg.Errorf("no conversion of model_type %q", model)
+	}
+	if c.config["is_encoder_decoder"] == false && how.arch == "t5" {
+		how.arch = "t5encoder"
 	}
 	c.arch = how.arch
 	c.key("general.architecture", how.arch)
@@ -362,14 +366,16 @@ func t5Keys(c *converter) {
 	c.size("embedding_length", c.int("d_model"))
 	c.size("feed_forward_length", c.int("d_ff"))
 	c.size("block_count", c.int("num_layers"))
-	c.size("decoder_block_count", c.int("num_decoder_layers"))
+	if c.arch == "t5" {
+		c.size("decoder_block_count", c.int("num_decoder_layers"))
+		c.size("decoder_start_token_id", c.int("decoder_start_token_id"))
+	}
 	c.size("attention.head_count", c.int("num_heads"))
 	c.size("attention.key_length", c.int("d_kv"))
 	c.size("attention.value_length", c.int("d_kv"))
 	c.float("attention.layer_norm_epsilon", c.number("layer_norm_epsilon"))
 	c.size("attention.relative_buckets_count", c.int("relative_attention_num_buckets"))
 	c.float("attention.layer_norm_rms_epsilon", c.number("layer_norm_epsilon"))
-	c.size("decoder_start_token_id", c.int("decoder_start_token_id"))
 }
 
 // pattern writes which layers have a window.

@@ -130,6 +130,12 @@ FAMILIES = {
         video_token_index=46, image_grid_pinpoints=[[4, 4]], tie_word_embeddings=False)),
     "qwen2_moe_all": ("Qwen2Moe", "ForCausalLM", dict(
         llama, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=8, shared_expert_intermediate_size=24)),
+    "t5_encoder": ("T5", "EncoderModel", dict(
+        vocab_size=48, d_model=D, d_kv=4, d_ff=F, num_heads=H, num_layers=2, feed_forward_proj="gated-gelu",
+        relative_attention_num_buckets=8, relative_attention_max_distance=10)),
+    "umt5_encoder": ("UMT5", "EncoderModel", dict(
+        vocab_size=48, d_model=D, d_kv=4, d_ff=F, num_heads=H, num_layers=2, feed_forward_proj="relu", relative_attention_num_buckets=8,
+        relative_attention_max_distance=10)),
 }
 
 # Mixtures of experts: the seed of a golden is 5000 and its place, or the first one 1000, 2000 … behind it.

@@ -70,7 +70,7 @@ def token_ids(vocabulary, batch=2, tokens=12):
 
 
 def is_decoder(model):
-    return not any(name in type(model).__name__ for name in ("Bert", "bert", "Electra", "MPNet"))
+    return not any(name in type(model).__name__ for name in ("Bert", "bert", "Electra", "MPNet", "EncoderModel"))
 
 
 def reads_last(model):
@@ -125,15 +125,16 @@ def ends_early(model, ids):
 
 
 def two_stacks(model):
-    return model.config.is_encoder_decoder
+    return model.config.is_encoder_decoder and "EncoderModel" not in type(model).__name__
 
 
 def vocabularies(config):
     """How many ids a target has, and how many there are: those of a source with a vocabulary of its own follow the target's."""
     untied = config.model_type in UNTIED and not config.tie_word_embeddings
-    if getattr(config, "share_encoder_decoder_embeddings", not untied):
+    separate = not getattr(config, "share_encoder_decoder_embeddings", True)
+    if not untied and not separate:
         return config.vocab_size, config.vocab_size
-    targets = getattr(config, "decoder_vocab_size", config.vocab_size)
+    targets = config.decoder_vocab_size if separate else config.vocab_size
     return targets, targets + config.vocab_size
 
 
