@@ -49,7 +49,7 @@ func TestInseqOfTwoStacks(t *testing.T) {
 		Models         map[string]ofInseq
 	}
 	must(t, json.Unmarshal(text, &recorded))
-	if len(recorded.Models) != 4 {
+	if len(recorded.Models) != 5 {
 		t.Fatalf("%d models are recorded", len(recorded.Models))
 	}
 	for name, want := range recorded.Models {

@@ -18,7 +18,7 @@ import transformers
 from inseq.attr.feat.ops.value_zeroing import ValueZeroing
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-NAMES = ["bart", "marian", "mbart", "t5"]
+NAMES = ["bart", "marian", "mbart", "t5", "t5_v1_1"]
 SOURCE, TARGET, UNKNOWN, END = [7, 21, 8, 30, 2], [11, 4, 19, 6], 1, 2
 STEPS = 500  # of integrated gradients
 
@@ -88,8 +88,11 @@ METHODS = {
 def record(name):
     recorded = {}
     for method, of in METHODS.items():
+        folder = os.path.join(HERE, "..", "goldens", name)
         model = transformers.AutoModelForSeq2SeqLM.from_pretrained(
-            os.path.join(HERE, "..", "goldens", name), torch_dtype=torch.float32, attn_implementation="eager").eval()
+            folder, torch_dtype=torch.float32, attn_implementation="eager").eval()
+        # transformers 4 does not read scale_decoder_outputs: it scales what goes into any head that is the table.
+        model.config.tie_word_embeddings = getattr(model.config, "scale_decoder_outputs", model.config.tie_word_embeddings)
         try:
             recorded[method] = of(model)
         except Exception as e:  # whatever Inseq does not run
