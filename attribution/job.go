@@ -37,6 +37,14 @@ type job struct {
 	zeroCount int
 }
 
+// start begins with an empty text, and with one of uniform attention for lift.
+func (j *job) start(a aggregation.Aggregation, lift bool) {
+	j.state = a.New(j.cfg)
+	if lift {
+		j.uniform = a.New(j.cfg)
+	}
+}
+
 // extend adds rows; see [plan.extend].
 func (j *job) extend(ctx context.Context, rows []aggregation.Rows, from int) (err error) {
 	c, ratios := j.pickRows(rows)

@@ -17,9 +17,11 @@ type plan struct {
 	opts          Options
 	first, last   int // layers
 	bidirectional bool
-	asks          []trace.MixingAsk
-	jobs          []*job
-	methods       []planned
+	// prefix is how many tokens at the beginning see each other; see [aggregation.Config].
+	prefix  int
+	asks    []trace.MixingAsk
+	jobs    []*job
+	methods []planned
 	// late are the jobs of the methods that are computed in the layer shown alone, and lateAsks
 	// the rows that they need.
 	late     []*job
@@ -91,6 +93,21 @@ func newPlan(opts Options, set setting) (*plan, error) {
 		p.add(m, set)
 	}
 	return p, p.checkOptions()
+}
+
+// see makes the first tokens, so many as prefix says, see each other. Nothing was extended yet.
+func (p *plan) see(prefix int) {
+	if prefix == p.prefix {
+		return
+	}
+	p.prefix = prefix
+	for _, j := range slices.Concat(p.jobs, p.late) {
+		a, _ := aggregation.Lookup(j.aggregation) // add has found it
+		j.cfg.Prefix = prefix
+		if j.state != nil {
+			j.start(a, j.uniform != nil)
+		}
+	}
 }
 
 // add plans one method, with the job of an earlier one if that is the same.
@@ -220,10 +237,7 @@ func (p *plan) job(
 			return old
 		}
 	}
-	j.state = a.New(cfg)
-	if lift {
-		j.uniform = a.New(cfg)
-	}
+	j.start(a, lift)
 	p.jobs = append(p.jobs, j)
 	return j
 }
@@ -326,8 +340,8 @@ func (p *plan) threshold(mixing string) float64 {
 // reader returns what reads the rows that the plan asks for.
 func (p *plan) reader() aggregation.Reader {
 	return aggregation.Reader{
-		First: p.first, Last: p.last, Bidirectional: p.bidirectional, Asks: p.asks,
-		Threshold: p.threshold,
+		First: p.first, Last: p.last, Bidirectional: p.bidirectional, Prefix: p.prefix,
+		Asks: p.asks, Threshold: p.threshold,
 	}
 }
 
@@ -392,7 +406,7 @@ func (p *plan) extend(ctx context.Context, rows []aggregation.Rows, from int) er
 		}
 	}
 	for ask, h := range p.histories {
-		h.Add(rows[ask], p.bidirectional)
+		h.Add(rows[ask], aggregation.Config{Bidirectional: p.bidirectional, Prefix: p.prefix})
 	}
 	return nil
 }

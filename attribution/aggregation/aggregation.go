@@ -15,6 +15,7 @@ package aggregation
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -78,6 +79,9 @@ type Config struct {
 	// Bidirectional reports whether targets see later sources too (encoders). All rows must then
 	// come in one call.
 	Bidirectional bool
+	// Prefix is how many tokens at the beginning see each other, as those of the source of a model
+	// of two stacks do. Their rows must come in one call.
+	Prefix int
 }
 
 // Levels returns K, the number of levels in a result.
@@ -90,10 +94,15 @@ func (c Config) Levels() int {
 
 // Width returns how many sources target t sees in a text of T tokens.
 func (c Config) Width(t, T int) int {
+	return max(t+1, min(c.prefix(), T))
+}
+
+// prefix returns how many tokens at the beginning see each other, all of a bidirectional text.
+func (c Config) prefix() int {
 	if c.Bidirectional {
-		return T
+		return math.MaxInt
 	}
-	return t + 1
+	return c.Prefix
 }
 
 // Rows has the rows Â of N targets in L layers. They are not negative, and each sums to 1 or is
@@ -105,7 +114,7 @@ type Rows struct {
 	L, N int
 	// Skip is how many targets, from the first on, extend the state without a result of their own.
 	Skip int
-	// Data is [L,N,T]. Sources after the target are ignored unless the text is bidirectional.
+	// Data is [L,N,T]. Sources that the target does not see are ignored; see [Config.Width].
 	Data []float64
 	// Top, [L,N,T], replaces Data in the layer that is explained; the layers below still use Data.
 	// Nil means Data. It is for one head over merged lower layers, R_l^h = Â_l^h R_{l-1}.
@@ -158,8 +167,9 @@ func (c Config) check(name string, have int, rows Rows) {
 	case len(rows.Data) != want || rows.Top != nil && len(rows.Top) != want:
 		panic(fmt.Sprintf("attribution: %s: rows hold %d and %d numbers, want %d",
 			name, len(rows.Data), len(rows.Top), want))
-	case c.Bidirectional && have > 0 && rows.N > 0:
-		panic(fmt.Sprintf("attribution: %s: bidirectional rows must come in one call", name))
+	case have > 0 && rows.N > 0 && (c.Bidirectional || have < c.Prefix):
+		panic(fmt.Sprintf("attribution: %s: rows of tokens that see each other must come in one "+
+			"call", name))
 	}
 }
 

@@ -44,8 +44,8 @@ func (rollout) New(cfg Config) State {
 	return &rolloutState{cfg: cfg, prefix: make([][][]float64, cfg.Layers-1)}
 }
 
-// rolloutState keeps row t of R_1..R_{L-1} for every target t: prefix[l][t] is [t+1], or [T] if
-// bidirectional.
+// rolloutState keeps row t of R_1..R_{L-1} for every target t: prefix[l][t] is [t+1], or as
+// long as [Config.Width] says.
 type rolloutState struct {
 	cfg     Config
 	prefix  [][][]float64

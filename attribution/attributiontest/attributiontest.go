@@ -41,6 +41,7 @@ func Aggregation(t *testing.T, a aggregation.Aggregation) {
 	t.Run("rows one by one", c.incremental)
 	t.Run("skipped rows and top level", c.selections)
 	t.Run("top rows", c.topRows)
+	t.Run("a prefix", c.prefix)
 	t.Run("permuted tokens", c.permuted)
 	t.Run("NaN", c.nan)
 	t.Run("cancel", c.cancel)
@@ -266,6 +267,34 @@ func (c contract) permuted(t *testing.T) {
 	}
 }
 
+// prefix checks a text whose first tokens see each other, target by target, against the same rows
+// as a bidirectional text, in which all other sources are 0.
+func (c contract) prefix(t *testing.T) {
+	const T, tol = 9, 1e-14
+	for _, prefix := range []int{2, 4, T} {
+		cfg := aggregation.Config{Layers: 3, Prefix: prefix}
+		rows := random(12, cfg, T)
+		whole := c.batch(t, aggregation.Config{Layers: 3, Bidirectional: true}, rows)
+		s := c.a.New(cfg)
+		for first := 0; first < T; {
+			n := max(1, prefix-first)
+			part := slice(rows, first, n)
+			got := extend(t, s, cfg, part)
+			for l := range cfg.Layers {
+				for k := range n {
+					for j, x := range got[(l*n+k)*part.T():][:part.T()] {
+						if want := whole[(l*T+first+k)*T+j]; !(math.Abs(x-want) <= tol) {
+							t.Fatalf("with a prefix of %d, level %d of target %d has %v from %d, "+
+								"want %v", prefix, l, first+k, x, j, want)
+						}
+					}
+				}
+			}
+			first += n
+		}
+	}
+}
+
 // nan checks that Extend returns on a row with NaN and infinity, and that the results of earlier
 // targets do not change. Target 5 has them; targets 0 to 4 do not see it.
 func (c contract) nan(t *testing.T) {
@@ -308,7 +337,7 @@ func random(seed uint64, cfg aggregation.Config, T int) aggregation.Rows {
 			row := m.Row(l, i)
 			sum := 0.0
 			for j := range row {
-				if (cfg.Bidirectional || j <= i) && rng.IntN(4) > 0 {
+				if (cfg.Bidirectional || j < max(i+1, cfg.Prefix)) && rng.IntN(4) > 0 {
 					row[j] = math.Pow(rng.Float64(), 4)
 					sum += row[j]
 				}

@@ -38,16 +38,15 @@ type Products func(layer int, left []float64) ([]float64, error)
 // History has the rows of a mixing for every token so far, each divided by its sum. The zero value
 // has none.
 type History struct {
-	rows [][][]float32 // [L][T], each [t+1], or [T] for bidirectional text
+	rows [][][]float32 // [L][T], each as long as [aggregation.Config.Width] says
 }
 
-// Add appends the rows of the next tokens, of all layers and not normalised. Those of a
-// bidirectional text must come in one call.
-func (h *History) Add(rows aggregation.Rows, bidirectional bool) {
+// Add appends the rows of the next tokens, of all layers and not normalised. Those of tokens that
+// see each other must come in one call.
+func (h *History) Add(rows aggregation.Rows, cfg aggregation.Config) {
 	if h.rows == nil {
 		h.rows = make([][][]float32, rows.L)
 	}
-	cfg := aggregation.Config{Bidirectional: bidirectional}
 	for l := range rows.L {
 		for n := range rows.N {
 			row := slices.Clone(rows.Row(l, n)[:cfg.Width(rows.First+n, rows.T())])
@@ -61,8 +60,7 @@ func (h *History) Add(rows aggregation.Rows, bidirectional bool) {
 	}
 }
 
-// Row returns the row of target t in layer l: [t+1], or [T] for bidirectional text. It must not be
-// changed.
+// Row returns the row of target t in layer l: of all tokens that it sees. It must not be changed.
 func (h *History) Row(l, t int) []float32 { return h.rows[l][t] }
 
 // scoreTerms is the Score of a live scorer: it asks the model for the parts of the logit and for
@@ -136,10 +134,11 @@ func (x *question) history(ctx context.Context, mixing string) (*History, error)
 	} else {
 		ask.MaxTokens = 1
 	}
+	cfg := aggregation.Config{
+		Bidirectional: x.info.Bidirectional, Prefix: x.info.SourceTokens(x.q.IDs),
+	}
 	reader := aggregation.Reader{
-		Last:          L - 1,
-		Bidirectional: x.info.Bidirectional,
-		Asks:          ask.Mixings,
+		Last: L - 1, Bidirectional: cfg.Bidirectional, Prefix: cfg.Prefix, Asks: ask.Mixings,
 	}
 	for step, err := range x.m.Steps(ctx, x.q.IDs, ask) {
 		if err != nil {
@@ -153,7 +152,7 @@ func (x *question) history(ctx context.Context, mixing string) (*History, error)
 			return nil, x.modelError("the rows of %d tokens of %d", rows[0].N, T)
 		}
 		h := &History{}
-		h.Add(rows[0], x.info.Bidirectional)
+		h.Add(rows[0], cfg)
 		return h, nil
 	}
 	return nil, x.modelError("no rows of %s", mixing)

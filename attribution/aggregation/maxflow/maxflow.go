@@ -35,6 +35,7 @@ package maxflow
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -67,10 +68,20 @@ type Graph struct {
 // New returns a network of L layers without tokens. Unless it is bidirectional, a token has edges
 // to itself and earlier tokens only. It panics if layers is not positive.
 func New(layers int, bidirectional bool) *Graph {
+	if bidirectional {
+		return NewPrefixed(layers, math.MaxInt)
+	}
+	return NewPrefixed(layers, 0)
+}
+
+// NewPrefixed returns a network of L layers without tokens, in which the first tokens, so many as
+// prefix says, have edges to each other, and a later one to itself and earlier tokens. It panics if
+// layers is not positive.
+func NewPrefixed(layers, prefix int) *Graph {
 	if layers < 1 {
 		panic(fmt.Sprintf("maxflow: %d layers", layers))
 	}
-	g := &Graph{network: network{layers: layers, bidirectional: bidirectional}}
+	g := &Graph{network: network{layers: layers, prefix: prefix}}
 	g.stops.network, g.solver.network = &g.network, &g.network
 	return g
 }
@@ -80,16 +91,17 @@ func (g *Graph) Tokens() int { return g.tokens }
 
 // Extend adds n tokens with their edges in every layer: rows is [L,n,T], where T includes the new
 // tokens; it is copied. Numbers that are no capacity (negative, NaN, infinite) count as 0, and so
-// do those after the own token in a row of a causal network. One token costs O(L·T).
+// do those of tokens to which a token has no edge. One token costs O(L·T).
 //
-// It panics if rows has another length, or if a bidirectional network is extended twice.
+// It panics if rows has another length, or if tokens that have edges to each other are not added at
+// once.
 func (g *Graph) Extend(rows []float64, n int) {
 	T := g.tokens + n
 	if len(rows) != g.layers*n*T {
 		panic(fmt.Sprintf("maxflow: %d capacities, want %d", len(rows), g.layers*n*T))
 	}
-	if g.bidirectional && g.tokens > 0 && n > 0 {
-		panic("maxflow: a bidirectional network grows once")
+	if g.tokens > 0 && g.tokens < g.prefix && n > 0 {
+		panic("maxflow: tokens that have edges to each other are added at once")
 	}
 	g.grow(rows, n)
 	g.stops.grow()

@@ -189,6 +189,41 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
+// TestPrefix adds tokens that have edges to each other, then others one by one, across the border
+// of a word, and compares with the same edges in a bidirectional network.
+func TestPrefix(t *testing.T) {
+	for _, kind := range []string{"gamma0.1", "gamma0.4", "previous", "sink90"} {
+		for _, prefix := range []int{3, 60, 64, 100} {
+			m := flowmaps.New(kind, 4, 110, true, 1)
+			for l := range m.L {
+				for i := range m.T {
+					clear(m.Data[(l*m.T+i)*m.T:][:m.T][max(i+1, prefix):])
+				}
+			}
+			whole, grown := graph(m), maxflow.NewPrefixed(m.L, prefix)
+			for n := prefix; grown.Tokens() < m.T; n = 1 {
+				first, end := grown.Tokens(), grown.Tokens()+n
+				var rows []float64
+				for l := range m.L {
+					for i := first; i < end; i++ {
+						rows = append(rows, m.Data[(l*m.T+i)*m.T:][:end]...)
+					}
+				}
+				grown.Extend(rows, n)
+			}
+			for _, i := range []int{0, prefix / 2, prefix - 1, prefix, m.T - 1} {
+				got, want := row(t, grown, m.L-1, i), row(t, whole, m.L-1, i)
+				for j := range got {
+					if math.Abs(got[j]-want[j]) > flowTol {
+						t.Fatalf("%s, prefix %d: flow from %d to %d is %v, want %v", kind, prefix,
+							i, j, got[j], want[j])
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestLevels compares all levels at once with row after row, bit for bit.
 func TestLevels(t *testing.T) {
 	for seed, bidirectional := range []bool{false, true} {

@@ -10,7 +10,8 @@ const block = 64
 // appended.
 type network struct {
 	layers, tokens int
-	bidirectional  bool
+	// prefix is how many tokens at the beginning have edges to each other.
+	prefix int
 	// capacity[u] is [L,width(u)]: the edges of token u.
 	capacity [][]float64
 	// own, [T,L], has the capacities of own edges. middle, [T,L], has the smallest of those in
@@ -23,10 +24,7 @@ type network struct {
 
 // width returns the number of tokens that token u has edges to.
 func (n *network) width(u int) int {
-	if n.bidirectional {
-		return n.tokens
-	}
-	return u + 1
+	return max(u+1, min(n.prefix, n.tokens))
 }
 
 // index returns the index of edge (l,u,v) in capacity[u].

@@ -18,9 +18,13 @@ type pair struct {
 // pair returns a pair with its bound. simple reports whether there is a closed form, and flow is
 // its value.
 func (g *Graph) pair(l, i, j int) (p pair, flow float64, simple bool) {
-	p = pair{l: l, i: i, j: j, hi: g.tokens - 1}
-	if !g.bidirectional {
-		p.lo, p.hi = j, i
+	p = pair{l: l, i: i, j: j, lo: j, hi: i}
+	both := min(g.prefix, g.tokens)
+	if j < both {
+		p.lo = 0
+	}
+	if i < both {
+		p.hi = both - 1
 	}
 	switch {
 	case p.lo > p.hi:
@@ -69,7 +73,7 @@ func (g *Graph) twoLayers(p pair) float64 {
 }
 
 // flow returns the flow of a pair whose middle layers have been added to g.stops. For the flow of a
-// token to itself in a bidirectional network it uses the solver, because columns i and j are the
+// token to itself among others it uses the solver, because columns i and j are the
 // same and stops does not apply.
 func (g *Graph) flow(ctx context.Context, p pair) (float64, error) {
 	if p.i == p.j {

@@ -109,3 +109,71 @@ func TestWithoutSentenceOfSource(t *testing.T) {
 		t.Errorf("KL %v without %s, want %v", got, e.Without.Name, want)
 	}
 }
+
+// TestMethodsThroughStacks: what follows the layers of an explanation, token by token, is what it
+// finds in the rows of the whole text, in which tokens of the source see each other. alti is a
+// rollout of rows that have the residual in them.
+func TestMethodsThroughStacks(t *testing.T) {
+	methods := []string{"rollout", "flow", "value-zeroing-rollout", "alti"}
+	for _, name := range []string{"t5", "bart", "marian"} {
+		t.Run(name, func(t *testing.T) {
+			m := source{counted{fixture.Open(t, filepath.Join("..", "..", "..", "models",
+				"testdata", "goldens", name), "go")}}
+			e, err := attribution.Explain(t.Context(), m, "headwater", attribution.Options{
+				Methods: methods, MaxTokens: 3,
+			})
+			must(t, err)
+			ids := slices.Clone(e.Prompt.IDs)
+			for k, step := range e.Steps {
+				taps, err := m.Trace(t.Context(), ids,
+					[]trace.Tap{trace.Attention, trace.ValueZeroing})
+				must(t, err)
+				a, err := attribution.Attribute(t.Context(), attribution.InMemory(taps),
+					attribution.Options{Methods: methods[:3]})
+				must(t, err)
+				a.Methods["alti"] = rolledOut(t, m, ids, "alti")
+				for _, method := range methods {
+					whole := a.Methods[method]
+					r := e.Methods[method]
+					got := r.Row(k, r.Shape[2]-1)
+					for j, x := range whole.Row(len(whole.Layers)-1, len(ids)-1) {
+						if math.Abs(got[j]-x) > 1e-6 {
+							t.Errorf("token %d: %s finds %v in token %d, want %v", k, method,
+								got[j], j, x)
+						}
+					}
+				}
+				ids = append(ids, step.ID)
+			}
+		})
+	}
+}
+
+// rolledOut is the rollout without residual of the rows of a mixing for a whole text, each
+// divided by its sum.
+func rolledOut(t *testing.T, m trace.Model, ids []int, mixing string) *attribution.Map {
+	t.Helper()
+	ask := trace.Ask{Mixings: []trace.MixingAsk{{Name: mixing, AllRows: true}}, MaxTokens: 1}
+	for step, err := range m.Steps(t.Context(), ids, ask) {
+		must(t, err)
+		rows, n := step.Rows[0], len(ids)
+		all := trace.Tensor{Name: "attention", Shape: []int{rows.L, n, n}}
+		for l := range rows.L {
+			for i := range n {
+				sum := float32(0)
+				for _, x := range rows.Row(l, 0, i)[:n] {
+					sum += x
+				}
+				for _, x := range rows.Row(l, 0, i)[:n] {
+					all.Data = append(all.Data, x/sum)
+				}
+			}
+		}
+		a, err := attribution.Attribute(t.Context(), attribution.InMemory([]trace.Tensor{all}),
+			attribution.Options{Methods: []string{"rollout"}, Residual: new(0.0)})
+		must(t, err)
+		return a.Methods["rollout"]
+	}
+	t.Fatal("no rows")
+	return nil
+}
