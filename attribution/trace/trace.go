@@ -147,8 +147,8 @@ func (i Info) Boundary() int {
 	return i.IDs()
 }
 
-// SourceTokens returns how many of the ids, from the first on, are those of the source of a model of
-// two stacks; 0 for others. They see each other.
+// SourceTokens returns how many of the ids, from the first on, are those of the source of a model
+// of two stacks; 0 for others. They see each other.
 func (i Info) SourceTokens(ids []int) int { return max(0, slices.Index(ids, i.Boundary())) }
 
 // IDs returns how many ids tokens may have, from 0 on.

@@ -411,7 +411,11 @@ func (d *patchDrawing) strongest() (say phrase) {
 			return math.Abs(x) == max(slices.Max(values), -slices.Min(values))
 		})
 		if values[k] != 0 {
-			say = append(append(say, piece{text: "; the largest is "}), d.place(k)...)
+			largest := "; the largest is "
+			if values[k] < 0 {
+				largest = "; the largest works against it, "
+			}
+			say = append(append(say, piece{text: largest}), d.place(k)...)
 			say.say(minus(fmt.Sprintf(", %+.1f %%", 100*values[k])))
 		}
 	}

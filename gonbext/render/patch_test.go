@@ -88,7 +88,8 @@ func TestPatch(t *testing.T) {
 		},
 		"none": {
 			patched(patch.Heads, 0, 0, 0, .04, 0, -.0425), false,
-			"no head alone carries a twentieth of the difference; the largest is head 2.1, −4.2 %", "1",
+			"no head alone carries a twentieth of the difference; the largest works against it, " +
+				"head 2.1, −4.2 %", "1",
 			" |−4.2",
 		},
 		"path": {
