@@ -49,11 +49,7 @@ func (s averageState) Extend(ctx context.Context, dst []float64, rows aggregatio
 // layers below. Sources that the target cannot see stay 0.
 func (s averageState) row(l, n int, rows aggregation.Rows) []float64 {
 	out := make([]float64, rows.T())
-	visible := rows.First + n + 1
-	if s.cfg.Bidirectional {
-		visible = rows.T()
-	}
-	for source := range visible {
+	for source := range s.cfg.Width(rows.First+n, rows.T()) {
 		sum := rows.TopRow(l, n)[source]
 		for k := range l {
 			sum += rows.Row(k, n)[source]
