@@ -12,11 +12,15 @@ import (
 
 // TestEstimatesOfNames measures, on SmolLM2 and the pairs of prompts of [TestNameMovers], how well
 // attribution patching and AtP* fit the exact maps of heads, of queries and of keys. A pair takes a
-// minute of processor time, so only -v takes more than one, every second of the 16;
-// docs/methods.md has what it prints then.
+// minute of processor time, so only -v takes more than one, every second of the 16, and heads, of
+// which nothing is demanded; docs/methods.md has what it prints then.
 func TestEstimatesOfNames(t *testing.T) {
 	m := nameModel(t)
-	for _, place := range []patch.Place{patch.Heads, patch.Queries, patch.Keys} {
+	places := []patch.Place{patch.Queries, patch.Keys}
+	if testing.Verbose() {
+		places = append(places, patch.Heads)
+	}
+	for _, place := range places {
 		var sizes [2][]float64 // correlations of sizes with those of the exact map
 		var signed, found, foundStar []float64
 		pair := 0
