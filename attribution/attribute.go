@@ -150,10 +150,7 @@ func newInputPlan(
 	if err := in.checkNumbers(ctx); err != nil || !in.bidirectional {
 		return in, p, err
 	}
-	set.bidirectional = true
-	if p, err = newPlan(opts, set); err != nil {
-		return nil, nil, err
-	}
+	p.see(in.tokens)
 	return in, p, from.check(p, in.tokens)
 }
 
@@ -209,7 +206,7 @@ func (p *plan) inputBytes(tokens int) float64 {
 			state = 3 * perLayer(tokens) * layers / 2
 		}
 		// all rows at once: those of every pair, two copies of them, and the result
-		if p.bidirectional {
+		if p.prefix > 0 {
 			state = 2*state + (2*layers+float64(j.cfg.Levels()))*8*square
 		}
 		if j.uniform != nil {

@@ -277,11 +277,8 @@ func (p *Prompt) First() int {
 // TargetBegin returns the column of the token with which the target begins in the text of a model
 // of two stacks, before which the source stands; -1 for other models.
 func (e *Explanation) TargetBegin() int {
-	if e.Model.EncoderLayers == 0 {
-		return -1
-	}
 	ids := e.Prompt.IDs[:min(len(e.Prompt.IDs), len(e.Prompt.Texts))] // more in a damaged file
-	return slices.Index(ids, e.Model.Boundary())
+	return e.Model.TargetBegin(ids)
 }
 
 // FirstRead returns the column of the first token that a decoder reads, which sees no other: that

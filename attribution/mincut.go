@@ -56,7 +56,7 @@ func (p *plan) checkCut(tokens, target, source int) error {
 
 // minCut returns the minimum cut below the last layer. m must have the rows of the whole text.
 func minCut(ctx context.Context, m aggregation.Rows, p *plan, target, source int) (*Cut, error) {
-	g := maxflow.New(m.L, p.bidirectional)
+	g := maxflow.New(m.L, p.prefix)
 	g.Extend(m.Data, m.N)
 	var top []float64
 	if m.Top != nil {

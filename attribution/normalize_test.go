@@ -13,6 +13,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/fakemodel"
+	"github.com/headwater-ml/headwater/models"
 )
 
 // layerOf returns the tensor of one layer, [1,T,T].
@@ -201,6 +202,25 @@ func TestBaselineIsKept(t *testing.T) {
 	for _, x := range first {
 		near(t, "lift of uniform attention", []float64{x}, []float64{1}, 1e-6)
 	}
+}
+
+// TestBaselineOfSources: texts of equal length whose sources are not equally long have other
+// baselines.
+func TestBaselineOfSources(t *testing.T) {
+	m, err := models.Open("tiny-translation", models.Options{})
+	must(t, err)
+	last := func(source, target int, all bool) []float64 {
+		e, err := attribution.Explain(t.Context(), m, strings.Repeat("the ", source),
+			attribution.Options{
+				Methods: []string{"flow"}, Lift: true, AllLevels: all,
+				Continuation: strings.Repeat("le ", target),
+			})
+		must(t, err)
+		r := e.Methods["flow"]
+		return r.Row(r.Shape[0]-1, r.Top())
+	}
+	last(4, 6, false)
+	near(t, "lift after another text", last(6, 4, false), last(6, 4, true), 1e-9)
 }
 
 func TestPreparedRefusals(t *testing.T) {

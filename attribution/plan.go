@@ -14,9 +14,8 @@ import (
 // plan is what a set of methods needs: the rows to ask for, each once, and the jobs that combine
 // them.
 type plan struct {
-	opts          Options
-	first, last   int // layers
-	bidirectional bool
+	opts        Options
+	first, last int // layers
 	// prefix is how many tokens at the beginning see each other; see [aggregation.Config].
 	prefix  int
 	asks    []trace.MixingAsk
@@ -64,8 +63,8 @@ type planned struct {
 
 // setting is what a plan must know of the text and the model.
 type setting struct {
-	layers, heads            int
-	bidirectional, allLevels bool
+	layers, heads int
+	allLevels     bool
 	// generates is whether a model generates the text, and readsLayers whether it can compute rows
 	// of a single layer after it chose a token.
 	generates, readsLayers bool
@@ -88,7 +87,7 @@ func newPlan(opts Options, set setting) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{opts: opts, first: first, last: last, bidirectional: set.bidirectional}
+	p := &plan{opts: opts, first: first, last: last}
 	for _, m := range all {
 		p.add(m, set)
 	}
@@ -104,9 +103,7 @@ func (p *plan) see(prefix int) {
 	for _, j := range slices.Concat(p.jobs, p.late) {
 		a, _ := aggregation.Lookup(j.aggregation) // add has found it
 		j.cfg.Prefix = prefix
-		if j.state != nil {
-			j.start(a, j.uniform != nil)
-		}
+		j.start(a, j.uniform != nil)
 	}
 }
 
@@ -134,8 +131,7 @@ func (p *plan) add(m Method, set setting) {
 	}
 	pm.facts = mixedFacts(m, info, pm.lift)
 	cfg := aggregation.Config{
-		Layers: p.last - p.first + 1, Bidirectional: set.bidirectional,
-		TopOnly: info.TopOnly && !set.allLevels,
+		Layers: p.last - p.first + 1, TopOnly: info.TopOnly && !set.allLevels,
 	}
 	for l := p.last + 1 - cfg.Levels(); l <= p.last; l++ {
 		pm.levels = append(pm.levels, l)
@@ -340,8 +336,7 @@ func (p *plan) threshold(mixing string) float64 {
 // reader returns what reads the rows that the plan asks for.
 func (p *plan) reader() aggregation.Reader {
 	return aggregation.Reader{
-		First: p.first, Last: p.last, Bidirectional: p.bidirectional, Prefix: p.prefix,
-		Asks: p.asks, Threshold: p.threshold,
+		First: p.first, Last: p.last, Prefix: p.prefix, Asks: p.asks, Threshold: p.threshold,
 	}
 }
 
@@ -406,7 +401,7 @@ func (p *plan) extend(ctx context.Context, rows []aggregation.Rows, from int) er
 		}
 	}
 	for ask, h := range p.histories {
-		h.Add(rows[ask], aggregation.Config{Bidirectional: p.bidirectional, Prefix: p.prefix})
+		h.Add(rows[ask], aggregation.Config{Prefix: p.prefix})
 	}
 	return nil
 }

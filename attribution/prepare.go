@@ -49,6 +49,10 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 		return nil, err
 	}
 	r := &run{opts: opts, plan: p, types: read.Types}
+	for _, t := range tokens {
+		r.ids = append(r.ids, t.ID)
+	}
+	p.see(info.Prefix(r.ids))
 	if err := r.prepareScoring(m, read.Text); err != nil {
 		return nil, err
 	}
@@ -64,10 +68,6 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range tokens {
-		r.ids = append(r.ids, t.ID)
-	}
-	p.see(info.SourceTokens(r.ids))
 	r.text = slices.Clone(r.ids)
 	r.start(info, read)
 	if err := cmp.Or(r.checkProve(), r.placeEdits(), r.prepareGroups()); err != nil {
@@ -84,8 +84,8 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 func settingOf(m trace.Model, opts Options) setting {
 	info := m.Info()
 	set := setting{
-		layers: info.Layers, heads: info.Heads, bidirectional: info.Bidirectional,
-		allLevels: opts.AllLevels, generates: !info.Reads(),
+		layers: info.Layers, heads: info.Heads, allLevels: opts.AllLevels,
+		generates: !info.Reads(),
 		byDefault: DefaultMethods(info), numbers: info.Numbers,
 	}
 	if reader, ok := m.(trace.LayerReader); ok {

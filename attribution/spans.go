@@ -553,16 +553,16 @@ func (m *Map) group(spans []Span) *Map {
 }
 
 // Visibility returns, for level l, the mean of each column over the targets that see its source,
-// [T]:
+// [T]. The first tokens, as many as prefix, are seen by all, and a later source j by T-j targets:
 //
 //	v_j = Σ_{t≥j} M[t,j] / (T-j)
 //
-// in a decoder, and the mean of the whole column in an encoder. A plain sum over a column favours
-// early tokens, because more targets see them. Visibility panics if l is out of range.
-func (m *Map) Visibility(l int, bidirectional bool) []float64 {
+// prefix is that of the text, see [trace.Info.Prefix]. A plain sum over a column favours early
+// tokens, because more targets see them. Visibility panics if l is out of range.
+func (m *Map) Visibility(l, prefix int) []float64 {
 	T := m.Shape[1]
 	v := make([]float64, m.Shape[2])
-	cfg := aggregation.Config{Bidirectional: bidirectional}
+	cfg := aggregation.Config{Prefix: prefix}
 	for t := range T {
 		for j, x := range m.Row(l, t)[:cfg.Width(t, T)] {
 			v[j] += x
@@ -570,7 +570,7 @@ func (m *Map) Visibility(l int, bidirectional bool) []float64 {
 	}
 	for j := range v {
 		seen := T
-		if !bidirectional {
+		if j >= prefix {
 			seen -= j
 		}
 		v[j] /= float64(seen)

@@ -168,8 +168,9 @@ func TestGrouped(t *testing.T) {
 // N3: a column's mean over the targets that see it.
 func TestVisibility(t *testing.T) {
 	m := &attribution.Map{Shape: [3]int{1, 3, 3}, Data: []float64{1, 0, 0, .5, .5, 0, .3, .3, .4}}
-	near(t, "decoder", m.Visibility(0, false), []float64{.6, .4, .4}, 1e-15)
-	near(t, "encoder", m.Visibility(0, true), []float64{.6, .8 / 3, .4 / 3}, 1e-15)
+	near(t, "decoder", m.Visibility(0, 0), []float64{.6, .4, .4}, 1e-15)
+	near(t, "encoder", m.Visibility(0, 3), []float64{.6, .8 / 3, .4 / 3}, 1e-15)
+	near(t, "two stacks", m.Visibility(0, 2), []float64{.6, .8 / 3, .4}, 1e-15)
 }
 
 // Any text can be cut into words and sentences; no token is lost and none is in two.

@@ -29,7 +29,7 @@ var exactFlow = 4096
 // so it takes them only where the rows would not fit, or for more than [exactFlow] tokens.
 func (p *plan) chooseVectors(model trace.Model, m, n int) {
 	able, ok := model.(trace.Multiplier)
-	if !ok || !able.Multiplies() || p.bidirectional || p.prefix > 0 || m+n <= longText ||
+	if !ok || !able.Multiplies() || p.prefix > 0 || m+n <= longText ||
 		p.opts.Edits != nil {
 		return
 	}

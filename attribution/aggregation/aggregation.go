@@ -15,7 +15,6 @@ package aggregation
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -46,7 +45,7 @@ type State interface {
 	//
 	// The error wraps ctx.Err(); after an error the state must not be used again. Extend panics if
 	// the rows have another number of layers than the state, do not follow the earlier rows or, for
-	// bidirectional text, do not come in one call.
+	// the tokens of [Config.Prefix], do not come in one call.
 	Extend(ctx context.Context, dst []float64, rows Rows) ([]float64, error)
 }
 
@@ -76,11 +75,9 @@ type Config struct {
 	Layers int
 	// TopOnly asks for the result of the last level alone.
 	TopOnly bool
-	// Bidirectional reports whether targets see later sources too (encoders). All rows must then
-	// come in one call.
-	Bidirectional bool
-	// Prefix is how many tokens at the beginning see each other, as those of the source of a model
-	// of two stacks do. Their rows must come in one call.
+	// Prefix is how many tokens at the beginning see each other; a later one sees itself and those
+	// before it. It is 0 in a decoder, all tokens in an encoder, and those of the source in a model
+	// of two stacks; see [trace.Info.Prefix]. The rows of these tokens must come in one call.
 	Prefix int
 }
 
@@ -94,15 +91,7 @@ func (c Config) Levels() int {
 
 // Width returns how many sources target t sees in a text of T tokens.
 func (c Config) Width(t, T int) int {
-	return max(t+1, min(c.prefix(), T))
-}
-
-// prefix returns how many tokens at the beginning see each other, all of a bidirectional text.
-func (c Config) prefix() int {
-	if c.Bidirectional {
-		return math.MaxInt
-	}
-	return c.Prefix
+	return max(t+1, min(c.Prefix, T))
 }
 
 // Rows has the rows Â of N targets in L layers. They are not negative, and each sums to 1 or is
@@ -167,7 +156,7 @@ func (c Config) check(name string, have int, rows Rows) {
 	case len(rows.Data) != want || rows.Top != nil && len(rows.Top) != want:
 		panic(fmt.Sprintf("attribution: %s: rows hold %d and %d numbers, want %d",
 			name, len(rows.Data), len(rows.Top), want))
-	case have > 0 && rows.N > 0 && (c.Bidirectional || have < c.Prefix):
+	case have > 0 && rows.N > 0 && have < c.Prefix:
 		panic(fmt.Sprintf("attribution: %s: rows of tokens that see each other must come in one "+
 			"call", name))
 	}

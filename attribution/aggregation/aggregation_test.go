@@ -32,7 +32,11 @@ func aggregate(t testing.TB, name string, bidirectional bool, L, T int, data []f
 	t.Helper()
 	a, err := aggregation.Lookup(name)
 	must(t, err)
-	s := a.New(aggregation.Config{Layers: L, Bidirectional: bidirectional})
+	cfg := aggregation.Config{Layers: L}
+	if bidirectional {
+		cfg.Prefix = T
+	}
+	s := a.New(cfg)
 	out, err := s.Extend(context.Background(), nil, aggregation.Rows{L: L, N: T, Data: data})
 	must(t, err)
 	return out
@@ -53,8 +57,8 @@ func TestStatePanics(t *testing.T) {
 		"other layers":  func() { extend(a.New(aggregation.Config{Layers: 2}), rows(0, 1)) },
 		"short data":    func() { m := rows(0, 2); m.Data = m.Data[:3]; extend(a.New(one), m) },
 		"skip too many": func() { m := rows(0, 1); m.Skip = 2; extend(a.New(one), m) },
-		"second bidirectional call": func() {
-			s := a.New(aggregation.Config{Layers: 1, Bidirectional: true})
+		"prefix in two calls": func() {
+			s := a.New(aggregation.Config{Layers: 1, Prefix: 2})
 			extend(s, rows(0, 1))
 			extend(s, rows(1, 1))
 		},

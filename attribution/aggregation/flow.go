@@ -41,7 +41,7 @@ func (flow) Info() Info {
 
 // New returns the state of an empty text.
 func (flow) New(cfg Config) State {
-	return &flowState{cfg: cfg, graph: maxflow.NewPrefixed(cfg.Layers, cfg.prefix())}
+	return &flowState{cfg: cfg, graph: maxflow.New(cfg.Layers, cfg.Prefix)}
 }
 
 // flowState keeps the network of one text.

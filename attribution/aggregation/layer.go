@@ -31,8 +31,8 @@ type layerState struct{ cfg Config }
 
 // Extend appends the rows of every level asked for; see [State].
 func (s layerState) Extend(ctx context.Context, dst []float64, rows Rows) ([]float64, error) {
-	have := rows.First // any first row will do, except for bidirectional text
-	if s.cfg.Bidirectional {
+	have := rows.First // any first row will do, except among tokens that see each other
+	if have < s.cfg.Prefix {
 		have = 0
 	}
 	s.cfg.check("layer", have, rows)

@@ -78,7 +78,7 @@ func (r Normalization) prepare(data []float64, c *Rows, cfg Config) {
 	})
 	switch {
 	case r.Discard == 0:
-	case cfg.Bidirectional || r.Whole:
+	case cfg.Prefix >= c.T() || r.Whole:
 		discardLowest(data, r.Discard, func(i int) bool {
 			return i%c.T() == 0 && r.dropsSink(cfg.Width(c.First+i/c.T(), c.T()))
 		})

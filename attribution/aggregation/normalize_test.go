@@ -60,7 +60,7 @@ func TestLifted(t *testing.T) {
 	uniform := aggregation.Uniform(in, cfg)
 	near(t, "uniform attention", uniform.Data, []float64{1, 0, .5, .5}, 0)
 	near(t, "lift", aggregation.Lifted(in.Data, uniform.Data), []float64{1, 0, .5, 1.5}, 0)
-	cfg.Bidirectional = true
+	cfg.Prefix = 2
 	near(t, "uniform attention in both directions", aggregation.Uniform(in, cfg).Data,
 		[]float64{.5, .5, .5, .5}, 0)
 }

@@ -11,8 +11,6 @@ import (
 type Reader struct {
 	// First and Last are the layers that are read, 0-based.
 	First, Last int
-	// Bidirectional reports whether targets see later sources too.
-	Bidirectional bool
 	// Prefix is how many tokens at the beginning see each other; see [Config.Prefix].
 	Prefix int
 	// Asks are the mixings that the model was asked for.
@@ -62,7 +60,7 @@ func (r Reader) readRows(rows trace.Rows, ask trace.MixingAsk, step trace.Step) 
 	if r.Threshold != nil {
 		threshold = r.Threshold(ask.Name)
 	}
-	cfg := Config{Bidirectional: r.Bidirectional, Prefix: r.Prefix}
+	cfg := Config{Prefix: r.Prefix}
 	m := Rows{First: rows.First, L: r.Last - r.First + 1, N: rows.N}
 	m.Data = make([]float64, m.L*m.N*m.T())
 	for l := range m.L {

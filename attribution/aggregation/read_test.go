@@ -29,7 +29,7 @@ func TestReader(t *testing.T) {
 		[]float64{1, 0, .25, .75, 2, 0, .5, 1}, 0)
 	near(t, "the upper layer", read(aggregation.Reader{First: 1, Last: 1}),
 		[]float64{2, 0, .5, 1}, 0)
-	near(t, "both directions", read(aggregation.Reader{Bidirectional: true}),
+	near(t, "both directions", read(aggregation.Reader{Prefix: 2}),
 		[]float64{1, 9, .25, .75}, 0)
 	threshold := func(string) float64 { return .5 }
 	near(t, "a threshold", read(aggregation.Reader{Threshold: threshold}),

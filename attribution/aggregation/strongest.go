@@ -179,7 +179,7 @@ func (n *joinedNetwork) flows(ctx context.Context, layers int, nodes []int) ([]f
 			}
 		}
 	}
-	network := maxflow.New(layers, false)
+	network := maxflow.New(layers, 0)
 	network.Extend(rows, k)
 	return network.Row(ctx, nil, layers-1, k-1, nil)
 }

@@ -109,7 +109,7 @@ func (c contract) oneToken(t *testing.T) {
 	for _, cfg := range []aggregation.Config{
 		{Layers: 3},
 		{Layers: 1, TopOnly: true},
-		{Layers: 2, Bidirectional: true},
+		{Layers: 2, Prefix: 1},
 	} {
 		rows := aggregation.Rows{L: cfg.Layers, N: 1, Data: []float64{1, 1, 1}[:cfg.Layers]}
 		for l, x := range c.batch(t, cfg, rows) {
@@ -134,7 +134,7 @@ func (c contract) pure(t *testing.T) {
 	if !slices.Equal(first, second) {
 		t.Error("two runs differ")
 	}
-	cfg.Bidirectional = true
+	cfg.Prefix = 9
 	rows = random(2, cfg, 9)
 	if !slices.Equal(c.batch(t, cfg, rows), c.batch(t, cfg, rows)) {
 		t.Error("two bidirectional runs differ")
@@ -242,8 +242,8 @@ func (c contract) topRows(t *testing.T) {
 // permutation P, rows P Â P^T must give P R P^T. Sums run in another order, so equal bits are not
 // asked for.
 func (c contract) permuted(t *testing.T) {
-	cfg := aggregation.Config{Layers: 3, Bidirectional: true}
-	rows := random(8, cfg, 7)
+	cfg := aggregation.Config{Layers: 3, Prefix: 7}
+	rows := random(8, cfg, cfg.Prefix)
 	T := rows.T()
 	perm := rand.New(rand.NewPCG(9, 9)).Perm(T)
 	other := slice(rows, 0, T)
@@ -274,7 +274,7 @@ func (c contract) prefix(t *testing.T) {
 	for _, prefix := range []int{2, 4, T} {
 		cfg := aggregation.Config{Layers: 3, Prefix: prefix}
 		rows := random(12, cfg, T)
-		whole := c.batch(t, aggregation.Config{Layers: 3, Bidirectional: true}, rows)
+		whole := c.batch(t, aggregation.Config{Layers: 3, Prefix: T}, rows)
 		s := c.a.New(cfg)
 		for first := 0; first < T; {
 			n := max(1, prefix-first)
@@ -337,7 +337,7 @@ func random(seed uint64, cfg aggregation.Config, T int) aggregation.Rows {
 			row := m.Row(l, i)
 			sum := 0.0
 			for j := range row {
-				if (cfg.Bidirectional || j < max(i+1, cfg.Prefix)) && rng.IntN(4) > 0 {
+				if j < max(i+1, cfg.Prefix) && rng.IntN(4) > 0 {
 					row[j] = math.Pow(rng.Float64(), 4)
 					sum += row[j]
 				}

@@ -107,9 +107,9 @@ var faults = []broken{
 		return out
 	}},
 	{fault: "permuted_tokens", edit: func(_ *broken, cfg aggregation.Config, out []float64,
-		_ aggregation.Rows,
+		rows aggregation.Rows,
 	) []float64 {
-		if cfg.Bidirectional {
+		if cfg.Prefix == rows.T() {
 			out[1%len(out)] *= 1.01
 		}
 		return out

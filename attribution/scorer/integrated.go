@@ -260,7 +260,7 @@ func (x *question) evaluate(
 	ctx context.Context, e []float32, base baseline, at []float64,
 ) ([]pathPoint, error) {
 	from := slices.Repeat(base.row, len(x.q.IDs))
-	if D, j := len(base.row), slices.Index(x.q.IDs, x.info.Boundary()); j >= 0 {
+	if D, j := len(base.row), x.info.TargetBegin(x.q.IDs); j >= 0 {
 		copy(from[j*D:(j+1)*D], e[j*D:])
 	}
 	direction := make([]float32, len(e))

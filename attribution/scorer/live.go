@@ -134,12 +134,8 @@ func (x *question) history(ctx context.Context, mixing string) (*History, error)
 	} else {
 		ask.MaxTokens = 1
 	}
-	cfg := aggregation.Config{
-		Bidirectional: x.info.Bidirectional, Prefix: x.info.SourceTokens(x.q.IDs),
-	}
-	reader := aggregation.Reader{
-		Last: L - 1, Bidirectional: cfg.Bidirectional, Prefix: cfg.Prefix, Asks: ask.Mixings,
-	}
+	cfg := aggregation.Config{Prefix: x.info.Prefix(x.q.IDs)}
+	reader := aggregation.Reader{Last: L - 1, Prefix: cfg.Prefix, Asks: ask.Mixings}
 	for step, err := range x.m.Steps(ctx, x.q.IDs, ask) {
 		if err != nil {
 			return nil, x.callError(ctx, err)

@@ -132,7 +132,7 @@ func (x *question) newReplacement(ctx context.Context) (*replacement, error) {
 // parts source and target stays. If tokens are deleted, the position at which an encoder is asked
 // stays, and one token of a text or of a source.
 func (r *replacement) removable(x *question, tokens []int) []int {
-	if at := slices.Index(x.q.IDs, x.info.Boundary()); at >= 0 {
+	if at := x.info.TargetBegin(x.q.IDs); at >= 0 {
 		tokens = slices.DeleteFunc(slices.Clone(tokens), func(j int) bool { return j == at })
 		if r.delete && len(tokens) >= at && tokens[at-1] == at-1 {
 			tokens = tokens[1:]

@@ -334,7 +334,7 @@ func (i Info) CheckEdits(edits []Edit, ids []int) error {
 // changes reports whether a layer of the edit has its tap at one of its positions, and, where it
 // names sources, one that this position sees.
 func (i Info) changes(e Edit, ids []int) bool {
-	begin := slices.Index(ids, i.Boundary()) // of the target
+	begin := i.TargetBegin(ids)
 	if begin < 0 {
 		begin = len(ids)
 	}

@@ -147,9 +147,23 @@ func (i Info) Boundary() int {
 	return i.IDs()
 }
 
-// SourceTokens returns how many of the ids, from the first on, are those of the source of a model
-// of two stacks; 0 for others. They see each other.
-func (i Info) SourceTokens(ids []int) int { return max(0, slices.Index(ids, i.Boundary())) }
+// TargetBegin returns where the target begins in the text of a model of two stacks: the place of
+// [Info.Boundary], before which the source stands; -1 without one, and for other models.
+func (i Info) TargetBegin(ids []int) int {
+	if i.EncoderLayers == 0 {
+		return -1
+	}
+	return slices.Index(ids, i.Boundary())
+}
+
+// Prefix returns how many tokens of a text, from the first on, see each other: all in an encoder,
+// those of the source in a model of two stacks, none in a decoder.
+func (i Info) Prefix(ids []int) int {
+	if i.Bidirectional {
+		return len(ids)
+	}
+	return max(0, i.TargetBegin(ids))
+}
 
 // IDs returns how many ids tokens may have, from 0 on.
 func (i Info) IDs() int { return i.Vocab + i.SourceVocab }
@@ -192,7 +206,7 @@ func (i Info) LayerRange(first, last int) string {
 // target, unless the source alone is too long.
 func (i Info) Room(ids []int) int {
 	n := len(ids)
-	if at := slices.Index(ids, i.Boundary()); i.EncoderLayers > 0 && at >= 0 {
+	if at := i.TargetBegin(ids); at >= 0 {
 		if n -= at; at > i.Context {
 			n = at
 		}

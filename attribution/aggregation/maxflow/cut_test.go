@@ -22,7 +22,7 @@ func minCut(t *testing.T, g *maxflow.Graph, l, i, j int) maxflow.Cut {
 // reach the sink, so the cut from (3,1) to (0,0) is those edges, from the top down. To itself, what
 // is left of the narrowest.
 func TestMinCutKnown(t *testing.T) {
-	g := maxflow.New(3, false)
+	g := maxflow.New(3, 0)
 	g.Extend([]float64{1, 0, .4, .6, 1, 0, .1, .9, 1, 0, .2, .8}, 2)
 	for _, c := range []struct {
 		sink int

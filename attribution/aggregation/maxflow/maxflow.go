@@ -4,7 +4,7 @@
 // capacity is row u, column v of layer l. The source is a node at any level, the sink a node at
 // level 0.
 //
-//	g := maxflow.New(2, false)
+//	g := maxflow.New(2, 0)
 //	g.Extend(rows, 3)                        // [2,3,3]
 //	flows, err := g.Row(ctx, nil, 1, 2, nil) // from token 2 after layer 1 to each input token
 //	cut, err := g.MinCut(ctx, 1, 2, 0, nil)  // the edges that limit the flow to token 0
@@ -35,7 +35,6 @@ package maxflow
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -65,19 +64,10 @@ type Graph struct {
 	solver solver
 }
 
-// New returns a network of L layers without tokens. Unless it is bidirectional, a token has edges
-// to itself and earlier tokens only. It panics if layers is not positive.
-func New(layers int, bidirectional bool) *Graph {
-	if bidirectional {
-		return NewPrefixed(layers, math.MaxInt)
-	}
-	return NewPrefixed(layers, 0)
-}
-
-// NewPrefixed returns a network of L layers without tokens, in which the first tokens, so many as
-// prefix says, have edges to each other, and a later one to itself and earlier tokens. It panics if
-// layers is not positive.
-func NewPrefixed(layers, prefix int) *Graph {
+// New returns a network of L layers without tokens. The first tokens, as many as prefix, will have
+// edges to each other, and a later one to itself and earlier tokens. It panics if layers is not
+// positive.
+func New(layers, prefix int) *Graph {
 	if layers < 1 {
 		panic(fmt.Sprintf("maxflow: %d layers", layers))
 	}

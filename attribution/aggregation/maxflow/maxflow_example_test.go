@@ -15,7 +15,7 @@ func ExampleGraph_Row() {
 		1. / 4, 3. / 4, 0,
 		1. / 6, 1. / 6, 2. / 3,
 	}
-	g := maxflow.New(2, false)
+	g := maxflow.New(2, 0)
 	g.Extend(append(layer, layer...), 3)
 	flows, err := g.Row(context.Background(), nil, 1, 2, nil)
 	if err != nil {
@@ -33,7 +33,7 @@ func ExampleGraph_MinCut() {
 		1. / 4, 3. / 4, 0,
 		1. / 6, 1. / 6, 2. / 3,
 	}
-	g := maxflow.New(2, false)
+	g := maxflow.New(2, 0)
 	g.Extend(append(layer, layer...), 3)
 	cut, err := g.MinCut(context.Background(), 1, 2, 0, nil)
 	if err != nil {

@@ -23,7 +23,7 @@ var must = testhelp.Must // ends a test at an error
 const flowTol = 1e-12
 
 func graph(m flowmaps.Maps) *maxflow.Graph {
-	g := maxflow.New(m.L, m.Bidirectional)
+	g := maxflow.New(m.L, m.Prefix)
 	g.Extend(m.Data, m.T)
 	return g
 }
@@ -96,9 +96,9 @@ func TestSmall(t *testing.T) {
 		for i := range T {
 			for j, got := range row(t, g, l, i) {
 				if want := reference.flow(l, i, j); !(math.Abs(got-want) <= flowTol) {
-					t.Errorf("seed %d: L=%d T=%d bidirectional=%v: flow (%d,%d)→%d = %.17g, want "+
+					t.Errorf("seed %d: L=%d T=%d prefix=%d: flow (%d,%d)→%d = %.17g, want "+
 						"%.17g",
-						seed, L, T, m.Bidirectional, l, i, j, got, want)
+						seed, L, T, m.Prefix, l, i, j, got, want)
 				}
 			}
 		}
@@ -157,8 +157,8 @@ func comparePairs(t *testing.T, m flowmaps.Maps, count int, seed uint64) (worst 
 			want := reference.flow(l, i, j)
 			worst = max(worst, math.Abs(flows[j]-want))
 			if !(math.Abs(flows[j]-want) <= flowTol) {
-				t.Errorf("%s L=%d T=%d bidirectional=%v: flow (%d,%d)→%d = %.17g, want %.17g",
-					m.Name, m.L, m.T, m.Bidirectional, l, i, j, flows[j], want)
+				t.Errorf("%s L=%d T=%d prefix=%d: flow (%d,%d)→%d = %.17g, want %.17g",
+					m.Name, m.L, m.T, m.Prefix, l, i, j, flows[j], want)
 			}
 		}
 		l, i = rng.IntN(m.L), rng.IntN(m.T)
@@ -171,7 +171,7 @@ func comparePairs(t *testing.T, m flowmaps.Maps, count int, seed uint64) (worst 
 func TestGrowth(t *testing.T) {
 	for _, kind := range []string{"gamma0.1", "gamma0.4", "previous"} {
 		m := flowmaps.New(kind, 4, 140, false, 1)
-		grown, whole := maxflow.New(m.L, false), graph(m)
+		grown, whole := maxflow.New(m.L, 0), graph(m)
 		for i := range m.T {
 			var rows []float64
 			for l := range m.L {
@@ -200,7 +200,7 @@ func TestPrefix(t *testing.T) {
 					clear(m.Data[(l*m.T+i)*m.T:][:m.T][max(i+1, prefix):])
 				}
 			}
-			whole, grown := graph(m), maxflow.NewPrefixed(m.L, prefix)
+			whole, grown := graph(m), maxflow.New(m.L, prefix)
 			for n := prefix; grown.Tokens() < m.T; n = 1 {
 				first, end := grown.Tokens(), grown.Tokens()+n
 				var rows []float64
@@ -335,15 +335,15 @@ func TestCancelLong(t *testing.T) {
 
 func TestPanics(t *testing.T) {
 	for name, f := range map[string]func(){
-		"no layers":  func() { maxflow.New(0, false) },
-		"short rows": func() { maxflow.New(2, false).Extend(make([]float64, 3), 2) },
+		"no layers":  func() { maxflow.New(0, 0) },
+		"short rows": func() { maxflow.New(2, 0).Extend(make([]float64, 3), 2) },
 		"second batch": func() {
-			g := maxflow.New(1, true)
+			g := maxflow.New(1, 2)
 			g.Extend([]float64{1}, 1)
 			g.Extend([]float64{1, 0}, 1)
 		},
 		"no such row": func() {
-			_, _ = maxflow.New(1, false).Row(context.Background(), nil, 0, 0, nil)
+			_, _ = maxflow.New(1, 0).Row(context.Background(), nil, 0, 0, nil)
 		},
 		"no such token": func() {
 			_, _ = graph(flowmaps.New("uniform", 1, 2, false, 1)).MinCut(context.Background(), 0,

@@ -62,7 +62,7 @@ func TestBounds(t *testing.T) {
 func TestReversed(t *testing.T) {
 	for _, m := range someMaps() {
 		back := m
-		back.Bidirectional, back.Data = true, make([]float64, len(m.Data))
+		back.Prefix, back.Data = m.T, make([]float64, len(m.Data))
 		for l := range m.L {
 			for u := range m.T {
 				for v := range m.T {
@@ -77,8 +77,8 @@ func TestReversed(t *testing.T) {
 					continue
 				}
 				if r := row(t, reversed, m.L-1, j)[i]; !(math.Abs(f-r) <= flowTol) {
-					t.Errorf("%s, bidirectional %v: flow %d→%d = %.17g, reversed %.17g", m.Name,
-						m.Bidirectional, i, j, f, r)
+					t.Errorf("%s, prefix %d: flow %d→%d = %.17g, reversed %.17g", m.Name,
+						m.Prefix, i, j, f, r)
 				}
 			}
 		}
@@ -106,7 +106,7 @@ func TestScaled(t *testing.T) {
 // TestPermuted renames the tokens of a bidirectional network.
 func TestPermuted(t *testing.T) {
 	for _, m := range someMaps() {
-		if !m.Bidirectional {
+		if m.Prefix == 0 {
 			continue
 		}
 		perm := rand.New(rand.NewPCG(1, 9)).Perm(m.T)

@@ -18,7 +18,10 @@ import (
 func edgesGraph(
 	L, T int, bidirectional bool, edges []maxflow.Edge,
 ) (*maxflow.Graph, flowmaps.Maps) {
-	m := flowmaps.Maps{L: L, T: T, Bidirectional: bidirectional, Data: make([]float64, L*T*T)}
+	m := flowmaps.Maps{L: L, T: T, Data: make([]float64, L*T*T)}
+	if bidirectional {
+		m.Prefix = T
+	}
 	for _, e := range edges {
 		m.Data[(e.Layer*T+e.Target)*T+e.Source] = e.Capacity
 	}

@@ -60,7 +60,7 @@ func TestWildMaps(t *testing.T) {
 			t.Fatalf("seed %d: %d layers, %d tokens, %d numbers", seed, m.L, m.T, len(m.Data))
 		}
 		for at, x := range m.Data {
-			later := !m.Bidirectional && at%m.T > at/m.T%m.T
+			later := m.Prefix == 0 && at%m.T > at/m.T%m.T
 			if !(x >= 0 && x <= 1+1e-12) || later && x != 0 {
 				t.Fatalf("seed %d: %s: entry %d is %v", seed, m.Name, at, x)
 			}

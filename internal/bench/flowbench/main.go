@@ -138,7 +138,7 @@ func serve(ctx context.Context, maps []flowmaps.Maps, in io.Reader, out io.Write
 
 // graphOf returns the network of the first T tokens.
 func graphOf(m flowmaps.Maps, T int) *maxflow.Graph {
-	g := maxflow.New(m.L, m.Bidirectional)
+	g := maxflow.New(m.L, m.Prefix)
 	g.Extend(rowsOf(m, 0, T), T)
 	return g
 }

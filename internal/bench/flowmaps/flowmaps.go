@@ -16,9 +16,11 @@ var Kinds = []string{"gamma0.1", "gamma0.4", "gamma2.0", "previous", "sink90", "
 
 // Maps is L layers of T rows over T sources.
 type Maps struct {
-	Name          string
-	L, T          int
-	Bidirectional bool
+	Name string
+	L, T int
+	// Prefix is how many tokens at the beginning see each other: none, or all of a bidirectional
+	// map.
+	Prefix int
 	// Data is [L,T,T]. Rows sum to 1.
 	Data []float64
 }
@@ -63,7 +65,10 @@ func first(int) int    { return 0 }
 func Fill(
 	name string, L, T int, bidirectional, residual bool, set func(l, i int, row []float64),
 ) Maps {
-	m := Maps{Name: name, L: L, T: T, Bidirectional: bidirectional, Data: make([]float64, L*T*T)}
+	m := Maps{Name: name, L: L, T: T, Data: make([]float64, L*T*T)}
+	if bidirectional {
+		m.Prefix = T
+	}
 	for l := range L {
 		for i := range T {
 			row := m.Data[(l*T+i)*T:][:T]
