@@ -360,7 +360,8 @@ func (m *Model) describe() trace.Info {
 		Remarks: s.Remarks, Family: s.Family,
 		Head: m.head(), Bidirectional: s.Bidirectional, Numbers: m.numbers(),
 		MeanPooled: s.MeanPooled, EncoderLayers: s.Encoder, Parallel: s.Order == spec.Parallel,
-		Layers: s.Layers, Heads: s.Heads, Width: s.Width, Vocab: s.Vocab, Context: s.Context,
+		Layers: s.Layers, Heads: s.Heads, KeyValueHeads: s.Groups(), Width: s.Width,
+		Vocab: s.Vocab, Context: s.Context,
 		SourceVocab: s.SourceVocab, Experts: s.Experts(), NormsAfter: s.NormAfter,
 		// Learned positions are added to an embedding of zeros before the first norm.
 		NoGradientAtZero: s.RMS && (s.Rotary != nil || s.AlibiSlopes != nil),

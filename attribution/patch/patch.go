@@ -551,7 +551,7 @@ func (p *patching) at(k int) trace.Edit {
 		return e
 	}
 	if e.Heads = []int{i}; p.o.Place == Keys || p.o.Place == Values {
-		e.Heads = sharing(p.have, layer, i)
+		e.Heads = p.m.Info().Sharing(i)
 	}
 	if p.o.Place == LastHeads && !p.m.Info().MeanPooled {
 		e.Positions = []int{p.position}

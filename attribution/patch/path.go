@@ -111,21 +111,8 @@ func (p *patching) received(ctx context.Context, sent trace.Edit) ([]trace.Edit,
 		return nil, pkg.Errorf("the tap %s has the shape %v", to.Through, out[0].Shape)
 	}
 	if e.Heads = []int{to.Head}; to.Through != trace.QueryVector {
-		e.Heads = sharing(out[0], to.Layer, to.Head)
+		e.Heads = p.m.Info().Sharing(to.Head)
 	}
 	e, err = e.From(out[0])
 	return []trace.Edit{e}, err
-}
-
-// sharing returns the heads that share a key or a value with a head: they have the same numbers in
-// x, [L,H,T,E].
-func sharing(x trace.Tensor, layer, head int) (all []int) {
-	size := len(x.Data) / x.Shape[0] / x.Shape[1]
-	of := func(h int) []float32 { return x.Data[(layer*x.Shape[1]+h)*size:][:size] }
-	for h := range x.Shape[1] {
-		if slices.Equal(of(h), of(head)) {
-			all = append(all, h)
-		}
-	}
-	return all
 }

@@ -185,3 +185,15 @@ func TestCheckEdits(t *testing.T) {
 		t.Error("a change without its factor is taken")
 	}
 }
+
+// TestSharing: consecutive heads have one key and value, each its own unless the model says else.
+func TestSharing(t *testing.T) {
+	for groups, want := range map[int][]int{0: {3}, 6: {3}, 3: {2, 3}, 2: {3, 4, 5}, 1: {
+		0, 1, 2, 3, 4, 5,
+	}} {
+		got := trace.Info{Heads: 6, KeyValueHeads: groups}.Sharing(3)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d groups: heads %v share, want %v", groups, got, want)
+		}
+	}
+}

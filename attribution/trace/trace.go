@@ -109,6 +109,9 @@ type Info struct {
 	// NormsAfter reports whether blocks norm what attention and feed-forward part put out before it
 	// is added to the residual stream.
 	NormsAfter bool `json:"-"`
+	// KeyValueHeads is how many heads have keys and values of their own: that many groups of
+	// consecutive heads share them. 0 if each head has its own.
+	KeyValueHeads int `json:"-"`
 	// MeanPooled reports whether an encoder's classes are read from the mean of all tokens, and not
 	// from the first one. Unless positions are asked for, the row of a prediction is then the mean
 	// of all rows.
@@ -167,6 +170,18 @@ func (i Info) Prefix(ids []int) int {
 
 // IDs returns how many ids tokens may have, from 0 on.
 func (i Info) IDs() int { return i.Vocab + i.SourceVocab }
+
+// Sharing returns the heads that have the key and the value of a head, itself included.
+func (i Info) Sharing(head int) (all []int) {
+	size := 1
+	if i.KeyValueHeads > 0 {
+		size = max(1, i.Heads/i.KeyValueHeads)
+	}
+	for h := head / size * size; len(all) < size; h++ {
+		all = append(all, h)
+	}
+	return all
+}
 
 // LayerLabel returns the name of layer l, 0-based, beside a row or below a column: "3" or, in a
 // model of two stacks, "encoder 3", "decoder 2 self" for the attention of block 2 of the decoder to
