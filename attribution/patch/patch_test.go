@@ -14,18 +14,14 @@ import (
 	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/planted"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 	"github.com/headwater-ml/headwater/models"
 )
 
 // logitTol bounds what float32 may change in a difference of logits, as in package modeltest.
 const logitTol = 2e-5
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error
 
 func open(t testing.TB, name string) *models.Model {
 	t.Helper()

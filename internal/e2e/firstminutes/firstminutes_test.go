@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
 // noProxy is the address of a proxy that does not answer.
@@ -286,9 +288,4 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testhelp.Must // ends a test at an error
