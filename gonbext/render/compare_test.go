@@ -166,8 +166,7 @@ func TestCompareEdits(t *testing.T) {
 		a, b := example(), example()
 		a.Edited, b.Edited = c.a, c.b
 		b.Prompt.Text = cmp.Or(c.prompt, b.Prompt.Text)
-		text, err := compared(t, side(a, "rollout"), side(b, "rollout")).plain(Terminal{Width: 200})
-		must(t, err)
+		text := compared(t, side(a, "rollout"), side(b, "rollout")).plain(Terminal{Width: 200})
 		got := text.String()
 		for _, want := range c.want {
 			if !strings.Contains(got, want) {

@@ -355,10 +355,7 @@ func (r Experts) Drawn() (Drawn, error) {
 }
 
 // plain implements [View].
-func (r Experts) plain(look Terminal) (*text, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
+func (r Experts) plain(look Terminal) *text {
 	x := r.open()
 	t := newText(Terminal{Width: look.Width})
 	t.picture = x.picture
@@ -377,7 +374,7 @@ func (r Experts) plain(look Terminal) (*text, error) {
 	t.line("")
 	t.wrapped("", expertsLegend)
 	t.model()
-	return t, nil
+	return t
 }
 
 // expertsLegend says how to read the picture.

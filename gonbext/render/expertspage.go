@@ -50,10 +50,7 @@ type expertsData struct {
 }
 
 // markup implements [View].
-func (r Experts) markup(room int) (*page, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
+func (r Experts) markup(room int) *page {
 	x := r.open()
 	b := newBoard(x.drawing, r.Palette, limitOf(r.MaxBytes, room))
 	b.begin("hm-experts", oneLine(expertsRules))
@@ -75,7 +72,7 @@ func (r Experts) markup(room int) (*page, error) {
 	}
 	b.WriteString(x.details(b, rest))
 	b.end(data, expertsScript())
-	return b.page(), nil
+	return b.page()
 }
 
 // steps returns the colours of the text: by how much more than the mean of all tokens each has in

@@ -108,14 +108,11 @@ var flowSource string
 var flowScript = script(scaleSource + matrixSource + flowSource)
 
 // markup implements [View].
-func (r Flow) markup(room int) (*page, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
+func (r Flow) markup(room int) *page {
 	f := r.open()
 	b := newBoard(f.drawing, r.Palette, room)
 	f.write(b)
-	return b.page(), nil
+	return b.page()
 }
 
 func (r Flow) title() string { return titleOf(r.Explanation) }

@@ -453,10 +453,7 @@ func (h *headsDrawing) lists(i, k int) (lists []string) {
 }
 
 // plain implements [View].
-func (r Heads) plain(look Terminal) (*text, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
+func (r Heads) plain(look Terminal) *text {
 	t := newText(Terminal{Width: look.Width})
 	h := r.open()
 	t.picture = h.picture
@@ -496,5 +493,5 @@ func (r Heads) plain(look Terminal) (*text, error) {
 		t.wrapped("", line)
 	}
 	t.model()
-	return t, nil
+	return t
 }

@@ -21,14 +21,11 @@ type headsBoard struct {
 }
 
 // markup implements [View].
-func (r Heads) markup(room int) (*page, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
+func (r Heads) markup(room int) *page {
 	h := r.open()
 	b := headsBoard{newBoard(h.drawing, r.Palette, limitOf(r.MaxBytes, room)), h}
 	b.write()
-	return b.page(), nil
+	return b.page()
 }
 
 func (r Heads) title() string { return titleOf(r.Explanation) }

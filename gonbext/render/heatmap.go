@@ -19,13 +19,16 @@ var heatmapScript = script(
 // heatmapPage is the state of writing a [Heatmap] as HTML.
 type heatmapPage struct{ *board }
 
+// Check returns nil: a heatmap says in the picture what its explanation lacks.
+func (r Heatmap) Check() error { return nil }
+
 // markup implements [View].
-func (r Heatmap) markup(room int) (*page, error) {
+func (r Heatmap) markup(room int) *page {
 	d := newDrawing(r.picture(true), r.Token)
 	b := heatmapPage{newBoard(d, r.Palette, limitOf(r.MaxBytes, room))}
 	b.next = r.Next
 	b.write()
-	return b.page(), nil
+	return b.page()
 }
 
 func (r Heatmap) title() string { return titleOf(r.Explanation) }

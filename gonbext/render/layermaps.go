@@ -293,22 +293,16 @@ func levelsBeside(open, L int) []int {
 }
 
 // markup implements [View].
-func (r Maps) markup(room int) (*page, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
-	return r.panels().markup(r.Palette, "", limitOf(r.MaxBytes, room)), nil
+func (r Maps) markup(room int) *page {
+	return r.panels().markup(r.Palette, "", limitOf(r.MaxBytes, room))
 }
 
 // plain implements [View]: the open layer.
-func (r Maps) plain(look Terminal) (*text, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
+func (r Maps) plain(look Terminal) *text {
 	p := r.panels()
 	m := &p.methods[0]
 	m.list, m.open = m.list[m.open:m.open+1], 0
-	return p.plain(look), nil
+	return p.plain(look)
 }
 
 func (r Maps) title() string { return titleOf(r.Explanation) }

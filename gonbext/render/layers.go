@@ -242,19 +242,13 @@ func in(where string) string {
 }
 
 // markup implements [View].
-func (r Layers) markup(room int) (*page, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
-	return r.panels().markup(r.Palette, r.Next, limitOf(r.MaxBytes, room)), nil
+func (r Layers) markup(room int) *page {
+	return r.panels().markup(r.Palette, r.Next, limitOf(r.MaxBytes, room))
 }
 
 // plain implements [View].
-func (r Layers) plain(look Terminal) (*text, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
-	return r.panels().plain(look), nil
+func (r Layers) plain(look Terminal) *text {
+	return r.panels().plain(look)
 }
 
 func (r Layers) title() string { return titleOf(r.Explanation) }

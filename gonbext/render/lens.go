@@ -345,10 +345,7 @@ func (r Lens) Drawn() (Drawn, error) {
 }
 
 // plain implements [View].
-func (r Lens) plain(look Terminal) (*text, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
+func (r Lens) plain(look Terminal) *text {
 	t, d := newText(Terminal{Width: look.Width}), r.open()
 	t.picture = d.picture
 	t.head()
@@ -375,7 +372,7 @@ func (r Lens) plain(look Terminal) (*text, error) {
 	t.line("")
 	t.wrapped("", lensLegend+".")
 	t.model()
-	return t, nil
+	return t
 }
 
 // mostWritten names the layers that wrote most of the token of the positions, "" if that is not

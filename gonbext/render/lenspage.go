@@ -143,17 +143,14 @@ func (d *lensDrawing) steps() []int {
 }
 
 // markup implements [View].
-func (r Lens) markup(room int) (*page, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
+func (r Lens) markup(room int) *page {
 	d := r.open()
 	b := newBoard(d.drawing, r.Palette, limitOf(r.MaxBytes, room))
 	b.begin("hm-lens", lensRules)
 	b.top()
 	if d.chosen < 0 {
 		b.WriteString("<p>There is nothing to show yet.</p></div>\n")
-		return b.page(), nil
+		return b.page()
 	}
 	say, facts := d.explain(d.chosen)
 	if more := d.mostWritten(); more != "" {
@@ -176,7 +173,7 @@ func (r Lens) markup(room int) (*page, error) {
 	}
 	d.lines(b, left, !fits)
 	b.end(data, lensScript())
-	return b.page(), nil
+	return b.page()
 }
 
 // lines writes the details: what the picture shows, and every column in a line in at most limit

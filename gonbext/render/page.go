@@ -34,10 +34,13 @@ const noClicks = "Clicks show nothing here"
 // [Sources]. [HTML], [Page] and [Text] write it. Equal views give equal bytes. One whose values do
 // not fit gives a picture that says so.
 type View interface {
+	// Check returns a [trace.UsageError] if the values do not fit, or lack what the picture shows.
+	Check() error
 	// markup returns the picture as one div of about MaxBytes of the view, or room if it has none.
-	markup(room int) (*page, error)
+	// Check has found nothing, as for plain.
+	markup(room int) *page
 	// plain returns the picture as text.
-	plain(look Terminal) (*text, error)
+	plain(look Terminal) *text
 	// title is the title of a page of the picture.
 	title() string
 }
@@ -73,12 +76,11 @@ func Page(w io.Writer, v View) error {
 
 // div returns a picture as one div, or the error in its place.
 func div(v View, room int) []byte {
-	p, err := v.markup(room)
-	if err != nil {
+	if err := v.Check(); err != nil {
 		return fmt.Appendf(nil, `<div class="hm `+NoMathematics+`">%s</div>`+"\n",
 			escape(err.Error(), 1000))
 	}
-	return p.Bytes()
+	return v.markup(room).Bytes()
 }
 
 // Terminal is where a text is shown. The zero value of every field is its default.
@@ -96,12 +98,13 @@ type Terminal struct {
 
 // Text writes a picture for a terminal. The only error is that of w.
 func Text(w io.Writer, v View, look Terminal) error {
-	t, err := v.plain(look)
-	if err != nil {
-		t = newText(look)
+	t := newText(look)
+	if err := v.Check(); err != nil {
 		t.wrapped("", Visible(err.Error(), 1000))
+	} else {
+		t = v.plain(look)
 	}
-	_, err = t.WriteTo(w)
+	_, err := t.WriteTo(w)
 	return err
 }
 

@@ -465,27 +465,21 @@ func (r Patch) Drawn() (Drawn, error) {
 }
 
 // markup implements [View].
-func (r Patch) markup(room int) (*page, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
+func (r Patch) markup(room int) *page {
 	if r.Explanation.Patch.Edges != nil {
 		b := newBoard(nil, r.Palette, limitOf(r.MaxBytes, room))
 		r.openEdges().write(b)
-		return b.page(), nil
+		return b.page()
 	}
-	return r.open().markup(r.Palette, "", limitOf(r.MaxBytes, room)), nil
+	return r.open().markup(r.Palette, "", limitOf(r.MaxBytes, room))
 }
 
 // plain implements [View].
-func (r Patch) plain(look Terminal) (*text, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
+func (r Patch) plain(look Terminal) *text {
 	if r.Explanation.Patch.Edges != nil {
-		return r.openEdges().plain(look), nil
+		return r.openEdges().plain(look)
 	}
-	return r.open().plain(look), nil
+	return r.open().plain(look)
 }
 
 func (r Patch) title() string { return titleOf(r.Explanation) }

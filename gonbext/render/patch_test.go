@@ -156,13 +156,11 @@ func TestPatch(t *testing.T) {
 			if got := strings.Join(cells, "|"); got != c.cells {
 				t.Errorf("cells %q, want %q", got, c.cells)
 			}
-			p, err := r.markup(1 << 20)
-			must(t, err)
+			p := r.markup(1 << 20)
 			if html := p.String(); strings.Contains(html, "<b>Mary⟩") {
 				t.Error("a token is markup in the page")
 			}
-			text, err := r.plain(Terminal{Width: 400})
-			must(t, err)
+			text := r.plain(Terminal{Width: 400})
 			if !strings.Contains(text.String(), strings.TrimSuffix(c.say, ".")) ||
 				strings.Count(text.String(), pairs) != 1 || strings.Count(p.String(), pairs) != 1 {
 				t.Errorf("text without %q:\n%s", c.say, text.String())
@@ -177,8 +175,7 @@ func TestPatchClasses(t *testing.T) {
 	e.Patch.Answer, e.Patch.Foil = patch.Token{ID: 1}, patch.Token{ID: 0}
 	e.Steps = []attribution.GeneratedToken{{ID: 1, Text: "good", Class: true,
 		Alternatives: []attribution.Alternative{{ID: 1, Text: "good"}, {ID: 0, Text: "bad"}}}}
-	text, err := Patch{Explanation: e}.plain(Terminal{Width: 400})
-	must(t, err)
+	text := Patch{Explanation: e}.plain(Terminal{Width: 400})
 	for _, want := range []string{"“good” instead of “bad” ·", "good instead of bad: head 1.1"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in %s", want, text)
@@ -196,10 +193,8 @@ func TestPatchManyHeads(t *testing.T) {
 	if len(f.Columns) != 9 || f.Columns[8].Name != "8" || f.Source != "head" {
 		t.Errorf("columns %v of %q, want 9 heads", f.Columns, f.Source)
 	}
-	p, err := r.markup(1 << 20)
-	must(t, err)
-	text, err := r.plain(Terminal{Width: 400})
-	must(t, err)
+	p := r.markup(1 << 20)
+	text := r.plain(Terminal{Width: 400})
 	for _, got := range []string{p.String(), text.String()} {
 		if !strings.Contains(got, "head 8") && !strings.Contains(got, "2.8") {
 			t.Errorf("no head 8 in %s", got)
@@ -227,7 +222,7 @@ func TestPatchRefusals(t *testing.T) {
 	} {
 		e := patched(patch.Residual, make([]float64, 12)...)
 		change(e)
-		if _, err := (Patch{Explanation: e}).markup(1 << 20); err == nil {
+		if (Patch{Explanation: e}).Check() == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -265,8 +260,7 @@ func TestPatchedEdges(t *testing.T) {
 		},
 	)
 	r := Patch{Explanation: e}
-	text, err := r.plain(Terminal{Width: 400})
-	must(t, err)
+	text := r.plain(Terminal{Width: 400})
 	for _, want := range []string{
 		"Mary instead of John: 1,234 of 12,345 edges, those with the largest absolute " +
 			"scores, keep 81 % of the difference; of those with the highest scores, 12 keep 150 %.",
@@ -281,8 +275,7 @@ func TestPatchedEdges(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
-	p, err := r.markup(1 << 20)
-	must(t, err)
+	p := r.markup(1 << 20)
 	if strings.Contains(p.String(), "<b>Mary⟩") {
 		t.Error("a token is markup in the page")
 	}

@@ -31,15 +31,18 @@ type Sources struct {
 	MaxBytes int
 }
 
+// Check returns nil: every result is a picture.
+func (r Sources) Check() error { return nil }
+
 // plain implements [View].
-func (r Sources) plain(look Terminal) (*text, error) {
+func (r Sources) plain(look Terminal) *text {
 	list := strongestSources(r.Result, r.Top)
 	t := r.text(list, look)
 	for look.MaxBytes > 0 && t.Len() > look.MaxBytes && len(list) > 1 {
 		list = list[:len(list)/2]
 		t = r.text(list, look)
 	}
-	return t, nil
+	return t
 }
 
 // text returns the text with these sources listed.
@@ -125,12 +128,12 @@ type sourcesData struct {
 }
 
 // markup implements [View].
-func (r Sources) markup(room int) (*page, error) {
+func (r Sources) markup(room int) *page {
 	// A board needs the name of the model. There are no tokens.
 	d := &drawing{picture: &picture{e: &attribution.Explanation{Model: r.Model}}}
 	b := sourcesBoard{newBoard(d, r.Palette, limitOf(r.MaxBytes, room)), r, colorScales(r.Result)}
 	b.write()
-	return b.page(), nil
+	return b.page()
 }
 
 // write writes the parts from top to bottom. The documents by a method are left out where they

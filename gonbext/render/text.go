@@ -34,7 +34,7 @@ func newText(look Terminal) *text {
 }
 
 // plain implements [View].
-func (r Heatmap) plain(look Terminal) (*text, error) {
+func (r Heatmap) plain(look Terminal) *text {
 	t := newText(look)
 	t.drawn, t.theme = newDrawing(r.picture(true), r.Token), themeOf(r.Palette)
 	t.picture, t.top = t.drawn.picture, r.Top
@@ -57,7 +57,7 @@ func (r Heatmap) plain(look Terminal) (*text, error) {
 		first += max(shown-shown*most/t.Len(), 1)
 		t.write(first)
 	}
-	return t, nil
+	return t
 }
 
 // write writes the picture with the generated tokens from first on.

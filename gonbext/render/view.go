@@ -129,38 +129,36 @@ func (s Show) View(e *attribution.Explanation, r Recorded) (View, error) {
 		Explanation: e, Layer: s.Layer, Token: s.Token, Filter: s.Filter, Look: s.Look(),
 		Alignment: s.Alignment,
 	}
+	v := View(h)
 	switch s.Kind {
 	case KindLayers:
 		l := Layers{Heatmap: h, Tokens: s.Tokens}
 		if s.Token != nil {
 			l.Tokens = []int{*s.Token}
 		}
-		return l, l.Check()
+		v = l
 	case KindFlow:
 		if r.Flow == nil {
 			return nil, trace.Usagef("a graph needs the widths of its edges, which this " +
 				"explanation does not have; compute the method flow")
 		}
-		f := Flow{
+		v = Flow{
 			Explanation: e, Graph: r.Flow, Token: s.token(), Sinks: s.Sinks, Look: s.Look(),
 		}
-		return f, f.Check()
 	case KindHeads, KindHead:
 		if r.Attention == nil {
 			return nil, trace.Usagef("%s need their attention, which this explanation does not "+
 				"have; record it with the tap attention", KindHeads)
 		}
-		v := Heads{Explanation: e, Attention: *r.Attention, Token: s.Token, Look: s.Look()}
-		return v, v.Check()
+		v = Heads{Explanation: e, Attention: *r.Attention, Token: s.Token, Look: s.Look()}
 	case KindExperts:
 		if r.Experts == nil {
 			return nil, trace.Usagef("%s need the numbers of each token's experts, which this "+
 				"explanation does not have; record them with the tap experts", KindExperts)
 		}
-		v := Experts{
+		v = Experts{
 			Explanation: e, Routes: *r.Experts, Token: s.Token, Layer: s.Layer, Look: s.Look(),
 		}
-		return v, v.Check()
 	case KindMaps, KindMap:
 		method := s.Method
 		if method == "" {
@@ -173,20 +171,15 @@ func (s Show) View(e *attribution.Explanation, r Recorded) (View, error) {
 			return nil, trace.Usagef("%s need what every token has from every token, which this "+
 				"explanation does not have; compute it with attribution.MapOf", KindMaps)
 		}
-		m := Maps{
-			Explanation: e, Method: method, Map: r.Map, Layer: s.Layer, Look: s.Look(),
-		}
-		return m, m.Check()
+		v = Maps{Explanation: e, Method: method, Map: r.Map, Layer: s.Layer, Look: s.Look()}
 	case KindLens:
-		l := Lens{Explanation: e, Token: s.Token, Look: s.Look()}
-		return l, l.Check()
+		v = Lens{Explanation: e, Token: s.Token, Look: s.Look()}
 	case KindPatch:
-		p := Patch{Explanation: e, Look: s.Look()}
-		return p, p.Check()
+		v = Patch{Explanation: e, Look: s.Look()}
 	case KindCompare:
 		return s.compared(e)
 	}
-	return h, nil
+	return v, v.Check()
 }
 
 // compared compares two sides.
