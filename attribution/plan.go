@@ -48,8 +48,6 @@ type planned struct {
 	vectors bool
 	// choosesLayer is whether the layer shown is chosen for each token.
 	choosesLayer bool
-	// oneLayer is whether only the layer shown is computed, after the token is chosen.
-	oneLayer bool
 	// first and last are the layers that are combined, and topOnly is whether the aggregation gives
 	// the top layer alone unless all are asked for.
 	first, last int
@@ -140,7 +138,7 @@ func (p *plan) add(m Method, set setting) {
 		p.opts.FirstLayer == 0 && p.opts.LastLayer == nil
 	pm.facts.LayerChosen = pm.choosesLayer
 	if pm.choosesLayer && mixing.PerPair && set.readsLayers && !p.opts.AllLayers {
-		pm.oneLayer, pm.levels = true, []int{LayerByToken}
+		pm.levels = []int{LayerByToken} // computed after the token is chosen
 		cfg.Layers = 1
 		pm.job = p.lateJob(m, mixing, cfg, combined)
 		p.methods = append(p.methods, pm)

@@ -461,7 +461,6 @@ func (p *picture) setScale(v *view, sizes []float64) {
 	for _, x := range p.shownValues(v) {
 		v.above = v.above || !v.top.lift && math.Abs(x) > v.colors.limit*(1+slack)
 	}
-	v.beyond = v.above
 	for t := range v.rows {
 		v.rows[t] = v.top.upTo(v.largest(t, p.greySources(v, t)))
 	}

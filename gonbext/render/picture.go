@@ -68,9 +68,8 @@ type view struct {
 	// layersOf returns the names of the layers of both sides for a token of the difference, if they
 	// differ.
 	layersOf func(t int) (a, b string, ok bool)
-	// above says that a value shown is above the limit of colors, and beyond that one of any level
-	// is.
-	above, beyond bool
+	// above says that a value shown is above the limit of colors.
+	above bool
 }
 
 // picture computes what is shown. A nil explanation is one without tokens and methods. generated
@@ -155,18 +154,11 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 	// pale.
 	top := p.shownValues(&v)
 	var others []float64
-	largest := 0.0
 	for i, row := range r.Rows {
 		t, k := i/r.Shape[2], i%r.Shape[2]
 		for j, x := range row[:v.sources(t)] {
-			if p.grey(&v, t, j) {
-				continue
-			}
-			if k != v.level(t) && j < m {
+			if !p.grey(&v, t, j) && k != v.level(t) && j < m {
 				others = append(others, x)
-			}
-			if !math.IsNaN(x) && (k != v.level(t) || v.silent[t] == "") {
-				largest = max(largest, math.Abs(x))
 			}
 		}
 	}
@@ -179,7 +171,6 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 	for _, x := range top {
 		v.above = v.above || !v.top.lift && math.Abs(x) > v.colors.limit*(1+slack)
 	}
-	v.beyond = v.above || largest > v.colors.limit*(1+slack)
 	for t := range r.Shape[0] {
 		// The digits of a row are those that its largest value needs.
 		v.rows = append(v.rows, v.top.upTo(v.largest(t, p.greySources(&v, t))))

@@ -571,9 +571,9 @@ func TestOutlier(t *testing.T) {
 		{0, 0.9, 0, 0, 0, 0}, {0, 0, 0.1, 0, 0, 0}, {0, 0, 0, 0.05, 0, 0}, {0, 0, 0, 0, 0.2, 0},
 	}
 	v := Heatmap{Explanation: e}.picture(true).views[0]
-	if v.colors.limit != 0.4 || !v.beyond {
-		t.Errorf("colours end at %v, beyond %v; want 0.4, twice the second row", v.colors.limit,
-			v.beyond)
+	if v.colors.limit != 0.4 || !v.above {
+		t.Errorf("colours end at %v, above %v; want 0.4, twice the second row", v.colors.limit,
+			v.above)
 	}
 	got := written(t, asText(Heatmap{Explanation: e}))
 	if !strings.Contains(got, "and more") {
@@ -588,7 +588,7 @@ func TestOutlier(t *testing.T) {
 	r.Rows[1][1] = 0
 	r.Rows[0][1] = 0.8 // not more than four times 0.2
 	v = Heatmap{Explanation: e}.picture(true).views[0]
-	if v.colors.limit != 0.8 || v.beyond {
+	if v.colors.limit != 0.8 || v.above {
 		t.Errorf("colours end at %v, want 0.8", v.colors.limit)
 	}
 }

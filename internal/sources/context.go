@@ -77,8 +77,7 @@ type Context struct {
 	// Sources are the sources of all documents, in order.
 	Sources []Source
 
-	division Division
-	pieces   []piece
+	pieces []piece
 }
 
 // piece is a part of the text of a context: a source, or text between sources.
@@ -95,7 +94,7 @@ const betweenDocuments = "\n\n"
 // empty, if there are fewer than two sources, and if ranges do not fit or overlap; ranges need a
 // single document.
 func NewContext(documents []string, by Division) (*Context, error) {
-	c := &Context{Documents: slices.Clone(documents), division: by}
+	c := &Context{Documents: slices.Clone(documents)}
 	if by.ranges != nil && len(documents) != 1 {
 		return nil, trace.Usagef("bytes of the document with %d documents; give one, or divide by "+
 			"sentence or paragraph", len(documents))

@@ -268,7 +268,7 @@ func (r *run) surrogate(ctx context.Context) (*Scores, error) {
 		}
 		y[i] = r.fitOdds[i] / tokens
 	}
-	w, b, err := lasso(ctx, x, y, *r.opts.Penalty)
+	w, b, err := Lasso(ctx, x, y, *r.opts.Penalty)
 	if err != nil {
 		return nil, pkg.Errorf("stopped while fitting: %w", err)
 	}

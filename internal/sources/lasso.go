@@ -21,15 +21,9 @@ import (
 // order (coordinate descent, Friedman et al. 2010, §2), until no weight moves by more than 1e-12 of
 // the deviation of y, at most 100,000 times. It costs n·d multiplications each time. It panics if
 // the lengths of rows differ, if there are none, or if lambda is negative. NaN and infinity
-// propagate.
-func Lasso(x [][]float64, y []float64, lambda float64) (w []float64, b float64) {
-	w, b, _ = lasso(context.Background(), x, y, lambda) // nothing stops it
-	return w, b
-}
-
-// lasso is [Lasso], which takes minutes for thousands of rows and columns that are hardly
-// independent. It returns the error of ctx as soon as ctx is done.
-func lasso(ctx context.Context, x [][]float64, y []float64, lambda float64) (
+// propagate. Thousands of rows and columns that are hardly independent take minutes; it returns the
+// error of ctx as soon as ctx is done.
+func Lasso(ctx context.Context, x [][]float64, y []float64, lambda float64) (
 	w []float64, b float64, err error,
 ) {
 	n := len(x)

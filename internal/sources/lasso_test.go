@@ -19,10 +19,10 @@ func TestLassoByHand(t *testing.T) {
 		row := []float64{float64(k & 1), float64(k >> 1 & 1), float64(k >> 2 & 1)}
 		x, y = append(x, row), append(y, 3*row[0]+row[1])
 	}
-	w, b := sources.Lasso(x, y, 0.2)
+	w, b, _ := sources.Lasso(t.Context(), x, y, 0.2)
 	near(t, "weights", w, []float64{2.6, 0.6, 0}, 1e-12)
 	near(t, "intercept", []float64{b}, []float64{0.4}, 1e-12)
-	w, b = sources.Lasso(x, y, 2)
+	w, b, _ = sources.Lasso(t.Context(), x, y, 2)
 	near(t, "weights of a large λ", w, []float64{0, 0, 0}, 0)
 	near(t, "intercept of a large λ", []float64{b}, []float64{2}, 1e-12)
 }
@@ -35,7 +35,7 @@ func TestLassoConstantColumn(t *testing.T) {
 	for k := range 7 {
 		x, y = append(x, []float64{0.1, float64(k % 2)}), append(y, float64(k%2))
 	}
-	w, b := sources.Lasso(x, y, 0)
+	w, b, _ := sources.Lasso(t.Context(), x, y, 0)
 	near(t, "weights", w, []float64{0, 1}, 1e-12)
 	near(t, "intercept", []float64{b}, []float64{0}, 1e-12)
 }
@@ -57,7 +57,7 @@ func TestLassoBruteForce(t *testing.T) {
 			}
 		}
 		lambda := []float64{0.001, 0.1, 0.5}[seed%3]
-		w, b := sources.Lasso(x, y, lambda)
+		w, b, _ := sources.Lasso(t.Context(), x, y, lambda)
 		want, intercept, ok := bruteForce(x, y, lambda)
 		if !ok {
 			continue // a constant column
@@ -187,7 +187,7 @@ func TestLassoOptimality(t *testing.T) {
 		}
 		y[i] = 3*x[i][4] - 2*x[i][50] + rng.NormFloat64()
 	}
-	w, b := sources.Lasso(x, y, lambda)
+	w, b, _ := sources.Lasso(t.Context(), x, y, lambda)
 	used := 0
 	for j := range d {
 		mean, square, correlation := 0.0, 0.0, 0.0

@@ -21,7 +21,7 @@ func TestLassoStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if w, _, err := lasso(ctx, x, y, 0); !errors.Is(err, context.Canceled) || w != nil {
+	if w, _, err := Lasso(ctx, x, y, 0); !errors.Is(err, context.Canceled) || w != nil {
 		t.Errorf("error %v and %d weights, want that of the context and none", err, len(w))
 	}
 }

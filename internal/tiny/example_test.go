@@ -50,10 +50,8 @@ func ExampleModel_Sentences() {
 	for _, i := range s.Sources() {
 		fmt.Println("because of", s.Words[i])
 	}
-	fmt.Println("the original is", m.Originals[0])
 	// Output:
 	// the lady wrote to nathaniel about [MASK] success .
 	// her and not his
 	// because of lady
-	// the original is google-bert/bert-base-uncased
 }

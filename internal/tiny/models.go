@@ -27,9 +27,6 @@ type Model struct {
 	// Task is what it does. Labels are the names of its classes, if it has any.
 	Task   Task
 	Labels []string
-	// Originals are checkpoints of the Hub that published work used for what this model shows, the
-	// closest first.
-	Originals []string
 
 	directory string
 	makers    []sentenceMaker
@@ -58,8 +55,7 @@ var masked = []sentenceMaker{
 var models = []Model{
 	{
 		Name: Name, Note: Note, Task: NextWord, directory: "data",
-		words:     func() []string { return nil }, // none beside those of the documents
-		Originals: []string{"openai-community/gpt2", "HuggingFaceTB/SmolLM2-135M-Instruct"},
+		words: func() []string { return nil }, // none beside those of the documents
 	},
 	{
 		Name: VerbName, Note: "toy model for verb number", Task: WholeText,
@@ -73,11 +69,7 @@ var models = []Model{
 	{
 		Name: MaskedName, Note: "toy masked model", Task: MaskedWord,
 		directory: "trained/" + MaskedName,
-		Originals: []string{
-			"google-bert/bert-base-uncased", "FacebookAI/roberta-base",
-			"google/electra-base-generator", "google-bert/bert-large-uncased",
-		},
-		makers: masked, words: maskedWords,
+		makers:    masked, words: maskedWords,
 		examples: []string{
 			"mary convinced john of [MASK] love .",
 			"the pictures of some hat [MASK] scaring marcus .",
@@ -89,7 +81,6 @@ var models = []Model{
 		Name: SentimentName, Note: "toy model for sentiment", Task: WholeText,
 		Labels:    []string{negativeLabel, positiveLabel},
 		directory: "trained/" + SentimentName,
-		Originals: []string{"distilbert/distilbert-base-uncased-finetuned-sst-2-english"},
 		makers:    []sentenceMaker{{"sentiment", 20, sentiment}}, words: sentimentWords,
 		examples: []string{
 			"the story is dull but the music is lovely .", "the film is not very funny .",
@@ -99,9 +90,6 @@ var models = []Model{
 	{
 		Name: AlibiName, Note: "toy decoder of twelve layers", Task: NextWord,
 		directory: "trained/" + AlibiName,
-		Originals: []string{
-			"bigscience/bloom-560m", "bigscience/bloom-1b1", "bigscience/bloom-7b1",
-		},
 		examples: []string{
 			"the keys to the cabinet", "mary convinced john of", "the film is not",
 		},
@@ -110,7 +98,6 @@ var models = []Model{
 	{
 		Name: TranslationName, Note: "toy model for translation", Task: Translation,
 		directory: "trained/" + TranslationName,
-		Originals: []string{"Helsinki-NLP/opus-mt-en-es", "facebook/bart-base"},
 		makers: []sentenceMaker{
 			{"gender", 8, translation(false)}, {"number", 8, translation(true)},
 		},

@@ -332,14 +332,6 @@ func TestModels(t *testing.T) {
 				t.Errorf("%s does not know %q of its example %q", m.Name, unknown, e)
 			}
 		}
-		if (len(m.Originals) == 0) != (m.Name == VerbName) {
-			t.Errorf("%s has the originals %v", m.Name, m.Originals)
-		}
-		for _, o := range m.Originals {
-			if owner, repo, ok := strings.Cut(o, "/"); !ok || owner == "" || repo == "" {
-				t.Errorf("%s: %q is no name of the Hub", m.Name, o)
-			}
-		}
 		if _, err := m.Files().Open("config.json"); err != nil {
 			t.Errorf("%s: %v", m.Name, err)
 		}
