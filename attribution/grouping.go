@@ -126,10 +126,10 @@ func (e *Explanation) Group(by Grouping) (*Explanation, error) {
 
 // Grouped reports whether its columns are spans of several tokens, or its rows groups of generated
 // tokens, so that it does not have the tokens as the model has them.
-func (e *Explanation) Grouped() bool {
-	f := e.facts()
-	return f.Spans || f.Target != ""
-}
+func (e *Explanation) Grouped() bool { return e.Spans() || e.facts().Target != "" }
+
+// Spans reports whether its columns are spans of several tokens.
+func (e *Explanation) Spans() bool { return e.facts().Spans }
 
 // facts returns the facts of the first result; all results are grouped in the same way.
 func (e *Explanation) facts() Facts {

@@ -66,21 +66,11 @@ func Align(a, b *attribution.Explanation) (Alignment, error) {
 	switch {
 	case a.Prompt.Text != b.Prompt.Text:
 		p.alignPrompts()
-	case !grouped(a) && !grouped(b):
+	case !a.Spans() && !b.Spans():
 		if err := p.alignText(); err != nil {
 			return p, err
 		}
 	}
 	p.alignRows()
 	return p, nil
-}
-
-// grouped reports whether columns are spans of tokens.
-func grouped(e *attribution.Explanation) bool {
-	for _, r := range e.Methods {
-		if r != nil && r.Spans {
-			return true
-		}
-	}
-	return false
 }

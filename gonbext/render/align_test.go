@@ -105,7 +105,7 @@ func TestCompareModelsBegin(t *testing.T) {
 	if got := strings.Join(e.Prompt.Texts, "|"); got != "⟨<s>│⟩|the| key" {
 		t.Errorf("the columns are %q", got)
 	}
-	if grouped(e) {
+	if e.Spans() {
 		t.Error("the columns are called spans, and each is one token")
 	}
 	if len(e.Warnings) != 1 || e.Warnings[0] != "B has no token “<s>”; its values are 0 there." {

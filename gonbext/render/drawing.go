@@ -88,7 +88,7 @@ func (d *drawing) sourceCount() int {
 
 // readTokens fills tokens, without code.
 func (d *drawing) readTokens() {
-	spans, joins := grouped(d.e), d.e.ContinuesWord()
+	spans, joins := d.e.Spans(), d.e.ContinuesWord()
 	for j := range d.e.Prompt.Texts {
 		t := readToken(d.textOf(j), nameLimit)
 		if spans { // which may be sentences
@@ -142,7 +142,7 @@ func (d *drawing) readTurns() {
 	m, T := len(d.e.Prompt.Texts), len(d.tokens)
 	parts := d.e.Prompt.Parts
 	switch {
-	case len(parts) > 0 && !grouped(d.e) && d.e.Prompt.Placed():
+	case len(parts) > 0 && !d.e.Spans() && d.e.Prompt.Placed():
 		d.readChat()
 	case slices.Contains(d.e.Prompt.Texts, attribution.TemplateSpan) && d.named(0):
 		d.readMessages()
@@ -154,7 +154,7 @@ func (d *drawing) readTurns() {
 				body: [2]int{d.targetBegin + 1, T},
 			},
 		}
-	case d.e.Prompt.Second > 0 && !grouped(d.e):
+	case d.e.Prompt.Second > 0 && !d.e.Spans():
 		second := 0
 		for second < m && !d.e.Prompt.InSecond(second) {
 			second++
@@ -275,7 +275,7 @@ func (d *drawing) textOf(j int) string {
 	if m := len(p.Texts); j >= m {
 		return d.e.Steps[j-m].Text
 	}
-	if grouped(d.e) && p.Placed() && !d.named(j) && p.Offsets[j][0] < p.Offsets[j][1] {
+	if d.e.Spans() && p.Placed() && !d.named(j) && p.Offsets[j][0] < p.Offsets[j][1] {
 		return p.Text[p.Offsets[j][0]:p.Offsets[j][1]]
 	}
 	return d.spanText(j)

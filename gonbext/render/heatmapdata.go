@@ -107,7 +107,7 @@ func (d *drawing) textData(kind string, sources int) textData {
 		}
 	}
 	for j := range d.e.Prompt.Texts {
-		if grouped(d.e) {
+		if d.e.Spans() {
 			t.ColumnNames = append(t.ColumnNames, d.shortIn(j, headColumns))
 		}
 	}
@@ -249,7 +249,7 @@ func alternativesFor(g attribution.GeneratedToken) (others [][3]any) {
 // groups returns the groupings that a reader may choose.
 func (b heatmapPage) groups() map[string][]int {
 	groups := map[string][]int{}
-	if grouped(b.e) || b.comparison != nil || len(b.e.Steps) > 0 && b.e.Steps[0].IDs != nil {
+	if b.e.Spans() || b.comparison != nil || len(b.e.Steps) > 0 && b.e.Steps[0].IDs != nil {
 		return groups
 	}
 	all := make([]int, len(b.tokens))

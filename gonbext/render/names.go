@@ -56,7 +56,7 @@ func (p *picture) shortIn(j, limit int) string {
 			inside = firstColumns(inside, limit/2) + "…"
 		}
 	}
-	return fewColumns(p.spanText(j), grouped(p.e), inside, limit)
+	return fewColumns(p.spanText(j), p.e.Spans(), inside, limit)
 }
 
 // fewColumns returns a token, or a span of several, in few columns: its beginning and, if that does
@@ -177,7 +177,7 @@ func (p *picture) placedName(j int) string {
 
 // named reports whether span j has a name beside its text, as a turn does.
 func (p *picture) named(j int) bool {
-	if len(p.e.Prompt.Parts) == 0 || !grouped(p.e) || j >= len(p.e.Prompt.Offsets) {
+	if len(p.e.Prompt.Parts) == 0 || !p.e.Spans() || j >= len(p.e.Prompt.Offsets) {
 		return false
 	}
 	text, o := p.e.Prompt.Text, p.e.Prompt.Offsets[j]
@@ -188,7 +188,7 @@ func (p *picture) named(j int) bool {
 // apart reports whether there is white space between span j and the span before it. Unlike a token,
 // a span has no white space at its ends.
 func (p *picture) apart(j int) bool {
-	if !grouped(p.e) || len(p.e.Prompt.Offsets) <= j {
+	if !p.e.Spans() || len(p.e.Prompt.Offsets) <= j {
 		return false
 	}
 	text, end, begin := p.e.Prompt.Text, p.e.Prompt.Offsets[j-1][1], p.e.Prompt.Offsets[j][0]

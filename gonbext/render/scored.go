@@ -113,7 +113,7 @@ func (p *picture) onFirst(v *view, t int) string {
 	switch {
 	case at == p.targetBegin:
 		what = startName
-	case grouped(p.e):
+	case p.e.Spans():
 		what = "first span " + p.short(at)
 	}
 	return fmt.Sprintf("%s %s, %s of the sizes of the row", what, v.rows[t].value(first),

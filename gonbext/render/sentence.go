@@ -150,7 +150,7 @@ func (d *drawing) standing(v *view, t int) (s standing) {
 // asksAt reports whether source j of row t is the last token of a text from which a method takes
 // tokens away: without it another prediction is asked for, so its value is no finding about it.
 func (d *drawing) asksAt(v *view, t, j int) bool {
-	return v.result.Evidence == trace.Tested && !d.e.Model.Reads() && !grouped(d.e) &&
+	return v.result.Evidence == trace.Tested && !d.e.Model.Reads() && !d.e.Spans() &&
 		d.e.Steps[t].IDs == nil && j == len(d.e.Prompt.Texts)+t-1
 }
 
@@ -220,7 +220,7 @@ func (d *drawing) sentence(v *view, t int, me phrase) (s phrase, others string) 
 		s.say("Random numbers say nothing about ")
 		return append(s, me...), ""
 	}
-	long := len(d.tokens) > quoteFrom && !grouped(d.e)
+	long := len(d.tokens) > quoteFrom && !d.e.Spans()
 	if close := d.undecided(v, t, me); close != nil {
 		s = append(s, close...)
 	} else {
@@ -426,7 +426,7 @@ func (d *drawing) target(v *view, t int) (s phrase) {
 
 // wordOf returns the word of some of its tokens, at least one, with these strong.
 func (d *drawing) wordOf(tokens ...int) (s phrase) {
-	if j := tokens[0]; grouped(d.e) || d.tokens[j].name == "" {
+	if j := tokens[0]; d.e.Spans() || d.tokens[j].name == "" {
 		return phrase{{text: d.axisName(j), strong: true}}
 	}
 	first, end := d.wordAround(tokens[0])

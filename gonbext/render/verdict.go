@@ -124,7 +124,7 @@ func disagrees(w *attribution.Verdict) bool {
 // pieceOf names the token of row t before its word where it is a piece of one, "" elsewhere: a
 // number of it is not of the whole word.
 func (d *drawing) pieceOf(t int) string {
-	if d.e.Model.Reads() || grouped(d.e) {
+	if d.e.Model.Reads() || d.e.Spans() {
 		return ""
 	}
 	j := len(d.e.Prompt.Texts) + t

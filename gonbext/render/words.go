@@ -92,7 +92,7 @@ var reading = words{
 // columns are spans, and the texts say so.
 func wordsFor(e *attribution.Explanation) words {
 	w := wordsForModel(e.Model)
-	if grouped(e) {
+	if e.Spans() {
 		spans := strings.NewReplacer("prompt tokens (sources)", "spans of the prompt (sources)",
 			"tokens of the text (sources)", "spans of the text (sources)",
 			"filtered tokens are", "filtered spans are")
@@ -106,16 +106,6 @@ func wordsFor(e *attribution.Explanation) words {
 		w.columns, w.page = targets.Replace(w.columns), targets.Replace(w.page)
 	}
 	return w
-}
-
-// grouped reports whether the columns of an explanation are spans of several tokens.
-func grouped(e *attribution.Explanation) bool {
-	for _, r := range e.Methods {
-		if r != nil && r.Spans {
-			return true
-		}
-	}
-	return false
 }
 
 // wordsForModel returns the words for a model. A model that reads is read at a masked token, at its

@@ -99,7 +99,7 @@ func (r *run) reportSums(sums *summed, n int) {
 			"0: in each of %d sentences the sum is below %s of the norm for every word. A norm "+
 			"that takes out the mean follows the embedding of %s, so the sum says nothing, and "+
 			"the norm of the gradient is compared instead.", n, short(sumRounding),
-			ModelName(r.info.Name))
+			modelName(r.info.Name))
 		return
 	}
 	table := reproduction.Table{

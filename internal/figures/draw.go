@@ -3,9 +3,9 @@ package figures
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/export/figure"
 	"github.com/headwater-ml/headwater/internal/reproduction"
 )
@@ -31,7 +31,7 @@ type origin struct {
 // leaves it out.
 func About(r *reproduction.Reproduction, part, version string) string {
 	m := origin{
-		Figure: r.ID, Part: part, Version: version, Model: ModelName(r.Model), Hash: r.Hash,
+		Figure: r.ID, Part: part, Version: version, Model: modelName(r.Model), Hash: r.Hash,
 		Backend: r.Backend, Reduced: r.Reduced, Remake: "headwater figures " + r.ID,
 	}
 	if r.Model != DefaultModel(r.ID) {
@@ -59,12 +59,10 @@ func About(r *reproduction.Reproduction, part, version string) string {
 	return b.String()
 }
 
-// ModelName returns the name of a model without the folders of a path.
-func ModelName(name string) string {
-	if filepath.IsAbs(name) || strings.HasPrefix(name, ".") {
-		return filepath.Base(name)
-	}
-	return name
+// modelName returns the name of a model without the folders of a path.
+func modelName(name string) string {
+	base, _ := trace.WithoutFolder(name)
+	return base
 }
 
 // DefaultModel returns the default model of a figure, with choices or without; empty for an unknown

@@ -35,7 +35,7 @@ func lacking(err error) error {
 // the model are left out of it.
 func omit(f Figure, info trace.Info, reason string) *reproduction.Reproduction {
 	if info.Name != "" {
-		reason = strings.ReplaceAll(reason, info.Name, ModelName(info.Name))
+		reason = strings.ReplaceAll(reason, info.Name, modelName(info.Name))
 	}
 	return &reproduction.Reproduction{
 		Head: f.Head, Model: info.Name, Hash: info.Hash, Backend: info.Backend,

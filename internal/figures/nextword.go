@@ -131,7 +131,7 @@ func (r *run) noteSentences(sentences []nextSentence) error {
 		source = "held-out ones of the toy grammar and end before a verb or a pronoun"
 	}
 	r.note("The %d sentences are %s. %s prefers the right word to the wrong one of its pair in "+
-		"%d of them; all of them count.", len(sentences), source, ModelName(r.info.Name), right)
+		"%d of them; all of them count.", len(sentences), source, modelName(r.info.Name), right)
 	return nil
 }
 

@@ -68,7 +68,7 @@ func overview(all []*reproduction.Reproduction) string {
 
 // From returns where a figure comes from and which model it was made with.
 func From(r *reproduction.Reproduction) string {
-	s := fmt.Sprintf("%s, %s; model %s", r.Document, r.Place, ModelName(r.Model))
+	s := fmt.Sprintf("%s, %s; model %s", r.Document, r.Place, modelName(r.Model))
 	if len(r.Hash) >= 12 {
 		s += " " + r.Hash[:12]
 	}
