@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -49,7 +48,7 @@ func (m *Model) Between(from, to string) (trace.Model, error) {
 				l.option, trace.Called(l.option, l.field))
 		case !ok:
 			return nil, usagef("%s %.60q is not known to %s, which has %s", l.option, l.name,
-				m.info.Name, m.someLanguages())
+				m.info.Name, message.Some(m.tokenizer.Languages(), 8))
 		case l.source:
 			view.tokenizer = m.tokenizer.In(id)
 		default:
@@ -57,15 +56,6 @@ func (m *Model) Between(from, to string) (trace.Model, error) {
 		}
 	}
 	return &view, nil
-}
-
-// someLanguages names the first languages of the tokenizer, and how many more there are.
-func (m *Model) someLanguages() string {
-	all := m.tokenizer.Languages()
-	if more := len(all) - 8; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(all[:8], ", "), more)
-	}
-	return message.List(all)
 }
 
 // targetNamed returns an error if the language of the target is open.
@@ -76,7 +66,7 @@ func (m *Model) targetNamed(encoded []tokenizer.Encoded) error {
 		return nil
 	}
 	return usagef("%s needs a language to translate into: give %s as one of %s", m.info.Name,
-		trace.Called("target language", "To"), m.someLanguages())
+		trace.Called("target language", "To"), message.Some(t.Languages(), 8))
 }
 
 // EncodePair returns the tokens of two texts, as the tokenizer joins a pair; see

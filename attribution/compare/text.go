@@ -213,7 +213,9 @@ func (p *Alignment) alignRows() {
 			fromB && !strings.HasPrefix(answers[0], other) {
 			p.Difference = &Unequal{
 				Row: row, Texts: [2]string{a.Steps[i].Text, b.Steps[j].Text},
-				Answers: [2]string{textOf(a.Steps[:i+1]), textOf(b.Steps[:j+1])},
+				Answers: [2]string{
+					attribution.TextOf(a.Steps[:i+1]), attribution.TextOf(b.Steps[:j+1]),
+				},
 			}
 		}
 		if fromA {
@@ -232,15 +234,6 @@ func (p *Alignment) alignRows() {
 	for i := range p.Sides {
 		p.Sides[i] = onlyRows(p.Sides[i], rows[i])
 	}
-}
-
-// textOf returns the text of generated tokens.
-func textOf(steps []attribution.GeneratedToken) string {
-	var b strings.Builder
-	for _, step := range steps {
-		b.WriteString(step.Text)
-	}
-	return b.String()
 }
 
 // onlyRows returns an explanation with these generated tokens alone. If some before the last are

@@ -117,15 +117,11 @@ func tensorNames(tensors []trace.Tensor) string {
 	if len(tensors) == 0 {
 		return "none"
 	}
-	const most = 20
 	var names []string
-	for _, t := range tensors[:min(len(tensors), most)] {
+	for _, t := range tensors {
 		names = append(names, message.Quote(t.Name))
 	}
-	if len(tensors) > most {
-		names = append(names, fmt.Sprintf("and %d more", len(tensors)-most))
-	}
-	return message.List(names)
+	return message.Some(names, 20)
 }
 
 // builder compares the shapes of tensors with each other.

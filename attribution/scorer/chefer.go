@@ -3,6 +3,7 @@ package scorer
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -154,7 +155,7 @@ func (x *question) attention(ctx context.Context) (trace.Gradient, error) {
 				len(data), L*H*T*T, L, H, T,
 			)
 		}
-		if i := indexNotFinite(data); i >= 0 {
+		if i := slices.IndexFunc(data, rowmath.NotFinite); i >= 0 {
 			return g, x.modelError("attention %v from token %d to token %d (id %d) in layer %d",
 				data[i], i/T%T, i%T, x.q.IDs[i%T], i/(H*T*T))
 		}

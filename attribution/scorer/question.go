@@ -217,18 +217,11 @@ func (x *question) width(data []float32) (int, error) {
 			len(data), T)
 	}
 	// Number i belongs to token i/D.
-	if i := indexNotFinite(data); i >= 0 {
+	if i := slices.IndexFunc(data, rowmath.NotFinite); i >= 0 {
 		j := i / (len(data) / T)
 		return 0, fmt.Errorf("%v at token %d (id %d)", data[i], j, x.q.IDs[j])
 	}
 	return len(data) / T, nil
-}
-
-// indexNotFinite returns the index of the first NaN or infinity, or -1 if there is none.
-func indexNotFinite(data []float32) int {
-	return slices.IndexFunc(data, func(v float32) bool {
-		return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0)
-	})
 }
 
 // requireModel returns the model as an I, the interface that a scorer needs, or a usage error if
@@ -370,7 +363,7 @@ func (x *question) embed(ctx context.Context, ids []int) ([]float32, error) {
 	if len(e) == 0 || len(e)%len(ids) != 0 {
 		return nil, x.modelError("embeddings of %d numbers for %d tokens", len(e), len(ids))
 	}
-	if i := indexNotFinite(e); i >= 0 {
+	if i := slices.IndexFunc(e, rowmath.NotFinite); i >= 0 {
 		return nil, x.modelError("an embedding of id %d with %v", ids[i/(len(e)/len(ids))], e[i])
 	}
 	return e, nil

@@ -8,6 +8,8 @@ import (
 	"path"
 	"regexp"
 	"strconv"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // foreign is a file with the same content in a format that is not read here, and the Python code
@@ -171,17 +173,9 @@ func (d *Dir) class() string {
 
 // listed names a few entries of a directory. They are sorted, because fs.ReadDir sorts.
 func listed(entries []fs.DirEntry) string {
-	const most = 8
-	var b bytes.Buffer
-	for i, e := range entries {
-		if i == most {
-			fmt.Fprintf(&b, " and %d more", len(entries)-most)
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(e.Name())
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
 	}
-	return b.String()
+	return message.Some(names, 8)
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -70,15 +69,11 @@ func QuotedNames(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}
-	const most = 20
-	var some []string
-	for _, name := range names[:min(len(names), most)] {
-		some = append(some, strconv.Quote(name[:min(len(name), 60)]))
+	var quoted []string
+	for _, name := range names {
+		quoted = append(quoted, strconv.Quote(name[:min(len(name), 60)]))
 	}
-	if len(names) > most {
-		some = append(some, fmt.Sprintf("and %d more", len(names)-most))
-	}
-	return strings.Join(some, ", ")
+	return message.Some(quoted, 20)
 }
 
 // Limits of flags that are no option of the library.

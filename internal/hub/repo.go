@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // repo is the part of the cache for one model.
@@ -76,22 +77,12 @@ func (s state) describe() string {
 	}
 	var wrong []string
 	if len(s.missing) > 0 {
-		wrong = append(wrong, "lacks "+firstFew(s.missing))
+		wrong = append(wrong, "lacks "+message.Some(s.missing, 4))
 	}
 	if len(s.broken) > 0 {
-		wrong = append(wrong, "has other bytes than the Hub in "+firstFew(s.broken))
+		wrong = append(wrong, "has other bytes than the Hub in "+message.Some(s.broken, 4))
 	}
 	return "the cache " + strings.Join(wrong, " and ")
-}
-
-// firstFew joins the first few of the files.
-func firstFew(files []string) string {
-	const most = 4
-	text := strings.Join(files[:min(most, len(files))], ", ")
-	if len(files) > most {
-		text += fmt.Sprintf(" and %d more", len(files)-most)
-	}
-	return text
 }
 
 // inspect returns what the cache has of a commit. It writes nothing, so it works with a read-only

@@ -264,13 +264,9 @@ func (s Store) unknown(n Name) error {
 			"downloads it (there are no models in %s; OLLAMA_MODELS names another folder)", n,
 			looked))
 	}
-	shown := strings.Join(names[:min(maxListed, len(names))], ", ")
-	if more := len(names) - maxListed; more > 0 {
-		shown += fmt.Sprintf(" and %d more", more)
-	}
 	return notFound(fmt.Sprintf("ollama: %s is not in the store of Ollama; %sollama pull %[1]s "+
 		"downloads it (in %[3]s there are %s)", n, message.DidYouMean(n.String(), names), looked,
-		shown))
+		message.Some(names, maxListed)))
 }
 
 // Names returns the models in the store, sorted, each with its tag. Folders that cannot be read
