@@ -47,16 +47,23 @@ func readGrouping(s string, names ...string) (g Grouping, ok bool) {
 	if s == "" || slices.Contains(names, s) {
 		return Grouping{name: s}, true
 	}
+	ranges, ok := ParseRanges(s)
+	return Grouping{ranges: ranges}, ok
+}
+
+// ParseRanges reads ranges of bytes such as "0:8,12:23", with at least one byte each. ok is false
+// for any other text.
+func ParseRanges(s string) (ranges [][2]int, ok bool) {
 	for part := range strings.SplitSeq(s, ",") {
 		first, last, _ := strings.Cut(strings.TrimSpace(part), ":")
 		begin, err1 := strconv.Atoi(first)
 		end, err2 := strconv.Atoi(last)
 		if err1 != nil || err2 != nil || begin < 0 || begin >= end {
-			return Grouping{}, false
+			return nil, false
 		}
-		g.ranges = append(g.ranges, [2]int{begin, end})
+		ranges = append(ranges, [2]int{begin, end})
 	}
-	return g, true
+	return ranges, true
 }
 
 // String returns the grouping in the form that [ParseGrouping] or [ParseTarget] reads.

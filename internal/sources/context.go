@@ -2,7 +2,6 @@ package sources
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -38,25 +37,13 @@ func ParseDivision(s string) (Division, error) {
 	case "paragraph":
 		return Division{paragraphs: true}, nil
 	}
-	var d Division
-	for part := range strings.SplitSeq(s, ",") {
-		r, ok := parseRange(strings.TrimSpace(part))
-		if !ok {
-			return Division{}, trace.Usagef("division %s: %swant sentence, paragraph, or bytes of "+
-				"the document as BEGIN:END,BEGIN:END, counted from 0 and END not included",
-				message.Quote(s), message.DidYouMean(s, []string{"sentence", "paragraph"}))
-		}
-		d.ranges = append(d.ranges, r)
+	ranges, ok := attribution.ParseRanges(s)
+	if !ok {
+		return Division{}, trace.Usagef("division %s: %swant sentence, paragraph, or bytes of "+
+			"the document as BEGIN:END,BEGIN:END, counted from 0 and END not included",
+			message.Quote(s), message.DidYouMean(s, []string{"sentence", "paragraph"}))
 	}
-	return d, nil
-}
-
-// parseRange reads BEGIN:END.
-func parseRange(s string) (r [2]int, ok bool) {
-	first, last, found := strings.Cut(s, ":")
-	begin, err1 := strconv.Atoi(first)
-	end, err2 := strconv.Atoi(last)
-	return [2]int{begin, end}, found && err1 == nil && err2 == nil && begin >= 0 && begin < end
+	return Division{ranges: ranges}, nil
 }
 
 // name returns what a source is called, in the plural.

@@ -31,6 +31,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -302,7 +303,10 @@ func (a Answer) Part(part string) ([2]int, error) {
 	if part == "" {
 		return [2]int{0, len(a.Tokens)}, nil
 	}
-	r, isRange := parseRange(part)
+	r, isRange := [2]int{}, false
+	if all, ok := attribution.ParseRanges(part); ok && len(all) == 1 {
+		r, isRange = all[0], true
+	}
 	count := strings.Count(a.Text, part)
 	switch {
 	case count == 1:
