@@ -23,7 +23,8 @@ type latest struct {
 	texts  int
 	logits [][]float32
 	// input and output are each layer's input and attention output, [B,1,D]; attention is
-	// [B,H,1,slots]. final is the residual stream after the last layer, [B,1,D].
+	// [B,H,1,slots]. They are nil for layers that left the tokens as they were. final is the
+	// residual stream after the last layer, [B,1,D].
 	input, output, attention []*tensors.Tensor
 	final                    *tensors.Tensor
 }
@@ -36,6 +37,16 @@ func (k *latest) free() {
 	for _, all := range [][]*tensors.Tensor{k.input, k.output, k.attention} {
 		free(all...)
 	}
+}
+
+// stream is the residual stream before layer l, or after the last layer, [B,1,D].
+func (k *latest) stream(l int) *tensors.Tensor {
+	for ; l < len(k.input); l++ {
+		if k.input[l] != nil {
+			return k.input[l]
+		}
+	}
+	return k.final
 }
 
 // KeepTerms makes every later pass keep what [Session.Terms] and [Session.RowsOfLayer] need. It is
@@ -421,21 +432,31 @@ func (s *Session) RowsOfLayer(
 // rowOfLayer fills in the row of a mixing in layer l. The last token is a tile of one target over
 // all slots of the cache, so that one graph serves until the cache grows.
 func (s *Session) rowOfLayer(l int, ask asked, rows *trace.Rows) error {
+	if s.m.idle(l) { // the token looks at itself
+		for h := range rows.H {
+			rows.Row(0, h, 0)[rows.S-1] = 1
+		}
+		return nil
+	}
 	at := []*tensors.Tensor{
 		tensors.FromScalar(int32(s.Length() - 1)), s.m.withBoundaries(s.Length(), s.ids),
 	}
 	defer free(at...)
-	edited, edits, err := s.newEdits(s.Length()-1, 1, 1, s.cache.slots).layer(l)
-	if err != nil {
-		return err
+	k := s.latest
+	inputs := slices.Concat([]*tensors.Tensor{k.input[l]}, at, s.cache.of(l))
+	var p program
+	if s.edits == nil {
+		p = s.m.rowProgram(l, ask, s.sourcesOf(l, ask))
+		inputs = append(inputs, k.attention[l], k.output[l], k.stream(l+1))
+	} else {
+		edited, edits, err := s.newEdits(s.Length()-1, 1, 1, s.cache.slots).layer(l)
+		if err != nil {
+			return err
+		}
+		defer free(edits...)
+		p, inputs = s.m.tileProgram(l, ask, edited), append(inputs, edits...)
 	}
-	defer free(edits...)
-	inputs := slices.Concat([]*tensors.Tensor{s.latest.input[l]}, at, s.cache.of(l), edits)
-	program := s.m.tileProgram(l, ask, edited)
-	if n := s.sourcesOf(l, ask); n < s.cache.slots && len(edited) == 0 {
-		program = overFirst(program, n)
-	}
-	out, err := s.m.execute(program, inputs...)
+	out, err := s.m.execute(p, inputs...)
 	if err != nil {
 		return err
 	}
@@ -445,24 +466,36 @@ func (s *Session) rowOfLayer(l int, ask asked, rows *trace.Rows) error {
 
 // sourcesOf returns how many slots of the cache the row of a mixing in layer l needs: those of the
 // source, rounded up, where a layer reads the source alone and the mixing says nothing of the
-// target itself.
+// target itself; else 0, for all.
 func (s *Session) sourcesOf(l int, ask asked) int {
 	if _, zeroes := ask.Mixing.(ZeroesSources); !zeroes || s.m.Spec.Stack(l) != spec.Crossing {
-		return s.cache.slots
+		return 0
 	}
-	return min(s.cache.slots, roundUp(boundaryOf(s.m.Spec, s.ids), slotStep/2))
+	n := roundUp(boundaryOf(s.m.Spec, s.ids), slotStep/2)
+	if n >= s.cache.slots {
+		return 0
+	}
+	return n
 }
 
-// overFirst is the program of a tile over its first n sources.
-func overFirst(p program, n int) program {
-	whole := p.build
-	p.key += fmt.Sprintf(" over the first %d", n)
-	p.build = func(w byName, in []*Node) []*Node {
-		in = slices.Clone(in)
-		for i := 3; i < 5; i++ { // keys and values
-			in[i] = SliceAxis(in[i], 2, AxisRange(0, n))
-		}
-		return whole(w, in)
+// rowProgram is the graph of the row of a mixing in layer l, [1,(H,)1,S], over the first so many
+// slots, 0 for all, from what the pass kept. After the inputs of [Model.tileProgram] come the
+// attention, [1,H,1,S], the attention output and the stream after the layer, [1,1,D] each. What a
+// mixing does not read of the layer is not computed again: queries, keys and scores, as a rule.
+func (m *Model) rowProgram(l int, ask asked, sources int) program {
+	kind, weights := m.kindOf(l, ask)
+	return program{
+		fmt.Sprintf("tile %s %skept, over the first %d", kind, describe(ask), sources), weights,
+		func(w byName, in []*Node) []*Node {
+			first := func(x *Node, axis int) *Node {
+				if sources == 0 {
+					return x
+				}
+				return SliceAxis(x, axis, AxisRange(0, sources))
+			}
+			b := m.blockOfTile(w, l, append(slices.Clone(in[:3]), first(in[3], 2), first(in[4], 2)))
+			b.Attention, b.AttentionOutput, b.Output = first(in[5], 3), in[6], in[7]
+			return []*Node{visibleRows(b, ask)}
+		},
 	}
-	return p
 }

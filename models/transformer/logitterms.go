@@ -342,11 +342,14 @@ func (b *Block) outputAlong(d *Node) *Node {
 	if b.outputColumns != nil {
 		return Reshape(b.outputColumns.times(b.product.isolated(d)), 1, 1, -1)
 	}
-	axis := 1 // W_O is [HE,D]
-	if b.product.outFirst {
-		axis = 0
+	w := b.w("output.weight")
+	if !b.product.outFirst { // W_O is [HE,D]
+		return b.product.with(d, float(w), 1)
 	}
-	return b.product.with(d, float(b.w("output.weight")), axis)
+	if y := quantizedOf(w).leftTimes(b.product.isolated(d)); y != nil {
+		return y
+	}
+	return b.product.with(d, float(w), 0)
 }
 
 // valuesAlong is v^h_s·d^h for a direction d [B,H,E], [B,H,S]. The values of a group are not

@@ -294,9 +294,11 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 		}
 		for _, ask := range s.late {
 			inputs := []shapes.Shape{stream, scalar, scalar, keys, values}
-			all = append(all, wanted{
-				s.m.tileProgram(l, ask, edited), append(inputs, ofEdits...),
-			})
+			row := wanted{s.m.tileProgram(l, ask, edited), append(inputs, ofEdits...)}
+			if s.wanted == nil {
+				row = wanted{s.m.rowProgram(l, ask, 0), append(inputs, attention, stream, stream)}
+			}
+			all = append(all, row)
 		}
 		if s.room > n {
 			inputs := slices.Concat(step, ofEdits)
