@@ -25,7 +25,8 @@ func (s *Session) Lens(use func(scores []float32) error) error {
 	}
 	var streams []float32
 	for l := range s.m.Spec.Layers + 1 {
-		if err := read(k.stream(l), func(data []float32) { streams = append(streams, data...) }); err != nil {
+		err := read(k.stream(l), func(data []float32) { streams = append(streams, data...) })
+		if err != nil {
 			return err
 		}
 	}
