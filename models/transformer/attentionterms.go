@@ -23,10 +23,11 @@ type latest struct {
 	texts  int
 	logits [][]float32
 	// input and output are each layer's input and attention output, [B,1,D]; attention is
-	// [B,H,1,slots]. They are nil for layers that left the tokens as they were. final is the
-	// residual stream after the last layer, [B,1,D].
-	input, output, attention []*tensors.Tensor
-	final                    *tensors.Tensor
+	// [B,H,1,slots]. sum is what the norm after the feed-forward part normalises, [B,1,D], nil in
+	// layers without one; see [sumsBeforeNorm]. All are nil for layers that left the tokens as they
+	// were. final is the residual stream after the last layer, [B,1,D].
+	input, output, attention, sum []*tensors.Tensor
+	final                         *tensors.Tensor
 }
 
 func (k *latest) free() {
@@ -34,7 +35,7 @@ func (k *latest) free() {
 		return
 	}
 	free(k.final)
-	for _, all := range [][]*tensors.Tensor{k.input, k.output, k.attention} {
+	for _, all := range [][]*tensors.Tensor{k.input, k.output, k.attention, k.sum} {
 		free(all...)
 	}
 }
@@ -72,9 +73,9 @@ func (s *Session) SplitTerms() { s.byHead = true }
 // Terms returns what the last token of the text read from each source in each layer for the sum of
 // logits that of names: the attention part of [Model.LogitTerms], from what the cache holds. o must
 // have the quantity [trace.Logit]; its position is not used. It costs a product by each layer's
-// output projection, L·D² multiplications, and L·H·S·E for S sources; for blocks that normalise
-// after the feed-forward layer (OPT-350m) that layer too. It returns an error without a pass that
-// kept its terms, for an objective that the model does not have, and one that wraps ctx.Err().
+// output projection, L·D² multiplications, and L·H·S·E for S sources. It returns an error without a
+// pass that kept its terms, for an objective that the model does not have, and one that wraps
+// ctx.Err().
 func (s *Session) Terms(
 	ctx context.Context, o trace.Objective,
 ) (*trace.AttentionTerms, error) {
@@ -257,6 +258,9 @@ func (s *texts) termsOnCache(
 			if normsOnTheWay(m.Spec) {
 				inputs = append(inputs, k.input[l], k.output[l])
 			}
+			if sumsBeforeNorm(m.Spec, l) {
+				inputs = append(inputs, k.sum[l])
+			}
 		}
 		out, err := m.execute(m.termsProgram(begin, end, k.texts, s.byHead), inputs...)
 		if err != nil {
@@ -284,11 +288,18 @@ func normsOnTheWay(s *spec.Spec) bool {
 	return s.Order == spec.PostNorm || s.NormAfter || s.NormedResidual
 }
 
+// sumsBeforeNorm reports whether layer l ends in a norm of the sum of its feed-forward part and
+// what comes before that. The direction on the stream passes that norm, so a pass keeps the sum:
+// otherwise the feed-forward part would be computed again.
+func sumsBeforeNorm(s *spec.Spec, l int) bool {
+	return s.Order == spec.PostNorm && s.Stack(l) != spec.Decoding
+}
+
 // termsProgram is the graph that returns, given a positive number and the directions after layer
 // end-1 for so many texts, those before layer begin, [P,1,D] both, and the parts of the sources of
 // the layers between, [layers,P,S], or of each head, [layers,P,H,S]. Its other inputs are, for each
-// layer, its attention and values and, with [normsOnTheWay], its input and attention output. Every
-// further input would cost 1.5 to 3 µs.
+// layer, its attention and values and, with [normsOnTheWay], its input and attention output, and
+// with [sumsBeforeNorm] that sum. Every further input would cost 1.5 to 3 µs.
 func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 	norms := normsOnTheWay(m.Spec)
 	var weights []string
@@ -297,6 +308,11 @@ func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 		which, inCodes := ofLayer(l), byColumns+ofLayer(l)
 		switch {
 		case norms:
+			own := which
+			for _, name := range []string{"attention-norm", "attention-after-norm", "mlp-norm"} {
+				which += name + ". " + own
+			}
+			which += "output."
 		case texts == 1 && len(m.weightsOf(inCodes).names) > 0:
 			columns[l-begin] = true
 			which += "output.bias " + inCodes
@@ -313,18 +329,21 @@ func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 		key,
 		strings.Join(weights, " "),
 		func(w byName, in []*Node) []*Node {
-			each := 2 // inputs of a layer
-			if norms {
-				each = 4
-			}
 			length, along, parts := in[0], in[1], make([]*Node, end-begin)
-			for l := end - 1; l >= begin; l-- {
-				own := in[2+each*(l-begin):][:each]
-				layer := targetNodes{attention: own[0], value: own[1]}
+			layers, in := make([]targetNodes, end-begin), in[2:]
+			next := func() *Node { first := in[0]; in = in[1:]; return first }
+			for l := begin; l < end; l++ {
+				k := targetNodes{attention: next(), value: next()}
 				if norms {
-					layer.input, layer.output = own[2], own[3]
+					k.input, k.output = next(), next()
 				}
-				t := m.termsOf(w, l, length, layer, along)
+				if sumsBeforeNorm(m.Spec, l) {
+					k.sum = next()
+				}
+				layers[l-begin] = k
+			}
+			for l := end - 1; l >= begin; l-- {
+				t := m.termsOf(w, l, length, layers[l-begin], along)
 				along, parts[l-begin] = t.input.along, t.sources
 				if byHead {
 					parts[l-begin] = t.heads
@@ -335,17 +354,35 @@ func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 	}
 }
 
-// lastTensors is how many tensors [keptAt] gives, and lastAttention which of them is the attention.
-const lastTensors, lastAttention = 4, 2
+// keptTensors is how many tensors [keptOf] gives of layer l, lastTensors how many [keptAt] gives,
+// and lastAttention which of those is the attention.
+func keptTensors(s *spec.Spec, l int) int {
+	if sumsBeforeNorm(s, l) {
+		return 3
+	}
+	return 2
+}
+
+func lastTensors(s *spec.Spec, l int) int { return 2 + keptTensors(s, l) }
+
+const lastAttention = 2
 
 // keptOf is what a layer did to the targets of a block besides its output: its attention output,
-// [B,N,D], and attention, [B,H,N,S], as far as edits of contexts and the outputs of heads keep it.
-// An idle one did nothing: then they are zeros, and are not computed.
+// [B,N,D], attention, [B,H,N,S], as far as edits of contexts and the outputs of heads keep it, and
+// with [sumsBeforeNorm] that sum, [B,N,D]. An idle one did nothing: then they are zeros, and are
+// not computed.
 func keptOf(b *Block) []*Node {
+	kept := []*Node{b.AttentionOutput, b.readByHeads()}
 	if b.idle {
-		return []*Node{ZerosLike(b.Input), ZerosLike(b.Attention)}
+		kept = []*Node{ZerosLike(b.Input), ZerosLike(b.Attention)}
 	}
-	return []*Node{b.AttentionOutput, b.readByHeads()}
+	switch {
+	case !sumsBeforeNorm(b.spec, b.layer):
+		return kept
+	case b.idle:
+		return append(kept, ZerosLike(b.Input))
+	}
+	return append(kept, b.sumBeforeNorm())
 }
 
 // keptAt is what a layer did to one target of each text, in the order of [latest.addPrompt]: its
@@ -366,7 +403,7 @@ func keptAt(b *Block, at *Node) []*Node {
 // texts. It puts them in their places, and gives their attention the slots of the cache, so that
 // what reads it has one graph. What it keeps as it is becomes nil in own.
 func (k *latest) addPrompt(m *Model, own []*tensors.Tensor, slots int) error {
-	var placed [lastTensors]*tensors.Tensor
+	placed := make([]*tensors.Tensor, len(own))
 	for i, t := range own {
 		if i != lastAttention && k.texts == 1 { // it is in its place
 			placed[i], own[i] = t, nil
@@ -387,13 +424,18 @@ func (k *latest) addPrompt(m *Model, own []*tensors.Tensor, slots int) error {
 			}
 		})
 		if err != nil {
-			free(placed[:]...)
+			free(placed...)
 			return err
 		}
 	}
 	free(k.final)
 	k.input, k.output = append(k.input, placed[0]), append(k.output, placed[1])
-	k.attention, k.final = append(k.attention, placed[lastAttention]), placed[3]
+	k.attention, k.final = append(k.attention, placed[lastAttention]), placed[len(placed)-1]
+	var sum *tensors.Tensor
+	if len(placed) > lastAttention+2 {
+		sum = placed[lastAttention+1]
+	}
+	k.sum = append(k.sum, sum)
 	return nil
 }
 

@@ -280,6 +280,9 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 				if normsOnTheWay(spec) {
 					inputs = append(inputs, stream, stream)
 				}
+				if sumsBeforeNorm(spec, begin) { // as in every layer of one stack
+					inputs = append(inputs, stream)
+				}
 			}
 			all = append(all, wanted{s.m.termsProgram(begin, end, 1, s.byHead), inputs})
 		}

@@ -232,10 +232,14 @@ func (s *texts) keepStep(step *layerStep, rows []int, out []*Output, kept *lates
 		return s.keepIdle(step, rows, out, kept)
 	}
 	if kept != nil {
-		last := len(made) - 2
+		last := len(made) - keptTensors(s.m.Spec, l)
 		kept.input, kept.output = append(kept.input, step.in), append(kept.output, made[last])
 		kept.attention = append(kept.attention, made[last+1])
-		made = made[:last]
+		var sum *tensors.Tensor
+		if last+2 < len(made) {
+			sum = made[last+2]
+		}
+		kept.sum, made = append(kept.sum, sum), made[:last]
 		step.in, step.collected = nil, made
 	}
 	all := make([]stretch, len(rows))
@@ -264,7 +268,7 @@ func (s *texts) keepStep(step *layerStep, rows []int, out []*Output, kept *lates
 func (s *texts) keepIdle(step *layerStep, rows []int, out []*Output, kept *latest) error {
 	if kept != nil {
 		kept.input, kept.output = append(kept.input, nil), append(kept.output, nil)
-		kept.attention = append(kept.attention, nil)
+		kept.attention, kept.sum = append(kept.attention, nil), append(kept.sum, nil)
 	}
 	for i, row := range rows {
 		for k := range s.asks {
