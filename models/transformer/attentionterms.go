@@ -23,9 +23,11 @@ type latest struct {
 	texts  int
 	logits [][]float32
 	// input and output are each layer's input and attention output, [B,1,D]; attention is
-	// [B,H,1,slots]. final is the residual stream after the last layer, [B,1,D].
-	input, output, attention []*tensors.Tensor
-	final                    *tensors.Tensor
+	// [B,H,1,slots]. sum is what the norm after the feed-forward part normalises, [B,1,D], nil in
+	// layers without one; see [sumsBeforeNorm]. All are nil for layers that left the tokens as they
+	// were. final is the residual stream after the last layer, [B,1,D].
+	input, output, attention, sum []*tensors.Tensor
+	final                         *tensors.Tensor
 }
 
 func (k *latest) free() {
@@ -33,9 +35,19 @@ func (k *latest) free() {
 		return
 	}
 	free(k.final)
-	for _, all := range [][]*tensors.Tensor{k.input, k.output, k.attention} {
+	for _, all := range [][]*tensors.Tensor{k.input, k.output, k.attention, k.sum} {
 		free(all...)
 	}
+}
+
+// stream is the residual stream before layer l, or after the last layer, [B,1,D].
+func (k *latest) stream(l int) *tensors.Tensor {
+	for ; l < len(k.input); l++ {
+		if k.input[l] != nil {
+			return k.input[l]
+		}
+	}
+	return k.final
 }
 
 // KeepTerms makes every later pass keep what [Session.Terms] and [Session.RowsOfLayer] need. It is
@@ -61,9 +73,9 @@ func (s *Session) SplitTerms() { s.byHead = true }
 // Terms returns what the last token of the text read from each source in each layer for the sum of
 // logits that of names: the attention part of [Model.LogitTerms], from what the cache holds. o must
 // have the quantity [trace.Logit]; its position is not used. It costs a product by each layer's
-// output projection, L·D² multiplications, and L·H·S·E for S sources; for blocks that normalise
-// after the feed-forward layer (OPT-350m) that layer too. It returns an error without a pass that
-// kept its terms, for an objective that the model does not have, and one that wraps ctx.Err().
+// output projection, L·D² multiplications, and L·H·S·E for S sources. It returns an error without a
+// pass that kept its terms, for an objective that the model does not have, and one that wraps
+// ctx.Err().
 func (s *Session) Terms(
 	ctx context.Context, o trace.Objective,
 ) (*trace.AttentionTerms, error) {
@@ -246,6 +258,9 @@ func (s *texts) termsOnCache(
 			if normsOnTheWay(m.Spec) {
 				inputs = append(inputs, k.input[l], k.output[l])
 			}
+			if sumsBeforeNorm(m.Spec, l) {
+				inputs = append(inputs, k.sum[l])
+			}
 		}
 		out, err := m.execute(m.termsProgram(begin, end, k.texts, s.byHead), inputs...)
 		if err != nil {
@@ -273,11 +288,18 @@ func normsOnTheWay(s *spec.Spec) bool {
 	return s.Order == spec.PostNorm || s.NormAfter || s.NormedResidual
 }
 
+// sumsBeforeNorm reports whether layer l ends in a norm of the sum of its feed-forward part and
+// what comes before that. The direction on the stream passes that norm, so a pass keeps the sum:
+// otherwise the feed-forward part would be computed again.
+func sumsBeforeNorm(s *spec.Spec, l int) bool {
+	return s.Order == spec.PostNorm && s.Stack(l) != spec.Decoding
+}
+
 // termsProgram is the graph that returns, given a positive number and the directions after layer
 // end-1 for so many texts, those before layer begin, [P,1,D] both, and the parts of the sources of
 // the layers between, [layers,P,S], or of each head, [layers,P,H,S]. Its other inputs are, for each
-// layer, its attention and values and, with [normsOnTheWay], its input and attention output. Every
-// further input would cost 1.5 to 3 µs.
+// layer, its attention and values and, with [normsOnTheWay], its input and attention output, and
+// with [sumsBeforeNorm] that sum. Every further input would cost 1.5 to 3 µs.
 func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 	norms := normsOnTheWay(m.Spec)
 	var weights []string
@@ -286,6 +308,11 @@ func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 		which, inCodes := ofLayer(l), byColumns+ofLayer(l)
 		switch {
 		case norms:
+			own := which
+			for _, name := range []string{"attention-norm", "attention-after-norm", "mlp-norm"} {
+				which += name + ". " + own
+			}
+			which += "output."
 		case texts == 1 && len(m.weightsOf(inCodes).names) > 0:
 			columns[l-begin] = true
 			which += "output.bias " + inCodes
@@ -302,18 +329,21 @@ func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 		key,
 		strings.Join(weights, " "),
 		func(w byName, in []*Node) []*Node {
-			each := 2 // inputs of a layer
-			if norms {
-				each = 4
-			}
 			length, along, parts := in[0], in[1], make([]*Node, end-begin)
-			for l := end - 1; l >= begin; l-- {
-				own := in[2+each*(l-begin):][:each]
-				layer := targetNodes{attention: own[0], value: own[1]}
+			layers, in := make([]targetNodes, end-begin), in[2:]
+			next := func() *Node { first := in[0]; in = in[1:]; return first }
+			for l := begin; l < end; l++ {
+				k := targetNodes{attention: next(), value: next()}
 				if norms {
-					layer.input, layer.output = own[2], own[3]
+					k.input, k.output = next(), next()
 				}
-				t := m.termsOf(w, l, length, layer, along)
+				if sumsBeforeNorm(m.Spec, l) {
+					k.sum = next()
+				}
+				layers[l-begin] = k
+			}
+			for l := end - 1; l >= begin; l-- {
+				t := m.termsOf(w, l, length, layers[l-begin], along)
 				along, parts[l-begin] = t.input.along, t.sources
 				if byHead {
 					parts[l-begin] = t.heads
@@ -324,17 +354,35 @@ func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 	}
 }
 
-// lastTensors is how many tensors [keptAt] gives, and lastAttention which of them is the attention.
-const lastTensors, lastAttention = 4, 2
+// keptTensors is how many tensors [keptOf] gives of layer l, lastTensors how many [keptAt] gives,
+// and lastAttention which of those is the attention.
+func keptTensors(s *spec.Spec, l int) int {
+	if sumsBeforeNorm(s, l) {
+		return 3
+	}
+	return 2
+}
+
+func lastTensors(s *spec.Spec, l int) int { return 2 + keptTensors(s, l) }
+
+const lastAttention = 2
 
 // keptOf is what a layer did to the targets of a block besides its output: its attention output,
-// [B,N,D], and attention, [B,H,N,S], as far as edits of contexts and the outputs of heads keep it.
-// An idle one did nothing: then they are zeros, and are not computed.
+// [B,N,D], attention, [B,H,N,S], as far as edits of contexts and the outputs of heads keep it, and
+// with [sumsBeforeNorm] that sum, [B,N,D]. An idle one did nothing: then they are zeros, and are
+// not computed.
 func keptOf(b *Block) []*Node {
+	kept := []*Node{b.AttentionOutput, b.readByHeads()}
 	if b.idle {
-		return []*Node{ZerosLike(b.Input), ZerosLike(b.Attention)}
+		kept = []*Node{ZerosLike(b.Input), ZerosLike(b.Attention)}
 	}
-	return []*Node{b.AttentionOutput, b.readByHeads()}
+	switch {
+	case !sumsBeforeNorm(b.spec, b.layer):
+		return kept
+	case b.idle:
+		return append(kept, ZerosLike(b.Input))
+	}
+	return append(kept, b.sumBeforeNorm())
 }
 
 // keptAt is what a layer did to one target of each text, in the order of [latest.addPrompt]: its
@@ -355,7 +403,7 @@ func keptAt(b *Block, at *Node) []*Node {
 // texts. It puts them in their places, and gives their attention the slots of the cache, so that
 // what reads it has one graph. What it keeps as it is becomes nil in own.
 func (k *latest) addPrompt(m *Model, own []*tensors.Tensor, slots int) error {
-	var placed [lastTensors]*tensors.Tensor
+	placed := make([]*tensors.Tensor, len(own))
 	for i, t := range own {
 		if i != lastAttention && k.texts == 1 { // it is in its place
 			placed[i], own[i] = t, nil
@@ -376,13 +424,18 @@ func (k *latest) addPrompt(m *Model, own []*tensors.Tensor, slots int) error {
 			}
 		})
 		if err != nil {
-			free(placed[:]...)
+			free(placed...)
 			return err
 		}
 	}
 	free(k.final)
 	k.input, k.output = append(k.input, placed[0]), append(k.output, placed[1])
-	k.attention, k.final = append(k.attention, placed[lastAttention]), placed[3]
+	k.attention, k.final = append(k.attention, placed[lastAttention]), placed[len(placed)-1]
+	var sum *tensors.Tensor
+	if len(placed) > lastAttention+2 {
+		sum = placed[lastAttention+1]
+	}
+	k.sum = append(k.sum, sum)
 	return nil
 }
 
@@ -421,21 +474,31 @@ func (s *Session) RowsOfLayer(
 // rowOfLayer fills in the row of a mixing in layer l. The last token is a tile of one target over
 // all slots of the cache, so that one graph serves until the cache grows.
 func (s *Session) rowOfLayer(l int, ask asked, rows *trace.Rows) error {
+	if s.m.idle(l) { // the token looks at itself
+		for h := range rows.H {
+			rows.Row(0, h, 0)[rows.S-1] = 1
+		}
+		return nil
+	}
 	at := []*tensors.Tensor{
 		tensors.FromScalar(int32(s.Length() - 1)), s.m.withBoundaries(s.Length(), s.ids),
 	}
 	defer free(at...)
-	edited, edits, err := s.newEdits(s.Length()-1, 1, 1, s.cache.slots).layer(l)
-	if err != nil {
-		return err
+	k := s.latest
+	inputs := slices.Concat([]*tensors.Tensor{k.input[l]}, at, s.cache.of(l))
+	var p program
+	if s.edits == nil {
+		p = s.m.rowProgram(l, ask, s.sourcesOf(l, ask))
+		inputs = append(inputs, k.attention[l], k.output[l], k.stream(l+1))
+	} else {
+		edited, edits, err := s.newEdits(s.Length()-1, 1, 1, s.cache.slots).layer(l)
+		if err != nil {
+			return err
+		}
+		defer free(edits...)
+		p, inputs = s.m.tileProgram(l, ask, edited), append(inputs, edits...)
 	}
-	defer free(edits...)
-	inputs := slices.Concat([]*tensors.Tensor{s.latest.input[l]}, at, s.cache.of(l), edits)
-	program := s.m.tileProgram(l, ask, edited)
-	if n := s.sourcesOf(l, ask); n < s.cache.slots && len(edited) == 0 {
-		program = overFirst(program, n)
-	}
-	out, err := s.m.execute(program, inputs...)
+	out, err := s.m.execute(p, inputs...)
 	if err != nil {
 		return err
 	}
@@ -445,24 +508,36 @@ func (s *Session) rowOfLayer(l int, ask asked, rows *trace.Rows) error {
 
 // sourcesOf returns how many slots of the cache the row of a mixing in layer l needs: those of the
 // source, rounded up, where a layer reads the source alone and the mixing says nothing of the
-// target itself.
+// target itself; else 0, for all.
 func (s *Session) sourcesOf(l int, ask asked) int {
 	if _, zeroes := ask.Mixing.(ZeroesSources); !zeroes || s.m.Spec.Stack(l) != spec.Crossing {
-		return s.cache.slots
+		return 0
 	}
-	return min(s.cache.slots, roundUp(boundaryOf(s.m.Spec, s.ids), slotStep/2))
+	n := roundUp(boundaryOf(s.m.Spec, s.ids), slotStep/2)
+	if n >= s.cache.slots {
+		return 0
+	}
+	return n
 }
 
-// overFirst is the program of a tile over its first n sources.
-func overFirst(p program, n int) program {
-	whole := p.build
-	p.key += fmt.Sprintf(" over the first %d", n)
-	p.build = func(w byName, in []*Node) []*Node {
-		in = slices.Clone(in)
-		for i := 3; i < 5; i++ { // keys and values
-			in[i] = SliceAxis(in[i], 2, AxisRange(0, n))
-		}
-		return whole(w, in)
+// rowProgram is the graph of the row of a mixing in layer l, [1,(H,)1,S], over the first so many
+// slots, 0 for all, from what the pass kept. After the inputs of [Model.tileProgram] come the
+// attention, [1,H,1,S], the attention output and the stream after the layer, [1,1,D] each. What a
+// mixing does not read of the layer is not computed again: queries, keys and scores, as a rule.
+func (m *Model) rowProgram(l int, ask asked, sources int) program {
+	kind, weights := m.kindOf(l, ask)
+	return program{
+		fmt.Sprintf("tile %s %skept, over the first %d", kind, describe(ask), sources), weights,
+		func(w byName, in []*Node) []*Node {
+			first := func(x *Node, axis int) *Node {
+				if sources == 0 {
+					return x
+				}
+				return SliceAxis(x, axis, AxisRange(0, sources))
+			}
+			b := m.blockOfTile(w, l, append(slices.Clone(in[:3]), first(in[3], 2), first(in[4], 2)))
+			b.Attention, b.AttentionOutput, b.Output = first(in[5], 3), in[6], in[7]
+			return []*Node{visibleRows(b, ask)}
+		},
 	}
-	return p
 }

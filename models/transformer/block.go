@@ -236,6 +236,18 @@ func (b *Block) wholeAfter(attentionOutput, x *Node, tapped func(trace.Tap, *Nod
 	return Add(z, m)
 }
 
+// sumBeforeNorm is what the norm after the feed-forward part normalises in the post-norm order,
+// [B,N,D]; [Block.finish] has computed it, unless the output came from elsewhere.
+func (b *Block) sumBeforeNorm() *Node {
+	z, m := b.inner[trace.HiddenAfterAttention], b.inner[trace.FeedForwardOutput]
+	if z == nil || m == nil {
+		z = b.norm(Add(b.Input, b.AttentionOutput), "attention-norm")
+		z = b.edited(trace.HiddenAfterAttention, z)
+		m = b.edited(trace.FeedForwardOutput, b.mlp(z))
+	}
+	return Add(z, m)
+}
+
 // parallelNorm is the name of the norm before the feed-forward part in the parallel order.
 func (b *Block) parallelNorm() string {
 	if b.spec.SharedNorm {

@@ -123,19 +123,19 @@ func Quantized(
 	return &got, nil
 }
 
-// QuantizedFromLeft loads the matrix [out,in] of q as an output projection, and returns x [out]
-// times it, from its codes by columns.
+// QuantizedFromLeft loads the matrix [out,in] of q as an output projection, which load gives as
+// [in,out], and returns x [out] times it, from its codes by columns or its numbers of 16 bits.
 func QuantizedFromLeft(
-	backend compute.Backend, q spec.Quantized, out, in int, x []float32,
+	backend compute.Backend, load spec.Loader, q spec.Quantized, out, in int, x []float32,
 ) ([]float32, error) {
 	param := spec.Param{Name: "blocks.0.output.weight", Shape: []int{in, out}}
 	matrix := array{name: param.Name, parts: []spec.Param{param}, outFirst: true}
 	f := formsOf(matrix, q)
-	if f == nil || f[0].columns == nil {
+	if f == nil || f[0].columns == nil && f[0].Bits != 16 {
 		return nil, fmt.Errorf("a matrix %dx%d has no codes by columns", out, in)
 	}
 	m := &Model{loaded: &loaded{backend: backend}}
-	all, err := m.loadQuantized(matrix, f, nil, q)
+	all, err := m.loadQuantized(matrix, f, load, q)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,11 @@ func QuantizedFromLeft(
 		for i, w := range all {
 			at[w.name] = in[1+i]
 		}
-		return codesByColumn(withQuantized(at), param.Name).times(in[0])
+		w := withQuantized(at)
+		if q := codesByColumn(w, param.Name); q != nil {
+			return q.times(in[0])
+		}
+		return quantizedOf(w(param.Name)).leftTimes(graph.Reshape(in[0], 1, 1, -1))
 	})
 	if err != nil {
 		return nil, err

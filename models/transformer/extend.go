@@ -209,6 +209,9 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int,
 	edits := s.newEdits(s.Length(), n, padded, s.cache.slots)
 	x, err := s.onCache(ctx, text, s.m.extensionEmbedding(), edits, s.m.extensionLayer,
 		func(step *layerStep) error {
+			if step.idle() {
+				return nil
+			}
 			into := stretch{first: s.Length(), n: n}
 			return s.cache.put(step.layer, step.collected, into)
 		})

@@ -21,6 +21,9 @@ type layerStep struct {
 	collected []*tensors.Tensor
 }
 
+// idle reports whether the layer left the stream as it is, and no graph ran.
+func (s *layerStep) idle() bool { return s.in == s.out }
+
 // collector builds what a pass collects in a layer, from the block and from the keys and values of
 // its targets, [B,G,N,E] each. more are the further inputs of the graph.
 type collector func(d *builder, b *Block, now cache, more []*Node) []*Node
@@ -28,7 +31,8 @@ type collector func(d *builder, b *Block, now cache, more []*Node) []*Node
 // layers runs all layers in order on x, the residual stream before layer 0, [B,N,D], and frees x.
 // It is the one loop that every pass over the layers uses. run runs one layer in a graph of its
 // own, so that only one layer's intermediate results exist at a time, and layers of one kind share
-// a compiled graph. It returns the stream after the layer and what is collected besides.
+// a compiled graph. It returns the stream after the layer and what is collected besides, or nothing
+// for a layer that leaves the stream as it is; then in and out of the step are one tensor.
 //
 // edits, nil for none, change the stream on its way. in and out of a step are the changed ones.
 //
@@ -50,6 +54,13 @@ func (m *Model) layers(ctx context.Context, x *tensors.Tensor, edits *passEdits,
 				return
 			}
 			made, err := run(l, x)
+			if err == nil && len(made) == 0 {
+				if !yield(&layerStep{layer: l, in: x, out: x}, nil) {
+					free(x)
+					return
+				}
+				continue
+			}
 			if err == nil {
 				made[0], err = edits.stream(l+1, made[0])
 			}

@@ -24,8 +24,9 @@ func (s *Session) Lens(use func(scores []float32) error) error {
 		return pkg.Errorf("no lens: the session has to keep the streams, and to read a text")
 	}
 	var streams []float32
-	for _, x := range append(k.input[:len(k.input):len(k.input)], k.final) {
-		if err := read(x, func(data []float32) { streams = append(streams, data...) }); err != nil {
+	for l := range s.m.Spec.Layers + 1 {
+		err := read(k.stream(l), func(data []float32) { streams = append(streams, data...) })
+		if err != nil {
 			return err
 		}
 	}

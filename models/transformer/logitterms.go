@@ -253,8 +253,9 @@ type blockTerms struct {
 
 // targetNodes is what a layer did to B targets, in a graph: its input and attention output,
 // [B,1,D], its attention, [B,H,1,S], and the values of all sources, [B,G,S,E]. Input and output are
-// nil where nothing reads them; see [normsOnTheWay].
-type targetNodes struct{ input, output, attention, value *Node }
+// nil where nothing reads them; see [normsOnTheWay]. sum is that of [sumsBeforeNorm], [B,1,D]; nil
+// if it is to be computed.
+type targetNodes struct{ input, output, attention, value, sum *Node }
 
 // termsOf builds the terms of layer l for one target of each text, given the length of the text,
 // what the layer did to the targets and the direction after it, [B,1,D].
@@ -266,12 +267,12 @@ func (m *Model) termsOf(w byName, l int, length *Node, k targetNodes, along *Nod
 		spec:    d.spec, layer: l, product: d.product, w: w.in(ofLayer(l)),
 		outputColumns: codesByColumn(w, ofLayer(l)+"output.weight"),
 	}
-	return b.termsAlong(along)
+	return b.termsAlong(along, k.sum)
 }
 
-// termsAlong returns the terms of a layer for one target, given the direction after it, [B,1,D].
-// It follows [Block.After] backwards.
-func (b *Block) termsAlong(along *Node) blockTerms {
+// termsAlong returns the terms of a layer for one target, given the direction after it, [B,1,D],
+// and the sum of [sumsBeforeNorm], nil if it is to be computed. It follows [Block.After] backwards.
+func (b *Block) termsAlong(along, sum *Node) blockTerms {
 	r := direction{along: along, constant: ScalarZero(along.Graph(), along.DType())}
 	x, a := b.Input, b.AttentionOutput
 	none := func() *Node { return ScalarZero(along.Graph(), along.DType()) }
@@ -287,11 +288,14 @@ func (b *Block) termsAlong(along *Node) blockTerms {
 	}
 	switch b.spec.Order {
 	case spec.PostNorm:
-		z := b.norm(Add(x, a), "attention-norm")
-		m := b.mlp(z)
-		r = b.beforeNorm(r, Add(z, m), "mlp-norm")
+		if sum == nil {
+			sum = b.sumBeforeNorm()
+		}
+		r = b.beforeNorm(r, sum, "mlp-norm")
 		after := r
-		mlp := func() *Node { return after.read(m) }
+		mlp := func() *Node {
+			return after.read(b.mlp(b.norm(Add(x, a), "attention-norm")))
+		}
 		r = b.beforeNorm(r, Add(x, a), "attention-norm")
 		return b.attentionTerms(blockTerms{input: r, mlp: mlp}, r)
 	case spec.Parallel:
@@ -342,11 +346,14 @@ func (b *Block) outputAlong(d *Node) *Node {
 	if b.outputColumns != nil {
 		return Reshape(b.outputColumns.times(b.product.isolated(d)), 1, 1, -1)
 	}
-	axis := 1 // W_O is [HE,D]
-	if b.product.outFirst {
-		axis = 0
+	w := b.w("output.weight")
+	if !b.product.outFirst { // W_O is [HE,D]
+		return b.product.with(d, float(w), 1)
 	}
-	return b.product.with(d, float(b.w("output.weight")), axis)
+	if y := quantizedOf(w).leftTimes(b.product.isolated(d)); y != nil {
+		return y
+	}
+	return b.product.with(d, float(w), 0)
 }
 
 // valuesAlong is v^h_s·d^h for a direction d [B,H,E], [B,H,S]. The values of a group are not

@@ -162,7 +162,8 @@ func (p *pass) layer(ctx context.Context, step *layerStep, out []*Output,
 		}
 	}
 	if p.latest != nil {
-		if err := p.latest.addPrompt(p.m, rows[len(rows)-lastTensors:], p.slots); err != nil {
+		last := rows[len(rows)-lastTensors(p.m.Spec, l):]
+		if err := p.latest.addPrompt(p.m, last, p.slots); err != nil {
 			return err
 		}
 	}

@@ -176,9 +176,20 @@ func TestQuantizedMatrix(t *testing.T) {
 	}
 }
 
+// transposed gives the numbers of the matrix as one [in,out].
+func (c coded) transposed(_ spec.Param, put func(first int, values []float32)) error {
+	out := len(c.numbers) / c.in
+	numbers := make([]float32, len(c.numbers))
+	for i, x := range c.numbers {
+		numbers[i%c.in*out+i/c.in] = x
+	}
+	put(0, numbers)
+	return nil
+}
+
 // TestQuantizedFromLeft: a vector times an output projection in codes is their product.
 func TestQuantizedFromLeft(t *testing.T) {
-	for _, coding := range codings {
+	for _, coding := range slices.Concat(codings, halves) {
 		for _, size := range [][2]int{{32, 256}, {64, 32}, {96, 128}, {576, 512}, {128, 576}} {
 			out, in := size[0], size[1]
 			if in%coding.Block != 0 {
@@ -186,7 +197,7 @@ func TestQuantizedFromLeft(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%+v, %dx%d", coding, out, in), func(t *testing.T) {
 				c, x := newCoded(coding, out, in), vector(out)
-				got, err := transformer.QuantizedFromLeft(goBackend(t), c, out, in, x)
+				got, err := transformer.QuantizedFromLeft(goBackend(t), c.transposed, c, out, in, x)
 				must(t, err)
 				if len(got) != in {
 					t.Fatalf("%d numbers, want %d", len(got), in)

@@ -235,6 +235,32 @@ func (q quantized) times(x *Node) *Node {
 	return joined(all, 0)
 }
 
+// leftTogether is how many rows [quantized.leftTimes] adds in one loop. With more of them LLVM no
+// longer uses vectors.
+const leftTogether = 8
+
+// leftTimes is x, [1,1,out], times the matrix from the left, [1,1,in], where it has one form of
+// numbers of 16 bits and its rows are a multiple of [leftTogether]; nil elsewhere, and for another
+// number of vectors. A few rows are added in one loop as they are read, so that no number of the
+// matrix is written to memory, and then the sums.
+func (q quantized) leftTimes(x *Node) *Node {
+	if len(q) != 1 || q[0].scale != nil || x.Shape().Dimensions[0] > 1 {
+		return nil
+	}
+	codes := q[0].codes // [out,a,b,j,1,32]
+	out := codes.Shape().Dimensions[0]
+	if out%leftTogether != 0 {
+		return nil
+	}
+	var sum *Node // [out/8,a,b,j,1,32]
+	for k := range leftTogether {
+		rows := AxisRange(k*out/leftTogether, (k+1)*out/leftTogether)
+		factor := Reshape(SliceAxis(x, 2, rows), -1, 1, 1, 1, 1, 1)
+		sum = plus(sum, Mul(float(SliceAxis(codes, 0, rows)), factor))
+	}
+	return Reshape(ReduceSum(sum, 0), 1, 1, -1)
+}
+
 // plus is the sum of both, x alone if sum is nil.
 func plus(sum, x *Node) *Node {
 	if sum == nil {

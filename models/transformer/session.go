@@ -280,6 +280,9 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 				if normsOnTheWay(spec) {
 					inputs = append(inputs, stream, stream)
 				}
+				if sumsBeforeNorm(spec, begin) { // as in every layer of one stack
+					inputs = append(inputs, stream)
+				}
 			}
 			all = append(all, wanted{s.m.termsProgram(begin, end, 1, s.byHead), inputs})
 		}
@@ -294,9 +297,11 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 		}
 		for _, ask := range s.late {
 			inputs := []shapes.Shape{stream, scalar, scalar, keys, values}
-			all = append(all, wanted{
-				s.m.tileProgram(l, ask, edited), append(inputs, ofEdits...),
-			})
+			row := wanted{s.m.tileProgram(l, ask, edited), append(inputs, ofEdits...)}
+			if s.wanted == nil {
+				row = wanted{s.m.rowProgram(l, ask, 0), append(inputs, attention, stream, stream)}
+			}
+			all = append(all, row)
 		}
 		if s.room > n {
 			inputs := slices.Concat(step, ofEdits)

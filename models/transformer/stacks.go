@@ -33,6 +33,10 @@ func boundaryIn(s *spec.Spec, ids []int) int {
 	return boundaryOf(s, ids)
 }
 
+// idle reports whether layer l leaves every token after a prompt as it is: those are tokens of the
+// target, and the encoder works on the source.
+func (m *Model) idle(l int) bool { return m.Spec.Stack(l) == spec.Encoding }
+
 // withBoundaries is an int32 number of a pass, followed by the boundary of each text in a model of
 // two stacks, where it is a vector: graphs get the boundaries wherever they get that number.
 func (m *Model) withBoundaries(number int, texts ...[]int) *tensors.Tensor {

@@ -295,7 +295,8 @@ func TestReadLogitsOfTwoStacks(t *testing.T) {
 }
 
 // TestStacksRowOfLayer: the row of one layer, which for a layer that reads the source is computed
-// over the slots of the source alone, is the row of a step over all layers.
+// over the slots of the source alone, is the row of a step over all layers. In a layer of the
+// encoder a token of the target looks at itself.
 func TestStacksRowOfLayer(t *testing.T) {
 	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
 		asks := []trace.MixingAsk{{Name: "value-zeroing"}, {Name: "alti"},
@@ -309,10 +310,13 @@ func TestStacksRowOfLayer(t *testing.T) {
 			must(t, err)
 			for i, ask := range asks {
 				want := out.Rows[i]
-				for l := g.model.Spec.Encoder; l < want.L; l++ {
+				for l := range want.L {
 					got, err := s.RowsOfLayer(context.Background(), l, ask)
 					must(t, err)
 					for h := range got.H {
+						if row := got.Row(0, h, 0); l < g.model.Spec.Encoder && row[n-1] != 1 {
+							t.Errorf("%s, layer %d of the encoder: the row is %v", ask.Name, l, row)
+						}
 						check(t, fmt.Sprintf("%s after %d tokens, layer %d, head %d", ask.Name, n,
 							l, h), got.Row(0, h, 0), want.Row(l, h, want.N-1), oneRowTol)
 					}

@@ -194,6 +194,9 @@ func (s *texts) onCache(ctx context.Context, text []*tensors.Tensor, embedding p
 		return nil, err
 	}
 	run := func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error) {
+		if s.m.idle(l) && edits == nil {
+			return nil, nil
+		}
 		projected, err := s.cache.projected.inputs(l)
 		if err != nil {
 			return nil, err
@@ -225,11 +228,18 @@ func (s *texts) keepStep(step *layerStep, rows []int, out []*Output, kept *lates
 	if err := s.streams.add(l, s.lengths[0], step.in); err != nil {
 		return err
 	}
+	if step.idle() {
+		return s.keepIdle(step, rows, out, kept)
+	}
 	if kept != nil {
-		last := len(made) - 2
+		last := len(made) - keptTensors(s.m.Spec, l)
 		kept.input, kept.output = append(kept.input, step.in), append(kept.output, made[last])
 		kept.attention = append(kept.attention, made[last+1])
-		made = made[:last]
+		var sum *tensors.Tensor
+		if last+2 < len(made) {
+			sum = made[last+2]
+		}
+		kept.sum, made = append(kept.sum, sum), made[:last]
 		step.in, step.collected = nil, made
 	}
 	all := make([]stretch, len(rows))
@@ -251,6 +261,27 @@ func (s *texts) keepStep(step *layerStep, rows []int, out []*Output, kept *lates
 		}
 	}
 	return s.cache.projected.put(l, made[len(s.asks):], s.lengths[0])
+}
+
+// keepIdle is [texts.keepStep] for a layer that leaves the new tokens as they are: each looks at
+// itself, and nobody reads its keys and values.
+func (s *texts) keepIdle(step *layerStep, rows []int, out []*Output, kept *latest) error {
+	if kept != nil {
+		kept.input, kept.output = append(kept.input, nil), append(kept.output, nil)
+		kept.attention, kept.sum = append(kept.attention, nil), append(kept.sum, nil)
+	}
+	for i, row := range rows {
+		for k := range s.asks {
+			r := &out[i].Rows[k]
+			for h := range r.H {
+				r.Row(step.layer, h, 0)[s.lengths[row]] = 1
+			}
+		}
+	}
+	if s.eachLayer != nil {
+		return s.eachLayer(step)
+	}
+	return nil
 }
 
 // stepProgram is the graph of layer l in a step. Its inputs are those of [texts.onCache], with

@@ -193,8 +193,9 @@ func (p *tiledPrompt) lastTarget(t *tiledLayer, all []trace.Rows) error {
 		defer free(out...)
 		rows := out
 		if terms {
-			rows = out[lastTensors:]
-			if err := p.latest.addPrompt(p.m, out[:lastTensors], p.slots); err != nil {
+			n := lastTensors(p.m.Spec, t.l)
+			rows = out[n:]
+			if err := p.latest.addPrompt(p.m, out[:n], p.slots); err != nil {
 				return err
 			}
 		}
