@@ -101,9 +101,9 @@ func (t *inseqText) twoStacks() bool { return has(t.OfSource) }
 func has(tensor json.RawMessage) bool { return len(tensor) > 0 && string(tensor) != "null" }
 
 // vocabularies returns how many tokens the target has, and how many the source has of its own, 0 if
-// the two share a vocabulary: the numbers given or, if they do not hold the ids, the fewest that do.
-// Source and target of a file share none if a token has one text in the source and another one in
-// the target.
+// the two share a vocabulary: the numbers given or, if they do not hold the ids, the fewest that
+// do. Source and target of a file share none if a token has one text in the source and another one
+// in the target.
 func (t *inseqText) vocabularies(vocab, sourceVocab int) (target, source int) {
 	texts, own := map[int]string{}, sourceVocab > 0
 	for _, piece := range t.Source {
