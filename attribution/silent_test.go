@@ -85,8 +85,8 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// evenRollout returns the row of rollout over a prompt of 10 tokens, [10], of the token after it
-// where attention is even: in a decoder of three layers, or in two stacks with nine tokens of the
+// evenRollout returns the row of rollout over a prompt of 10 tokens, [10], for the token after it
+// where attention is even: in a decoder with three layers, or in two stacks with nine tokens of the
 // source and the begin of the target, three layers in the encoder and one block in the decoder.
 func evenRollout(twoStacks bool) []float64 {
 	const T, b = 11, 9
@@ -125,7 +125,7 @@ func evenRollout(twoStacks bool) []float64 {
 }
 
 // TestSilentOfTwoStacks: even attention gives the tokens of a decoder's text the order of their
-// positions, and those of a source of two stacks the same. So a row that falls along a source comes
+// positions, and all tokens of a source the same. So a row that falls along a source comes
 // from what was learnt, and is not silent.
 func TestSilentOfTwoStacks(t *testing.T) {
 	one, two := evenRollout(false), evenRollout(true)
