@@ -29,9 +29,9 @@ const (
 //     the other rows is 0.98 or more, for three tokens and eight columns at least, or
 //   - in a decoder of one stack, where the method combines layers, it has the order of the
 //     positions: outside of sinks its rank correlation with it, earliest first, is 0.98 or more,
-//     for eight columns at least. So do the rows of the same model with shuffled weights, whose attention is nearly
-//     even (docs/measured/methods.md): the row shows the mask, and not what was learnt. Rows that
-//     were divided by what even attention gives (lift) are not judged by this.
+//     for eight columns at least. So do the rows of the same model with shuffled weights, whose
+//     attention is nearly even (docs/measured/methods.md): the row shows the mask, and not what was
+//     learnt. Rows that were divided by what even attention gives (lift) are not judged by this.
 //
 // Scores of a scorer are silent only where the contrast is the prediction itself. Silent returns a
 // [trace.UsageError] as [Explanation.Sinks] does.

@@ -124,7 +124,7 @@ func evenRollout(twoStacks bool) []float64 {
 	return row[:T-1]
 }
 
-// TestSilentOfTwoStacks: even attention gives the tokens of a decoder's text the order of their
+// TestSilentOfTwoStacks: even attention gives the tokens that a decoder reads the order of their
 // positions, and all tokens of a source the same. So a row that falls along a source comes
 // from what was learnt, and is not silent.
 func TestSilentOfTwoStacks(t *testing.T) {
@@ -149,7 +149,7 @@ func TestSilentOfTwoStacks(t *testing.T) {
 		got, err := e.Silent("rollout", attribution.ShownLevel)
 		must(t, err)
 		if (got[0] != "") != c.want {
-			t.Errorf("%d layers of an encoder: %q", c.encoder, got[0])
+			t.Errorf("with %d layers before the target: %q", c.encoder, got[0])
 		}
 	}
 }

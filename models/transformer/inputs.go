@@ -164,8 +164,8 @@ func layerKind(s *spec.Spec, l int) string {
 }
 
 // tokenPositions returns the positions of ids, filled up to n: tokens with [spec.Spec.SkipID] are
-// at -1 and do not count. Those of the target of two stacks begin at 0 again, and all count, because
-// a target is also read token by token.
+// at -1 and do not count. Those of the target of two stacks begin at 0 again, and all count,
+// because a target is also read token by token.
 func tokenPositions(s *spec.Spec, ids []int, n int) []int32 {
 	at := make([]int32, n)
 	next, boundary := int32(0), boundaryOf(s, ids)
