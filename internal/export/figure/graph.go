@@ -106,7 +106,8 @@ func (p *page) edge(from, to point, wide float64, color chart.RGB, dashes ...flo
 }
 
 // graphAxis writes the names of the layers left of the nodes, the first one at the bottom: the
-// edges below a name go into that layer. A dashed line stands where layers are left out, up to right.
+// edges below a name go into that layer. A dashed line stands where layers are left out, up to
+// right.
 func (p *page) graphAxis(
 	names []string, layers []int, node func(level, row int) point, right float64,
 ) {
