@@ -27,11 +27,11 @@ const (
 //   - its part outside of sinks, generated tokens included, is below 1 % of it, or
 //   - it has the order of all other rows: outside of sinks its rank correlation with the mean of
 //     the other rows is 0.98 or more, for three tokens and eight columns at least, or
-//   - in a decoder, where the method combines layers, it has the order of the positions: outside of
-//     sinks its rank correlation with it, earliest first, is 0.98 or more, for eight columns at
-//     least. So do the rows of the same model with shuffled weights, whose attention is nearly
-//     even (docs/measured/methods.md): the row shows the mask, and not what was learnt. Rows that
-//     were divided by what even attention gives (lift) are not judged by this.
+//   - in a decoder of one stack, where the method combines layers, it has the order of the
+//     positions: outside of sinks its rank correlation with it, earliest first, is 0.98 or more,
+//     for eight columns at least. So do the rows of the same model with shuffled weights, whose
+//     attention is nearly even (docs/measured/methods.md): the row shows the mask, and not what was
+//     learnt. Rows that were divided by what even attention gives (lift) are not judged by this.
 //
 // Scores of a scorer are silent only where the contrast is the prediction itself. Silent returns a
 // [trace.UsageError] as [Explanation.Sinks] does.
@@ -128,9 +128,12 @@ func (e *Explanation) onePosition() bool {
 }
 
 // byPosition reports whether even attention gives rows of a method the order of the positions,
-// earliest first.
+// earliest first. Of two stacks it does not: every token of a source sees every other, so that even
+// attention gives all of them the same, and a source that is translated in order falls for another
+// reason. The prompt has one or two tokens of the target, which have no order to compare with.
 func (e *Explanation) byPosition(r *Result) bool {
-	return r.Combined && !r.Scorer && !e.Model.Bidirectional && r.Quantity != Lift
+	return r.Combined && !r.Scorer && !e.Model.Bidirectional && e.Model.EncoderLayers == 0 &&
+		r.Quantity != Lift
 }
 
 // earliestFirst reports whether a row falls from its first column to its last one.

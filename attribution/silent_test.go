@@ -1,6 +1,8 @@
 package attribution_test
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,5 +82,74 @@ func TestSilent(t *testing.T) {
 	}
 	if _, err := e.Silent("none", 0); err == nil {
 		t.Error("a method that is not there: no error")
+	}
+}
+
+// evenRollout returns the row of rollout over a prompt of 10 tokens, [10], for the token after it
+// where attention is even: in a decoder with three layers, or in two stacks with nine tokens of the
+// source and the begin of the target, three layers in the encoder and one block in the decoder.
+func evenRollout(twoStacks bool) []float64 {
+	const T, b = 11, 9
+	layers := []func(t, s int) bool{}
+	for range 3 {
+		layers = append(layers, func(t, s int) bool {
+			return s <= t && !twoStacks || twoStacks && (t < b && s < b || t == s)
+		})
+	}
+	if twoStacks {
+		self := func(t, s int) bool { return t == s || b <= s && s <= t }
+		cross := func(t, s int) bool { return t == s && t < b || t >= b && s < b }
+		layers = append(layers, self, cross)
+	}
+	row := make([]float64, T)
+	row[T-1] = 1
+	for l := len(layers) - 1; l >= 0; l-- { // row · ½(I + A), from the last layer down
+		next := make([]float64, T)
+		for t, x := range row {
+			seen := 0.0
+			for s := range T {
+				if layers[l](t, s) {
+					seen++
+				}
+			}
+			next[t] += x / 2
+			for s := range T {
+				if layers[l](t, s) {
+					next[s] += x / 2 / seen
+				}
+			}
+		}
+		row = next
+	}
+	return row[:T-1]
+}
+
+// TestSilentOfTwoStacks: even attention gives the tokens that a decoder reads the order of their
+// positions, and all tokens of a source the same. So a row that falls along a source comes
+// from what was learnt, and is not silent.
+func TestSilentOfTwoStacks(t *testing.T) {
+	one, two := evenRollout(false), evenRollout(true)
+	for j := range 8 {
+		if one[j] <= one[j+1] || math.Abs(two[j]-two[0]) > 1e-12 || two[j] == 0 {
+			t.Fatalf("even attention gives %v, and %v in two stacks", one, two)
+		}
+	}
+	for _, c := range []struct {
+		row     []float64
+		encoder int
+		want    bool
+	}{{one, 0, true}, {one, 3, false}, {two, 3, false}} {
+		e := &attribution.Explanation{Methods: map[string]*attribution.Result{"rollout": {
+			Layers: []int{0}, Shape: [3]int{1, 10, 1}, OtherMass: []float64{0.1},
+			Facts: attribution.Facts{Combined: true}, Rows: [][]float64{c.row},
+		}}, Steps: make([]attribution.GeneratedToken, 1)}
+		e.Model.EncoderLayers = c.encoder
+		e.Prompt.Texts, e.Prompt.Special = slices.Repeat([]string{"w"}, 10), make([]bool, 10)
+		e.Prompt.IDs = make([]int, 10)
+		got, err := e.Silent("rollout", attribution.ShownLevel)
+		must(t, err)
+		if (got[0] != "") != c.want {
+			t.Errorf("with %d layers before the target: %q", c.encoder, got[0])
+		}
 	}
 }

@@ -276,8 +276,19 @@ func TestSeparateVocabularies(t *testing.T) {
 	if got != want {
 		t.Errorf("the tokens are\n%s, want\n%s", got, want)
 	}
-	if id, ok := m.Replacement("unknown"); ok {
-		t.Errorf("token %d replaces others on both sides", id)
+	// The files number <unk>, </s> and <pad> by 1, 2 and 0 in the target, 3, 2 and 1 in the source.
+	for kind, want := range map[string][2]int{
+		"unknown": {1, 40 + 3}, "end": {2, 40 + 2}, "pad": {0, 40 + 1},
+	} {
+		id, ok := m.Replacement(kind)
+		source, has := m.SourceReplacement(kind)
+		if !ok || !has || id != want[0] || source != want[1] {
+			t.Errorf("%s is %d (%v) and %d (%v) in the source, want %v", kind, id, ok, source,
+				has, want)
+		}
+	}
+	if id, ok := m.SourceReplacement("mask"); ok {
+		t.Errorf("token %d of the source is a mask", id)
 	}
 	source := []int{47, 44, 46, 42}
 	for _, ids := range [][]int{{47, 7, 88}, {47, 88, 47}, {88}, {47, 89}, {47, 88, 88}} {

@@ -149,6 +149,7 @@ type prover struct {
 	model    trace.Predictor
 	c        Case
 	prompt   attribution.Prompt
+	prefix   []int // generated before the answer, after each prompt
 	specials trace.Specials
 	position int // of the target
 	answer   int // the token explained
@@ -217,10 +218,11 @@ func (p prover) queries() (queries []trace.Query, before []int, err error) {
 				" had %d, or tokens outside of the span differ; take a word of as many tokens",
 				k, c.Text, old, len(ids), len(tokens))
 		}
-		queries = append(queries, trace.Query{IDs: ids, Objective: o})
+		queries = append(queries, trace.Query{IDs: append(ids, p.prefix...), Objective: o})
 		if _, ok := at[against]; !ok {
 			at[against] = len(whole)
-			whole = append(whole, trace.Query{IDs: p.prompt.IDs, Objective: o})
+			ids := slices.Concat(p.prompt.IDs, p.prefix)
+			whole = append(whole, trace.Query{IDs: ids, Objective: o})
 		}
 		before = append(before, len(p.c.Changes)+at[against])
 	}

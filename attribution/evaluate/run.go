@@ -365,11 +365,6 @@ func (r *Result) describe(e *attribution.Explanation) {
 // prove tries the changes of a case and sets the proof and the token explained. For a pair it also
 // sets the case's continuation and contrast to what the model chooses.
 func (o Options) prove(ctx context.Context, m trace.Model, c *Case, r *Result) error {
-	p, ok := m.(trace.Predictor)
-	if head := m.Info().Head; !ok || head != trace.NextToken && head != trace.MaskedToken {
-		return fmt.Errorf("the changes of a case need a model that predicts tokens of other texts,"+
-			" and %s does not", m.Info().Name)
-	}
 	o.Methods, o.References = []string{"raw"}, nil // one pass, to get the token explained
 	asked := *c
 	if c.Counterfactual != "" {
@@ -380,15 +375,9 @@ func (o Options) prove(ctx context.Context, m trace.Model, c *Case, r *Result) e
 		return err
 	}
 	r.describe(e)
-	x := prover{
-		model: p, c: *c, prompt: e.Prompt, specials: o.Explain.Specials,
-		position: position(e), answer: e.Steps[0].ID, least: o.Least,
-	}
-	if o.Explain.InChat() {
-		x.specials = trace.SpecialsOff // the conversation has them
-	}
-	if x.least == 0 {
-		x.least = defaultLeast
+	x, err := o.prover(m, *c, e, 0)
+	if err != nil {
+		return err
 	}
 	if c.Counterfactual == "" {
 		r.Proof, err = x.prove(ctx)
@@ -401,6 +390,32 @@ func (o Options) prove(ctx context.Context, m trace.Model, c *Case, r *Result) e
 	r.Proof, r.Answered, r.Foil, r.patch = pair.proof, pair.answered, pair.foil, pair.patch
 	c.Continuation, c.Contrast = e.Steps[0].Text, pair.foil
 	return nil
+}
+
+// prover returns what tries the changes of a case, for one step of its explanation. The steps
+// before it stay as they are.
+func (o Options) prover(
+	m trace.Model, c Case, e *attribution.Explanation, step int,
+) (x prover, err error) {
+	p, ok := m.(trace.Predictor)
+	if head := m.Info().Head; !ok || head != trace.NextToken && head != trace.MaskedToken {
+		return x, fmt.Errorf("the changes of a case need a model that predicts tokens of other "+
+			"texts, and %s does not", m.Info().Name)
+	}
+	x = prover{
+		model: p, c: c, prompt: e.Prompt, specials: o.Explain.Specials,
+		position: position(e) + step, answer: e.Steps[step].ID, least: o.Least,
+	}
+	for _, s := range e.Steps[:step] {
+		x.prefix = append(x.prefix, s.ID)
+	}
+	if o.Explain.InChat() {
+		x.specials = trace.SpecialsOff // the conversation has them
+	}
+	if x.least == 0 {
+		x.least = defaultLeast
+	}
+	return x, nil
 }
 
 // position returns the target whose prediction is explained.

@@ -3,6 +3,7 @@ package evaluate
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Translation is a text for a model of two stacks, and what it should write for it. Words are
@@ -20,6 +22,11 @@ type Translation struct {
 	// translates, {target, source}. Possible are other links that are not wrong, such as those to a
 	// word that a word of the target agrees with.
 	Sure, Possible [][2]int
+	// Changes are, for each word of the target, changes of the source that prove which words of it
+	// decide that word, as in a [Case]: the spans with an Answer are its evidence. The words of the
+	// target before it stay as they are, and the answer is right after them. Nil, or empty for a
+	// word, if nothing is to be proven.
+	Changes [][]Change
 }
 
 // AlignmentErrorRate is how far links are from those that are known (Och and Ney 2003, §5.3), A
@@ -50,6 +57,15 @@ func AlignmentErrorRate(found, sure, possible [][2]int) float64 {
 	return 1 - float64(hits)/float64(len(a)+len(s)) // 0/0 is NaN
 }
 
+// WordReport is how well methods link the words of translations with those of their sources, the
+// lowest error rate first. Proofs and Refuted are those of [Report], of words of targets and not of
+// cases; empty without [Translation.Changes].
+type WordReport struct {
+	Methods []WordAlignment `json:"methods"`
+	Proofs  []Proofs        `json:"proofs,omitempty"`
+	Refuted []Refuted       `json:"refuted,omitempty"`
+}
+
 // WordAlignment is how well a method links the words of translations with those of their sources.
 type WordAlignment struct {
 	Method string `json:"method"`
@@ -59,24 +75,28 @@ type WordAlignment struct {
 	LayerName string `json:"layer_name,omitempty"`
 	// ErrorRate is the alignment error rate, over translations.
 	ErrorRate Summary `json:"alignment_error_rate"`
+	// Recall is the share of the proven evidence of a translation's words that the method finds,
+	// over translations: of a word that k words of the source decide, those among the k that have
+	// most of its row. Translations without proven evidence are skipped.
+	Recall Summary `json:"recall"`
 }
 
 // SamePlaceLine is the name of the alignment that links each word of a target with the word of the
 // source that has the same number.
 const SamePlaceLine = "same place"
 
-// AlignWords measures methods by [AlignmentErrorRate], the lowest first, and [SamePlaceLine] with
-// them. It explains each target as a continuation of its source and links each word of it with a
-// word of the source, as [attribution.Link] does; scores of several tokens of a word are added.
-// Control tokens have no part in it.
+// AlignWords measures methods by [AlignmentErrorRate] and by the recall of evidence that the model
+// itself proves, and [SamePlaceLine] with them. It explains each target as a continuation of its
+// source and links each word of it with a word of the source, as [attribution.Link] does; scores of
+// several tokens of a word are added. Control tokens have no part in it.
 //
 // Methods of one layer are measured in the layer that is best on the translations of choose, which
-// should be others; without any, on those of score. Of the options it reads Methods, Explain and
-// OnProgress. A translation without a sure link or with one outside of its words is a
-// [trace.UsageError].
+// should be others; without any, on those of score. Of the options it reads Methods, Explain, Least
+// and OnProgress. A translation without a sure link or with one outside of its words is a
+// [trace.UsageError], and so is a span outside of its source.
 func AlignWords(
 	ctx context.Context, m trace.Model, choose, score []Translation, opts Options,
-) ([]WordAlignment, error) {
+) (*WordReport, error) {
 	if len(score) == 0 {
 		return nil, trace.Usagef("there are no translations to align")
 	}
@@ -85,11 +105,11 @@ func AlignWords(
 			"name a model of two stacks", m.Info().Name)
 	}
 	opts.Methods = opts.methods(m.Info())
-	rates := map[string]map[int][]float64{} // by method and layer
+	x := &wordAligner{Options: opts, m: m}
 	measured := func(which []Translation, begun int) error {
-		clear(rates)
+		x.rates, x.recalls = map[string]map[int][]float64{}, map[string]map[int][]float64{}
 		for i, t := range which {
-			if err := opts.alignWords(ctx, m, t, rates); err != nil {
+			if err := x.align(ctx, t); err != nil {
 				return pkg.Errorf("translation %d of %d: %w", i, len(which), err)
 			}
 			if opts.OnProgress != nil {
@@ -105,28 +125,35 @@ func AlignWords(
 		return nil, err
 	}
 	layers := map[string]int{}
-	for method, byLayer := range rates {
+	for method, byLayer := range x.rates {
 		layers[method] = lowest(byLayer)
 	}
+	x.proves = true
 	if err := measured(score, len(choose)); err != nil {
 		return nil, err
 	}
-	var all []WordAlignment
+	r := &WordReport{Refuted: x.refuted}
 	for _, method := range append(slices.Clone(opts.Methods), SamePlaceLine) {
 		layer, chosen := layers[method]
 		if !chosen {
-			layer = lowest(rates[method])
+			layer = lowest(x.rates[method])
 		}
-		a := WordAlignment{Method: method, Layer: layer, ErrorRate: Summarize(rates[method][layer])}
+		a := WordAlignment{
+			Method: method, Layer: layer, ErrorRate: Summarize(x.rates[method][layer]),
+			Recall: Summarize(x.recalls[method][layer]),
+		}
 		if layer >= 0 {
 			a.LayerName = m.Info().LayerName(layer)
 		}
-		all = append(all, a)
+		r.Methods = append(r.Methods, a)
 	}
-	slices.SortStableFunc(all, func(a, b WordAlignment) int {
+	slices.SortStableFunc(r.Methods, func(a, b WordAlignment) int {
 		return cmp.Compare(a.ErrorRate.Mean, b.ErrorRate.Mean)
 	})
-	return all, nil
+	if len(x.proofs) > 0 {
+		r.Proofs = []Proofs{proofsOf("words", x.proofs)}
+	}
+	return r, nil
 }
 
 // lowest returns the layer with the lowest mean, the first of equal ones.
@@ -137,11 +164,67 @@ func lowest(byLayer map[int][]float64) int {
 	})
 }
 
-// alignWords adds the error rates of one translation.
-func (o Options) alignWords(
-	ctx context.Context, m trace.Model, t Translation, rates map[string]map[int][]float64,
-) error {
+// wordAligner measures one translation after the other.
+type wordAligner struct {
+	Options
+	m      trace.Model
+	proves bool
+	// rates and recalls have a number for each translation, by method and layer.
+	rates, recalls map[string]map[int][]float64
+	proofs         []*Result // of words of targets
+	refuted        []Refuted
+}
+
+// align adds the numbers of one translation.
+func (x *wordAligner) align(ctx context.Context, t Translation) error {
 	words := [2]int{len(strings.Fields(t.Target)), len(strings.Fields(t.Source))}
+	if err := t.check(words); err != nil {
+		return err
+	}
+	opts := x.Explain
+	opts.Methods, opts.AllLayers = x.Methods, true
+	opts.MaxTokens, opts.Continuation, opts.Contrast = 0, " "+t.Target, ""
+	opts.OnStep, opts.OnProgress, opts.By, opts.Target = nil, nil, "", ""
+	e, err := attribution.Explain(ctx, x.m, t.Source, opts)
+	if err != nil {
+		return err
+	}
+	sources, targets := sourceWords(e.Prompt, t.Source), targetWords(e.Steps)
+	var evidence [][]int
+	if x.proves {
+		if evidence, err = x.prove(ctx, t, e, targets); err != nil {
+			return err
+		}
+	}
+	add := func(method string, layer int, scores []float64) {
+		if x.rates[method] == nil {
+			x.rates[method], x.recalls[method] = map[int][]float64{}, map[int][]float64{}
+		}
+		x.rates[method][layer] = append(x.rates[method][layer],
+			AlignmentErrorRate(links(scores, words), t.Sure, t.Possible))
+		x.recalls[method][layer] = append(x.recalls[method][layer],
+			recall(scores, words, evidence))
+	}
+	for _, name := range x.Methods {
+		r := e.Methods[name]
+		if !oneLayer(name) {
+			add(name, -1, wordScores(r, -1, sources, targets, words))
+			continue
+		}
+		for k, layer := range r.Layers {
+			add(name, layer, wordScores(r, k, sources, targets, words))
+		}
+	}
+	same := make([]float64, words[0]*words[1])
+	for i := range min(words[0], words[1]) {
+		same[i*words[1]+i] = 1
+	}
+	add(SamePlaceLine, -1, same)
+	return nil
+}
+
+// check returns a usage error for links and changes outside of the words.
+func (t Translation) check(words [2]int) error {
 	if len(t.Sure) == 0 {
 		return trace.Usagef("the translation %.60q has no sure link to compare with", t.Target)
 	}
@@ -151,43 +234,68 @@ func (o Options) alignWords(
 				"and the source %d, which count from 0", link, t.Target, words[0], words[1])
 		}
 	}
-	opts := o.Explain
-	opts.Methods, opts.AllLayers = o.Methods, true
-	opts.MaxTokens, opts.Continuation, opts.Contrast = 0, " "+t.Target, ""
-	opts.OnStep, opts.OnProgress, opts.By, opts.Target = nil, nil, "", ""
-	e, err := attribution.Explain(ctx, m, t.Source, opts)
-	if err != nil {
-		return err
+	if len(t.Changes) > words[0] {
+		return trace.Usagef("the translation %.60q has %d words, and %d have changes", t.Target,
+			words[0], len(t.Changes))
 	}
-	sources, targets := sourceWords(e.Prompt, t.Source), targetWords(e.Steps)
-	add := func(method string, layer int, found [][2]int) {
-		if rates[method] == nil {
-			rates[method] = map[int][]float64{}
-		}
-		rates[method][layer] = append(rates[method][layer],
-			AlignmentErrorRate(found, t.Sure, t.Possible))
-	}
-	for _, name := range o.Methods {
-		r := e.Methods[name]
-		if !oneLayer(name) {
-			add(name, -1, links(r, -1, sources, targets, words))
-			continue
-		}
-		for k, layer := range r.Layers {
-			add(name, layer, links(r, k, sources, targets, words))
+	for word, changes := range t.Changes {
+		for _, c := range changes {
+			if err := checkSpan(c.Span, t.Source); err != nil {
+				return trace.Usagef("a change for word %d of the translation %.60q: %v", word,
+					t.Target, err)
+			}
 		}
 	}
-	var same [][2]int
-	for i := range min(words[0], words[1]) {
-		same = append(same, [2]int{i, i})
-	}
-	add(SamePlaceLine, -1, same)
 	return nil
 }
 
-// links returns the link of each word of the target at a level of a method, or at the level of each
-// token that a picture shows if k is negative.
-func links(r *attribution.Result, k int, sources, targets []int, words [2]int) [][2]int {
+// prove tries the changes of each word of a target and returns the words of the source that are
+// proven to decide it; none where nothing is proven.
+func (x *wordAligner) prove(
+	ctx context.Context, t Translation, e *attribution.Explanation, targets []int,
+) (evidence [][]int, err error) {
+	evidence = make([][]int, len(t.Changes))
+	for word, changes := range t.Changes {
+		step := slices.Index(targets, word)
+		if len(changes) == 0 || step < 0 {
+			continue
+		}
+		c := Case{Prompt: t.Source, Continuation: e.Steps[step].Text, Changes: changes}
+		var words []int
+		for _, change := range changes {
+			if change.Answer != "" {
+				c.Evidence = append(c.Evidence, change.Span)
+				words = append(words, wordAt(t.Source, change.Span[0]))
+			}
+		}
+		p, err := x.prover(x.m, c, e, step)
+		if err != nil {
+			return nil, err
+		}
+		proof, err := p.prove(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("word %d of the translation: %w", word, err)
+		}
+		x.proofs = append(x.proofs, &Result{Proof: proof})
+		if proof.Proven() {
+			slices.Sort(words)
+			evidence[word] = slices.Compact(words)
+			continue
+		}
+		x.refuted = append(x.refuted, Refuted{
+			Prompt: fmt.Sprintf("%s → %s", t.Source, strings.Join(
+				strings.Fields(t.Target)[:word+1], " ")),
+			Reason: proof.Reason,
+		})
+	}
+	return evidence, nil
+}
+
+// wordScores returns the scores of each word of the source for each word of the target, row-major,
+// at a level of a method, or at the level of each token that a picture shows if k is negative.
+func wordScores(
+	r *attribution.Result, k int, sources, targets []int, words [2]int,
+) []float64 {
 	scores := make([]float64, words[0]*words[1])
 	for t, target := range targets {
 		level := k
@@ -200,6 +308,11 @@ func links(r *attribution.Result, k int, sources, targets []int, words [2]int) [
 			}
 		}
 	}
+	return scores
+}
+
+// links returns the link of each word of the target.
+func links(scores []float64, words [2]int) [][2]int {
 	var found [][2]int
 	for target := range words[0] {
 		if at := attribution.Link(scores[target*words[1]:][:words[1]]); at >= 0 {
@@ -207,6 +320,23 @@ func links(r *attribution.Result, k int, sources, targets []int, words [2]int) [
 		}
 	}
 	return found
+}
+
+// recall returns the share of the evidence, words of the source by word of the target, that is
+// found: of a target word with k pieces of evidence, those among the k largest scores above 0. The
+// earliest of equal scores comes first. It is NaN without evidence.
+func recall(scores []float64, words [2]int, evidence [][]int) float64 {
+	found, all := 0, 0
+	for target, pieces := range evidence {
+		row := scores[target*words[1]:][:words[1]]
+		for _, j := range rowmath.Falling(row, nil)[:len(pieces)] {
+			if row[j] > 0 && slices.Contains(pieces, j) {
+				found++
+			}
+		}
+		all += len(pieces)
+	}
+	return float64(found) / float64(all) // 0/0 is NaN
 }
 
 // sourceWords returns the word of the text that each token of the prompt belongs to, -1 for a

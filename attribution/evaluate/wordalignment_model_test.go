@@ -8,6 +8,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -29,16 +30,16 @@ func TestAlignWords(t *testing.T) {
 		evaluate.Options{Methods: methods})
 	must(t, err)
 	rates := map[string]float64{}
-	for _, a := range got {
+	for _, a := range got.Methods {
 		rates[a.Method] = a.ErrorRate.Mean
 	}
-	if x := rates[evaluate.SamePlaceLine]; math.Abs(x-0.3) > 1e-15 || len(got) != 5 {
-		t.Errorf("%s: %v, want 0.3; %d methods", evaluate.SamePlaceLine, x, len(got))
+	if x := rates[evaluate.SamePlaceLine]; math.Abs(x-0.3) > 1e-15 || len(got.Methods) != 5 {
+		t.Errorf("%s: %v, want 0.3; %d methods", evaluate.SamePlaceLine, x, len(got.Methods))
 	}
-	if !slices.IsSortedFunc(got, func(a, b evaluate.WordAlignment) int {
+	if !slices.IsSortedFunc(got.Methods, func(a, b evaluate.WordAlignment) int {
 		return int(math.Copysign(1, a.ErrorRate.Mean-b.ErrorRate.Mean))
-	}) {
-		t.Errorf("%v are not in order", got)
+	}) || got.Proofs != nil {
+		t.Errorf("%v are not in order, or prove something", got)
 	}
 	e, err := attribution.Explain(t.Context(), m, woman.Source, attribution.Options{
 		Methods: methods, Continuation: " " + woman.Target, AllLayers: true,
@@ -70,6 +71,65 @@ func TestAlignWords(t *testing.T) {
 	}
 }
 
+// TestAlignWordsProves: the evidence of a word of the target is proven with the words before it as
+// they are. "king" in place of "woman" is evidence for the article, and none for the verb
+// after "la mujer vieja", so that the claim is refuted. Of what is proven, direct finds all. The
+// numbers are those of the changed source, explained as a text of its own.
+func TestAlignWordsProves(t *testing.T) {
+	m, err := models.Open("tiny-translation", models.Options{})
+	must(t, err)
+	noun := func(answer string) evaluate.Change {
+		return evaluate.Change{Span: [2]int{8, 13}, Text: "king", Answer: answer}
+	}
+	verb := evaluate.Change{Span: [2]int{14, 19}, Text: "ran"}
+	answered := verb
+	answered.Answer = " corrió"
+	x := woman
+	x.Changes = [][]evaluate.Change{
+		{noun(" el"), verb}, nil, nil, {noun(" durmieron"), answered},
+	}
+	got, err := evaluate.AlignWords(t.Context(), m, nil, []evaluate.Translation{x},
+		evaluate.Options{Methods: []string{"direct"}})
+	must(t, err)
+	if len(got.Refuted) != 1 || got.Refuted[0].Prompt != "the old woman slept . → la mujer vieja "+
+		"durmió" || !strings.HasPrefix(got.Refuted[0].Reason, `evidence "woman" decides nothing`) {
+		t.Errorf("refuted are %q", got.Refuted)
+	}
+	p := got.Proofs[0]
+	if p.Cases != 2 || p.Proven != 1 || p.Evidence.Words != 3 || p.Evidence.Deciding != 2 ||
+		p.Others.Words != 1 || p.Others.Deciding != 0 {
+		t.Errorf("the proofs are %+v", p)
+	}
+	for _, a := range got.Methods {
+		if a.Method == "direct" && (a.Recall.Mean != 1 || a.Recall.N != 1) {
+			t.Errorf("direct finds %v", a.Recall)
+		}
+	}
+	x.Changes = [][]evaluate.Change{nil, nil, nil, {noun(""), answered}}
+	got, err = evaluate.AlignWords(t.Context(), m, nil, []evaluate.Translation{x},
+		evaluate.Options{Methods: []string{"direct"}})
+	must(t, err)
+	lost := func(source string, id int) (logit float64) { // log of the odds to another verb
+		e, err := attribution.Explain(t.Context(), m, source, attribution.Options{
+			Methods: []string{"raw"}, Continuation: " " + woman.Target, Alternatives: 742,
+		})
+		must(t, err)
+		for _, a := range e.Steps[3].Alternatives {
+			if a.ID == id {
+				return math.Log(e.Steps[3].Probability) - math.Log(a.Probability)
+			}
+		}
+		t.Fatalf("token %d is no alternative", id)
+		return 0
+	}
+	other, err := m.Encode(" corrió", trace.SpecialsFollow)
+	must(t, err)
+	before, after := lost(x.Source, other[0].ID), lost("the old woman ran .", other[0].ID)
+	if loss := got.Proofs[0].Evidence.Loss.Mean; math.Abs(loss-(before-after)/before) > 1e-4 {
+		t.Errorf("a share of %v is lost, want %v", loss, (before-after)/before)
+	}
+}
+
 // TestAlignWordsRefuses: what cannot be measured is refused, with the reason.
 func TestAlignWordsRefuses(t *testing.T) {
 	m, err := models.Open("tiny-translation", models.Options{})
@@ -78,6 +138,9 @@ func TestAlignWordsRefuses(t *testing.T) {
 	must(t, err)
 	outside, without := woman, woman
 	outside.Sure, without.Sure = [][2]int{{5, 0}}, nil
+	long, beyond := woman, woman
+	long.Changes = make([][]evaluate.Change, 6)
+	beyond.Changes = [][]evaluate.Change{nil, {{Span: [2]int{20, 30}}}}
 	for want, call := range map[string]struct {
 		m *models.Model
 		t []evaluate.Translation
@@ -86,6 +149,8 @@ func TestAlignWordsRefuses(t *testing.T) {
 		"there are no translations":               {m, nil},
 		"has no sure link":                        {m, []evaluate.Translation{without}},
 		"the link [5 0] of the translation \"la ": {m, []evaluate.Translation{outside}},
+		"has 5 words, and 6 have changes":         {m, []evaluate.Translation{long}},
+		"a change for word 1 of the translation":  {m, []evaluate.Translation{beyond}},
 	} {
 		_, err := evaluate.AlignWords(t.Context(), call.m, nil, call.t,
 			evaluate.Options{Methods: []string{"raw"}})

@@ -59,8 +59,35 @@ func TestLinks(t *testing.T) {
 	}
 	want := [][2]int{{0, 0}, {1, 0}}
 	for _, level := range []int{0, -1} {
-		if got := links(r, level, sources, targets, [2]int{3, 3}); !slices.Equal(got, want) {
+		scores := wordScores(r, level, sources, targets, [2]int{3, 3})
+		if got := links(scores, [2]int{3, 3}); !slices.Equal(got, want) {
 			t.Errorf("level %d: %v, want %v", level, got, want)
 		}
+	}
+}
+
+// TestRecall: of the first word one source word is proven, which has most of its row; of the second
+// two, of which one is among the two largest; of the third nothing; of the fourth one, which has
+// the largest size and speaks against it. That is 2 of 4.
+func TestRecall(t *testing.T) {
+	scores := []float64{
+		1, 3, 2,
+		5, 4, 3,
+		0, 0, 9,
+		-9, 0, 0,
+	}
+	words := [2]int{4, 3}
+	if got := recall(scores, words, [][]int{{1}, {1, 2}, nil, {0}}); got != 0.5 {
+		t.Errorf("%v of the evidence is found, want 0.5", got)
+	}
+	for want, evidence := range map[float64][][]int{
+		1: {{1}, {0, 1}, {2}}, 0: {{0}, {2}, {1}},
+	} {
+		if got := recall(scores, words, evidence); got != want {
+			t.Errorf("%v of %v is found, want %v", got, evidence, want)
+		}
+	}
+	if got := recall(scores, words, [][]int{nil, nil}); !math.IsNaN(got) {
+		t.Errorf("without evidence: %v", got)
 	}
 }

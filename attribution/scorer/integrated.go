@@ -70,8 +70,8 @@ var integratedGradientsInfo = Info{
 
 // baseline is the start of the path of integrated gradients.
 type baseline struct {
-	kind string    // its name in [Options.Replacement]
-	row  []float32 // the embedding at every place, [D]
+	kind string           // its name in [Options.Replacement]
+	rows sides[[]float32] // the embedding at every place, [D]
 }
 
 // shortest is the smallest length of the embedding of a default baseline, relative to the longest
@@ -100,11 +100,7 @@ func (x *question) baseline(ctx context.Context, width int) (baseline, error) {
 	if err != nil {
 		return b, err
 	}
-	if r.zero {
-		b.row = make([]float32, width)
-		return b, nil
-	}
-	b.row, err = x.rowsOf(ctx, width, r.id)
+	b.rows, err = r.embeddings(ctx, x, width)
 	return b, err
 }
 
@@ -112,7 +108,7 @@ func (x *question) baseline(ctx context.Context, width int) (baseline, error) {
 // nearly zero; the first that it has if all are nearly zero; and zeros if it has none.
 func (x *question) defaultBaseline(ctx context.Context, width int) (baseline, error) {
 	var kinds []string
-	var ids []int
+	var ids []sides[int]
 	for _, kind := range baselineKinds {
 		if id, ok := x.specialToken(kind); ok {
 			kinds, ids = append(kinds, kind), append(ids, id)
@@ -122,19 +118,30 @@ func (x *question) defaultBaseline(ctx context.Context, width int) (baseline, er
 	case len(ids) == 0 && x.info.NoGradientAtZero:
 		return baseline{}, x.noZeros()
 	case len(ids) == 0:
-		return baseline{zeroKind, make([]float32, width)}, nil
+		zeros := make([]float32, width)
+		return baseline{zeroKind, sides[[]float32]{zeros, zeros}}, nil
 	}
 	rows, err := x.rowsOf(ctx, width, ids...)
 	if err != nil {
 		return baseline{}, err
 	}
-	lengths := make([]float64, len(ids))
-	for i := range rows {
-		lengths[i/width] += float64(rows[i]) * float64(rows[i])
+	lengths, longest := make([]float64, len(ids)), 0.0 // the shorter of both sides
+	for i, r := range rows {
+		source, other := squared(r.source), squared(r.other)
+		lengths[i], longest = min(source, other), max(longest, source, other)
 	}
-	longest := slices.Max(lengths) // squares, so the limit is squared too
+	// Lengths are squares, so the limit is squared too.
 	i := slices.IndexFunc(lengths, func(l float64) bool { return l >= shortest*shortest*longest })
-	return baseline{kinds[i], rows[i*width : (i+1)*width]}, nil
+	i = max(i, 0)
+	return baseline{kinds[i], rows[i]}, nil
+}
+
+// squared returns the square of the length of a row.
+func squared(row []float32) (sum float64) {
+	for _, x := range row {
+		sum += float64(x) * float64(x)
+	}
+	return sum
 }
 
 // baselineKinds are tokens without a meaning, in the order in which a baseline is chosen: the one
@@ -153,20 +160,6 @@ func (x *question) noZeros() error {
 	return trace.Usagef("%s cannot begin at zeros: %s divides each embedding by its root mean "+
 		"square, so it has no gradient there; take another replacement: %s", x.scorer,
 		message.Quote(x.info.Name), message.List(append(x.baselines(), "any token of the model")))
-}
-
-// rowsOf returns the embeddings of ids, [n,width]. It returns an error if the model's rows have
-// another width.
-func (x *question) rowsOf(ctx context.Context, width int, ids ...int) ([]float32, error) {
-	rows, err := x.embed(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) != width*len(ids) {
-		return nil, x.modelError("an embedding of width %d, and of width %d for another token",
-			len(rows)/len(ids), width)
-	}
-	return rows, nil
 }
 
 // rounds is how many times intervals are divided, each time with a quarter of the steps. More
@@ -259,9 +252,12 @@ func refine(path []pathPoint, n int) []float64 {
 func (x *question) evaluate(
 	ctx context.Context, e []float32, base baseline, at []float64,
 ) ([]pathPoint, error) {
-	from := slices.Repeat(base.row, len(x.q.IDs))
-	if D, j := len(base.row), x.info.TargetBegin(x.q.IDs); j >= 0 {
-		copy(from[j*D:(j+1)*D], e[j*D:])
+	from, boundary := make([]float32, 0, len(e)), x.info.TargetBegin(x.q.IDs)
+	for j := range x.q.IDs {
+		from = append(from, base.rows.at(j, boundary)...)
+	}
+	if D := len(base.rows.other); boundary >= 0 {
+		copy(from[boundary*D:(boundary+1)*D], e[boundary*D:])
 	}
 	direction := make([]float32, len(e))
 	for i := range e {

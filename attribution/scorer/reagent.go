@@ -252,7 +252,7 @@ func (x *question) maskedCandidates(ctx context.Context) ([]candidates, error) {
 			continue
 		}
 		ids := slices.Clone(x.q.IDs)
-		ids[j] = mask
+		ids[j] = mask.other
 		for step, err := range x.m.Steps(ctx, ids, trace.Ask{
 			Positions: []int{j}, Types: x.q.Types,
 			Alternatives: plausible, Edits: x.q.Edits,

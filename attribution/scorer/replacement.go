@@ -22,10 +22,23 @@ var replacementKinds = []string{"mask", "unknown", "pad", "end"}
 // replacement is what replaces a token that is taken away: nothing, zeros or another token.
 type replacement struct {
 	delete, zero bool
-	id           int
-	// row is the embedding of the replacement, [D], and inputs are those of the whole text, [T,D].
-	// Both are nil if replacing the token's id is enough.
-	row, inputs []float32
+	ids          sides[int]
+	// rows are the embeddings of the replacement, [D], and inputs are those of the whole text,
+	// [T,D]. Both are nil if replacing the token's id is enough.
+	rows   sides[[]float32]
+	inputs []float32
+}
+
+// sides has something for the tokens of a source, and for all others. The two differ only if the
+// source has a vocabulary of its own.
+type sides[T any] struct{ source, other T }
+
+// at returns what there is for token j of a text whose target begins at boundary, -1 for none.
+func (s sides[T]) at(j, boundary int) T {
+	if j < boundary {
+		return s.source
+	}
+	return s.other
 }
 
 // replacement returns the replacement that kind names. The error, a usage error, lists the kinds
@@ -36,24 +49,18 @@ func (x *question) replacement(kind string) (*replacement, error) {
 		return &replacement{delete: true}, nil
 	case kind == zeroKind:
 		return &replacement{zero: true}, nil
-	case x.info.SourceVocab > 0:
-		return nil, trace.Usagef(
-			"replacement %s: source and target of %s have a vocabulary each, so no token can "+
-				"replace others on both sides; take %s", message.Quote(kind),
-			message.Quote(x.info.Name), message.List(x.availableKinds()),
-		)
 	case slices.Contains(replacementKinds, kind):
-		if id, ok := x.specialToken(kind); ok {
-			return &replacement{id: id}, nil
+		if ids, ok := x.specialToken(kind); ok {
+			return &replacement{ids: ids}, nil
 		}
 		return nil, trace.Usagef(
 			"replacement %s: %s has no such token; it has %s, and any of its own tokens will do",
 			message.Quote(kind), message.Quote(x.info.Name), message.List(x.availableKinds()),
 		)
 	}
-	// Any other text must be one token of the model.
-	tokens, err := x.m.Encode(kind, trace.SpecialsFollow)
-	if err != nil || len(tokens) != 1 {
+	// Any other text must be one token of the model, on each side.
+	ids, ok := x.oneToken(kind)
+	if !ok {
 		return nil, trace.Usagef(
 			"replacement %s is not one of %s, nor is it one token of %s",
 			message.Quote(kind),
@@ -61,15 +68,40 @@ func (x *question) replacement(kind string) (*replacement, error) {
 			message.Quote(x.info.Name),
 		)
 	}
-	return &replacement{id: tokens[0].ID}, nil
+	return &replacement{ids: ids}, nil
 }
 
-// specialToken returns the model's token of a kind, if it has one.
-func (x *question) specialToken(kind string) (int, bool) {
-	if r, ok := x.m.(trace.Replacer); ok {
-		return r.Replacement(kind)
+// oneToken returns a text as a token, and whether it is one.
+func (x *question) oneToken(text string) (ids sides[int], ok bool) {
+	tokens, err := x.m.Encode(text, trace.SpecialsFollow)
+	if err != nil || len(tokens) != 1 {
+		return ids, false
 	}
-	return 0, false
+	ids = sides[int]{tokens[0].ID, tokens[0].ID}
+	if x.info.SourceVocab > 0 {
+		source, err := x.m.Encode(text, trace.SpecialsOff)
+		if err != nil || x.info.TargetBegin(trace.IDs(source)) != 1 {
+			return ids, false
+		}
+		ids.source = source[0].ID
+	}
+	return ids, true
+}
+
+// specialToken returns the model's token of a kind, if it has one on each side.
+func (x *question) specialToken(kind string) (ids sides[int], ok bool) {
+	r, ok := x.m.(trace.Replacer)
+	if !ok {
+		return ids, false
+	}
+	id, ok := r.Replacement(kind)
+	ids = sides[int]{id, id}
+	if s, has := x.m.(trace.SourceReplacer); ok && x.info.SourceVocab > 0 {
+		if ok = has; ok {
+			ids.source, ok = s.SourceReplacement(kind)
+		}
+	}
+	return ids, ok
 }
 
 // availableKinds lists the kinds of replacement that the model has. Mask and unknown come first,
@@ -91,7 +123,7 @@ func (x *question) defaultKind() string {
 	if _, ok := x.specialToken("mask"); ok {
 		return "mask"
 	}
-	if id, ok := x.specialToken("unknown"); ok && x.meansUnknown(id) {
+	if ids, ok := x.specialToken("unknown"); ok && x.meansUnknown(ids.other) {
 		return "unknown"
 	}
 	return deleteKind
@@ -116,16 +148,52 @@ func (x *question) newReplacement(ctx context.Context) (*replacement, error) {
 	if r.inputs, err = x.inputs(ctx); err != nil {
 		return nil, err
 	}
-	r.row = make([]float32, len(r.inputs)/len(x.q.IDs))
-	if r.zero {
-		return r, nil
-	}
-	if r.row, err = x.embed(ctx, []int{r.id}); err == nil &&
-		len(r.row)*len(x.q.IDs) != len(r.inputs) {
-		err = x.modelError("an embedding of width %d for %d numbers of %d tokens", len(r.row),
-			len(r.inputs), len(x.q.IDs))
-	}
+	r.rows, err = r.embeddings(ctx, x, len(r.inputs)/len(x.q.IDs))
 	return r, err
+}
+
+// embeddings returns the rows of the replacement, [width].
+func (r *replacement) embeddings(
+	ctx context.Context, x *question, width int,
+) (rows sides[[]float32], err error) {
+	if r.zero {
+		zeros := make([]float32, width)
+		return sides[[]float32]{zeros, zeros}, nil
+	}
+	all, err := x.rowsOf(ctx, width, r.ids)
+	if err != nil {
+		return rows, err
+	}
+	return all[0], nil
+}
+
+// rowsOf returns the embeddings of tokens, [width] on each side. It returns an error if the model's
+// rows have another width.
+func (x *question) rowsOf(
+	ctx context.Context, width int, tokens ...sides[int],
+) (all []sides[[]float32], err error) {
+	var text, after []int
+	for _, t := range tokens {
+		text, after = append(text, t.source), append(after, t.other)
+	}
+	other := 0 // where the tokens of the other side begin
+	if x.info.SourceVocab > 0 {
+		other = len(text) + 1
+		text = slices.Concat(text, []int{x.info.Boundary()}, after)
+	}
+	rows, err := x.embed(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) != width*len(text) {
+		return nil, x.modelError("an embedding of width %d, and of width %d for another token",
+			len(rows)/len(text), width)
+	}
+	row := func(j int) []float32 { return rows[j*width : (j+1)*width] }
+	for j := range tokens {
+		all = append(all, sides[[]float32]{row(j), row(other + j)})
+	}
+	return all, nil
 }
 
 // removable returns those of some tokens, in rising order, that can be taken away together. What
@@ -177,15 +245,16 @@ func (r *replacement) without(x *question, tokens []int) trace.Query {
 			}
 			return p - before
 		})
-	case r.row != nil:
+	case r.inputs != nil:
 		q.Embeddings = slices.Clone(r.inputs)
 		for _, j := range tokens {
-			copy(q.Embeddings[j*len(r.row):], r.row)
+			row := r.rows.at(j, x.info.TargetBegin(x.q.IDs))
+			copy(q.Embeddings[j*len(row):], row)
 		}
 	default:
 		q.IDs = slices.Clone(q.IDs)
 		for _, j := range tokens {
-			q.IDs[j] = r.id
+			q.IDs[j] = r.ids.at(j, x.info.TargetBegin(x.q.IDs))
 		}
 	}
 	return q

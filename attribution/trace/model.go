@@ -138,6 +138,12 @@ type Replacer interface {
 	Replacement(kind string) (id int, ok bool)
 }
 
+// SourceReplacer is a [Replacer] whose source has a vocabulary of its own, see [Info.SourceVocab]:
+// SourceReplacement is the token that replaces those of the source, Replacement one of the target.
+type SourceReplacer interface {
+	SourceReplacement(kind string) (id int, ok bool)
+}
+
 // TokenTexter is a model that knows the text of every token. TokenText returns that of a token by
 // its id. The default replacement of a scorer depends on it.
 type TokenTexter interface {

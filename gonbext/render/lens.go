@@ -131,10 +131,10 @@ func (d *lensDrawing) layersOf(i int) ([]attribution.LensLayer, *attribution.Gen
 
 // rowName is the name of row l of the lens: the number of the layer after which the head reads.
 func (d *lensDrawing) rowName(l int) string {
-	switch l {
-	case 0:
+	switch {
+	case l == 0:
 		return "input"
-	case d.e.Model.Layers:
+	case l == d.e.Model.Layers && d.e.Model.EncoderLayers == 0: // no room is left after a name
 		return d.e.Model.LayerLabel(l-1) + " (last)"
 	}
 	return d.e.Model.LayerLabel(l - 1)

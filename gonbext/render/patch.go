@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/patch"
@@ -166,7 +167,7 @@ func (r Patch) open() *patchDrawing {
 	p := d.p
 	d.kind = panelKind{name: "patch", lines: "every layer in a line"}
 	d.words.title, d.kind.title, d.kind.legend = d.wording()
-	m, unit := panelMethod{where: "layer "}, "recovery of the difference"
+	m, unit := panelMethod{where: d.layerWord(1)}, "recovery of the difference"
 	if p.Recovery == nil {
 		unit = "estimated " + unit
 	}
@@ -197,7 +198,7 @@ func (r Patch) open() *patchDrawing {
 		token: -1, row: -1, grey: make([]bool, len(d.columns)),
 	}
 	for l := p.Shape[0] - 1; l >= 0; l-- {
-		m.rows = append(m.rows, fmt.Sprint(l))
+		m.rows = append(m.rows, d.e.Model.LayerLabel(l))
 		var row []panelCell
 		for _, c := range d.columns {
 			cell, _ := m.cell(c, columns, func(i int) float64 { return p.At(l, i) },
@@ -294,7 +295,7 @@ func (d *patchDrawing) at(j int) phrase {
 func (d *patchDrawing) carried() (say phrase) {
 	type stretch struct{ at, from, to int }
 	var all, shared []stretch
-	p, last := d.p, d.p.Shape[0]-1
+	p, last, of := d.p, d.p.Shape[0]-1, d.e.Model
 	for l := range p.Shape[0] {
 		best, much := 0, 0
 		for i := range p.Shape[1] {
@@ -336,26 +337,26 @@ func (d *patchDrawing) carried() (say phrase) {
 		case s.from == 0 && s.to == last:
 			say.say(" in all layers")
 		case s.from == 0:
-			say.say(fmt.Sprintf(" up to layer %d", s.to))
+			say.say(" up to " + of.LayerName(s.to))
 		case s.to == last:
-			say.say(fmt.Sprintf(" from layer %d", s.from))
+			say.say(" from " + of.LayerName(s.from))
 		case s.from == s.to:
-			say.say(fmt.Sprintf(" in layer %d", s.from))
+			say.say(" in " + of.LayerName(s.from))
 		default:
-			say.say(fmt.Sprintf(" in layers %d to %d", s.from, s.to))
+			say.say(" in " + of.LayerRange(s.from, s.to))
 		}
 	}
 	var layers []string
 	for _, s := range shared {
-		if layers = append(layers, fmt.Sprint(s.from)); s.to > s.from {
-			layers[len(layers)-1] += fmt.Sprintf(" to %d", s.to)
+		if layers = append(layers, of.LayerLabel(s.from)); s.to > s.from {
+			layers[len(layers)-1] += " to " + of.LayerLabel(s.to)
 		}
 	}
 	switch {
 	case len(shared) == 1 && shared[0].from == shared[0].to:
-		say.say("; several positions share it in layer " + layers[0])
+		say.say("; several positions share it in " + of.LayerName(shared[0].from))
 	case layers != nil:
-		say.say("; several positions share it in layers " + and(layers))
+		say.say("; several positions share it in " + d.layerWord(2) + and(layers))
 	}
 	return say
 }
@@ -435,9 +436,10 @@ func (d *patchDrawing) place(k int) (name phrase) {
 		if of := headParts[d.p.Place]; of != "" {
 			part = "the " + of + " of head "
 		}
-		return phrase{{text: part}, {text: fmt.Sprintf("%d.%d", l, i), strong: true}}
+		head := fmt.Sprintf("%s.%d", d.e.Model.LayerLabel(l), i)
+		return phrase{{text: part}, {text: head, strong: true}}
 	}
-	name.say(fmt.Sprintf("%s of layer %d at ", d.p.Place, l))
+	name.say(fmt.Sprintf("%s of %s at ", d.p.Place, d.e.Model.LayerName(l)))
 	return append(name, d.at(i)...)
 }
 
@@ -454,7 +456,7 @@ func (r Patch) Drawn() (Drawn, error) {
 	f := d.figureOf(m, &view{name: m.name, result: &attribution.Result{
 		Facts: attribution.Facts{Quantity: attribution.Share},
 	}}, m.list)
-	f.Title, f.Target, f.Source = d.words.title, "layer", "head"
+	f.Title, f.Target, f.Source = d.words.title, strings.TrimSpace(m.where), "head"
 	if !d.kind.heads {
 		f.Source = "token of the prompt"
 	}

@@ -45,6 +45,12 @@ func patched(place patch.Place, recovery ...float64) *attribution.Explanation {
 	return e
 }
 
+// ofTwoStacks makes the first layer the encoder, and the others the block of the decoder.
+func ofTwoStacks(e *attribution.Explanation) *attribution.Explanation {
+	e.Model.EncoderLayers = 1
+	return e
+}
+
 // TestPatch: the sentence of a picture of patching, what stands in its figure, and that its page
 // escapes tokens.
 func TestPatch(t *testing.T) {
@@ -68,6 +74,15 @@ func TestPatch(t *testing.T) {
 		"shared once": {
 			patched(patch.Residual, 0, 1, 0, 0, 0, .625, 0, .375, 0, 0, 0, 1), false,
 			"; several positions share it in layer 1.", "⟨John│<b>Mary⟩", " | | |100",
+		},
+		"two stacks": {
+			ofTwoStacks(patched(patch.Residual, 0, 1, 0, 0, 0, .875, -.25, .125, 0, 0, 0, 1)),
+			false, "up to decoder 0 self, then by the last token (“to”) from decoder 0 cross",
+			"⟨John│<b>Mary⟩", " | | |100",
+		},
+		"two stacks, heads": {
+			ofTwoStacks(patched(patch.Heads, 0, 0, 0, .5, -.25, .125)), false,
+			"head decoder 0 self.1 alone brings back 50 %", "1", "−25|12",
 		},
 		"spread": {
 			patched(patch.Residual, 0, .25, 0, 0, 0, .25, 0, .375, 0, 0, 0, .25), false,

@@ -33,7 +33,8 @@ type instance struct {
 //
 // Of a model of two stacks with a source of b tokens, source_attributions are the values over the
 // source, [b,n], target_attributions those over the target, [n,n], and the other methods have those
-// over the source alone. The token with which the target begins has no place there.
+// over the source alone. The token with which the target begins has no place there. If the source
+// has a vocabulary of its own, its ids are those of that, and info has the sizes of both.
 func (o Options) writeInseq(w io.Writer, e *attribution.Explanation, made string) error {
 	if len(e.Steps) > 0 && e.Steps[0].IDs != nil {
 		return trace.Usagef("Inseq has no form for generated tokens that are explained together; " +
@@ -70,6 +71,9 @@ func (o Options) writeInseq(w io.Writer, e *attribution.Explanation, made string
 		"include_eos_baseline": false, "constrained_decoding": false,
 		"attribute_target": source > 0, madeKey: json.RawMessage(made),
 	}
+	if e.Model.SourceVocab > 0 {
+		info["vocab"], info["source_vocab"] = e.Model.Vocab, e.Model.SourceVocab
+	}
 	return writeLine(w, instance{[2]string{"inseq.data.attribution", inseqOutput}, map[string]any{
 		"sequence_attributions": []any{sequence}, "step_attributions": nil, "info": info,
 	}})
@@ -87,6 +91,9 @@ func inseqSequenceOf(e *attribution.Explanation, method string) (s instance, err
 	n := len(e.Steps)
 	b, prompt := inseqSizes(e)
 	for j, id := range e.Prompt.IDs[:max(b, prompt)] {
+		if e.Model.SourceVocab > 0 {
+			id -= e.Model.Vocab // as the tokenizer of the source has it
+		}
 		source = append(source, token(id, e.Prompt.Texts[j]))
 	}
 	target = append(target, source[:prompt]...)

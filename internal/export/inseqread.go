@@ -26,6 +26,10 @@ type inseqFile struct {
 			Method string `json:"attribution_method"`
 			Model  string `json:"model_name"`
 			Class  string `json:"model_class"`
+			// Vocab and SourceVocab are those of [trace.Info], if source and target have a
+			// vocabulary each and [Encode] wrote the file.
+			Vocab       int `json:"vocab"`
+			SourceVocab int `json:"source_vocab"`
 		} `json:"info"`
 	} `json:"attributes"`
 }
@@ -69,15 +73,16 @@ func ReadInseq(file []byte) (*attribution.Explanation, error) {
 			"%d texts", inseqOutput, f.Type[1], len(f.Attributes.Sequences))
 	}
 	t := &f.Attributes.Sequences[0].Attributes
-	e, err := t.explanation()
+	info := f.Attributes.Info
+	e, err := t.explanation(info.Vocab, info.SourceVocab)
 	if err != nil {
 		return nil, err
 	}
-	e.Model.Name, e.Model.Family = f.Attributes.Info.Model, f.Attributes.Info.Class
+	e.Model.Name, e.Model.Family = info.Model, info.Class
 	if e.Model.Name == "" {
 		e.Model.Name = "attributed by Inseq"
 	}
-	method := f.Attributes.Info.Method
+	method := info.Method
 	if method == "" {
 		method = "inseq"
 	}
@@ -95,8 +100,35 @@ func (t *inseqText) twoStacks() bool { return has(t.OfSource) }
 
 func has(tensor json.RawMessage) bool { return len(tensor) > 0 && string(tensor) != "null" }
 
-// explanation returns the tokens without methods.
-func (t *inseqText) explanation() (*attribution.Explanation, error) {
+// vocabularies returns how many tokens the target has, and how many the source has of its own, 0 if
+// the two share a vocabulary: the numbers given or, if they do not hold the ids, the fewest that
+// do. Source and target of a file share none if a token has one text in the source and another one
+// in the target.
+func (t *inseqText) vocabularies(vocab, sourceVocab int) (target, source int) {
+	texts, own := map[int]string{}, sourceVocab > 0
+	for _, piece := range t.Source {
+		texts[piece.Attributes.ID] = piece.Attributes.Text
+		source = max(source, piece.Attributes.ID+1)
+	}
+	for _, piece := range t.Target {
+		text, ok := texts[piece.Attributes.ID]
+		own = own || t.twoStacks() && ok && text != piece.Attributes.Text
+		target = max(target, piece.Attributes.ID+1)
+	}
+	switch {
+	case !t.twoStacks():
+		return target, 0
+	case !own:
+		return max(target, source), 0
+	case vocab >= target && sourceVocab >= source && max(vocab, sourceVocab) <= math.MaxInt32:
+		return vocab, sourceVocab
+	}
+	return target, source
+}
+
+// explanation returns the tokens without methods. vocab and sourceVocab are what the file has of
+// them.
+func (t *inseqText) explanation(vocab, sourceVocab int) (*attribution.Explanation, error) {
 	end := len(t.Target)
 	if t.End != nil {
 		end = min(*t.End, end)
@@ -121,14 +153,15 @@ func (t *inseqText) explanation() (*attribution.Explanation, error) {
 		Warnings: []string{},
 	}
 	p := &e.Prompt
+	e.Model.Vocab, e.Model.SourceVocab = t.vocabularies(vocab, sourceVocab)
 	for _, piece := range prompt {
-		t.add(p, piece.Attributes.ID, attribution.WithoutMarks(piece.Attributes.Text))
-		e.Model.Vocab = max(e.Model.Vocab, piece.Attributes.ID+1)
+		id := piece.Attributes.ID
+		if e.Model.SourceVocab > 0 {
+			id += e.Model.Vocab
+		}
+		t.add(p, id, attribution.WithoutMarks(piece.Attributes.Text))
 	}
 	if t.twoStacks() {
-		for _, piece := range t.Target {
-			e.Model.Vocab = max(e.Model.Vocab, piece.Attributes.ID+1)
-		}
 		if t.Begin > 0 {
 			return nil, fmt.Errorf("attr_pos_start is %d; of a model of two stacks all of the "+
 				"target must be attributed, from 0 on", t.Begin)

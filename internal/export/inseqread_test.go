@@ -67,6 +67,54 @@ func TestReadInseq(t *testing.T) {
 	}
 }
 
+// TestInseqOfTwoVocabularies: with a vocabulary for each side, a file has the ids that the source's
+// tokenizer gives, and reading it gives those of the model again. A file that does not name the
+// sizes has two vocabularies if an id is of one text in the source and of another in the target.
+func TestInseqOfTwoVocabularies(t *testing.T) {
+	e := translated()
+	e.Model.Vocab, e.Model.SourceVocab = 50, 30
+	e.Prompt.IDs = []int{50 + 7, 50 + 29, 80}
+	e.Steps[0].ID, e.Steps[1].ID = 7, 49
+	var file map[string]any
+	must(t, json.Unmarshal(encode(t, e, export.Inseq, options()), &file))
+	about := file["attributes"].(map[string]any)
+	info := about["info"].(map[string]any)
+	s := about["sequence_attributions"].([]any)[0].(map[string]any)["attributes"].(map[string]any)
+	piece := func(side string, k int) map[string]any {
+		return s[side].([]any)[k].(map[string]any)["attributes"].(map[string]any)
+	}
+	for side, want := range map[string][]float64{"source": {7, 29}, "target": {7, 49}} {
+		for k, id := range want {
+			if got := piece(side, k)["id"]; got != id {
+				t.Errorf("token %d of the %s is %v, want %v", k, side, got, id)
+			}
+		}
+	}
+	read := func(vocab, source, first, begin int) {
+		t.Helper()
+		text, err := json.Marshal(file)
+		must(t, err)
+		got, err := export.ReadInseq(text)
+		must(t, err)
+		ids := []int{first, first + 22, begin}
+		if m := got.Model; m.Vocab != vocab || m.SourceVocab != source ||
+			!slices.Equal(got.Prompt.IDs, ids) || got.TargetBegin() != 2 || got.Steps[0].ID != 7 {
+			t.Errorf("read are %v and %v with %d and %d tokens, want %v", got.Prompt.IDs,
+				got.Steps[0].ID, m.Vocab, m.SourceVocab, ids)
+		}
+	}
+	read(50, 30, 50+7, 80)
+	info["source_vocab"] = 29 // which does not hold the token 29
+	read(50, 30, 50+7, 80)
+	info["vocab"], info["source_vocab"] = 1<<40, 1<<40
+	read(50, 30, 50+7, 80)
+	delete(info, "vocab")
+	delete(info, "source_vocab")
+	read(50, 30, 50+7, 80)
+	piece("source", 0)["token"] = piece("target", 0)["token"]
+	read(50, 0, 7, 50)
+}
+
 // inseqOf writes a float32 tensor as files of Inseq have it.
 func inseqOf(shape []int, values ...float32) string {
 	header, _ := json.Marshal(map[string]any{"x": map[string]any{

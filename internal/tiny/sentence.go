@@ -29,12 +29,13 @@ type Sentence struct {
 	// the number of the last noun. It is Right or Wrong.
 	Nearest string
 	// Target are, for a model that translates, the words of the translation, the answer first, and
-	// Links which words they come from, in the order of the target. Changes are words of the source
-	// that can be replaced, in their order: with a change of evidence the wrong answer is right,
-	// and no other changes the answer.
+	// Links which words they come from, in the order of the target. Changes are, for each word of
+	// the translation, words of the source that can be replaced, in their order: the one that
+	// decides the word has an answer, which is right in its place after the same words of the
+	// target. With the others the word stays. A full stop has none.
 	Target  []string
 	Links   []Link
-	Changes []Change
+	Changes [][]Change
 }
 
 // MaxSentences is the largest set of sentences for which every kind has enough different ones.

@@ -264,15 +264,20 @@ func TestTrainingSentences(t *testing.T) {
 	}
 }
 
-// The sentences are fixed, because the weights were trained on them and notebooks show them.
+// The sentences are fixed, because the weights were trained on them and notebooks show them. Their
+// changes are no part of either.
 func TestSentencesAreFixed(t *testing.T) {
 	h := fnv.New64a()
 	for _, m := range Models() {
 		for _, kind := range m.Kinds() {
-			fmt.Fprintln(h, m.Sentences(HeldOut, kind, 50, 1))
+			sentences := m.Sentences(HeldOut, kind, 50, 1)
+			for i := range sentences {
+				sentences[i].Changes = nil
+			}
+			fmt.Fprintln(h, sentences)
 		}
 	}
-	if got, want := h.Sum64(), uint64(0xe8fdf7a5705f4fd7); got != want {
+	if got, want := h.Sum64(), uint64(0xd7262855656336ea); got != want {
 		t.Errorf("the sentences have changed (sum %#x, want %#x): train the models again", got, want)
 	}
 }

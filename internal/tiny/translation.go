@@ -115,6 +115,8 @@ type translator struct {
 	s Sentence
 	// ofNumber is whether the wrong answer is of another number, and not of another gender.
 	ofNumber bool
+	// others are the changes of the words of the source that leave a word of the target as it is.
+	others []Change
 }
 
 // nounPhrase is one in the making.
@@ -136,7 +138,7 @@ func translation(ofNumber bool) func(g *sentenceBuilder, cell int) Sentence {
 		many, cell := g.choose(cell, 2)
 		order, _ := g.choose(cell, 2)
 		female, plural := gender == 1, many == 1
-		t := &translator{g, Sentence{Form: "place last"}, ofNumber}
+		t := &translator{g, Sentence{Form: "place last"}, ofNumber, nil}
 		subject := t.phrase(beings, plural, func(v vocable) bool { return v.female == female })
 		other := func(goes func(vocable) bool) *nounPhrase {
 			t.s.Attractors++
@@ -191,17 +193,17 @@ func (t *translator) clause(
 	}
 	readPlace := func() {
 		relationAt = t.read(relations, relation)
-		t.readPhrase(place, "")
+		t.readPhrase(place)
 	}
 	if first {
 		readPlace()
 		t.add(",")
 	}
-	t.readPhrase(subject, t.s.Wrong)
+	t.readPhrase(subject)
 	t.s.Evidence = []Evidence{{subject.at, Source}}
 	verbAt := t.read(verbs, verb)
 	if object != nil {
-		t.readPhrase(object, "")
+		t.readPhrase(object)
 	}
 	if place != nil && !first {
 		readPlace()
@@ -210,65 +212,101 @@ func (t *translator) clause(
 	t.s.Answer = end + 1
 
 	t.writePhrase(subject)
-	t.write(verb.target.form(subject.plural), verbAt, subject.at)
+	other := next(verbs, verb, anyWord)
+	t.write(verb.target.form(subject.plural), verbAt,
+		change(verbAt, other.singular, other.target.form(subject.plural)), subject.at)
 	if object != nil {
 		t.writePhrase(object)
 	}
 	if place != nil {
-		t.write(relation.target.singular, relationAt)
+		other := next(relations, relation, anyWord)
+		t.write(relation.target.singular, relationAt,
+			change(relationAt, other.singular, other.target.singular))
 		t.writePhrase(place)
 	}
-	t.write(".", end)
+	t.write(".", end, Change{})
+}
+
+// next returns the first word after another in a pool, round and round, that is ok.
+func next(pool []vocable, v vocable, ok func(vocable) bool) vocable {
+	for i := 1; ; i++ {
+		if w := pool[(v.place+i)%len(pool)]; ok(w) {
+			return w
+		}
+	}
+}
+
+func anyWord(vocable) bool { return true }
+
+// change is what may stand in place of a word of the source, and what a word of the target then is.
+func change(word int, with, answer string) Change {
+	return Change{Word: word, With: []Substitute{{with, answer}}}
 }
 
 // read appends a word of the source that has one form, and returns its index. The next word of its
 // pool may stand in its place.
 func (t *translator) read(pool []vocable, v vocable) int {
 	at := t.add(v.singular)
-	t.change(at, pool[(v.place+1)%len(pool)].singular, "")
+	t.others = append(t.others, change(at, next(pool, v, anyWord).singular, ""))
 	return at
 }
 
-// readPhrase appends a noun phrase to the source. In place of its noun may stand its other number,
-// or a noun of the other gender; answer is the right one then, "" for the same as before.
-func (t *translator) readPhrase(p *nounPhrase, answer string) {
+// readPhrase appends a noun phrase to the source.
+func (t *translator) readPhrase(p *nounPhrase) {
 	t.add("the")
 	if p.quality != nil {
 		t.read(qualities, *p.quality)
 	}
 	p.at = t.add(p.noun.form(p.plural))
+	noun, plural := t.opposed(p)
+	t.others = append(t.others, change(p.at, noun.form(plural), ""))
+}
+
+// opposed returns the noun of a phrase in its other number, or a noun of the other gender.
+func (t *translator) opposed(p *nounPhrase) (noun vocable, plural bool) {
 	if t.ofNumber {
-		t.change(p.at, p.noun.form(!p.plural), answer)
-		return
+		return p.noun, !p.plural
 	}
-	t.change(p.at, p.pool[(p.noun.place+vocableClasses)%len(p.pool)].form(p.plural), answer)
+	return p.pool[(p.noun.place+vocableClasses)%len(p.pool)], p.plural
 }
 
-// change adds what may stand in place of a word of the source.
-func (t *translator) change(word int, with, answer string) {
-	t.s.Changes = append(t.s.Changes, Change{Word: word, With: []Substitute{{with, answer}}})
-}
-
-// writePhrase appends the translation of a noun phrase.
+// writePhrase appends the translation of a noun phrase. Its article is another one with the noun
+// that is opposed to its own. After the article, a noun can only be one that goes with it.
 func (t *translator) writePhrase(p *nounPhrase) {
 	the := p.at - 1
 	if p.quality != nil {
 		the--
 	}
-	t.write(articles[p.noun.female].form(p.plural), the, p.at)
-	t.write(p.noun.target.form(p.plural), p.at)
+	opposed, plural := t.opposed(p)
+	t.write(articles[p.noun.female].form(p.plural), the,
+		change(p.at, opposed.form(plural), articles[opposed.female].form(plural)), p.at)
+	alike := next(p.pool, p.noun, func(v vocable) bool { return v.female == p.noun.female })
+	t.write(p.noun.target.form(p.plural), p.at,
+		change(p.at, alike.form(p.plural), alike.target.form(p.plural)))
 	if p.quality != nil {
-		t.write(p.quality.inflected(p.noun.female, p.plural), p.at-1, p.at)
+		q := next(qualities, *p.quality, anyWord)
+		t.write(p.quality.inflected(p.noun.female, p.plural), p.at-1,
+			change(p.at-1, q.singular, q.inflected(p.noun.female, p.plural)), p.at)
 	}
 }
 
 // write appends the translation of the word of the source with that index, which agrees with
-// others.
-func (t *translator) write(word string, source int, agrees ...int) {
+// others. by is the change of the source that decides the word.
+func (t *translator) write(word string, source int, by Change, agrees ...int) {
 	at := len(t.s.Target)
 	t.s.Target = append(t.s.Target, word)
 	t.s.Links = append(t.s.Links, Link{at, source, false})
 	for _, noun := range agrees {
 		t.s.Links = append(t.s.Links, Link{at, noun, true})
 	}
+	var changes []Change // none of a full stop, which has no other word in its place
+	for _, c := range t.others {
+		if c.Word == by.Word {
+			c = by
+		}
+		if by.With != nil {
+			changes = append(changes, c)
+		}
+	}
+	t.s.Changes = append(t.s.Changes, changes)
 }

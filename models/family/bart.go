@@ -97,8 +97,8 @@ var mbart = bartFamily("MBart",
 // pegasus is Pegasus: mBART with positions that are computed and no norm after the embedding.
 var pegasus = bartFamily("Pegasus", bartLike{name: "pegasus", before: true}, waves...)
 
-// m2m100 is M2M100 and NLLB: Pegasus with other sines and cosines.
-// Positions count from the one after pad_token_id.
+// m2m100 is M2M100 and NLLB: Pegasus with other sines and cosines. Positions count from the one
+// after pad_token_id, and padding in the source has none.
 var m2m100 = func() *Family {
 	f := bartFamily("M2M100", bartLike{name: "m2m_100", start: 2, before: true, scaled: true},
 		Weight{"positions", "encoder.embed_positions.weights", Sinusoids},
@@ -108,6 +108,7 @@ var m2m100 = func() *Family {
 		s, err := read(c)
 		pad := c.AtLeast(0, 1, "pad_token_id")
 		c.setOrigin("PositionOffset", "pad_token_id")
+		s.SkipPosition, s.SkipID = true, pad
 		if s.PositionOffset = pad + 1; s.TargetStart == pad {
 			c.fail("decoder_start_token_id and pad_token_id are both %d; positions leave out "+
 				"padding, so that a target must begin with another token", pad)

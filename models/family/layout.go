@@ -233,8 +233,9 @@ func (y Layout) read(p []int, s *spec.Spec, tmp *scratch, source reader,
 func (y Layout) computed() bool { return y == Sinusoids || y == Waves || y == absent }
 
 // compute calls put with the rows of a parameter of shape p that is computed: zeros, or the sines
-// of every position by each frequency and then their cosines. The frequencies fall from 1.
-func (y Layout) compute(p []int, put func(first int, values []float32)) {
+// of every position by each frequency and then their cosines. The frequencies fall from 1. Row
+// none, which is that of no position, is 0.
+func (y Layout) compute(p []int, none int, put func(first int, values []float32)) {
 	if y == absent {
 		put(0, make([]float32, p[0]))
 		return
@@ -249,6 +250,9 @@ func (y Layout) compute(p []int, put func(first int, values []float32)) {
 				angle = float64(at) / math.Pow(10000, float64(i)/float64(half))
 			}
 			row[i], row[half+i] = float32(math.Sin(angle)), float32(math.Cos(angle))
+		}
+		if at == none {
+			clear(row)
 		}
 		put(at*p[1], row)
 	}

@@ -72,7 +72,11 @@ func (f *Family) Loaders(file string, tensors Tensors, s *spec.Spec) (
 	load := func(p spec.Param, put func(int, []float32)) error {
 		w := sources[p.Name]
 		if w.Layout.computed() {
-			w.Layout.compute(p.Shape, put)
+			none := -1
+			if c.spec.SkipPosition {
+				none = c.spec.PositionOffset - 1
+			}
+			w.Layout.compute(p.Shape, none, put)
 			return nil
 		}
 		tmp := pieces.Get().(*scratch)

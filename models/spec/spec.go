@@ -166,7 +166,8 @@ type Spec struct {
 	// RoBERTa have 2).
 	PositionOffset int
 	// SkipPosition reports whether tokens with the id SkipID take no position: they get the row
-	// before that of position 0 (RoBERTa's padding token, wherever it occurs).
+	// before that of position 0 (RoBERTa's padding token, wherever it occurs, and that of M2M100 in
+	// the source).
 	SkipPosition bool
 	SkipID       int
 	// AlibiSlopes is [H], used with ALiBi: the score of source j gets AlibiSlopes[h]·j.

@@ -164,12 +164,16 @@ func layerKind(s *spec.Spec, l int) string {
 }
 
 // tokenPositions returns the positions of ids, filled up to n: tokens with [spec.Spec.SkipID] are
-// at -1 and do not count.
+// at -1 and do not count. Those of the target of two stacks begin at 0 again, and all count,
+// because a target is also read token by token.
 func tokenPositions(s *spec.Spec, ids []int, n int) []int32 {
 	at := make([]int32, n)
-	next := int32(0)
+	next, boundary := int32(0), boundaryOf(s, ids)
 	for i, id := range ids {
-		if s.SkipPosition && id == s.SkipID {
+		if s.Encoder > 0 && i == boundary {
+			next = 0
+		}
+		if s.SkipPosition && id == s.SkipID && (s.Encoder == 0 || i < boundary) {
 			at[i] = -1
 			continue
 		}

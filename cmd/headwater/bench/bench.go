@@ -166,7 +166,7 @@ type benchReport struct {
 	Tasks *taskChoice `json:"tasks,omitempty"`
 	*evaluate.Report
 	// Alignment is how well methods align words, if the model translates.
-	Alignment []evaluate.WordAlignment `json:"alignment,omitempty"`
+	Alignment *evaluate.WordReport `json:"alignment,omitempty"`
 	// Randomized is the correlation of each method with itself after the weights were shuffled.
 	Randomized map[string]evaluate.Summary `json:"randomized,omitempty"`
 	// Cost is what a token costs by each method; it is a measurement and differs from run to run.

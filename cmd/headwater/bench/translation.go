@@ -53,28 +53,32 @@ func translationCase(s tiny.Sentence, contrast bool) evaluate.Case {
 	if contrast {
 		c.Contrast = " " + s.Wrong
 	}
-	span := func(word int) [2]int {
-		begin, end := s.Span(word)
-		return [2]int{begin, end}
-	}
 	for _, e := range s.Evidence {
-		c.Evidence = append(c.Evidence, span(e.Word))
+		begin, end := s.Span(e.Word)
+		c.Evidence = append(c.Evidence, [2]int{begin, end})
 	}
-	for _, change := range s.Changes {
-		x := evaluate.Change{Span: span(change.Word), Text: change.With[0].Word}
+	c.Changes = changesOf(s, 0)
+	return c
+}
+
+// changesOf are those of the source that decide a word of the target, or leave it.
+func changesOf(s tiny.Sentence, word int) (changes []evaluate.Change) {
+	for _, change := range s.Changes[word] {
+		begin, end := s.Span(change.Word)
+		x := evaluate.Change{Span: [2]int{begin, end}, Text: change.With[0].Word}
 		if answer := change.With[0].Answer; answer != "" {
 			x.Answer = " " + answer
 		}
-		c.Changes = append(c.Changes, x)
+		changes = append(changes, x)
 	}
-	return c
+	return changes
 }
 
 // alignWords measures how well methods link the words of translations with those of their sources,
 // on the sentences of the cases.
 func alignWords(
 	ctx context.Context, f benchFlags, m trace.Model, toy tiny.Model, opts evaluate.Options,
-) ([]evaluate.WordAlignment, error) {
+) (*evaluate.WordReport, error) {
 	translations := func(n int, seed uint64) (all []evaluate.Translation) {
 		for _, kind := range toy.Kinds() {
 			for _, s := range toy.Sentences(tiny.HeldOut, kind, min(n, tiny.MaxSentences), seed) {
@@ -90,6 +94,9 @@ func alignWords(
 // translationOf is a sentence with its translation and the links between their words.
 func translationOf(s tiny.Sentence) evaluate.Translation {
 	t := evaluate.Translation{Source: s.Text(), Target: strings.Join(s.Target, " ")}
+	for word := range s.Target {
+		t.Changes = append(t.Changes, changesOf(s, word))
+	}
 	for _, l := range s.Links {
 		link := [2]int{l.Target, l.Source}
 		if l.Agreement {
@@ -106,12 +113,18 @@ func (r benchReport) writeAlignment(w io.Writer) error {
 	if r.Alignment == nil {
 		return nil
 	}
-	fmt.Fprintf(w, "\nalignment error rate of the words of %d translations (low is good; mean and "+
-		"95 %% confidence)\n\n", r.Alignment[0].ErrorRate.N)
+	a := r.Alignment
+	proofs := evaluate.Report{Proofs: a.Proofs, Refuted: a.Refuted}
+	if err := proofs.WriteProofs(w); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nwords of %d translations (mean and 95 %% confidence): the alignment error "+
+		"rate of their links (low is good), and the\nrecall of the words of the source that are "+
+		"proven to decide each (high is good)\n\n", a.Methods[0].ErrorRate.N)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "method\tall\n")
-	for _, a := range r.Alignment {
-		fmt.Fprintf(t, "%s\t%s\n", a, a.ErrorRate)
+	fmt.Fprint(t, "method\talignment error rate\trecall\n")
+	for _, m := range a.Methods {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", m, m.ErrorRate, m.Recall)
 	}
 	return t.Flush()
 }

@@ -34,8 +34,14 @@ func TestBenchTranslation(t *testing.T) {
 			t.Errorf("%s is not proven: %+v", p.Group, p)
 		}
 	}
-	rate := map[string]evaluate.Summary{}
-	for _, a := range r.Alignment {
+	words := r.Alignment.Proofs[0] // as many of the target as the toy has, without full stops
+	if words.Cases < 16*5 || words.Proven != words.Cases || words.Evidence.Words != words.Cases ||
+		words.Others.Words < 16*10 || words.Others.Deciding != 0 || r.Alignment.Refuted != nil {
+		t.Errorf("words of the targets are not proven: %+v", words)
+	}
+	rate, recall := map[string]evaluate.Summary{}, map[string]evaluate.Summary{}
+	for _, a := range r.Alignment.Methods {
+		recall[a.Method] = a.Recall
 		if rate[a.Method] = a.ErrorRate; (a.Layer == 8) != (a.Method == "raw" ||
 			a.Method == "value-zeroing") {
 			t.Errorf("%s is read in layer %d", a.Method, a.Layer)
@@ -47,10 +53,15 @@ func TestBenchTranslation(t *testing.T) {
 			t.Errorf("%s has %v, words in the same place %v, random scores %v", method, x, same,
 				random)
 		}
+		if x := recall[method]; x.N != 16 || x.Low < 0.8 ||
+			!(x.Low > recall[evaluate.SamePlaceLine].High && x.Low > recall["random"].High) {
+			t.Errorf("%s recalls %v, words in the same place %v, random scores %v", method, x,
+				recall[evaluate.SamePlaceLine], recall["random"])
+		}
 	}
 	table := headwater.Output(t, args...)
 	for _, want := range []string{
-		"16 cases on tiny-translation", "alignment error rate of the words of 16 translations",
+		"16 cases on tiny-translation", "words of 16 translations (mean and 95 % confidence)",
 		"\nsame place  ", "\nvalue-zeroing, decoder 2 cross  ",
 	} {
 		if !strings.Contains(table, want) {

@@ -224,7 +224,7 @@ func explain(ctx context.Context, k *cli.Kit, f explainFlags, prompt string) err
 	}
 	defer outs.abandon()
 	if prompt != "" && strings.TrimSpace(prompt) == "" {
-		k.Say("note: the prompt has nothing but blanks, which the model continues")
+		k.Say("note: the prompt has nothing but blanks")
 	}
 	if f.against != "" && f.against == prompt {
 		k.Say("note: both prompts are the same, and so is what a method says of them")

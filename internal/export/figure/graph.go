@@ -1,7 +1,6 @@
 package figure
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -39,7 +38,11 @@ func (p *page) graph(f render.Flow, d render.FlowDrawing, y float64) float64 {
 		y = p.paragraph(margin, y, p.width-2*margin, d.Silence, style{bold: true}) + 0.4*p.size
 	}
 	rows, layers := float64(len(d.Tokens)), float64(len(d.Layers))
-	left := margin + 3.2*p.size
+	var names []string
+	for _, l := range d.Layers {
+		names = append(names, f.Explanation.Model.LayerLabel(g.Layers[l]))
+	}
+	left := margin + p.leftOf(names)
 	wide := min((p.width-left-margin)/rows, 4*p.size)
 	high := max(0.95*p.size, min(3*p.size, 0.6*p.width/layers))
 	y += p.size
@@ -85,7 +88,7 @@ func (p *page) graph(f render.Flow, d render.FlowDrawing, y float64) float64 {
 			}
 		}
 	}
-	p.graphAxis(g, d.Layers, node, left+wide*rows)
+	p.graphAxis(names, d.Layers, node, left+wide*rows)
 	y = p.uprightNames(d.Labels, left, y+high*layers+2*radius, wide,
 		func(i int) float64 { return strengths[i] }) + 0.8*p.size
 	return p.graphLegend(g, d, y)
@@ -102,17 +105,18 @@ func (p *page) edge(from, to point, wide float64, color chart.RGB, dashes ...flo
 		dashes...)
 }
 
-// graphAxis writes the layers left of the nodes, the first one at the bottom: the edges below a
-// number go into that layer. A dashed line stands where layers are left out, up to right.
+// graphAxis writes the names of the layers left of the nodes, the first one at the bottom: the
+// edges below a name go into that layer. A dashed line stands where layers are left out, up to
+// right.
 func (p *page) graphAxis(
-	g *attribution.FlowGraph, layers []int, node func(level, row int) point, right float64,
+	names []string, layers []int, node func(level, row int) point, right float64,
 ) {
 	L := len(layers)
 	s := style{scale: 0.85, align: 1}
 	x, high := node(0, 0).x-p.size, node(0, 0).y-node(1, 0).y
 	every := max(1, int(p.size/high+0.99))
 	for k := 0; k < L; k += every {
-		p.text(x, node(k, 0).y-high/2+0.3*p.size, fmt.Sprint(g.Layers[layers[k]]), s)
+		p.text(x, node(k, 0).y-high/2+0.3*p.size, names[k], s)
 	}
 	for k := 1; k < L; k++ {
 		if at := node(k, 0); layers[k-1] != layers[k]-1 {

@@ -19,16 +19,21 @@ func Heads(h render.Heads) (Drawing, error) {
 		return Drawing{}, err
 	}
 	g := headGrid{
-		open: open, layers: h.Attention.Shape[0], heads: h.Attention.Shape[1],
-		tokens: h.Attention.Shape[2],
+		open: open, heads: h.Attention.Shape[1], tokens: h.Attention.Shape[2],
+		wrote: h.Explanation.Model.LayerName(max(open.Wrote, 0)),
+	}
+	for l := range h.Attention.Shape[0] {
+		g.layers = append(g.layers, h.Explanation.Model.LayerLabel(l))
 	}
 	return Drawing{draw: func(p *page, y float64) float64 { return p.headGrid(g, y) }}, nil
 }
 
 // headGrid is the attention of all heads.
 type headGrid struct {
-	open                  render.OpenedHead
-	layers, heads, tokens int
+	open          render.OpenedHead
+	layers        []string // names
+	wrote         string   // the name of the layer that wrote what is predicted, if that is known
+	heads, tokens int
 }
 
 // cellsOfHead is how many cells the square of a head has in a row at most; see mosaic.
@@ -42,19 +47,23 @@ func (p *page) headGrid(g headGrid, y float64) float64 {
 		high = min(0.85*p.width, 430)
 	}
 	const gap = 2
-	room := p.width - 2*margin - 3.2*p.size
-	upright := min(room/float64(g.heads), high/float64(g.layers))
-	lying := min(room/float64(g.layers), high/float64(g.heads))
+	layers, left, names := float64(len(g.layers)), 3.2*p.size, p.leftOf(g.layers)
+	room := p.width - 2*margin
+	upright := min((room-names)/float64(g.heads), high/layers)
+	lying := min((room-left)/layers, high/float64(g.heads))
 	turned, side := false, min(upright, 6*p.size)
 	if lying > upright {
 		turned, side = true, min(lying, 6*p.size)
 	}
-	x := margin + 3.2*p.size
+	x := margin + names
+	if turned {
+		x = margin + left
+	}
 	place := func(layer, head int) point {
 		if turned {
 			return point{x + side*float64(layer), y + side*float64(head)}
 		}
-		return point{x + side*float64(head), y + side*float64(g.layers-1-layer)}
+		return point{x + side*float64(head), y + side*float64(len(g.layers)-1-layer)}
 	}
 	shades := map[int][][]point{}
 	for layer := range g.layers {
@@ -80,34 +89,53 @@ func (p *page) headGrid(g headGrid, y float64) float64 {
 	y = p.steps(g.open.Drawn, false, bottom+2.5*p.size)
 	says := []string{"Framed: " + g.open.Drawn.Notes[0]}
 	if g.open.Wrote >= 0 {
-		says = append(says, fmt.Sprintf("The long frame: layer %d, whose attention wrote most of "+
-			"the logit of what is predicted.", g.open.Wrote))
+		says = append(says, fmt.Sprintf("The long frame: %s, whose attention wrote most of "+
+			"the logit of what is predicted.", g.wrote))
 	}
 	return p.notes(append(says, g.open.Drawn.Notes[1:]...), y)
 }
 
-// gridNumbers writes the numbers of layers and heads beside and below squares that begin at x and
-// y, and returns where the squares end. Layers go from the bottom up, or, turned, to the right.
+// leftOf is the room for the names of layers at the left, and what they are.
+func (p *page) leftOf(layers []string) float64 {
+	left := 3.2 * p.size
+	for _, name := range layers {
+		left = max(left, p.textWidth(name, style{scale: 0.85})+2.2*p.size)
+	}
+	return left
+}
+
+// gridNumbers writes the names of layers and the numbers of heads beside and below squares that
+// begin at x and y, and returns where the squares end, or the names below them. Layers go from the
+// bottom up, or, turned, to the right.
 func (p *page) gridNumbers(g headGrid, turned bool, x, y, side, gap float64) (bottom float64) {
-	across, down, titles := g.heads, g.layers, [2]string{"head", "layer"}
-	line := func(i int) int { return down - 1 - i }
+	var across []string
+	for head := range g.heads {
+		across = append(across, fmt.Sprint(head))
+	}
+	down, titles := g.layers, [2]string{"head", "layer"}
+	line := func(i int) int { return len(down) - 1 - i }
 	if turned {
 		across, down, titles = down, across, [2]string{"layer", "head"}
 		line = func(i int) int { return i }
 	}
 	every := max(1, int(math.Ceil(1.15*p.size/side)))
-	for i := 0; i < down; i += every {
-		p.text(x-0.4*p.size, y+side*float64(line(i))+(side-gap)/2+0.3*p.size, fmt.Sprint(i),
+	for i := 0; i < len(down); i += every {
+		p.text(x-0.4*p.size, y+side*float64(line(i))+(side-gap)/2+0.3*p.size, down[i],
 			style{scale: 0.85, align: 1})
 	}
-	bottom = y + side*float64(down)
-	every = max(1, int(math.Ceil(p.textWidth("00 ", style{scale: 0.85})/side)))
-	for i := 0; i < across; i += every {
-		p.text(x+side*float64(i)+(side-gap)/2, bottom+0.9*p.size, fmt.Sprint(i),
-			style{scale: 0.85, align: 0.5})
-	}
+	bottom = y + side*float64(len(down))
 	p.text(margin+0.9*p.size, (y+bottom)/2, titles[1], style{scale: 0.92, align: 0.5, angle: 90})
-	p.text(x+side*float64(across)/2, bottom+2.1*p.size, titles[0], style{scale: 0.92, align: 0.5})
+	if p.leftOf(across) > 3.2*p.size { // names, and not numbers
+		bottom = p.uprightNames(across, x, bottom, side, func(int) float64 { return 1 }) - p.size
+	} else {
+		every = max(1, int(math.Ceil(p.textWidth("00 ", style{scale: 0.85})/side)))
+		for i := 0; i < len(across); i += every {
+			p.text(x+side*float64(i)+(side-gap)/2, bottom+0.9*p.size, across[i],
+				style{scale: 0.85, align: 0.5})
+		}
+	}
+	p.text(x+side*float64(len(across))/2, bottom+2.1*p.size, titles[0],
+		style{scale: 0.92, align: 0.5})
 	return bottom
 }
 

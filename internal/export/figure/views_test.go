@@ -127,6 +127,18 @@ func TestHeadsFrameTheLayer(t *testing.T) {
 		if strings.Contains(got, says) != (wrote == 1) {
 			t.Errorf("with layer %d it says\n%s", wrote, got)
 		}
+		if e.Model.EncoderLayers = 1; wrote == 1 { // layers then have names
+			d, err := figure.Heads(heads(e, 3, 2, 0))
+			got := strings.Join(textsOf(t, figure.Options{}, d, err), "\n")
+			for _, want := range []string{
+				"The long frame: decoder 0 self,", "\nencoder 0\n", "\ndecoder 0 cross\n",
+			} {
+				if !strings.Contains(got, want) {
+					t.Errorf("of two stacks it lacks %q:\n%s", want, got)
+				}
+			}
+		}
+		e.Model.EncoderLayers = 0
 	}
 }
 
