@@ -157,7 +157,7 @@ func (s *Spec) checkKinds() error {
 		{"Positions", "positions", int(s.Positions), int(NoPositions)},
 		{"Order", "order", int(s.Order), int(Parallel)},
 		{"Activation", "activation", int(s.Activation), int(XIELU)},
-		{"HeadActivation", "head activation", int(s.HeadActivation), int(ReLUSquared)},
+		{"HeadActivation", "head activation", int(s.HeadActivation), int(Identity)},
 		{"Head", "head", int(s.Head), int(NoHead)},
 		{"Scoring", "scoring", int(s.Scoring), int(Quantity)},
 	} {

@@ -70,6 +70,13 @@ const (
 	ReLU                                // max(x,0) (OPT)
 	HyperbolicTangent                   // tanh x (BERT's pooler)
 	ReLUSquared                         // max(x,0)² (Nemotron)
+	QuickGELU                           // x σ(1.702 x)
+	ClippedGELU                         // a GELU of at most 10
+	Mish                                // x tanh log(1 + exp x)
+	HardSwish                           // x min(max(x+3,0),6)/6
+	LeakyReLU                           // x above 0, x/100 below
+	ReLU6                               // min(max(x,0),6)
+	Identity                            // x
 	XIELU                               // a square above 0, with two weights (Apertus)
 )
 
