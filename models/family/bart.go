@@ -16,6 +16,7 @@ func init() {
 	Register(m2m100)
 	Register(blenderbot)
 	Register(plbart)
+	Register(mvp)
 }
 
 // bartLike is what differs between BART and the models with its names.
@@ -124,6 +125,17 @@ var blenderbot = bartFamily("Blenderbot", bartLike{name: "blenderbot", start: 1,
 // plbart is PLBart: BART for code.
 var plbart = bartFamily("PLBart",
 	bartLike{name: "plbart", start: 2, normed: true, offset: 2, scaled: true}, tables...)
+
+// mvp is MVP: BART, but for prompts that take the place of fine-tuning.
+var mvp = func() *Family {
+	f := bartFamily("Mvp", bartLike{name: "mvp", start: 2, normed: true, offset: 2}, tables...)
+	read := f.Spec
+	f.Spec = func(c *Config) (*spec.Spec, error) {
+		c.Only("use_prompt", false)
+		return read(c)
+	}
+	return f
+}()
 
 // marian is Marian (OPUS-MT): BART with positions that are computed and no norm after the
 // embedding.

@@ -206,10 +206,9 @@ func (s *Spec) checkStacks() error {
 	case s.Bidirectional || s.Head != LanguageHead && s.Head != NoHead:
 		return s.wrong("Encoder Head", "a model of two stacks generates a target")
 	case s.Order == Parallel || s.NormedResidual || s.NormAfter || s.Windows != nil ||
-		s.Mixture != nil || s.Latent != nil || s.Relative != nil || s.Sinks || s.SkipPosition ||
-		s.TokenTypes > 0 ||
+		s.Latent != nil || s.Relative != nil || s.Sinks || s.SkipPosition || s.TokenTypes > 0 ||
 		s.Positions == ALiBi || s.Positions == RotaryPositions:
-		return s.wrong("Encoder", "two stacks with parallel parts, windows, experts, token types "+
+		return s.wrong("Encoder", "two stacks with parallel parts, windows, token types "+
 			"or positions other than tables and distances are not supported")
 	}
 	return nil

@@ -20,7 +20,7 @@ torch.set_num_threads(1)
 transformers.utils.logging.disable_progress_bar()
 
 # Model types whose stacks have an embedding each if tie_word_embeddings is false.
-UNTIED = ("bart", "blenderbot", "m2m_100", "marian", "mbart", "pegasus", "plbart")
+UNTIED = ("bart", "blenderbot", "m2m_100", "marian", "mbart", "mvp", "pegasus", "plbart")
 
 NEW_TOKENS = 6  # of the greedy continuation
 
@@ -182,6 +182,7 @@ def joint(model, ids):
         if final is not None:
             hidden[-1] = final(hidden[-1])
         always = transformers.__version__.startswith("4.") or model.config.model_type == "umt5"
+        always = always or model.config.model_type == "switch_transformers" and model.config.tie_word_embeddings
         scaled = getattr(model.config, "scale_decoder_outputs", always)
         scale = model.model_dim**-0.5 if scaled and hasattr(model, "model_dim") else 1.0
         logits = model.lm_head(hidden[-1] * scale) + getattr(model, "final_logits_bias", 0.0)
