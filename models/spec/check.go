@@ -242,6 +242,11 @@ func (s *Spec) checkPositions() error {
 		if s.Context == 0 {
 			return s.wrong("Context", "learned positions need a context of at least 1")
 		}
+		for _, n := range []int{s.PositionRows, s.TargetPositionRows} {
+			if n != 0 && (s.Encoder == 0 || n < s.Context+s.PositionOffset || n > maxVocab) {
+				return s.wrong("Context", "a table of %d positions for texts of %d", n, s.Context)
+			}
+		}
 	case ALiBi:
 		if len(s.AlibiSlopes) != s.Heads {
 			return s.wrong("AlibiSlopes Heads", "%d ALiBi slopes for %d heads", len(s.AlibiSlopes),

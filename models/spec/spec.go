@@ -172,6 +172,9 @@ type Spec struct {
 	// PositionOffset is how many rows the position table has before the row of position 0 (OPT and
 	// RoBERTa have 2).
 	PositionOffset int
+	// PositionRows and TargetPositionRows are how many rows the tables of positions of two stacks
+	// have; 0 means Context and PositionOffset together (LED has more).
+	PositionRows, TargetPositionRows int
 	// SkipPosition reports whether tokens with the id SkipID take no position: they get the row
 	// before that of position 0 (RoBERTa's padding token, wherever it occurs).
 	SkipPosition bool

@@ -259,7 +259,7 @@ func gathered(table, ids *Node) *Node {
 func (d *builder) learned() *Node {
 	at := AddScalar(d.at(), d.spec.PositionOffset)
 	// A padded target may lie beyond the table. Nobody reads its row, so any row will do.
-	at = MinScalar(at, d.w("positions").Shape().Dimensions[0]-1)
+	at = MinScalar(at, d.spec.Context+d.spec.PositionOffset-1)
 	rows := gathered(d.w("positions"), at)
 	return d.byStack(rows, rows, func() *Node { return gathered(d.w("target-positions"), at) })
 }

@@ -31,7 +31,7 @@ qwen3 qwen3_vl_text roberta seed_oss
 smollm3 stablelm starcoder2 xglm xlm-roberta
 gpt_oss granitemoe mixtral olmoe qwen2_moe qwen3_moe
 deepseek_v2 deepseek_v3 glm4_moe
-bart blenderbot m2m_100 marian mbart mt5 mvp pegasus plbart switch_transformers t5 umt5""".split()
+bart bigbird_pegasus blenderbot led m2m_100 marian mbart mt5 mvp pegasus plbart switch_transformers t5 umt5""".split()
 
 # Keys that evaluating code reads and that change no number there.
 NO_NUMBER = {
