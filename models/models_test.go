@@ -304,7 +304,7 @@ func TestChangedCheckpoint(t *testing.T) {
 		{"another architecture", "gpt2", config("GPT2LMHeadModel", "MambaForCausalLM"), "the head of architectures [\"MambaForCausalLM\"] is not supported for model_type \"gpt2\"; supported are GPT2LMHeadModel, "},
 		{"a key that changes arithmetic", "gpt2", config(`"add_cross_attention": false`, `"add_cross_attention": true`), "add_cross_attention is true, which changes the arithmetic"},
 		{"a key that the reference reads", "bloom", config(`"use_cache": true`, `"is_causal": false`), "key is_causal is not supported"},
-		{"an activation", "gpt2", config(`"gelu_new"`, `"mish"`), `activation_function "mish" is not supported; supported are gelu, gelu_accurate, `},
+		{"an activation", "gpt2", config(`"gelu_new"`, `"sigmoid"`), `activation_function "sigmoid" is not supported; supported are gelu, gelu_10, gelu_accurate, `},
 		{"multi-query", "falcon_rw", config(`"multi_query": false`, `"multi_query": true`), "query_key_value.weight has shape [96 32]; config.json makes it [48 32]"},
 		{"heads", "bloom", config(`"n_head": 4`, `"n_head": 5`), "hidden_size (32) must be a multiple of the number of heads, n_head (5)"},
 		{"no heads", "bloom", config(`"n_head": 4`, `"n_head": 0`), "n_head is 0; it must be a whole number from 1 to 4096"},

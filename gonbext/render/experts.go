@@ -105,7 +105,7 @@ func (r Experts) open() *expertsDrawing {
 	}
 	var weights []float64
 	for l := range x.layers {
-		if first, _ := x.at(l, 0, 0); first >= 0 {
+		if x.routed(l) > 0 {
 			x.mixed++
 		}
 		for j := range x.tokens {
@@ -125,7 +125,18 @@ func (r Experts) open() *expertsDrawing {
 	return x
 }
 
-// at returns expert k of token j in a layer and its weight: -1 and 0 in a layer without experts.
+// routed returns how many tokens pass experts in a layer: all or none, but in a model of two stacks
+// those on which the layer works.
+func (x *expertsDrawing) routed(layer int) (n int) {
+	for j := range x.tokens {
+		if first, _ := x.at(layer, j, 0); first >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// at returns expert k of token j in a layer and its weight: -1 and 0 if it passes none.
 func (x *expertsDrawing) at(layer, j, k int) (expert int, weight float64) {
 	i := 2 * ((layer*len(x.tokens)+j)*x.each + k)
 	return int(x.routes[i]), float64(x.routes[i+1])
@@ -199,7 +210,7 @@ func (x *expertsDrawing) allOf(layer, j int) string {
 func (x *expertsDrawing) sentence(layer, j int) (s phrase) {
 	s.say("At ")
 	s = append(s, x.wordOf(j)...)
-	s.say(fmt.Sprintf(", layer %d ", layer))
+	s.say(", " + x.e.Model.LayerName(layer) + " ")
 	named := 0
 	first, most := x.at(layer, j, 0)
 	for named < min(x.each, mostNamed) {
@@ -239,7 +250,7 @@ func (x *expertsDrawing) facts(layer, j int) (s phrase) {
 	for _, one := range x.load(layer) {
 		if one[0] == expert {
 			s.say(fmt.Sprintf(" · expert %d took %d of %d tokens here, an even share is %s",
-				expert, one[1], len(x.tokens), fixed(x.even(), 1)))
+				expert, one[1], x.routed(layer), fixed(x.even(layer), 1)))
 		}
 	}
 	if said := x.said(j); said != nil {
@@ -280,9 +291,9 @@ func (x *expertsDrawing) load(layer int) [][2]int {
 	return all
 }
 
-// even is how many tokens each expert takes if all take as many.
-func (x *expertsDrawing) even() float64 {
-	return float64(len(x.tokens)*x.each) / float64(x.e.Model.Experts)
+// even is how many tokens each expert of a layer takes if all take as many.
+func (x *expertsDrawing) even(layer int) float64 {
+	return float64(x.routed(layer)*x.each) / float64(x.e.Model.Experts)
 }
 
 // mostLoaded is how many experts of a layer are listed with how many tokens they took.
@@ -299,7 +310,7 @@ func (x *expertsDrawing) loadOf(layer int) string {
 		list = append(list, fmt.Sprintf("%d by expert %d", one[1], one[0]))
 	}
 	return fmt.Sprintf("tokens taken: %s; an even share of %d tokens is %s, and %d of %d experts "+
-		"took none", strings.Join(list, ", "), len(x.tokens), fixed(x.even(), 1),
+		"took none", strings.Join(list, ", "), x.routed(layer), fixed(x.even(layer), 1),
 		x.e.Model.Experts-len(all), x.e.Model.Experts)
 }
 
@@ -335,7 +346,7 @@ func (r Experts) Drawn() (Drawn, error) {
 		x.quotedPrompt())
 	f.Columns, f.Panels = nil, []DrawnPanel{{}}
 	for l := range x.layers {
-		f.Columns = append(f.Columns, DrawnColumn{Name: fmt.Sprint(l)})
+		f.Columns = append(f.Columns, DrawnColumn{Name: x.e.Model.LayerLabel(l)})
 	}
 	for _, c := range x.columns {
 		row := DrawnRow{Name: plain(x.columnName(c))}
@@ -349,7 +360,7 @@ func (r Experts) Drawn() (Drawn, error) {
 	}
 	f.Notes = []string{
 		x.sentence(x.layer, x.token).String() + ".",
-		fmt.Sprintf("Load of layer %d, %s.", x.layer, x.loadOf(x.layer)),
+		fmt.Sprintf("Load of %s, %s.", x.e.Model.LayerName(x.layer), x.loadOf(x.layer)),
 	}
 	return f, nil
 }
@@ -367,10 +378,14 @@ func (r Experts) plain(look Terminal) *text {
 	t.line("")
 	t.line("all experts of " + x.placedName(x.token))
 	for l := range x.layers {
-		t.wrapped(fmt.Sprintf("  layer %2d  ", l), x.allOf(l, x.token))
+		name := fmt.Sprintf("layer %2d", l)
+		if x.e.Model.EncoderLayers > 0 {
+			name = x.e.Model.LayerLabel(l)
+		}
+		t.wrapped("  "+name+"  ", x.allOf(l, x.token))
 	}
 	t.line("")
-	t.wrapped("", fmt.Sprintf("load of layer %d, %s", x.layer, x.loadOf(x.layer)))
+	t.wrapped("", fmt.Sprintf("load of %s, %s", x.e.Model.LayerName(x.layer), x.loadOf(x.layer)))
 	t.line("")
 	t.wrapped("", expertsLegend)
 	t.model()

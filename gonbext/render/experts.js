@@ -12,10 +12,12 @@ function readingOf(data, choice) {
   const token = () => within(choice.token, tokenCount, data.token);
   const layer = () => within(choice.layer, layers, token() === data.token ? data.layer :
     most(range(0, layers), (at) => weightAt(at, token())));
-  const isMixed = (layer) => expertAt(layer, 0) >= 0;
+  // passes reports whether a token passes experts in a layer.
+  const passes = (layer, token) => expertAt(layer, token) >= 0;
+  const {layerLabel, layerName} = calledIn(data);
   // alike has for each token in how many layers its first expert is that of another.
   const alike = (of) => range(0, tokenCount).map((other) => range(0, layers).filter(
-    (at) => isMixed(at) && expertAt(at, other) === expertAt(at, of)).length);
+    (at) => passes(at, of) && expertAt(at, other) === expertAt(at, of)).length);
   const meanOf = (same, of) =>
     (same.reduce((a, b) => a + b) - same[of]) / Math.max(tokenCount - 1, 1);
   const text = textReading(data, choice, () => (other) => other === token());
@@ -35,7 +37,7 @@ function readingOf(data, choice) {
     const near = range(0, tokenCount).filter((other) => other !== of && same[other]).sort((a, b) =>
       same[b] - same[a] || Math.abs(a - of) - Math.abs(b - of) || a - b)[0];
     return [
-      'At ', ...word, ', layer ' + layer + ' ', ...isMixed(layer) ?
+      'At ', ...word, ', ' + layerName(layer) + ' ', ...passes(layer, of) ?
         ['used expert' + (few.length > 1 ? 's ' : ' '), ...joined(few)] : ['has no experts'],
       ...near >= 0 ? ['; ' + same[near] + ' of ' + data.mixed +
         ' layers used the same first expert as at ', ...wordOf(near),
@@ -48,13 +50,13 @@ function readingOf(data, choice) {
     return [
       placeName(of), 'other tokens: the same in ' + fixed(meanOf(alike(of), of), 1) + ' of ' +
       data.mixed + ' layers on average', ...took ? ['expert ' + expert + ' took ' + took + ' of ' +
-      tokenCount + ' tokens here, an even share is ' + fixed(data.even, 1)] : [],
+      data.routed[layer] + ' tokens here, an even share is ' + fixed(data.even[layer], 1)] : [],
       ...data.said[of] ? [data.said[of]] : [],
     ].join(' · ');
   }
   return {
-    ...text, tokenCount, expertAt, weightAt, stepAt, most, token, layer, isMixed, alike, meanOf,
-    expertsOf, sentence, facts,
+    ...text, tokenCount, expertAt, weightAt, stepAt, most, token, layer, passes, alike, meanOf,
+    expertsOf, sentence, facts, layerLabel, layerName,
   };
 }
 
@@ -79,8 +81,9 @@ function run(root, reading) {
   // layered is the view for tables whose columns are layers.
   const layers = range(0, data.layers);
   view.layered = {
-    ...view, data: {}, names: layers.map(String), roles: '', isFirstGenerated: () => false,
-    columns: layers.map((at) => ({tokens: [at]})), labelOf: ({tokens: [at]}) => String(at),
+    ...view, data: {}, names: layers.map(reading.layerLabel), roles: '',
+    isFirstGenerated: () => false, columns: layers.map((at) => ({tokens: [at]})),
+    labelOf: ({tokens: [at]}) => reading.layerLabel(at),
   };
   view.matrix = tablePart(view.layered, 'hm-matrix', (row, i) => drawReadout(view, row, i),
     (row, i = choice.layer) => {
@@ -117,12 +120,12 @@ function drawText(view) {
 const shownIn = ({most, weightAt}, {tokens}, layer) =>
   most(tokens, (token) => weightAt(layer, token));
 function drawMatrix(view) {
-  const {matrix, layered, columns, names, labelOf, token, layer, isMixed, expertAt, stepAt} = view;
+  const {matrix, layered, columns, names, labelOf, token, layer, passes, expertAt, stepAt} = view;
   fillTable(matrix, layered, columns.map((row, key) => ({
     key, name: row.gap ? '⋯ ' + labelOf(row) : names[row.tokens[0]],
     here: row.tokens.includes(token()), cells: layered.columns.map((_, at) => {
       const shown = shownIn(view, row, at);
-      return cellOf(layered, at, isMixed(at) && {
+      return cellOf(layered, at, passes(at, shown) && {
         step: stepAt(at, shown) || 'hm-z', number: String(expertAt(at, shown)), always: true,
       });
     }).join(''),
@@ -134,15 +137,15 @@ function drawMatrix(view) {
 }
 // drawReadout writes all experts of the cell that the pointer is on, or of the one that is chosen.
 function drawReadout(view, row, i = view.layer()) {
-  const {matrix, names, columns, token, isMixed, expertsOf, placed} = view, column = columns[row];
+  const {matrix, names, columns, token, passes, expertsOf, placed} = view, column = columns[row];
   const of = column ? shownIn(view, column, i) : token();
-  write(matrix.bar.readout, [[names[of], 'b'], ', layer ' + i + ': ', ...isMixed(i) ?
+  write(matrix.bar.readout, [[names[of], 'b'], ', ' + view.layerName(i) + ': ', ...passes(i, of) ?
     expertsOf(i, of).flatMap((part, k) => k ? [', ', ...part] : part) : ['no experts'],
   ' · ' + placed(column || {tokens: [of]}, of).join(' · ')]);
 }
 // drawSide draws all experts of the token, and how many tokens those of the layer took.
 function drawSide(view) {
-  const {data, find, names, token, layer, tokenCount, expertAt, weightAt, stepAt, go} = view;
+  const {data, find, names, token, layer, expertAt, weightAt, stepAt, go} = view;
   const of = token(), at = layer(), ks = range(0, data.each);
   const sum = (layer) => ks.reduce((all, k) => all + weightAt(layer, of, k), 0);
   const whole = Math.max(1, ...range(0, data.layers).map(sum));
@@ -154,15 +157,17 @@ function drawSide(view) {
   }));
   const routes = make('div', {className: 'hm-routes'}, ...range(0, data.layers).reverse().flatMap(
     (layer) => [make('button', {
-      type: 'button', textContent: String(layer), ariaLabel: 'layer ' + layer,
+      type: 'button', textContent: view.layerLabel(layer), ariaLabel: view.layerName(layer),
       ariaPressed: layer === at, onclick: () => go({layer}),
-    }), view.isMixed(layer) ? barIn(layer) : make('span', {})]));
+    }), view.passes(layer, of) ? barIn(layer) : make('span', {})]));
   const list = data.took[at], own = ks.map((k) => expertAt(at, of, k));
   find('side').replaceChildren(
-    titled('Experts of “' + names[of] + '”', 'layer 0 at the bottom, width by weight', routes),
-    titled('Load of layer ' + at, 'tokens of ' + tokenCount + ' that each expert took; an even ' +
-      'share is ' + fixed(data.even, 1) + ', and ' + (data.experts - list.length) + ' of ' +
-      data.experts + ' took none', barsOf(list.slice(0, 12).map(([expert, count]) => ({
+    titled('Experts of “' + names[of] + '”',
+      view.layerName(0) + ' at the bottom, width by weight', routes),
+    titled('Load of ' + view.layerName(at), 'tokens of ' + data.routed[at] + ' that each expert ' +
+      'took; an even share is ' + fixed(data.even[at], 1) + ', and ' +
+      (data.experts - list.length) + ' of ' + data.experts + ' took none',
+    barsOf(list.slice(0, 12).map(([expert, count]) => ({
       name: 'expert ' + expert, part: count / list[0][1], number: String(count),
       strong: own.includes(expert),
     })))));

@@ -74,7 +74,7 @@ func TestExpertsSentence(t *testing.T) {
 	if got, want := x.load(1), [][2]int{{2, 7}, {3, 6}, {1, 4}, {4, 3}}; !slices.Equal(got, want) {
 		t.Errorf("load %v, want %v", got, want)
 	}
-	if got, want := x.even(), 2.5; got != want { // 10 tokens × 2 of 8
+	if got, want := x.even(1), 2.5; got != want { // 10 tokens × 2 of 8
 		t.Errorf("an even share of %v, want %v", got, want)
 	}
 	same, mean := x.alike(7)
@@ -177,5 +177,29 @@ func TestExpertsLimit(t *testing.T) {
 		if len(text) > limit || want != "" && !strings.Contains(text, want) {
 			t.Errorf("limit %d: %d bytes, want %q in %.300q", limit, len(text), want, text)
 		}
+	}
+}
+
+// TestExpertsOfTwoStacks: a layer of one stack has the tokens of its text alone, and is named by
+// its stack.
+func TestExpertsOfTwoStacks(t *testing.T) {
+	r := routed(example(), 4, 2)
+	r.Explanation.Model.EncoderLayers = 2
+	for j := range 6 { // of 10 tokens, layer 1 works on the others
+		for k := range 2 {
+			at := r.Routes.Data[2*((10+j)*2+k):][:2]
+			at[0], at[1] = -1, 0
+		}
+	}
+	x := r.open()
+	if x.mixed != 3 || x.routed(1) != 4 || x.even(1) != 1 || x.even(0) != 2.5 {
+		t.Errorf("%d layers with experts, %d tokens, even shares %v and %v, want 3, 4, 1 and 2.5",
+			x.mixed, x.routed(1), x.even(1), x.even(0))
+	}
+	if got := x.sentence(1, 0).String(); !strings.Contains(got, ", encoder 1 has no experts") {
+		t.Errorf("sentence %q", got)
+	}
+	if got := x.loadOf(1); !strings.Contains(got, "an even share of 4 tokens is 1.0") {
+		t.Errorf("load %q", got)
 	}
 }

@@ -40,10 +40,11 @@ type expertsData struct {
 	// Numbers and Weights have for each token those of its experts, [L,Each].
 	Numbers [][]int     `json:"numbers"`
 	Weights []packedRow `json:"weights"`
-	// Took has for each layer the experts that took tokens, each with how many, and Even is how
-	// many it would be if all took as many.
-	Took [][][2]int `json:"took"`
-	Even float64    `json:"even"`
+	// Took has for each layer the experts that took tokens, each with how many. Routed is how many
+	// tokens pass experts there, and Even how many each would take if all took as many.
+	Took   [][][2]int `json:"took"`
+	Routed []int      `json:"routed"`
+	Even   []float64  `json:"even"`
 	// Said is what a method says of generated tokens, and Scale the scale of the weights.
 	Said  []string  `json:"said"`
 	Scale drawnRows `json:"scale"`
@@ -92,7 +93,7 @@ func (x *expertsDrawing) steps() []int {
 func (x *expertsDrawing) table() plainTable {
 	t := plainTable{title: "First expert of each token", note: "in each layer, layer 0 first"}
 	for l := range x.layers {
-		t.columns = append(t.columns, fmt.Sprint(l))
+		t.columns = append(t.columns, x.e.Model.LayerLabel(l))
 	}
 	for _, c := range x.columns {
 		row := plainRow{name: x.columnName(c), chosen: x.here(c)}
@@ -113,7 +114,7 @@ func (x *expertsDrawing) details(b *board, limit int) string {
 	b.openDetails(&s, "every token and layer in a line", x.layers > matrixColumns)
 	var lines []string
 	for l := range x.layers {
-		lines = append(lines, fmt.Sprintf("load of layer %d, %s", l, x.loadOf(l)))
+		lines = append(lines, fmt.Sprintf("load of %s, %s", x.e.Model.LayerName(l), x.loadOf(l)))
 	}
 	for _, c := range x.columns {
 		if c.folded {
@@ -121,7 +122,7 @@ func (x *expertsDrawing) details(b *board, limit int) string {
 		}
 		var layers []string
 		for l := range x.layers {
-			layers = append(layers, fmt.Sprintf("layer %d: %s", l, x.allOf(l, c.from)))
+			layers = append(layers, x.e.Model.LayerName(l)+": "+x.allOf(l, c.from))
 		}
 		lines = append(lines, x.placedName(c.from)+" "+strings.Join(layers, "; "))
 	}
@@ -140,10 +141,10 @@ func (x *expertsDrawing) packed(limit int) (code, missing string) {
 	d := expertsData{
 		textData: x.textData("experts", len(x.tokens)), Layers: x.layers, Mixed: x.mixed,
 		Experts: x.e.Model.Experts, Token: x.token, Layer: x.layer, Scale: x.weights.scaled(),
-		Even: x.even(),
 	}
 	for l := range x.layers {
-		d.Took = append(d.Took, x.load(l))
+		d.Took, d.Routed = append(d.Took, x.load(l)), append(d.Routed, x.routed(l))
+		d.Even = append(d.Even, x.even(l))
 	}
 	for j := range x.tokens {
 		d.Said = append(d.Said, x.said(j).String())

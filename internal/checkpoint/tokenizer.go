@@ -77,8 +77,8 @@ type Pieces struct{ Model, Vocab []byte }
 // Pieces returns a tokenizer that has no tokenizer.json, for the texts of sources and for those of
 // targets: source.spm and target.spm with vocab.json of Marian, and target_vocab.json if it has
 // separate_vocabs; sentencepiece.bpe.model with vocab.json of M2M100, for both; or spiece.model of
-// T5 and Pegasus and sentencepiece.bpe.model of mBART without a vocabulary. All are nil if the
-// directory does not have them.
+// T5 and Pegasus and sentencepiece.bpe.model of mBART and XLM-R without a vocabulary. All are nil
+// if the directory does not have them.
 func (d *Dir) Pieces() (source, target Pieces, err error) {
 	for i, name := range d.piecesFiles() {
 		if name == "" {

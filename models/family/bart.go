@@ -16,6 +16,7 @@ func init() {
 	Register(m2m100)
 	Register(blenderbot)
 	Register(plbart)
+	Register(mvp)
 }
 
 // bartLike is what differs between BART and the models with its names.
@@ -31,6 +32,8 @@ type bartLike struct {
 	offset int
 	// scaled is the default of scale_embedding.
 	scaled bool
+	// context reads how many tokens a text may have, if that is not max_position_embeddings.
+	context func(c *Config, s *spec.Spec)
 }
 
 // bartSpec reads the configuration of BART and the models with its names.
@@ -41,7 +44,6 @@ func bartSpec(c *Config, b bartLike) (*spec.Spec, error) {
 		FeedForward:    c.Size("FeedForward", "decoder_ffn_dim"),
 		Width:          c.Size("Width", "d_model"),
 		Vocab:          c.Size("Vocab", "vocab_size"),
-		Context:        c.Size("Context", "max_position_embeddings"),
 		Positions:      spec.LearnedPositions,
 		PositionOffset: b.offset,
 		EmbeddingNorm:  b.normed,
@@ -49,6 +51,11 @@ func bartSpec(c *Config, b bartLike) (*spec.Spec, error) {
 		Activation:     OneOf(c, "activation_function", "gelu", activations),
 		ProjectionBias: true, OutputBias: true, MLPBias: true,
 		HeadBias: b.name != "m2m_100",
+	}
+	if b.context != nil {
+		b.context(c, s)
+	} else {
+		s.Context = c.Size("Context", "max_position_embeddings")
 	}
 	stacks(s, c.Size("Layers", "encoder_layers"), c.Size("Layers", "decoder_layers"))
 	if n := c.Size("EncoderFeedForward", "encoder_ffn_dim"); n != s.FeedForward {
@@ -125,6 +132,17 @@ var blenderbot = bartFamily("Blenderbot", bartLike{name: "blenderbot", start: 1,
 // plbart is PLBart: BART for code.
 var plbart = bartFamily("PLBart",
 	bartLike{name: "plbart", start: 2, normed: true, offset: 2, scaled: true}, tables...)
+
+// mvp is MVP: BART, but for prompts that take the place of fine-tuning.
+var mvp = func() *Family {
+	f := bartFamily("Mvp", bartLike{name: "mvp", start: 2, normed: true, offset: 2}, tables...)
+	read := f.Spec
+	f.Spec = func(c *Config) (*spec.Spec, error) {
+		c.Only("use_prompt", false)
+		return read(c)
+	}
+	return f
+}()
 
 // marian is Marian (OPUS-MT): BART with positions that are computed and no norm after the
 // embedding.

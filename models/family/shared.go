@@ -10,14 +10,17 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// activations are the names in the reference implementation.
+// activations are the names in the reference implementation. It also has some that are not 0 at 0,
+// of which no token of the text has a share (laplace, sigmoid, sqrtsoftplus), and prelu, which has
+// a weight; no published model has them in a feed-forward part.
 var activations = map[string]spec.Activation{
-	"gelu": spec.GELU, "gelu_python": spec.GELU,
-	"gelu_new": spec.GELUTanh, "gelu_pytorch_tanh": spec.GELUTanh,
-	"gelu_fast":        spec.GELUTanh,
-	"gelu_python_tanh": spec.GELUTanh, "gelu_accurate": spec.GELUTanh,
-	"silu": spec.SiLU, "swish": spec.SiLU, "relu": spec.ReLU, "relu2": spec.ReLUSquared,
-	"tanh": spec.HyperbolicTangent, "xielu": spec.XIELU,
+	"gelu": spec.GELU, "gelu_python": spec.GELU, "gelu_10": spec.ClippedGELU,
+	"gelu_new": spec.GELUTanh, "gelu_fast": spec.GELUTanh, "gelu_accurate": spec.GELUTanh,
+	"gelu_pytorch_tanh": spec.GELUTanh, "gelu_python_tanh": spec.GELUTanh,
+	"quick_gelu": spec.QuickGELU, "mish": spec.Mish, "hardswish": spec.HardSwish,
+	"silu": spec.SiLU, "swish": spec.SiLU, "xielu": spec.XIELU,
+	"relu": spec.ReLU, "relu2": spec.ReLUSquared, "relu6": spec.ReLU6,
+	"leaky_relu": spec.LeakyReLU, "tanh": spec.HyperbolicTangent, "linear": spec.Identity,
 }
 
 // headWidth sets the width of a head to the width of the model divided by the number of heads.

@@ -26,50 +26,7 @@ var t5 = &Family{
 	OwnHead: true,
 	// Checkpoints of the first T5 have biases that the attention to the source does not add.
 	Buffers: []string{"layer.1.EncDecAttention.relative_attention_bias.weight"},
-	Spec: func(c *Config) (*spec.Spec, error) {
-		s := &spec.Spec{
-			Family:           "t5",
-			Heads:            c.Size("Heads", "num_heads"),
-			Width:            c.Size("Width", "d_model"),
-			HeadWidth:        c.Size("HeadWidth", "d_kv"),
-			FeedForward:      c.Size("FeedForward", "d_ff"),
-			Vocab:            c.Size("Vocab", "vocab_size"),
-			Positions:        spec.NoPositions,
-			RelativeBuckets:  c.AtLeast(4, 32, "relative_attention_num_buckets"),
-			RelativeDistance: c.AtLeast(1, 128, "relative_attention_max_distance"),
-			RMS:              true,
-			NormEpsilon:      c.Epsilon("layer_norm_epsilon", 1e-6),
-			ScoreScale:       1,
-			MemoryNorm:       true,
-		}
-		c.setOrigin("RelativeBuckets", "relative_attention_num_buckets")
-		c.setOrigin("RelativeDistance", "relative_attention_max_distance")
-		blocks := c.Size("Layers", "num_layers")
-		c.AllowNull("num_decoder_layers")
-		stacks(s, blocks, c.SizeOr(blocks, "Layers", "num_decoder_layers"))
-		usual, _ := c.fallback("feed_forward_proj") // mT5 has another one than T5
-		usualText, _ := usual.(string)
-		name, gated := strings.CutPrefix(c.String("feed_forward_proj", usualText), "gated-")
-		if s.Gated = gated; gated && name == "gelu" {
-			name = "gelu_new"
-		}
-		activation, ok := activations[name]
-		if !ok {
-			c.fail("feed_forward_proj is %s; what follows gated- must be one of %s",
-				shown(c.values["feed_forward_proj"]),
-				strings.Join(sortedKeys(activations), ", "))
-		}
-		s.Activation = activation
-		s.TiedHead = c.Bool("tie_word_embeddings", true)
-		// A head of its own is not scaled, nor is that of mT5. Version 5 of the reference writes it
-		// down.
-		if c.Bool("scale_decoder_outputs", s.TiedHead && c.values["model_type"] != "mt5") {
-			s.LogitScale = 1 / math.Sqrt(float64(max(s.Width, 1)))
-		}
-		c.Only("is_decoder", false)
-		targetEnds(c, s, 0)
-		return s, c.firstErr()
-	},
+	Spec:    func(c *Config) (*spec.Spec, error) { return t5Spec(c, "feed_forward_proj") },
 	Weights: slices.Concat([]Weight{
 		{"embedding", "shared.weight", AsIs},
 		{"embedding", "encoder.embed_tokens.weight", AsIs},
@@ -92,6 +49,51 @@ var t5 = &Family{
 		t5Attention("crossing", "decoder.block.%d.layer.1.", "EncDecAttention"),
 		t5FeedForward("crossing", "decoder.block.%d.layer.2."),
 	),
+}
+
+// t5Spec reads the configuration of T5 and the models with its names. activation is the key of the
+// feed-forward part's.
+func t5Spec(c *Config, activation string) (*spec.Spec, error) {
+	s := &spec.Spec{
+		Family:           "t5",
+		Heads:            c.Size("Heads", "num_heads"),
+		Width:            c.Size("Width", "d_model"),
+		HeadWidth:        c.Size("HeadWidth", "d_kv"),
+		FeedForward:      c.Size("FeedForward", "d_ff"),
+		Vocab:            c.Size("Vocab", "vocab_size"),
+		Positions:        spec.NoPositions,
+		RelativeBuckets:  c.AtLeast(4, 32, "relative_attention_num_buckets"),
+		RelativeDistance: c.AtLeast(1, 128, "relative_attention_max_distance"),
+		RMS:              true,
+		NormEpsilon:      c.Epsilon("layer_norm_epsilon", 1e-6),
+		ScoreScale:       1,
+		MemoryNorm:       true,
+	}
+	c.setOrigin("RelativeBuckets", "relative_attention_num_buckets")
+	c.setOrigin("RelativeDistance", "relative_attention_max_distance")
+	blocks := c.Size("Layers", "num_layers")
+	c.AllowNull("num_decoder_layers")
+	stacks(s, blocks, c.SizeOr(blocks, "Layers", "num_decoder_layers"))
+	usual, _ := c.fallback(activation) // mT5 has another one than T5
+	usualText, _ := usual.(string)
+	name, gated := strings.CutPrefix(c.String(activation, usualText), "gated-")
+	if s.Gated = gated; gated && name == "gelu" {
+		name = "gelu_new"
+	}
+	var ok bool
+	if s.Activation, ok = activations[name]; !ok {
+		c.fail("%s is %s; what follows gated- must be one of %s", activation,
+			shown(c.values[activation]), strings.Join(sortedKeys(activations), ", "))
+	}
+	s.TiedHead = c.Bool("tie_word_embeddings", true)
+	// A head of its own is not scaled, nor is that of mT5. Version 5 of the reference writes it
+	// down.
+	if c.Bool("scale_decoder_outputs", s.TiedHead && c.values["model_type"] != "mt5") {
+		s.LogitScale = 1 / math.Sqrt(float64(max(s.Width, 1)))
+	}
+	c.Only("is_decoder", false)
+	targetEnds(c, s, 0)
+	return s, c.firstErr()
 }
 
 // umt5 is UMT5: T5 with biases for distances in every block.

@@ -157,7 +157,7 @@ func (s *Spec) checkKinds() error {
 		{"Positions", "positions", int(s.Positions), int(NoPositions)},
 		{"Order", "order", int(s.Order), int(Parallel)},
 		{"Activation", "activation", int(s.Activation), int(XIELU)},
-		{"HeadActivation", "head activation", int(s.HeadActivation), int(ReLUSquared)},
+		{"HeadActivation", "head activation", int(s.HeadActivation), int(Identity)},
 		{"Head", "head", int(s.Head), int(NoHead)},
 		{"Scoring", "scoring", int(s.Scoring), int(Quantity)},
 	} {
@@ -206,10 +206,9 @@ func (s *Spec) checkStacks() error {
 	case s.Bidirectional || s.Head != LanguageHead && s.Head != NoHead:
 		return s.wrong("Encoder Head", "a model of two stacks generates a target")
 	case s.Order == Parallel || s.NormedResidual || s.NormAfter || s.Windows != nil ||
-		s.Mixture != nil || s.Latent != nil || s.Relative != nil || s.Sinks ||
-		s.TokenTypes > 0 ||
+		s.Latent != nil || s.Relative != nil || s.Sinks || s.TokenTypes > 0 ||
 		s.Positions == ALiBi || s.Positions == RotaryPositions:
-		return s.wrong("Encoder", "two stacks with parallel parts, windows, experts, token types "+
+		return s.wrong("Encoder", "two stacks with parallel parts, windows, token types "+
 			"or positions other than tables and distances are not supported")
 	}
 	return nil
@@ -242,6 +241,11 @@ func (s *Spec) checkPositions() error {
 	case LearnedPositions:
 		if s.Context == 0 {
 			return s.wrong("Context", "learned positions need a context of at least 1")
+		}
+		for _, n := range []int{s.PositionRows, s.TargetPositionRows} {
+			if n != 0 && (s.Encoder == 0 || n < s.Context+s.PositionOffset || n > maxVocab) {
+				return s.wrong("Context", "a table of %d positions for texts of %d", n, s.Context)
+			}
 		}
 	case ALiBi:
 		if len(s.AlibiSlopes) != s.Heads {

@@ -1,6 +1,9 @@
 package spec
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Param is one array of weights. Projections are [in,out], so activations multiply from the left;
 // tables over the vocabulary are [V,...], as in checkpoints.
@@ -99,9 +102,10 @@ func (p *paramList) embedding() {
 		if s.ProjectTokens {
 			width = s.Width
 		}
-		p.add("positions", s.Context+s.PositionOffset, width)
+		rows := s.Context + s.PositionOffset
+		p.add("positions", cmp.Or(s.PositionRows, rows), width)
 		if s.Encoder > 0 {
-			p.add("target-positions", s.Context+s.PositionOffset, width)
+			p.add("target-positions", cmp.Or(s.TargetPositionRows, rows), width)
 		}
 	}
 	if s.TokenTypes > 0 {

@@ -70,6 +70,13 @@ const (
 	ReLU                                // max(x,0) (OPT)
 	HyperbolicTangent                   // tanh x (BERT's pooler)
 	ReLUSquared                         // max(x,0)² (Nemotron)
+	QuickGELU                           // x σ(1.702 x)
+	ClippedGELU                         // a GELU of at most 10
+	Mish                                // x tanh log(1 + exp x)
+	HardSwish                           // x min(max(x+3,0),6)/6
+	LeakyReLU                           // x above 0, x/100 below
+	ReLU6                               // min(max(x,0),6)
+	Identity                            // x
 	XIELU                               // a square above 0, with two weights (Apertus)
 )
 
@@ -165,6 +172,9 @@ type Spec struct {
 	// PositionOffset is how many rows the position table has before the row of position 0 (OPT and
 	// RoBERTa have 2).
 	PositionOffset int
+	// PositionRows and TargetPositionRows are how many rows the tables of positions of two stacks
+	// have; 0 means Context and PositionOffset together (LED has more).
+	PositionRows, TargetPositionRows int
 	// SkipPosition reports whether tokens with the id SkipID take no position: they get the row
 	// before that of position 0 (RoBERTa's padding token, wherever it occurs, and that of M2M100 in
 	// the source).

@@ -3,11 +3,11 @@ package tokenizer
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/headwater-ml/headwater/internal/sentencepiece"
 )
@@ -19,8 +19,9 @@ type numbering struct {
 	before  []string
 	skipped int
 	after   []string
-	// ends puts the end of the text after the first of two texts, too (T5).
-	ends bool
+	// pair is two texts, $A and $B, with the tokens around them; one text ends as the second does.
+	// It is nil if the tokens depend on a language.
+	pair []string
 	// mask is a token that takes the white space before it.
 	mask string
 }
@@ -31,11 +32,13 @@ var numberings = map[string]func(table autoTable, c Config) (numbering, error){
 	"PegasusTokenizer": pegasusNumbering,
 	"MBartTokenizer":   mbartNumbering("mbart"),
 	"MBart50Tokenizer": mbartNumbering("mbart50"),
+
+	"XLMRobertaTokenizer": xlmRobertaNumbering,
 }
 
 // NumbersPieces reports whether the class that a configuration names can number the pieces of a
 // file of SentencePiece without a vocabulary beside it, as T5Tokenizer, PegasusTokenizer,
-// MBartTokenizer and MBart50Tokenizer do.
+// MBartTokenizer, MBart50Tokenizer and XLMRobertaTokenizer do.
 func NumbersPieces(c Config) bool {
 	table, err := newAutoTable()
 	return err == nil && numberings[table.class(c, false)] != nil
@@ -64,7 +67,8 @@ func (c Config) setting(key string, usual int) (int, error) {
 // t5Numbering: the places that a text leaves open come last, in falling order.
 func t5Numbering(_ autoTable, c Config) (numbering, error) {
 	extra, err := c.setting("extra_ids", 100)
-	n := numbering{ends: true}
+	end := c.role("eos_token", "</s>")
+	n := numbering{pair: []string{"$A", end, "$B", end}}
 	for i := range extra {
 		n.after = append(n.after, fmt.Sprintf("<extra_id_%d>", extra-1-i))
 	}
@@ -78,6 +82,7 @@ func pegasusNumbering(_ autoTable, c Config) (numbering, error) {
 	n := numbering{
 		before:  []string{c.role("pad_token", "<pad>"), c.role("eos_token", "</s>")},
 		skipped: 2,
+		pair:    []string{"$A", "$B", c.role("eos_token", "</s>")},
 	}
 	value, given := c.Settings["mask_token_sent"]
 	sentence, isText := value.(string)
@@ -114,6 +119,15 @@ func mbartNumbering(languages string) func(autoTable, Config) (numbering, error)
 	}
 }
 
+// xlmRobertaNumbering: the control tokens have another order than in the file, and the mask comes
+// last. Between two texts the end stands twice.
+func xlmRobertaNumbering(table autoTable, c Config) (numbering, error) {
+	n, err := mbartNumbering("")(table, c)
+	begin, end := n.before[0], n.before[2]
+	n.pair = []string{begin, "$A", end, end, "$B", end}
+	return n, err
+}
+
 // numbered returns the vocabulary of a class that numbers the pieces, and gives the file its added
 // tokens and what it puts around a text.
 func (p *pieces) numbered(class string, table autoTable, c Config, f *file) (
@@ -136,8 +150,9 @@ func (p *pieces) numbered(class string, table autoTable, c Config, f *file) (
 		return m, fmt.Errorf("it has %d pieces; %s needs more than %d", len(p.all), class,
 			n.skipped)
 	}
-	end := c.role("eos_token", "</s>")
-	roles := map[string]string{"eos_token": end, "unk_token": p.unknown, "pad_token": "<pad>"}
+	roles := map[string]string{
+		"eos_token": c.role("eos_token", "</s>"), "unk_token": p.unknown, "pad_token": "<pad>",
+	}
 	maps.Copy(roles, c.Special)
 	control := append(slices.Collect(maps.Values(roles)), slices.Concat(n.before, n.after)...)
 	own := map[string]bool{} // of the texts that are user defined
@@ -165,32 +180,44 @@ func (p *pieces) numbered(class string, table autoTable, c Config, f *file) (
 			f.AddedTokens = append(f.AddedTokens, addedToken{ID: uint32(t.id), Content: t.content})
 		}
 	}
-	if _, languages := translatingClasses[class]; languages {
-		return m, nil
+	if n.pair != nil {
+		f.PostProcessor, err = around(n.pair, f.AddedTokens)
 	}
-	at := slices.IndexFunc(f.AddedTokens, func(a addedToken) bool { return a.Content == end })
-	if at < 0 {
-		return m, errors.New("it has no token that ends a text (eos_token)")
-	}
-	f.PostProcessor, err = endsWith(end, f.AddedTokens[at].ID, n.ends)
 	return m, err
 }
 
-// endsWith is a post-processor that puts a token after a text and after the second of two, and
-// after the first of two if both is true.
-func endsWith(end string, id uint32, both bool) (json.RawMessage, error) {
-	text := func(name string, kind int) any {
-		return jsonPart{"Sequence": jsonPart{"id": name, "type_id": kind}}
+// around is a post-processor that puts tokens around two texts, $A and $B, and around one: those
+// before the first, and the last one. It returns an error if a token is not one of the control
+// tokens.
+func around(pair []string, control []addedToken) (json.RawMessage, error) {
+	special := jsonPart{}
+	parts := func(template []string) (all []any, err error) {
+		for _, text := range template {
+			if id, isText := strings.CutPrefix(text, "$"); isText && (id == "A" || id == "B") {
+				all = append(all, jsonPart{"Sequence": jsonPart{"id": id, "type_id": 0}})
+				continue
+			}
+			at := slices.IndexFunc(control, func(a addedToken) bool { return a.Content == text })
+			if at < 0 {
+				return nil, fmt.Errorf("it has no token %.60q, which stands beside a text", text)
+			}
+			all = append(all, jsonPart{"SpecialToken": jsonPart{"id": text, "type_id": 0}})
+			special[text] = jsonPart{
+				"id": text, "ids": []uint32{control[at].ID}, "tokens": []string{text},
+			}
+		}
+		return all, nil
 	}
-	last := jsonPart{"SpecialToken": jsonPart{"id": end, "type_id": 0}}
-	pair := []any{text("A", 0), last, text("B", 0), last}
-	if !both {
-		pair = slices.Delete(pair, 1, 2)
+	one := append(slices.Clone(pair[:slices.Index(pair, "$A")+1]), pair[len(pair)-1])
+	single, err := parts(one)
+	if err != nil {
+		return nil, err
+	}
+	both, err := parts(pair)
+	if err != nil {
+		return nil, err
 	}
 	return marshal(jsonPart{
-		"type": "TemplateProcessing", "single": []any{text("A", 0), last}, "pair": pair,
-		"special_tokens": jsonPart{
-			end: jsonPart{"id": end, "ids": []uint32{id}, "tokens": []string{end}},
-		},
+		"type": "TemplateProcessing", "single": single, "pair": both, "special_tokens": special,
 	})
 }

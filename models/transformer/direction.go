@@ -1,8 +1,6 @@
 package transformer
 
 import (
-	"math"
-
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
@@ -74,66 +72,6 @@ func inverseSpread(s *spec.Spec, x *Node) *Node {
 
 // centred is x minus its mean over the last axis.
 func centred(x *Node) *Node { return Sub(x, ReduceAndKeep(x, ReduceMean, -1)) }
-
-// activationSlope returns f(x)/x, entry by entry: the slope of the line through the origin and (x,
-// f(x)) (Modarressi et al. 2023, eq. 10). At 0 it is the limit.
-func activationSlope(f spec.Activation, x *Node, w byName) *Node {
-	switch f {
-	case spec.XIELU:
-		return xieluSlope(x, w)
-	case spec.GELUTanh:
-		cubic := Mul(x, AddScalar(MulScalar(Square(x), 0.044715), 1))
-		return MulScalar(OnePlus(Tanh(MulScalar(cubic, math.Sqrt(2/math.Pi)))), 0.5)
-	case spec.SiLU:
-		return Sigmoid(x)
-	case spec.ReLU:
-		return ConvertDType(GreaterThan(x, ZerosLike(x)), x.DType())
-	case spec.HyperbolicTangent:
-		return tanhSlope(x)
-	case spec.ReLUSquared:
-		return Max(x, ZerosLike(x))
-	}
-	return MulScalar(OnePlus(Erf(MulScalar(x, math.Sqrt2/2))), 0.5)
-}
-
-// xieluBeta is the slope of xIELU at 0.
-const xieluBeta = 0.5
-
-// xieluSlope is f(x)/x of xIELU (Huang and Schlag 2024), which is αp·x² + βx for x > 0 and
-// αn·(exp(x) - 1 - x) + βx below. Each layer has its α, of which the weights are the inverse of
-// softplus, and αn is β more.
-func xieluSlope(x *Node, w byName) *Node {
-	positive, negative := xieluFactors(x, w)
-	y := MinScalar(x, 0)
-	// (exp(y) - 1 - y)/y, near 0 by its series, whose next term, y⁶/5040, is below the last digit.
-	const near = 0.1
-	series := OnePlus(MulScalar(y, 1.0/6))
-	for _, n := range []float64{5, 4, 3} {
-		series = OnePlus(MulScalar(Mul(y, series), 1/n))
-	}
-	small := GreaterThan(y, MulScalar(OnesLike(y), -near))
-	below := Where(small, MulScalar(Mul(y, series), 0.5),
-		AddScalar(Div(AddScalar(Exp(y), -1), Where(small, OnesLike(y), y)), -1))
-	return AddScalar(Add(Mul(MaxScalar(x, 0), positive), Mul(below, negative)), xieluBeta)
-}
-
-// xieluFactors are αp and αn, of the rank of x.
-func xieluFactors(x *Node, w byName) (positive, negative *Node) {
-	softplus := func(name string) *Node {
-		a := float(w("activation." + name))
-		return Add(MaxScalar(a, 0), Log1P(Exp(Neg(Abs(a)))))
-	}
-	positive, negative = softplus("positive"), AddScalar(softplus("negative"), xieluBeta)
-	return ExpandLeftToRank(positive, x.Rank()), ExpandLeftToRank(negative, x.Rank())
-}
-
-// tanhSlope is tanh(x)/x, and 1-x²/3 near 0.
-func tanhSlope(x *Node) *Node {
-	const near = 1e-2 // where the next term, 2x⁴/15, is below the last digit of 1
-	small := LessThan(Abs(x), MulScalar(OnesLike(x), near))
-	return Where(small, OneMinus(MulScalar(Square(x), 1.0/3)),
-		Div(Tanh(x), Where(small, OnesLike(x), x)))
-}
 
 // capSlope is capped(x)/x.
 func capSlope(x *Node, c float64) *Node {

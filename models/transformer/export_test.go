@@ -78,6 +78,14 @@ func TilesOf(n, most int) [3]int { return tilesOf(n, most) }
 // matrix times x.
 type QuantizedResults struct{ Numbers, Rows, Times []float32 }
 
+// Activate is f(x) of an activation without weights.
+func Activate(f spec.Activation, x *graph.Node) *graph.Node { return activate(f, x, nil) }
+
+// ActivationSlope is [Activate] divided by x.
+func ActivationSlope(f spec.Activation, x *graph.Node) *graph.Node {
+	return activationSlope(f, x, nil)
+}
+
 // Quantized loads the matrix [out,in] of q as a table over the vocabulary.
 func Quantized(
 	backend compute.Backend, load spec.Loader, q spec.Quantized, out, in int, x []float32,

@@ -249,6 +249,8 @@ func eachVariant(t *testing.T, do func(t *testing.T, g *golden)) {
 		}},
 		{"tanh", "gpt2", func(s *spec.Spec) { s.Activation = spec.HyperbolicTangent }},
 		{"gate of ReLU", "llama_bias", func(s *spec.Spec) { s.Activation = spec.ReLU }},
+		{"gate of quick GELU", "llama_bias", func(s *spec.Spec) { s.Activation = spec.QuickGELU }},
+		{"ReLU6", "gpt2", func(s *spec.Spec) { s.Activation = spec.ReLU6 }},
 		{"post-norm decoder", "gpt2", func(s *spec.Spec) { s.Order = spec.PostNorm }},
 	} {
 		t.Run(c.name, func(t *testing.T) { do(t, openGolden(t, c.golden).variant(t, c.change)) })

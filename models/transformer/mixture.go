@@ -215,7 +215,8 @@ func (b *Block) mlpInput() *Node {
 	return b.norm(middle, "mlp-norm")
 }
 
-// routerTap is the probability of each expert, [B,N,X]; 0 in a layer without experts.
+// routerTap is the probability of each expert, [B,N,X]; 0 in a layer without experts and for tokens
+// on which the layer does not work.
 func (b *Block) routerTap() *Node {
 	dims := b.Input.Shape().Dimensions
 	shape := shapes.Make(dtypes.Float32, dims[0], dims[1], b.spec.Experts())
@@ -224,19 +225,28 @@ func (b *Block) routerTap() *Node {
 		return Zeros(b.Input.Graph(), shape)
 	}
 	rows := Reshape(b.mlpInput(), -1, dims[2])
-	return Reshape(b.route(m, rows).probabilities, shape.Dimensions...)
+	probabilities := Reshape(b.route(m, rows).probabilities, shape.Dimensions...)
+	if b.active == nil {
+		return probabilities
+	}
+	return b.whereActive(probabilities, ZerosLike(probabilities))
 }
 
 // expertsTap is the number and the weight of each chosen expert, [B,N,K,2]; -1 and 0 in a layer
-// without experts.
+// without experts and for tokens on which the layer does not work.
 func (b *Block) expertsTap() *Node {
 	dims, g := b.Input.Shape().Dimensions, b.Input.Graph()
 	shape := shapes.Make(dtypes.Float32, dims[0], dims[1], b.spec.Mixture.Chosen)
-	numbers, weights := Neg(Ones(g, shape)), Zeros(g, shape)
-	if m := b.spec.MixtureOf(b.layer); m != nil {
-		r := b.route(m, Reshape(b.mlpInput(), -1, dims[2]))
-		numbers = Reshape(ConvertDType(r.chosen, dtypes.Float32), shape.Dimensions...)
-		weights = Reshape(r.weightsOfChosen(), shape.Dimensions...)
+	none := Stack([]*Node{Neg(Ones(g, shape)), Zeros(g, shape)}, -1)
+	m := b.spec.MixtureOf(b.layer)
+	if m == nil {
+		return none
 	}
-	return Stack([]*Node{numbers, weights}, -1)
+	r := b.route(m, Reshape(b.mlpInput(), -1, dims[2]))
+	numbers := Reshape(ConvertDType(r.chosen, dtypes.Float32), shape.Dimensions...)
+	chosen := Stack([]*Node{numbers, Reshape(r.weightsOfChosen(), shape.Dimensions...)}, -1)
+	if b.active == nil {
+		return chosen
+	}
+	return b.whereActive(chosen, none)
 }

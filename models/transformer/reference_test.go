@@ -485,21 +485,31 @@ func (b *layer) gate(x []float64) []float64 {
 	return y
 }
 
+// formulas are the activations without weights as their papers define them.
+var formulas = map[spec.Activation]func(x float64) float64{
+	spec.GELU: func(x float64) float64 { return x * math.Erfc(-x/math.Sqrt2) / 2 },
+	spec.GELUTanh: func(x float64) float64 {
+		return x / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+	},
+	spec.SiLU:              func(x float64) float64 { return x / (1 + math.Exp(-x)) },
+	spec.ReLU:              func(x float64) float64 { return max(x, 0) },
+	spec.HyperbolicTangent: math.Tanh,
+	spec.ReLUSquared:       func(x float64) float64 { return max(x, 0) * max(x, 0) },
+	spec.QuickGELU:         func(x float64) float64 { return x / (1 + math.Exp(-1.702*x)) },
+	spec.ClippedGELU: func(x float64) float64 {
+		return min(max(x*math.Erfc(-x/math.Sqrt2)/2, -10), 10)
+	},
+	spec.Mish:      func(x float64) float64 { return x * math.Tanh(math.Log1p(math.Exp(x))) },
+	spec.HardSwish: func(x float64) float64 { return x * min(max(x+3, 0), 6) / 6 },
+	spec.LeakyReLU: func(x float64) float64 { return max(x, 0) + min(x, 0)/100 },
+	spec.ReLU6:     func(x float64) float64 { return min(max(x, 0), 6) },
+	spec.Identity:  func(x float64) float64 { return x },
+}
+
 func activated(f spec.Activation, x []float64) []float64 {
 	y := make([]float64, len(x))
 	for i, v := range x {
-		switch f {
-		case spec.GELU:
-			y[i] = v * math.Erfc(-v/math.Sqrt2) / 2
-		case spec.GELUTanh:
-			y[i] = v / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(v+0.044715*v*v*v)))
-		case spec.SiLU:
-			y[i] = v / (1 + math.Exp(-v))
-		case spec.ReLU:
-			y[i] = max(v, 0)
-		case spec.HyperbolicTangent:
-			y[i] = math.Tanh(v)
-		}
+		y[i] = formulas[f](v)
 	}
 	return y
 }

@@ -20,7 +20,7 @@ import (
 // eachOfTwoStacks runs do on a golden of each kind with two stacks.
 func eachOfTwoStacks(t *testing.T, do func(t *testing.T, g *golden, boundary int)) {
 	for _, name := range []string{"t5", "t5_v1_1", "bart", "bart_widths", "mbart", "marian",
-		"marian_separate", "marian_separate_tied", "umt5", "plbart",
+		"marian_separate", "marian_separate_tied", "umt5", "plbart", "switch_transformers",
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := openGolden(t, name)
@@ -92,7 +92,7 @@ func TestStacksTerms(t *testing.T) {
 // target move.
 func TestStacksGradients(t *testing.T) {
 	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
-		const step = 1e-3
+		const step = 5e-4
 		q := g.logitQuery(len(g.ids)-1, 5)
 		got := g.gradient(t, q, trace.TrueGradient)
 		rows, err := g.model.Embed(context.Background(), g.ids)
@@ -214,6 +214,9 @@ func TestStacksScores(t *testing.T) {
 	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
 		texts := [][]int{g.ids, slices.Delete(slices.Clone(g.ids), 1, 2)}
 		n, s := len(g.ids), g.model.Spec
+		if s.Mixture != nil {
+			t.Skip("experts are not trained")
+		}
 		ids := make([]int32, len(texts)*n) // the second text has padding at its end
 		for r, text := range texts {
 			for i, id := range text {
@@ -252,6 +255,33 @@ func TestStacksTaps(t *testing.T) {
 			func(tap trace.Tap) bool { return tap == trace.Router || tap == trace.Experts }))
 		must(t, err)
 	})
+}
+
+// TestStacksExperts: each token passes experts in the layers of its stack that have some, and the
+// weight of the one that it passes is the largest probability.
+func TestStacksExperts(t *testing.T) {
+	g := openGolden(t, "switch_transformers")
+	boundary := slices.Index(g.ids, g.model.Spec.Boundary())
+	taps := g.take(t, trace.Router, trace.Experts)
+	some := 0
+	for l := range g.model.Spec.Layers {
+		for i := range g.ids {
+			stack, m := g.model.Spec.Stack(l), g.model.Spec.MixtureOf(l)
+			passes := m != nil && (stack == spec.Encoding) == (i < boundary)
+			of, router := at(taps[trace.Experts], l, i), at(taps[trace.Router], l, i)
+			if passes != (of[0] >= 0) || passes != (of[1] > 0) || passes != (router[0] > 0) {
+				t.Errorf("layer %d, token %d: %v with %v, want experts: %v", l, i, of, router,
+					passes)
+			}
+			if passes {
+				check(t, "weight", of[1:], []float32{slices.Max(router)}, 0)
+				some++
+			}
+		}
+	}
+	if some != 2*boundary+len(g.ids)-boundary {
+		t.Errorf("%d pairs of a layer and a token have experts", some)
+	}
 }
 
 // TestStacksRefuse: a text without source, without target or with two boundaries is refused.

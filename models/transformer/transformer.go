@@ -96,7 +96,6 @@
 package transformer
 
 import (
-	"math"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
@@ -260,7 +259,7 @@ func gathered(table, ids *Node) *Node {
 func (d *builder) learned() *Node {
 	at := AddScalar(d.at(), d.spec.PositionOffset)
 	// A padded target may lie beyond the table. Nobody reads its row, so any row will do.
-	at = MinScalar(at, d.w("positions").Shape().Dimensions[0]-1)
+	at = MinScalar(at, d.spec.Context+d.spec.PositionOffset-1)
 	rows := gathered(d.w("positions"), at)
 	return d.byStack(rows, rows, func() *Node { return gathered(d.w("target-positions"), at) })
 }
@@ -513,37 +512,6 @@ func float(x *Node) *Node {
 		return x
 	}
 	return ConvertDType(x, dtypes.Float32)
-}
-
-// activate returns f(x), entry by entry. w has the weights of the activation, if it has any.
-func activate(f spec.Activation, x *Node, w byName) *Node {
-	if f == spec.XIELU {
-		return Mul(x, xieluSlope(x, w))
-	}
-	if f == spec.GELU || f == spec.GELUTanh {
-		return fusedOnGo(x, func() *Node { return BackendFusedGelu(x, f == spec.GELU) },
-			func() *Node { return plainActivation(f, x) })
-	}
-	return plainActivation(f, x)
-}
-
-// plainActivation is f(x) without fused operations, with the formulas of the reference
-// implementations.
-func plainActivation(f spec.Activation, x *Node) *Node {
-	switch f {
-	case spec.GELUTanh:
-		cubic := Mul(x, AddScalar(MulScalar(Square(x), 0.044715), 1))
-		return Mul(MulScalar(x, 0.5), OnePlus(Tanh(MulScalar(cubic, math.Sqrt(2/math.Pi)))))
-	case spec.SiLU:
-		return Mul(x, Sigmoid(x))
-	case spec.ReLU:
-		return Max(x, ZerosLike(x))
-	case spec.HyperbolicTangent:
-		return Tanh(x)
-	case spec.ReLUSquared:
-		return Square(Max(x, ZerosLike(x)))
-	}
-	return Mul(MulScalar(x, 0.5), OnePlus(Erf(MulScalar(x, math.Sqrt2/2))))
 }
 
 // Logits builds the graph from ids [B,T] to the scores of the vocabulary at every position,

@@ -65,6 +65,7 @@ func TestVariants(t *testing.T) {
 		{"offset of gains", "llama", func(s *spec.Spec) { s.NormOffset = 0.2 }},
 		{"GELU of a gate", "llama", func(s *spec.Spec) { s.Activation = spec.GELU }},
 		{"tanh", "gpt2", func(s *spec.Spec) { s.Activation = spec.HyperbolicTangent }},
+		{"Mish of a gate", "llama", func(s *spec.Spec) { s.Activation = spec.Mish }},
 		{"both directions", "llama", func(s *spec.Spec) { s.Bidirectional = true }},
 		{"rounded slopes, not divided", "bloom_h6", func(s *spec.Spec) {
 			// No powers of two.

@@ -194,4 +194,14 @@ STACKS = {
         bart, bos_token_id=1, encoder_layers=1, decoder_layers=1, tie_word_embeddings=False)),
     "m2m_100_pad": ("M2M100", "ForConditionalGeneration", dict(
         bart, bos_token_id=1, pad_token_id=4, encoder_layers=1, decoder_layers=1, activation_function="tanh")),
+    "mvp": ("Mvp", "ForConditionalGeneration", dict(
+        bart, bos_token_id=1, encoder_layers=1, decoder_layers=1, activation_function="quick_gelu")),
+    "switch_transformers": ("SwitchTransformers", "ForConditionalGeneration", dict(
+        t5, decoder_start_token_id=0, num_decoder_layers=3, num_experts=3, num_sparse_encoder_layers=2, num_sparse_decoder_layers=1,
+        decoder_sparse_step=2, router_bias=True)),
+    "led": ("LED", "ForConditionalGeneration", dict(
+        {k: v for k, v in bart.items() if k != "max_position_embeddings"}, bos_token_id=1, encoder_layers=1, decoder_layers=1,
+        max_encoder_position_embeddings=40, max_decoder_position_embeddings=20, attention_window=36)),
+    "bigbird_pegasus": ("BigBirdPegasus", "ForConditionalGeneration", dict(
+        bart, bos_token_id=1, encoder_layers=1, decoder_layers=1, max_position_embeddings=60, block_size=4, num_random_blocks=1)),
 }

@@ -20,7 +20,7 @@ torch.set_num_threads(1)
 transformers.utils.logging.disable_progress_bar()
 
 # Model types whose stacks have an embedding each if tie_word_embeddings is false.
-UNTIED = ("bart", "blenderbot", "m2m_100", "marian", "mbart", "pegasus", "plbart")
+UNTIED = ("bart", "bigbird_pegasus", "blenderbot", "led", "m2m_100", "marian", "mbart", "mvp", "pegasus", "plbart")
 
 NEW_TOKENS = 6  # of the greedy continuation
 
@@ -145,7 +145,7 @@ def joint(model, ids):
     at = ids.tolist().index(every)
     source, target = ids[None, :at] - (targets if every > targets else 0), ids[None, at:].clone()
     target[0, 0] = model.config.decoder_start_token_id
-    body = getattr(model, "model", model)
+    body = getattr(model, "model", getattr(model, "led", model))
     blocks = [getattr(s, "block", getattr(s, "layers", None)) for s in (body.encoder, body.decoder)]
     caught = {}
 
@@ -169,19 +169,21 @@ def joint(model, ids):
         result = model(input_ids=source, decoder_input_ids=target, output_attentions=True, output_hidden_states=True)
     for hook in hooks:
         hook.remove()
-    stacks = [(result.encoder_hidden_states[0], result.decoder_hidden_states[0])]
+    stacks = [(result.encoder_hidden_states[0][:, :at], result.decoder_hidden_states[0])]
     for i in range(len(blocks[0])):
-        stacks.append((caught["encoder", i], stacks[-1][1]))
-    norms_before = hasattr(blocks[1][0], "layer") or hasattr(body.decoder, "layer_norm")
+        stacks.append((caught["encoder", i][:, :at], stacks[-1][1]))  # LED has padding after it
+    long = model.config.model_type == "bigbird_pegasus"  # whose last norm has the name of one of the embedding
+    norms_before = hasattr(blocks[1][0], "layer") or hasattr(body.decoder, "layer_norm") or long
     for i in range(len(blocks[1])):
         between = caught["self" if hasattr(blocks[1][0], "layer") or not norms_before else "norm", i]
         stacks += [(stacks[-1][0], between), (stacks[-1][0], caught["decoder", i])]
     hidden = [torch.cat(pair, 1) for pair in stacks]
-    final = getattr(body.decoder, "final_layer_norm", getattr(body.decoder, "layer_norm", None))
+    final = getattr(body.decoder, "final_layer_norm", getattr(body.decoder, "layernorm_embedding" if long else "layer_norm", None))
     with torch.no_grad():
         if final is not None:
             hidden[-1] = final(hidden[-1])
         always = transformers.__version__.startswith("4.") or model.config.model_type == "umt5"
+        always = always or model.config.model_type == "switch_transformers" and model.config.tie_word_embeddings
         scaled = getattr(model.config, "scale_decoder_outputs", always)
         scale = model.model_dim**-0.5 if scaled and hasattr(model, "model_dim") else 1.0
         logits = model.lm_head(hidden[-1] * scale) + getattr(model, "final_logits_bias", 0.0)
@@ -195,6 +197,8 @@ def joint(model, ids):
         attentions.append(whole)
 
     for a in result.encoder_attentions:
+        if model.config.model_type == "led":  # columns are distances, from half a window before to half a window after
+            a = torch.stack([a[:, :, i, a.shape[3] // 2 - i :][:, :, :at] for i in range(at)], 2)
         place(a, 0, 0)
     for a, x in zip(result.decoder_attentions, result.cross_attentions):
         place(a, at, at)

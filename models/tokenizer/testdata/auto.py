@@ -22,7 +22,7 @@ from transformers.tokenization_utils_tokenizers import TokenizersBackend
 assert (transformers.__version__, tokenizers.__version__) == ("5.23.0", "0.23.3")
 transformers.logging.set_verbosity_error()
 TYPES = ["bart", "bert", "bloom", "distilbert", "electra", "falcon", "gemma2", "gemma3_text", "gpt2", "gpt_neox", "llama", "m2m_100", "marian",
-         "mbart", "mistral", "mt5", "opt", "pegasus", "phi3", "qwen2", "qwen3", "roberta", "t5"]
+         "mbart", "mistral", "mt5", "mvp", "opt", "pegasus", "phi3", "qwen2", "qwen3", "roberta", "switch_transformers", "t5", "xlm-roberta"]
 CLASSES = ["BertTokenizer", "CodeLlamaTokenizer", "CodeGenTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "GPT2Tokenizer",
            "GPTNeoXTokenizer", "GemmaTokenizer", "LlamaTokenizer", "Qwen2Tokenizer", "RobertaTokenizer"]
 OPTIONS = ["do_lower_case", "strip_accents", "tokenize_chinese_chars", "legacy", "add_prefix_space"]  # a later one wins

@@ -7,7 +7,7 @@ The files are trained on the texts of ref.json.gz: for MarianTokenizer a Unigram
 (nmt_nfkc) and the target with none, and a vocab.json that lacks every ninth piece and has two languages; for
 M2M100Tokenizer a BPE. pieces.json.gz has the files, and for each tokenizer the ids of the 319 texts; and those of a text in several languages.
 
-T5Tokenizer, PegasusTokenizer, MBartTokenizer and MBart50Tokenizer have no vocab.json. Their files lack the table of the normaliser, which is that of
+T5Tokenizer, PegasusTokenizer, MBartTokenizer, MBart50Tokenizer and XLMRobertaTokenizer have no vocab.json. Their files lack the table of the normaliser, which is that of
 source.spm. "alone" has the ids that transformers gives with the normaliser and the splitter that transformers 4 has. They are those of SentencePiece, which
 the models were trained with, but for control tokens and for digits that can be cut in two ways with the same score. PegasusTokenizer and
 MBartTokenizer of transformers 5 have other parts, and T5Tokenizer no bytes for unknown characters, as mT5 has; "differ" is what they give. Of T5 and Pegasus "file" is the tokenizer.json that transformers writes, without that table.
@@ -82,6 +82,7 @@ NUMBERED = [
     ("MBart50Tokenizer", "sentencepiece.bpe.model", {}, lambda i: i + 1 if i else 3, (1, 1), "The  <mask> sat ur_PK on."),
     ("T5Tokenizer", "spiece.model", {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1, "byte_fallback": True}, lambda i: i, (0, 1),
      "\u6f22\u0001 \U0001f600<unk>"),  # mT5
+    ("XLMRobertaTokenizer", "sentencepiece.bpe.model", {}, lambda i: i + 1 if i else 3, (1, 1), "The <s>  sat</s> on<mask>."),
 ]
 
 
@@ -110,7 +111,7 @@ def alone(charsmap):
             if part["type"] == "Precompiled":
                 part["precompiled_charsmap"] = ""
         print(name, len(t), "tokens; texts whose ids differ from SentencePiece:", ties)
-        yield {"class": name, "model": base64.b64encode(proto.SerializeToString()).decode(), "file": whole if "MBart" not in name and not fallback else None,
+        yield {"class": name, "model": base64.b64encode(proto.SerializeToString()).decode(), "file": whole if name in ("T5Tokenizer", "PegasusTokenizer") and not fallback else None,
                "text": control, "differ": differ, "ids": ids}
 
 
