@@ -20,12 +20,10 @@ var baselines = struct {
 
 // baselineKey has everything that a cached result depends on.
 type baselineKey struct {
-	aggregation   string
-	layers        int
-	levels        int
-	bidirectional bool
-	rule          aggregation.Normalization
-	tokens, last  int // last is the token that was swapped to the end
+	aggregation  string
+	cfg          aggregation.Config
+	rule         aggregation.Normalization
+	tokens, last int // last is the token that was swapped to the end
 }
 
 // extendBase extends the job's uniform state by uniform attention of the shape of c, and returns
@@ -42,10 +40,7 @@ func (j *job) extendBase(ctx context.Context, c aggregation.Rows, last int) ([]f
 	if !a.Info().TopOnly || c.N-c.Skip != 1 {
 		return j.extended(ctx, j.uniform, j.base[:0], mixed)
 	}
-	key := baselineKey{
-		j.aggregation, j.cfg.Layers, j.cfg.Levels(), j.cfg.Bidirectional, j.rule,
-		c.T(), last,
-	}
+	key := baselineKey{j.aggregation, j.cfg, j.rule, c.T(), last}
 	baselines.Lock()
 	known, ok := baselines.rows[key]
 	baselines.Unlock()

@@ -67,7 +67,7 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	for _, t := range tokens {
 		r.ids = append(r.ids, t.ID)
 	}
-	p.see(info.SourceTokens(r.ids))
+	p.see(info.SourceTokens(r.ids), info.EncoderLayers)
 	r.text = slices.Clone(r.ids)
 	r.start(info, read)
 	if err := cmp.Or(r.checkProve(), r.placeEdits(), r.prepareGroups()); err != nil {
