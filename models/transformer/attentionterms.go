@@ -91,13 +91,6 @@ func (s *texts) lastTerms(
 	if err := ctx.Err(); err != nil {
 		return nil, pkg.Errorf("stopped before the parts of a token: %w", err)
 	}
-	for _, e := range s.edits {
-		if (e.Tap == trace.HiddenAfterAttention || e.Tap == trace.FeedForwardOutput) &&
-			(s.m.Spec.Order == spec.PostNorm || s.m.Spec.NormedResidual) {
-			return nil, pkg.Errorf("parts of logits are not computed under an edit of %s in the "+
-				"%s model, whose norms come after it", e.Edit, s.m.Spec.Family)
-		}
-	}
 	k := s.latest
 	if k == nil || len(objectives) != len(k.rows) {
 		return nil, pkg.Errorf("%d objectives for the parts of the last tokens; "+
@@ -211,12 +204,15 @@ const mostTermLayers = 12
 
 // termGraphs yields the layers, begin to end-1, of each graph of [texts.termsOnCache], from the
 // last layer to the first. All have the same number of layers and share one compiled graph. The
-// graph of the first layers may have fewer, and is then compiled apart. The encoder's layers, which
-// leave a target as it is, have no part.
-func (m *Model) termGraphs(yield func(begin, end int) bool) {
-	most := mostTermLayers
+// graph of the first layers may have fewer, and is then compiled apart. Under edits each layer has
+// a graph of its own. The encoder's layers, which leave a target as it is, have no part.
+func (s *texts) termGraphs(yield func(begin, end int) bool) {
+	m, most := s.m, mostTermLayers
 	if m.termsAtOnce > 0 {
 		most = m.termsAtOnce
+	}
+	if len(s.edits) > 0 {
+		most = 1
 	}
 	first := m.Spec.Encoder
 	each := evenly(m.Spec.Layers-first, most)
@@ -236,7 +232,7 @@ func (s *texts) termsOnCache(
 	m, k := s.m, s.latest
 	length := tensors.FromScalar(int32(1)) // only a positive number is needed
 	defer func() { free(along, length) }()
-	for begin, end := range m.termGraphs {
+	for begin, end := range s.termGraphs {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped at layer %d on the way back: %w", end-1, err)
 		}
@@ -247,7 +243,13 @@ func (s *texts) termsOnCache(
 				inputs = append(inputs, k.input[l], k.output[l])
 			}
 		}
-		out, err := m.execute(m.termsProgram(begin, end, k.texts, s.byHead), inputs...)
+		edited, edits, err := s.newEdits(s.lengths[0]-1, 1, 1, s.cache.slots).layer(begin)
+		if err != nil {
+			return err
+		}
+		out, err := m.execute(m.termsProgram(begin, end, k.texts, s.byHead, edited),
+			append(inputs, edits...)...)
+		free(edits...)
 		if err != nil {
 			return fmt.Errorf("layers %d to %d on the way back: %w", begin, end-1, err)
 		}
@@ -277,8 +279,10 @@ func normsOnTheWay(s *spec.Spec) bool {
 // end-1 for so many texts, those before layer begin, [P,1,D] both, and the parts of the sources of
 // the layers between, [layers,P,S], or of each head, [layers,P,H,S]. Its other inputs are, for each
 // layer, its attention and values and, with [normsOnTheWay], its input and attention output. Every
-// further input would cost 1.5 to 3 µs.
-func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
+// further input would cost 1.5 to 3 µs. The last inputs are those of the edits of a layer alone.
+func (m *Model) termsProgram(
+	begin, end, texts int, byHead bool, edited []trace.Tap,
+) program {
 	norms := normsOnTheWay(m.Spec)
 	var weights []string
 	columns := make([]bool, end-begin) // whether a layer's output projection is in codes by columns
@@ -299,9 +303,10 @@ func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 		key += fmt.Sprintf(" stack=%d", m.Spec.Stack(l))
 	}
 	return program{
-		key,
+		key + editsKey(edited),
 		strings.Join(weights, " "),
 		func(w byName, in []*Node) []*Node {
+			in, edits := cutEdits(in, edited)
 			each := 2 // inputs of a layer
 			if norms {
 				each = 4
@@ -309,7 +314,7 @@ func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 			length, along, parts := in[0], in[1], make([]*Node, end-begin)
 			for l := end - 1; l >= begin; l-- {
 				own := in[2+each*(l-begin):][:each]
-				layer := targetNodes{attention: own[0], value: own[1]}
+				layer := targetNodes{attention: own[0], value: own[1], edits: edits}
 				if norms {
 					layer.input, layer.output = own[2], own[3]
 				}

@@ -253,8 +253,12 @@ type blockTerms struct {
 
 // targetNodes is what a layer did to B targets, in a graph: its input and attention output,
 // [B,1,D], its attention, [B,H,1,S], and the values of all sources, [B,G,S,E]. Input and output are
-// nil where nothing reads them; see [normsOnTheWay].
-type targetNodes struct{ input, output, attention, value *Node }
+// nil where nothing reads them; see [normsOnTheWay]. What edits do to the stream within the layer
+// counts in the spread of the norms there.
+type targetNodes struct {
+	input, output, attention, value *Node
+	edits                           map[trace.Tap]editNodes
+}
 
 // termsOf builds the terms of layer l for one target of each text, given the length of the text,
 // what the layer did to the targets and the direction after it, [B,1,D].
@@ -262,8 +266,8 @@ func (m *Model) termsOf(w byName, l int, length *Node, k targetNodes, along *Nod
 	d := m.builder(w, text{length: length})
 	b := &Block{
 		Input: k.input, AttentionOutput: k.output, Attention: k.attention,
-		sources: cache{value: k.value},
-		spec:    d.spec, layer: l, product: d.product, w: w.in(ofLayer(l)),
+		sources: cache{value: k.value}, edits: k.edits,
+		spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l)),
 		outputColumns: codesByColumn(w, ofLayer(l)+"output.weight"),
 	}
 	return b.termsAlong(along)
@@ -287,8 +291,8 @@ func (b *Block) termsAlong(along *Node) blockTerms {
 	}
 	switch b.spec.Order {
 	case spec.PostNorm:
-		z := b.norm(Add(x, a), "attention-norm")
-		m := b.mlp(z)
+		z := b.edited(trace.HiddenAfterAttention, b.norm(Add(x, a), "attention-norm"))
+		m := b.edited(trace.FeedForwardOutput, b.mlp(z))
 		r = b.beforeNorm(r, Add(z, m), "mlp-norm")
 		after := r
 		mlp := func() *Node { return after.read(m) }
@@ -307,9 +311,13 @@ func (b *Block) termsAlong(along *Node) blockTerms {
 		residual = b.norm(x, "attention-norm")
 	}
 	after := r
-	z := func() *Node { return Add(residual, b.norm(a, "attention-after-norm")) }
+	z := func() *Node {
+		return b.edited(trace.HiddenAfterAttention,
+			Add(residual, b.norm(a, "attention-after-norm")))
+	}
 	mlp := func() *Node {
-		return after.read(b.norm(b.mlp(b.norm(z(), "mlp-norm")), "mlp-after-norm"))
+		m := b.edited(trace.FeedForwardOutput, b.mlp(b.norm(z(), "mlp-norm")))
+		return after.read(b.norm(m, "mlp-after-norm"))
 	}
 	if b.spec.NormedResidual {
 		r = b.beforeNorm(r, z(), "mlp-norm")
