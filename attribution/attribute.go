@@ -150,7 +150,7 @@ func newInputPlan(
 	if err := in.checkNumbers(ctx); err != nil || !in.bidirectional {
 		return in, p, err
 	}
-	p.see(in.tokens)
+	p.see(in.tokens, 0)
 	return in, p, from.check(p, in.tokens)
 }
 

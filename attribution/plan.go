@@ -16,11 +16,12 @@ import (
 type plan struct {
 	opts        Options
 	first, last int // layers
-	// prefix is how many tokens at the beginning see each other; see [aggregation.Config].
-	prefix  int
-	asks    []trace.MixingAsk
-	jobs    []*job
-	methods []planned
+	// prefix is how many tokens at the beginning see each other, and encoder how many layers belong
+	// to the encoder of two stacks; see [aggregation.Config].
+	prefix, encoder int
+	asks            []trace.MixingAsk
+	jobs            []*job
+	methods         []planned
 	// late are the jobs of the methods that are computed in the layer shown alone, and lateAsks
 	// the rows that they need.
 	late     []*job
@@ -92,15 +93,16 @@ func newPlan(opts Options, set setting) (*plan, error) {
 	return p, p.checkOptions()
 }
 
-// see makes the first tokens, so many as prefix says, see each other. Nothing was extended yet.
-func (p *plan) see(prefix int) {
+// see makes the first tokens, so many as prefix says, see each other in the encoder's layers, so
+// many as encoder says. Nothing was extended yet.
+func (p *plan) see(prefix, encoder int) {
 	if prefix == p.prefix {
 		return
 	}
-	p.prefix = prefix
+	p.prefix, p.encoder = prefix, encoder
 	for _, j := range slices.Concat(p.jobs, p.late) {
 		a, _ := aggregation.Lookup(j.aggregation) // add has found it
-		j.cfg.Prefix = prefix
+		j.cfg.Prefix, j.cfg.Encoder = prefix, encoder-j.firstLayer
 		j.start(a, j.uniform != nil)
 	}
 }
@@ -295,7 +297,7 @@ func (p *plan) extendLate(ctx context.Context, step trace.Step, layer int) error
 		return fmt.Errorf("layer %d: %w", layer, err)
 	}
 	for _, j := range p.late {
-		j.firstLayer = layer
+		j.firstLayer, j.cfg.Encoder = layer, p.encoder-layer
 		if err := j.extend(ctx, rows, one.First); err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	for _, t := range tokens {
 		r.ids = append(r.ids, t.ID)
 	}
-	p.see(info.Prefix(r.ids))
+	p.see(info.Prefix(r.ids), info.EncoderLayers)
 	if err := r.prepareScoring(m, read.Text); err != nil {
 		return nil, err
 	}

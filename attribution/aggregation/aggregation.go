@@ -79,6 +79,9 @@ type Config struct {
 	// before it. It is 0 in a decoder, all tokens in an encoder, and those of the source in a model
 	// of two stacks; see [trace.Info.Prefix]. The rows of these tokens must come in one call.
 	Prefix int
+	// Encoder is, for a text with a prefix, how many of the state's layers belong to the encoder;
+	// it is below 0 if the state begins in the decoder. See [Config.Seen].
+	Encoder int
 }
 
 // Levels returns K, the number of levels in a result.
@@ -92,6 +95,23 @@ func (c Config) Levels() int {
 // Width returns how many sources target t sees in a text of T tokens.
 func (c Config) Width(t, T int) int {
 	return max(t+1, min(c.Prefix, T))
+}
+
+// Seen returns which sources target t sees in layer l of the state, from..to-1, of T tokens. In a
+// model of two stacks a layer of the encoder works on the prefix; in the decoder, a layer in which
+// targets see those before them and one in which they see the prefix take turns. A token that a
+// layer does not work on sees itself alone.
+func (c Config) Seen(l, t, T int) (from, to int) {
+	decoder := l - c.Encoder
+	switch {
+	case c.Prefix == 0 || c.Prefix >= T:
+		return 0, c.Width(t, T)
+	case (decoder < 0) != (t < c.Prefix):
+		return t, t + 1
+	case decoder >= 0 && decoder%2 == 0:
+		return c.Prefix, t + 1
+	}
+	return 0, c.Prefix
 }
 
 // Rows has the rows Â of N targets in L layers. They are not negative, and each sums to 1 or is

@@ -8,7 +8,9 @@ import (
 )
 
 // Normalization turns the rows C of a mixing into Â = rownorm((1-r)C + rI). Before that it applies
-// the options DropSink, Discard and LocalLift to C, in this order.
+// the options DropSink, Discard and LocalLift to C, in this order. They are about the sources that
+// a target sees in a layer; see [Config.Seen]. The sink is the first token, of two stacks that of
+// the target.
 type Normalization struct {
 	// Residual is r, in [0,1].
 	Residual float64
@@ -45,7 +47,7 @@ func (r Normalization) applyTo(c *Rows, data *[]float64, ratios *Rows, cfg Confi
 	out := slices.Clone(*data)
 	size := c.N * c.T()
 	for l := range c.L {
-		r.prepare(out[l*size:(l+1)*size], c, cfg)
+		r.prepare(out[l*size:(l+1)*size], l, c, cfg)
 		for n := range c.N {
 			t, residual := c.First+n, r.Residual
 			if r.Measured {
@@ -60,19 +62,27 @@ func (r Normalization) applyTo(c *Rows, data *[]float64, ratios *Rows, cfg Confi
 	return zeros
 }
 
-// prepare applies, to the rows of one layer, [N,T], all that comes before the residual is added.
-func (r Normalization) prepare(data []float64, c *Rows, cfg Config) {
-	each := func(change func(x []float64, visible int)) {
+// prepare applies, to the rows of layer l, [N,T], all that comes before the residual is added.
+func (r Normalization) prepare(data []float64, l int, c *Rows, cfg Config) {
+	sink := cfg.Prefix
+	if sink >= c.T() { // an encoder
+		sink = 0
+	}
+	drops := func(from, to int) bool { // what sees nothing else keeps it
+		return r.DropSink && from <= sink && sink < to && to-from > 1
+	}
+	each := func(change func(x []float64, from, to int)) {
 		for n := range c.N {
-			change(rowmath.At(data, n, c.T()), cfg.Width(c.First+n, c.T()))
+			from, to := cfg.Seen(l, c.First+n, c.T())
+			change(rowmath.At(data, n, c.T()), from, to)
 		}
 	}
 	if r.Scaled {
-		each(func(x []float64, _ int) { rowmath.DivideBySum(x) })
+		each(func(x []float64, _, _ int) { rowmath.DivideBySum(x) })
 	}
-	each(func(x []float64, visible int) {
-		if r.dropsSink(visible) {
-			x[0] = 0
+	each(func(x []float64, from, to int) {
+		if drops(from, to) {
+			x[sink] = 0
 			rowmath.DivideBySum(x)
 		}
 	})
@@ -80,12 +90,12 @@ func (r Normalization) prepare(data []float64, c *Rows, cfg Config) {
 	case r.Discard == 0:
 	case cfg.Prefix >= c.T() || r.Whole:
 		discardLowest(data, r.Discard, func(i int) bool {
-			return i%c.T() == 0 && r.dropsSink(cfg.Width(c.First+i/c.T(), c.T()))
+			return i%c.T() == sink && drops(cfg.Seen(l, c.First+i/c.T(), c.T()))
 		})
 	default:
-		each(func(x []float64, visible int) {
-			discardLowest(x[:visible], r.Discard,
-				func(i int) bool { return i == 0 && r.dropsSink(visible) })
+		each(func(x []float64, from, to int) {
+			discardLowest(x[from:to], r.Discard,
+				func(i int) bool { return from+i == sink && drops(from, to) })
 		})
 	}
 	if r.Local {
@@ -93,19 +103,15 @@ func (r Normalization) prepare(data []float64, c *Rows, cfg Config) {
 	}
 }
 
-// dropsSink reports whether the first source of a row is set to 0, and the rest divided by its sum.
-// A target that sees only the first source keeps it.
-func (r Normalization) dropsSink(visible int) bool { return r.DropSink && visible > 1 }
-
 // localLift divides a row by the value that uniform attention gives to each source:
 //
 //	C'[t,j] = C[t,j]·(t+1)
 //
 // in a decoder. This is one factor for the whole row, so its only effect is another weight of the
 // residual: 1/(t+2) instead of ½.
-func localLift(x []float64, visible int) {
+func localLift(x []float64, from, to int) {
 	for s := range x {
-		x[s] *= float64(visible)
+		x[s] *= float64(to - from)
 	}
 }
 
@@ -126,16 +132,16 @@ func discardLowest(x []float64, ratio float64, removed func(i int) bool) {
 	}
 }
 
-// Uniform returns the rows of uniform attention, 1/visible for each visible source, in the shape of
-// like.
+// Uniform returns the rows of uniform attention, 1/n for each of the n sources that a target sees
+// in a layer, in the shape of like.
 func Uniform(like Rows, cfg Config) Rows {
 	u := Rows{First: like.First, L: like.L, N: like.N, Skip: like.Skip}
 	u.Data = make([]float64, len(like.Data))
 	for l := range u.L {
 		for n := range u.N {
-			w := cfg.Width(u.First+n, u.T())
-			for s := range w {
-				u.Row(l, n)[s] = 1 / float64(w)
+			from, to := cfg.Seen(l, u.First+n, u.T())
+			for s := from; s < to; s++ {
+				u.Row(l, n)[s] = 1 / float64(to-from)
 			}
 		}
 	}

@@ -53,6 +53,45 @@ func TestNormalization(t *testing.T) {
 	}
 }
 
+// Rows of a model of two stacks by hand: two tokens of the source, three of the target. Sources
+// that a layer does not look at count for nothing, and the sink is the first token of the target.
+func TestNormalizationOfTwoStacks(t *testing.T) {
+	rows := [][]float64{
+		{.75, .25, 0, 0, 0},  // of token 1 in the encoder
+		{0, 0, .5, .25, .25}, // of token 4 in the decoder: its target, its source
+		{.375, .625, 0, 0, 0},
+	}
+	of := []int{1, 4, 4}
+	for _, row := range []struct {
+		name string
+		rule aggregation.Normalization
+		want [][]float64
+	}{
+		{"drop sink", aggregation.Normalization{DropSink: true},
+			[][]float64{rows[0], {0, 0, 0, .5, .5}, rows[2]}},
+		{"discard", aggregation.Normalization{Discard: .5},
+			[][]float64{{1, 0, 0, 0, 0}, {0, 0, 2. / 3, 0, 1. / 3}, {.375, .625, 0, 0, 0}}},
+		{"local lift", aggregation.Normalization{Residual: .5, Local: true}, [][]float64{
+			{.5, .5, 0, 0, 0}, {0, 0, .375, .1875, .4375},
+			{.25, .625 * 2 / 3, 0, 0, 1. / 3},
+		}},
+	} {
+		in := aggregation.Rows{L: 3, N: 5, Data: make([]float64, 3*5*5)}
+		for l := range 3 {
+			for t := range 5 {
+				in.Row(l, t)[t] = 1
+			}
+			copy(in.Row(l, of[l]), rows[l])
+		}
+		got, _ := row.rule.Apply(in, nil, aggregation.Config{Layers: 3, Prefix: 2, Encoder: 1})
+		for l, want := range row.want {
+			near(t, fmt.Sprint(row.name, " in layer ", l), got.Row(l, of[l]), want, 1e-15)
+		}
+		near(t, row.name+" of a token that the layer leaves", got.Row(0, 3),
+			[]float64{0, 0, 0, 1, 0}, 0)
+	}
+}
+
 // Lift divides by the value of uniform attention, and is 0 where that is 0.
 func TestLifted(t *testing.T) {
 	cfg := aggregation.Config{Layers: 1}

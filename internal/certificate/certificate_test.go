@@ -55,6 +55,25 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
+// TestTargetOfTwoStacks: a source alone is checked with a target after it, also on a cache.
+func TestTargetOfTwoStacks(t *testing.T) {
+	for name, ids := range map[string][]int{
+		"t5": {7, 9, 2, 48}, "bart": nil, "marian_separate": nil,
+	} {
+		c, err := Run(t.Context(), open(t, name), Options{IDs: ids})
+		must(t, err)
+		checked := 0
+		for _, k := range c.Checks {
+			if strings.HasPrefix(k.Name, "cached decode") && k.Compared > 0 {
+				checked++
+			}
+		}
+		if !c.OK || checked != 3 {
+			t.Errorf("%s: OK %v, %d checks on the cache", name, c.OK, checked)
+		}
+	}
+}
+
 // TestWrongNumbers: one number of a recording changed is found, and named.
 func TestWrongNumbers(t *testing.T) {
 	for _, c := range []struct{ tensor, check, where string }{

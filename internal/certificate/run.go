@@ -84,16 +84,42 @@ func (r *run) text() []int {
 			return texts[0]
 		}
 	}
-	var ids []int
+	var ids, target []int
+	info := r.m.Info()
 	if tokens, err := r.m.Encode(sentence, trace.SpecialsAuto); err == nil {
 		ids = trace.IDs(tokens)
+		if at := slices.Index(ids, info.Boundary()); at >= 0 {
+			ids, target = ids[:at], slices.Clone(ids[at:])
+		}
+	}
+	first, size := 0, info.Vocab // of a source's ids
+	if info.SourceVocab > 0 {
+		first, size = info.Vocab, info.SourceVocab
 	}
 	const spread = 16
 	for i := 0; len(ids) < 2 && i < spread || len(ids) == 0; i++ {
-		ids = append(ids, (7*i+5)%r.m.Info().Vocab)
+		ids = append(ids, first+(7*i+5)%size)
 	}
-	if context := r.m.Info().Context; context > 0 {
-		ids = ids[:min(len(ids), context)]
+	if info.Context > 0 {
+		ids = ids[:min(len(ids), info.Context)]
+	}
+	return append(ids, target...)
+}
+
+// withTarget returns the ids of two stacks with a target, of tokens spread over the vocabulary, if
+// they have none: nothing would be checked of the decoder, nor of its cache.
+func withTarget(info trace.Info, ids []int) []int {
+	begin := info.Boundary()
+	if begin < 0 || len(ids) == 0 || slices.Index(ids[:len(ids)-1], begin) >= 0 {
+		return ids
+	}
+	ids = slices.Clone(ids)
+	if ids[len(ids)-1] != begin {
+		ids = append(ids, begin)
+	}
+	const spread = 8
+	for i := range min(spread, info.Room(ids)) {
+		ids = append(ids, (7*i+5)%info.Vocab)
 	}
 	return ids
 }

@@ -103,13 +103,6 @@ func (s *texts) lastTerms(
 	if err := ctx.Err(); err != nil {
 		return nil, pkg.Errorf("stopped before the parts of a token: %w", err)
 	}
-	for _, e := range s.edits {
-		if (e.Tap == trace.HiddenAfterAttention || e.Tap == trace.FeedForwardOutput) &&
-			(s.m.Spec.Order == spec.PostNorm || s.m.Spec.NormedResidual) {
-			return nil, pkg.Errorf("parts of logits are not computed under an edit of %s in the "+
-				"%s model, whose norms come after it", e.Edit, s.m.Spec.Family)
-		}
-	}
 	k := s.latest
 	if k == nil || len(objectives) != len(k.rows) {
 		return nil, pkg.Errorf("%d objectives for the parts of the last tokens; "+
@@ -223,12 +216,15 @@ const mostTermLayers = 12
 
 // termGraphs yields the layers, begin to end-1, of each graph of [texts.termsOnCache], from the
 // last layer to the first. All have the same number of layers and share one compiled graph. The
-// graph of the first layers may have fewer, and is then compiled apart. The encoder's layers, which
-// leave a target as it is, have no part.
-func (m *Model) termGraphs(yield func(begin, end int) bool) {
-	most := mostTermLayers
+// graph of the first layers may have fewer, and is then compiled apart. Under edits each layer has
+// a graph of its own. The encoder's layers, which leave a target as it is, have no part.
+func (s *texts) termGraphs(yield func(begin, end int) bool) {
+	m, most := s.m, mostTermLayers
 	if m.termsAtOnce > 0 {
 		most = m.termsAtOnce
+	}
+	if len(s.edits) > 0 {
+		most = 1
 	}
 	first := m.Spec.Encoder
 	each := evenly(m.Spec.Layers-first, most)
@@ -248,7 +244,7 @@ func (s *texts) termsOnCache(
 	m, k := s.m, s.latest
 	length := tensors.FromScalar(int32(1)) // only a positive number is needed
 	defer func() { free(along, length) }()
-	for begin, end := range m.termGraphs {
+	for begin, end := range s.termGraphs {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped at layer %d on the way back: %w", end-1, err)
 		}
@@ -262,7 +258,13 @@ func (s *texts) termsOnCache(
 				inputs = append(inputs, k.sum[l])
 			}
 		}
-		out, err := m.execute(m.termsProgram(begin, end, k.texts, s.byHead), inputs...)
+		edited, edits, err := s.newEdits(s.lengths[0]-1, 1, 1, s.cache.slots).layer(begin)
+		if err != nil {
+			return err
+		}
+		out, err := m.execute(m.termsProgram(begin, end, k.texts, s.byHead, edited),
+			append(inputs, edits...)...)
+		free(edits...)
 		if err != nil {
 			return fmt.Errorf("layers %d to %d on the way back: %w", begin, end-1, err)
 		}
@@ -299,8 +301,11 @@ func sumsBeforeNorm(s *spec.Spec, l int) bool {
 // end-1 for so many texts, those before layer begin, [P,1,D] both, and the parts of the sources of
 // the layers between, [layers,P,S], or of each head, [layers,P,H,S]. Its other inputs are, for each
 // layer, its attention and values and, with [normsOnTheWay], its input and attention output, and
-// with [sumsBeforeNorm] that sum. Every further input would cost 1.5 to 3 µs.
-func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
+// with [sumsBeforeNorm] that sum. Every further input would cost 1.5 to 3 µs. The last inputs are
+// those of the edits of a layer alone.
+func (m *Model) termsProgram(
+	begin, end, texts int, byHead bool, edited []trace.Tap,
+) program {
 	norms := normsOnTheWay(m.Spec)
 	var weights []string
 	columns := make([]bool, end-begin) // whether a layer's output projection is in codes by columns
@@ -326,14 +331,15 @@ func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 		key += fmt.Sprintf(" stack=%d", m.Spec.Stack(l))
 	}
 	return program{
-		key,
+		key + editsKey(edited),
 		strings.Join(weights, " "),
 		func(w byName, in []*Node) []*Node {
+			in, edits := cutEdits(in, edited)
 			length, along, parts := in[0], in[1], make([]*Node, end-begin)
 			layers, in := make([]targetNodes, end-begin), in[2:]
 			next := func() *Node { first := in[0]; in = in[1:]; return first }
 			for l := begin; l < end; l++ {
-				k := targetNodes{attention: next(), value: next()}
+				k := targetNodes{attention: next(), value: next(), edits: edits}
 				if norms {
 					k.input, k.output = next(), next()
 				}

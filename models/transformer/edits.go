@@ -350,6 +350,17 @@ func (p *passEdits) layer(l int) (taps []trace.Tap, in []*tensors.Tensor, err er
 	return taps, in, nil
 }
 
+// programOf returns which taps are edited in a layer, and the shapes of what [passEdits.layer]
+// makes for them.
+func (p *passEdits) programOf(l int) (taps []trace.Tap, in []shapes.Shape) {
+	taps = p.taps(l)
+	for _, tap := range taps {
+		shapes := p.shapes(tap)
+		in = append(in, shapes[:]...)
+	}
+	return taps, in
+}
+
 // shapes are those of [editNodes] for a tap: of keep and of value.
 func (p *passEdits) shapes(tap trace.Tap) [2]shapes.Shape {
 	heads, width := p.m.editAxes(tap)

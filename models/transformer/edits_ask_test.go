@@ -11,6 +11,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
+	"github.com/headwater-ml/headwater/models/transformer"
 )
 
 // TestTermsUnderEdits compares the parts that a session reads under edits with brute force. What a
@@ -127,20 +128,43 @@ func (g *golden) partsByCutting(t *testing.T, ids []int, edits []trace.Edit, tok
 	return parts
 }
 
-// TestTermsRefuseEditsBeforeNorms: parts are refused where the norms on their way come after a
-// place that is edited.
-func TestTermsRefuseEditsBeforeNorms(t *testing.T) {
-	g := openGolden(t, "opt_350")
-	s, err := g.model.NewSession(nil, 0)
-	must(t, err)
-	defer s.Close()
-	s.Edit(trace.Edit{Tap: trace.FeedForwardOutput, Change: trace.SetZero})
-	must(t, s.KeepTerms())
-	_, err = s.Prompt(context.Background(), g.ids, nil)
-	must(t, err)
-	_, err = s.Terms(context.Background(), trace.Objective{Quantity: trace.Logit})
-	if err == nil || !strings.Contains(err.Error(), "feed-forward-output everywhere") {
-		t.Errorf("error %v", err)
+// TestTermsUnderEditsBeforeNorms: where norms on the way to the logit come after a place that is
+// edited, they divide by what they have under the edit. The parts are those of a model whose
+// weights do what the edits do: of the norm after the attention, and of the feed-forward output.
+func TestTermsUnderEditsBeforeNorms(t *testing.T) {
+	for _, name := range []string{"opt_350", "bart", "bloom_postln"} {
+		g := openGolden(t, name)
+		edits := []trace.Edit{{Tap: trace.FeedForwardOutput, Change: trace.Scale, Factor: -1.5}}
+		if g.model.Spec.Order == spec.PostNorm {
+			edits = append(edits, trace.Edit{
+				Tap: trace.HiddenAfterAttention, Change: trace.Scale, Factor: 0.5,
+			})
+		}
+		changed := g.changed(t, func(name string, data []float32) {
+			factor := float32(1)
+			switch {
+			case strings.Contains(name, ".down."):
+				factor = -1.5
+			case strings.Contains(name, ".attention-norm.") && len(edits) > 1:
+				factor = 0.5
+			}
+			for i := range data {
+				data[i] *= factor
+			}
+		})
+		terms := func(m *transformer.Model, edits ...trace.Edit) []float64 {
+			s, err := m.NewSession(nil, 0)
+			must(t, err)
+			defer s.Close()
+			s.Edit(edits...)
+			must(t, s.KeepTerms())
+			_, err = s.Prompt(t.Context(), g.ids, nil)
+			must(t, err)
+			got, err := s.Terms(t.Context(), trace.Objective{Quantity: trace.Logit, Token: 3})
+			must(t, err)
+			return append(got.Attention, got.Value)
+		}
+		near64(t, name, terms(g.model, edits...), terms(changed), partTol)
 	}
 }
 

@@ -254,8 +254,12 @@ type blockTerms struct {
 // targetNodes is what a layer did to B targets, in a graph: its input and attention output,
 // [B,1,D], its attention, [B,H,1,S], and the values of all sources, [B,G,S,E]. Input and output are
 // nil where nothing reads them; see [normsOnTheWay]. sum is that of [sumsBeforeNorm], [B,1,D]; nil
-// if it is to be computed.
-type targetNodes struct{ input, output, attention, value, sum *Node }
+// if it is to be computed. What edits do to the stream within the layer counts in the spread of the
+// norms there.
+type targetNodes struct {
+	input, output, attention, value, sum *Node
+	edits                                map[trace.Tap]editNodes
+}
 
 // termsOf builds the terms of layer l for one target of each text, given the length of the text,
 // what the layer did to the targets and the direction after it, [B,1,D].
@@ -263,8 +267,8 @@ func (m *Model) termsOf(w byName, l int, length *Node, k targetNodes, along *Nod
 	d := m.builder(w, text{length: length})
 	b := &Block{
 		Input: k.input, AttentionOutput: k.output, Attention: k.attention,
-		sources: cache{value: k.value},
-		spec:    d.spec, layer: l, product: d.product, w: w.in(ofLayer(l)),
+		sources: cache{value: k.value}, edits: k.edits,
+		spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l)),
 		outputColumns: codesByColumn(w, ofLayer(l)+"output.weight"),
 	}
 	return b.termsAlong(along, k.sum)
@@ -294,7 +298,8 @@ func (b *Block) termsAlong(along, sum *Node) blockTerms {
 		r = b.beforeNorm(r, sum, "mlp-norm")
 		after := r
 		mlp := func() *Node {
-			return after.read(b.mlp(b.norm(Add(x, a), "attention-norm")))
+			z := b.edited(trace.HiddenAfterAttention, b.norm(Add(x, a), "attention-norm"))
+			return after.read(b.edited(trace.FeedForwardOutput, b.mlp(z)))
 		}
 		r = b.beforeNorm(r, Add(x, a), "attention-norm")
 		return b.attentionTerms(blockTerms{input: r, mlp: mlp}, r)
@@ -311,9 +316,13 @@ func (b *Block) termsAlong(along, sum *Node) blockTerms {
 		residual = b.norm(x, "attention-norm")
 	}
 	after := r
-	z := func() *Node { return Add(residual, b.norm(a, "attention-after-norm")) }
+	z := func() *Node {
+		return b.edited(trace.HiddenAfterAttention,
+			Add(residual, b.norm(a, "attention-after-norm")))
+	}
 	mlp := func() *Node {
-		return after.read(b.norm(b.mlp(b.norm(z(), "mlp-norm")), "mlp-after-norm"))
+		m := b.edited(trace.FeedForwardOutput, b.mlp(b.norm(z(), "mlp-norm")))
+		return after.read(b.norm(m, "mlp-after-norm"))
 	}
 	if b.spec.NormedResidual {
 		r = b.beforeNorm(r, z(), "mlp-norm")

@@ -271,9 +271,10 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 		program
 		inputs []shapes.Shape
 	}
+	edits := s.newEdits(n, 1, 1, kept.slots)
 	var all, steps []wanted // in the order in which they are needed
 	if s.terms {
-		for begin, end := range s.m.termGraphs {
+		for begin, end := range s.termGraphs {
 			inputs := []shapes.Shape{scalar, stream}
 			for range end - begin {
 				inputs = append(inputs, attention, values)
@@ -284,17 +285,14 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 					inputs = append(inputs, stream)
 				}
 			}
-			all = append(all, wanted{s.m.termsProgram(begin, end, 1, s.byHead), inputs})
+			edited, ofEdits := edits.programOf(begin)
+			all = append(all, wanted{
+				s.m.termsProgram(begin, end, 1, s.byHead, edited), append(inputs, ofEdits...),
+			})
 		}
 	}
-	edits := s.newEdits(n, 1, 1, kept.slots)
 	for l := range spec.Layers { // layers of one kind and with the same edits have one program
-		edited := edits.taps(l)
-		var ofEdits []shapes.Shape
-		for _, tap := range edited {
-			ofEdit := edits.shapes(tap)
-			ofEdits = append(ofEdits, ofEdit[:]...)
-		}
+		edited, ofEdits := edits.programOf(l)
 		for _, ask := range s.late {
 			inputs := []shapes.Shape{stream, scalar, scalar, keys, values}
 			row := wanted{s.m.tileProgram(l, ask, edited), append(inputs, ofEdits...)}

@@ -149,6 +149,74 @@ func TestMethodsThroughStacks(t *testing.T) {
 	}
 }
 
+// TestLiftOfTwoStacks: lift divides by what uniform attention gives where a layer looks: at the
+// source, at the target before, or at nothing but the token itself. Texts of one length may have
+// sources of different lengths.
+func TestLiftOfTwoStacks(t *testing.T) {
+	m := source{counted{fixture.Open(t, filepath.Join("..", "..", "..", "models", "testdata",
+		"goldens", "t5"), "go")}}
+	opts := attribution.Options{Methods: []string{"raw", "rollout", "flow"}, MaxTokens: 3}
+	for _, prompt := range []string{"abcd", "abc"} {
+		plain, err := attribution.Explain(t.Context(), m, prompt, opts)
+		must(t, err)
+		lifts := opts
+		lifts.Lift = true
+		lifted, err := attribution.Explain(t.Context(), m, prompt, lifts)
+		must(t, err)
+		S, begin := len(prompt)+1, len(plain.Prompt.IDs)
+		for k := range plain.Steps {
+			uniform := uniformStacks(m.Info().Layers, m.Info().EncoderLayers, S, begin+k)
+			base, err := attribution.Attribute(t.Context(), attribution.InMemory(uniform),
+				attribution.Options{Methods: opts.Methods})
+			must(t, err)
+			for method, p := range plain.Methods {
+				r, b := lifted.Methods[method], base.Methods[method]
+				for level := range p.Shape[2] {
+					even := b.Row(len(b.Layers)-p.Shape[2]+level, begin+k-1)
+					for j, x := range r.Row(k, level) {
+						want := 0.0
+						if even[j] > 0 {
+							want = p.Row(k, level)[j] / even[j]
+						}
+						if math.Abs(x-want) > 1e-6 {
+							t.Errorf("%q, token %d, level %d: %s has lift %v of token %d, want %v",
+								prompt, k, level, method, x, j, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// uniformStacks is attention that is the same for all that a layer looks at, [L,T,T].
+func uniformStacks(L, encoder, S, T int) []trace.Tensor {
+	rows := trace.Tensor{Name: "attention", Shape: []int{L, T, T}}
+	for l := range L {
+		for t := range T {
+			row, sum := make([]float32, T), float32(0)
+			for s := range row {
+				var sees bool
+				switch {
+				case (l < encoder) != (t < S):
+					sees = s == t
+				case l < encoder || (l-encoder)%2 == 1:
+					sees = s < S
+				default:
+					sees = S <= s && s <= t
+				}
+				if sees {
+					row[s], sum = 1, sum+1
+				}
+			}
+			for _, x := range row {
+				rows.Data = append(rows.Data, x/sum)
+			}
+		}
+	}
+	return []trace.Tensor{rows}
+}
+
 // rolledOut is the rollout without residual of the rows of a mixing for a whole text, each
 // divided by its sum.
 func rolledOut(t *testing.T, m trace.Model, ids []int, mixing string) *attribution.Map {
