@@ -209,7 +209,7 @@ function drawReadout(view, pointedRow, pointedColumn = view.source()) {
       ' · nothing stands out');
     return;
   }
-  const token = tokenIn(at, i), sum = total ? ' of ' + format(scale, total[i], 0) : '';
+  const token = tokenIn(at, i), sum = total ? ', all layers ' + format(scale, total[i], 0) : '';
   matrix.bar.readout.replaceChildren(me, ' ← ', bold(names[token]), ' ' + [
     format(scale, value, 0) + sum, layerName(at), ...placed(columns[i], token, ''),
     ...grey.has(i) ? ['not in the scale'] : [],
