@@ -199,11 +199,16 @@ function drawMatrix(view) {
   fillTable(matrix, view, range(from, Math.min(from + rowsAtOnce, rowCount)).map((at) => ({
     key: at, name: rowName(at), here: at === row() && source() < 0,
     cells: cellsOf(view, shown, at), note: shown.silent[at] || shown.wrong || '',
-    end: data.chances[at],
-  })), {bands: true, last: 'p', marked: ({tokens}) => tokens.includes(source())});
+    ends: [...shown.source ? [sourceEnd(contributionOf(shown, at))] : [], data.chances[at]],
+  })), {
+    bands: true, last: [...shown.source ? ['from source'] : [], 'p'],
+    marked: ({tokens}) => tokens.includes(source()),
+  });
   entitle(bar.title, 'All ' + data.shown, [shown.name, shown.layer].join(', '));
   drawLegend(view);
 }
+// sourceEnd returns the end of a row of which a part comes from the source, if that is known.
+const sourceEnd = (part) => part === undefined ? '' : {text: percent(part), part};
 function drawStrip(view) {
   const {data, find, strip, methods, method, row, rowName, strongestOf} = view;
   if (!strip) return;

@@ -329,7 +329,8 @@ func TestAsWhole(t *testing.T) {
 		}
 		if told := strings.Contains(facts.String(), "parts add up to "); told != (c.sum != "") ||
 			told && !strings.Contains(facts.String(), "logit 4.00, parts add up to "+c.sum+" ·") {
-			t.Errorf("−%v %s: the facts are %q, want the sum %q", c.against, c.evidence, facts, c.sum)
+			t.Errorf("−%v %s: the facts are %q, want the sum %q", c.against, c.evidence, facts,
+				c.sum)
 		}
 	}
 }
