@@ -240,14 +240,17 @@ function cellsOf(view, method, row, limit) {
   }).join('') : '';
 }
 // drawLegend names where each step of the scale begins, and what rows and columns are.
-function drawLegend({data, find, columns, method, names}) {
+function drawLegend({data, find, columns, method, names, whereIs}) {
   const columnsAre = columns.some(({gap}) => gap) ?
     '\u00a0· dotted: folded, coloured by the strongest inside' :
     '\u00a0· columns: where they came from';
   const parts = legendOf(method());
   const sinks = [...method().grey].filter((token) => !data.hidden.includes(token) &&
     columns.some(({tokens, gap}) => !gap && tokens[0] === token));
-  last(parts).append('\u00a0· rows: ' + data.shown + columnsAre + sinksNote(names, sinks));
+  const begins = data.begins === undefined ? '' :
+    '\u00a0· ' + names[data.begins] + ': ' + whereIs(data.begins);
+  last(parts).append(
+    '\u00a0· rows: ' + data.shown + columnsAre + begins + sinksNote(names, sinks));
   find('legend').replaceChildren(...parts);
 }
 

@@ -527,6 +527,10 @@ func (d *drawing) calledAs(
 		ofWord[first]++
 	}
 	for i, j := range tokens {
+		if j == d.targetBegin {
+			names[i] = phrase{{text: startName, strong: true}}
+			continue
+		}
 		first, _ := d.wordAround(j)
 		repeated := same[plain(names[i].String())] > 1 || d.repeats(j, n)
 		names[i] = quote(names[i])
