@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -110,6 +111,15 @@ func (f EditFile) Edits(info trace.Info, memory trace.Memory) ([]trace.Edit, err
 		edits = append(edits, edit)
 	}
 	return edits, nil
+}
+
+// Named returns an error in an edit with the name of the file and the number of the edit, and other
+// errors as they are.
+func (f EditFile) Named(err error) error {
+	if e, ok := errors.AsType[*trace.EditError](err); ok {
+		return fmt.Errorf("%s: edit %d: %w", f.name, e.Number, e.Err)
+	}
+	return err
 }
 
 // checkSource refuses a value from two places, and a key without a file that has it.
