@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"reflect"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +73,12 @@ func (k *Kit) ReadEdits(ctx context.Context, name string) (f EditFile, err error
 			"can be in one", name, n, mostEdits)
 	}
 	f.name = name
-	if err := jsonread.Into(TrimMark(text), &f.edits); err != nil {
+	err = jsonread.Into(TrimMark(text), &f.edits)
+	if key, ok := errors.AsType[jsonread.UnknownKey](err); ok {
+		return f, Usagef("%s: an edit has no key %s; known are %s", name, string(key),
+			strings.Join(keysOf(reflect.TypeFor[editInFile]()), ", "))
+	}
+	if err != nil {
 		return f, Usagef("%s: the edits cannot be read: %s", name, message.NotJSON(err))
 	}
 	if len(f.edits) == 0 {
@@ -92,6 +99,17 @@ func (k *Kit) ReadEdits(ctx context.Context, name string) (f EditFile, err error
 		}
 	}
 	return f, nil
+}
+
+// keysOf returns the keys in JSON of a struct, those of an embedded one first.
+func keysOf(of reflect.Type) (keys []string) {
+	for _, field := range reflect.VisibleFields(of) {
+		if !field.Anonymous {
+			key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // Edits returns the edits of a model with their values, which all edits keep while it runs and so

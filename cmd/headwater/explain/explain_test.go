@@ -636,8 +636,8 @@ func TestExplainLong(t *testing.T) {
 	}
 }
 
-// TestEditsOfModel: an edit that does not fit the model or the text is told with the file, the number
-// of the edit and the limit.
+// TestEditsOfModel: an edit that does not fit the model or the text is told with the file, the
+// number of the edit and the limit.
 func TestEditsOfModel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "edits.json")
 	const good = `[{"tap": "hidden", "change": "zero", "layers": [1]}, `
@@ -654,6 +654,13 @@ func TestEditsOfModel(t *testing.T) {
 		if status == 0 || !strings.Contains(said, "edits.json: edit 1: "+want) {
 			t.Errorf("%s: status %d, %s; want %q", edit, status, said, want)
 		}
+	}
+	must(t, os.WriteFile(path, []byte(`[{"tap": "hidden", "set": 0}]`), 0o600))
+	_, _, said := headwater.Execute(t, "", "explain", "--edit", path, clitest.Prompt)
+	const want = `edits.json: an edit has no key "set"; known are tap, layers, heads, positions, ` +
+		`sources, change, factor, shape, value, from, key`
+	if !strings.Contains(said, want) {
+		t.Errorf("%s; want %q", said, want)
 	}
 }
 
