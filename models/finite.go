@@ -68,8 +68,8 @@ func (e *ResultError) Error() string {
 	}
 	why := "the numbers of the pass grow too large for float32"
 	if math.IsNaN(float64(e.Value)) {
-		why = "the pass divides 0 by 0, as where all weights of the experts are 0, or its numbers " +
-			"grow too large for float32"
+		why = "the pass divides 0 by 0, as where all weights of the experts are 0, or its " +
+			"numbers grow too large for float32"
 	}
 	return fmt.Sprintf("models: %s: tap %s%s: element %s of [%s] is %v; %s%s",
 		e.Model, e.Tap, layer, place(e.Index),
