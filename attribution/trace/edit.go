@@ -328,9 +328,10 @@ func (e *EditError) Error() string { return e.Err.Error() }
 // Unwrap returns what is wrong.
 func (e *EditError) Unwrap() error { return e.Err }
 
-// CheckEdits returns an [EditError] with a [UsageError] for an edit that would change nothing in a text, of which ids
-// are the tokens so far: its layers leave its positions as they are, they have no such part, or no
-// position sees a source. A layer or position that there is not is refused by the run.
+// CheckEdits returns an [EditError] with a [UsageError] for an edit that would change nothing in a
+// text, of which ids are the tokens so far, nil if there is none: its layers leave its positions as
+// they are, they have no such part, or no position sees a source. A layer or position that there is
+// not is refused by the run.
 func (i Info) CheckEdits(edits []Edit, ids []int) *EditError {
 	for number, e := range edits {
 		if e.Tap == Hidden || i.changes(e, ids) {

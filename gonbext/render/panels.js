@@ -166,7 +166,7 @@ function drawMatrix(view) {
     })).join(''),
   })), {
     bands: !data.heads, marked: (column) => column === columns[source()],
-    axis: data.heads ? 'layer ↓ head →' : data.targets ? '' : 'layer',
+    axis: data.heads ? 'layer\u00a0↓ head\u00a0→' : data.targets ? '' : 'layer',
   });
   entitle(matrix.bar.title, data.title, [shown.name, (data.targets ? shown.where : '') + name +
     (shown.parts ? ', what each layer adds' : '')].join(', '));

@@ -642,10 +642,10 @@ func TestEditsOfModel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "edits.json")
 	const good = `[{"tap": "hidden", "change": "zero", "layers": [1]}, `
 	for edit, want := range map[string]string{
-		`{"tap": "attention", "change": "zero", "layers": [99]}]`: "edit of attention of layer 99: " +
-			"layer 99 is not in 0..5",
-		`{"tap": "hidden", "change": "zero", "positions": [-77]}]`: "edit of hidden of position -77: " +
-			"77 from the end of a prompt of ",
+		`{"tap": "attention", "change": "zero", "layers": [99]}]`: "edit of attention of " +
+			"layer 99: layer 99 is not in 0..5",
+		`{"tap": "hidden", "change": "zero", "positions": [-77]}]`: "edit of hidden of " +
+			"position -77: 77 from the end of a prompt of ",
 		`{"tap": "attention", "change": "zero", "positions": [0], "sources": [2]}]`: "edit of " +
 			"attention of position 0, source 2: it would change nothing: no position",
 	} {
