@@ -97,16 +97,20 @@ func (o Options) fitEdits(m trace.Model) (_ Options, remark string, err error) {
 // they are when the text grows.
 func (r *run) placeEdits() error {
 	n := len(r.ids)
-	for _, e := range r.opts.Edits {
+	option := LookupOption("edits")
+	for i, e := range r.opts.Edits {
 		for _, at := range slices.Concat(e.Positions, e.Sources) {
 			if at < -n {
-				return LookupOption("edits").usagef("edit of %s: %d from the end of a prompt of %s",
-					e, -at, message.Count(n, "token"))
+				return &trace.EditError{Number: i, Err: option.usagef(
+					"edit of %s: %d from the end of a prompt of %s", e, -at,
+					message.Count(n, "token"))}
 			}
 		}
 	}
-	if err := r.e.Model.CheckEdits(r.opts.Edits, r.ids); err != nil {
-		return LookupOption("edits").usagef("%s", message.Words(err, nil))
+	if wrong := r.e.Model.CheckEdits(r.opts.Edits, r.ids); wrong != nil {
+		return &trace.EditError{
+			Number: wrong.Number, Err: option.usagef("%s", message.Words(wrong.Err, nil)),
+		}
 	}
 	r.ask.Edits = trace.MoveEdits(r.opts.Edits, func(p int) int {
 		if p < 0 {

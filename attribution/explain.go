@@ -408,10 +408,11 @@ func (r *run) progress() string {
 // wrap adds the package and the progress to an error. If ctx is done, the error is ctx.Err().
 func (r *run) wrap(ctx context.Context, err error) error {
 	_, isUsage := err.(*trace.UsageError) //nolint:errorlint // not if something wraps it
+	_, isEdit := err.(*trace.EditError)   //nolint:errorlint // as above
 	switch {
 	case ctx.Err() != nil:
 		return pkg.Errorf("stopped after %s: %w", r.progress(), ctx.Err())
-	case len(r.e.Steps) == 0 && isUsage:
+	case len(r.e.Steps) == 0 && (isUsage || isEdit):
 		return err
 	case r.e.Model.Reads() && len(r.e.Steps) == 0:
 		// usually that there is nothing to predict in this text

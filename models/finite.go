@@ -38,7 +38,7 @@ func (e *WeightError) Error() string {
 }
 
 // ResultError says that a model computed NaN or infinity although all its weights are finite: some
-// number became too large for float32.
+// number became too large for float32, or 0 was divided by 0.
 type ResultError struct {
 	// Model is the name of the model, and Tap is the tap with the number in the lowest layer.
 	Model string
@@ -66,10 +66,14 @@ func (e *ResultError) Error() string {
 			"file again, or repair the tensor", float32(w.Value), place(w.Index), w.Tensor,
 			w.File)
 	}
-	return fmt.Sprintf("models: %s: tap %s%s: element %s of [%s] is %v; the numbers of the pass "+
-		"grow too large for float32%s",
+	why := "the numbers of the pass grow too large for float32"
+	if math.IsNaN(float64(e.Value)) {
+		why = "the pass divides 0 by 0, as where all weights of the experts are 0, or its " +
+			"numbers grow too large for float32"
+	}
+	return fmt.Sprintf("models: %s: tap %s%s: element %s of [%s] is %v; %s%s",
 		e.Model, e.Tap, layer, place(e.Index),
-		strings.Join(strings.Split(e.Axes, ""), ","), e.Value, cause)
+		strings.Join(strings.Split(e.Axes, ""), ","), e.Value, why, cause)
 }
 
 // hugeWeight is larger than any weight that a model learns. The largest one above it is named if

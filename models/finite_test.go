@@ -208,3 +208,18 @@ func TestLargestWeight(t *testing.T) {
 		}
 	}
 }
+
+// TestResultErrorCause: infinity comes from numbers that are too large, and NaN from a division of
+// 0 by 0, too.
+func TestResultErrorCause(t *testing.T) {
+	for value, want := range map[float32]string{
+		float32(math.Inf(1)):  "is +Inf; the numbers of the pass grow too large for float32",
+		float32(math.NaN()):   "is NaN; the pass divides 0 by 0, as where all weights of the experts",
+		float32(math.Inf(-1)): "is -Inf; the numbers of the pass grow too large for float32",
+	} {
+		e := &models.ResultError{Model: "m", Tap: "hidden", Index: []int{1, 0}, Axes: "LD", Value: value}
+		if !strings.Contains(e.Error(), want) {
+			t.Errorf("%v: %q, want %q", value, e, want)
+		}
+	}
+}

@@ -313,11 +313,27 @@ func (e Edit) From(t Tensor) (Edit, error) {
 	return e, nil
 }
 
-// CheckEdits returns a [UsageError] for an edit that would change nothing in a text, of which ids
-// are the tokens so far: its layers leave its positions as they are, they have no such part, or no
-// position sees a source. A layer or position that there is not is refused by the run.
-func (i Info) CheckEdits(edits []Edit, ids []int) error {
-	for _, e := range edits {
+// EditError is an error in one of the edits that a model is to run under: it does not fit the model
+// or the text.
+type EditError struct {
+	// Number is its place in the list, from 0.
+	Number int
+	// Err tells which edit it is and what is wrong.
+	Err error
+}
+
+// Error implements error.
+func (e *EditError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *EditError) Unwrap() error { return e.Err }
+
+// CheckEdits returns an [EditError] with a [UsageError] for an edit that would change nothing in a
+// text, of which ids are the tokens so far, nil if there is none: its layers leave its positions as
+// they are, they have no such part, or no position sees a source. A layer or position that there is
+// not is refused by the run.
+func (i Info) CheckEdits(edits []Edit, ids []int) *EditError {
+	for number, e := range edits {
 		if e.Tap == Hidden || i.changes(e, ids) {
 			continue
 		}
@@ -326,7 +342,7 @@ func (i Info) CheckEdits(edits []Edit, ids []int) error {
 			why = "layers of the encoder work on the source alone, others on the target, and " +
 				"those that attend to the target have no feed-forward part"
 		}
-		return Usagef("edit of %s: it would change nothing: %s", e, why)
+		return &EditError{number, Usagef("edit of %s: it would change nothing: %s", e, why)}
 	}
 	return nil
 }

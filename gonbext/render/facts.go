@@ -95,7 +95,11 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 	if len(s) > 0 {
 		s.say(" · ")
 	}
-	s.say(Visible(v.top.unit, 2*nameLimit) + " · " + d.writtenIn(v, t, above))
+	s.say(Visible(v.top.unit, 2*nameLimit) + " · ")
+	if d.asWhole(v, t) != "" {
+		s.say(minus(d.scored(v, t)) + " · ")
+	}
+	s.say(d.writtenIn(v, t, above))
 	if v.difference {
 		if d.comparison.about != nil {
 			s.say(" · p " + d.comparison.chances(t))

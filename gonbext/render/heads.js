@@ -16,6 +16,10 @@ function attentionOf(data) {
   // looks reports whether a layer works on a token: each of two stacks does on its own text.
   const looks = (layer, query) => data.encoder === undefined ||
     layer < data.encoder === query < data.begins;
+  // reads reports whether a layer looks at a token: each does at one of two texts. Layers of the
+  // decoder look at the target and at the source in turn.
+  const reads = (layer, token) => data.encoder === undefined ||
+    (layer < data.encoder || (layer - data.encoder) % 2 === 1) === token < data.begins;
   // shareOf is how much of a head's attention from a query is on a token.
   const shareOf = (layer, head, query, token) => known(query) && token < seen(query) ?
     valueOf(data.rows[layer * data.heads + head][query - data.first], token) : 0;
@@ -133,8 +137,8 @@ function attentionOf(data) {
     return share(best) > 0.05 ? best : undefined;
   }
   return {
-    sinks, known, seen, looks, shareOf, stepAt, lookedAt, lookers, wordOf, sentence, gave, kindsOf,
-    notesOf, showing, writesAt, wroteOf, wroteText,
+    sinks, known, seen, looks, reads, shareOf, stepAt, lookedAt, lookers, wordOf, sentence, gave,
+    kindsOf, notesOf, showing, writesAt, wroteOf, wroteText,
   };
 }
 
@@ -283,9 +287,10 @@ function strongestIn({sinks, shareOf}, {tokens}, head, query) {
 }
 // cellsOf returns the cells of a row.
 function cellsOf(view, layer, head, query) {
-  const {columns, known, seen, sinks, shareOf, stepAt} = view;
+  const {columns, known, seen, reads, sinks, shareOf, stepAt} = view;
   return columns.map((column, i) => {
-    if (column.tokens[0] >= seen(query) || !known(query)) return cellOf(view, i);
+    const [first] = column.tokens;
+    if (first >= seen(query) || !known(query) || !reads(layer, first)) return cellOf(view, i);
     const token = strongestIn(view, column, [layer, head], query), grey = sinks.has(token);
     return cellOf(view, i, {
       grey, step: stepAt(layer, head, query, token), always: grey,
@@ -301,6 +306,7 @@ function drawMatrices(view) {
   const look = {
     marked: ({tokens}) => tokens.includes(marked),
     width: ({tokens}) => sinks.has(tokens[0]) ? 'hm-chance' : '',
+    bands: data.encoder !== undefined,
   };
   root.querySelectorAll('.hm-go b').forEach((name, i) => {
     name.textContent = i ? 'head ' + head() : view.layerName(layer());
@@ -346,13 +352,14 @@ function drawReadout(view, {bar}, head = view.head(), query = view.query(), colu
 }
 // drawThumbnails draws every head of the layer from every token.
 function drawThumbnails(view) {
-  const {data, thumbs, tokenCount, layer, head, seen, stepAt, open} = view;
+  const {data, thumbs, tokenCount, layer, head, seen, looks, reads, stepAt, open} = view;
   const side = Math.min(tokenCount, 64), place = (x) => Math.floor(x * side / tokenCount);
   const picture = (each) => {
     const rows = range(0, side).map(() => []);
     for (let query = 0; query < tokenCount; query++) {
       const row = rows[place(query)];
       for (let token = 0; token < seen(query); token++) {
+        if (!looks(layer(), query) || !reads(layer(), token)) continue;
         const step = stepAt(layer(), each, query, token) || 'hm-z', x = place(token);
         if (!row[x] || step > row[x]) row[x] = step;
       }

@@ -93,14 +93,15 @@ func against(w *attribution.HeadWrites) string {
 	return ""
 }
 
-// allWrote says what all heads wrote together: “all heads wrote +8.1 of its logit minus …, +12.3”.
+// allWrote says what all heads wrote together: “all heads together wrote
+// +8.1; its logit minus … is +12.3”.
 func allWrote(w *attribution.HeadWrites) string {
 	sum := 0.0
 	for _, x := range w.Heads {
 		sum += x
 	}
-	return fmt.Sprintf("all heads together wrote %s of %s, its logit%s", wroteText(sum),
-		wroteText(w.Value), strings.TrimRight(" "+against(w), " "))
+	return fmt.Sprintf("all heads together wrote %s; its logit%s is %s", wroteText(sum),
+		strings.TrimRight(" "+against(w), " "), wroteText(w.Value))
 }
 
 // subject begins a sentence on a head: “For Mary and against John, head 3 of layer 23, a name

@@ -47,7 +47,7 @@ func TestHeadWrites(t *testing.T) {
 			t.Errorf("it says %q, want %q", got, c.want)
 		}
 	}
-	const all = "all heads together wrote −0.50 of +4.00, its logit minus the mean of the next 5"
+	const all = "all heads together wrote −0.50; its logit minus the mean of the next 5 is +4.00"
 	list := h.lists(6, 3)
 	if len(list) != 1 || !strings.HasPrefix(list[0], wroteMost+": layer 1 head 1 "+
 		"(previous token) −2.25, at “cab” (5) 100 % · layer 0 head 1 +1.50, at ") ||

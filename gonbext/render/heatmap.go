@@ -138,13 +138,19 @@ func (b heatmapPage) matrix(v *view) plainTable {
 	if v.wrong != "" {
 		return t
 	}
-	t.columns, t.last = b.columnNames(), "p"
+	t.columns, t.last = b.columnNames(), []string{"p"}
+	if v.contribution != nil {
+		t.last = []string{"from source", "p"}
+	}
 	t.note = Visible(v.top.unit, 2*nameLimit) + ", " + v.layers() + " · rows came from columns"
 	for i := range b.e.Steps {
 		where, what, chance := b.predictionOf(v, i)
 		row := plainRow{
 			name:   where + inRow(what, b.explanationOf(v).Steps[i].Text),
-			chosen: i == b.chosen, end: chance,
+			chosen: i == b.chosen, ends: []string{chance},
+		}
+		if v.contribution != nil {
+			row.ends = []string{v.sourceShare(i), chance}
 		}
 		if v.has(i) {
 			row.silent = v.silent[i]

@@ -199,11 +199,16 @@ function drawMatrix(view) {
   fillTable(matrix, view, range(from, Math.min(from + rowsAtOnce, rowCount)).map((at) => ({
     key: at, name: rowName(at), here: at === row() && source() < 0,
     cells: cellsOf(view, shown, at), note: shown.silent[at] || shown.wrong || '',
-    end: data.chances[at],
-  })), {bands: true, last: 'p', marked: ({tokens}) => tokens.includes(source())});
+    ends: [...shown.source ? [sourceEnd(contributionOf(shown, at))] : [], data.chances[at]],
+  })), {
+    bands: true, last: [...shown.source ? ['from source'] : [], 'p'],
+    marked: ({tokens}) => tokens.includes(source()),
+  });
   entitle(bar.title, 'All ' + data.shown, [shown.name, shown.layer].join(', '));
   drawLegend(view);
 }
+// sourceEnd returns the end of a row of which a part comes from the source, if that is known.
+const sourceEnd = (part) => part === undefined ? '' : {text: percent(part), part};
 function drawStrip(view) {
   const {data, find, strip, methods, method, row, rowName, strongestOf} = view;
   if (!strip) return;
@@ -235,14 +240,17 @@ function cellsOf(view, method, row, limit) {
   }).join('') : '';
 }
 // drawLegend names where each step of the scale begins, and what rows and columns are.
-function drawLegend({data, find, columns, method, names}) {
+function drawLegend({data, find, columns, method, names, whereIs}) {
   const columnsAre = columns.some(({gap}) => gap) ?
     '\u00a0· dotted: folded, coloured by the strongest inside' :
     '\u00a0· columns: where they came from';
   const parts = legendOf(method());
   const sinks = [...method().grey].filter((token) => !data.hidden.includes(token) &&
     columns.some(({tokens, gap}) => !gap && tokens[0] === token));
-  last(parts).append('\u00a0· rows: ' + data.shown + columnsAre + sinksNote(names, sinks));
+  const begins = data.begins === undefined ? '' :
+    '\u00a0· ' + names[data.begins] + ': ' + whereIs(data.begins);
+  last(parts).append(
+    '\u00a0· rows: ' + data.shown + columnsAre + begins + sinksNote(names, sinks));
   find('legend').replaceChildren(...parts);
 }
 

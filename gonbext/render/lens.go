@@ -129,10 +129,28 @@ func (d *lensDrawing) layersOf(i int) ([]attribution.LensLayer, *attribution.Gen
 	return d.positions.Positions[d.matrix[i].from], &d.e.Steps[d.chosen]
 }
 
+// unread is how many layers, from the first on, leave all columns as they are at the input: those
+// of the encoder, where columns are tokens of the target.
+func (d *lensDrawing) unread() int {
+	if d.positions != nil {
+		return 0
+	}
+	return d.e.Model.EncoderLayers
+}
+
+// rows returns the rows of the lens, the last one first: the input, and each layer that works on a
+// column.
+func (d *lensDrawing) rows() (rows []int) {
+	for l := d.e.Model.Layers; l > d.unread(); l-- {
+		rows = append(rows, l)
+	}
+	return append(rows, 0)
+}
+
 // rowName is the name of row l of the lens: the number of the layer after which the head reads.
 func (d *lensDrawing) rowName(l int) string {
 	switch {
-	case l == 0:
+	case l <= d.unread():
 		return "input"
 	case l == d.e.Model.Layers && d.e.Model.EncoderLayers == 0: // no room is left after a name
 		return d.e.Model.LayerLabel(l-1) + " (last)"
@@ -142,7 +160,13 @@ func (d *lensDrawing) rowName(l int) string {
 
 // afterRows tells where the head reads in rows from..to of the lens: "after layers 3 to 5".
 func (d *lensDrawing) afterRows(from, to int) string {
-	last := ""
+	last, unread := "", d.unread()
+	if to <= unread {
+		to = 0
+	}
+	if from <= unread {
+		from = 0
+	}
 	if to == d.e.Model.Layers {
 		last = " (the last)"
 	}
@@ -154,7 +178,7 @@ func (d *lensDrawing) afterRows(from, to int) string {
 	case from == to:
 		return "after " + d.e.Model.LayerName(to-1)
 	case from == 0:
-		return "at the input and " + d.afterRows(1, to)
+		return "at the input and " + d.afterRows(unread+1, to)
 	}
 	return "after " + d.e.Model.LayerRange(from-1, to-1) + last
 }
@@ -223,8 +247,8 @@ func (d *lensDrawing) runs(layers []attribution.LensLayer) string {
 			to++
 		}
 		rows := d.rowName(from)
-		if to-1 > from {
-			rows += "–" + d.rowName(to-1)
+		if last := d.rowName(to - 1); last != rows {
+			rows += "–" + last
 		}
 		all = append(all, fmt.Sprintf("%s: %s %s", rows, tokenName(one.Text),
 			rounded(layers[to-1].Likely[0].Probability)))
@@ -330,7 +354,7 @@ func (r Lens) Drawn() (Drawn, error) {
 		}
 	}
 	var one DrawnPanel
-	for l := d.e.Model.Layers; l >= 0; l-- {
+	for _, l := range d.rows() {
 		row := DrawnRow{Name: d.rowName(l), Beside: d.wrote(l)}
 		for i := range d.matrix {
 			step, name, came := d.cell(i, l)

@@ -58,10 +58,10 @@ function drawText(view) {
 function drawMatrix(view) {
   const {data, matrix, columns, chosen} = view;
   fillTable(matrix, view, data.rows.map((name, row) => ({
-    key: row, name, end: (data.wrote || [])[row],
+    key: row, name, ends: data.wrote && [data.wrote[row]],
     cells: columns.map((_, i) => cellOf(view, i, {step: data.lens[i].steps[row]})).join(''),
   })), {
-    axis: 'layer', bands: data.positions, last: data.wrote && 'of its logit',
+    axis: 'layer', bands: data.positions, last: data.wrote && ['of its logit'],
     marked: (column) => !data.positions && column === columns[chosen()],
   });
   for (const cell of matrix.table.querySelectorAll('tbody td[data-c]')) {

@@ -53,6 +53,7 @@ const lensRules = ".hm .hm-words{width:min(100%,calc(100px + var(--end,46px) + "
 	"var(--cols)*84px))!important;min-width:calc(100px + var(--cols)*46px)!important}" +
 	".hm .hm-words td[data-c]{text-overflow:ellipsis;padding:0 2px!important}" +
 	".hm .hm-words td.hm-z{color:var(--dim)}" +
+	".hm-stacks.hm .hm-words.hm-matrix col.hm-label{width:156px}" +
 	".hm .hm-came{outline:2px solid var(--ink);outline-offset:-2px;" +
 	"box-shadow:inset 0 0 0 3px var(--page);font-weight:600!important}"
 
@@ -67,11 +68,10 @@ func (d *lensDrawing) data() lensData {
 		Positions: d.positions != nil, Scale: m.scaled,
 	}
 	data.Title, data.Note = d.matrixTitle()
-	rows := d.e.Model.Layers + 1
-	for l := rows - 1; l >= 0; l-- {
+	for _, l := range d.rows() {
 		data.Rows = append(data.Rows, d.rowName(l))
 		data.After = append(data.After, d.afterRows(l, l))
-		if d.wrote(rows-1) != "" {
+		if d.wrote(d.e.Model.Layers) != "" {
 			data.Wrote = append(data.Wrote, d.wrote(l))
 		}
 	}
@@ -80,7 +80,7 @@ func (d *lensDrawing) data() lensData {
 		column := lensColumn{
 			From: c.from, To: c.to, Folded: c.folded, Name: tokenName(g.Text), Steps: []string{},
 		}
-		for l := rows - 1; l >= 0; l-- {
+		for _, l := range d.rows() {
 			step, _, came := d.cell(i, l)
 			column.Steps, column.Came = append(column.Steps, stepClass(step)),
 				append(column.Came, came)
@@ -109,10 +109,10 @@ func (d *lensDrawing) table() plainTable {
 		t.columns = append(t.columns, d.columnName(c))
 	}
 	if d.wrote(d.e.Model.Layers) != "" {
-		t.last = "of its logit"
+		t.last = []string{"of its logit"}
 	}
-	for l := d.e.Model.Layers; l >= 0; l-- {
-		row := plainRow{name: d.rowName(l), end: d.wrote(l)}
+	for _, l := range d.rows() {
+		row := plainRow{name: d.rowName(l), ends: []string{d.wrote(l)}}
 		for i, c := range d.matrix {
 			step, name, came := d.cell(i, l)
 			if came {

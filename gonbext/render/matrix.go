@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 )
 
@@ -15,7 +16,7 @@ type plainTable struct {
 	title, note string
 	axis        string // what the names of rows are, "" if they say it
 	columns     []string
-	last        string // the name of a column of texts after the others, "" for none
+	last        []string // the names of columns of texts after the others
 	rows        []plainRow
 }
 
@@ -24,8 +25,8 @@ type plainRow struct {
 	name   string
 	chosen bool
 	cells  []plainCell
-	silent string // stands in place of cells
-	end    string // the text in the last column
+	silent string   // stands in place of cells
+	ends   []string // the texts in the last columns
 }
 
 // plainCell is a value with its colour. An empty one has no value, and a grey one no colour. A line
@@ -77,11 +78,8 @@ func (b *board) table(t plainTable) string {
 	}
 	fmt.Fprintf(&s, `<div style="overflow-x:auto"><table class="hm-plain" `+
 		`cellpadding="3" style="border-spacing:1px"><tr %s><th>%s</th>`, row, t.axis)
-	for _, name := range t.columns {
+	for _, name := range slices.Concat(t.columns, t.last) {
 		fmt.Fprintf(&s, "<th>%s</th>", html.EscapeString(name))
-	}
-	if t.last != "" {
-		fmt.Fprintf(&s, "<th>%s</th>", html.EscapeString(t.last))
 	}
 	for _, r := range t.rows {
 		name := html.EscapeString(r.name)
@@ -96,8 +94,8 @@ func (b *board) table(t plainTable) string {
 		for _, c := range r.cells {
 			s.WriteString(c.markup(b.theme))
 		}
-		if t.last != "" {
-			fmt.Fprintf(&s, `<td style="color:%s">%s</td>`, dimInk, html.EscapeString(r.end))
+		for i := range t.last {
+			fmt.Fprintf(&s, `<td style="color:%s">%s</td>`, dimInk, html.EscapeString(r.ends[i]))
 		}
 	}
 	s.WriteString("</tr></table></div>")

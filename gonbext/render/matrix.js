@@ -194,35 +194,44 @@ function tablePart(view, className, point, click) {
 // fillTable draws rows: key is the number of a row, name its name, cells are markup, and note says
 // why there are none. marked and width tell of a column whether its name is marked and the class
 // of its width, bands asks for a line over the names that tells who speaks, axis says what the
-// names of rows are, and last, if any, is the name of a column of texts at the end of rows.
-function fillTable({table, hold, count}, view, rows, {marked, width, bands, axis, last} = {}) {
+// names of rows are, and last has the names of columns at the end of rows, of which ends has the
+// texts, or a text and the part of the cell that its bar fills.
+function fillTable({table, hold, count}, view, rows, {marked, width, bands, axis, last = []} = {}) {
   const {columns} = view, col = (className) => make('col', {className});
   const widths = make('colgroup', {}, col('hm-label'), ...columns.map(
     (column) => col(column.gap ? 'hm-gap' : width && width(column) || '')));
   const corner = make('th', {textContent: axis || '', className: 'hm-axis'});
   const names = make('tr', {}, corner, ...columns.map(
     (column, i) => nameOf(view, column, i, marked)));
-  if (last) {
+  for (const textContent of last) {
     widths.append(col('hm-chance'));
-    names.append(make('th', {textContent: last, className: 'hm-chance'}));
+    names.append(make('th', {textContent, className: 'hm-chance'}));
   }
-  const head = make('thead', {}, ...bands ? [speakers(view)] : [], names);
+  const head = make('thead', {}, ...bands ? [speakers(view, last.length)] : [], names);
   const body = make('tbody', {
-    innerHTML: rows.map(({key, here, cells, end}) =>
+    innerHTML: rows.map(({key, here, cells}) =>
       '<tr data-i="' + key + '"' + (here ? ' class="hm-here"' : '') + '><th scope="row"></th>' +
       (cells || '<td class="hm-note" colspan="' + columns.length + '"></td>') +
-      (last ? '<td class="hm-chance">' + end + '</td>' : '') + '</tr>').join(''),
+      '<td class="hm-chance"></td>'.repeat(last.length) + '</tr>').join(''),
   });
-  rows.forEach(({name, cells, note}, i) => {
+  rows.forEach(({name, cells, note, ends = []}, i) => {
     body.rows[i].cells[0].textContent = name;
     if (!cells) body.rows[i].cells[1].textContent = note;
+    body.rows[i].querySelectorAll('.hm-chance').forEach((cell, at) => {
+      cell.textContent = ends[at].text ?? ends[at];
+      if (ends[at].part === undefined) return;
+      cell.classList.add('hm-of');
+      cell.style.setProperty('--of', (100 * ends[at].part).toFixed(1) + '%');
+    });
   });
   table.classList.toggle('hm-tall', rows.length > 16);
-  hold.classList.toggle('hm-many', rows.length > 40 && !last);
+  hold.classList.toggle('hm-many', rows.length > 40 && !last.length);
   table.style.setProperty('--cols', columns.length);
-  // The column at the end has room for its longest text.
-  const longest = Math.max(0, ...rows.map(({end}) => (end || '').length));
+  // The columns at the end have room for their longest text.
+  const longest = Math.max(0, ...rows.flatMap(({ends = []}) => ends.map(
+    (end) => (end.text ?? end ?? '').length)));
   table.style.setProperty('--end', longest > 6 ? 8 * longest + 'px' : '');
+  table.style.setProperty('--ends', last.length > 1 ? last.length : '');
   table.replaceChildren(widths, head, body);
   // Numbers are shown if the widest has room. A point is half as wide as a digit, a minus wider.
   const widthOf = (text) => text.length + 0.3 * /−/.test(text) - 0.5 * /[.]/.test(text);
@@ -260,7 +269,7 @@ const bandsOf = (spans, count) => spans.map((span, i) => ({
     span.count * Math.min(38, Math.max(12, 320 / count)) >= 7 * span.name.length ? span.name : '',
 }));
 // speakers returns the line that tells who speaks, where there is room for it.
-function speakers({data, columns, promptCount, roles, turnOf, answer}) {
+function speakers({data, columns, promptCount, roles, turnOf, answer}, ends) {
   const speakerOf = ({tokens, gap}) => {
     if (tokens[0] >= promptCount) return answer;
     return gap && roles[tokens[0]] !== 'p' ? '' : turnOf(last(tokens))[0] || data.given;
@@ -274,7 +283,8 @@ function speakers({data, columns, promptCount, roles, turnOf, answer}) {
   const names = bandsOf(spans, columns.length).map(({name, count, ends}) => make('th', {
     textContent: name, colSpan: count, className: ends ? 'hm-ends' : '',
   }));
-  return make('tr', {className: 'hm-band'}, make('th', {}), ...names, make('th', {}));
+  return make('tr', {className: 'hm-band'}, make('th', {}), ...names,
+    make('th', {colSpan: Math.max(ends, 1)}));
 }
 // mostNumbers is how many columns with numbers a table has at most.
 const mostNumbers = 24;

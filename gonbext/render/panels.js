@@ -166,7 +166,7 @@ function drawMatrix(view) {
     })).join(''),
   })), {
     bands: !data.heads, marked: (column) => column === columns[source()],
-    axis: data.heads ? 'layer ↓ head →' : data.targets ? '' : 'layer',
+    axis: data.heads ? 'layer\u00a0↓ head\u00a0→' : data.targets ? '' : 'layer',
   });
   entitle(matrix.bar.title, data.title, [shown.name, (data.targets ? shown.where : '') + name +
     (shown.parts ? ', what each layer adds' : '')].join(', '));
@@ -209,7 +209,7 @@ function drawReadout(view, pointedRow, pointedColumn = view.source()) {
       ' · nothing stands out');
     return;
   }
-  const token = tokenIn(at, i), sum = total ? ' of ' + format(scale, total[i], 0) : '';
+  const token = tokenIn(at, i), sum = total ? ', all layers ' + format(scale, total[i], 0) : '';
   matrix.bar.readout.replaceChildren(me, ' ← ', bold(names[token]), ' ' + [
     format(scale, value, 0) + sum, layerName(at), ...placed(columns[i], token, ''),
     ...grey.has(i) ? ['not in the scale'] : [],

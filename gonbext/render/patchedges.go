@@ -251,7 +251,8 @@ func (d *edgeDrawing) write(b *board) {
 		`font-size:12px">%s</div>`, width, height, image, dimInk,
 		html.EscapeString(fmt.Sprintf("The %d edges with the largest "+
 			"absolute scores, as thick as they are large; in the colour of what works against "+
-			"the answer where they are below 0. A dotted line stands where layers are left out.",
+			"the answer where they are below 0. A node is a head, as layer.head, or ff, the "+
+			"feed-forward part of a layer. A dotted line stands where layers are left out.",
 			len(d.Edges))))
 	b.openDetails(b, "the strongest edges, circuits", true)
 	edges, circuits := d.lists(textEdges)

@@ -79,10 +79,18 @@ func (p *picture) describeParts(v *view, t, k int) (whole bool, parts []string) 
 
 // fromSource returns the source contribution of row t, "" if it is not known.
 func (v *view) fromSource(t int) string {
+	if of := v.sourceShare(t); of != "" {
+		return "source contribution " + of
+	}
+	return ""
+}
+
+// sourceShare returns the number of [view.fromSource].
+func (v *view) sourceShare(t int) string {
 	if t >= len(v.contribution) || math.IsNaN(v.contribution[t]) {
 		return ""
 	}
-	return "source contribution " + share(v.contribution[t])
+	return share(v.contribution[t])
 }
 
 // oneStack reports whether the layer shown of a model of two stacks is a self-attention or a

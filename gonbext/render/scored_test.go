@@ -289,17 +289,20 @@ func TestWidthOfScored(t *testing.T) {
 
 // Where all parts of a row together are against what they explain, or are little of it, the
 // sentence says so: single parts for a token hide it. Values by hand: 3 − 5 = −2 of 4, 3 − 2.5 =
-// 0.5 of 4, which is an eighth, and 3 − 1 = 2 of 4.
+// 0.5 of 4, which is an eighth, 3 − 3.5 = −0.5 of 4, and 3 − 1 = 2 of 4.
 func TestAsWhole(t *testing.T) {
 	for _, c := range []struct {
 		against  float64
 		evidence trace.Evidence
 		want     string
+		sum      string // in the facts
 	}{
-		{5, trace.Written, "; attention as a whole −2.00 of +4.00"},
-		{2.5, trace.Written, "; attention as a whole +0.500 of +4.00"},
-		{2.5, trace.Traced, "; all tokens together +0.500 of +4.00"},
-		{1, trace.Written, ""},
+		{5, trace.Written, "; in sum, attention has written against it", "−2.00"},
+		{5, trace.Traced, "; in sum, the tokens are against it", "−2.00"},
+		{2.5, trace.Written, "; other parts of the model wrote most of it", "0.500"},
+		{3.5, trace.Written, "; other parts of the model wrote most of it", "−0.500"},
+		{2.5, trace.Traced, "; most of it belongs to no token", "0.500"},
+		{1, trace.Written, "", ""},
 	} {
 		e := &attribution.Explanation{
 			Prompt: attribution.Prompt{
@@ -318,11 +321,16 @@ func TestAsWhole(t *testing.T) {
 			}},
 		}
 		d := drawingOf(e)
-		say, _ := d.explainRow(&d.views[0], 0)
+		say, facts := d.explainRow(&d.views[0], 0)
 		_, got, found := strings.Cut(say.String(), " b")
 		if !found || got != c.want {
 			t.Errorf("−%v %s: the sentence is %q, want %q at its end", c.against, c.evidence, say,
 				c.want)
+		}
+		if told := strings.Contains(facts.String(), "parts add up to "); told != (c.sum != "") ||
+			told && !strings.Contains(facts.String(), "logit 4.00, parts add up to "+c.sum+" ·") {
+			t.Errorf("−%v %s: the facts are %q, want the sum %q", c.against, c.evidence, facts,
+				c.sum)
 		}
 	}
 }

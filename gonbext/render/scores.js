@@ -56,7 +56,8 @@ function drawScores(view) {
       kind && score ? tallest * score[kind] / most : 0;
     if (height > 0) {
       element.style.boxShadow = '0 ' + height.toFixed(1) + 'px ' +
-        (kind === 'kl' && score.sensitive ? 'var(--ink)' : 'var(--faint)');
+        (kind === 'kl' && score.sensitive ? 'var(--ink)' : 'var(--faint)') +
+        (kind === 'source' ? ',0 ' + tallest + 'px var(--rule)' : '');
     }
   });
   tellScores(view);

@@ -2,7 +2,6 @@ package render
 
 import (
 	"cmp"
-	"fmt"
 	"html"
 	"math"
 	"regexp"
@@ -291,18 +290,23 @@ func (d *drawing) undecided(v *view, t int, me phrase) (s phrase) {
 }
 
 // asWhole tells that all parts of row t together are against what they explain, or are little of
-// it, "" if they are not. A sentence about single tokens would hide it.
+// it, "" if they are not. A sentence about single tokens would hide it. The facts have the numbers.
 func (d *drawing) asWhole(v *view, t int) string {
 	sum, r := v.sum(t), v.result
 	if v.difference || !r.AddsUp || v.level(t) != r.Top() || t >= len(r.Explained) ||
 		!(sum/r.Explained[t] < little) {
 		return ""
 	}
-	what := "all tokens together"
-	if r.Evidence == trace.Written {
-		what = "attention as a whole"
+	against, _ := againstWords(v)
+	switch isAgainst := sum < 0 && sum/r.Explained[t] <= -little; {
+	case r.Evidence == trace.Written && isAgainst:
+		return "; in sum, attention has " + against
+	case r.Evidence == trace.Written:
+		return "; other parts of the model wrote most of it"
+	case isAgainst:
+		return "; in sum, the tokens are " + against
 	}
-	return fmt.Sprintf("; %s %s of %s", what, signed(sum), signed(r.Explained[t]))
+	return "; most of it belongs to no token"
 }
 
 // differing says what both sides of a comparison say where their answers begin to differ.
@@ -523,6 +527,10 @@ func (d *drawing) calledAs(
 		ofWord[first]++
 	}
 	for i, j := range tokens {
+		if j == d.targetBegin {
+			names[i] = phrase{{text: startName, strong: true}}
+			continue
+		}
 		first, _ := d.wordAround(j)
 		repeated := same[plain(names[i].String())] > 1 || d.repeats(j, n)
 		names[i] = quote(names[i])

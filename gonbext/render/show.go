@@ -216,7 +216,11 @@ func (s Show) checkParts() error {
 	case s.Head != nil && s.Kind != KindHead:
 		return trace.Usagef("head %d; a head is for a picture of the kind head", *s.Head)
 	case s.Kind == KindHead && (s.Head == nil) != (s.Layer == nil):
-		return trace.Usagef("a head is named by its layer and its number; give both, or none")
+		what := "layer without a head"
+		if s.Layer == nil {
+			what = "head without a layer"
+		}
+		return trace.Usagef("a picture of one head, and a %s; give both, or none", what)
 	case s.Against != nil && s.Kind != KindCompare:
 		return trace.Usagef("an explanation on side B is for a picture of the kind compare")
 	case s.AgainstMethod != "" && s.Kind != KindCompare:

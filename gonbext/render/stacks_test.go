@@ -268,3 +268,62 @@ func TestPartsOfStacks(t *testing.T) {
 		t.Errorf("a layer alone: the parts are %q, contribution %v", got, v.contribution)
 	}
 }
+
+// TestTwoStackLens: the encoder leaves the target as it is, so that the lens begins with the
+// decoder.
+func TestTwoStackLens(t *testing.T) {
+	e := translated()
+	e.Steps[0].ID, e.Steps[1].ID = 10, 10
+	e.Steps[0].Lens = lensSays("</s> </s> </s> Hund Katze", " Katze", 40, 40, 40, 2, 1)
+	e.Steps[1].Lens = lensSays("rot rot rot rot rot", " rot", 1, 1, 1, 1, 1)
+	for l := range 3 { // the same token at the input and after the encoder
+		e.Steps[0].Lens[l].Likely[0].ID = 77
+	}
+	d := Lens{Explanation: e}.open()
+	var rows []string
+	for _, l := range d.rows() {
+		rows = append(rows, d.rowName(l))
+	}
+	want := []string{"decoder 0 cross (last)", "decoder 0 self", "input"}
+	if !slices.Equal(rows, want) {
+		t.Errorf("the rows are %q, want %q", rows, want)
+	}
+	if data := d.data(); !slices.Equal(data.Rows, rows) || len(data.Lens[0].Steps) != 3 ||
+		len(d.table().rows) != 3 {
+		t.Errorf("the page has rows %q and %d cells", data.Rows, len(data.Lens[0].Steps))
+	}
+	for i, want := range []string{
+		"Katze was first after the last layer (decoder 0 cross), with 50 %; before that Hund after " +
+			"decoder 0 self",
+		"rot was first at the input and after decoder 0 self to decoder 0 cross (the last), with " +
+			"50 % at the input",
+	} {
+		if say, _ := d.explain(i); say.String() != want {
+			t.Errorf("it says %q, want %q", say, want)
+		}
+	}
+	if _, list := d.line(0); !strings.HasPrefix(list, "input: </s> 50 % · decoder 0 self: Hund") {
+		t.Errorf("the list is %q", list)
+	}
+}
+
+// TestFromSource: a matrix has a column with how much of each row comes from the source, where that
+// is known.
+func TestFromSource(t *testing.T) {
+	e := translated()
+	for _, known := range []bool{true, false} {
+		if !known {
+			e.Model.EncoderLayers = 0
+		}
+		b := heatmapPage{newBoard(drawingOf(e), "", 0)}
+		table := b.matrix(&b.views[0])
+		last, ends := []string{"p"}, []string{"90.0 %"}
+		if known {
+			last, ends = []string{"from source", "p"}, []string{"80.0 %", "90.0 %"}
+		}
+		if !slices.Equal(table.last, last) || !slices.Equal(table.rows[0].ends, ends) {
+			t.Errorf("the columns are %q and %q, want %q and %q", table.last, table.rows[0].ends,
+				last, ends)
+		}
+	}
+}

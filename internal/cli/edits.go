@@ -3,9 +3,12 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"reflect"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +73,12 @@ func (k *Kit) ReadEdits(ctx context.Context, name string) (f EditFile, err error
 			"can be in one", name, n, mostEdits)
 	}
 	f.name = name
-	if err := jsonread.Into(TrimMark(text), &f.edits); err != nil {
+	err = jsonread.Into(TrimMark(text), &f.edits)
+	if key, ok := errors.AsType[jsonread.UnknownKey](err); ok {
+		return f, Usagef("%s: an edit has no key %s; known are %s", name, string(key),
+			strings.Join(keysOf(reflect.TypeFor[editInFile]()), ", "))
+	}
+	if err != nil {
 		return f, Usagef("%s: the edits cannot be read: %s", name, message.NotJSON(err))
 	}
 	if len(f.edits) == 0 {
@@ -93,6 +101,17 @@ func (k *Kit) ReadEdits(ctx context.Context, name string) (f EditFile, err error
 	return f, nil
 }
 
+// keysOf returns the keys in JSON of a struct, those of an embedded one first.
+func keysOf(of reflect.Type) (keys []string) {
+	for _, field := range reflect.VisibleFields(of) {
+		if !field.Anonymous {
+			key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // Edits returns the edits of a model with their values, which all edits keep while it runs and so
 // must fit what the memory has left.
 func (f EditFile) Edits(info trace.Info, memory trace.Memory) ([]trace.Edit, error) {
@@ -110,6 +129,15 @@ func (f EditFile) Edits(info trace.Info, memory trace.Memory) ([]trace.Edit, err
 		edits = append(edits, edit)
 	}
 	return edits, nil
+}
+
+// Named returns an error in an edit with the name of the file and the number of the edit, and other
+// errors as they are.
+func (f EditFile) Named(err error) error {
+	if e, ok := errors.AsType[*trace.EditError](err); ok {
+		return fmt.Errorf("%s: edit %d: %w", f.name, e.Number, e.Err)
+	}
+	return err
 }
 
 // checkSource refuses a value from two places, and a key without a file that has it.

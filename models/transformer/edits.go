@@ -97,7 +97,7 @@ func (m *Model) placeEdits(edits []trace.Edit, n, most int) ([]placedEdit, error
 	placed := make([]placedEdit, len(edits))
 	for i, e := range edits {
 		if err := e.Check(); err != nil {
-			return nil, err
+			return nil, &trace.EditError{Number: i, Err: err}
 		}
 		placed[i].Edit = e
 		err := m.hasTap(e.Tap)
@@ -105,7 +105,7 @@ func (m *Model) placeEdits(edits []trace.Edit, n, most int) ([]placedEdit, error
 			err = placed[i].place(m, n, most)
 		}
 		if err != nil {
-			return nil, pkg.Errorf("edit of %s: %w", e, err)
+			return nil, &trace.EditError{Number: i, Err: pkg.Errorf("edit of %s: %w", e, err)}
 		}
 	}
 	return placed, nil

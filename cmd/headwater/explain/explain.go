@@ -65,9 +65,9 @@ func explainCommand(k *cli.Kit) *cobra.Command {
 				return err
 			}
 			if f.input != "" {
-				return explainAll(ctx, k, f)
+				return f.editFile.Named(explainAll(ctx, k, f))
 			}
-			return explain(ctx, k, f, strings.Join(args, ""))
+			return f.editFile.Named(explain(ctx, k, f, strings.Join(args, "")))
 		},
 	}
 	cmd.Flags().SortFlags = false // those of one group stand together

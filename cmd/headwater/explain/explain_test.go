@@ -636,6 +636,34 @@ func TestExplainLong(t *testing.T) {
 	}
 }
 
+// TestEditsOfModel: an edit that does not fit the model or the text is told with the file, the
+// number of the edit and the limit.
+func TestEditsOfModel(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "edits.json")
+	const good = `[{"tap": "hidden", "change": "zero", "layers": [1]}, `
+	for edit, want := range map[string]string{
+		`{"tap": "attention", "change": "zero", "layers": [99]}]`: "edit of attention of " +
+			"layer 99: layer 99 is not in 0..5",
+		`{"tap": "hidden", "change": "zero", "positions": [-77]}]`: "edit of hidden of " +
+			"position -77: 77 from the end of a prompt of ",
+		`{"tap": "attention", "change": "zero", "positions": [0], "sources": [2]}]`: "edit of " +
+			"attention of position 0, source 2: it would change nothing: no position",
+	} {
+		must(t, os.WriteFile(path, []byte(good+edit), 0o600))
+		status, _, said := headwater.Execute(t, "", "explain", "--edit", path, clitest.Prompt)
+		if status == 0 || !strings.Contains(said, "edits.json: edit 1: "+want) {
+			t.Errorf("%s: status %d, %s; want %q", edit, status, said, want)
+		}
+	}
+	must(t, os.WriteFile(path, []byte(`[{"tap": "hidden", "set": 0}]`), 0o600))
+	_, _, said := headwater.Execute(t, "", "explain", "--edit", path, clitest.Prompt)
+	const want = `edits.json: an edit has no key "set"; known are tap, layers, heads, positions, ` +
+		`sources, change, factor, shape, value, from, key`
+	if !strings.Contains(said, want) {
+		t.Errorf("%s; want %q", said, want)
+	}
+}
+
 // TestEditsBeforeModel: a file of edits that is not there, or names one that is not, is told before
 // a model is opened.
 func TestEditsBeforeModel(t *testing.T) {

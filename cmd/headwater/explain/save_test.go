@@ -148,10 +148,10 @@ func TestSaveRefusals(t *testing.T) {
 		{"--token does nothing here", []string{
 			"-o", "a.svg", "--view", "maps", "--token", "1",
 		}},
-		{"a head is named by its layer and its number; give both, or none", []string{
+		{"a picture of one head, and a head without a layer; give both, or none", []string{
 			"-o", "a.svg", "--view", "head", "--head", "1",
 		}},
-		{"a head is named by its layer and its number; give both, or none", []string{
+		{"a picture of one head, and a layer without a head; give both, or none", []string{
 			"-o", "a.svg", "--view", "head", "--layer", "30",
 		}},
 		{"--head does nothing here (svg of the view heatmap): it is for --view head\n", []string{

@@ -135,18 +135,15 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := m.Info().CheckEdits(edits, ids); err != nil {
-		return fmt.Errorf("%s: %w", f.edits, err)
+	if wrong := m.Info().CheckEdits(edits, ids); wrong != nil {
+		return file.Named(wrong)
 	}
 	line := k.Progress()
 	defer line.Clear()
 	line.Show("running %d tokens", len(ids))
 	tensors, err := m.Run(ctx, ids, f.taps, edits)
-	if err != nil && edits != nil {
-		err = fmt.Errorf("%s: %w", f.edits, err)
-	}
 	if err != nil {
-		return adviseNaN(err)
+		return adviseNaN(file.Named(err))
 	}
 	line.Clear()
 	sayNonFinite(k, m, tensors)

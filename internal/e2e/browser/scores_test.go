@@ -50,3 +50,26 @@ func TestTouchScores(t *testing.T) {
 		}
 	}
 }
+
+// TestTouchFromSource: of two stacks each row ends with how much of it comes from the source, with
+// a bar as long as that. Rows by hand: 0.8 and 0.3.
+func TestTouchFromSource(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	e.Model.Head, e.Model.Layers, e.Model.EncoderLayers = trace.NextToken, 3, 1
+	e.Prompt.IDs[3] = e.Model.Boundary() // begins the target
+	e.Order, e.Methods = []string{"rollout"}, map[string]*attribution.Result{"rollout": {
+		Unit: "share of attention", Layers: []int{2}, Shape: [3]int{2, 4, 1},
+		Rows: [][]float64{{.6, .1, .1, .2}, {.1, .1, .1, .3, .4}}, OtherMass: []float64{0, .4},
+		Facts: attribution.Facts{
+			Quantity: attribution.Share, AddsUp: true, Combined: true, Evidence: trace.Traced,
+		},
+	}}
+	b.Show(t, document(render.Heatmap{Explanation: e}))
+	got := chromium.Evaluate[string](t, b, "[...document.querySelectorAll("+
+		"'.hm-matrix tr :is(td,th).hm-chance')].map((cell) => cell.textContent + "+
+		"cell.style.getPropertyValue('--of')).join()")
+	if want := "from source,p,80 %80.0%,90 %,30 %30.0%,50 %"; got != want {
+		t.Errorf("the rows end with %q, want %q", got, want)
+	}
+}
