@@ -123,6 +123,7 @@ func Run(ctx context.Context, m *models.Model, opts Options) (*Certificate, erro
 	if r.ids = opts.IDs; len(r.ids) == 0 {
 		r.ids = r.text()
 	}
+	r.ids = r.withTarget(r.ids)
 	c := &Certificate{Model: m.Info(), DType: m.DType(), Tokens: len(r.ids)}
 	checks := []func() ([]Check, error){
 		r.golden, r.greedy, r.cached, r.backends, r.valueZeroing, r.valueOutputs,

@@ -412,3 +412,38 @@ func TestOrdinaryScores(t *testing.T) {
 }
 
 var must = testhelp.Must // ends a test at an error
+
+// TestTwoStacksWithoutGolden: a source gets a target, so that all checks compare something, for a
+// sentence that is longer than the context, for a text of the caller, and for ids of a model without
+// a tokenizer, whose source may have a vocabulary of its own.
+func TestTwoStacksWithoutGolden(t *testing.T) {
+	toy, err := models.Open("tiny-translation", models.Options{Backend: "go"})
+	must(t, err)
+	given, err := toy.Encode("the old queen slept .", trace.SpecialsAuto)
+	must(t, err)
+	for name, c := range map[string]struct {
+		m   *models.Model
+		ids []int
+	}{
+		"toy":      {toy, nil},
+		"text":     {toy, trace.IDs(given)},
+		"separate": {open(t, "marian_separate"), nil},
+		"t5":       {open(t, "t5"), nil},
+	} {
+		r, err := Run(t.Context(), c.m, Options{IDs: c.ids})
+		if err != nil || !r.OK {
+			t.Errorf("%s: %v, %v", name, r, err)
+			continue
+		}
+		compared := 0
+		for _, k := range r.Checks {
+			if k.Skipped == "" && k.Compared == 0 {
+				t.Errorf("%s: %s compared nothing", name, k.Name)
+			}
+			compared += k.Compared
+		}
+		if compared < 1000 || c.ids != nil && r.Tokens != len(c.ids)+7 {
+			t.Errorf("%s: %d numbers of %d tokens are compared", name, compared, r.Tokens)
+		}
+	}
+}

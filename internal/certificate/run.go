@@ -92,10 +92,37 @@ func (r *run) text() []int {
 	for i := 0; len(ids) < 2 && i < spread || len(ids) == 0; i++ {
 		ids = append(ids, (7*i+5)%r.m.Info().Vocab)
 	}
-	if context := r.m.Info().Context; context > 0 {
+	if context := r.m.Info().Context; context > 0 && r.m.Info().EncoderLayers == 0 {
 		ids = ids[:min(len(ids), context)]
 	}
 	return ids
+}
+
+// withTarget returns a text with a target of a few ids, spread over the vocabulary, if it is the
+// source of a model of two stacks and no more of a target than its begin. Both then fit the context.
+func (r *run) withTarget(ids []int) []int {
+	info := r.m.Info()
+	if at := r.boundary(); info.EncoderLayers == 0 || at >= 0 && at < len(ids)-1 {
+		return ids
+	}
+	source, target := ids, []int{info.Boundary()}
+	if at := slices.Index(ids, info.Boundary()); at >= 0 {
+		source, target = ids[:at], slices.Clone(ids[at:])
+	} else if info.SourceVocab > 0 { // ids of no text
+		source = nil
+		for i := range ids {
+			source = append(source, info.Vocab+(7*i+5)%info.SourceVocab)
+		}
+	}
+	room := math.MaxInt
+	if info.Context > 0 {
+		room = info.Context
+	}
+	const most = 8
+	for i := 0; len(target) < min(most, room); i++ {
+		target = append(target, (7*i+5)%info.Vocab)
+	}
+	return slices.Concat(source[:min(len(source), room)], target[:min(len(target), room)])
 }
 
 // cached feeds the text token by token and compares with one pass over all of it.
