@@ -414,8 +414,8 @@ func TestOrdinaryScores(t *testing.T) {
 var must = testhelp.Must // ends a test at an error
 
 // TestTwoStacksWithoutGolden: a source gets a target, so that all checks compare something, for a
-// sentence that is longer than the context, for a text of the caller, and for ids of a model without
-// a tokenizer, whose source may have a vocabulary of its own.
+// sentence that is longer than the context, for a text of the caller, and for ids of a model that
+// has no tokenizer, whose source may have a vocabulary of its own.
 func TestTwoStacksWithoutGolden(t *testing.T) {
 	toy, err := models.Open("tiny-translation", models.Options{Backend: "go"})
 	must(t, err)

@@ -99,7 +99,8 @@ func (r *run) text() []int {
 }
 
 // withTarget returns a text with a target of a few ids, spread over the vocabulary, if it is the
-// source of a model of two stacks and no more of a target than its begin. Both then fit the context.
+// source of a model of two stacks and no more of a target than its begin. Both then fit the
+// context.
 func (r *run) withTarget(ids []int) []int {
 	info := r.m.Info()
 	if at := r.boundary(); info.EncoderLayers == 0 || at >= 0 && at < len(ids)-1 {
