@@ -232,6 +232,8 @@ func (r Option) checkModel(o *Options, info trace.Info) error {
 		kind, reason = "an encoder", r.encoder
 	case info.Reads():
 		kind, reason = "a model that reads a text", r.encoder
+	case info.EncoderLayers > 0:
+		kind = "a model of two stacks"
 	}
 	if reason == "" || !r.Given(o) {
 		return nil

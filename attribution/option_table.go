@@ -74,7 +74,7 @@ var generationRows = []Option{
 			"the context of a question, the document of a query",
 		value: someWords(func(o *Options) *string { return &o.Pair },
 			fmt.Sprintf("at most %d", maxTextBytes)),
-		decoder: "it continues one text",
+		decoder: "it reads one text",
 	},
 	{
 		Name: "by", Field: "By", Flag: "by", Group: GenerationOptions,

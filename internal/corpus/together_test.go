@@ -23,7 +23,7 @@ func (decoder) Info() trace.Info {
 func TestTogetherPassesRecords(t *testing.T) {
 	question := []trace.Message{{Role: "user", Content: "q"}}
 	for want, record := range map[string]corpus.Record{
-		"it continues one text":         {Prompt: "a", Pair: "b"},
+		"it reads one text":             {Prompt: "a", Pair: "b"},
 		"knows no form of conversation": {Messages: question},
 		"no form of conversation":       {Prompt: "a", Tools: json.RawMessage("[]")},
 	} {

@@ -117,7 +117,7 @@ func TestExplainEncoderRefusals(t *testing.T) {
 		{"positions of another type", in("--input", "-"), `{"prompt":"the keys","positions":"1"}`, 1, `"positions" is a string; want a list of whole numbers from 0 to 1000000`},
 		{"foils of classes that exclude nothing", []string{"explain", "--backend", "go", "-o", "OUT", "--model", reader(t, "bert_multilabel"), "--methods", "direct", "--set", "foils=2", "the keys"}, "", 2, "does not exclude each other"},
 		{"a probability of a number", []string{"explain", "--backend", "go", "-o", "OUT", "--model", reader(t, "bert_reranker"), "--methods", "occlusion", "--set", "quantity=probability", "the keys"}, "", 1, "numbers that have no probability; take logit"},
-		{"a pair for a decoder", []string{"explain", "--backend", "go", "-o", "OUT", "--pair", "a", "the keys"}, "", 2, `"tiny" is a decoder: it continues one text`},
+		{"a pair for a decoder", []string{"explain", "--backend", "go", "-o", "OUT", "--pair", "a", "the keys"}, "", 2, `"tiny" is a decoder: it reads one text`},
 		{"an empty pair in a line", in("--input", "-"), `{"prompt":"the keys","pair":""}`, 2, `"pair" is empty; leave it out`},
 		{"positions that are not numbers", in("--input", "-"), `{"prompt":"the keys","positions":["a"]}`, 1, `"positions", number 1: it is "a"; want whole numbers from 0`},
 		{"a part of a position", in("--input", "-"), `{"prompt":"the keys","positions":[1.5]}`, 1, `"positions", number 1: it is 1.5; want whole numbers`},

@@ -214,9 +214,10 @@ func TestLostCharacters(t *testing.T) {
 	}
 }
 
-// The line between the texts of two prompts is our own sign, so every format has it.
-func TestLineBetweenTexts(t *testing.T) {
-	d := drawings(t, "the", "key│keys")["strip"]
+// The line between the texts of two prompts and the mark where a target begins are our own signs,
+// so every format has them.
+func TestOwnSigns(t *testing.T) {
+	d := drawings(t, "the", "key│keys", "▸")["strip"]
 	for _, f := range []figure.Format{figure.SVG, figure.PDF, figure.PNG, figure.TeX} {
 		fig, err := figure.Draw(figure.Options{Format: f}, about, d)
 		must(t, err)
@@ -225,6 +226,9 @@ func TestLineBetweenTexts(t *testing.T) {
 		}
 		if f == figure.TeX && !bytes.Contains(fig.Bytes, []byte(`key\textbar{}keys`)) {
 			t.Error("the TeX has no line between the texts")
+		}
+		if f == figure.TeX && !bytes.Contains(fig.Bytes, []byte(`$\triangleright$`)) {
+			t.Error("the TeX has no begin of a target")
 		}
 	}
 }

@@ -17,7 +17,8 @@ var texTable = map[rune]string{
 	'‘': `\textquoteleft{}`, '’': `\textquoteright{}`, '²': `\texttwosuperior{}`,
 	'³': `\textthreesuperior{}`, '¹': `\textonesuperior{}`, '°': `\textdegree{}`,
 	'±': `\textpm{}`, '€': `\texteuro{}`, '£': `\pounds{}`, '©': `\textcopyright{}`,
-	'│':       `\textbar{}`, // between the texts of two prompts
+	'│':       `\textbar{}`,       // between the texts of two prompts
+	'▸':       `$\triangleright$`, // where a target begins
 	spaceMark: `\textvisiblespace{}`,
 }
 

@@ -166,6 +166,7 @@ func toward(a, b vg.Point) vg.Point {
 // substitutes stand for the marks of [render.Visible] that Liberation Sans lacks.
 var substitutes = map[rune]string{
 	'▁': "_", '↵': "¶", '⇥': "→", '⟨': "‹", '⟩': "›", '␡': "‹DEL›", '⁻': "-", '◌': "◌", '⋯': "…",
+	'▸': "►", // where a target begins
 }
 
 // shown returns a text as the format can draw it. SVG leaves the choice of a font to the viewer.
