@@ -54,6 +54,7 @@ func sameInStacks(c *Config, field, key string) int {
 
 // targetEnds reads the ids that begin and end the target.
 func targetEnds(c *Config, s *spec.Spec, start int) {
+	c.AllowNull("decoder_start_token_id")
 	s.TargetStart = c.Int(start, "decoder_start_token_id")
 	s.BOS, s.EOS = -1, c.ints("eos_token_id")
 	if v, key := c.fallback("eos_token_id"); v != nil {
