@@ -60,10 +60,8 @@ func targetEnds(c *Config, s *spec.Spec, start int) {
 	if v, key := c.fallback("eos_token_id"); v != nil {
 		s.EOS = []int{c.integer(v, key, 0, math.MaxInt32)}
 	}
-	c.AllowNull("forced_bos_token_id")
-	if first := c.Int(-1, "forced_bos_token_id"); first >= 0 {
-		s.TargetFirst = []int{first}
-	}
+	s.TargetFirst = slices.DeleteFunc(c.ints("forced_bos_token_id"),
+		func(id int) bool { return id < 0 })
 	c.setOrigin("TargetStart", "decoder_start_token_id")
 	c.setOrigin("TargetFirst", "forced_bos_token_id")
 	c.setOrigin("EOS", "eos_token_id")
