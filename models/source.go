@@ -80,7 +80,7 @@ func (d directory) Read() (*family.Family, *spec.Spec, error) {
 }
 
 // readTarget reads how the target of a model of two stacks begins. generation_config.json has
-// precedence.
+// precedence. Where a file has no decoder_start_token_id, bos_token_id counts, as in transformers.
 func (d directory) readTarget(s *spec.Spec) error {
 	if s.Encoder == 0 {
 		return nil
@@ -92,7 +92,7 @@ func (d directory) readTarget(s *spec.Spec) error {
 			"are of different models", d.Name)
 	}
 	const startKey, firstKey = "decoder_start_token_id", "forced_bos_token_id"
-	start, err := d.TokenIDs(startKey)
+	start, err := d.TokenIDs(startKey, "bos_token_id")
 	if err == nil {
 		s.TargetFirst, err = d.TokenIDs(firstKey)
 	}

@@ -179,6 +179,10 @@ func TestForcedFirst(t *testing.T) {
 		{`{"forced_bos_token_id":12}`, []int{9, 7, 2, 48, 12}},
 		{`{"forced_bos_token_id":12,"decoder_start_token_id":5}`, []int{9, 7, 2, 48, 12}},
 		{`{"decoder_start_token_id":13}`, []int{9, 7, 2, 48}}, // it is a language
+		{ // the start is 4
+			`{"bos_token_id":4,"decoder_start_token_id":null,"forced_bos_token_id":12}`,
+			[]int{9, 7, 2, 48, 12},
+		},
 	} {
 		m, err := Open(m2m100(t, c.generation), Options{Backend: "go"})
 		must(t, err)

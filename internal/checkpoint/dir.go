@@ -110,13 +110,17 @@ func (d *Dir) Close() error { return d.Weights.Close() }
 // EOS returns the ids of the tokens that end a text, [Dir.TokenIDs] of eos_token_id.
 func (d *Dir) EOS() ([]int, error) { return d.TokenIDs("eos_token_id") }
 
-// TokenIDs returns the token ids under a key of generation_config.json or, if that has none, of
-// config.json. The result is empty if neither file has the key; ids below 0 are left out. It
-// returns an error if the value is not a token id or a list of token ids.
-func (d *Dir) TokenIDs(key string) ([]int, error) {
-	file, value := generationFile, d.Generation[key]
-	if value == nil {
-		file, value = configFile, d.Config[key]
+// TokenIDs returns the token ids under the first of the keys that generation_config.json has or, if
+// it has none of them, that config.json has. The result is empty if neither file has one; ids below
+// 0 are left out. It returns an error if the value is not a token id or a list of token ids.
+func (d *Dir) TokenIDs(keys ...string) ([]int, error) {
+	var file, key string
+	var value any
+	for i := 0; value == nil && i < 2*len(keys); i++ {
+		file, key = generationFile, keys[i%len(keys)]
+		if value = d.Generation[key]; i >= len(keys) {
+			file, value = configFile, d.Config[key]
+		}
 	}
 	if value == nil {
 		return nil, nil

@@ -54,15 +54,14 @@ func sameInStacks(c *Config, field, key string) int {
 
 // targetEnds reads the ids that begin and end the target.
 func targetEnds(c *Config, s *spec.Spec, start int) {
+	c.AllowNull("decoder_start_token_id")
 	s.TargetStart = c.Int(start, "decoder_start_token_id")
 	s.BOS, s.EOS = -1, c.ints("eos_token_id")
 	if v, key := c.fallback("eos_token_id"); v != nil {
 		s.EOS = []int{c.integer(v, key, 0, math.MaxInt32)}
 	}
-	c.AllowNull("forced_bos_token_id")
-	if first := c.Int(-1, "forced_bos_token_id"); first >= 0 {
-		s.TargetFirst = []int{first}
-	}
+	s.TargetFirst = slices.DeleteFunc(c.ints("forced_bos_token_id"),
+		func(id int) bool { return id < 0 })
 	c.setOrigin("TargetStart", "decoder_start_token_id")
 	c.setOrigin("TargetFirst", "forced_bos_token_id")
 	c.setOrigin("EOS", "eos_token_id")
