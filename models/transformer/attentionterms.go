@@ -144,16 +144,14 @@ func (s *texts) lastTerms(
 func (s *texts) readTerms(
 	ctx context.Context, objectives []*trace.Objective, all []*trace.AttentionTerms,
 ) error {
-	along, err := s.directions(objectives)
-	if err != nil {
-		return err
-	}
 	kept := s.termsKept()
 	heads, slots := 1, s.cache.slots
 	if s.byHead {
 		heads = s.m.Spec.Heads
 	}
-	return s.termsOnCache(ctx, along, func(l int, parts []float32) { // [B,heads,slots]
+	asked := askedTensors(s.m.Spec, objectives, s.latest.rows, s.latest.texts)
+	defer free(asked...)
+	return s.termsOnCache(ctx, asked, func(l int, parts []float32) { // [B,heads,slots]
 		for i, terms := range all {
 			for h := range heads {
 				if terms == nil {
@@ -197,17 +195,18 @@ func (s *texts) streamKept(tap trace.Tap, l int) float32 {
 	return factor
 }
 
-// directions returns the directions on the residual stream after the last layer, [B,1,D]; see
+// directionProgram is the graph of the directions on the residual stream after the last layer,
+// [B,1,D], given a positive number, what [askedTensors] gives and that stream; see
 // [builder.beforeHead].
-func (s *texts) directions(objectives []*trace.Objective) (*tensors.Tensor, error) {
-	m, k := s.m, s.latest
-	inputs := append(askedTensors(m.Spec, objectives, k.rows, k.texts),
-		tensors.FromScalar(int32(1))) // only a positive length is needed
-	defer free(inputs...)
-	return only(m.run("direction on the cache", endsWeights, func(w byName, in []*Node) []*Node {
-		d := m.builder(w, text{length: in[2]})
-		return []*Node{d.beforeHead(in[3], in[0], in[1]).along}
-	}, append(inputs[:len(inputs):len(inputs)], k.final)...))
+func (m *Model) directionProgram() program {
+	return program{"direction on the cache", endsWeights, func(w byName, in []*Node) []*Node {
+		return []*Node{m.directions(w, in)}
+	}}
+}
+
+// directions builds the directions of [Model.directionProgram].
+func (m *Model) directions(w byName, in []*Node) *Node {
+	return m.builder(w, text{length: in[0]}).beforeHead(in[3], in[1], in[2]).along
 }
 
 // mostTermLayers is how many layers one graph of [texts.termsOnCache] takes. A call costs 0.15 to
@@ -235,20 +234,36 @@ func (s *texts) termGraphs(yield func(begin, end int) bool) {
 	}
 }
 
+// oneTermGraph reports whether the layers begin to end-1 are all that have parts. Their graph then
+// computes the directions after the last layer too, which saves a call. Where several graphs are
+// one, compiled once, it does not.
+func (m *Model) oneTermGraph(begin, end int) bool {
+	return begin == m.Spec.Encoder && end == m.Spec.Layers
+}
+
 // termsOnCache calls use with the parts of the sources of each layer, [B·slots] or, of each head,
-// [B·H·slots], from the last layer to the first. along are the directions after the last layer,
-// [B,1,D], which it frees.
+// [B·H·slots], from the last layer to the first, for what [askedTensors] gives.
 func (s *texts) termsOnCache(
-	ctx context.Context, along *tensors.Tensor, use func(l int, parts []float32),
+	ctx context.Context, asked []*tensors.Tensor, use func(l int, parts []float32),
 ) error {
 	m, k := s.m, s.latest
 	length := tensors.FromScalar(int32(1)) // only a positive number is needed
+	// from is what the graph of the next layers begins with, and along the directions in it.
+	from := append([]*tensors.Tensor{length}, append(asked[:len(asked):len(asked)], k.final)...)
+	var along *tensors.Tensor
 	defer func() { free(along, length) }()
 	for begin, end := range s.termGraphs {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped at layer %d on the way back: %w", end-1, err)
 		}
-		inputs := []*tensors.Tensor{length, along}
+		if end == m.Spec.Layers && !m.oneTermGraph(begin, end) {
+			var err error
+			if along, err = only(m.execute(m.directionProgram(), from...)); err != nil {
+				return err
+			}
+			from = []*tensors.Tensor{length, along}
+		}
+		inputs := slices.Clone(from)
 		for l := begin; l < end; l++ {
 			inputs = append(inputs, k.attention[l], s.cache.value(l))
 			if normsOnTheWay(m.Spec) {
@@ -270,6 +285,7 @@ func (s *texts) termsOnCache(
 		}
 		free(along)
 		along = out[0]
+		from = []*tensors.Tensor{length, along}
 		err = read(out[1], func(data []float32) {
 			size := len(data) / (end - begin)
 			for l := end - 1; l >= begin; l-- {
@@ -299,10 +315,11 @@ func sumsBeforeNorm(s *spec.Spec, l int) bool {
 
 // termsProgram is the graph that returns, given a positive number and the directions after layer
 // end-1 for so many texts, those before layer begin, [P,1,D] both, and the parts of the sources of
-// the layers between, [layers,P,S], or of each head, [layers,P,H,S]. Its other inputs are, for each
-// layer, its attention and values and, with [normsOnTheWay], its input and attention output, and
-// with [sumsBeforeNorm] that sum. Every further input would cost 1.5 to 3 µs. The last inputs are
-// those of the edits of a layer alone.
+// the layers between, [layers,P,S], or of each head, [layers,P,H,S]. With [Model.oneTermGraph] it
+// gets the inputs of [Model.directionProgram] in the place of those two. Its other inputs are, for
+// each layer, its attention and values and, with [normsOnTheWay], its input and attention output,
+// and with [sumsBeforeNorm] that sum. Every further input would cost 1.5 to 3 µs. The last inputs
+// are those of the edits of a layer alone.
 func (m *Model) termsProgram(
 	begin, end, texts int, byHead bool, edited []trace.Tap,
 ) program {
@@ -330,13 +347,21 @@ func (m *Model) termsProgram(
 	for l := begin; l < end && m.Spec.Encoder > 0; l++ {
 		key += fmt.Sprintf(" stack=%d", m.Spec.Stack(l))
 	}
+	whole := m.oneTermGraph(begin, end)
+	if whole {
+		key, weights = key+" from the head", append(weights, endsWeights)
+	}
 	return program{
 		key + editsKey(edited),
 		strings.Join(weights, " "),
 		func(w byName, in []*Node) []*Node {
 			in, edits := cutEdits(in, edited)
 			length, along, parts := in[0], in[1], make([]*Node, end-begin)
-			layers, in := make([]targetNodes, end-begin), in[2:]
+			layers, rest := make([]targetNodes, end-begin), 2
+			if whole {
+				along, rest = m.directions(w, in), 4
+			}
+			in = in[rest:]
 			next := func() *Node { first := in[0]; in = in[1:]; return first }
 			for l := begin; l < end; l++ {
 				k := targetNodes{attention: next(), value: next(), edits: edits}

@@ -90,8 +90,12 @@ func askedScores(s *spec.Spec, o trace.Objective) (ids []int32, weights []float3
 	return ids, weights
 }
 
+// askedStep is what [askedTensors] rounds the number of scores up to. By default there are 5 foils.
+const askedStep = 8
+
 // askedTensors are the scores and factors of [askedScores] for objectives of the texts in rows, of
-// so many texts, [texts,N] each. A nil objective asks for none.
+// so many texts, [texts,N] each. A nil objective asks for none. N is a multiple of askedStep, so
+// that with a contrast, with a few foils and without any they are inputs of one graph.
 func askedTensors(s *spec.Spec, objectives []*trace.Objective, rows []int,
 	texts int,
 ) []*tensors.Tensor {
@@ -102,6 +106,7 @@ func askedTensors(s *spec.Spec, objectives []*trace.Objective, rows []int,
 			most = max(most, len(ids[rows[i]]))
 		}
 	}
+	most = roundUp(most, askedStep)
 	flatIDs, flatWeights := make([]int32, texts*most), make([]float32, texts*most)
 	for i := range ids {
 		copy(flatIDs[i*most:], ids[i])

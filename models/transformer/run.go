@@ -28,7 +28,7 @@ type compiled struct {
 }
 
 // Which weights a graph gets: all whose names have one of the prefixes, which are separated by
-// spaces. [ofLayer] is the prefix of a layer.
+// spaces. [ofLayer] is the prefix of a layer, and [endsWeights] stands for many.
 const (
 	noWeights   = "none"
 	endsWeights = "ends" // all but those of the layers
@@ -40,11 +40,9 @@ func ofLayer(l int) string { return fmt.Sprintf("blocks.%d.", l) }
 // hasWeight reports whether a graph with those weights gets the array with that name. A graph gets
 // only what it reads: every other argument would be passed with each call for nothing.
 func hasWeight(which, name string) bool {
-	if which == endsWeights {
-		return !strings.HasPrefix(strings.TrimPrefix(name, byColumns), "blocks.")
-	}
 	for prefix := range strings.SplitSeq(which, " ") {
-		if strings.HasPrefix(name, prefix) {
+		if strings.HasPrefix(name, prefix) || prefix == endsWeights &&
+			!strings.HasPrefix(strings.TrimPrefix(name, byColumns), "blocks.") {
 			return true
 		}
 	}

@@ -276,6 +276,12 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 	if s.terms {
 		for begin, end := range s.termGraphs {
 			inputs := []shapes.Shape{scalar, stream}
+			if s.m.oneTermGraph(begin, end) {
+				inputs = []shapes.Shape{
+					scalar, shapes.Make(integer, 1, askedStep), shapes.Make(number, 1, askedStep),
+					stream,
+				}
+			}
 			for range end - begin {
 				inputs = append(inputs, attention, values)
 				if normsOnTheWay(spec) {
