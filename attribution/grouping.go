@@ -168,8 +168,12 @@ func (e *Explanation) groupBy(spans []Span, by Grouping) (*Explanation, error) {
 }
 
 // restsOnFirst reports whether the first token is a sink of a method or of one of its rows in a
-// decoder. Without rows it is one if a method has shares of them.
+// decoder. Without rows it is one if a method has shares of them. The first token of a source is
+// none: an encoder reads it as any other.
 func (e *Explanation) restsOnFirst() bool {
+	if e.Model.EncoderLayers > 0 {
+		return false
+	}
 	for name, r := range e.Methods {
 		if r == nil || !r.AddsUp || r.Scorer || e.Model.Bidirectional {
 			continue

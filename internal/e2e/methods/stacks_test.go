@@ -66,6 +66,20 @@ func TestScoresOfTwoStacks(t *testing.T) {
 	}
 }
 
+// TestFirstWordOfSource: the first word of a source is one span, as the others are, because an
+// encoder's attention does not rest on its first token.
+func TestFirstWordOfSource(t *testing.T) {
+	m := source{counted{fixture.Open(t, filepath.Join("..", "..", "..", "models", "testdata",
+		"goldens", "t5"), "go")}}
+	e, err := attribution.Explain(t.Context(), m, "red cats", attribution.Options{
+		Methods: []string{"rollout", "occlusion"}, MaxTokens: 1, By: "word",
+	})
+	must(t, err)
+	if got := strings.Join(e.Prompt.Texts[:2], "|"); got != "red|cats" {
+		t.Errorf("the words are %s", got)
+	}
+}
+
 // TestRefusedOfTwoStacks: the methods of one stack are refused before a token is explained.
 func TestRefusedOfTwoStacks(t *testing.T) {
 	m := source{counted{fixture.Open(t, filepath.Join("..", "..", "..", "models", "testdata",

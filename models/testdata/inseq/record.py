@@ -18,7 +18,7 @@ import transformers
 from inseq.attr.feat.ops.value_zeroing import ValueZeroing
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-NAMES = ["bart", "marian", "mbart", "t5", "t5_v1_1"]
+NAMES = ["bart", "marian", "m2m_100", "mbart", "pegasus", "t5", "t5_v1_1"]
 SOURCE, TARGET, UNKNOWN, END = [7, 21, 8, 30, 2], [11, 4, 19, 6], 1, 2
 STEPS = 500  # of integrated gradients
 
