@@ -152,7 +152,7 @@ func (d *lensDrawing) rowName(l int) string {
 	switch {
 	case l <= d.unread():
 		return "input"
-	case l == d.e.Model.Layers && d.e.Model.EncoderLayers == 0: // no room is left after a name
+	case l == d.e.Model.Layers:
 		return d.e.Model.LayerLabel(l-1) + " (last)"
 	}
 	return d.e.Model.LayerLabel(l - 1)
