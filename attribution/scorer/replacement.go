@@ -141,8 +141,9 @@ func (x *question) meansUnknown(id int) bool {
 // newReplacement returns the replacement that the options name, or the default one.
 func (x *question) newReplacement(ctx context.Context) (*replacement, error) {
 	r, err := x.replacement(cmp.Or(x.opts.Replacement, x.defaultKind()))
-	// Ids are enough, unless the embedding is 0, which no id has, or the query brings its own.
-	if err != nil || r.delete || !r.zero && x.q.Embeddings == nil {
+	// Ids are enough, unless the embedding is 0, which no id has, the query brings its own, or the
+	// token is padding, to which a model may give no position: the others are to keep theirs.
+	if err != nil || r.delete || !r.zero && x.q.Embeddings == nil && !x.pads(r.ids) {
 		return r, err
 	}
 	if r.inputs, err = x.inputs(ctx); err != nil {
@@ -150,6 +151,13 @@ func (x *question) newReplacement(ctx context.Context) (*replacement, error) {
 	}
 	r.rows, err = r.embeddings(ctx, x, len(r.inputs)/len(x.q.IDs))
 	return r, err
+}
+
+// pads reports whether tokens are the padding of a model that has embeddings.
+func (x *question) pads(ids sides[int]) bool {
+	pad, ok := x.specialToken("pad")
+	_, embeds := x.m.(trace.Differentiable)
+	return ok && embeds && pad == ids
 }
 
 // embeddings returns the rows of the replacement, [width].

@@ -521,7 +521,7 @@ func TestModelRefusals(t *testing.T) {
 	}
 	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"another architecture", in(with("architectures", []string{"MambaForCausalLM"})), "", 1, "config.json: the head of architectures "},
-		{"a value that changes arithmetic", in(with("activation_function", "mish")), "", 1, "activation_function"},
+		{"a value that changes arithmetic", in(with("activation_function", "prelu")), "", 1, "activation_function"},
 		{"a key that the reference reads", in(with("is_causal", false)), "", 1, "key is_causal is not supported"},
 		{"a shape of another size", in(with("n_embd", 48)), "", 1, "has shape"},
 		{"heads that do not divide", in(with("n_head", 5)), "", 1, "config.json"},

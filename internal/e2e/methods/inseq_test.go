@@ -29,13 +29,16 @@ type ofInseq struct {
 	Occlusion           [][]float64
 }
 
-// standingIn is a model with a token that replaces others as Inseq does, as an unknown one.
+// standingIn is a model with a token that replaces others as Inseq does: as an unknown one, which
+// the recording has where M2M100 has its padding.
 type standingIn struct {
 	asked
 	id int
 }
 
-func (m standingIn) Replacement(kind string) (int, bool) { return m.id, kind == "unknown" }
+func (m standingIn) Replacement(kind string) (int, bool) {
+	return m.id, kind == "unknown" || kind == "pad"
+}
 
 // TestInseqOfTwoStacks: methods that are defined as those of Inseq give its numbers on models of
 // two stacks. docs/coming-from.md lists those that are not.
