@@ -71,6 +71,10 @@ type Input struct {
 	// Memory is what may be used. Its Left is the largest number of bytes that may be allocated; 0
 	// sets no limit. The rest is for messages.
 	Memory trace.Memory
+	// Prefix is how many tokens at the beginning see each other, and Encoder how many layers belong
+	// to the encoder of two stacks; see [aggregation.Config]. With a prefix of 0, a text in which a
+	// target sees a later source is an encoder's.
+	Prefix, Encoder int
 }
 
 // InMemory returns tensors in memory as an input without a limit.
