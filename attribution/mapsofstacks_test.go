@@ -63,3 +63,25 @@ func TestPrefixOfInput(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestFlowEndsOfTwoStacks: the first token of a source may be where the flow ends, and the token
+// with which the target begins may not.
+func TestFlowEndsOfTwoStacks(t *testing.T) {
+	e := &attribution.Explanation{
+		Steps: make([]attribution.GeneratedToken, 1),
+		Methods: map[string]*attribution.Result{"flow": {
+			Layers: []int{0}, Shape: [3]int{1, 3, 1}, OtherMass: []float64{0},
+		}},
+	}
+	e.Model.EncoderLayers, e.Model.Vocab = 1, 9
+	e.Prompt.IDs, e.Prompt.Texts = []int{4, 5, e.Model.Boundary()}, []string{"a", "b", ""}
+	e.Prompt.Special = make([]bool, 3)
+	for want, row := range [][]float64{{0.4, 0.2, 0.4}, {0.1, 0.2, 0.7}} {
+		e.Methods["flow"].Rows = [][]float64{row}
+		_, ends, err := e.FlowEnds(0, nil, false)
+		must(t, err)
+		if ends != [2]int{2, want} {
+			t.Errorf("of %v the flow is from %d to %d, want 2 to %d", row, ends[0], ends[1], want)
+		}
+	}
+}
