@@ -557,6 +557,7 @@ func (m *Model) rowProgram(l int, ask asked, sources int) program {
 			}
 			b := m.blockOfTile(w, l, append(slices.Clone(in[:3]), first(in[3], 2), first(in[4], 2)))
 			b.Attention, b.AttentionOutput, b.Output = first(in[5], 3), in[6], in[7]
+			b.inner = nil // it comes from an attention that is not to be computed
 			return []*Node{visibleRows(b, ask)}
 		},
 	}
