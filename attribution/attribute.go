@@ -155,6 +155,7 @@ func newInputPlan(
 			in.tokens)
 	}
 	p.see(from.Prefix, from.Encoder)
+	in.prefixed = from.Prefix > 0
 	if err := from.check(p, in.tokens); err != nil {
 		return nil, nil, err
 	}

@@ -43,6 +43,11 @@ func TestMapsOfTwoStacks(t *testing.T) {
 				must(t, err)
 				in := attribution.InMemory(tensors)
 				in.Prefix, in.Encoder = m.Info().Prefix(ids), m.Info().EncoderLayers
+				all, err := attribution.Attribute(t.Context(), in, given)
+				must(t, err)
+				if len(all.Warnings) > 0 {
+					t.Errorf("warnings %q", all.Warnings)
+				}
 				g, err := attribution.NewFlowGraph(t.Context(), in, given, len(ids)-1, 2)
 				must(t, err)
 				near(t, fmt.Sprintf("options %d, the cut", i), []float64{g.Cut.Flow},
