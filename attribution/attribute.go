@@ -99,8 +99,9 @@ func MapTap(method string) (trace.Tap, error) {
 		"of raw, rollout and flow, or of value-zeroing", message.Quote(method))
 }
 
-// MapOf returns the map of a method over a text, of which m records what [MapTap] says. The other
-// options are those of opts. It returns an error as [MapTap], [Attribute] and m do.
+// MapOf returns the map of a method over a text, of which m records what [MapTap] says. If m has a
+// method Info, as models have, it tells which tokens see each other. The other options are those of
+// opts. It returns an error as [MapTap], [Attribute] and m do.
 func MapOf(
 	ctx context.Context, m trace.Tracer, ids []int, method string, opts Options,
 ) (*Map, error) {
@@ -113,7 +114,12 @@ func MapOf(
 		return nil, err
 	}
 	opts.Methods = []string{method}
-	a, err := Attribute(ctx, InMemory(tensors), opts)
+	in := InMemory(tensors)
+	if described, ok := m.(interface{ Info() trace.Info }); ok {
+		info := described.Info()
+		in.Prefix, in.Encoder = info.Prefix(ids), info.EncoderLayers
+	}
+	a, err := Attribute(ctx, in, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -144,10 +150,16 @@ func newInputPlan(
 	if err != nil {
 		return nil, nil, err
 	}
+	if from.Prefix < 0 || from.Prefix > in.tokens {
+		return nil, nil, trace.Usagef("a prefix of %d tokens; the text has %d", from.Prefix,
+			in.tokens)
+	}
+	p.see(from.Prefix, from.Encoder)
+	in.prefixed = from.Prefix > 0
 	if err := from.check(p, in.tokens); err != nil {
 		return nil, nil, err
 	}
-	if err := in.checkNumbers(ctx); err != nil || !in.bidirectional {
+	if err := in.checkNumbers(ctx); err != nil || !in.bidirectional || p.prefix > 0 {
 		return in, p, err
 	}
 	p.see(in.tokens, 0)
@@ -237,11 +249,11 @@ func newAttribution(p *plan, in *input) *Attribution {
 	return a
 }
 
-// compute fills the maps: row by row, or all at once if the text is bidirectional or DiscardWhole
-// needs whole maps. fused has the rows of each ask, [L,T,T].
+// compute fills the maps: row by row, or all at once if tokens see each other or DiscardWhole needs
+// whole maps. fused has the rows of each ask, [L,T,T].
 func (a *Attribution) compute(ctx context.Context, p *plan, in *input, fused [][]float64) error {
 	count := 1
-	if in.bidirectional || p.opts.DiscardWhole {
+	if p.prefix > 0 || p.opts.DiscardWhole {
 		count = in.tokens
 	}
 	for first := 0; first < in.tokens; first += count {

@@ -404,7 +404,7 @@ func (e *Explanation) Traced(m trace.Tracer) (trace.Tracer, error) {
 		return nil, trace.Usagef("what an edited model computes cannot be recorded here: explain " +
 			"again, one text and no pair")
 	case e.Edited != "":
-		return editedTracer{run, e.Edits}, nil
+		return editedTracer{run, e.Edits, e.Model}, nil
 	case e.Prompt.Types == nil:
 		return m, nil
 	}
@@ -413,14 +413,18 @@ func (e *Explanation) Traced(m trace.Tracer) (trace.Tracer, error) {
 		return nil, trace.Usagef("the attention of a pair of texts cannot be recorded here, " +
 			"because its token types are not passed on; the command headwater can")
 	}
-	return typedTracer{typed, e.Prompt.Types}, nil
+	return typedTracer{typed, e.Prompt.Types, e.Model}, nil
 }
 
 // editedTracer records a text under edits.
 type editedTracer struct {
 	m     trace.EditTracer
 	edits []trace.Edit
+	info  trace.Info
 }
+
+// Info describes the model.
+func (t editedTracer) Info() trace.Info { return t.info }
 
 // Trace implements [trace.Tracer].
 func (t editedTracer) Trace(
@@ -433,7 +437,11 @@ func (t editedTracer) Trace(
 type typedTracer struct {
 	m     trace.TypedTracer
 	types []int
+	info  trace.Info
 }
+
+// Info describes the model.
+func (t typedTracer) Info() trace.Info { return t.info }
 
 // Trace implements [trace.Tracer].
 func (t typedTracer) Trace(

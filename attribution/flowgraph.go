@@ -116,9 +116,10 @@ func (g *FlowGraph) widest(target, source int) []int {
 
 // FlowEnds returns where the flow that explains generated token t begins and ends: the tokens of
 // the text, [T]; and, as ends, the target, whose row explains the token, and the source, a prompt
-// token. If source is nil it is the prompt token with the largest flow. The
-// first token draws attention whatever a text is about, so it is chosen only if it is the only one.
-// own reports whether the row of the token itself explains it, as with [Options.OwnRow].
+// token. If source is nil it is the prompt token with the largest flow. The first token, of two
+// stacks that of the target, draws attention whatever a text is about, so it is chosen only if it
+// is the only one. own reports whether the row of the token itself explains it, as with
+// [Options.OwnRow].
 //
 // The explanation must have the method flow over tokens. FlowEnds returns a [trace.UsageError] if
 // it does not, or if a token does not exist, and another error if the explanation is damaged.
@@ -159,9 +160,9 @@ func (e *Explanation) FlowEnds(t int, source *int, own bool) (ids []int, ends [2
 		return ids, ends, nil
 	}
 	row := r.Row(t, r.Level(t))[:len(e.Prompt.IDs)]
-	best := min(1, len(row)-1)
-	for j := best + 1; j < len(row); j++ {
-		if row[j] > row[best] {
+	rests, best := max(0, e.TargetBegin()), -1
+	for j, x := range row {
+		if (j != rests || len(row) == 1) && (best < 0 || x > row[best]) {
 			best = j
 		}
 	}

@@ -216,7 +216,7 @@ func (r *run) readKinds(ctx context.Context, m trace.Model) error {
 	}
 	random := tracer
 	if edits := r.editsEverywhere(); edits != nil {
-		random = editedTracer{m.(trace.EditTracer), edits}
+		random = editedTracer{m.(trace.EditTracer), edits, m.Info()}
 	}
 	tensors, err := random.Trace(ctx, ids, []trace.Tap{trace.Attention})
 	if err != nil {

@@ -35,8 +35,9 @@ func (a *Attribution) Explanation(
 			max(T-1, 0))
 	}
 	if a.Bidirectional && generated > 0 {
-		return nil, trace.Usagef("some targets look at later sources, so the text is an "+
-			"encoder's, which generates nothing, and %d tokens are said to be generated", generated)
+		return nil, trace.Usagef("some targets look at later sources, so the text is taken for "+
+			"an encoder's, which generates nothing, and %d tokens are said to be generated; "+
+			"say that none is", generated)
 	}
 	m := T - generated
 	e := &Explanation{

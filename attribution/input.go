@@ -71,6 +71,10 @@ type Input struct {
 	// Memory is what may be used. Its Left is the largest number of bytes that may be allocated; 0
 	// sets no limit. The rest is for messages.
 	Memory trace.Memory
+	// Prefix is how many tokens at the beginning see each other, and Encoder how many layers belong
+	// to the encoder of two stacks; see [aggregation.Config]. With a prefix of 0, a text in which a
+	// target sees a later source is an encoder's.
+	Prefix, Encoder int
 }
 
 // InMemory returns tensors in memory as an input without a limit.
@@ -106,6 +110,7 @@ type input struct {
 	// bidirectional reports whether some target has a nonzero value for a later source. It is known
 	// after checkNumbers.
 	bidirectional bool
+	prefixed      bool                 // [Input.Prefix] tells which tokens see each other
 	tensors       map[string]rowTensor // by mixing
 	order         []string             // of tensors
 	buffer        []float32            // [T,T], one head
@@ -247,7 +252,7 @@ func (r rowTensor) checkShape(shape []int) error {
 func (in *input) checkNumbers(ctx context.Context) error {
 	in.buffer = make([]float32, in.tokens*in.tokens)
 	for _, mixing := range in.order {
-		c := rowCheck{r: in.tensors[mixing]}
+		c := rowCheck{r: in.tensors[mixing], prefixed: in.prefixed}
 		if err := c.all(ctx, in.buffer); err != nil {
 			return err
 		}
@@ -267,6 +272,7 @@ type rowCheck struct {
 	// nonzero value there, and first names the first one.
 	rows, later int
 	first       string
+	prefixed    bool // see [input]
 }
 
 // all checks every head of every layer. buffer, [T,T], is overwritten.
@@ -332,7 +338,7 @@ func (c *rowCheck) warnings() (all []string) {
 	}
 	// In an encoder's text nearly every row has nonzero values there. If few rows do, the tensor is
 	// more likely to be wrong.
-	if c.later > 0 && c.later < c.rows/2 {
+	if c.later > 0 && c.later < c.rows/2 && !c.prefixed {
 		all = append(all, fmt.Sprintf("%s: %d of %d rows take something from a later token, so "+
 			"the text is taken for an encoder's; "+
 			"the first is %s.", c.r.name, c.later, c.rows, c.first))

@@ -294,7 +294,7 @@ var combinationRows = []Option{
 	{
 		Name: "discard", Field: "Discard", Key: "discard", Group: MethodOptions,
 		Help: "before the residual is added, set the lowest entries to 0, this `PART` of " +
-			"each row in a decoder, of the whole map in an encoder",
+			"the whole map in an encoder, of each row elsewhere",
 		value: number(func(o *Options) *float64 { return &o.Discard }, 1, true, "none"),
 		takes: combinesRows, why: noRows,
 		setting: "discard",

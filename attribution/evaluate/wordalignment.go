@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -240,7 +241,12 @@ func (t Translation) check(words [2]int) error {
 	}
 	for word, changes := range t.Changes {
 		for _, c := range changes {
-			if err := checkSpan(c.Span, t.Source); err != nil {
+			err := checkSpan(c.Span, t.Source)
+			if err == nil && wordsIn(t.Source, c.Span) == nil {
+				err = fmt.Errorf("bytes %d to %d of the source are white space; name a word",
+					c.Span[0], c.Span[1])
+			}
+			if err != nil {
 				return trace.Usagef("a change for word %d of the translation %.60q: %v", word,
 					t.Target, err)
 			}
@@ -265,7 +271,7 @@ func (x *wordAligner) prove(
 		for _, change := range changes {
 			if change.Answer != "" {
 				c.Evidence = append(c.Evidence, change.Span)
-				words = append(words, wordAt(t.Source, change.Span[0]))
+				words = append(words, wordsIn(t.Source, change.Span)...)
 			}
 		}
 		p, err := x.prover(x.m, c, e, step)
@@ -345,9 +351,8 @@ func sourceWords(p attribution.Prompt, text string) []int {
 	words := make([]int, len(p.IDs))
 	for j, o := range p.Offsets {
 		words[j] = -1
-		if piece := strings.TrimSpace(text[o[0]:o[1]]); piece != "" && !p.Special[j] {
-			first := o[0] + strings.Index(text[o[0]:o[1]], piece)
-			words[j] = wordAt(text, first)
+		if touched := wordsIn(text, o); touched != nil && !p.Special[j] {
+			words[j] = touched[0]
 		}
 	}
 	return words
@@ -372,10 +377,20 @@ func targetWords(steps []attribution.GeneratedToken) []int {
 func wordAt(text string, at int) int {
 	before := text[:at]
 	n := len(strings.Fields(before))
-	if before != "" && !unicode.IsSpace(rune(before[len(before)-1])) {
+	if last, _ := utf8.DecodeLastRuneInString(before); before != "" && !unicode.IsSpace(last) {
 		n--
 	}
 	return n
+}
+
+// wordsIn returns the words of a text that a span touches; none if it is white space.
+func wordsIn(text string, span [2]int) (words []int) {
+	piece := text[span[0]:span[1]]
+	begin := span[1] - len(strings.TrimLeftFunc(piece, unicode.IsSpace))
+	for i := range strings.Fields(piece) {
+		words = append(words, wordAt(text, begin)+i)
+	}
+	return words
 }
 
 // String returns the name of the method, with its layer if it has one.

@@ -138,9 +138,10 @@ func TestAlignWordsRefuses(t *testing.T) {
 	must(t, err)
 	outside, without := woman, woman
 	outside.Sure, without.Sure = [][2]int{{5, 0}}, nil
-	long, beyond := woman, woman
+	long, beyond, blank := woman, woman, woman
 	long.Changes = make([][]evaluate.Change, 6)
 	beyond.Changes = [][]evaluate.Change{nil, {{Span: [2]int{20, 30}}}}
+	blank.Changes = [][]evaluate.Change{{{Span: [2]int{3, 4}}}}
 	for want, call := range map[string]struct {
 		m *models.Model
 		t []evaluate.Translation
@@ -151,6 +152,7 @@ func TestAlignWordsRefuses(t *testing.T) {
 		"the link [5 0] of the translation \"la ": {m, []evaluate.Translation{outside}},
 		"has 5 words, and 6 have changes":         {m, []evaluate.Translation{long}},
 		"a change for word 1 of the translation":  {m, []evaluate.Translation{beyond}},
+		"bytes 3 to 4 of the source are white":    {m, []evaluate.Translation{blank}},
 	} {
 		_, err := evaluate.AlignWords(t.Context(), call.m, nil, call.t,
 			evaluate.Options{Methods: []string{"raw"}})

@@ -42,6 +42,27 @@ func TestWordAt(t *testing.T) {
 			t.Errorf("byte %d is of word %d, want %d", at, got, want)
 		}
 	}
+	const others = "в садах à toi" // х and à end in a byte that is a space by itself
+	for at, want := range map[int]int{9: 1, 11: 1, 14: 2, 17: 3} {
+		if got := wordAt(others, at); got != want {
+			t.Errorf("byte %d is of word %d, want %d", at, got, want)
+		}
+	}
+	if got := wordAt("садах.", 10); got != 0 {
+		t.Errorf("the full stop is of word %d, want 0", got)
+	}
+}
+
+// TestWordsIn: a span with white space at its ends is of the words inside.
+func TestWordsIn(t *testing.T) {
+	const text = " la  reina vieja "
+	for span, want := range map[[2]int][]int{
+		{0, 3}: {0}, {4, 9}: {1}, {6, 13}: {1, 2}, {3, 5}: nil, {16, 17}: nil, {0, 17}: {0, 1, 2},
+	} {
+		if got := wordsIn(text, span); !slices.Equal(got, want) {
+			t.Errorf("span %v is of the words %v, want %v", span, got, want)
+		}
+	}
 }
 
 // TestLinks: a word of the source has the sum of its tokens, with their signs, over the tokens of

@@ -71,8 +71,9 @@ func (s Show) Record(
 	}
 	if s.Kind == KindFlow {
 		opts.Methods, opts.Lift, opts.AllLevels = []string{"flow"}, false, false
-		r.Flow, err = attribution.NewFlowGraph(ctx, attribution.InMemory(tensors), opts, ends[0],
-			ends[1])
+		in := attribution.InMemory(tensors)
+		in.Prefix, in.Encoder = e.Model.Prefix(ids), e.Model.EncoderLayers
+		r.Flow, err = attribution.NewFlowGraph(ctx, in, opts, ends[0], ends[1])
 		return r, err
 	}
 	r.Attention = &tensors[0]

@@ -88,7 +88,7 @@ func (r *run) text() []int {
 	info := r.m.Info()
 	if tokens, err := r.m.Encode(sentence, trace.SpecialsAuto); err == nil {
 		ids = trace.IDs(tokens)
-		if at := slices.Index(ids, info.Boundary()); at >= 0 {
+		if at := info.TargetBegin(ids); at >= 0 {
 			ids, target = ids[:at], slices.Clone(ids[at:])
 		}
 	}
@@ -97,8 +97,10 @@ func (r *run) text() []int {
 		first, size = info.Vocab, info.SourceVocab
 	}
 	const spread = 16
-	for i := 0; len(ids) < 2 && i < spread || len(ids) == 0; i++ {
-		ids = append(ids, first+(7*i+5)%size)
+	if len(ids) < 2 {
+		for i := range spread {
+			ids = append(ids, first+(7*i+5)%size)
+		}
 	}
 	if info.Context > 0 {
 		ids = ids[:min(len(ids), info.Context)]
@@ -109,13 +111,13 @@ func (r *run) text() []int {
 // withTarget returns the ids of two stacks with a target, of tokens spread over the vocabulary, if
 // they have none: nothing would be checked of the decoder, nor of its cache.
 func withTarget(info trace.Info, ids []int) []int {
-	begin := info.Boundary()
-	if begin < 0 || len(ids) == 0 || slices.Index(ids[:len(ids)-1], begin) >= 0 {
+	begin := info.TargetBegin(ids)
+	if info.EncoderLayers == 0 || len(ids) == 0 || begin >= 0 && begin < len(ids)-1 {
 		return ids
 	}
 	ids = slices.Clone(ids)
-	if ids[len(ids)-1] != begin {
-		ids = append(ids, begin)
+	if begin < 0 {
+		ids = append(ids, info.Boundary())
 	}
 	const spread = 8
 	for i := range min(spread, info.Room(ids)) {

@@ -23,9 +23,9 @@ type latest struct {
 	texts  int
 	logits [][]float32
 	// input and output are each layer's input and attention output, [B,1,D]; attention is
-	// [B,H,1,slots]. sum is what the norm after the feed-forward part normalises, [B,1,D], nil in
-	// layers without one; see [sumsBeforeNorm]. All are nil for layers that left the tokens as they
-	// were. final is the residual stream after the last layer, [B,1,D].
+	// [B,H,1,slots]. sum is what [Block.sumBeforeNorm] gives, [B,1,D], nil in layers where
+	// [sumsBeforeNorm] is false. All are nil for layers that left the tokens as they were. final is
+	// the residual stream after the last layer, [B,1,D].
 	input, output, attention, sum []*tensors.Tensor
 	final                         *tensors.Tensor
 }
@@ -215,15 +215,12 @@ const mostTermLayers = 12
 
 // termGraphs yields the layers, begin to end-1, of each graph of [texts.termsOnCache], from the
 // last layer to the first. All have the same number of layers and share one compiled graph. The
-// graph of the first layers may have fewer, and is then compiled apart. Under edits each layer has
-// a graph of its own. The encoder's layers, which leave a target as it is, have no part.
-func (s *texts) termGraphs(yield func(begin, end int) bool) {
-	m, most := s.m, mostTermLayers
+// graph of the first layers may have fewer, and is then compiled apart. The encoder's layers, which
+// leave a target as it is, have no part.
+func (m *Model) termGraphs(yield func(begin, end int) bool) {
+	most := mostTermLayers
 	if m.termsAtOnce > 0 {
 		most = m.termsAtOnce
-	}
-	if len(s.edits) > 0 {
-		most = 1
 	}
 	first := m.Spec.Encoder
 	each := evenly(m.Spec.Layers-first, most)
@@ -252,7 +249,7 @@ func (s *texts) termsOnCache(
 	from := append([]*tensors.Tensor{length}, append(asked[:len(asked):len(asked)], k.final)...)
 	var along *tensors.Tensor
 	defer func() { free(along, length) }()
-	for begin, end := range s.termGraphs {
+	for begin, end := range m.termGraphs {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped at layer %d on the way back: %w", end-1, err)
 		}
@@ -273,13 +270,7 @@ func (s *texts) termsOnCache(
 				inputs = append(inputs, k.sum[l])
 			}
 		}
-		edited, edits, err := s.newEdits(s.lengths[0]-1, 1, 1, s.cache.slots).layer(begin)
-		if err != nil {
-			return err
-		}
-		out, err := m.execute(m.termsProgram(begin, end, k.texts, s.byHead, edited),
-			append(inputs, edits...)...)
-		free(edits...)
+		out, err := m.execute(m.termsProgram(begin, end, k.texts, s.byHead), inputs...)
 		if err != nil {
 			return fmt.Errorf("layers %d to %d on the way back: %w", begin, end-1, err)
 		}
@@ -306,11 +297,13 @@ func normsOnTheWay(s *spec.Spec) bool {
 	return s.Order == spec.PostNorm || s.NormAfter || s.NormedResidual
 }
 
-// sumsBeforeNorm reports whether layer l ends in a norm of the sum of its feed-forward part and
-// what comes before that. The direction on the stream passes that norm, so a pass keeps the sum:
-// otherwise the feed-forward part would be computed again.
+// sumsBeforeNorm reports whether the direction on the stream passes a norm after the attention
+// output is added in layer l: that after the feed-forward part, or with NormedResidual that before
+// it. A pass keeps what that norm normalises, [Block.sumBeforeNorm]: otherwise it would be computed
+// again, under the edits of the pass.
 func sumsBeforeNorm(s *spec.Spec, l int) bool {
-	return s.Order == spec.PostNorm && s.Stack(l) != spec.Decoding
+	return s.Order == spec.PreNorm && s.NormedResidual ||
+		s.Order == spec.PostNorm && s.Stack(l) != spec.Decoding
 }
 
 // termsProgram is the graph that returns, given a positive number and the directions after layer
@@ -318,11 +311,8 @@ func sumsBeforeNorm(s *spec.Spec, l int) bool {
 // the layers between, [layers,P,S], or of each head, [layers,P,H,S]. With [Model.oneTermGraph] it
 // gets the inputs of [Model.directionProgram] in the place of those two. Its other inputs are, for
 // each layer, its attention and values and, with [normsOnTheWay], its input and attention output,
-// and with [sumsBeforeNorm] that sum. Every further input would cost 1.5 to 3 µs. The last inputs
-// are those of the edits of a layer alone.
-func (m *Model) termsProgram(
-	begin, end, texts int, byHead bool, edited []trace.Tap,
-) program {
+// and with [sumsBeforeNorm] that sum. Every further input would cost 1.5 to 3 µs.
+func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 	norms := normsOnTheWay(m.Spec)
 	var weights []string
 	columns := make([]bool, end-begin) // whether a layer's output projection is in codes by columns
@@ -352,10 +342,9 @@ func (m *Model) termsProgram(
 		key, weights = key+" from the head", append(weights, endsWeights)
 	}
 	return program{
-		key + editsKey(edited),
+		key,
 		strings.Join(weights, " "),
 		func(w byName, in []*Node) []*Node {
-			in, edits := cutEdits(in, edited)
 			length, along, parts := in[0], in[1], make([]*Node, end-begin)
 			layers, rest := make([]targetNodes, end-begin), 2
 			if whole {
@@ -364,7 +353,7 @@ func (m *Model) termsProgram(
 			in = in[rest:]
 			next := func() *Node { first := in[0]; in = in[1:]; return first }
 			for l := begin; l < end; l++ {
-				k := targetNodes{attention: next(), value: next(), edits: edits}
+				k := targetNodes{attention: next(), value: next()}
 				if norms {
 					k.input, k.output = next(), next()
 				}
@@ -568,6 +557,7 @@ func (m *Model) rowProgram(l int, ask asked, sources int) program {
 			}
 			b := m.blockOfTile(w, l, append(slices.Clone(in[:3]), first(in[3], 2), first(in[4], 2)))
 			b.Attention, b.AttentionOutput, b.Output = first(in[5], 3), in[6], in[7]
+			b.inner = nil // it comes from an attention that is not to be computed
 			return []*Node{visibleRows(b, ask)}
 		},
 	}

@@ -237,12 +237,16 @@ func (b *Block) wholeAfter(attentionOutput, x *Node, tapped func(trace.Tap, *Nod
 }
 
 // sumBeforeNorm is what the norm after the feed-forward part normalises in the post-norm order,
-// [B,N,D]; [Block.finish] has computed it, unless the output came from elsewhere.
+// and with NormedResidual what the norm before it does, [B,N,D], under the edits of the pass. See
+// [sumsBeforeNorm].
 func (b *Block) sumBeforeNorm() *Node {
+	if b.spec.Order == spec.PreNorm {
+		return b.attentionSum()
+	}
+	// [Block.finish] has computed them, unless the output came from elsewhere.
 	z, m := b.inner[trace.HiddenAfterAttention], b.inner[trace.FeedForwardOutput]
 	if z == nil || m == nil {
-		z = b.norm(Add(b.Input, b.AttentionOutput), "attention-norm")
-		z = b.edited(trace.HiddenAfterAttention, z)
+		z = b.edited(trace.HiddenAfterAttention, b.norm(b.attentionSum(), "attention-norm"))
 		m = b.edited(trace.FeedForwardOutput, b.mlp(z))
 	}
 	return Add(z, m)

@@ -185,9 +185,7 @@ func (b *Block) OutputPart(f *Node) *Node {
 	if b.spec.Order != spec.PostNorm || b.spec.Stack(b.layer) == spec.Decoding {
 		return f
 	}
-	z := b.edited(trace.HiddenAfterAttention, b.norm(b.attentionSum(), "attention-norm"))
-	m := b.edited(trace.FeedForwardOutput, b.mlp(z))
-	return b.normedPart(f, Add(z, m), "mlp-norm")
+	return b.normedPart(f, b.sumBeforeNorm(), "mlp-norm")
 }
 
 // attentionSum is the attention output plus the residual, [B,N,D]: in a pre-norm block the stream

@@ -158,11 +158,20 @@ func TestTermsUnderEditsBeforeNorms(t *testing.T) {
 			defer s.Close()
 			s.Edit(edits...)
 			must(t, s.KeepTerms())
-			_, err = s.Prompt(t.Context(), g.ids, nil)
-			must(t, err)
-			got, err := s.Terms(t.Context(), trace.Objective{Quantity: trace.Logit, Token: 3})
-			must(t, err)
-			return append(got.Attention, got.Value)
+			last := len(g.ids) - 1
+			_, err = s.Prompt(t.Context(), g.ids[:last], nil)
+			var all []float64 // after the prompt and after a step
+			for range 2 {
+				must(t, err)
+				got, err := s.Terms(t.Context(), trace.Objective{Quantity: trace.Logit, Token: 3})
+				must(t, err)
+				all = append(append(all, got.Attention...), got.Value)
+				if s.Length() == last {
+					_, err = s.Step(t.Context(), g.ids[last])
+					must(t, err)
+				}
+			}
+			return all
 		}
 		near64(t, name, terms(g.model, edits...), terms(changed), partTol)
 	}

@@ -258,13 +258,9 @@ type blockTerms struct {
 
 // targetNodes is what a layer did to B targets, in a graph: its input and attention output,
 // [B,1,D], its attention, [B,H,1,S], and the values of all sources, [B,G,S,E]. Input and output are
-// nil where nothing reads them; see [normsOnTheWay]. sum is that of [sumsBeforeNorm], [B,1,D]; nil
-// if it is to be computed. What edits do to the stream within the layer counts in the spread of the
-// norms there.
-type targetNodes struct {
-	input, output, attention, value, sum *Node
-	edits                                map[trace.Tap]editNodes
-}
+// nil where nothing reads them; see [normsOnTheWay]. sum is what [Block.sumBeforeNorm] gave,
+// [B,1,D]; nil if it is to be computed.
+type targetNodes struct{ input, output, attention, value, sum *Node }
 
 // termsOf builds the terms of layer l for one target of each text, given the length of the text,
 // what the layer did to the targets and the direction after it, [B,1,D].
@@ -272,15 +268,16 @@ func (m *Model) termsOf(w byName, l int, length *Node, k targetNodes, along *Nod
 	d := m.builder(w, text{length: length})
 	b := &Block{
 		Input: k.input, AttentionOutput: k.output, Attention: k.attention,
-		sources: cache{value: k.value}, edits: k.edits,
-		spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l)),
+		sources: cache{value: k.value},
+		spec:    d.spec, layer: l, product: d.product, w: w.in(ofLayer(l)),
 		outputColumns: codesByColumn(w, ofLayer(l)+"output.weight"),
 	}
 	return b.termsAlong(along, k.sum)
 }
 
 // termsAlong returns the terms of a layer for one target, given the direction after it, [B,1,D],
-// and the sum of [sumsBeforeNorm], nil if it is to be computed. It follows [Block.After] backwards.
+// and what [Block.sumBeforeNorm] gave, nil if it is to be computed. It follows [Block.After]
+// backwards.
 func (b *Block) termsAlong(along, sum *Node) blockTerms {
 	r := direction{along: along, constant: ScalarZero(along.Graph(), along.DType())}
 	x, a := b.Input, b.AttentionOutput
@@ -295,17 +292,14 @@ func (b *Block) termsAlong(along, sum *Node) blockTerms {
 		}
 		return b.attentionTerms(blockTerms{input: r, mlp: none}, r)
 	}
+	if sum == nil && sumsBeforeNorm(b.spec, b.layer) {
+		sum = b.sumBeforeNorm()
+	}
 	switch b.spec.Order {
 	case spec.PostNorm:
-		if sum == nil {
-			sum = b.sumBeforeNorm()
-		}
 		r = b.beforeNorm(r, sum, "mlp-norm")
 		after := r
-		mlp := func() *Node {
-			z := b.edited(trace.HiddenAfterAttention, b.norm(Add(x, a), "attention-norm"))
-			return after.read(b.edited(trace.FeedForwardOutput, b.mlp(z)))
-		}
+		mlp := func() *Node { return after.read(b.mlp(b.norm(Add(x, a), "attention-norm"))) }
 		r = b.beforeNorm(r, Add(x, a), "attention-norm")
 		return b.attentionTerms(blockTerms{input: r, mlp: mlp}, r)
 	case spec.Parallel:
@@ -316,21 +310,13 @@ func (b *Block) termsAlong(along, sum *Node) blockTerms {
 		mlp := func() *Node { return r.read(b.mlp(b.norm(x, name))) }
 		return b.attentionTerms(blockTerms{input: r, mlp: mlp}, r)
 	}
-	residual := x
-	if b.spec.NormedResidual {
-		residual = b.norm(x, "attention-norm")
-	}
 	after := r
-	z := func() *Node {
-		return b.edited(trace.HiddenAfterAttention,
-			Add(residual, b.norm(a, "attention-after-norm")))
-	}
 	mlp := func() *Node {
-		m := b.edited(trace.FeedForwardOutput, b.mlp(b.norm(z(), "mlp-norm")))
+		m := b.mlp(b.norm(b.attentionSum(), "mlp-norm"))
 		return after.read(b.norm(m, "mlp-after-norm"))
 	}
 	if b.spec.NormedResidual {
-		r = b.beforeNorm(r, z(), "mlp-norm")
+		r = b.beforeNorm(r, sum, "mlp-norm")
 	}
 	// Before z, residual and attention output have directions of their own; the biases of both
 	// count once.

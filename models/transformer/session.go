@@ -271,10 +271,9 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 		program
 		inputs []shapes.Shape
 	}
-	edits := s.newEdits(n, 1, 1, kept.slots)
 	var all, steps []wanted // in the order in which they are needed
 	if s.terms {
-		for begin, end := range s.termGraphs {
+		for begin, end := range s.m.termGraphs {
 			inputs := []shapes.Shape{scalar, stream}
 			if s.m.oneTermGraph(begin, end) {
 				inputs = []shapes.Shape{
@@ -291,12 +290,10 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 					inputs = append(inputs, stream)
 				}
 			}
-			edited, ofEdits := edits.programOf(begin)
-			all = append(all, wanted{
-				s.m.termsProgram(begin, end, 1, s.byHead, edited), append(inputs, ofEdits...),
-			})
+			all = append(all, wanted{s.m.termsProgram(begin, end, 1, s.byHead), inputs})
 		}
 	}
+	edits := s.newEdits(n, 1, 1, kept.slots)
 	for l := range spec.Layers { // layers of one kind and with the same edits have one program
 		edited, ofEdits := edits.programOf(l)
 		for _, ask := range s.late {
