@@ -88,7 +88,7 @@ func (m *Model) search(ctx context.Context, ids []int, ask trace.Ask) ([]int, er
 		sessions[i] = &beamSession{session: session}
 	}
 	forced := 0
-	if at := slices.Index(ids, m.info.Boundary()); m.spec.Encoder > 0 {
+	if at := m.info.TargetBegin(ids); m.spec.Encoder > 0 {
 		forced = len(ids) - at - 1
 	}
 	rules := m.beams

@@ -153,9 +153,11 @@ func (x *question) newReplacement(ctx context.Context) (*replacement, error) {
 	return r, err
 }
 
-// pads reports whether tokens are the padding of a model that has embeddings.
+// pads reports whether tokens are the padding of a model that has embeddings and is not a decoder,
+// which counts every token.
 func (x *question) pads(ids sides[int]) bool {
 	pad, ok := x.specialToken("pad")
+	ok = ok && (x.info.Bidirectional || x.info.EncoderLayers > 0)
 	_, embeds := x.m.(trace.Differentiable)
 	return ok && embeds && pad == ids
 }
