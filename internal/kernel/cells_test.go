@@ -12,6 +12,7 @@ import (
 func newCells(t *testing.T) *cells {
 	t.Helper()
 	goCommand(t)
+	t.Setenv("GOFLAGS", "") // go doc would write into this module's go.sum
 	clone, err := builtFrom()
 	must(t, err)
 	return &cells{StartOptions: StartOptions{
