@@ -386,9 +386,9 @@ func wordAt(text string, at int) int {
 // wordsIn returns the words of a text that a span touches; none if it is white space.
 func wordsIn(text string, span [2]int) (words []int) {
 	piece := text[span[0]:span[1]]
-	begin := span[1] - len(strings.TrimLeftFunc(piece, unicode.IsSpace))
+	first := wordAt(text, span[1]-len(strings.TrimLeftFunc(piece, unicode.IsSpace)))
 	for i := range strings.Fields(piece) {
-		words = append(words, wordAt(text, begin)+i)
+		words = append(words, first+i)
 	}
 	return words
 }

@@ -231,7 +231,7 @@ func (r *replacement) removable(x *question, tokens []int) []int {
 // without returns the question without some tokens, in rising order. If a decoder's last tokens are
 // deleted, the one before them predicts.
 func (r *replacement) without(x *question, tokens []int) trace.Query {
-	q := x.q
+	q, boundary := x.q, x.info.TargetBegin(x.q.IDs)
 	switch {
 	case r.delete:
 		q.IDs, q.Embeddings = slices.Clone(q.IDs), slices.Clone(q.Embeddings)
@@ -258,13 +258,13 @@ func (r *replacement) without(x *question, tokens []int) trace.Query {
 	case r.inputs != nil:
 		q.Embeddings = slices.Clone(r.inputs)
 		for _, j := range tokens {
-			row := r.rows.at(j, x.info.TargetBegin(x.q.IDs))
+			row := r.rows.at(j, boundary)
 			copy(q.Embeddings[j*len(row):], row)
 		}
 	default:
 		q.IDs = slices.Clone(q.IDs)
 		for _, j := range tokens {
-			q.IDs[j] = r.ids.at(j, x.info.TargetBegin(x.q.IDs))
+			q.IDs[j] = r.ids.at(j, boundary)
 		}
 	}
 	return q
