@@ -178,14 +178,11 @@ func (e *Explanation) TextSinks(T int, given func(i, j int) (part, whole float64
 
 // Seen returns how many of T tokens of the text token i can look at, from the first one.
 func (e *Explanation) Seen(i, T int) int {
-	source := e.TargetBegin()
-	switch {
-	case e.Model.Bidirectional:
-		return T
-	case i < source:
-		return min(source, T)
+	sight := trace.Sight{Prefix: e.TargetBegin()}
+	if e.Model.Bidirectional {
+		sight.Prefix = T
 	}
-	return i + 1
+	return sight.Width(i, T)
 }
 
 // RestsOn reports whether attention rests on prompt token j whatever a row of r is about, so that a

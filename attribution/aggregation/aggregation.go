@@ -93,26 +93,13 @@ func (c Config) Levels() int {
 }
 
 // Width returns how many sources target t sees in a text of T tokens.
-func (c Config) Width(t, T int) int {
-	return max(t+1, min(c.Prefix, T))
-}
+func (c Config) Width(t, T int) int { return c.sight().Width(t, T) }
 
-// Seen returns which sources target t sees in layer l of the state, from..to-1, of T tokens. In a
-// model of two stacks a layer of the encoder works on the prefix; in the decoder, a layer in which
-// targets see those before them and one in which they see the prefix take turns. A token that a
-// layer does not work on sees itself alone.
-func (c Config) Seen(l, t, T int) (from, to int) {
-	decoder := l - c.Encoder
-	switch {
-	case c.Prefix == 0 || c.Prefix >= T:
-		return 0, c.Width(t, T)
-	case (decoder < 0) != (t < c.Prefix):
-		return t, t + 1
-	case decoder >= 0 && decoder%2 == 0:
-		return c.Prefix, t + 1
-	}
-	return 0, c.Prefix
-}
+// Seen returns which sources target t sees in layer l of the state, from..to-1, of T tokens; see
+// [trace.Sight.Seen].
+func (c Config) Seen(l, t, T int) (from, to int) { return c.sight().Seen(l, t, T) }
+
+func (c Config) sight() trace.Sight { return trace.Sight{Prefix: c.Prefix, Encoder: c.Encoder} }
 
 // Rows has the rows Â of N targets in L layers. They are not negative, and each sums to 1 or is
 // all zero.

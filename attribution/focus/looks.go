@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // Attention is what all heads of a model give from each token of a text to each token, and ranks
@@ -58,23 +60,19 @@ func (a *Attention) At(l, h, i, j int) float64 {
 }
 
 // Seen returns how many tokens token i can look at, from the first one.
-func (a *Attention) Seen(i int) int {
-	if a.Bidirectional {
-		return a.Tokens
-	}
-	if i < a.Source {
-		return min(a.Source, a.Tokens)
-	}
-	return i + 1
-}
+func (a *Attention) Seen(i int) int { return a.sight().Width(i, a.Tokens) }
 
 // Joins reports whether heads of layer l can look from token i at source j.
 func (a *Attention) Joins(l, i, j int) bool {
-	if a.Source == 0 || l < a.Encoder {
-		return a.LooksFrom(l, i) && j < a.Seen(i)
+	from, to := a.sight().Seen(l, i, a.Tokens)
+	return a.LooksFrom(l, i) && from <= j && j < to
+}
+
+func (a *Attention) sight() trace.Sight {
+	if a.Bidirectional {
+		return trace.Sight{Prefix: a.Tokens}
 	}
-	toSource := (l-a.Encoder)%2 == 1
-	return a.LooksFrom(l, i) && j < a.Seen(i) && toSource == (j < a.Source)
+	return trace.Sight{Prefix: a.Source, Encoder: a.Encoder}
 }
 
 // LooksFrom reports whether heads of layer l look from token i: those of one stack alone do.

@@ -168,6 +168,36 @@ func (i Info) Prefix(ids []int) int {
 	return max(0, i.TargetBegin(ids))
 }
 
+// Sight tells which tokens of a text see each other.
+type Sight struct {
+	// Prefix is how many tokens at the beginning see each other; a later one sees itself and those
+	// before it. See [Info.Prefix].
+	Prefix int
+	// Encoder is, for two stacks, how many layers from 0 on belong to the encoder; it is below 0 if
+	// layers are counted from one of the decoder on.
+	Encoder int
+}
+
+// Width returns how many tokens token t sees in any layer, from the first one, in a text of T.
+func (s Sight) Width(t, T int) int { return max(t+1, min(s.Prefix, T)) }
+
+// Seen returns which tokens token t sees in layer l, from..to-1, in a text of T. In a model of two
+// stacks a layer of the encoder works on the prefix; in the decoder, a layer in which tokens see
+// those before them and one in which they see the prefix take turns. A token that a layer does not
+// work on sees itself alone.
+func (s Sight) Seen(l, t, T int) (from, to int) {
+	decoder := l - s.Encoder
+	switch {
+	case s.Prefix == 0 || s.Prefix >= T:
+		return 0, s.Width(t, T)
+	case (decoder < 0) != (t < s.Prefix):
+		return t, t + 1
+	case decoder >= 0 && decoder%2 == 0:
+		return s.Prefix, t + 1
+	}
+	return 0, s.Prefix
+}
+
 // IDs returns how many ids tokens may have, from 0 on.
 func (i Info) IDs() int { return i.Vocab + i.SourceVocab }
 
