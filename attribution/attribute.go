@@ -58,7 +58,7 @@ func (m *Map) Row(l, t int) []float64 { return rowmath.At(m.Data, l*m.Shape[1]+t
 // It returns a [trace.UsageError] if the options are invalid, and another error if the data are:
 // wrong shapes, numbers that are negative, NaN or infinite, rows that do not sum to 1. If ctx is
 // done the error wraps ctx.Err(). [Options.OnProgress] is called after every row for
-// decoders, or once with [Options.DiscardWhole]. Flow costs L·T² max-flow problems.
+// decoders. Flow costs L·T² max-flow problems.
 //
 // Tensors are read piece by piece: one head of one layer at a time, [T,T], each twice. So it needs
 // memory for its results only. If these need more than the input's budget, it returns a
@@ -249,11 +249,10 @@ func newAttribution(p *plan, in *input) *Attribution {
 	return a
 }
 
-// compute fills the maps: row by row, or all at once if tokens see each other or DiscardWhole needs
-// whole maps. fused has the rows of each ask, [L,T,T].
+// compute fills the maps: row by row, or all at once if tokens see each other. fused has the rows of each ask, [L,T,T].
 func (a *Attribution) compute(ctx context.Context, p *plan, in *input, fused [][]float64) error {
 	count := 1
-	if p.prefix > 0 || p.opts.DiscardWhole {
+	if p.prefix > 0 {
 		count = in.tokens
 	}
 	for first := 0; first < in.tokens; first += count {

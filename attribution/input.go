@@ -146,9 +146,6 @@ func newInput(tensors []TensorReader, opts Options) (*input, error) {
 		return nil, err
 	}
 	in := &input{heads: 1, tensors: map[string]rowTensor{}}
-	if opts.MeasuredResidual {
-		methods = append(methods, Method{Name: "with a measured residual", Mixing: mixingRatio})
-	}
 	for _, m := range methods {
 		if m.Scorer != "" {
 			return nil, trace.Usagef(

@@ -136,7 +136,7 @@ func (p *plan) add(m Method, set setting) {
 	for l := p.last + 1 - cfg.Levels(); l <= p.last; l++ {
 		pm.levels = append(pm.levels, l)
 	}
-	pm.choosesLayer = info.Single && set.generates && !p.opts.OwnRow &&
+	pm.choosesLayer = info.Single && set.generates &&
 		p.opts.FirstLayer == 0 && p.opts.LastLayer == nil
 	pm.facts.LayerChosen = pm.choosesLayer
 	if pm.choosesLayer && mixing.PerPair && set.readsLayers && !p.opts.AllLayers {
@@ -204,17 +204,13 @@ func (p *plan) job(
 	a aggregation.Aggregation, lift bool,
 ) *job {
 	j := &job{
-		mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1, ratios: -1,
+		mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1,
 		firstLayer: p.first, rule: p.rule(m, mi),
 	}
 	if p.opts.Residual != nil && m.Residual > 0 {
 		j.rule.Residual = *p.opts.Residual
 	}
 	ask := trace.MixingAsk{Name: m.Mixing, AllRows: info.AllRows}
-	if p.opts.MeasuredResidual && m.Residual > 0 {
-		j.rule.Measured, j.rule.Residual = true, 0
-		j.ratios = p.ask(trace.MixingAsk{Name: mixingRatio, AllRows: info.AllRows})
-	}
 	var shown trace.Heads
 	ask.Heads, shown = p.heads(mi)
 	if shown != ask.Heads {
@@ -243,7 +239,7 @@ func (p *plan) lateJob(
 	m Method, mi MixingInfo, cfg aggregation.Config, a aggregation.Aggregation,
 ) *job {
 	j := &job{
-		mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1, ratios: -1,
+		mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1,
 		ask: len(p.lateAsks), state: a.New(cfg), rule: p.rule(m, mi),
 	}
 	_, shown := p.heads(mi)
@@ -256,8 +252,7 @@ func (p *plan) lateJob(
 func (p *plan) rule(m Method, mi MixingInfo) aggregation.Normalization {
 	return aggregation.Normalization{
 		Residual: m.Residual, Scaled: mi.scaled(),
-		DropSink: p.opts.DropSink, Local: p.opts.LocalLift && m.Residual > 0,
-		Discard: p.opts.Discard, Whole: p.opts.DiscardWhole,
+		DropSink: p.opts.DropSink, Discard: p.opts.Discard,
 	}
 }
 

@@ -184,7 +184,7 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 	}
 	r.ask = trace.Ask{
 		Mixings: r.plan.asks, Sampling: r.opts.Sampling, Alternatives: r.alternatives(),
-		OwnRow: r.opts.OwnRow, Progress: r.opts.OnProgress, Logits: r.opts.Without != "",
+		Progress: r.opts.OnProgress, Logits: r.opts.Without != "",
 	}
 	if r.plan.needsTerms() {
 		r.ask.Terms = &trace.TermsAsk{
@@ -303,8 +303,6 @@ func (r *run) start(info trace.Info, prompt Prompt) {
 			settings["row"] = "prediction"
 		case info.Reads():
 			settings["row"] = "position explained"
-		case r.opts.OwnRow:
-			settings["row"] = "own row"
 		default:
 			settings["row"] = "predicting position"
 		}

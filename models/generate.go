@@ -204,11 +204,7 @@ func (m *Model) newChooser(ids []int, ask trace.Ask) (*chooser, error) {
 
 // room returns how many tokens the model reads of a text with so many in its prompt.
 func (c *chooser) room(prompt int) int {
-	room := roomFor(prompt, c.ask.MaxTokens)
-	if !c.ask.OwnRow {
-		room-- // the model does not read the last token
-	}
-	return room
+	return roomFor(prompt, c.ask.MaxTokens) - 1 // the model does not read the last token
 }
 
 // roomFor returns how many tokens a prompt and those to generate are together; the largest number
@@ -218,7 +214,7 @@ func roomFor(prompt, generated int) int {
 }
 
 // more reports whether another step follows the latest one.
-func (c *chooser) more() bool { return !c.done || c.ask.OwnRow }
+func (c *chooser) more() bool { return !c.done }
 
 // objective returns the number whose parts are asked for: the logit of the next token against the
 // contrast or the foils, which are the most probable other tokens by p, [V].

@@ -541,8 +541,6 @@ type Ask struct {
 	Lens int
 	// Logits asks for [Step.Logits].
 	Logits bool
-	// OwnRow adds a last step for the last token, with its row and without a prediction.
-	OwnRow bool
 	// Edits change what the model computes, if it is [Editable]. Rows are those of the edited
 	// blocks. Products are not computed under edits.
 	Edits []Edit
@@ -634,7 +632,7 @@ type Step struct {
 	First, Count int
 	// Rows has one entry for each of [Ask.Mixings].
 	Rows []Rows
-	// Next is the prediction of token First+Count; nil in the last step of [Ask.OwnRow].
+	// Next is the prediction of token First+Count.
 	Next *Prediction
 	// Logits are what Next was predicted by, [V]; nil without [Ask.Logits], and from a model that
 	// reads.

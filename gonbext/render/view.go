@@ -33,7 +33,7 @@ func (s Show) Record(
 	ids, ends := e.TokenIDs(), [2]int{}
 	switch {
 	case s.Kind == KindFlow:
-		if ids, ends, err = e.FlowEnds(s.token(), s.Source, opts.OwnRow); err != nil {
+		if ids, ends, err = e.FlowEnds(s.token(), s.Source); err != nil {
 			return r, err
 		}
 	case s.Kind == KindExperts:

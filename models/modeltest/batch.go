@@ -26,8 +26,8 @@ func batchAsk(tokens int) trace.Ask {
 	}
 }
 
-// BatchTexts are texts of different lengths: greedy and sampled, with a continuation, with the row
-// of the last token, and one that the model refuses.
+// BatchTexts are texts of different lengths: greedy and sampled, with a continuation, and one that the
+// model refuses.
 func BatchTexts() []trace.BatchText {
 	var all []trace.BatchText
 	for i := range 7 {
@@ -39,7 +39,6 @@ func BatchTexts() []trace.BatchText {
 	}
 	all[2].Ask.Continuation = []int{9, 4, 30}
 	all[3].Ask.Sampling = trace.Sampling{Temperature: 1, Seed: 3}
-	all[4].Ask.OwnRow = true
 	contrast := 11
 	all[5].Ask.Terms = &trace.TermsAsk{Contrast: &contrast}
 	all[6].IDs = []int{5, -1}

@@ -60,7 +60,6 @@ func TestExplainFlags(t *testing.T) {
 			MaxTokens: 1, Methods: []string{"flow"}, AllLevels: true,
 		}},
 		{"threshold", "--set threshold=0.01 --max-tokens 1", attribution.Options{MaxTokens: 1, Threshold: 0.01}},
-		{"own row", "--set own-row --max-tokens 1", attribution.Options{MaxTokens: 1, OwnRow: true}},
 		{"lift", "--methods rollout --set lift --max-tokens 1", attribution.Options{MaxTokens: 1, Methods: rollout, Lift: true}},
 	}
 	plain := map[string]string{}
@@ -395,7 +394,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"tokens of a continuation", in("--max-tokens", "2", "--continuation", " is", "a"), "", 2, "--max-tokens 2 and a continuation; every token of a continuation is explained"},
 		{"sampling of a continuation", in("--temperature", "1", "--continuation", " is", "a"), "", 2, "temperature 1 and a continuation"},
 		{"all levels without flow", in("--set", "all-levels", "a"), "", 2, "--set all-levels applies to none of the methods: direct"},
-		{"own row of a scorer", in("--set", "own-row", "--methods", "attn-lrp", "a"), "", 2, "--set own-row applies to none of the methods: attn-lrp"},
+		{"a sink of a scorer", in("--set", "drop-sink", "--methods", "attn-lrp", "a"), "", 2, "--set drop-sink applies to none of the methods: attn-lrp"},
 		{"steps of another scorer", in("--set", "steps=5", "--methods", "occlusion", "a"), "", 2, "--set steps applies to none of the methods: occlusion"},
 		{"near method", in("--methods", "rolout", "a"), "", 2, `--methods "rolout": unknown method "rolout"; did you mean rollout? known are `},
 		{"near name elsewhere", in("--methods", "atention", "a"), "", 2, `unknown method "atention"; did you mean raw, which is attention as the model computed it? known are `},

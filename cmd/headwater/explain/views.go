@@ -242,9 +242,6 @@ var meanings = []struct {
 	{"without", []string{tables}, nil},
 	{"prompt-scores", []string{pages}, heatmapAndText},
 	{"prompt-scores", []string{tables}, nil},
-	{"own-row", pictures, except(render.KindMaps, render.KindMap)},
-	{"own-row", numbers, nil},
-	{"measured-residual", anyForm, except(render.KindMaps, render.KindMap)},
 }
 
 // shownAlways tells why some flags mean nothing for some views.
