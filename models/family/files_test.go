@@ -425,3 +425,22 @@ func TestPublishedTable(t *testing.T) {
 	}
 	must(t, os.WriteFile(path, []byte(want), 0o644))
 }
+
+// TestModelsPage: docs/models.md names every family and every model with images.
+func TestModelsPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/models.md")
+	must(t, err)
+	isNamed := func(modelType string) bool {
+		return strings.Contains(string(page), "`"+modelType+"`")
+	}
+	for _, f := range registered() {
+		if !slices.ContainsFunc(f.modelTypes(), isNamed) {
+			t.Errorf("docs/models.md lacks %q", f.modelTypes())
+		}
+	}
+	for name := range textModels {
+		if !isNamed(name) {
+			t.Errorf("docs/models.md lacks %s", name)
+		}
+	}
+}
