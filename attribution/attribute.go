@@ -55,12 +55,12 @@ func (m *Map) Row(l, t int) []float64 { return rowmath.At(m.Data, l*m.Shape[1]+t
 // counts as one head. The sum of a row of attention may be off from 1 by 0.005, the rounding of
 // bfloat16. Rows are divided by their sums before heads are fused, and a warning names the worst
 // row if it is off by more than 1e-5. If a row sums to less, all rows are taken as of a model with
-// sinks ([Input.Sinks]), and a warning says so unless the input did. A text is a decoder's if all numbers above the diagonal are
-// 0. Inputs are not modified.
+// sinks ([Input.Sinks]), and a warning says so unless the input did. A text is a decoder's if all
+// numbers above the diagonal are 0. Inputs are not modified.
 //
 // It returns a [trace.UsageError] if the options are invalid, and another error if the data are:
-// wrong shapes, numbers that are negative, NaN or infinite, rows that sum to more than 1 or to 0. If ctx is
-// done the error wraps ctx.Err(). [Options.OnProgress] is called after every row for
+// wrong shapes, numbers that are negative, NaN or infinite, rows that sum to more than 1 or to 0. If
+// ctx is done the error wraps ctx.Err(). [Options.OnProgress] is called after every row for
 // decoders, or once with [Options.DiscardWhole]. Flow costs L·T² max-flow problems.
 //
 // Tensors are read piece by piece: one head of one layer at a time, [T,T], each twice. So it needs

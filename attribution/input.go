@@ -324,8 +324,8 @@ func (c *rowCheck) row(row []float32, l, h, t int) error {
 	}
 	sum := sumOf(row)
 	if sum > 1+sumTol || sum == 0 && !c.sinks {
-		return fmt.Errorf("layer %d head %d row %d sums to %.6g; want 1 within %g, or less where a "+
-			"sink has the rest", l, h, t, sum, sumTol)
+		return fmt.Errorf("layer %d head %d row %d sums to %.6g; want 1 within %g, or less where "+
+			"a sink has the rest", l, h, t, sum, sumTol)
 	}
 	if off := math.Abs(sum - 1); off > c.worst {
 		c.worst, c.where = off, fmt.Sprintf("layer %d head %d row %d sums to %.6f", l, h, t, sum)

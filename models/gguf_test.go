@@ -210,8 +210,8 @@ func TestSplitGGUF(t *testing.T) {
 	}
 }
 
-// Parts of a split file that were joined by cat, and a file that was cut by bytes: the error has the
-// line that mends it, which is run here by a shell until the model opens.
+// Parts of a split file that were joined by cat, and a file that was cut by bytes: the error has
+// the line that mends it, which is run here by a shell until the model opens.
 func TestJoinedAndCutGGUF(t *testing.T) {
 	file := ggufGolden(t, "qwen2")
 	whole := file.Bytes()
@@ -240,7 +240,8 @@ func TestJoinedAndCutGGUF(t *testing.T) {
 			[]string{"it is part 1 of 3 of a split file, with what comes after it, which begins at "},
 		},
 		"one of many": {
-			pieces("q.gguf.part1of3", "q.gguf.part2of3", "q.gguf.part3of3"), "q.gguf.part2of3", "q.gguf",
+			pieces("q.gguf.part1of3", "q.gguf.part2of3", "q.gguf.part3of3"),
+			"q.gguf.part2of3", "q.gguf",
 			[]string{"not a GGUF file", "It is one of 3 pieces of a file that was cut by bytes"},
 		},
 		"split -b":     {pieces("xaa", "xab", "xac"), "xaa", "x.gguf", []string{"truncated", "3 pieces"}},
@@ -269,8 +270,8 @@ func TestJoinedAndCutGGUF(t *testing.T) {
 					t.Fatalf("%s: %v: %s", line, err, out)
 				}
 				path = filepath.Join(dir, c.mends)
-				if rest := filepath.Join(dir, "it's-rest.gguf"); i == 0 && c.files["it's.gguf"] != nil {
-					path = rest
+				if i == 0 && c.files["it's.gguf"] != nil {
+					path = filepath.Join(dir, "it's-rest.gguf")
 				}
 			}
 			m, err := models.Open(filepath.Join(dir, c.mends), models.Options{Backend: "go"})

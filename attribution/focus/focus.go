@@ -151,7 +151,8 @@ func (t *Text) row(name string, l, h, i, rows, width int) floats {
 }
 
 // probability fills dst, [S], with the probabilities of target i: the tensor attention where it is
-// known, each row divided by its sum unless there are sinks, otherwise the softmax of the scores. h may be [Together].
+// known, each row divided by its sum unless there are sinks, otherwise the softmax of the scores. h
+// may be [Together].
 func (t *Text) probability(dst []float64, l, h, i int) {
 	seen := t.visible(i)
 	if h != Together && !t.has(attentionTensor) {

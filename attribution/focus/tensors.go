@@ -86,10 +86,10 @@ const sumTolerance = 5e-3
 //
 // New keeps the tensors and copies none. It reads every number once. The error names the tensor,
 // its shape and what is needed: a shape that does not fit its data or another tensor, a row of
-// attention that sums to 0 or, by more than 0.005, the rounding of bfloat16, to more than 1, a row of scores that are
-// all -Inf, a number that is NaN or otherwise infinite. Entries of later sources, which a target
-// does not see, are ignored in terms and scores, and must be 0 in attention unless the text is
-// bidirectional.
+// attention that sums to 0 or, by more than 0.005, the rounding of bfloat16, to more than 1, a row
+// of scores that are all -Inf, a number that is NaN or otherwise infinite. Entries of later
+// sources, which a target does not see, are ignored in terms and scores, and must be 0 in attention
+// unless the text is bidirectional.
 func New(tensors []trace.Tensor, opts Options) (*Text, error) {
 	b := builder{text: &Text{
 		Bidirectional: opts.Bidirectional, Sinks: opts.Sinks, tensors: map[string]floats{},
@@ -286,8 +286,8 @@ func (t *Text) checkAttention() error {
 			later = later || p != 0 && j > t.firstTarget()+i
 		}
 		if sum > 1+sumTolerance || sum == 0 && !t.Sinks {
-			return fmt.Errorf("%s sums to %.6g; want 1 within %g, or less where a sink has the rest",
-				where(), sum, sumTolerance)
+			return fmt.Errorf("%s sums to %.6g; want 1 within %g, or less where a sink has the "+
+				"rest", where(), sum, sumTolerance)
 		}
 		lacking = lacking || sum < 1-sumTolerance
 	}

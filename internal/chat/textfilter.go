@@ -69,7 +69,8 @@ func groupBy(r *run, v value, a arguments) value {
 	r.sorted(all, key, false)
 	var groups []value
 	for len(all) > 0 {
-		n := slices.IndexFunc(all, func(item value) bool { return !r.equal(key(item), key(all[0])) })
+		first := key(all[0])
+		n := slices.IndexFunc(all, func(item value) bool { return !r.equal(key(item), first) })
 		if n < 0 {
 			n = len(all)
 		}

@@ -33,8 +33,9 @@ const (
 
 // Dir is a model in the directory layout of Hugging Face. It has config.json and the weights
 // (model.safetensors or, if that file is missing, the shards listed in
-// model.safetensors.index.json, or a complete set of shards without that list). It may have generation_config.json and the files of the tokenizer.
-// The fields must not be modified. A Dir is safe for concurrent use.
+// model.safetensors.index.json, or all shards without that list). It may have
+// generation_config.json and the files of the tokenizer. The fields must not be modified. A Dir is
+// safe for concurrent use.
 type Dir struct {
 	// Name is the path or name that the directory was opened with.
 	Name string
@@ -96,8 +97,8 @@ func FromFS(fsys fs.FS, name string) (*Dir, error) {
 }
 
 // openWeights opens the single file or, if it is missing, the shards of the index or, if that is
-// missing, those whose names count them. If several are there, the first counts, as in the reference
-// implementation, and a remark names the others.
+// missing, those whose names count them. If several are there, the first counts, as in the
+// reference implementation, and a remark names the others.
 func (d *Dir) openWeights() (*File, error) {
 	files, opened := d.unlisted(), weightsFile
 	open := func() (*File, error) { return openFS(d.fsys, weightsFile, d.path(weightsFile)) }
@@ -120,8 +121,8 @@ func (d *Dir) openWeights() (*File, error) {
 		return nil, err
 	}
 	if left := d.otherWeights(f, opened); len(left) > 0 {
-		d.Remarks = append(d.Remarks, fmt.Sprintf("the weights are those of %s; other weights in the "+
-			"folder were left: %s", opened, message.Some(left, 4)))
+		d.Remarks = append(d.Remarks, fmt.Sprintf("the weights are those of %s; other weights in "+
+			"the folder were left: %s", opened, message.Some(left, 4)))
 	}
 	return f, nil
 }

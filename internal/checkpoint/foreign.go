@@ -166,9 +166,8 @@ var safetensorsWeights = []foreign{
 
 // isWeights reports whether a file has weights in any format, by its name.
 func isWeights(name string) bool {
-	return slices.ContainsFunc(slices.Concat(safetensorsWeights, foreignWeights), func(f foreign) bool {
-		return f.matches(name)
-	})
+	known := slices.Concat(safetensorsWeights, foreignWeights)
+	return slices.ContainsFunc(known, func(f foreign) bool { return f.matches(name) })
 }
 
 var placeholder = regexp.MustCompile(`\b(DIR|FILE|MODEL)\b`)

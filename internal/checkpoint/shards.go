@@ -103,9 +103,9 @@ func (f *File) add(shard *File) error {
 	return nil
 }
 
-// checkIndex checks that no tensor is in another shard than the one that the index names for it, and
-// adds those that are nowhere, with a remark. Names are sorted, so that the same directory gives the
-// same error.
+// checkIndex checks that no tensor is in another shard than the one that the index names for it,
+// and adds those that are nowhere, with a remark. Names are sorted, so that the same directory
+// gives the same error.
 func (f *File) checkIndex(index map[string]string, d *Dir) error {
 	var absent []string
 	for _, name := range slices.Sorted(maps.Keys(index)) {
@@ -122,8 +122,8 @@ func (f *File) checkIndex(index map[string]string, d *Dir) error {
 		}
 	}
 	if absent != nil {
-		d.Remarks = append(d.Remarks, fmt.Sprintf("%s names tensors that are in no shard and that the "+
-			"model does not need: %s", indexFile, message.Some(absent, 4)))
+		d.Remarks = append(d.Remarks, fmt.Sprintf("%s names tensors that are in no shard and "+
+			"that the model does not need: %s", indexFile, message.Some(absent, 4)))
 	}
 	return nil
 }

@@ -148,8 +148,8 @@ func TestOtherWeights(t *testing.T) {
 			}
 			for _, name := range c.names {
 				_, err := d.Weights.Shape(name)
-				absent := err != nil && strings.Contains(err.Error(), ".safetensors has no tensor \""+
-					name+"\", where model.safetensors.index.json says it is; download the shard again")
+				absent := err != nil && strings.Contains(err.Error(), ".safetensors has no "+
+					"tensor \""+name+"\", where "+index+" says it is; download the shard again")
 				if absent != strings.HasPrefix(name, "mtp.") {
 					t.Errorf("Shape(%s): %v", name, err)
 				}

@@ -62,16 +62,16 @@ func (p *part) beginsAt(at int64) bool {
 	return err == nil && string(b) == magic
 }
 
-// pieceName is the name of a piece of a file that was cut by bytes: NAME.part1of2, NAME-split-a,
+// pieceName is the name of a piece of a file that was cut by bytes, as NAME.part1of2, NAME-split-a,
 // NAME.001 or NAMEaa.
 var pieceName = regexp.MustCompile(`^(.*?)(\d+(?:of\d+)?|[a-z]{1,2})$`)
 
 // maxPieces is how many pieces of a file an error names.
 const maxPieces = 64
 
-// explainPiece adds to the error of a file that was not read how its pieces are joined, if it is one
-// of a file that was cut by bytes: there are several whose names differ in their number or letters
-// at the end, and the first of them alone begins as a GGUF file.
+// explainPiece adds to the error of a file that was not read how the pieces of a file are joined,
+// if it is one of them: there are several whose names differ at the end, and the first of them
+// alone begins as a GGUF file.
 func explainPiece(path string, err error) error {
 	dir, base := filepath.Split(path)
 	own := pieceName.FindStringSubmatch(base)
@@ -82,7 +82,7 @@ func explainPiece(path string, err error) error {
 	var pieces []string
 	for _, e := range entries {
 		m := pieceName.FindStringSubmatch(e.Name())
-		if m != nil && m[1] == own[1] && e.Type().IsRegular() && isLetter(m[2]) == isLetter(own[2]) {
+		if m != nil && m[1] == own[1] && e.Type().IsRegular() {
 			pieces = append(pieces, dir+e.Name())
 		}
 	}
@@ -99,12 +99,10 @@ func explainPiece(path string, err error) error {
 		pieces[i] = shellQuoted(name)
 	}
 	whole, _, _ := strings.Cut(own[1], ".gguf")
-	return fmt.Errorf("%w. It is one of %d pieces of a file that was cut by bytes: join them, and open "+
-		"the result:\n\tcat %s > %s", err, len(pieces), strings.Join(pieces, " "),
+	return fmt.Errorf("%w. It is one of %d pieces of a file that was cut by bytes: join them, "+
+		"and open the result:\n\tcat %s > %s", err, len(pieces), strings.Join(pieces, " "),
 		shellQuoted(dir+strings.TrimRight(whole, ".-_")+".gguf"))
 }
-
-func isLetter(s string) bool { return s[0] >= 'a' }
 
 // beginsAsGGUF reports whether a file begins as GGUF files do.
 func beginsAsGGUF(path string) bool {

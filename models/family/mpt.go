@@ -24,7 +24,7 @@ var mpt = &Family{
 			Activation:  spec.GELU,
 		}
 		decoderHead(c, s, true)
-		// The reference has no biases and a feed-forward part of this width, whatever the file says.
+		// The reference has no biases and this feed-forward width, whatever the file says.
 		s.FeedForward = 4 * s.Width
 		// Positions are slopes without an end; max_seq_len is for how long a text the reference
 		// writes them down.

@@ -97,9 +97,9 @@ func TestUnknownArchitecture(t *testing.T) {
 	}
 }
 
-// TestIgnoredValues: transformers 5.23 opens these files and computes what it computes of the golden,
-// with the same seeded weights. It writes some of the values itself, as 0 for a pattern of windows
-// where there are none.
+// TestIgnoredValues: transformers 5.23 opens these files and computes what it computes of the
+// golden, with the same seeded weights. It writes some of the values itself, as 0 for a pattern of
+// windows where there are none.
 func TestIgnoredValues(t *testing.T) {
 	for _, c := range []struct{ golden, key, value string }{
 		{"mpt", "max_seq_len", "4096"},

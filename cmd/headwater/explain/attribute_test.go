@@ -170,7 +170,8 @@ func TestTraceAttribute(t *testing.T) {
 // transformers recorded of the golden says nothing: it is taken with a remark.
 func TestAttributeSinks(t *testing.T) {
 	dir := t.TempDir()
-	model, in, out := clitest.Mixture(t, "gpt_oss"), filepath.Join(dir, "in"), filepath.Join(dir, "out")
+	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+	model := clitest.Mixture(t, "gpt_oss")
 	headwater.Output(t, "trace", "--backend", "go", "--model", model, "--text", clitest.Prompt,
 		"--taps", "attention", "-o", in)
 	const methods = "rollout,raw,flow"
@@ -199,7 +200,8 @@ func TestAttributeSinks(t *testing.T) {
 	got, want := shown.Methods["rollout"], e.Methods["rollout"]
 	checkClose(t, "show", got.Row(0, got.Top()), want.Row(0, want.Top()))
 	headwater.Output(t, "show", "--view", "heads", in)
-	headwater.Output(t, "explain", "--model", model, "--view", "flow", "--max-tokens", "1", clitest.Prompt)
+	headwater.Output(t, "explain", "--model", model, "--view", "flow", "--max-tokens", "1",
+		clitest.Prompt)
 
 	golden := clitest.OpenFile(t, filepath.Join(clitest.Goldens, "gpt_oss", "golden.safetensors"))
 	const T = 12
