@@ -59,8 +59,8 @@ func (m *Map) Row(l, t int) []float64 { return rowmath.At(m.Data, l*m.Shape[1]+t
 // numbers above the diagonal are 0. Inputs are not modified.
 //
 // It returns a [trace.UsageError] if the options are invalid, and another error if the data are:
-// wrong shapes, numbers that are negative, NaN or infinite, rows that sum to more than 1 or to 0. If
-// ctx is done the error wraps ctx.Err(). [Options.OnProgress] is called after every row for
+// wrong shapes, numbers that are negative, NaN or infinite, rows that sum to more than 1 or to 0.
+// If ctx is done the error wraps ctx.Err(). [Options.OnProgress] is called after every row for
 // decoders, or once with [Options.DiscardWhole]. Flow costs L·T² max-flow problems.
 //
 // Tensors are read piece by piece: one head of one layer at a time, [T,T], each twice. So it needs
