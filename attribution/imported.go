@@ -48,7 +48,7 @@ func (a *Attribution) Explanation(
 			Offsets: make([][2]int, m), Special: make([]bool, m),
 		},
 	}
-	e.Model.Bidirectional = a.Bidirectional
+	e.Model.Bidirectional, e.Model.Sinks = a.Bidirectional, a.Sinks
 	end := 0
 	for j, text := range e.Prompt.Texts {
 		e.Prompt.Offsets[j] = [2]int{end, end + len(text)}

@@ -78,6 +78,13 @@ class Explain(unittest.TestCase):
         with self.assertRaisesRegex(headwater.Error, "version 2"):
             headwater.Explanation({"version": 2}, "", "")
 
+    def test_bytes(self):
+        tokens = {"texts": ["a", "\ufffd"], "ids": [1, 2], "bytes": [None, [240]]}
+        step = {"id": 3, "text": "\ufffd", "probability": 0.5, "bytes": [159]}
+        data = {"version": 1, "prompt": tokens, "steps": [step], "order": [], "methods": {}}
+        e = headwater.Explanation(data | {"warnings": []}, "", "")
+        self.assertEqual([t.bytes for t in e.prompt + e.steps], [None, b"\xf0", b"\x9f"])
+
     def test_options(self):
         with tempfile.TemporaryDirectory() as folder:
             edits = [{"part": "mlp", "layers": [1]}]

@@ -76,6 +76,11 @@ const (
 	SpecialsFollow
 )
 
+// SinkRemark is what a user is told where rows of attention sum to less than 1 and nothing says
+// that the model has sinks; see [Info].
+const SinkRemark = "What rows lack is taken for the part of sinks, which some models (GPT-OSS) " +
+	"have beside their tokens; of another model the recording is incomplete."
+
 // Info describes a model.
 type Info struct {
 	// Name is the name that the user gave: a built-in name or a path.
@@ -103,6 +108,9 @@ type Info struct {
 	Numbers bool `json:"numbers,omitempty"`
 	// Bidirectional reports whether every token sees every other, as in an encoder.
 	Bidirectional bool `json:"bidirectional,omitempty"`
+	// Sinks reports whether each head has a score of its own beside those of the sources, so
+	// that a row of attention sums to less than 1 (GPT-OSS).
+	Sinks bool `json:"sinks,omitempty"`
 	// Parallel reports whether blocks add attention and feed-forward part to the residual stream at
 	// once.
 	Parallel bool `json:"-"`

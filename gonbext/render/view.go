@@ -73,6 +73,7 @@ func (s Show) Record(
 		opts.Methods, opts.Lift, opts.AllLevels = []string{"flow"}, false, false
 		in := attribution.InMemory(tensors)
 		in.Prefix, in.Encoder = e.Model.Prefix(ids), e.Model.EncoderLayers
+		in.Sinks = e.Model.Sinks
 		r.Flow, err = attribution.NewFlowGraph(ctx, in, opts, ends[0], ends[1])
 		return r, err
 	}

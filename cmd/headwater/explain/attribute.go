@@ -151,7 +151,9 @@ func withTensors(
 	if err != nil {
 		return err
 	}
-	in := attribution.Input{Tensors: tensors, Memory: models.LimitMemory(f.maxMemory)}
+	in := attribution.Input{
+		Tensors: tensors, Memory: models.LimitMemory(f.maxMemory), Sinks: cli.HasSinks(file),
+	}
 	left := in.Memory.Left
 	scale, err := scaleOf(file)
 	if err != nil {

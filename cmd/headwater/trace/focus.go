@@ -196,7 +196,7 @@ func focusFiles(ctx context.Context, k *cli.Kit, f focusFlags, r *focusReport) e
 			return err
 		}
 		line.Show("file %d of %d", i+1, len(f.inputs))
-		if err := f.addFile(r, path, limit, &kept); err != nil {
+		if err := f.addFile(k, r, path, limit, &kept); err != nil {
 			return err
 		}
 	}
@@ -205,21 +205,21 @@ func focusFiles(ctx context.Context, k *cli.Kit, f focusFlags, r *focusReport) e
 
 // addFile adds the text of a file to a report, and its bytes to those that results keep.
 func (f focusFlags) addFile(
-	r *focusReport, path string, limit trace.Memory, kept *float64,
+	k *cli.Kit, r *focusReport, path string, limit trace.Memory, kept *float64,
 ) error {
 	file, err := checkpoint.Open(path)
 	if err != nil {
 		return err // it names the file
 	}
 	defer file.Close()
-	if err := f.addTensors(r, file, limit, kept); err != nil {
+	if err := f.addTensors(k, r, file, limit, kept); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }
 
 func (f focusFlags) addTensors(
-	r *focusReport, file *checkpoint.File, limit trace.Memory, kept *float64,
+	k *cli.Kit, r *focusReport, file *checkpoint.File, limit trace.Memory, kept *float64,
 ) error {
 	tensors, wide, err := focusTensors(file, limit, f.ask.Head != nil, kept)
 	if err != nil {
@@ -233,10 +233,13 @@ func (f focusFlags) addTensors(
 		return err
 	}
 	text, err := focus.New(tensors, focus.Options{
-		Bidirectional: f.bidirectional, Float64: wide,
+		Bidirectional: f.bidirectional, Sinks: cli.HasSinks(file), Float64: wide,
 	})
 	if err != nil {
 		return err
+	}
+	if text.Sinks && !cli.HasSinks(file) {
+		k.Say("note: rows of attention sum to less than 1. %s", trace.SinkRemark)
 	}
 	return r.add(text, tokens)
 }

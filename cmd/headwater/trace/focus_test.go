@@ -296,6 +296,33 @@ func TestFocusFirstAmongEquals(t *testing.T) {
 	}
 }
 
+// A model with sinks: what trace writes is read, and rows keep the sums that they have. Without
+// attention the softmax of its scores would lack the sink.
+func TestFocusSinks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sinks.safetensors")
+	record := func(taps string) {
+		headwater.Output(t, "trace", "--backend", "go", "-m",
+			filepath.Join(clitest.Goldens, "gpt_oss"), "--ids", "5,6,7", "--taps", taps, "-o", path)
+	}
+	record("attention,terms,scores")
+	r := focusOf(t, "--input", path, "--layer", "2", "--head", "1")
+	want := clitest.Floats(t, clitest.OpenFile(t, path), "attention")[9*9+6:][:3]
+	if got := r.Rows[0].Probability[2]; !slices.Equal(got, want) {
+		t.Errorf("row %v; want %v as recorded", got, want)
+	}
+	record("terms,scores")
+	status, _, stderr := headwater.Execute(t, "", "focus", "--input", path)
+	if status != 1 || !strings.Contains(stderr, "record the tensor attention too") {
+		t.Errorf("without attention: status %d, %s", status, stderr)
+	}
+	path = clitest.Safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 2},
+		Data: []float32{.5, 0, .25, .25}})
+	if _, _, stderr = headwater.Execute(t, "", "focus", "--input", path); !strings.Contains(stderr,
+		"note: rows of attention sum to less than 1. What rows lack is taken for the part of sinks") {
+		t.Errorf("an import: %s; want a remark", stderr)
+	}
+}
+
 // A model whose layers see the last tokens alone: a trace of a longer text says so. Without
 // attention its zeros could be taken for scores; with it, sources outside the window have no
 // probability and are not in the breakdown.

@@ -154,6 +154,9 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 	if n := smallestWindow(m, len(ids)); n > 0 {
 		about[windowKey] = strconv.Itoa(n)
 	}
+	if m.Info().Sinks {
+		about[cli.SinksKey] = "true"
+	}
 	out.What = message.Count(len(tensors), "tensor") + " of " + message.Count(len(ids), "token")
 	if err := checkpoint.Write(out, f.file(ids, tensors), about); err != nil {
 		return err

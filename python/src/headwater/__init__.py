@@ -37,11 +37,17 @@ class Error(RuntimeError):
 
 @dataclass(frozen=True)
 class Token:
-    """A token of the prompt or a generated one. A prompt token has no probability."""
+    """A token of the prompt or a generated one. A prompt token has no probability. bytes are those of
+    a token that is not a text by itself, as a part of a character, which is U+FFFD in text."""
 
     text: str
     id: int
     probability: float | None = None
+    bytes: bytes | None = None
+
+
+def _bytes(numbers: list[int] | None) -> bytes | None:
+    return None if numbers is None else bytes(numbers)
 
 
 @dataclass(frozen=True)
@@ -90,8 +96,15 @@ class Explanation:
             )
         self.data, self.text, self.html = data, text, html
         prompt = data["prompt"]
-        self.prompt = [Token(text, id) for text, id in zip(prompt["texts"], prompt["ids"])]
-        self.steps = [Token(s["text"], s["id"], s.get("probability")) for s in data["steps"]]
+        exact = prompt.get("bytes") or [None] * len(prompt["ids"])
+        self.prompt = [
+            Token(text, id, None, _bytes(b))
+            for text, id, b in zip(prompt["texts"], prompt["ids"], exact)
+        ]
+        self.steps = [
+            Token(s["text"], s["id"], s.get("probability"), _bytes(s.get("bytes")))
+            for s in data["steps"]
+        ]
         self.methods: dict[str, Method] = {
             name: _method(name, data["methods"][name]) for name in data["order"]
         }
