@@ -98,7 +98,7 @@ func doctorCommand(k *cli.Kit) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			for _, name := range []string{"check", "size", "timeout"} {
-				if f.quick && cmd.Flags().Changed(name) {
+				if f.quick && cli.Given(cmd, name) {
 					return cli.Usagef("--%s does nothing with --quick, which loads no plugin "+
 						"and measures nothing", name)
 				}
