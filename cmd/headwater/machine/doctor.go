@@ -309,7 +309,7 @@ func (d *diagnosis) compare() {
 		}
 		if off := check.Probability - first.Probability; check.Text != first.Text ||
 			off > maxCheckDifference || off < -maxCheckDifference {
-			b.Problem = fmt.Sprintf("it answers %q with probability %.6f, pure Go %q with %.6f: "+
+			b.Problem = fmt.Sprintf("it answers %q with probability %.6g, pure Go %q with %.6g: "+
 				"its numbers are wrong",
 				check.Text, check.Probability, first.Text, first.Probability)
 		}
