@@ -97,8 +97,8 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// No flag takes an empty value, which an unset variable of a shell leaves. This test finds a new flag
-// that does.
+// No flag takes an empty value, which an unset variable of a shell leaves. This test finds a new
+// flag that does.
 func TestEmptyValues(t *testing.T) {
 	flags := 0
 	var visit func(c *cobra.Command)

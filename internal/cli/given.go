@@ -25,17 +25,15 @@ func (g *given) Set(text string) error {
 	return errors.New("it is empty; leave it out, or give it a value")
 }
 
-// noteGiven makes a [given] of every flag of a command that takes a value. A time without one is an
-// error already, and the help would show its default of 0.
+// noteGiven makes a [given] of every flag of a command that takes a value.
 func noteGiven(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.NoOptDefVal != "" || f.Value.Type() == "duration" {
-			return
-		}
-		if f.DefValue == "[]" { // which the help would show, too
+		if f.DefValue == "[]" || f.DefValue == "0s" { // which the help would show
 			f.DefValue = ""
 		}
-		f.Value = &given{Value: f.Value}
+		if f.NoOptDefVal == "" {
+			f.Value = &given{Value: f.Value}
+		}
 	})
 }
 

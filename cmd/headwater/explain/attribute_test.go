@@ -257,8 +257,8 @@ func TestAttributeRefusals(t *testing.T) {
 }
 
 // The minimum cut of a flow has the numbers of the library's example.
-// TestRowsThatLookAhead: attribute and every view of show tell of a file whose rows do, which may be
-// wrong.
+// TestRowsThatLookAhead: attribute and every view of show tell of a file whose rows do, which may
+// be wrong.
 func TestRowsThatLookAhead(t *testing.T) {
 	rows := clitest.Uniform(1, 2, 3)
 	rows[0], rows[2] = .5, .5

@@ -144,8 +144,6 @@ func (f *contextFlags) check(cmd *cobra.Command, args []string) error {
 			strings.Count(q.Template, documentsMark))
 	case given("answer") && given("max-tokens"):
 		return cli.Usagef("--max-tokens does not go with --answer, which is as long as it is")
-	case given("answer") && strings.TrimSpace(q.Answer) == "":
-		return cli.Usagef("--answer is empty; give some text, or leave it out for the model's own")
 	case f.format == "json" && (given("top") || given("palette")),
 		f.format == "html" && given("width"), f.format != "text" && given("color"),
 		f.format == "text" && given("palette"):
