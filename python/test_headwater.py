@@ -5,6 +5,7 @@ import csv
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -91,14 +92,35 @@ class Explain(unittest.TestCase):
             file = Path(folder, "edit.json")
             self.assertEqual(
                 headwater._flags({
-                    "max_tokens": 3, "chat": True, "prove": False, "model": None,
-                    "methods": ["a", "b"], "set": {"steps": 5}, "edit": edits,
+                    "max_tokens": 3, "chat": True, "sinks": False, "model": None,
+                    "methods": ["a", "b"], "set": {"steps": 5},
+                    "chat_set": {"thinking": False, "tools": None, "x": "y"}, "edit": edits,
                     "position": range(2), "against_model": Path("a b")}, Path(folder)),
-                ["--max-tokens=3", "--chat", "--methods=a,b", "--set=steps=5", f"--edit={file}",
+                ["--max-tokens=3", "--chat", "--methods=a,b", "--set=steps=5",
+                 "--chat-set=thinking=false", "--chat-set=tools=null", "--chat-set=x=y",
+                 f"--edit={file}",
                  "--position=0,1", "--against-model=a b"])
             self.assertEqual(json.loads(file.read_text()), edits)
         e = headwater.explain("-x --help", max_tokens=1)  # a prompt is no flag
         self.assertIn("-x --help", e.data["prompt"]["text"])
+
+    def test_values_of_the_wrong_type(self):
+        help = subprocess.run([headwater._program(), "explain", "--help"], check=True,
+                              capture_output=True, encoding="utf-8").stdout
+        switches = set(re.findall(r"^ +(?:-., )?--([a-z-]+)$", help, re.MULTILINE))
+        switches -= {"help", "open"}  # which explain() does not take
+        self.assertEqual({s.replace("_", "-") for s in headwater._SWITCHES}, switches)
+        for name, value, want in (
+            ("model", True, "model takes a value, not True"),
+            ("prove", False, "prove takes a value, not False"),
+            ("caption", b"abc", "caption is of the type bytes: give a text"),
+            ("continuation", bytearray(b" is"), "continuation is of the type bytearray"),
+        ):
+            with self.assertRaisesRegex(TypeError, want):
+                headwater.explain(PROMPT, **{name: value})
+        for name in ("model", "methods", "max_tokens", "edit"):
+            with self.assertRaisesRegex(headwater.Error, '"": '):
+                headwater.explain(PROMPT, **{name: [] if name == "edit" else ""})
 
     def test_messages(self):
         chat = [{"role": "user", "content": "who has the key ?"}]

@@ -365,8 +365,14 @@ const (
 	// one first, and the weight of its output. Numbers count from 0; in layers without experts they
 	// are -1, and the weights 0. Only a model with experts has it.
 	Experts Tap = "experts"
+	// EncoderOutput is what the decoder of two stacks reads of the tokens of the source: the stream
+	// after the last layer of the encoder and, where there is one, after the encoder's own norm
+	// (encoder_last_hidden_state in transformers); 0 for tokens of the target. An edit of Hidden in
+	// a layer of the decoder changes it, too. Only a model of two stacks has it: [T,D].
+	EncoderOutput Tap = "encoder-output"
 	// Final is the residual stream after the final norm, or after the last block if there is no
-	// final norm: [T,D].
+	// final norm: [T,D]. Of two stacks it is the norm of the decoder; what that makes of tokens of
+	// the source is read by nothing, see EncoderOutput.
 	Final Tap = "final"
 	// Logits is the score of every entry of the vocabulary, [T,V]; for classifiers that of every
 	// class, [K], or of every class of each token, [T,K].
@@ -380,7 +386,7 @@ func Taps() []Tap {
 	return []Tap{
 		Scores, Terms, Attention, AttentionMean, QueryVector, KeyVector, Value, Context, HeadOutput,
 		HeadAdded, ValueOutput, AttentionOutput, HiddenAfterAttention, FeedForwardOutput, Hidden,
-		Router, Experts, Final, Logits, ValueZeroing,
+		Router, Experts, EncoderOutput, Final, Logits, ValueZeroing,
 	}
 }
 
@@ -392,6 +398,8 @@ func (i Info) Taps() []Tap {
 			return i.Head == NoHead
 		case Router, Experts:
 			return i.Experts == 0
+		case EncoderOutput:
+			return i.EncoderLayers == 0
 		case HiddenAfterAttention:
 			return i.Parallel
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"runtime"
 	"slices"
@@ -56,8 +57,11 @@ func openParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
 	f, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true),
 		parquet.SkipBloomFilters(true))
 	if err != nil {
-		return nil, &damageError{fmt.Sprintf("is no whole Parquet file (%v)",
-			atomicfile.Cause(err))}
+		why := "its end, which tells what it has, cannot be read" // and not the reader's chain
+		if file := (*fs.PathError)(nil); errors.As(err, &file) {
+			why = file.Err.Error()
+		}
+		return nil, &damageError{"is no whole Parquet file (" + why + ")"}
 	}
 	return f, nil
 }

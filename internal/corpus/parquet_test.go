@@ -221,7 +221,7 @@ func TestUnreadableParquet(t *testing.T) {
 		{"ids of nulls", nulls, `has a column "id" without values; give each row a different one`},
 		{"no id", writeParquet(t, []noIDRow{{"x"}}), `has no column "id"; add one`},
 		{"no text", writeParquet(t, []noTextRow{{"x"}}), `has no column of texts: prompt, text, question, messages, conversations; rename one of its columns, "id"`},
-		{"cut", cut, "is no whole Parquet file"},
+		{"cut", cut, "is no whole Parquet file (its end, which tells what it has, cannot be read); repair"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := corpus.MakePlan(t.Context(), source(t, c.path), settings(2, 0))

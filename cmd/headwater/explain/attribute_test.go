@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -323,13 +324,46 @@ func TestAttributeRefusals(t *testing.T) {
 }
 
 // The minimum cut of a flow has the numbers of the library's example.
+// TestRowsThatLookAhead: attribute and every view of show tell of a file whose rows do, which may
+// be wrong.
+func TestRowsThatLookAhead(t *testing.T) {
+	rows := clitest.Uniform(1, 2, 3)
+	rows[0], rows[2] = .5, .5
+	path := filepath.Join(t.TempDir(), "a.safetensors")
+	file, err := os.Create(path)
+	must(t, err)
+	must(t, checkpoint.Write(file, []checkpoint.Tensor{{
+		Name: "attention", Shape: []int{1, 2, 3, 3}, Data: rows,
+	}}, map[string]string{"tokens": `["a","b","c"]`}))
+	must(t, file.Close())
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{
+		{"attribute", "--methods", "rollout", "-o", "a.safetensors", "--input"}, {"show"},
+		{"show", "--view", "heads"}, {"show", "--view", "maps"}, {"show", "-o", "a.csv"},
+	} {
+		_, _, stderr := headwater.Execute(t, "", append(args, path)...)
+		want := "note: attention: 1 of 4 rows take something from a later token"
+		if !strings.Contains(stderr, want) {
+			t.Errorf("%v: %q, want %q", args, stderr, want)
+		}
+	}
+}
+
 func TestAttributeCut(t *testing.T) {
 	input := clitest.Safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 1, 3, 3}, Data: clitest.Uniform(2, 1, 3)})
-	want := "flow from token 2 after layer 1 to input token 0: 0.500000, limited by\n" +
+	want := "flow from token 2 after layer 1 to input token 0: 0.5, limited by\n" +
 		"layer 1: token 2 looks at 0, 0.166667\n" +
 		"layer 1: token 2 looks at 1, 0.166667\n" +
 		"layer 0: token 2 looks at 0, 0.166667\n"
 	if got := headwater.Output(t, "attribute", "--input", input, "--cut", "2:0"); got != want {
+		t.Errorf("cut:\n%swant:\n%s", got, want)
+	}
+	weak := clitest.Safetensors(t, checkpoint.Tensor{
+		Name: "attention", Shape: []int{1, 1, 2, 2}, Data: []float32{1, 0, 2e-9, 1},
+	})
+	want = "flow from token 1 after layer 0 to input token 0: 1e-09, limited by\n" + // half of it
+		"layer 0: token 1 looks at 0, 1e-09\n"
+	if got := headwater.Output(t, "attribute", "--input", weak, "--cut", "1:0"); got != want {
 		t.Errorf("cut:\n%swant:\n%s", got, want)
 	}
 	headwater.CheckRefusals(t, []clitest.Refusal{

@@ -110,10 +110,6 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 			message.Count(len(args), "argument"))
 	case f.input == "" && f.messages == "" && args[0] == "":
 		return cli.Usagef("the prompt is empty; give some text")
-	case cmd.Flags().Changed("against") && f.against == "":
-		return cli.Usagef("--against is empty; give another prompt")
-	case cmd.Flags().Changed("against-model") && f.againstModel == "":
-		return cli.Usagef("--against-model is empty; give another model")
 	case f.input != "" && f.opts.Continuation != "":
 		return cli.Usagef("--continuation does not go with --input: " +
 			`write "continuation" into its lines`)

@@ -414,6 +414,24 @@ func TestExplainRefusals(t *testing.T) {
 	})
 }
 
+// TestFlagsThatAskForNothing: a switch that is off, and a value that is the default, are no mistake
+// where the flag means nothing.
+func TestFlagsThatAskForNothing(t *testing.T) {
+	for _, args := range [][]string{
+		{"--view", "lens", "--prove", "off"}, {"--view", "lens", "--prove", "auto"},
+		{"--by", "word", "--prove", "auto"}, {"-o", "OUT.svg", "--color", "never"},
+		{"--format", "json", "--color", "auto", "--view", "heatmap", "--palette", "blue-rust"},
+		{"--view", "maps", "--size", "double", "--sinks=false", "--filter=false"},
+		{"-o", "OUT.svg", "--format", "text"}, {"--format", "json", "--caption", "none"},
+	} {
+		args = append([]string{"explain", "--backend", "go", "--max-tokens", "1", "a"}, args...)
+		t.Chdir(t.TempDir())
+		if status, _, stderr := headwater.Execute(t, "", args...); status != 0 {
+			t.Errorf("%v: status %d, %s", args, status, stderr)
+		}
+	}
+}
+
 func TestViewRefusals(t *testing.T) {
 	in := refused
 	headwater.CheckRefusals(t, []clitest.Refusal{
@@ -458,8 +476,8 @@ func TestViewRefusals(t *testing.T) {
 		{"token of a text of heads", in("--view", "heads", "--token", "1", "--model", "nope", "a"), "", 2, `--token does nothing here`},
 		{"token of maps", in("--format", "html", "--view", "maps", "--token", "1", "--model", "nope", "a"), "", 2, `--token does nothing here`},
 		{"no such word", in("--view", "flow", "--token", "nobody", "--max-tokens", "1", "a"), "", 2, `--token: no generated word is "nobody"; the answer is "`},
-		{"empty other prompt", in("--model", "nope", "--against", "", "a"), "", 2, "--against is empty; give another prompt"},
-		{"empty other model", in("--model", "nope", "--against-model", "", "a"), "", 2, "--against-model is empty"},
+		{"empty other prompt", in("--model", "nope", "--against", "", "a"), "", 2, `--against "": it is empty; leave it out`},
+		{"empty other model", in("--model", "nope", "--against-model", "", "a"), "", 2, `--against-model "": it is empty; leave it out`},
 		{"late source", in("--view", "flow", "--source", "9", "--max-tokens", "1", "the keys"), "", 2, "--source 9; the prompt tokens are 0 to 2\n"},
 		{"view and other prompt", in("--view", "heads", "--against", "b", "a"), "", 2, "--against does nothing here (text of the view heads): it is for --view compare, patch\n"},
 	})

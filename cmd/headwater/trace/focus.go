@@ -137,14 +137,14 @@ func (f *focusFlags) check(cmd *cobra.Command, args []string) error {
 		return cli.Usagef("--bidirectional goes with --input; a model knows it")
 	}
 	for _, name := range []string{"index", "exclude-first", "ranks"} {
-		if cmd.Flags().Changed(name) && f.ask.Layer == nil {
+		if cli.Given(cmd, name) && f.ask.Layer == nil {
 			return cli.Usagef("--%s goes with --layer: say which layer", name)
 		}
 	}
 	for _, name := range []string{
 		"model", "backend", "dtype", "special", "fold-norm-bias", "drop-key-bias",
 	} {
-		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && len(f.inputs) > 0 {
+		if cli.Given(cmd, name) && len(f.inputs) > 0 {
 			return cli.Usagef("--%s does not go with --input, which needs no model", name)
 		}
 	}

@@ -407,7 +407,7 @@ func TestFocusRefusals(t *testing.T) {
 		{"layer", focus("--layer", "-1", "the"), "", 2, `--layer "-1": want a whole number from 0`},
 		{"no such layer", focus("--layer", "6", "the"), "", 2, "--layer 6; tiny has 6 layers, from 0 to 5"},
 		{"no such head", focus("--layer", "0", "--head", "8", "the"), "", 2, "--head 8; tiny has 8 heads, from 0 to 7"},
-		{"model of a file", focus("--input", in, "--model", "tiny"), "", 2, "--model does not go with --input"},
+		{"model of a file", focus("--input", in, "--model", "gpt2"), "", 2, "--model does not go with --input"},
 		{"folded file", focus("--input", in, "--fold-norm-bias"), "", 2, "--fold-norm-bias does not go with --input"},
 		{"nothing to fold", focus("--model", filepath.Join(clitest.Goldens, "llama"), "--fold-norm-bias", "the"), "", 1, "its norms have no bias"},
 		{"direction of a model", focus("--bidirectional", "the"), "", 2, "--bidirectional goes with --input"},

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Error", "Explanation", "Method", "Token", "explain", "main"]
 
+# The flags of `headwater explain` that are on or off, with _ for -; all others take a value.
+_SWITCHES = frozenset(("alignment", "chat", "filter", "sinks"))
+
 # The version of the JSON form that this package reads; see docs/stability.md.
 FORM = 1
 
@@ -194,21 +197,32 @@ def _flags(options: Mapping[str, Any], folder: Path) -> list[str]:
     flags = []
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
-        if value is None or value is False:
+        if value is None or value is False and name in _SWITCHES:
             continue
-        if value is True:
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            raise TypeError(f"{name} is {_kind(value)}: give a text, such as value.decode()")
+        if value is True and name in _SWITCHES:
             flags.append(flag)
+        elif isinstance(value, bool):
+            raise TypeError(f"{name} takes a value, not {value}: see headwater explain --help")
         elif _records(value):
             file = folder / f"{name}.json"
             file.write_text(json.dumps(value), encoding="utf-8")
             flags.append(f"{flag}={file}")
         elif isinstance(value, Mapping):
-            flags += [f"{flag}={key}={v}" for key, v in value.items()]
+            flags += [f"{flag}={key}={_written(v)}" for key, v in value.items()]
         elif isinstance(value, Iterable) and not isinstance(value, (str, os.PathLike)):
             flags.append(f"{flag}={','.join(str(v) for v in value)}")
         else:
             flags.append(f"{flag}={value}")
     return flags
+
+
+def _written(value: Any) -> str:
+    """A value of a setting as the program reads it: what only Python writes so, as JSON."""
+    if value is None or isinstance(value, (bool, list, dict)):
+        return json.dumps(value)
+    return str(value)
 
 
 def _records(value: Any) -> bool:
