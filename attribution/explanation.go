@@ -134,8 +134,9 @@ type Options struct {
 	// to tell where that mattered at all: [TokenScores] and [Explanation.Without]. It is "system"
 	// for the system message of a chat, "turn:2" for message 2 from 1, that one among them,
 	// "documents" and "document:2" for what the chat template gets as the variable documents,
-	// "sentence:2" for a sentence of a prompt that is no chat, in a model of two stacks of the
-	// source, or bytes of [Prompt.Text], "0:120". The template is applied again; bytes are cut. It
+	// "tools" for the tools of a chat, "added" for what its template adds by itself, "sentence:2"
+	// for a sentence of a prompt that is no chat, in a model of two stacks of the source, or bytes
+	// of [Prompt.Text], "0:120". The template is applied again; bytes and what it adds are cut. It
 	// costs one pass over the rest of the text with the answer. It cannot be combined with Target.
 	Without string `json:"without,omitempty"`
 	// Lift divides every value by what uniform attention over visible tokens gives at the same

@@ -484,9 +484,9 @@ var resultRows = []Option{
 	{
 		Name: "without", Field: "Without", Flag: "without", Group: GenerationOptions,
 		Help: "compare each prediction with what it is without a part of the prompt: " +
-			"`system|turn:N|documents|document:N|sentence:N|BEGIN:END`, a message or document " +
-			"of the chat or a sentence of the prompt from 1, or bytes, at one pass over " +
-			"the rest of the text",
+			"`system|turn:N|tools|added|documents|document:N|sentence:N|BEGIN:END`, a message or " +
+			"document of the chat or a sentence of the prompt from 1, its tools, what its " +
+			"template adds, or bytes, at one pass over the rest of the text",
 		value: grouping(func(o *Options) *string { return &o.Without }, func(s string) string {
 			_, wrong := parseWithout(s)
 			return wrong

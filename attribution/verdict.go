@@ -507,7 +507,8 @@ func (e *Explanation) isWord(tokens []int) bool {
 	return !slices.ContainsFunc(tokens, func(j int) bool {
 		return j < len(p.Texts) && (p.Special[j] ||
 			slices.ContainsFunc(p.Parts, func(part trace.Part) bool {
-				return part.Template && part.Begin <= p.Offsets[j][0] && p.Offsets[j][0] < part.End
+				at := p.Offsets[j][0]
+				return part.Kind != trace.Words && part.Begin <= at && at < part.End
 			}))
 	}) && slices.ContainsFunc(tokens, func(j int) bool {
 		return slices.ContainsFunc([]rune(e.textOf(j)), InWord)

@@ -491,6 +491,8 @@ func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []ph
 			word = append(word, piece{text: rests, quiet: true})
 		} else if d.chat() && d.tokens[same[0]].role == inTemplate {
 			word = append(word, piece{text: " (chat template)", quiet: true})
+		} else if kind := d.turnOf(same[0]).kind; kind != trace.Words {
+			word = append(word, piece{text: " (" + string(kind) + ", chat template)", quiet: true})
 		}
 		all, parts = append(all, word), append(parts, d.partOf(same[0]))
 	}

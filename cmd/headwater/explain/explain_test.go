@@ -600,8 +600,8 @@ func TestConversation(t *testing.T) {
 	} {
 		var e attribution.Explanation
 		must(t, json.Unmarshal([]byte(out), &e))
-		if e.Prompt.Text != text || len(e.Prompt.Parts) != 8 ||
-			e.Prompt.Parts[4].Role != "assistant" {
+		if e.Prompt.Text != text || len(e.Prompt.Parts) != 9 ||
+			e.Prompt.Parts[8].Kind != trace.Added || e.Prompt.Parts[4].Role != "assistant" {
 			t.Errorf("%s: prompt %q, parts %+v", name, e.Prompt.Text, e.Prompt.Parts)
 		}
 		if name == "input" && e.Steps[0].Text != " mary" {
