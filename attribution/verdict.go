@@ -315,13 +315,18 @@ func (r *run) reads(removal *scorer.Removal, sets [][]int) (n int) {
 // unasked reports whether nobody asked for a test and it takes too long: of some tokens in texts of
 // up to T.
 func (r *run) unasked(tokens, T int) bool {
-	m := r.e.Model
-	L, D := float64(m.Layers), float64(m.Width)
-	cost := float64(tokens) * L * (12*D*D + (2*D+scoreCost*float64(m.Heads))*float64(T))
+	return r.opts.Prove == ProveAuto && Seconds(r.e.Model, tokens, T) > 1
+}
+
+// Seconds returns about how long two cores take to read some tokens of texts of T tokens, by the
+// count of [Verdict].
+func Seconds(m trace.Info, tokens, T int) float64 {
+	L, D, H := float64(m.Layers), float64(m.Width), float64(m.Heads)
+	cost := float64(tokens) * L * (12*D*D + (2*D+scoreCost*H)*float64(T))
 	if m.Backend == "go" {
 		cost *= slowness
 	}
-	return r.opts.Prove == ProveAuto && cost > mostUnasked
+	return cost / mostUnasked
 }
 
 // decided reports whether no more draws are needed.
