@@ -313,7 +313,8 @@ func TestVerdictAutoLongText(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := e.Steps[0].Verdict
-	if v == nil || v.Draws != 0 || v.Read < 3*1100 || !strings.HasPrefix(v.Reason, "it would read") {
+	if v == nil || v.Draws != 0 || v.Read < 3*1100 ||
+		!strings.HasPrefix(v.Reason, "it would read") {
 		t.Errorf("verdict %+v, want none because of the time", v)
 	}
 }

@@ -102,7 +102,7 @@ var groupFiles = map[string]struct {
 func groupLimits(root string) (limits []memoryLimit) {
 	groups := map[string]string{} // by the type of the file system
 	for _, line := range linesOf(filepath.Join(root, "proc/self/cgroup")) {
-		part := strings.SplitN(line, ":", 3) // a number, controllers, and a path that may have colons
+		part := strings.SplitN(line, ":", 3) // a number, controllers, a path that may have colons
 		switch {
 		case len(part) < 3:
 		case part[1] == "":
@@ -159,7 +159,8 @@ func groupLimit(dir, system string) (limits []memoryLimit) {
 	// Version 1 says the least limit of the groups above, which a container may not see.
 	if n, _ := strconv.ParseInt(stat["hierarchical_memory_limit"], 10, 64); n > 0 {
 		limits = append(limits, memoryLimit{
-			"the control group " + dir + " (memory.limit_in_bytes of groups above)", n, max(used, 0), 1,
+			"the control group " + dir + " (memory.limit_in_bytes of groups above)", n,
+			max(used, 0), 1,
 		})
 	}
 	return limits

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMachineMemory reads trees of files as Linux has them: /proc, and the control groups of version
-// 1 and 2 where they are mounted.
+// TestMachineMemory reads trees of files as Linux has them: /proc, and the control groups of
+// version 1 and 2 where they are mounted.
 func TestMachineMemory(t *testing.T) {
 	const (
 		v1 = "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n" +
@@ -32,12 +32,13 @@ func TestMachineMemory(t *testing.T) {
 			"proc/self/cgroup": "0::/a/job:1\n", "proc/self/mountinfo": v2,
 			"sys/fs/cgroup/a/job:1/memory.max":     "1000000\n",
 			"sys/fs/cgroup/a/job:1/memory.current": "900000\n",
-			"sys/fs/cgroup/a/job:1/memory.stat":    "anon 3\ninactive_file 400000\nactive_file 200000\n",
+			"sys/fs/cgroup/a/job:1/memory.stat":    "inactive_file 400000\nactive_file 200000\n",
 		}, 1000000, 700000, "job:1 (memory.max)"},
 		"version 2, an ancestor has less left": {files{
 			"proc/self/cgroup": "0::/a/b/c\n", "proc/self/mountinfo": v2,
 			"sys/fs/cgroup/a/b/c/memory.max": "1000000\n", "sys/fs/cgroup/a/b/memory.max": "max\n",
-			"sys/fs/cgroup/a/memory.max": "2000000\n", "sys/fs/cgroup/a/memory.current": "1500000\n",
+			"sys/fs/cgroup/a/memory.max":     "2000000\n",
+			"sys/fs/cgroup/a/memory.current": "1500000\n",
 		}, 1000000, 500000, "cgroup/a (memory.max)"},
 		"version 2, throttled": {files{
 			"proc/self/cgroup": "0::/a\n", "proc/self/mountinfo": v2,
@@ -52,12 +53,12 @@ func TestMachineMemory(t *testing.T) {
 			"sys/fs/cgroup/memory.max": "700000\n",
 		}, 700000, 700000, "cgroup (memory.max)"},
 		"version 1": {files{
-			"proc/self/cgroup":                                 "4:cpu:/x\n3:hugetlb,memory:/slurm/job\n0::/\n",
+			"proc/self/cgroup":                                 "4:cpu:/x\n3:a,memory:/slurm/job\n",
 			"proc/self/mountinfo":                              v1,
 			"sys/fs/cgroup/memory/memory.limit_in_bytes":       "9223372036854771712\n",
 			"sys/fs/cgroup/memory/slurm/memory.limit_in_bytes": "800000\n",
 			"sys/fs/cgroup/memory/slurm/memory.usage_in_bytes": "500000\n",
-			"sys/fs/cgroup/memory/slurm/memory.stat":           "inactive_file 1\ntotal_inactive_file 100000\n",
+			"sys/fs/cgroup/memory/slurm/memory.stat":           "total_inactive_file 100000\n",
 			"sys/fs/cgroup/cpu/x/memory.limit_in_bytes":        "1\n",
 		}, 800000, 400000, "memory/slurm (memory.limit_in_bytes)"},
 		"version 1, bound into a container": {files{
@@ -69,8 +70,9 @@ func TestMachineMemory(t *testing.T) {
 			"sys/fs/cgroup/memory/memory.stat":               "hierarchical_memory_limit 500000\n",
 		}, 500000, 500000, "memory (memory.limit_in_bytes of groups above)"},
 		"hybrid": {files{
-			"proc/self/cgroup":                             "3:memory:/a\n0::/a\n",
-			"proc/self/mountinfo":                          v1 + strings.ReplaceAll(v2, "cgroup rw,nosuid", "cgroup/unified rw"),
+			"proc/self/cgroup": "3:memory:/a\n0::/a\n",
+			"proc/self/mountinfo": v1 +
+				strings.ReplaceAll(v2, "cgroup rw,nosuid", "cgroup/unified rw"),
 			"sys/fs/cgroup/memory/a/memory.limit_in_bytes": "900000\n",
 			"sys/fs/cgroup/unified/a/cgroup.procs":         "1\n",
 		}, 900000, 900000, "memory/a (memory.limit_in_bytes)"},
@@ -81,8 +83,9 @@ func TestMachineMemory(t *testing.T) {
 		"data": {files{"proc/self/limits": "Max data size  302000000  unlimited  bytes\n"},
 			8 << 20, 1000000, "the data segment of this process (ulimit -d)"},
 		"not text": {files{
-			"proc/self/cgroup": "::\n0:\n\x00", "proc/self/mountinfo": " - \n - cgroup2 a\n1 2 3 4 - cgroup2 a b\n",
-			"proc/self/limits": "Max address space", "proc/self/status": "VmSize:\n",
+			"proc/self/cgroup":    "::\n0:\n\x00",
+			"proc/self/mountinfo": " - \n - cgroup2 a\n1 2 3 4 - cgroup2 a b\n",
+			"proc/self/limits":    "Max address space", "proc/self/status": "VmSize:\n",
 		}, 8 << 20, 6 << 20, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,8 +97,8 @@ func TestMachineMemory(t *testing.T) {
 				must(t, os.WriteFile(path, []byte(text), 0o600))
 			}
 			total, available, limitedBy := machineMemory(root)
-			if total != c.total || available != c.available || !strings.HasSuffix(limitedBy, c.limitedBy) ||
-				(limitedBy == "") != (c.limitedBy == "") {
+			if total != c.total || available != c.available ||
+				!strings.HasSuffix(limitedBy, c.limitedBy) || (limitedBy == "") != (c.limitedBy == "") {
 				t.Errorf("machineMemory = %d, %d, %q, want %d, %d, %q", total, available, limitedBy,
 					c.total, c.available, c.limitedBy)
 			}

@@ -15,8 +15,8 @@ static void refuse(int resource, rlim_t least, const char *name) {
 	struct rlimit limit;
 	if (getrlimit(resource, &limit) != 0 || limit.rlim_cur >= least)
 		return;
-	fprintf(stderr, "headwater: %s is limited to %llu bytes; the program takes %llu before it opens "
-		"a model; raise the limit, or limit memory by a control group\n", name,
+	fprintf(stderr, "headwater: %s is limited to %llu bytes; the program takes %llu before it "
+		"opens a model; raise the limit, or limit memory by a control group\n", name,
 		(unsigned long long)limit.rlim_cur, (unsigned long long)least);
 	_Exit(1);
 }

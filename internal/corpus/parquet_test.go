@@ -306,9 +306,9 @@ func TestLargePages(t *testing.T) {
 	many.header.DataPageHeader.V.NumValues = 1 << 30
 	shared := page{body: commonBeginnings(2_000_000, 1000)}
 	shared.header.UncompressedPageSize = int32(len(shared.body))
-	shared.header.DataPageHeader = thrift.Null[format.DataPageHeader]{Valid: true, V: format.DataPageHeader{
+	shared.header.DataPageHeader = thrift.New(format.DataPageHeader{
 		NumValues: 2_000_000, Encoding: format.DeltaByteArray,
-	}}
+	})
 	for name, path := range map[string]string{
 		"a page":              writeHostile(t, 0, format.Zstd, large),
 		"a dictionary":        writeHostile(t, 0, format.Zstd, words, textPage(1, false)),
@@ -326,8 +326,8 @@ func TestLargePages(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			_, err := corpus.MakePlan(t.Context(), source(t, path), settings(2, 0))
 			runtime.ReadMemStats(&after)
-			checkError(t, name, err, "in.parquet", "takes more than 512 MiB of memory to read (after row 0); "+
-				"write it with smaller pages, or split its texts")
+			checkError(t, name, err, "in.parquet", "takes more than 512 MiB of memory to read "+
+				"(after row 0); write it with smaller pages, or split its texts")
 			if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
 				t.Errorf("%d bytes allocated", took)
 			}
