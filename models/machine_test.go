@@ -98,7 +98,8 @@ func TestMachineMemory(t *testing.T) {
 			}
 			total, available, limitedBy := machineMemory(root)
 			if total != c.total || available != c.available ||
-				!strings.HasSuffix(limitedBy, c.limitedBy) || (limitedBy == "") != (c.limitedBy == "") {
+				!strings.HasSuffix(limitedBy, c.limitedBy) ||
+				(limitedBy == "") != (c.limitedBy == "") {
 				t.Errorf("machineMemory = %d, %d, %q, want %d, %d, %q", total, available, limitedBy,
 					c.total, c.available, c.limitedBy)
 			}
