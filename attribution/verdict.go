@@ -60,7 +60,8 @@ func Named(sources []int, size func(j int) float64) []int {
 // chat template.
 //
 // Of a text of T tokens, a token takes 12·L·D² + 2·L·D·T multiplications (Kaplan et al. 2020, §2.1,
-// without the embedding and the head).
+// without the embedding and the head). Beside them, a score of each of H heads counts as 128: its
+// softmax reads and writes memory, which is most of the time of a small model on a long text.
 type Verdict struct {
 	// Method is the method of the picture, and Sources are the tokens of A: of each word the
 	// strongest first, as the words are; see [Named].
@@ -131,6 +132,10 @@ const (
 	// a model of 135 million parameters. The pure-Go backend takes slowness times as long for them.
 	mostUnasked = 1 << 35
 	slowness    = 3
+	scoreCost   = 128
+	// batchTokens is how many tokens the texts have that a model reads at once, as in package
+	// transformer. Texts of different batches share nothing.
+	batchTokens = 4096
 )
 
 // checkProve returns an error if a token is to be proven that is not asked for. The text may end
@@ -291,7 +296,7 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, erro
 }
 
 // reads returns how many tokens are read to predict a text without each of some sets. In a decoder
-// the tokens before the first one that is taken away are read once.
+// the tokens before the first one that is taken away are read once in a batch.
 func (r *run) reads(removal *scorer.Removal, sets [][]int) (n int) {
 	whole, info := removal.Without().IDs, r.e.Model
 	again := info.Reads() || info.EncoderLayers > 0
@@ -303,19 +308,25 @@ func (r *run) reads(removal *scorer.Removal, sets [][]int) (n int) {
 		}
 		n += len(ids) - shared
 	}
-	return n
+	inBatch := max(1, batchTokens/len(whole))
+	return max(n, (len(sets)+inBatch-1)/inBatch*len(whole))
 }
 
 // unasked reports whether nobody asked for a test and it takes too long: of some tokens in texts of
 // up to T.
 func (r *run) unasked(tokens, T int) bool {
-	m := r.e.Model
-	L, D := float64(m.Layers), float64(m.Width)
-	cost := float64(tokens) * L * D * (12*D + 2*float64(T))
+	return r.opts.Prove == ProveAuto && Seconds(r.e.Model, tokens, T) > 1
+}
+
+// Seconds returns about how long two cores take to read some tokens of texts of T tokens, by the
+// count of [Verdict].
+func Seconds(m trace.Info, tokens, T int) float64 {
+	L, D, H := float64(m.Layers), float64(m.Width), float64(m.Heads)
+	cost := float64(tokens) * L * (12*D*D + (2*D+scoreCost*H)*float64(T))
 	if m.Backend == "go" {
 		cost *= slowness
 	}
-	return r.opts.Prove == ProveAuto && cost > mostUnasked
+	return cost / mostUnasked
 }
 
 // decided reports whether no more draws are needed.

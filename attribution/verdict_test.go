@@ -16,6 +16,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/fakemodel"
+	"github.com/headwater-ml/headwater/models"
 )
 
 // planted is a model whose probability is 0.9 with both w1 and w2 (ids 2 and 3) in the text, 0.5
@@ -295,6 +296,26 @@ func TestVerdictOf(t *testing.T) {
 	e := proven(t, m, attribution.Options{Prove: attribution.ProveOpening, MaxTokens: 2})
 	if e.Steps[0].Verdict == nil || e.Steps[1].Verdict != nil {
 		t.Error("without a picture the first token is tested")
+	}
+}
+
+// A model reads 4096 tokens of texts at once, so that three texts of 1100 tokens share what they
+// begin with: the text without the named words, the whole one and five draws are read in three
+// batches or more, and 8 heads of 12 layers take far longer for that than a picture may.
+func TestVerdictAutoLongText(t *testing.T) {
+	m, err := models.Open("tiny-alibi", models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := attribution.Explain(t.Context(), m, strings.Repeat("a", 1100),
+		attribution.Options{MaxTokens: 1, Prove: attribution.ProveAuto})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := e.Steps[0].Verdict
+	if v == nil || v.Draws != 0 || v.Read < 3*1100 ||
+		!strings.HasPrefix(v.Reason, "it would read") {
+		t.Errorf("verdict %+v, want none because of the time", v)
 	}
 }
 

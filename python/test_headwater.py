@@ -1,16 +1,21 @@
 """Tests of the package, with the toy model. Those of arrays need numpy and pandas, that of a shell
 needs IPython; without them they are skipped."""
 
+import contextlib
 import csv
 import importlib.util
+import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import headwater
 
@@ -180,6 +185,44 @@ class Explain(unittest.TestCase):
         data = book.cells[0].outputs[0].data
         self.assertIn('<div class="hm ', data["text/html"])
         self.assertIn("Where each generated token comes from", data["text/plain"])
+
+
+class LongRun(unittest.TestCase):
+    """A program that takes long: a script stands for it, which says how far it is and waits."""
+
+    def run_long(self, act, seconds):
+        with tempfile.TemporaryDirectory() as folder:
+            program, ended = Path(folder, "headwater"), Path(folder, "ended")
+            program.write_text(
+                f"#!{sys.executable}\nimport signal, sys, time\n"
+                f"signal.signal(signal.SIGTERM, lambda *_: (open({str(ended)!r}, 'w'), sys.exit(1)))\n"
+                "print('headwater: layer 1 of 2', file=sys.stderr, flush=True)\n"
+                f"time.sleep({seconds})\nsys.exit('headwater: no layer 2')\n"
+            )
+            program.chmod(0o700)
+            said = io.StringIO()
+            with mock.patch.dict(os.environ, HEADWATER_BIN=str(program)), mock.patch.object(
+                headwater, "_PATIENCE", 0
+            ), contextlib.redirect_stderr(said):
+                act()
+            return said.getvalue(), ended.exists()
+
+    @unittest.skipIf(os.name == "nt", "a script is no program there")
+    def test_progress_is_passed_on(self):
+        def act():
+            with self.assertRaisesRegex(headwater.Error, "^no layer 2$"):
+                headwater.explain(PROMPT)
+
+        self.assertIn("layer 1 of 2", self.run_long(act, 0)[0])
+
+    @unittest.skipIf(os.name == "nt", "a script is no program there")
+    def test_an_interrupt_ends_the_program(self):
+        def act():
+            threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            with self.assertRaises(KeyboardInterrupt):
+                headwater.explain(PROMPT)
+
+        self.assertTrue(self.run_long(act, 60)[1])
 
 
 class Program(unittest.TestCase):

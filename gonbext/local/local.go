@@ -115,7 +115,7 @@ type Config struct {
 func Serve(ctx context.Context, c Config) error {
 	weights := c.Memory
 	if weights == 0 {
-		total, _ := models.MachineMemory()
+		total, _, _ := models.MachineMemory()
 		weights = total / 2 // the other half is for what runs record
 	}
 	return server.Serve(ctx, server.Config{

@@ -281,6 +281,11 @@ func (p *part) checkTensors(alignment int64) error {
 		}
 		end, before = t.offset+t.size, "tensor "+quoted(name)
 	}
+	// Writers fill the last tensor up to the alignment, as they do between tensors.
+	if tail := p.raw.Size() - p.data - end; len(names) > 0 && tail >= alignment {
+		return fmt.Errorf("%d bytes follow %s, which ends at %d: the file was joined with "+
+			"something else or written twice; download it again", tail, before, p.data+end)
+	}
 	return nil
 }
 

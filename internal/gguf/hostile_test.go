@@ -64,6 +64,19 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
+// Bytes after the last tensor are read only where they fill it up to the alignment, as llama.cpp
+// writes them: a file with more was joined with another, and its hash would read all of it.
+func TestTail(t *testing.T) {
+	whole := gguftest.Small().Bytes()
+	for _, name := range []string{"zeros", "another file"} {
+		tail := map[string][]byte{"zeros": make([]byte, 64), "another file": whole}[name]
+		err := use(append(slices.Clone(whole), tail...))
+		if err == nil || !strings.Contains(err.Error(), "bytes follow tensor ") {
+			t.Errorf("%s after the last tensor: %v", name, err)
+		}
+	}
+}
+
 // header returns how many bytes of a file come before the tensor data.
 func header(t *testing.T, file gguftest.File) int {
 	t.Helper()

@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -175,21 +176,46 @@ def explain(
         args += _flags({"model": model, **options}, Path(folder)) + words
         program = _program()
         try:
-            done = subprocess.run(
-                [program, *args], stdin=subprocess.DEVNULL,
-                capture_output=True, encoding="utf-8", errors="replace",
-            )
+            status, text, lines = _run([program, *args], Path(folder, "e.txt"))
         except (OSError, ValueError) as err:
             # No program, more than the system passes on, a zero byte or half a character.
             size = sum(len(a) for a in args)
             why = err.strerror if isinstance(err, OSError) else err
             raise Error(f"{program} cannot run with {size} characters of text: {why}") from err
-        if done.returncode != 0:
-            lines = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
-            raise Error(lines[-1].removeprefix("headwater: "))
+        if status != 0:
+            raise Error((lines or [f"it ended with {status}"])[-1].removeprefix("headwater: "))
         body = page.read_text(encoding="utf-8").partition("<body")[2]
         html = body.partition(">")[2].rpartition("</body>")[0]
-        return Explanation(json.loads(numbers.read_bytes()), done.stdout, html)
+        return Explanation(json.loads(numbers.read_bytes()), text, html)
+
+
+# After so many seconds what the program says of its progress is passed on.
+_PATIENCE = 5.0
+
+
+def _run(command: list[str], output: Path) -> tuple[int, str, list[str]]:
+    """Runs a command: its status, its text, which goes through a file, and the lines of its errors.
+    An interrupt ends the command too."""
+    began, lines = time.monotonic(), []
+    with open(output, "wb") as out, subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE,
+        encoding="utf-8", errors="replace",
+    ) as child:
+        try:
+            for line in child.stderr:
+                if line.strip():
+                    lines = lines[-99:] + [line.strip()]
+                if time.monotonic() - began > _PATIENCE:
+                    print(line, end="", file=sys.stderr, flush=True)
+            child.wait()
+        except BaseException:
+            child.terminate()
+            try:
+                child.wait(5)
+            except subprocess.TimeoutExpired:
+                child.kill()
+            raise
+    return child.returncode, output.read_text(encoding="utf-8", errors="replace"), lines
 
 
 def _flags(options: Mapping[str, Any], folder: Path) -> list[str]:
