@@ -376,8 +376,7 @@ func (r *run) nameSources(v *Verdict, t int, words [][]int) error {
 	}
 	var standing, tested []int
 	for j, x := range row {
-		asked := result.Evidence == trace.Tested && !r.e.Model.Reads() && j == len(row)-1
-		if x > neutral && !asked && j != ofRow[t] &&
+		if x > neutral && j != ofRow[t] &&
 			!slices.ContainsFunc(sinks, func(s Sink) bool { return s.Position == j }) {
 			standing = append(standing, j)
 		}
