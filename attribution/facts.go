@@ -75,7 +75,7 @@ func mixedFacts(m Method, info aggregation.Info, lift bool) Facts {
 }
 
 // scoredFacts returns the facts of a scorer.
-func (o Options) scoredFacts(m planned) Facts {
+func (o Options) scoredFacts(m planned, classes bool) Facts {
 	f := Facts{
 		Quantity: Amount, AddsUp: true, Combined: true, Scorer: true, Explains: m.quantity,
 		Contrast: o.Contrast, Evidence: m.info().Evidence, LastAsks: m.info().LastAsks,
@@ -84,7 +84,7 @@ func (o Options) scoredFacts(m planned) Facts {
 		f.Quantity = Share
 	}
 	if m.info().Foils {
-		f.Foils = o.foils()
+		f.Foils = o.scoredFoils(classes)
 	}
 	return f
 }

@@ -253,6 +253,21 @@ func (b *batch) choose(
 		for i := range steps {
 			steps[i].Step.Terms = terms[i]
 		}
+		if texts[0].ask.Terms.Alone {
+			for _, o := range objectives {
+				if o != nil {
+					o.Foils = nil
+				}
+			}
+			if terms, err = b.session.Terms(ctx, objectives); err != nil {
+				return nil, err
+			}
+			for i, o := range objectives {
+				if o != nil {
+					steps[i].Step.Terms.Alone = terms[i]
+				}
+			}
+		}
 	}
 	for i, t := range texts {
 		if steps[i].Last {

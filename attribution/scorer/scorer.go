@@ -61,8 +61,8 @@ type Info struct {
 	// Together reports whether the scorer takes each of [Options.Groups] away as one. The values of
 	// groups are then no sums of what their tokens have alone.
 	Together bool
-	// Foils reports whether by default the scorer explains why the prediction came and not the next
-	// most probable tokens; see [trace.Objective]. ByLayer reports whether it returns
+	// Foils reports whether by default the scorer explains why a class came and not the next most
+	// probable ones, and may do so of tokens; see [trace.Objective]. ByLayer reports whether it returns
 	// [Scores.ByLayer].
 	Foils, ByLayer bool
 	// GoesOn reports whether the values of a token go on from what a [trace.TextKeeper] kept of the
