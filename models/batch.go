@@ -253,12 +253,14 @@ func (b *batch) choose(
 		for i := range steps {
 			steps[i].Step.Terms = terms[i]
 		}
-		if texts[0].ask.Terms.Alone {
-			for _, o := range objectives {
-				if o != nil {
-					o.Foils = nil
-				}
+		for i, t := range texts {
+			if objectives[i] != nil && !t.ask.Terms.Alone {
+				objectives[i] = nil
+			} else if objectives[i] != nil {
+				objectives[i].Foils = nil
 			}
+		}
+		if slices.ContainsFunc(objectives, func(o *trace.Objective) bool { return o != nil }) {
 			if terms, err = b.session.Terms(ctx, objectives); err != nil {
 				return nil, err
 			}
