@@ -49,7 +49,8 @@ func (o Options) alternatives() int {
 	return o.Alternatives
 }
 
-// scoredFoils returns how many foils scorers compare a prediction with, a token by default with none.
+// scoredFoils returns how many foils scorers compare a prediction with, by default none for a
+// token.
 func (o Options) scoredFoils(classes bool) int {
 	if o.Foils == nil && !classes {
 		return 0

@@ -113,9 +113,9 @@ func (e *Explanation) firstWritten(r *Result, k int) []Sink {
 }
 
 // RowSinks returns, for each row of a method at level k, or [ShownLevel], the token that is a sink
-// of this row alone, if [Explanation.Sinks] does not return it; -1 if there is none. It is the first
-// token or a control token with more than half of the row: attention rests there where a layer has
-// nothing to say about a token, which may be so for one token and not for the next. Of a method
+// of this row alone, if [Explanation.Sinks] does not return it; -1 if there is none. It is the
+// first token or a control token with more than half of the row: attention rests there where a
+// layer has nothing to say about a token, which may be so for one and not the next. Of a method
 // whose last token asks for the prediction ([Facts.LastAsks]) it is that one, which may be a
 // generated token, m + its number. Such a value is no evidence, so a picture treats it like that of
 // a sink. An encoder has none, because its maps say what most targets look at. RowSinks returns an

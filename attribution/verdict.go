@@ -200,8 +200,8 @@ func (r *run) prove(ctx context.Context, m trace.Model) error {
 	return nil
 }
 
-// verdict tests what the first method says for token t, one of some tokens that are tested, and what
-// it says against it.
+// verdict tests what the first method says for token t, one of some tokens that are tested, and
+// what it says against it.
 func (r *run) verdict(ctx context.Context, m trace.Model, t, tokens int) (*Verdict, error) {
 	e := r.e
 	g := e.Steps[t]

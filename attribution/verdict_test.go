@@ -59,8 +59,8 @@ func proven(t *testing.T, m trace.Model, o attribution.Options) *attribution.Exp
 
 // A picture that names what the prediction needs holds, and one that names another word does not.
 // Values by hand: 0.9 falls to 0.5 without w1 or w2, to 0.1 without both. With both of them among
-// six other words, one of the six sets of one other word takes w2 away, and of two other words there
-// are ten sets. The last word stays, because the prediction is read there.
+// six other words, one of the six sets of one other word takes w2 away, and there are ten sets of
+// two other words. The last word stays, because the prediction is read there.
 func TestVerdict(t *testing.T) {
 	one := attribution.Options{Prove: attribution.ProveAll}
 	for _, c := range []struct {
@@ -302,9 +302,9 @@ func TestVerdictOf(t *testing.T) {
 	}
 }
 
-// By default a token is tested if that is cheap. The whole text has 8 tokens, and without the one at
-// position j the 7 − j after it are read again: 6 without w1, and 22 for the six sets of one other
-// word. Where that is too much, five sets are drawn.
+// By default a token is tested if that is cheap. The whole text has 8 tokens, and without the one
+// at position j the 7 − j after it are read again: 6 without w1, and 22 for the six sets of one
+// other word. Where that is too much, five sets are drawn.
 func TestVerdictAuto(t *testing.T) {
 	m := planted(1, 20, 1, 1, 1, 1, 1, 1)
 	asked := proven(t, m, attribution.Options{Prove: attribution.ProveOpening}).Steps[0].Verdict

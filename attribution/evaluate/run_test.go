@@ -137,7 +137,7 @@ func TestSkipFirst(t *testing.T) {
 	}
 }
 
-// The last token of a decoder's text asks for the prediction: occlusion gives it most and does not
+// A decoder's last token asks for the prediction: occlusion gives it most and does not
 // rank it, unless it is evidence. raw has nothing on it, and ranks it with two other tokens.
 func TestLastAsks(t *testing.T) {
 	for _, c := range []struct {

@@ -62,8 +62,8 @@ type Info struct {
 	// groups are then no sums of what their tokens have alone.
 	Together bool
 	// Foils reports whether by default the scorer explains why a class came and not the next most
-	// probable ones, and may do so of tokens; see [trace.Objective]. ByLayer reports whether it returns
-	// [Scores.ByLayer].
+	// probable ones, and may do so of tokens; see [trace.Objective]. ByLayer reports whether it
+	// returns [Scores.ByLayer].
 	Foils, ByLayer bool
 	// GoesOn reports whether the values of a token go on from what a [trace.TextKeeper] kept of the
 	// tokens before it. Texts so explained run one at a time, because so much is kept for one.
