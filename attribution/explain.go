@@ -283,7 +283,8 @@ func newPrediction(step trace.Step, layers int) (*prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	if terms, T := step.Terms, step.First+step.Count; terms != nil {
+	T := step.First + step.Count
+	for terms := step.Terms; terms != nil; terms = terms.Alone {
 		if terms.L != layers || terms.S != T || len(terms.Attention) != layers*T {
 			return nil, fmt.Errorf("the model gives %d terms of %d layers and %d sources for %d "+
 				"layers and %d tokens", len(terms.Attention), terms.L, terms.S, layers, T)

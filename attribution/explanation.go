@@ -98,10 +98,10 @@ type Options struct {
 	// Contrast is, for scorers, the text of one token or the name of a class. They then explain why
 	// the model predicted its token and not this one. It applies to every token explained.
 	Contrast string `json:"contrast,omitempty"`
-	// Foils is the number of next most probable tokens whose mean logit the scorers with
-	// [scorer.Info.Foils] subtract from that of the prediction, in [0,100]: they explain why it
-	// came and not one of these. Default 5, and 0 with a Contrast. It is also what the layer that a
-	// picture shows is chosen by; see [Result.Shown].
+	// Foils is the number of next most probable tokens or classes whose mean logit is subtracted
+	// from that of the prediction, in [0,100], to explain why it came and not one of these. Default
+	// 5, for the layer that a picture shows ([Result.Shown]), heads, the lens, and classes by
+	// scorers with [scorer.Info.Foils]; those explain a token without. It is 0 with a Contrast.
 	Foils *int `json:"foils,omitempty"`
 	// Scoring has the options of scorers.
 	Scoring scorer.Options `json:"scoring,omitzero"`

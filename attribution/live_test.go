@@ -29,7 +29,8 @@ func (p passes) Steps(
 }
 
 // A live scorer gives the same values from the steps of a model as from passes over the text so
-// far: against foils, a contrast and nothing.
+// far: against foils, a contrast and nothing, also beside a method whose layer is chosen against
+// foils.
 func TestLiveScorers(t *testing.T) {
 	none, two := 0, 2
 	for name, opts := range map[string]attribution.Options{
@@ -40,7 +41,7 @@ func TestLiveScorers(t *testing.T) {
 		"other":    {Continuation: "w3 w1 w1 w2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			opts.Methods = []string{"direct", "alti-logit"}
+			opts.Methods = []string{"direct", "alti-logit", "raw"}
 			if opts.Continuation == "" {
 				opts.MaxTokens = 4
 			}

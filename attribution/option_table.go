@@ -347,8 +347,8 @@ var scorerRows = []Option{
 	},
 	{
 		Name: "foils", Field: "Foils", Key: "foils", Group: ScorerOptions,
-		Help: "let scorers of the logit explain why the prediction came and not one of the " +
-			"`N` next most probable tokens",
+		Help: "explain why the prediction came and not one of the `N` next most probable; by " +
+			"default scorers compare classes so, and what chooses a layer tokens, too",
 		value: count(func(o *Options) **int { return &o.Foils }, maxFoils, defaultFoils),
 		conflict: func(o *Options) string {
 			return onOff(o.Contrast != "",
@@ -360,8 +360,8 @@ var scorerRows = []Option{
 		},
 		why:   "it is not explained against other tokens",
 		quiet: true, setting: "foils",
-		shown: func(o *Options, m planned) string {
-			return onOff(m.info().Foils && o.foils() > 0, fmt.Sprint(o.foils()))
+		shown: func(_ *Options, m planned) string {
+			return onOff(m.facts.Foils > 0, fmt.Sprint(m.facts.Foils))
 		},
 	},
 	{

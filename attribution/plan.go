@@ -67,8 +67,9 @@ type setting struct {
 	// generates is whether a model generates the text, and readsLayers whether it can compute rows
 	// of a single layer after it chose a token.
 	generates, readsLayers bool
-	// numbers is whether the head's scores are numbers without a probability.
-	numbers bool
+	// classes is whether the head scores classes, and numbers whether its scores are numbers
+	// without a probability.
+	classes, numbers bool
 	// byDefault are the methods if the options name none.
 	byDefault []string
 }
@@ -161,7 +162,7 @@ func (p *plan) scored(m Method, set setting) planned {
 	if pm.unit == "" {
 		pm.unit = "change of the " + string(pm.quantity)
 	}
-	pm.facts = p.opts.scoredFacts(pm)
+	pm.facts = p.opts.scoredFacts(pm, set.classes)
 	if info.ByLayer {
 		pm.levels = nil
 		for l := range set.layers {
@@ -189,8 +190,17 @@ func (p *plan) scored(m Method, set setting) planned {
 
 // needsTerms reports whether the terms of every prediction are needed.
 func (p *plan) needsTerms() bool {
-	return slices.ContainsFunc(p.methods,
-		func(m planned) bool { return m.live != nil || m.choosesLayer })
+	return p.scoresLive() || p.choosesLayer()
+}
+
+// scoresLive reports whether a scorer reads the terms.
+func (p *plan) scoresLive() bool {
+	return slices.ContainsFunc(p.methods, func(m planned) bool { return m.live != nil })
+}
+
+// choosesLayer reports whether the terms choose the layer of a method.
+func (p *plan) choosesLayer() bool {
+	return slices.ContainsFunc(p.methods, func(m planned) bool { return m.choosesLayer })
 }
 
 // usesFoils reports whether a scorer explains against foils.

@@ -47,10 +47,12 @@ func Named(sources []int, size func(j int) float64) []int {
 // of the token or, of a method that explains it with a contrast, the difference of the two logits:
 // their log-odds, which the method explains.
 //
-//	f(x),  f(x without A),  f(x without R_i) for random sets R_i of |A| words outside A
+//	f(x),  f(x without A),  f(x without R_i) for sets R_i of |A| words outside A
 //
-// There are 5 sets and, if f(x without A) is within three standard errors of their mean, 5 more:
-// the rule of Haybittle and Peto (Peto et al. 1976) for looking at a trial before its end.
+// The sets are all that there are if these are at most 64. Else, or where they take too long for a
+// test that nobody asked for, there are 5 random ones and, if f(x without A) is within three
+// standard errors of their mean, 5 more: the rule of Haybittle and Peto (Peto et al. 1976) for
+// looking at a trial before its end.
 //
 // Words, [Explanation.ContinuesWord], are taken away whole and as by the scorer occlusion: what is
 // left without a piece of one would be unlike any text. The word after which the prediction comes
@@ -76,7 +78,7 @@ type Verdict struct {
 	// Whole is f(x), and Without is f(x without A).
 	Whole   float64 `json:"whole"`
 	Without float64 `json:"without"`
-	// Draws is the number of sets R_i, at most 10, and Others the mean of f without them. Interval
+	// Draws is the number of sets R_i, at most 64, and Others the mean of f without them. Interval
 	// is two standard errors of the mean on either side, and Range the lowest and the highest.
 	Draws    int        `json:"draws"`
 	Others   float64    `json:"others"`
@@ -121,6 +123,7 @@ type Opposed struct {
 const (
 	firstDraws   = 5
 	verdictDraws = 10
+	allDraws     = 64 // the most sets that are all taken
 	// decidedFrom is how many standard errors from the mean of the first draws the prediction
 	// without A must be for no more draws to be made.
 	decidedFrom = 3
@@ -190,7 +193,7 @@ func (r *run) prove(ctx context.Context, m trace.Model) error {
 				Stage: "testing what the picture names", Unit: "token", Done: i, Total: len(tokens),
 			})
 		}
-		v, err := r.verdict(ctx, m, t)
+		v, err := r.verdict(ctx, m, t, len(tokens))
 		if err != nil {
 			return err
 		}
@@ -202,8 +205,9 @@ func (r *run) prove(ctx context.Context, m trace.Model) error {
 	return nil
 }
 
-// verdict tests what the first method says for token t, and what it says against it.
-func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, error) {
+// verdict tests what the first method says for token t, one of some tokens that are tested, and
+// what it says against it.
+func (r *run) verdict(ctx context.Context, m trace.Model, t, tokens int) (*Verdict, error) {
 	e := r.e
 	g := e.Steps[t]
 	v := &Verdict{Method: e.Order[0], Sources: []int{}, Quantity: trace.Probability}
@@ -239,8 +243,8 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, erro
 	if err := r.nameSources(v, t, words); v.Reason != "" || err != nil {
 		return v, err
 	}
-	draws := e.randomWords(words, v.Sources, rand.New(rand.NewPCG(opts.Seed, uint64(t))))
-	if len(draws) == 0 {
+	others, size := e.otherWords(words, v.Sources)
+	if len(others) < size {
 		v.Reason = "there are not as many other words to take away"
 		return v, nil
 	}
@@ -249,7 +253,13 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, erro
 	if against := r.opposing(v, t, words); len(against) > 0 {
 		v.Opposed, sets = &Opposed{Sources: against}, append(sets, against)
 	}
-	first, drawn := len(sets), min(firstDraws, len(draws))
+	first, draws := len(sets), allSets(others, size)
+	drawn, read := len(draws), r.reads(removal, slices.Concat(sets, draws))
+	if drawn == 0 || read > mostRead/tokens || r.unasked(read, len(q.IDs)) {
+		draws = randomSets(others, size, min(verdictDraws, cmp.Or(drawn, verdictDraws)),
+			rand.New(rand.NewPCG(opts.Seed, uint64(t))))
+		drawn = min(firstDraws, len(draws))
+	}
 	sets = append(sets, draws[:drawn]...)
 	if v.Read = r.reads(removal, sets); r.unasked(v.Read, len(q.IDs)) {
 		v.Reason = fmt.Sprintf("it would read %d tokens again", v.Read)
@@ -277,14 +287,14 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, erro
 	}
 	values = values[:first+drawn]
 	v.judge(values[0], values[1], values[first:])
-	if len(draws) <= firstDraws || v.decided() {
+	if len(draws) == drawn || v.decided() {
 		return v, nil
 	}
-	read := v.Read + r.reads(removal, draws[firstDraws:])
+	read = v.Read + r.reads(removal, draws[drawn:])
 	if r.unasked(read, len(q.IDs)) {
 		return v, nil
 	}
-	more, err := removal.Predict(ctx, draws[firstDraws:])
+	more, err := removal.Predict(ctx, draws[drawn:])
 	if r.opts.Prove == ProveAuto && trace.KindOf(err) == trace.MemoryKind {
 		return v, nil
 	}
@@ -377,8 +387,7 @@ func (r *run) nameSources(v *Verdict, t int, words [][]int) error {
 	}
 	var standing, tested []int
 	for j, x := range row {
-		asked := result.Evidence == trace.Tested && !r.e.Model.Reads() && j == len(row)-1
-		if x > neutral && !asked && j != ofRow[t] &&
+		if x > neutral && j != ofRow[t] &&
 			!slices.ContainsFunc(sinks, func(s Sink) bool { return s.Position == j }) {
 			standing = append(standing, j)
 		}
@@ -477,11 +486,9 @@ func (v *Verdict) judge(whole, without float64, others []float64) {
 	}
 }
 
-// randomWords returns up to 10 random sets of as many words as have the sources, and none of these,
-// each in rising order; of one word each another one. words has the word of each token.
-func (e *Explanation) randomWords(words [][]int, sources []int, rng *rand.Rand) (sets [][]int) {
-	var others [][]int
-	size, most := 0, verdictDraws
+// otherWords returns the words that are not those of the sources, and how many these are. words has
+// the word of each token.
+func (e *Explanation) otherWords(words [][]int, sources []int) (others [][]int, size int) {
 	for j, word := range words {
 		switch {
 		case word == nil || word[0] != j:
@@ -491,22 +498,35 @@ func (e *Explanation) randomWords(words [][]int, sources []int, rng *rand.Rand) 
 			others = append(others, word)
 		}
 	}
-	switch {
-	case len(others) < size:
-		return nil
-	case len(others) == size:
-		most = 1
-	case size == 1:
-		most = min(most, len(others))
+	return others, size
+}
+
+// allSets returns the tokens of each set of size words, nil if there are more than 64 sets.
+func allSets(words [][]int, size int) (sets [][]int) {
+	if size == 0 {
+		return [][]int{nil}
 	}
-	at := len(others)
-	for range most {
-		if at+size > len(others) {
-			rng.Shuffle(len(others), func(a, b int) { others[a], others[b] = others[b], others[a] })
+	for i := range words {
+		with := allSets(words[i+1:], size-1)
+		if with == nil && len(words)-i-1 >= size-1 || len(sets)+len(with) > allDraws {
+			return nil
+		}
+		for _, set := range with {
+			sets = append(sets, slices.Concat(words[i], set))
+		}
+	}
+	return sets
+}
+
+// randomSets returns n random sets of size words, each in rising order; of one word each another
+// one, if there are n.
+func randomSets(words [][]int, size, n int, rng *rand.Rand) (sets [][]int) {
+	for at := len(words); len(sets) < n; at += size {
+		if at+size > len(words) {
+			rng.Shuffle(len(words), func(a, b int) { words[a], words[b] = words[b], words[a] })
 			at = 0
 		}
-		sets = append(sets, slices.Sorted(slices.Values(slices.Concat(others[at:at+size]...))))
-		at += size
+		sets = append(sets, slices.Sorted(slices.Values(slices.Concat(words[at:at+size]...))))
 	}
 	return sets
 }

@@ -136,8 +136,15 @@ func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err 
 	step.Next = g.predict(out.Logits, p, g.session.Length()-1)
 	g.pending = []int{step.Next.Token.ID}
 	if g.ask.Terms != nil {
-		if step.Terms, err = g.session.Terms(ctx, g.objective(step.Next, p)); err != nil {
+		o := g.objective(step.Next, p)
+		if step.Terms, err = g.session.Terms(ctx, o); err != nil {
 			return trace.Step{}, false, err
+		}
+		if g.ask.Terms.Alone {
+			o.Foils = nil
+			if step.Terms.Alone, err = g.session.Terms(ctx, o); err != nil {
+				return trace.Step{}, false, err
+			}
 		}
 		step.RowsOfLayer = g.session.RowsOfLayer
 	}

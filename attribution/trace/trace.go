@@ -518,6 +518,8 @@ type TermsAsk struct {
 	Contrast *int
 	// Foils is the number of foils, 0 for none. It must be 0 with a contrast.
 	Foils int
+	// Alone asks for [AttentionTerms.Alone] beside those against foils.
+	Alone bool
 	// Rows are what [Step.RowsOfLayer] will be asked for, so that a model can prepare for it.
 	Rows []MixingAsk
 	// ByHead asks for [AttentionTerms.ByHead], where one text runs alone.

@@ -654,12 +654,15 @@ func TestSentences(t *testing.T) {
 		{trace.Probability, []float64{0, .6, .5, .4, .9}, "end depends mostly on w1, w2 and w3 | w1"},
 		{trace.Probability, []float64{0, .3, .2, .2, .9}, "end depends in part on w1"},
 		{trace.Probability, []float64{0, .2, .2, 0, 0}, "end depends in small part on w1"},
-		{trace.Logit, []float64{0, .6, .5, .4, .9}, "end depends on w1"},
+		{trace.Logit, []float64{0, .6, .5, .4, .9}, "end depends on w1, w2 and w3 | w1 0.60, w2 " +
+			"0.50, w3 0.40 · part of the logit · whole model · 0.90 is on “w4”, which asks for"},
 		{trace.Probability, []float64{0, 0, 0, 0, .9}, "No single token stands out for end | "},
 	} {
 		e := with(amount, c.lost...)
 		r := e.Methods["raw"]
 		r.Evidence, r.Explains, r.Explained = trace.Tested, c.of, []float64{1}
+		r.LastAsks, r.OtherMass = true, []float64{0}
+		e.Prompt.Special = make([]bool, len(c.lost))
 		p := Heatmap{Explanation: e}.picture(true)
 		if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, c.want) ||
 			strings.Contains(got, "w4 +") {

@@ -129,7 +129,6 @@ func (d *drawing) standing(v *view, t int) (s standing) {
 	}
 	for j, step := range d.calm(v, t) {
 		switch {
-		case d.asksAt(v, t, j):
 		case step > 0:
 			s.above = append(s.above, j)
 		case step < 0:
@@ -144,13 +143,6 @@ func (d *drawing) standing(v *view, t int) (s standing) {
 	}
 	v.standing[t] = s
 	return s
-}
-
-// asksAt reports whether source j of row t is the last token of a text from which a method takes
-// tokens away: without it another prediction is asked for, so its value is no finding about it.
-func (d *drawing) asksAt(v *view, t, j int) bool {
-	return v.result.Evidence == trace.Tested && !d.e.Model.Reads() && !d.e.Spans() &&
-		d.e.Steps[t].IDs == nil && j == len(d.e.Prompt.Texts)+t-1
 }
 
 // size returns how far source j of row t is from the neutral value, on the scale of the method.

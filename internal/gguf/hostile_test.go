@@ -68,11 +68,16 @@ func TestTruncated(t *testing.T) {
 // writes them: a file with more was joined with another, and its hash would read all of it.
 func TestTail(t *testing.T) {
 	whole := gguftest.Small().Bytes()
-	for _, name := range []string{"zeros", "another file"} {
-		tail := map[string][]byte{"zeros": make([]byte, 64), "another file": whole}[name]
-		err := use(append(slices.Clone(whole), tail...))
-		if err == nil || !strings.Contains(err.Error(), "bytes follow tensor ") {
-			t.Errorf("%s after the last tensor: %v", name, err)
+	for _, c := range []struct {
+		name, want string
+		tail       []byte
+	}{
+		{"zeros", "bytes follow tensor ", make([]byte, 64)},
+		{"another file", "it is several GGUF files joined", whole},
+	} {
+		err := use(append(slices.Clone(whole), c.tail...))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s after the last tensor: error %v, want %q", c.name, err, c.want)
 		}
 	}
 }
