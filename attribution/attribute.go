@@ -252,7 +252,8 @@ func newAttribution(p *plan, in *input) *Attribution {
 	return a
 }
 
-// compute fills the maps: row by row, or all at once if tokens see each other. fused has the rows of each ask, [L,T,T].
+// compute fills the maps: row by row, or all at once if tokens see each other. fused has the
+// rows of each ask, [L,T,T].
 func (a *Attribution) compute(ctx context.Context, p *plan, in *input, fused [][]float64) error {
 	count := 1
 	if p.prefix > 0 {

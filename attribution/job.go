@@ -19,8 +19,8 @@ type job struct {
 	cfg                 aggregation.Config
 	// firstLayer is the layer of the first rows.
 	firstLayer int
-	// ask and head are indices into the plan's asks: of the rows, and of the rows of one head, -1 if
-	// there are none.
+	// ask and head are indices into the plan's asks: of the rows, and of the rows of one head, -1
+	// if there are none.
 	ask, head int
 	// vectors reports whether rows are not stored: the model multiplies vectors by them.
 	vectors bool

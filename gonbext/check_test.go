@@ -16,7 +16,7 @@ import (
 )
 
 func init() {
-	one, four, minus := 1, 4, -1
+	one, four, minus, half := 1, 4, -1, 0.5
 	type settings = []gonbext.Setting
 	for name, given := range map[string]settings{
 		"both":          {gonbext.Options{MaxTokens: 3, Continuation: " are"}},
@@ -48,7 +48,7 @@ func init() {
 	cells["wrong empty trace"] = func() { said(gonbext.TryTrace("", trace.Attention)) }
 	cells["wrong source"] = func() { said(gonbext.TryExplain("a", gonbext.Show{Source: &one})) }
 	cells["wrong heads"] = func() {
-		said(gonbext.TryExplain("a", gonbext.Show{Kind: "heads"}, gonbext.Options{Residual: new(0.5)}))
+		said(gonbext.TryExplain("a", gonbext.Show{Kind: "heads"}, gonbext.Options{Residual: &half}))
 	}
 	cells["wrong maps"] = func() {
 		said(gonbext.TryExplain("a", gonbext.Show{Kind: "maps", Token: &one}))

@@ -9,7 +9,8 @@ import (
 
 // Normalization turns the rows C of a mixing into Â = rownorm((1-r)C + rI). Before that it applies
 // the options DropSink and Discard to C, in this order. They are about the sources that a target
-// sees in a layer; see [Config.Seen]. The sink is the first token, of two stacks that of the target.
+// sees in a layer; see [Config.Seen]. The sink is the first token, of two stacks that of the
+// target.
 type Normalization struct {
 	// Residual is r, in [0,1].
 	Residual float64

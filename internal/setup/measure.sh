@@ -8,10 +8,11 @@
 #
 # The file has for each package the most lines of code without comments, blank lines and tests, the
 # most exported names of a public package, and the most methods of one type. A change that needs
-# more writes it anew and says in its commit why; a change that shrinks a package lowers it.
+# more writes it again and says in its commit why; a change that shrinks a package lowers it.
 #
-# Without check and ceiling, it builds the command into a temporary folder and runs no test; `time make quick` and
-# `time make test` give the times. Sizes of files are those of the checkout, not of the last commit.
+# Without check and ceiling, it builds the command into a temporary folder and runs no test; `time
+# make quick` and `time make test` give the times. Sizes of files are those of the checkout, not of
+# the last commit.
 set -euo pipefail
 . "$(dirname "$0")/env.sh"
 cd "$root"

@@ -26,8 +26,8 @@ func batchAsk(tokens int) trace.Ask {
 	}
 }
 
-// BatchTexts are texts of different lengths: greedy and sampled, with a continuation, and one that the
-// model refuses.
+// BatchTexts are texts of different lengths: greedy and sampled, with a continuation, and one that
+// the model refuses.
 func BatchTexts() []trace.BatchText {
 	var all []trace.BatchText
 	for i := range 7 {

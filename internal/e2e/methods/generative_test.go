@@ -32,7 +32,8 @@ func TestExplanationIsASlice(t *testing.T) {
 	whole, err := attribution.Attribute(context.Background(), attribution.InMemory(taps), opts)
 	must(t, err)
 	for _, name := range methods {
-		compareSlice(t, name, e.Methods[name], mapOf(t, whole, name), len(e.Prompt.IDs)-1, len(text))
+		compareSlice(t, name, e.Methods[name], mapOf(t, whole, name), len(e.Prompt.IDs)-1,
+			len(text))
 	}
 }
 
