@@ -38,7 +38,8 @@ func noteGiven(cmd *cobra.Command) {
 }
 
 // Given reports whether a flag asks for something: the command line has it, and its value is not
-// the default and no switch that is off. A flag that asks for nothing is no mistake anywhere.
+// the default and no switch that is off. A flag that asks for nothing is no mistake anywhere. A
+// model that is named is asked for, also if it is the default: see whether that flag has changed.
 func Given(cmd *cobra.Command, name string) bool {
 	flag := cmd.Flags().Lookup(name)
 	if flag == nil || !flag.Changed {

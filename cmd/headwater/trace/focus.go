@@ -144,7 +144,8 @@ func (f *focusFlags) check(cmd *cobra.Command, args []string) error {
 	for _, name := range []string{
 		"model", "backend", "dtype", "special", "fold-norm-bias", "drop-key-bias",
 	} {
-		if cli.Given(cmd, name) && len(f.inputs) > 0 {
+		named := name == "model" && cmd.Flags().Changed(name) // also the default model
+		if (named || cli.Given(cmd, name)) && len(f.inputs) > 0 {
 			return cli.Usagef("--%s does not go with --input, which needs no model", name)
 		}
 	}
