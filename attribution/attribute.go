@@ -19,6 +19,8 @@ type Attribution struct {
 	// Bidirectional reports whether some target has a nonzero value for a later source, so that the
 	// text was read by an encoder.
 	Bidirectional bool `json:"bidirectional"`
+	// Sinks reports whether rows of attention sum to less than 1; see [Input.Sinks].
+	Sinks bool `json:"sinks,omitempty"`
 	// Warnings are remarks for the user, one sentence each.
 	Warnings []string `json:"warnings"`
 }
@@ -52,13 +54,14 @@ func (m *Map) Row(l, t int) []float64 { return rowmath.At(m.Data, l*m.Shape[1]+t
 // Options about how to generate text are ignored. [Options.Heads] fuses [L,H,T,S]; [L,T,S]
 // counts as one head. The sum of a row of attention may be off from 1 by 0.005, the rounding of
 // bfloat16. Rows are divided by their sums before heads are fused, and a warning names the worst
-// row if it is off by more than 1e-5. A text is a decoder's if all numbers above the diagonal are
-// 0. Inputs are not modified.
+// row if it is off by more than 1e-5. If a row sums to less, all rows are taken as of a model with
+// sinks ([Input.Sinks]), and a warning says so unless the input did. A text is a decoder's if all
+// numbers above the diagonal are 0. Inputs are not modified.
 //
 // It returns a [trace.UsageError] if the options are invalid, and another error if the data are:
-// wrong shapes, numbers that are negative, NaN or infinite, rows that do not sum to 1. If ctx is
-// done the error wraps ctx.Err(). [Options.OnProgress] is called after every row for
-// decoders, or once with [Options.DiscardWhole]. Flow costs L·T² max-flow problems.
+// wrong shapes, numbers that are negative, NaN or infinite, rows that sum to more than 1 or to 0.
+// If ctx is done the error wraps ctx.Err(). [Options.OnProgress] is called after every row for
+// decoders. Flow costs L·T² max-flow problems.
 //
 // Tensors are read piece by piece: one head of one layer at a time, [T,T], each twice. So it needs
 // memory for its results only. If these need more than the input's budget, it returns a
@@ -117,7 +120,7 @@ func MapOf(
 	in := InMemory(tensors)
 	if described, ok := m.(interface{ Info() trace.Info }); ok {
 		info := described.Info()
-		in.Prefix, in.Encoder = info.Prefix(ids), info.EncoderLayers
+		in.Prefix, in.Encoder, in.Sinks = info.Prefix(ids), info.EncoderLayers, info.Sinks
 	}
 	a, err := Attribute(ctx, in, opts)
 	if err != nil {
@@ -155,7 +158,7 @@ func newInputPlan(
 			in.tokens)
 	}
 	p.see(from.Prefix, from.Encoder)
-	in.prefixed = from.Prefix > 0
+	in.prefixed, in.sinks = from.Prefix > 0, from.Sinks
 	if err := from.check(p, in.tokens); err != nil {
 		return nil, nil, err
 	}
@@ -235,7 +238,7 @@ func (p *plan) inputBytes(tokens int) float64 {
 // newAttribution returns an attribution whose maps are all zero.
 func newAttribution(p *plan, in *input) *Attribution {
 	a := &Attribution{
-		Methods: map[string]*Map{}, Bidirectional: in.bidirectional,
+		Methods: map[string]*Map{}, Bidirectional: in.bidirectional, Sinks: in.sinks,
 		Warnings: []string{},
 	}
 	for _, m := range p.methods {
@@ -249,11 +252,11 @@ func newAttribution(p *plan, in *input) *Attribution {
 	return a
 }
 
-// compute fills the maps: row by row, or all at once if tokens see each other or DiscardWhole needs
-// whole maps. fused has the rows of each ask, [L,T,T].
+// compute fills the maps: row by row, or all at once if tokens see each other. fused has the
+// rows of each ask, [L,T,T].
 func (a *Attribution) compute(ctx context.Context, p *plan, in *input, fused [][]float64) error {
 	count := 1
-	if p.prefix > 0 || p.opts.DiscardWhole {
+	if p.prefix > 0 {
 		count = in.tokens
 	}
 	for first := 0; first < in.tokens; first += count {

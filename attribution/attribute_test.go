@@ -267,6 +267,31 @@ func TestAttributeRenormalizes(t *testing.T) {
 	near(t, "mean of two heads", a.Methods["raw"].Data, []float64{1, 0, .5, .5}, 1e-9)
 }
 
+// TestAttributeSinks has a head with a sink, whose rows sum to ¼ and ½, and the identity. Row 1 of
+// their mean is ⅛, ⅝; rollout adds the residual before it is divided by its sum, as for any rows:
+// ½(⅛, ⅝) + ½(0, 1) is 1⁄16, 13⁄16.
+func TestAttributeSinks(t *testing.T) {
+	x := attentionOf(2, func(i, j int) float64 { return fakemodel.On(j <= i) / 4 },
+		fakemodel.Identity)
+	opts := attribution.Options{Methods: []string{"raw", "rollout"}}
+	for _, told := range []bool{false, true} {
+		in := attribution.InMemory([]trace.Tensor{x})
+		in.Sinks = told
+		a, err := attribution.Attribute(t.Context(), in, opts)
+		must(t, err)
+		near(t, "raw", a.Methods["raw"].Data, []float64{1, 0, 1. / 6, 5. / 6}, 1e-12)
+		near(t, "rollout", a.Methods["rollout"].Data, []float64{1, 0, 1. / 14, 13. / 14}, 1e-12)
+		if !a.Sinks || told == strings.Contains(strings.Join(a.Warnings, " "),
+			"attention: layer 0 head 0 row 0 sums to 0.250000, the least of all rows") {
+			t.Errorf("told %v: sinks %v, warnings %q", told, a.Sinks, a.Warnings)
+		}
+		first, err := (attribution.Input{Sinks: true}).First(t.Context(), in.Tensors[0], 1)
+		if err != nil || first.Data[0] != .25 {
+			t.Errorf("the first token has %v, %v; want its row as it is", first.Data, err)
+		}
+	}
+}
+
 // bfloat16 rounds x to the 8 significant bits of a bfloat16, ties to even, as PyTorch does.
 func bfloat16(x float64) float64 {
 	bits := math.Float32bits(float32(x))
@@ -486,14 +511,14 @@ func TestFirst(t *testing.T) {
 		Name: "attention", Shape: []int{2, 3, 3},
 		Data: []float32{.5, .25, .25, 0, 0, 1, 9, 9, 9, 1, 0, 0, .25, .25, .5, 9, 9, 9},
 	}})
-	got, err := in.Tensors[0].First(t.Context(), 2)
+	got, err := in.First(t.Context(), in.Tensors[0], 2)
 	want := []float32{2. / 3, 1. / 3, 0, 0, 1, 0, .5, .5}
 	if err != nil || !slices.Equal(got.Shape, []int{2, 2, 2}) || !slices.Equal(got.Data, want) {
 		t.Errorf("%v %v, %v; want %v", got.Shape, got.Data, err, want)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := in.Tensors[0].First(ctx, 2); !errors.Is(err, context.Canceled) {
+	if _, err := in.First(ctx, in.Tensors[0], 2); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end of its context: %v", err)
 	}
 }

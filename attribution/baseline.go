@@ -29,7 +29,7 @@ type baselineKey struct {
 // extendBase extends the job's uniform state by uniform attention of the shape of c, and returns
 // its results, [K,N-Skip,T]. Token last is swapped with the last one first; see [job.only].
 func (j *job) extendBase(ctx context.Context, c aggregation.Rows, last int) ([]float64, error) {
-	mixed, _ := j.rule.Apply(aggregation.Uniform(c, j.cfg), nil, j.cfg)
+	mixed, _ := j.rule.Apply(aggregation.Uniform(c, j.cfg), j.cfg)
 	if last < c.T()-1 {
 		mixed = swapped(mixed, last)
 	}

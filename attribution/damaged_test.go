@@ -87,10 +87,10 @@ func TestFlowEndsDamaged(t *testing.T) {
 		e.Steps = append(e.Steps, attribution.GeneratedToken{})
 	}
 	want := "damaged: 2 rows of flow for"
-	if _, _, err := e.FlowEnds(2, nil, false); err == nil || !strings.Contains(err.Error(), want) {
+	if _, _, err := e.FlowEnds(2, nil); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}
-	if _, ends, err := e.FlowEnds(1, nil, false); err != nil || ends[0] != 3 {
+	if _, ends, err := e.FlowEnds(1, nil); err != nil || ends[0] != 3 {
 		t.Errorf("ends %v, error %v", ends, err)
 	}
 }

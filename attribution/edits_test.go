@@ -88,7 +88,7 @@ func TestExplainUnderEdits(t *testing.T) {
 	verdicts := 0
 	ask := trace.Ask{
 		MaxTokens: 3, Edits: editedOptions().Edits, Alternatives: 6,
-		Terms: &trace.TermsAsk{Foils: 5},
+		Terms: &trace.TermsAsk{},
 	}
 	var terms []*trace.AttentionTerms
 	for step, err := range m.Steps(ctx, e.Prompt.IDs, ask) {

@@ -286,7 +286,6 @@ func TestExplainEncoderRefusals(t *testing.T) {
 		{"continuation", "w1", attribution.Options{Continuation: "w2"}, `a continuation; "reader" is an encoder: it reads a text and generates none`},
 		{"max tokens", "w1", attribution.Options{MaxTokens: 3}, `max tokens 3; "reader" is an encoder`},
 		{"sampling", "w1", attribution.Options{Sampling: trace.Sampling{Temperature: 1}}, `temperature 1; "reader" is an encoder`},
-		{"own row", "w1", attribution.Options{OwnRow: true}, `own row; "reader" is an encoder`},
 		{"empty text", "", attribution.Options{}, "give some text to read"},
 		{"position after the text", "w1 w2", attribution.Options{Positions: []int{4}}, `position 4; the text has 4 tokens, from 0 to 3: 0 "<bos>", 1 "w1", 2 "w2", 3 "<end>"`},
 		{"negative position", "w1", attribution.Options{Positions: []int{-1}}, "position -1; positions count from 0"},

@@ -22,7 +22,6 @@ import (
 // for n generated tokens t, sources j and layers l. The sources are the m prompt tokens and the
 // generated tokens before t; [Result.OtherMass] has the sum over the latter. In a causal model
 // M is rows m-1..m+n-2 of one pass over all tokens, the rows that predict the generated tokens.
-// [Options.OwnRow] uses rows m..m+n-1 instead, the tokens' own.
 //
 // A continuation is encoded as the end of the prompt ([trace.EncodeAfter]), and so is a contrast.
 // So a leading space is part of it, and most vocabularies have different tokens for "are" and
@@ -146,8 +145,6 @@ type run struct {
 	tokens int
 	// processed is the number of tokens that have gone through the model.
 	processed int
-	// pending is a prediction whose own row has not arrived yet; only with OwnRow.
-	pending *prediction
 	// ended reports whether the latest token ends the text.
 	ended bool
 	// remarks are the warnings that stay the same from step to step.
@@ -218,11 +215,7 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 		return err
 	}
 	r.processed += step.Count
-	// The row that predicts the next token, which is also the last token's own row.
-	from := r.processed - 1
-	if r.opts.OwnRow && r.pending == nil {
-		from = r.processed // no generated token has a row yet
-	}
+	from := r.processed - 1 // the row that predicts the next token
 	if r.opts.OnProgress != nil && step.Count >= longPrompt {
 		r.opts.OnProgress(trace.Progress{
 			Stage: "combining the layers of the prompt's rows",
@@ -232,35 +225,25 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 	if err := r.plan.extend(ctx, rows, from); err != nil {
 		return err
 	}
-	if from < r.processed {
-		if err := r.plan.extendVectors(ctx, step); err != nil {
+	if err := r.plan.extendVectors(ctx, step); err != nil {
+		return err
+	}
+	next, err := newPrediction(step, r.e.Model.Layers)
+	if err != nil {
+		return err
+	}
+	if r.ask.Lens > 0 {
+		if next.Lens, err = r.newLens(step.Lens); err != nil {
 			return err
 		}
 	}
-	var next *prediction
-	if step.Next != nil {
-		if next, err = newPrediction(step, r.e.Model.Layers); err != nil {
-			return err
-		}
-		if r.ask.Lens > 0 {
-			if next.Lens, err = r.newLens(step.Lens); err != nil {
-				return err
-			}
-		}
-		r.addByHead(next)
-		r.ended = step.Next.Stop
-		if r.processed == len(r.ids) {
-			r.remarkSpaced(step)
-		}
-		if r.opts.Without != "" {
-			r.logits = append(r.logits, step.Logits)
-		}
+	r.addByHead(next)
+	r.ended = step.Next.Stop
+	if r.processed == len(r.ids) {
+		r.remarkSpaced(step)
 	}
-	if r.opts.OwnRow {
-		next, r.pending = r.pending, next
-	}
-	if next == nil {
-		return nil
+	if r.opts.Without != "" {
+		r.logits = append(r.logits, step.Logits)
 	}
 	r.step = step
 	if err := r.score(ctx, slices.Clone(r.text), len(r.text)-1, *next); err != nil {
@@ -282,8 +265,10 @@ func (r *run) checkStep(step trace.Step) error {
 		want = len(r.ids)
 	}
 	switch {
-	case r.complete() || r.ended && step.Next != nil:
+	case r.complete():
 		return fmt.Errorf("the model made another step after the last token")
+	case step.Next == nil:
+		return fmt.Errorf("the model made a step without a prediction")
 	case step.Count != want:
 		return fmt.Errorf("the model fed %s in a step, want %d",
 			message.Count(step.Count, "token"), want)
@@ -298,7 +283,8 @@ func newPrediction(step trace.Step, layers int) (*prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	if terms, T := step.Terms, step.First+step.Count; terms != nil {
+	T := step.First + step.Count
+	for terms := step.Terms; terms != nil; terms = terms.Alone {
 		if terms.L != layers || terms.S != T || len(terms.Attention) != layers*T {
 			return nil, fmt.Errorf("the model gives %d terms of %d layers and %d sources for %d "+
 				"layers and %d tokens", len(terms.Attention), terms.L, terms.S, layers, T)
@@ -394,7 +380,7 @@ func (r *run) complete() bool {
 	if r.tokens == 0 {
 		return len(r.e.Steps) > 0
 	}
-	return len(r.e.Steps) == r.tokens || r.ended && r.pending == nil
+	return len(r.e.Steps) == r.tokens || r.ended
 }
 
 // progress returns how far the run is: "2 of 5 tokens", "1 prediction".

@@ -110,7 +110,6 @@ func TestExplainRefusals(t *testing.T) {
 		{"sampling of a continuation", "w1", attribution.Options{Continuation: "w2", Sampling: trace.Sampling{Temperature: 1}}, "temperature 1 and a continuation"},
 		{"large threshold", "w1", attribution.Options{Threshold: math.MaxFloat64}, "it must be in [0,1000000], 0 for none"},
 		{"all levels of rollout", "w1", attribution.Options{AllLevels: true, Methods: []string{"rollout", "occlusion"}}, "all levels applies to none of the methods: rollout"},
-		{"own row of a scorer", "w1", attribution.Options{OwnRow: true, Methods: []string{"occlusion"}}, "own row applies to none of the methods: occlusion"},
 		{"steps without an integral", "w1", attribution.Options{Scoring: scorer.Options{Steps: 4}, Methods: []string{"occlusion"}}, "steps applies to none of the methods: occlusion: it computes no integral"},
 		{"samples without draws", "w1", attribution.Options{Scoring: scorer.Options{Samples: 4}, Methods: []string{"occlusion"}}, "samples applies to none"},
 		{"replacement of nothing", "w1", attribution.Options{Scoring: scorer.Options{Replacement: "zero"}, Methods: []string{"gradient"}}, "replacement applies to none"},

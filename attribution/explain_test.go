@@ -78,13 +78,12 @@ var everyMethod = []string{
 	"attention+layer",
 }
 
-// M is a slice of one pass over all tokens: rows m-1..m+n-2, or m..m+n-1 with the own row.
+// M is a slice of one pass over all tokens: rows m-1..m+n-2.
 func TestExplainEqualsOnePass(t *testing.T) {
 	const L, m, n = 3, 5, 6
 	one := 1
 	for name, opts := range map[string]attribution.Options{
 		"predicting position": {},
-		"own row":             {OwnRow: true},
 		"max":                 {Heads: trace.Heads{Fusion: trace.MaxHeads}},
 		"layers 1-1":          {FirstLayer: 1, LastLayer: &one},
 		"all levels, lift":    {AllLevels: true, Lift: true},
@@ -105,10 +104,7 @@ func TestExplainEqualsOnePass(t *testing.T) {
 					FirstLayer: opts.FirstLayer, LastLayer: opts.LastLayer,
 				})
 			must(t, err)
-			first := m - 1
-			if opts.OwnRow {
-				first = m
-			}
+			const first = m - 1
 			for _, method := range everyMethod {
 				r, w := result(t, e, method), whole.Methods[method]
 				for k := range r.Shape[2] {
@@ -319,15 +315,13 @@ func TestExplainJSON(t *testing.T) {
 	}
 }
 
-// A text that ends early, with the predicting row and with the own row.
+// A text that ends early.
 func TestExplainStop(t *testing.T) {
-	for _, own := range []bool{false, true} {
-		f := fakemodel.New(1, fakemodel.Causal)
-		f.StopAt = 4
-		e := explain(t, f, "w1", attribution.Options{Methods: []string{"raw"}, OwnRow: own})
-		if len(e.Steps) != 2 || e.Steps[1].ID != 4 || e.Methods["raw"].Shape[0] != 2 {
-			t.Errorf("own row %v: steps %v, want tokens 3 and 4", own, e.Steps)
-		}
+	f := fakemodel.New(1, fakemodel.Causal)
+	f.StopAt = 4
+	e := explain(t, f, "w1", attribution.Options{Methods: []string{"raw"}})
+	if len(e.Steps) != 2 || e.Steps[1].ID != 4 || e.Methods["raw"].Shape[0] != 2 {
+		t.Errorf("steps %v, want tokens 3 and 4", e.Steps)
 	}
 }
 
@@ -426,18 +420,12 @@ func (s spyState) Extend(
 func TestExplainComputesWhatIsShown(t *testing.T) {
 	rollout, err := aggregation.Lookup("rollout")
 	must(t, err)
-	for _, c := range []struct {
-		own  bool
-		want []int
-	}{{false, []int{1, 1}}, {true, []int{0, 1, 1}}} {
-		var wanted []int
-		remove := attribution.RegisterAggregationForTest("test-spy", spy{rollout, &wanted})
-		explain(t, fakemodel.New(2, fakemodel.Causal), "w1 w2 w3", attribution.Options{
-			Methods: []string{"attention+test-spy"}, MaxTokens: 2, OwnRow: c.own,
-		})
-		remove()
-		if diff := cmp.Diff(c.want, wanted); diff != "" {
-			t.Errorf("own row %v: rows computed in each step (-want +got):\n%s", c.own, diff)
-		}
+	var wanted []int
+	defer attribution.RegisterAggregationForTest("test-spy", spy{rollout, &wanted})()
+	explain(t, fakemodel.New(2, fakemodel.Causal), "w1 w2 w3", attribution.Options{
+		Methods: []string{"attention+test-spy"}, MaxTokens: 2,
+	})
+	if diff := cmp.Diff([]int{1, 1}, wanted); diff != "" {
+		t.Errorf("rows computed in each step (-want +got):\n%s", diff)
 	}
 }

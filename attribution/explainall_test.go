@@ -70,7 +70,7 @@ func (b *batched) Batch(
 				}
 				taken[i]++
 				last := step.Next == nil || step.Next.Stop ||
-					!texts[i].Ask.OwnRow && taken[i] == texts[i].Ask.MaxTokens
+					taken[i] == texts[i].Ask.MaxTokens
 				if last || err != nil {
 					pull[i] = nil
 				}

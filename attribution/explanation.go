@@ -28,7 +28,7 @@ type Options struct {
 	Continuation string `json:"continuation,omitempty"`
 	// Positions are, for models that read, the tokens whose predictions are explained, 0-based, in
 	// this order and each once; for question answering a start and an end. Default: those of
-	// [trace.Ask]. A model that reads does not accept MaxTokens, Continuation, Sampling or OwnRow;
+	// [trace.Ask]. A model that reads does not accept MaxTokens, Continuation and Sampling;
 	// a model that generates does not accept Positions and Pair.
 	Positions []int `json:"positions,omitempty"`
 	// Pair, if not empty, is a second text that the model reads after the prompt, as its tokenizer
@@ -87,13 +87,6 @@ type Options struct {
 	AllLayers bool `json:"all_layers,omitempty"`
 	// Threshold sets value-zeroing distances below it to 0. Default 0; 1e-5 for parity with Inseq.
 	Threshold float64 `json:"threshold,omitempty"`
-	// LocalLift divides each layer's rows by uniform attention before the residual is added. This
-	// is one factor for a whole row, so its only effect is a smaller weight of the residual at
-	// later positions.
-	LocalLift bool `json:"local_lift,omitempty"`
-	// MeasuredResidual replaces the one residual weight by a measured weight for every target and
-	// layer: 1 minus the mixing ratio (Kobayashi et al. 2021).
-	MeasuredResidual bool `json:"measured_residual,omitempty"`
 	// DropSink removes the first source from every row and divides the rest by its sum, before
 	// layers are combined.
 	DropSink bool `json:"drop_sink,omitempty"`
@@ -102,25 +95,16 @@ type Options struct {
 	// rows do not change when the text grows. In an encoder it uses the whole map, the lowest ⌊ρT²⌋
 	// of T² entries, as vit-explain does. The first entry, of the row or of the map, always stays.
 	Discard float64 `json:"discard,omitempty"`
-	// DiscardWhole makes Discard use the whole map in a decoder too: the lowest ⌊ρT²⌋ of T²
-	// entries. As in vit-explain the T(T-1)/2 zeros above the diagonal are among them, so a ρ up to
-	// (T-1)/2T changes nothing. Every row then depends on all others. So the rows of the whole text
-	// are needed: [Attribute] and [NewFlowGraph] accept this option, and [Explain] refuses it for a
-	// decoder. In an encoder it changes nothing.
-	DiscardWhole bool `json:"discard_whole,omitempty"`
 	// Contrast is, for scorers, the text of one token or the name of a class. They then explain why
 	// the model predicted its token and not this one. It applies to every token explained.
 	Contrast string `json:"contrast,omitempty"`
-	// Foils is the number of next most probable tokens whose mean logit the scorers with
-	// [scorer.Info.Foils] subtract from that of the prediction, in [0,100]: they explain why it
-	// came and not one of these. Default 5, and 0 with a Contrast. It is also what the layer that a
-	// picture shows is chosen by; see [Result.Shown].
+	// Foils is the number of next most probable tokens or classes whose mean logit is subtracted
+	// from that of the prediction, in [0,100], to explain why it came and not one of these. Default
+	// 5, for the layer that a picture shows ([Result.Shown]), heads, the lens, and classes by
+	// scorers with [scorer.Info.Foils]; those explain a token without. It is 0 with a Contrast.
 	Foils *int `json:"foils,omitempty"`
 	// Scoring has the options of scorers.
 	Scoring scorer.Options `json:"scoring,omitzero"`
-	// OwnRow explains each token by its own row instead of the row that predicts it. It costs one
-	// more step of the model.
-	OwnRow bool `json:"own_row,omitempty"`
 	// Lens, if it is [LensAnswer], also computes what the model would have said after each layer
 	// where it predicts each token, at the cost of L+1 products with its table of the vocabulary
 	// for each: [GeneratedToken.Lens]. If it is a number, "3", or [LensOpening], it does so for
@@ -150,8 +134,9 @@ type Options struct {
 	// to tell where that mattered at all: [TokenScores] and [Explanation.Without]. It is "system"
 	// for the system message of a chat, "turn:2" for message 2 from 1, that one among them,
 	// "documents" and "document:2" for what the chat template gets as the variable documents,
-	// "sentence:2" for a sentence of a prompt that is no chat, in a model of two stacks of the
-	// source, or bytes of [Prompt.Text], "0:120". The template is applied again; bytes are cut. It
+	// "tools" for the tools of a chat, "added" for what its template adds by itself, "sentence:2"
+	// for a sentence of a prompt that is no chat, in a model of two stacks of the source, or bytes
+	// of [Prompt.Text], "0:120". The template is applied again; bytes and what it adds are cut. It
 	// costs one pass over the rest of the text with the answer. It cannot be combined with Target.
 	Without string `json:"without,omitempty"`
 	// Lift divides every value by what uniform attention over visible tokens gives at the same
@@ -356,7 +341,7 @@ type Result struct {
 	Shape [3]int `json:"shape"`
 	// Rows are, [n·l][m+q], what each token has of every source at each level: row t·l+k is that of
 	// token t at level k; see [Result.Row]. The sources are the m prompt tokens and the q generated
-	// tokens before t, and t itself with [Options.OwnRow]. With [Options.Target] a row has its own
+	// tokens before t. With [Options.Target] a row has its own
 	// group too: what later tokens of it have from earlier ones. An encoder has no generated
 	// tokens. Where only some of the generated tokens are compared, none of them is a source.
 	Rows [][]float64 `json:"rows"`
@@ -372,7 +357,7 @@ type Result struct {
 	//	argmax_l Σ_s max(0, Δ_l[s])
 	//
 	// over sources s that are neither the first token nor a control token, with Δ as in the scorer
-	// direct. It is the last layer if [Options] name layers or own rows, or the model cannot say.
+	// direct. It is the last layer if [Options] name layers, or the model cannot say.
 	Shown []int `json:"shown"`
 	// Explained is, for scorers, the number that the values explain, [n]. Residue is what is left
 	// of it when the values of a token are added up, generated columns included, [n]; nil if they

@@ -31,6 +31,8 @@ type Facts struct {
 	Explains trace.Quantity `json:"explains,omitempty"`
 	Contrast string         `json:"contrast,omitempty"`
 	Foils    int            `json:"foils,omitempty"`
+	// LastAsks is [scorer.Info.LastAsks].
+	LastAsks bool `json:"last_asks,omitempty"`
 	// Spans reports whether the columns are spans of the prompt and not tokens. By is how they were
 	// grouped, as [ParseGrouping] reads it; "" for spans of [Explanation.GroupSpans]. Target is how
 	// the rows were grouped, as [ParseTarget] reads it; "" for a row for each token.
@@ -73,16 +75,16 @@ func mixedFacts(m Method, info aggregation.Info, lift bool) Facts {
 }
 
 // scoredFacts returns the facts of a scorer.
-func (o Options) scoredFacts(m planned) Facts {
+func (o Options) scoredFacts(m planned, classes bool) Facts {
 	f := Facts{
 		Quantity: Amount, AddsUp: true, Combined: true, Scorer: true, Explains: m.quantity,
-		Contrast: o.Contrast, Evidence: m.info().Evidence,
+		Contrast: o.Contrast, Evidence: m.info().Evidence, LastAsks: m.info().LastAsks,
 	}
 	if m.info().Shares {
 		f.Quantity = Share
 	}
 	if m.info().Foils {
-		f.Foils = o.foils()
+		f.Foils = o.scoredFoils(classes)
 	}
 	return f
 }

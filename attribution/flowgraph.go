@@ -118,12 +118,11 @@ func (g *FlowGraph) widest(target, source int) []int {
 // the text, [T]; and, as ends, the target, whose row explains the token, and the source, a prompt
 // token. If source is nil it is the prompt token with the largest flow. The first token, of two
 // stacks that of the target, draws attention whatever a text is about, so it is chosen only if it
-// is the only one. own reports whether the row of the token itself explains it, as with
-// [Options.OwnRow].
+// is the only one.
 //
 // The explanation must have the method flow over tokens. FlowEnds returns a [trace.UsageError] if
 // it does not, or if a token does not exist, and another error if the explanation is damaged.
-func (e *Explanation) FlowEnds(t int, source *int, own bool) (ids []int, ends [2]int, err error) {
+func (e *Explanation) FlowEnds(t int, source *int) (ids []int, ends [2]int, err error) {
 	if r := e.Methods["flow"]; r == nil || len(r.Rows) == 0 {
 		return nil, ends, trace.Usagef("a graph of flow needs the method flow")
 	}
@@ -149,9 +148,6 @@ func (e *Explanation) FlowEnds(t int, source *int, own bool) (ids []int, ends [2
 	} else {
 		for _, s := range e.Steps[:t] {
 			ids = append(ids, s.ID)
-		}
-		if own {
-			ids = append(ids, e.Steps[t].ID)
 		}
 		ends[0] = len(ids) - 1
 	}
@@ -193,7 +189,6 @@ func flowRows(
 		rows[i] = aggregation.Rows{L: p.last - p.first + 1, N: in.tokens, Data: fused}
 	}
 	j := p.jobs[0]
-	mixed, ratios := j.pickRows(rows)
-	mixed, _ = j.rule.Apply(mixed, ratios, j.cfg)
+	mixed, _ := j.rule.Apply(j.pickRows(rows), j.cfg)
 	return mixed, p, nil
 }

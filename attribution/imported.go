@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Explanation returns the maps of an attribution as an explanation, so that rows from any program
@@ -36,8 +37,8 @@ func (a *Attribution) Explanation(
 	}
 	if a.Bidirectional && generated > 0 {
 		return nil, trace.Usagef("some targets look at later sources, so the text is taken for "+
-			"an encoder's, which generates nothing, and %d tokens are said to be generated; "+
-			"say that none is", generated)
+			"an encoder's, which generates nothing, and %s said to be generated; say that none is",
+			message.Count(generated, "token")+" "+message.IsOrAre(generated))
 	}
 	m := T - generated
 	e := &Explanation{
@@ -48,7 +49,7 @@ func (a *Attribution) Explanation(
 			Offsets: make([][2]int, m), Special: make([]bool, m),
 		},
 	}
-	e.Model.Bidirectional = a.Bidirectional
+	e.Model.Bidirectional, e.Model.Sinks = a.Bidirectional, a.Sinks
 	end := 0
 	for j, text := range e.Prompt.Texts {
 		e.Prompt.Offsets[j] = [2]int{end, end + len(text)}

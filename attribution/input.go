@@ -30,10 +30,10 @@ type TensorReader struct {
 }
 
 // First returns the rows of the first n of T tokens over these tokens, [L,H,n,n] or [L,n,n], each
-// divided by its sum, as methods do with attention. Rows of zeros stay. The shape must be that of
-// [Attribute], which also checks the numbers; n is at most T. An error of reading is returned, and
-// ctx.Err() if ctx is done before a head is read.
-func (t TensorReader) First(ctx context.Context, n int) (trace.Tensor, error) {
+// divided by its sum, as methods do with attention, unless the input has [Input.Sinks]. Rows of
+// zeros stay. The shape must be that of [Attribute], which also checks the numbers; n is at most T.
+// An error of reading is returned, and ctx.Err() if ctx is done before a head is read.
+func (in Input) First(ctx context.Context, t TensorReader, n int) (trace.Tensor, error) {
 	axes := len(t.Shape)
 	T, heads := t.Shape[axes-1], 1 // of all layers
 	for _, size := range t.Shape[:axes-2] {
@@ -55,7 +55,9 @@ func (t TensorReader) First(ctx context.Context, n int) (trace.Tensor, error) {
 			for j, x := range head[i*T:][:n] {
 				row[j] = float64(x)
 			}
-			rowmath.DivideBySum(row)
+			if !in.Sinks {
+				rowmath.DivideBySum(row)
+			}
 			for _, x := range row {
 				out.Data = append(out.Data, float32(x))
 			}
@@ -75,6 +77,9 @@ type Input struct {
 	// to the encoder of two stacks; see [aggregation.Config]. With a prefix of 0, a text in which a
 	// target sees a later source is an encoder's.
 	Prefix, Encoder int
+	// Sinks reports whether rows of attention may sum to less than 1; see [trace.Info]. What a row
+	// lacks is the sink's, and rows are not divided by their sums before heads are fused.
+	Sinks bool
 }
 
 // InMemory returns tensors in memory as an input without a limit.
@@ -111,6 +116,7 @@ type input struct {
 	// after checkNumbers.
 	bidirectional bool
 	prefixed      bool                 // [Input.Prefix] tells which tokens see each other
+	sinks         bool                 // [Input.Sinks], or some row sums to less than 1
 	tensors       map[string]rowTensor // by mixing
 	order         []string             // of tensors
 	buffer        []float32            // [T,T], one head
@@ -146,9 +152,6 @@ func newInput(tensors []TensorReader, opts Options) (*input, error) {
 		return nil, err
 	}
 	in := &input{heads: 1, tensors: map[string]rowTensor{}}
-	if opts.MeasuredResidual {
-		methods = append(methods, Method{Name: "with a measured residual", Mixing: mixingRatio})
-	}
 	for _, m := range methods {
 		if m.Scorer != "" {
 			return nil, trace.Usagef(
@@ -252,11 +255,12 @@ func (r rowTensor) checkShape(shape []int) error {
 func (in *input) checkNumbers(ctx context.Context) error {
 	in.buffer = make([]float32, in.tokens*in.tokens)
 	for _, mixing := range in.order {
-		c := rowCheck{r: in.tensors[mixing], prefixed: in.prefixed}
+		c := rowCheck{r: in.tensors[mixing], prefixed: in.prefixed, sinks: in.sinks}
 		if err := c.all(ctx, in.buffer); err != nil {
 			return err
 		}
 		in.bidirectional = in.bidirectional || c.later > 0
+		in.sinks = in.sinks || c.worst > sumTol
 		in.warnings = append(in.warnings, c.warnings()...)
 	}
 	return nil
@@ -272,7 +276,8 @@ type rowCheck struct {
 	// nonzero value there, and first names the first one.
 	rows, later int
 	first       string
-	prefixed    bool // see [input]
+	// See [input].
+	prefixed, sinks bool
 }
 
 // all checks every head of every layer. buffer, [T,T], is overwritten.
@@ -315,12 +320,11 @@ func (c *rowCheck) row(row []float32, l, h, t int) error {
 		return nil
 	}
 	sum := sumOf(row)
-	off := math.Abs(sum - 1)
-	if off > sumTol {
-		return fmt.Errorf("layer %d head %d row %d sums to %.6g; want 1 within %g", l, h, t,
-			sum, sumTol)
+	if sum > 1+sumTol || sum == 0 && !c.sinks {
+		return fmt.Errorf("layer %d head %d row %d sums to %.6g; want 1 within %g, or less where "+
+			"a sink has the rest", l, h, t, sum, sumTol)
 	}
-	if off > c.worst {
+	if off := math.Abs(sum - 1); off > c.worst {
 		c.worst, c.where = off, fmt.Sprintf("layer %d head %d row %d sums to %.6f", l, h, t, sum)
 	}
 	return nil
@@ -331,7 +335,12 @@ func (c *rowCheck) warnings() (all []string) {
 	if c.r.note != "" {
 		all = append(all, c.r.note)
 	}
-	if c.worst > renormalizedTol {
+	switch {
+	case c.sinks:
+	case c.worst > sumTol: // less than 1: more is an error
+		all = append(all, fmt.Sprintf("%s: %s, the least of all rows. %s", c.r.name, c.where,
+			trace.SinkRemark))
+	case c.worst > renormalizedTol:
 		all = append(all, fmt.Sprintf("%s: rows were divided by their sums, off from 1 by up to "+
 			"%.2g (%s).",
 			c.r.name, c.worst, c.where))
@@ -376,7 +385,7 @@ func (in *input) fuse(ctx context.Context, ask trace.MixingAsk, p *plan) ([]floa
 			for t := range r.t {
 				clear(x)
 				rowmath.CopyAbove(x, in.buffer[t*r.t:][:r.t], threshold)
-				if r.mixing.Sums {
+				if r.mixing.Sums && !in.sinks {
 					rowmath.DivideBySum(x)
 				}
 				fuseHead(rowmath.At(out, (l-p.first)*r.t+t, r.t), x, ask.Heads.Fusion, h, r.h)

@@ -19,9 +19,9 @@ type job struct {
 	cfg                 aggregation.Config
 	// firstLayer is the layer of the first rows.
 	firstLayer int
-	// ask, head and ratios are indices into the plan's asks: of the rows, of the rows of one head,
-	// and of the measured residual weights. head and ratios are -1 if there are none.
-	ask, head, ratios int
+	// ask and head are indices into the plan's asks: of the rows, and of the rows of one head, -1
+	// if there are none.
+	ask, head int
 	// vectors reports whether rows are not stored: the model multiplies vectors by them.
 	vectors bool
 	// bounds are those of the latest token, nil where the result is exact.
@@ -47,9 +47,9 @@ func (j *job) start(a aggregation.Aggregation, lift bool) {
 
 // extend adds rows; see [plan.extend].
 func (j *job) extend(ctx context.Context, rows []aggregation.Rows, from int) (err error) {
-	c, ratios := j.pickRows(rows)
+	c := j.pickRows(rows)
 	c.Skip = min(max(from-c.First, 0), c.N)
-	mixed, zeros := j.rule.Apply(c, ratios, j.cfg)
+	mixed, zeros := j.rule.Apply(c, j.cfg)
 	j.countZeros(zeros)
 	j.wanted, j.sources = c.N-c.Skip, c.T()
 	if j.result, err = j.extended(ctx, j.state, j.result[:0], mixed); err != nil {
@@ -79,17 +79,13 @@ func (j *job) extended(
 	return state.Extend(ctx, dst, rows)
 }
 
-// pickRows returns the rows of the job, with those of one head in Top if there is one, and the
-// measured weights of mixing, nil if there are none.
-func (j *job) pickRows(rows []aggregation.Rows) (c aggregation.Rows, ratios *aggregation.Rows) {
-	c = rows[j.ask]
+// pickRows returns the rows of the job, with those of one head in Top if there is one.
+func (j *job) pickRows(rows []aggregation.Rows) aggregation.Rows {
+	c := rows[j.ask]
 	if j.head >= 0 {
 		c.Top = rows[j.head].Data
 	}
-	if j.ratios >= 0 {
-		ratios = &rows[j.ratios]
-	}
-	return c, ratios
+	return c
 }
 
 // only computes the result of one target of a bidirectional text. A state can skip the results of
@@ -100,9 +96,9 @@ func (j *job) only(ctx context.Context, rows []aggregation.Rows, target int) (er
 	if err != nil {
 		return err
 	}
-	c, ratios := j.pickRows(rows)
+	c := j.pickRows(rows)
 	c.Skip = c.N - 1
-	mixed, zeros := j.rule.Apply(c, ratios, j.cfg)
+	mixed, zeros := j.rule.Apply(c, j.cfg)
 	if j.zeroCount == 0 { // every target finds the same rows, so count them once
 		j.countZeros(zeros)
 	}

@@ -29,7 +29,8 @@ func (p passes) Steps(
 }
 
 // A live scorer gives the same values from the steps of a model as from passes over the text so
-// far: against foils, a contrast and nothing.
+// far: against foils, a contrast and nothing, also beside a method whose layer is chosen against
+// foils.
 func TestLiveScorers(t *testing.T) {
 	none, two := 0, 2
 	for name, opts := range map[string]attribution.Options{
@@ -40,7 +41,7 @@ func TestLiveScorers(t *testing.T) {
 		"other":    {Continuation: "w3 w1 w1 w2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			opts.Methods = []string{"direct", "alti-logit"}
+			opts.Methods = []string{"direct", "alti-logit", "raw"}
 			if opts.Continuation == "" {
 				opts.MaxTokens = 4
 			}
@@ -118,7 +119,6 @@ func TestShownLayer(t *testing.T) {
 		"nothing":       {[]float64{5, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, attribution.Options{}, 2},
 		"equal":         {[]float64{0, 0, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0}, attribution.Options{}, 1},
 		"layers":        {make([]float64, 12), attribution.Options{LastLayer: &three}, 2},
-		"own row":       {[]float64{0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, attribution.Options{OwnRow: true}, 2},
 		"one head":      {[]float64{0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, attribution.Options{PerHead: new(int)}, 0},
 		"without terms": {nil, attribution.Options{}, 2},
 	} {
@@ -230,7 +230,6 @@ func TestRowsOfLayerThatWrote(t *testing.T) {
 	}{
 		"all layers": {m, attribution.Options{AllLayers: true}},
 		"layers":     {m, attribution.Options{LastLayer: new(1)}},
-		"own row":    {m, attribution.Options{OwnRow: true}},
 		"cannot":     {m.told, attribution.Options{}},
 	} {
 		asked = nil
@@ -257,35 +256,24 @@ func TestRowsOfLayerThatWrote(t *testing.T) {
 // Each token has a value of every generated token before it, at every level; they add up to what
 // the explanation says of them together.
 func TestGeneratedColumns(t *testing.T) {
-	for name, opts := range map[string]attribution.Options{
-		"prediction": {}, "own row": {OwnRow: true},
-	} {
-		var m trace.Model = attributiontest.NewModel(5)
-		opts.MaxTokens, opts.Methods = 4, []string{"raw", "rollout", "direct"}
-		if opts.OwnRow {
-			m, opts.Methods = fakemodel.New(3, fakemodel.Evenly), opts.Methods[:2]
+	e := explained(t, attributiontest.NewModel(5), attribution.Options{
+		MaxTokens: 4, Methods: []string{"raw", "rollout", "direct"},
+	})
+	for _, method := range e.Order {
+		r := e.Methods[method]
+		for i, all := range e.Methods[method].OtherMass {
+			token, k := i/r.Shape[2], i%r.Shape[2]
+			row, sum := r.Row(token, k)[r.Shape[1]:], 0.0
+			for _, x := range row {
+				sum += x
+			}
+			if len(row) != token || math.Abs(sum-all) > 1e-9 {
+				t.Errorf("%s token %d level %d: %v, want %d values that add up to %v", method,
+					token, k, row, token, all)
+			}
 		}
-		e := explained(t, m, opts)
-		for _, method := range e.Order {
-			r := e.Methods[method]
-			for i, all := range e.Methods[method].OtherMass {
-				token, k := i/r.Shape[2], i%r.Shape[2]
-				row, want, sum := r.Row(token, k)[r.Shape[1]:], token, 0.0
-				if opts.OwnRow {
-					want++
-				}
-				for _, x := range row {
-					sum += x
-				}
-				if len(row) != want || math.Abs(sum-all) > 1e-9 {
-					t.Errorf("%s: %s token %d level %d: %v, want %d values that add up to %v", name,
-						method, token, k, row, want, all)
-				}
-			}
-			if len(r.Rows) != len(e.Steps)*r.Shape[2] {
-				t.Errorf("%s: %s has %d rows of %d tokens", name, method, len(r.Rows),
-					len(e.Steps))
-			}
+		if len(r.Rows) != len(e.Steps)*r.Shape[2] {
+			t.Errorf("%s has %d rows of %d tokens", method, len(r.Rows), len(e.Steps))
 		}
 	}
 }

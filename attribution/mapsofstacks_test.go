@@ -17,13 +17,10 @@ func TestMapsOfTwoStacks(t *testing.T) {
 	m, err := models.Open("tiny-translation", models.Options{})
 	must(t, err)
 	for i, opts := range []attribution.Options{
-		{}, {Lift: true}, {LocalLift: true}, {DropSink: true}, {Discard: 0.5},
+		{}, {Lift: true}, {DropSink: true}, {Discard: 0.5},
 	} {
 		opts.Continuation = " la mujer"
 		for _, method := range []string{"raw", "rollout", "flow"} {
-			if opts.LocalLift && method == "raw" {
-				continue // it has no residual
-			}
 			opts.Methods, opts.AllLayers = []string{method}, method == "raw"
 			e, err := attribution.Explain(t.Context(), m, "the old woman slept .", opts)
 			must(t, err)
@@ -83,7 +80,7 @@ func TestFlowEndsOfTwoStacks(t *testing.T) {
 	e.Prompt.Special = make([]bool, 3)
 	for want, row := range [][]float64{{0.4, 0.2, 0.4}, {0.1, 0.2, 0.7}} {
 		e.Methods["flow"].Rows = [][]float64{row}
-		_, ends, err := e.FlowEnds(0, nil, false)
+		_, ends, err := e.FlowEnds(0, nil)
 		must(t, err)
 		if ends != [2]int{2, want} {
 			t.Errorf("of %v the flow is from %d to %d, want 2 to %d", row, ends[0], ends[1], want)

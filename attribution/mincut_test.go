@@ -33,7 +33,6 @@ func TestMinCutIsFlow(t *testing.T) {
 		"bidirectional": {tensorOf(4, 4, 9, true), attribution.Options{}},
 		"one head":      {heads, attribution.Options{PerHead: &head}},
 		"discard":       {tensorOf(5, 4, 9, false), attribution.Options{Discard: .6}},
-		"discard whole": {tensorOf(5, 4, 9, false), attribution.Options{Discard: .8, DiscardWhole: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := c.opts

@@ -154,11 +154,6 @@ func LookupMixing(name string) (MixingInfo, error) {
 // MixingNames returns the names of all mixings, sorted.
 func MixingNames() []string { return mixings.Names() }
 
-// mixingRatio is the mixing that [Options.MeasuredResidual] uses. Its rows hold one number, in the
-// target's own column: how much of the target comes from other tokens. It says nothing about single
-// sources, so no method can use it and it has no [MixingInfo].
-const mixingRatio = "mixing-ratio"
-
 // sumTol is how far the sum of a row of attention may be from 1 in [Attribute]. A bfloat16 has 8
 // significant bits, so rounding changes each number by at most 2^-8 of itself, and a sum of 1 by at
 // most 2^-8 = 0.0039. Rows of a few sources come near to that, and so do rows of equal numbers; in

@@ -44,16 +44,6 @@ func TestPreparedRows(t *testing.T) {
 			[][]float64{{1, 0, 0}, {0, 1, 0}, {0, .375, .625}},
 		},
 		{
-			"local lift", "the residual of row i weighs 1/(i+2) instead of ½",
-			[]trace.Tensor{decoder},
-			attribution.Options{LocalLift: true},
-			[][]float64{
-				{1, 0, 0},
-				{.5, .5, 0},
-				{.375, .28125, .34375},
-			},
-		},
-		{
 			"discard, decoder", "each row loses ⌊(i+1)/2⌋ entries, then ½ is added and the " +
 				"row divided by ¾ or ⅞",
 			[]trace.Tensor{decoder},
@@ -71,51 +61,10 @@ func TestPreparedRows(t *testing.T) {
 			[][]float64{{.5625, .4375}, {0, 1}},
 		},
 		{
-			"whole map, decoder", "⌊.8·9⌋ = 7 entries go: three above the diagonal, ⅛, ¼, ⅜ " +
-				"and ½",
-			[]trace.Tensor{decoder},
-			attribution.Options{Discard: .8, DiscardWhole: true},
-			[][]float64{{1, 0, 0}, {3. / 7, 4. / 7, 0}, {0, 0, 1}},
-		},
-		{
-			"little of the whole map, decoder",
-			"⌊.3·9⌋ = 2 entries go, both above the diagonal",
-			[]trace.Tensor{decoder},
-			attribution.Options{Discard: .3, DiscardWhole: true},
-			[][]float64{{1, 0, 0}, {.375, .625, 0}, {.25, .1875, .5625}},
-		},
-		{
-			"sink and whole map, decoder", "rows become [1 0 0], [0 1 0], [0 ¾ ¼]; of these " +
-				"0 to ¾ go",
-			[]trace.Tensor{decoder},
-			attribution.Options{DropSink: true, Discard: .78, DiscardWhole: true},
-			[][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
-		},
-		{
-			"whole map, encoder", "as without saying so",
-			[]trace.Tensor{encoder},
-			attribution.Options{Discard: .5, DiscardWhole: true},
-			[][]float64{{.5625, .4375}, {0, 1}},
-		},
-		{
 			"sink and discard, encoder", "rows become [0 1] and [0 1]",
 			[]trace.Tensor{encoder},
 			attribution.Options{DropSink: true, Discard: .25},
 			[][]float64{{.5, .5}, {0, 1}},
-		},
-		{
-			"measured residual", "mixing ratios 0, ¼ and ½",
-			[]trace.Tensor{
-				decoder,
-				layerOf("mixing-ratio", []float32{0, 0, 0}, []float32{0, .25, 0},
-					[]float32{0, 0, .5}),
-			},
-			attribution.Options{MeasuredResidual: true},
-			[][]float64{
-				{1, 0, 0},
-				{.1875, .8125, 0},
-				{.25, .1875, .5625},
-			},
 		},
 		{
 			"a unit of its own", "rows are divided by 4 and 8 before ½ is added",
@@ -141,38 +90,19 @@ func TestPreparedIncrementally(t *testing.T) {
 	const L, m, n = 3, 6, 4
 	data := fakemodel.SharpAttention(5, L, m+n, false)
 	f := fakemodel.New(L, nil)
-	f.Row = func(ask trace.MixingAsk, l, t, s int) float64 {
-		if ask.Name == "mixing-ratio" {
-			if s == t {
-				return float64(t+l) / 20
-			}
-			return 0
-		}
+	f.Row = func(_ trace.MixingAsk, l, t, s int) float64 {
 		return data[(l*(m+n)+t)*(m+n)+s]
 	}
-	var ratios []float32
-	for l := range L {
-		for t := range m + n {
-			for s := range m + n {
-				ratios = append(ratios, float32(f.Row(trace.MixingAsk{Name: "mixing-ratio"},
-					l, t, s)))
-			}
-		}
-	}
-	shape := []int{L, m + n, m + n}
-	in := []trace.Tensor{
-		{Name: "attention", Shape: shape, Data: fakemodel.Float32(data)},
-		{Name: "mixing-ratio", Shape: shape, Data: ratios},
+	in := trace.Tensor{
+		Name: "attention", Shape: []int{L, m + n, m + n}, Data: fakemodel.Float32(data),
 	}
 	for name, opts := range map[string]attribution.Options{
-		"sink": {DropSink: true}, "discard": {Discard: .6}, "local": {LocalLift: true},
-		"measured": {MeasuredResidual: true},
-		"all":      {DropSink: true, Discard: .3, LocalLift: true, MeasuredResidual: true},
-		"lift":     {DropSink: true, LocalLift: true, Lift: true},
+		"sink": {DropSink: true}, "discard": {Discard: .6},
+		"both": {DropSink: true, Discard: .3}, "lift": {DropSink: true, Lift: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts.Methods = []string{"rollout", "flow"}
-			whole := attribute(t, opts, in...)
+			whole := attribute(t, opts, in)
 			opts.MaxTokens = n
 			e, err := attribution.Explain(context.Background(), f, "w0 w1 w2 w3 w4 w5", opts)
 			must(t, err)
@@ -224,20 +154,13 @@ func TestBaselineOfSources(t *testing.T) {
 }
 
 func TestPreparedRefusals(t *testing.T) {
-	one := 1.
 	for _, c := range []struct {
 		opts attribution.Options
 		want string
 	}{
 		{attribution.Options{Discard: 1}, "discard 1; it must be in [0,1)"},
-		{attribution.Options{DiscardWhole: true}, "discard whole without discard"},
-		{attribution.Options{Discard: .5, DiscardWhole: true}, "known only at the end of the text"},
 		{attribution.Options{Discard: -.1}, "discard -0.1; it must be in [0,1)"},
-		{attribution.Options{MeasuredResidual: true, Residual: &one}, "residual 1 and a measured residual"},
-		{attribution.Options{MeasuredResidual: true, Lift: true}, "lift with a measured residual"},
 		{attribution.Options{Discard: .5, Lift: true}, "lift with discard 0.5"},
-		{attribution.Options{MeasuredResidual: true, Methods: []string{"raw"}}, "measured residual applies to none"},
-		{attribution.Options{LocalLift: true, Methods: []string{"value-zeroing"}}, "local lift applies to none"},
 		{attribution.Options{Lift: true, Methods: []string{"value-zeroing"}}, "lift applies to none of the methods: value-zeroing: only attention says"},
 	} {
 		_, err := attribution.Explain(context.Background(), fakemodel.New(1, fakemodel.Evenly),

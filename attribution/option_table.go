@@ -255,33 +255,6 @@ var combinationRows = []Option{
 		setting: "residual", shown: shownResidual,
 	},
 	{
-		Name: "measured residual", Field: "MeasuredResidual", Key: "measured-residual",
-		Group: MethodOptions,
-		Help:  "weigh the residual of each token and layer by the model's own mixing ratio",
-		value: switched(func(o *Options) *bool { return &o.MeasuredResidual }),
-		conflict: func(o *Options) string {
-			if o.Residual == nil {
-				return ""
-			}
-			return fmt.Sprintf("residual %v and a %s; %s", *o.Residual,
-				trace.Called("measured residual"), eitherOfTwo)
-		},
-		takes: addsResidual, why: noResidual,
-	},
-	{
-		Name: "local lift", Field: "LocalLift", Key: "local-lift", Group: MethodOptions,
-		Help:  "divide each layer's rows by uniform attention before the residual is added",
-		value: switched(func(o *Options) *bool { return &o.LocalLift }),
-		takes: addsResidual,
-		why: "it is a factor of the whole row, which matters only beside a residual that is " +
-			"added",
-		setting: "local lift",
-		shown: func(_ *Options, m planned) string {
-			return onOff(m.job.rule.Local,
-				"rows divided by uniform attention before the residual")
-		},
-	},
-	{
 		Name: "drop sink", Field: "DropSink", Key: "drop-sink", Group: MethodOptions,
 		Help:  "take the first source out of every row before layers are combined",
 		value: switched(func(o *Options) *bool { return &o.DropSink }),
@@ -299,25 +272,8 @@ var combinationRows = []Option{
 		takes: combinesRows, why: noRows,
 		setting: "discard",
 		shown: func(o *Options, _ planned) string {
-			return onOff(o.Discard > 0,
-				fmt.Sprint(o.Discard)+onOff(o.DiscardWhole, " of the whole map"))
+			return onOff(o.Discard > 0, fmt.Sprint(o.Discard))
 		},
-	},
-	{
-		Name: "discard whole", Field: "DiscardWhole",
-		Key: "discard-whole", Group: MethodOptions,
-		Help: "let discard take the whole map in a decoder too, zeros above the diagonal " +
-			"included; not while it generates",
-		value: switched(func(o *Options) *bool { return &o.DiscardWhole }),
-		conflict: func(o *Options) string {
-			return onOff(o.Discard == 0,
-				trace.Called("discard whole")+
-					" without discard; say which part of the entries is set to 0")
-		},
-		takes: combinesRows, why: noRows, quiet: true, // as discard says
-		decoder: "what is discarded of the whole map is known only at the end of the text; " +
-			"leave it out to discard row by row, or record the rows of the whole text and " +
-			"attribute them",
 	},
 	{
 		Name: "heads", Field: "Heads", Key: "heads", Group: MethodOptions,
@@ -366,10 +322,7 @@ var combinationRows = []Option{
 
 // shownResidual returns the residual that a method adds.
 func shownResidual(_ *Options, m planned) string {
-	switch {
-	case m.job.rule.Measured:
-		return "measured"
-	case m.mixing.IncludesResidual:
+	if m.mixing.IncludesResidual {
 		return "in the mixing"
 	}
 	return fmt.Sprint(m.job.rule.Residual)
@@ -394,8 +347,8 @@ var scorerRows = []Option{
 	},
 	{
 		Name: "foils", Field: "Foils", Key: "foils", Group: ScorerOptions,
-		Help: "let scorers of the logit explain why the prediction came and not one of the " +
-			"`N` next most probable tokens",
+		Help: "explain why the prediction came and not one of the `N` next most probable; by " +
+			"default scorers compare classes so, and what chooses a layer tokens, too",
 		value: count(func(o *Options) **int { return &o.Foils }, maxFoils, defaultFoils),
 		conflict: func(o *Options) string {
 			return onOff(o.Contrast != "",
@@ -407,8 +360,8 @@ var scorerRows = []Option{
 		},
 		why:   "it is not explained against other tokens",
 		quiet: true, setting: "foils",
-		shown: func(o *Options, m planned) string {
-			return onOff(m.info().Foils && o.foils() > 0, fmt.Sprint(o.foils()))
+		shown: func(_ *Options, m planned) string {
+			return onOff(m.facts.Foils > 0, fmt.Sprint(m.facts.Foils))
 		},
 	},
 	{
@@ -472,13 +425,6 @@ var scorerRows = []Option{
 // resultRows are the options about which rows are explained, and what their values are.
 var resultRows = []Option{
 	{
-		Name: "own row", Field: "OwnRow", Key: "own-row", Group: GenerationOptions,
-		Help:  "explain each token by its own row, not by the row that predicts it",
-		value: switched(func(o *Options) *bool { return &o.OwnRow }),
-		takes: combinesRows, why: "it explains a prediction and has no rows",
-		encoder: generates,
-	},
-	{
 		Name: "lift", Field: "Lift", Key: "lift", Group: MethodOptions,
 		Help:     "divide by what uniform attention would give at the same place",
 		value:    switched(func(o *Options) *bool { return &o.Lift }),
@@ -538,9 +484,9 @@ var resultRows = []Option{
 	{
 		Name: "without", Field: "Without", Flag: "without", Group: GenerationOptions,
 		Help: "compare each prediction with what it is without a part of the prompt: " +
-			"`system|turn:N|documents|document:N|sentence:N|BEGIN:END`, a message or document " +
-			"of the chat or a sentence of the prompt from 1, or bytes, at one pass over " +
-			"the rest of the text",
+			"`system|turn:N|tools|added|documents|document:N|sentence:N|BEGIN:END`, a message or " +
+			"document of the chat or a sentence of the prompt from 1, its tools, what its " +
+			"template adds, or bytes, at one pass over the rest of the text",
 		value: grouping(func(o *Options) *string { return &o.Without }, func(s string) string {
 			_, wrong := parseWithout(s)
 			return wrong
@@ -593,8 +539,6 @@ func liftConflict(o *Options) string {
 	switch {
 	case o.Residual != nil && *o.Residual == 1:
 		return lift + " with residual 1; no attention is left to compare with uniform attention"
-	case o.MeasuredResidual:
-		return lift + " with a measured residual; uniform attention has none to be measured"
 	case o.Discard > 0:
 		return fmt.Sprintf("%s with discard %v; uniform attention has no lowest entries", lift,
 			o.Discard)

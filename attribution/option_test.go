@@ -55,34 +55,31 @@ var values = map[string]struct {
 		}},
 		[]string{"", "enable_thinking", "=1"},
 	},
-	"chat template":     {"tool_use", attribution.Options{Conversation: trace.Conversation{Template: "tool_use"}}, []string{""}},
-	"date":              {"2026-11-26", attribution.Options{Conversation: trace.Conversation{Date: "2026-11-26"}}, []string{"", "today", "2026-13-01"}},
-	"temperature":       {"100", attribution.Options{Sampling: trace.Sampling{Temperature: 100}}, []string{"", "NaN", "Inf", "-1", "100.5"}},
-	"beams":             {"4", attribution.Options{Sampling: trace.Sampling{Beams: 4}}, []string{"0", "65"}},
-	"top-k":             {"1000000", attribution.Options{Sampling: trace.Sampling{TopK: 1_000_000}}, []string{"-1", "1000001"}},
-	"top-p":             {"1", attribution.Options{Sampling: trace.Sampling{TopP: 1}}, []string{"1.01", "NaN"}},
-	"seed":              {"18446744073709551615", attribution.Options{Sampling: trace.Sampling{Seed: 1<<64 - 1}}, []string{"-1", "x"}},
-	"alternatives":      {"1000", attribution.Options{Alternatives: 1000}, []string{"0", "1001"}},
-	"residual":          {"0.25", attribution.Options{Residual: new(0.25)}, []string{"", "1.01", "-0.1", "NaN"}},
-	"measured residual": {"true", attribution.Options{MeasuredResidual: true}, []string{"x"}},
-	"local lift":        {"true", attribution.Options{LocalLift: true}, []string{"x"}},
-	"drop sink":         {"true", attribution.Options{DropSink: true}, []string{"x"}},
-	"discard":           {"0.75", attribution.Options{Discard: 0.75}, []string{"1", "-0.1", "NaN"}},
-	"discard whole":     {"true", attribution.Options{DiscardWhole: true}, []string{"x"}},
-	"heads":             {"max", attribution.Options{Heads: trace.Heads{Fusion: trace.MaxHeads}}, []string{"", "each", "-1", "1000001"}},
-	"per-head":          {"7", attribution.Options{PerHead: new(7)}, []string{"", "-1", "1000001"}},
-	"threshold":         {"1e+06", attribution.Options{Threshold: 1e6}, []string{"-1", "1000001", "NaN"}},
-	"layers":            {"2:5", attribution.Options{FirstLayer: 2, LastLayer: new(5)}, []string{"", ":", "a:b", "1:1000001"}},
-	"contrast":          {" is", attribution.Options{Contrast: " is"}, nil},
-	"quantity":          {"logit", attribution.Options{Scoring: scorer.Options{Quantity: trace.Logit}}, []string{"", "loss"}},
-	"batch":             {"1024", attribution.Options{Scoring: scorer.Options{Batch: 1024}}, []string{"0", "1025"}},
-	"replacement":       {"mask", attribution.Options{Scoring: scorer.Options{Replacement: "mask"}}, nil},
-	"foils":             {"100", attribution.Options{Foils: new(100)}, []string{"-1", "101"}},
-	"steps":             {"1024", attribution.Options{Scoring: scorer.Options{Steps: 1024}}, []string{"0", "1025"}},
-	"samples":           {"16384", attribution.Options{Scoring: scorer.Options{Samples: 16384}}, []string{"0", "16385"}},
-	"scoring seed":      {"5", attribution.Options{Scoring: scorer.Options{Seed: 5}}, []string{"-1"}},
-	"by":                {"sentence", attribution.Options{By: "sentence"}, []string{"", "sentences", "4:2"}},
-	"target":            {"sentence:3", attribution.Options{Target: "sentence:3"}, []string{"", "turn", "sentence:0", "answer:1", "0:4,2:6"}},
+	"chat template": {"tool_use", attribution.Options{Conversation: trace.Conversation{Template: "tool_use"}}, []string{""}},
+	"date":          {"2026-11-26", attribution.Options{Conversation: trace.Conversation{Date: "2026-11-26"}}, []string{"", "today", "2026-13-01"}},
+	"temperature":   {"100", attribution.Options{Sampling: trace.Sampling{Temperature: 100}}, []string{"", "NaN", "Inf", "-1", "100.5"}},
+	"beams":         {"4", attribution.Options{Sampling: trace.Sampling{Beams: 4}}, []string{"0", "65"}},
+	"top-k":         {"1000000", attribution.Options{Sampling: trace.Sampling{TopK: 1_000_000}}, []string{"-1", "1000001"}},
+	"top-p":         {"1", attribution.Options{Sampling: trace.Sampling{TopP: 1}}, []string{"1.01", "NaN"}},
+	"seed":          {"18446744073709551615", attribution.Options{Sampling: trace.Sampling{Seed: 1<<64 - 1}}, []string{"-1", "x"}},
+	"alternatives":  {"1000", attribution.Options{Alternatives: 1000}, []string{"0", "1001"}},
+	"residual":      {"0.25", attribution.Options{Residual: new(0.25)}, []string{"", "1.01", "-0.1", "NaN"}},
+	"drop sink":     {"true", attribution.Options{DropSink: true}, []string{"x"}},
+	"discard":       {"0.75", attribution.Options{Discard: 0.75}, []string{"1", "-0.1", "NaN"}},
+	"heads":         {"max", attribution.Options{Heads: trace.Heads{Fusion: trace.MaxHeads}}, []string{"", "each", "-1", "1000001"}},
+	"per-head":      {"7", attribution.Options{PerHead: new(7)}, []string{"", "-1", "1000001"}},
+	"threshold":     {"1e+06", attribution.Options{Threshold: 1e6}, []string{"-1", "1000001", "NaN"}},
+	"layers":        {"2:5", attribution.Options{FirstLayer: 2, LastLayer: new(5)}, []string{"", ":", "a:b", "1:1000001"}},
+	"contrast":      {" is", attribution.Options{Contrast: " is"}, nil},
+	"quantity":      {"logit", attribution.Options{Scoring: scorer.Options{Quantity: trace.Logit}}, []string{"", "loss"}},
+	"batch":         {"1024", attribution.Options{Scoring: scorer.Options{Batch: 1024}}, []string{"0", "1025"}},
+	"replacement":   {"mask", attribution.Options{Scoring: scorer.Options{Replacement: "mask"}}, nil},
+	"foils":         {"100", attribution.Options{Foils: new(100)}, []string{"-1", "101"}},
+	"steps":         {"1024", attribution.Options{Scoring: scorer.Options{Steps: 1024}}, []string{"0", "1025"}},
+	"samples":       {"16384", attribution.Options{Scoring: scorer.Options{Samples: 16384}}, []string{"0", "16385"}},
+	"scoring seed":  {"5", attribution.Options{Scoring: scorer.Options{Seed: 5}}, []string{"-1"}},
+	"by":            {"sentence", attribution.Options{By: "sentence"}, []string{"", "sentences", "4:2"}},
+	"target":        {"sentence:3", attribution.Options{Target: "sentence:3"}, []string{"", "turn", "sentence:0", "answer:1", "0:4,2:6"}},
 	"patch": {
 		"heads", attribution.Options{Patch: "heads"}, []string{"head", "3"},
 	},
@@ -98,7 +95,6 @@ var values = map[string]struct {
 	"patch steps":   {"3", attribution.Options{PatchSteps: 3}, []string{"0", "101", "x"}},
 	"corrupted":     {"a b", attribution.Options{Corrupted: "a b"}, []string{""}},
 	"prove":         {"3", attribution.Options{Prove: "3"}, []string{"", "some", "-1", "4096"}},
-	"own row":       {"true", attribution.Options{OwnRow: true}, []string{"x"}},
 	"lift":          {"true", attribution.Options{Lift: true}, []string{"x"}},
 	"all levels":    {"true", attribution.Options{AllLevels: true}, []string{"x"}},
 	"all layers":    {"true", attribution.Options{AllLayers: true}, []string{"x"}},
@@ -161,8 +157,6 @@ func TestOptionRanges(t *testing.T) {
 	for _, row := range attribution.OptionTable() {
 		o := attribution.Options{Sampling: trace.Sampling{Temperature: 1}}
 		switch row.Name { // which need others
-		case "discard whole":
-			o.Discard = 0.5
 		case "patch", "patch direction", "patch estimate", "corrupted":
 			o.Patch, o.Corrupted = "residual", "a b"
 		case "patch steps":
@@ -251,17 +245,15 @@ func TestOptionTableIsComplete(t *testing.T) {
 // text of the library has a flag in it.
 func TestOptionErrors(t *testing.T) {
 	for name, o := range map[string]attribution.Options{
-		"max tokens":        {MaxTokens: -1},
-		"specials":          {Specials: trace.SpecialsOn, Chat: true},
-		"messages":          {Conversation: trace.Conversation{Date: "x"}},
-		"seed":              {Sampling: trace.Sampling{Seed: 1}},
-		"per-head":          {PerHead: new(1), Heads: trace.Heads{Fusion: trace.MaxHeads}},
-		"discard whole":     {DiscardWhole: true},
-		"measured residual": {MeasuredResidual: true, Residual: new(0.5)},
-		"lift":              {Lift: true, Discard: 0.5},
-		"layers":            {FirstLayer: -1},
-		"heads":             {Heads: trace.Heads{Fusion: trace.EachHead}},
-		"contrast":          {Contrast: strings.Repeat("x", 1<<20+1)},
+		"max tokens": {MaxTokens: -1},
+		"specials":   {Specials: trace.SpecialsOn, Chat: true},
+		"messages":   {Conversation: trace.Conversation{Date: "x"}},
+		"seed":       {Sampling: trace.Sampling{Seed: 1}},
+		"per-head":   {PerHead: new(1), Heads: trace.Heads{Fusion: trace.MaxHeads}},
+		"lift":       {Lift: true, Discard: 0.5},
+		"layers":     {FirstLayer: -1},
+		"heads":      {Heads: trace.Heads{Fusion: trace.EachHead}},
+		"contrast":   {Contrast: strings.Repeat("x", 1<<20+1)},
 	} {
 		var usage *trace.UsageError
 		if err := o.Check(); !errors.As(err, &usage) || usage.Option != name ||
@@ -292,7 +284,7 @@ func TestSetOptions(t *testing.T) {
 		"heads=max":                 {Heads: trace.Heads{Fusion: trace.MaxHeads}},
 		"lift":                      {Lift: true},
 		"lift=false":                {},
-		"lift,own-row":              {Lift: true, OwnRow: true},
+		"lift,all-layers":           {Lift: true, AllLayers: true},
 		"discard=0.5,layers=1:2":    {Discard: 0.5, FirstLayer: 1, LastLayer: new(2)},
 		"replacement=,,lift":        {Lift: true, Scoring: scorer.Options{Replacement: ","}},
 		"replacement=a, b,lift":     {Lift: true, Scoring: scorer.Options{Replacement: "a, b"}},
@@ -307,7 +299,7 @@ func TestSetOptions(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                `there is no setting ""; known are discard, discard-whole, drop-sink, heads, layers, lift,`,
+		"":                `there is no setting ""; known are discard, drop-sink, heads, layers, lift,`,
 		"step=3":          `there is no setting "step"; known are discard,`,
 		"thresold=1":      `did you mean threshold of value-zeroing, value-zeroing-euclidean, `,
 		"head=1":          `did you mean heads of flow, flow-normalized, globenc and 9 more? known are`,

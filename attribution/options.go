@@ -49,7 +49,16 @@ func (o Options) alternatives() int {
 	return o.Alternatives
 }
 
-// foils returns how many foils scorers compare the prediction with.
+// scoredFoils returns how many foils scorers compare a prediction with, by default none for a
+// token.
+func (o Options) scoredFoils(classes bool) int {
+	if o.Foils == nil && !classes {
+		return 0
+	}
+	return o.foils()
+}
+
+// foils returns how many foils the layer that wrote, heads and the lens compare a prediction with.
 func (o Options) foils() int {
 	switch {
 	case o.Contrast != "":

@@ -67,8 +67,9 @@ type setting struct {
 	// generates is whether a model generates the text, and readsLayers whether it can compute rows
 	// of a single layer after it chose a token.
 	generates, readsLayers bool
-	// numbers is whether the head's scores are numbers without a probability.
-	numbers bool
+	// classes is whether the head scores classes, and numbers whether its scores are numbers
+	// without a probability.
+	classes, numbers bool
 	// byDefault are the methods if the options name none.
 	byDefault []string
 }
@@ -136,7 +137,7 @@ func (p *plan) add(m Method, set setting) {
 	for l := p.last + 1 - cfg.Levels(); l <= p.last; l++ {
 		pm.levels = append(pm.levels, l)
 	}
-	pm.choosesLayer = info.Single && set.generates && !p.opts.OwnRow &&
+	pm.choosesLayer = info.Single && set.generates &&
 		p.opts.FirstLayer == 0 && p.opts.LastLayer == nil
 	pm.facts.LayerChosen = pm.choosesLayer
 	if pm.choosesLayer && mixing.PerPair && set.readsLayers && !p.opts.AllLayers {
@@ -161,7 +162,7 @@ func (p *plan) scored(m Method, set setting) planned {
 	if pm.unit == "" {
 		pm.unit = "change of the " + string(pm.quantity)
 	}
-	pm.facts = p.opts.scoredFacts(pm)
+	pm.facts = p.opts.scoredFacts(pm, set.classes)
 	if info.ByLayer {
 		pm.levels = nil
 		for l := range set.layers {
@@ -189,8 +190,17 @@ func (p *plan) scored(m Method, set setting) planned {
 
 // needsTerms reports whether the terms of every prediction are needed.
 func (p *plan) needsTerms() bool {
-	return slices.ContainsFunc(p.methods,
-		func(m planned) bool { return m.live != nil || m.choosesLayer })
+	return p.scoresLive() || p.choosesLayer()
+}
+
+// scoresLive reports whether a scorer reads the terms.
+func (p *plan) scoresLive() bool {
+	return slices.ContainsFunc(p.methods, func(m planned) bool { return m.live != nil })
+}
+
+// choosesLayer reports whether the terms choose the layer of a method.
+func (p *plan) choosesLayer() bool {
+	return slices.ContainsFunc(p.methods, func(m planned) bool { return m.choosesLayer })
 }
 
 // usesFoils reports whether a scorer explains against foils.
@@ -204,17 +214,13 @@ func (p *plan) job(
 	a aggregation.Aggregation, lift bool,
 ) *job {
 	j := &job{
-		mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1, ratios: -1,
+		mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1,
 		firstLayer: p.first, rule: p.rule(m, mi),
 	}
 	if p.opts.Residual != nil && m.Residual > 0 {
 		j.rule.Residual = *p.opts.Residual
 	}
 	ask := trace.MixingAsk{Name: m.Mixing, AllRows: info.AllRows}
-	if p.opts.MeasuredResidual && m.Residual > 0 {
-		j.rule.Measured, j.rule.Residual = true, 0
-		j.ratios = p.ask(trace.MixingAsk{Name: mixingRatio, AllRows: info.AllRows})
-	}
 	var shown trace.Heads
 	ask.Heads, shown = p.heads(mi)
 	if shown != ask.Heads {
@@ -243,7 +249,7 @@ func (p *plan) lateJob(
 	m Method, mi MixingInfo, cfg aggregation.Config, a aggregation.Aggregation,
 ) *job {
 	j := &job{
-		mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1, ratios: -1,
+		mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1,
 		ask: len(p.lateAsks), state: a.New(cfg), rule: p.rule(m, mi),
 	}
 	_, shown := p.heads(mi)
@@ -256,8 +262,7 @@ func (p *plan) lateJob(
 func (p *plan) rule(m Method, mi MixingInfo) aggregation.Normalization {
 	return aggregation.Normalization{
 		Residual: m.Residual, Scaled: mi.scaled(),
-		DropSink: p.opts.DropSink, Local: p.opts.LocalLift && m.Residual > 0,
-		Discard: p.opts.Discard, Whole: p.opts.DiscardWhole,
+		DropSink: p.opts.DropSink, Discard: p.opts.Discard,
 	}
 }
 

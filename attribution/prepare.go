@@ -87,6 +87,7 @@ func settingOf(m trace.Model, opts Options) setting {
 		layers: info.Layers, heads: info.Heads, allLevels: opts.AllLevels,
 		generates: !info.Reads(),
 		byDefault: DefaultMethods(info), numbers: info.Numbers,
+		classes: info.Head.Classifies() && info.Head.Competes(),
 	}
 	if reader, ok := m.(trace.LayerReader); ok {
 		set.readsLayers = reader.ReadsLayers()
@@ -184,11 +185,14 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 	}
 	r.ask = trace.Ask{
 		Mixings: r.plan.asks, Sampling: r.opts.Sampling, Alternatives: r.alternatives(),
-		OwnRow: r.opts.OwnRow, Progress: r.opts.OnProgress, Logits: r.opts.Without != "",
+		Progress: r.opts.OnProgress, Logits: r.opts.Without != "",
 	}
 	if r.plan.needsTerms() {
-		r.ask.Terms = &trace.TermsAsk{
-			Contrast: r.contrast, Foils: r.opts.foils(), Rows: r.plan.lateAsks,
+		r.ask.Terms = &trace.TermsAsk{Contrast: r.contrast, Rows: r.plan.lateAsks}
+		if r.ask.Terms.Foils = r.opts.scoredFoils(false); r.plan.choosesLayer() ||
+			r.opts.HeadKinds != "" {
+			r.ask.Terms.Alone = r.plan.scoresLive() && r.ask.Terms.Foils != r.opts.foils()
+			r.ask.Terms.Foils = r.opts.foils()
 		}
 	}
 	if r.opts.HeadKinds != "" {
@@ -303,8 +307,6 @@ func (r *run) start(info trace.Info, prompt Prompt) {
 			settings["row"] = "prediction"
 		case info.Reads():
 			settings["row"] = "position explained"
-		case r.opts.OwnRow:
-			settings["row"] = "own row"
 		default:
 			settings["row"] = "predicting position"
 		}

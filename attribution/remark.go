@@ -60,6 +60,7 @@ func (r *run) oddTokens(m trace.Model) (remarks []string) {
 			"reads; if it was typed, the tokenizer adds it once more: leave it out of the prompt.",
 			message.Quote(p.Texts[0])))
 	}
+	remarks = append(remarks, p.controlTokens()...)
 	if !strings.HasSuffix(p.Text, " ") || r.e.Model.Reads() || r.opts.InChat() {
 		return remarks
 	}
@@ -68,6 +69,26 @@ func (r *run) oddTokens(m trace.Model) (remarks []string) {
 		remarks = append(remarks, fmt.Sprintf("The prompt ends in a space, and the words of %s "+
 			"begin with one, so hardly any word can follow: leave out the space at the end.",
 			message.Quote(r.e.Model.Name)))
+	}
+	return remarks
+}
+
+// controlTokens returns a sentence for each message of a conversation that has control tokens: a
+// model reads them as marks of its chat template.
+func (p *Prompt) controlTokens() (remarks []string) {
+	for _, part := range p.Parts {
+		var found []string
+		for j, o := range p.Offsets {
+			if part.Kind == trace.Words && p.Special[j] && part.Begin <= o[0] &&
+				o[0] < min(part.End, o[1]) {
+				found = append(found, p.Texts[j])
+			}
+		}
+		if found != nil {
+			remarks = append(remarks, fmt.Sprintf("Message %d, the role is %s, has %s, which the "+
+				"model does not read as text: %s.", part.Turn+1, message.Quote(part.Role),
+				message.Count(len(found), "control token"), quoteWords(found, 3)))
+		}
 	}
 	return remarks
 }

@@ -88,8 +88,8 @@ func (r *Result) Row(t, k int) []float64 {
 	return r.Rows[t*r.Shape[2]+k]
 }
 
-// OwnSources returns how many generated tokens are sources of row 0: 1 with own rows and targets,
-// else 0. Each later row has one more. It is -1 if the rows do not have them.
+// OwnSources returns how many generated tokens are sources of row 0: 1 with a target, else 0. Each
+// later row has one more. It is -1 if the rows do not have them.
 func (r *Result) OwnSources() int {
 	if len(r.Rows) == 0 {
 		return 0

@@ -138,13 +138,17 @@ func (r *run) score(ctx context.Context, ids []int, at int, t prediction) error 
 func (r *run) scoreBy(
 	ctx context.Context, m planned, ids []int, at int, t prediction,
 ) (*scorer.Scores, error) {
-	if m.vectors && t.terms != nil {
+	terms := t.terms
+	if terms != nil && r.ask.Terms.Alone {
+		terms = terms.Alone
+	}
+	if m.vectors && terms != nil {
 		if by, ok := m.live.(scorer.LiveByProducts); ok {
-			return by.ScoreProducts(t.terms, m.products(ctx, r.step))
+			return by.ScoreProducts(terms, m.products(ctx, r.step))
 		}
 	}
-	if m.live != nil && t.terms != nil {
-		return m.live.ScoreTerms(t.terms, r.plan.histories[m.ask])
+	if m.live != nil && terms != nil {
+		return m.live.ScoreTerms(terms, r.plan.histories[m.ask])
 	}
 	o := trace.Objective{
 		Quantity: m.quantity, Position: at, Token: t.ID,
@@ -154,7 +158,7 @@ func (r *run) scoreBy(
 		for _, a := range t.Alternatives {
 			likely = append(likely, a.ID)
 		}
-		o.Foils = trace.Foils(t.ID, r.opts.foils(), likely)
+		o.Foils = trace.Foils(t.ID, m.facts.Foils, likely)
 	}
 	// Copies, because a scorer of another module may change what it is given.
 	if r.contrast != nil {

@@ -141,23 +141,6 @@ func TestQuantityOfContrast(t *testing.T) {
 	}
 }
 
-// The own row of a token comes a step after its prediction, which is what a scorer explains.
-func TestScoredOwnRow(t *testing.T) {
-	queries := useScorer(t, countingScorer{})
-	m := fakemodel.New(1, fakemodel.Evenly)
-	opts := attribution.Options{Methods: []string{"test-count", "raw"}, MaxTokens: 2, OwnRow: true}
-	if _, err := attribution.Explain(context.Background(), m, "w1 w2", opts); err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, q := range *queries {
-		got = append(got, fmt.Sprint(q.IDs, q.Position, q.Token))
-	}
-	if diff := cmp.Diff([]string{"[2 3] 1 4", "[2 3 4] 2 5"}, got); diff != "" {
-		t.Errorf("queries (-want +got):\n%s", diff)
-	}
-}
-
 // An encoder's prediction is explained over the whole text, at its position, and has no map.
 func TestScoredEncoder(t *testing.T) {
 	queries := useScorer(t, countingScorer{})

@@ -86,7 +86,7 @@ func (e *Explanation) silentRests(r *Result, shares []float64, sinks []Sink, rea
 			onSinks += s.Shares[t]
 		}
 		own := slices.Clone(sinks) // those of this row
-		if j := rowSinks[t]; j >= 0 {
+		if j := rowSinks[t]; j >= 0 && shares != nil {
 			own = append(own, Sink{Position: j, Text: e.Prompt.Texts[j]})
 			onSinks += shares[j*len(reasons)+t]
 		}

@@ -113,11 +113,13 @@ func (e *Explanation) firstWritten(r *Result, k int) []Sink {
 }
 
 // RowSinks returns, for each row of a method at level k, or [ShownLevel], the token that is a sink
-// of this row alone: the first token or a control token with more than half of the row, if
-// [Explanation.Sinks] does not return it; -1 if there is none. Attention rests there where a layer
-// has nothing to say about a token, which may be so for one token and not for the next. The share
-// is no evidence, so a picture treats it like that of a sink. An encoder has none, because its maps
-// say what most targets look at. RowSinks returns an error as Sinks does.
+// of this row alone, if [Explanation.Sinks] does not return it; -1 if there is none. It is the
+// first token or a control token with more than half of the row: attention rests there where a
+// layer has nothing to say about a token, which may be so for one and not the next. Of a method
+// whose last token asks for the prediction ([Facts.LastAsks]) it is that one, which may be a
+// generated token, m + its number. Such a value is no evidence, so a picture treats it like that of
+// a sink. An encoder has none, because its maps say what most targets look at. RowSinks returns an
+// error as Sinks does.
 func (e *Explanation) RowSinks(method string, k int) ([]int, error) {
 	r, shares, sinks, err := e.findSinks(method, k)
 	if err != nil {
@@ -130,6 +132,13 @@ func (e *Explanation) RowSinks(method string, k int) ([]int, error) {
 func (e *Explanation) rowSinks(r *Result, shares []float64, sinks []Sink) []int {
 	n, m := r.Shape[0], r.Shape[1]
 	found := slices.Repeat([]int{-1}, n)
+	for t := range found {
+		j := m - 1 + t
+		if r.LastAsks && !e.Model.Reads() && t < len(e.Steps) && e.Steps[t].IDs == nil &&
+			!(j < m && r.severalWords(e, j)) {
+			found[t] = j
+		}
+	}
 	if shares == nil || e.Model.Bidirectional {
 		return found
 	}

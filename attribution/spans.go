@@ -51,11 +51,12 @@ func (p *Prompt) units(of []int, firstApart bool) []Span {
 }
 
 // Turns returns the parts of a conversation: a span for the words of each message, such as "user 1:
-// Where is the key?", and one for each stretch of text that the chat template writes, its control
-// tokens included, "template". A role with one message has no number, and what a model wrote to
-// itself is "assistant, thinking". A token belongs to the part of its first character that is no
-// white space; a token outside of them is a span of its own. Turns returns a [trace.UsageError] if
-// the prompt is no conversation, and another error if it is damaged.
+// Where is the key?", one for definitions of tools, "tools: …", and for what the chat template adds
+// by itself, "added: …", and one for each stretch of marks and names of roles, "label". A
+// role with one message has no number, and what a model wrote to itself is "assistant, thinking". A
+// token belongs to the part of its first character that is no white space; a token outside of them
+// is a span of its own. Turns returns a [trace.UsageError] if the prompt is no conversation, and
+// another error if it is damaged.
 func (p *Prompt) Turns() ([]Span, error) {
 	if len(p.Parts) == 0 {
 		return nil, trace.Usagef("the prompt is no conversation and has no turns; %s puts it into "+
@@ -67,7 +68,7 @@ func (p *Prompt) Turns() ([]Span, error) {
 	messages := map[string][]int{} // by role, the turns in order
 	for _, part := range p.Parts {
 		turns := messages[part.Role]
-		if !part.Template && !slices.Contains(turns, part.Turn) {
+		if part.Kind == trace.Words && !slices.Contains(turns, part.Turn) {
 			messages[part.Role] = append(turns, part.Turn)
 		}
 	}
@@ -89,8 +90,8 @@ func (p *Prompt) Turns() ([]Span, error) {
 	for i, s := range spans {
 		switch at := p.partOf(p.Offsets[s.Tokens[0]], of); {
 		case at < 0:
-		case names[at] == TemplateSpan:
-			spans[i].Text = TemplateSpan
+		case names[at] == LabelSpan:
+			spans[i].Text = LabelSpan
 		default:
 			spans[i].Text = names[at] + ": " + s.Text
 		}
@@ -100,19 +101,17 @@ func (p *Prompt) Turns() ([]Span, error) {
 
 // nextTurn reports whether a part is in another span than the one before it.
 func nextTurn(before, part trace.Part) bool {
-	if part.Template || before.Template {
-		return part.Template != before.Template
-	}
-	return part.Turn != before.Turn || part.Thinking != before.Thinking
+	return part.Kind != before.Kind || part.Kind != trace.Label &&
+		(part.Turn != before.Turn || part.Thinking != before.Thinking)
 }
 
-// TemplateSpan is the name of a span that the chat template writes; see [Prompt.Turns].
-const TemplateSpan = "template"
+// LabelSpan is the name of a span of marks and names of roles; see [Prompt.Turns].
+const LabelSpan = string(trace.Label)
 
 // nameOf returns the name of a part, where messages are those of its role.
 func nameOf(part trace.Part, messages []int) string {
-	if part.Template {
-		return TemplateSpan
+	if part.Kind != trace.Words {
+		return string(part.Kind)
 	}
 	name := part.Role
 	if len(messages) > 1 {

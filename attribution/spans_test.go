@@ -237,37 +237,38 @@ func TestRangesOfText(t *testing.T) {
 	}
 }
 
-// Turns are the words of each message and each stretch of the template, named by their roles; what
-// lies outside the text stays alone.
+// Turns are the words of each message, tools, what the template added and each stretch of labels,
+// named by their roles; what lies outside the text stays alone.
 func TestTurns(t *testing.T) {
-	p := promptOf("[S]|Be| brief.|[E]|\n|[U]|Hi| there|[E]|[A]|hm|[/T]| Hello|.|[E]|[U]|Bye|[E]|[A]\n")
+	p := promptOf("[S]|Be| brief.|[E]|\n|[U]|Hi| there|[E]|[A]|hm|[/T]| Hello|.|[E]|[U]|f(x)|Bye|[E]|[A]\n")
 	p.Special[0], p.Special[9] = true, true
 	at := 0
-	add := func(role string, turn, bytes int, template, thinking bool) {
+	for _, c := range []struct {
+		role     string
+		turn     int
+		bytes    string
+		kind     trace.PartKind
+		thinking bool
+	}{
+		{"system", 0, "[S]", trace.Label, false}, {"system", 0, "Be", trace.Added, false},
+		{"system", 0, " brief.", trace.Words, false}, {"system", 0, "[E]\n", trace.Label, false},
+		{"user", 1, "[U]", trace.Label, false}, {"user", 1, "Hi there", trace.Words, false},
+		{"user", 1, "[E]", trace.Label, false}, {"assistant", 2, "[A]", trace.Label, false},
+		{"assistant", 2, "hm", trace.Words, true}, {"assistant", 2, "[/T]", trace.Label, false},
+		{"assistant", 2, " Hello.", trace.Words, false}, {"assistant", 2, "[E]", trace.Label, false},
+		{"user", 3, "[U]", trace.Label, false}, {"user", 3, "f(x)", trace.Tools, false},
+		{"user", 3, "Bye", trace.Words, false}, {"user", 3, "[E][A]\n", trace.Label, false},
+	} {
 		p.Parts = append(p.Parts, trace.Part{
-			Role: role, Turn: turn, Template: template, Thinking: thinking,
-			Begin: at, End: at + bytes,
+			Role: c.role, Turn: c.turn, Kind: c.kind, Thinking: c.thinking,
+			Begin: at, End: at + len(c.bytes),
 		})
-		at += bytes
+		at += len(c.bytes)
 	}
-	add("system", 0, 3, true, false)     // [S]
-	add("system", 0, 9, false, false)    // Be brief.
-	add("system", 0, 4, true, false)     // [E]\n
-	add("user", 1, 3, true, false)       // [U]
-	add("user", 1, 8, false, false)      // Hi there
-	add("user", 1, 3, true, false)       // [E]
-	add("assistant", 2, 3, true, false)  // [A]
-	add("assistant", 2, 2, false, true)  // hm
-	add("assistant", 2, 4, true, false)  // [/T]
-	add("assistant", 2, 7, false, false) // Hello.
-	add("assistant", 2, 3, true, false)  // [E]
-	add("user", 3, 3, true, false)       // [U]
-	add("user", 3, 3, false, false)      // Bye
-	add("user", 3, 7, true, false)       // [E][A]\n
 	spans, err := p.Turns()
-	want := "template[0] system: Be brief.[1 2] template[3 4 5] user 1: Hi there[6 7] template[8 9] " +
-		"assistant, thinking: hm[10] template[11] assistant: Hello.[12 13] template[14 15] " +
-		"user 2: Bye[16] template[17 18]"
+	want := "label[0] added: Be[1] system: brief.[2] label[3 4 5] user 1: Hi there[6 7] " +
+		"label[8 9] assistant, thinking: hm[10] label[11] assistant: Hello.[12 13] label[14 15] " +
+		"tools: f(x)[16] user 2: Bye[17] label[18 19]"
 	if got := shown(spans); err != nil || got != want {
 		t.Errorf("turns %s, %v\nwant  %s", got, err, want)
 	}
@@ -286,9 +287,9 @@ func TestTurns(t *testing.T) {
 	}
 	begun := promptOf("<s>|[U]|Hi")
 	begun.Parts = []trace.Part{
-		{Role: "user", Template: true, End: 3}, {Role: "user", Begin: 3, End: 5},
+		{Role: "user", Kind: trace.Label, End: 3}, {Role: "user", Begin: 3, End: 5},
 	}
-	if spans, err := begun.Turns(); err != nil || shown(spans) != "<s>[0] template[1] user: Hi[2]" {
+	if spans, err := begun.Turns(); err != nil || shown(spans) != "<s>[0] label[1] user: Hi[2]" {
 		t.Errorf("with a begin token: %s, %v", shown(spans), err)
 	}
 }

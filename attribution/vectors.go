@@ -126,7 +126,7 @@ func (p *plan) dropRows() {
 		if j.vectors || !a.Info().AllRows {
 			continue
 		}
-		for _, ask := range []int{j.ask, j.head, j.ratios} {
+		for _, ask := range []int{j.ask, j.head} {
 			if ask >= 0 {
 				needed[ask] = true
 			}
@@ -231,8 +231,6 @@ func multiplied(
 // products returns how a live scorer multiplies a vector by the rows of its mixing.
 func (m planned) products(ctx context.Context, step trace.Step) scorer.Products {
 	return func(layer int, left []float64) ([]float64, error) {
-		// A prediction may be older than the step, by the token whose own row the step brought.
-		// What it reads does not see that token.
 		T := step.First + step.Count
 		q := trace.Product{
 			Layer: layer, Mixing: m.live.Mixing(), K: 1, Left: make([]float64, T),

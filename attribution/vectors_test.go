@@ -32,7 +32,7 @@ func (s scarce) Memory() trace.Memory { return trace.Memory{Left: s.left} }
 const vectorTol = 1e-5
 
 // TestVectors: a long text explained by products of vectors, because the rows of all its targets
-// would not fit, has the values of rows that are stored; one head, the own row, lift and a range of
+// would not fit, has the values of rows that are stored; one head, lift and a range of
 // layers too.
 func TestVectors(t *testing.T) {
 	attribution.SetLongText(t, 8)
@@ -43,7 +43,6 @@ func TestVectors(t *testing.T) {
 	for name, opts := range map[string]attribution.Options{
 		"rollout":      {Methods: []string{"rollout"}},
 		"lift":         {Methods: []string{"rollout"}, Lift: true},
-		"own row":      {Methods: []string{"rollout"}, OwnRow: true},
 		"one head":     {Methods: []string{"rollout"}, PerHead: &head},
 		"some layers":  {Methods: []string{"rollout"}, FirstLayer: 1, LastLayer: &last},
 		"other weight": {Methods: []string{"attention+rollout", "raw"}},
@@ -64,7 +63,7 @@ func TestVectorsOfALTI(t *testing.T) {
 	must(t, err)
 	prompt := longPrompt(50)
 	opts := attribution.Options{
-		Methods: []string{"rollout", "alti-logit"}, Continuation: " mary", OwnRow: true,
+		Methods: []string{"rollout", "alti-logit"}, Continuation: " mary",
 	}
 	want := explainedBy(t, storing{m}, prompt, opts)
 	nearExplanation(t, explainedBy(t, scarce{m, 100e3}, prompt, opts), want)

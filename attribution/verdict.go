@@ -47,10 +47,12 @@ func Named(sources []int, size func(j int) float64) []int {
 // of the token or, of a method that explains it with a contrast, the difference of the two logits:
 // their log-odds, which the method explains.
 //
-//	f(x),  f(x without A),  f(x without R_i) for random sets R_i of |A| words outside A
+//	f(x),  f(x without A),  f(x without R_i) for sets R_i of |A| words outside A
 //
-// There are 5 sets and, if f(x without A) is within three standard errors of their mean, 5 more:
-// the rule of Haybittle and Peto (Peto et al. 1976) for looking at a trial before its end.
+// The sets are all that there are if these are at most 64. Else, or where they take too long for a
+// test that nobody asked for, there are 5 random ones and, if f(x without A) is within three
+// standard errors of their mean, 5 more: the rule of Haybittle and Peto (Peto et al. 1976) for
+// looking at a trial before its end.
 //
 // Words, [Explanation.ContinuesWord], are taken away whole and as by the scorer occlusion: what is
 // left without a piece of one would be unlike any text. The word after which the prediction comes
@@ -60,7 +62,8 @@ func Named(sources []int, size func(j int) float64) []int {
 // chat template.
 //
 // Of a text of T tokens, a token takes 12·L·D² + 2·L·D·T multiplications (Kaplan et al. 2020, §2.1,
-// without the embedding and the head).
+// without the embedding and the head). Beside them, a score of each of H heads counts as 128: its
+// softmax reads and writes memory, which is most of the time of a small model on a long text.
 type Verdict struct {
 	// Method is the method of the picture, and Sources are the tokens of A: of each word the
 	// strongest first, as the words are; see [Named].
@@ -75,7 +78,7 @@ type Verdict struct {
 	// Whole is f(x), and Without is f(x without A).
 	Whole   float64 `json:"whole"`
 	Without float64 `json:"without"`
-	// Draws is the number of sets R_i, at most 10, and Others the mean of f without them. Interval
+	// Draws is the number of sets R_i, at most 64, and Others the mean of f without them. Interval
 	// is two standard errors of the mean on either side, and Range the lowest and the highest.
 	Draws    int        `json:"draws"`
 	Others   float64    `json:"others"`
@@ -120,6 +123,7 @@ type Opposed struct {
 const (
 	firstDraws   = 5
 	verdictDraws = 10
+	allDraws     = 64 // the most sets that are all taken
 	// decidedFrom is how many standard errors from the mean of the first draws the prediction
 	// without A must be for no more draws to be made.
 	decidedFrom = 3
@@ -131,6 +135,10 @@ const (
 	// a model of 135 million parameters. The pure-Go backend takes slowness times as long for them.
 	mostUnasked = 1 << 35
 	slowness    = 3
+	scoreCost   = 128
+	// batchTokens is how many tokens the texts have that a model reads at once, as in package
+	// transformer. Texts of different batches share nothing.
+	batchTokens = 4096
 )
 
 // checkProve returns an error if a token is to be proven that is not asked for. The text may end
@@ -185,7 +193,7 @@ func (r *run) prove(ctx context.Context, m trace.Model) error {
 				Stage: "testing what the picture names", Unit: "token", Done: i, Total: len(tokens),
 			})
 		}
-		v, err := r.verdict(ctx, m, t)
+		v, err := r.verdict(ctx, m, t, len(tokens))
 		if err != nil {
 			return err
 		}
@@ -197,8 +205,9 @@ func (r *run) prove(ctx context.Context, m trace.Model) error {
 	return nil
 }
 
-// verdict tests what the first method says for token t, and what it says against it.
-func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, error) {
+// verdict tests what the first method says for token t, one of some tokens that are tested, and
+// what it says against it.
+func (r *run) verdict(ctx context.Context, m trace.Model, t, tokens int) (*Verdict, error) {
 	e := r.e
 	g := e.Steps[t]
 	v := &Verdict{Method: e.Order[0], Sources: []int{}, Quantity: trace.Probability}
@@ -234,8 +243,8 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, erro
 	if err := r.nameSources(v, t, words); v.Reason != "" || err != nil {
 		return v, err
 	}
-	draws := e.randomWords(words, v.Sources, rand.New(rand.NewPCG(opts.Seed, uint64(t))))
-	if len(draws) == 0 {
+	others, size := e.otherWords(words, v.Sources)
+	if len(others) < size {
 		v.Reason = "there are not as many other words to take away"
 		return v, nil
 	}
@@ -244,7 +253,13 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, erro
 	if against := r.opposing(v, t, words); len(against) > 0 {
 		v.Opposed, sets = &Opposed{Sources: against}, append(sets, against)
 	}
-	first, drawn := len(sets), min(firstDraws, len(draws))
+	first, draws := len(sets), allSets(others, size)
+	drawn, read := len(draws), r.reads(removal, slices.Concat(sets, draws))
+	if drawn == 0 || read > mostRead/tokens || r.unasked(read, len(q.IDs)) {
+		draws = randomSets(others, size, min(verdictDraws, cmp.Or(drawn, verdictDraws)),
+			rand.New(rand.NewPCG(opts.Seed, uint64(t))))
+		drawn = min(firstDraws, len(draws))
+	}
 	sets = append(sets, draws[:drawn]...)
 	if v.Read = r.reads(removal, sets); r.unasked(v.Read, len(q.IDs)) {
 		v.Reason = fmt.Sprintf("it would read %d tokens again", v.Read)
@@ -272,14 +287,14 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, erro
 	}
 	values = values[:first+drawn]
 	v.judge(values[0], values[1], values[first:])
-	if len(draws) <= firstDraws || v.decided() {
+	if len(draws) == drawn || v.decided() {
 		return v, nil
 	}
-	read := v.Read + r.reads(removal, draws[firstDraws:])
+	read = v.Read + r.reads(removal, draws[drawn:])
 	if r.unasked(read, len(q.IDs)) {
 		return v, nil
 	}
-	more, err := removal.Predict(ctx, draws[firstDraws:])
+	more, err := removal.Predict(ctx, draws[drawn:])
 	if r.opts.Prove == ProveAuto && trace.KindOf(err) == trace.MemoryKind {
 		return v, nil
 	}
@@ -291,7 +306,7 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t int) (*Verdict, erro
 }
 
 // reads returns how many tokens are read to predict a text without each of some sets. In a decoder
-// the tokens before the first one that is taken away are read once.
+// the tokens before the first one that is taken away are read once in a batch.
 func (r *run) reads(removal *scorer.Removal, sets [][]int) (n int) {
 	whole, info := removal.Without().IDs, r.e.Model
 	again := info.Reads() || info.EncoderLayers > 0
@@ -303,19 +318,25 @@ func (r *run) reads(removal *scorer.Removal, sets [][]int) (n int) {
 		}
 		n += len(ids) - shared
 	}
-	return n
+	inBatch := max(1, batchTokens/len(whole))
+	return max(n, (len(sets)+inBatch-1)/inBatch*len(whole))
 }
 
 // unasked reports whether nobody asked for a test and it takes too long: of some tokens in texts of
 // up to T.
 func (r *run) unasked(tokens, T int) bool {
-	m := r.e.Model
-	L, D := float64(m.Layers), float64(m.Width)
-	cost := float64(tokens) * L * D * (12*D + 2*float64(T))
+	return r.opts.Prove == ProveAuto && Seconds(r.e.Model, tokens, T) > 1
+}
+
+// Seconds returns about how long two cores take to read some tokens of texts of T tokens, by the
+// count of [Verdict].
+func Seconds(m trace.Info, tokens, T int) float64 {
+	L, D, H := float64(m.Layers), float64(m.Width), float64(m.Heads)
+	cost := float64(tokens) * L * (12*D*D + (2*D+scoreCost*H)*float64(T))
 	if m.Backend == "go" {
 		cost *= slowness
 	}
-	return r.opts.Prove == ProveAuto && cost > mostUnasked
+	return cost / mostUnasked
 }
 
 // decided reports whether no more draws are needed.
@@ -366,8 +387,7 @@ func (r *run) nameSources(v *Verdict, t int, words [][]int) error {
 	}
 	var standing, tested []int
 	for j, x := range row {
-		asked := result.Evidence == trace.Tested && !r.e.Model.Reads() && j == len(row)-1
-		if x > neutral && !asked && j != ofRow[t] &&
+		if x > neutral && j != ofRow[t] &&
 			!slices.ContainsFunc(sinks, func(s Sink) bool { return s.Position == j }) {
 			standing = append(standing, j)
 		}
@@ -466,11 +486,9 @@ func (v *Verdict) judge(whole, without float64, others []float64) {
 	}
 }
 
-// randomWords returns up to 10 random sets of as many words as have the sources, and none of these,
-// each in rising order; of one word each another one. words has the word of each token.
-func (e *Explanation) randomWords(words [][]int, sources []int, rng *rand.Rand) (sets [][]int) {
-	var others [][]int
-	size, most := 0, verdictDraws
+// otherWords returns the words that are not those of the sources, and how many these are. words has
+// the word of each token.
+func (e *Explanation) otherWords(words [][]int, sources []int) (others [][]int, size int) {
 	for j, word := range words {
 		switch {
 		case word == nil || word[0] != j:
@@ -480,22 +498,35 @@ func (e *Explanation) randomWords(words [][]int, sources []int, rng *rand.Rand) 
 			others = append(others, word)
 		}
 	}
-	switch {
-	case len(others) < size:
-		return nil
-	case len(others) == size:
-		most = 1
-	case size == 1:
-		most = min(most, len(others))
+	return others, size
+}
+
+// allSets returns the tokens of each set of size words, nil if there are more than 64 sets.
+func allSets(words [][]int, size int) (sets [][]int) {
+	if size == 0 {
+		return [][]int{nil}
 	}
-	at := len(others)
-	for range most {
-		if at+size > len(others) {
-			rng.Shuffle(len(others), func(a, b int) { others[a], others[b] = others[b], others[a] })
+	for i := range words {
+		with := allSets(words[i+1:], size-1)
+		if with == nil && len(words)-i-1 >= size-1 || len(sets)+len(with) > allDraws {
+			return nil
+		}
+		for _, set := range with {
+			sets = append(sets, slices.Concat(words[i], set))
+		}
+	}
+	return sets
+}
+
+// randomSets returns n random sets of size words, each in rising order; of one word each another
+// one, if there are n.
+func randomSets(words [][]int, size, n int, rng *rand.Rand) (sets [][]int) {
+	for at := len(words); len(sets) < n; at += size {
+		if at+size > len(words) {
+			rng.Shuffle(len(words), func(a, b int) { words[a], words[b] = words[b], words[a] })
 			at = 0
 		}
-		sets = append(sets, slices.Sorted(slices.Values(slices.Concat(others[at:at+size]...))))
-		at += size
+		sets = append(sets, slices.Sorted(slices.Values(slices.Concat(words[at:at+size]...))))
 	}
 	return sets
 }
@@ -507,7 +538,8 @@ func (e *Explanation) isWord(tokens []int) bool {
 	return !slices.ContainsFunc(tokens, func(j int) bool {
 		return j < len(p.Texts) && (p.Special[j] ||
 			slices.ContainsFunc(p.Parts, func(part trace.Part) bool {
-				return part.Template && part.Begin <= p.Offsets[j][0] && p.Offsets[j][0] < part.End
+				at := p.Offsets[j][0]
+				return part.Kind != trace.Words && part.Begin <= at && at < part.End
 			}))
 	}) && slices.ContainsFunc(tokens, func(j int) bool {
 		return slices.ContainsFunc([]rune(e.textOf(j)), InWord)

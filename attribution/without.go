@@ -51,18 +51,21 @@ type Without struct {
 // leastKL is above what float32 rounding alone leaves, at most 1e-6 nats on the models tried.
 const leastKL = 1e-4
 
+// partAdded is the value of [Options.Without] for what the chat template adds by itself.
+const partAdded = string(trace.Added)
+
 // parseWithout is how the value of [Options.Without] is read.
 func parseWithout(s string) (g Grouping, wrong string) {
 	if g, ok := readNumbered(s, "turn", "document", "sentence"); ok {
 		return g, ""
 	}
-	names := []string{"system", "documents"}
+	names := []string{"system", "tools", partAdded, "documents"}
 	if g, ok := readGrouping(s, names...); ok {
 		return g, ""
 	}
-	return g, message.DidYouMean(s, names) + "want system, documents, document:2, turn:2 or " +
-		"sentence:2, counted from 1, or bytes of the prompt as BEGIN:END,BEGIN:END, counted from " +
-		"0 and END not included"
+	return g, message.DidYouMean(s, names) + "want system, tools, added, documents, document:2, " +
+		"turn:2 or sentence:2, counted from 1, or bytes of the prompt as BEGIN:END,BEGIN:END, " +
+		"counted from 0 and END not included"
 }
 
 // readNumbered reads one of some names with a number from 1 behind it: "sentence:3".
@@ -99,6 +102,8 @@ func (o Options) CheckWithout(prompt string) error {
 	switch {
 	case part.name == "document" || part.name == "documents":
 		_, err = part.leaveOutDocuments(&c)
+	case part.name == "tools" && c.Tools == nil:
+		err = trace.Usagef("the conversation has no tools")
 	case part.name == "turn":
 		_, _, err = part.leaveOutTurn(&c, prompt)
 	}
@@ -120,6 +125,9 @@ func (g Grouping) refusal(err error, c trace.Conversation, turns []trace.Message
 		case i < len(turns)-1: // the last one is what is answered
 			has = append(has, fmt.Sprintf("turn:%d (%.20s)", i+1, m.Role))
 		}
+	}
+	if c.Tools != nil {
+		has = append(has, "tools")
 	}
 	if n := len(documentsOf(c)); n > 0 {
 		has = append(has, "documents")
@@ -176,6 +184,11 @@ func (r *run) prepareScores(m trace.Model, prompt string) error {
 // leaveOut sets the prompt without a part of it, and the edits of that.
 func (r *run) leaveOut(m trace.Model, part Grouping, prompt string) (err error) {
 	w, opts, removed := &Without{Part: part.String()}, r.opts, -1
+	for _, p := range r.e.Prompt.Parts {
+		if part.name == partAdded && p.Kind == trace.Added {
+			part.ranges = append(part.ranges, [2]int{p.Begin, p.End})
+		}
+	}
 	switch {
 	case len(part.ranges) > 0:
 		w.Name, prompt, err = cutRanges(r.e.Prompt.Text, part)
@@ -183,6 +196,13 @@ func (r *run) leaveOut(m trace.Model, part Grouping, prompt string) (err error) 
 			opts.Specials = trace.SpecialsOff // the chat template has added them
 		}
 		opts.Chat, opts.Conversation = false, trace.Conversation{}
+		if part.name == partAdded {
+			w.Name = "what the chat template adds"
+		}
+	case part.name == partAdded:
+		err = trace.Usagef("the chat template adds no text by itself")
+	case part.name == "tools":
+		w.Name, opts.Conversation.Tools = "the tools", nil
 	case part.name == "sentence":
 		if part.ranges, err = part.sentenceRange(r.e.Prompt.Text, opts.InChat()); err == nil {
 			w.Name, prompt, err = cutRanges(r.e.Prompt.Text, part)
@@ -194,11 +214,6 @@ func (r *run) leaveOut(m trace.Model, part Grouping, prompt string) (err error) 
 		prompt = ""
 	}
 	if err != nil {
-		if part.name == "system" && len(r.e.Prompt.Parts) > 0 && r.e.Prompt.Parts[0].Template {
-			return trace.Usagef("no message of the conversation is the system's; what the chat "+
-				"template writes first, which may be a system text of its own, has bytes 0:%d",
-				r.e.Prompt.Parts[0].End)
-		}
 		return err
 	}
 	read, tokens, err := readPrompt(m, prompt, opts)
@@ -208,7 +223,8 @@ func (r *run) leaveOut(m trace.Model, part Grouping, prompt string) (err error) 
 	case read.Text == r.e.Prompt.Text:
 		return trace.Usagef("the chat template writes the same text without it")
 	case part.name == "system" && slices.ContainsFunc(read.Parts, func(p trace.Part) bool {
-		return p.Role == "system"
+		own := strings.TrimSpace(read.Text[p.Begin:p.End])
+		return p.Kind == trace.Added && !strings.Contains(r.e.Prompt.Text, own)
 	}):
 		r.warn("Without the system text, the chat template writes one of its own.")
 	}
@@ -265,7 +281,7 @@ func keptTokens(whole, rest *Prompt, part Grouping, removed int) []int {
 			p.Turn--
 		}
 		for i, q := range rest.Parts[next:] {
-			if q.Turn == p.Turn && q.Template == p.Template &&
+			if q.Turn == p.Turn && q.Kind == p.Kind &&
 				whole.Text[p.Begin:p.End] == rest.Text[q.Begin:q.End] {
 				kept, next = append(kept, [3]int{p.Begin, p.End, q.Begin}), next+i+1
 				break
@@ -360,7 +376,8 @@ func (g Grouping) leaveOutTurn(c *trace.Conversation, prompt string) (
 	}
 	switch {
 	case at < 0:
-		return "", 0, trace.Usagef("no message of the conversation is the system's")
+		return "", 0, trace.Usagef("no message of the conversation is the system's; what its "+
+			"chat template adds by itself is %s", partAdded)
 	case at >= len(turns):
 		return "", 0, trace.Usagef("the conversation has %s", message.Count(len(turns), "turn"))
 	case len(turns) == 1:

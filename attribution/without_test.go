@@ -172,16 +172,25 @@ func (m rereads) ReadLogits(_ context.Context, ids []int, _ []trace.Edit, first 
 	return nil
 }
 
-// Converse puts the documents before the messages, and a system text of its own before a
-// conversation without one.
+// Converse puts the documents and the tools before the messages, and a system text of its own, w2,
+// before a conversation without one.
 func (m rereads) Converse(c trace.Conversation, prompt string) (string, []trace.Part, error) {
 	text, parts, err := m.talker.Converse(c, prompt)
-	if len(parts) > 0 && parts[0].Role != "system" {
-		parts = append([]trace.Part{{Role: "system"}}, parts...)
+	own := len(parts) > 0 && parts[0].Role != "system"
+	if own {
+		text = strings.Replace(text, "w0", "w0 w2", 1)
+	}
+	if c.Tools != nil {
+		text = "w3 " + text
 	}
 	documents, _ := c.Variables["documents"].([]json.RawMessage)
 	for _, d := range documents {
 		text = strings.Trim(string(d), `"`) + " " + text
+	}
+	if at := strings.Index(text, "w2"); own {
+		parts = append([]trace.Part{
+			{Role: "system", Kind: trace.Added, Begin: at, End: at + 3},
+		}, parts...)
 	}
 	return text, parts, err
 }
@@ -206,6 +215,7 @@ func chatOf() attribution.Options {
 			Variables: trace.Variables{
 				"documents": []json.RawMessage{[]byte(`"w8"`), []byte(`"w9"`)},
 			},
+			Tools: json.RawMessage("[]"),
 		},
 	}
 }
@@ -216,18 +226,22 @@ func TestWithoutParts(t *testing.T) {
 		text, name string
 		own        bool // whether the template writes a system text of its own
 	}{
-		"system":     {"w9 w8 w0 w6 w7 w1 w4", "the system text", true},
-		"turn:1":     {"w9 w8 w0 w6 w7 w1 w4", "turn 1", false},
-		"turn:3":     {"w9 w8 w0 w5 w6 w1 w4", "turn 3", false},
-		"document:2": {"w8 w0 w5 w6 w7 w1 w4", "document 2", false},
-		"documents":  {"w0 w5 w6 w7 w1 w4", "the documents", false},
-		"0:6":        {"w0 w5 w6 w7 w1 w4", `"w9 w8"`, false},
-		"3:6,9:12":   {"w9 w0 w6 w7 w1 w4", `"w8" and "w5"`, false},
-		"3:5,5:6":    {"w9 w0 w5 w6 w7 w1 w4", `"w8"`, false},
+		"system":     {"w9 w8 w3 w0 w2 w6 w7 w1 w4", "the system text", true},
+		"turn:1":     {"w9 w8 w3 w0 w2 w6 w7 w1 w4", "turn 1", false},
+		"turn:3":     {"w9 w8 w3 w0 w5 w6 w1 w4", "turn 3", false},
+		"tools":      {"w9 w8 w0 w5 w6 w7 w1 w4", "the tools", false},
+		"added":      {"w9 w8 w3 w0 w6 w7 w1 w4", "what the chat template adds", false},
+		"document:2": {"w8 w3 w0 w5 w6 w7 w1 w4", "document 2", false},
+		"documents":  {"w3 w0 w5 w6 w7 w1 w4", "the documents", false},
+		"0:6":        {"w3 w0 w5 w6 w7 w1 w4", `"w9 w8"`, false},
+		"3:6,12:15":  {"w9 w3 w0 w6 w7 w1 w4", `"w8" and "w5"`, false},
+		"3:5,5:6":    {"w9 w3 w0 w5 w6 w7 w1 w4", `"w8"`, false},
 	} {
 		t.Run(part, func(t *testing.T) {
 			m, opts := newRereads(), chatOf()
-			opts.Without = part
+			if opts.Without = part; part == "added" {
+				opts.Conversation.System = ""
+			}
 			e, err := attribution.Explain(context.Background(), m, "w1", opts)
 			must(t, err)
 			// With the first token of the answer, w5.
@@ -268,8 +282,10 @@ func TestWithoutRefusals(t *testing.T) {
 		say   string
 	}{
 		"no conversation":         {newRereads(), plain, "system", "system: the prompt is no conversation, and has sentences, sentence:N, and bytes, 0:2; Options.Chat puts"},
-		"no system message":       {newRereads(), alone, "system", "no message of the conversation is the system's; this conversation has no part but its bytes, BEGIN:END"},
-		"no such turn":            {newRereads(), chatOf(), "turn:5", "turn:5: the conversation has 4 turns; the parts of this conversation are system, turn:2 (user), turn:3 (assistant), documents, document:1, document:2, and bytes, BEGIN:END"},
+		"no system message":       {newRereads(), alone, "system", "no message of the conversation is the system's; what its chat template adds by itself is added; this conversation has no part but its bytes, BEGIN:END"},
+		"no tools":                {newRereads(), alone, "tools", "tools: the conversation has no tools; this conversation has no part"},
+		"nothing added":           {newRereads(), chatOf(), "added", "added: the chat template adds no text by itself; the parts of this conversation are"},
+		"no such turn":            {newRereads(), chatOf(), "turn:5", "turn:5: the conversation has 4 turns; the parts of this conversation are system, turn:2 (user), turn:3 (assistant), tools, documents, document:1, document:2, and bytes, BEGIN:END"},
 		"the only turn":           {newRereads(), alone, "turn:1", "turn:1: it is the only turn, so nothing is left to read; this conversation has no part"},
 		"the question":            {newRereads(), chatOf(), "turn:4", "ends with messages[2], the assistant's own"},
 		"no documents":            {newRereads(), alone, "documents", "documents: the chat template is given no documents; they are a list, the variable documents of chat variables; this conversation has no part"},

@@ -16,7 +16,7 @@ import (
 )
 
 func init() {
-	one, four, minus := 1, 4, -1
+	one, four, minus, half := 1, 4, -1, 0.5
 	type settings = []gonbext.Setting
 	for name, given := range map[string]settings{
 		"both":          {gonbext.Options{MaxTokens: 3, Continuation: " are"}},
@@ -48,7 +48,7 @@ func init() {
 	cells["wrong empty trace"] = func() { said(gonbext.TryTrace("", trace.Attention)) }
 	cells["wrong source"] = func() { said(gonbext.TryExplain("a", gonbext.Show{Source: &one})) }
 	cells["wrong heads"] = func() {
-		said(gonbext.TryExplain("a", gonbext.Show{Kind: "heads"}, gonbext.Options{LocalLift: true}))
+		said(gonbext.TryExplain("a", gonbext.Show{Kind: "heads"}, gonbext.Options{Residual: &half}))
 	}
 	cells["wrong maps"] = func() {
 		said(gonbext.TryExplain("a", gonbext.Show{Kind: "maps", Token: &one}))
@@ -82,7 +82,7 @@ func TestWrongOptions(t *testing.T) {
 		"empty prompt":   {"gonbext: the prompt is empty; give some text\n", false},
 		"empty trace":    {"gonbext: the prompt is empty; give some text\n", false},
 		"source":         {"gonbext: Source 1 is for gonbext.FlowGraph; leave it out\n", false},
-		"heads":          {"gonbext: LocalLift does nothing here: a picture of heads shows the method raw, ", false},
+		"heads":          {"gonbext: Residual does nothing here: a picture of heads shows the method raw, ", false},
 		"maps":           {"gonbext: a picture of maps has all tokens; leave the token out\n", false},
 		"long name":      {"gonbext: model name of 5000 bytes; at most 4096", false},
 		"long data type": {"gonbext: name of a data type of 100 bytes; at most 64", false},

@@ -102,7 +102,7 @@ func TestOutsideOfANotebook(t *testing.T) {
 		{"try", "steps 1, error gonbext: the disk is full\n", "", 0},
 		{"two options", "", "gonbext: two values of Options are given; put all of its fields into one\n", 1},
 		{"trace", "1 token\nfinal [1 2] (TD) [1 2]\n", "", 0},
-		{"unknown tap", "", "gonbext: unknown tap \"nonsense\"; known are scores, terms, attention, attention-mean, query, key, value, context, head-output, head-added, value-output, attention-output, hidden-after-attention, feed-forward-output, hidden, router, experts, final, logits, value-zeroing\n", 1},
+		{"unknown tap", "", "gonbext: unknown tap \"nonsense\"; known are scores, terms, attention, attention-mean, query, key, value, context, head-output, head-added, value-output, attention-output, hidden-after-attention, feed-forward-output, hidden, router, experts, encoder-output, final, logits, value-zeroing\n", 1},
 		{"show", "note  shown\n", "", 0},
 	} {
 		t.Run(c.cell, func(t *testing.T) {

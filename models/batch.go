@@ -253,6 +253,23 @@ func (b *batch) choose(
 		for i := range steps {
 			steps[i].Step.Terms = terms[i]
 		}
+		for i, t := range texts {
+			if objectives[i] != nil && !t.ask.Terms.Alone {
+				objectives[i] = nil
+			} else if objectives[i] != nil {
+				objectives[i].Foils = nil
+			}
+		}
+		if slices.ContainsFunc(objectives, func(o *trace.Objective) bool { return o != nil }) {
+			if terms, err = b.session.Terms(ctx, objectives); err != nil {
+				return nil, err
+			}
+			for i, o := range objectives {
+				if o != nil {
+					steps[i].Step.Terms.Alone = terms[i]
+				}
+			}
+		}
 	}
 	for i, t := range texts {
 		if steps[i].Last {

@@ -108,7 +108,7 @@ func (m *Model) Converse(c trace.Conversation, prompt string) (string, []trace.P
 	parts := make([]trace.Part, len(spans))
 	for i, s := range spans {
 		parts[i] = trace.Part{
-			Turn: s.Turn, Role: turns[s.Turn].Role, Template: s.Template, Thinking: s.Thinking,
+			Turn: s.Turn, Role: s.Role, Kind: trace.PartKind(s.Kind), Thinking: s.Thinking,
 			Begin: s.Begin, End: s.End,
 		}
 	}

@@ -106,7 +106,7 @@ func (m *Model) read(ctx context.Context, ids []int, ask trace.Ask,
 
 // checkReading returns an error for what a model that reads cannot be asked, before it runs.
 func (m *Model) checkReading(ids []int, ask trace.Ask) error {
-	if len(ask.Continuation) > 0 || ask.OwnRow {
+	if len(ask.Continuation) > 0 {
 		return pkg.Errorf("%s reads a text and does not continue it", m.info.Name)
 	}
 	for _, at := range ask.Positions {

@@ -136,8 +136,15 @@ func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err 
 	step.Next = g.predict(out.Logits, p, g.session.Length()-1)
 	g.pending = []int{step.Next.Token.ID}
 	if g.ask.Terms != nil {
-		if step.Terms, err = g.session.Terms(ctx, g.objective(step.Next, p)); err != nil {
+		o := g.objective(step.Next, p)
+		if step.Terms, err = g.session.Terms(ctx, o); err != nil {
 			return trace.Step{}, false, err
+		}
+		if g.ask.Terms.Alone {
+			o.Foils = nil
+			if step.Terms.Alone, err = g.session.Terms(ctx, o); err != nil {
+				return trace.Step{}, false, err
+			}
 		}
 		step.RowsOfLayer = g.session.RowsOfLayer
 	}
@@ -204,11 +211,7 @@ func (m *Model) newChooser(ids []int, ask trace.Ask) (*chooser, error) {
 
 // room returns how many tokens the model reads of a text with so many in its prompt.
 func (c *chooser) room(prompt int) int {
-	room := roomFor(prompt, c.ask.MaxTokens)
-	if !c.ask.OwnRow {
-		room-- // the model does not read the last token
-	}
-	return room
+	return roomFor(prompt, c.ask.MaxTokens) - 1 // the model does not read the last token
 }
 
 // roomFor returns how many tokens a prompt and those to generate are together; the largest number
@@ -218,7 +221,7 @@ func roomFor(prompt, generated int) int {
 }
 
 // more reports whether another step follows the latest one.
-func (c *chooser) more() bool { return !c.done || c.ask.OwnRow }
+func (c *chooser) more() bool { return !c.done }
 
 // objective returns the number whose parts are asked for: the logit of the next token against the
 // contrast or the foils, which are the most probable other tokens by p, [V].

@@ -3,6 +3,7 @@ package models_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -206,6 +207,86 @@ func TestSplitGGUF(t *testing.T) {
 	if _, err := open(first); err == nil ||
 		!strings.Contains(err.Error(), "m-00002-of-00003.gguf") {
 		t.Errorf("a missing part: %v", err)
+	}
+}
+
+// Parts of a split file that were joined by cat, and a file that was cut by bytes: the error has
+// the line that mends it, which is run here by a shell until the model opens.
+func TestJoinedAndCutGGUF(t *testing.T) {
+	file := ggufGolden(t, "qwen2")
+	whole := file.Bytes()
+	parts := filepath.Dir(splitGGUF(t, t.TempDir(), file))
+	var joined []byte
+	for i := range 3 {
+		part, err := os.ReadFile(filepath.Join(parts, fmt.Sprintf("m-%05d-of-00003.gguf", i+1)))
+		must(t, err)
+		joined = append(joined, part...)
+	}
+	third := len(whole)/3 + 1
+	pieces := func(names ...string) map[string][]byte {
+		all := map[string][]byte{}
+		for i, name := range names {
+			all[name] = whole[i*third : min(len(whole), (i+1)*third)]
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		files       map[string][]byte
+		open, mends string // what is opened, and after all lines
+		want        []string
+	}{
+		"joined": {
+			map[string][]byte{"it's.gguf": joined}, "it's.gguf", "it's-00001-of-00003.gguf",
+			[]string{"it is part 1 of 3 of a split file, with what comes after it, which begins at "},
+		},
+		"one of many": {
+			pieces("q.gguf.part1of3", "q.gguf.part2of3", "q.gguf.part3of3"),
+			"q.gguf.part2of3", "q.gguf",
+			[]string{"not a GGUF file", "It is one of 3 pieces of a file that was cut by bytes"},
+		},
+		"split -b":     {pieces("xaa", "xab", "xac"), "xaa", "x.gguf", []string{"truncated", "3 pieces"}},
+		"after a name": {pieces("m.gguf-split-a", "m.gguf-split-b", "m.gguf-split-c"), "m.gguf-split-a", "m.gguf", []string{"3 pieces"}},
+		"numbers":      {pieces("m.8", "m.9", "m.10"), "m.10", "m.gguf", []string{"3 pieces"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, data := range c.files {
+				write(t, filepath.Join(dir, name), data)
+			}
+			path := filepath.Join(dir, c.open)
+			for i := range 4 {
+				_, err := models.Open(path, models.Options{Backend: "go"})
+				if err == nil {
+					break
+				}
+				message, line, ok := strings.Cut(err.Error(), "\n\t")
+				for _, want := range c.want {
+					if !ok || i == 0 && !strings.Contains(message, want) {
+						t.Fatalf("error %v, want one with %q and a line", err, want)
+					}
+				}
+				out, err := exec.CommandContext(t.Context(), "sh", "-c", line).CombinedOutput()
+				if err != nil {
+					t.Fatalf("%s: %v: %s", line, err, out)
+				}
+				path = filepath.Join(dir, c.mends)
+				if i == 0 && c.files["it's.gguf"] != nil {
+					path = filepath.Join(dir, "it's-rest.gguf")
+				}
+			}
+			m, err := models.Open(filepath.Join(dir, c.mends), models.Options{Backend: "go"})
+			must(t, err)
+			_, err = m.Trace(t.Context(), []int{5, 6, 7}, []trace.Tap{trace.Logits})
+			must(t, err)
+		})
+	}
+	// Files that only look like pieces have the error that they have.
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a1"), []byte("GGUF"))
+	write(t, filepath.Join(dir, "a2"), []byte("GGUF"))
+	if _, err := models.Open(filepath.Join(dir, "a1"), models.Options{}); err == nil ||
+		strings.Contains(err.Error(), "pieces") {
+		t.Errorf("error %v; two files are no pieces of one", err)
 	}
 }
 

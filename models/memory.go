@@ -19,10 +19,11 @@ func LimitMemory(chosen int64) trace.Memory {
 	m := trace.Memory{Limit: chosen, Chosen: chosen > 0, Program: programBytes}
 	if !m.Chosen {
 		releasePlugins() // what plugins hold and do not use is left, too
-		total, available := MachineMemory()
+		total, available, limitedBy := MachineMemory()
 		if total == 0 {
 			available = unknownMemory
 		}
+		m.LimitedBy = limitedBy
 		m.Limit = available / 10 * 9
 	}
 	m.Left = max(1, m.Limit-m.Program)
@@ -192,6 +193,7 @@ func (m *Model) WithMaxMemory(bytes int64) (*Model, error) {
 	view := *m
 	limit := LimitMemory(bytes)
 	view.memory.Limit, view.memory.Chosen = limit.Limit, limit.Chosen
+	view.memory.LimitedBy = limit.LimitedBy
 	if limit.Chosen {
 		if err := m.sizes.check(view.memory); err != nil {
 			return nil, err

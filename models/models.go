@@ -363,7 +363,7 @@ func (m *Model) describe() trace.Info {
 	s := m.spec
 	info := trace.Info{
 		Remarks: s.Remarks, Family: s.Family,
-		Head: m.head(), Bidirectional: s.Bidirectional, Numbers: m.numbers(),
+		Head: m.head(), Bidirectional: s.Bidirectional, Sinks: s.Sinks, Numbers: m.numbers(),
 		MeanPooled: s.MeanPooled, EncoderLayers: s.Encoder, Parallel: s.Order == spec.Parallel,
 		Layers: s.Layers, Heads: s.Heads, KeyValueHeads: s.Groups(), Width: s.Width,
 		Vocab: s.Vocab, Context: s.Context,

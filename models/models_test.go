@@ -141,15 +141,6 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// TestOwnRow asks for the last step, which has the last token's row and no prediction.
-func TestOwnRow(t *testing.T) {
-	m := open(t, "testdata/goldens/bloom")
-	steps := generate(t, m, prompt, trace.Ask{MaxTokens: 2, OwnRow: true, Mixings: []trace.MixingAsk{{Name: "attention"}}})
-	if len(steps) != 3 || steps[2].Next != nil || steps[2].First != 6 || steps[2].Rows[0].S != 7 {
-		t.Errorf("steps = %+v, want two tokens and the row of position 6", steps)
-	}
-}
-
 // TestStopsEarly leaves one iteration after a step and cancels another. Earlier steps are valid,
 // and no goroutine remains.
 func TestStopsEarly(t *testing.T) {

@@ -71,6 +71,9 @@ func Examine(ctx context.Context, ref string, opts Options) (trace.Info, *Needs,
 		return trace.Info{}, nil, at.explain(ctx, err)
 	}
 	m := &Model{spec: p.spec}
+	if err := m.openText(from); err != nil { // which notices more
+		return trace.Info{}, nil, at.explain(ctx, err)
+	}
 	info := m.describe()
 	info.Name, info.Title, info.Note, info.Backend = at.name, from.Title(), at.note, p.backend
 	if at.path == "" {

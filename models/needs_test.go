@@ -12,6 +12,9 @@ import (
 
 // What a model takes is known from the headers of its files, and is what it then takes.
 func TestExamine(t *testing.T) {
+	beams := t.TempDir() // a remark of a file beside the weights
+	must(t, os.CopyFS(beams, os.DirFS("testdata/goldens/gpt2")))
+	write(t, filepath.Join(beams, "generation_config.json"), []byte(`{"num_beams": 4}`))
 	file := filepath.Join(t.TempDir(), "model.gguf")
 	write(t, file, ggufGolden(t, "llama").Bytes())
 	for _, c := range []struct {
@@ -23,6 +26,7 @@ func TestExamine(t *testing.T) {
 		{"testdata/goldens/gpt2", "bfloat16", true},
 		{"testdata/goldens/bert", "", false},
 		{file, "", true},
+		{beams, "", true},
 	} {
 		t.Run(filepath.Base(c.ref)+c.dtype, func(t *testing.T) {
 			opts := models.Options{Backend: "go", DType: c.dtype}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
 	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/tiny"
@@ -70,6 +71,58 @@ func TestBrokenInTheCache(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
+	}
+}
+
+// TestAbsentTensors opens a model in one shard whose index names more than is there. What the
+// family does not need is a remark; what it needs, or may read where it is there, is an error.
+func TestAbsentTensors(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "goldens", "llama"))))
+	const index = "model.safetensors.index.json"
+	must(t, os.Rename(filepath.Join(dir, "model.safetensors"), filepath.Join(dir, "a.safetensors")))
+	for name, want := range map[string]string{
+		"mtp.layers.0.weight":                  "",
+		"model.layers.0.self_attn.q_proj.bias": "has no place in the llama",
+		"lm_head.bias":                         "has no place in the llama",
+	} {
+		write(t, filepath.Join(dir, index), []byte(`{"weight_map":{"model.norm.weight":`+
+			`"a.safetensors","`+name+`":"b.safetensors"}}`))
+		m, err := models.Open(dir, models.Options{Backend: "go"})
+		if want != "" {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v, want one with %q", name, err, want)
+			}
+			continue
+		}
+		must(t, err)
+		if got := strings.Join(m.Info().Remarks, " "); !strings.Contains(got, "in no shard "+
+			"and that the model does not need: \""+name+"\"") {
+			t.Errorf("%s: remarks %q", name, got)
+		}
+	}
+	// A tensor that is needed is in no shard.
+	file, err := checkpoint.Open(filepath.Join(dir, "a.safetensors"))
+	must(t, err)
+	defer file.Close()
+	var all []checkpoint.Tensor
+	for _, name := range file.Names() {
+		shape, err := file.Shape(name)
+		must(t, err)
+		data, err := file.Float32(name)
+		must(t, err)
+		if name != "lm_head.weight" {
+			all = append(all, checkpoint.Tensor{Name: name, Shape: shape, Data: data})
+		}
+	}
+	must(t, checkpoint.WriteFile(filepath.Join(dir, "b.safetensors"), all, nil))
+	write(t, filepath.Join(dir, index), []byte(`{"weight_map":{"model.norm.weight":`+
+		`"b.safetensors","lm_head.weight":"c.safetensors"}}`))
+	_, err = models.Open(dir, models.Options{Backend: "go"})
+	want := `c.safetensors has no tensor "lm_head.weight", where ` + index +
+		" says it is; download the shard again"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q", err, want)
 	}
 }
 

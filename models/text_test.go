@@ -151,10 +151,10 @@ func TestConverse(t *testing.T) {
 	_, parts, err := m.Converse(trace.Conversation{System: "be kind", Messages: said}, "c")
 	must(t, err)
 	want := []trace.Part{
-		{Turn: 0, Role: "system", Template: true, Begin: 0, End: 8},
+		{Turn: 0, Role: "system", Kind: trace.Label, Begin: 0, End: 8},
 		{Turn: 0, Role: "system", Begin: 8, End: 15},
-		{Turn: 0, Role: "system", Template: true, Begin: 15, End: 16},
-		{Turn: 1, Role: "user", Template: true, Begin: 16, End: 22},
+		{Turn: 0, Role: "system", Kind: trace.Label, Begin: 15, End: 16},
+		{Turn: 1, Role: "user", Kind: trace.Label, Begin: 16, End: 22},
 		{Turn: 1, Role: "user", Begin: 22, End: 23},
 	}
 	if !slices.Equal(parts[:5], want) {

@@ -1,15 +1,21 @@
 """Tests of the package, with the toy model. Those of arrays need numpy and pandas, that of a shell
 needs IPython; without them they are skipped."""
 
+import contextlib
 import csv
 import importlib.util
+import io
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import headwater
 
@@ -78,20 +84,48 @@ class Explain(unittest.TestCase):
         with self.assertRaisesRegex(headwater.Error, "version 2"):
             headwater.Explanation({"version": 2}, "", "")
 
+    def test_bytes(self):
+        tokens = {"texts": ["a", "\ufffd"], "ids": [1, 2], "bytes": [None, [240]]}
+        step = {"id": 3, "text": "\ufffd", "probability": 0.5, "bytes": [159]}
+        data = {"version": 1, "prompt": tokens, "steps": [step], "order": [], "methods": {}}
+        e = headwater.Explanation(data | {"warnings": []}, "", "")
+        self.assertEqual([t.bytes for t in e.prompt + e.steps], [None, b"\xf0", b"\x9f"])
+
     def test_options(self):
         with tempfile.TemporaryDirectory() as folder:
             edits = [{"part": "mlp", "layers": [1]}]
             file = Path(folder, "edit.json")
             self.assertEqual(
                 headwater._flags({
-                    "max_tokens": 3, "chat": True, "prove": False, "model": None,
-                    "methods": ["a", "b"], "set": {"steps": 5}, "edit": edits,
+                    "max_tokens": 3, "chat": True, "sinks": False, "model": None,
+                    "methods": ["a", "b"], "set": {"steps": 5},
+                    "chat_set": {"thinking": False, "tools": None, "x": "y"}, "edit": edits,
                     "position": range(2), "against_model": Path("a b")}, Path(folder)),
-                ["--max-tokens=3", "--chat", "--methods=a,b", "--set=steps=5", f"--edit={file}",
+                ["--max-tokens=3", "--chat", "--methods=a,b", "--set=steps=5",
+                 "--chat-set=thinking=false", "--chat-set=tools=null", "--chat-set=x=y",
+                 f"--edit={file}",
                  "--position=0,1", "--against-model=a b"])
             self.assertEqual(json.loads(file.read_text()), edits)
         e = headwater.explain("-x --help", max_tokens=1)  # a prompt is no flag
         self.assertIn("-x --help", e.data["prompt"]["text"])
+
+    def test_values_of_the_wrong_type(self):
+        help = subprocess.run([headwater._program(), "explain", "--help"], check=True,
+                              capture_output=True, encoding="utf-8").stdout
+        switches = set(re.findall(r"^ +(?:-., )?--([a-z-]+)$", help, re.MULTILINE))
+        switches -= {"help", "open"}  # which explain() does not take
+        self.assertEqual({s.replace("_", "-") for s in headwater._SWITCHES}, switches)
+        for name, value, want in (
+            ("model", True, "model takes a value, not True"),
+            ("prove", False, "prove takes a value, not False"),
+            ("caption", b"abc", "caption is of the type bytes: give a text"),
+            ("continuation", bytearray(b" is"), "continuation is of the type bytearray"),
+        ):
+            with self.assertRaisesRegex(TypeError, want):
+                headwater.explain(PROMPT, **{name: value})
+        for name in ("model", "methods", "max_tokens", "edit"):
+            with self.assertRaisesRegex(headwater.Error, '"": '):
+                headwater.explain(PROMPT, **{name: [] if name == "edit" else ""})
 
     def test_messages(self):
         chat = [{"role": "user", "content": "who has the key ?"}]
@@ -151,6 +185,44 @@ class Explain(unittest.TestCase):
         data = book.cells[0].outputs[0].data
         self.assertIn('<div class="hm ', data["text/html"])
         self.assertIn("Where each generated token comes from", data["text/plain"])
+
+
+class LongRun(unittest.TestCase):
+    """A program that takes long: a script stands for it, which says how far it is and waits."""
+
+    def run_long(self, act, seconds):
+        with tempfile.TemporaryDirectory() as folder:
+            program, ended = Path(folder, "headwater"), Path(folder, "ended")
+            program.write_text(
+                f"#!{sys.executable}\nimport signal, sys, time\n"
+                f"signal.signal(signal.SIGTERM, lambda *_: (open({str(ended)!r}, 'w'), sys.exit(1)))\n"
+                "print('headwater: layer 1 of 2', file=sys.stderr, flush=True)\n"
+                f"time.sleep({seconds})\nsys.exit('headwater: no layer 2')\n"
+            )
+            program.chmod(0o700)
+            said = io.StringIO()
+            with mock.patch.dict(os.environ, HEADWATER_BIN=str(program)), mock.patch.object(
+                headwater, "_PATIENCE", 0
+            ), contextlib.redirect_stderr(said):
+                act()
+            return said.getvalue(), ended.exists()
+
+    @unittest.skipIf(os.name == "nt", "a script is no program there")
+    def test_progress_is_passed_on(self):
+        def act():
+            with self.assertRaisesRegex(headwater.Error, "^no layer 2$"):
+                headwater.explain(PROMPT)
+
+        self.assertIn("layer 1 of 2", self.run_long(act, 0)[0])
+
+    @unittest.skipIf(os.name == "nt", "a script is no program there")
+    def test_an_interrupt_ends_the_program(self):
+        def act():
+            threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            with self.assertRaises(KeyboardInterrupt):
+                headwater.explain(PROMPT)
+
+        self.assertTrue(self.run_long(act, 60)[1])
 
 
 class Program(unittest.TestCase):

@@ -8,32 +8,25 @@ import (
 )
 
 // Normalization turns the rows C of a mixing into Â = rownorm((1-r)C + rI). Before that it applies
-// the options DropSink, Discard and LocalLift to C, in this order. They are about the sources that
-// a target sees in a layer; see [Config.Seen]. The sink is the first token, of two stacks that of
-// the target.
+// the options DropSink and Discard to C, in this order. They are about the sources that a target
+// sees in a layer; see [Config.Seen]. The sink is the first token, of two stacks that of the
+// target.
 type Normalization struct {
 	// Residual is r, in [0,1].
 	Residual float64
-	// Measured reports whether each target and layer has its own residual weight, which comes with
-	// the rows.
-	Measured bool
 	// Scaled reports whether C has a unit of its own, so its rows are divided by their sums first.
-	Scaled          bool
-	DropSink, Local bool
-	Discard         float64
-	// Whole reports whether discard uses the whole map for decoders too. All their rows then come
-	// in one call.
-	Whole bool
+	Scaled   bool
+	DropSink bool
+	Discard  float64
 }
 
 // Apply returns Â and the places of rows that stay all zero, which are zero in C with r = 0. Unless
 // the rule is scaled, the identity is added before rows are divided by their sums. That matters for
-// heads fused by maximum or minimum, whose rows do not sum to 1. For measured residuals, ratios has
-// 1-r of target t in column t of its row. The arguments are not modified.
-func (r Normalization) Apply(c Rows, ratios *Rows, cfg Config) (Rows, []Place) {
-	zeros := r.applyTo(&c, &c.Data, ratios, cfg)
+// heads fused by maximum or minimum, whose rows do not sum to 1. The arguments are not modified.
+func (r Normalization) Apply(c Rows, cfg Config) (Rows, []Place) {
+	zeros := r.applyTo(&c, &c.Data, cfg)
 	if c.Top != nil {
-		zeros = append(zeros, r.applyTo(&c, &c.Top, ratios, cfg)...)
+		zeros = append(zeros, r.applyTo(&c, &c.Top, cfg)...)
 	}
 	return c, zeros
 }
@@ -43,17 +36,14 @@ type Place struct{ Layer, Target int }
 
 // applyTo replaces *data, [L,N,T], by a normalised copy and returns the places of rows that are all
 // zero.
-func (r Normalization) applyTo(c *Rows, data *[]float64, ratios *Rows, cfg Config) (zeros []Place) {
+func (r Normalization) applyTo(c *Rows, data *[]float64, cfg Config) (zeros []Place) {
 	out := slices.Clone(*data)
 	size := c.N * c.T()
 	for l := range c.L {
 		r.prepare(out[l*size:(l+1)*size], l, c, cfg)
 		for n := range c.N {
-			t, residual := c.First+n, r.Residual
-			if r.Measured {
-				residual = 1 - ratios.Row(l, n)[t]
-			}
-			if !rowmath.Normalize(rowmath.At(out, l*c.N+n, c.T()), t, residual) {
+			t := c.First + n
+			if !rowmath.Normalize(rowmath.At(out, l*c.N+n, c.T()), t, r.Residual) {
 				zeros = append(zeros, Place{l, t})
 			}
 		}
@@ -88,7 +78,7 @@ func (r Normalization) prepare(data []float64, l int, c *Rows, cfg Config) {
 	})
 	switch {
 	case r.Discard == 0:
-	case cfg.Prefix >= c.T() || r.Whole:
+	case cfg.Prefix >= c.T():
 		discardLowest(data, r.Discard, func(i int) bool {
 			return i%c.T() == sink && drops(cfg.Seen(l, c.First+i/c.T(), c.T()))
 		})
@@ -97,21 +87,6 @@ func (r Normalization) prepare(data []float64, l int, c *Rows, cfg Config) {
 			discardLowest(x[from:to], r.Discard,
 				func(i int) bool { return from+i == sink && drops(from, to) })
 		})
-	}
-	if r.Local {
-		each(localLift)
-	}
-}
-
-// localLift divides a row by the value that uniform attention gives to each source:
-//
-//	C'[t,j] = C[t,j]·(t+1)
-//
-// in a decoder. This is one factor for the whole row, so its only effect is another weight of the
-// residual: 1/(t+2) instead of ½.
-func localLift(x []float64, from, to int) {
-	for s := range x {
-		x[s] *= float64(to - from)
 	}
 }
 

@@ -66,7 +66,7 @@ func ExampleAggregation_flow() {
 func ExampleNormalization_Apply() {
 	c := aggregation.Rows{L: 1, N: 2, Data: []float64{1, 0, .5, .5}}
 	half := aggregation.Normalization{Residual: .5}
-	rows, zeros := half.Apply(c, nil, aggregation.Config{Layers: 1})
+	rows, zeros := half.Apply(c, aggregation.Config{Layers: 1})
 	fmt.Println(rows.Row(0, 0), rows.Row(0, 1), len(zeros))
 	// Output: [1 0] [0.25 0.75] 0
 }

@@ -141,9 +141,13 @@ func (m *Model) terms(ids []int, p *pass, id int, ask trace.TermsAsk) *trace.Att
 	}
 	o.Foils = trace.Foils(id, ask.Foils, likely)
 	terms, _ := m.LogitTerms(context.Background(), trace.Query{IDs: ids, Objective: o})
-	return &trace.AttentionTerms{
+	made := &trace.AttentionTerms{
 		Value: terms.Value, Attention: terms.Attention, L: terms.L, S: terms.S,
 	}
+	if ask.Alone {
+		made.Alone = m.terms(ids, p, id, trace.TermsAsk{})
+	}
+	return made
 }
 
 // prediction returns the most probable token and its alternatives.

@@ -35,15 +35,18 @@ func (o Options) align(e *attribution.Explanation, c Case, r *Result, picked map
 	if cue == nil {
 		return nil
 	}
+	r.ranked = map[string][]int{}
 	for name, scores := range r.Scores {
-		cues := r.compare(tied(sizes(rowmath.Pick(scores, r.Ranked)), o.Ties), cue)
+		ranked, cue := r.rankedBy(e, name, cue)
+		r.ranked[name] = ranked
+		cues := r.compare(tied(sizes(rowmath.Pick(scores, ranked)), o.Ties), cue)
 		if name == EarliestLine || name == LatestLine {
 			cues.Dot = undefined // ranks are no shares
 		}
 		cues.addTo(r.Measures[name])
 		if c.Counterfactual != "" {
 			positions := name == EarliestLine || name == LatestLine // ranks are no shares
-			r.point(rowmath.Pick(scores, r.Ranked), cue).addTo(r.Measures[name], !positions)
+			r.point(rowmath.Pick(scores, ranked), cue).addTo(r.Measures[name], !positions)
 		}
 	}
 	r.Measures[ChanceLine] = map[string]Value{}
@@ -113,6 +116,18 @@ func (r *Result) cues(p attribution.Prompt, c Case, skipFirst bool) ([]bool, err
 		return nil, fmt.Errorf("no token of the prompt lies in the evidence %v", c.Evidence)
 	}
 	return cue, nil
+}
+
+// rankedBy returns the tokens that are ranked by a method, and which of them are evidence: without
+// the last one where it asks for the prediction ([attribution.Facts.LastAsks]), unless it is
+// evidence.
+func (r *Result) rankedBy(e *attribution.Explanation, name string, cue []bool) ([]int, []bool) {
+	res, n := e.Methods[name], len(cue)-1
+	if res == nil || !res.LastAsks || e.Model.Reads() || r.Ranked[n] != len(e.Prompt.IDs)-1 ||
+		cue[n] {
+		return r.Ranked, cue
+	}
+	return r.Ranked[:n], cue[:n]
 }
 
 // pickLevel sets which layer of a method is scored, and returns its level.

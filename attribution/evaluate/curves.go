@@ -173,9 +173,10 @@ func (o Options) alignCase(
 	}
 	for _, name := range o.Methods {
 		res := e.Methods[name]
+		ranked, cue := r.rankedBy(e, name, cue)
 		var all []Cues
 		for k := range res.Layers {
-			all = append(all, Align(sizes(rowmath.Pick(res.Row(0, k), r.Ranked)), cue))
+			all = append(all, Align(sizes(rowmath.Pick(res.Row(0, k), ranked)), cue))
 		}
 		if err := use(name, res.Layers, all, Cues{}); err != nil {
 			return err

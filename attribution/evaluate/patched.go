@@ -102,7 +102,7 @@ func (r *Result) addPatched(ctx context.Context) error {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Scores)) {
-		drop, restored, err := r.patch.measure(ctx, rowmath.Falling(r.Scores[name], r.Ranked))
+		drop, restored, err := r.patch.measure(ctx, rowmath.Falling(r.Scores[name], r.ranked[name]))
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

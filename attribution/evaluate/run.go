@@ -82,6 +82,8 @@ type Result struct {
 	// evidence, nothing is measured.
 	Proof *Proof `json:"proof,omitempty"`
 	patch *patch // of a proven pair
+	// ranked are, by method, those of Ranked that it ranks.
+	ranked map[string][]int
 	// Words are the prompt tokens that are text. A control token cannot be evidence, so it is
 	// neither ranked nor removed. Ranked are the tokens that are compared with the evidence: Words
 	// without words of form that decide the prediction.

@@ -137,6 +137,41 @@ func TestSkipFirst(t *testing.T) {
 	}
 }
 
+// A decoder's last token asks for the prediction: occlusion gives it most and does not
+// rank it, unless it is evidence. raw has nothing on it, and ranks it with two other tokens.
+func TestLastAsks(t *testing.T) {
+	for _, c := range []struct {
+		evaluate.Case
+		occlusion, raw float64
+	}{
+		{evaluate.Case{Prompt: "acb!e?", Evidence: [][2]int{{2, 4}}}, 1.5, 2.5},
+		{evaluate.Case{Prompt: "acbde?", Evidence: [][2]int{{5, 6}}}, 1, 5},
+	} {
+		report, err := evaluate.Run(t.Context(), asked{reader{name: "r"}},
+			[]evaluate.Case{c.Case}, evaluate.Options{Methods: []string{"occlusion", "raw"}})
+		must(t, err)
+		for method, want := range map[string]float64{"occlusion": c.occlusion, "raw": c.raw} {
+			if s, _ := report.At("", method, "rank"); s.Mean != want {
+				t.Errorf("%s of %q: rank %v, want %v", method, c.Prompt, s.Mean, want)
+			}
+		}
+	}
+}
+
+// asked is a reader that predicts nothing without the "?" at the end of a text, and less without
+// another letter before "!".
+type asked struct{ reader }
+
+func (a asked) Predict(ctx context.Context, queries []trace.Query) ([]float64, error) {
+	out, err := a.reader.Predict(ctx, queries)
+	for i, q := range queries {
+		if out[i] /= 4; q.IDs[len(q.IDs)-1] == '?' {
+			out[i] += .5
+		}
+	}
+	return out, err
+}
+
 func TestRun(t *testing.T) {
 	report, err := evaluate.Run(t.Context(), reader{name: "r"}, cases, options)
 	must(t, err)

@@ -77,6 +77,10 @@ type Options struct {
 	// target sees its own position and those before it, and numbers of later sources are ignored.
 	// It is not needed with attention, whose later entries are 0 in a decoder.
 	Bidirectional bool
+	// Sinks reports whether rows of attention may sum to less than 1; see [trace.Info]. Scores do
+	// not have those of sinks, so attention is then needed. With attention that has such a row, it
+	// is not needed itself.
+	Sinks bool
 	// Float64 has the numbers of the tensors, by name, whose Data are not float32 but these.
 	Float64 map[string][]float64
 }
@@ -89,6 +93,9 @@ type Text struct {
 	Layers, Heads, Targets, Sources int
 	// Bidirectional reports whether every target sees every source.
 	Bidirectional bool
+	// Sinks reports whether rows of attention sum to less than 1: they are not divided by their
+	// sums, and probabilities of a target lack the part of the sink.
+	Sinks bool
 
 	width, headWidth int // D and E; 0 if no tensor has them
 
@@ -144,7 +151,8 @@ func (t *Text) row(name string, l, h, i, rows, width int) floats {
 }
 
 // probability fills dst, [S], with the probabilities of target i: the tensor attention where it is
-// known, each row divided by its sum, otherwise the softmax of the scores. h may be [Together].
+// known, each row divided by its sum unless there are sinks, otherwise the softmax of the scores. h
+// may be [Together].
 func (t *Text) probability(dst []float64, l, h, i int) {
 	seen := t.visible(i)
 	if h != Together && !t.has(attentionTensor) {
@@ -161,7 +169,9 @@ func (t *Text) probability(dst []float64, l, h, i int) {
 			sum += p
 		}
 		for j := range seen {
-			dst[j] /= sum
+			if !t.Sinks {
+				dst[j] /= sum
+			}
 		}
 		return
 	}

@@ -51,7 +51,8 @@ func Record(
 	}
 	var opts Options
 	if described, ok := m.(interface{ Info() trace.Info }); ok {
-		opts.Bidirectional = described.Info().Bidirectional
+		info := described.Info()
+		opts.Bidirectional, opts.Sinks = info.Bidirectional, info.Sinks
 	}
 	return New(tensors, opts)
 }

@@ -80,10 +80,11 @@ func TestRefusals(t *testing.T) {
 		}, focus.Options{}, `a bidirectional text needs all rows`},
 		{
 			"a sum",
-			[]trace.Tensor{tensor("attention", []int{1, 2, 2, 2}, 1, 0, 0, 1, 1, 0, .5, .4)},
+			[]trace.Tensor{tensor("attention", []int{1, 2, 2, 2}, 1, 0, 0, 1, 1, 0, .5, .6)},
 			focus.Options{},
-			`tensor "attention": layer 0 head 1 row 1 sums to 0.9; want 1 within`,
+			`tensor "attention": layer 0 head 1 row 1 sums to 1.1; want 1 within`,
 		},
+		{"scores without sinks", []trace.Tensor{ones("scores", 2, 2)}, focus.Options{Sinks: true}, `record the tensor attention`},
 		{
 			"a negative number",
 			[]trace.Tensor{tensor("attention", []int{2, 2}, 1, 0, -.5, 1.5)},

@@ -65,7 +65,8 @@ const sumTolerance = 5e-3
 //	terms          [L,H,3,T,S]     content, query-bias, alibi: parts of the scores
 //	scores         [L,H,T,S]       before the softmax; needed only if they are not the terms' sum.
 //	                               -Inf says that a target does not see a source
-//	attention      [L,H,T,S]       after the softmax; rows sum to 1 and are divided by their sums
+//	attention      [L,H,T,S]       after the softmax; rows sum to 1 and are divided by their sums,
+//	                               or to less where a sink has the rest, and are kept
 //	value          [L,H,S,E]       the value of each source, repeated for heads that share it
 //	context        [L,H,T,E]       attention times value
 //	head-output    [L,H,T,D]       context times the head's part of W_O, without the bias
@@ -85,12 +86,14 @@ const sumTolerance = 5e-3
 //
 // New keeps the tensors and copies none. It reads every number once. The error names the tensor,
 // its shape and what is needed: a shape that does not fit its data or another tensor, a row of
-// attention that does not sum to 1 within 0.005, the rounding of bfloat16, a row of scores that are
-// all -Inf, a number that is NaN or otherwise infinite. Entries of later sources, which a target
-// does not see, are ignored in terms and scores, and must be 0 in attention unless the text is
-// bidirectional.
+// attention that sums to 0 or, by more than 0.005, the rounding of bfloat16, to more than 1, a row
+// of scores that are all -Inf, a number that is NaN or otherwise infinite. Entries of later
+// sources, which a target does not see, are ignored in terms and scores, and must be 0 in attention
+// unless the text is bidirectional.
 func New(tensors []trace.Tensor, opts Options) (*Text, error) {
-	b := builder{text: &Text{Bidirectional: opts.Bidirectional, tensors: map[string]floats{}}}
+	b := builder{text: &Text{
+		Bidirectional: opts.Bidirectional, Sinks: opts.Sinks, tensors: map[string]floats{},
+	}}
 	for _, l := range layouts {
 		i := slices.IndexFunc(tensors, func(x trace.Tensor) bool { return x.Name == l.name })
 		if i < 0 {
@@ -104,6 +107,10 @@ func New(tensors []trace.Tensor, opts Options) (*Text, error) {
 	if !t.has(termsTensor) && !t.has(scoresTensor) && !t.has(attentionTensor) {
 		return nil, pkg.Errorf("the input needs one of the tensors terms [L,H,3,T,S], "+
 			"scores [L,H,T,S] and attention [L,H,T,S]; it has %s", tensorNames(tensors))
+	}
+	if t.Sinks && !t.has(attentionTensor) {
+		return nil, pkg.Errorf("the model has sinks, whose part of the softmax terms and scores " +
+			"lack; record the tensor attention too")
 	}
 	if t.Targets > t.Sources || t.Bidirectional && t.Targets != t.Sources {
 		return nil, pkg.Errorf("%d targets and %d sources; want as many, or fewer targets "+
@@ -259,10 +266,11 @@ func (t *Text) checkSeen(name string) error {
 	return nil
 }
 
-// checkAttention checks that rows of attention have no negative number and sum to 1.
+// checkAttention checks that rows of attention have no negative number and sum to 1, or to less
+// with sinks.
 func (t *Text) checkAttention() error {
 	data := t.tensors[attentionTensor]
-	later := false
+	later, lacking := false, false
 	for r := range data.len() / max(1, t.Sources) {
 		row, i := data.part(r*t.Sources, (r+1)*t.Sources), r%t.Targets
 		where := func() string {
@@ -277,15 +285,17 @@ func (t *Text) checkAttention() error {
 			sum += p
 			later = later || p != 0 && j > t.firstTarget()+i
 		}
-		if math.Abs(sum-1) > sumTolerance {
-			return fmt.Errorf("%s sums to %.6g; want 1 within %g", where(), sum, sumTolerance)
+		if sum > 1+sumTolerance || sum == 0 && !t.Sinks {
+			return fmt.Errorf("%s sums to %.6g; want 1 within %g, or less where a sink has the "+
+				"rest", where(), sum, sumTolerance)
 		}
+		lacking = lacking || sum < 1-sumTolerance
 	}
 	if later && t.Targets != t.Sources {
 		return errors.New("some targets look at later sources, and there are fewer targets than " +
 			"sources; a bidirectional text needs all rows")
 	}
-	t.Bidirectional = t.Bidirectional || later
+	t.Bidirectional, t.Sinks = t.Bidirectional || later, t.Sinks || lacking
 	return nil
 }
 

@@ -207,6 +207,9 @@ type Result struct {
 	// layer and head.
 	Axes  [2]string `json:"axes"`
 	Shape [2]int    `json:"shape"`
+	// Shared are the columns that are one place and so have the same numbers, of [Keys] and
+	// [Values]: the heads of each group that share them. nil if each head has its own.
+	Shared [][]int `json:"shared,omitempty"`
 	// Recovery is the recovery, or for [Noising] the loss, of each place, row-major; nil of [Edges]
 	// and with [Alone].
 	Recovery []float64 `json:"recovery"`
@@ -378,6 +381,12 @@ func newPatching(m trace.Model, o Options) (*patching, error) {
 	}
 	if o.Place.ByHead() {
 		p.r.Axes[1], p.r.Shape[1] = "head", info.Heads
+	}
+	for h := 0; h < p.r.Shape[1] && (o.Place == Keys || o.Place == Values); {
+		group := info.Sharing(h)
+		if h += len(group); len(group) > 1 {
+			p.r.Shared = append(p.r.Shared, group)
+		}
 	}
 	switch o.Place {
 	case Path:

@@ -300,8 +300,9 @@ func TestSharedKeysAreOnePlace(t *testing.T) {
 		for i := range taps[0].Data {
 			taps[1].Data[i] -= taps[0].Data[i]
 		}
-		if r.Shape != [2]int{3, 4} || r.Runs > 6 {
-			t.Errorf("%s: shape %v, %d runs", place, r.Shape, r.Runs)
+		one := [][]int{{0, 1}, {2, 3}}
+		if r.Shape != [2]int{3, 4} || r.Runs > 6 || !slices.EqualFunc(r.Shared, one, slices.Equal) {
+			t.Errorf("%s: shape %v, %d runs, shared %v", place, r.Shape, r.Runs, r.Shared)
 		}
 		for k := range r.Estimate {
 			l, h := k/4, k%4/2*2

@@ -37,6 +37,7 @@ var attnLRPInfo = Info{
 	Needs:      "gradients with the rules of relevance",
 	Signed:     true,
 	Evidence:   trace.Traced,
+	LastAsks:   true,
 	Quantities: []trace.Quantity{trace.Logit},
 	Edits:      true,
 }

@@ -46,6 +46,7 @@ var cheferInfo = Info{
 	Unit:       "relevance (1 = the token's own)",
 	Needs:      "gradients of attention",
 	Evidence:   trace.Traced,
+	LastAsks:   true,
 	Quantities: trace.Quantities(),
 	Edits:      true,
 }
@@ -83,6 +84,7 @@ var gradientRolloutInfo = Info{
 	Shares:     true,
 	Needs:      "gradients of attention",
 	Evidence:   trace.Traced,
+	LastAsks:   true,
 	Quantities: trace.Quantities(),
 	Edits:      true,
 }

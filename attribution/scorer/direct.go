@@ -18,11 +18,11 @@ func init() { Register("direct", direct{}) }
 //
 //	s_j = Σ_l Δ_l[j],  Δ_l[j] = Σ_h α^h_l[t,j] v^h_j · (W_O^h)ᵀ u
 //
-// t is the position that predicts and u the row of the unembedding of the predicted token, less the
-// mean row of the foils or that of the contrast, pulled back through the norms between layer l and
-// the logit with the scale that they have for this text. Tokens are those that a layer reads, not
-// those of the prompt: where an earlier layer has moved what matters to another position, that
-// position is named. alti-logit follows it further down.
+// t is the position that predicts and u the row of the unembedding of the predicted token, less
+// that of the contrast or, of classes, the mean row of the foils, pulled back through the norms
+// between layer l and the logit with the scale that they have for this text. Tokens are those that
+// a layer reads, not those of the prompt: where an earlier layer has moved what matters to another
+// position, that position is named. alti-logit follows it further down.
 //
 // Values are [T] and signed; Δ_l is [Scores.ByLayer]. What the feed-forward layers, the biases and
 // the token's own embedding wrote belongs to no token; it is the residue. While a decoder generates
@@ -33,7 +33,7 @@ type direct struct{}
 func (direct) Info() Info {
 	return Info{
 		Summary: "what attention read from each token and wrote straight into the logit, over " +
-			"all layers, against the next most probable tokens",
+			"all layers; after labels by example it needs a contrast to find the word that decides",
 		Formula:    "s_j = Σ_l Δ_l[j], Δ_l[j] = Σ_h α^h[t,j] v^h_j · (W_O^h)ᵀ u",
 		Paper:      "Elhage et al. 2021; Ferrando et al. 2023, §3",
 		Cost:       "a product by each layer's output projection, in a few small graphs",

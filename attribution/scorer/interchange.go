@@ -93,6 +93,7 @@ var interchangeInfo = Info{
 	Signed:     true,
 	Together:   true,
 	Evidence:   trace.Tested,
+	LastAsks:   true,
 	Quantities: []trace.Quantity{trace.Logit, trace.LogProbability, trace.Probability},
 	Edits:      true,
 }

@@ -71,6 +71,7 @@ var occlusionInfo = Info{
 	Needs:      "predictions of other texts; gradients if an embedding of zeros stands in",
 	Signed:     true,
 	Evidence:   trace.Tested,
+	LastAsks:   true,
 	Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
 	Replaces:   true,
 	Together:   true,

@@ -109,6 +109,7 @@ var reagentInfo = Info{
 	Samples:    true,
 	Together:   true,
 	Evidence:   trace.Tested,
+	LastAsks:   true,
 	Quantities: []trace.Quantity{trace.Probability},
 	Edits:      true,
 }

@@ -61,9 +61,9 @@ type Info struct {
 	// Together reports whether the scorer takes each of [Options.Groups] away as one. The values of
 	// groups are then no sums of what their tokens have alone.
 	Together bool
-	// Foils reports whether by default the scorer explains why the prediction came and not the next
-	// most probable tokens; see [trace.Objective]. ByLayer reports whether it returns
-	// [Scores.ByLayer].
+	// Foils reports whether by default the scorer explains why a class came and not the next most
+	// probable ones, and may do so of tokens; see [trace.Objective]. ByLayer reports whether it
+	// returns [Scores.ByLayer].
 	Foils, ByLayer bool
 	// GoesOn reports whether the values of a token go on from what a [trace.TextKeeper] kept of the
 	// tokens before it. Texts so explained run one at a time, because so much is kept for one.
@@ -71,6 +71,10 @@ type Info struct {
 	// Edits reports whether the scorer asks the model everything under the edits of the query. The
 	// query of another one must have none.
 	Edits bool
+	// LastAsks reports whether the token at which a decoder predicts has a high value whatever
+	// stands there: without it another prediction is asked for, or all that is traced passes it. So
+	// that value is no finding; see [attribution.Explanation.RowSinks].
+	LastAsks bool
 	// Complete reports whether the values should add up to a change of the prediction. The residue
 	// is then an error of the estimate, and not a part that belongs to no token. An explanation
 	// warns of a residue above 5 % of that change.

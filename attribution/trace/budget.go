@@ -20,6 +20,9 @@ type Memory struct {
 	// chose it; otherwise it is what the machine has left, or a default.
 	Limit  int64
 	Chosen bool
+	// LimitedBy is what limits this process to less than the machine has, "" if nothing does:
+	// "the control group /sys/fs/cgroup/job (memory.max)".
+	LimitedBy string
 	// Left is how many bytes a run may allocate beside the program and the weights; 0 sets no
 	// limit.
 	Left int64
@@ -77,7 +80,7 @@ func (e *MemoryError) Kind() ErrorKind {
 	switch {
 	case e.Half > 0:
 		return DTypeKind
-	case e.Machine, e.GPU:
+	case e.Machine, e.GPU, e.LimitedBy != "":
 		return NoKind
 	}
 	return MemoryKind
@@ -91,13 +94,16 @@ func (e *MemoryError) Error() string {
 // Text returns what is needed, what the limit is, and what would make it fit, in the same words for
 // every reader.
 func (e *MemoryError) Text(func(option string) string) string {
-	limit := "the limit is " + message.FormatBytes(e.Limit)
-	if e.Machine {
-		limit = "this machine has " + message.FormatBytes(e.Limit)
+	limit := "the limit is "
+	switch {
+	case e.GPU:
+		limit = "the GPU has "
+	case e.LimitedBy != "":
+		limit = e.LimitedBy + " has "
+	case e.Machine:
+		limit = "this machine has "
 	}
-	if e.GPU {
-		limit = "the GPU has " + message.FormatBytes(e.Limit)
-	}
+	limit += message.FormatBytes(e.Limit)
 	if e.Chosen {
 		limit += " (given)"
 	}

@@ -21,17 +21,30 @@ type Part struct {
 	// before the first message, or after the last one to let the model answer, counts to the
 	// nearest message; the answer that a model generates is the turn after the last message.
 	Turn int `json:"turn"`
-	// Role is the role of that message: system, user, assistant, tool.
+	// Role is the role of that message: system, user, assistant, tool. A system prompt that the
+	// template adds before the label of the first message has the role system.
 	Role string `json:"role"`
-	// Template reports whether the template wrote the part, control tokens among it; otherwise the
-	// words are those of the message.
-	Template bool `json:"template,omitempty"`
+	// Kind is what the part is: words of the message, or what the template wrote.
+	Kind PartKind `json:"kind,omitempty"`
 	// Thinking reports whether the part is what a model wrote to itself before its answer.
 	Thinking bool `json:"thinking,omitempty"`
 	// Begin and End are the bytes [Begin,End) of the text of the conversation.
 	Begin int `json:"begin"`
 	End   int `json:"end"`
 }
+
+// PartKind is what a part of a conversation is.
+type PartKind string
+
+// The kinds of parts: what a message says; the marks and names of roles that a template writes
+// around it, control tokens among them, and the form of calls and results of tools; what stands in
+// the text because tools are given; and what else the template writes: a system prompt, a date.
+const (
+	Words PartKind = ""
+	Label PartKind = "label"
+	Tools PartKind = "tools"
+	Added PartKind = "added"
+)
 
 // Conversation is what a model is asked to answer, and what its chat template needs besides the
 // messages. The zero value has no message: the prompt of an explanation is then all that the user

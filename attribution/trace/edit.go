@@ -58,9 +58,9 @@ type Edit struct {
 	// row-major: [layers,heads,positions,width], as many of each as the edit names, or as there are
 	// if it names none. Axes on the left may be missing, and an axis of size 1 stands for all.
 	// width is D, E or X of the tap's shape in [Tap]; for [Attention] it is the number of
-	// sources. Taps without heads have no such axis. For [SetMean] one more axis comes first, over
-	// which the mean is taken. Where text is generated, axes of positions and sources that the edit
-	// does not name have the size 1.
+	// sources. Taps without heads have no such axis, or one of size 1. For [SetMean] one more axis
+	// comes first, over which the mean is taken. Where text is generated, axes of positions and
+	// sources that the edit does not name have the size 1.
 	Shape []int     `json:"shape,omitempty"`
 	Value []float32 `json:"value,omitempty"`
 }

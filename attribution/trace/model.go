@@ -167,7 +167,8 @@ type VectorDecomposer interface {
 }
 
 // TextKeeper is a model that answers the queries about a text that grows faster if it keeps what it
-// computed of the text so far.
+// computed of the text so far. It is kept for one explanation, not with the model: else what an
+// earlier explanation left would decide the last digits of the next one.
 type TextKeeper interface {
 	Model
 	// ForText returns the model for one text, to be used by one goroutine, and a function that

@@ -165,6 +165,8 @@ const (
 // AttentionTerms are the parts of a logit, or of a difference of logits, that attention read for
 // one target: the attention part of [LogitTerms].
 type AttentionTerms struct {
+	// Alone are the terms of the logit alone, without foils; nil unless [TermsAsk.Alone].
+	Alone *AttentionTerms
 	// Value is the number explained. What is left of it when Attention is summed was written by
 	// feed-forward layers, biases and the target's own embedding.
 	Value float64

@@ -76,6 +76,11 @@ const (
 	SpecialsFollow
 )
 
+// SinkRemark is what a user is told where rows of attention sum to less than 1 and nothing says
+// that the model has sinks; see [Info].
+const SinkRemark = "What rows lack is taken for the part of sinks, which some models (GPT-OSS) " +
+	"have beside their tokens; of another model the recording is incomplete."
+
 // Info describes a model.
 type Info struct {
 	// Name is the name that the user gave: a built-in name or a path.
@@ -103,6 +108,9 @@ type Info struct {
 	Numbers bool `json:"numbers,omitempty"`
 	// Bidirectional reports whether every token sees every other, as in an encoder.
 	Bidirectional bool `json:"bidirectional,omitempty"`
+	// Sinks reports whether each head has a score of its own beside those of the sources, so
+	// that a row of attention sums to less than 1 (GPT-OSS).
+	Sinks bool `json:"sinks,omitempty"`
 	// Parallel reports whether blocks add attention and feed-forward part to the residual stream at
 	// once.
 	Parallel bool `json:"-"`
@@ -357,8 +365,14 @@ const (
 	// one first, and the weight of its output. Numbers count from 0; in layers without experts they
 	// are -1, and the weights 0. Only a model with experts has it.
 	Experts Tap = "experts"
+	// EncoderOutput is what the decoder of two stacks reads of the tokens of the source: the stream
+	// after the last layer of the encoder and, where there is one, after the encoder's own norm
+	// (encoder_last_hidden_state in transformers); 0 for tokens of the target. An edit of Hidden in
+	// a layer of the decoder changes it, too. Only a model of two stacks has it: [T,D].
+	EncoderOutput Tap = "encoder-output"
 	// Final is the residual stream after the final norm, or after the last block if there is no
-	// final norm: [T,D].
+	// final norm: [T,D]. Of two stacks it is the norm of the decoder; what that makes of tokens of
+	// the source is read by nothing, see EncoderOutput.
 	Final Tap = "final"
 	// Logits is the score of every entry of the vocabulary, [T,V]; for classifiers that of every
 	// class, [K], or of every class of each token, [T,K].
@@ -372,7 +386,7 @@ func Taps() []Tap {
 	return []Tap{
 		Scores, Terms, Attention, AttentionMean, QueryVector, KeyVector, Value, Context, HeadOutput,
 		HeadAdded, ValueOutput, AttentionOutput, HiddenAfterAttention, FeedForwardOutput, Hidden,
-		Router, Experts, Final, Logits, ValueZeroing,
+		Router, Experts, EncoderOutput, Final, Logits, ValueZeroing,
 	}
 }
 
@@ -384,6 +398,8 @@ func (i Info) Taps() []Tap {
 			return i.Head == NoHead
 		case Router, Experts:
 			return i.Experts == 0
+		case EncoderOutput:
+			return i.EncoderLayers == 0
 		case HiddenAfterAttention:
 			return i.Parallel
 		}
@@ -502,6 +518,8 @@ type TermsAsk struct {
 	Contrast *int
 	// Foils is the number of foils, 0 for none. It must be 0 with a contrast.
 	Foils int
+	// Alone asks for [AttentionTerms.Alone] beside those against foils.
+	Alone bool
 	// Rows are what [Step.RowsOfLayer] will be asked for, so that a model can prepare for it.
 	Rows []MixingAsk
 	// ByHead asks for [AttentionTerms.ByHead], where one text runs alone.
@@ -541,8 +559,6 @@ type Ask struct {
 	Lens int
 	// Logits asks for [Step.Logits].
 	Logits bool
-	// OwnRow adds a last step for the last token, with its row and without a prediction.
-	OwnRow bool
 	// Edits change what the model computes, if it is [Editable]. Rows are those of the edited
 	// blocks. Products are not computed under edits.
 	Edits []Edit
@@ -634,7 +650,7 @@ type Step struct {
 	First, Count int
 	// Rows has one entry for each of [Ask.Mixings].
 	Rows []Rows
-	// Next is the prediction of token First+Count; nil in the last step of [Ask.OwnRow].
+	// Next is the prediction of token First+Count.
 	Next *Prediction
 	// Logits are what Next was predicted by, [V]; nil without [Ask.Logits], and from a model that
 	// reads.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
@@ -94,6 +95,32 @@ func TestDone(t *testing.T) {
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
 		t.Errorf("there is an output: %v", err)
 	}
+}
+
+// No flag takes an empty value, which an unset variable of a shell leaves. This test finds a new
+// flag that does.
+func TestEmptyValues(t *testing.T) {
+	flags := 0
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			flags++
+			if err := c.Flags().Set(f.Name, ""); err == nil {
+				t.Errorf("%s --%s takes an empty value", c.CommandPath(), f.Name)
+			}
+		})
+	}
+	visit(cli.Root(&cli.Kit{}, families))
+	if flags < 250 {
+		t.Errorf("%d flags; the others were not found", flags)
+	}
+	headwater.CheckRefusals(t, []clitest.Refusal{
+		{"a model", []string{"certify", "--model", ""}, "", 2,
+			`--model "": it is empty; leave it out, or give it a value`},
+	})
 }
 
 // Each file of help is the text of a command, which shows it and has no text of its own in Go.

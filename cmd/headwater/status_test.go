@@ -42,7 +42,7 @@ func TestStatuses(t *testing.T) {
 		{"head that a model lacks", trace("hidden,logits", "--model", bare, "--ids", "1"), "", 2, "has no head that makes them; take final"},
 		{"id of a check", certify("--ids", "929"), "", 2, "id 929 of token 0 is outside"},
 		{"context of a check", certify("--model", gpt2, "--ids", many), "", 2, "65 tokens are more than the context"},
-		{"empty text of a check", certify("--text", ""), "", 2, "--text is empty; give some text"},
+		{"empty text of a check", certify("--text", ""), "", 2, `--text "": it is empty; leave it out`},
 		{"recording without a text", certify("--record", "OUT", "--model", "/nope"), "", 2, "--record needs a text: --text or --ids"},
 		{"tokens of a recording", certify("--record", "OUT", "--ids", "1", "--max-tokens", "100000000"), "", 2, `--max-tokens "100000000": want a whole number from 0 to 4096`},
 		{"negative tokens of a recording", certify("--record", "OUT", "--ids", "1", "--max-tokens", "-3"), "", 2, `--max-tokens "-3": want a whole number from 0`},

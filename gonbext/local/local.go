@@ -103,8 +103,6 @@ type Config struct {
 	Memory int64
 	// Build is the version of the program, for messages.
 	Build string
-	// Ready, if not nil, is called when the engine listens.
-	Ready func()
 	// Figures makes figures of documents; the zero value makes none.
 	Figures server.Figures
 	// Log gets one line for each error and for the start and the end; nil: nothing is logged.
@@ -117,13 +115,13 @@ type Config struct {
 func Serve(ctx context.Context, c Config) error {
 	weights := c.Memory
 	if weights == 0 {
-		total, _ := models.MachineMemory()
+		total, _, _ := models.MachineMemory()
 		weights = total / 2 // the other half is for what runs record
 	}
 	return server.Serve(ctx, server.Config{
 		Socket: c.Socket, Watch: c.Watch, Idle: c.Idle, Open: opener(c.Backend), Log: c.Log,
 		Name: namer(c.Backend), Models: c.Models, Bytes: weights, Memory: c.Memory,
-		Encode: c.Encode, Origin: c.Origin, Figures: c.Figures, Build: c.Build, Ready: c.Ready,
+		Encode: c.Encode, Origin: c.Origin, Figures: c.Figures, Build: c.Build,
 		Opens: c.Opens, Release: models.ReleaseMemory,
 	})
 }

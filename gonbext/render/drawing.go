@@ -43,17 +43,19 @@ type role byte
 
 // The roles, by the letters that the script knows them by.
 const (
-	inTemplate role = 't' // of the chat template, or a control token
-	inSystem   role = 'y' // of the message of the system
+	inTemplate role = 't' // a label of the chat template, or a control token
+	inSystem   role = 'y' // of the message of the system, of tools, or added by the chat template
 	inPrompt   role = 'p'
 	inAnswer   role = 'g'
 	ending     role = 'e' // a generated control token
 )
 
 // drawnTurn is a message of a chat, one of two texts, or the whole text. head, body and tail are
-// ranges of tokens; head and tail are of the chat template.
+// ranges of tokens; head and tail are labels of the chat template. What the template adds and the
+// tools are turns of their own.
 type drawnTurn struct {
-	name             string // "" if the text is no chat
+	name             string         // "" if the text is no chat
+	kind             trace.PartKind // what the body is, if the text is a chat
 	head, body, tail [2]int
 }
 
@@ -137,14 +139,14 @@ func readToken(text string, limit int) drawnToken {
 // blank reports whether a token is white space alone.
 func (t drawnToken) blank() bool { return strings.Trim(t.name, "␣↵⇥") == "" }
 
-// readTurns fills turns, and marks the tokens of a chat template and of its system message.
+// readTurns fills turns, and marks the tokens of a chat template and of a system's message.
 func (d *drawing) readTurns() {
 	m, T := len(d.e.Prompt.Texts), len(d.tokens)
 	parts := d.e.Prompt.Parts
 	switch {
 	case len(parts) > 0 && !d.e.Spans() && d.e.Prompt.Placed():
 		d.readChat()
-	case slices.Contains(d.e.Prompt.Texts, attribution.TemplateSpan) && d.named(0):
+	case slices.Contains(d.e.Prompt.Texts, attribution.LabelSpan) && d.named(0):
 		d.readMessages()
 	case d.targetBegin >= 0:
 		d.turns = []drawnTurn{
@@ -179,13 +181,15 @@ func (d *drawing) readChat() {
 			return o[0] < p.End && (o[0] >= p.Begin)
 		}), 0)
 		switch part := parts[at[j]]; {
-		case part.Template:
+		case o[0] == o[1]: // not of the text
+		case part.Kind == trace.Label:
 			d.tokens[j].role = inTemplate
-		case part.Role == "system" && d.tokens[j].role == inPrompt:
+		case part.Kind != trace.Words || part.Role == "system":
 			d.tokens[j].role = inSystem
+		default: // also a control token that a user typed
+			d.tokens[j].role = inPrompt
 		}
 	}
-	d.markAdded()
 	begin := 0 // of the template's tokens that no turn has yet
 	for j := 0; j < m; {
 		if d.tokens[j].role == inTemplate {
@@ -194,7 +198,8 @@ func (d *drawing) readChat() {
 		}
 		part := parts[at[j]]
 		end := j + 1
-		for end < m && d.tokens[end].role != inTemplate && parts[at[end]].Turn == part.Turn {
+		for end < m && d.tokens[end].role != inTemplate && parts[at[end]].Turn == part.Turn &&
+			parts[at[end]].Kind == part.Kind {
 			end++
 		}
 		cut := d.lastControl(begin, j)
@@ -203,11 +208,9 @@ func (d *drawing) readChat() {
 		} else {
 			cut = begin
 		}
-		if d.tokens[j].role == inSystem {
-			part.Role = "system" // also where the template wrote it
-		}
 		d.turns = append(d.turns, drawnTurn{
-			name: Visible(part.Role, 20), head: [2]int{cut, j}, body: [2]int{j, end},
+			name: Visible(cmp.Or(string(part.Kind), part.Role), 20), kind: part.Kind,
+			head: [2]int{cut, j}, body: [2]int{j, end},
 		})
 		begin, j = end, end
 	}
@@ -220,23 +223,6 @@ func (d *drawing) readChat() {
 	d.turns = append(d.turns, drawnTurn{
 		name: "assistant", head: [2]int{cut, m}, body: [2]int{m, T},
 	})
-}
-
-// markAdded marks the message of a system that the chat template writes before the first message
-// of a conversation that has none: words between control tokens, below the line of the role.
-func (d *drawing) markAdded() {
-	first := slices.IndexFunc(d.tokens, func(t drawnToken) bool { return t.role != inTemplate })
-	below := false
-	for j := range d.lastControl(0, first) {
-		switch text := d.textOf(j); {
-		case d.special(j):
-			below = false
-		case !below:
-			below = strings.Contains(text, "\n")
-		case d.tokens[j-1].role == inSystem || strings.TrimSpace(text) != "":
-			d.tokens[j].role = inSystem
-		}
-	}
 }
 
 // lastControl returns the last control token in [from,to) that another one of the range precedes,
@@ -449,7 +435,9 @@ func (d *drawing) foldAt(places []float64, least float64) (columns []drawnColumn
 			continue
 		}
 		prompt := d.tokens[j].role == inPrompt
-		for end < len(places) && !stays[end] && (d.tokens[end].role == inPrompt) == prompt {
+		system := d.systemAt(j)
+		for end < len(places) && !stays[end] && (d.tokens[end].role == inPrompt) == prompt &&
+			d.systemAt(end) == system {
 			end++
 		}
 		if prompt && end-j < leastFolded {
@@ -472,8 +460,19 @@ func (d *drawing) keepWord(stays []bool, j int) {
 	}
 }
 
+// systemAt returns where the turn of token j begins if it is the message of a system, tools, or
+// added by the template, which has a folded column of its own, and otherwise -1.
+func (d *drawing) systemAt(j int) int {
+	if t := d.turnOf(j); t.body[0] < t.body[1] && d.tokens[t.body[0]].role == inSystem {
+		return t.head[0]
+	}
+	return -1
+}
+
 // chat reports whether the text is a conversation.
-func (d *drawing) chat() bool { return len(d.turns) > 0 && d.turns[0].head[1] > 0 }
+func (d *drawing) chat() bool {
+	return len(d.e.Prompt.Parts) > 0 && len(d.turns) > 0 && d.turns[0].name != ""
+}
 
 // turnOf returns the turn of token j.
 func (d *drawing) turnOf(j int) drawnTurn {

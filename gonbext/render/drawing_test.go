@@ -41,8 +41,8 @@ func chatted() *attribution.Explanation {
 // chattedAbout is a chat about the message of these tokens.
 func chattedAbout(message ...string) *attribution.Explanation {
 	e := &attribution.Explanation{Order: []string{"raw"}}
-	add := func(role string, template bool, texts ...string) {
-		part := trace.Part{Role: role, Template: template, Begin: len(e.Prompt.Text)}
+	add := func(role string, kind trace.PartKind, texts ...string) {
+		part := trace.Part{Role: role, Kind: kind, Begin: len(e.Prompt.Text)}
 		for _, text := range texts {
 			at := len(e.Prompt.Text)
 			e.Prompt.Text += text
@@ -56,12 +56,12 @@ func chattedAbout(message ...string) *attribution.Explanation {
 		}
 		e.Prompt.Parts = append(e.Prompt.Parts, part)
 	}
-	add("system", true, "<|start|>", "system", "\n")
-	add("system", false, "You", " are", " terse", ".")
-	add("system", true, "<|end|>", "\n")
-	add("user", true, "<|start|>", "user", "\n")
-	add("user", false, message...)
-	add("user", true, "<|end|>", "\n", "<|start|>", "assistant", "\n")
+	add("system", trace.Label, "<|start|>", "system", "\n")
+	add("system", trace.Words, "You", " are", " terse", ".")
+	add("system", trace.Label, "<|end|>", "\n")
+	add("user", trace.Label, "<|start|>", "user", "\n")
+	add("user", trace.Words, message...)
+	add("user", trace.Label, "<|end|>", "\n", "<|start|>", "assistant", "\n")
 	m := len(e.Prompt.Texts)
 	e.Steps = []attribution.GeneratedToken{
 		{Text: "In", Probability: 0.4}, {Text: " Rome", Probability: 0.9},
@@ -96,32 +96,46 @@ func columnsOf(d *drawing) string {
 	return strings.Join(all, " ")
 }
 
-// TestAddedSystem: a message of the system that the template writes by itself, before the user's,
-// is a turn and folded as one of a user's own. White space is none, nor is one line.
-func TestAddedSystem(t *testing.T) {
-	const added = "system[0 3] [3 7] [7 9]; user[9 12] [12 19] [19 21]; "
+// TestAddedParts: what the template writes by itself or for tools is a turn and a folded column of
+// its own, and a sentence names it so.
+func TestAddedParts(t *testing.T) {
 	for _, c := range []struct {
-		change []string // of the tokens from 2 on
-		want   string
+		kind               trace.PartKind
+		turns, name, sense string
 	}{
-		{nil, added},
-		{[]string{"\n\n", "Cut", " off", " now"}, added},
-		{[]string{"\n", " ", "\n\n", " ", "\n"}, "user[0 12] [12 19] [19 21]; "},
-		{[]string{" says", "You", " are"}, "user[0 12] [12 19] [19 21]; "},
+		{trace.Added, "added[0 3] [3 7] [7 9]; ", "⋯ added", "“In” came mostly from terse (added, chat template)"},
+		{trace.Tools, "tools[0 3] [3 7] [7 9]; ", "⋯ tools", "“In” came mostly from terse (tools, chat template)"},
+		{trace.Words, "system[0 3] [3 7] [7 9]; ", "⋯ system", "“In” came mostly from terse"},
+		{trace.Label, "", "⋯ user", "“In” came mostly from terse (chat template)"},
 	} {
 		e := chatted()
-		e.Prompt.Parts = e.Prompt.Parts[3:]
-		e.Prompt.Parts[0].Begin = 0
-		copy(e.Prompt.Texts[2:], c.change)
+		e.Prompt.Parts[1].Kind = c.kind
+		want := c.turns + "user[9 12] [12 19] [19 21]; "
+		if c.turns == "" {
+			want = "user[0 12] [12 19] [19 21]; "
+		}
 		d := drawingOf(e)
 		var turns strings.Builder
 		for _, turn := range d.turns[:len(d.turns)-1] {
 			fmt.Fprint(&turns, turn.name, turn.head, " ", turn.body, " ", turn.tail, "; ")
 		}
 		folded := d.foldedUpTo(3, 7) == 7
-		if turns.String() != c.want || folded != (c.want == added) {
-			t.Errorf("%q: the turns are %q, want %q; folded %v", c.change, &turns, c.want, folded)
+		name := d.foldName(d.columns[0])
+		if turns.String() != want || folded != (c.turns != "") || name != c.name {
+			t.Errorf("%q: the turns are %q, want %q; folded %v as %q", c.kind, &turns, want, folded,
+				name)
 		}
+		clear(e.Methods["raw"].Rows[0])
+		e.Methods["raw"].Rows[0][5] = 1
+		d = drawingOf(e)
+		if say, _ := d.explainRow(&d.views[0], 0); say.String() != c.sense {
+			t.Errorf("%q: the sentence is %q, want %q", c.kind, say.String(), c.sense)
+		}
+	}
+	e := chatted()
+	e.Prompt.Parts[5].Kind = trace.Added // behind the message that is answered
+	if _, last := drawingOf(e).question(); len(last) != 7 || last[0] != 12 {
+		t.Errorf("the question is %v, want tokens 12 to 18", last)
 	}
 }
 
@@ -166,7 +180,7 @@ func TestFoldedSystem(t *testing.T) {
 // messages, and the last part of the template ends the question and begins the answer.
 func TestChatTurns(t *testing.T) {
 	d := drawingOf(chatted())
-	const want = "(12) Where is the Col osse um ? (5) In"
+	const want = "(9) (3) Where is the Col osse um ? (5) In"
 	if got := columnsOf(d); got != want {
 		t.Errorf("the columns are %q, want %q", got, want)
 	}
@@ -200,14 +214,14 @@ func TestChatTurns(t *testing.T) {
 	divided.Prompt.Offsets[23][0] -= 4
 	divided.Methods["raw"].Rows[0][23] = .5
 	if got := columnsOf(drawingOf(divided)); got !=
-		"(12) Where is the Col osse um ? (3) assis tant In" {
+		"(9) (3) Where is the Col osse um ? (3) assis tant In" {
 		t.Errorf("the columns are %q", got)
 	}
 	// A token of the template that has a quarter of the scale is shown, and called so.
 	e := chatted()
 	e.Methods["raw"].Rows[0][20], e.Methods["raw"].Rows[0][12] = 0.5, 0.4
 	d = drawingOf(e)
-	if got := columnsOf(d); got != "(12) Where is the Col osse um ? (1) ↵ (3) In" {
+	if got := columnsOf(d); got != "(9) (3) Where is the Col osse um ? (1) ↵ (3) In" {
 		t.Errorf("the columns are %q", got)
 	}
 	say, _ = d.explainRow(&d.views[0], 0)
@@ -319,13 +333,13 @@ func TestFoldsNoQuestion(t *testing.T) {
 		{
 			"question after it", []string{"It", " is", " old", "."},
 			[]string{" Who", " built", " it", "?"},
-			"(12) (105) Who built it ? (5) In",
+			"(9) (3) (105) Who built it ? (5) In",
 		},
 		{
 			"instruction before it", []string{"Sum", " up", ":", "\n"}, nil,
-			"(12) Sum up : ↵ (77)" + strings.Join(words(77, 23), "") + " . (5) In",
+			"(9) (3) Sum up : ↵ (77)" + strings.Join(words(77, 23), "") + " . (5) In",
 		},
-		{"one long sentence", nil, nil, "(12) (77)" + strings.Join(words(77, 23), "") + " . (5) In"},
+		{"one long sentence", nil, nil, "(9) (3) (77)" + strings.Join(words(77, 23), "") + " . (5) In"},
 	} {
 		e := chattedAbout(slices.Concat(c.before, document, c.after)...)
 		for _, row := range e.Methods["raw"].Rows {
@@ -640,12 +654,15 @@ func TestSentences(t *testing.T) {
 		{trace.Probability, []float64{0, .6, .5, .4, .9}, "end depends mostly on w1, w2 and w3 | w1"},
 		{trace.Probability, []float64{0, .3, .2, .2, .9}, "end depends in part on w1"},
 		{trace.Probability, []float64{0, .2, .2, 0, 0}, "end depends in small part on w1"},
-		{trace.Logit, []float64{0, .6, .5, .4, .9}, "end depends on w1"},
+		{trace.Logit, []float64{0, .6, .5, .4, .9}, "end depends on w1, w2 and w3 | w1 0.60, w2 " +
+			"0.50, w3 0.40 · part of the logit · whole model · 0.90 is on “w4”, which asks for"},
 		{trace.Probability, []float64{0, 0, 0, 0, .9}, "No single token stands out for end | "},
 	} {
 		e := with(amount, c.lost...)
 		r := e.Methods["raw"]
 		r.Evidence, r.Explains, r.Explained = trace.Tested, c.of, []float64{1}
+		r.LastAsks, r.OtherMass = true, []float64{0}
+		e.Prompt.Special = make([]bool, len(c.lost))
 		p := Heatmap{Explanation: e}.picture(true)
 		if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, c.want) ||
 			strings.Contains(got, "w4 +") {

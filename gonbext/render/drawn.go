@@ -47,7 +47,8 @@ func (d *drawing) rowSources(t int) (n int) {
 }
 
 // foldName returns the name of a folded column: how many tokens of the prompt it has, or whose
-// message the template and the system prompt in it precede.
+// message the template in it precedes; what the template adds, tools and a system prompt have
+// columns of their own.
 func (d *drawing) foldName(c drawnColumn) string {
 	if d.tokens[c.from].role == inPrompt {
 		return "⋯ " + thousands(c.to-c.from)
@@ -60,6 +61,9 @@ func (d *drawing) foldName(c drawnColumn) string {
 // tells what it is, and pieces of it do not.
 func (d *drawing) foldedUpTo(j, end int) int {
 	role, whole := d.tokens[j].role, j
+	if role == inSystem {
+		end = min(end, d.turnOf(j).body[1])
+	}
 	for whole < end && d.tokens[whole].role == role && (role == inSystem ||
 		role == inPrompt && d.isFolded(whole)) {
 		whole++

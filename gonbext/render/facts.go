@@ -105,9 +105,12 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 			s.say(" · p " + d.comparison.chances(t))
 		}
 		s.say(" · " + minus(d.comparison.rows[t]))
-	} else if j := v.rowSinks[t]; j >= 0 {
-		s.say(fmt.Sprintf(" · %s rests on %s, a sink in this row", v.top.sum(v.at(t, j)),
-			d.sourceName(j)))
+	} else if j := v.rowSinks[t]; j >= 0 && j < v.sources(t) {
+		why := " · %s rests on %s, a sink in this row"
+		if v.result.LastAsks {
+			why = " · %s is on %s, which asks for the prediction"
+		}
+		s.say(fmt.Sprintf(why, minus(v.top.sum(v.at(t, j))), d.sourceName(j)))
 	}
 	return s
 }

@@ -397,6 +397,9 @@ func (d *drawing) sinkNotes(v *view, shown func(t int) bool) (notes []string) {
 				"those of the other tokens.", plain(d.short(s.Position)), low))
 		}
 	}
+	if v.result.LastAsks {
+		return append(notes, "Grey: the last token before a prediction, which asks for it.")
+	}
 	for t, j := range v.rowSinks {
 		if j >= 0 && shown(t) {
 			notes = append(notes, fmt.Sprintf("“%s” is a sink in the row of “%s”, with more than "+

@@ -62,6 +62,10 @@ function textReading(data, choice, keepsNow = () => () => false) {
   const isKept = (token) => shown.has(token) || choice.all || choice.unfolded.includes(token) ||
     keeps(token);
   const inPrompt = (token) => roles[token] === 'p';
+  // What a system says or the template adds has folded columns of its own.
+  const apart = (data.turns ?? []).filter(
+    ([, begin, end]) => roles.slice(begin, end).includes('y'));
+  const partOf = (token) => apart.findIndex(([, begin, end]) => begin <= token && token < end);
   function columnsNow() {
     const columns = [];
     keeps = keepsNow();
@@ -70,7 +74,8 @@ function textReading(data, choice, keepsNow = () => () => false) {
       const extend = (joins) => { while (to < data.sources && joins()) to++; };
       const sameGroup = () => groupOf(to) === groupOf(from);
       const whole = choice.group && choice.group !== 'words', gap = !whole && !isKept(from);
-      if (gap) extend(() => !isKept(to) && inPrompt(to) === inPrompt(from));
+      if (gap) extend(() => !isKept(to) && inPrompt(to) === inPrompt(from) &&
+        partOf(to) === partOf(from));
       else if (choice.group) extend(() => sameGroup() && (whole || isKept(to)));
       columns.push({tokens: range(from, to), gap});
     }
@@ -80,7 +85,7 @@ function textReading(data, choice, keepsNow = () => () => false) {
     if (!gap) return textOf(tokens).trim() || names[tokens[0]];
     if (inPrompt(tokens[0])) return String(tokens.length);
     if (data.columnNames) return ''; // the next column has its name
-    return turnOf(tokens.find((token) => roles[token] === 'y') || last(tokens))[0] || '';
+    return turnOf(last(tokens))[0] || '';
   }
   // isFirstGenerated reports whether a line stands before a column.
   const answerBegins = data.begins ?? promptCount;

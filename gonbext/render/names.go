@@ -31,13 +31,12 @@ const shortColumns, headColumns = 24, 12
 // is its name in a sentence.
 const startMark, startName = "▸", "the start of the target"
 
-// spanText returns prompt token j or, of a span that the chat template writes, whose message it
-// begins.
+// spanText returns prompt token j or, of a label that the chat template writes, what it begins.
 func (p *picture) spanText(j int) string {
 	switch {
 	case j == p.targetBegin:
 		return startMark
-	case !p.isTemplate(j):
+	case !p.isLabel(j):
 		return p.e.Prompt.Texts[j]
 	}
 	name, _ := p.messageOf(j)

@@ -121,7 +121,7 @@ func (d *patchDrawing) wording() (title, matrix, legend string) {
 		title += ", estimated by one gradient"
 		matrix, legend = "An estimate of how much each place carries alone", estimateLegend
 	}
-	if d.p.Place == patch.Keys || d.p.Place == patch.Values {
+	if d.p.Shared != nil {
 		legend += ". Heads that share a key or a value are patched together"
 	}
 	below := ", and below 0 the opposite"
@@ -369,9 +369,9 @@ func (d *patchDrawing) strongest() (say phrase) {
 	for k := range order {
 		order[k] = k
 	}
-	if p.Place == patch.Keys || p.Place == patch.Values { // one of those that share it is named
+	for _, columns := range p.Shared { // one of those that share a place is named
 		order = slices.DeleteFunc(order, func(k int) bool {
-			return k%p.Shape[1] > 0 && values[k] == values[k-1]
+			return slices.Index(columns, k%p.Shape[1]) > 0
 		})
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[b], values[a]) })

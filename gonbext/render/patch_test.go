@@ -45,6 +45,12 @@ func patched(place patch.Place, recovery ...float64) *attribution.Explanation {
 	return e
 }
 
+// shared makes both heads one place.
+func shared(e *attribution.Explanation) *attribution.Explanation {
+	e.Patch.Shared = [][]int{{0, 1}}
+	return e
+}
+
 // ofTwoStacks makes the first layer the encoder, and the others the block of the decoder.
 func ofTwoStacks(e *attribution.Explanation) *attribution.Explanation {
 	e.Model.EncoderLayers = 1
@@ -117,10 +123,15 @@ func TestPatch(t *testing.T) {
 			"estimated by one gradient, head 1.1 alone would take away 50 %, head 2.0 38 %", "1",
 			"38|12",
 		},
+		"alike": { // but each of its own
+			patched(patch.Values, 0, 0, 0, .5, .5, .5), false,
+			"the value of head 1.1 alone brings back 50 %, the value of head 2.0 50 %, the value " +
+				"of head 2.1 50 %", "1", "50|50",
+		},
 		"star": {
-			patched(patch.Keys, 0, 0, .5, .5, .375, .125), true,
+			shared(patched(patch.Keys, 0, 0, .5, .5, .375, .375)), true,
 			"estimated by AtP*, the key of head 1.0 alone would move the difference by 50 %, " +
-				"the key of head 2.0 38 %", "1", "38|12",
+				"the key of head 2.0 38 %", "1", "38|38",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,7 @@ type view struct {
 	generated bool
 	own       int
 	sinks     []bool // [m]
-	// rowSinks has, for each row, the prompt token that is a sink of it alone, or -1, [n].
+	// rowSinks has, for each row, the source that is a sink of it alone, or -1, [n].
 	rowSinks []int
 	// contribution is how much of each row comes from the source of a model of two stacks, [n], nil
 	// if that is not known; see [attribution.Explanation.SourceContribution].

@@ -23,9 +23,9 @@ func (v *view) ranked(t, k int, hidden []bool) []int {
 	return all[:min(k, len(all))]
 }
 
-// sink reports whether a source is a sink in row t. Generated tokens are none.
+// sink reports whether a source is a sink in row t.
 func (v *view) sink(t, source int) bool {
-	return source < len(v.sinks) && (v.sinks[source] || v.rowSinks[t] == source)
+	return source < len(v.sinks) && v.sinks[source] || v.rowSinks[t] == source
 }
 
 // largest returns the largest size in row t at the highlighted level, without sinks, hidden tokens

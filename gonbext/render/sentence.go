@@ -129,7 +129,6 @@ func (d *drawing) standing(v *view, t int) (s standing) {
 	}
 	for j, step := range d.calm(v, t) {
 		switch {
-		case d.asksAt(v, t, j):
 		case step > 0:
 			s.above = append(s.above, j)
 		case step < 0:
@@ -144,13 +143,6 @@ func (d *drawing) standing(v *view, t int) (s standing) {
 	}
 	v.standing[t] = s
 	return s
-}
-
-// asksAt reports whether source j of row t is the last token of a text from which a method takes
-// tokens away: without it another prediction is asked for, so its value is no finding about it.
-func (d *drawing) asksAt(v *view, t, j int) bool {
-	return v.result.Evidence == trace.Tested && !d.e.Model.Reads() && !d.e.Spans() &&
-		d.e.Steps[t].IDs == nil && j == len(d.e.Prompt.Texts)+t-1
 }
 
 // size returns how far source j of row t is from the neutral value, on the scale of the method.
@@ -491,6 +483,8 @@ func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []ph
 			word = append(word, piece{text: rests, quiet: true})
 		} else if d.chat() && d.tokens[same[0]].role == inTemplate {
 			word = append(word, piece{text: " (chat template)", quiet: true})
+		} else if kind := d.turnOf(same[0]).kind; kind != trace.Words {
+			word = append(word, piece{text: " (" + string(kind) + ", chat template)", quiet: true})
 		}
 		all, parts = append(all, word), append(parts, d.partOf(same[0]))
 	}

@@ -273,8 +273,12 @@ func (s Show) MapMethod(names []string) (string, error) {
 // layer.
 func (s Show) SetMethod(o *attribution.Options) error {
 	testable := o.By == "" && o.Target == "" && s.By == "" && s.Layer == nil
+	shown := []Kind{"", KindHeatmap, KindText}
+	if o.Prove == attribution.ProveAuto { // which asks for nothing where nothing can be shown
+		o.Prove, shown = "", append(shown, KindLayers)
+	}
 	switch {
-	case o.Prove == "" && testable && (s.Kind == "" || s.Kind == KindHeatmap || s.Kind == KindText):
+	case o.Prove == "" && testable && slices.Contains(shown, s.Kind):
 		o.Prove = attribution.ProveAuto
 	case o.Proves() && s.By != "":
 		return trace.Usagef("%s tests tokens as the model has them: leave %s out",

@@ -17,11 +17,11 @@ func turns() *attribution.Explanation {
 		Model: trace.Info{Layers: 1},
 		Prompt: attribution.Prompt{
 			Text: "[U]Who?[E][A]", IDs: []int{1, 2, 3}, Special: make([]bool, 3),
-			Texts:   []string{"template", "user: Who?", "template"},
+			Texts:   []string{"label", "user: Who?", "label"},
 			Offsets: [][2]int{{0, 3}, {3, 7}, {7, 13}},
 			Parts: []trace.Part{
-				{Role: "user", Template: true, End: 3}, {Role: "user", Begin: 3, End: 7},
-				{Role: "user", Template: true, Begin: 7, End: 13},
+				{Role: "user", Kind: trace.Label, End: 3}, {Role: "user", Begin: 3, End: 7},
+				{Role: "user", Kind: trace.Label, Begin: 7, End: 13},
 			},
 		},
 		Steps: []attribution.GeneratedToken{

@@ -8,16 +8,16 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// isTemplate reports whether span j is what the chat template wrote between two messages.
-func (p *picture) isTemplate(j int) bool {
-	return p.e.Prompt.Texts[j] == attribution.TemplateSpan && p.named(j)
+// isLabel reports whether span j is a label that the chat template wrote between two messages.
+func (p *picture) isLabel(j int) bool {
+	return p.e.Prompt.Texts[j] == attribution.LabelSpan && p.named(j)
 }
 
 // messageOf returns who says span j of a conversation by turns, "user 2", and the message. Of a
-// span of the template it is who says the message after it.
+// label it is who says what stands after it.
 func (p *picture) messageOf(j int) (name, message string) {
 	for ; j < len(p.e.Prompt.Texts); j++ {
-		if !p.isTemplate(j) {
+		if !p.isLabel(j) {
 			name, message, _ = strings.Cut(p.e.Prompt.Texts[j], ": ")
 			return Visible(name, nameLimit), message
 		}
@@ -30,7 +30,7 @@ func (p *picture) messageOf(j int) (name, message string) {
 func (d *drawing) readMessages() {
 	m, begin := len(d.e.Prompt.Texts), 0
 	for j := range m {
-		if d.isTemplate(j) {
+		if d.isLabel(j) {
 			d.tokens[j].role = inTemplate
 			continue
 		}
@@ -54,6 +54,9 @@ func (d *drawing) readMessages() {
 // the text is no chat.
 func (d *drawing) question() (first, last []int) {
 	n := len(d.turns) - 2
+	for n >= 0 && d.turns[n].kind != "" { // what a template adds after the message
+		n--
+	}
 	if !d.chat() || n < 0 {
 		return nil, nil
 	}

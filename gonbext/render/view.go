@@ -33,7 +33,7 @@ func (s Show) Record(
 	ids, ends := e.TokenIDs(), [2]int{}
 	switch {
 	case s.Kind == KindFlow:
-		if ids, ends, err = e.FlowEnds(s.token(), s.Source, opts.OwnRow); err != nil {
+		if ids, ends, err = e.FlowEnds(s.token(), s.Source); err != nil {
 			return r, err
 		}
 	case s.Kind == KindExperts:
@@ -73,6 +73,7 @@ func (s Show) Record(
 		opts.Methods, opts.Lift, opts.AllLevels = []string{"flow"}, false, false
 		in := attribution.InMemory(tensors)
 		in.Prefix, in.Encoder = e.Model.Prefix(ids), e.Model.EncoderLayers
+		in.Sinks = e.Model.Sinks
 		r.Flow, err = attribution.NewFlowGraph(ctx, in, opts, ends[0], ends[1])
 		return r, err
 	}

@@ -33,6 +33,9 @@ func (r *run) member(v value, name string) (value, bool) {
 	case *dict:
 		return boundMethod(dictMethods, v, name)
 	case *sequence:
+		if at := slices.Index(v.names, name); at >= 0 {
+			return v.items[at], true
+		}
 		if v.kind <= tupleKind {
 			return boundMethod(listMethods, v, name)
 		}

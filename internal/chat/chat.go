@@ -5,7 +5,8 @@
 //	text, spans, err := t.Render([]chat.Message{{Role: "user", Content: "hi"}},
 //		chat.Options{AddGenerationPrompt: true})
 //
-// Each span is the bytes of one message, or bytes that the template wrote.
+// Each span is words of one message, or what the template wrote around them, for tools or by
+// itself.
 //
 // Package checkpoint reads the template and the special tokens from a checkpoint's folder
 // (Dir.ChatTemplate, Dir.SpecialTokens). The result is the text of transformers'
@@ -105,6 +106,14 @@ func New(template string, specials map[string]string) (*Template, error) {
 func (t *Template) Render(messages []Message, opts Options) (
 	text string, spans []Span, err error,
 ) {
+	if text, spans, err = t.spans(messages, opts); err == nil && len(text) <= maxTemplate {
+		spans = t.kindsOf(messages, opts).divide(text, spans)
+	}
+	return text, spans, err
+}
+
+// spans is [Template.Render] in which all that the template wrote is label.
+func (t *Template) spans(messages []Message, opts Options) (text string, spans []Span, err error) {
 	size := len(opts.Tools)
 	for i, m := range messages {
 		if !utf8.ValidString(m.Role) || !utf8.ValidString(m.Content) || !utf8.Valid(m.Object) {
@@ -122,7 +131,7 @@ func (t *Template) Render(messages []Message, opts Options) (
 	if err != nil || without != text {
 		found = marked.searched(text)
 	}
-	return text, spansOf(text, found, plain.written), nil
+	return text, plain.spansOf(text, found, plain.written), nil
 }
 
 // render returns the text of a conversation.

@@ -59,7 +59,8 @@ func check(
 ) {
 	t.Helper()
 	parsed, err := New(template, specials)
-	if want.Kind == "syntax" {
+	// An unknown filter or test is an error of ours when it is reached.
+	if want.Kind == "syntax" && !strings.HasPrefix(want.Error, "No ") {
 		if err == nil {
 			t.Errorf("New(%q) parses; Jinja2 says %s", template, want.Error)
 		}

@@ -15,7 +15,9 @@ import (
 // filter is a function that may follow a vertical bar.
 type filter func(r *run, v value, a arguments) value
 
-// filters are the filters that a template may use, by name.
+// filters are the filters that a template may use, by name: those of Jinja2 but for pprint, random
+// and those about web pages and the width of lines (filesizeformat, striptags, urlencode, urlize,
+// wordwrap, xmlattr), which no published chat template has.
 var filters map[string]filter
 
 func init() {
@@ -40,6 +42,9 @@ func init() {
 		"list": toList, "first": first, "last": last, "reverse": reverse, "join": joinFilter,
 		"sum": sum, "items": items, "dictsort": dictSort, "sort": sort, "unique": unique,
 		"min": extreme(-1), "max": extreme(1), "attr": attr, "map": mapFilter,
+		"batch": batch, "slice": slice, "groupby": groupBy, "center": center, "e": escapeHTML,
+		"escape": escapeHTML, "forceescape": escapeHTML, "truncate": truncate,
+		"format": formatText,
 		"select": selectItems(true, false), "reject": selectItems(false, false),
 		"selectattr": selectItems(true, true), "rejectattr": selectItems(false, true),
 	}

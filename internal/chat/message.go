@@ -50,6 +50,8 @@ func (r *run) message(turn int, m Message) (*dict, error) {
 	}
 	r.turns[d] = turn
 	role, _ := d.get("role")
+	name, _ := role.(string)
+	r.roles = append(r.roles, name)
 	for _, k := range d.keys {
 		name, _ := k.(string)
 		of := messageText{Span: Span{Turn: turn}, call: name == "tool_calls"}

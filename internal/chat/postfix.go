@@ -208,7 +208,11 @@ func (p *parser) filter() filterCall {
 	name := p.identifier()
 	f, ok := filters[name]
 	if !ok {
-		p.fail("filter %q is unknown; known are %s", name, known(filters))
+		// A template may have it where no conversation leads to.
+		f = func(r *run, _ value, _ arguments) value {
+			r.fail("filter %q is unknown; known are %s", name, known(filters))
+			return nil
+		}
 	}
 	args := func(*run) arguments { return arguments{} }
 	if p.accept("(") {
@@ -223,7 +227,10 @@ func (p *parser) test(e expression) expression {
 	name := p.identifier()
 	t, ok := tests[name]
 	if !ok {
-		p.fail("test %q is unknown; known are %s", name, known(tests))
+		t = func(r *run, _ value, _ arguments) bool {
+			r.fail("test %q is unknown; known are %s", name, known(tests))
+			return false
+		}
 	}
 	args := func(*run) arguments { return arguments{} }
 	if p.accept("(") {

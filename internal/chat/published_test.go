@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -105,7 +106,8 @@ func TestPublished(t *testing.T) {
 				hex.EncodeToString(sum[:]) != want {
 				t.Fatalf("Render = %q, %v, which is not what transformers renders", text, err)
 			}
-			said := checkSpans(t, text, spans, len(messages))
+			said := checkSpans(t, text, spans, len(messages),
+				opts.Tools != nil || opts.Variables["custom_tools"] != nil)
 			if file == "macro-loop.jinja" {
 				return // it counts characters, so the marks are seen, and only a search is left
 			}
@@ -121,8 +123,14 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// checkSpans checks that spans cover the text, and returns what they say by message.
-func checkSpans(t *testing.T, text string, spans []Span, messages int) (said []string) {
+// sentences matches what published templates add by themselves.
+var sentences = regexp.MustCompile(`You are|[Aa]ssistant\.|Date:|functions`)
+
+// checkSpans checks that spans cover the text and that definitions of tools and what the template
+// adds are no label, and returns what they say by message.
+func checkSpans(
+	t *testing.T, text string, spans []Span, messages int, tools bool,
+) (said []string) {
 	t.Helper()
 	at := 0
 	said = make([]string, messages)
@@ -130,7 +138,12 @@ func checkSpans(t *testing.T, text string, spans []Span, messages int) (said []s
 		if s.Begin != at || s.End <= s.Begin || s.Turn < 0 || s.Turn >= messages {
 			t.Fatalf("span %d is %+v after byte %d; spans follow each other", i, s, at)
 		}
-		if at = s.End; !s.Template {
+		writes := text[s.Begin:s.End]
+		if strings.Contains(writes, "Says what the weather") && s.Kind != Tools ||
+			s.Kind == Tools && !tools || s.Kind == Label && sentences.MatchString(writes) {
+			t.Errorf("span %d of %q is %q", i, writes, s.Kind)
+		}
+		if at = s.End; s.Kind == Words {
 			said[s.Turn] += text[s.Begin:s.End] + "\x00"
 		}
 		if i > 0 {

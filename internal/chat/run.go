@@ -42,6 +42,7 @@ type run struct {
 	// at, noTurn outside of loops over messages. written has where in the text it changed.
 	turns   map[*dict]int
 	turn    int
+	roles   []string // of the messages
 	written []stretch
 	// marks reports whether texts of messages get marks, and texts has these; see span.go.
 	marks bool

@@ -12,10 +12,12 @@ import (
 type Span struct {
 	// Turn is the index of the message that the span belongs to. What the template writes belongs
 	// to the message that its loop is at, and outside of a loop to the nearest message, the one
-	// before if there is one.
+	// before if there is one, but for the label that begins the message after it.
 	Turn int
-	// Template reports whether the template wrote the span. Tools count as written by the template.
-	Template bool
+	// Role is the role of that message, and system for what the template adds before the first one.
+	Role string
+	// Kind is what the span is: words of the message, or what the template wrote.
+	Kind Kind
 	// Thinking reports whether the span is of reasoning_content, or between <think> and </think> in
 	// what an assistant says.
 	Thinking bool
@@ -139,40 +141,38 @@ func (r *run) searched(text string) (found []messageText) {
 }
 
 // spansOf returns the spans of a text, in which found stands and whose template wrote at messages
-// as written says.
-func spansOf(text string, found []messageText, written []stretch) (all []Span) {
+// as written says. What the template wrote is label.
+func (r *run) spansOf(text string, found []messageText, written []stretch) (all []Span) {
 	slices.SortStableFunc(found, func(a, b messageText) int {
 		return cmp.Compare(a.Begin, b.Begin)
 	})
 	at, turn := 0, 0
-	if i := slices.IndexFunc(written, func(s stretch) bool { return s.turn != noTurn }); i >= 0 {
-		turn = written[i].turn
-	} else if len(found) > 0 {
+	if len(found) > 0 {
 		turn = found[0].Turn
 	}
-	add := func(s Span) {
-		if s.Begin, at = at, max(at, s.End); s.Begin >= s.End {
-			return
-		}
-		if n := len(all); n > 0 {
-			same := s
-			same.Begin, same.End = all[n-1].Begin, all[n-1].End
-			if same == all[n-1] {
-				all[n-1].End = s.End
-				return
+	for _, s := range written {
+		if s.turn != noTurn {
+			if len(found) == 0 || s.begin <= found[0].Begin {
+				turn = s.turn
 			}
+			break
 		}
-		all = append(all, s)
+	}
+	add := func(s Span) {
+		if s.Begin, at = at, max(at, s.End); s.Turn < len(r.roles) {
+			s.Role = r.roles[s.Turn]
+		}
+		all = join(all, s)
 	}
 	template := func(end int) {
 		for len(written) > 0 && written[0].begin < end {
-			add(Span{Turn: turn, Template: true, End: written[0].begin})
+			add(Span{Turn: turn, Kind: Label, End: written[0].begin})
 			if written[0].turn != noTurn {
 				turn = written[0].turn
 			}
 			written = written[1:]
 		}
-		add(Span{Turn: turn, Template: true, End: end})
+		add(Span{Turn: turn, Kind: Label, End: end})
 	}
 	for i, s := range found {
 		if i == 0 || !s.call || !found[i-1].call || s.Turn != found[i-1].Turn {

@@ -27,6 +27,7 @@ type callable func(r *run, a arguments) value
 type sequence struct {
 	items []value
 	kind  sequenceKind
+	names []string // of the items of a tuple that has names, as those of groupby
 }
 
 type sequenceKind int

@@ -69,6 +69,9 @@ type entry struct {
 	shape      []int
 	count      int   // product of shape
 	begin, end int64 // bytes, from the start of the tensor data
+	// absent reports whether an index says that the tensor is in the part, and it is not; only the
+	// part is then known. It has a name all the same, because a model may need it.
+	absent bool
 }
 
 // Open opens a safetensors file. It returns an error if the file is missing, truncated or
@@ -195,7 +198,8 @@ func (f *File) FileOf(name string) string {
 	return e.part.name
 }
 
-// Names returns the names of the tensors, sorted.
+// Names returns the names of the tensors, sorted. They include those that an index names and that
+// are not there, for which the other methods return an error that says so.
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.tensors)) }
 
 // Stored returns how many numbers the tensors have, and how many bytes they take in the file.
@@ -238,6 +242,10 @@ func (f *File) lookup(name string) (entry, error) {
 	e, ok := f.tensors[name]
 	if !ok {
 		return entry{}, pkg.Errorf("%s: no tensor %q among its %d", f.name, name, len(f.tensors))
+	}
+	if e.absent {
+		return entry{}, pkg.Errorf("%s has no tensor %s, where %s says it is; download the shard "+
+			"again", e.part.name, quoted(name), indexFile)
 	}
 	return e, nil
 }

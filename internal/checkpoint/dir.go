@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // The files of a Hugging Face directory that this package reads.
@@ -30,8 +33,9 @@ const (
 
 // Dir is a model in the directory layout of Hugging Face. It has config.json and the weights
 // (model.safetensors or, if that file is missing, the shards listed in
-// model.safetensors.index.json). It may have generation_config.json and the files of the tokenizer.
-// The fields must not be modified. A Dir is safe for concurrent use.
+// model.safetensors.index.json, or all shards without that list). It may have
+// generation_config.json and the files of the tokenizer. The fields must not be modified. A Dir is
+// safe for concurrent use.
 type Dir struct {
 	// Name is the path or name that the directory was opened with.
 	Name string
@@ -92,16 +96,48 @@ func FromFS(fsys fs.FS, name string) (*Dir, error) {
 	return d, nil
 }
 
-// openWeights opens the single file or, if it is missing, the shards. If both are there, the single
-// file counts, as in the reference implementation.
+// openWeights opens the single file or, if it is missing, the shards of the index or, if that is
+// missing, those whose names count them. If several are there, the first counts, as in the
+// reference implementation, and a remark names the others.
 func (d *Dir) openWeights() (*File, error) {
-	if !d.exists(weightsFile) && d.exists(indexFile) {
-		return d.openShards()
-	}
-	if err := d.checkRegular(weightsFile, -1); err != nil {
+	files, opened := d.unlisted(), weightsFile
+	open := func() (*File, error) { return openFS(d.fsys, weightsFile, d.path(weightsFile)) }
+	switch err := d.checkRegular(weightsFile, -1); {
+	case err == nil:
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case d.exists(indexFile):
+		opened, open = indexFile, d.openIndexed
+	case files != nil:
+		opened = files[0]
+		d.Remarks = append(d.Remarks, fmt.Sprintf("there is no %s: the weights are those of %s "+
+			"and all other shards", indexFile, opened))
+		open = func() (*File, error) { return d.openShards(opened, files, nil) }
+	default:
 		return nil, d.explainMissing(err)
 	}
-	return openFS(d.fsys, weightsFile, d.path(weightsFile))
+	f, err := open()
+	if err != nil {
+		return nil, err
+	}
+	if left := d.otherWeights(f, opened); len(left) > 0 {
+		d.Remarks = append(d.Remarks, fmt.Sprintf("the weights are those of %s; other weights in "+
+			"the folder were left: %s", opened, message.Some(left, 4)))
+	}
+	return f, nil
+}
+
+// otherWeights returns the files of weights in the directory that are not parts of f.
+func (d *Dir) otherWeights(f *File, opened string) (left []string) {
+	entries, _ := fs.ReadDir(d.fsys, ".") // a folder that cannot be listed has no remark
+	for _, e := range entries {
+		name := e.Name()
+		isPart := slices.ContainsFunc(f.parts, func(p *part) bool { return p.name == d.path(name) })
+		if !isPart && name != opened && isWeights(name) {
+			left = append(left, name)
+		}
+	}
+	return left
 }
 
 // Close closes the weights.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/headwater-ml/headwater/internal/message"
@@ -106,13 +107,16 @@ func (d *Dir) explainMissing(err error) error {
 	if !d.exists(configFile) { // the others cannot be converted without it
 		known = []foreign{{"*.gguf", ""}}
 	}
-	file, python := d.conversion(entries, known)
+	files, python := d.conversion(entries, known)
 	switch {
-	case file == "" || d.exists(weightsFile):
+	case files == nil || d.exists(weightsFile):
+	case python == "" && len(files) > 1:
+		return fmt.Errorf("%w; found %s: name one of these files instead of the directory", err,
+			message.Some(files, 8))
 	case python == "":
-		return fmt.Errorf("%w; found %s: name that file instead of the directory", err, file)
+		return fmt.Errorf("%w; found %s: name that file instead of the directory", err, files[0])
 	default:
-		return fmt.Errorf("%w; found %s: convert it once in Python:%s", err, file, python)
+		return fmt.Errorf("%w; found %s: convert it once in Python:%s", err, files[0], python)
 	}
 	return fmt.Errorf("%w; found %s", err, listed(entries))
 }
@@ -126,23 +130,44 @@ func (d *Dir) explainTokenizer(err error) error {
 	if readErr != nil {
 		return err
 	}
-	if file, python := d.conversion(entries, foreignTokenizers); file != "" {
-		return fmt.Errorf("%w; found %s: convert it once in Python:%s", err, file, python)
+	if files, python := d.conversion(entries, foreignTokenizers); files != nil {
+		return fmt.Errorf("%w; found %s: convert it once in Python:%s", err, files[0], python)
 	}
 	return err
 }
 
-// conversion returns the first foreign file among the entries and the Python code that converts it.
-// Both are empty if there is no such file.
-func (d *Dir) conversion(entries []fs.DirEntry, known []foreign) (file, python string) {
+// conversion returns the foreign files among the entries that the first pattern with any has, and
+// the Python code that converts the first. Both are empty if there is no such file.
+func (d *Dir) conversion(entries []fs.DirEntry, known []foreign) (files []string, python string) {
 	for _, f := range known {
 		for _, e := range entries {
-			if ok, _ := path.Match(f.file, e.Name()); ok && !bookkeeping.MatchString(e.Name()) {
-				return e.Name(), d.fillIn(f.python, e.Name())
+			if f.matches(e.Name()) {
+				files = append(files, e.Name())
 			}
 		}
+		if files != nil {
+			return files, d.fillIn(f.python, files[0])
+		}
 	}
-	return "", ""
+	return nil, ""
+}
+
+// matches reports whether a file has this format, by its name.
+func (f foreign) matches(name string) bool {
+	ok, _ := path.Match(f.file, name)
+	return ok && !bookkeeping.MatchString(name)
+}
+
+// safetensorsWeights are patterns of the names that files of weights have in safetensors.
+var safetensorsWeights = []foreign{
+	{file: "model*.safetensors"}, {file: indexFile}, {file: "consolidated*.safetensors"},
+	{file: "pytorch_model*.safetensors"},
+}
+
+// isWeights reports whether a file has weights in any format, by its name.
+func isWeights(name string) bool {
+	known := slices.Concat(safetensorsWeights, foreignWeights)
+	return slices.ContainsFunc(known, func(f foreign) bool { return f.matches(name) })
 }
 
 var placeholder = regexp.MustCompile(`\b(DIR|FILE|MODEL)\b`)

@@ -31,6 +31,7 @@ func TestForeignWeights(t *testing.T) {
 		{"TensorFlow", gpt2, []string{"tf_model.h5"}, `GPT2LMHeadModel.from_pretrained("m", from_tf=True)`},
 		{"Flax", gpt2, []string{"flax_model.msgpack"}, `GPT2LMHeadModel.from_pretrained("m", from_flax=True)`},
 		{"GGUF", gpt2, []string{"x.gguf"}, "found x.gguf: name that file instead of the directory"},
+		{"GGUF files", gpt2, []string{"x.gguf", "y.gguf"}, "found x.gguf, y.gguf: name one of these files instead of the directory"},
 		{"GGUF alone", "", []string{"x.gguf"}, `m has no config.json: file does not exist; found x.gguf: name that file`},
 		{
 			"bare state", gpt2,

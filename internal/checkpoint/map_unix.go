@@ -1,4 +1,4 @@
-//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+//go:build darwin || dragonfly || freebsd || linux || netbsd
 
 package checkpoint
 
@@ -11,9 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile maps the first size bytes of a file for reading.
+// mapFile maps the first size bytes of a file for reading. Where the address space is limited it
+// returns an error: the file would take of it what the program needs.
 func mapFile(f *os.File, size int64) ([]byte, error) {
-	if size <= 0 || size > math.MaxInt {
+	var space unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_AS, &space)
+	if size <= 0 || size > math.MaxInt || err == nil && space.Cur < 1<<62 {
 		return nil, errors.New("cannot be mapped")
 	}
 	return unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)

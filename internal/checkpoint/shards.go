@@ -6,16 +6,15 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/headwater-ml/headwater/internal/jsonread"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// openShards opens every file that model.safetensors.index.json names. As in the reference
-// implementation, a tensor in a shard counts even if the index does not name it; a tensor that the
-// index names must be in the shard that the index says. The result has the parts of all shards, so
-// a caller sees one checkpoint.
-func (d *Dir) openShards() (_ *File, err error) {
+// openIndexed opens every file that model.safetensors.index.json names.
+func (d *Dir) openIndexed() (*File, error) {
 	text, err := d.read(indexFile, maxIndex)
 	if err != nil {
 		return nil, err
@@ -24,20 +23,48 @@ func (d *Dir) openShards() (_ *File, err error) {
 	if err != nil {
 		return nil, pkg.Errorf("%s: %w", d.path(indexFile), err)
 	}
-	all := &File{
-		name: d.path(indexFile), tensors: map[string]entry{},
-		metadata: map[string]string{},
+	return d.openShards(indexFile, shards(index), index)
+}
+
+// unlisted returns the names of the shards of a checkpoint without an index, by the first name that
+// has their number, as model-00001-of-00002.safetensors; none if there is no such name.
+func (d *Dir) unlisted() (names []string) {
+	found, _ := fs.Glob(d.fsys, "model-[0-9][0-9][0-9][0-9][0-9]-of-[0-9][0-9][0-9][0-9][0-9]"+
+		".safetensors") // sorted
+	if len(found) == 0 {
+		return nil
 	}
+	_, number, _ := strings.Cut(found[0], "-of-")
+	n, _ := strconv.Atoi(strings.TrimSuffix(number, ".safetensors")) // at most 99,999
+	for i := range n {
+		names = append(names, fmt.Sprintf("model-%05d-of-%s", i+1, number))
+	}
+	return names
+}
+
+// openShards opens shards as one checkpoint, which has the parts of all. As in the reference
+// implementation, a tensor in a shard counts even if the index does not name it. A tensor that the
+// index names and that is nowhere is an error only when it is asked for, because a model may do
+// without it; one in another shard than the index says is an error at once. Without an index, all
+// shards must be there. name is what the result is called.
+func (d *Dir) openShards(name string, files []string, index map[string]string) (
+	_ *File, err error,
+) {
+	all := &File{name: d.path(name), tensors: map[string]entry{}, metadata: map[string]string{}}
 	// After an error the shards that are open already are closed.
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, all.Close())
 		}
 	}()
-	for _, shard := range shards(index) {
+	for _, shard := range files {
 		// A shard may be missing after an incomplete download.
-		if err := d.checkRegular(shard, -1); err != nil {
-			return nil, fmt.Errorf("%w; %s names it", err, indexFile)
+		err := d.checkRegular(shard, -1)
+		if index != nil && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w; it is one of the %d shards of the model", err, len(files))
 		}
 		f, err := openFS(d.fsys, shard, d.path(shard))
 		if err != nil {
@@ -76,20 +103,27 @@ func (f *File) add(shard *File) error {
 	return nil
 }
 
-// checkIndex checks that every tensor is in the shard that the index names for it. Names are
-// sorted, so that the same directory gives the same error.
+// checkIndex checks that no tensor is in another shard than the one that the index names for it,
+// and adds those that are nowhere, with a remark. Names are sorted, so that the same directory
+// gives the same error.
 func (f *File) checkIndex(index map[string]string, d *Dir) error {
+	var absent []string
 	for _, name := range slices.Sorted(maps.Keys(index)) {
 		want := d.path(index[name])
 		e, ok := f.tensors[name]
 		if !ok {
-			return pkg.Errorf("%s has no tensor %s, where %s says it is; download "+
-				"the shard again", want, quoted(name), indexFile)
+			absent = append(absent, quoted(name))
+			f.tensors[name] = entry{part: &part{name: want}, absent: true}
+			continue
 		}
 		if e.part.name != want {
 			return pkg.Errorf("tensor %s is in %s, but %s says in %s: the shards are swapped or "+
 				"of different checkpoints", quoted(name), e.part.name, indexFile, want)
 		}
+	}
+	if absent != nil {
+		d.Remarks = append(d.Remarks, fmt.Sprintf("%s names tensors that are in no shard and "+
+			"that the model does not need: %s", indexFile, message.Some(absent, 4)))
 	}
 	return nil
 }

@@ -86,6 +86,78 @@ func TestSingleFileFirst(t *testing.T) {
 	}
 }
 
+// TestOtherWeights names the weights that are opened and those that are left.
+func TestOtherWeights(t *testing.T) {
+	one := shard(t, nil, Tensor{"single", nil, []float32{1}})
+	const index = "model.safetensors.index.json"
+	for name, c := range map[string]struct {
+		change func(files map[string]string)
+		names  []string
+		remark string
+	}{
+		"single file": {
+			func(f map[string]string) { f["model.safetensors"], f["optimizer.pt"] = one, "" },
+			[]string{"single"},
+			"the weights are those of model.safetensors; other weights in the folder were left: " +
+				index,
+		},
+		"other formats": {
+			func(f map[string]string) {
+				f["consolidated.safetensors"], f["pytorch_model.bin"], f["m-q4.gguf"] = one, "", ""
+			},
+			[]string{"extra", "v", "w"},
+			"the weights are those of " + index + "; other weights in the folder were left: " +
+				"consolidated.safetensors, m-q4.gguf, pytorch_model.bin",
+		},
+		"index of a tensor that is nowhere": {
+			func(f map[string]string) {
+				f[index] = `{"weight_map":{"w":"a.safetensors","v":"b.safetensors",` +
+					`"mtp.w":"b.safetensors","mtp.v":"c.safetensors"}}`
+			},
+			[]string{"extra", "mtp.v", "mtp.w", "v", "w"},
+			index + ` names tensors that are in no shard and that the model does not need: "mtp.v", ` +
+				`"mtp.w"`,
+		},
+		"no index": {
+			func(f map[string]string) {
+				f["model-00001-of-00002.safetensors"] = f["a.safetensors"]
+				f["model-00002-of-00002.safetensors"] = f["b.safetensors"]
+				delete(f, index)
+				delete(f, "a.safetensors")
+				delete(f, "b.safetensors")
+			},
+			[]string{"extra", "v", "w"},
+			"there is no " + index + ": the weights are those of model-00001-of-00002.safetensors " +
+				"and all other shards",
+		},
+		"one set": {func(map[string]string) {}, []string{"extra", "v", "w"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := sharded(t)
+			c.change(files)
+			d, err := FromFS(mapFS(files), "m")
+			must(t, err)
+			if got := d.Weights.Names(); !cmp.Equal(got, c.names) {
+				t.Errorf("Names() = %v, want %v", got, c.names)
+			}
+			if got := strings.Join(d.Remarks, "; "); got != c.remark {
+				t.Errorf("remarks %q, want %q", got, c.remark)
+			}
+			if v, err := d.Weights.Float32("v"); err == nil && !cmp.Equal(v, []float32{3, 4}) {
+				t.Errorf("v = %v, want [3 4]", v)
+			}
+			for _, name := range c.names {
+				_, err := d.Weights.Shape(name)
+				absent := err != nil && strings.Contains(err.Error(), ".safetensors has no "+
+					"tensor \""+name+"\", where "+index+" says it is; download the shard again")
+				if absent != strings.HasPrefix(name, "mtp.") {
+					t.Errorf("Shape(%s): %v", name, err)
+				}
+			}
+		})
+	}
+}
+
 // TestShardsHash compares with sums made by other tools:
 //
 //	(printf '{}' | sha256sum
@@ -119,8 +191,11 @@ func TestShardsRefuse(t *testing.T) {
 	names := func(weightMap string) string { return `{"weight_map":` + weightMap + `}` }
 	cases := []refusedShards{
 		{
-			"missing shard", func(f map[string]string) { delete(f, "b.safetensors") },
-			"m has no b.safetensors: file does not exist; model.safetensors.index.json names it",
+			"shard of no index missing", func(f map[string]string) {
+				delete(f, index)
+				f["model-00002-of-00003.safetensors"] = f["a.safetensors"]
+			}, "m has no model-00001-of-00003.safetensors: file does not exist; it is one of the " +
+				"3 shards of the model",
 		},
 		{
 			"truncated shard",

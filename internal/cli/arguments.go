@@ -85,8 +85,15 @@ const (
 // WholeFlag adds a flag that takes a whole number from least to most. The usage gets the range and,
 // unless it is empty, what the number is by default.
 func WholeFlag(f *pflag.FlagSet, p *int, name string, least, most int, usage, byDefault string) {
-	usage = fmt.Sprintf("%s, from %d to %d%s", usage, least, most, defaultIs(byDefault))
+	usage = fmt.Sprintf("%s, from %d to %d", usage, least, most)
+	_, err := strconv.Atoi(byDefault)
+	if err != nil && byDefault != "" {
+		usage += " (default " + byDefault + ")"
+	}
 	f.Func(name, usage, func(s string) error { return SetWhole(p, s, least, most) })
+	if err == nil {
+		f.Lookup(name).DefValue = byDefault
+	}
 }
 
 // SetWhole reads a whole number from least to most.
@@ -97,12 +104,4 @@ func SetWhole(p *int, s string, least, most int) error {
 	}
 	*p = n
 	return nil
-}
-
-// defaultIs is the end of a usage.
-func defaultIs(what string) string {
-	if what == "" {
-		return ""
-	}
-	return " (default " + what + ")"
 }

@@ -36,8 +36,8 @@ type ModelFlags struct {
 func (f *ModelFlags) Add(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.Model, "model", "m", "", "the `MODEL`: an embedded one, a "+
 		"directory in Hugging Face layout, a GGUF file, smollm2 (see headwater download), "+
-		"ollama:NAME[:TAG], or a name of the Hub such as openai-community/gpt2[@revision] "+
-		"(default tiny)")
+		"ollama:NAME[:TAG], or a name of the Hub such as openai-community/gpt2[@revision]")
+	cmd.Flags().Lookup("model").DefValue = "tiny"
 	f.AddPre(cmd)
 	f.AddPlace(cmd)
 }

@@ -13,10 +13,14 @@ const (
 	TokensKey    = "tokens"    // a JSON list of the texts of all tokens
 	GeneratedKey = "generated" // how many of the last ones were generated
 	ModelKey     = "model"     // the name of the model
+	SinksKey     = "sinks"     // true if rows of attention sum to less than 1; see [trace.Info]
 )
 
 // WantTokens ends the message about the texts of tokens in the metadata of a file.
 const WantTokens = `want a JSON list of the texts of all tokens, such as ["The"," key"]`
+
+// HasSinks reports whether the metadata of a file says that its model has sinks.
+func HasSinks(file *checkpoint.File) bool { return file.Metadata()[SinksKey] == "true" }
 
 // TokensOf reads the texts of the tokens in the metadata of a file; nil if it has none.
 func TokensOf(file *checkpoint.File) (tokens []string, err error) {

@@ -85,9 +85,11 @@ func Root(k *Kit, families []Family) *cobra.Command {
 //go:embed help
 var helpTexts embed.FS
 
-// addHelp gives commands below another one their texts. Those have none of their own.
+// addHelp gives commands below another one their texts, of which they have none of their own, and
+// notes what their flags are given.
 func addHelp(below *cobra.Command, path string) {
 	for _, c := range below.Commands() {
+		noteGiven(c)
 		text, err := helpTexts.ReadFile("help/" + path + c.Name() + ".txt")
 		if err == nil {
 			help := strings.TrimSuffix(string(text), "\n")

@@ -35,7 +35,7 @@ func ReadParquet(ctx context.Context, data []byte, name string, each func(Record
 	if err != nil {
 		return err
 	}
-	return readRecords(ctx, file, local, name, each)
+	return readRecords(ctx, file, name, each)
 }
 
 // ReadSource reads the records of an input.

@@ -1,13 +1,13 @@
 package corpus
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"runtime"
 	"slices"
@@ -16,8 +16,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/encoding/thrift"
-	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/headwater-ml/headwater/internal/atomicfile"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -33,6 +31,9 @@ func (s *Source) readParquet(
 		return err
 	}
 	defer local.Close()
+	if err := tryParquet(ctx, local.randomFile.(*scratchFile).File); err != nil {
+		return pkg.Errorf("the input %s in %s %w", in.name, s.name, err)
+	}
 	err = recovered(func() error {
 		begin := make([]byte, len(gzipMagic))
 		if _, err := local.ReadAt(begin, 0); err == nil && string(begin) == gzipMagic {
@@ -43,7 +44,7 @@ func (s *Source) readParquet(
 		if err != nil {
 			return err
 		}
-		return readRecords(ctx, file, local, of.Name, each)
+		return readRecords(ctx, file, of.Name, each)
 	})
 	if damage := (*damageError)(nil); errors.As(err, &damage) {
 		return pkg.Errorf("the input %s in %s %w; repair or remove it", in.name, s.name, err)
@@ -56,8 +57,11 @@ func openParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
 	f, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true),
 		parquet.SkipBloomFilters(true))
 	if err != nil {
-		return nil, &damageError{fmt.Sprintf("is no whole Parquet file (%v)",
-			atomicfile.Cause(err))}
+		why := "its end, which tells what it has, cannot be read" // and not the reader's chain
+		if file := (*fs.PathError)(nil); errors.As(err, &file) {
+			why = file.Err.Error()
+		}
+		return nil, &damageError{"is no whole Parquet file (" + why + ")"}
 	}
 	return f, nil
 }
@@ -98,10 +102,9 @@ func damaged(err error) error {
 	return &damageError{fmt.Sprintf("is damaged (%v)", atomicfile.Cause(err))}
 }
 
-// readRecords reads the rows of an open file, which local has.
+// readRecords reads the rows of an open file.
 func readRecords(
-	ctx context.Context, file *parquet.File, local io.ReaderAt, name string,
-	each func(Record) error,
+	ctx context.Context, file *parquet.File, name string, each func(Record) error,
 ) error {
 	at := map[string]parquet.LeafColumn{}
 	lists := map[string][]parquet.LeafColumn{}
@@ -148,9 +151,6 @@ func readRecords(
 			message.List(slices.Concat(promptKeys, messageKeys)),
 			message.List(names[:min(len(names), mostNamed)]))}
 	}
-	if err := checkPages(ctx, file, local, at, lists); err != nil {
-		return err
-	}
 	number := int64(0)
 	for _, group := range file.RowGroups() {
 		if err := readGroup(ctx, group, at, lists, name, &number, each); err != nil {
@@ -176,83 +176,6 @@ func messageLeaves(schema *parquet.Schema, column string) (leaves []parquet.Leaf
 		}
 	}
 	return leaves
-}
-
-// maxPages is how many bytes the pages of a row group that are in memory at once may have: of each
-// column the dictionary and one page of values. Writers end a page after about 1 MB; one that holds
-// a thousand long texts has more. The reader takes about twice as much.
-const maxPages = 128 << 20
-
-// checkPages returns an error if pages of the columns say that they have more than maxPages, before
-// the reader takes memory for them: a page of a few kilobytes may be gigabytes when decompressed.
-func checkPages(
-	ctx context.Context, file *parquet.File, local io.ReaderAt, at map[string]parquet.LeafColumn,
-	lists map[string][]parquet.LeafColumn,
-) error {
-	for group, chunks := range file.Metadata().RowGroups {
-		total := int64(0)
-		for _, column := range inputColumns {
-			leaves := lists[column]
-			if leaf, ok := at[column]; ok {
-				leaves = append(slices.Clone(leaves), leaf)
-			}
-			for _, leaf := range leaves {
-				if leaf.ColumnIndex >= len(chunks.Columns) {
-					continue
-				}
-				size, err := pagesSize(ctx, local, &chunks.Columns[leaf.ColumnIndex].MetaData)
-				if err != nil {
-					return err
-				}
-				if total += size; total > maxPages {
-					return &damageError{fmt.Sprintf("has pages of %d bytes up to column %q in "+
-						"row group %d; at most %d (%d MiB) are read; write it with smaller "+
-						"pages, or split its texts", total, column, group+1, maxPages,
-						maxPages>>20)}
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// pagesSize returns how many bytes the largest dictionary and the largest page of values of a
-// column in a row group have, as their headers say. Values count 5 bytes each besides, for where
-// they begin and whether they are null. A header that cannot be read ends the column: the reader
-// reports it if it comes to it.
-func pagesSize(
-	ctx context.Context, local io.ReaderAt, column *format.ColumnMetaData,
-) (size int64, err error) {
-	begin, dictionary, values := column.DataPageOffset, int64(0), int64(0)
-	if column.DictionaryPageOffset != 0 {
-		begin = column.DictionaryPageOffset
-	}
-	section := io.NewSectionReader(local, begin, column.TotalCompressedSize)
-	in := bufio.NewReader(section)
-	var protocol thrift.CompactProtocol
-	for {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		var h format.PageHeader
-		if thrift.NewDecoder(protocol.NewReader(in)).Decode(&h) != nil || h.CompressedPageSize < 0 {
-			break
-		}
-		count := max(h.DataPageHeader.V.NumValues, h.DataPageHeaderV2.V.NumValues,
-			h.DictionaryPageHeader.V.NumValues)
-		page := max(int64(h.UncompressedPageSize), int64(h.CompressedPageSize)) + 5*int64(count)
-		if h.DictionaryPageHeader.Valid {
-			dictionary = max(dictionary, page)
-		} else {
-			values = max(values, page)
-		}
-		_, err := section.Seek(int64(h.CompressedPageSize)-int64(in.Buffered()), io.SeekCurrent)
-		if err != nil {
-			break
-		}
-		in.Reset(section)
-	}
-	return dictionary + values, nil
 }
 
 // countOf returns how many columns of the top level have a name.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -86,8 +86,14 @@ func TestParquetMessages(t *testing.T) {
 // writeParquet writes rows as a Parquet file and returns its path.
 func writeParquet[T any](t *testing.T, rows []T) string {
 	t.Helper()
+	return writeParquetPages(t, 64, rows)
+}
+
+// writeParquetPages writes pages of so many bytes.
+func writeParquetPages[T any](t *testing.T, bytesOfPage int, rows []T) string {
+	t.Helper()
 	var b bytes.Buffer
-	w := parquet.NewGenericWriter[T](&b, parquet.PageBufferSize(64))
+	w := parquet.NewGenericWriter[T](&b, parquet.PageBufferSize(bytesOfPage))
 	if _, err := w.Write(rows); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +227,7 @@ func TestUnreadableParquet(t *testing.T) {
 		{"ids of nulls", nulls, `has a column "id" without values; give each row a different one`},
 		{"no id", writeParquet(t, []noIDRow{{"x"}}), `has no column "id"; add one`},
 		{"no text", writeParquet(t, []noTextRow{{"x"}}), `has no column of texts: prompt, text, question, messages, conversations; rename one of its columns, "id"`},
-		{"cut", cut, "is no whole Parquet file"},
+		{"cut", cut, "is no whole Parquet file (its end, which tells what it has, cannot be read); repair"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := corpus.MakePlan(t.Context(), source(t, c.path), settings(2, 0))
@@ -243,8 +249,8 @@ type page struct {
 
 // textPage is a page of one text of n letters, in a dictionary or not.
 func textPage(n int, dictionary bool) page {
-	body := append(binary.LittleEndian.AppendUint32(nil, uint32(n)),
-		bytes.Repeat([]byte("a"), n)...)
+	body := bytes.Repeat([]byte("a"), 4+n)
+	binary.LittleEndian.PutUint32(body, uint32(n))
 	p := page{body: body, header: format.PageHeader{
 		Type: format.DataPage, UncompressedPageSize: int32(len(body)),
 		DataPageHeader: thrift.New(format.DataPageHeader{NumValues: 1}),
@@ -258,7 +264,7 @@ func textPage(n int, dictionary bool) page {
 
 // writeHostile writes a file of one row, whose column of texts has certain pages. size is what the
 // file says of their bytes, 0 for the truth.
-func writeHostile(t *testing.T, size int64, pages ...page) string {
+func writeHostile(t *testing.T, size int64, codec format.CompressionCodec, pages ...page) string {
 	t.Helper()
 	path := writeParquet(t, []packedRow{{1, "x"}})
 	data, err := os.ReadFile(path)
@@ -266,7 +272,7 @@ func writeHostile(t *testing.T, size int64, pages ...page) string {
 	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
 	must(t, err)
 	column := &f.Metadata().RowGroups[0].Columns[1].MetaData
-	column.DataPageOffset, column.DictionaryPageOffset = int64(len(data)), 0
+	column.DataPageOffset, column.DictionaryPageOffset, column.Codec = int64(len(data)), 0, codec
 	var protocol thrift.CompactProtocol
 	marshal := func(v any) []byte {
 		b, err := thrift.Marshal(&protocol, v)
@@ -274,7 +280,7 @@ func writeHostile(t *testing.T, size int64, pages ...page) string {
 		return b
 	}
 	for _, p := range pages {
-		body, err := parquet.Zstd.Encode(nil, p.body)
+		body, err := parquet.LookupCompressionCodec(codec).Encode(nil, p.body)
 		must(t, err)
 		p.header.CompressedPageSize = int32(len(body))
 		data = slices.Concat(data, marshal(p.header), body)
@@ -289,38 +295,98 @@ func writeHostile(t *testing.T, size int64, pages ...page) string {
 	return path
 }
 
-// Pages and dictionaries that are far larger than the file are refused by what their headers say,
-// before they take memory.
+// Files of some kilobytes whose pages, runs or texts take gigabytes are refused by a process that
+// reads them first, whatever their headers say; this process takes no memory for them.
 func TestLargePages(t *testing.T) {
-	const large = 128 << 20
+	large := textPage(520<<20, false)
+	lying, words := large, textPage(1, true)
+	lying.header.UncompressedPageSize = 100
+	words.body, words.header.UncompressedPageSize = large.body, large.header.UncompressedPageSize
 	many := textPage(1, false)
 	many.header.DataPageHeader.V.NumValues = 1 << 30
-	const values = 13 + 5 // the ids, and where the text begins
-	for _, c := range []struct {
-		name, path string
-		bytes      int
-	}{
-		{"a page", writeHostile(t, 0, textPage(large, false)), large + 4 + values},
-		{"a dictionary", writeHostile(t, 0, textPage(large, true), textPage(1, false)), large + 4 + values + 19},
-		{"after others", writeHostile(t, 0, textPage(1, false), textPage(large, false)), large + 4 + values},
-		{"up to the end", writeHostile(t, math.MaxInt64, textPage(large, false)), large + 4 + values},
-		{"many values", writeHostile(t, 0, many), 5<<30 + 14 + 13},
+	shared := page{body: commonBeginnings(2_000_000, 1000)}
+	shared.header.UncompressedPageSize = int32(len(shared.body))
+	shared.header.DataPageHeader = thrift.New(format.DataPageHeader{
+		NumValues: 2_000_000, Encoding: format.DeltaByteArray,
+	})
+	for name, path := range map[string]string{
+		"a page":              writeHostile(t, 0, format.Zstd, large),
+		"a dictionary":        writeHostile(t, 0, format.Zstd, words, textPage(1, false)),
+		"zstd that lies":      writeHostile(t, 0, format.Zstd, lying),
+		"brotli that lies":    writeHostile(t, 0, format.Brotli, lying),
+		"up to the end":       writeHostile(t, math.MaxInt64, format.Zstd, large),
+		"many values":         writeHostile(t, 0, format.Zstd, many),
+		"a beginning of 1 KB": writeHostile(t, 0, format.Uncompressed, shared),
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			if info, err := os.Stat(c.path); err != nil || info.Size() > 1<<20 {
+		t.Run(name, func(t *testing.T) {
+			if info, err := os.Stat(path); err != nil || info.Size() > 1<<20 {
 				t.Fatalf("the file has %d bytes, %v; want a small one", info.Size(), err)
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := corpus.MakePlan(t.Context(), source(t, c.path), settings(2, 0))
+			_, err := corpus.MakePlan(t.Context(), source(t, path), settings(2, 0))
 			runtime.ReadMemStats(&after)
-			checkError(t, c.name, err, "in.parquet", fmt.Sprint("has pages of ", c.bytes),
-				`bytes up to column "text" in row group 1; at most 134217728 (128 MiB) are read; `+
-					"write it with smaller pages")
+			checkError(t, name, err, "in.parquet", "takes more than 512 MiB of memory to read "+
+				"(after row 0); write it with smaller pages, or split its texts")
 			if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
 				t.Errorf("%d bytes allocated", took)
 			}
 		})
+	}
+}
+
+// commonBeginnings is a page of DELTA_BYTE_ARRAY with one text of n bytes, which all others repeat:
+// the lengths of beginnings, the lengths of the rest, and the rest of the first text.
+func commonBeginnings(texts, n int) []byte {
+	beginnings, rests := make([]int32, texts), make([]int32, texts)
+	for i := 1; i < texts; i++ {
+		beginnings[i] = int32(n)
+	}
+	rests[0] = int32(n)
+	var packed delta.BinaryPackedEncoding
+	first, _ := packed.EncodeInt32(nil, beginnings)
+	second, _ := packed.EncodeInt32(nil, rests)
+	return slices.Concat(first, second, make([]byte, n))
+}
+
+// Texts of the largest size are read, in a page of 160 MB of each kind.
+func TestManyLongTexts(t *testing.T) {
+	type row struct {
+		ID   int64  `parquet:"id"`
+		Text string `parquet:"text"`
+	}
+	type dictionary struct {
+		ID   int64  `parquet:"id"`
+		Text string `parquet:"text,dict,zstd"`
+	}
+	type shared struct {
+		ID   int64  `parquet:"id"`
+		Text string `parquet:"text,delta,snappy"`
+	}
+	text := func(i int) string { return strings.Repeat(string(rune('a'+i)), 1<<24) }
+	var rows []row
+	var dictionaries []dictionary
+	var shareds []shared
+	for i := range 10 {
+		rows = append(rows, row{int64(i), text(i)})
+		dictionaries = append(dictionaries, dictionary{int64(i), text(i)})
+		shareds = append(shareds, shared{int64(i), text(i)})
+	}
+	for name, path := range map[string]string{
+		"plain": writeParquetPages(t, 1<<28, rows), "dictionary": writeParquetPages(t, 1<<28, dictionaries),
+		"delta": writeParquetPages(t, 1<<28, shareds),
+	} {
+		n := 0
+		err := corpus.ReadSource(t.Context(), source(t, path), func(r corpus.Record) error {
+			if want := text(n); r.Err != "" || r.Prompt != want {
+				t.Errorf("%s: row %d has %d bytes, error %q", name, n, len(r.Prompt), r.Err)
+			}
+			n++
+			return nil
+		})
+		if err != nil || n != 10 {
+			t.Errorf("%s: %d rows, %v", name, n, err)
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ func TestModelFigures(t *testing.T) {
 		total += size(t, m.Files())
 	}
 	fmt.Fprintf(&b, "The files of these models have %.1f MB together.\n", float64(total)/1e6)
-	part(t, "docs/models.md", "model figures", b.String())
+	part(t, toysPage, "model figures", b.String())
 }
 
 // size returns how many bytes the files have.

@@ -30,9 +30,6 @@ type Client struct {
 	// Show says how the caller shows what Explain returns, for [Client.Save], in the JSON form of
 	// render.Show. Nil says nothing.
 	Show json.RawMessage
-	// Remote is what a user calls the machine of the engine, for messages; empty if it is this one.
-	// Paths of models are those of that machine.
-	Remote string
 }
 
 // Explain is [attribution.Explain] in the engine. Rows arrive token by token, and o.OnStep and
@@ -51,7 +48,7 @@ func (c Client) Explain(
 	if err != nil {
 		return nil, pkg.Errorf("options: %w", err)
 	}
-	answer := explaining{options: o, name: m.Name, path: c.path(m.Name)}
+	answer := explaining{options: o, name: m.Name, path: absolute(m.Name)}
 	err = c.do(ctx, Request{
 		Kind: KindExplain, Model: m, Name: m.Name, Text: []byte(prompt), Options: options,
 		Continuation: []byte(continuation), Show: c.Show,
@@ -136,7 +133,7 @@ func (c Client) Sources(ctx context.Context, m Model, ask sources.Ask) (*sources
 	if err != nil {
 		return nil, err
 	}
-	if c.path(m.Name) != m.Name { // no picture has an absolute path
+	if absolute(m.Name) != m.Name { // no picture has an absolute path
 		result.Model.Name = m.Name
 	}
 	complete(result)
@@ -232,8 +229,8 @@ func (c Client) do(ctx context.Context, r Request, add func(*Event) error) error
 	if c.Patience <= 0 {
 		c.Patience = defaultPatience
 	}
-	r.Version, r.Model.Name = Version, c.path(r.Model.Name)
-	r.Model.Backend = c.backend(r.Model.Backend)
+	r.Version, r.Model.Name = Version, absolute(r.Model.Name)
+	r.Model.Backend = absoluteBackend(r.Model.Backend)
 	r.Alive = c.Patience / 5 // a busy machine may delay a few of them
 	if err := r.Check(); err != nil {
 		return err
@@ -260,40 +257,17 @@ func (c Client) do(ctx context.Context, r Request, add func(*Event) error) error
 			return err
 		}
 		if e.Failure != nil {
-			return c.located(e.Failure)
+			return e.Failure
 		}
 	}
 	return c.explain(ctx, r.Kind, timed, err)
 }
 
-// located says on which machine an error occurred, if it is another one. Usage errors are the same
-// everywhere.
-func (c Client) located(e *Error) *Error {
-	if c.Remote == "" || e.Usage {
-		return e
-	}
-	located := *e
-	located.Message = fmt.Sprintf("on %s: %s", c.Remote, e.Message)
-	if e.Reason == trace.ModelKind || e.Reason == trace.CacheKind {
-		located.Message += fmt.Sprintf("; paths and downloaded models are those of %s", c.Remote)
-	}
-	return &located
-}
-
-// path makes the path of a model independent of the working directory, if the engine runs on this
-// machine.
-func (c Client) path(name string) string {
-	if c.Remote != "" {
-		return name
-	}
-	return absolute(name)
-}
-
-// backend makes the path of a plugin in the name of a backend independent of the working directory,
-// if the engine runs on this machine.
-func (c Client) backend(name string) string {
+// absoluteBackend makes the path of a plugin in the name of a backend independent of the working
+// directory.
+func absoluteBackend(name string) string {
 	kind, path, _ := strings.Cut(name, ":")
-	if c.Remote != "" || path == "" || kind != "xla" && kind != "cuda" {
+	if path == "" || kind != "xla" && kind != "cuda" {
 		return name
 	}
 	if absolute, err := filepath.Abs(path); err == nil {
@@ -312,15 +286,9 @@ func (c Client) explain(ctx context.Context, kind Kind, conn *timedConn, err err
 		return pkg.Errorf("this program cannot read what the engine, process %d, sent: it is not "+
 			"of the same version, end that process and restart the kernel", peer(conn.Conn))
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &SilentError{
-			PID: peer(conn.Conn), Socket: c.Socket, Silence: c.Patience, Remote: c.Remote,
-		}
+		return &SilentError{PID: peer(conn.Conn), Socket: c.Socket, Silence: c.Patience}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, syscall.ECONNRESET):
-		if c.Remote != "" {
-			return pkg.Errorf("the connection to %s broke, or the engine there ended, in "+
-				"the middle of %q: run the cell again%s", c.Remote, kind, lastLines(c.Socket))
-		}
 		return pkg.Errorf("the engine ended in the middle of %q: run the cell again, "+
 			"which starts another one%s", kind, lastLines(c.Socket))
 	}
@@ -364,17 +332,10 @@ type SilentError struct {
 	Socket string
 	// Silence is how long it said nothing.
 	Silence time.Duration
-	// Remote is the machine of the engine; empty if it is this one. PID is then that of ssh.
-	Remote string
 }
 
 // Error returns what to do, in one line.
 func (e *SilentError) Error() string {
-	if e.Remote != "" {
-		return fmt.Sprintf("engine: the engine on %s has not answered for %v: the connection or "+
-			"the engine hangs; run headwater engine stop --force %d and the cell again", e.Remote,
-			e.Silence, e.PID)
-	}
 	if e.PID == 0 {
 		return fmt.Sprintf("engine: the engine at %s has not answered for %v: "+
 			"it is stopped or hangs; end the engine's process and run the cell again", e.Socket,

@@ -17,11 +17,8 @@ import (
 // Found is an engine of this user.
 type Found struct {
 	Socket string
-	// PID is the process that listens on the socket, which for an engine of another machine is ssh;
-	// 0 if the system does not say.
+	// PID is the process that listens on the socket; 0 if the system does not say.
 	PID int
-	// Remote says that the engine runs on another machine.
-	Remote bool
 	// Owner is the process that started it, such as the kernel of a notebook, and OwnerAlive
 	// reports whether that still runs.
 	Owner      int
@@ -90,14 +87,10 @@ func filesIn(dir, prefix, suffix string) ([]string, error) {
 
 // inspect asks what listens on a socket; nil if nothing does.
 func inspect(ctx context.Context, socket string) *Found {
-	f := &Found{Socket: socket, Owner: ownerOf(socket), Remote: isRemote(socket)}
+	f := &Found{Socket: socket, Owner: ownerOf(socket)}
 	f.OwnerAlive = runs(f.Owner)
 	f.PID = listener(ctx, socket)
-	client := Client{Socket: socket, Patience: listPatience}
-	if f.Remote {
-		client.Remote = "another machine"
-	}
-	status, err := client.Info(ctx)
+	status, err := Client{Socket: socket, Patience: listPatience}.Info(ctx)
 	switch {
 	case err == nil:
 		f.Status = &status
@@ -130,16 +123,6 @@ func ownerOf(socket string) int {
 		return 0
 	}
 	return pid
-}
-
-// remoteKey begins the key in the name of a socket that is forwarded to another machine. No key of
-// [Own.Key] begins like this, because those are hexadecimal.
-const remoteKey = "ssh"
-
-// isRemote reports whether a socket is forwarded to another machine.
-func isRemote(socket string) bool {
-	parts := strings.SplitN(filepath.Base(socket), "-", 3)
-	return len(parts) == 3 && strings.HasPrefix(parts[2], remoteKey)
 }
 
 // runs reports whether a process runs, or might.
@@ -179,8 +162,7 @@ func removeLeftFiles(dir string) {
 const stopPatience = 10 * time.Second
 
 // Stop ends the engine and waits until it has. force kills the process if it does not answer, as
-// one that is stopped (SIGSTOP) does not, or answers as no engine does. For an engine of another
-// machine that process is ssh, and the engine ends when it notices.
+// one that is stopped (SIGSTOP) does not, or answers as no engine does.
 func (f Found) Stop(ctx context.Context, force bool) error {
 	err := Client{Socket: f.Socket, Patience: listPatience}.Stop(ctx)
 	switch {

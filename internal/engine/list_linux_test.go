@@ -45,7 +45,7 @@ func TestList(t *testing.T) {
 		t.Errorf("the engine of another version: %+v", f)
 	}
 	f := found[1]
-	if f.Status == nil || f.PID != pid || f.Status.PID != pid || !f.OwnerAlive || f.Remote ||
+	if f.Status == nil || f.PID != pid || f.Status.PID != pid || !f.OwnerAlive ||
 		f.Status.Watch != f.Owner || f.Socket != c.Socket {
 		t.Errorf("the engine %d: %+v", pid, f)
 	}

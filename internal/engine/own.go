@@ -35,21 +35,14 @@ func IsOwn() bool { return own != nil }
 // isOwn reports whether this program is the one to start.
 func (s Start) isOwn() bool { return own != nil && s.Binary == "" }
 
-// find returns a client of the engine, and the machine on which it runs if that is another one. It
-// sets PID if it is 0.
-func (s *Start) find() (c Client, other *remote, err error) {
+// find returns a client of the engine. It sets PID if it is 0.
+func (s *Start) find() (c Client, err error) {
 	key := ""
 	if s.isOwn() {
 		own.Divert()
 		if key, err = own.Key(); err != nil {
-			return Client{}, nil, err
+			return Client{}, err
 		}
-	}
-	if other, err = s.remote(); err != nil {
-		return Client{}, nil, err
-	}
-	if other != nil {
-		key, c.Remote = other.key(), other.name()
 	}
 	switch {
 	case s.PID != 0:
@@ -59,11 +52,7 @@ func (s *Start) find() (c Client, other *remote, err error) {
 		s.PID = os.Getppid()
 	}
 	c.Socket, err = socketFor(s.PID, key)
-	if err == nil && other != nil && strings.Contains(c.Socket, ":") {
-		err = pkg.Errorf("ssh cannot forward the socket %s: set TMPDIR to a folder "+
-			"without a colon", c.Socket)
-	}
-	return c, other, err
+	return c, err
 }
 
 // stopOthers ends the engines of other code that belong to the same process, because each keeps

@@ -86,11 +86,8 @@ func TestEnvironment(t *testing.T) {
 		"": "", "go": "go", "xla": "xla", "xla:x.so": "xla:" + dir + "/x.so", "cuda:/c.so": "cuda:/c.so",
 		"xla:": "xla:", "tpu:x": "tpu:x",
 	} {
-		if got := (Client{}).backend(name); got != want {
+		if got := absoluteBackend(name); got != want {
 			t.Errorf("backend %q is sent as %q, want %q", name, got, want)
-		}
-		if got := (Client{Remote: "gpu"}).backend(name); got != name {
-			t.Errorf("backend %q is sent to another machine as %q", name, got)
 		}
 	}
 }

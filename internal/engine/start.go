@@ -24,9 +24,7 @@ type Start struct {
 	PID int
 	// Binary is the program to start, with the command line of headwater serve. Default: this
 	// program itself if it called [SetOwn]; else the program that HEADWATER_ENGINE names; else the
-	// command headwater, which is built first. If HEADWATER_ENGINE is
-	// ssh://[USER@]HOST[:PORT][/PATH] the user's own ssh starts headwater, or the program at PATH,
-	// on that machine, and forwards the socket to it.
+	// command headwater, which is built first.
 	Binary string
 	// Idle ends an engine that gets no request for that long; default 2 hours.
 	Idle time.Duration
@@ -55,7 +53,7 @@ func serveArguments(socket string, pid int, idle time.Duration) []string {
 // Connect returns a client of an engine that answers. If several processes call it at once, one of
 // them starts the engine and the others wait.
 func (s Start) Connect(ctx context.Context) (Client, error) {
-	c, other, err := s.find()
+	c, err := s.find()
 	if err != nil {
 		return Client{}, err
 	}
@@ -71,12 +69,7 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 	if running, err := s.answers(ctx, c); running || err != nil {
 		return c, err
 	}
-	if other != nil {
-		err = s.launchRemote(ctx, c, other)
-	} else {
-		err = s.launch(ctx, c)
-	}
-	if err != nil {
+	if err := s.launch(ctx, c); err != nil {
 		return Client{}, err
 	}
 	return c, nil
@@ -85,8 +78,7 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 // Running returns a client of the engine if one answers. It starts none: ok is false if there is
 // none. An error says that something listens and does not answer, or that ctx ended.
 func (s Start) Running(ctx context.Context) (c Client, ok bool, err error) {
-	c, _, err = s.find()
-	if err != nil {
+	if c, err = s.find(); err != nil {
 		return Client{}, false, err
 	}
 	ok, err = s.answers(ctx, c)
@@ -218,8 +210,7 @@ func (s Start) spawn(binary, socket string) (exited <-chan error, err error) {
 	if s.isOwn() {
 		arguments = own.Arguments
 	}
-	_, exited, err = s.run(binary, arguments(socket, s.PID, s.idle()), socket)
-	return exited, err
+	return s.run(binary, arguments(socket, s.PID, s.idle()), socket)
 }
 
 // idle is when an engine without requests ends.
@@ -234,11 +225,11 @@ func (s Start) idle() time.Duration {
 // notebook's cell does not end while a child has its standard output. It gets no pipe of the kernel
 // for the same reason.
 func (s Start) run(binary string, arguments []string, socket string) (
-	pid int, exited <-chan error, err error,
+	exited <-chan error, err error,
 ) {
 	log, err := os.OpenFile(logFile(socket), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return 0, nil, pkg.Errorf("%w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	defer log.Close()
 	cmd := exec.Command(binary, arguments...)
@@ -247,11 +238,11 @@ func (s Start) run(binary string, arguments []string, socket string) (
 	cmd.Dir = filepath.Dir(socket)
 	cmd.SysProcAttr = ownSession()
 	if err := cmd.Start(); err != nil {
-		return 0, nil, pkg.Errorf("starting %s: %w", binary, err)
+		return nil, pkg.Errorf("starting %s: %w", binary, err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
-	return cmd.Process.Pid, done, nil
+	return done, nil
 }
 
 // pathVariables name files and folders. The engine runs in the folder of its socket, where a

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -28,9 +27,6 @@ import (
 // TestMain lets the test's binary act as an engine if it is started as one, in place of the command
 // headwater.
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "ssh" {
-		os.Exit(actAsSSH(os.Args[1:]))
-	}
 	if len(os.Args) > 2 && os.Args[1] == "babble" {
 		os.Exit(babble(os.Args[2]))
 	}
@@ -51,7 +47,6 @@ func command(args []string) int {
 	socket := flags.String("socket", "", "")
 	watch := flags.Int("watch", 0, "")
 	idle := flags.Duration("idle", 0, "")
-	remote := flags.Bool("remote", false, "")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -72,8 +67,6 @@ func command(args []string) int {
 		}
 	}
 	slow, _ := time.ParseDuration(os.Getenv("HEADWATER_TEST_SLOW"))
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	config := server.Config{
 		Socket: *socket, Watch: *watch, Idle: *idle, Log: os.Stdout,
 		Open: func(
@@ -93,19 +86,7 @@ func command(args []string) int {
 				len(f.Explanation.Steps)), nil, nil
 		},
 	}
-	if *remote { // as headwater serve does
-		if err := os.Mkdir(filepath.Dir(*socket), 0o700); err != nil {
-			fmt.Println(err)
-			return 1
-		}
-		defer os.RemoveAll(filepath.Dir(*socket))
-		go func() {
-			_, _ = io.Copy(io.Discard, os.Stdin)
-			cancel()
-		}()
-		config.Ready = func() { fmt.Println(engine.ReadyLine("(devel)")) }
-	}
-	err := server.Serve(ctx, config)
+	err := server.Serve(context.Background(), config)
 	if err != nil {
 		fmt.Println(err)
 		return 1

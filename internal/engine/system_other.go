@@ -17,6 +17,4 @@ func tryLock(*os.File) (locked bool, err error) { return false, errors.ErrUnsupp
 
 func ownSession() *syscall.SysProcAttr { return nil }
 
-func endSession(int) {}
-
 func ownedByUser(fs.FileInfo) bool { return false }

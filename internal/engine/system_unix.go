@@ -26,9 +26,6 @@ func tryLock(f *os.File) (locked bool, err error) {
 // process group.
 func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// endSession ends the processes of a session that began with process pid, unless they have ended.
-func endSession(pid int) { _ = syscall.Kill(-pid, syscall.SIGTERM) }
-
 // ownedByUser reports whether a file belongs to the user of this process.
 func ownedByUser(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)

@@ -186,6 +186,7 @@ func TestTables(t *testing.T) {
 		KL:          new(0.25), Gain: new(-4.),
 	}
 	e.Prompt.Scores = []*trace.TokenScores{nil, {Entropy: 5, Surprisal: 6, Rank: 7}, nil}
+	e.Steps[0].Text = "\xf0\x9f" // the first half of a character
 	all, err := csv.NewReader(bytes.NewReader(encode(t, e, export.CSV, options()))).ReadAll()
 	must(t, err)
 	const numbers = 12 + 6 + 6
@@ -194,8 +195,8 @@ func TestTables(t *testing.T) {
 	}
 	// Rollout, token 0, layer 3, source 1: M[0,1,0].
 	want := []string{
-		"rollout", "3", "false", "0", "8", " is", "1", "6", "' =1+1", "0.3", "share of attention",
-		"2", "1.5", "3", "0.25", "-4", "5", "6", "7", "",
+		"rollout", "3", "false", "0", "8", "\ufffd", "1", "6", "' =1+1", "0.3", "share of attention",
+		"2", "1.5", "3", "0.25", "-4", "5", "6", "7", "", "f09f", "",
 	}
 	if !slices.Equal(all[2], want) {
 		t.Errorf("row %q, want %q", all[2], want)
@@ -210,6 +211,7 @@ func TestTables(t *testing.T) {
 		Value  float64  `parquet:"value"`
 		KL     *float64 `parquet:"target_kl,optional"`
 		Rank   *int32   `parquet:"source_rank,optional"`
+		Target []byte   `parquet:"target_bytes,optional"`
 	}
 	file := encode(t, e, export.Parquet, options())
 	got, err := parquet.Read[number](bytes.NewReader(file), int64(len(file)))
@@ -219,7 +221,8 @@ func TestTables(t *testing.T) {
 	if r := got[1]; r.Method != "rollout" || *r.Layer != 3 || r.Source != " =1+1" || r.Value != .3 {
 		t.Errorf("row %+v, want rollout, layer 3, \" =1+1\", 0.3", r)
 	}
-	if r := got[1]; r.KL == nil || *r.KL != .25 || r.Rank == nil || *r.Rank != 7 {
+	if r := got[1]; string(r.Target) != "\xf0\x9f" || r.KL == nil || *r.KL != .25 ||
+		r.Rank == nil || *r.Rank != 7 {
 		t.Errorf("row %+v, want KL 0.25 of the target and rank 7 of the source", r)
 	}
 	if r := got[numbers-2]; r.KL != nil || r.Value != math.Pi || r.Layer != nil {

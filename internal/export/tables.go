@@ -2,12 +2,14 @@ package export
 
 import (
 	"encoding/csv"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"math"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -43,6 +45,9 @@ type row struct {
 	// Contribution is how much of the row of the target comes from the source of a model of two
 	// stacks, nil where that has no meaning and in layers that are not shown.
 	Contribution *float64 `parquet:"source_contribution,optional"`
+	// The bytes of texts that are not UTF-8, nil of others.
+	TargetBytes []byte `parquet:"target_bytes,optional"`
+	SourceBytes []byte `parquet:"source_bytes,optional"`
 }
 
 // rows returns all numbers of an explanation: by method, target, layer and source. Sources after
@@ -58,7 +63,7 @@ func rows(e *attribution.Explanation) []row {
 				one := row{
 					Method: name, Layer: layer, Shown: k == r.Level(t),
 					Target: small(t), TargetID: small(step.ID), TargetText: step.Text,
-					Unit: r.Unit,
+					TargetBytes: exact(step.Text), Unit: r.Unit,
 				}
 				if one.Shown && t < len(source[name]) {
 					one.Contribution = source[name][t]
@@ -77,6 +82,7 @@ func rows(e *attribution.Explanation) []row {
 					default:
 						one.SourceID, one.SourceText = small(e.Steps[j-m].ID), e.Steps[j-m].Text
 					}
+					one.SourceBytes = exact(one.SourceText)
 					one.SourceEntropy, one.SourceSurprisal, one.SourceRank =
 						numbers(sourceScores(e, j))
 					all = append(all, one)
@@ -97,6 +103,14 @@ func sourceScores(e *attribution.Explanation, j int) *trace.TokenScores {
 		return e.Prompt.Scores[j]
 	}
 	return nil
+}
+
+// exact returns the bytes of a text that is not UTF-8, nil of others.
+func exact(text string) []byte {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	return []byte(text)
 }
 
 // numbers returns what scores have, nil of none.
@@ -124,7 +138,8 @@ const (
 	csvHead = "method,layer,shown,target,target_id,target_text,source,source_id,source_text," +
 		"value,unit"
 	csvScores = ",target_entropy,target_surprisal,target_rank,target_kl,target_gain," +
-		"source_entropy,source_surprisal,source_rank,source_contribution\n"
+		"source_entropy,source_surprisal,source_rank,source_contribution,target_bytes," +
+		"source_bytes\n"
 )
 
 // writeCSV writes a row for each number. A text that a spreadsheet would compute gets a quotation
@@ -154,6 +169,7 @@ func writeCSV(w io.Writer, e *attribution.Explanation) error {
 			text(&r.Value), inert(r.Unit), text(r.Entropy), text(r.Surprisal), whole(r.Rank),
 			text(r.KL), text(r.Gain), text(r.SourceEntropy), text(r.SourceSurprisal),
 			whole(r.SourceRank), text(r.Contribution),
+			hex.EncodeToString(r.TargetBytes), hex.EncodeToString(r.SourceBytes),
 		})
 		if err != nil {
 			return err

@@ -96,7 +96,7 @@ func (f *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[t
 	*f.Asked = ask
 	return func(yield func(trace.Step, error) bool) {
 		first, count := 0, len(ids)
-		for made := 0; made <= ask.MaxTokens; made++ {
+		for made := range ask.MaxTokens {
 			if err := ctx.Err(); err != nil {
 				yield(trace.Step{}, err)
 				return
@@ -109,19 +109,15 @@ func (f *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[t
 			for _, a := range ask.Mixings {
 				step.Rows = append(step.Rows, f.rows(a, first, count))
 			}
-			closing := made == ask.MaxTokens || f.StopAt > 0 && made > 0 &&
-				ids[len(ids)-1] == f.StopAt
-			if closing && !ask.OwnRow {
+			if f.StopAt > 0 && made > 0 && ids[len(ids)-1] == f.StopAt {
 				return
 			}
-			if !closing {
-				step.Next = f.next(ids, ask, made)
-				ids = append(ids[:len(ids):len(ids)], step.Next.Token.ID)
-			}
+			step.Next = f.next(ids, ask, made)
+			ids = append(ids[:len(ids):len(ids)], step.Next.Token.ID)
 			if f.Edit != nil {
 				f.Edit(&step)
 			}
-			if !yield(step, nil) || closing {
+			if !yield(step, nil) {
 				return
 			}
 			first, count = first+count, 1

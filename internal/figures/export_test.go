@@ -10,6 +10,9 @@ import (
 // CompareTo compares with other records than those of the program.
 var CompareTo = compare
 
+// VerdictTable returns the table of verdicts that the gallery has.
+var VerdictTable = verdicts
+
 // Against writes two numbers that a claim compares.
 var Against = against
 

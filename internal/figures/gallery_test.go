@@ -68,7 +68,7 @@ func sections(page string) []string {
 // the sample: those that stand neither above the pictures nor among the verdicts.
 func withoutSample(r *reproduction.Reproduction, section string) string {
 	head, rest, _ := strings.Cut(section, "\n![")
-	verdicts := r.CheckTable().Markdown()
+	verdicts := figures.VerdictTable(r)
 	before, after, found := strings.Cut(rest, verdicts)
 	if !found {
 		return section
@@ -99,6 +99,22 @@ func pictures(
 		if !wanted[f.Name()] {
 			t.Errorf("docs/figures/%s is of no figure; remove it", f.Name())
 		}
+	}
+}
+
+// A reason that checks share is written once, and a row without a reason has no cell for it.
+func TestSharedReasons(t *testing.T) {
+	r := &reproduction.Reproduction{}
+	for _, why := range []string{"depth", "", "noise", "depth", "noise", "alone"} {
+		r.Checks = append(r.Checks, reproduction.Check{Claim: "c", Why: why})
+	}
+	var got []string
+	for _, row := range strings.Split(strings.TrimSpace(figures.VerdictTable(r)), "\n")[2:] {
+		got = append(got, strings.TrimPrefix(row, "| c |  |  |  |"))
+	}
+	want := []string{" (1) depth |", "", " (2) noise |", " (1) |", " (2) |", " alone |"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the reasons are %q, want %q", got, want)
 	}
 }
 

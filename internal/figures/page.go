@@ -45,14 +45,43 @@ func filled(
 	t := template.Must(template.New("").Funcs(template.FuncMap{
 		"html": html.EscapeString, "base64": base64.StdEncoding.EncodeToString, "tally": Tally,
 		"from": From, "outcome": Outcome, "overview": overview,
-		"images": func(id string) []Image { return images[id] },
-		"folder": func() string { return dir },
+		"verdicts": verdicts,
+		"images":   func(id string) []Image { return images[id] },
+		"folder":   func() string { return dir },
 	}).Parse(text))
 	var b bytes.Buffer
 	if err := t.Execute(&b, all); err != nil {
 		panic(err) // the templates are constants
 	}
 	return b.Bytes()
+}
+
+// verdicts returns the table of a figure's checks in Markdown. A reason that several checks share
+// is written once, with a number that stands for it in the others.
+func verdicts(r *reproduction.Reproduction) string {
+	t := r.CheckTable()
+	const why = 4 // the column of reasons, if there are any
+	share, numbers := map[string]int{}, map[string]string{}
+	for i, row := range t.Rows {
+		if len(row) > why && row[why] == "" {
+			t.Rows[i] = row[:why]
+		} else if len(row) > why {
+			share[row[why]]++
+		}
+	}
+	for _, row := range t.Rows {
+		if len(row) <= why || share[row[why]] == 1 {
+			continue
+		}
+		reason := row[why]
+		if number, written := numbers[reason]; written {
+			row[why] = number
+			continue
+		}
+		numbers[reason] = fmt.Sprintf("(%d)", len(numbers)+1)
+		row[why] = numbers[reason] + " " + reason
+	}
+	return t.Markdown()
 }
 
 // overview returns a table of all verdicts as HTML.

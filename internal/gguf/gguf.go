@@ -77,7 +77,7 @@ type tensor struct {
 func OpenFile(path string) (*File, error) {
 	p, err := openPart(path)
 	if err != nil {
-		return nil, err
+		return nil, explainPiece(path, err)
 	}
 	f := &File{name: path, parts: []*part{p}, metadata: p.metadata, tensors: p.tensors}
 	if err := f.openSplit(); err != nil {
@@ -120,7 +120,11 @@ func openPart(path string) (*part, error) {
 // readPart reads and checks the header of one file.
 func readPart(raw *checkpoint.Raw) (*part, error) {
 	p := &part{raw: raw}
-	if err := p.readHeader(); err != nil {
+	err := p.readHeader()
+	if joined := p.joined(); joined != nil {
+		return nil, joined
+	}
+	if err != nil {
 		return nil, pkg.Errorf("%s: %w", raw.Name(), err)
 	}
 	return p, nil
@@ -276,6 +280,11 @@ func (p *part) checkTensors(alignment int64) error {
 				quoted(name), t.offset, end, before)
 		}
 		end, before = t.offset+t.size, "tensor "+quoted(name)
+	}
+	// Writers fill the last tensor up to the alignment, as they do between tensors.
+	if tail := p.raw.Size() - p.data - end; len(names) > 0 && tail >= alignment {
+		return fmt.Errorf("%d bytes follow %s, which ends at %d: the file was joined with "+
+			"something else or written twice; download it again", tail, before, p.data+end)
 	}
 	return nil
 }

@@ -90,17 +90,17 @@ func (p *part) readHeader() error {
 
 // start reads the fixed part of the header and returns the counts.
 func (r *reader) start() (tensors, keys int, err error) {
-	magic, err := r.bytes(4)
+	begin, err := r.bytes(4)
 	if err != nil {
 		return 0, 0, fmt.Errorf("not a GGUF file: %w", err)
 	}
 	switch {
-	case string(magic) == "vers":
+	case string(begin) == "vers":
 		return 0, 0, errors.New("this is a Git LFS pointer, not the model: run git lfs pull")
-	case string(magic) == "FUGG":
+	case string(begin) == "FUGG":
 		return 0, 0, errBigEndian
-	case string(magic) != "GGUF":
-		return 0, 0, fmt.Errorf("not a GGUF file: it begins with %q, not with \"GGUF\"", magic)
+	case string(begin) != magic:
+		return 0, 0, fmt.Errorf("not a GGUF file: it begins with %q, not with \"GGUF\"", begin)
 	}
 	version, err := r.uint32()
 	if err != nil {

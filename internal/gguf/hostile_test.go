@@ -64,6 +64,24 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
+// Bytes after the last tensor are read only where they fill it up to the alignment, as llama.cpp
+// writes them: a file with more was joined with another, and its hash would read all of it.
+func TestTail(t *testing.T) {
+	whole := gguftest.Small().Bytes()
+	for _, c := range []struct {
+		name, want string
+		tail       []byte
+	}{
+		{"zeros", "bytes follow tensor ", make([]byte, 64)},
+		{"another file", "it is several GGUF files joined", whole},
+	} {
+		err := use(append(slices.Clone(whole), c.tail...))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s after the last tensor: error %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
 // header returns how many bytes of a file come before the tensor data.
 func header(t *testing.T, file gguftest.File) int {
 	t.Helper()

@@ -3,6 +3,7 @@ package hub
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -133,8 +134,18 @@ func (c *client) failed(ctx context.Context, to *url.URL, err error) error {
 	var timeout interface{ Timeout() bool }
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		err = fmt.Errorf("%w for %v", errSilent, c.opts.Patience)
+	} else if !ofNetwork(err) {
+		err = errNoAnswer
 	}
 	return &transient{err: &unreachable{host: to.Host, err: err}}
+}
+
+// ofNetwork reports whether a request failed on the way, and not because what came back is no whole
+// answer of HTTP.
+func ofNetwork(err error) bool {
+	var record tls.RecordHeaderError
+	return errors.As(err, new(*net.OpError)) || errors.As(err, &record) ||
+		errors.As(err, new(*tls.CertificateVerificationError))
 }
 
 // withoutAddress returns what is wrong with a request without its address, because addresses of the
@@ -149,7 +160,9 @@ func withoutAddress(err error) error {
 
 var (
 	errSilent = errors.New("no answer")
-	errLate   = errors.New("the whole answer takes longer")
+	// errNoAnswer is what a server says that is no Hub, or one that breaks off.
+	errNoAnswer = errors.New("what answers there breaks off or does not speak HTTP as a Hub does")
+	errLate     = errors.New("the whole answer takes longer")
 )
 
 // limited returns the context of a request that is not for the bytes of a file. Such a request must

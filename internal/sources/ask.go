@@ -159,7 +159,11 @@ func (a Ask) divided() (*Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewContext(a.Documents, by)
+	c, err := NewContext(a.Documents, by)
+	if err != nil && a.Names != nil {
+		err = trace.Usagef("%s: %s", message.Some(a.Names, 3), message.Words(err, nil))
+	}
+	return c, err
 }
 
 // Explain asks the model, unless the answer is given, and returns how much each source counts for

@@ -63,6 +63,8 @@ func TestAskRefusals(t *testing.T) {
 		"no document is given":               func(a *sources.Ask) { a.Documents = nil },
 		"document 2 of 2 has no text":        func(a *sources.Ask) { a.Documents = []string{house, " \n"} },
 		"the documents have 1 of":            func(a *sources.Ask) { a.Documents = []string{"a ."} },
+		"b.txt: the documents have 1 of":     func(a *sources.Ask) { a.Documents, a.Names = []string{"a ."}, []string{"b.txt"} },
+		"b.txt: span 0:999; the document":    func(a *sources.Ask) { a.By, a.Names = "0:2,0:999", []string{"b.txt"} },
 		"document 1 of 1 is no text: byte 3": func(a *sources.Ask) { a.Documents = []string{"caf\xe9 . a ."} },
 		"the question is no text: byte 0":    func(a *sources.Ask) { a.Question = "\xff" },
 		"the question is empty":              func(a *sources.Ask) { a.Question = "" },

@@ -17,7 +17,6 @@ var cohere = namedAsLlama(Family{
 	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := cohereSpec(c, "cohere", 500000)
-		c.AllowNull("use_qk_norm")
 		s.QueryKeyNorm = c.Bool("use_qk_norm", false)
 		s.QueryKeyGains = s.QueryKeyNorm
 		return s, nil

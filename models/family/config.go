@@ -157,6 +157,14 @@ func (c *Config) value(keys ...string) (any, string) {
 	return found, key
 }
 
+// ignore marks keys as read that change no number of a model of this family, whatever the reference
+// implementation does with them.
+func (c *Config) ignore(keys ...string) {
+	for _, key := range keys {
+		c.value(key)
+	}
+}
+
 // AllowNull makes null mean the same as an absent key, for these keys and the getters that are
 // called after it.
 func (c *Config) AllowNull(keys ...string) {
@@ -442,8 +450,22 @@ func (c *Config) Epsilon(key string, fallback float64) float64 {
 	return f
 }
 
-// Bool returns a truth value, or the fallback if the key is absent.
+// Every returns how many layers a pattern has, the last of which is of another kind. It counts only
+// where the list of the layers' kinds is missing. Beside that, the reference implementation takes
+// any value, and writes 0 itself for a model without windows.
+func (c *Config) Every(fallback int, key, list string) int {
+	if c.values[list] != nil {
+		c.value(key)
+		return fallback
+	}
+	return c.AtLeast(1, fallback, key)
+}
+
+// Bool returns a truth value, or the fallback if the key is absent. Null is false, as in Python.
 func (c *Config) Bool(key string, fallback bool) bool {
+	if c.isNull(key) {
+		return false
+	}
 	v, _, ok := c.optional("true or false", key)
 	if !ok {
 		return fallback

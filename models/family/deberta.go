@@ -27,9 +27,8 @@ var debertaV2 = &Family{
 			c.fail("conv_kernel_size is %d: a convolution after the first layer is not supported",
 				n)
 		}
-		for _, key := range []string{"legacy", "conv_act", "conv_groups"} {
-			c.value(key) // which of two names the tensors of the head have; of the convolution
-		}
+		// Which of two names the tensors of the head have; of the convolution.
+		c.ignore("legacy", "conv_act", "conv_groups")
 		if terms.Distance = terms.Span; s.Relative == nil {
 			return s, c.firstErr()
 		}

@@ -22,7 +22,6 @@ var gemma = namedAsLlama(Family{
 		}
 		s.NormOffset, s.EmbeddingScale = 1, math.Sqrt(float64(s.Width))
 		attentionBiases(c, s, false)
-		c.AllowNull("use_bidirectional_attention")
 		c.Only("use_bidirectional_attention", false)
 		rotate(c, s, 10000, 0)
 		return s, nil

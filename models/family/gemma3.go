@@ -27,11 +27,10 @@ var gemma3 = &Family{
 
 // butEvery reads which layers have a window: all but every pattern-th.
 func butEvery(c *Config, pattern int) func(l int) bool {
-	pattern = c.AtLeast(1, pattern, "sliding_window_pattern")
+	pattern = c.Every(pattern, "sliding_window_pattern", "layer_types")
 	// The reference implementation writes this key but does not read it. Without layer_types it
 	// must agree with the key that is read.
-	if noted := c.AtLeast(1, pattern,
-		"_sliding_window_pattern"); noted != pattern && !c.Has("layer_types") {
+	if noted := c.Every(pattern, "_sliding_window_pattern", "layer_types"); noted != pattern {
 		c.fail("_sliding_window_pattern is %d; it must be %d, which sliding_window_pattern "+
 			"or its default says", noted, pattern)
 	}

@@ -20,11 +20,9 @@ var gptBigCode = &Family{
 		if c.Bool("multi_query", true) {
 			s.KeyValueHeads = 1
 		}
-		for _, key := range []string{ // precisions, and what follows from multi_query
-			"attention_softmax_in_fp32", "scale_attention_softmax_in_fp32", "num_key_value_heads",
-		} {
-			c.value(key)
-		}
+		// Precisions, and what follows from multi_query.
+		c.ignore("attention_softmax_in_fp32", "scale_attention_softmax_in_fp32",
+			"num_key_value_heads")
 		return s, nil
 	},
 	Weights: replaced(gpt2Weights,

@@ -57,7 +57,7 @@ var bigBirdPegasus = func() *Family {
 	read := f.Spec
 	f.Spec = func(c *Config) (*spec.Spec, error) {
 		s, err := read(c)
-		c.Only("is_decoder", false)
+		c.ignore("is_decoder") // each stack says it itself
 		s.ProjectionBias = c.Bool("use_bias", false)
 		s.OutputBias = s.ProjectionBias
 		return s, cmp.Or(err, c.firstErr())

@@ -27,12 +27,14 @@ var modernBERT = &Family{
 		if err := headWidth(c, s); err != nil {
 			return s, err
 		}
-		every := c.AtLeast(1, 3, "global_attn_every_n_layers")
+		every := c.Every(3, "global_attn_every_n_layers", "layer_types")
 		window := c.AtLeast(2, 128, "local_attention")/2 + 1
 		s.Windows = windows(s.Layers, window, layerTypes(c, s.Layers, window,
 			func(l int) bool { return l%every != 0 }, ""))
 		s.Rotary, s.LocalRotary = layerRope(c, s, "global_rope_theta", 160000, "local_rope_theta")
-		c.value("repad_logits_with_grad") // of version 4, for training
+		// For training, and how the same numbers are computed; the first is of version 4.
+		c.ignore("repad_logits_with_grad", "deterministic_flash_attn", "sparse_prediction",
+			"sparse_pred_ignore_index")
 		modernHead(c, s)
 		return s, c.firstErr()
 	},

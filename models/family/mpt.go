@@ -24,12 +24,11 @@ var mpt = &Family{
 			Activation:  spec.GELU,
 		}
 		decoderHead(c, s, true)
-		c.value("verbose")          // version 4 writes it, and nothing reads it
-		s.FeedForward = 4 * s.Width // whatever expansion_ratio says, as in the reference
-		if c.Int(4, "expansion_ratio") != 4 {
-			c.failValue("expansion_ratio", c.values["expansion_ratio"], "4")
-		}
-		c.Only("no_bias", true)
+		// The reference has no biases and this feed-forward width, whatever the file says.
+		s.FeedForward = 4 * s.Width
+		// Positions are slopes without an end; max_seq_len is for how long a text the reference
+		// writes them down.
+		c.ignore("verbose", "expansion_ratio", "no_bias", "max_seq_len")
 		s.AlibiSlopes = alibiSlopes(s.Heads)
 		mptAttention(c.objectOrEmpty("attn_config"), s)
 		return s, headWidth(c, s)
@@ -52,9 +51,8 @@ var mpt = &Family{
 // mptAttention reads attn_config.
 func mptAttention(c *Config, s *spec.Spec) {
 	c.reference = referenceKeys()["*"]
-	for _, key := range []string{"attn_impl", "attn_pdrop", "attn_uses_sequence_id"} {
-		c.value(key) // how the same numbers are computed, and what is for training only
-	}
+	// How the same numbers are computed, and what is for training only.
+	c.ignore("attn_impl", "attn_pdrop", "attn_uses_sequence_id")
 	OneOf(c, "attn_type", "multihead_attention", map[string]bool{"multihead_attention": true})
 	c.Only("alibi", true)
 	c.Only("prefix_lm", false)

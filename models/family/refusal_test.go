@@ -97,6 +97,53 @@ func TestUnknownArchitecture(t *testing.T) {
 	}
 }
 
+// TestIgnoredValues: transformers 5.23 opens these files and computes what it computes of the
+// golden, with the same seeded weights. It writes some of the values itself, as 0 for a pattern of
+// windows where there are none.
+func TestIgnoredValues(t *testing.T) {
+	for _, c := range []struct{ golden, key, value string }{
+		{"mpt", "max_seq_len", "4096"},
+		{"mpt", "expansion_ratio", "2"},
+		{"mpt", "no_bias", "false"},
+		{"exaone4", "sliding_window_pattern", "0"},
+		{"exaone4", "sliding_window_pattern", "null"},
+		{"exaone4", "sliding_window_pattern", `"LLLG"`},
+		{"gemma3", "sliding_window_pattern", "0"},
+		{"gemma3", "_sliding_window_pattern", "0"},
+		{"modernbert", "global_attn_every_n_layers", "0"},
+		{"modernbert", "deterministic_flash_attn", "true"},
+		{"modernbert", "sparse_prediction", "true"},
+		{"modernbert", "sparse_pred_ignore_index", "0"},
+		{"smollm3", "no_rope_layer_interval", "0"},
+		{"codegen", "n_ctx", "4096"},
+		{"mt5", "is_decoder", "true"},
+		{"bigbird_pegasus", "is_decoder", "true"},
+		{"falcon7", "new_decoder_architecture", "null"},
+		{"falcon7", "bias", "null"},
+	} {
+		_, want, err := Read(NewConfig("config.json", with(t, c.golden, nil)))
+		must(t, err)
+		_, got, err := Read(NewConfig("config.json", with(t, c.golden, map[string]string{
+			c.key: c.value,
+		})))
+		if err != nil {
+			t.Errorf("%s with %s %s: %v", c.golden, c.key, c.value, err)
+			continue
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s with %s %s (-golden +got):\n%s", c.golden, c.key, c.value, diff)
+		}
+	}
+	windowless := map[string]string{
+		"sliding_window": "null", "sliding_window_pattern": "0",
+		"layer_types": `["full_attention","full_attention","full_attention"]`,
+	}
+	_, s, err := Read(NewConfig("config.json", with(t, "exaone4", windowless)))
+	if err != nil || s.Windows != nil || s.Unturned != nil {
+		t.Errorf("exaone4 without windows: %+v, %v; want all layers turned", s, err)
+	}
+}
+
 // TestHarmless: keys that change nothing are accepted, null counts as an absent key, and a file
 // without architectures is recognised by its model_type.
 func TestHarmless(t *testing.T) {

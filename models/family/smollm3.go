@@ -15,7 +15,8 @@ var smolLM3 = namedAsLlama(Family{
 		s := llamaSpec(c, llamaLike{name: "smollm3", groups: 4, tied: true})
 		attentionBiases(c, s, false)
 		s.MLPBias = c.Bool("mlp_bias", false)
-		every, turned := c.AtLeast(1, 4, "no_rope_layer_interval"), c.floats("no_rope_layers")
+		every := c.Every(4, "no_rope_layer_interval", "no_rope_layers")
+		turned := c.floats("no_rope_layers")
 		if c.Has("no_rope_layers") && len(turned) != s.Layers {
 			c.fail("no_rope_layers has %d entries; it must have one for each of the layers, %s",
 				len(turned), c.keyOf("Layers"))

@@ -65,9 +65,7 @@ func targetEnds(c *Config, s *spec.Spec, start int) {
 	c.setOrigin("TargetStart", "decoder_start_token_id")
 	c.setOrigin("TargetFirst", "forced_bos_token_id")
 	c.setOrigin("EOS", "eos_token_id")
-	for _, key := range []string{"id2label", "num_labels"} { // a head of classes is not opened
-		c.value(key)
-	}
+	c.ignore("id2label", "num_labels") // a head of classes is not opened
 	if headless(c) && !slices.Contains(c.Strings("architectures"), "MarianMTModel") {
 		s.Head = spec.NoHead
 	}

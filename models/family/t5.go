@@ -91,7 +91,7 @@ func t5Spec(c *Config, activation string) (*spec.Spec, error) {
 	if c.Bool("scale_decoder_outputs", s.TiedHead && c.values["model_type"] != "mt5") {
 		s.LogitScale = 1 / math.Sqrt(float64(max(s.Width, 1)))
 	}
-	c.Only("is_decoder", false)
+	c.ignore("is_decoder") // each stack says it itself
 	targetEnds(c, s, 0)
 	return s, c.firstErr()
 }

@@ -22,12 +22,12 @@ func batchAsk(tokens int) trace.Ask {
 			{Name: "attention", AllRows: true},
 			{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}},
 		},
-		Terms: &trace.TermsAsk{Foils: 2},
+		Terms: &trace.TermsAsk{Foils: 2, Alone: true},
 	}
 }
 
-// BatchTexts are texts of different lengths: greedy and sampled, with a continuation, with the row
-// of the last token, and one that the model refuses.
+// BatchTexts are texts of different lengths: greedy and sampled, with a continuation, and one that
+// the model refuses.
 func BatchTexts() []trace.BatchText {
 	var all []trace.BatchText
 	for i := range 7 {
@@ -39,7 +39,6 @@ func BatchTexts() []trace.BatchText {
 	}
 	all[2].Ask.Continuation = []int{9, 4, 30}
 	all[3].Ask.Sampling = trace.Sampling{Temperature: 1, Seed: 3}
-	all[4].Ask.OwnRow = true
 	contrast := 11
 	all[5].Ask.Terms = &trace.TermsAsk{Contrast: &contrast}
 	all[6].IDs = []int{5, -1}
@@ -135,9 +134,15 @@ func sameStep(t *testing.T, where string, got, want trace.Step) {
 	for k, rows := range want.Rows {
 		near(t, fmt.Sprintf("%s: rows %d", where, k), wide(got.Rows[k].Data), wide(rows.Data))
 	}
-	if want.Terms != nil {
-		near(t, where+": terms", append(got.Terms.Attention, got.Terms.Value),
-			append(want.Terms.Attention, want.Terms.Value))
+	for g, w := got.Terms, want.Terms; w != nil; g, w = g.Alone, w.Alone {
+		if (g.Alone == nil) != (w.Alone == nil) {
+			t.Fatalf("%s: terms alone %v, want %v", where, g.Alone, w.Alone)
+		}
+		near(t, where+": terms", g.Attention, w.Attention)
+		// A logit is a sum that may nearly cancel, so its error is compared with 1.
+		if !(math.Abs(g.Value-w.Value) <= batchTol*max(1, math.Abs(w.Value))) {
+			t.Fatalf("%s: the logit is %v, alone %v", where, g.Value, w.Value)
+		}
 	}
 	if want.Next == nil {
 		return

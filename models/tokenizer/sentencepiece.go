@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/sentencepiece"
 )
 
@@ -362,7 +363,12 @@ func (p *pieces) onlyOrdinary() error {
 
 // readVocabularyFile reads a vocab.json: an object of tokens with their ids.
 func readVocabularyFile(data []byte) (m modelFile, err error) {
-	section, err := json.Marshal(jsonPart{"type": "WordLevel", "vocab": json.RawMessage(data)})
+	var vocab json.RawMessage
+	if err := json.Unmarshal(data, &vocab); err != nil {
+		return m, fmt.Errorf("vocab.json beside it is damaged: %s; download it again",
+			message.NotJSON(err))
+	}
+	section, err := json.Marshal(jsonPart{"type": "WordLevel", "vocab": vocab})
 	if err != nil {
 		return m, fmt.Errorf("vocab.json beside it: %w", err)
 	}

@@ -65,6 +65,19 @@ func (r recordedPieces) tokenizer(t testing.TB, i int) *Tokenizer {
 	return tok
 }
 
+// TestDamagedVocabulary: the error of a damaged vocab.json speaks of the file, not of Go's decoder.
+func TestDamagedVocabulary(t *testing.T) {
+	c := readRecordedPieces(t)
+	vocab := c.Vocabularies[c.Cases[0].Vocab]
+	_, err := ParsePieces(c.Files[c.Cases[0].Model], vocab[:len(vocab)/2], "m",
+		Config{Class: c.Cases[0].Class, Settings: c.Cases[0].Config})
+	const want = "tokenizer: m: vocab.json beside it is damaged: unexpected end of JSON input; " +
+		"download it again"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
 // TestPieces compares ids and decoded texts with those of MarianTokenizer and M2M100Tokenizer.
 func TestPieces(t *testing.T) {
 	r := readRecordedPieces(t)

@@ -21,6 +21,7 @@ func allTaps(s *spec.Spec) []trace.Tap {
 	return slices.DeleteFunc(slices.Clone(trace.Taps()), func(tap trace.Tap) bool {
 		return tap == trace.Logits && s.Head == spec.NoHead ||
 			s.Mixture == nil && (tap == trace.Router || tap == trace.Experts) ||
+			s.Encoder == 0 && tap == trace.EncoderOutput ||
 			s.Order == spec.Parallel && tap == trace.HiddenAfterAttention
 	})
 }

@@ -21,7 +21,6 @@ var sessionAsks = []trace.MixingAsk{
 	{Name: "attention", AllRows: true},
 	{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true},
 	{Name: "attention", Heads: trace.Heads{Fusion: trace.OneHead, Head: 1}},
-	{Name: "mixing-ratio", AllRows: true},
 }
 
 // beside runs every text of a batch in a session of its own too, and compares the two.

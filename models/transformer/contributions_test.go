@@ -16,8 +16,7 @@ import (
 const (
 	lengthTol = 3e-6 // lengths, as parts of the largest one of their row
 	// Differences of sums of absolute values, as parts of the sum that they are taken from.
-	altiTol  = 3e-6
-	ratioTol = 1e-6 // ratios up to 1
+	altiTol = 3e-6
 )
 
 // vectors are what every target gets from every source in a block, [T][S][D], of one head, or of
@@ -150,15 +149,6 @@ func (v *vectors) alti(t int) (row []float64) {
 	return row
 }
 
-// ratio is the mixing ratio of a target, in its own column.
-func (v *vectors) ratio(t int) []float64 {
-	row := make([]float64, len(v.x))
-	own := v.normed[t][t]
-	others := length2(minus(total(v.normed[t]), own))
-	row[t] = others / (others + length2(own))
-	return row
-}
-
 // ofContributions are the mixings made of contributions: the row of a target by brute force, and
 // what it may differ, as a part of scale.
 var ofContributions = []struct {
@@ -173,7 +163,6 @@ var ofContributions = []struct {
 	{"norms-residual-norm", true, func(v *vectors, t int) []float64 { return lengths(v.normed[t]) }, largest, lengthTol},
 	{"globenc", true, func(v *vectors, t int) []float64 { return lengths(v.block[t]) }, largest, lengthTol},
 	{"alti", false, (*vectors).alti, func(v *vectors, t int) float64 { return length1(total(v.normed[t])) }, altiTol},
-	{"mixing-ratio", false, (*vectors).ratio, func(*vectors, int) float64 { return 1 }, ratioTol},
 }
 
 // largest is the largest length of a target's vectors anywhere in the block.

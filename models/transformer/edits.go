@@ -179,8 +179,8 @@ func placesOf(axis string, places []int, end, most int) (all []int, err error) {
 	return all, nil
 }
 
-// measure sets the strides of the value for a place of those sizes, of which heads may be 0, and
-// takes the mean where one is asked for.
+// measure sets the strides of the value for a place of those sizes, and takes the mean where one is
+// asked for. Where there are 0 heads, the value has no axis of them, or one of size 1.
 func (e *placedEdit) measure(sizes [4]int) error {
 	shape := e.Shape
 	if e.Change == trace.SetMean {
@@ -189,7 +189,9 @@ func (e *placedEdit) measure(sizes [4]int) error {
 	stride, k := 1, len(shape)-1
 	for axis := 3; axis >= 0 && k >= 0; axis-- {
 		if sizes[axis] == 0 {
-			continue
+			if sizes[axis] = 1; len(shape) < len(sizes) {
+				continue
+			}
 		}
 		if shape[k] != 1 && shape[k] != sizes[axis] {
 			break

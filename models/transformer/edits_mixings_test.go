@@ -20,7 +20,7 @@ var editedMixings = []trace.MixingAsk{
 	{Name: "value-zeroing", AllRows: true}, {Name: "value-zeroing-euclidean", AllRows: true},
 	{Name: "norms", AllRows: true}, {Name: "norms-residual", AllRows: true},
 	{Name: "norms-residual-norm", AllRows: true}, {Name: "alti", AllRows: true},
-	{Name: "globenc", AllRows: true}, {Name: "mixing-ratio", AllRows: true},
+	{Name: "globenc", AllRows: true},
 }
 
 // editedRows are the rows of a mixing, by layer and target, of all ways in which a golden computes
@@ -171,12 +171,6 @@ func TestRowsUnderEdits(t *testing.T) {
 				case "norms":
 					want = length2(read(l, target, source))
 					scale = max(1, length2(wide(at(whole[1], l, target))))
-				case "mixing-ratio":
-					if source == target {
-						own := part(l, target, target, normed)
-						mixed := length2(minus(y, own))
-						want = mixed / max(1e-30, mixed+length2(own))
-					}
 				case "alti":
 					want = max(0, length1(y)-length1(minus(y, part(l, target, source, normed))))
 					scale = max(1, length1(y))

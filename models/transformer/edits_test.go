@@ -267,6 +267,74 @@ func TestEditsCompileNothing(t *testing.T) {
 	}
 }
 
+// TestEditShapes: a value may have every shape that its documentation describes, in every tap: axes
+// on the left are missing, or an axis has the size 1 and stands for all. A tap without heads has no
+// axis of them, or one of size 1. The tap then has those numbers.
+func TestEditShapes(t *testing.T) {
+	for _, name := range []string{"gpt2", "qwen2_moe"} {
+		g := openGolden(t, name)
+		layers, positions := []int{0, g.model.Spec.Layers - 1}, []int{2, 3, 1}
+		for _, tap := range g.editable() {
+			plain := g.take(t, tap)[tap]
+			width, heads := plain.Shape[len(plain.Shape)-1], g.model.Spec.Heads
+			if len(plain.Shape) == 3 {
+				heads = 1
+			}
+			if tap == trace.Attention { // of the sources 0 and 1
+				width = 2
+			}
+			if tap == trace.Router { // layer 1 has no experts
+				layers = []int{0, 2}
+			}
+			for kind := range 5 << 4 { // how many axes there are, and which of them have size 1
+				axes, full := kind>>4, [4]int{len(layers), heads, len(positions), width}
+				for axis := range full {
+					shared := axis == 1 && (tap == trace.KeyVector || tap == trace.Value)
+					missing := axis < 4-axes && !(axes == 3 && heads == 1)
+					if missing || kind>>axis&1 == 1 || shared {
+						full[axis] = 1
+					}
+				}
+				e := trace.Edit{
+					Tap: tap, Layers: layers, Positions: positions, Change: trace.SetValue,
+					Shape: slices.Clone(full[4-axes:]),
+				}
+				if axes == 3 && heads == 1 { // no axis of heads
+					e.Shape = []int{full[0], full[2], full[3]}
+				}
+				if tap == trace.Attention {
+					e.Sources = []int{0, 1}
+				}
+				for i := range full[0] * full[1] * full[2] * full[3] {
+					e.Value = append(e.Value, float32(i+1)/64)
+				}
+				got := g.run(t, g.ids, []trace.Edit{e}, tap)[0]
+				for i, l := range layers {
+					for h := range heads {
+						for j, p := range positions {
+							row := at(got, l, h, p)
+							if heads == 1 {
+								row = at(got, l, p)
+							}
+							for c := range width {
+								place := i % full[0]
+								for axis, k := range []int{h, j, c} {
+									place = place*full[axis+1] + k%full[axis+1]
+								}
+								if row[c] != e.Value[place] {
+									t.Fatalf("%s %v: number %d of layer %d, head %d, position %d "+
+										"is %v, want %v", tap, e.Shape, c, l, h, p, row[c],
+										e.Value[place])
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestEditsThatDoNotFit: an error names the tap and the place, and what the model has.
 func TestEditsThatDoNotFit(t *testing.T) {
 	nan := float32(math.NaN())

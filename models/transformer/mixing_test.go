@@ -132,16 +132,6 @@ func TestALTIKnownAnswers(t *testing.T) {
 	near(t, "the whole sum", float64(got[0][1]), 4, 1e-6)
 }
 
-// The ratio of a target that attends to another with weight ½, both values of length 2 at right
-// angles, and x along its own: 1/(1+3).
-func TestMixingRatioKnownAnswers(t *testing.T) {
-	got := mixed(t, mixingRatio{}, []float32{0, 2}, [][]float32{{1, 0}, {0.5, 0.5}},
-		[][]float32{{2, 0}, {0, 2}})
-	near(t, "ratio of the first target", float64(got[0][0]), 0, 0)
-	near(t, "ratio of the second target", float64(got[1][1]), 0.25, 1e-7)
-	near(t, "its other column", float64(got[1][0]), 0, 0)
-}
-
 // A zero value vector changes nothing; a head that attends only itself puts everything on the
 // diagonal; the future is 0.
 func TestValueZeroingStructure(t *testing.T) {
@@ -170,11 +160,11 @@ func TestValueZeroingStructure(t *testing.T) {
 
 func TestMixingRegistry(t *testing.T) {
 	if _, err := LookupMixing("rolout"); err == nil || !strings.Contains(err.Error(),
-		"alti, attention, globenc, mixing-ratio, norms, ") {
+		"alti, attention, globenc, norms, ") {
 		t.Errorf("LookupMixing of an unknown name = %v, want an error that lists the known ones",
 			err)
 	}
-	for _, m := range []Mixing{valueZeroing{}, norms{}, alti{}, mixingRatio{}} {
+	for _, m := range []Mixing{valueZeroing{}, norms{}, alti{}} {
 		if err := m.Check(trace.Heads{Fusion: trace.MaxHeads}); err == nil ||
 			!strings.Contains(err.Error(), "heads max do not apply") {
 			t.Errorf("%T of the maximum over heads: error %v", m, err)

@@ -257,6 +257,28 @@ func TestStacksTaps(t *testing.T) {
 	})
 }
 
+// TestEncoderOutput: what the decoder reads of the source is the recorded stream after the encoder,
+// after the encoder's norm where the file has one.
+func TestEncoderOutput(t *testing.T) {
+	eachOfTwoStacks(t, func(t *testing.T, g *golden, boundary int) {
+		s := g.model.Spec
+		got := g.take(t, trace.EncoderOutput)[trace.EncoderOutput].Data
+		read := g.Recorded(t, fmt.Sprintf("hidden.%d", s.Encoder))
+		gain := g.params[fmt.Sprintf("blocks.%d.memory-norm.gain", s.Encoder+1)]
+		bias := g.params[fmt.Sprintf("blocks.%d.memory-norm.bias", s.Encoder+1)]
+		for i := range g.ids {
+			row := read[i*s.Width : (i+1)*s.Width]
+			switch {
+			case i >= boundary:
+				row = make([]float32, s.Width)
+			case s.MemoryNorm:
+				row = narrow(norm(s, wide(row), gain, bias))
+			}
+			check(t, fmt.Sprintf("token %d", i), got[i*s.Width:(i+1)*s.Width], row, valueTol)
+		}
+	})
+}
+
 // TestStacksExperts: each token passes experts in the layers of its stack that have some, and the
 // weight of the one that it passes is the largest probability.
 func TestStacksExperts(t *testing.T) {

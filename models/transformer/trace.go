@@ -55,6 +55,8 @@ var taps = map[trace.Tap]tap{
 	trace.Hidden:  {axes: "LTD"}, // what goes from graph to graph
 	trace.Final:   {axes: "TD", end: finalTap},
 	trace.Logits:  {axes: "TV", end: headTap}, // TK or K of a classifier
+
+	trace.EncoderOutput: {axes: "TD", end: encoderTap},
 }
 
 // innerTap is a tap of the residual stream or of what is added to it, inside a block. A target that
@@ -75,6 +77,16 @@ func innerTap(name trace.Tap) tap {
 		}
 		return b.whereActive(x, other)
 	}}
+}
+
+// encoderTap is the stream of the source, which no layer of the decoder changes, after the norm of
+// the encoder, and 0 for the target, [B,T,D].
+func encoderTap(d *builder, x *Node) *Node {
+	source := copyOfInput(x, x)
+	if after := normAfter(d.spec, d.spec.Encoder-1); after != "" {
+		source = d.norm(x, after)
+	}
+	return d.byStack(x, source, func() *Node { return ZerosLike(x) })
 }
 
 // finalTap is the residual stream after the final norm, [B,T,D].
@@ -251,6 +263,9 @@ func (m *Model) hasTap(name trace.Tap) error {
 	case s.Order == spec.Parallel && name == trace.HiddenAfterAttention:
 		return pkg.Errorf("blocks of the %s model add attention and feed-forward part at once, "+
 			"so there is no tap %s; take attention-output", s.Family, name)
+	case s.Encoder == 0 && name == trace.EncoderOutput:
+		return pkg.Errorf("the %s model has one stack, so there is no tap %s; take final",
+			s.Family, name)
 	case s.Head == spec.NoHead && name == trace.Logits:
 		return pkg.Errorf("the %s model has no head, so there are no logits; take final", s.Family)
 	}
@@ -363,14 +378,15 @@ func (r *recorder) run(ctx context.Context) error {
 	if err := r.keepHidden(r.m.Spec.Layers, x); err != nil || len(atEnd) == 0 {
 		return err
 	}
-	made, err := inputs.end(x, fmt.Sprintf("taps %v", atEnd),
-		func(d *builder, x *Node, _ []*Node) []*Node {
+	weights := strings.TrimSpace(endsWeights + " " + normAfter(r.m.Spec, r.m.Spec.Encoder-1))
+	made, err := inputs.run(fmt.Sprintf("end taps %v", atEnd), weights,
+		func(d *builder, in []*Node) []*Node {
 			var all []*Node
 			for _, name := range atEnd {
-				all = append(all, taps[name].end(d, x))
+				all = append(all, taps[name].end(d, in[0]))
 			}
 			return all
-		})
+		}, x)
 	if err != nil {
 		return err
 	}

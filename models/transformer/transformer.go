@@ -41,7 +41,6 @@
 //	norms-residual-norm                 the same through the norm after the attention
 //	globenc                             the same through the whole block
 //	alti                                how much closer a source's vector brings the sum
-//	mixing-ratio                        how much of a target comes from other tokens
 //	value-zeroing                       how far the output turns without the value of a source
 //	value-zeroing-euclidean             how far it moves
 //	value-zeroing-final-norm            as value-zeroing, the last layer after the final norm

@@ -144,13 +144,13 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 			"--input; --model %s is one of them alone", planted.Names()[0])
 	case f.grammar && (f.planted || f.input != ""):
 		return cli.Usagef("--grammar, --planted and --input each say which cases to take: give one")
-	case f.planted && (f.randomized || f.timed > 0 && cmd.Flags().Changed("timed")):
+	case f.planted && (f.randomized || f.timed > 0 && cli.Given(cmd, "timed")):
 		return cli.Usagef("--randomized and --timed are measured on one model: name a "+
 			"circuit, as in --model %s", planted.Names()[0])
 	case !f.tasked() && (len(f.kinds) > 0 || f.split != ""):
 		return cli.Usagef("--kinds and --split are for the tasks that a model of --model is " +
 			"given, not for other cases")
-	case f.input != "" && (cmd.Flags().Changed("cases") || cmd.Flags().Changed("seed")):
+	case f.input != "" && (cli.Given(cmd, "cases") || cli.Given(cmd, "seed")):
 		return cli.Usagef("--cases and --seed are for sentences that are drawn, and " +
 			"--input gives others")
 	}

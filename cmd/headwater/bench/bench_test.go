@@ -401,6 +401,31 @@ func TestBenchOfOneCase(t *testing.T) {
 	}
 }
 
+// TestMoreKinds: each pair of the file differs from its counterfactual in its evidence alone.
+func TestMoreKinds(t *testing.T) {
+	cases, err := readCases(t.Context(), &cli.Kit{},
+		filepath.Join(clitest.Root, "internal/bench/methodpage/more-kinds.jsonl"))
+	must(t, err)
+	groups := map[string]int{}
+	for _, c := range cases {
+		rest, end := c.Counterfactual, 0
+		for _, e := range c.Evidence {
+			_, after, found := strings.Cut(rest, c.Prompt[end:e[0]])
+			if !found || strings.HasPrefix(after, c.Prompt[e[0]:e[1]]) {
+				t.Errorf("%s: the counterfactual of %q is %q", c.Source, c.Prompt, c.Counterfactual)
+			}
+			rest, end = after, e[1]
+		}
+		if !strings.HasSuffix(rest, c.Prompt[end:]) {
+			t.Errorf("%s: the counterfactual of %q is %q", c.Source, c.Prompt, c.Counterfactual)
+		}
+		groups[c.Group]++
+	}
+	if len(groups) != 8 {
+		t.Errorf("%d kinds, want 8: %v", len(groups), groups)
+	}
+}
+
 // TestOtherKinds reads the pairs that docs/measured/real-models.md publishes results of: each
 // differs from its counterfactual in its evidence alone, and asks with all other words.
 func TestOtherKinds(t *testing.T) {

@@ -39,12 +39,11 @@ func engineCommand(k *cli.Kit) *cobra.Command {
 
 // engineFacts is an engine in the output of headwater engine list.
 type engineFacts struct {
-	// Process listens on the socket: the engine or, for one of another machine, ssh.
+	// Process listens on the socket.
 	Process int    `json:"process"`
 	Socket  string `json:"socket"`
-	// Host is the machine on which the models run, and Remote whether that is another one.
-	Host   string `json:"host,omitempty"`
-	Remote bool   `json:"remote,omitempty"`
+	// Host is the machine on which the models run.
+	Host string `json:"host,omitempty"`
 	// Kernel is the process for which it was started, and KernelRuns whether that still runs.
 	Kernel     int    `json:"kernel,omitempty"`
 	KernelRuns bool   `json:"kernel_runs,omitempty"`
@@ -67,7 +66,7 @@ type engineFacts struct {
 func newEngineFacts(f engine.Found) engineFacts {
 	e := engineFacts{
 		Process: f.PID, Socket: f.Socket, Kernel: f.Owner, KernelRuns: f.OwnerAlive,
-		Remote: f.Remote, Models: []engine.OpenModel{},
+		Models: []engine.OpenModel{},
 	}
 	if f.Status == nil {
 		e.Problem = f.Err.Error()
@@ -177,9 +176,6 @@ func (e engineFacts) models() string {
 	}
 	if all == nil {
 		all = []string{"none"}
-	}
-	if e.Remote {
-		all = append(all, "on "+render.Visible(e.Host, 60))
 	}
 	return strings.Join(all, ", ")
 }

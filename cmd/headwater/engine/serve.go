@@ -16,7 +16,6 @@ import (
 func serveCommand(k *cli.Kit) *cobra.Command {
 	var c local.Config
 	var flags cli.ModelFlags
-	var remote bool
 	cmd := &cobra.Command{
 		Use:   "serve --socket PATH",
 		Short: "keep models open for notebooks (they start this by themselves)",
@@ -40,15 +39,10 @@ func serveCommand(k *cli.Kit) *cobra.Command {
 			c.Figures = server.Figures{Find: servedFigures, Draw: drawPicture}
 			c.Build = cli.Release()
 			cli.CollectWithin(models.LimitMemory(c.Memory).Limit)
-			if remote {
-				return serveRemote(ctx, k, c)
-			}
 			return local.Serve(ctx, c)
 		},
 	}
 	cmd.Flags().StringVar(&c.Socket, "socket", "", "listen on the unix socket `PATH`")
-	cmd.Flags().BoolVar(&remote, "remote", false, "serve a notebook of another machine: make the "+
-		"folder of the socket, say when it listens, and end with the standard input")
 	cmd.Flags().IntVar(&c.Watch, "watch", 0, "end with the process of this `ID`; 0 is none")
 	cmd.Flags().DurationVar(&c.Idle, "idle", time.Duration(0),
 		"end when nobody asks for this `time`, such as 2h; 0 is never")

@@ -103,10 +103,10 @@ func cut(ctx context.Context, k *cli.Kit, f attributeFlags) error {
 			return fmt.Errorf("%s: %w", f.input, err)
 		}
 		c := g.Cut
-		fmt.Fprintf(out, "flow from token %d after layer %d to input token %d: %.6f, limited by\n",
+		fmt.Fprintf(out, "flow from token %d after layer %d to input token %d: %.6g, limited by\n",
 			c.Target, c.Layer, c.Source, c.Flow)
 		for _, e := range c.Edges {
-			fmt.Fprintf(out, "layer %d: token %d looks at %d, %.6f\n", e.Layer, e.Target, e.Source,
+			fmt.Fprintf(out, "layer %d: token %d looks at %d, %.6g\n", e.Layer, e.Target, e.Source,
 				e.Width)
 		}
 		return nil
@@ -151,7 +151,9 @@ func withTensors(
 	if err != nil {
 		return err
 	}
-	in := attribution.Input{Tensors: tensors, Memory: models.LimitMemory(f.maxMemory)}
+	in := attribution.Input{
+		Tensors: tensors, Memory: models.LimitMemory(f.maxMemory), Sinks: cli.HasSinks(file),
+	}
 	left := in.Memory.Left
 	scale, err := scaleOf(file)
 	if err != nil {
@@ -174,24 +176,25 @@ func attribute(ctx context.Context, k *cli.Kit, f attributeFlags) error {
 		if err != nil {
 			return err
 		}
-		for _, warning := range a.Warnings {
-			k.Say("note: %s", warning)
-		}
 		return writeAttribution(out, file, a)
 	}
 	return onTensors(ctx, k, f, use)
 }
 
-// attributeInput computes methods on tensors and shows its progress. An error names the file.
+// attributeInput computes methods on tensors, shows its progress and tells what was noticed, which
+// few results have room for. An error names the file.
 func attributeInput(
 	ctx context.Context, k *cli.Kit, f attributeFlags, in attribution.Input,
 ) (*attribution.Attribution, error) {
 	line := k.Progress()
-	defer line.Clear()
 	f.opts.OnProgress = line.Report
 	a, err := attribution.Attribute(ctx, in, f.opts)
+	line.Clear()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.input, err)
+	}
+	for _, warning := range a.Warnings {
+		k.Say("note: %s", warning)
 	}
 	return a, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -165,6 +166,73 @@ func TestTraceAttribute(t *testing.T) {
 	}
 }
 
+// Attention of a model with sinks sums to less than 1. What trace writes says so, and show,
+// attribute and focus take it without a remark, with the numbers of explain. The attention that
+// transformers recorded of the golden says nothing: it is taken with a remark.
+func TestAttributeSinks(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+	model := clitest.Mixture(t, "gpt_oss")
+	headwater.Output(t, "trace", "--backend", "go", "--model", model, "--text", clitest.Prompt,
+		"--taps", "attention", "-o", in)
+	const methods = "rollout,raw,flow"
+	_, _, stderr := headwater.Execute(t, "", "attribute", "-i", in, "--methods", methods, "-o", out)
+	if strings.Contains(stderr, "note:") {
+		t.Errorf("attribute says %q; want no remark", stderr)
+	}
+	f := clitest.OpenFile(t, out)
+	e := headwater.Explained(t, "--model", model, "--methods", methods, "--set", "all-levels",
+		"--max-tokens", "1", clitest.Prompt)
+	if !e.Model.Sinks {
+		t.Errorf("the model of explain has no sinks")
+	}
+	for name, r := range e.Methods {
+		m, got := r.Shape[1], clitest.Floats(t, f, name) // [L,m,m]
+		for l := range r.Shape[2] {
+			row := make([]float64, m)
+			for j := range row {
+				row[j] = r.At(0, j, l)
+			}
+			checkClose(t, name, got[(l*m+m-1)*m:][:m], row)
+		}
+	}
+	shown := clitest.ParseExplanation(t, []byte(headwater.Output(t, "show", "-o", "-", "--format",
+		"json", "--methods", "rollout", in)))
+	got, want := shown.Methods["rollout"], e.Methods["rollout"]
+	checkClose(t, "show", got.Row(0, got.Top()), want.Row(0, want.Top()))
+	headwater.Output(t, "show", "--view", "heads", in)
+	headwater.Output(t, "explain", "--model", model, "--view", "flow", "--max-tokens", "1",
+		clitest.Prompt)
+
+	golden := clitest.OpenFile(t, filepath.Join(clitest.Goldens, "gpt_oss", "golden.safetensors"))
+	const T = 12
+	other := checkpoint.Tensor{Name: "attention", Shape: []int{3, 4, T, T}}
+	var all []float32
+	for l := range 3 {
+		data, err := golden.Float32(fmt.Sprintf("attn.%d", l)) // [2,4,T,T]
+		clitest.Must(t, err)
+		all = append(all, data[:4*T*T]...)
+	}
+	other.Data = all
+	_, _, stderr = headwater.Execute(t, "", "attribute", "-i", clitest.Safetensors(t, other),
+		"--methods", "raw", "-o", out)
+	if !strings.Contains(stderr, "the least of all rows. What rows lack is taken for the part of sinks") {
+		t.Errorf("attribute says %q; want a remark", stderr)
+	}
+	mean, sum := make([]float64, T), 0.0 // of the last row in layer 2
+	for h := range 4 {
+		for j := range T {
+			x := float64(all[((8+h)*T+T-1)*T+j])
+			mean[j], sum = mean[j]+x, sum+x
+		}
+	}
+	for j := range mean {
+		mean[j] /= sum
+	}
+	raw := clitest.Floats(t, clitest.OpenFile(t, out), "raw")
+	checkClose(t, "raw", raw[(3*T-1)*T:], mean)
+}
+
 // Rows in half precision are accepted, with a note.
 func TestAttributeRenormalized(t *testing.T) {
 	data := clitest.Uniform(1, 1, 3)
@@ -256,13 +324,46 @@ func TestAttributeRefusals(t *testing.T) {
 }
 
 // The minimum cut of a flow has the numbers of the library's example.
+// TestRowsThatLookAhead: attribute and every view of show tell of a file whose rows do, which may
+// be wrong.
+func TestRowsThatLookAhead(t *testing.T) {
+	rows := clitest.Uniform(1, 2, 3)
+	rows[0], rows[2] = .5, .5
+	path := filepath.Join(t.TempDir(), "a.safetensors")
+	file, err := os.Create(path)
+	must(t, err)
+	must(t, checkpoint.Write(file, []checkpoint.Tensor{{
+		Name: "attention", Shape: []int{1, 2, 3, 3}, Data: rows,
+	}}, map[string]string{"tokens": `["a","b","c"]`}))
+	must(t, file.Close())
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{
+		{"attribute", "--methods", "rollout", "-o", "a.safetensors", "--input"}, {"show"},
+		{"show", "--view", "heads"}, {"show", "--view", "maps"}, {"show", "-o", "a.csv"},
+	} {
+		_, _, stderr := headwater.Execute(t, "", append(args, path)...)
+		want := "note: attention: 1 of 4 rows take something from a later token"
+		if !strings.Contains(stderr, want) {
+			t.Errorf("%v: %q, want %q", args, stderr, want)
+		}
+	}
+}
+
 func TestAttributeCut(t *testing.T) {
 	input := clitest.Safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 1, 3, 3}, Data: clitest.Uniform(2, 1, 3)})
-	want := "flow from token 2 after layer 1 to input token 0: 0.500000, limited by\n" +
+	want := "flow from token 2 after layer 1 to input token 0: 0.5, limited by\n" +
 		"layer 1: token 2 looks at 0, 0.166667\n" +
 		"layer 1: token 2 looks at 1, 0.166667\n" +
 		"layer 0: token 2 looks at 0, 0.166667\n"
 	if got := headwater.Output(t, "attribute", "--input", input, "--cut", "2:0"); got != want {
+		t.Errorf("cut:\n%swant:\n%s", got, want)
+	}
+	weak := clitest.Safetensors(t, checkpoint.Tensor{
+		Name: "attention", Shape: []int{1, 1, 2, 2}, Data: []float32{1, 0, 2e-9, 1},
+	})
+	want = "flow from token 1 after layer 0 to input token 0: 1e-09, limited by\n" + // half of it
+		"layer 0: token 1 looks at 0, 1e-09\n"
+	if got := headwater.Output(t, "attribute", "--input", weak, "--cut", "1:0"); got != want {
 		t.Errorf("cut:\n%swant:\n%s", got, want)
 	}
 	headwater.CheckRefusals(t, []clitest.Refusal{

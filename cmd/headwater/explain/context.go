@@ -113,7 +113,8 @@ func contextCommand(k *cli.Kit) *cobra.Command {
 		"(default: the ending of --output, else text)")
 	flags.StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
 	flags.StringVar(&f.palette, "palette", "", "colours of html: `"+
-		strings.Join(render.PaletteNames(), "|")+"` (default "+render.PaletteNames()[0]+")")
+		strings.Join(render.PaletteNames(), "|")+"`")
+	flags.Lookup("palette").DefValue = render.PaletteNames()[0]
 	cli.WholeFlag(flags, &f.width, "width", 60, 10000, "`columns` of text",
 		"those of the terminal, else 100")
 	cli.WholeFlag(flags, &f.top, "top", 1, cli.MaxTop, "list in text and html the strongest "+
@@ -123,7 +124,7 @@ func contextCommand(k *cli.Kit) *cobra.Command {
 
 // check checks what cobra does not.
 func (f *contextFlags) check(cmd *cobra.Command, args []string) error {
-	changed, q := cmd.Flags().Changed, f.ask
+	given, q := func(name string) bool { return cli.Given(cmd, name) }, f.ask
 	if format, _ := formatOf(f.output); f.format == "" {
 		f.format = "text"
 		if format == export.HTML || format == export.JSON {
@@ -141,13 +142,11 @@ func (f *contextFlags) check(cmd *cobra.Command, args []string) error {
 	case q.Template != "" && strings.Count(q.Template, documentsMark) != 1:
 		return cli.Usagef("--template has %s %d times; the documents go there, once", documentsMark,
 			strings.Count(q.Template, documentsMark))
-	case changed("answer") && changed("max-tokens"):
+	case given("answer") && given("max-tokens"):
 		return cli.Usagef("--max-tokens does not go with --answer, which is as long as it is")
-	case changed("answer") && strings.TrimSpace(q.Answer) == "":
-		return cli.Usagef("--answer is empty; give some text, or leave it out for the model's own")
-	case f.format == "json" && (changed("top") || changed("palette")),
-		f.format == "html" && changed("width"), f.format != "text" && changed("color"),
-		f.format == "text" && changed("palette"):
+	case f.format == "json" && (given("top") || given("palette")),
+		f.format == "html" && given("width"), f.format != "text" && given("color"),
+		f.format == "text" && given("palette"):
 		return cli.Usagef("--top is for text and html, --width and --color are for text and " +
 			"--palette is for html")
 	}

@@ -178,7 +178,7 @@ func TestContextRefusals(t *testing.T) {
 		},
 		{"words", q("--answer", "Paris", path), "", 2, `"Paris", which is not in the`},
 		{"a language", q("--to", "fr", path), "", 2, `"tiny" does not translate; leave out --from and --to`},
-		{"empty answer", q("--answer", " ", path), "", 2, "--answer is empty"},
+		{"empty answer", q("--answer", " ", path), "", 2, "the answer is white space"},
 		{"target", q("--answer", "john", "--target", "mary", path), "", 2, `not contain "mary"`},
 		{"two inputs", q("-", "-"), "", 2, "- is standard input, which can be read once"},
 		{"template", q("--template", "{question}", path), "", 2, "has {context} 0 times"},

@@ -110,10 +110,6 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 			message.Count(len(args), "argument"))
 	case f.input == "" && f.messages == "" && args[0] == "":
 		return cli.Usagef("the prompt is empty; give some text")
-	case cmd.Flags().Changed("against") && f.against == "":
-		return cli.Usagef("--against is empty; give another prompt")
-	case cmd.Flags().Changed("against-model") && f.againstModel == "":
-		return cli.Usagef("--against-model is empty; give another model")
 	case f.input != "" && f.opts.Continuation != "":
 		return cli.Usagef("--continuation does not go with --input: " +
 			`write "continuation" into its lines`)
@@ -393,8 +389,13 @@ func sayLong(k *cli.Kit, m trace.Model, prompt string, opts attribution.Options)
 	if len(methods) == 0 {
 		methods = attribution.DefaultMethods(m.Info())
 	}
-	k.Say("%d tokens × %s (%s): this takes a while, and half of the tokens about a quarter of it",
-		len(tokens), message.Count(len(methods), "method"), message.List(methods))
+	took := "this takes a while"
+	seconds := float64(len(methods)) * attribution.Seconds(m.Info(), len(tokens), len(tokens))
+	if minutes := int(min(seconds/60, 1e9)); minutes > 0 {
+		took = "this takes " + message.Count(minutes, "minute") + " or more"
+	}
+	k.Say("%d tokens × %s (%s): %s, and half of the tokens about a quarter of it",
+		len(tokens), message.Count(len(methods), "method"), message.List(methods), took)
 }
 
 // sayAblation tells a user what taking away every head takes.

@@ -110,7 +110,6 @@ func TestExplainEncoderRefusals(t *testing.T) {
 		{"continuation", in("--continuation", " are", "the [MASK]"), "", 2, "--continuation; "},
 		{"max tokens", in("--max-tokens", "2", "the [MASK]"), "", 2, "--max-tokens 2; "},
 		{"sampling", in("--temperature", "1", "the [MASK]"), "", 2, "temperature 1; "},
-		{"own row", in("--set", "own-row", "the [MASK]"), "", 2, "--set own-row; "},
 		{"longer than the context", in(strings.Repeat("the ", 100)), "", 2, "102 tokens, but the context of"},
 		{"positions for a decoder", []string{"explain", "--backend", "go", "-o", "OUT", "--position", "1", "the keys"}, "", 2, `--position [1]; "tiny" is a decoder`},
 		{"input and position", in("--input", "-", "--position", "1"), "", 2, `write "positions" into its lines`},

@@ -60,7 +60,6 @@ func TestExplainFlags(t *testing.T) {
 			MaxTokens: 1, Methods: []string{"flow"}, AllLevels: true,
 		}},
 		{"threshold", "--set threshold=0.01 --max-tokens 1", attribution.Options{MaxTokens: 1, Threshold: 0.01}},
-		{"own row", "--set own-row --max-tokens 1", attribution.Options{MaxTokens: 1, OwnRow: true}},
 		{"lift", "--methods rollout --set lift --max-tokens 1", attribution.Options{MaxTokens: 1, Methods: rollout, Lift: true}},
 	}
 	plain := map[string]string{}
@@ -395,7 +394,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"tokens of a continuation", in("--max-tokens", "2", "--continuation", " is", "a"), "", 2, "--max-tokens 2 and a continuation; every token of a continuation is explained"},
 		{"sampling of a continuation", in("--temperature", "1", "--continuation", " is", "a"), "", 2, "temperature 1 and a continuation"},
 		{"all levels without flow", in("--set", "all-levels", "a"), "", 2, "--set all-levels applies to none of the methods: direct"},
-		{"own row of a scorer", in("--set", "own-row", "--methods", "attn-lrp", "a"), "", 2, "--set own-row applies to none of the methods: attn-lrp"},
+		{"a sink of a scorer", in("--set", "drop-sink", "--methods", "attn-lrp", "a"), "", 2, "--set drop-sink applies to none of the methods: attn-lrp"},
 		{"steps of another scorer", in("--set", "steps=5", "--methods", "occlusion", "a"), "", 2, "--set steps applies to none of the methods: occlusion"},
 		{"near method", in("--methods", "rolout", "a"), "", 2, `--methods "rolout": unknown method "rolout"; did you mean rollout? known are `},
 		{"near name elsewhere", in("--methods", "atention", "a"), "", 2, `unknown method "atention"; did you mean raw, which is attention as the model computed it? known are `},
@@ -413,6 +412,24 @@ func TestExplainRefusals(t *testing.T) {
 		{"long method", in("--methods", strings.Repeat("m", 5000), "a"), "", 2, "…; known are alti, "},
 		{"long model", in("--model", "/"+strings.Repeat("m/", 2500), "a"), "", 1, "a"},
 	})
+}
+
+// TestFlagsThatAskForNothing: a switch that is off, and a value that is the default, are no mistake
+// where the flag means nothing.
+func TestFlagsThatAskForNothing(t *testing.T) {
+	for _, args := range [][]string{
+		{"--view", "lens", "--prove", "off"}, {"--view", "lens", "--prove", "auto"},
+		{"--by", "word", "--prove", "auto"}, {"-o", "OUT.svg", "--color", "never"},
+		{"--format", "json", "--color", "auto", "--view", "heatmap", "--palette", "blue-rust"},
+		{"--view", "maps", "--size", "double", "--sinks=false", "--filter=false"},
+		{"-o", "OUT.svg", "--format", "text"}, {"--format", "json", "--caption", "none"},
+	} {
+		args = append([]string{"explain", "--backend", "go", "--max-tokens", "1", "a"}, args...)
+		t.Chdir(t.TempDir())
+		if status, _, stderr := headwater.Execute(t, "", args...); status != 0 {
+			t.Errorf("%v: status %d, %s", args, status, stderr)
+		}
+	}
 }
 
 func TestViewRefusals(t *testing.T) {
@@ -459,8 +476,8 @@ func TestViewRefusals(t *testing.T) {
 		{"token of a text of heads", in("--view", "heads", "--token", "1", "--model", "nope", "a"), "", 2, `--token does nothing here`},
 		{"token of maps", in("--format", "html", "--view", "maps", "--token", "1", "--model", "nope", "a"), "", 2, `--token does nothing here`},
 		{"no such word", in("--view", "flow", "--token", "nobody", "--max-tokens", "1", "a"), "", 2, `--token: no generated word is "nobody"; the answer is "`},
-		{"empty other prompt", in("--model", "nope", "--against", "", "a"), "", 2, "--against is empty; give another prompt"},
-		{"empty other model", in("--model", "nope", "--against-model", "", "a"), "", 2, "--against-model is empty"},
+		{"empty other prompt", in("--model", "nope", "--against", "", "a"), "", 2, `--against "": it is empty; leave it out`},
+		{"empty other model", in("--model", "nope", "--against-model", "", "a"), "", 2, `--against-model "": it is empty; leave it out`},
 		{"late source", in("--view", "flow", "--source", "9", "--max-tokens", "1", "the keys"), "", 2, "--source 9; the prompt tokens are 0 to 2\n"},
 		{"view and other prompt", in("--view", "heads", "--against", "b", "a"), "", 2, "--against does nothing here (text of the view heads): it is for --view compare, patch\n"},
 	})
@@ -583,8 +600,8 @@ func TestConversation(t *testing.T) {
 	} {
 		var e attribution.Explanation
 		must(t, json.Unmarshal([]byte(out), &e))
-		if e.Prompt.Text != text || len(e.Prompt.Parts) != 8 ||
-			e.Prompt.Parts[4].Role != "assistant" {
+		if e.Prompt.Text != text || len(e.Prompt.Parts) != 9 ||
+			e.Prompt.Parts[8].Kind != trace.Added || e.Prompt.Parts[4].Role != "assistant" {
 			t.Errorf("%s: prompt %q, parts %+v", name, e.Prompt.Text, e.Prompt.Parts)
 		}
 		if name == "input" && e.Steps[0].Text != " mary" {

@@ -89,7 +89,8 @@ func (f *outputFlags) check() error {
 	if f.open && !slices.ContainsFunc(f.paths, func(path string) bool { return path != "" }) {
 		return cli.Usagef("--open opens a file; name one by -o, such as -o page.html")
 	}
-	if f.format != "" && !slices.Contains(f.formats, export.Format(f.format)) {
+	if f.format != "" && f.format != "text" &&
+		!slices.Contains(f.formats, export.Format(f.format)) {
 		return cli.Usagef("--format %s does nothing: the name of every file says another form",
 			f.format)
 	}

@@ -115,6 +115,7 @@ func showFile(ctx context.Context, k *cli.Kit, f showFlags) error {
 			if err := f.view.checkTokens(e); err != nil {
 				return err
 			}
+			in.Sinks = a.Sinks
 			from := recording{in, a.Methods}
 			made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", cli.Release())
 			made.Recorded = true
@@ -296,7 +297,7 @@ func (r recording) Trace(
 	if err := r.fits(L, H, T, n); err != nil {
 		return nil, err
 	}
-	to, err := from.First(ctx, n)
+	to, err := r.in.First(ctx, from, n)
 	return []trace.Tensor{to}, err
 }
 

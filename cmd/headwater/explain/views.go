@@ -116,7 +116,8 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 		"(default the one that the view heads opens)", &f.show.Head)
 	flags.StringVar((*string)(&f.show.Size), "size", "",
 		"width of a figure: `"+strings.Join(message.Names(render.Sizes()), "|")+
-			"` (default double)")
+			"`")
+	flags.Lookup("size").DefValue = string(render.Double)
 	flags.Func("font", fmt.Sprintf("`points` of text in a figure, from %d to %d (default 7, 8 or "+
 		"18, by size)", render.MinFont, render.MaxFont), func(s string) (err error) {
 		x, err := strconv.ParseFloat(s, 64)
@@ -127,7 +128,8 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 		return nil
 	})
 	flags.StringVar(&f.show.Palette, "palette", "", "colours of pages and figures: `"+
-		strings.Join(render.PaletteNames(), "|")+"` (default "+render.PaletteNames()[0]+")")
+		strings.Join(render.PaletteNames(), "|")+"`")
+	flags.Lookup("palette").DefValue = render.PaletteNames()[0]
 	flags.StringVar(&f.show.Caption, "caption", "", "`text` in place of the line with the model "+
 		"and the layers below the title of a figure and above a page, and a line of its own in "+
 		"text; "+render.NoCaption+" leaves that line out")
@@ -242,9 +244,6 @@ var meanings = []struct {
 	{"without", []string{tables}, nil},
 	{"prompt-scores", []string{pages}, heatmapAndText},
 	{"prompt-scores", []string{tables}, nil},
-	{"own-row", pictures, except(render.KindMaps, render.KindMap)},
-	{"own-row", numbers, nil},
-	{"measured-residual", anyForm, except(render.KindMaps, render.KindMap)},
 }
 
 // shownAlways tells why some flags mean nothing for some views.
@@ -258,7 +257,7 @@ var shownAlways = map[string]string{
 func (f *explainFlags) checkMeanings(cmd *cobra.Command) error {
 	for _, row := range meanings {
 		setting := attribution.LookupOption(row.flag)
-		given := setting.Key != "" && setting.Given(&f.opts) || cmd.Flags().Changed(row.flag)
+		given := setting.Key != "" && setting.Given(&f.opts) || cli.Given(cmd, row.flag)
 		if row.flag == "against" {
 			given = f.against != "" // and is not the prompt of patching, which is an option
 		}

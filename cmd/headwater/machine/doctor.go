@@ -98,7 +98,7 @@ func doctorCommand(k *cli.Kit) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			for _, name := range []string{"check", "size", "timeout"} {
-				if f.quick && cmd.Flags().Changed(name) {
+				if f.quick && cli.Given(cmd, name) {
 					return cli.Usagef("--%s does nothing with --quick, which loads no plugin "+
 						"and measures nothing", name)
 				}
@@ -309,7 +309,7 @@ func (d *diagnosis) compare() {
 		}
 		if off := check.Probability - first.Probability; check.Text != first.Text ||
 			off > maxCheckDifference || off < -maxCheckDifference {
-			b.Problem = fmt.Sprintf("it answers %q with probability %.6f, pure Go %q with %.6f: "+
+			b.Problem = fmt.Sprintf("it answers %q with probability %.6g, pure Go %q with %.6g: "+
 				"its numbers are wrong",
 				check.Text, check.Probability, first.Text, first.Probability)
 		}

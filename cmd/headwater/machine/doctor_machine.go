@@ -22,7 +22,9 @@ type machineFacts struct {
 	// is what is free of it.
 	Memory    int64 `json:"memory"`
 	Available int64 `json:"available"`
-	GPU       bool  `json:"gpu"`
+	// LimitedBy is what limits Available, if the machine has more.
+	LimitedBy string `json:"limited_by,omitempty"`
+	GPU       bool   `json:"gpu"`
 }
 
 // machine looks at the machine.
@@ -31,7 +33,7 @@ func machine() machineFacts {
 		Cores: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0), GPU: xlaplugin.HasGPU(),
 	}
 	m.CPU = field("/proc/cpuinfo", "model name")
-	m.Memory, m.Available = models.MachineMemory()
+	m.Memory, m.Available, m.LimitedBy = models.MachineMemory()
 	return m
 }
 
@@ -64,6 +66,9 @@ func (m machineFacts) String() string {
 	if m.Memory > 0 {
 		parts = append(parts, fmt.Sprintf("memory %.1f GiB, %.1f free", float64(m.Memory)/(1<<30),
 			float64(m.Available)/(1<<30)))
+	}
+	if m.LimitedBy != "" {
+		parts = append(parts, "limited by "+m.LimitedBy)
 	}
 	if m.GPU {
 		parts = append(parts, "an NVIDIA GPU")

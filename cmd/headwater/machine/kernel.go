@@ -85,9 +85,6 @@ func installCommand(k *cli.Kit) *cobra.Command {
 		Short: "make Jupyter run Go notebooks that know Headwater",
 		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("prefix") && f.prefix == "" {
-				return cli.Usagef("--prefix \"\": want a folder")
-			}
 			if f.user && f.sysPrefix || f.prefix != "" && (f.user || f.sysPrefix) {
 				return cli.Usagef("--user, --sys-prefix and --prefix do not go together: " +
 					"each names a Jupyter")

@@ -20,7 +20,7 @@ func TestInstallRefusals(t *testing.T) {
 	both := []string{"install", "--user", "--prefix", home}
 	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"two places", both, "", 2, "--user, --sys-prefix and --prefix do not go together"},
-		{"no place", []string{"install", "--prefix", ""}, "", 2, `--prefix "": want a folder`},
+		{"no place", []string{"install", "--prefix", ""}, "", 2, `--prefix "": it is empty; leave it out`},
 		{"argument", []string{"install", "here"}, "", 2, `install takes no argument, got "here"`},
 		{"nothing to remove", []string{"install", "--uninstall"}, "", 1, "there is no kernel in " + home},
 		{"no Python", []string{"install", "--sys-prefix"}, "", 1, "no Python is in PATH"},

@@ -76,14 +76,12 @@ func (f certifyFlags) check(cmd *cobra.Command) error {
 	switch {
 	case text && ids:
 		return cli.Usagef("certify takes one of --text and --ids")
-	case text && f.text == "":
-		return cli.Usagef("--text is empty; give some text")
 	case checkTextFlags(cmd) != nil:
 		return checkTextFlags(cmd)
 	case f.record == "" && len(f.ids) > 1:
 		return cli.Usagef("--ids is there %d times; a check takes one text, a --record several",
 			len(f.ids))
-	case f.record == "" && cmd.Flags().Changed("max-tokens"):
+	case f.record == "" && cli.Given(cmd, "max-tokens"):
 		return cli.Usagef("--max-tokens is for a --record")
 	case f.record == "":
 		return nil

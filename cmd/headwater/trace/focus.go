@@ -137,14 +137,15 @@ func (f *focusFlags) check(cmd *cobra.Command, args []string) error {
 		return cli.Usagef("--bidirectional goes with --input; a model knows it")
 	}
 	for _, name := range []string{"index", "exclude-first", "ranks"} {
-		if cmd.Flags().Changed(name) && f.ask.Layer == nil {
+		if cli.Given(cmd, name) && f.ask.Layer == nil {
 			return cli.Usagef("--%s goes with --layer: say which layer", name)
 		}
 	}
 	for _, name := range []string{
 		"model", "backend", "dtype", "special", "fold-norm-bias", "drop-key-bias",
 	} {
-		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && len(f.inputs) > 0 {
+		named := name == "model" && cmd.Flags().Changed(name) // also the default model
+		if (named || cli.Given(cmd, name)) && len(f.inputs) > 0 {
 			return cli.Usagef("--%s does not go with --input, which needs no model", name)
 		}
 	}
@@ -196,7 +197,7 @@ func focusFiles(ctx context.Context, k *cli.Kit, f focusFlags, r *focusReport) e
 			return err
 		}
 		line.Show("file %d of %d", i+1, len(f.inputs))
-		if err := f.addFile(r, path, limit, &kept); err != nil {
+		if err := f.addFile(k, r, path, limit, &kept); err != nil {
 			return err
 		}
 	}
@@ -205,21 +206,21 @@ func focusFiles(ctx context.Context, k *cli.Kit, f focusFlags, r *focusReport) e
 
 // addFile adds the text of a file to a report, and its bytes to those that results keep.
 func (f focusFlags) addFile(
-	r *focusReport, path string, limit trace.Memory, kept *float64,
+	k *cli.Kit, r *focusReport, path string, limit trace.Memory, kept *float64,
 ) error {
 	file, err := checkpoint.Open(path)
 	if err != nil {
 		return err // it names the file
 	}
 	defer file.Close()
-	if err := f.addTensors(r, file, limit, kept); err != nil {
+	if err := f.addTensors(k, r, file, limit, kept); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }
 
 func (f focusFlags) addTensors(
-	r *focusReport, file *checkpoint.File, limit trace.Memory, kept *float64,
+	k *cli.Kit, r *focusReport, file *checkpoint.File, limit trace.Memory, kept *float64,
 ) error {
 	tensors, wide, err := focusTensors(file, limit, f.ask.Head != nil, kept)
 	if err != nil {
@@ -233,10 +234,13 @@ func (f focusFlags) addTensors(
 		return err
 	}
 	text, err := focus.New(tensors, focus.Options{
-		Bidirectional: f.bidirectional, Float64: wide,
+		Bidirectional: f.bidirectional, Sinks: cli.HasSinks(file), Float64: wide,
 	})
 	if err != nil {
 		return err
+	}
+	if text.Sinks && !cli.HasSinks(file) {
+		k.Say("note: rows of attention sum to less than 1. %s", trace.SinkRemark)
 	}
 	return r.add(text, tokens)
 }

@@ -296,6 +296,33 @@ func TestFocusFirstAmongEquals(t *testing.T) {
 	}
 }
 
+// A model with sinks: what trace writes is read, and rows keep the sums that they have. Without
+// attention the softmax of its scores would lack the sink.
+func TestFocusSinks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sinks.safetensors")
+	record := func(taps string) {
+		headwater.Output(t, "trace", "--backend", "go", "-m",
+			filepath.Join(clitest.Goldens, "gpt_oss"), "--ids", "5,6,7", "--taps", taps, "-o", path)
+	}
+	record("attention,terms,scores")
+	r := focusOf(t, "--input", path, "--layer", "2", "--head", "1")
+	want := clitest.Floats(t, clitest.OpenFile(t, path), "attention")[9*9+6:][:3]
+	if got := r.Rows[0].Probability[2]; !slices.Equal(got, want) {
+		t.Errorf("row %v; want %v as recorded", got, want)
+	}
+	record("terms,scores")
+	status, _, stderr := headwater.Execute(t, "", "focus", "--input", path)
+	if status != 1 || !strings.Contains(stderr, "record the tensor attention too") {
+		t.Errorf("without attention: status %d, %s", status, stderr)
+	}
+	path = clitest.Safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 2},
+		Data: []float32{.5, 0, .25, .25}})
+	if _, _, stderr = headwater.Execute(t, "", "focus", "--input", path); !strings.Contains(stderr,
+		"note: rows of attention sum to less than 1. What rows lack is taken for the part of sinks") {
+		t.Errorf("an import: %s; want a remark", stderr)
+	}
+}
+
 // A model whose layers see the last tokens alone: a trace of a longer text says so. Without
 // attention its zeros could be taken for scores; with it, sources outside the window have no
 // probability and are not in the breakdown.
@@ -380,7 +407,7 @@ func TestFocusRefusals(t *testing.T) {
 		{"layer", focus("--layer", "-1", "the"), "", 2, `--layer "-1": want a whole number from 0`},
 		{"no such layer", focus("--layer", "6", "the"), "", 2, "--layer 6; tiny has 6 layers, from 0 to 5"},
 		{"no such head", focus("--layer", "0", "--head", "8", "the"), "", 2, "--head 8; tiny has 8 heads, from 0 to 7"},
-		{"model of a file", focus("--input", in, "--model", "tiny"), "", 2, "--model does not go with --input"},
+		{"model of a file", focus("--input", in, "--model", "gpt2"), "", 2, "--model does not go with --input"},
 		{"folded file", focus("--input", in, "--fold-norm-bias"), "", 2, "--fold-norm-bias does not go with --input"},
 		{"nothing to fold", focus("--model", filepath.Join(clitest.Goldens, "llama"), "--fold-norm-bias", "the"), "", 1, "its norms have no bias"},
 		{"direction of a model", focus("--bidirectional", "the"), "", 2, "--bidirectional goes with --input"},

@@ -75,6 +75,7 @@ type focusText struct {
 	Targets       int      `json:"targets"` // T
 	Sources       int      `json:"sources"` // S
 	Bidirectional bool     `json:"bidirectional"`
+	Sinks         bool     `json:"sinks,omitempty"` // see [focus.Text]
 }
 
 // focusLines is a quantity of all heads.
@@ -182,6 +183,7 @@ func (r *focusReport) add(t *focus.Text, tokens []string) error {
 	k := len(r.Texts)
 	r.Texts = append(r.Texts, focusText{
 		Tokens: tokens, Targets: t.Targets, Sources: t.Sources, Bidirectional: t.Bidirectional,
+		Sinks: t.Sinks,
 	})
 	r.writeLines()
 	if r.ask.Layer == nil {

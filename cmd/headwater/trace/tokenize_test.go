@@ -218,7 +218,11 @@ func TestPreFlag(t *testing.T) {
 		{path, "foo", `the pre-tokenizer "foo" is unknown; known are bloom, `},
 		{"tiny", "gpt-2", "tiny is not a GGUF file, so its tokenizer needs no --pre; leave it out"},
 	} {
-		_, _, said := headwater.Execute(t, "", "explain", "-m", c.model, "--pre", c.pre, "the")
+		args := []string{"explain", "-m", c.model, "the"}
+		if c.pre != "" {
+			args = append(args, "--pre", c.pre)
+		}
+		_, _, said := headwater.Execute(t, "", args...)
 		if !strings.Contains(said, c.want) || !strings.Contains(said, "--pre") {
 			t.Errorf("%s --pre %q: %q, want %q and --pre", c.model, c.pre, said, c.want)
 		}

@@ -154,6 +154,9 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 	if n := smallestWindow(m, len(ids)); n > 0 {
 		about[windowKey] = strconv.Itoa(n)
 	}
+	if m.Info().Sinks {
+		about[cli.SinksKey] = "true"
+	}
 	out.What = message.Count(len(tensors), "tensor") + " of " + message.Count(len(ids), "token")
 	if err := checkpoint.Write(out, f.file(ids, tensors), about); err != nil {
 		return err
@@ -210,9 +213,6 @@ func (f traceFlags) tokens(m *models.Model) ([]int, error) {
 	if f.ids != nil {
 		return f.ids, nil
 	}
-	if f.text == "" {
-		return nil, cli.Usagef("--text is empty; give some text")
-	}
 	tokens, err := encode(m, f.text, f.opts)
 	return trace.IDs(tokens), err
 }
@@ -227,7 +227,7 @@ func textFlags(cmd *cobra.Command, opts *attribution.Options) {
 // checkTextFlags returns a usage error for a flag of textFlags without --text.
 func checkTextFlags(cmd *cobra.Command) error {
 	for _, flag := range []string{"special", "from", "to"} {
-		if !cmd.Flags().Changed("text") && cmd.Flags().Changed(flag) {
+		if !cmd.Flags().Changed("text") && cli.Given(cmd, flag) {
 			return cli.Usagef("--%s goes with --text; of --ids nothing is changed", flag)
 		}
 	}

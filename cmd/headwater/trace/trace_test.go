@@ -240,7 +240,7 @@ func TestTraceRefusals(t *testing.T) {
 		{"an id outside the vocabulary", in("--taps", "logits", "--ids", "1,96"), "", 2, "id 96 of token 1 is outside the vocabulary of 96"},
 		{"more than the context", in("--taps", "logits", "--ids", strings.Repeat("1,", 64)+"1"), "", 2, "65 tokens are more than the context of 64"},
 		{"text without a tokenizer", in("--taps", "logits", "--text", "a"), "", 1, "has no tokenizer.json"},
-		{"empty text", in("--taps", "logits", "--text", "", "--model", "tiny"), "", 2, "--text is empty"},
+		{"empty text", in("--taps", "logits", "--text", "", "--model", "tiny"), "", 2, `--text "": it is empty; leave it out`},
 		{"special of ids", in("--taps", "logits", "--ids", "1", "--special", "on"), "", 2, "--special goes with --text"},
 		{"unknown model", in("--taps", "logits", "--ids", "1", "--model", "nope"), "", 1, "nope is neither a directory"},
 		{"no such folder", in("--taps", "logits", "--ids", "1", "-o", "OUT/x"), "", 1, "does not exist"},

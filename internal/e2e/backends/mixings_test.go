@@ -2,7 +2,6 @@ package backends
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,9 +17,7 @@ import (
 // after it. The models have norms before the attention, norms after it, and a block parallel to it
 // with one key for all heads. One of them is asked for each head by itself.
 func TestMixingsOnBackends(t *testing.T) {
-	together := mixings(
-		"alti", "globenc", "mixing-ratio", "norms", "value-zeroing-euclidean-final-norm",
-	)
+	together := mixings("alti", "globenc", "norms", "value-zeroing-euclidean-final-norm")
 	apart := mixings("norms-residual", "value-zeroing")
 	for i := range apart {
 		apart[i].Heads.Fusion = trace.EachHead
@@ -88,16 +85,9 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// TestMixingsAreKnown: what attribution knows of mixings and what models compute are the same, but
-// for the mixing ratio, which no method may name.
+// TestMixingsAreKnown: what attribution knows of mixings and what models compute are the same.
 func TestMixingsAreKnown(t *testing.T) {
-	computed := slices.DeleteFunc(transformer.MixingNames(), func(name string) bool {
-		return name == "mixing-ratio"
-	})
-	if diff := cmp.Diff(computed, attribution.MixingNames()); diff != "" {
+	if diff := cmp.Diff(transformer.MixingNames(), attribution.MixingNames()); diff != "" {
 		t.Errorf("mixings (-computed +known):\n%s", diff)
-	}
-	if _, err := transformer.LookupMixing("mixing-ratio"); err != nil {
-		t.Error(err)
 	}
 }

@@ -176,21 +176,21 @@ func longText() *attribution.Explanation {
 func conversation() *attribution.Explanation {
 	e := touched()
 	e.Prompt.Texts = nil
-	add := func(role string, template bool, texts ...string) {
+	add := func(role string, kind trace.PartKind, texts ...string) {
 		begin := len(strings.Join(e.Prompt.Texts, ""))
 		e.Prompt.Texts = append(e.Prompt.Texts, texts...)
 		e.Prompt.Parts = append(e.Prompt.Parts, trace.Part{
-			Role: role, Template: template, Begin: begin, End: begin + len(strings.Join(texts, "")),
+			Role: role, Kind: kind, Begin: begin, End: begin + len(strings.Join(texts, "")),
 			Turn: map[string]int{"user": 1, "assistant": 2}[role],
 		})
 	}
-	add("system", true, "<s>", "system", "\n")
-	add("system", false, "You", " are", " terse", ".")
-	add("system", true, "<e>", "\n")
-	add("user", true, "<s>", "user", "\n")
-	add("user", false, "One", " two", ".", " Three", "s", ".")
-	add("user", true, "<e>", "\n")
-	add("assistant", true, "<s>", "assistant", "\n")
+	add("system", trace.Label, "<s>", "system", "\n")
+	add("system", trace.Words, "You", " are", " terse", ".")
+	add("system", trace.Label, "<e>", "\n")
+	add("user", trace.Label, "<s>", "user", "\n")
+	add("user", trace.Words, "One", " two", ".", " Three", "s", ".")
+	add("user", trace.Label, "<e>", "\n")
+	add("assistant", trace.Label, "<s>", "assistant", "\n")
 	place(e)
 	m := len(e.Prompt.Texts)
 	for j, text := range e.Prompt.Texts {

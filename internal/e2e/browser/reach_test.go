@@ -49,14 +49,14 @@ func TestHeatmapFolds(t *testing.T) {
 			{"a name", click(".hm-matrix th:has(.hm-faint)", 0), "w0-99 (w100s) w102-519 | "},
 		}},
 		{"chat", pageOf(t, conversation()), []step{
-			{"at first", press("Escape"), "(system) (One) (two) (.) (Three) (s) (.) (assistant) | 4"},
+			{"at first", press("Escape"), "(system) (user) (One) (two) (.) (Three) (s) (.) (assistant) | 4"},
 			{"template", choose("template tokens"), "(<s>) (system) (↵) (system) (<e>) (↵) (<s>) (user) (↵) (One) (two) " +
 				"(.) (Three) (s) (.) (<e>) (↵) (<s>) (assistant) (↵) | 4"},
-			{"words", choose("template tokens") + choose("whole words"), "(system) (One) (two) (.) (Threes) (.) (assistant) | 4"},
+			{"words", choose("template tokens") + choose("whole words"), "(system) (user) (One) (two) (.) (Threes) (.) (assistant) | 4"},
 			{"sentences", choose("sentences"), "(<s>) (system↵) (You are terse.) (<e> ↵) (<s>) (user↵) (One two.) (Threes.) (<e> ↵) (<s>) (assistant↵) | 4"},
 			{"turns", choose("turns"), "(<s> system↵You are terse. <e> ↵) (<s> user↵One two. Threes. <e> ↵) (<s> assistant↵) | 4"},
 			{"a fold of the text", click(".hm-text summary", 0), "(<s> system↵You are terse. <e> ↵) (<s> user↵One two. Threes. <e> ↵) (<s> assistant↵) | "},
-			{"no turns", choose("turns"), "(system) (You) (are) (terse) (.) (user) (One) (two) (.) (Three) (s) (.) (assistant) | "},
+			{"no turns", choose("turns"), "(system) (You) (are) (terse) (.) (system) (user) (One) (two) (.) (Three) (s) (.) (assistant) | "},
 		}},
 	} {
 		b.Show(t, c.page)
@@ -69,10 +69,10 @@ func TestHeatmapFolds(t *testing.T) {
 	}
 	b.Show(t, pageOf(t, conversation()))
 	for _, c := range []struct{ what, script, colored, row, readout string }{
-		{"words", choose("whole words"), "13 two p4,15 Three p6,16 s p6", "are gzp4zp6zg", "are ← Threes 2.00 · user 15"},
+		{"words", choose("whole words"), "13 two p4,15 Three p6,16 s p6", "are ggzp4zp6zg", "are ← Threes 2.00 · user 15"},
 		{"sentences", choose("sentences"), "12 One p4,13 two p4,14 . p4,15 Three p6,16 s p6,17 . p6", "are zzzzzzp4p6zzz", "are ← Threes. 2.00"},
 		{"turns", choose("turns") + over(0, 1), "9 <s> p6,10 user p6,11 ↵ p6,12 One p6,13 two p6,14 . p6,15 Three p6,16 s p6,17 . p6,18 <e> p6,19 ↵ p6", "are zp6z", "are ← <s> user"},
-		{"a fold", choose("turns") + over(0, 0), "13 two p4,15 Three p6", "are gzp4zp6zzg", "are ← <s> 0.00 · system 0 · the strongest of 12 folded tokens, click to unfold"},
+		{"a fold", choose("turns") + over(0, 0), "13 two p4,15 Three p6", "are ggzp4zp6zzg", "are ← <s> 0.00 · system 0 · the strongest of 9 folded tokens, click to unfold"},
 	} {
 		want{c.what, c.script, "“are” came mostly from Threes and two", "Threes 2.00, two 1.00",
 			"are", c.colored, c.row, c.readout}.check(t, b)

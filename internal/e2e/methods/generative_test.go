@@ -15,32 +15,25 @@ import (
 const sliceTol = 2e-6
 
 // TestExplanationIsASlice explains a generation token by token and computes the same from one pass
-// over all tokens: M is the slice of rows m-1..m+n-2, and with OwnRow of rows m..m+n-1 (SPEC §A).
+// over all tokens: M is the slice of rows m-1..m+n-2 (SPEC §A).
 func TestExplanationIsASlice(t *testing.T) {
 	m := fixture.Open(t, "", "go")
 	methods := []string{"raw", "rollout", "flow", "flow-normalized", "value-zeroing", "value-zeroing-rollout"}
-	for _, ownRow := range []bool{false, true} {
-		opts := attribution.Options{
-			Methods: methods, MaxTokens: 5, AllLevels: true, OwnRow: ownRow,
-		}
-		e, err := attribution.Explain(context.Background(), m, "the keys to the cabinet", opts)
-		must(t, err)
-		text := append([]int{}, e.Prompt.IDs...)
-		for _, s := range e.Steps {
-			text = append(text, s.ID)
-		}
-		taps, err := m.Trace(context.Background(), text, []trace.Tap{trace.Attention, trace.ValueZeroing})
-		must(t, err)
-		opts = attribution.Options{Methods: methods, AllLevels: true}
-		whole, err := attribution.Attribute(context.Background(), attribution.InMemory(taps), opts)
-		must(t, err)
-		first := len(e.Prompt.IDs) - 1
-		if ownRow {
-			first++
-		}
-		for _, name := range methods {
-			compareSlice(t, name, e.Methods[name], mapOf(t, whole, name), first, len(text))
-		}
+	opts := attribution.Options{Methods: methods, MaxTokens: 5, AllLevels: true}
+	e, err := attribution.Explain(context.Background(), m, "the keys to the cabinet", opts)
+	must(t, err)
+	text := append([]int{}, e.Prompt.IDs...)
+	for _, s := range e.Steps {
+		text = append(text, s.ID)
+	}
+	taps, err := m.Trace(context.Background(), text, []trace.Tap{trace.Attention, trace.ValueZeroing})
+	must(t, err)
+	opts = attribution.Options{Methods: methods, AllLevels: true}
+	whole, err := attribution.Attribute(context.Background(), attribution.InMemory(taps), opts)
+	must(t, err)
+	for _, name := range methods {
+		compareSlice(t, name, e.Methods[name], mapOf(t, whole, name), len(e.Prompt.IDs)-1,
+			len(text))
 	}
 }
 

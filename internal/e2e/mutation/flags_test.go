@@ -46,7 +46,7 @@ var values = []string{
 	"bfloat16", "go", "xla:/nowhere.so", "gpu", "1MB", "80MB", "8GB", "1e30GB", "-1GB",
 	"/nowhere/out", ".", "..", "in.safetensors", "tokenizer.json", "-", "tiny", "tyny",
 	"planted-relay", "no/such-model", "no/such/model", "\xff", "\x1b[31m", "<script>", "logit",
-	"mask", "zero", "delete", "probability", "lift", "heads=max", "layers=0:1,own-row", "steps=0",
+	"mask", "zero", "delete", "probability", "lift", "heads=max", "layers=0:1,lift", "steps=0",
 	"residual=NaN", "replacement=,", "chat-date=today",
 }
 
@@ -118,7 +118,7 @@ func mutateFlags(r *rand.Rand, s *Seeds) Mutant {
 		args = append(args, mutant.Pick(r, []string{"extra", "--", "-x", "--max-tokens"}))
 	}
 	names = append(names, flagNames(args)...)
-	for _, name := range names { // a library says "own row" of --own-row
+	for _, name := range names { // a library says "max tokens" of --max-tokens
 		names = append(names, strings.ReplaceAll(name, "-", " "))
 	}
 	for _, arg := range args {

@@ -118,10 +118,8 @@ func mutateAttribute(r *rand.Rand, _ *Seeds) Mutant {
 			{"--set", "residual=" + mutant.Pick(r, []string{"0", "1", "0.3", "2", "NaN"})},
 			{"--set", "discard=" + mutant.Pick(r, []string{"0.5", "0.99", "1", "-0.1"})},
 			{"--set", "lift"},
-			{"--set", "local-lift"},
 			{"--set", "drop-sink"},
 			{"--set", "per-head=" + mutant.Pick(r, []string{"0", "9"})},
-			{"--set", "measured-residual"},
 			{"--set", "threshold=0.01"},
 		})...)
 	}

@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Error", "Explanation", "Method", "Token", "explain", "main"]
 
+# The flags of `headwater explain` that are on or off, with _ for -; all others take a value.
+_SWITCHES = frozenset(("alignment", "chat", "filter", "sinks"))
+
 # The version of the JSON form that this package reads; see docs/stability.md.
 FORM = 1
 
@@ -37,11 +41,17 @@ class Error(RuntimeError):
 
 @dataclass(frozen=True)
 class Token:
-    """A token of the prompt or a generated one. A prompt token has no probability."""
+    """A token of the prompt or a generated one. A prompt token has no probability. bytes are those of
+    a token that is not a text by itself, as a part of a character, which is U+FFFD in text."""
 
     text: str
     id: int
     probability: float | None = None
+    bytes: bytes | None = None
+
+
+def _bytes(numbers: list[int] | None) -> bytes | None:
+    return None if numbers is None else bytes(numbers)
 
 
 @dataclass(frozen=True)
@@ -90,8 +100,15 @@ class Explanation:
             )
         self.data, self.text, self.html = data, text, html
         prompt = data["prompt"]
-        self.prompt = [Token(text, id) for text, id in zip(prompt["texts"], prompt["ids"])]
-        self.steps = [Token(s["text"], s["id"], s.get("probability")) for s in data["steps"]]
+        exact = prompt.get("bytes") or [None] * len(prompt["ids"])
+        self.prompt = [
+            Token(text, id, None, _bytes(b))
+            for text, id, b in zip(prompt["texts"], prompt["ids"], exact)
+        ]
+        self.steps = [
+            Token(s["text"], s["id"], s.get("probability"), _bytes(s.get("bytes")))
+            for s in data["steps"]
+        ]
         self.methods: dict[str, Method] = {
             name: _method(name, data["methods"][name]) for name in data["order"]
         }
@@ -159,21 +176,46 @@ def explain(
         args += _flags({"model": model, **options}, Path(folder)) + words
         program = _program()
         try:
-            done = subprocess.run(
-                [program, *args], stdin=subprocess.DEVNULL,
-                capture_output=True, encoding="utf-8", errors="replace",
-            )
+            status, text, lines = _run([program, *args], Path(folder, "e.txt"))
         except (OSError, ValueError) as err:
             # No program, more than the system passes on, a zero byte or half a character.
             size = sum(len(a) for a in args)
             why = err.strerror if isinstance(err, OSError) else err
             raise Error(f"{program} cannot run with {size} characters of text: {why}") from err
-        if done.returncode != 0:
-            lines = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
-            raise Error(lines[-1].removeprefix("headwater: "))
+        if status != 0:
+            raise Error((lines or [f"it ended with {status}"])[-1].removeprefix("headwater: "))
         body = page.read_text(encoding="utf-8").partition("<body")[2]
         html = body.partition(">")[2].rpartition("</body>")[0]
-        return Explanation(json.loads(numbers.read_bytes()), done.stdout, html)
+        return Explanation(json.loads(numbers.read_bytes()), text, html)
+
+
+# After so many seconds what the program says of its progress is passed on.
+_PATIENCE = 5.0
+
+
+def _run(command: list[str], output: Path) -> tuple[int, str, list[str]]:
+    """Runs a command: its status, its text, which goes through a file, and the lines of its errors.
+    An interrupt ends the command too."""
+    began, lines = time.monotonic(), []
+    with open(output, "wb") as out, subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE,
+        encoding="utf-8", errors="replace",
+    ) as child:
+        try:
+            for line in child.stderr:
+                if line.strip():
+                    lines = lines[-99:] + [line.strip()]
+                if time.monotonic() - began > _PATIENCE:
+                    print(line, end="", file=sys.stderr, flush=True)
+            child.wait()
+        except BaseException:
+            child.terminate()
+            try:
+                child.wait(5)
+            except subprocess.TimeoutExpired:
+                child.kill()
+            raise
+    return child.returncode, output.read_text(encoding="utf-8", errors="replace"), lines
 
 
 def _flags(options: Mapping[str, Any], folder: Path) -> list[str]:
@@ -181,21 +223,32 @@ def _flags(options: Mapping[str, Any], folder: Path) -> list[str]:
     flags = []
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
-        if value is None or value is False:
+        if value is None or value is False and name in _SWITCHES:
             continue
-        if value is True:
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            raise TypeError(f"{name} is {_kind(value)}: give a text, such as value.decode()")
+        if value is True and name in _SWITCHES:
             flags.append(flag)
+        elif isinstance(value, bool):
+            raise TypeError(f"{name} takes a value, not {value}: see headwater explain --help")
         elif _records(value):
             file = folder / f"{name}.json"
             file.write_text(json.dumps(value), encoding="utf-8")
             flags.append(f"{flag}={file}")
         elif isinstance(value, Mapping):
-            flags += [f"{flag}={key}={v}" for key, v in value.items()]
+            flags += [f"{flag}={key}={_written(v)}" for key, v in value.items()]
         elif isinstance(value, Iterable) and not isinstance(value, (str, os.PathLike)):
             flags.append(f"{flag}={','.join(str(v) for v in value)}")
         else:
             flags.append(f"{flag}={value}")
     return flags
+
+
+def _written(value: Any) -> str:
+    """A value of a setting as the program reads it: what only Python writes so, as JSON."""
+    if value is None or isinstance(value, (bool, list, dict)):
+        return json.dumps(value)
+    return str(value)
 
 
 def _records(value: Any) -> bool:
