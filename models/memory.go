@@ -37,17 +37,21 @@ const unknownMemory = 64 << 30
 // These are the bytes that a process holds besides the weights and what a run needs, as resident
 // memory on Linux.
 const (
-	// programBytes is for code and Go's runtime. 45 MB were seen with the embedded model on the
-	// pure-Go backend.
+	// programBytes is for code and Go's runtime. 53 to 72 MB were seen with the embedded model in
+	// pure Go.
 	programBytes = 64 << 20
-	// xlaBytes is for the code and the threads of the XLA plugin. xlaLayerBytes is for each layer
-	// of the compiled graphs, which take memory during and after compilation; the graph that reads
-	// one token has all layers. 150 MB in all were seen with the 3 layers of the embedded model and
-	// 340 MB with the 12 layers of GPT-2 small.
-	xlaBytes      = 160 << 20
-	xlaLayerBytes = 12 << 20
+	// xlaBytes is for the code and the threads of the XLA plugin, and for what its compiler holds.
+	// xlaLayerBytes is for each layer of the compiled graphs. Seen while graphs were compiled: 290
+	// to 335 MB in all with 6 to 30 layers.
+	xlaBytes      = 196 << 20
+	xlaLayerBytes = 2 << 20
 	// tokenBytes is for each token of the tokenizer. 67 MB were seen with the 262,144 of Gemma 3.
 	tokenBytes = 256
+	// goTokenBytes is what scores of each token take in pure Go, whose arrays are in Go's heap, and
+	// goGarbage is how much garbage there is beside twice as many bytes of weights or more, which
+	// is what the command tells the collector.
+	goTokenBytes = 576
+	goGarbage    = 46 << 20
 )
 
 // memory returns the memory of a process with one model, without the weights.
@@ -65,6 +69,8 @@ type sizes struct {
 	// codes is whether the backend keeps quantised matrices in codes.
 	codes bool
 	parts MemoryParts
+	// inGo is whether pure Go computes, which takes several times as long in bfloat16.
+	inGo bool
 }
 
 // count sets the parts for a model on a backend: go, xla or cuda.
@@ -74,11 +80,14 @@ func (s *sizes) count(q spec.Quantized, backend string, opts Options) {
 		Beside:  opts.Beside,
 		Passes:  transformer.PassBytes(s.spec, q, NeedsTokens, backend == "xla"),
 	}
+	s.parts.Layers, s.parts.Tables = transformer.Bytes(s.spec, s.dtype, q)
 	if backend != "go" {
 		s.parts.Program += xlaBytes
 		s.parts.Graphs = int64(s.spec.Layers) * xlaLayerBytes
+		return
 	}
-	s.parts.Layers, s.parts.Tables = transformer.Bytes(s.spec, s.dtype, q)
+	s.inGo = true
+	s.parts.Program += int64(s.spec.Vocab)*goTokenBytes + min(s.parts.weights()/2, goGarbage)
 }
 
 // check returns a *trace.MemoryError if the program and the weights do not fit.
@@ -95,7 +104,7 @@ func (s sizes) check(m trace.Memory) error {
 	m.Left = m.Limit
 	return &trace.MemoryError{
 		Package: "models", Memory: m, Need: need, Instead: smaller + instead, Machine: !m.Chosen,
-		Half: half, What: "a program of " + s.describe(m.Program),
+		Half: half, HalfIsSlow: s.inGo, What: "a program of " + s.describe(m.Program),
 	}
 }
 

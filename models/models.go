@@ -34,6 +34,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gomlx/compute/dtypes"
+
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -249,9 +251,9 @@ func prepare(from source, name string, opts Options) (*prepared, error) {
 		return nil, backendError{err}
 	}
 	if plugin == "" {
-		quantized = nil // kept by XLA
+		quantized = transformer.OnHost(spec, quantized)
 	}
-	if opts.Shuffle != 0 || opts.FoldNormBias || opts.DropKeyBias {
+	if dtype != dtypes.Float32 || opts.Shuffle != 0 || opts.FoldNormBias || opts.DropKeyBias {
 		quantized = nil // these change numbers
 	}
 	p := &prepared{
@@ -261,7 +263,7 @@ func prepare(from source, name string, opts Options) (*prepared, error) {
 	if plugin != "" {
 		p.backend, _, _ = strings.Cut(cmp.Or(opts.Backend, "xla"), ":")
 	}
-	weights.halves = p.backend == "xla" // on a GPU it was not measured
+	weights.halves = p.backend != "cuda" // where it was not measured
 	p.count(quantized, p.backend, opts)
 	return p, nil
 }
@@ -327,6 +329,9 @@ func open(ctx context.Context, from source, where location, opts Options) (_ *Mo
 	backend, err := OpenBackend(opts.Backend)
 	if err != nil {
 		return nil, backendError{err}
+	}
+	if p.backend == "go" { // while they load, garbage may be a tenth of the weights, not as large
+		defer debug.SetGCPercent(debug.SetGCPercent(10))
 	}
 	graph, err := transformer.NewQuantized(backend, p.spec, p.dtype, at.loader(p.load),
 		at.quantized(p.quantized))

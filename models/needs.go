@@ -150,6 +150,8 @@ const (
 func (p *prepared) tokenBytes() float64 {
 	read := xlaFactor * float64(p.parts.weights())
 	switch {
+	case p.backend == "go" && p.inCodes():
+		read = goFactor * codeBytes * float64(p.parameters())
 	case p.backend == "go":
 		read = goFactor * float64(p.parts.weights())
 	case p.inCodes():

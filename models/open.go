@@ -32,7 +32,8 @@ type Options struct {
 	DType string
 	// MaxMemory is how many bytes of memory this process may hold in all: the program, the weights
 	// and what a run needs. The program counts as 67 MB and 256 bytes for each token of the
-	// vocabulary, and with XLA as 168 MB more and 13 MB for each layer. 0 means nine tenths of the
+	// vocabulary, in pure Go 832 and up to 48 MB of garbage; with XLA it counts as 206 MB more and
+	// 2 MB for each layer. 0 means nine tenths of the
 	// memory that the machine has left. Go's garbage collector does not know this limit; a program
 	// that must stay below it calls debug.SetMemoryLimit, as the command does.
 	MaxMemory int64

@@ -165,15 +165,16 @@ func TestConverse(t *testing.T) {
 // TestMemory checks that weights that do not fit are refused before they are read, and that the
 // error names what would fit.
 func TestMemory(t *testing.T) {
-	dir := "testdata/goldens/gpt2"                    // 42 thousand numbers
-	program := models.LimitMemory(1).Program + 96*256 // for its tokens
+	dir := "testdata/goldens/gpt2" // 42 thousand numbers
+	// Its tokens, and garbage of half the weights.
+	program := models.LimitMemory(1).Program + 96*(256+576) + 2*42_000
 	for name, c := range map[string]struct {
 		opts models.Options
 		say  string
 		kind trace.ErrorKind
 	}{
-		"neither": {models.Options{MaxMemory: 1000}, " needs about 67.3 MB, the limit is 1.0 kB (given); what is recorded takes more than that; take a smaller model, or allow more memory", trace.MemoryKind},
-		"half":    {models.Options{MaxMemory: program + 100_000}, "; in bfloat16 it needs", trace.DTypeKind},
+		"neither": {models.Options{Backend: "go", MaxMemory: 1000}, " needs about 67.4 MB, the limit is 1.0 kB (given); what is recorded takes more than that; take a smaller model, or allow more memory", trace.MemoryKind},
+		"half":    {models.Options{Backend: "go", MaxMemory: program + 100_000}, " and takes several times as long", trace.DTypeKind},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := models.Open(dir, c.opts)
@@ -199,7 +200,7 @@ func TestMemoryOfRun(t *testing.T) {
 		limit int64
 		fits  bool
 	}{
-		"weights only":  {models.LimitMemory(1).Program + 96*256 + 180_000, false},
+		"weights only":  {models.LimitMemory(1).Program + 96*(256+576) + 2*42_000 + 180_000, false},
 		"both":          {200 << 20, true},
 		"of the system": {0, true},
 	} {

@@ -68,6 +68,8 @@ type MemoryError struct {
 	Instead string
 	// Half is how many bytes weights in bfloat16 would need, 0 if that is no help.
 	Half int64
+	// HalfIsSlow is whether a model in bfloat16 takes several times as long, as in pure Go.
+	HalfIsSlow bool
 	// Machine reports whether the limit is all that the machine has left, or its GPU, so that no
 	// option raises it.
 	Machine, GPU bool
@@ -111,7 +113,10 @@ func (e *MemoryError) Text(func(option string) string) string {
 	instead := e.Instead
 	switch e.Kind() {
 	case DTypeKind:
-		instead = "in bfloat16 it needs " + message.FormatBytes(e.Half)
+		half := "in bfloat16 it needs " + message.FormatBytes(e.Half)
+		if instead = half; e.HalfIsSlow {
+			instead = e.Instead + "; " + half + " and takes several times as long"
+		}
 	case MemoryKind:
 		instead += ", or allow more memory"
 	}

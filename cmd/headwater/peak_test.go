@@ -68,7 +68,7 @@ func TestPeakMemory(t *testing.T) {
 func leastLimit(t *testing.T, args []string) int {
 	t.Helper()
 	const step, most = 15_000_000, 1_000_000_000
-	for limit := 75_000_000; limit < most; limit += step {
+	for limit := 80_000_000; limit < most; limit += step {
 		var stderr bytes.Buffer
 		status := cli.Run(t.Context(), headwater, append(args, "--max-memory", strconv.Itoa(limit)),
 			nil, &bytes.Buffer{}, &stderr)

@@ -54,7 +54,7 @@ func TestStatuses(t *testing.T) {
 		// Requests that fail.
 		{"plugin", explain("--backend", "xla:/nope.so", "a"), "", 1, "/nope.so"},
 		{"model", explain("--model", "a/b/c", "a"), "", 1, "a/b/c is neither a directory"},
-		{"limit of memory", explain("--max-memory", "1KB", "a"), "", 1, "needs about 72.6 MB, the limit is 1.0 kB (given); what is recorded takes more than that; take a smaller model, or allow more memory (--max-memory)"},
+		{"limit of memory", explain("--max-memory", "1KB", "a"), "", 1, "needs about 75.7 MB, the limit is 1.0 kB (given); what is recorded takes more than that; take a smaller model, or allow more memory (--max-memory)"},
 		{"file of prompts", explain("--input", "/nope"), "", 1, "/nope: no such file"},
 		{"a malformed line", explain("--input", "-"), `{"prompt":7}`, 1, `line 1: the key "prompt" is a number`},
 		{"folder of an output", trace("hidden", "--ids", "1", "-o", "OUT/x/y"), "", 1, "does not exist"},

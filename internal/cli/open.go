@@ -135,6 +135,10 @@ func (k *Kit) Reserve(bytes int64) {
 	k.outsideHeap += bytes
 }
 
+// garbageBytes is how much garbage there may be beside weights in Go's heap. Without it, garbage
+// may be as large as the weights.
+const garbageBytes = 96 << 20
+
 // keepWithin tells the garbage collector to keep to the memory that a model may take in addition to
 // the models that are open already.
 func (k *Kit) keepWithin(m *models.Model) {
@@ -145,6 +149,9 @@ func (k *Kit) keepWithin(m *models.Model) {
 		k.outsideHeap += memory.Held
 	}
 	k.modelBytes += memory.Held
+	if m.Info().Backend == "go" && memory.Weights > garbageBytes {
+		debug.SetGCPercent(int(100 * garbageBytes / memory.Weights))
+	}
 	// Half of what the budget leaves: the collector exceeds its limit by a few arrays.
 	spare := memory.Left / 6
 	CollectWithin(memory.Limit - codeBytes - k.outsideHeap - spare)

@@ -280,7 +280,7 @@ func (b *Block) mlp(x *Node) *Node {
 
 // feedForward is down(f(up x)), or down(f(gate x) · up x) if gated, for x [...,D].
 func (b *Block) feedForward(x *Node) *Node {
-	if b.product.outFirst && b.expertWeights == nil {
+	if b.product.outFirst && b.expertWeights == nil && !multipliesOnHost(x.Graph()) {
 		return b.mlpColumns(x)
 	}
 	if b.spec.Gated {

@@ -107,7 +107,7 @@ func Quantized(
 		for i, w := range all {
 			at[w.name] = in[2+i]
 		}
-		table := withQuantized(at)("embedding")
+		table := withQuantized(at, named)("embedding")
 		column := graph.Reshape(in[0], -1, 1)
 		return []*graph.Node{table, gathered(table, in[1]), product{}.columns(column, 0, table)}
 	})
@@ -152,7 +152,7 @@ func QuantizedFromLeft(
 		for i, w := range all {
 			at[w.name] = in[1+i]
 		}
-		w := withQuantized(at)
+		w := withQuantized(at, named)
 		if q := codesByColumn(w, param.Name); q != nil {
 			return q.times(in[0])
 		}
@@ -196,4 +196,53 @@ func (m *Model) TreeRows(queries []trace.Query, how Batching) (rows int) {
 		rows += len(t.ids)
 	}
 	return rows
+}
+
+// KeepCodes makes pure Go keep matrices in codes that would take more than so many bytes in
+// float32. It returns what undoes that.
+func KeepCodes(bytes int64) (undo func()) {
+	before := hostFloats
+	hostFloats = bytes
+	return func() { hostFloats = before }
+}
+
+// OnHostResults is what the host makes of a matrix [out,in] in codes: its numbers, and x [rows,in]
+// times it.
+type OnHostResults struct{ Numbers, Times []float32 }
+
+// QuantizedOnHost loads the matrix of q, with or without vector registers.
+func QuantizedOnHost(backend compute.Backend, load spec.Loader, q spec.Quantized, out, in int,
+	x []float32, plain bool,
+) (*OnHostResults, error) {
+	if plain {
+		vectors := unpack
+		defer func() { unpack = vectors }()
+		unpack = unpackPlain
+	}
+	param := spec.Param{Name: "embedding", Shape: []int{out, in}}
+	table := array{name: param.Name, parts: []spec.Param{param}}
+	q = onHost{q}
+	m := &Model{loaded: &loaded{
+		backend: backend, hosted: map[string][]*hostForm{}, graphs: map[string]*compiled{},
+		chosen: map[string]chosen{},
+	}}
+	if _, err := m.loadQuantized(table, formsOf(table, q), load, q); err != nil {
+		return nil, err
+	}
+	forms := m.hosted[param.Name]
+	w, err := m.hostNumbers(forms)
+	if err != nil {
+		return nil, err
+	}
+	times, err := m.multiplied(tensors.FromFlatDataAndDimensions(x, len(x)/in, in), forms)
+	if err != nil {
+		return nil, err
+	}
+	var got OnHostResults
+	for t, to := range map[*tensors.Tensor]*[]float32{w: &got.Numbers, times: &got.Times} {
+		if *to, err = floats(t); err != nil {
+			return nil, err
+		}
+	}
+	return &got, nil
 }

@@ -132,6 +132,9 @@ func (m *Model) compiling(n need) float64 {
 // several positions, where it is kept in codes.
 func (m *Model) headTable(n need) float64 {
 	several := n.Head && n.Texts > 1 || n.Lens || slices.Contains(n.Taps, trace.Logits)
+	if m.loaded != nil && m.hosted != nil { // the host computes it where it is differentiated
+		several = n.Gradient
+	}
 	if m.loaded == nil || !several {
 		return 0
 	}

@@ -88,6 +88,8 @@ type loaded struct {
 	// inCodes is whether matrices are kept as their checkpoint has quantised them, where it has.
 	inCodes bool
 	params  []spec.Param
+	// hosted are the matrices that the host multiplies, in codes, by name; nil elsewhere.
+	hosted  map[string][]*hostForm
 	weights []weight
 
 	mu     sync.Mutex
@@ -145,9 +147,14 @@ func newModel(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 	if backendName(m.backend) == "go" {
 		m.promptStep = 1
 	}
-	// In pure Go the library's products with codes take longer than reading float32.
-	if m.inCodes = q != nil && backendName(backend) != "go" && dtype == dtypes.Float32; !m.inCodes {
+	inGo := backendName(backend) == "go"
+	if inGo {
+		q = OnHost(spec, q)
+	}
+	if m.inCodes = q != nil && dtype == dtypes.Float32; !m.inCodes {
 		q = nil
+	} else if inGo {
+		m.hosted = map[string][]*hostForm{}
 	}
 	m.loaded.decoded = decodedBytes(spec, q)
 	var err error

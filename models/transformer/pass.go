@@ -275,7 +275,11 @@ func describe(asks ...asked) string {
 // another shape: numbers that fit by broadcasting would pass for rows.
 func visibleRows(b *Block, ask asked) *Node {
 	defer func() {
-		if p := recover(); p != nil {
+		p := recover()
+		if _, ok := p.(*hostAsk); ok {
+			panic(p) // nothing failed
+		}
+		if p != nil {
 			panic(fmt.Errorf("mixing %s: %v", ask.Name, p))
 		}
 	}()

@@ -38,6 +38,11 @@ func (p product) with(x, w *Node, axis int) *Node {
 	last := len(dims) - 1
 	rows := Reshape(x, -1, dims[last])
 	dims[last] = w.Shape().Dimensions[1-axis]
+	if axis == 1 {
+		if made := p.byHost(rows, w); made != nil {
+			return Reshape(made, dims...)
+		}
+	}
 	if p.outFirst && axis == 1 && rows.Shape().Dimensions[0] < manyRows {
 		return Reshape(Transpose(p.columns(rows, 1, w), 0, 1), dims...)
 	}
@@ -69,6 +74,13 @@ func (p product) columns(x *Node, axis int, w *Node) *Node {
 // is, and computed in float32 for more of them. Its numbers are computed after earlier is, and may
 // take the memory that those of another matrix had until then.
 func (p product) columnsAfter(earlier, x *Node, axis int, w *Node) *Node {
+	rows := x // [m,in]
+	if axis == 0 {
+		rows = transposed(x)
+	}
+	if made := p.byHost(rows, w); made != nil {
+		return transposed(made)
+	}
 	if q := quantizedOf(w); q != nil {
 		if x.Shape().Dimensions[1-axis] == 1 {
 			return q.times(p.isolated(x))
@@ -76,6 +88,14 @@ func (p product) columnsAfter(earlier, x *Node, axis int, w *Node) *Node {
 		w = q.after(earlier).numbers()
 	}
 	return p.dot(w, 1, x, axis)
+}
+
+// transposed is x with its two axes in the other order.
+func transposed(x *Node) *Node {
+	if dims := x.Shape().Dimensions; dims[0] == 1 || dims[1] == 1 {
+		return Reshape(x, dims[1], dims[0])
+	}
+	return Transpose(x, 0, 1)
 }
 
 // dot sums over xAxis of x and yAxis of y: [x's other axis, y's other axis].

@@ -60,6 +60,8 @@ type form struct {
 	// wide is whether codes are kept in 8 bits, because the row does not fill its last chunk.
 	// Without minima they are then levels whose zero is 128.
 	wide bool
+	// levelsWide is whether levels are kept and not codes: their numbers are computed by the host.
+	levelsWide bool
 	// columns is how it is kept by columns too, nil if it is not; see [columnCodes].
 	columns *form
 }
@@ -90,10 +92,13 @@ func formsOf(a array, q spec.Quantized) (all []form) {
 	if a.stacked && len(all) > 1 { // one expert is chosen as another is
 		return nil
 	}
+	_, inGo := q.(onHost)
 	for i := range all {
 		f := all[i]
+		all[i].levelsWide = inGo && f.Levels != ""
 		all[i].lay(f.Block / spec.BlockSize) // so that a chunk of a larger block has one scale
-		if strings.HasSuffix(a.name, ".output.weight") && f.out%spec.BlockSize == 0 && f.Bits < 16 {
+		if strings.HasSuffix(a.name, ".output.weight") && f.out%spec.BlockSize == 0 &&
+			f.Bits < 16 && !inGo {
 			f.out, f.in = f.in, f.out
 			f.lay(1)
 			all[i].columns = &f
@@ -111,7 +116,7 @@ func (f *form) lay(least int) {
 	if f.planes != nil {
 		f.chunk = max(least, 8/slices.Min(f.planes))
 	}
-	if f.wide = blocks%f.chunk != 0; f.wide {
+	if f.wide = blocks%f.chunk != 0 || f.levelsWide; f.wide {
 		f.planes, f.chunk = []int{8}, 1
 	}
 	f.tiles = tilesOf(blocks/f.chunk, max(1, 12/f.chunk))
@@ -221,9 +226,6 @@ func (m *Model) loadQuantized(a array, forms []form, load spec.Loader, q spec.Qu
 		}
 		flat := make([]any, len(own))
 		if err := withFlat(own, flat, func() error {
-			if f.Bits == 16 {
-				return f.fillHalf(flat[0], a.outFirst || a.stacked, load)
-			}
 			to := filling{form: f, rows: map[string]any{}, byColumn: map[string]any{}}
 			for k, kept := range all {
 				if k < len(rows) {
@@ -231,6 +233,14 @@ func (m *Model) loadQuantized(a array, forms []form, load spec.Loader, q spec.Qu
 				} else {
 					to.byColumn[kept.suffix] = flat[k]
 				}
+			}
+			if m.hosted != nil {
+				m.mu.Lock()
+				m.hosted[a.name] = append(m.hosted[a.name], &hostForm{f, to.rows})
+				m.mu.Unlock()
+			}
+			if f.Bits == 16 {
+				return f.fillHalf(flat[0], a.outFirst || a.stacked, load)
 			}
 			return to.fill(q)
 		}); err != nil {
@@ -395,7 +405,7 @@ func (f form) pack(to map[string]any, kept *[256]uint8, at place32, codes []uint
 }
 
 // Bytes returns how many bytes the weights of the layers of a model take, and all others, with the
-// matrices of q in codes, as on XLA; q may be nil.
+// matrices of q in codes; q may be nil.
 func Bytes(s *spec.Spec, dtype dtypes.DType, q spec.Quantized) (layers, others int64) {
 	for _, a := range fused(s.Params(), true) {
 		var forms []form

@@ -176,6 +176,38 @@ func TestQuantizedMatrix(t *testing.T) {
 	}
 }
 
+// TestHostMatrix: the host computes the numbers of a matrix in codes to the bit, and its products
+// with one row and with several.
+func TestHostMatrix(t *testing.T) {
+	const out = 70
+	for _, coding := range slices.Concat(codings, halves) {
+		for i, in := range []int{32, 96, 512, 1280} {
+			if in%coding.Block != 0 {
+				continue
+			}
+			t.Run(fmt.Sprintf("%+v, %d inputs", coding, in), func(t *testing.T) {
+				rows := 1 + i%2*69 // also more than at a time
+				c, x := newCoded(coding, out, in), vector(rows*in)
+				for _, plain := range []bool{false, true} {
+					got, err := transformer.QuantizedOnHost(goBackend(t), c.load, c, out, in, x,
+						plain)
+					must(t, err)
+					if !slices.Equal(got.Numbers, c.numbers) {
+						t.Fatalf("numbers are %v…, want %v…", got.Numbers[:9], c.numbers[:9])
+					}
+					for r := range rows {
+						x := x[r*in:]
+						for o, v := range got.Times[r*out:][:out] {
+							isProduct(t, fmt.Sprint("product ", r, o), v, in,
+								func(i int) (float32, float32) { return c.numbers[o*in+i], x[i] })
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
 // transposed gives the numbers of the matrix as one [in,out].
 func (c coded) transposed(_ spec.Param, put func(first int, values []float32)) error {
 	out := len(c.numbers) / c.in

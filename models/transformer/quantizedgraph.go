@@ -13,10 +13,12 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// withQuantized returns weights by name from those that a graph gets. The numbers of a matrix that
-// is kept in codes are computed, unless nothing needs them. [product.columns] and [gathered] find
-// the codes of a matrix by the name that it has in the graph.
-func withQuantized(at map[string]*Node) byName {
+// withQuantized returns weights by name from those that a graph gets. A matrix that is kept in
+// codes is what numbers makes of it; nothing is computed that nothing needs. [product.columns] and
+// [gathered] find the codes of a matrix by the name that it has in the graph.
+func withQuantized(
+	at map[string]*Node, numbers func(name string, q quantized) *Node,
+) byName {
 	return func(name string) *Node {
 		if at[name] != nil {
 			return at[name]
@@ -28,7 +30,7 @@ func withQuantized(at map[string]*Node) byName {
 			return nil
 		})
 		if q != nil {
-			at[name] = q.numbers().WithAlias(name)
+			at[name] = numbers(name, q)
 		}
 		return at[name]
 	}
@@ -79,8 +81,17 @@ func (f formNodes) each(change func(x *Node) *Node) formNodes {
 	return f
 }
 
-// quantizedOf returns the codes of w, nil if it is not kept in codes.
+// quantizedOf returns the codes of w for a product in the graph, nil if it is not kept in codes, or
+// if the host multiplies.
 func quantizedOf(w *Node) quantized {
+	if multipliesOnHost(w.Graph()) {
+		return nil
+	}
+	return codesOf(w)
+}
+
+// codesOf returns the codes of w, nil if it is not kept in codes.
+func codesOf(w *Node) quantized {
 	if w.GetAlias() == "" {
 		return nil
 	}
@@ -201,6 +212,9 @@ func (q quantized) numbers() *Node {
 	}
 	return joined(all, 0)
 }
+
+// named is [quantized.numbers] with a name in the graph.
+func named(name string, q quantized) *Node { return q.numbers().WithAlias(name) }
 
 // joined is Concatenate, or the only one of all.
 func joined(all []*Node, axis int) *Node {

@@ -22,9 +22,10 @@ type graphFunc func(w byName, inputs []*graph.Node) []*graph.Node
 type compiled struct {
 	exec *graph.Exec
 
-	mu     sync.Mutex // locked while it is compiled
-	shapes map[string]bool
-	busy   atomic.Bool // whether it is being compiled
+	mu     sync.Mutex          // locked while it is compiled
+	shapes map[string]*hostAsk // what it needs of the host first, nil if it needs nothing
+	ask    *hostAsk            // of the graph that was built last
+	busy   atomic.Bool         // whether it is being compiled
 }
 
 // Which weights a graph gets: all whose names have one of the prefixes, which are separated by
@@ -66,19 +67,32 @@ func (m *Model) run(key, which string, build graphFunc,
 
 // execute runs a program on inputs.
 func (m *Model) execute(p program, inputs ...*tensors.Tensor) ([]*tensors.Tensor, error) {
+	if m.hosted != nil && p.weights != noWeights {
+		return m.executeOnHost(p, inputs)
+	}
+	out, _, err := m.executeOnce(p, nil, inputs)
+	return out, err
+}
+
+// executeOnce runs a program up to what it needs of the host, if it needs anything. The last inputs
+// are what the host has answered so far, by name.
+func (m *Model) executeOnce(p program, answered []string, inputs []*tensors.Tensor) (
+	[]*tensors.Tensor, *hostAsk, error,
+) {
 	var sizes []shapes.Shape
 	for _, t := range inputs {
 		sizes = append(sizes, t.Shape())
 	}
-	c, weights, err := m.compile(p, sizes, m.waiting)
+	c, ask, weights, err := m.compile(p, sizes, m.waiting, answered...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	args := make([]any, 0, len(inputs)+len(weights))
 	for _, t := range slices.Concat(inputs, weights) {
 		args = append(args, t)
 	}
-	return c.exec.Call(args...)
+	out, err := c.exec.Call(args...)
+	return out, ask, err
 }
 
 // only is the result of a graph that has one.
@@ -93,14 +107,14 @@ func only(out []*tensors.Tensor, err error) (*tensors.Tensor, error) {
 // follow them. A call would compile it too. Here that is counted, its time is measured, and of two
 // goroutines with the same shapes one waits for the other. waiting, if not nil, is called before
 // compile waits for a graph that is not compiled yet.
-func (m *Model) compile(p program, inputs []shapes.Shape, waiting func(program)) (
-	*compiled, []*tensors.Tensor, error,
-) {
+func (m *Model) compile(p program, inputs []shapes.Shape, waiting func(program),
+	answered ...string,
+) (*compiled, *hostAsk, []*tensors.Tensor, error) {
 	given := m.weightsOf(p.weights)
 	weights := given.tensors
-	c, err := m.compiled(p.key+given.form, given.names, p.build, len(inputs))
+	c, err := m.compiled(p, given, answered, len(inputs))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	sizes := sizesOf(inputs)
 	if waiting != nil && c.busy.Load() {
@@ -108,8 +122,8 @@ func (m *Model) compile(p program, inputs []shapes.Shape, waiting func(program))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.shapes[sizes] {
-		return c, weights, nil
+	if ask, ok := c.shapes[sizes]; ok {
+		return c, ask, weights, nil
 	}
 	if waiting != nil {
 		waiting(p)
@@ -125,14 +139,14 @@ func (m *Model) compile(p program, inputs []shapes.Shape, waiting func(program))
 	_, err = c.exec.Compile(all...)
 	m.countCompiling(time.Now(), -1)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	c.shapes[sizes] = true
+	c.shapes[sizes] = c.ask
 	m.compiledIn(p, time.Since(begin))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.graphsCompiled++
-	return c, weights, nil
+	return c, c.ask, weights, nil
 }
 
 // countCompiling notes that a graph begins (1) or ends (-1) being compiled. Several may be at the
@@ -177,20 +191,32 @@ func (m *Model) weightsOf(which string) chosen {
 
 // compiled returns the graph of key and makes it at its first use. It compiles nothing yet: that
 // needs the shapes of the inputs.
-func (m *Model) compiled(key string, names []string, build graphFunc,
-	inputs int,
-) (*compiled, error) {
+func (m *Model) compiled(p program, given chosen, answered []string, inputs int) (
+	*compiled, error,
+) {
+	key, names := p.key+given.form+strings.Join(answered, ";"), given.names
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c, ok := m.graphs[key]; ok {
 		return c, nil
 	}
-	canonical := func(_ *graph.Graph, nodes []*graph.Node) []*graph.Node {
+	c := &compiled{shapes: map[string]*hostAsk{}}
+	canonical := func(g *graph.Graph, nodes []*graph.Node) (out []*graph.Node) {
 		at := make(map[string]*graph.Node, len(names))
 		for i, name := range names {
 			at[name] = nodes[inputs+i]
 		}
-		return build(withQuantized(at), nodes[:inputs])
+		own := inputs - len(answered)
+		for i, name := range answered {
+			nodes[own+i].WithAlias(name)
+		}
+		if m.hosted == nil {
+			return p.build(withQuantized(at, named), nodes[:own])
+		}
+		if out, c.ask = buildOnHost(g, p.build, at, nodes[:own]); c.ask != nil {
+			c.ask.find(names)
+		}
+		return out
 	}
 	exec, err := graph.NewExecCanonical(m.backend, canonical, inputs+len(names), 1, false, true,
 		true)
@@ -199,7 +225,7 @@ func (m *Model) compiled(key string, names []string, build graphFunc,
 	}
 	// No limit on how many shapes one graph is compiled for.
 	exec.SetMaxCache(-1)
-	c := &compiled{exec: exec, shapes: map[string]bool{}}
+	c.exec = exec
 	m.graphs[key] = c
 	return c, nil
 }

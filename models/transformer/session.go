@@ -316,7 +316,7 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 			if ctx.Err() != nil {
 				return
 			}
-			_, _, _ = s.m.compile(g.program, g.inputs, nil)
+			_, _, _, _ = s.m.compile(g.program, g.inputs, nil)
 		}
 	})
 }

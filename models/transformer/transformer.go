@@ -247,7 +247,7 @@ func (d *builder) embedded(x *Node) *Node {
 
 // gathered returns the rows of a table for ids [...], [...,width].
 func gathered(table, ids *Node) *Node {
-	if q := quantizedOf(table); q != nil {
+	if q := codesOf(table); q != nil {
 		dims := append(slices.Clone(ids.Shape().Dimensions), table.Shape().Dimensions[1])
 		return Reshape(q.rows(ids).numbers(), dims...)
 	}

@@ -49,7 +49,7 @@ func TestModels(t *testing.T) {
 	for _, want := range []string{
 		gpt2 + " on backend go, before it is opened:\n",
 		"  weights  43296 parameters of 32 bits in the file; in memory\n           float32\n",
-		"  memory   about 67.8 MB, more than the 60.0 MB that there are here:\n           program 67.1 MB, ",
+		"  memory   about 68.0 MB, more than the 60.0 MB that there are here:\n           program 67.3 MB, ",
 		"layers 0.2 MB, embedding and head 20.7 kB,\n           passes over 64 tokens ",
 		" tokens a second without an explanation; this is an estimate:\n",
 	} {

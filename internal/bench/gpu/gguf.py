@@ -1,6 +1,6 @@
 """gguf.py SHAPE [TYPE] FILE: writes a GGUF file of the shape of a published Llama with random weights, quantised as llama.cpp's Q4_K_M, or in one type.
 
-SHAPE is one of 0.1b, 0.5b, 1b, 3b and 8b, or moe, a Mixtral of 1.7 billion parameters of which a token reads 0.3. It needs Python alone and writes what it has at once, so 8 billion parameters take no memory. Every byte is the
+SHAPE is one of 0.1b, 0.5b, qwen, 1b, 3b and 8b, or moe, a Mixtral of 1.7 billion parameters of which a token reads 0.3. It needs Python alone and writes what it has at once, so 8 billion parameters take no memory. Every byte is the
 same on every run. The tokenizer has the 256 bytes as tokens, so a text has as many tokens as letters; the other tokens are never read from a text.
 """
 
@@ -11,9 +11,10 @@ import struct
 import sys
 
 # width, feed-forward width, layers, heads, key-value heads, vocabulary, tied head, and how many experts and chosen ones, if any: SmolLM2 135M, Qwen2.5 0.5B (rounded to blocks of 256), Llama 3.2 1B,
-# Llama 3.2 3B and Llama 3.1 8B
+# Llama 3.2 3B and Llama 3.1 8B; qwen is Qwen2.5 0.5B as it is, with a head of its own: 491 MB
 SHAPES = {
     "0.1b": (768, 1536, 24, 12, 4, 49152, True),
+    "qwen": (896, 4864, 24, 14, 2, 151936, False),
     "0.5b": (1024, 4864, 24, 16, 2, 151936, True),
     "1b": (2048, 8192, 16, 32, 8, 128256, True),
     "3b": (3072, 8192, 28, 24, 8, 128256, True),
@@ -34,6 +35,7 @@ BLOCKS = 262139
 TYPES = {
     "F32": (0, 1, None),
     "Q4_0": (2, 32, [half(0.0043), 16]),
+    "Q5_0": (6, 32, [half(0.0021), 20]),
     "Q8_0": (8, 32, [half(0.00027), 32]),
     "Q4_K": (12, 256, [half(7.7e-5), half(7.7e-5 * 7.5), 12, 128]),
     "Q5_K": (13, 256, [half(3.7e-5), half(3.7e-5 * 15.5), 12, 32, 128]),
@@ -120,7 +122,9 @@ def write(path, name, one=None):
     }
     if experts:
         keys |= {"llama.expert_count": experts[0], "llama.expert_used_count": experts[1]}
-    all_tensors = list(tensors(shape, one))
+    # llama.cpp takes blocks of 32 for rows that have no whole number of blocks of 256.
+    smaller = {"Q4_K": "Q5_0", "Q5_K": "Q5_0", "Q6_K": "Q8_0"}
+    all_tensors = [(t, axes, kind if axes[0] % 256 == 0 else smaller.get(kind, kind)) for t, axes, kind in tensors(shape, one)]
     head = bytearray(b"GGUF" + struct.pack("<IQQ", 3, len(all_tensors), len(keys)))
     for key, x in keys.items():
         head += text(key) + value(x)

@@ -5,7 +5,7 @@
 // cache and of a prompt, loading, compiling, and the bytes of the weights. It also prints how far
 // the scores are apart.
 //
-//	go run ./internal/bench/quantized --rounds 5 MODEL.gguf
+//	go run ./internal/bench/quantized --rounds 5 [--backend go] MODEL.gguf
 package main
 
 import (
@@ -32,6 +32,7 @@ func main() {
 	flag.IntVar(&b.rounds, "rounds", 5, "how often each is measured, after once to compile")
 	flag.IntVar(&b.prompt, "prompt", 32, "tokens of the prompt")
 	flag.IntVar(&b.steps, "steps", 16, "tokens after it, at least 1")
+	flag.StringVar(&b.backend, "backend", "xla", "xla or go")
 	flag.StringVar(&b.mixing, "mixing", "", "a mixing whose rows every pass returns")
 	flag.Parse()
 	if flag.NArg() != 1 || b.steps < 1 || b.rounds < 1 {
@@ -46,7 +47,7 @@ func main() {
 
 type bench struct {
 	rounds, prompt, steps int
-	mixing                string
+	backend, mixing       string
 }
 
 // kind is one way to keep the weights, with what was measured of it.
@@ -79,7 +80,7 @@ func (b *bench) run(path string) error {
 	kinds := []*kind{{name: "float32"}, {name: "codes"}}
 	for i, k := range kinds {
 		began := time.Now()
-		if err := k.open(path, i == 1); err != nil {
+		if err := k.open(path, b.backend, i == 1); err != nil {
 			return err
 		}
 		k.load = milliseconds(time.Since(began))
@@ -109,8 +110,8 @@ func (b *bench) run(path string) error {
 }
 
 // open loads the file on XLA, with its matrices in codes or in float32 alone.
-func (k *kind) open(path string, codes bool) error {
-	backend, err := models.OpenBackend("xla")
+func (k *kind) open(path, backendName string, codes bool) error {
+	backend, err := models.OpenBackend(backendName)
 	if err != nil {
 		return err
 	}
