@@ -12,7 +12,7 @@ import (
 
 // builtinMixings are the files of the mixings of this package. Each registers its own.
 var builtinMixings = []string{
-	"alti.go", "attention.go", "mixingratio.go", "norms.go", "valuezeroing.go",
+	"alti.go", "attention.go", "norms.go", "valuezeroing.go",
 }
 
 // TestBuiltinMixingsUseWhatPluginsCan: a mixing of this package uses no unexported name of the
