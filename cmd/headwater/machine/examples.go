@@ -34,7 +34,7 @@ var realExamples = []example{
 	{
 		Prompt: "The Eiffel Tower is in Paris. The Colosseum is in",
 		Kind:   "fact", Expected: "Rome",
-		See: "both methods name osse, a piece of Colosseum; Paris hardly counts",
+		See: "both methods name osse, a piece of Colosseum; direct holds Paris against Rome",
 	},
 	{
 		Prompt: "Day is to night as black is to",
