@@ -18,8 +18,8 @@ type hostForm struct {
 	arrays map[string]any
 }
 
-// unpacking is how a block of 32 numbers is computed: a code has bits of one or two planes, and each
-// half of the block has a scale and a minimum.
+// unpacking is how a block of 32 numbers is computed: a code has bits of one or two planes, and
+// each half of the block has a scale and a minimum.
 type unpacking struct {
 	planes       [2]plane
 	zero         float32
