@@ -42,10 +42,13 @@ type Output struct {
 // may end the output while something writes.
 type sink struct {
 	mu   sync.Mutex
-	w    io.Writer
-	file *os.File // nil for standard output, and after the end
-	name string   // for messages
-	size int64    // bytes written
+	w    io.Writer // nil until a file that is created with its first byte
+	file *os.File  // nil for standard output, until w is there, and after the end
+	// create sets w and file, nil for an output that is open from the start. A program that is
+	// killed before it has a result leaves no file behind.
+	create func() error
+	name   string // for messages
+	size   int64  // bytes written
 	// whole is how many bytes are complete results. results counts these results: "3 results", or
 	// empty if there are none.
 	whole   int64
@@ -69,16 +72,32 @@ func (s *sink) Write(b []byte) (int, error) {
 	if s.failed != nil {
 		return 0, s.failed
 	}
-	n, err := s.w.Write(b)
+	n, err := 0, s.open()
+	if err == nil {
+		if n, err = s.w.Write(b); err != nil {
+			err = fmt.Errorf("%s: %w", s.name, atomicfile.Cause(err))
+		}
+	}
 	s.size += int64(n)
 	if err != nil {
-		s.failed = fmt.Errorf("%s: %w", s.name, atomicfile.Cause(err))
+		s.failed = err
 		if errors.Is(err, syscall.ENOSPC) {
 			s.failed = fmt.Errorf("%w; free some space, or write to another disk", s.failed)
 		}
 		err = s.failed
 	}
 	return n, err
+}
+
+// open creates the file that is not there yet. The sink is locked.
+func (s *sink) open() error {
+	if s.w != nil {
+		return nil
+	}
+	if err := s.create(); err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	return nil
 }
 
 // Create opens the output that -o names, standard output if that is empty or "-". The caller ends
@@ -113,7 +132,8 @@ func newOutput(s *sink) *Output {
 	return &Output{Writer: bufio.NewWriter(s), sink: s}
 }
 
-// createBeside creates an unfinished file in the folder of path.
+// createBeside makes an output of an unfinished file in the folder of path, which it tries at once
+// and creates with the first byte.
 func (k *Kit) createBeside(path string) (*Output, error) {
 	dir, base := filepath.Split(path)
 	if base == "" {
@@ -128,8 +148,17 @@ func (k *Kit) createBeside(path string) (*Output, error) {
 		return nil, fmt.Errorf("output %s: no file can be created in that "+
 			"directory (%w); name a file in another one", path, atomicfile.Cause(err))
 	}
-	o := newOutput(&sink{w: f, file: f.File, name: "output " + path})
-	o.path, o.temp, o.say = path, f.Name(), k.Say
+	f.Abandon()
+	o := newOutput(&sink{name: "output " + path})
+	o.path, o.say = path, k.Say
+	o.sink.create = func() error {
+		f, err := atomicfile.Create(path)
+		if err != nil {
+			return err
+		}
+		o.sink.w, o.sink.file, o.temp = f, f.File, f.Name()
+		return nil
+	}
 	unfinished.add(o)
 	return o, nil
 }
@@ -177,6 +206,9 @@ func (o *Output) Finish(err error) error {
 		err = s.failed // whatever failed later failed for that
 	} else if err == nil {
 		err = flushed
+	}
+	if err == nil && s.create != nil {
+		err = s.open() // a result without a byte is a file, too
 	}
 	if s.file == nil {
 		return err
@@ -235,11 +267,11 @@ func (o *Output) Abandon() {
 
 // end closes the file and removes it if it is unfinished. The sink is locked.
 func (o *Output) end() {
-	if o.sink.file == nil {
+	if o.sink.file == nil && o.sink.create == nil {
 		return
 	}
-	o.sink.file.Close() // the second time it does nothing
-	o.sink.file = nil
+	o.sink.file.Close() // without a file or the second time it does nothing
+	o.sink.file, o.sink.create = nil, nil
 	if o.sink.failed == nil {
 		o.sink.failed = fmt.Errorf("%s has ended", o.sink.name)
 	}

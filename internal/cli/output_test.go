@@ -26,6 +26,9 @@ func TestOutput(t *testing.T) {
 	for _, name := range []string{path, link} {
 		out, err := k.Create(t.Context(), name)
 		must(t, err)
+		if got := names(t, dir); len(got) != 2 {
+			t.Errorf("before the first byte there are %v", got)
+		}
 		if _, err := out.WriteString("half"); err != nil {
 			t.Fatal(err)
 		}
@@ -51,6 +54,27 @@ func TestOutput(t *testing.T) {
 	info, err := os.Lstat(link)
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 || string(read(t, path)) != "new" {
 		t.Errorf("through a link: %v, %v, %q", info, err, read(t, path))
+	}
+}
+
+// An output without a byte is an empty file, unless it is abandoned.
+func TestOutputEmpty(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rows.jsonl")
+	k := &Kit{Stderr: io.Discard}
+	for _, commit := range []bool{false, true} {
+		out, err := k.Create(t.Context(), path)
+		must(t, err)
+		if commit {
+			must(t, out.Commit())
+		}
+		out.Abandon()
+		if _, err := os.Stat(path); (err == nil) != commit {
+			t.Errorf("commit %v: %v", commit, err)
+		}
+		out.WriteString("late")
+		if out.Flush() == nil {
+			t.Errorf("commit %v: what is written after the end is no error", commit)
+		}
 	}
 }
 
