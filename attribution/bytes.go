@@ -127,3 +127,43 @@ func (p *Prompt) UnmarshalJSON(object []byte) error {
 	}
 	return nil
 }
+
+// TokenTexts are texts of tokens in what a study finds. In JSON each is a string or, if it is no
+// text because the token is a part of a character, the list of its [Bytes].
+type TokenTexts []string
+
+// MarshalJSON implements [json.Marshaler].
+func (t TokenTexts) MarshalJSON() ([]byte, error) {
+	all := make([]any, len(t))
+	for i, text := range t {
+		if all[i] = text; Bytes(text) != nil {
+			all[i] = Bytes(text)
+		}
+	}
+	return json.Marshal(all)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *TokenTexts) UnmarshalJSON(data []byte) error {
+	var all []json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil {
+		return err
+	}
+	*t = make(TokenTexts, len(all))
+	for i, text := range all {
+		var list []int
+		if json.Unmarshal(text, &list) != nil {
+			if err := json.Unmarshal(text, &(*t)[i]); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, n := range list {
+			if n < 0 || n > 255 {
+				return pkg.Errorf("text %d has the byte %d; bytes are 0 to 255", i, n)
+			}
+			(*t)[i] += string([]byte{byte(n)})
+		}
+	}
+	return nil
+}

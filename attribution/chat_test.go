@@ -1,7 +1,6 @@
 package attribution_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -13,25 +12,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
-// talker is a model with a chat template.
-type talker struct {
-	*fakemodel.Model
-	refuse error
-}
-
-func (m talker) Converse(c trace.Conversation, prompt string) (string, []trace.Part, error) {
-	turns, err := c.Turns(prompt)
-	text := "w0"
-	var parts []trace.Part
-	for i, turn := range turns {
-		text += " " + turn.Content
-		parts = append(parts, trace.Part{Turn: i, Role: turn.Role, End: len(text)})
-	}
-	return text + " w4", parts, cmp.Or(m.refuse, err)
-}
-
 func TestChat(t *testing.T) {
-	m := talker{Model: fakemodel.New(2, func(t, s int) float64 { return 1 / float64(t+1) })}
+	m := fakemodel.Talker{Model: fakemodel.New(2, fakemodel.Causal)}
 	opts := attribution.Options{Methods: []string{"rollout"}, MaxTokens: 1, Chat: true}
 	e, err := attribution.Explain(context.Background(), m, "w1 w2", opts)
 	must(t, err)
@@ -68,7 +50,7 @@ func TestChat(t *testing.T) {
 		say   string
 	}{
 		"no form of conversation":  {m.Model, opts, true, "knows no form of conversation"},
-		"a template that refuses":  {talker{m.Model, errors.New("roles must alternate")}, opts, false, "roles must alternate"},
+		"a template that refuses":  {fakemodel.Talker{Model: m.Model, Refuse: errors.New("roles must alternate")}, opts, false, "roles must alternate"},
 		"special tokens on top":    {m, attribution.Options{Chat: true, Specials: trace.SpecialsOn}, true, "control tokens"},
 		"two turns of the user":    {m, unanswered, true, "messages[0], the last one, is the user's"},
 		"a continuation is no end": {m, attribution.Options{Chat: true, Continuation: "w99"}, false, `no word "w99"`},

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/lens"
+	"github.com/headwater-ml/headwater/attribution/study/patch"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 	"github.com/headwater-ml/headwater/models"
@@ -25,7 +28,8 @@ const editedPrompt = "the keys to the cabinet"
 // generated.
 func editedOptions(methods ...string) attribution.Options {
 	return attribution.Options{
-		Methods: methods, MaxTokens: 3, Prove: attribution.ProveAll, Lens: "2",
+		Methods: methods, MaxTokens: 3,
+		Studies: attribution.Studies{"prove": verdict.All, "lens": "2"},
 		Edits: []trace.Edit{
 			{Tap: trace.HeadOutput, Layers: []int{1}, Heads: []int{1}, Change: trace.SetZero},
 			{Tap: trace.Hidden, Layers: []int{1}, Change: trace.Scale, Factor: -1},
@@ -137,7 +141,7 @@ func TestExplainUnderEdits(t *testing.T) {
 		for k, j := range []int{0, 1, n - 1} {
 			near("occlusion", r.Row(i, 0)[j], f[0]-f[k+1])
 		}
-		if v := g.Verdict; v != nil && len(v.Sources) == 1 && v.Reason == "" {
+		if v := verdict.Of(g); v != nil && len(v.Sources) == 1 && v.Reason == "" {
 			f, err := m.Predict(ctx, []trace.Query{without(v.Sources[0])})
 			must(t, err)
 			near("verdict", v.Without, f[0])
@@ -164,20 +168,20 @@ func TestExplainUnderEdits(t *testing.T) {
 			near("direct", direct.Row(i, L-1)[j], sum)
 		}
 		near("direct's number", direct.Explained[i], terms[i].Value)
-		near("the lens after the last layer", g.Lens[L].Probability, g.Probability)
+		near("the lens after the last layer", lens.OfToken(g)[L].Probability, g.Probability)
 	}
 	if verdicts == 0 {
 		t.Error("no verdict was compared")
 	}
-	lens, err := m.Lens(ctx, trace.LensQuery{
+	all, err := m.Lens(ctx, trace.LensQuery{
 		IDs: e.TokenIDs()[:n+2], Positions: []int{1}, Tokens: []int{e.Steps[2].ID}, Likely: 1,
 		Edits: byHand(n, n+2, -1),
 	})
 	must(t, err)
-	for l, layer := range lens[0] {
-		near("the lens at a position", e.Lens.Positions[1][l].Probability, layer.Probability)
+	for l, layer := range all[0] {
+		near("the lens at a position", lens.Of(e).Positions[1][l].Probability, layer.Probability)
 	}
-	if e.Lens.Attention != nil {
+	if lens.Of(e).Attention != nil {
 		t.Error("parts of the logit of a whole text were taken apart under edits")
 	}
 	plain := o
@@ -212,7 +216,7 @@ func TestEveryMethodUnderEdits(t *testing.T) {
 	can := 0
 	for _, method := range attribution.Methods() {
 		o := editedOptions(method.Name)
-		o.Prove, o.Lens, o.MaxTokens = "", "", 1
+		o.Studies, o.MaxTokens = nil, 1
 		watched := &ran{Model: m}
 		e, err := attribution.Explain(ctx, watched, editedPrompt, o)
 		var usage *trace.UsageError
@@ -236,7 +240,7 @@ func TestEveryMethodUnderEdits(t *testing.T) {
 		t.Errorf("%d methods run under edits", can)
 	}
 	o := editedOptions()
-	o.Prove, o.Lens = "", ""
+	o.Studies = nil
 	e, err := attribution.Explain(ctx, m, editedPrompt, o)
 	must(t, err)
 	if !slices.Equal(e.Order, []string{"direct", "value-zeroing"}) ||
@@ -290,11 +294,11 @@ func TestPatchContrast(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{Backend: "go"})
 	must(t, err)
 	o := attribution.Options{
-		Methods: []string{"raw"}, Contrast: " is", Patch: "heads", Corrupted: "the key to the cabinet",
+		Methods: []string{"raw"}, Contrast: " is", Studies: attribution.Studies{"patch": "heads", "corrupted": "the key to the cabinet"},
 	}
 	e, err := attribution.Explain(context.Background(), m, "the keys to the cabinet", o)
 	must(t, err)
-	if got := e.Patch.Foil.Text; got != " is" {
+	if got := patch.Of(e).Foil.Text; got != " is" {
 		t.Errorf("the foil is %q", got)
 	}
 }

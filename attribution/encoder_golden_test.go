@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/fakemodel"
@@ -219,12 +220,12 @@ func TestAnswerUntested(t *testing.T) {
 	m := openGolden(t, "distilbert_qa").model
 	m.ids = []int{3, 4, 5, 6, 7, 3, 4}
 	e, err := attribution.Explain(t.Context(), m, "x", attribution.Options{
-		Prove: attribution.ProveAuto, Methods: []string{"rollout"},
+		Studies: attribution.Studies{"prove": verdict.Auto}, Methods: []string{"rollout"},
 	})
 	must(t, err)
 	for i, s := range e.Steps {
-		if s.Verdict != nil {
-			t.Errorf("prediction %d was tested: %+v", i, s.Verdict)
+		if v := verdict.Of(s); v != nil {
+			t.Errorf("prediction %d was tested: %+v", i, v)
 		}
 	}
 }

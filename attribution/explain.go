@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/aggregation"
-	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -71,13 +70,8 @@ func (r *run) explain(ctx context.Context, m trace.Model) (*Explanation, error) 
 		r.e.Warnings = append(r.e.Warnings, fmt.Sprintf("The answer was cut at %s, the most that "+
 			"max-tokens allows here.", message.Count(len(r.e.Steps), "token")))
 	}
-	for _, add := range []func(context.Context, trace.Model) error{
-		r.readLens, r.readScores, r.patch, r.readKinds, r.prove,
-	} {
-		if err != nil {
-			break
-		}
-		if err = add(ctx, m); err != nil {
+	if err == nil {
+		if err = r.endStudies(ctx); err != nil {
 			err = r.wrap(ctx, err)
 		}
 	}
@@ -166,21 +160,11 @@ type run struct {
 	flat []flatRows
 	// text are the ids so far: the prompt and the tokens explained.
 	text []int
-	// copied is what each head wrote into the logits of tokens that the text has before, [L,H], and
-	// copies their number; see [HeadKind.Text].
-	copied []float64
-	copies int
-	// without are the ids of the prompt without a part of it, nil for none, withoutEdits the edits
-	// of that text, and logits what predicted each token, [n][V], to be compared with what predicts
-	// it then.
-	without      []int
-	withoutEdits []trace.Edit
-	logits       [][]float32
 	// spaced are the texts that a user gave without a space before them, of which there may be one
 	// with a space.
 	spaced []spacedToken
-	// patching is how the first prediction is patched, with [Options.Patch].
-	patching patch.Options
+	// studies are what the studies do that are asked for.
+	studies []StudySteps
 	// by and target are how tokens are grouped, and spans are the columns, nil for tokens.
 	by, target Grouping
 	spans      []Span
@@ -232,18 +216,12 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 	if err != nil {
 		return err
 	}
-	if r.ask.Lens > 0 {
-		if next.Lens, err = r.newLens(step.Lens); err != nil {
-			return err
-		}
+	if err := r.studyStep(step, &next.GeneratedToken); err != nil {
+		return err
 	}
-	r.addByHead(next)
 	r.ended = step.Next.Stop
 	if r.processed == len(r.ids) {
 		r.remarkSpaced(step)
-	}
-	if r.opts.Without != "" {
-		r.logits = append(r.logits, step.Logits)
 	}
 	r.step = step
 	if err := r.score(ctx, slices.Clone(r.text), len(r.text)-1, *next); err != nil {
@@ -309,23 +287,31 @@ func newToken(p trace.Prediction) (*GeneratedToken, error) {
 	t := &GeneratedToken{
 		ID: p.Token.ID, Text: p.Token.Text, Probability: p.Probability, Special: p.Token.Special,
 		Forced: p.Forced,
-		Class:  p.Class, Unscored: p.Unscored, Alternatives: []Alternative{},
+		Class:  p.Class, Unscored: p.Unscored,
 	}
-	if finite(p.Scores) {
-		t.Scores = &TokenScores{TokenScores: *p.Scores}
+	if p.Scores.Finite() {
+		t.Scores = new(*p.Scores)
 	}
-	for _, a := range p.Alternatives {
-		t.Alternatives = append(t.Alternatives, Alternative{
-			a.Token.ID, a.Token.Text,
-			a.Probability,
-		})
-	}
-	for _, a := range append(t.Alternatives, Alternative{t.ID, t.Text, t.Probability}) {
-		if !(a.Probability >= 0 && a.Probability <= certain) {
-			return nil, fmt.Errorf("the model gives token %d probability %v", a.ID, a.Probability)
-		}
+	var err error
+	if t.Alternatives, err = AlternativesOf(p); err != nil {
+		return nil, err
 	}
 	return t, nil
+}
+
+// AlternativesOf returns the alternatives of a prediction. It returns an error if one of them, or
+// the prediction, has a probability that is negative, above 1 or NaN.
+func AlternativesOf(p trace.Prediction) ([]Alternative, error) {
+	all := []Alternative{}
+	for _, a := range append(p.Alternatives[:len(p.Alternatives):len(p.Alternatives)],
+		trace.Alternative{Token: p.Token, Probability: p.Probability}) {
+		if !(a.Probability >= 0 && a.Probability <= certain) {
+			return nil, fmt.Errorf("the model gives token %d probability %v", a.Token.ID,
+				a.Probability)
+		}
+		all = append(all, Alternative{a.Token.ID, a.Token.Text, a.Probability})
+	}
+	return all[:len(p.Alternatives)], nil
 }
 
 // append adds a token and its row of every method. wanted returns which of the rows that a job has

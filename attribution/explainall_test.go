@@ -14,6 +14,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/attributiontest"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -154,12 +155,12 @@ func TestExplainAll(t *testing.T) {
 func TestExplainAllProves(t *testing.T) {
 	m := &batched{Model: attributiontest.NewModel(5)}
 	opts := attribution.Options{
-		Methods: []string{"rollout"}, MaxTokens: 2, Prove: attribution.ProveAll,
+		Methods: []string{"rollout"}, MaxTokens: 2, Studies: attribution.Studies{"prove": verdict.All},
 	}
 	for i, got := range all(t, m, manyTexts, opts, attribution.Batching{}) {
 		must(t, got.Err)
 		for at, step := range got.Explanation.Steps {
-			if step.Verdict == nil {
+			if verdict.Of(step) == nil {
 				t.Errorf("text %d: token %d has no verdict", i, at)
 			}
 		}

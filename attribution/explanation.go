@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/headwater-ml/headwater/attribution/patch"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -105,50 +104,12 @@ type Options struct {
 	Foils *int `json:"foils,omitempty"`
 	// Scoring has the options of scorers.
 	Scoring scorer.Options `json:"scoring,omitzero"`
-	// Lens, if it is [LensAnswer], also computes what the model would have said after each layer
-	// where it predicts each token, at the cost of L+1 products with its table of the vocabulary
-	// for each: [GeneratedToken.Lens]. If it is a number, "3", or [LensOpening], it does so for
-	// that generated token, or for the one that a picture opens at, at every position of the text,
-	// too: [Explanation.Lens]. It cannot be combined with By and Target.
-	Lens string `json:"lens,omitempty"`
-	// Patch is the kind of places, one of [patch.Kinds], that are patched with what they have in
-	// another prompt, Corrupted: [Explanation.Patch]. What is compared is the logit of the first
-	// token explained with that of Contrast or of what the model predicts after Corrupted.
-	// MaxTokens is then 1 by default. It costs a pass over the prompt for each place.
-	// PatchDirection is one of [patch.Directions], PatchEstimate one of [patch.Estimates],
-	// PatchReceiver of [patch.Path] a text that [patch.ParseReceiver] reads, and PatchSteps how
-	// many gradients [patch.Edges] are scored by.
-	Patch          string `json:"patch,omitempty"`
-	PatchDirection string `json:"patch_direction,omitempty"`
-	PatchEstimate  string `json:"patch_estimate,omitempty"`
-	PatchReceiver  string `json:"patch_receiver,omitempty"`
-	PatchSteps     int    `json:"patch_steps,omitempty"`
-	Corrupted      string `json:"corrupted,omitempty"`
-	// HeadKinds, if it is [KindsRandom], [KindsText] or [KindsAblate], also scores every head by
-	// what it does: [Explanation.HeadKinds]. It cannot be combined with By and Target.
-	HeadKinds string `json:"head_kinds,omitempty"`
-	// PromptScores also computes the scores of the prompt's tokens, [Prompt.Scores], by one more
-	// pass over the prompt. It cannot be combined with By.
-	PromptScores bool `json:"prompt_scores,omitempty"`
-	// Without compares the prediction of each token with what it is without a part of the prompt,
-	// to tell where that mattered at all: [TokenScores] and [Explanation.Without]. It is "system"
-	// for the system message of a chat, "turn:2" for message 2 from 1, that one among them,
-	// "documents" and "document:2" for what the chat template gets as the variable documents,
-	// "tools" for the tools of a chat, "added" for what its template adds by itself, "sentence:2"
-	// for a sentence of a prompt that is no chat, in a model of two stacks of the source, or bytes
-	// of [Prompt.Text], "0:120". The template is applied again; bytes and what it adds are cut. It
-	// costs one pass over the rest of the text with the answer. It cannot be combined with Target.
-	Without string `json:"without,omitempty"`
+	// Studies asks for what is computed beside the methods, each setting as text by its name in
+	// [OptionTable]: {"lens": "answer"}, {"prove": "all"}. Package study has those of this project.
+	Studies Studies `json:"studies,omitempty"`
 	// Lift divides every value by what uniform attention over visible tokens gives at the same
 	// place.
 	Lift bool `json:"lift,omitempty"`
-
-	// Prove tests by intervention what a picture says of one token, "3" is number 3 from 0, of
-	// [ProveAll], of [ProveOpening], the one that a picture opens at, or of this one only if it is
-	// cheap, [ProveAuto]: [GeneratedToken.Verdict]. Each costs 7 to 13 texts that begin like the
-	// text, in one or two passes. [ProveOff], as "", tests nothing. It cannot be combined with By
-	// and Target.
-	Prove string `json:"prove,omitempty"`
 
 	// Edits change what the model computes. The answer is generated, and everything is computed,
 	// under them. Methods that are not are refused, and are left out of the default ones; see
@@ -156,7 +117,7 @@ type Options struct {
 	Edits []trace.Edit `json:"edits,omitempty"`
 
 	// Opens, if not nil, returns the generated token that a picture of an explanation opens at, for
-	// [ProveOpening] and [LensOpening], -1 if it has none; nil is the first one.
+	// studies of that token, -1 if it has none; nil is the first one.
 	Opens func(*Explanation) int `json:"-"`
 	// OnStep, if not nil, is called after every generated token with the explanation so far, which
 	// it must not keep or change. OnProgress, if not nil, is called during long work between
@@ -164,15 +125,6 @@ type Options struct {
 	OnStep     func(*Explanation)   `json:"-"`
 	OnProgress func(trace.Progress) `json:"-"`
 }
-
-// Afterwards reports whether something is computed after the last token.
-func (o Options) Afterwards() bool {
-	return o.Proves() || o.Lens != "" || o.Patch != "" || o.HeadKinds != "" ||
-		o.Without != "" || o.PromptScores
-}
-
-// Proves reports whether a picture is tested.
-func (o Options) Proves() bool { return o.Prove != "" && o.Prove != ProveOff }
 
 // InChat reports whether the prompt is put into the model's chat template.
 func (o Options) InChat() bool { return o.Chat || o.Conversation.Asked() }
@@ -195,15 +147,8 @@ type Explanation struct {
 	// is row Position of the map. A method whose map would take too long has no entry, and one
 	// whose map would be too large has only the top level; a warning says so. Nil for decoders.
 	Maps map[string]*Map `json:"maps,omitempty"`
-	// Lens has what the model would have said after each layer at every position of the text, if
-	// [Options.Lens] names a token; nil otherwise.
-	Lens *TextLens `json:"lens,omitempty"`
-	// Patch has what patching each place does to the first token, nil without [Options.Patch].
-	Patch *patch.Result `json:"patch,omitempty"`
-	// HeadKinds has what every head does, if [Options.HeadKinds] asks for it; nil otherwise.
-	HeadKinds *HeadKinds `json:"head_kinds,omitempty"`
-	// Without is what [Options.Without] takes away, nil if it does not.
-	Without *Without `json:"without,omitempty"`
+	// Studies has what studies found of the text, by their names, nil without any.
+	Studies Findings `json:"studies,omitempty"`
 	// Edited tells in words how the model was edited, "" if it was not. Edits are the edits, whose
 	// places count from the start of the prompt.
 	Edited string       `json:"edited,omitempty"`
@@ -236,9 +181,6 @@ type Prompt struct {
 	// Parts are the parts of Text if it is a conversation that a chat template wrote, in order and
 	// without gaps; nil otherwise.
 	Parts []trace.Part `json:"parts,omitempty"`
-	// Scores are, [m], those of each token as the model predicts it from the tokens before it, nil
-	// for the first one and where a number would be infinite; see [Options.PromptScores].
-	Scores []*trace.TokenScores `json:"scores,omitempty"`
 	// Strongest is, in an explanation over spans, for each span the word in it of which a method
 	// says most, "" if none stands out; see [Explanation.GroupSpans]. Nil otherwise.
 	Strongest []string `json:"strongest,omitempty"`
@@ -303,19 +245,11 @@ type GeneratedToken struct {
 	Rest bool  `json:"rest,omitempty"`
 	// Alternatives are the most probable tokens, the most probable first.
 	Alternatives []Alternative `json:"alternatives"`
-	// Scores are its entropy, surprisal and rank, and with [Options.Without] what depends on a part
-	// of the prompt. They are nil where there is no distribution of which the token is one, for
-	// several tokens, and where one of the numbers would be infinite.
-	Scores *TokenScores `json:"scores,omitempty"`
-	// Lens is what the model would have said after the embedding and after each layer, [L+1], nil
-	// without [Options.Lens]. The last one is the prediction itself.
-	Lens []LensLayer `json:"lens,omitempty"`
-	// Wrote is what each head wrote into the logit, nil without [Options.HeadKinds] and for a model
-	// that cannot say.
-	Wrote *HeadWrites `json:"wrote,omitempty"`
-	// Verdict is what a test says of the sources that a picture names, nil unless [Options.Prove]
-	// asks for it.
-	Verdict *Verdict `json:"verdict,omitempty"`
+	// Scores are its entropy, surprisal and rank. They are nil where there is no distribution of
+	// which the token is one, for several tokens, and where one of the numbers would be infinite.
+	Scores *trace.TokenScores `json:"scores,omitempty"`
+	// Studies has what studies found of the token, by their names, nil without any.
+	Studies Findings `json:"studies,omitempty"`
 }
 
 // Alternative is a token that the model could have chosen, with its probability in [0,1].

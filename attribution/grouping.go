@@ -66,6 +66,15 @@ func ParseRanges(s string) (ranges [][2]int, ok bool) {
 	return ranges, true
 }
 
+// ReadNumbered reads one of some names with a number from 1 behind it: "sentence:3". ok is false
+// for any other text.
+func ReadNumbered(s string, names ...string) (name string, n int, ok bool) {
+	name, number, _ := strings.Cut(s, ":")
+	n, err := strconv.Atoi(number)
+	// Atoi takes a sign and zeros before a number, too.
+	return name, n, err == nil && n > 0 && strconv.Itoa(n) == number && slices.Contains(names, name)
+}
+
 // String returns the grouping in the form that [ParseGrouping] or [ParseTarget] reads.
 func (g Grouping) String() string {
 	if g.number > 0 {
@@ -85,7 +94,7 @@ func (g Grouping) Tokens() bool { return g.name == "" && len(g.ranges) == 0 }
 // needs no model, so a caller can check before one runs. For a chat the ranges are those of the
 // whole conversation, [Prompt.Text].
 func (g Grouping) Fits(text string) error {
-	_, err := rangeOf(text, g.ranges)
+	_, err := RangeOf(text, g.ranges)
 	return err
 }
 

@@ -11,6 +11,12 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/heads"
+	"github.com/headwater-ml/headwater/attribution/study/lens"
+	"github.com/headwater-ml/headwater/attribution/study/patch"
+	"github.com/headwater-ml/headwater/attribution/study/scores"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
+	"github.com/headwater-ml/headwater/attribution/study/without"
 )
 
 // pandasAlone stands for pandas where it is not installed: a frame is its lines.
@@ -98,6 +104,12 @@ func TestJSONIsDescribed(t *testing.T) {
 		}
 	}
 	find(reflect.TypeFor[attribution.Explanation]())
+	for _, found := range []any{
+		lens.Text{}, lens.Layers{}, heads.Kinds{}, heads.Writes{}, patch.Result{},
+		verdict.Verdict{}, without.Part{}, without.Difference{}, scores.Prompt{},
+	} {
+		find(reflect.TypeOf(found))
+	}
 	if len(seen) < 8 {
 		t.Errorf("only %d types were looked at", len(seen))
 	}

@@ -67,7 +67,7 @@ const (
 // OptionTable returns a row for every option of some groups, of all without any, in the order in
 // which they are checked.
 func OptionTable(groups ...OptionGroup) []Option {
-	return slices.DeleteFunc(slices.Clone(optionTable), func(r Option) bool {
+	return slices.DeleteFunc(allOptions(), func(r Option) bool {
 		return len(groups) > 0 && !slices.Contains(groups, r.Group)
 	})
 }
@@ -75,18 +75,19 @@ func OptionTable(groups ...OptionGroup) []Option {
 // LookupOption returns the row of that name or key, and the zero Option if there is none: an error
 // of a plugin may be about an option of its own.
 func LookupOption(name string) Option {
-	i := slices.IndexFunc(optionTable, func(r Option) bool {
+	rows := allOptions()
+	i := slices.IndexFunc(rows, func(r Option) bool {
 		return name != "" && (r.Name == name || r.Key == name)
 	})
 	if i < 0 {
 		return Option{}
 	}
-	return optionTable[i]
+	return rows[i]
 }
 
 // Setting returns how the option is written for [SetOptions]: "heads=VALUE", or "lift" of a switch.
 func (r Option) Setting() string {
-	if r.value.on != nil {
+	if r.value.alone != "" {
 		return r.Key
 	}
 	return r.Key + "=VALUE"
@@ -106,13 +107,13 @@ func SetOptions(o *Options, rows []Option, text string) error {
 		}
 		row := rows[i]
 		switch {
-		case !given && row.value.on == nil:
+		case !given && row.value.alone == "":
 			_, usage, _ := strings.Cut(row.Help, "`")
 			usage, _, _ = strings.Cut(usage, "`")
 			return row.usagef("%s has no value; write %s=%s", trace.Called(row.Name), row.Key,
 				usage)
 		case !given:
-			value = "true"
+			value = row.value.alone
 		}
 		if err := row.Set(o, value); err != nil {
 			reason := message.Words(err, nil)
@@ -202,7 +203,9 @@ func (r Option) Switch(o *Options) *bool {
 // "generate at most `N` tokens, from 1 to 4096 (default 16)".
 func (r Option) Usage() string { return r.Help + r.value.limits }
 
-// usagef returns a [trace.UsageError] about the option.
+// Usagef returns a [trace.UsageError] about the option.
+func (r Option) Usagef(format string, args ...any) error { return r.usagef(format, args...) }
+
 func (r Option) usagef(format string, args ...any) error {
 	return &trace.UsageError{Option: r.Name, Reason: fmt.Sprintf(format, args...)}
 }
@@ -300,7 +303,7 @@ func (o Options) For(method string) (Options, error) {
 	}
 	var alone Options
 	asked := m.alone(&o)
-	for _, row := range optionTable {
+	for _, row := range allOptions() {
 		if !row.Given(&o) || row.takes != nil && !row.takes(&o, asked) {
 			continue
 		}
@@ -320,13 +323,13 @@ func (o Options) check(groups ...OptionGroup) error {
 			return err
 		}
 	}
-	return nil
+	return o.checkStudies()
 }
 
 // checkModel returns a [trace.UsageError] for the first option that a model of this kind does not
 // take.
 func (o Options) checkModel(info trace.Info) error {
-	for _, row := range optionTable {
+	for _, row := range allOptions() {
 		if err := row.checkModel(&o, info); err != nil {
 			return err
 		}
@@ -345,7 +348,7 @@ func (o Options) settings(m planned) map[string]string {
 	if m.Normalize {
 		s["normalize"] = "rows divided by their sum"
 	}
-	for _, row := range optionTable {
+	for _, row := range allOptions() {
 		if row.setting == "" || (row.Group == ScorerOptions) != (m.scorer != nil) {
 			continue
 		}

@@ -6,12 +6,13 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// optionTable has a row for every option. The order is that of the checks and of the warnings.
-var optionTable = slices.Concat(generationRows, conversationRows, combinationRows,
-	scorerRows, patchRows, resultRows)
+// allOptions returns a row for every option. The order is that of the checks and of the warnings.
+func allOptions() []Option {
+	return slices.Concat(generationRows, conversationRows, combinationRows, scorerRows, resultRows,
+		studyRows())
+}
 
 // Reasons that several rows give.
 const (
@@ -26,8 +27,7 @@ const (
 // Which methods take an option.
 func isScorer(_ *Options, m planned) bool { return m.scorer != nil }
 func explainsToken(o *Options, m planned) bool {
-	// Kinds of heads are also what heads wrote into its logit, and patches compare two logits.
-	return isScorer(o, m) || o.HeadKinds != "" || o.Patch != ""
+	return isScorer(o, m) || o.studyNeeds().Contrast
 }
 func combinesRows(_ *Options, m planned) bool { return m.scorer == nil }
 func addsResidual(_ *Options, m planned) bool { return m.Residual > 0 }
@@ -356,7 +356,7 @@ var scorerRows = []Option{
 					eitherOfTwo))
 		},
 		takes: func(o *Options, m planned) bool {
-			return m.info().Foils || m.choosesLayer || o.HeadKinds != ""
+			return m.info().Foils || m.choosesLayer || o.studyNeeds().Foils
 		},
 		why:   "it is not explained against other tokens",
 		quiet: true, setting: "foils",
@@ -450,81 +450,6 @@ var resultRows = []Option{
 		Help: "compute value-zeroing of every layer, not of the one that wrote the token " +
 			"alone, as many times the work",
 		value: switched(func(o *Options) *bool { return &o.AllLayers }),
-	},
-	{
-		Name: "lens", Field: "Lens", Key: "lens", Group: GenerationOptions,
-		Help: "also compute what the model would have said after each layer: " +
-			"`answer|opening|N`, where it predicts each token, or for the token that the picture " +
-			"opens at, or token N from 0, at every position of the text, too",
-		value: grouping(func(o *Options) *string { return &o.Lens }, func(s string) string {
-			_, wrong := tokenText(s, LensAnswer, LensOpening)
-			return wrong
-		}),
-		conflict: func(o *Options) string {
-			return onOff(o.By != "" || o.Target != "", trace.Called("lens")+
-				" and groups of tokens; it has tokens as the model has them: leave by and target "+
-				"out")
-		},
-	},
-	{
-		Name: "head kinds", Field: "HeadKinds", Key: "head-kinds", Group: GenerationOptions,
-		Help: "also score every head as induction, previous-token, duplicate-token, first-token " +
-			"and name-mover head: `random|text|ablate`, on repeated random tokens, on the text " +
-			"too, at one more pass, and by what the loss is without each head, at a pass for each",
-		value: grouping(func(o *Options) *string { return &o.HeadKinds }, func(s string) string {
-			known := []string{"", KindsRandom, KindsText, KindsAblate}
-			return onOff(!slices.Contains(known, s), "want "+message.List(known[1:]))
-		}),
-		conflict: func(o *Options) string {
-			return onOff(o.By != "" || o.Target != "", trace.Called("head kinds")+
-				" and groups of tokens; heads read tokens as the model has them: leave by and "+
-				"target out")
-		},
-	},
-	{
-		Name: "without", Field: "Without", Flag: "without", Group: GenerationOptions,
-		Help: "compare each prediction with what it is without a part of the prompt: " +
-			"`system|turn:N|tools|added|documents|document:N|sentence:N|BEGIN:END`, a message or " +
-			"document of the chat or a sentence of the prompt from 1, its tools, what its " +
-			"template adds, or bytes, at one pass over the rest of the text",
-		value: grouping(func(o *Options) *string { return &o.Without }, func(s string) string {
-			_, wrong := parseWithout(s)
-			return wrong
-		}),
-		conflict: func(o *Options) string {
-			return onOff(o.Target != "", trace.Called("without")+" and a target; it compares the "+
-				"predictions of tokens: leave the target out")
-		},
-		encoder: generates,
-	},
-	{
-		Name: "prompt scores", Field: "PromptScores", Key: "prompt-scores",
-		Group: GenerationOptions,
-		Help: "also compute entropy, surprisal and rank of the prompt's tokens, by one more pass " +
-			"over the prompt",
-		value: switched(func(o *Options) *bool { return &o.PromptScores }),
-		conflict: func(o *Options) string {
-			return onOff(o.By != "", trace.Called("prompt scores")+" and groups of the prompt; "+
-				"tokens are scored as the model has them: leave by out")
-		},
-		encoder: generates,
-	},
-	{
-		Name: "prove", Field: "Prove", Flag: "prove", Group: GenerationOptions,
-		Help: "test what a picture says of a token by what the prediction loses without the " +
-			"sources that it names, and without other words: `auto|opening|all|N|off`, the " +
-			"token that the picture opens at if it takes a second or so, that one in any case, " +
-			"all, token N from 0, or none; a test reads 7 to 13 more texts like it (default " +
-			"auto for a heatmap of tokens)",
-		value: grouping(func(o *Options) *string { return &o.Prove }, func(s string) string {
-			_, wrong := tokenText(s, ProveAuto, ProveOpening, ProveAll, ProveOff)
-			return wrong
-		}),
-		conflict: func(o *Options) string {
-			return onOff(o.Proves() && (o.By != "" || o.Target != ""), trace.Called("prove")+
-				" and groups of tokens; it tests tokens as the model has them: leave by and "+
-				"target out")
-		},
 	},
 	{
 		Name: "edits", Field: "Edits", Group: GenerationOptions,

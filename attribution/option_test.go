@@ -81,27 +81,27 @@ var values = map[string]struct {
 	"by":            {"sentence", attribution.Options{By: "sentence"}, []string{"", "sentences", "4:2"}},
 	"target":        {"sentence:3", attribution.Options{Target: "sentence:3"}, []string{"", "turn", "sentence:0", "answer:1", "0:4,2:6"}},
 	"patch": {
-		"heads", attribution.Options{Patch: "heads"}, []string{"head", "3"},
+		"heads", attribution.Options{Studies: attribution.Studies{"patch": "heads"}}, []string{"head", "3"},
 	},
 	"patch direction": {
-		"noising", attribution.Options{PatchDirection: "noising"}, []string{"back"},
+		"noising", attribution.Options{Studies: attribution.Studies{"patch-direction": "noising"}}, []string{"back"},
 	},
 	"patch estimate": {
-		"alone", attribution.Options{PatchEstimate: "alone"}, []string{"", "true"},
+		"alone", attribution.Options{Studies: attribution.Studies{"patch-estimate": "alone"}}, []string{"", "true"},
 	},
 	"patch receiver": {
-		"3.1.key", attribution.Options{PatchReceiver: "3.1.key"}, []string{"", "3", "3.1.output"},
+		"3.1.key", attribution.Options{Studies: attribution.Studies{"patch-receiver": "3.1.key"}}, []string{"", "3", "3.1.output"},
 	},
-	"patch steps":   {"3", attribution.Options{PatchSteps: 3}, []string{"0", "101", "x"}},
-	"corrupted":     {"a b", attribution.Options{Corrupted: "a b"}, []string{""}},
-	"prove":         {"3", attribution.Options{Prove: "3"}, []string{"", "some", "-1", "4096"}},
+	"patch steps":   {"3", attribution.Options{Studies: attribution.Studies{"patch-steps": "3"}}, []string{"0", "101", "x"}},
+	"corrupted":     {"a b", attribution.Options{Studies: attribution.Studies{"corrupted": "a b"}}, []string{""}},
+	"prove":         {"3", attribution.Options{Studies: attribution.Studies{"prove": "3"}}, []string{"", "some", "-1", "4096"}},
 	"lift":          {"true", attribution.Options{Lift: true}, []string{"x"}},
 	"all levels":    {"true", attribution.Options{AllLevels: true}, []string{"x"}},
 	"all layers":    {"true", attribution.Options{AllLayers: true}, []string{"x"}},
-	"lens":          {"opening", attribution.Options{Lens: "opening"}, []string{"", "x", "-1", "4096", "all"}},
-	"head kinds":    {"text", attribution.Options{HeadKinds: "text"}, []string{"", "all"}},
-	"without":       {"turn:2", attribution.Options{Without: "turn:2"}, []string{"", "turn", "turn:0", "turn:+2", "turn:02", "system:1", "sytem", "4:2", "document:x"}},
-	"prompt scores": {"true", attribution.Options{PromptScores: true}, []string{"x"}},
+	"lens":          {"opening", attribution.Options{Studies: attribution.Studies{"lens": "opening"}}, []string{"", "x", "-1", "4096", "all"}},
+	"head kinds":    {"text", attribution.Options{Studies: attribution.Studies{"head-kinds": "text"}}, []string{"", "all"}},
+	"without":       {"turn:2", attribution.Options{Studies: attribution.Studies{"without": "turn:2"}}, []string{"", "turn", "turn:0", "turn:+2", "turn:02", "system:1", "sytem", "4:2", "document:x"}},
+	"prompt scores": {"true", attribution.Options{Studies: attribution.Studies{"prompt-scores": "true"}}, []string{"x"}},
 	"edits": {
 		`[{"tap":"hidden","layers":[1],"change":"zero"}]`,
 		attribution.Options{Edits: []trace.Edit{{
@@ -158,11 +158,11 @@ func TestOptionRanges(t *testing.T) {
 		o := attribution.Options{Sampling: trace.Sampling{Temperature: 1}}
 		switch row.Name { // which need others
 		case "patch", "patch direction", "patch estimate", "corrupted":
-			o.Patch, o.Corrupted = "residual", "a b"
+			o.Studies = attribution.Studies{"patch": "residual", "corrupted": "a b"}
 		case "patch steps":
-			o.Patch, o.Corrupted = "edges", "a b"
+			o.Studies = attribution.Studies{"patch": "edges", "corrupted": "a b"}
 		case "patch receiver":
-			o.Patch, o.Corrupted = "path", "a b"
+			o.Studies = attribution.Studies{"patch": "path", "corrupted": "a b"}
 		}
 		if row.Name == "continuation" || row.Name == "beams" {
 			o.Sampling = trace.Sampling{} // which does not go with it
@@ -183,6 +183,8 @@ func optionFields(t *testing.T, v reflect.Value, path string, visit func(path st
 		whole := field.Type() == reflect.TypeFor[trace.Heads]()
 		switch {
 		case field.Kind() == reflect.Func: // OnStep, OnProgress
+			continue
+		case name == "Studies": // whose rows are those of studies
 			continue
 		case name == "Scoring.Groups": // which Explain sets
 			continue

@@ -35,6 +35,8 @@ type value struct {
 	describe func(name string, o *Options) string
 	// on is the field of a switch, nil for other values.
 	on func(o *Options) *bool
+	// alone is the value of the key without one, "" if it needs one.
+	alone string
 	// limits is the end of the help: the range and the default.
 	limits string
 }
@@ -184,7 +186,7 @@ func switched(field func(*Options) *bool) value {
 		return on, nil
 	})
 	v.describe = func(name string, _ *Options) string { return trace.Called(name) }
-	v.on = field
+	v.on, v.alone = field, "true"
 	return v
 }
 
@@ -483,33 +485,33 @@ func scoringNumber(name string) value {
 	panic("attribution: there is no scoring number " + name)
 }
 
-// among returns what is wrong with a name that is not one of some; "" is the default.
-func among[T ~string](all []T) func(string) string {
-	return func(name string) string {
-		return onOff(name != "" && !slices.Contains(all, T(name)),
-			"want one of "+strings.Join(message.Names(all), ", "))
-	}
-}
-
 // grouping is how tokens are grouped; wrong returns what is wrong with a text, "" if nothing is.
 func grouping(field func(*Options) *string, wrong func(string) string) value {
+	return texts(func(o *Options) string { return *field(o) },
+		func(o *Options, text string) { *field(o) = text }, wrong)
+}
+
+// texts is a text that is got and set; wrong returns what is wrong with one, "" if nothing is.
+func texts(
+	get func(*Options) string, set func(*Options, string), wrong func(string) string,
+) value {
 	return value{
-		given: func(o *Options) bool { return *field(o) != "" },
+		given: func(o *Options) bool { return get(o) != "" },
 		read: func(o *Options, text string) error {
 			reason := wrong(text)
 			if text == "" { // the default, which needs no words
-				reason = wrong(":")
+				reason = cmp.Or(wrong(":"), "want some text")
 			}
 			if reason != "" {
 				return trace.Usagef("%s", reason)
 			}
-			*field(o) = text
+			set(o, text)
 			return nil
 		},
-		write: func(o *Options) string { return *field(o) },
+		write: get,
 		wrong: func(name string, o *Options) string {
-			if reason := wrong(*field(o)); reason != "" {
-				return fmt.Sprintf("%s %s; %s", name, message.Quote(*field(o)), reason)
+			if reason := wrong(get(o)); reason != "" {
+				return fmt.Sprintf("%s %s; %s", name, message.Quote(get(o)), reason)
 			}
 			return ""
 		},

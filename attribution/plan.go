@@ -348,7 +348,7 @@ func (p *plan) reader() aggregation.Reader {
 // checkOptions returns a usage error for an option that no method takes. An option that only some
 // methods take is a warning for each of the others.
 func (p *plan) checkOptions() error {
-	for _, row := range optionTable {
+	for _, row := range allOptions() {
 		warnings, err := row.checkMethods(&p.opts, p.methods)
 		if err != nil {
 			return err

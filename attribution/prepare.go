@@ -62,18 +62,15 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	} else {
 		err = r.prepareAsk(m, info, read)
 	}
-	if err == nil {
-		err = r.prepareLens(m)
-	}
 	if err != nil {
 		return nil, err
 	}
 	r.text = slices.Clone(r.ids)
 	r.start(info, read)
-	if err := cmp.Or(r.checkProve(), r.placeEdits(), r.prepareGroups()); err != nil {
+	if err := cmp.Or(r.placeEdits(), r.prepareGroups()); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(r.prepareScores(m, prompt), r.preparePatch(m)); err != nil {
+	if err := r.beginStudies(m, prompt); err != nil {
 		return nil, err
 	}
 	r.remark(m, read.Text)
@@ -172,11 +169,10 @@ func conversation(
 // context or the rows its memory.
 func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 	prompt, left := len(read.IDs), info.Room(read.IDs)
+	needs := r.opts.studyNeeds()
 	r.tokens = r.opts.MaxTokens
 	if r.tokens == 0 {
-		if r.tokens = defaultTokens; r.opts.Patch != "" {
-			r.tokens = 1 // the token that is patched for
-		}
+		r.tokens = cmp.Or(needs.Tokens, defaultTokens)
 		if 0 < left && left < r.tokens {
 			r.tokens = left
 			r.warn(fmt.Sprintf("The context of %s has %d tokens, so at most %d come after the "+
@@ -185,21 +181,24 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 	}
 	r.ask = trace.Ask{
 		Mixings: r.plan.asks, Sampling: r.opts.Sampling, Alternatives: r.alternatives(),
-		Progress: r.opts.OnProgress, Logits: r.opts.Without != "",
+		Progress: r.opts.OnProgress, Logits: needs.Logits,
+	}
+	if needs.Lens {
+		r.ask.Lens = r.opts.alternatives()
 	}
 	if r.plan.needsTerms() {
 		r.ask.Terms = &trace.TermsAsk{Contrast: r.contrast, Rows: r.plan.lateAsks}
 		if r.ask.Terms.Foils = r.opts.scoredFoils(false); r.plan.choosesLayer() ||
-			r.opts.HeadKinds != "" {
+			needs.ByHead {
 			r.ask.Terms.Alone = r.plan.scoresLive() && r.ask.Terms.Foils != r.opts.foils()
 			r.ask.Terms.Foils = r.opts.foils()
 		}
 	}
-	if r.opts.HeadKinds != "" {
+	if needs.ByHead {
 		if r.ask.Terms == nil {
 			r.ask.Terms = &trace.TermsAsk{Contrast: r.contrast, Foils: r.opts.foils()}
 		}
-		r.ask.Terms.ByHead, r.copied = true, make([]float64, info.Layers*info.Heads)
+		r.ask.Terms.ByHead = true
 	}
 	if r.opts.Continuation != "" {
 		tokens, joined, err := trace.EncodeAfter(m, read.Text, r.opts.Continuation)
@@ -252,7 +251,7 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 		)
 	}
 	need := r.plan.bytes(prompt, r.tokens)
-	if r.opts.Without != "" {
+	if needs.Logits {
 		need += 4 * float64(r.tokens) * float64(info.Vocab)
 	}
 	return budget.Check(m, need,

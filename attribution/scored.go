@@ -39,7 +39,7 @@ func (r *run) prepareScoring(m trace.Model, prompt string) error {
 	info := m.Info()
 	if !slices.ContainsFunc(r.plan.methods, func(p planned) bool { return p.scorer != nil }) {
 		// Else an option has asked for a patch or for parts by head.
-		if r.opts.Contrast != "" && info.Reads() && r.opts.Patch == "" {
+		if r.opts.Contrast != "" && info.Reads() && !r.opts.studyNeeds().ContrastReads {
 			return LookupOption("contrast").usagef("%s %s: what each head wrote is known where "+
 				"the next token is predicted, and %s reads a text; leave it out, or name a "+
 				"scorer, such as occlusion", trace.Called("contrast"),

@@ -110,7 +110,7 @@ func TestExplainScored(t *testing.T) {
 // Of two tokens, occlusion explains the difference of the logits, and of one the probability; a
 // quantity that is asked for stays.
 func TestQuantityOfContrast(t *testing.T) {
-	m := planted(1, 1, 1)
+	m := fakemodel.NewScored(1)
 	m.Predicted = func(q trace.Query) float64 {
 		x := map[trace.Quantity]float64{trace.Logit: 5, trace.Probability: .5}[q.Quantity]
 		if q.Contrast != nil {

@@ -72,7 +72,7 @@ func (p *Prompt) Turns() ([]Span, error) {
 			messages[part.Role] = append(turns, part.Turn)
 		}
 	}
-	of, _ := rangeOf(p.Text, nil)
+	of, _ := RangeOf(p.Text, nil)
 	var names []string // of the spans in of
 	for i, part := range p.Parts {
 		if part.Begin < 0 || part.Begin > part.End || part.End > len(of) {
@@ -129,7 +129,7 @@ func nameOf(part trace.Part, messages []int) string {
 // range is empty, lies outside the text or contains no token, or if two ranges overlap. It returns
 // another error if a token lies outside the text.
 func (p *Prompt) Spans(ranges ...[2]int) ([]Span, error) {
-	of, err := rangeOf(p.Text, ranges)
+	of, err := RangeOf(p.Text, ranges)
 	if err != nil {
 		return nil, err
 	}
@@ -146,9 +146,9 @@ func (p *Prompt) Spans(ranges ...[2]int) ([]Span, error) {
 	return spans, nil
 }
 
-// rangeOf returns for each byte of a text the number of its range, or -1 if there is none. It
+// RangeOf returns for each byte of a text the number of its range, or -1 if there is none. It
 // returns a usage error if a range is empty or outside the text, or if two overlap.
-func rangeOf(text string, ranges [][2]int) ([]int, error) {
+func RangeOf(text string, ranges [][2]int) ([]int, error) {
 	of := make([]int, len(text))
 	for i := range of {
 		of[i] = -1
@@ -375,10 +375,9 @@ func sentenceOf(text string) []int {
 // of a span is the sum of its tokens' values if these are shares or scores. It is the highest of
 // them if they are not parts of a whole, such as flow and lift: the flows from two tokens share
 // pipes, so their sum is no flow. In maps the targets are spans too, and the row of a span is the
-// mean over its tokens. A span has the id of its first token. Verdicts, the lens of the text,
-// patches and the kinds of heads are about tokens, so the copy has none. GroupSpans returns a
-// [trace.UsageError] unless every token of the prompt is in exactly one span, and another error if
-// the explanation is damaged.
+// mean over its tokens. A span has the id of its first token. What studies found stays if it holds
+// for spans, too; see [Study.Spans]. GroupSpans returns a [trace.UsageError] unless every token of
+// the prompt is in exactly one span, and another error if the explanation is damaged.
 func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
 	if err := e.checkGrouped(); err != nil {
 		return nil, err
@@ -404,9 +403,9 @@ func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
 			in[j] = i
 		}
 	}
-	g.Steps, g.Lens, g.Patch, g.HeadKinds = slices.Clone(e.Steps), nil, nil, nil
+	g.Steps, g.Studies = slices.Clone(e.Steps), e.Studies.spans()
 	for i, s := range g.Steps {
-		g.Steps[i].Verdict = nil
+		g.Steps[i].Studies = s.Studies.spans()
 		if s.Position != nil {
 			at := in[*s.Position]
 			g.Steps[i].Position = &at

@@ -11,6 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/heads"
+	"github.com/headwater-ml/headwater/attribution/study/lens"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
+	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -91,9 +95,14 @@ func TestSpans(t *testing.T) {
 func TestGrouped(t *testing.T) {
 	at := 2
 	e := &attribution.Explanation{
-		Lens: &attribution.TextLens{}, HeadKinds: &attribution.HeadKinds{},
+		Studies: attribution.Findings{
+			lens.Name: &lens.Text{}, heads.Name: &heads.Kinds{}, without.Name: &without.Part{},
+		},
 		Prompt: promptOf("a|b| c"), Steps: []attribution.GeneratedToken{
-			{ID: 1, Verdict: &attribution.Verdict{Method: "rollout", Sources: []int{2}}},
+			{ID: 1, Studies: attribution.Findings{
+				verdict.Name: &verdict.Verdict{Method: "rollout", Sources: []int{2}},
+				without.Name: &without.Difference{},
+			}},
 			{ID: 2, Position: &at},
 		}, Order: []string{"rollout", "flow"},
 		Methods: map[string]*attribution.Result{
@@ -126,9 +135,11 @@ func TestGrouped(t *testing.T) {
 	near(t, "flow", slices.Concat(g.Methods["flow"].Rows...), []float64{2, 3, 6, 4}, 0)
 	near(t, "score", g.Methods["score"].Row(0, 0), []float64{-1, 3}, 0)
 	near(t, "map", g.Maps["rollout"].Data, []float64{1, 0, .75, .25}, 0)
-	if g.Lens != nil || g.HeadKinds != nil || g.Steps[0].Verdict != nil ||
-		e.Steps[0].Verdict == nil {
-		t.Error("spans have the lens, kinds of heads or a verdict of tokens, or the tokens lost it")
+	if lens.Of(g) != nil || heads.Of(g) != nil || verdict.Of(g.Steps[0]) != nil ||
+		verdict.Of(e.Steps[0]) == nil || without.Of(g) == nil ||
+		without.OfToken(g.Steps[0]) == nil {
+		t.Error("spans have the lens, kinds of heads or a verdict of tokens, or lack what was " +
+			"without a part of the prompt, or the tokens lost something")
 	}
 	flow := g.Methods["flow"]
 	got := fmt.Sprint(g.Prompt.Texts, g.Prompt.IDs, g.Prompt.Offsets, *g.Steps[1].Position,

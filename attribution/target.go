@@ -25,8 +25,8 @@ func ParseTarget(s string) (Grouping, error) {
 
 // parseTarget is ParseTarget with what is wrong, "" if nothing is, instead of an error.
 func parseTarget(s string) (g Grouping, wrong string) {
-	if g, ok := readNumbered(s, "word", "sentence"); ok {
-		return g, ""
+	if name, n, ok := ReadNumbered(s, "word", "sentence"); ok {
+		return Grouping{name: name, number: n}, ""
 	}
 	g, ok := readGrouping(s, "answer", "word", "sentence")
 	slices.SortFunc(g.ranges, func(a, b [2]int) int { return a[0] - b[0] })

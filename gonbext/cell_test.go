@@ -20,6 +20,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
@@ -95,7 +96,7 @@ var cells = map[string]func(){
 	"flow graph by word": func() { gonbext.FlowGraph("the keys", gonbext.Show{By: "word"}) },
 	"patch": func() {
 		e := gonbext.Patch("the keys", "the key", gonbext.Options{MaxTokens: 1})
-		fmt.Println("patch", e.Patch.Runs)
+		fmt.Println("patch", patch.Of(e).Runs)
 	},
 	"patch by word": func() { gonbext.Patch("the keys", "the key", gonbext.Show{By: "word"}) },
 	"layers":        func() { gonbext.Layers(layered(), 0) },

@@ -33,7 +33,7 @@ func init() {
 		"position":      {gonbext.Options{Positions: []int{-1}}},
 		"misspelt":      {gonbext.Options{Methods: []string{"rolout"}}},
 		"palette":       {gonbext.Show{Palette: "gren-purple"}},
-		"proved words":  {gonbext.Options{Prove: "all"}, gonbext.Show{By: "word"}},
+		"proved words":  {gonbext.Options{Studies: gonbext.Studies{"prove": "all"}}, gonbext.Show{By: "word"}},
 
 		"long name":      {gonbext.Model{Name: strings.Repeat("x", 5000)}},
 		"long data type": {gonbext.Model{DType: strings.Repeat("x", 100)}},
@@ -74,7 +74,7 @@ func TestWrongOptions(t *testing.T) {
 		"layer outside":  {"gonbext: Layer 4; the last layer that is combined is LastLayer 1", false},
 		"layer too low":  {"gonbext: Layer 1; the first layer that is combined is FirstLayer 2", false},
 		"palette":        {`gonbext: unknown palette "gren-purple"; did you mean green-purple?`, false},
-		"proved words":   {"gonbext: Prove tests tokens as the model has them: leave By out\n", false},
+		"proved words":   {"gonbext: Studies[\"prove\"] tests tokens as the model has them: leave By out\n", false},
 		"NaN":            {"gonbext: Threshold NaN", false},
 		"temperature":    {"gonbext: Sampling.Temperature -1", false},
 		"position":       {"gonbext: Positions -1", false},

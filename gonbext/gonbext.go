@@ -49,6 +49,11 @@ type Explanation = attribution.Explanation
 // the default of every field: greedy decoding and the default methods.
 type Options attribution.Options
 
+// Studies are settings of what is computed beside the methods, by their names in [Options]:
+//
+//	gonbext.Options{Studies: gonbext.Studies{"prove": "all", "without": "system"}}
+type Studies = attribution.Studies
+
 // Model says which model runs, and on what. The zero value is the embedded model on the pure-Go
 // backend.
 type Model struct {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/engine"
@@ -55,8 +56,8 @@ func Experts(prompt string, settings ...Setting) *Explanation {
 }
 
 // Lens is [Explain] with the kind lens of [Show]: what the model would have said after each layer
-// where it predicts each token, or, with a Token or a Word of [Show], or "opening" as Lens of
-// [Options], at every position of the text before that token; see [render.Lens].
+// where it predicts each token, or, with a Token or a Word of [Show], or {"lens": "opening"} as
+// [Studies], at every position of the text before that token; see [render.Lens].
 //
 //	gonbext.Lens("the keys to the cabinet", gonbext.Show{Token: new(0)})
 //
@@ -72,13 +73,12 @@ func Lens(prompt string, settings ...Setting) *Explanation {
 //
 //	gonbext.Patch("the keys to the cabinet", "the key to the cabinet")
 //
-// Patch of the options names the places: residual, attention, feed-forward, heads or heads-last,
-// queries, keys or values, path, which leads from each head to PatchReceiver, "23.3.key" or the
-// logits, or edges, which are not patched one at a time. PatchDirection is the direction, and
-// PatchEstimate "alone" estimates places by one gradient in place of runs, "atp-star" their sizes
-// by AtP*. Contrast of the options is the token that the corrupted
-// prompt leads to, by default the one that the model predicts after it. Tokens cannot be put
-// together.
+// In [Studies] "patch" names the places: residual, attention, feed-forward, heads or heads-last,
+// queries, keys or values, path, which leads from each head to "patch-receiver", such as 23.3.key
+// or the logits, or edges, which are not patched one at a time. "patch-direction" is the direction,
+// and "patch-estimate" is alone, which estimates places by one gradient in place of runs, or
+// atp-star, their sizes by AtP*. Contrast of the options is the token that the corrupted prompt
+// leads to, by default the one that the model predicts after it. Tokens cannot be put together.
 func Patch(clean, corrupted string, settings ...Setting) *Explanation {
 	return explainOrExit(render.KindPatch, clean, append(settings, against(corrupted)))
 }
@@ -87,7 +87,7 @@ func Patch(clean, corrupted string, settings ...Setting) *Explanation {
 type against string
 
 func (a against) set(r *request) string {
-	r.options.Corrupted = string(a)
+	r.options.Ask(patch.OtherOption, string(a))
 	return "the corrupted prompt"
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/patch"
+	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext"
 	"github.com/headwater-ml/headwater/internal/engine"
@@ -165,17 +165,18 @@ func TestRecordedCells(t *testing.T) {
 func TestPatchCell(t *testing.T) {
 	k := newKernel(t, func(conn *engineConn, r engine.Request) {
 		if o := string(r.Options); string(r.Show) != `{"kind":"patch"}` ||
-			!strings.Contains(o, `"patch":"residual","corrupted":"the key"`) {
+			!strings.Contains(o, `"studies":{"corrupted":"the key","patch":"residual"}`) {
 			t.Errorf("the engine was asked for %s, shown as %s", o, r.Show)
 		}
 		begin(conn)
 		step(conn, " are")
-		conn.send(engine.Event{Explanation: &attribution.Explanation{Patch: &patch.Result{
+		found := attribution.Findings{patch.Name: &patch.Result{
 			Place: patch.Residual, Direction: patch.Denoising, Clean: []string{"the", " keys"},
 			Corrupted: []string{"the", " key"}, Different: []int{1}, Position: 1,
 			Answer: patch.Token{ID: 3, Text: " are"}, Foil: patch.Token{ID: 4, Text: " is"},
 			Shape: [2]int{1, 2}, Recovery: []float64{.25, .75}, Runs: 2,
-		}}})
+		}}
+		conn.send(engine.Event{Explanation: &attribution.Explanation{Studies: found}})
 		conn.send(engine.Event{Done: true})
 	})
 	for cell, want := range map[string]string{

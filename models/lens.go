@@ -74,7 +74,7 @@ func (m *Model) lensLayers(scores []float32, token, k int) ([]trace.LensLayer, e
 	if err := m.checkResults([]trace.Tensor{{
 		Name: string(trace.Logits), Axes: "VL", Shape: []int{V, n}, Data: scores,
 	}}); err != nil {
-		return nil, fmt.Errorf("lens: %w", err)
+		return nil, fmt.Errorf("the lens: %w", err)
 	}
 	parts := make([]lensColumns, (V+lensPart-1)/lensPart)
 	read := func(do func(c *lensColumns)) {

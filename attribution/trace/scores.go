@@ -1,6 +1,9 @@
 package trace
 
-import "context"
+import (
+	"context"
+	"math"
+)
 
 // TokenScores are numbers of how a model predicts one token, with the model's distribution p over
 // all tokens or classes, before temperature and cuts.
@@ -10,6 +13,12 @@ type TokenScores struct {
 	Surprisal float64 `json:"surprisal"`
 	// Rank is 1 more than the number of tokens that are more probable.
 	Rank int `json:"rank"`
+}
+
+// Finite reports whether there are scores and they have a JSON form.
+func (s *TokenScores) Finite() bool {
+	return s != nil && !math.IsInf(s.Entropy, 0) && !math.IsNaN(s.Entropy) &&
+		!math.IsInf(s.Surprisal, 0) && !math.IsNaN(s.Surprisal)
 }
 
 // LogitReader is a model that scores the next token at each position of a text.

@@ -42,7 +42,10 @@ func TestEditsThroughTheEngine(t *testing.T) {
 			Factor: 0.1, Shape: []int{1}, Value: []float32{1.0 / 3}},
 	}
 	const prompt = "the keys to the cabinet"
-	o := attribution.Options{Edits: edits, MaxTokens: 2, Prove: "all", Lens: "1"}
+	o := attribution.Options{
+		Edits: edits, MaxTokens: 2,
+		Studies: attribution.Studies{"prove": "all", "lens": "1"},
+	}
 	want, err := attribution.Explain(ctx, m, prompt, o)
 	check(err)
 	got, err := client.Explain(ctx, engine.Model{}, prompt, o)

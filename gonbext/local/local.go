@@ -57,6 +57,7 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
+	_ "github.com/headwater-ml/headwater/attribution/study" // which the engine runs
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/engine/server"

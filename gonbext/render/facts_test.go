@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/patch"
+	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -13,7 +13,7 @@ import (
 // layers is no finite number.
 func TestWritersOverflow(t *testing.T) {
 	e := patched(patch.Heads)
-	e.Patch = nil
+	e.Studies = nil
 	e.Order, e.Methods = []string{"m"}, map[string]*attribution.Result{"m": {
 		Facts: attribution.Facts{
 			Quantity: attribution.Amount, AddsUp: true, Combined: true, Scorer: true,

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/heads"
 )
 
 // shownKind is a kind of head that a picture marks. Letter marks it in the map; Heads are those of
@@ -27,7 +27,7 @@ const neededKind, neededLetter = "needed", "!"
 
 // findKinds reads the kinds of heads, if they are known.
 func (h *headsDrawing) findKinds(r Heads) {
-	scores := r.Explanation.HeadKinds
+	scores := heads.Of(r.Explanation)
 	if scores == nil {
 		return
 	}
@@ -40,7 +40,7 @@ func (h *headsDrawing) findKinds(r Heads) {
 		"needed for.", scores.Repeated, rounded(scores.Chance))
 	for _, kind := range scores.Kinds {
 		shown := shownKind{Name: kind.Name, Letter: kind.Name[:1], Heads: kind.Heads}
-		if kind.Name == attribution.FirstTokenHead {
+		if kind.Name == heads.FirstToken {
 			shown.Letter = "·" // of most heads
 		}
 		for _, i := range kind.Heads {
@@ -104,7 +104,7 @@ func (h *headsDrawing) kindWords(layer, head int) (words string) {
 	names, _, _ := h.kindsOf(layer, head)
 	var read []string
 	for _, name := range names {
-		if name == attribution.NameMoverHead {
+		if name == heads.NameMover {
 			words = ", in this text a " + name + ","
 			continue
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/heads"
 )
 
 // kindred is a picture of 3 × 2 heads, whose head 1 of layer 1 always looks at the token before:
@@ -18,22 +18,22 @@ func kindred() Heads {
 		all[head] = x
 		return all
 	}
-	r.Explanation.HeadKinds = &attribution.HeadKinds{
-		Repeated: 25, Chance: .026, Kinds: []attribution.HeadKind{
-			{Name: attribution.InductionHead, Random: score(4, .61), Heads: []int{4}},
-			{Name: attribution.PreviousTokenHead, Random: score(3, .987), Heads: []int{3}},
-			{Name: attribution.DuplicateTokenHead, Random: score(0, .1)},
-			{Name: attribution.FirstTokenHead, Random: score(2, .72), Heads: []int{2}},
-			{Name: attribution.NameMoverHead, Text: score(4, .5), Heads: []int{4}},
+	r.Explanation.Studies.Set(heads.Name, &heads.Kinds{
+		Repeated: 25, Chance: .026, Kinds: []heads.Kind{
+			{Name: heads.Induction, Random: score(4, .61), Heads: []int{4}},
+			{Name: heads.PreviousToken, Random: score(3, .987), Heads: []int{3}},
+			{Name: heads.DuplicateToken, Random: score(0, .1)},
+			{Name: heads.FirstToken, Random: score(2, .72), Heads: []int{2}},
+			{Name: heads.NameMover, Text: score(4, .5), Heads: []int{4}},
 		},
-	}
+	})
 	return r
 }
 
 // ablated adds what the loss is without each head: head 1.1 is needed.
 func ablated(r *Heads) {
-	r.Explanation.HeadKinds.Loss = 2.5
-	r.Explanation.HeadKinds.Without = []float64{0, -.1, 0, 1.25, .25, 0}
+	heads.Of(r.Explanation).Loss = 2.5
+	heads.Of(r.Explanation).Without = []float64{0, -.1, 0, 1.25, .25, 0}
 }
 
 // Lists, map, details and text have the kinds of heads, with what was measured. On the text of the
@@ -96,7 +96,7 @@ func TestHeadKinds(t *testing.T) {
 	if !strings.Contains(page, ">p!</td>") {
 		t.Error("the map of all heads does not mark the needed one")
 	}
-	r.Explanation.HeadKinds.Kinds[0].Heads = []int{6}
+	heads.Of(r.Explanation).Kinds[0].Heads = []int{6}
 	if err := r.Check(); err == nil || !strings.Contains(err.Error(), "3 layers and 2 heads") {
 		t.Errorf("a head that the model lacks: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/focus"
+	"github.com/headwater-ml/headwater/attribution/study/heads"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -66,12 +67,12 @@ func (r Heads) Check() error {
 		return usagef("a text without tokens has no attention")
 	}
 	for t, g := range r.Explanation.Steps {
-		if g.Wrote != nil && len(g.Wrote.Heads) != s[0]*s[1] {
-			return usagef("token %d has what %d heads wrote, of %d × %d", t, len(g.Wrote.Heads),
-				s[0], s[1])
+		if w := heads.Wrote(g); w != nil && len(w.Heads) != s[0]*s[1] {
+			return usagef("token %d has what %d heads wrote, of %d × %d", t, len(w.Heads), s[0],
+				s[1])
 		}
 	}
-	if k := r.Explanation.HeadKinds; k != nil && !k.Fit(s[0]*s[1]) {
+	if k := heads.Of(r.Explanation); k != nil && !k.Fit(s[0]*s[1]) {
 		return usagef("the kinds of heads are not those of %d layers and %d heads", s[0], s[1])
 	}
 	return Show{Token: r.Token}.CheckTokens(r.Explanation)

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/study/heads"
 )
 
 //go:embed heads.js
@@ -277,10 +279,10 @@ func (b headsBoard) scriptData(limit int) (code, missing string) {
 	}
 	for t, g := range h.e.Steps {
 		if h.written() {
-			d.Writes = append(d.Writes, packWrites(g.Wrote))
+			d.Writes = append(d.Writes, packWrites(heads.Wrote(g)))
 		}
-		if g.Wrote != nil && g.Wrote.Contrast != "" {
-			d.Contrast = tokenName(g.Wrote.Contrast)
+		if heads.Wrote(g) != nil && heads.Wrote(g).Contrast != "" {
+			d.Contrast = tokenName(heads.Wrote(g).Contrast)
 		}
 		d.Wrote = append(d.Wrote, h.wroteLayer(t))
 		d.From = append(d.From, h.from(min(h.queryOf(t), h.Tokens-1)))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/focus"
+	"github.com/headwater-ml/headwater/attribution/study/heads"
 )
 
 // writtenBy says which heads are listed where what they wrote is known, and in what order.
@@ -40,9 +41,9 @@ func wroteText(x float64) string { return minus(logits.value(x)) }
 
 // writes returns what heads wrote into the logit of what is predicted at token i, nil if that is
 // not known.
-func (h *headsDrawing) writes(i int) *attribution.HeadWrites {
+func (h *headsDrawing) writes(i int) *heads.Writes {
 	if t := h.predictions[i]; t >= 0 {
-		return h.e.Steps[t].Wrote
+		return heads.Wrote(h.e.Steps[t])
 	}
 	return nil
 }
@@ -50,7 +51,7 @@ func (h *headsDrawing) writes(i int) *attribution.HeadWrites {
 // written reports whether it is known of a token what heads wrote.
 func (h *headsDrawing) written() bool {
 	return slices.ContainsFunc(h.e.Steps,
-		func(g attribution.GeneratedToken) bool { return g.Wrote != nil })
+		func(g attribution.GeneratedToken) bool { return heads.Wrote(g) != nil })
 }
 
 // best returns the head that is open at token i: the one that wrote most of what is predicted
@@ -83,7 +84,7 @@ func (h *headsDrawing) listed(i, k int) (ofLayer, others []focus.Look) {
 }
 
 // against names what a prediction is compared with, "" if nothing.
-func against(w *attribution.HeadWrites) string {
+func against(w *heads.Writes) string {
 	switch {
 	case w.Contrast != "":
 		return "minus that of “" + tokenName(w.Contrast) + "”"
@@ -95,7 +96,7 @@ func against(w *attribution.HeadWrites) string {
 
 // allWrote says what all heads wrote together: “all heads together wrote
 // +8.1; its logit minus … is +12.3”.
-func allWrote(w *attribution.HeadWrites) string {
+func allWrote(w *heads.Writes) string {
 	sum := 0.0
 	for _, x := range w.Heads {
 		sum += x
@@ -144,12 +145,12 @@ func largest(list []float64) (size float64) {
 }
 
 // wroteStep returns the colour of what a head wrote.
-func wroteStep(w *attribution.HeadWrites, at int) int {
+func wroteStep(w *heads.Writes, at int) int {
 	return stepOf(w.Heads[at] / max(largest(w.Heads), 1e-300))
 }
 
 // packWrites returns what heads wrote for the script, with the texts that it has in the picture.
-func packWrites(w *attribution.HeadWrites) *packedRow {
+func packWrites(w *heads.Writes) *packedRow {
 	if w == nil {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/heads"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -15,9 +15,9 @@ import (
 func writing() Heads {
 	r := kindred()
 	for t := range r.Explanation.Steps {
-		r.Explanation.Steps[t].Wrote = &attribution.HeadWrites{
+		r.Explanation.Steps[t].Studies.Set(heads.Name, &heads.Writes{
 			Heads: []float64{.25, 1.5, 0, -2.25, .004, float64(t)}, Value: 4, Foils: 5,
-		}
+		})
 	}
 	return r
 }
@@ -65,7 +65,8 @@ func TestHeadWrites(t *testing.T) {
 		strings.Contains(text, notWritten) {
 		t.Errorf("the map has no note, or the text says %q", notWritten)
 	}
-	r.Explanation.Steps[0].Wrote.Contrast, r.Explanation.Steps[0].Wrote.Foils = " is", 0
+	wrote := heads.Wrote(r.Explanation.Steps[0])
+	wrote.Contrast, wrote.Foils = " is", 0
 	h = r.open()
 	if got := h.sentence(0, 1, 6).String(); !strings.HasPrefix(got,
 		"For are and against is, head 1 of layer 0 wrote more than any other, +1.50, ") {
@@ -74,7 +75,7 @@ func TestHeadWrites(t *testing.T) {
 	if got := h.facts(); !strings.Contains(got, "its logit minus that of “is”") {
 		t.Errorf("below it it says %q", got)
 	}
-	r.Explanation.Steps[0].Wrote.Heads = []float64{1}
+	heads.Wrote(r.Explanation.Steps[0]).Heads = []float64{1}
 	if err := r.Check(); !errors.Is(err, trace.ErrUsage) {
 		t.Errorf("of one head of 6: %v", err)
 	}
@@ -84,7 +85,7 @@ func TestHeadWrites(t *testing.T) {
 func TestScriptHeadWrites(t *testing.T) {
 	r := writing()
 	for t := range r.Explanation.Steps {
-		r.Explanation.Steps[t].Wrote.Contrast = " is"
+		heads.Wrote(r.Explanation.Steps[t]).Contrast = " is"
 	}
 	h := r.open()
 	code, _ := headsBoard{newBoard(h.drawing, "", 0), h}.scriptData(1e6)

@@ -40,7 +40,7 @@ type heatmapData struct {
 	// Aligned draws links from the start.
 	Aligned bool `json:"aligned,omitempty"`
 	// Scores are those of the tokens of the text, in the form of the JSON of an explanation.
-	Scores []*attribution.TokenScores `json:"scores,omitempty"`
+	Scores []*drawnScores `json:"scores,omitempty"`
 }
 
 // mostLayers is how many layers a model has at most. In a damaged file there may be any number.

@@ -6,16 +6,17 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/lens"
 )
 
 // Lens is a picture of what the model would have said after each layer, for a notebook or a page:
 // a matrix with a row for the input and one for each layer, the last one on top, and a column for
 // each generated token. A cell has the most probable token there, shaded by its probability, and is
-// marked where that is the token that came. For one token that [attribution.Explanation.Lens] is
-// about, the columns are the positions of the text before it, and cells are marked where the model
-// would have said this token.
+// marked where that is the token that came. For one token that [lens.Text] is about, the
+// columns are the positions of the text before it, and cells are marked where the model would have
+// said this token.
 type Lens struct {
-	// Explanation has the lens of every generated token; see [attribution.Options.Lens].
+	// Explanation has the lens of every generated token; see package lens.
 	Explanation *attribution.Explanation
 	// Token is the generated token that is open, 0-based; nil is the one that the lens of the text
 	// is about, if there is one, else a content word.
@@ -38,17 +39,17 @@ func (r Lens) Check() error {
 	if layers < 1 {
 		return usagef("a model of %d layers has no lens", e.Model.Layers)
 	}
-	damaged := func(l attribution.LensLayer) bool { return len(l.Likely) == 0 || l.Rank < 1 }
-	whole := func(all [][]attribution.LensLayer) bool {
-		return !slices.ContainsFunc(all, func(one []attribution.LensLayer) bool {
+	damaged := func(l lens.Layer) bool { return len(l.Likely) == 0 || l.Rank < 1 }
+	whole := func(all []lens.Layers) bool {
+		return !slices.ContainsFunc(all, func(one lens.Layers) bool {
 			return len(one) != layers || slices.ContainsFunc(one, damaged)
 		})
 	}
 	for t, g := range e.Steps {
-		if !whole([][]attribution.LensLayer{g.Lens}) {
+		if !whole([]lens.Layers{lens.OfToken(g)}) {
 			return usagef("token %d has no lens of the %d layers of the model: explain with "+
-				"--view lens or --set lens=answer, or in a cell Lens: \"answer\" of the options", t,
-				e.Model.Layers)
+				"--view lens or --set lens=answer, or in a cell with "+
+				"Studies{\"lens\": \"answer\"} of the options", t, e.Model.Layers)
 		}
 	}
 	for t, g := range e.Steps {
@@ -56,8 +57,8 @@ func (r Lens) Check() error {
 			return usagef("prediction %d has no position in the text", t)
 		}
 	}
-	if l := e.Lens; l != nil && (l.Token < 0 || l.Token >= len(e.Steps) || !whole(l.Positions) ||
-		len(l.Positions) < 1 || len(l.Positions) > textLength(e) ||
+	if l := lens.Of(e); l != nil && (l.Token < 0 || l.Token >= len(e.Steps) ||
+		!whole(l.Positions) || len(l.Positions) < 1 || len(l.Positions) > textLength(e) ||
 		len(l.Attention) != len(l.FeedForward) ||
 		len(l.Attention) > 0 && len(l.Attention) != e.Model.Layers) {
 		return usagef("the lens of token %d at %d positions does not fit a text of %d tokens",
@@ -70,7 +71,7 @@ func (r Lens) Check() error {
 // matrix: of the generated tokens or, with positions, of the text, which fold where the text does.
 type lensDrawing struct {
 	*drawing
-	positions *attribution.TextLens // nil for generated tokens
+	positions *lens.Text // nil for generated tokens
 	matrix    []drawnColumn
 }
 
@@ -88,7 +89,7 @@ func (d *lensDrawing) matrixTitle() (title, note string) {
 
 // open works out what a picture of the lens shows. The lens fits.
 func (r Lens) open() *lensDrawing {
-	l := r.Explanation.Lens
+	l := lens.Of(r.Explanation)
 	if l != nil && r.Token == nil {
 		r.Token = &l.Token
 	}
@@ -119,10 +120,10 @@ func (r Lens) open() *lensDrawing {
 
 // layersOf returns the lens of column i of the matrix, nil if it is folded, and the token of which
 // its marks are.
-func (d *lensDrawing) layersOf(i int) ([]attribution.LensLayer, *attribution.GeneratedToken) {
+func (d *lensDrawing) layersOf(i int) (lens.Layers, *attribution.GeneratedToken) {
 	switch {
 	case d.positions == nil:
-		return d.e.Steps[i].Lens, &d.e.Steps[i]
+		return lens.OfToken(d.e.Steps[i]), &d.e.Steps[i]
 	case d.matrix[i].folded:
 		return nil, &d.e.Steps[d.chosen]
 	}
@@ -186,8 +187,9 @@ func (d *lensDrawing) afterRows(from, to int) string {
 // explain returns the sentence about prediction t and the line below it.
 func (d *lensDrawing) explain(t int) (say, facts phrase) {
 	g, last := &d.e.Steps[t], d.e.Model.Layers
+	layers := lens.OfToken(*g)
 	from := last + 1
-	for from > 0 && g.Lens[from-1].Rank == 1 {
+	for from > 0 && layers[from-1].Rank == 1 {
 		from--
 	}
 	say = phrase{{text: tokenName(g.Text), strong: true}}
@@ -197,13 +199,13 @@ func (d *lensDrawing) explain(t int) (say, facts phrase) {
 	say = quoted(say)
 	if from > last {
 		best := 0
-		for l, layer := range g.Lens {
-			if layer.Rank <= g.Lens[best].Rank {
+		for l, layer := range layers {
+			if layer.Rank <= layers[best].Rank {
 				best = l
 			}
 		}
 		say.say(fmt.Sprintf(" was not first %s: it had rank %s, and at best %s, %s",
-			d.afterRows(last, last), thousands(g.Lens[last].Rank), thousands(g.Lens[best].Rank),
+			d.afterRows(last, last), thousands(layers[last].Rank), thousands(layers[best].Rank),
 			d.afterRows(best, best)))
 	} else {
 		at := ""
@@ -211,12 +213,12 @@ func (d *lensDrawing) explain(t int) (say, facts phrase) {
 			at = " " + d.afterRows(from, from)
 		}
 		say.say(fmt.Sprintf(" was first %s, with %s%s", d.afterRows(from, last),
-			rounded(g.Lens[from].Probability), at))
+			rounded(layers[from].Probability), at))
 	}
 	if from > 0 && from <= last {
-		other := g.Lens[from-1].Likely[0]
+		other := layers[from-1].Likely[0]
 		first := from - 1
-		for first > 0 && g.Lens[first-1].Likely[0].ID == other.ID {
+		for first > 0 && layers[first-1].Likely[0].ID == other.ID {
 			first--
 		}
 		say.say("; before that ")
@@ -225,20 +227,20 @@ func (d *lensDrawing) explain(t int) (say, facts phrase) {
 	}
 	const few = 10
 	among := last + 1
-	for among > 0 && g.Lens[among-1].Rank <= few {
+	for among > 0 && layers[among-1].Rank <= few {
 		among--
 	}
-	facts.say(rounded(g.Lens[last].Probability) + " " + d.afterRows(last, last))
+	facts.say(rounded(layers[last].Probability) + " " + d.afterRows(last, last))
 	if among <= last {
 		facts.say(fmt.Sprintf(" · among the first %d %s", few, d.afterRows(among, last)))
 	}
-	facts.say(" · rank " + thousands(g.Lens[0].Rank) + " at the input")
+	facts.say(" · rank " + thousands(layers[0].Rank) + " at the input")
 	return say, facts
 }
 
 // runs lists what a lens says, layers with the same token together, with the probability at the
 // last of them.
-func (d *lensDrawing) runs(layers []attribution.LensLayer) string {
+func (d *lensDrawing) runs(layers lens.Layers) string {
 	var all []string
 	for from := 0; from < len(layers); {
 		to := from + 1

@@ -6,20 +6,22 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/lens"
 )
 
 // lensSays returns a lens of example's seven rows: the tokens from the input up, each with a
 // probability of 0.5 and the rank of the token that came.
-func lensSays(tokens string, came string, ranks ...int) (lens []attribution.LensLayer) {
+func lensSays(tokens string, came string, ranks ...int) lens.Layers {
+	var layers lens.Layers
 	for i, text := range strings.Fields(tokens) {
-		one := attribution.LensLayer{Rank: ranks[i], Probability: 0.1}
+		one := lens.Layer{Rank: ranks[i], Probability: 0.1}
 		one.Likely = []attribution.Alternative{{ID: 100 + i, Text: " " + text, Probability: 0.5}}
 		if " "+text == came {
 			one.Likely[0].ID, one.Probability = 10, 0.5
 		}
-		lens = append(lens, one)
+		layers = append(layers, one)
 	}
-	return lens
+	return layers
 }
 
 // lensed is example with a lens: the first token comes late, the second is never first at the end,
@@ -29,11 +31,14 @@ func lensed() *attribution.Explanation {
 	for t := range e.Steps {
 		e.Steps[t].ID = 10
 	}
-	e.Steps[0].Lens = lensSays("the the cab is is are are", " are", 400, 300, 20, 9, 2, 1, 1)
-	e.Steps[1].Lens = lensSays("<b> the the the here old old", " here", 50, 3, 9, 4, 1, 2, 2)
-	e.Steps[2].Lens = lensSays(". . . . . . .", " .", 1, 1, 1, 1, 1, 1, 1)
+	e.Steps[0].Studies.Set(lens.Name,
+		new(lensSays("the the cab is is are are", " are", 400, 300, 20, 9, 2, 1, 1)))
+	e.Steps[1].Studies.Set(lens.Name,
+		new(lensSays("<b> the the the here old old", " here", 50, 3, 9, 4, 1, 2, 2)))
+	e.Steps[2].Studies.Set(lens.Name,
+		new(lensSays(". . . . . . .", " .", 1, 1, 1, 1, 1, 1, 1)))
 	for i := 3; i < 5; i++ { // one token in two neighbouring rows
-		e.Steps[0].Lens[i].Likely[0].ID = 77
+		lens.OfToken(e.Steps[0])[i].Likely[0].ID = 77
 	}
 	return e
 }
@@ -42,13 +47,13 @@ func lensed() *attribution.Explanation {
 // of its own.
 func positioned() *attribution.Explanation {
 	e := lensed()
-	e.Lens = &attribution.TextLens{
+	e.Studies.Set(lens.Name, &lens.Text{
 		Attention: []float64{0, 0.01, 2, 0, 0, -1}, FeedForward: []float64{0, 0, 0, 0, 3, 0},
-	}
+	})
 	for range len(e.Prompt.Texts) {
-		e.Lens.Positions = append(e.Lens.Positions, e.Steps[0].Lens)
+		lens.Of(e).Positions = append(lens.Of(e).Positions, lens.OfToken(e.Steps[0]))
 	}
-	e.Lens.Positions[2] = lensSays("a a a a a a keys", "", 9, 9, 9, 9, 9, 9, 9)
+	lens.Of(e).Positions[2] = lensSays("a a a a a a keys", "", 9, 9, 9, 9, 9, 9, 9)
 	return e
 }
 
@@ -158,12 +163,12 @@ func TestLensFolds(t *testing.T) {
 	for i := range quiet {
 		quiet[i].Probability = 0
 	}
-	last := e.Lens.Positions[6]
-	e.Lens.Positions = nil
+	last := lens.Of(e).Positions[6]
+	lens.Of(e).Positions = nil
 	for range len(e.Prompt.Texts) - 1 {
-		e.Lens.Positions = append(e.Lens.Positions, quiet)
+		lens.Of(e).Positions = append(lens.Of(e).Positions, quiet)
 	}
-	e.Lens.Positions = append(e.Lens.Positions, last)
+	lens.Of(e).Positions = append(lens.Of(e).Positions, last)
 	d := Lens{Explanation: e, Token: &zero}.open()
 	if n := len(d.matrix); n > 30 {
 		t.Errorf("%d columns of %d tokens", n, len(e.Prompt.Texts))
@@ -177,13 +182,13 @@ func TestLensFolds(t *testing.T) {
 func TestLensRefuses(t *testing.T) {
 	for want, damage := range map[string]func(e *attribution.Explanation){
 		"token 1 has no lens of the 6 layers": func(e *attribution.Explanation) {
-			e.Steps[1].Lens = e.Steps[1].Lens[1:]
+			e.Steps[1].Studies.Set(lens.Name, new(lens.OfToken(e.Steps[1])[1:]))
 		},
 		"token 2 has no lens of the 6 layers": func(e *attribution.Explanation) {
-			e.Steps[2].Lens[0].Likely = nil
+			lens.OfToken(e.Steps[2])[0].Likely = nil
 		},
 		"token 0 has no lens of the 6 layers": func(e *attribution.Explanation) {
-			e.Steps[0].Lens[3].Rank = -5
+			lens.OfToken(e.Steps[0])[3].Rank = -5
 		},
 		"prediction 0 has no position": func(e *attribution.Explanation) {
 			e.Model.Bidirectional = true
@@ -191,18 +196,18 @@ func TestLensRefuses(t *testing.T) {
 		"a model of -1 layers has no lens": func(e *attribution.Explanation) {
 			e.Model.Layers = -1
 			for t := range e.Steps {
-				e.Steps[t].Lens = nil
+				e.Steps[t].Studies = nil
 			}
 		},
 		"the lens of token 0 at 0 positions": func(e *attribution.Explanation) {
-			e.Lens.Positions = nil
+			lens.Of(e).Positions = nil
 		},
-		"the lens of token 9 at 7 positions": func(e *attribution.Explanation) { e.Lens.Token = 9 },
+		"the lens of token 9 at 7 positions": func(e *attribution.Explanation) { lens.Of(e).Token = 9 },
 		"the lens of token 0 at 7 positions": func(e *attribution.Explanation) {
-			e.Lens.FeedForward = nil
+			lens.Of(e).FeedForward = nil
 		},
 		"the lens of token 0 at 11 positions": func(e *attribution.Explanation) {
-			e.Lens.Positions = append(e.Lens.Positions, e.Lens.Positions[:4]...)
+			lens.Of(e).Positions = append(lens.Of(e).Positions, lens.Of(e).Positions[:4]...)
 		},
 	} {
 		e := positioned()

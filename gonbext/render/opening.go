@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
 )
 
 // functionWords are words that say little about where an answer comes from. A picture does not open
@@ -242,7 +243,7 @@ func (d *drawing) nearestContrast(order []int) int {
 func (d *drawing) onlyTested() (row *int) {
 	for t, g := range d.e.Steps {
 		switch {
-		case g.Verdict == nil || d.comparison != nil:
+		case verdict.Of(g) == nil || d.comparison != nil:
 		case row != nil:
 			return nil
 		default:

@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/patch"
+	"github.com/headwater-ml/headwater/attribution/study/patch"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -17,7 +18,7 @@ import (
 // how much of the difference between two prompts this place carries alone. Tokens that differ have
 // the names of both.
 type Patch struct {
-	// Explanation has what patching each place does; see [attribution.Options.Patch].
+	// Explanation has what patching each place does; see package patch.
 	Explanation *attribution.Explanation
 	// Look has the colours and the caption, as that of a [Heatmap].
 	Look
@@ -30,11 +31,11 @@ type Patch struct {
 // prompt and its model.
 func (r Patch) Check() error {
 	e := r.Explanation
-	if e == nil || e.Patch == nil {
+	if e == nil || patch.Of(e) == nil {
 		return usagef("a picture of patching needs an explanation with patches: explain with " +
 			"--view patch --against PROMPT, or in a cell by gonbext.Patch")
 	}
-	p, m := e.Patch, len(e.Prompt.Texts)
+	p, m := patch.Of(e), len(e.Prompt.Texts)
 	fits := len(e.Steps) > 0 && len(p.Corrupted) == m &&
 		!slices.ContainsFunc(p.Different, func(j int) bool { return j < 0 || j >= m })
 	numbers, nodes := p.Values(), []patch.Node(nil)
@@ -151,7 +152,7 @@ type patchDrawing struct {
 
 // begin begins a drawing of an explanation whose tokens have the names of both prompts.
 func (r Patch) begin() *patchDrawing {
-	e, p := *r.Explanation, r.Explanation.Patch
+	e, p := *r.Explanation, patch.Of(r.Explanation)
 	e.Prompt.Texts = slices.Clone(e.Prompt.Texts)
 	for _, j := range p.Different {
 		e.Prompt.Texts[j] = either(e.Prompt.Texts[j], p.Corrupted[j])
@@ -388,7 +389,7 @@ func (d *patchDrawing) strongest() (say phrase) {
 	}
 	for n, k := range order[:min(len(order), mostNamed)] {
 		x := values[k]
-		if x < namedFrom || n > 0 && x < attribution.NamedFrom*values[order[0]] {
+		if x < namedFrom || n > 0 && x < verdict.NamedFrom*values[order[0]] {
 			break
 		}
 		if n > 0 {
@@ -448,7 +449,7 @@ func (r Patch) Drawn() (Drawn, error) {
 	if err := r.Check(); err != nil {
 		return Drawn{}, err
 	}
-	if r.Explanation.Patch.Edges != nil {
+	if patch.Of(r.Explanation).Edges != nil {
 		return Drawn{}, usagef("edges are a graph and no matrix; draw them by DrawnEdges")
 	}
 	d := r.open()
@@ -468,7 +469,7 @@ func (r Patch) Drawn() (Drawn, error) {
 
 // markup implements [View].
 func (r Patch) markup(room int) *page {
-	if r.Explanation.Patch.Edges != nil {
+	if patch.Of(r.Explanation).Edges != nil {
 		b := newBoard(nil, r.Palette, limitOf(r.MaxBytes, room))
 		r.openEdges().write(b)
 		return b.page()
@@ -478,7 +479,7 @@ func (r Patch) markup(room int) *page {
 
 // plain implements [View].
 func (r Patch) plain(look Terminal) *text {
-	if r.Explanation.Patch.Edges != nil {
+	if patch.Of(r.Explanation).Edges != nil {
 		return r.openEdges().plain(look)
 	}
 	return r.open().plain(look)

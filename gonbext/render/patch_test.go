@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/patch"
+	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -26,28 +26,28 @@ func patched(place patch.Place, recovery ...float64) *attribution.Explanation {
 		},
 		Steps:   []attribution.GeneratedToken{{Text: " Mary"}},
 		Methods: map[string]*attribution.Result{},
-		Patch: &patch.Result{
+		Studies: attribution.Findings{patch.Name: &patch.Result{
 			Place: place, Direction: patch.Denoising, Clean: texts,
 			Corrupted: []string{"<bos>", " <b>Mary", " gave", " to"}, Different: []int{1},
 			Position: 3, Answer: patch.Token{ID: 1, Text: " Mary"},
 			Foil: patch.Token{ID: 2, Text: " John"}, CleanDifference: 2, CorruptedDifference: -1,
 			Axes: [2]string{"layer", "position"}, Shape: [2]int{3, 4}, Recovery: recovery, Runs: 9,
-		},
+		}},
 	}
 	if place == patch.Path {
-		e.Patch.Receiver = &patch.Node{
+		patch.Of(e).Receiver = &patch.Node{
 			Kind: patch.HeadNode, Layer: 2, Head: 1, Through: trace.KeyVector,
 		}
 	}
 	if place.ByHead() {
-		e.Patch.Axes[1], e.Patch.Shape[1] = "head", 2
+		patch.Of(e).Axes[1], patch.Of(e).Shape[1] = "head", 2
 	}
 	return e
 }
 
 // shared makes both heads one place.
 func shared(e *attribution.Explanation) *attribution.Explanation {
-	e.Patch.Shared = [][]int{{0, 1}}
+	patch.Of(e).Shared = [][]int{{0, 1}}
 	return e
 }
 
@@ -136,15 +136,15 @@ func TestPatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.noise {
-				c.e.Patch.Direction = patch.Noising
+				patch.Of(c.e).Direction = patch.Noising
 			}
-			c.e.Patch.Correlation = new(-.5)
+			patch.Of(c.e).Correlation = new(-.5)
 			about := "correlate with it by −0.50"
-			if c.e.Patch.Star = name == "star"; c.e.Patch.Star {
+			if patch.Of(c.e).Star = name == "star"; patch.Of(c.e).Star {
 				about = "estimates by AtP* correlate with its size by −0.50"
 			}
 			if name == "estimate" || name == "star" {
-				c.e.Patch.Estimate, c.e.Patch.Recovery = c.e.Patch.Recovery, nil
+				patch.Of(c.e).Estimate, patch.Of(c.e).Recovery = patch.Of(c.e).Recovery, nil
 			}
 			r := Patch{Explanation: c.e}
 			f, err := r.Drawn()
@@ -198,7 +198,7 @@ func TestPatch(t *testing.T) {
 // TestPatchClasses: patches of a classifier have numbers of classes, and the picture their names.
 func TestPatchClasses(t *testing.T) {
 	e := patched(patch.Heads, 0, 0, 0, .5, 0, 0)
-	e.Patch.Answer, e.Patch.Foil = patch.Token{ID: 1}, patch.Token{ID: 0}
+	patch.Of(e).Answer, patch.Of(e).Foil = patch.Token{ID: 1}, patch.Token{ID: 0}
 	e.Steps = []attribution.GeneratedToken{{ID: 1, Text: "good", Class: true,
 		Alternatives: []attribution.Alternative{{ID: 1, Text: "good"}, {ID: 0, Text: "bad"}}}}
 	text := Patch{Explanation: e}.plain(Terminal{Width: 400})
@@ -212,7 +212,7 @@ func TestPatchClasses(t *testing.T) {
 // TestPatchManyHeads: a model may have more heads than the text has tokens.
 func TestPatchManyHeads(t *testing.T) {
 	e := patched(patch.Heads, make([]float64, 27)...)
-	e.Model.Heads, e.Patch.Shape[1], e.Patch.Recovery[26] = 9, 9, .5
+	e.Model.Heads, patch.Of(e).Shape[1], patch.Of(e).Recovery[26] = 9, 9, .5
 	r := Patch{Explanation: e}
 	f, err := r.Drawn()
 	must(t, err)
@@ -231,19 +231,19 @@ func TestPatchManyHeads(t *testing.T) {
 // TestPatchRefusals: patches that do not fit are refused and not drawn.
 func TestPatchRefusals(t *testing.T) {
 	for name, change := range map[string]func(e *attribution.Explanation){
-		"none":       func(e *attribution.Explanation) { e.Patch = nil },
-		"place":      func(e *attribution.Explanation) { e.Patch.Place = "\x1b[31m" },
-		"no edges":   func(e *attribution.Explanation) { e.Patch.Place = patch.Edges },
-		"direction":  func(e *attribution.Explanation) { e.Patch.Direction = "\x1b[31m" },
-		"shape":      func(e *attribution.Explanation) { e.Patch.Shape[1] = 5 },
-		"numbers":    func(e *attribution.Explanation) { e.Patch.Recovery = nil },
-		"other":      func(e *attribution.Explanation) { e.Patch.Corrupted = nil },
-		"different":  func(e *attribution.Explanation) { e.Patch.Different = []int{4} },
-		"position":   func(e *attribution.Explanation) { e.Patch.Position = 4 },
+		"none":       func(e *attribution.Explanation) { e.Studies = nil },
+		"place":      func(e *attribution.Explanation) { patch.Of(e).Place = "\x1b[31m" },
+		"no edges":   func(e *attribution.Explanation) { patch.Of(e).Place = patch.Edges },
+		"direction":  func(e *attribution.Explanation) { patch.Of(e).Direction = "\x1b[31m" },
+		"shape":      func(e *attribution.Explanation) { patch.Of(e).Shape[1] = 5 },
+		"numbers":    func(e *attribution.Explanation) { patch.Of(e).Recovery = nil },
+		"other":      func(e *attribution.Explanation) { patch.Of(e).Corrupted = nil },
+		"different":  func(e *attribution.Explanation) { patch.Of(e).Different = []int{4} },
+		"position":   func(e *attribution.Explanation) { patch.Of(e).Position = 4 },
 		"no answer":  func(e *attribution.Explanation) { e.Steps = nil },
 		"no columns": func(e *attribution.Explanation) { e.Prompt.Texts = nil },
 		"receiver": func(e *attribution.Explanation) {
-			e.Patch.Receiver = &patch.Node{Kind: "\x1b[31m"}
+			patch.Of(e).Receiver = &patch.Node{Kind: "\x1b[31m"}
 		},
 	} {
 		e := patched(patch.Residual, make([]float64, 12)...)
@@ -257,8 +257,8 @@ func TestPatchRefusals(t *testing.T) {
 // edged is an explanation with patched edges.
 func edged(edges ...patch.Edge) *attribution.Explanation {
 	e := patched(patch.Heads)
-	e.Patch.Place = patch.Edges
-	e.Patch.Edges = &patch.EdgeResult{
+	patch.Of(e).Place = patch.Edges
+	patch.Of(e).Edges = &patch.EdgeResult{
 		Steps: 5, Count: 12345, Strongest: edges, CPR: 1.25, CMD: .0625,
 		Circuits: []patch.Circuit{{Share: .001, Edges: 12, Signed: 1.5, Absolute: -.25}},
 		Kept:     patch.Kept{Edges: 1234, Faithfulness: .8125, Difference: 1.5},

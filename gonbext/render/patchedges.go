@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution/patch"
+	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -99,7 +99,7 @@ type edgeDrawing struct {
 // feed-forward parts stand at the right; if that were too many columns, the heads of a layer stand
 // beside each other.
 func (r Patch) openEdges() *edgeDrawing {
-	d := &edgeDrawing{patchDrawing: r.begin(), edges: r.Explanation.Patch.Edges}
+	d := &edgeDrawing{patchDrawing: r.begin(), edges: patch.Of(r.Explanation).Edges}
 	d.words.title = "Which edges carry the difference between two prompts"
 	d.columns = d.fold(make([]float64, max(len(d.tokens), d.sourceCount())))
 	shown := d.edges.Strongest[:min(len(d.edges.Strongest), drawnEdges)]
@@ -187,7 +187,7 @@ func (r Patch) DrawnEdges() (EdgeDrawing, error) {
 	if err := r.Check(); err != nil {
 		return EdgeDrawing{}, err
 	}
-	if r.Explanation.Patch.Edges == nil {
+	if patch.Of(r.Explanation).Edges == nil {
 		return EdgeDrawing{}, usagef("places are a matrix and no graph; draw them by Drawn")
 	}
 	d := r.openEdges()

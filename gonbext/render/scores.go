@@ -5,34 +5,52 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/scores"
+	"github.com/headwater-ml/headwater/attribution/study/without"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
 //go:embed scores.js
 var scoresSource string
 
+// drawnScores are the scores of a token, and what a part of the prompt changes of its prediction.
+type drawnScores struct {
+	trace.TokenScores
+	*without.Difference
+}
+
 // scores returns the scores of each token of the text, nil for one that has none, and nil if no
 // token has some.
-func (d *drawing) scores() (all []*attribution.TokenScores) {
+func (d *drawing) scores() (all []*drawnScores) {
 	e, m, some := d.e, len(d.e.Prompt.Texts), false
+	prompt := scores.Of(e)
+	generated := func(g attribution.GeneratedToken) *drawnScores {
+		if g.Scores == nil {
+			return nil
+		}
+		drawn := &drawnScores{TokenScores: *g.Scores}
+		if part := without.OfToken(g); part != nil {
+			drawn.Difference = new(*part)
+			if other := part.Otherwise; other != nil {
+				drawn.Otherwise = &attribution.Alternative{Text: tokenName(other.Text)}
+			}
+		}
+		return drawn
+	}
 	for j := range d.tokens {
-		var s *attribution.TokenScores
+		var s *drawnScores
 		switch {
 		case d.comparison != nil:
 		case j >= m && j-m < len(e.Steps):
-			s = e.Steps[j-m].Scores
-		case j < len(e.Prompt.Scores) && e.Prompt.Scores[j] != nil:
-			s = &attribution.TokenScores{TokenScores: *e.Prompt.Scores[j]}
+			s = generated(e.Steps[j-m])
+		case j < len(prompt) && prompt[j] != nil:
+			s = &drawnScores{TokenScores: *prompt[j]}
 		}
 		for t, g := range e.Steps {
 			if d.explainedBy(t, j) {
-				s = g.Scores // where an encoder predicts
+				s = generated(g) // where an encoder predicts
 			}
-		}
-		if s != nil && s.Otherwise != nil {
-			named := *s
-			named.Otherwise = &attribution.Alternative{Text: tokenName(s.Otherwise.Text)}
-			s = &named
 		}
 		all, some = append(all, s), some || s != nil
 	}
@@ -49,7 +67,7 @@ const mostMattered = 12
 // KL of the first token of each word and the token that the model would have said without the part,
 // if that is another, "" if none was.
 func (d *drawing) mattered() string {
-	if d.e.Without == nil || d.comparison != nil || len(d.e.Steps) == 0 {
+	if without.Of(d.e) == nil || d.comparison != nil || len(d.e.Steps) == 0 {
 		return ""
 	}
 	var words []string
@@ -60,14 +78,15 @@ func (d *drawing) mattered() string {
 		}
 		count++
 		if word := d.wordOf(m + t).String(); word != last {
-			note := fixed(*g.Scores.KL, 2)
-			if o := g.Scores.Otherwise; o != nil {
+			part := without.OfToken(g)
+			note := fixed(part.KL, 2)
+			if o := part.Otherwise; o != nil {
 				note += ", without it “" + tokenName(o.Text) + "”"
 			}
 			words, last = append(words, word+" ("+note+")"), word
 		}
 	}
-	what := Visible(d.e.Without.Name, 2*nameLimit) + " mattered for "
+	what := Visible(without.Of(d.e).Name, 2*nameLimit) + " mattered for "
 	of := message.Count(len(d.e.Steps), "token")
 	if count == 0 {
 		return what + "none of " + of
@@ -78,7 +97,8 @@ func (d *drawing) mattered() string {
 
 // sensitive reports whether a part of the prompt mattered for a token.
 func sensitive(g attribution.GeneratedToken) bool {
-	return g.Scores != nil && g.Scores.Sensitive && g.Scores.KL != nil
+	part := without.OfToken(g)
+	return part != nil && part.Sensitive
 }
 
 // mostSensitive returns the generated token that a part of the prompt mattered most for, of those
@@ -86,13 +106,15 @@ func sensitive(g attribution.GeneratedToken) bool {
 // reaches the threshold, so that alone is no reason to open there.
 func (d *drawing) mostSensitive() (row *int) {
 	for t, g := range d.e.Steps {
-		if d.e.Without != nil && sensitive(g) && g.Scores.Otherwise != nil && !g.Special &&
-			(row == nil || *g.Scores.KL > *d.e.Steps[*row].Scores.KL) {
+		part := without.OfToken(g)
+		if without.Of(d.e) != nil && sensitive(g) && part.Otherwise != nil && !g.Special &&
+			(row == nil || part.KL > without.OfToken(d.e.Steps[*row]).KL) {
 			row = &t
 		}
 	}
 	if row != nil { // where its word is chosen, and not where it is spelled
-		if first, _ := d.generatedWord(*row); d.e.Steps[first].Scores.Otherwise != nil {
+		first, _ := d.generatedWord(*row)
+		if part := without.OfToken(d.e.Steps[first]); part != nil && part.Otherwise != nil {
 			return &first
 		}
 	}

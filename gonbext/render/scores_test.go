@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/scores"
+	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -13,20 +15,20 @@ import (
 // which a picture without them opens with the second.
 func scored() *attribution.Explanation {
 	e := chatted()
-	e.Without = &attribution.Without{Part: "documents", Name: "the documents", Threshold: 1}
-	e.Steps[0].Scores = &attribution.TokenScores{
-		TokenScores: trace.TokenScores{Entropy: 0.5, Surprisal: 2, Rank: 3},
-		KL:          new(1.5), Gain: new(2.25), Sensitive: true,
+	e.Studies.Set(without.Name,
+		&without.Part{Part: "documents", Name: "the documents", Threshold: 1})
+	e.Steps[0].Scores = &trace.TokenScores{Entropy: 0.5, Surprisal: 2, Rank: 3}
+	e.Steps[0].Studies.Set(without.Name, &without.Difference{
+		KL: 1.5, Gain: 2.25, Sensitive: true,
 		Otherwise: &attribution.Alternative{ID: 7, Text: " On", Probability: 0.5},
-	}
-	e.Steps[1].Scores = &attribution.TokenScores{
-		TokenScores: trace.TokenScores{Entropy: 1, Surprisal: 4, Rank: 1},
-		KL:          new(0.375), Gain: new(-0.125),
-	}
-	e.Prompt.Scores = make([]*trace.TokenScores, len(e.Prompt.Texts))
-	e.Prompt.Scores[0] = &trace.TokenScores{Entropy: 1, Surprisal: 9, Rank: 9} // a control token
-	e.Prompt.Scores[12] = &trace.TokenScores{Entropy: 2, Surprisal: 8, Rank: 5}
-	e.Prompt.Scores[13] = &trace.TokenScores{Surprisal: 1, Rank: 1}
+	})
+	e.Steps[1].Scores = &trace.TokenScores{Entropy: 1, Surprisal: 4, Rank: 1}
+	e.Steps[1].Studies.Set(without.Name, &without.Difference{KL: 0.375, Gain: -0.125})
+	prompt := make(scores.Prompt, len(e.Prompt.Texts))
+	prompt[0] = &trace.TokenScores{Entropy: 1, Surprisal: 9, Rank: 9} // a control token
+	prompt[12] = &trace.TokenScores{Entropy: 2, Surprisal: 8, Rank: 5}
+	prompt[13] = &trace.TokenScores{Surprisal: 1, Rank: 1}
+	e.Studies.Set(scores.Name, &prompt)
 	return e
 }
 
@@ -43,14 +45,14 @@ func TestScores(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	same := scored() // whatever the KL, the model would have said the same token
-	same.Steps[0].Scores.Otherwise = nil
+	without.OfToken(same.Steps[0]).Otherwise = nil
 	if d := drawingOf(same); d.chosen != 1 || !strings.HasSuffix(d.mattered(), "In (1.50)") {
 		t.Errorf("a picture opens with %d where no token changes, and says %q", d.chosen,
 			d.mattered())
 	}
 	all := d.scores()
 	if len(all) != len(d.tokens) || all[0].Rank != 9 || all[1] != nil || all[12].Entropy != 2 ||
-		all[12].KL != nil || *all[m].KL != 1.5 || all[m+1].Surprisal != 4 {
+		all[12].Difference != nil || all[m].KL != 1.5 || all[m+1].Surprisal != 4 {
 		t.Errorf("scores %+v", all)
 	}
 	var page, text bytes.Buffer
@@ -69,8 +71,9 @@ func TestScoresOfOthers(t *testing.T) {
 		t.Error("an explanation without scores has some")
 	}
 	e := scored()
-	e.Prompt.Scores = append(e.Prompt.Scores[:3], make([]*trace.TokenScores, 99)...)
-	e.Steps[0].Scores.KL = nil
+	prompt := append(scores.Of(e)[:3], make(scores.Prompt, 99)...)
+	e.Studies.Set(scores.Name, &prompt)
+	e.Steps[0].Studies = nil
 	d := drawingOf(e)
 	if got := d.mattered(); got != "the documents mattered for none of 2 tokens" ||
 		len(d.scores()) != len(d.tokens) || d.chosen != 1 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -113,8 +114,8 @@ func (p *phrase) join(all []phrase) {
 // sizes of the row, "in part" if a quarter. In a text of more than quoteFrom tokens it quotes what
 // stands around the strongest source.
 const (
-	nameFrom  = attribution.NamedFrom
-	mostNamed = attribution.MostNamed
+	nameFrom  = verdict.NamedFrom
+	mostNamed = verdict.MostNamed
 	quoteFrom = 30
 )
 
@@ -157,7 +158,7 @@ func (d *drawing) namedSources(v *view, t int) (sources []int, above bool) {
 		v.difference && d.size(v, t, s.below[0]) > d.size(v, t, s.above[0])) {
 		sources, above = s.below, false
 	}
-	return attribution.Named(sources, func(j int) float64 { return d.size(v, t, j) }), above
+	return verdict.Named(sources, func(j int) float64 { return d.size(v, t, j) }), above
 }
 
 // explainRow returns what a method says of row t, and its facts.
@@ -271,7 +272,7 @@ func (d *drawing) undecided(v *view, t int, me phrase) (s phrase) {
 	}
 	separator := ": "
 	for i, sources := range [][]int{row.above, row.below} {
-		if sources = attribution.Named(sources, size); len(sources) > 0 {
+		if sources = verdict.Named(sources, size); len(sources) > 0 {
 			s.say(separator)
 			s.join(d.wordsOf(v, t, sources, false))
 			s.say(map[bool]string{true: " favours ", false: " favour "}[len(sources) == 1])

@@ -7,7 +7,10 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
-	"github.com/headwater-ml/headwater/attribution/patch"
+	"github.com/headwater-ml/headwater/attribution/study/heads"
+	"github.com/headwater-ml/headwater/attribution/study/lens"
+	"github.com/headwater-ml/headwater/attribution/study/patch"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -267,23 +270,25 @@ func (s Show) MapMethod(names []string) (string, error) {
 // SetMethod names in o the method of a picture that has one of its own, unless o names methods: raw
 // of heads, flow of a graph, direct of the lens and of patching, and of maps Method or
 // value-zeroing; for the lens, for patching and for heads it also asks for what they show, and for
-// a heatmap or text of tokens for [attribution.ProveAuto] unless o says something else. It
+// a heatmap or text of tokens for [verdict.Auto] unless o says something else. It
 // returns a [trace.UsageError] if an option that o has does not apply to it, or if o asks for
 // verdicts, which are about tokens and the layer that pictures show, and s names parts or another
 // layer.
 func (s Show) SetMethod(o *attribution.Options) error {
 	testable := o.By == "" && o.Target == "" && s.By == "" && s.Layer == nil
 	shown := []Kind{"", KindHeatmap, KindText}
-	if o.Prove == attribution.ProveAuto { // which asks for nothing where nothing can be shown
-		o.Prove, shown = "", append(shown, KindLayers)
+	prove := o.Studies[verdict.Option]
+	if prove == verdict.Auto { // which asks for nothing where nothing can be shown
+		prove, shown = "", append(shown, KindLayers)
+		o.Ask(verdict.Option, "")
 	}
 	switch {
-	case o.Prove == "" && testable && slices.Contains(shown, s.Kind):
-		o.Prove = attribution.ProveAuto
-	case o.Proves() && s.By != "":
+	case prove == "" && testable && slices.Contains(shown, s.Kind):
+		o.Ask(verdict.Option, verdict.Auto)
+	case verdict.Asked(o) && s.By != "":
 		return trace.Usagef("%s tests tokens as the model has them: leave %s out",
 			trace.Called("prove"), trace.Called("by"))
-	case o.Proves() && s.Layer != nil:
+	case verdict.Asked(o) && s.Layer != nil:
 		return trace.Usagef("%s tests the layer that a picture shows by itself: leave %s out",
 			trace.Called("prove"), trace.Called("layer"))
 	}
@@ -293,16 +298,19 @@ func (s Show) SetMethod(o *attribution.Options) error {
 	}[s.Kind]
 	if s.Kind == KindLens {
 		named := s.lens()
-		if o.Lens = cmp.Or(o.Lens, named); named != attribution.LensAnswer && o.Lens != named {
+		asked := cmp.Or(o.Studies[lens.Name], named)
+		if named != lens.Answer && asked != named {
 			return trace.Usagef("%s %s and a token of the picture; give one of the two",
-				trace.Called("lens"), o.Lens)
+				trace.Called("lens"), asked)
 		}
+		o.Ask(lens.Name, asked)
 	}
-	if s.Kind == KindPatch && o.Patch == "" {
-		o.Patch = string(patch.Residual)
+	if s.Kind == KindPatch && o.Studies[patch.Name] == "" {
+		o.Ask(patch.Name, string(patch.Residual))
 	}
-	if (s.Kind == KindHeads || s.Kind == KindHead && s.Head == nil) && o.HeadKinds == "" {
-		o.HeadKinds = attribution.KindsRandom
+	if (s.Kind == KindHeads || s.Kind == KindHead && s.Head == nil) &&
+		o.Studies[heads.Option] == "" {
+		o.Ask(heads.Option, heads.Random)
 	}
 	if s.Maps() {
 		name = cmp.Or(s.Method, "value-zeroing")
@@ -321,13 +329,13 @@ func (s Show) SetMethod(o *attribution.Options) error {
 	return nil
 }
 
-// lens returns the value of [attribution.Options.Lens] that a picture of the lens needs.
+// lens returns the value of the option of package lens that a picture of the lens needs.
 func (s Show) lens() string {
 	switch {
 	case s.Token != nil:
 		return strconv.Itoa(*s.Token)
 	case s.Word != "":
-		return attribution.LensOpening
+		return attribution.OpeningToken
 	}
-	return attribution.LensAnswer
+	return lens.Answer
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/lens"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -15,10 +16,8 @@ import (
 // then the token with which the target begins. The rows are known, and so is how much of each comes
 // from the source: 0.8, and 0.3.
 func translated() *attribution.Explanation {
-	scores := func() *attribution.TokenScores {
-		return &attribution.TokenScores{
-			TokenScores: trace.TokenScores{Entropy: 1, Surprisal: 2, Rank: 1},
-		}
+	scores := func() *trace.TokenScores {
+		return &trace.TokenScores{Entropy: 1, Surprisal: 2, Rank: 1}
 	}
 	r := &attribution.Result{
 		Facts: attribution.Facts{
@@ -274,10 +273,11 @@ func TestPartsOfStacks(t *testing.T) {
 func TestTwoStackLens(t *testing.T) {
 	e := translated()
 	e.Steps[0].ID, e.Steps[1].ID = 10, 10
-	e.Steps[0].Lens = lensSays("</s> </s> </s> Hund Katze", " Katze", 40, 40, 40, 2, 1)
-	e.Steps[1].Lens = lensSays("rot rot rot rot rot", " rot", 1, 1, 1, 1, 1)
+	e.Steps[0].Studies.Set(lens.Name,
+		new(lensSays("</s> </s> </s> Hund Katze", " Katze", 40, 40, 40, 2, 1)))
+	e.Steps[1].Studies.Set(lens.Name, new(lensSays("rot rot rot rot rot", " rot", 1, 1, 1, 1, 1)))
 	for l := range 3 { // the same token at the input and after the encoder
-		e.Steps[0].Lens[l].Likely[0].ID = 77
+		lens.OfToken(e.Steps[0])[l].Likely[0].ID = 77
 	}
 	d := Lens{Explanation: e}.open()
 	var rows []string

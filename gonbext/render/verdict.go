@@ -6,18 +6,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // verdict returns the verdict on row t of a method, nil if there is none, if the row is shown at
 // another layer than the one tested, or if its sources are not those of a row.
-func (d *drawing) verdict(v *view, t int) *attribution.Verdict {
+func (d *drawing) verdict(v *view, t int) *verdict.Verdict {
 	if d.comparison != nil || t < 0 || t >= len(d.e.Steps) {
 		return nil
 	}
-	w := d.e.Steps[t].Verdict
+	w := verdict.Of(d.e.Steps[t])
 	if w == nil || w.Method != v.name || !v.has(t) || v.level(t) != v.result.Level(t) ||
 		len(w.Sources) == 0 && w.Reason == "" {
 		return nil
@@ -30,7 +30,7 @@ func (d *drawing) verdict(v *view, t int) *attribution.Verdict {
 		sources = slices.Concat(sources, w.Repeated.Sources)
 	}
 	if slices.ContainsFunc(sources, func(j int) bool { return j < 0 || j >= len(d.tokens) }) ||
-		d.countWords(w.Sources) > attribution.MostNamed {
+		d.countWords(w.Sources) > verdict.MostNamed {
 		return nil
 	}
 	return w
@@ -57,8 +57,8 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 	case w.Reason != "":
 		s.say("not tested: " + Visible(w.Reason, 200))
 		if w.Read > 0 {
-			s.say("; ask for it with --prove opening, or in a cell Prove: \"opening\" of the " +
-				"options")
+			s.say("; ask for it with --prove opening, or in a cell with " +
+				"Studies{\"prove\": \"opening\"} of the options")
 		}
 		return s
 	}
@@ -91,7 +91,7 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 		s.say(change(w, r.Without))
 	}
 	o := w.Opposed
-	if o == nil || len(o.Sources) == 0 || d.countWords(o.Sources) > attribution.MostNamed {
+	if o == nil || len(o.Sources) == 0 || d.countWords(o.Sources) > verdict.MostNamed {
 		return s
 	}
 	what, _ := againstWords(v)
@@ -116,7 +116,7 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 // disagrees reports whether a test is against what the picture names: it does not hold, and other
 // words took away as much in at least one draw. A few draws may be too far apart to tell, so that
 // their interval ends below every probability. What is named may be needed at another place.
-func disagrees(w *attribution.Verdict) bool {
+func disagrees(w *verdict.Verdict) bool {
 	return !w.Holds && w.Without >= w.Range[0] &&
 		(w.Repeated == nil || w.Repeated.Without >= w.Range[0])
 }
@@ -138,15 +138,15 @@ func (d *drawing) pieceOf(t int) string {
 
 // turnsOver reports whether the contrast is more probable than the token after a change, and was
 // less probable before.
-func turnsOver(w *attribution.Verdict, after float64) bool {
+func turnsOver(w *verdict.Verdict, after float64) bool {
 	return odds(w) && w.Whole > 0 && after < 0
 }
 
 // odds reports whether a verdict is about the log-odds of a token over its contrast.
-func odds(w *attribution.Verdict) bool { return w.Quantity == trace.Logit }
+func odds(w *verdict.Verdict) bool { return w.Quantity == trace.Logit }
 
 // found tells whether the sources against a token, which it does not need, stand in its way.
-func found(w *attribution.Verdict, o *attribution.Opposed) string {
+func found(w *verdict.Verdict, o *verdict.Opposed) string {
 	no := map[bool]string{true: "no "}[o.Without <= w.Whole]
 	if odds(w) {
 		return "the log-odds are " + no + "larger"
@@ -164,7 +164,7 @@ func (d *drawing) without(v *view, t int, sources []int, told string) (s phrase)
 
 // stays returns a line on the words that the sentence of row t names and its test does not take
 // away, nil without any.
-func (d *drawing) stays(v *view, t int, w *attribution.Verdict) (s phrase) {
+func (d *drawing) stays(v *view, t int, w *verdict.Verdict) (s phrase) {
 	sources, above := d.namedSources(v, t)
 	if !above {
 		sources = nil
@@ -221,7 +221,7 @@ func (d *drawing) inWordOf(tokens []int, j int) bool {
 }
 
 // change writes how the number of a verdict changes: 92 → 3 %, or 3.1 → −0.4.
-func change(w *attribution.Verdict, after float64) string {
+func change(w *verdict.Verdict, after float64) string {
 	if odds(w) {
 		return minus(fmt.Sprintf("%.1f → %.1f", w.Whole, after))
 	}

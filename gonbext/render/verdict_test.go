@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -14,101 +15,101 @@ import (
 func TestVerdictWords(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		verdict attribution.Verdict
+		verdict verdict.Verdict
 		want    string
 		first   bool // the sentence begins with the finding
 	}{
-		{"holds", attribution.Verdict{
+		{"holds", verdict.Verdict{
 			Sources: []int{16, 15, 17}, Replacement: "delete", Whole: .92, Without: .03, Others: .91,
 			Draws: 20, Holds: true, Faithfulness: []float64{.97, .96, .98},
 		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 92.0 → 3.0 %\n" +
 			"– without another word: 92.0 → 91.0 % (20 draws)", false},
-		{"disagrees", attribution.Verdict{
+		{"disagrees", verdict.Verdict{
 			Sources: []int{16, 12}, Replacement: "[MASK]", Whole: .5, Without: .5, Others: .4,
 			Draws: 1,
 		}, "test, the probability of Rome with words replaced by \"[MASK]\":\n" +
 			"– without Colosseum and “Where”: 50.0 → 50.0 %\n" +
 			"– without 2 other words: 50.0 → 40.0 % (1 draw)", true},
-		{"too few draws to tell", attribution.Verdict{
+		{"too few draws to tell", verdict.Verdict{
 			Sources: []int{16}, Replacement: "delete", Whole: .96, Without: 4e-6, Others: .07,
 			Draws: 2, Interval: [2]float64{-.02, .16}, Range: [2]float64{.02, .12},
 		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 96.0 → 0.0 %\n" +
 			"– without another word: 96.0 → 7.0 % (2 draws)", false},
-		{"of another word", attribution.Verdict{
+		{"of another word", verdict.Verdict{
 			Sources: []int{13}, Replacement: "delete", Draws: 20, Holds: true,
 		}, "test, the probability of Rome with words deleted:\n" +
 			"– not taken away: Colosseum, which cannot be\n" +
 			"– without “is”: 0.0 → 0.0 %\n– without another word: 0.0 → 0.0 % (20 draws)", false},
-		{"opposed", attribution.Verdict{
+		{"opposed", verdict.Verdict{
 			Sources: []int{16}, Replacement: "delete", Whole: .92, Without: .03, Others: .91,
 			Draws: 10, Holds: true,
-			Opposed: &attribution.Opposed{Sources: []int{12}, Without: .81},
+			Opposed: &verdict.Opposed{Sources: []int{12}, Without: .81},
 		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 92.0 → 3.0 %\n" +
 			"– without another word: 92.0 → 91.0 % (10 draws)\n" +
 			"– without “Where”, which is against it: 92.0 → 81.0 %, so without this the answer is no " +
 			"more probable", false},
-		{"opposed, rightly", attribution.Verdict{
+		{"opposed, rightly", verdict.Verdict{
 			Sources: []int{16}, Replacement: "delete", Draws: 10, Holds: true,
-			Opposed: &attribution.Opposed{Sources: []int{12, 18}, Without: .9},
+			Opposed: &verdict.Opposed{Sources: []int{12, 18}, Without: .9},
 		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 0.0 → 0.0 %\n" +
 			"– without another word: 0.0 → 0.0 % (10 draws)\n" +
 			"– without “Where” and “?”, which are against it: 0.0 → 90.0 %, so without this the answer " +
 			"is more probable", false},
-		{"opposed, needed", attribution.Verdict{
+		{"opposed, needed", verdict.Verdict{
 			Sources: []int{16}, Replacement: "delete", Whole: .904, Without: .03, Others: .91,
 			Draws: 10, Holds: true,
-			Opposed: &attribution.Opposed{Sources: []int{12}, Without: .452},
+			Opposed: &verdict.Opposed{Sources: []int{12}, Without: .452},
 		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 90.4 → 3.0 %\n" +
 			"– without another word: 90.4 → 91.0 % (10 draws)\n" +
 			"– without “Where”, which is against it: 90.4 → 45.2 %, so the answer needs it, too",
 			false},
-		{"opposed, both needed", attribution.Verdict{
+		{"opposed, both needed", verdict.Verdict{
 			Sources: []int{16}, Replacement: "delete", Whole: .565, Without: .03, Others: .91,
 			Draws: 10, Holds: true,
-			Opposed: &attribution.Opposed{Sources: []int{12, 18}},
+			Opposed: &verdict.Opposed{Sources: []int{12, 18}},
 		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 56.5 → 3.0 %\n" +
 			"– without another word: 56.5 → 91.0 % (10 draws)\n" +
 			"– without “Where” and “?”, which are against it: 56.5 → 0.0 %, so the answer needs " +
 			"them, too", false},
-		{"opposed, needed in place of it", attribution.Verdict{
+		{"opposed, needed in place of it", verdict.Verdict{
 			Sources: []int{16}, Replacement: "delete", Whole: .9, Without: .9, Others: .9,
-			Draws: 10, Opposed: &attribution.Opposed{Sources: []int{12}, Without: .1},
+			Draws: 10, Opposed: &verdict.Opposed{Sources: []int{12}, Without: .1},
 		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 90.0 → 90.0 %\n" +
 			"– without another word: 90.0 → 90.0 % (10 draws)\n" +
 			"– without “Where”, which is against it: 90.0 → 10.0 %, so the answer needs it", true},
-		{"repeated", attribution.Verdict{
+		{"repeated", verdict.Verdict{
 			Sources: []int{16}, Replacement: "delete", Whole: .9, Without: .9, Others: .9,
 			Draws: 10, Range: [2]float64{.88, .92},
-			Repeated: &attribution.Repeated{Sources: []int{5, 12}, Without: .2},
+			Repeated: &verdict.Repeated{Sources: []int{5, 12}, Without: .2},
 		}, "test, the probability of Rome with words deleted:\n– without Colosseum: 90.0 → 90.0 %\n" +
 			"– without another word: 90.0 → 90.0 % (10 draws)\n" +
 			"– without Colosseum at 2 other places, too: 90.0 → 20.0 %", false},
-		{"of a contrast that turns over", attribution.Verdict{
+		{"of a contrast that turns over", verdict.Verdict{
 			Sources: []int{12}, Replacement: "delete", Quantity: trace.Logit, Contrast: " Paris",
 			Whole: 3.14, Without: 2.9, Others: 2.96, Draws: 5, Holds: true,
-			Opposed: &attribution.Opposed{Sources: []int{16}, Without: -.2},
+			Opposed: &verdict.Opposed{Sources: []int{16}, Without: -.2},
 		}, "test, the log-odds of “In” over “Paris” with words deleted:\n" +
 			"– without “Where”: 3.1 → 2.9\n– without another word: 3.1 → 3.0 (5 draws)\n" +
 			"– without Colosseum, which is for “Paris”: 3.1 → −0.2, so “Paris” is then more " +
 			"probable", false},
-		{"of a contrast that is halved", attribution.Verdict{
+		{"of a contrast that is halved", verdict.Verdict{
 			Sources: []int{12}, Replacement: "delete", Quantity: trace.Logit, Contrast: " Paris",
 			Whole: 3.14, Without: 2.9, Others: 2.96, Draws: 5, Holds: true,
-			Opposed: &attribution.Opposed{Sources: []int{16}, Without: 1.5},
+			Opposed: &verdict.Opposed{Sources: []int{16}, Without: 1.5},
 		}, "test, the log-odds of “In” over “Paris” with words deleted:\n" +
 			"– without “Where”: 3.1 → 2.9\n– without another word: 3.1 → 3.0 (5 draws)\n" +
 			"– without Colosseum, which is for “Paris”: 3.1 → 1.5, so the answer needs it, too",
 			false},
-		{"of a contrast", attribution.Verdict{
+		{"of a contrast", verdict.Verdict{
 			Sources: []int{12}, Replacement: "delete", Quantity: trace.Logit, Contrast: " Paris",
 			Whole: 3.14, Without: -.42, Others: 2.96, Draws: 5, Holds: true,
-			Opposed: &attribution.Opposed{Sources: []int{16}, Without: 3.5},
+			Opposed: &verdict.Opposed{Sources: []int{16}, Without: 3.5},
 		}, "test, the log-odds of “In” over “Paris” with words deleted:\n" +
 			"– without “Where”: 3.1 → −0.4, so “Paris” is then more probable\n" +
 			"– without another word: 3.1 → 3.0 (5 draws)\n" +
 			"– without Colosseum, which is for “Paris”: 3.1 → 3.5, so without this the log-odds " +
 			"are larger", false},
-		{"untested", attribution.Verdict{Reason: "there are not as many other words to take away"},
+		{"untested", verdict.Verdict{Reason: "there are not as many other words to take away"},
 			"not tested: there are not as many other words to take away", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -121,7 +122,7 @@ func TestVerdictWords(t *testing.T) {
 			if strings.Contains(say.String(), "test") {
 				t.Errorf("a picture without a verdict: %s", say)
 			}
-			e.Steps[d.chosen].Verdict = &v
+			e.Steps[d.chosen].Studies.Set(verdict.Name, &v)
 			d = drawingOf(e)
 			if d.lead != 0 {
 				t.Fatalf("the picture opens with method %d", d.lead)
@@ -168,9 +169,9 @@ func TestVerdictOpens(t *testing.T) {
 	if at := (Show{}).Opening(e); at != 1 {
 		t.Fatalf("opens at %d", at)
 	}
-	e.Steps[0].Verdict = &attribution.Verdict{
+	e.Steps[0].Studies.Set(verdict.Name, &verdict.Verdict{
 		Method: "raw", Sources: []int{12}, Read: 470, Reason: "it would read 470 tokens again",
-	}
+	})
 	if at := (Show{}).Opening(e); at != 0 {
 		t.Errorf("opens at %d and not at the token tested", at)
 	}
@@ -179,11 +180,11 @@ func TestVerdictOpens(t *testing.T) {
 	}
 	d := drawingOf(e)
 	want := "not tested: it would read 470 tokens again; ask for it with --prove opening, or in a " +
-		"cell Prove: \"opening\" of the options"
+		"cell with Studies{\"prove\": \"opening\"} of the options"
 	if got := plain(d.tested(&d.views[0], 0).String()); got != want {
 		t.Errorf("got %s", got)
 	}
-	e.Steps[1].Verdict = &attribution.Verdict{Method: "raw", Sources: []int{16}}
+	e.Steps[1].Studies.Set(verdict.Name, &verdict.Verdict{Method: "raw", Sources: []int{16}})
 	if at := (Show{}).Opening(e); at != 1 {
 		t.Errorf("with two verdicts it opens at %d", at)
 	}
@@ -199,9 +200,9 @@ func TestProveByDefault(t *testing.T) {
 	}{
 		{Show{}, attribution.Options{}, "auto"},
 		{Show{Kind: KindText}, attribution.Options{}, "auto"},
-		{Show{}, attribution.Options{Prove: "off"}, "off"},
-		{Show{Layer: &layer}, attribution.Options{Prove: "off"}, "off"},
-		{Show{}, attribution.Options{Prove: "all"}, "all"},
+		{Show{}, attribution.Options{Studies: attribution.Studies{"prove": "off"}}, "off"},
+		{Show{Layer: &layer}, attribution.Options{Studies: attribution.Studies{"prove": "off"}}, "off"},
+		{Show{}, attribution.Options{Studies: attribution.Studies{"prove": "all"}}, "all"},
 		{Show{By: "word"}, attribution.Options{}, ""},
 		{Show{Layer: &layer}, attribution.Options{}, ""},
 		{Show{}, attribution.Options{Target: "answer"}, ""},
@@ -209,8 +210,8 @@ func TestProveByDefault(t *testing.T) {
 		{Show{Kind: KindLens}, attribution.Options{}, ""},
 	} {
 		must(t, c.show.SetMethod(&c.opts))
-		if c.opts.Prove != c.want {
-			t.Errorf("%+v: prove %q, want %q", c.show, c.opts.Prove, c.want)
+		if c.opts.Studies["prove"] != c.want {
+			t.Errorf("%+v: prove %q, want %q", c.show, c.opts.Studies["prove"], c.want)
 		}
 	}
 }
@@ -230,9 +231,9 @@ func TestVerdictRefused(t *testing.T) {
 	} {
 		e := chatted()
 		d := drawingOf(e)
-		e.Steps[d.chosen].Verdict = &attribution.Verdict{
+		e.Steps[d.chosen].Studies.Set(verdict.Name, &verdict.Verdict{
 			Method: e.Order[0], Sources: c.sources, Draws: 20,
-		}
+		})
 		d = drawingOf(e)
 		if say := d.tested(&d.views[0], d.chosen); (say == nil) != c.none {
 			t.Errorf("%s: %s", name, say)
@@ -240,7 +241,7 @@ func TestVerdictRefused(t *testing.T) {
 	}
 	e := example()
 	r := e.Methods[e.Order[0]]
-	e.Steps[0].Verdict = &attribution.Verdict{Method: e.Order[0], Sources: []int{1}, Draws: 20}
+	e.Steps[0].Studies.Set(verdict.Name, &verdict.Verdict{Method: e.Order[0], Sources: []int{1}, Draws: 20})
 	for k, layer := range r.Layers {
 		d := newDrawing(Heatmap{Explanation: e, Layer: &layer}.picture(true), nil)
 		if got := d.verdict(&d.views[0], 0) != nil; got != (k == r.Level(0)) {
@@ -255,17 +256,17 @@ func TestUntestedFacts(t *testing.T) {
 	e := chatted()
 	r := e.Methods["raw"]
 	r.Evidence, r.Scorer, r.Rows[1][12], r.Rows[1][18] = trace.Written, true, -.3, -.2
-	e.Steps[1].Verdict = &attribution.Verdict{
+	e.Steps[1].Studies.Set(verdict.Name, &verdict.Verdict{
 		Method: "raw", Sources: []int{16}, Draws: 20, Replacement: "delete",
-		Opposed: &attribution.Opposed{Sources: []int{12}},
-	}
+		Opposed: &verdict.Opposed{Sources: []int{12}},
+	})
 	d := drawingOf(e)
 	facts := d.facts(&d.views[0], 1).String()
 	want := " · written against it Where −30.0 % · not tested: “?” −20.0 % · "
 	if !strings.Contains(facts, want) {
 		t.Errorf("the facts are %q, want %q in them", facts, want)
 	}
-	e.Steps[1].Verdict = nil
+	e.Steps[1].Studies = nil
 	d = drawingOf(e)
 	facts = d.facts(&d.views[0], 1).String()
 	want = " · written against it Where −30.0 %, “?” −20.0 % · "
@@ -282,10 +283,10 @@ func TestUntestedWhy(t *testing.T) {
 	r := e.Methods["raw"]
 	r.Evidence, r.Scorer, r.Rows[1][12], r.Rows[1][m] = trace.Written, true, -.3, -.2
 	e.Steps[0].Text = ":"
-	e.Steps[1].Verdict = &attribution.Verdict{
+	e.Steps[1].Studies.Set(verdict.Name, &verdict.Verdict{
 		Method: "raw", Sources: []int{16}, Draws: 20, Replacement: "delete",
-		Opposed: &attribution.Opposed{Sources: []int{12}},
-	}
+		Opposed: &verdict.Opposed{Sources: []int{12}},
+	})
 	d := drawingOf(e)
 	facts := d.facts(&d.views[0], 1).String()
 	want := " · not tested: “:” −20.0 % (where the prediction is read) · "
@@ -302,9 +303,9 @@ func TestVerdictOfPiece(t *testing.T) {
 		"test, the probability of “Hen” in Henrik with words deleted:",
 		"test, the probability of “rik” in Henrik with words deleted:",
 	} {
-		e.Steps[row].Verdict = &attribution.Verdict{
+		e.Steps[row].Studies.Set(verdict.Name, &verdict.Verdict{
 			Method: "raw", Sources: []int{12}, Draws: 5, Replacement: "delete",
-		}
+		})
 		d := drawingOf(e)
 		got, _, _ := strings.Cut(plain(d.tested(&d.views[0], row).String()), "\n")
 		if got != want {

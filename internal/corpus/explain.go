@@ -5,6 +5,8 @@ import (
 	"context"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/scores"
+	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -175,13 +177,13 @@ func ResultOf(e *attribution.Explanation, methods []string) Result {
 		r.IDs = append(r.IDs, small(step.ID))
 		r.Texts = append(r.Texts, step.Text)
 		r.Probability = append(r.Probability, step.Probability)
-		s := cmp.Or(step.Scores, &attribution.TokenScores{})
-		r.Scores.add(&s.TokenScores)
-		if s.KL != nil {
-			r.KL, r.Gain = append(r.KL, *s.KL), append(r.Gain, *s.Gain)
+		s := cmp.Or(step.Scores, &trace.TokenScores{})
+		r.Scores.add(s)
+		if part := without.OfToken(step); part != nil {
+			r.KL, r.Gain = append(r.KL, part.KL), append(r.Gain, part.Gain)
 		}
 	}
-	for _, s := range e.Prompt.Scores {
+	for _, s := range scores.Of(e) {
 		r.PromptScores.add(s)
 	}
 	for _, name := range methods {

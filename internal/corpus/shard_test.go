@@ -16,6 +16,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/scores"
+	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/corpus/bucket/buckettest"
@@ -27,13 +29,16 @@ func TestResultOf(t *testing.T) {
 		Prompt: attribution.Prompt{
 			Text: "a bc", IDs: []int{5, 6}, Texts: []string{"a", " bc"},
 			Offsets: [][2]int{{0, 1}, {1, 4}},
-			Scores:  []*trace.TokenScores{nil, {Entropy: 5, Surprisal: 6, Rank: 7}},
+		},
+		Studies: attribution.Findings{
+			scores.Name: &scores.Prompt{nil, {Entropy: 5, Surprisal: 6, Rank: 7}},
 		},
 		Steps: []attribution.GeneratedToken{
 			{ID: 7, Text: "d", Probability: 0.5}, {
-				ID: 8, Text: "e", Probability: 0.125, Scores: &attribution.TokenScores{
-					TokenScores: trace.TokenScores{Entropy: 2, Surprisal: 3, Rank: 4},
-					KL:          new(0.5), Gain: new(-0.25),
+				ID: 8, Text: "e", Probability: 0.125,
+				Scores: &trace.TokenScores{Entropy: 2, Surprisal: 3, Rank: 4},
+				Studies: attribution.Findings{
+					without.Name: &without.Difference{KL: 0.5, Gain: -0.25},
 				},
 			},
 		},

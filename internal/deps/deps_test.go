@@ -45,7 +45,7 @@ var allowed = map[string][]string{
 	// Methods over a trace: no graphs, no notebooks, no drawing.
 	"attribution": {
 		"attribution/trace", "attribution/aggregation", "attribution/aggregation/maxflow",
-		"attribution/patch", "attribution/scorer", "internal/budget", "internal/registry",
+		"attribution/scorer", "internal/budget", "internal/registry",
 		"internal/rowmath", gonum,
 	},
 	"attribution/aggregation": {
@@ -58,8 +58,16 @@ var allowed = map[string][]string{
 		"internal/registry", "internal/rowmath", gonum,
 	},
 	"attribution/focus": {"attribution/trace", "internal/rowmath"},
-	// Activation patching: runs under edits.
-	"attribution/patch": {"attribution/trace", gonum},
+	// Studies of a text beside the methods. None knows another; the first links them all.
+	"attribution/study":         {"attribution/study/..."},
+	"attribution/study/heads":   {"attribution", "attribution/trace", "internal/rowmath"},
+	"attribution/study/lens":    {"attribution", "attribution/trace"},
+	"attribution/study/patch":   {"attribution", "attribution/trace", gonum},
+	"attribution/study/scores":  {"attribution", "attribution/trace", "internal/rowmath"},
+	"attribution/study/verdict": {
+		"attribution", "attribution/scorer", "attribution/trace", "internal/rowmath",
+	},
+	"attribution/study/without": {"attribution", "attribution/trace", "internal/rowmath"},
 	"attribution/evaluate": {
 		"attribution", "attribution/trace", "attribution/scorer",
 		"internal/rowmath", gonum,
@@ -133,7 +141,7 @@ var allowed = map[string][]string{
 	// Values to bytes.
 	"gonbext/render": {
 		"attribution", "attribution/trace", "attribution/compare", "attribution/evaluate",
-		"attribution/focus", "attribution/patch", "internal/sources", "gonbext/render/chart",
+		"attribution/focus", "attribution/study/...", "internal/sources", "gonbext/render/chart",
 		"internal/rowmath",
 		"github.com/dop251/goja", // in a test alone: it runs the scripts of pictures
 	},
@@ -149,6 +157,7 @@ var allowed = map[string][]string{
 
 	// Explanations as files: the command and the engine link it.
 	"internal/export": {
+		"attribution/study/...",
 		"attribution", "attribution/compare", "attribution/trace", "gonbext/render",
 		"internal/export/figure", "internal/atomicfile", "internal/checkpoint", "internal/jsonread",
 		"github.com/parquet-go/parquet-go/...",
@@ -156,21 +165,24 @@ var allowed = map[string][]string{
 
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
+		"attribution/study/patch",
 		"attribution", "internal/sources", "attribution/trace", "internal/engine",
 		"gonbext/render", "gonbext/render/chart", "internal/reproduction",
 		"internal/atomicfile", gonum,
 		"github.com/janpfeifer/gonb/gonbui/...",
 	},
 	"internal/engine": {
+		"attribution/study",
 		"attribution", "internal/sources", "attribution/trace", "internal/jsonread",
 	},
 	"internal/engine/server": {
 		"attribution", "internal/sources", "attribution/trace", "internal/engine",
 	},
-	"gonbext/local": {"attribution", "attribution/trace", "internal/engine", "internal/engine/server", "models", "internal/hub", "models/transformer"},
+	"gonbext/local": {"attribution/study", "attribution", "attribution/trace", "internal/engine", "internal/engine/server", "models", "internal/hub", "models/transformer"},
 
 	// Records of a data set, explained in shards that many machines share.
 	"internal/corpus": {
+		"attribution/study/scores", "attribution/study/without",
 		"attribution", "attribution/trace", "internal/atomicfile", "internal/jsonread",
 		"internal/corpus/bucket", "github.com/parquet-go/parquet-go/...",
 	},
@@ -184,6 +196,7 @@ var allowed = map[string][]string{
 
 	// Where layers are joined: what all commands share, and a folder for each family of them.
 	"internal/cli": {
+		"attribution/study",
 		"attribution", "attribution/trace", "gonbext/render", "internal/atomicfile",
 		"internal/checkpoint", "internal/corpus", "internal/gguf",
 		"internal/hub", "internal/jsonread", "internal/xlaplugin", "models",
@@ -261,8 +274,8 @@ var (
 	}
 	allowedOutside = map[string][]string{
 		"attribution": {
-			"attribution/attributiontest", "internal/checkpoint", "internal/fakemodel", "models",
-			"models/...",
+			"attribution/attributiontest", "attribution/study/...", "internal/checkpoint",
+			"internal/fakemodel", "models", "models/...",
 		},
 		"attribution/aggregation": {"attribution/attributiontest", "internal/fakemodel"},
 		"attribution/scorer":      {"attribution/attributiontest", "internal/fakemodel"},
@@ -272,13 +285,17 @@ var (
 		"attribution/focus": {
 			"models", "internal/checkpoint", "models/spec",
 		}, // parity with real blocks
-		"attribution/patch":               {"internal/planted", "models"}, // planted paths, parity
+		"attribution/study/heads":   {"internal/fakemodel"},
+		"internal/export/figure":    {"attribution/study/patch"},
+		"attribution/study/patch":   {"internal/planted", "models"}, // planted paths, parity
+		"attribution/study/verdict": {"internal/fakemodel", "internal/registry", "models"},
+		"attribution/study/without": {"attribution/study/scores", "internal/fakemodel", "models"},
 		"attribution/aggregation/maxflow": {"internal/bench/flowmaps"},
-		"gonbext":                         {"attribution/patch", "models", "models/..."},
+		"gonbext":                         {"attribution/study/...", "models", "models/..."},
 		"models":                          {"attribution", "models/...", "internal/checkpoint", "internal/gguf/gguftest"},
 		// The two ends of one protocol are tested together.
 		"internal/engine":        {"internal/engine/server", "internal/fakemodel"},
-		"internal/engine/server": {"internal/fakemodel"},
+		"internal/engine/server": {"attribution/study/...", "internal/fakemodel"},
 		// A parity test opens real checkpoints.
 		"models/transformer": {"internal/checkpoint", "models/family", "models/modeltest", "models/xla"},
 		"models/family":      {"models/modeltest"},

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/headwater-ml/headwater/attribution"
+	_ "github.com/headwater-ml/headwater/attribution/study" // what they find is read
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -26,20 +27,17 @@ func (x *explaining) add(ev *Event) error {
 			return err
 		}
 	}
-	for t, v := range ev.Verdicts {
-		if !x.has(t) {
-			return pkg.Errorf("the engine sent a verdict on token %d, which it did not send", t)
+	for t, found := range ev.Findings {
+		if x.e == nil || t < 0 || t >= len(x.e.Steps) {
+			return pkg.Errorf("the engine sent what was found of token %d, which it did not send",
+				t)
 		}
-		if v.Sources == nil {
-			v.Sources = []int{} // gob does not tell an empty slice from nil
-		}
-		x.e.Steps[t].Verdict = v
+		x.e.Steps[t].Studies = found
 	}
-	for t, layers := range ev.Lenses {
-		if !x.has(t) {
-			return pkg.Errorf("the engine sent a lens of token %d, which it did not send", t)
+	if x.e != nil {
+		if err := x.e.ReadStudies(); err != nil {
+			return pkg.Errorf("the engine sent %w", err)
 		}
-		x.e.Steps[t].Lens = layers
 	}
 	if x.e == nil && (ev.Step || ev.Done) {
 		return pkg.Errorf("the engine sent no explanation before the first token or the end")
@@ -50,11 +48,7 @@ func (x *explaining) add(ev *Event) error {
 	return nil
 }
 
-// has reports whether generated token t has arrived.
-func (x *explaining) has(t int) bool { return x.e != nil && 0 <= t && t < len(x.e.Steps) }
-
-// grow appends the tokens, rows and maps of part, and takes its lens of the text and
-// what was patched.
+// grow appends the tokens, rows and maps of part, and takes what studies found of the text.
 func (x *explaining) grow(part *attribution.Explanation) error {
 	if x.e == nil {
 		x.e = x.begin(part)
@@ -93,14 +87,8 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 		}
 		x.e.Maps[name] = m
 	}
-	if part.Lens != nil {
-		x.e.Lens = part.Lens
-	}
-	if part.Patch != nil {
-		x.e.Patch = part.Patch
-	}
-	if part.HeadKinds != nil {
-		x.e.HeadKinds = part.HeadKinds
+	for name, found := range part.Studies {
+		x.e.Studies.Set(name, found)
 	}
 	x.e.Warnings = append([]string{}, part.Warnings...)
 	return nil

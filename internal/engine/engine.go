@@ -116,13 +116,12 @@ type Request struct {
 type Event struct {
 	Progress *trace.Progress
 	// Explanation is the part of the explanation that is new: generated tokens with their rows of
-	// every method, a map, or the lens of the text. The first one also has what does not change,
-	// and each has all warnings so far.
+	// every method, a map, or what studies found of the text. The first one also has what does not
+	// change, and each has all warnings so far.
 	Explanation *attribution.Explanation
-	// Verdicts and Lenses are those of generated tokens, by their numbers, which have arrived
-	// before.
-	Verdicts map[int]*attribution.Verdict
-	Lenses   map[int][]attribution.LensLayer
+	// Findings are what studies found of generated tokens that have arrived before, by their
+	// numbers.
+	Findings map[int]attribution.Findings
 	// Step says that the explanation is now worth showing.
 	Step bool
 	// Input are the tokens that the tensors are about.

@@ -23,6 +23,8 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
+	"github.com/headwater-ml/headwater/attribution/study/patch"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/export/figure"
@@ -385,9 +387,10 @@ func (o Options) atLayer(e *attribution.Explanation, f Format) (*attribution.Exp
 		at.Shown = slices.Repeat([]int{*o.Layer}, r.Shape[0])
 		shown.Methods[name] = &at
 		for t := range shown.Steps {
-			v := shown.Steps[t].Verdict
+			g := &shown.Steps[t]
+			v := verdict.Of(*g)
 			if v != nil && v.Method == name && r.Level(t) != at.Level(t) {
-				shown.Steps[t].Verdict = nil
+				g.Studies = g.Studies.Without(verdict.Name)
 			}
 		}
 	}
@@ -494,7 +497,7 @@ func (o Options) drawing(view render.View, method string, token int) (figure.Dra
 	case render.Lens:
 		d, err = v.Drawn()
 	case render.Patch:
-		if v.Explanation.Patch != nil && v.Explanation.Patch.Edges != nil {
+		if p := patch.Of(v.Explanation); p != nil && p.Edges != nil {
 			return figure.Edges(v)
 		}
 		d, err = v.Drawn()

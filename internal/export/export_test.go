@@ -13,6 +13,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/scores"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
+	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/export"
@@ -135,10 +138,10 @@ func TestGeneratedOfLayer(t *testing.T) {
 // A verdict is about the layer that a picture shows by itself: files of another one lack it.
 func TestVerdictOfLayer(t *testing.T) {
 	e, o := explanation(), options()
-	e.Steps[0].Verdict = &attribution.Verdict{
+	e.Steps[0].Studies.Set(verdict.Name, &verdict.Verdict{
 		Method: "rollout", Sources: []int{2}, Replacement: "delete", Whole: 0.5, Without: 0.125,
 		Draws: 1, Others: 0.5, Interval: [2]float64{0.5, 0.5}, Holds: true,
-	}
+	})
 	for layer, want := range map[int]bool{3: false, 4: true} { // rollout opens at layer 4
 		o.Layer = &layer
 		for format, words := range map[export.Format]string{
@@ -150,7 +153,7 @@ func TestVerdictOfLayer(t *testing.T) {
 			}
 		}
 	}
-	if e.Steps[0].Verdict == nil {
+	if verdict.Of(e.Steps[0]) == nil {
 		t.Error("the explanation was changed")
 	}
 }
@@ -181,11 +184,9 @@ func TestDifference(t *testing.T) {
 // CSV and Parquet have a row for every number, and the texts of CSV are no formulas.
 func TestTables(t *testing.T) {
 	e := explanation()
-	e.Steps[0].Scores = &attribution.TokenScores{
-		TokenScores: trace.TokenScores{Entropy: 2, Surprisal: 1.5, Rank: 3},
-		KL:          new(0.25), Gain: new(-4.),
-	}
-	e.Prompt.Scores = []*trace.TokenScores{nil, {Entropy: 5, Surprisal: 6, Rank: 7}, nil}
+	e.Steps[0].Scores = &trace.TokenScores{Entropy: 2, Surprisal: 1.5, Rank: 3}
+	e.Steps[0].Studies.Set(without.Name, &without.Difference{KL: 0.25, Gain: -4})
+	e.Studies.Set(scores.Name, &scores.Prompt{nil, {Entropy: 5, Surprisal: 6, Rank: 7}, nil})
 	e.Steps[0].Text = "\xf0\x9f" // the first half of a character
 	all, err := csv.NewReader(bytes.NewReader(encode(t, e, export.CSV, options()))).ReadAll()
 	must(t, err)

@@ -14,6 +14,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/scores"
+	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -68,10 +70,10 @@ func rows(e *attribution.Explanation) []row {
 				if one.Shown && t < len(source[name]) {
 					one.Contribution = source[name][t]
 				}
-				if s := step.Scores; s != nil {
-					one.KL, one.Gain = s.KL, s.Gain
-					one.Entropy, one.Surprisal, one.Rank = numbers(&s.TokenScores)
+				if part := without.OfToken(step); part != nil {
+					one.KL, one.Gain = &part.KL, &part.Gain
 				}
+				one.Entropy, one.Surprisal, one.Rank = numbers(step.Scores)
 				for j, x := range r.Row(t, k) {
 					one.Source, one.Value = small(j), x
 					switch {
@@ -96,11 +98,10 @@ func rows(e *attribution.Explanation) []row {
 // sourceScores returns the scores of a source, nil if it has none.
 func sourceScores(e *attribution.Explanation, j int) *trace.TokenScores {
 	if m := len(e.Prompt.Texts); j >= m {
-		if s := e.Steps[j-m].Scores; s != nil {
-			return &s.TokenScores
-		}
-	} else if j < len(e.Prompt.Scores) {
-		return e.Prompt.Scores[j]
+		return e.Steps[j-m].Scores
+	}
+	if prompt := scores.Of(e); j < len(prompt) {
+		return prompt[j]
 	}
 	return nil
 }

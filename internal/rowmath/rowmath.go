@@ -128,3 +128,15 @@ func Largest(row []float64) int {
 	}
 	return at
 }
+
+// Outstanding returns mean + standard deviation, that of a sample, with n-1.
+func Outstanding(all []float64) float64 {
+	n, mean, squares := float64(len(all)), 0.0, 0.0
+	for _, x := range all {
+		mean += x / n
+	}
+	for _, x := range all {
+		squares += (x - mean) * (x - mean)
+	}
+	return mean + math.Sqrt(squares/max(1, n-1))
+}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
+	"github.com/headwater-ml/headwater/attribution/study/patch"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
@@ -119,26 +121,29 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	if f.filter {
 		f.show.Filter = attribution.DefaultFilter()
 	}
-	if f.opts.Patch != "" && !cmd.Flags().Changed("view") {
+	if f.opts.Studies[patch.Name] != "" && !cmd.Flags().Changed("view") {
 		f.show.Kind = render.KindPatch
 	}
 	if f.show.Kind == render.KindPatch { // the other prompt is patched with, and not explained
+		other := f.opts.Studies[patch.OtherOption]
 		switch {
-		case f.opts.Corrupted != "" && f.against != "":
+		case other != "" && f.against != "":
 			return cli.Usagef("--against and --set corrupted are both the other prompt of " +
 				"patching; give one of the two")
-		case f.opts.Corrupted == "" && f.against == "":
+		case other == "" && f.against == "":
 			return cli.Usagef("patching compares two prompts; give the other one, of as many " +
 				"tokens, by --against")
 		}
-		f.opts.Corrupted, f.against = cmp.Or(f.against, f.opts.Corrupted), ""
+		f.opts.Ask(patch.OtherOption, cmp.Or(f.against, other))
+		f.against = ""
 	}
 	if f.compares() && !cmd.Flags().Changed("view") {
 		f.show.Kind = render.KindCompare
 	}
 	if f.input != "" {
 		f.format = cmp.Or(f.format, string(export.JSON))
-		f.opts.Prove = cmp.Or(f.opts.Prove, attribution.ProveOff) // no picture
+		// There is no picture.
+		f.opts.Ask(verdict.Option, cmp.Or(f.opts.Studies[verdict.Option], verdict.Off))
 	}
 	return cmp.Or(
 		f.outputFlags.check(),
@@ -208,7 +213,7 @@ func explain(ctx context.Context, k *cli.Kit, f explainFlags, prompt string) err
 			return err
 		}
 	}
-	if err := f.opts.CheckWithout(prompt); err != nil {
+	if err := f.opts.CheckPrompt(prompt); err != nil {
 		return err
 	}
 	if err := f.checkOther(ctx, k); err != nil {
@@ -390,7 +395,7 @@ func sayLong(k *cli.Kit, m trace.Model, prompt string, opts attribution.Options)
 		methods = attribution.DefaultMethods(m.Info())
 	}
 	took := "this takes a while"
-	seconds := float64(len(methods)) * attribution.Seconds(m.Info(), len(tokens), len(tokens))
+	seconds := float64(len(methods)) * verdict.Seconds(m.Info(), len(tokens), len(tokens))
 	if minutes := int(min(seconds/60, 1e9)); minutes > 0 {
 		took = "this takes " + message.Count(minutes, "minute") + " or more"
 	}
@@ -398,20 +403,14 @@ func sayLong(k *cli.Kit, m trace.Model, prompt string, opts attribution.Options)
 		len(tokens), message.Count(len(methods), "method"), message.List(methods), took)
 }
 
-// sayAblation tells a user what taking away every head takes.
-func sayAblation(k *cli.Kit, info trace.Info, opts attribution.Options) {
-	if opts.HeadKinds == attribution.KindsAblate {
-		k.Say("each of %d heads is taken away in turn, a pass each: for 270 heads of 135 million "+
-			"parameters, two cores take a minute or two", info.Layers*info.Heads)
-	}
-}
-
 // watch explains a prompt and shows how far it is.
 func watch(
 	ctx context.Context, k *cli.Kit, m trace.Model, prompt string, opts attribution.Options,
 ) (*attribution.Explanation, error) {
 	sayLong(k, m, prompt, opts)
-	sayAblation(k, m.Info(), opts)
+	for _, cost := range opts.StudyCosts(m.Info()) {
+		k.Say("%s", cost)
+	}
 	line := k.Progress()
 	defer line.Clear()
 	opts.OnProgress = line.Report

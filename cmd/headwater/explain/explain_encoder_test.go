@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
@@ -54,7 +55,8 @@ func TestExplainEncoders(t *testing.T) {
 			dir := reader(t, c.golden)
 			m, err := models.Open(dir, models.Options{Backend: "go"})
 			must(t, err)
-			c.opts.Prove, c.opts.Opens = attribution.ProveAuto, render.Show{}.Opening
+			c.opts.Ask(verdict.Option, verdict.Auto)
+			c.opts.Opens = render.Show{}.Opening
 			want, err := attribution.Explain(t.Context(), m, c.prompt, c.opts)
 			must(t, err)
 			args := append([]string{"--model", dir}, strings.Fields(c.args)...)
@@ -157,7 +159,7 @@ func TestProveEncoders(t *testing.T) {
 		mask, err := m.Encode("[MASK]", trace.SpecialsOff)
 		must(t, err)
 		for i, g := range e.Steps {
-			v := g.Verdict
+			v := verdict.Of(g)
 			q := trace.Query{IDs: e.Prompt.IDs}
 			q.Quantity, q.Position, q.Token = trace.Probability, *g.Position, g.ID
 			without := q

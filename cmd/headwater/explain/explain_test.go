@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
@@ -65,7 +66,8 @@ func TestExplainFlags(t *testing.T) {
 	plain := map[string]string{}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			c.opts.Prove, c.opts.Opens = attribution.ProveAuto, render.Show{}.Opening
+			c.opts.Ask(verdict.Option, verdict.Auto)
+			c.opts.Opens = render.Show{}.Opening
 			want, err := attribution.Explain(t.Context(), m, clitest.Prompt, c.opts)
 			must(t, err)
 			args := strings.ReplaceAll(c.args, "= ", "=\x00") // a space that belongs to a value

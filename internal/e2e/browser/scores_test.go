@@ -15,12 +15,8 @@ import (
 func TestTouchScores(t *testing.T) {
 	b := tab(t)
 	e := touched()
-	e.Steps[0].Scores = &attribution.TokenScores{
-		TokenScores: trace.TokenScores{Entropy: 1, Surprisal: 4, Rank: 2},
-	}
-	e.Steps[1].Scores = &attribution.TokenScores{
-		TokenScores: trace.TokenScores{Entropy: 3, Surprisal: 2, Rank: 1},
-	}
+	e.Steps[0].Scores = &trace.TokenScores{Entropy: 1, Surprisal: 4, Rank: 2}
+	e.Steps[1].Scores = &trace.TokenScores{Entropy: 3, Surprisal: 2, Rank: 1}
 	b.Show(t, document(render.Heatmap{Explanation: e}))
 	// drawn returns the heights of all bars in px, and what the line says.
 	drawn := func(script string) string {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/attribution/study/lens"
+	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/internal/sources"
@@ -118,11 +120,11 @@ func (s *source) explanation(r *rand.Rand, encoder bool) *attribution.Explanatio
 				ID: 50 + k, Text: s.text(), Probability: 0.25,
 			})
 		}
-		for range layers + 1 {
-			step.Lens = append(step.Lens, attribution.LensLayer{
-				Likely: step.Alternatives, Probability: 0.125, Rank: 3,
-			})
+		after := make(lens.Layers, layers+1)
+		for l := range after {
+			after[l] = lens.Layer{Likely: step.Alternatives, Probability: 0.125, Rank: 3}
 		}
+		step.Studies.Set(lens.Name, &after)
 		e.Steps = append(e.Steps, step)
 	}
 	for i, name := range []string{"rollout", "flow", "direct"} {
@@ -160,7 +162,7 @@ func (s *source) explanation(r *rand.Rand, encoder bool) *attribution.Explanatio
 		}
 		e.Order, e.Methods[name] = append(e.Order, name), result
 	}
-	e.Patch = s.patched(e)
+	e.Studies.Set(patch.Name, s.patched(e))
 	return e
 }
 

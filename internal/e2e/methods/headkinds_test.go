@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/heads"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/planted"
 	"github.com/headwater-ml/headwater/models"
@@ -30,11 +31,11 @@ func TestHeadKindsUnderEdits(t *testing.T) {
 	} {
 		e, err := attribution.Explain(t.Context(), m, circuit.Texts(1, 1)[0].Prompt(),
 			attribution.Options{
-				Methods: []string{"raw"}, MaxTokens: 1, HeadKinds: attribution.KindsAblate,
+				Methods: []string{"raw"}, MaxTokens: 1, Studies: attribution.Studies{"head-kinds": heads.Ablate},
 				Edits: []trace.Edit{edit},
 			})
 		must(t, err)
-		k := e.HeadKinds
+		k := heads.Of(e)
 		if none := k.Kinds[1].Random[0] == 0; none != everywhere || (k.Loss > 1) != everywhere ||
 			(k.Without[0] == 0) != everywhere {
 			t.Errorf("edit of %s: the first head reads the token before with %v, the loss is %v "+
@@ -61,11 +62,11 @@ func TestPlantedHeadKinds(t *testing.T) {
 			must(t, err)
 			e, err := attribution.Explain(t.Context(), m, circuit.Texts(1, 1)[0].Prompt(),
 				attribution.Options{
-					Methods: []string{"raw"}, MaxTokens: 1, HeadKinds: attribution.KindsAblate,
+					Methods: []string{"raw"}, MaxTokens: 1, Studies: attribution.Studies{"head-kinds": heads.Ablate},
 				})
 			must(t, err)
 			got := map[string][]int{}
-			for _, kind := range e.HeadKinds.Kinds {
+			for _, kind := range heads.Of(e).Kinds {
 				if kind.Heads != nil {
 					got[kind.Name] = kind.Heads
 				}
@@ -73,7 +74,7 @@ func TestPlantedHeadKinds(t *testing.T) {
 			if d := cmp.Diff(want[name], got); d != "" {
 				t.Errorf("heads (-want +got):\n%s", d)
 			}
-			a := e.HeadKinds
+			a := heads.Of(e)
 			t.Log(a.Loss, a.Without)
 			if name == "planted-induction" && !(a.Loss < .01 && a.Without[0] > 1 &&
 				a.Without[1] > 1) {
@@ -97,10 +98,10 @@ func TestSmolLM2HeadKinds(t *testing.T) {
 	H := m.Info().Heads
 	e, err := attribution.Explain(t.Context(), m,
 		"When Mary and John went to the store, John gave a drink to", attribution.Options{
-			Methods: []string{"raw"}, MaxTokens: 1, HeadKinds: attribution.KindsRandom,
+			Methods: []string{"raw"}, MaxTokens: 1, Studies: attribution.Studies{"head-kinds": heads.Random},
 		})
 	must(t, err)
-	for _, kind := range e.HeadKinds.Kinds {
+	for _, kind := range heads.Of(e).Kinds {
 		line := kind.Name + ":"
 		scores := kind.Random
 		if scores == nil {
@@ -111,7 +112,7 @@ func TestSmolLM2HeadKinds(t *testing.T) {
 		}
 		t.Log(line, len(kind.Heads), "heads")
 	}
-	top := e.HeadKinds.Kinds[0].Heads[:5]
+	top := heads.Of(e).Kinds[0].Heads[:5]
 	rng := rand.New(rand.NewPCG(5, 0))
 	var ids []int
 	for len(ids) < 25 {

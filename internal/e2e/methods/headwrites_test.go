@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/patch"
+	"github.com/headwater-ml/headwater/attribution/study/heads"
+	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/models"
@@ -42,7 +43,7 @@ func TestSmolLM2HeadWrites(t *testing.T) {
 	var first, among [2]int // of the head that wrote most and the one that looks most
 	for _, prompt := range writtenPrompts {
 		e, err := attribution.Explain(t.Context(), m, prompt, attribution.Options{
-			Methods: []string{"raw"}, MaxTokens: 1, HeadKinds: attribution.KindsRandom,
+			Methods: []string{"raw"}, MaxTokens: 1, Studies: attribution.Studies{"head-kinds": heads.Random},
 			Alternatives: 8,
 		})
 		must(t, err)
@@ -50,10 +51,10 @@ func TestSmolLM2HeadWrites(t *testing.T) {
 		fall := withoutHeads(t, m, e.Prompt.IDs, &g)
 		attention, err := m.Trace(t.Context(), e.TokenIDs(), []trace.Tap{trace.Attention})
 		must(t, err)
-		e.Steps[0].Wrote = nil
+		e.Steps[0].Studies = nil
 		looks, err := render.Heads{Explanation: e, Attention: attention[0]}.OpenHead(nil)
 		must(t, err)
-		named, needed := strongestFirst(g.Wrote.Heads)[0], strongestFirst(fall)
+		named, needed := strongestFirst(heads.Wrote(g).Heads)[0], strongestFirst(fall)
 		var rank [2]int
 		for i, head := range []int{named, looks.Layer*H + looks.Head} {
 			if rank[i] = slices.Index(needed, head) + 1; rank[i] == 1 {
@@ -65,7 +66,7 @@ func TestSmolLM2HeadWrites(t *testing.T) {
 		}
 		t.Logf("%-22.22q %-9q wrote most %d.%d %+.2f, rank %d; looks most %d.%d, rank %d; without "+
 			"%d.%d %+.2f", prompt, strings.TrimSpace(g.Text), named/H, named%H,
-			g.Wrote.Heads[named], rank[0], looks.Layer, looks.Head, rank[1], needed[0]/H,
+			heads.Wrote(g).Heads[named], rank[0], looks.Layer, looks.Head, rank[1], needed[0]/H,
 			needed[0]%H, -fall[needed[0]])
 	}
 	t.Logf("of %d: the head that wrote most is the one without which most is lost %d times, among "+
@@ -84,7 +85,7 @@ func withoutHeads(
 	t.Helper()
 	var foils []int
 	for _, a := range g.Alternatives {
-		if a.ID != g.ID && len(foils) < g.Wrote.Foils {
+		if a.ID != g.ID && len(foils) < heads.Wrote(*g).Foils {
 			foils = append(foils, a.ID)
 		}
 	}
@@ -100,8 +101,8 @@ func withoutHeads(
 		return value, out[1]
 	}
 	whole, context := run()
-	if math.Abs(whole-g.Wrote.Value) > 1e-3 {
-		t.Fatalf("the logit over its foils is %v, and the explanation says %v", whole, g.Wrote.Value)
+	if math.Abs(whole-heads.Wrote(*g).Value) > 1e-3 {
+		t.Fatalf("the logit over its foils is %v, and the explanation says %v", whole, heads.Wrote(*g).Value)
 	}
 	L, H, T, E := context.Shape[0], context.Shape[1], context.Shape[2], context.Shape[3]
 	for i := range L * H {
@@ -121,7 +122,7 @@ func TestHeadWritesAgainstContrast(t *testing.T) {
 	m := nameModel(t)
 	prompt := writtenPrompts[0]
 	e, err := attribution.Explain(t.Context(), m, prompt, attribution.Options{
-		Methods: []string{"raw"}, MaxTokens: 1, HeadKinds: attribution.KindsRandom,
+		Methods: []string{"raw"}, MaxTokens: 1, Studies: attribution.Studies{"head-kinds": heads.Random},
 		Contrast: " John",
 	})
 	must(t, err)
@@ -129,9 +130,9 @@ func TestHeadWritesAgainstContrast(t *testing.T) {
 	must(t, err)
 	want := writtenByHeads(t, m, e.Prompt.IDs, &patch.Result{
 		Answer: patch.Token{ID: e.Steps[0].ID}, Foil: patch.Token{ID: foil[0].ID},
-		CleanDifference: e.Steps[0].Wrote.Value,
+		CleanDifference: heads.Wrote(e.Steps[0]).Value,
 	})
-	for i, x := range e.Steps[0].Wrote.Heads {
+	for i, x := range heads.Wrote(e.Steps[0]).Heads {
 		if math.Abs(x-want[i]) > 2e-3 { // in float32, of up to 2.9; the worst is below 1e-3
 			t.Errorf("head %d wrote %v, want %v", i, x, want[i])
 		}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/heads"
+	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
@@ -44,7 +46,7 @@ func TestScoresOfTwoStacks(t *testing.T) {
 	generated := 0
 	opts.OnStep = func(*attribution.Explanation) { generated++ }
 	for _, refused := range []attribution.Options{
-		{PromptScores: true}, {Without: "sentence:2"}, {Without: "turn:1"}, {Without: "0:5"},
+		{Studies: attribution.Studies{"prompt-scores": "true"}}, {Studies: attribution.Studies{"without": "sentence:2"}}, {Studies: attribution.Studies{"without": "turn:1"}}, {Studies: attribution.Studies{"without": "0:5"}},
 	} {
 		refused.Methods, refused.OnStep = opts.Methods, opts.OnStep
 		_, err := attribution.Explain(t.Context(), m, "heads", refused)
@@ -52,10 +54,10 @@ func TestScoresOfTwoStacks(t *testing.T) {
 			t.Errorf("error %v after %d tokens; want a usage error before all", err, generated)
 		}
 	}
-	opts.HeadKinds = attribution.KindsAblate
+	opts.Ask("head-kinds", heads.Ablate)
 	e, err := attribution.Explain(t.Context(), m, "heads", opts)
 	must(t, err)
-	k := e.HeadKinds
+	k := heads.Of(e)
 	if k.Loss != 0 || k.Without != nil || !slices.ContainsFunc(e.Warnings, func(s string) bool {
 		return strings.Contains(s, "of one stack")
 	}) {
@@ -115,12 +117,12 @@ func TestWithoutSentenceOfSource(t *testing.T) {
 	for id := range 48 {
 		want += p[id] * math.Log(p[id]/q[id])
 	}
-	opts.Without = "sentence:2"
+	opts.Ask("without", "sentence:2")
 	e, err := attribution.Explain(t.Context(), m, "Red cat. A dog.", opts)
 	must(t, err)
-	if got := *e.Steps[0].Scores.KL; math.Abs(got-want) > 1e-6 || want < 1e-5 ||
-		e.Without.Name != `"A dog."` {
-		t.Errorf("KL %v without %s, want %v", got, e.Without.Name, want)
+	if got := without.OfToken(e.Steps[0]).KL; math.Abs(got-want) > 1e-6 || want < 1e-5 ||
+		without.Of(e).Name != `"A dog."` {
+		t.Errorf("KL %v without %s, want %v", got, without.Of(e).Name, want)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/internal/planted"
@@ -34,12 +35,12 @@ func TestWithoutPlanted(t *testing.T) {
 			{fmt.Sprintf("0:%d", before), false}, {fmt.Sprintf("%d:%d", before, end), text.Words[at-1] != text.Words[at]},
 		} {
 			e, err := attribution.Explain(context.Background(), m, prompt, attribution.Options{
-				Methods: []string{"raw"}, MaxTokens: 1, Without: c.part,
+				Methods: []string{"raw"}, MaxTokens: 1, Studies: attribution.Studies{"without": c.part},
 			})
 			must(t, err)
-			s := e.Steps[0].Scores
-			if (*s.KL > 0.1) != c.moves || s.Sensitive != c.moves || !c.moves && *s.KL != 0 {
-				t.Errorf("%q without %s: KL %v, sensitive %v", prompt, c.part, *s.KL, s.Sensitive)
+			s := without.OfToken(e.Steps[0])
+			if (s.KL > 0.1) != c.moves || s.Sensitive != c.moves || !c.moves && s.KL != 0 {
+				t.Errorf("%q without %s: KL %v, sensitive %v", prompt, c.part, s.KL, s.Sensitive)
 			}
 		}
 	}
@@ -52,17 +53,17 @@ func TestWithoutOfTwoStacks(t *testing.T) {
 		goldens := filepath.Join("..", "..", "..", "models", "testdata", "goldens")
 		m := fixture.Open(t, filepath.Join(goldens, name), "go")
 		e, err := attribution.Explain(t.Context(), counted{m}, "abcde", attribution.Options{
-			Methods: []string{"raw"}, MaxTokens: 3, Without: "0:1",
+			Methods: []string{"raw"}, MaxTokens: 3, Studies: attribution.Studies{"without": "0:1"},
 		})
 		must(t, err)
 		whole := e.TokenIDs()
 		rest, err := counted{m}.Encode("bcde", trace.SpecialsAuto)
 		must(t, err)
-		without := slices.Concat(trace.IDs(rest), whole[5:])
+		apart := slices.Concat(trace.IDs(rest), whole[5:])
 		for i, g := range e.Steps {
-			p, q := predicted(t, m, whole[:5+i]), predicted(t, m, without[:4+i])
-			if want := rowmath.Divergence(p, q); math.Abs(*g.Scores.KL-want) > 1e-5 {
-				t.Errorf("%s, token %d: KL %v, want %v", name, i, *g.Scores.KL, want)
+			p, q := predicted(t, m, whole[:5+i]), predicted(t, m, apart[:4+i])
+			if want := rowmath.Divergence(p, q); math.Abs(without.OfToken(g).KL-want) > 1e-5 {
+				t.Errorf("%s, token %d: KL %v, want %v", name, i, without.OfToken(g).KL, want)
 			}
 		}
 	}

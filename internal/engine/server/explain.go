@@ -40,13 +40,17 @@ func (s *server) explainBy(ctx context.Context, c *connection, r engine.Request,
 			return false, err
 		}
 	}
-	sent := -1 // tokens
+	sent := -1         // tokens
+	var findings []int // of each token that was sent
 	send := func(e *attribution.Explanation, step bool) {
 		e.Origin = origin
 		if err := sendNew(c, e, sent, step); err != nil {
 			cancel(err) // the client is gone
 		}
 		sent = len(e.Steps)
+		for _, g := range e.Steps[len(findings):] {
+			findings = append(findings, len(g.Studies))
+		}
 	}
 	if s.Opens != nil {
 		opts.Opens = func(e *attribution.Explanation) int { return s.Opens(e, r.Show) }
@@ -61,7 +65,7 @@ func (s *server) explainBy(ctx context.Context, c *connection, r engine.Request,
 		send(e, false)
 	}
 	if e != nil && opts.Afterwards() {
-		if wrong := sendLast(c, e); err == nil {
+		if wrong := sendLast(c, e, findings); err == nil {
 			err = wrong
 		}
 	}
@@ -161,20 +165,16 @@ func sendNew(c *connection, e *attribution.Explanation, sent int, step bool) err
 	return c.send(engine.Event{Step: step})
 }
 
-// sendLast sends what was tested and read when all tokens were there, with the warnings of that.
-func sendLast(c *connection, e *attribution.Explanation) error {
+// sendLast sends what studies found when all tokens were there, with their remarks. Of the first
+// tokens, so many findings have been sent.
+func sendLast(c *connection, e *attribution.Explanation, sent []int) error {
 	last := engine.Event{
-		Explanation: &attribution.Explanation{
-			Lens: e.Lens, Patch: e.Patch, HeadKinds: e.HeadKinds, Warnings: e.Warnings,
-		},
-		Verdicts: map[int]*attribution.Verdict{}, Lenses: map[int][]attribution.LensLayer{},
+		Explanation: &attribution.Explanation{Studies: e.Studies, Warnings: e.Warnings},
+		Findings:    map[int]attribution.Findings{},
 	}
 	for t, g := range e.Steps {
-		if g.Verdict != nil {
-			last.Verdicts[t] = g.Verdict
-		}
-		if g.Lens != nil && e.Model.Reads() { // other models bring it with the token
-			last.Lenses[t] = g.Lens
+		if t >= len(sent) || len(g.Studies) > sent[t] {
+			last.Findings[t] = g.Studies
 		}
 	}
 	return c.send(last)

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/lens"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/engine/server"
@@ -26,7 +28,7 @@ func TestVerdictsArrive(t *testing.T) {
 	})
 	for prove, verdicts := range map[string]int{"": 0, "opening": 1, "all": 3} {
 		o := attribution.Options{
-			Prove: prove, Methods: []string{"raw"}, MaxTokens: 3, Opens: opens,
+			Studies: attribution.Studies{"prove": prove}, Methods: []string{"raw"}, MaxTokens: 3, Opens: opens,
 		}
 		want, err := attribution.Explain(t.Context(), m, "w1 w2 w3 w4 w5", o)
 		must(t, err)
@@ -37,11 +39,11 @@ func TestVerdictsArrive(t *testing.T) {
 		}
 		n := 0
 		for _, g := range got.Steps {
-			if g.Verdict != nil {
+			if verdict.Of(g) != nil {
 				n++
 			}
 		}
-		if n != verdicts || prove == "opening" && got.Steps[1].Verdict == nil {
+		if n != verdicts || prove == "opening" && verdict.Of(got.Steps[1]) == nil {
 			t.Errorf("prove %q: %d verdicts, want %d", prove, n, verdicts)
 		}
 	}
@@ -79,20 +81,22 @@ func TestLensArrives(t *testing.T) {
 		Open:  one(m),
 		Opens: func(e *attribution.Explanation, _ json.RawMessage) int { return opens(e) },
 	})
-	for _, lens := range []string{attribution.LensAnswer, attribution.LensOpening, "1"} {
+	for _, asked := range []string{lens.Answer, attribution.OpeningToken, "1"} {
 		o := attribution.Options{
-			Methods: []string{"raw"}, Positions: []int{1, 3}, Lens: lens, Opens: opens,
+			Methods: []string{"raw"}, Positions: []int{1, 3}, Opens: opens,
+			Studies: attribution.Studies{"lens": asked},
 		}
 		want, err := attribution.Explain(t.Context(), m, "w1 w2 w3", o)
 		must(t, err)
-		if len(want.Steps[1].Lens) != 3 || (want.Lens != nil) != (lens != attribution.LensAnswer) ||
-			want.Lens != nil && want.Lens.Token != 1 {
-			t.Fatalf("lens %s: %+v", lens, want.Lens)
+		text := lens.Of(want)
+		if len(lens.OfToken(want.Steps[1])) != 3 || (text != nil) != (asked != lens.Answer) ||
+			text != nil && text.Token != 1 {
+			t.Fatalf("lens %s: %+v", asked, text)
 		}
 		got, err := client.Explain(t.Context(), engine.Model{}, "w1 w2 w3", o)
 		must(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("lens %s through the socket (-direct +engine):\n%s", lens, diff)
+			t.Errorf("lens %s through the socket (-direct +engine):\n%s", asked, diff)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/export/figure"
 )
@@ -26,11 +27,13 @@ func edgesOf(t *testing.T, heads int) render.Patch {
 		list = append(list, fmt.Sprintf(`{"sender": {"kind": "head", "layer": %d, "head": %d},
 			"receiver": {"kind": "logits"}, "score": %g}`, 2*(h%2), h, score))
 	}
+	found := &patch.Result{}
 	must(t, json.Unmarshal([]byte(`{"place": "edges", "direction": "noising",
 		"corrupted": ["<s>", " c", " b"], "different": [1], "answer": {"text": " cat"},
 		"foil": {"text": " dog"}, "edges": {"count": 1000,
 		"kept": {"edges": 12, "faithfulness": 0.8}, "strongest": [`+strings.Join(list, ",")+`]}}`),
-		&e.Patch))
+		found))
+	e.Studies.Set(patch.Name, found)
 	return render.Patch{Explanation: e}
 }
 
@@ -72,7 +75,7 @@ func TestEdges(t *testing.T) {
 		}
 	}
 	r := edgesOf(t, 2)
-	r.Explanation.Patch.Edges.Strongest[0].Sender.Layer = 9
+	patch.Of(r.Explanation).Edges.Strongest[0].Sender.Layer = 9
 	if _, err := figure.Edges(r); err == nil {
 		t.Error("an edge from a layer that is not there is drawn")
 	}

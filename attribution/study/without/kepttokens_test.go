@@ -1,18 +1,19 @@
-package attribution
+package without
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // promptOf returns a prompt with a token for each word, whose id is its first byte, after one for
 // the begin of the text. A word of turn N, "N.word", belongs to that turn; in capital letters, the
 // template wrote it.
-func promptOf(words string) *Prompt {
-	p := &Prompt{IDs: []int{0}, Texts: []string{"<s>"}, Offsets: [][2]int{{0, 0}}}
+func promptOf(words string) *attribution.Prompt {
+	p := &attribution.Prompt{IDs: []int{0}, Texts: []string{"<s>"}, Offsets: [][2]int{{0, 0}}}
 	for word := range strings.FieldsSeq(words) {
 		turn, text, _ := strings.Cut(word, ".")
 		begin := len(p.Text)
@@ -27,28 +28,6 @@ func promptOf(words string) *Prompt {
 		}
 	}
 	return p
-}
-
-// TestControlTokens: control tokens that stand in a message are told, with their number and the
-// message; those of the template and of no text are not.
-func TestControlTokens(t *testing.T) {
-	p := promptOf("0.SYS 0.hi 0.END 1.SYS 1.<a> 1.ho 1.<b> 1.END 2.SYS 2.<a> 2.END")
-	p.Special = []bool{true, true, false, true, true, true, false, true, true, true, true, true}
-	p.Parts = append(p.Parts[:4], append([]trace.Part{
-		{Turn: 1, Begin: p.Parts[4].Begin, End: p.Parts[6].End},
-	}, p.Parts[7:]...)...)
-	want := []string{
-		`Message 2, the role is "user", has 2 control tokens, which the model does not read as ` +
-			`text: "<a>", "<b>".`,
-		`Message 3, the role is "user", has 1 control token, which the model does not read as ` +
-			`text: "<a>".`,
-	}
-	for i := range p.Parts {
-		p.Parts[i].Role = "user"
-	}
-	if got := p.controlTokens(); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
 }
 
 // TestKeptTokens: tokens of a prompt have their places without a turn, or without bytes, also where
@@ -85,7 +64,7 @@ func TestKeptTokens(t *testing.T) {
 			"0.ab 0.cd 0.ef", "0.ab 0.c 0.ef", "3:4", -1, []int{0, 1, -1, 3},
 		},
 	} {
-		part, wrong := parseWithout(c.part)
+		part, wrong := parsePart(c.part)
 		got := keptTokens(promptOf(c.whole), promptOf(c.rest), part, c.removed)
 		if wrong != "" || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v %s", name, got, c.want, wrong)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution/patch"
+	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/planted"
 	"github.com/headwater-ml/headwater/internal/testhelp"
@@ -54,14 +54,14 @@ type golden struct {
 
 func goldens(t *testing.T) (all map[string]golden) {
 	t.Helper()
-	text, err := os.ReadFile("../../models/testdata/edits/patches.json")
+	text, err := os.ReadFile("../../../models/testdata/edits/patches.json")
 	must(t, err)
 	must(t, json.Unmarshal(text, &all))
 	return all
 }
 
 func openGolden(t testing.TB, name string) *models.Model {
-	return open(t, filepath.Join("../../models/testdata/goldens", name))
+	return open(t, filepath.Join("../../../models/testdata/goldens", name))
 }
 
 // TestMapAgainstHooks: every patch of every kind of place, in both directions, gives the difference

@@ -1,4 +1,4 @@
-package attribution_test
+package without_test
 
 import (
 	"context"
@@ -10,10 +10,15 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/scores"
+	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/fakemodel"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 	"github.com/headwater-ml/headwater/models"
 )
+
+var must = testhelp.Must // ends a test at an error
 
 // scoresTol bounds numbers in nats on the cache against those of a whole pass.
 const scoresTol = 1e-5 // worst seen 2e-6
@@ -66,7 +71,8 @@ func TestWithout(t *testing.T) {
 	must(t, err)
 	prompt := "mary has the red key . john has the blue lamp . who has the red key ? answer :"
 	opts := attribution.Options{
-		Methods: []string{"raw"}, MaxTokens: 5, Without: "0:22", PromptScores: true,
+		Methods: []string{"raw"}, MaxTokens: 5,
+		Studies: attribution.Studies{"without": "0:22", "prompt-scores": "true"},
 	}
 	e, err := attribution.Explain(context.Background(), m, prompt, opts)
 	must(t, err)
@@ -75,26 +81,26 @@ func TestWithout(t *testing.T) {
 	ids := e.TokenIDs()
 	prompts, n := len(e.Prompt.IDs), len(e.Steps)
 	with, answer := distributions(t, m, ids), ids[prompts:]
-	without := distributions(t, m, slices.Concat(trace.IDs(rest), answer))
-	if len(e.Prompt.Scores) != prompts || e.Prompt.Scores[0] != nil {
-		t.Fatalf("%d scores of %d prompt tokens, want none of the first", len(e.Prompt.Scores),
+	apart := distributions(t, m, slices.Concat(trace.IDs(rest), answer))
+	if len(scores.Of(e)) != prompts || scores.Of(e)[0] != nil {
+		t.Fatalf("%d scores of %d prompt tokens, want none of the first", len(scores.Of(e)),
 			prompts)
 	}
-	for j, s := range e.Prompt.Scores[1:] {
+	for j, s := range scores.Of(e)[1:] {
 		checkScores(t, e.Prompt.Texts[j+1], s, with[j], ids[j+1])
 	}
 	kl, mean, squares := make([]float64, n), 0.0, 0.0
 	for i, g := range e.Steps {
-		p, q := with[prompts+i-1], without[len(rest)+i-1]
-		checkScores(t, g.Text, &g.Scores.TokenScores, p, g.ID)
+		p, q := with[prompts+i-1], apart[len(rest)+i-1]
+		checkScores(t, g.Text, g.Scores, p, g.ID)
 		for k := range p {
 			kl[i] += p[k] * math.Log(p[k]/q[k])
 		}
 		mean += kl[i] / float64(n)
 		gain := math.Log(p[g.ID] / q[g.ID])
-		if math.Abs(*g.Scores.KL-kl[i]) > scoresTol || math.Abs(*g.Scores.Gain-gain) > scoresTol {
-			t.Errorf("%s: KL %v and gain %v, want %v and %v", g.Text, *g.Scores.KL,
-				*g.Scores.Gain, kl[i], gain)
+		d := without.OfToken(g)
+		if math.Abs(d.KL-kl[i]) > scoresTol || math.Abs(d.Gain-gain) > scoresTol {
+			t.Errorf("%s: KL %v and gain %v, want %v and %v", g.Text, d.KL, d.Gain, kl[i], gain)
 		}
 	}
 	for _, x := range kl {
@@ -102,23 +108,23 @@ func TestWithout(t *testing.T) {
 	}
 	threshold, sensitive := mean+math.Sqrt(squares/float64(n-1)), 0
 	for i, g := range e.Steps {
-		if g.Scores.Sensitive != (kl[i] >= threshold) {
-			t.Errorf("%s, KL %v: sensitive %v", g.Text, kl[i], g.Scores.Sensitive)
+		if without.OfToken(g).Sensitive != (kl[i] >= threshold) {
+			t.Errorf("%s, KL %v: sensitive %v", g.Text, kl[i], without.OfToken(g).Sensitive)
 		}
-		if g.Scores.Sensitive {
+		if without.OfToken(g).Sensitive {
 			sensitive++
 		}
 	}
-	if math.Abs(e.Without.Threshold-threshold) > scoresTol || sensitive == 0 {
-		t.Errorf("threshold %v with %d sensitive tokens, want %v", e.Without.Threshold, sensitive,
-			threshold)
+	if math.Abs(without.Of(e).Threshold-threshold) > scoresTol || sensitive == 0 {
+		t.Errorf("threshold %v with %d sensitive tokens, want %v", without.Of(e).Threshold,
+			sensitive, threshold)
 	}
 	for x := range attribution.ExplainAll(context.Background(), m,
 		slices.Values([]attribution.Text{{Prompt: prompt}, {Prompt: prompt}}), opts,
 		attribution.Batching{}) {
 		must(t, x.Err)
-		if *x.Explanation.Steps[0].Scores.KL != *e.Steps[0].Scores.KL ||
-			len(x.Explanation.Prompt.Scores) != prompts {
+		if without.OfToken(x.Explanation.Steps[0]).KL != without.OfToken(e.Steps[0]).KL ||
+			len(scores.Of(x.Explanation)) != prompts {
 			t.Errorf("one of several texts has other scores: %+v", x.Explanation.Steps[0].Scores)
 		}
 	}
@@ -134,7 +140,8 @@ func TestPromptScoresUnderEdits(t *testing.T) {
 	}
 	e, err := attribution.Explain(context.Background(), m, "the keys to the cabinet",
 		attribution.Options{
-			Methods: []string{"raw"}, MaxTokens: 1, PromptScores: true, Edits: []trace.Edit{edit},
+			Methods: []string{"raw"}, MaxTokens: 1, Edits: []trace.Edit{edit},
+			Studies: attribution.Studies{"prompt-scores": "true"},
 		})
 	must(t, err)
 	n := len(e.Prompt.IDs)
@@ -143,7 +150,7 @@ func TestPromptScoresUnderEdits(t *testing.T) {
 		[]trace.Edit{edit})
 	must(t, err)
 	plain := distributions(t, m, e.Prompt.IDs)
-	for j, s := range e.Prompt.Scores[1:] {
+	for j, s := range scores.Of(e)[1:] {
 		p := softmax(taps[0].Data[j*m.Info().Vocab:][:m.Info().Vocab])
 		checkScores(t, e.Prompt.Texts[j+1], s, p, e.Prompt.IDs[j+1])
 		edited := math.Abs(s.Surprisal+math.Log(plain[j][e.Prompt.IDs[j+1]])) > scoresTol
@@ -156,7 +163,7 @@ func TestPromptScoresUnderEdits(t *testing.T) {
 // rereads is a model with a chat template and equal logits, and remembers the texts that it has
 // read again.
 type rereads struct {
-	talker
+	fakemodel.Talker
 	texts *[][]int
 }
 
@@ -175,7 +182,7 @@ func (m rereads) ReadLogits(_ context.Context, ids []int, _ []trace.Edit, first 
 // Converse puts the documents and the tools before the messages, and a system text of its own, w2,
 // before a conversation without one.
 func (m rereads) Converse(c trace.Conversation, prompt string) (string, []trace.Part, error) {
-	text, parts, err := m.talker.Converse(c, prompt)
+	text, parts, err := m.Talker.Converse(c, prompt)
 	own := len(parts) > 0 && parts[0].Role != "system"
 	if own {
 		text = strings.Replace(text, "w0", "w0 w2", 1)
@@ -196,7 +203,7 @@ func (m rereads) Converse(c trace.Conversation, prompt string) (string, []trace.
 }
 
 func newRereads() rereads {
-	m := rereads{talker{Model: fakemodel.New(1, fakemodel.Evenly)}, new([][]int)}
+	m := rereads{fakemodel.Talker{Model: fakemodel.New(1, fakemodel.Evenly)}, new([][]int)}
 	m.Edit = func(s *trace.Step) {
 		s.Logits = make([]float32, len(m.Words))
 		s.Next.Scores = &trace.TokenScores{Surprisal: 1}
@@ -239,7 +246,7 @@ func TestWithoutParts(t *testing.T) {
 	} {
 		t.Run(part, func(t *testing.T) {
 			m, opts := newRereads(), chatOf()
-			if opts.Without = part; part == "added" {
+			if opts.Ask("without", part); part == "added" {
 				opts.Conversation.System = ""
 			}
 			e, err := attribution.Explain(context.Background(), m, "w1", opts)
@@ -247,7 +254,7 @@ func TestWithoutParts(t *testing.T) {
 			// With the first token of the answer, w5.
 			tokens, err := m.Encode(want.text+" w5", trace.SpecialsOff)
 			must(t, err)
-			w := e.Without
+			w := without.Of(e)
 			if w.Part != part || w.Text != want.text || w.Name != want.name ||
 				w.Threshold != 1e-4 || want.own != slices.Contains(e.Warnings,
 				"Without the system text, the chat template writes one of its own.") {
@@ -257,8 +264,9 @@ func TestWithoutParts(t *testing.T) {
 				t.Errorf("read %v, want the one text %v", *m.texts, trace.IDs(tokens))
 			}
 			// Equal logits are ln 31 from the token, and the model says 1.
-			if s := e.Steps[1].Scores; *s.KL != 0 || math.Abs(*s.Gain-math.Log(31)+1) > 1e-12 {
-				t.Errorf("KL %v and gain %v, want 0 and ln 31 - 1", *s.KL, *s.Gain)
+			d := without.OfToken(e.Steps[1])
+			if d.KL != 0 || math.Abs(d.Gain-math.Log(31)+1) > 1e-12 {
+				t.Errorf("KL %v and gain %v, want 0 and ln 31 - 1", d.KL, d.Gain)
 			}
 		})
 	}
@@ -270,9 +278,11 @@ func TestWithoutRefusals(t *testing.T) {
 	plain := attribution.Options{Methods: []string{"raw"}}
 	grouped := plain
 	grouped.Target = "answer"
-	spans := attribution.Options{Methods: []string{"raw"}, PromptScores: true, By: "word"}
+	spans := attribution.Options{
+		Methods: []string{"raw"}, Studies: attribution.Studies{"prompt-scores": "true"}, By: "word",
+	}
 	refuses := newRereads()
-	refuses.refuse = errors.New("roles must alternate")
+	refuses.Refuse = errors.New("roles must alternate")
 	accented := newRereads()
 	accented.Words[1] = "é"
 	for name, c := range map[string]struct {
@@ -294,13 +304,13 @@ func TestWithoutRefusals(t *testing.T) {
 		"all bytes":               {newRereads(), plain, "0:2", "nothing is left to read"},
 		"half a character":        {accented, plain, "1:3", "it cuts a character in two"},
 		"a target":                {newRereads(), grouped, "0:1", "leave the target out"},
-		"no logits":               {newRereads().talker, plain, "0:1", "does not tell what it predicts at every position"},
+		"no logits":               {newRereads().Talker, plain, "0:1", "does not tell what it predicts at every position"},
 		"a template that refuses": {refuses, chatOf(), "system", "roles must alternate"},
 		"an encoder":              {fakemodel.NewEncoder(1, fakemodel.Evenly), plain, "0:1", "is an encoder: it reads a text"},
 		"scores of spans":         {newRereads(), spans, "", "leave by out"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.opts.Without = c.part
+			c.opts.Ask("without", c.part)
 			prompt := "w1"
 			if c.say == "it cuts a character in two" {
 				prompt = "é w1"
@@ -344,7 +354,8 @@ func TestWithoutUnderEdits(t *testing.T) {
 	}
 	explain := func(edits ...trace.Edit) (*attribution.Explanation, error) {
 		return attribution.Explain(context.Background(), m, prompt, attribution.Options{
-			Methods: []string{"raw"}, MaxTokens: 4, Without: "0:22", Edits: edits,
+			Methods: []string{"raw"}, MaxTokens: 4, Edits: edits,
+			Studies: attribution.Studies{"without": "0:22"},
 		})
 	}
 	// The last two tokens of the prompt, begin-of-text and the first token of the answer.
@@ -370,9 +381,9 @@ func TestWithoutUnderEdits(t *testing.T) {
 			kl += x * math.Log(x/q[i][k])
 			other += x * math.Log(x/unedited[i][k])
 		}
-		if math.Abs(*g.Scores.KL-kl) > scoresTol || math.Abs(kl-other) < 10*scoresTol {
-			t.Errorf("%s: KL %v, want %v; without the edits it is %v", g.Text, *g.Scores.KL, kl,
-				other)
+		if math.Abs(without.OfToken(g).KL-kl) > scoresTol || math.Abs(kl-other) < 10*scoresTol {
+			t.Errorf("%s: KL %v, want %v; without the edits it is %v", g.Text,
+				without.OfToken(g).KL, kl, other)
 		}
 	}
 	if _, err := explain(edit(3)); err == nil || !strings.Contains(err.Error(),
@@ -388,7 +399,7 @@ func TestWithoutOtherwise(t *testing.T) {
 	must(t, err)
 	prompt := "mary has the red key . john has the blue lamp . who has the red key ? answer :"
 	e, err := attribution.Explain(context.Background(), m, prompt, attribution.Options{
-		Methods: []string{"raw"}, MaxTokens: 4, Without: "0:22",
+		Methods: []string{"raw"}, MaxTokens: 4, Studies: attribution.Studies{"without": "0:22"},
 	})
 	must(t, err)
 	rest, err := m.Encode(prompt[22:], trace.SpecialsAuto)
@@ -398,7 +409,7 @@ func TestWithoutOtherwise(t *testing.T) {
 	for i, g := range e.Steps {
 		p := q[len(rest)+i-1]
 		best := slices.Index(p, slices.Max(p))
-		switch o := g.Scores.Otherwise; {
+		switch o := without.OfToken(g).Otherwise; {
 		case (o != nil) != (best != g.ID):
 			t.Errorf("%s: otherwise %+v, want token %d", g.Text, o, best)
 		case o == nil:

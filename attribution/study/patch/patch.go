@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -193,9 +194,9 @@ type Result struct {
 	Receiver *Node `json:"receiver,omitempty"`
 	// Clean and Corrupted are the texts of the tokens of both prompts, [T]. Different are the
 	// positions at which the tokens differ, in rising order.
-	Clean     []string `json:"clean"`
-	Corrupted []string `json:"corrupted"`
-	Different []int    `json:"different"`
+	Clean     attribution.TokenTexts `json:"clean"`
+	Corrupted attribution.TokenTexts `json:"corrupted"`
+	Different []int                  `json:"different"`
 	// Position is the target at which Answer and Foil are compared.
 	Position int   `json:"position"`
 	Answer   Token `json:"answer"`

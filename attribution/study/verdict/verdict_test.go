@@ -1,4 +1,4 @@
-package attribution_test
+package verdict_test
 
 import (
 	"context"
@@ -14,10 +14,17 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/scorer"
+	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/fakemodel"
+	"github.com/headwater-ml/headwater/internal/registry"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 	"github.com/headwater-ml/headwater/models"
 )
+
+var must = testhelp.Must // ends a test at an error
+
+var near = fakemodel.Near
 
 // planted is a model whose probability is 0.9 with both w1 and w2 (ids 2 and 3) in the text, 0.5
 // with one of them and 0.1 with none, and whose rows put these weights on the tokens of its text;
@@ -46,6 +53,11 @@ func planted(weights ...float64) fakemodel.Scored {
 	return m
 }
 
+// prove are the settings of a test.
+func prove(token string) attribution.Studies {
+	return attribution.Studies{verdict.Option: token}
+}
+
 // proven returns the explanation of one token after eight words with a verdict.
 func proven(t *testing.T, m trace.Model, o attribution.Options) *attribution.Explanation {
 	t.Helper()
@@ -63,7 +75,7 @@ func proven(t *testing.T, m trace.Model, o attribution.Options) *attribution.Exp
 // six other words, one of the six sets of one other word takes w2 away, and there are ten sets of
 // two other words. The last word stays, because the prediction is read there.
 func TestVerdict(t *testing.T) {
-	one := attribution.Options{Prove: attribution.ProveAll}
+	one := attribution.Options{Studies: prove(verdict.All)}
 	for _, c := range []struct {
 		name            string
 		weights         []float64
@@ -78,7 +90,7 @@ func TestVerdict(t *testing.T) {
 		{"first", []float64{50, 1, 1, 20, 1, 1, 1, 1}, []int{3}, .5, .9 - .4/6, 6, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v := *proven(t, planted(c.weights...), one).Steps[0].Verdict
+			v := *verdict.Of(proven(t, planted(c.weights...), one).Steps[0])
 			if !slices.Equal(v.Sources, c.sources) || v.Draws != c.draws || v.Holds != c.holds ||
 				v.Replacement != "delete" || v.Method != "raw" || v.Reason != "" {
 				t.Errorf("%+v, want sources %v, %d draws, holds %v", v, c.sources, c.draws,
@@ -92,14 +104,14 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("interval %v, range %v, faithfulness %v around %v", v.Interval, v.Range,
 					v.Faithfulness, v.Others)
 			}
-			again := *proven(t, planted(c.weights...), one).Steps[0].Verdict
+			again := *verdict.Of(proven(t, planted(c.weights...), one).Steps[0])
 			if diff := cmp.Diff(v, again); diff != "" {
 				t.Errorf("a second run (-first +second):\n%s", diff)
 			}
 		})
 	}
 	// Two standard errors of six sets, by hand: 0.5 and five times 0.9.
-	v := proven(t, planted(1, 20, 1, 1, 1, 1, 1, 1), one).Steps[0].Verdict
+	v := verdict.Of(proven(t, planted(1, 20, 1, 1, 1, 1, 1, 1), one).Steps[0])
 	near(t, "interval", v.Interval[:], []float64{5./6 - .4/3, 5./6 + .4/3}, 1e-12)
 	near(t, "range", v.Range[:], []float64{.5, .9}, 1e-12)
 }
@@ -114,13 +126,13 @@ func TestVerdictRepeated(t *testing.T) {
 		}
 		return .1
 	}
-	o := attribution.Options{Prove: "0", Methods: []string{"raw"}, MaxTokens: 1}
+	o := attribution.Options{Studies: prove("0"), Methods: []string{"raw"}, MaxTokens: 1}
 	for text, want := range map[string][]int{
 		"w9 w1 w3 w1 w4 w5 w6 w7": {3}, "w9 w1 w3 w2 w4 w5 w6 w7": nil,
 	} {
 		e, err := attribution.Explain(t.Context(), m, text, o)
 		must(t, err)
-		v := e.Steps[0].Verdict
+		v := verdict.Of(e.Steps[0])
 		if got := v.Repeated; (got != nil) != (want != nil) ||
 			got != nil && (!slices.Equal(got.Sources, want) || got.Without != .1) {
 			t.Errorf("%s: %+v of %+v", text, got, v)
@@ -144,7 +156,7 @@ func TestVerdictOpposed(t *testing.T) {
 		{[]float64{0, -.1, -1, 3, -2, -1, 0, 0}, []int{4, 2}, .9},
 		{[]float64{0, -.1, 0, 3, 0, 0, 0, 0}, nil, 0},
 	} {
-		remove := attribution.RegisterScorerForTest("test-signed", fixedScorer{
+		remove := registerScorer("test-signed", fixedScorer{
 			&scorer.Scores{Values: c.values},
 			scorer.Info{
 				Summary: "fixed", Formula: "x", Paper: "none", Cost: "nothing", Signed: true,
@@ -152,10 +164,10 @@ func TestVerdictOpposed(t *testing.T) {
 			},
 		})
 		e, err := attribution.Explain(context.Background(), planted(1), "w9 w1 w3 w2 w4 w5 w6 w7",
-			attribution.Options{Methods: []string{"test-signed"}, MaxTokens: 1, Prove: "0"})
+			attribution.Options{Methods: []string{"test-signed"}, MaxTokens: 1, Studies: prove("0")})
 		remove()
 		must(t, err)
-		v := e.Steps[0].Verdict.Opposed
+		v := verdict.Of(e.Steps[0]).Opposed
 		if v == nil || c.sources == nil {
 			if (v == nil) != (c.sources == nil) {
 				t.Errorf("%v: %+v", c.values, v)
@@ -179,7 +191,7 @@ func TestVerdictOfContrast(t *testing.T) {
 		}
 		return map[float64]float64{.9: 3, .5: 1, .1: -2}[p(q)]
 	}
-	defer attribution.RegisterScorerForTest("test-signed", fixedScorer{
+	defer registerScorer("test-signed", fixedScorer{
 		&scorer.Scores{Values: []float64{0, 2, 0, 3, 0, 0, 0, 0}},
 		scorer.Info{
 			Summary: "fixed", Formula: "x", Paper: "none", Cost: "nothing", Signed: true,
@@ -187,10 +199,10 @@ func TestVerdictOfContrast(t *testing.T) {
 		},
 	})()
 	e, err := attribution.Explain(t.Context(), m, "w9 w1 w3 w2 w4 w5 w6 w7", attribution.Options{
-		Methods: []string{"test-signed"}, MaxTokens: 1, Prove: "0", Contrast: "w5",
+		Methods: []string{"test-signed"}, MaxTokens: 1, Studies: prove("0"), Contrast: "w5",
 	})
 	must(t, err)
-	v := e.Steps[0].Verdict
+	v := verdict.Of(e.Steps[0])
 	if v.Quantity != trace.Logit || v.Contrast != "w5" || v.Whole != 3 || v.Without != -2 ||
 		v.Others != 3 || !v.Holds || v.Faithfulness != nil {
 		t.Errorf("%+v", v)
@@ -216,9 +228,9 @@ func TestVerdictDraws(t *testing.T) {
 		}
 		e, err := attribution.Explain(t.Context(), m,
 			"w9 w1 w3 w2 w4 w5 w6 w7 w4 w5 w6 w7 w4 w5 w6",
-			attribution.Options{Prove: "0", Methods: []string{"raw"}, MaxTokens: 1})
+			attribution.Options{Studies: prove("0"), Methods: []string{"raw"}, MaxTokens: 1})
 		must(t, err)
-		if v := e.Steps[0].Verdict; v.Draws != want {
+		if v := verdict.Of(e.Steps[0]); v.Draws != want {
 			t.Errorf("without %v: %d draws, want %d", without, v.Draws, want)
 		}
 	}
@@ -242,11 +254,11 @@ func (m pieced) Encode(text string, specials trace.Specials) ([]trace.Token, err
 // Words are taken away whole: w1 is a piece of the word whose other piece is named, and five words
 // are left, of which one draw takes w2. A word stays if the prediction is read in it.
 func TestVerdictOfPieces(t *testing.T) {
-	explain := func(text string, weights ...float64) *attribution.Verdict {
+	explain := func(text string, weights ...float64) *verdict.Verdict {
 		e, err := attribution.Explain(t.Context(), pieced{planted(weights...)}, text,
-			attribution.Options{Methods: []string{"raw"}, MaxTokens: 1, Prove: "0"})
+			attribution.Options{Methods: []string{"raw"}, MaxTokens: 1, Studies: prove("0")})
 		must(t, err)
-		return e.Steps[0].Verdict
+		return verdict.Of(e.Steps[0])
 	}
 	v := explain("w9 w1w3 w2 w4 w5 w6 w7", 1, 1, 20, 1, 1, 1, 1, 1)
 	if !slices.Equal(v.Sources, []int{2, 1}) || v.Draws != 5 || !v.Holds {
@@ -258,7 +270,7 @@ func TestVerdictOfPieces(t *testing.T) {
 		t.Errorf("the word at the end: %+v", v)
 	}
 	// w1 is against the token, and its word is taken away already because of w3.
-	remove := attribution.RegisterScorerForTest("test-signed", fixedScorer{
+	remove := registerScorer("test-signed", fixedScorer{
 		&scorer.Scores{Values: []float64{0, -2, 3, 0, -1, 0, 0, 0}},
 		scorer.Info{
 			Summary: "fixed", Formula: "x", Paper: "none", Cost: "nothing", Signed: true,
@@ -267,9 +279,9 @@ func TestVerdictOfPieces(t *testing.T) {
 	})
 	defer remove()
 	e, err := attribution.Explain(t.Context(), pieced{planted(1)}, "w9 w1w3 w2 w4 w5 w6 w7",
-		attribution.Options{Methods: []string{"test-signed"}, MaxTokens: 1, Prove: "0"})
+		attribution.Options{Methods: []string{"test-signed"}, MaxTokens: 1, Studies: prove("0")})
 	must(t, err)
-	v = e.Steps[0].Verdict
+	v = verdict.Of(e.Steps[0])
 	if !slices.Equal(v.Sources, []int{2, 1}) || !slices.Equal(v.Opposed.Sources, []int{4}) {
 		t.Errorf("a piece for and one against the token: %+v, %+v", v, v.Opposed)
 	}
@@ -278,27 +290,28 @@ func TestVerdictOfPieces(t *testing.T) {
 // Only the tokens that are asked for have a verdict.
 func TestVerdictOf(t *testing.T) {
 	m := planted(1, 20, 1, 1, 1, 1, 1, 1)
-	for prove, want := range map[string]string{
+	for token, want := range map[string]string{
 		"": "[false false false]", "1": "[false true false]", "all": "[true true true]",
 		"opening": "[false false true]",
 	} {
 		e := proven(t, m, attribution.Options{
-			Prove: prove, MaxTokens: 3, Opens: func(*attribution.Explanation) int { return 2 },
+			MaxTokens: 3, Studies: prove(token),
+			Opens: func(*attribution.Explanation) int { return 2 },
 		})
 		var got []bool
 		for _, s := range e.Steps {
-			got = append(got, s.Verdict != nil)
+			got = append(got, verdict.Of(s) != nil)
 		}
 		if fmt.Sprint(got) != want {
-			t.Errorf("prove %q: %v, want %s", prove, got, want)
+			t.Errorf("prove %q: %v, want %s", token, got, want)
 		}
 		if text, err := json.Marshal(e); err != nil ||
-			strings.Contains(string(text), `"verdict"`) != (prove != "") {
-			t.Errorf("prove %q: %v %s", prove, err, text)
+			strings.Contains(string(text), `"verdict"`) != (token != "") {
+			t.Errorf("prove %q: %v %s", token, err, text)
 		}
 	}
-	e := proven(t, m, attribution.Options{Prove: attribution.ProveOpening, MaxTokens: 2})
-	if e.Steps[0].Verdict == nil || e.Steps[1].Verdict != nil {
+	e := proven(t, m, attribution.Options{Studies: prove(attribution.OpeningToken), MaxTokens: 2})
+	if verdict.Of(e.Steps[0]) == nil || verdict.Of(e.Steps[1]) != nil {
 		t.Error("without a picture the first token is tested")
 	}
 }
@@ -312,11 +325,11 @@ func TestVerdictAutoLongText(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, err := attribution.Explain(t.Context(), m, strings.Repeat("a", 1100),
-		attribution.Options{MaxTokens: 1, Prove: attribution.ProveAuto})
+		attribution.Options{MaxTokens: 1, Studies: prove(verdict.Auto)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := e.Steps[0].Verdict
+	v := verdict.Of(e.Steps[0])
 	if v == nil || v.Draws != 0 || v.Read < 3*1100 ||
 		!strings.HasPrefix(v.Reason, "it would read") {
 		t.Errorf("verdict %+v, want none because of the time", v)
@@ -328,8 +341,9 @@ func TestVerdictAutoLongText(t *testing.T) {
 // other word. Where that is too much, five sets are drawn.
 func TestVerdictAuto(t *testing.T) {
 	m := planted(1, 20, 1, 1, 1, 1, 1, 1)
-	asked := proven(t, m, attribution.Options{Prove: attribution.ProveOpening}).Steps[0].Verdict
-	auto := proven(t, m, attribution.Options{Prove: attribution.ProveAuto}).Steps[0].Verdict
+	opening := attribution.Options{Studies: prove(attribution.OpeningToken)}
+	asked := verdict.Of(proven(t, m, opening).Steps[0])
+	auto := verdict.Of(proven(t, m, attribution.Options{Studies: prove(verdict.Auto)}).Steps[0])
 	if diff := cmp.Diff(asked, auto); diff != "" || auto.Draws != 6 {
 		t.Errorf("auto and opening differ (-opening +auto):\n%s", diff)
 	}
@@ -338,49 +352,50 @@ func TestVerdictAuto(t *testing.T) {
 	}
 	// 12·2^26 multiplications for a token: 42 tokens fit, 14 in pure Go. Then four times as many.
 	m.About.Layers, m.About.Width, m.About.Backend = 1, 1<<13, "xla"
-	v := proven(t, m, attribution.Options{Prove: attribution.ProveAuto}).Steps[0].Verdict
+	v := verdict.Of(proven(t, m, attribution.Options{Studies: prove(verdict.Auto)}).Steps[0])
 	if v.Draws != 6 {
 		t.Errorf("a cheap test: %+v", v)
 	}
 	m.About.Width = 9000 // 35 tokens
-	v = proven(t, m, attribution.Options{Prove: attribution.ProveAuto}).Steps[0].Verdict
+	v = verdict.Of(proven(t, m, attribution.Options{Studies: prove(verdict.Auto)}).Steps[0])
 	if v.Draws != 5 || v.Read >= 36 {
 		t.Errorf("where all sets are too many: %+v", v)
 	}
 	least := v.Read
 	m.About.Backend = "go"
-	v = proven(t, m, attribution.Options{Prove: attribution.ProveAuto}).Steps[0].Verdict
+	v = verdict.Of(proven(t, m, attribution.Options{Studies: prove(verdict.Auto)}).Steps[0])
 	if v.Draws != 0 {
 		t.Errorf("in pure Go: %+v", v)
 	}
 	m.About.Width, m.About.Backend = 1<<14, "xla"
 	*m.Queries = nil
-	v = proven(t, m, attribution.Options{Prove: attribution.ProveAuto}).Steps[0].Verdict
+	v = verdict.Of(proven(t, m, attribution.Options{Studies: prove(verdict.Auto)}).Steps[0])
 	if v.Read != least || v.Reason != fmt.Sprintf("it would read %d tokens again", least) ||
 		v.Draws != 0 || len(*m.Queries) != 0 {
 		t.Errorf("%+v after %d queries", v, len(*m.Queries))
 	}
-	if v = proven(t, m, attribution.Options{Prove: "0"}).Steps[0].Verdict; v.Draws != 6 {
+	v = verdict.Of(proven(t, m, attribution.Options{Studies: prove("0")}).Steps[0])
+	if v.Draws != 6 {
 		t.Errorf("asked for: %+v", v)
 	}
 	// What nobody asked for and cannot be tested is not spoken of.
 	for name, e := range map[string]*attribution.Explanation{
 		"the last word": proven(t, planted(1, 1, 1, 1, 1, 1, 1, 40),
-			attribution.Options{Prove: attribution.ProveAuto}),
+			attribution.Options{Studies: prove(verdict.Auto)}),
 		"no other texts": proven(t, planted(1, 20).Model,
-			attribution.Options{Prove: attribution.ProveAuto}),
-		"off": proven(t, planted(1, 20), attribution.Options{Prove: attribution.ProveOff}),
+			attribution.Options{Studies: prove(verdict.Auto)}),
+		"off": proven(t, planted(1, 20), attribution.Options{Studies: prove(verdict.Off)}),
 	} {
-		if e.Steps[0].Verdict != nil || len(e.Warnings) > 0 {
-			t.Errorf("%s: %+v, %q", name, e.Steps[0].Verdict, e.Warnings)
+		if verdict.Of(e.Steps[0]) != nil || len(e.Warnings) > 0 {
+			t.Errorf("%s: %+v, %q", name, verdict.Of(e.Steps[0]), e.Warnings)
 		}
 	}
 }
 
 // What cannot be tested says why, and what is asked wrongly is refused.
 func TestVerdictRefusals(t *testing.T) {
-	o := attribution.Options{Prove: attribution.ProveAll}
-	last := proven(t, planted(1, 1, 1, 1, 1, 1, 1, 40), o).Steps[0].Verdict
+	o := attribution.Options{Studies: prove(verdict.All)}
+	last := verdict.Of(proven(t, planted(1, 1, 1, 1, 1, 1, 1, 40), o).Steps[0])
 	if !strings.Contains(last.Reason, "the prediction is read there") || last.Draws != 0 {
 		t.Errorf("the last word: %+v", last)
 	}
@@ -394,39 +409,39 @@ func TestVerdictRefusals(t *testing.T) {
 		return needs(q)
 	}
 	tested, err := attribution.Explain(context.Background(), m, "w9 w1 w3 w2 w4 w5 w6 w7",
-		attribution.Options{Methods: []string{"occlusion"}, MaxTokens: 1, Prove: "0"})
+		attribution.Options{Methods: []string{"occlusion"}, MaxTokens: 1, Studies: prove("0")})
 	must(t, err)
-	if v := tested.Steps[0].Verdict; !slices.Equal(v.Sources, []int{1, 3}) || !v.Holds {
+	if v := verdict.Of(tested.Steps[0]); !slices.Equal(v.Sources, []int{1, 3}) || !v.Holds {
 		t.Errorf("occlusion names %v: %+v", v.Sources, v)
 	}
 	e, err := attribution.Explain(context.Background(), planted(1, 9, 1), "w9 w1 w3",
-		attribution.Options{Prove: "0", MaxTokens: 1, Methods: []string{"raw"}})
+		attribution.Options{Studies: prove("0"), MaxTokens: 1, Methods: []string{"raw"}})
 	must(t, err)
-	if v := e.Steps[0].Verdict; v.Draws != 1 || v.Interval != [2]float64{.5, .5} {
+	if v := verdict.Of(e.Steps[0]); v.Draws != 1 || v.Interval != [2]float64{.5, .5} {
 		t.Errorf("one other word: %+v", v)
 	}
 	e = proven(t, planted(1, 20).Model, o)
-	if e.Steps[0].Verdict != nil ||
+	if verdict.Of(e.Steps[0]) != nil ||
 		!strings.Contains(strings.Join(e.Warnings, "\n"), "does not predict other texts") {
 		t.Errorf("a model that predicts no other texts: %v", e.Warnings)
 	}
 	long := planted(1, 20)
 	e, err = attribution.Explain(context.Background(), long, strings.Repeat("w1 ", 6000),
-		attribution.Options{Prove: "0", MaxTokens: 1, Methods: []string{"raw"}})
+		attribution.Options{Studies: prove("0"), MaxTokens: 1, Methods: []string{"raw"}})
 	must(t, err)
-	if e.Steps[0].Verdict != nil || len(*long.Queries) > 0 ||
+	if verdict.Of(e.Steps[0]) != nil || len(*long.Queries) > 0 ||
 		!strings.Contains(strings.Join(e.Warnings, "\n"), "84014 tokens would be read again") {
 		t.Errorf("a long text: %v", e.Warnings)
 	}
 	for want, o := range map[string]attribution.Options{
-		"prove 3; the explanation has 1 token, counted from 0": {Prove: "3"},
-		"want auto, opening, all, off, or the number":          {Prove: "some"},
-		"prove and groups of tokens":                           {Prove: "all", By: "word"},
+		"prove 3; the explanation has 1 token, counted from 0": {Studies: prove("3")},
+		"want auto, opening, all, off, or the number":          {Studies: prove("some")},
+		"prove and groups of tokens":                           {Studies: prove("all"), By: "word"},
 	} {
 		o.Methods, o.MaxTokens = []string{"raw"}, 1
 		_, err := attribution.Explain(context.Background(), idle{planted(1, 1), t}, "w1 w2", o)
 		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", o.Prove, err, want)
+			t.Errorf("%v: %v, want %q", o.Studies, err, want)
 		}
 	}
 }
@@ -481,14 +496,34 @@ func TestVerdictOfMean(t *testing.T) {
 	})}
 	m.About.Head, m.About.MeanPooled = trace.Labels, true
 	e, err := attribution.Explain(t.Context(), m, "w1 w2 w3 w4 w5 w6", attribution.Options{
-		Methods: []string{"raw"}, Prove: attribution.ProveAll, Specials: trace.SpecialsOff,
+		Methods: []string{"raw"}, Studies: prove(verdict.All), Specials: trace.SpecialsOff,
 	})
 	must(t, err)
 	for i, s := range e.Steps {
-		v := s.Verdict
+		v := verdict.Of(s)
 		if len(e.Steps) != 2 || s.Position != nil || !slices.Equal(v.Sources, []int{last}) ||
 			v.Whole != 0.9 || v.Without != 0.1 || v.Others != 0.9 || !v.Holds {
 			t.Errorf("class %d of %d: %+v", i, len(e.Steps), v)
 		}
 	}
+}
+
+// registerScorer registers a scorer and returns what removes it again.
+func registerScorer(name string, s scorer.Scorer) func() {
+	scorer.Register(name, s)
+	return func() { registry.Remove("scorer", name) }
+}
+
+// fixedScorer is a scorer with a fixed answer.
+type fixedScorer struct {
+	scores *scorer.Scores
+	info   scorer.Info
+}
+
+func (a fixedScorer) Info() scorer.Info { return a.info }
+
+func (a fixedScorer) Score(
+	context.Context, trace.Model, trace.Query, scorer.Options,
+) (*scorer.Scores, error) {
+	return a.scores, nil
 }

@@ -1,4 +1,4 @@
-package attribution_test
+package heads_test
 
 import (
 	"context"
@@ -13,9 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/study/heads"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/fakemodel"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 )
+
+var must = testhelp.Must // ends a test at an error
 
 // headModel has the attention of L layers with two heads over any text, and what was asked for.
 type headModel struct {
@@ -54,20 +58,20 @@ func newHeadModel() headModel {
 // kindsOf explains one token and returns the kinds of heads.
 func kindsOf(
 	t *testing.T, m trace.Model, prompt, what string,
-) (*attribution.HeadKinds, *attribution.Explanation) {
+) (*heads.Kinds, *attribution.Explanation) {
 	t.Helper()
 	e, err := attribution.Explain(t.Context(), m, prompt, attribution.Options{
-		Methods: []string{"raw"}, MaxTokens: 1, HeadKinds: what,
+		Methods: []string{"raw"}, MaxTokens: 1, Studies: attribution.Studies{"head-kinds": what},
 	})
 	must(t, err)
-	return e.HeadKinds, e
+	return heads.Of(e), e
 }
 
 // Scores on random tokens, by the places of the second half: each token has one earlier occurrence,
 // K places back.
 func TestHeadKindsRandom(t *testing.T) {
 	m := newHeadModel()
-	kinds, _ := kindsOf(t, m, "w1 w2", attribution.KindsRandom)
+	kinds, _ := kindsOf(t, m, "w1 w2", heads.Random)
 	const K = 25
 	ids := (*m.texts)[0]
 	half := slices.Sorted(slices.Values(ids[:K]))
@@ -116,7 +120,7 @@ func TestHeadKindsChosen(t *testing.T) {
 		}
 		return .01
 	}
-	kinds, _ := kindsOf(t, m, "w1 w2", attribution.KindsRandom)
+	kinds, _ := kindsOf(t, m, "w1 w2", heads.Random)
 	got := map[string][]int{}
 	for _, kind := range kinds.Kinds {
 		got[kind.Name] = kind.Heads
@@ -143,7 +147,7 @@ func TestHeadKindsChosen(t *testing.T) {
 func TestHeadKindsOnText(t *testing.T) {
 	m := newHeadModel()
 	// The generated token is w2, because fake models count on.
-	kinds, e := kindsOf(t, m, "w1 w2 w1 w3 w2 w1 w1", attribution.KindsText)
+	kinds, e := kindsOf(t, m, "w1 w2 w1 w3 w2 w1 w1", heads.Text)
 	if len(e.Steps) != 1 || !slices.Equal((*m.texts)[1], e.TokenIDs()) {
 		t.Fatalf("the texts are %v, want that of %v", *m.texts, e.TokenIDs())
 	}
@@ -172,7 +176,7 @@ func TestHeadKindsOnText(t *testing.T) {
 			}
 		}
 	}
-	if kind, _ := kindsOf(t, newHeadModel(), "w1 w2", attribution.KindsText); kind.Kinds[0].Text !=
+	if kind, _ := kindsOf(t, newHeadModel(), "w1 w2", heads.Text); kind.Kinds[0].Text !=
 		nil {
 		t.Error("a text without repetition has a score of induction")
 	}
@@ -191,8 +195,8 @@ func TestNameMovers(t *testing.T) {
 		copy(step.Terms.ByHead, []float64{9, -2, 9, 0})
 		copy(step.Terms.ByHead[S:], []float64{7, 3, 7, 1})
 	}
-	kinds, e := kindsOf(t, m, "w9 w2 w8 w2 w1", attribution.KindsRandom)
-	want := attribution.HeadKind{
+	kinds, e := kindsOf(t, m, "w9 w2 w8 w2 w1", heads.Random)
+	want := heads.Kind{
 		Name: "name mover", Threshold: .5, Text: []float64{0, 1}, Tokens: 1, Chance: .5,
 		Heads: []int{1},
 	}
@@ -200,14 +204,14 @@ func TestNameMovers(t *testing.T) {
 		t.Errorf("name movers (-want +got):\n%s", d)
 	}
 	// All of head 0 is 9 - 2 + 9 + 0, of head 1 7 + 3 + 7 + 1, whatever is written from where.
-	if d := cmp.Diff(&attribution.HeadWrites{Heads: []float64{16, 18}, Value: 40, Foils: 5},
-		e.Steps[0].Wrote); d != "" {
+	if d := cmp.Diff(&heads.Writes{Heads: []float64{16, 18}, Value: 40, Foils: 5},
+		heads.Wrote(e.Steps[0])); d != "" {
 		t.Errorf("what heads wrote (-want +got):\n%s", d)
 	}
 	if m.Asked.Terms == nil || !m.Asked.Terms.ByHead {
 		t.Error("the parts of heads were not asked for")
 	}
-	if kinds, _ = kindsOf(t, m, "w9 w2", attribution.KindsRandom); kinds.Kinds[4].Text != nil {
+	if kinds, _ = kindsOf(t, m, "w9 w2", heads.Random); kinds.Kinds[4].Text != nil {
 		t.Error("a word that does not occur before has name movers")
 	}
 }
@@ -221,7 +225,7 @@ func TestHeadsContrast(t *testing.T) {
 	if _, err := attribution.Explain(t.Context(), m, "w1 w2", opts); err == nil {
 		t.Error("without kinds of heads, raw takes a contrast")
 	}
-	opts.HeadKinds = attribution.KindsRandom
+	opts.Ask("head-kinds", heads.Random)
 	e, err := attribution.Explain(t.Context(), m, "w1 w2", opts)
 	must(t, err)
 	if c := m.Asked.Terms.Contrast; c == nil || *c != 8 || m.Asked.Terms.Foils != 0 {
@@ -246,11 +250,11 @@ func TestHeadKindsRefused(t *testing.T) {
 		m            trace.Model
 		what, reason string
 	}{
-		"no attention": {fakemodel.New(2, fakemodel.Evenly), attribution.KindsRandom,
+		"no attention": {fakemodel.New(2, fakemodel.Evenly), heads.Random,
 			"Heads have no kinds: that needs a model that records attention"},
-		"short context": {short, attribution.KindsRandom,
+		"short context": {short, heads.Random,
 			"reads 8 different tokens twice; fake reads 7."},
-		"no edits": {newHeadModel(), attribution.KindsAblate, "No head is taken away"},
+		"no edits": {newHeadModel(), heads.Ablate, "No head is taken away"},
 	} {
 		_, e := kindsOf(t, c.m, "w1 w2", c.what)
 		if !strings.Contains(strings.Join(e.Warnings, " "), c.reason) {
@@ -258,7 +262,7 @@ func TestHeadKindsRefused(t *testing.T) {
 		}
 	}
 	_, err := attribution.Explain(t.Context(), newHeadModel(), "w1", attribution.Options{
-		HeadKinds: attribution.KindsText, By: "word",
+		Studies: attribution.Studies{"head-kinds": heads.Text}, By: "word",
 	})
 	if err == nil || !strings.Contains(err.Error(), "leave by and target out") {
 		t.Errorf("groups of tokens: %v", err)
@@ -275,7 +279,7 @@ func TestNeededHeads(t *testing.T) {
 		{[]float64{0, 0, 0, 4}, []int{3}}, {[]float64{0, 5, 0, 0, 4, 0, 0, 0}, []int{1, 4}},
 		{[]float64{0, 0, 0, 1e-6}, nil}, {[]float64{-1, -1}, nil}, {nil, nil},
 	} {
-		k := attribution.HeadKinds{Without: c.without}
+		k := heads.Kinds{Without: c.without}
 		if got := k.Needed(); !slices.Equal(got, c.want) {
 			t.Errorf("needed of %v are %v, want %v", c.without, got, c.want)
 		}

@@ -1,4 +1,7 @@
-package attribution
+// Package heads is the study of what attention heads do: which are induction heads, heads of the
+// previous token, of duplicate tokens and of the first token, which are name movers, what each
+// wrote into a logit, and what the loss is without each.
+package heads
 
 import (
 	"cmp"
@@ -7,29 +10,90 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
-// The values of [Options.HeadKinds], each with what those before it have: scores on random tokens
-// and name movers; scores on the text, at one more pass over it; and the loss without each head, at
-// L·H passes over the random tokens.
+func init() {
+	attribution.RegisterStudy(&attribution.Study{
+		Name: Name,
+		Options: []attribution.StudyOption{{
+			Name: "head kinds", Key: Option,
+			Help: "also score every head as induction, previous-token, duplicate-token, " +
+				"first-token and name-mover head: `random|text|ablate`, on repeated random " +
+				"tokens, on the text too, at one more pass, and by what the loss is without each " +
+				"head, at a pass for each",
+			Wrong: func(s string) string {
+				known := []string{Random, Text, Ablate}
+				if s == "" || slices.Contains(known, s) {
+					return ""
+				}
+				return "want " + message.List(known)
+			},
+			Conflict: func(o *attribution.Options) string {
+				if o.By == "" && o.Target == "" {
+					return ""
+				}
+				return trace.Called("head kinds") + " and groups of tokens; heads read tokens as " +
+					"the model has them: leave by and target out"
+			},
+		}},
+		Whole: func() any { return &Kinds{} },
+		Token: func() any { return &Writes{} },
+		Needs: func(attribution.Studies) attribution.StudyNeeds {
+			return attribution.StudyNeeds{ByHead: true, Contrast: true, Foils: true}
+		},
+		Cost: func(info trace.Info, set attribution.Studies) string {
+			if set[Option] != Ablate {
+				return ""
+			}
+			return fmt.Sprintf("each of %d heads is taken away in turn, a pass each: for 270 "+
+				"heads of 135 million parameters, two cores take a minute or two",
+				info.Layers*info.Heads)
+		},
+		Begin: begin,
+	})
+}
+
+// Name is the name of the study, and Option that of its option.
 const (
-	KindsRandom = "random"
-	KindsText   = "text"
-	KindsAblate = "ablate"
+	Name   = "heads"
+	Option = "head-kinds"
 )
+
+// The values of the option, each with what those before it have: scores on random tokens and name
+// movers; scores on the text, at one more pass over it; and the loss without each head, at L·H
+// passes over the random tokens.
+const (
+	Random = "random"
+	Text   = "text"
+	Ablate = "ablate"
+)
+
+// mostRead is how many tokens the passes without each head may read.
+const mostRead = 1 << 16
+
+// Of returns what every head does, nil if the study was not asked for.
+func Of(e *attribution.Explanation) *Kinds { return attribution.Finding[Kinds](e.Studies, Name) }
+
+// Wrote returns what each head wrote into the logit of a generated token, nil if the study was not
+// asked for and for a model that cannot say.
+func Wrote(g attribution.GeneratedToken) *Writes {
+	return attribution.Finding[Writes](g.Studies, Name)
+}
 
 // The kinds of heads, by what a head reads at token t: the token after an earlier occurrence of t
 // (Elhage et al. 2021), t-1, an earlier occurrence of t (Wang et al. 2022), token 0, where heads
 // rest that find nothing (Xiao et al. 2023), and, of name movers, the very token that it writes
 // into the prediction (Wang et al. 2022).
 const (
-	InductionHead      = "induction"
-	PreviousTokenHead  = "previous token"
-	DuplicateTokenHead = "duplicate token"
-	FirstTokenHead     = "first token"
-	NameMoverHead      = "name mover"
+	Induction      = "induction"
+	PreviousToken  = "previous token"
+	DuplicateToken = "duplicate token"
+	FirstToken     = "first token"
+	NameMover      = "name mover"
 )
 
 // patternKinds are the kinds that attention tells, and patternFrom the scores from which a head is
@@ -39,7 +103,7 @@ const (
 // all others together.
 var (
 	patternKinds = [4]string{
-		InductionHead, PreviousTokenHead, DuplicateTokenHead, FirstTokenHead,
+		Induction, PreviousToken, DuplicateToken, FirstToken,
 	}
 	patternFrom = [4]float64{.3, .3, .3, .5}
 )
@@ -51,7 +115,7 @@ const (
 	repeatedTokens, fewestTokens, kindSeed = 25, 8, 1
 )
 
-// HeadKinds are the scores of all heads by what they do, and the kinds that follow from them:
+// Kinds are the scores of all heads by what they do, and the kinds that follow from them:
 //
 //	score_k(l,h) = 1/|T_k| Σ_{t ∈ T_k} Σ_{s ∈ S_k(t)} A_lh[t,s]
 //
@@ -66,13 +130,13 @@ const (
 // The random text has K different tokens, and the same again, between the control tokens that the
 // model puts around a text. There T_k are the last K - 1 tokens for each kind, where all patterns
 // have a source, so that the scores of a head are parts of one attention.
-type HeadKinds struct {
+type Kinds struct {
 	// IDs are the random text, of K tokens twice, and Chance the score of uniform attention there.
 	IDs      []int   `json:"ids"`
 	Repeated int     `json:"repeated"` // K
 	Chance   float64 `json:"chance"`
 	// Kinds are all kinds, in a fixed order.
-	Kinds []HeadKind `json:"kinds"`
+	Kinds []Kind `json:"kinds"`
 	// Loss is, if it is asked for, the mean of -ln p, in nats, over the K - 1 tokens t + 1 of the
 	// second half, and Without, [L,H], how much larger it is if the context of a head, and so its
 	// output, is at each token its mean over the random text.
@@ -80,8 +144,8 @@ type HeadKinds struct {
 	Without []float64 `json:"without,omitempty"`
 }
 
-// HeadKind is one kind of head.
-type HeadKind struct {
+// Kind is one kind of head.
+type Kind struct {
 	Name string `json:"name"`
 	// Threshold is the score from which a head is of the kind: Random, or Text of name movers.
 	Threshold float64 `json:"threshold"`
@@ -102,10 +166,10 @@ type HeadKind struct {
 }
 
 // Fit reports whether the scores are those of n heads, which may not be so in a damaged file.
-func (k *HeadKinds) Fit(n int) bool {
+func (k *Kinds) Fit(n int) bool {
 	fits := func(scores []float64) bool { return scores == nil || len(scores) == n }
 	return len(k.Kinds) == 5 && fits(k.Without) &&
-		!slices.ContainsFunc(k.Kinds, func(kind HeadKind) bool {
+		!slices.ContainsFunc(k.Kinds, func(kind Kind) bool {
 			return !fits(kind.Random) || !fits(kind.Text) || slices.ContainsFunc(kind.Heads,
 				func(i int) bool { return i < 0 || i >= max(len(kind.Random), len(kind.Text)) })
 		})
@@ -114,8 +178,8 @@ func (k *HeadKinds) Fit(n int) bool {
 // Needed returns the heads without which the loss rises most, as l·H+h, the most first: by the mean
 // + standard deviation over all heads (of a sample, with n-1) or more, and at least a hundredth of
 // a nat. It returns nil if that is not known.
-func (k *HeadKinds) Needed() (heads []int) {
-	least := max(.01, outstanding(k.Without))
+func (k *Kinds) Needed() (heads []int) {
+	least := max(.01, rowmath.Outstanding(k.Without))
 	for i, x := range k.Without {
 		if x >= least {
 			heads = append(heads, i)
@@ -129,7 +193,7 @@ func (k *HeadKinds) Needed() (heads []int) {
 
 // OnText returns k with the scores on the text of e, given the attention over its first T tokens,
 // [L,H,T,T].
-func (k *HeadKinds) OnText(e *Explanation, attention trace.Tensor) *HeadKinds {
+func (k *Kinds) OnText(e *attribution.Explanation, attention trace.Tensor) *Kinds {
 	scored := *k
 	scored.Kinds = slices.Clone(k.Kinds)
 	sources := patternsOf(e.TokenIDs()[:attention.Shape[2]], e.Prompt.Special)
@@ -201,58 +265,75 @@ func scoresOf(attention trace.Tensor, sources [][]int, of trace.Info) (
 	return scores, chance, tokens
 }
 
-// readKinds scores the heads, if the options ask for it. What the model cannot do is a warning.
-func (r *run) readKinds(ctx context.Context, m trace.Model) error {
-	if r.opts.HeadKinds == "" {
-		return nil
-	}
+// run is the study of one text.
+type run struct {
+	*attribution.StudyRun
+	// copied is what each head wrote into the logits of tokens that the text has before, [L,H], and
+	// copies their number; see [Kind.Text].
+	copied []float64
+	copies int
+}
+
+// begin begins the study, which every model may be asked for.
+func begin(s *attribution.StudyRun) (attribution.StudySteps, error) {
+	of := s.Explanation.Model
+	r := &run{StudyRun: s, copied: make([]float64, of.Layers*of.Heads)}
+	return attribution.StudySteps{Step: r.addByHead, End: r.scoreHeads}, nil
+}
+
+// scoreHeads scores the heads. What the model cannot do is a warning.
+func (r *run) scoreHeads(ctx context.Context) error {
+	m, e := r.Model, r.Explanation
 	tracer, records := m.(trace.Tracer)
 	ids, second, K := repeatedText(m)
 	if !records || K < fewestTokens {
-		r.e.Warnings = append(r.e.Warnings, fmt.Sprintf("Heads have no kinds: that needs a model "+
-			"that records attention, and reads %d different tokens twice; %s reads %d.",
-			fewestTokens, r.e.Model.Name, K))
+		r.Warn(fmt.Sprintf("Heads have no kinds: that needs a model that records attention, and "+
+			"reads %d different tokens twice; %s reads %d.", fewestTokens, e.Model.Name, K))
 		return nil
 	}
-	random := tracer
+	taps := []trace.Tap{trace.Attention}
+	var tensors []trace.Tensor
+	var err error
 	if edits := r.editsEverywhere(); edits != nil {
-		random = editedTracer{m.(trace.EditTracer), edits, m.Info()}
+		tensors, err = m.(trace.EditTracer).Run(ctx, ids, taps, edits)
+	} else {
+		tensors, err = tracer.Trace(ctx, ids, taps)
 	}
-	tensors, err := random.Trace(ctx, ids, []trace.Tap{trace.Attention})
 	if err != nil {
 		return err
 	}
 	a := tensors[0]
-	kinds := &HeadKinds{IDs: ids, Repeated: K}
+	kinds := &Kinds{IDs: ids, Repeated: K}
 	for k, sources := range patternsOf(ids, nil) {
-		kind := HeadKind{Name: patternKinds[k], Threshold: patternFrom[k]}
+		kind := Kind{Name: patternKinds[k], Threshold: patternFrom[k]}
 		clear(sources[:second+1])
 		clear(sources[second+K:]) // control tokens
-		kind.Random, kinds.Chance, _ = scoresOf(a, sources, r.e.Model)
+		kind.Random, kinds.Chance, _ = scoresOf(a, sources, e.Model)
 		kinds.Kinds = append(kinds.Kinds, kind)
 	}
 	kinds.Kinds = append(kinds.Kinds, r.nameMovers())
 	kinds.choose()
-	r.e.HeadKinds = kinds
-	if r.opts.HeadKinds == KindsRandom {
+	e.Studies.Set(Name, kinds)
+	if r.Setting(Option) == Random {
 		return nil
 	}
-	if tracer, err = r.e.Traced(tracer); err == nil {
-		tensors, err = tracer.Trace(ctx, r.e.TokenIDs(), []trace.Tap{trace.Attention})
+	if tracer, err = e.Traced(tracer); err == nil {
+		tensors, err = tracer.Trace(ctx, e.TokenIDs(), taps)
 	}
 	if err != nil {
 		return err
 	}
-	r.e.HeadKinds = kinds.OnText(r.e, tensors[0])
-	if r.opts.HeadKinds == KindsText {
+	kinds = kinds.OnText(e, tensors[0])
+	e.Studies.Set(Name, kinds)
+	if r.Setting(Option) == Text {
 		return nil
 	}
-	return r.ablateHeads(ctx, m, second)
+	return r.ablateHeads(ctx, kinds, second)
 }
 
 // editsEverywhere are the edits at no positions of the prompt, under which the random text is run.
 func (r *run) editsEverywhere() []trace.Edit {
-	return trace.MoveEdits(r.ask.Edits, func(int) int { return -1 })
+	return trace.MoveEdits(r.Explanation.Edits, func(int) int { return -1 })
 }
 
 // repeatedText returns the random text, the place of its second half, and K: fewer than
@@ -287,16 +368,16 @@ func repeatedText(m trace.Model) (ids []int, second, K int) {
 }
 
 // choose sets the heads of each kind.
-func (k *HeadKinds) choose() {
+func (k *Kinds) choose() {
 	hasKind := map[int]bool{}
 	for _, i := range []int{0, 1, 2, 4, 3} { // the first token last
 		kind := &k.Kinds[i]
 		scores := kind.Random
-		if kind.Name == NameMoverHead {
+		if kind.Name == NameMover {
 			scores = kind.Text
 		}
 		for head, x := range scores {
-			if x >= kind.Threshold && !(kind.Name == FirstTokenHead && hasKind[head]) {
+			if x >= kind.Threshold && !(kind.Name == FirstToken && hasKind[head]) {
 				kind.Heads, hasKind[head] = append(kind.Heads, head), true
 			}
 		}
@@ -306,13 +387,13 @@ func (k *HeadKinds) choose() {
 	}
 }
 
-// HeadWrites are the parts of a logit that each attention head wrote, direct logit attribution by
+// Writes are the parts of a logit that each attention head wrote, direct logit attribution by
 // head (Elhage et al. 2021, Wang et al. 2022), with Δ as in the scorer direct:
 //
 //	w(l,h) = Σ_s Δ_lh[s]
 //
 // A head that a later one reads has no part here for that.
-type HeadWrites struct {
+type Writes struct {
 	// Heads is w, [L,H], in logits.
 	Heads []float64 `json:"heads"`
 	// Value is the logit, minus that of Contrast or the mean of the Foils next most probable
@@ -322,37 +403,40 @@ type HeadWrites struct {
 	Foils    int     `json:"foils,omitempty"`
 }
 
-// addByHead adds to a prediction what each head wrote into its logit, and, if it is a word, to the
-// scores of name movers what they wrote from where the text has the same token.
-func (r *run) addByHead(p *prediction) {
-	if p.terms == nil || len(p.terms.ByHead) == 0 ||
-		len(p.terms.ByHead) != len(r.copied)*p.terms.S {
-		return
+// addByHead adds to a generated token what each head wrote into its logit, and, if it is a word, to
+// the scores of name movers what they wrote from where the text has the same token.
+func (r *run) addByHead(step trace.Step, g *attribution.GeneratedToken) error {
+	terms := step.Terms
+	if terms == nil || len(terms.ByHead) == 0 || len(terms.ByHead) != len(r.copied)*terms.S {
+		return nil
 	}
-	p.Wrote = &HeadWrites{
-		Heads: make([]float64, len(r.copied)), Value: p.terms.Value, Contrast: r.opts.Contrast,
-		Foils: r.ask.Terms.Foils,
+	wrote := &Writes{
+		Heads: make([]float64, len(r.copied)), Value: terms.Value, Contrast: r.Options.Contrast,
+		Foils: r.Foils,
 	}
-	for i, x := range p.terms.ByHead {
-		p.Wrote.Heads[i/p.terms.S] += x
+	for i, x := range terms.ByHead {
+		wrote.Heads[i/terms.S] += x
 	}
-	if p.Special || !slices.Contains(r.text, p.ID) ||
-		!slices.ContainsFunc([]rune(p.Text), InWord) {
-		return
+	g.Studies.Set(Name, wrote)
+	text := r.Explanation.TokenIDs()
+	if g.Special || !slices.Contains(text, g.ID) ||
+		!slices.ContainsFunc([]rune(g.Text), attribution.InWord) {
+		return nil
 	}
 	r.copies++
-	for i, x := range p.terms.ByHead {
-		if s := i % p.terms.S; s < len(r.text) && r.text[s] == p.ID {
-			r.copied[i/p.terms.S] += x
+	for i, x := range terms.ByHead {
+		if s := i % terms.S; s < len(text) && text[s] == g.ID {
+			r.copied[i/terms.S] += x
 		}
 	}
+	return nil
 }
 
 // nameMovers returns the scores of heads as name movers.
-func (r *run) nameMovers() HeadKind {
+func (r *run) nameMovers() Kind {
 	chance := 1 / float64(len(r.copied))
-	kind := HeadKind{
-		Name: NameMoverHead, Threshold: min(max(copiesFrom, copiesChance*chance), .5),
+	kind := Kind{
+		Name: NameMover, Threshold: min(max(copiesFrom, copiesChance*chance), .5),
 	}
 	whole := 0.0
 	for _, x := range r.copied {
@@ -368,16 +452,17 @@ func (r *run) nameMovers() HeadKind {
 	return kind
 }
 
-// ablateHeads takes away one head after another; see [HeadKinds.Without].
-func (r *run) ablateHeads(ctx context.Context, m trace.Model, second int) error {
-	k, H := r.e.HeadKinds, r.e.Model.Heads
-	editable, ok := m.(trace.Editable)
-	n := r.e.Model.Layers * H
-	if !ok || r.e.Model.Head != trace.NextToken || r.e.Model.EncoderLayers > 0 ||
+// ablateHeads takes away one head after another; see [Kinds.Without].
+func (r *run) ablateHeads(ctx context.Context, k *Kinds, second int) error {
+	of := r.Explanation.Model
+	H := of.Heads
+	editable, ok := r.Model.(trace.Editable)
+	n := of.Layers * H
+	if !ok || of.Head != trace.NextToken || of.EncoderLayers > 0 ||
 		n*len(k.IDs) > mostRead {
-		r.e.Warnings = append(r.e.Warnings, fmt.Sprintf("No head is taken away: that needs a "+
-			"model of one stack that predicts the next token and can be edited, and %d tokens to "+
-			"be read, of at most %d.", n*len(k.IDs), mostRead))
+		r.Warn(fmt.Sprintf("No head is taken away: that needs a model of one stack that predicts "+
+			"the next token and can be edited, and %d tokens to be read, of at most %d.",
+			n*len(k.IDs), mostRead))
 		return nil
 	}
 	var contexts trace.Tensor // [L,H,T,E]
@@ -393,11 +478,7 @@ func (r *run) ablateHeads(ctx context.Context, m trace.Model, second int) error 
 	loss, err := run()
 	whole := contexts
 	for i := 0; err == nil && i < n; i++ {
-		if r.opts.OnProgress != nil {
-			r.opts.OnProgress(trace.Progress{
-				Stage: "taking heads away", Unit: "pass", Done: i, Total: n,
-			})
-		}
+		r.Progress("taking heads away", "pass", i, n)
 		T, E, without := whole.Shape[2], whole.Shape[3], 0.0
 		without, err = run(trace.Edit{
 			Tap: trace.Context, Layers: []int{i / H}, Heads: []int{i % H},
@@ -408,7 +489,7 @@ func (r *run) ablateHeads(ctx context.Context, m trace.Model, second int) error 
 	return err
 }
 
-// repeatedLoss is [HeadKinds.Loss], given the logits of the text, [T,V].
+// repeatedLoss is [Kinds.Loss], given the logits of the text, [T,V].
 func repeatedLoss(logits trace.Tensor, ids []int, second, K int) (loss float64) {
 	V := logits.Shape[len(logits.Shape)-1]
 	for t := second; t < second+K-1; t++ {

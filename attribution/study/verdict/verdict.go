@@ -1,4 +1,6 @@
-package attribution
+// Package verdict is the study that tests by intervention what a picture says: what a prediction
+// loses without the words that the picture names, and without as many others.
+package verdict
 
 import (
 	"cmp"
@@ -9,20 +11,63 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
-// The values of [Options.Prove] beside the number of a token. ProveAuto is ProveOpening where the
-// test is cheap: where it takes at most 2^35 multiplications by the count of [Verdict], and a third
-// of that in pure Go.
+func init() {
+	attribution.RegisterStudy(&attribution.Study{
+		Name: Name,
+		Options: []attribution.StudyOption{{
+			Name: "prove", Flag: Option, Off: Off,
+			Help: "test what a picture says of a token by what the prediction loses without the " +
+				"sources that it names, and without other words: `auto|opening|all|N|off`, the " +
+				"token that the picture opens at if it takes a second or so, that one in any " +
+				"case, all, token N from 0, or none; a test reads 7 to 13 more texts like it " +
+				"(default auto for a heatmap of tokens)",
+			Wrong: func(s string) string {
+				return attribution.WrongToken(s, Auto, attribution.OpeningToken, All, Off)
+			},
+			Conflict: func(o *attribution.Options) string {
+				if !Asked(o) || o.By == "" && o.Target == "" {
+					return ""
+				}
+				return trace.Called("prove") + " and groups of tokens; it tests tokens as the " +
+					"model has them: leave by and target out"
+			},
+		}},
+		Token: func() any { return &Verdict{} },
+		Begin: begin,
+	})
+}
+
+// Name is the name of the study, and Option that of its option.
 const (
-	ProveOpening = "opening"
-	ProveAll     = "all"
-	ProveAuto    = "auto"
-	ProveOff     = "off"
+	Name   = "verdict"
+	Option = "prove"
 )
+
+// The values of the option beside the number of a token and [attribution.OpeningToken]. Auto is the
+// opening one where the test is cheap: where it takes at most 2^35 multiplications by the count of
+// [Verdict], and a third of that in pure Go.
+const (
+	All  = "all"
+	Auto = "auto"
+	Off  = "off"
+)
+
+// Asked reports whether a picture is tested.
+func Asked(o *attribution.Options) bool {
+	value := o.Studies[Option]
+	return value != "" && value != Off
+}
+
+// Of returns what a test says of a generated token, nil if none was made.
+func Of(g attribution.GeneratedToken) *Verdict {
+	return attribution.Finding[Verdict](g.Studies, Name)
+}
 
 // A picture names the sources of a row that have NamedFrom of its strongest one, at most MostNamed;
 // see [Named].
@@ -54,12 +99,12 @@ func Named(sources []int, size func(j int) float64) []int {
 // standard errors of their mean, 5 more: the rule of Haybittle and Peto (Peto et al. 1976) for
 // looking at a trial before its end.
 //
-// Words, [Explanation.ContinuesWord], are taken away whole and as by the scorer occlusion: what is
-// left without a piece of one would be unlike any text. The word after which the prediction comes
-// stays, because without it another prediction would be asked for; where the mean of all tokens is
-// read, none does. What attention rests on whatever a row is about, [Explanation.RestsOn], stays,
-// too. A word of R_i has a letter or a digit and was written neither as a control token nor by a
-// chat template.
+// Words, [attribution.Explanation.ContinuesWord], are taken away whole and as by the scorer
+// occlusion: what is left without a piece of one would be unlike any text. The word after which the
+// prediction comes stays, because without it another prediction would be asked for; where the mean
+// of all tokens is read, none does. What attention rests on whatever a row is about,
+// [attribution.Explanation.RestsOn], stays, too. A word of R_i has a letter or a digit and was
+// written neither as a control token nor by a chat template.
 //
 // Of a text of T tokens, a token takes 12·L·D² + 2·L·D·T multiplications (Kaplan et al. 2020, §2.1,
 // without the embedding and the head). Beside them, a score of each of H heads counts as 128: its
@@ -141,73 +186,76 @@ const (
 	batchTokens = 4096
 )
 
-// checkProve returns an error if a token is to be proven that is not asked for. The text may end
-// earlier, which [run.tokenOf] finds.
-func (r *run) checkProve() error {
-	if t, _ := tokenText(r.opts.Prove); r.tokens > 0 && t >= r.tokens {
-		return r.noToken("prove", t, r.tokens)
-	}
-	return nil
+// run is the study of one text.
+type run struct {
+	*attribution.StudyRun
+	e *attribution.Explanation
 }
 
-// prove adds the verdicts that the options ask for.
-func (r *run) prove(ctx context.Context, m trace.Model) error {
+// begin returns an error if a token is to be proven that is not asked for. The text may end
+// earlier, which the end finds.
+func begin(s *attribution.StudyRun) (attribution.StudySteps, error) {
+	r := &run{s, s.Explanation}
+	_, err := r.Token("prove")
+	return attribution.StudySteps{End: r.prove}, err
+}
+
+// auto reports whether nobody asked for a test that is expensive.
+func (r *run) auto() bool { return r.Setting(Option) == Auto }
+
+// prove adds the verdicts that are asked for.
+func (r *run) prove(ctx context.Context) error {
 	e := r.e
-	if !r.opts.Proves() || len(e.Steps) == 0 {
-		return nil
-	}
-	if _, ok := m.(trace.Predictor); !ok {
-		if r.opts.Prove == ProveAuto {
-			return nil
+	if _, ok := r.Model.(trace.Predictor); !ok {
+		if !r.auto() {
+			r.Warn("There is no verdict: " + e.Model.Name + " does not predict other texts, and " +
+				"so not what it says without some tokens.")
 		}
-		e.Warnings = append(e.Warnings, "There is no verdict: "+e.Model.Name+
-			" does not predict other texts, and so not what it says without some tokens.")
 		return nil
 	}
-	t, err := r.tokenOf("prove", r.opts.Prove)
+	t, err := r.Token("prove")
 	if err != nil {
 		return err
 	}
 	tokens := []int{t}
-	if t < 0 {
+	switch r.Setting(Option) {
+	case Auto, attribution.OpeningToken:
+		if tokens[0] = r.Opening(); tokens[0] < 0 {
+			return nil
+		}
+	case All:
 		tokens = nil
-	}
-	if r.opts.Prove == ProveAll {
 		for t := range e.Steps {
 			tokens = append(tokens, t)
 		}
 	}
 	read := (verdictDraws + 4) * len(tokens) * len(e.TokenIDs())
-	if read > mostRead && r.opts.Prove != ProveAuto {
+	if read > mostRead && !r.auto() {
 		advice := "a shorter prompt has one"
 		if len(tokens) > 1 {
-			advice = "prove " + ProveOpening + " tests one token alone"
+			advice = "prove " + attribution.OpeningToken + " tests one token alone"
 		}
-		e.Warnings = append(e.Warnings, fmt.Sprintf("There is no verdict: %d tokens would be read "+
-			"again to test what is named, and at most %d are; %s.", read, mostRead, advice))
+		r.Warn(fmt.Sprintf("There is no verdict: %d tokens would be read again to test what is "+
+			"named, and at most %d are; %s.", read, mostRead, advice))
 		return nil
 	}
 	for i, t := range tokens {
-		if r.opts.OnProgress != nil {
-			r.opts.OnProgress(trace.Progress{
-				Stage: "testing what the picture names", Unit: "token", Done: i, Total: len(tokens),
-			})
-		}
-		v, err := r.verdict(ctx, m, t, len(tokens))
+		r.Progress("testing what the picture names", "token", i, len(tokens))
+		v, err := r.verdict(ctx, t, len(tokens))
 		if err != nil {
 			return err
 		}
-		if r.opts.Prove == ProveAuto && v.Reason != "" && v.Read == 0 {
+		if r.auto() && v.Reason != "" && v.Read == 0 {
 			continue // nobody asked
 		}
-		e.Steps[t].Verdict = v
+		e.Steps[t].Studies.Set(Name, v)
 	}
 	return nil
 }
 
 // verdict tests what the first method says for token t, one of some tokens that are tested, and
 // what it says against it.
-func (r *run) verdict(ctx context.Context, m trace.Model, t, tokens int) (*Verdict, error) {
+func (r *run) verdict(ctx context.Context, t, tokens int) (*Verdict, error) {
 	e := r.e
 	g := e.Steps[t]
 	v := &Verdict{Method: e.Order[0], Sources: []int{}, Quantity: trace.Probability}
@@ -215,9 +263,9 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t, tokens int) (*Verdi
 		v.Reason = "the model gives no probability, which tokens could lower"
 		return v, nil
 	}
-	q := trace.Query{IDs: r.text, Types: r.types}
+	q := trace.Query{IDs: e.TokenIDs(), Types: e.Prompt.Types}
 	if v.Contrast = e.Methods[v.Method].Contrast; v.Contrast != "" {
-		v.Quantity, q.Contrast = trace.Logit, r.contrast
+		v.Quantity, q.Contrast = trace.Logit, r.Contrast
 	}
 	q.Quantity, q.Token = v.Quantity, g.ID
 	stays := -1
@@ -225,13 +273,13 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t, tokens int) (*Verdi
 	case g.Position != nil:
 		q.Position, stays = *g.Position, *g.Position
 	case !e.Model.Reads():
-		q.IDs = q.IDs[:len(r.ids)+t]
+		q.IDs = q.IDs[:len(e.Prompt.IDs)+t]
 		q.Position, stays = len(q.IDs)-1, len(q.IDs)-1
 	}
-	q.Edits = trace.EditsWithin(r.ask.Edits, len(q.IDs))
-	opts := r.opts.Scoring
+	q.Edits = trace.EditsWithin(e.Edits, len(q.IDs))
+	opts := r.Options.Scoring
 	opts.Quantity = q.Quantity
-	removal, err := scorer.NewRemoval(ctx, m, q, opts)
+	removal, err := scorer.NewRemoval(ctx, r.Model, q, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -239,11 +287,11 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t, tokens int) (*Verdi
 	for _, j := range removal.Removable() {
 		removable[j] = j != stays
 	}
-	words := e.wordsOf(len(q.IDs), func(j int) bool { return removable[j] })
+	words := wordsOf(e, len(q.IDs), func(j int) bool { return removable[j] })
 	if err := r.nameSources(v, t, words); v.Reason != "" || err != nil {
 		return v, err
 	}
-	others, size := e.otherWords(words, v.Sources)
+	others, size := otherWords(e, words, v.Sources)
 	if len(others) < size {
 		v.Reason = "there are not as many other words to take away"
 		return v, nil
@@ -265,14 +313,14 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t, tokens int) (*Verdi
 		v.Reason = fmt.Sprintf("it would read %d tokens again", v.Read)
 		return v, nil
 	}
-	if again := e.repeats(words, v.Sources); len(again) > 0 {
+	if again := repeats(e, words, v.Sources); len(again) > 0 {
 		all := append(sets, slices.Concat(v.Sources, again))
 		if read := r.reads(removal, all); !r.unasked(read, len(q.IDs)) {
 			v.Repeated, v.Read, sets = &Repeated{Sources: again}, read, all
 		}
 	}
 	values, err := removal.Predict(ctx, sets)
-	if r.opts.Prove == ProveAuto && trace.KindOf(err) == trace.MemoryKind {
+	if r.auto() && trace.KindOf(err) == trace.MemoryKind {
 		v.Reason = "there is too little memory"
 		return v, nil
 	}
@@ -295,7 +343,7 @@ func (r *run) verdict(ctx context.Context, m trace.Model, t, tokens int) (*Verdi
 		return v, nil
 	}
 	more, err := removal.Predict(ctx, draws[drawn:])
-	if r.opts.Prove == ProveAuto && trace.KindOf(err) == trace.MemoryKind {
+	if r.auto() && trace.KindOf(err) == trace.MemoryKind {
 		return v, nil
 	}
 	if err == nil {
@@ -325,7 +373,7 @@ func (r *run) reads(removal *scorer.Removal, sets [][]int) (n int) {
 // unasked reports whether nobody asked for a test and it takes too long: of some tokens in texts of
 // up to T.
 func (r *run) unasked(tokens, T int) bool {
-	return r.opts.Prove == ProveAuto && Seconds(r.e.Model, tokens, T) > 1
+	return r.auto() && Seconds(r.e.Model, tokens, T) > 1
 }
 
 // Seconds returns about how long two cores take to read some tokens of texts of T tokens, by the
@@ -368,7 +416,7 @@ func (r *run) opposing(v *Verdict, t int, words [][]int) []int {
 // taken away. The picture names no sinks.
 func (r *run) nameSources(v *Verdict, t int, words [][]int) error {
 	result := r.e.Methods[v.Method]
-	silent, err := r.e.Silent(v.Method, ShownLevel)
+	silent, err := r.e.Silent(v.Method, attribution.ShownLevel)
 	if err != nil {
 		return err
 	}
@@ -376,19 +424,22 @@ func (r *run) nameSources(v *Verdict, t int, words [][]int) error {
 		v.Reason = "the method says nothing about this token"
 		return nil
 	}
-	_, shares, sinks, err := r.e.findSinks(v.Method, ShownLevel)
+	sinks, err := r.e.Sinks(v.Method, attribution.ShownLevel)
 	if err != nil {
 		return err
 	}
-	ofRow := r.e.rowSinks(result, shares, sinks)
+	ofRow, err := r.e.RowSinks(v.Method, attribution.ShownLevel)
+	if err != nil {
+		return err
+	}
 	row, neutral := result.Row(t, result.Level(t)), 0.0
-	if result.Quantity == Lift {
+	if result.Quantity == attribution.Lift {
 		neutral = 1
 	}
 	var standing, tested []int
 	for j, x := range row {
 		if x > neutral && j != ofRow[t] &&
-			!slices.ContainsFunc(sinks, func(s Sink) bool { return s.Position == j }) {
+			!slices.ContainsFunc(sinks, func(s attribution.Sink) bool { return s.Position == j }) {
 			standing = append(standing, j)
 		}
 	}
@@ -416,7 +467,7 @@ func (r *run) nameSources(v *Verdict, t int, words [][]int) error {
 
 // wordsOf returns for each of the first n tokens the tokens of its word, nil if one of them cannot
 // be taken away, [n].
-func (e *Explanation) wordsOf(n int, removable func(j int) bool) [][]int {
+func wordsOf(e *attribution.Explanation, n int, removable func(j int) bool) [][]int {
 	words, joins := make([][]int, n), e.ContinuesWord()
 	for begin, end := 0, 0; begin < n; begin = end {
 		word := []int{begin}
@@ -445,21 +496,21 @@ func wordsWith(words [][]int, tokens []int) (all []int) {
 }
 
 // repeats returns the tokens of the words that are the words of some sources in other places.
-func (e *Explanation) repeats(words [][]int, sources []int) (others []int) {
+func repeats(e *attribution.Explanation, words [][]int, sources []int) (others []int) {
 	spelled := func(word []int) (text string) {
 		for _, j := range word {
-			text += e.textOf(j)
+			text += textOf(e, j)
 		}
 		return strings.ToLower(strings.TrimSpace(text))
 	}
 	named := map[string]bool{}
 	for _, j := range sources {
-		if e.isWord(words[j]) {
+		if isWord(e, words[j]) {
 			named[spelled(words[j])] = true
 		}
 	}
 	for j, word := range words {
-		if word != nil && word[0] == j && !slices.Contains(sources, j) && e.isWord(word) &&
+		if word != nil && word[0] == j && !slices.Contains(sources, j) && isWord(e, word) &&
 			named[spelled(word)] {
 			others = append(others, word...)
 		}
@@ -488,13 +539,15 @@ func (v *Verdict) judge(whole, without float64, others []float64) {
 
 // otherWords returns the words that are not those of the sources, and how many these are. words has
 // the word of each token.
-func (e *Explanation) otherWords(words [][]int, sources []int) (others [][]int, size int) {
+func otherWords(
+	e *attribution.Explanation, words [][]int, sources []int,
+) (others [][]int, size int) {
 	for j, word := range words {
 		switch {
 		case word == nil || word[0] != j:
 		case slices.ContainsFunc(word, func(j int) bool { return slices.Contains(sources, j) }):
 			size++
-		case e.isWord(word):
+		case isWord(e, word):
 			others = append(others, word)
 		}
 	}
@@ -533,7 +586,7 @@ func randomSets(words [][]int, size, n int, rng *rand.Rand) (sets [][]int) {
 
 // isWord reports whether tokens have a letter or a digit and were written neither as control tokens
 // nor by a chat template.
-func (e *Explanation) isWord(tokens []int) bool {
+func isWord(e *attribution.Explanation, tokens []int) bool {
 	p := &e.Prompt
 	return !slices.ContainsFunc(tokens, func(j int) bool {
 		return j < len(p.Texts) && (p.Special[j] ||
@@ -542,12 +595,12 @@ func (e *Explanation) isWord(tokens []int) bool {
 				return part.Kind != trace.Words && part.Begin <= at && at < part.End
 			}))
 	}) && slices.ContainsFunc(tokens, func(j int) bool {
-		return slices.ContainsFunc([]rune(e.textOf(j)), InWord)
+		return slices.ContainsFunc([]rune(textOf(e, j)), attribution.InWord)
 	})
 }
 
 // textOf returns token j of the text.
-func (e *Explanation) textOf(j int) string {
+func textOf(e *attribution.Explanation, j int) string {
 	if m := len(e.Prompt.Texts); j >= m {
 		return e.Steps[j-m].Text
 	}

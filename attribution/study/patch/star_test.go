@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution/patch"
+	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/planted"
 )
@@ -202,7 +202,7 @@ func (g *gpt2) star(clean, corrupted []int, answer, foil int, n node, position i
 // weightsOf reads the float32 weights of a golden, without the first part of their names.
 func weightsOf(t *testing.T, golden string) map[string][]float64 {
 	t.Helper()
-	data, err := os.ReadFile("../../models/testdata/goldens/" + golden + "/model.safetensors")
+	data, err := os.ReadFile("../../../models/testdata/goldens/" + golden + "/model.safetensors")
 	must(t, err)
 	begin := 8 + binary.LittleEndian.Uint64(data)
 	var header map[string]struct {

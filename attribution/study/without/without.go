@@ -1,4 +1,6 @@
-package attribution
+// Package without is the study of where a part of the prompt mattered: how much the prediction of
+// each generated token differs from what it is without the part (PECoRe, Sarti et al. 2024).
+package without
 
 import (
 	"bytes"
@@ -8,32 +10,71 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
-// TokenScores are the scores of a token, and with [Options.Without] what a part of the prompt
-// changes of its prediction.
-type TokenScores struct {
-	trace.TokenScores
-	// KL is KL(p‖q) of the distributions p with and q without the part, in nats, and Gain
-	// ln p(token) - ln q(token), in nats (P-CXMI). Both are nil without [Options.Without].
-	KL   *float64 `json:"kl,omitempty"`
-	Gain *float64 `json:"gain,omitempty"`
-	// Sensitive reports whether KL reaches [Without.Threshold].
-	Sensitive bool `json:"sensitive,omitempty"`
-	// Otherwise is the most probable token without the part, nil if that is the one with it, too.
-	Otherwise *Alternative `json:"otherwise,omitempty"`
+func init() {
+	attribution.RegisterStudy(&attribution.Study{
+		Name: Name,
+		Options: []attribution.StudyOption{{
+			Name: "without", Flag: Name, Generates: true,
+			Help: "compare each prediction with what it is without a part of the prompt: " +
+				"`system|turn:N|tools|added|documents|document:N|sentence:N|BEGIN:END`, a " +
+				"message or document of the chat or a sentence of the prompt from 1, its tools, " +
+				"what its template adds, or bytes, at one pass over the rest of the text",
+			Wrong: func(s string) string {
+				_, wrong := parsePart(s)
+				return wrong
+			},
+			Conflict: func(o *attribution.Options) string {
+				if o.Target == "" {
+					return ""
+				}
+				return trace.Called("without") + " and a target; it compares the predictions of " +
+					"tokens: leave the target out"
+			},
+		}},
+		Whole: func() any { return &Part{} },
+		Token: func() any { return &Difference{} },
+		Needs: func(attribution.Studies) attribution.StudyNeeds {
+			return attribution.StudyNeeds{Logits: true}
+		},
+		Check: check, Begin: begin, Spans: true,
+	})
 }
 
-// Without is the part of a prompt that [Options.Without] takes away.
-type Without struct {
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("attribution")
+
+// Name is the name of the study and of its option. The option is "system" for the system message of
+// a chat, "turn:2" for message 2 from 1, that one among them, "documents" and "document:2" for what
+// the chat template gets as the variable documents, "tools" for the tools of a chat, "added" for
+// what its template adds by itself, "sentence:2" for a sentence of a prompt that is no chat, in a
+// model of two stacks of the source, or bytes of [attribution.Prompt.Text], "0:120". The template
+// is applied again; bytes and what it adds are cut.
+const Name = "without"
+
+// Difference is what a part of the prompt changes of the prediction of a token.
+type Difference struct {
+	// KL is KL(p‖q) of the distributions p with and q without the part, in nats, and Gain
+	// ln p(token) - ln q(token), in nats (P-CXMI).
+	KL   float64 `json:"kl"`
+	Gain float64 `json:"gain"`
+	// Sensitive reports whether KL reaches [Part.Threshold].
+	Sensitive bool `json:"sensitive,omitempty"`
+	// Otherwise is the most probable token without the part, nil if that is the one with it, too.
+	Otherwise *attribution.Alternative `json:"otherwise,omitempty"`
+}
+
+// Part is the part of a prompt that is taken away.
+type Part struct {
 	// Part is the option, and Name what it takes away, in words: "the system text", "turn 2".
 	Part string `json:"part"`
 	Name string `json:"name"`
@@ -48,71 +89,81 @@ type Without struct {
 	Threshold float64 `json:"threshold"`
 }
 
+// Of returns the part that is taken away, nil if the study was not asked for.
+func Of(e *attribution.Explanation) *Part { return attribution.Finding[Part](e.Studies, Name) }
+
+// OfToken returns what the part changes of the prediction of a token, nil if that is not known.
+func OfToken(g attribution.GeneratedToken) *Difference {
+	return attribution.Finding[Difference](g.Studies, Name)
+}
+
 // leastKL is above what float32 rounding alone leaves, at most 1e-6 nats on the models tried.
 const leastKL = 1e-4
 
-// partAdded is the value of [Options.Without] for what the chat template adds by itself.
+// partAdded is the value of the option for what the chat template adds by itself.
 const partAdded = string(trace.Added)
 
-// parseWithout is how the value of [Options.Without] is read.
-func parseWithout(s string) (g Grouping, wrong string) {
-	if g, ok := readNumbered(s, "turn", "document", "sentence"); ok {
-		return g, ""
+// part is a part of a prompt as the option names it.
+type part struct {
+	name   string   // "system", "turn", …, or "" for ranges
+	number int      // of a turn, document or sentence, from 1
+	ranges [][2]int // of bytes
+}
+
+// parsePart reads the value of the option.
+func parsePart(s string) (p part, wrong string) {
+	if name, n, ok := attribution.ReadNumbered(s, "turn", "document", "sentence"); ok {
+		return part{name: name, number: n}, ""
 	}
 	names := []string{"system", "tools", partAdded, "documents"}
-	if g, ok := readGrouping(s, names...); ok {
-		return g, ""
+	if s == "" || slices.Contains(names, s) {
+		return part{name: s}, ""
 	}
-	return g, message.DidYouMean(s, names) + "want system, tools, added, documents, document:2, " +
+	if ranges, ok := attribution.ParseRanges(s); ok {
+		return part{ranges: ranges}, ""
+	}
+	return p, message.DidYouMean(s, names) + "want system, tools, added, documents, document:2, " +
 		"turn:2 or sentence:2, counted from 1, or bytes of the prompt as BEGIN:END,BEGIN:END, " +
 		"counted from 0 and END not included"
 }
 
-// readNumbered reads one of some names with a number from 1 behind it: "sentence:3".
-func readNumbered(s string, names ...string) (g Grouping, ok bool) {
-	name, number, _ := strings.Cut(s, ":")
-	n, err := strconv.Atoi(number)
-	// Atoi takes a sign and zeros before a number, too.
-	ok = err == nil && n > 0 && strconv.Itoa(n) == number && slices.Contains(names, name)
-	return Grouping{name: name, number: n}, ok
-}
-
-// CheckWithout returns a [trace.UsageError] if a prompt lacks the part of [Options.Without], as
-// far as that is known before a model reads it. Its chat template decides whether there is a
-// system text, and which bytes there are.
-func (o Options) CheckWithout(prompt string) error {
-	part, _ := parseWithout(o.Without)
-	if part.Tokens() || len(part.ranges) > 0 {
+// check returns a usage error if a prompt lacks the part, as far as that is known before a model
+// reads it. Its chat template decides whether there is a system text, and which bytes there are.
+func check(o *attribution.Options, prompt string) error {
+	p, _ := parsePart(o.Studies[Name])
+	if len(p.ranges) > 0 {
 		return nil
 	}
 	c := o.Conversation
-	if part.name == "sentence" {
-		_, err := part.sentenceRange(prompt, o.InChat())
-		return part.refusal(err, c, nil)
+	if p.name == "sentence" {
+		_, err := p.sentenceRange(prompt, o.InChat())
+		return refusal(o, err, nil)
 	}
 	if !o.InChat() {
-		return part.refusal(trace.Usagef("the prompt is no conversation, and has sentences, "+
+		return refusal(o, trace.Usagef("the prompt is no conversation, and has sentences, "+
 			"sentence:N, and bytes, 0:%d; %s puts it into the model's chat template", len(prompt),
-			trace.Called("chat", "Options.Chat")), c, nil)
+			trace.Called("chat", "Options.Chat")), nil)
 	}
 	turns, err := c.Turns(prompt)
 	if err != nil {
 		return err
 	}
 	switch {
-	case part.name == "document" || part.name == "documents":
-		_, err = part.leaveOutDocuments(&c)
-	case part.name == "tools" && c.Tools == nil:
+	case p.name == "document" || p.name == "documents":
+		_, err = p.leaveOutDocuments(&c)
+	case p.name == "tools" && c.Tools == nil:
 		err = trace.Usagef("the conversation has no tools")
-	case part.name == "turn":
-		_, _, err = part.leaveOutTurn(&c, prompt)
+	case p.name == "turn":
+		_, _, err = p.leaveOutTurn(&c, prompt)
 	}
-	return part.refusal(err, o.Conversation, turns)
+	return refusal(o, err, turns)
 }
 
 // refusal returns a usage error about a part that a prompt lacks, with the parts that it has; other
 // errors and nil as they are.
-func (g Grouping) refusal(err error, c trace.Conversation, turns []trace.Message) error {
+func refusal(o *attribution.Options, err error, turns []trace.Message) error {
+	c := o.Conversation
+	p, _ := parsePart(o.Studies[Name])
 	usage := (*trace.UsageError)(nil)
 	if !errors.As(err, &usage) {
 		return err
@@ -136,62 +187,73 @@ func (g Grouping) refusal(err error, c trace.Conversation, turns []trace.Message
 		}
 	}
 	parts := ""
-	if len(turns) > 0 && len(g.ranges) == 0 {
+	if len(turns) > 0 && len(p.ranges) == 0 {
 		if parts = "; this conversation has no part but its bytes, BEGIN:END"; has != nil {
 			parts = "; the parts of this conversation are " + message.Some(has, 12) +
 				", and bytes, BEGIN:END"
 		}
 	}
-	return LookupOption("without").usagef("%s %s: %s%s", trace.Called("without"), g, usage.Reason,
-		parts)
+	return attribution.LookupOption(Name).Usagef("%s %s: %s%s", trace.Called(Name),
+		o.Studies[Name], usage.Reason, parts)
 }
 
-// prepareScores checks what is asked for of the scores of tokens: that the model tells what it
-// predicts at every position, and that the prompt has the part that is taken away, and more.
-func (r *run) prepareScores(m trace.Model, prompt string) error {
-	if r.opts.Without == "" && !r.opts.PromptScores {
-		return nil
+// run is the study of one text.
+type run struct {
+	*attribution.StudyRun
+	reader trace.LogitReader
+	part   part
+	found  *Part
+	// ids are those of the prompt without the part, edits the edits of that text, and logits what
+	// predicted each token, [n][V], to be compared with what predicts it then.
+	ids    []int
+	edits  []trace.Edit
+	logits [][]float32
+}
+
+// begin checks that the model tells what it predicts at every position, and that the prompt has the
+// part that is taken away, and more.
+func begin(s *attribution.StudyRun) (steps attribution.StudySteps, err error) {
+	r := &run{StudyRun: s}
+	var ok bool
+	if r.reader, ok = s.Model.(trace.LogitReader); !ok {
+		return steps, trace.Usagef("%s does not tell what it predicts at every position",
+			message.Quote(s.Model.Info().Name))
 	}
-	if _, ok := m.(trace.LogitReader); !ok {
-		return trace.Usagef("%s does not tell what it predicts at every position",
-			message.Quote(m.Info().Name))
+	r.part, _ = parsePart(s.Setting(Name))
+	if err := check(&s.Options, s.Prompt); err != nil {
+		return steps, err
 	}
-	if r.opts.PromptScores && m.Info().EncoderLayers > 0 {
-		return trace.Usagef("%s predicts no token of its source, so these have no scores; "+
-			"those of the target are there without %s", message.Quote(m.Info().Name),
-			trace.Called("prompt scores"))
-	}
-	part, _ := parseWithout(r.opts.Without)
-	if part.Tokens() {
-		return nil
-	}
-	if err := r.opts.CheckWithout(prompt); err != nil {
-		return err
-	}
-	if err := r.leaveOut(m, part, prompt); err != nil {
+	if err := r.leaveOut(); err != nil {
 		var turns []trace.Message
-		if r.opts.InChat() {
-			turns, _ = r.opts.Conversation.Turns(prompt)
+		if s.Options.InChat() {
+			turns, _ = s.Options.Conversation.Turns(s.Prompt)
 		}
-		if err = part.refusal(err, r.opts.Conversation, turns); errors.Is(err, trace.ErrUsage) {
-			return err
+		if err = refusal(&s.Options, err, turns); errors.Is(err, trace.ErrUsage) {
+			return steps, err
 		}
-		return pkg.Errorf("without %s: %w", part, err)
+		return steps, pkg.Errorf("without %s: %w", s.Setting(Name), err)
 	}
-	return nil
+	s.Explanation.Studies.Set(Name, r.found)
+	keep := func(step trace.Step, _ *attribution.GeneratedToken) error {
+		r.logits = append(r.logits, step.Logits)
+		return nil
+	}
+	return attribution.StudySteps{Step: keep, End: r.compare}, nil
 }
 
 // leaveOut sets the prompt without a part of it, and the edits of that.
-func (r *run) leaveOut(m trace.Model, part Grouping, prompt string) (err error) {
-	w, opts, removed := &Without{Part: part.String()}, r.opts, -1
-	for _, p := range r.e.Prompt.Parts {
+func (r *run) leaveOut() (err error) {
+	whole, w, opts, prompt := &r.Explanation.Prompt, &Part{Part: r.Setting(Name)}, r.Options,
+		r.Prompt
+	part, removed := r.part, -1
+	for _, p := range whole.Parts {
 		if part.name == partAdded && p.Kind == trace.Added {
 			part.ranges = append(part.ranges, [2]int{p.Begin, p.End})
 		}
 	}
 	switch {
 	case len(part.ranges) > 0:
-		w.Name, prompt, err = cutRanges(r.e.Prompt.Text, part)
+		w.Name, prompt, err = cutRanges(whole.Text, part)
 		if opts.InChat() {
 			opts.Specials = trace.SpecialsOff // the chat template has added them
 		}
@@ -204,8 +266,8 @@ func (r *run) leaveOut(m trace.Model, part Grouping, prompt string) (err error) 
 	case part.name == "tools":
 		w.Name, opts.Conversation.Tools = "the tools", nil
 	case part.name == "sentence":
-		if part.ranges, err = part.sentenceRange(r.e.Prompt.Text, opts.InChat()); err == nil {
-			w.Name, prompt, err = cutRanges(r.e.Prompt.Text, part)
+		if part.ranges, err = part.sentenceRange(whole.Text, opts.InChat()); err == nil {
+			w.Name, prompt, err = cutRanges(whole.Text, part)
 		}
 	case part.name == "document" || part.name == "documents":
 		w.Name, err = part.leaveOutDocuments(&opts.Conversation)
@@ -216,39 +278,42 @@ func (r *run) leaveOut(m trace.Model, part Grouping, prompt string) (err error) 
 	if err != nil {
 		return err
 	}
-	read, tokens, err := readPrompt(m, prompt, opts)
+	read, tokens, err := r.Read(prompt, opts)
 	switch {
 	case err != nil:
 		return err
-	case read.Text == r.e.Prompt.Text:
+	case read.Text == whole.Text:
 		return trace.Usagef("the chat template writes the same text without it")
 	case part.name == "system" && slices.ContainsFunc(read.Parts, func(p trace.Part) bool {
 		own := strings.TrimSpace(read.Text[p.Begin:p.End])
-		return p.Kind == trace.Added && !strings.Contains(r.e.Prompt.Text, own)
+		return p.Kind == trace.Added && !strings.Contains(whole.Text, own)
 	}):
-		r.warn("Without the system text, the chat template writes one of its own.")
+		r.Warn("Without the system text, the chat template writes one of its own.")
 	}
 	w.Text = read.Text
-	r.e.Without, r.without = w, trace.IDs(tokens)
-	r.withoutEdits, err = r.editsWithout(&read, part, removed)
+	r.found, r.ids = w, trace.IDs(tokens)
+	r.edits, err = r.editsWithout(&read, part, removed)
 	return err
 }
 
 // editsWithout returns the edits of the run for the prompt without a part: each position is that of
 // the same token there, and after the prompt as far behind it. It returns a usage error for an edit
 // where a token is taken away, or changes with what is.
-func (r *run) editsWithout(read *Prompt, part Grouping, removed int) ([]trace.Edit, error) {
-	at, m := keptTokens(&r.e.Prompt, read, part, removed), len(r.ids)
-	for _, e := range r.ask.Edits {
+func (r *run) editsWithout(
+	read *attribution.Prompt, part part, removed int,
+) ([]trace.Edit, error) {
+	whole := &r.Explanation.Prompt
+	at, m := keptTokens(whole, read, part, removed), len(whole.IDs)
+	for _, e := range r.Explanation.Edits {
 		for _, p := range slices.Concat(e.Positions, e.Sources) {
 			if p < m && at[p] < 0 {
 				return nil, trace.Usagef("the edit of %s is at position %d, %s, which it takes "+
 					"away or changes; take another part, or edit elsewhere", e, p,
-					message.Quote(r.e.Prompt.Texts[p]))
+					message.Quote(whole.Texts[p]))
 			}
 		}
 	}
-	return trace.MoveEdits(r.ask.Edits, func(p int) int {
+	return trace.MoveEdits(r.Explanation.Edits, func(p int) int {
 		if p >= m {
 			return p - m + len(read.IDs)
 		}
@@ -261,7 +326,7 @@ func earlier(a, b [2]int) int { return a[0] - b[0] }
 
 // keptTokens returns the place in another prompt of each token of a prompt, -1 if it has none: of
 // one without some bytes, or one without a turn of the conversation, -1 for none.
-func keptTokens(whole, rest *Prompt, part Grouping, removed int) []int {
+func keptTokens(whole, rest *attribution.Prompt, part part, removed int) []int {
 	// Ranges of bytes that are in both, with their places in the other.
 	kept := [][3]int{{0, 0, 0}, {len(whole.Text), len(whole.Text), len(rest.Text)}}
 	if len(part.ranges) > 0 {
@@ -309,8 +374,8 @@ func keptTokens(whole, rest *Prompt, part Grouping, removed int) []int {
 }
 
 // cutRanges returns some bytes of a text, each range in quotation marks, and the rest.
-func cutRanges(text string, part Grouping) (cut, rest string, err error) {
-	of, err := rangeOf(text, part.ranges)
+func cutRanges(text string, part part) (cut, rest string, err error) {
+	of, err := attribution.RangeOf(text, part.ranges)
 	if err != nil {
 		return "", "", err
 	}
@@ -345,32 +410,32 @@ func cutRanges(text string, part Grouping) (cut, rest string, err error) {
 
 // sentenceRange returns the bytes of a sentence of a prompt. A span without a letter or a digit is
 // none.
-func (g Grouping) sentenceRange(text string, chat bool) ([][2]int, error) {
+func (p part) sentenceRange(text string, chat bool) ([][2]int, error) {
 	if chat {
-		return nil, trace.Usagef("a conversation has messages: turn:%d, or bytes of it", g.number)
+		return nil, trace.Usagef("a conversation has messages: turn:%d, or bytes of it", p.number)
 	}
-	ranges := slices.DeleteFunc(SentenceRanges(text), func(r [2]int) bool {
+	ranges := slices.DeleteFunc(attribution.SentenceRanges(text), func(r [2]int) bool {
 		return !strings.ContainsFunc(text[r[0]:r[1]], func(c rune) bool {
 			return unicode.IsLetter(c) || unicode.IsDigit(c)
 		})
 	})
-	if g.number > len(ranges) {
+	if p.number > len(ranges) {
 		return nil, trace.Usagef("the prompt has %s", message.Count(len(ranges), "sentence"))
 	}
-	return ranges[g.number-1 : g.number], nil
+	return ranges[p.number-1 : p.number], nil
 }
 
 // leaveOutTurn takes a message out of a conversation, to which the prompt then belongs, and returns
 // its place among the turns.
-func (g Grouping) leaveOutTurn(c *trace.Conversation, prompt string) (
+func (p part) leaveOutTurn(c *trace.Conversation, prompt string) (
 	name string, at int, err error,
 ) {
 	turns, err := c.Turns(prompt)
 	if err != nil {
 		return "", 0, err
 	}
-	at, name = g.number-1, fmt.Sprintf("turn %d", g.number)
-	if g.name == "system" {
+	at, name = p.number-1, fmt.Sprintf("turn %d", p.number)
+	if p.name == "system" {
 		name = "the system text"
 		at = slices.IndexFunc(turns, func(m trace.Message) bool { return m.Role == "system" })
 	}
@@ -389,14 +454,15 @@ func (g Grouping) leaveOutTurn(c *trace.Conversation, prompt string) (
 
 // documentsOf returns the documents that a chat template is given.
 func documentsOf(c trace.Conversation) (all []json.RawMessage) {
-	if json.Unmarshal([]byte(asJSON(c.Variables["documents"])), &all) != nil {
+	if text, err := json.Marshal(c.Variables["documents"]); err != nil ||
+		json.Unmarshal(text, &all) != nil {
 		return nil
 	}
 	return all
 }
 
 // leaveOutDocuments takes one of the documents, or all, from what a chat template is given.
-func (g Grouping) leaveOutDocuments(c *trace.Conversation) (name string, err error) {
+func (p part) leaveOutDocuments(c *trace.Conversation) (name string, err error) {
 	all := documentsOf(*c)
 	if len(all) == 0 {
 		return "", trace.Usagef("the chat template is given no documents; they are a list, the "+
@@ -407,56 +473,52 @@ func (g Grouping) leaveOutDocuments(c *trace.Conversation) (name string, err err
 		variables[key] = value
 	}
 	c.Variables = variables
-	if g.number == 0 {
+	if p.number == 0 {
 		delete(variables, "documents")
 		return "the documents", nil
 	}
-	if g.number > len(all) {
+	if p.number > len(all) {
 		return "", trace.Usagef("there %s %s", message.IsOrAre(len(all)),
 			message.Count(len(all), "document"))
 	}
-	variables["documents"] = slices.Delete(all, g.number-1, g.number)
-	return fmt.Sprintf("document %d", g.number), nil
+	variables["documents"] = slices.Delete(all, p.number-1, p.number)
+	return fmt.Sprintf("document %d", p.number), nil
 }
 
-// readScores reads the scores that steps do not bring: those of the prompt's tokens, and what the
-// predictions are without a part of it. Each is one pass over a text.
-func (r *run) readScores(ctx context.Context, m trace.Model) error {
-	if reader, ok := m.(trace.LogitReader); ok && r.opts.PromptScores {
-		if err := r.scorePrompt(ctx, reader); err != nil {
-			return err
-		}
-	}
-	if r.without == nil || len(r.e.Steps) == 0 {
-		return nil
-	}
-	n, first := len(r.e.Steps), len(r.without)-1
+// compare reads what the predictions are without the part, by one pass over that text.
+func (r *run) compare(ctx context.Context) error {
+	e := r.Explanation
+	n, first := len(e.Steps), len(r.ids)-1
 	if len(r.logits) != n {
 		return pkg.Errorf("the model gives the logits of %d of %d tokens", len(r.logits), n)
 	}
-	text := slices.Concat(r.without, r.text[len(r.ids):len(r.ids)+n-1])
+	answer := e.TokenIDs()[len(e.Prompt.IDs):]
+	text := slices.Concat(r.ids, answer[:n-1])
 	compare := func(at int, logits []float32) error {
-		g := &r.e.Steps[at-first]
+		g := &e.Steps[at-first]
 		if len(r.logits[at-first]) != len(logits) || g.Scores == nil {
 			return pkg.Errorf("the model gives no distribution of token %d", at-first)
 		}
 		_, surprisal, _ := rowmath.Scores(logits, g.ID)
-		g.Scores.KL = new(rowmath.Divergence(r.logits[at-first], logits))
-		g.Scores.Gain = new(surprisal - g.Scores.Surprisal)
-		if rowmath.NotFinite(*g.Scores.KL) || rowmath.NotFinite(*g.Scores.Gain) {
-			return pkg.Errorf("KL %v and a difference of %v nats at token %d", *g.Scores.KL,
-				*g.Scores.Gain, at-first)
+		d := &Difference{
+			KL:   rowmath.Divergence(r.logits[at-first], logits),
+			Gain: surprisal - g.Scores.Surprisal,
+		}
+		if rowmath.NotFinite(d.KL) || rowmath.NotFinite(d.Gain) {
+			return pkg.Errorf("KL %v and a difference of %v nats at token %d", d.KL, d.Gain,
+				at-first)
 		}
 		if other := likeliest(logits); other != likeliest(r.logits[at-first]) {
-			g.Scores.Otherwise = alternativeOf(m, other, logits)
+			d.Otherwise = alternativeOf(r.Model, other, logits)
 		}
+		g.Studies.Set(Name, d)
 		return nil
 	}
-	edits := trace.EditsWithin(r.withoutEdits, len(text))
-	if err := m.(trace.LogitReader).ReadLogits(ctx, text, edits, first, compare); err != nil {
-		return fmt.Errorf("the text without %s: %w", r.e.Without.Name, err)
+	edits := trace.EditsWithin(r.edits, len(text))
+	if err := r.reader.ReadLogits(ctx, text, edits, first, compare); err != nil {
+		return fmt.Errorf("the text without %s: %w", r.found.Name, err)
 	}
-	r.e.markSensitive()
+	r.markSensitive()
 	return nil
 }
 
@@ -464,61 +526,24 @@ func (r *run) readScores(ctx context.Context, m trace.Model) error {
 func likeliest(logits []float32) int { return slices.Index(logits, slices.Max(logits)) }
 
 // alternativeOf returns a token with its probability.
-func alternativeOf(m trace.Model, id int, logits []float32) *Alternative {
+func alternativeOf(m trace.Model, id int, logits []float32) *attribution.Alternative {
 	_, surprisal, _ := rowmath.Scores(logits, id)
-	a := &Alternative{ID: id, Probability: math.Exp(-surprisal)}
+	a := &attribution.Alternative{ID: id, Probability: math.Exp(-surprisal)}
 	if texter, ok := m.(trace.TokenTexter); ok {
 		a.Text = texter.TokenText(id)
 	}
 	return a
 }
 
-// finite reports whether scores have a JSON form.
-func finite(s *trace.TokenScores) bool {
-	return s != nil && !rowmath.NotFinite(s.Entropy) && !rowmath.NotFinite(s.Surprisal)
-}
-
-// scorePrompt sets the scores of the prompt's tokens, each predicted by those before it.
-func (r *run) scorePrompt(ctx context.Context, m trace.LogitReader) error {
-	all, n := make([]*trace.TokenScores, len(r.ids)), len(r.ids)-1
-	if n > 0 {
-		edits := trace.EditsWithin(r.ask.Edits, n)
-		err := m.ReadLogits(ctx, r.ids[:n], edits, 0, func(at int, logits []float32) error {
-			s := &trace.TokenScores{}
-			s.Entropy, s.Surprisal, s.Rank = rowmath.Scores(logits, r.ids[at+1])
-			if finite(s) {
-				all[at+1] = s
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("the scores of the prompt: %w", err)
-		}
-	}
-	r.e.Prompt.Scores = all
-	return nil
-}
-
 // markSensitive sets the threshold, and marks the tokens that reach it.
-func (e *Explanation) markSensitive() {
+func (r *run) markSensitive() {
 	var all []float64
-	for _, g := range e.Steps {
-		all = append(all, *g.Scores.KL)
+	for _, g := range r.Explanation.Steps {
+		all = append(all, OfToken(g).KL)
 	}
-	e.Without.Threshold = max(leastKL, outstanding(all))
-	for _, g := range e.Steps {
-		g.Scores.Sensitive = *g.Scores.KL >= e.Without.Threshold
+	r.found.Threshold = max(leastKL, rowmath.Outstanding(all))
+	for _, g := range r.Explanation.Steps {
+		d := OfToken(g)
+		d.Sensitive = d.KL >= r.found.Threshold
 	}
-}
-
-// outstanding returns mean + standard deviation, that of a sample.
-func outstanding(all []float64) float64 {
-	n, mean, squares := float64(len(all)), 0.0, 0.0
-	for _, x := range all {
-		mean += x / n
-	}
-	for _, x := range all {
-		squares += (x - mean) * (x - mean)
-	}
-	return mean + math.Sqrt(squares/max(1, n-1))
 }

@@ -1,0 +1,19 @@
+// Package study links the studies of this project: a program that imports it has their options and
+// reads what they find.
+//
+//	lens     what the model would have said after each layer
+//	heads    what attention heads do, and what each wrote into a logit
+//	patch    which places carry the difference between two prompts
+//	verdict  what a prediction loses without the words that a picture names
+//	without  where a part of the prompt mattered
+//	scores   how the model predicts the tokens of the prompt
+package study
+
+import (
+	_ "github.com/headwater-ml/headwater/attribution/study/heads"
+	_ "github.com/headwater-ml/headwater/attribution/study/lens"
+	_ "github.com/headwater-ml/headwater/attribution/study/patch"
+	_ "github.com/headwater-ml/headwater/attribution/study/scores"
+	_ "github.com/headwater-ml/headwater/attribution/study/verdict"
+	_ "github.com/headwater-ml/headwater/attribution/study/without"
+)
