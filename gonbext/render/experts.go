@@ -11,6 +11,28 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
+func init() {
+	RegisterView(View{
+		Name: KindExperts, Help: "which experts of a mixture took each token",
+		Takes: map[string]Media{
+			"token": InAll, "layer": InAll, "methods": InAll, "lift": InAll, "all-layers": InAll,
+			"all-levels": InAll,
+		},
+		Whole: "experts take tokens one by one",
+		Record: tensorRecord(trace.Experts, Record{
+			Needed:  "experts need the numbers of each token's experts",
+			Missing: "record them with the tap experts",
+			Check:   func(of trace.Info, _ int) error { return CheckExperts(of) },
+		}),
+		Picture: func(s Show, e *attribution.Explanation, recorded any) (Picture, error) {
+			return Experts{
+				Explanation: e, Routes: *recorded.(*trace.Tensor), Token: s.Token, Layer: s.Layer,
+				Look: s.Look(),
+			}, nil
+		},
+	})
+}
+
 // Experts is a picture of which experts took which token, in every layer of a model with mixtures
 // of experts, for a notebook or a page:
 //
@@ -365,7 +387,12 @@ func (r Experts) Drawn() (Drawn, error) {
 	return f, nil
 }
 
-// plain implements [View].
+func (r Experts) figure(string) (Figure, error) {
+	d, err := r.Drawn()
+	return Figure{Matrix: &d}, err
+}
+
+// plain implements [Picture].
 func (r Experts) plain(look Terminal) *text {
 	x := r.open()
 	t := newText(Terminal{Width: look.Width})

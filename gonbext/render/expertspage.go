@@ -50,7 +50,7 @@ type expertsData struct {
 	Scale drawnRows `json:"scale"`
 }
 
-// markup implements [View].
+// markup implements [Picture].
 func (r Experts) markup(room int) *page {
 	x := r.open()
 	b := newBoard(x.drawing, r.Palette, limitOf(r.MaxBytes, room))

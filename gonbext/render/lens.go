@@ -1,12 +1,44 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
 )
+
+func init() {
+	RegisterView(View{
+		Name: KindLens, Help: "what the model would have said after each layer", Method: "direct",
+		Takes: map[string]Media{
+			"token": InAll, "methods": InAll, "lens": InAll, "all-layers": InAll,
+			"all-levels": InAll,
+		},
+		Whole: "a picture of the kind lens has every token and layer",
+		Options: func(s Show, o *attribution.Options) error {
+			named := attribution.LensAnswer
+			switch {
+			case s.Token != nil:
+				named = strconv.Itoa(*s.Token)
+			case s.Word != "":
+				named = attribution.LensOpening
+			}
+			o.Lens = cmp.Or(o.Lens, named)
+			if named != attribution.LensAnswer && o.Lens != named {
+				return trace.Usagef("%s %s and a token of the picture; give one of the two",
+					trace.Called("lens"), o.Lens)
+			}
+			return nil
+		},
+		Picture: func(s Show, e *attribution.Explanation, _ any) (Picture, error) {
+			return Lens{Explanation: e, Token: s.Token, Look: s.Look()}, nil
+		},
+	})
+}
 
 // Lens is a picture of what the model would have said after each layer, for a notebook or a page:
 // a matrix with a row for the input and one for each layer, the last one on top, and a column for
@@ -368,7 +400,12 @@ func (r Lens) Drawn() (Drawn, error) {
 	return f, nil
 }
 
-// plain implements [View].
+func (r Lens) figure(string) (Figure, error) {
+	d, err := r.Drawn()
+	return Figure{Matrix: &d}, err
+}
+
+// plain implements [Picture].
 func (r Lens) plain(look Terminal) *text {
 	t, d := newText(Terminal{Width: look.Width}), r.open()
 	t.picture = d.picture

@@ -142,7 +142,7 @@ func (d *lensDrawing) steps() []int {
 	return steps
 }
 
-// markup implements [View].
+// markup implements [Picture].
 func (r Lens) markup(room int) *page {
 	d := r.open()
 	b := newBoard(d.drawing, r.Palette, limitOf(r.MaxBytes, room))

@@ -84,7 +84,7 @@ func views(
 		"table":   table.HTML(),
 	}
 	terminals = map[string]string{"strongest": textOf(strongest)}
-	all := map[string]render.View{
+	all := map[string]render.Picture{
 		"heatmap": h, "layers": layers, "heads": heads, "maps": maps, "experts": experts, "compared": compared,
 		"sources": render.Sources{Result: result}, "lens": render.Lens{Explanation: e},
 		"patch": render.Patch{Explanation: e},
@@ -115,7 +115,7 @@ func (s *source) patched(e *attribution.Explanation) *patch.Result {
 }
 
 // textOf returns a picture as a text.
-func textOf(v render.View) string {
+func textOf(v render.Picture) string {
 	var b strings.Builder
 	_ = render.Text(&b, v, render.Terminal{})
 	return b.String()
@@ -161,7 +161,8 @@ func TestFiles(t *testing.T) {
 		e.Model.Experts = 4
 		o := export.Options{
 			Recorded: render.Recorded{
-				Flow: graph(t, e, 0), Attention: recorded(e), Map: mapped(e), Experts: routed(e),
+				"flow graph": graph(t, e, 0), "attention": recorded(e), "map": mapped(e),
+				"experts": routed(e),
 			},
 			Made: export.NewMade(strings.ToValidUTF8(s.text(), "\ufffd"),
 				attribution.Options{MaxTokens: steps}, attribution.Grouping{}, "float32", "v1"),
