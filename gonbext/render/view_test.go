@@ -37,9 +37,8 @@ func TestRegisterView(t *testing.T) {
 			t.Errorf("%s is the view %s, a part of %q", kind, v.Name, v.Part)
 		}
 		for name := range v.Takes {
-			known := slices.ContainsFunc(attribution.OptionTable(), func(o attribution.Option) bool {
-				return name == o.Flag || name == o.Key
-			})
+			known := slices.ContainsFunc(attribution.OptionTable(),
+				func(o attribution.Option) bool { return name == o.Flag || name == o.Key })
 			if !known && !slices.Contains(shown, name) {
 				t.Errorf("%s takes %q, which is neither a field of Show nor an option", kind, name)
 			}
@@ -59,7 +58,7 @@ func TestTaken(t *testing.T) {
 		{render.Show{Kind: "patch", Token: &one}, "has all tokens; leave the token out"},
 		{render.Show{Kind: "maps", Head: &one}, "a head is for a picture of the kind head"},
 		{render.Show{Sinks: true}, "edges to sinks are for a picture of the kind flow"},
-		{render.Show{Kind: "flow", Alignment: true}, "an alignment is for a picture of the kind heatmap"},
+		{render.Show{Kind: "flow", Alignment: true}, "an alignment is for a picture of the kind heat"},
 		{render.Show{AgainstMethod: "raw"}, "a method of side B is for a picture of the kind compare"},
 		{render.Show{Kind: "heads", Tokens: []int{1}}, "several tokens are for a picture of layers"},
 		{render.Show{Kind: "head", Head: &one}, "a head without a layer; give both"},
