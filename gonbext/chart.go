@@ -1,8 +1,8 @@
 package gonbext
 
 import (
+	"bytes"
 	"context"
-	"encoding/gob"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"reflect"
+	"strings"
 
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
@@ -22,15 +23,9 @@ import (
 // pkg is the name that the errors of this package begin with.
 const pkg = message.Package("gonbext")
 
-// A specification of Vega-Lite travels to the kernel as maps and lists, which gob has to know.
-func init() {
-	gob.Register(map[string]any{})
-	gob.Register([]any{})
-}
-
-// ShowChart shows a chart: as Vega-Lite, which JupyterLab and VS Code draw, with tooltips, and as
-// PNG for viewers that do not. The engine of this kernel draws the PNG. Outside of a notebook it
-// prints what the chart is. On an error it shows one line and ends the program; see
+// ShowChart shows a chart: as SVG, with titles that tell the numbers, and as PNG for viewers that
+// show no SVG. The engine of this kernel draws both. Outside of a notebook it prints what the chart
+// is. On an error it shows one line and ends the program; see
 // [TryShowCharts].
 func ShowChart(c chart.Chart) { ShowCharts(1, c) }
 
@@ -68,7 +63,10 @@ func showCharts(columns int, charts []chart.Chart) error {
 		defer stop()
 		client, err := connect(ctx, out)
 		if err == nil {
-			p.PNG, _, err = client.Draw(ctx, "", text, nil)
+			var drawn []byte
+			if drawn, _, err = client.Draw(ctx, "", text, nil); err == nil {
+				err = json.Unmarshal(drawn, &p.Drawn)
+			}
 		}
 		if err != nil {
 			return interrupted(ctx, err)
@@ -81,8 +79,8 @@ func showCharts(columns int, charts []chart.Chart) error {
 	return nil
 }
 
-// SaveChart saves a chart to a file, in the format that its name ends with: .svg, .pdf, .png or
-// .tex. Of the [Show], Size, Font and Palette count:
+// SaveChart saves a chart to a file, in the format that its name ends with: .svg, .pdf, .png, .tex
+// or, for the numbers as a table, .csv. Of the [Show], Size, Font and Palette count:
 //
 //	gonbext.SaveChart("losses.pdf", losses, gonbext.Show{Size: "column"})
 //
@@ -122,6 +120,11 @@ func saveChart(path string, c chart.Chart, shows []Show) (f savedFile, err error
 		return f, pkg.Errorf("%w", err)
 	}
 	return saveFile(path, func(ctx context.Context) ([]byte, []string, error) {
+		if strings.ToLower(filepath.Ext(path)) == ".csv" {
+			var b bytes.Buffer
+			err := c.WriteCSV(&b)
+			return b.Bytes(), []string{"table of the chart"}, err
+		}
 		out := newDisplay()
 		defer out.clear()
 		client, err := connect(ctx, out)
@@ -139,12 +142,8 @@ func (d *display) picture(p reproduction.Picture) error {
 		fmt.Print(p.Text())
 		return nil
 	}
-	spec, err := p.VegaLite()
-	if err != nil {
-		return err
-	}
 	d.stay(map[protocol.MIMEType]any{
-		chart.MIME:             spec,
+		protocol.MIMEImageSVG:  string(p.SVG),
 		protocol.MIMEImagePNG:  p.PNG,
 		protocol.MIMETextPlain: p.Text(),
 	})

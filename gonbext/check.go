@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -21,11 +20,11 @@ func (r request) check() error {
 	if err := r.show.Check(); err != nil {
 		return err
 	}
-	switch kind := r.show.Kind; {
+	switch {
 	case r.show.By != "" && r.options.By != "" && r.show.By != r.options.By:
 		return usagef("By of Options is %.60q and By of Show is %.60q; give one of the two",
 			r.options.By, r.show.By)
-	case r.show.Source != nil && kind != render.KindFlow:
+	case r.show.Source != nil && r.show.View().Takes["source"] == 0:
 		return usagef("Source %d is for gonbext.FlowGraph; leave it out", *r.show.Source)
 	case r.show.Layer == nil:
 		return nil

@@ -104,7 +104,7 @@ func (d *display) stop() {
 
 // show shows a picture that stays: as HTML and, for viewers that show none, as plain text; outside
 // of a notebook in its form for a terminal.
-func (d *display) show(v render.View) {
+func (d *display) show(v render.Picture) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.stop()
@@ -126,14 +126,14 @@ func (d *display) show(v render.View) {
 }
 
 // markupOf returns the HTML of a picture. A builder takes everything.
-func markupOf(v render.View) string {
+func markupOf(v render.Picture) string {
 	var b strings.Builder
 	_ = render.HTML(&b, v)
 	return b.String()
 }
 
 // textOf returns the text of a picture.
-func textOf(v render.View, look render.Terminal) string {
+func textOf(v render.Picture, look render.Terminal) string {
 	var b strings.Builder
 	_ = render.Text(&b, v, look)
 	return b.String()

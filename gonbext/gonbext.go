@@ -130,7 +130,7 @@ func newRequest(settings []Setting) (request, error) {
 		}
 		given[kind] = true
 	}
-	if r.show.Layer != nil || r.show.Kind == render.KindLayers {
+	if r.show.Layer != nil || r.show.View().Takes["tokens"] != 0 {
 		r.options.AllLayers = true // the layers that are shown must be there
 	}
 	if r.options.By == "" && r.options.Together() {
@@ -209,7 +209,7 @@ func explain(out *display, kind render.Kind, prompt string, settings []Setting) 
 			tellDrawn(e, r.show)
 		}
 		return e, nil
-	case e == nil || len(e.Steps) == 0 || needsModel(r.show.Kind):
+	case e == nil || len(e.Steps) == 0 || r.show.View().Record != nil:
 		return nil, err
 	}
 	e.Warnings = append(e.Warnings, remark(ctx, e, err))
@@ -220,19 +220,19 @@ func explain(out *display, kind render.Kind, prompt string, settings []Setting) 
 }
 
 // view returns the picture of an explanation.
-func (r request) view(ctx context.Context, out *display, e *Explanation) (render.View, error) {
+func (r request) view(ctx context.Context, out *display, e *Explanation) (render.Picture, error) {
 	show := r.show
-	switch show.Kind {
-	case render.KindFlow: // others open with tokens of their own
+	switch v := show.View(); {
+	case v.Methods < 0: // others open with tokens of their own
 		show = show.Opened(e)
-	case render.KindMaps:
+	case v.Methods == 1:
 		show.Method = r.options.Methods[0]
 	}
 	recorded, err := show.Record(ctx, tracer{r, out}, e, r.options)
 	if err != nil {
 		return nil, err
 	}
-	v, err := show.View(e, recorded)
+	v, err := show.Picture(e, recorded)
 	if h, is := v.(render.Heatmap); is && show.Kind != render.KindCompare {
 		h.Next = next
 		v = h

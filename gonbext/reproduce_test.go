@@ -2,6 +2,7 @@ package gonbext_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ func figure(t *testing.T) func(*engineConn, engine.Request) {
 		Head:  reproduction.Head{ID: "s0-matrix", Title: "the matrix", Claim: "it <has> a shape"},
 		Model: "tiny",
 		Pictures: []reproduction.Picture{{
-			Columns: 1, PNG: []byte("\x89PNG"),
+			Columns: 1, Drawn: reproduction.Drawn{SVG: []byte("<svg/>"), PNG: []byte("\x89PNG")},
 			Charts: []chart.Chart{{Kind: chart.Heatmap, Title: "map", Matrix: &chart.Matrix{
 				Rows: []string{"is"}, Columns: []string{"key"}, Data: []float64{0.5},
 			}}},
@@ -36,7 +37,9 @@ func figure(t *testing.T) func(*engineConn, engine.Request) {
 	must(t, r.Write(&b))
 	return func(conn *engineConn, q engine.Request) {
 		if q.Kind == engine.KindDraw {
-			conn.send(engine.Event{Piece: []byte("\x89PNG")})
+			piece, err := json.Marshal(r.Pictures[0].Drawn)
+			must(t, err)
+			conn.send(engine.Event{Piece: piece})
 		} else {
 			progress := trace.Progress{Stage: "making figures", Unit: "figure", Done: 1, Total: 1}
 			conn.send(engine.Event{Progress: &progress})
@@ -46,8 +49,8 @@ func figure(t *testing.T) func(*engineConn, engine.Request) {
 	}
 }
 
-// In a notebook a figure is its claim, its charts as Vega-Lite with a PNG and without HTML, which
-// JupyterLab would prefer, and a table of verdicts.
+// In a notebook a figure is its claim, its charts as SVG and PNG without HTML, which JupyterLab
+// would prefer, and a table of verdicts.
 func TestReproduceInNotebook(t *testing.T) {
 	r := newKernel(t, figure(t)).run("reproduce", true)
 	if r.status != 0 || r.stderr != "" {
@@ -86,9 +89,8 @@ func checkBundle(t *testing.T, bundle map[protocol.MIMEType]any) {
 	if len(bundle) != 3 || bundle[protocol.MIMETextHTML] != nil {
 		t.Errorf("a chart has the forms %v", bundle)
 	}
-	spec, ok := bundle[chart.MIME].(map[string]any)
-	if !ok || spec["$schema"] != "https://vega.github.io/schema/vega-lite/v5.json" {
-		t.Errorf("the specification is %v", bundle[chart.MIME])
+	if svg, ok := bundle[protocol.MIMEImageSVG].(string); !ok || svg != "<svg/>" {
+		t.Errorf("the drawing is %v", bundle[protocol.MIMEImageSVG])
 	}
 	if png, ok := bundle[protocol.MIMEImagePNG].([]byte); !ok || string(png) != "\x89PNG" {
 		t.Errorf("the picture is %v", bundle[protocol.MIMEImagePNG])

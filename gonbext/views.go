@@ -2,13 +2,13 @@ package gonbext
 
 import (
 	"context"
-	"slices"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Heads is [Explain] with the kind heads of [Show]: what every attention head of every layer looks
@@ -91,53 +91,34 @@ func (a against) set(r *request) string {
 	return "the corrupted prompt"
 }
 
-// needsModel reports whether a picture of a kind shows what is recorded of the model.
-func needsModel(kind render.Kind) bool {
-	return slices.Contains([]render.Kind{
-		render.KindHeads, render.KindHead, render.KindFlow, render.KindMaps, render.KindMap,
-		render.KindExperts,
-	}, kind)
-}
-
 // fitKind sets the method of a picture that has its own, and returns an error for settings that the
 // picture cannot show.
 func (r *request) fitKind() error {
-	switch kind := r.show.Kind; kind {
-	case render.KindHeads:
-		if len(r.options.Methods) > 0 || r.groups() || r.show.Layer != nil {
-			return usagef("heads are shown as they are: leave Methods, By and Target of " +
-				"Options, and By and Layer of Show, empty")
+	v := r.show.View()
+	var leave []string
+	for _, setting := range []struct {
+		name    string
+		refused bool
+	}{
+		{"Methods", v.Methods < 0 && len(r.options.Methods) > 0},
+		{"Lift", v.Methods < 0 && v.Takes["lift"] == 0 && r.options.Lift},
+		{"By and Target", v.Takes["by"] == 0 && r.groups()},
+		{"Layer", v.Takes["layer"] == 0 && r.show.Layer != nil},
+	} {
+		if setting.refused {
+			leave = append(leave, setting.name)
 		}
-	case render.KindFlow:
-		if len(r.options.Methods) > 0 || r.options.Lift || r.groups() || r.show.Layer != nil {
-			return usagef("a graph of flow has tokens and edges as they are: leave Methods, " +
-				"Lift, By and Target of Options, and By and Layer of Show, empty")
-		}
-	case render.KindMaps:
-		switch {
-		case len(r.options.Methods) > 1:
-			return usagef("maps are of one method; name one in Methods of Options")
-		case r.groups():
-			return usagef("maps show every token: leave By and Target empty")
-		}
-	case render.KindExperts:
-		if r.groups() {
-			return usagef("experts take tokens one by one: leave By and Target empty")
-		}
-	case render.KindLens, render.KindPatch:
-		if r.groups() || r.show.Layer != nil {
-			return usagef("a picture of the kind %s has every token and layer: leave By and "+
-				"Target of Options, and By and Layer of Show, empty", kind)
-		}
-	case render.KindHead, render.KindMap:
-		return usagef("Kind %q is for files: a cell shows %ss, and gonbext.Save saves one", kind,
-			kind)
 	}
-	err := r.show.SetMethod(&r.options)
-	if err == nil && r.show.Kind == render.KindMaps {
-		_, err = attribution.MapTap(r.options.Methods[0])
+	switch {
+	case v.Part != "":
+		return usagef("Kind %q is for files: a cell shows %ss, and gonbext.Save saves one", v.Name,
+			v.Name)
+	case leave != nil && v.Whole != "":
+		return usagef("%s: leave %s empty", v.Whole, message.List(leave))
+	case v.Methods > 0 && len(r.options.Methods) > v.Methods:
+		return usagef("%s are of one method; name one in Methods of Options", v.Name)
 	}
-	return err
+	return r.show.SetMethod(&r.options)
 }
 
 // tracer records tensors of the model of a request in the engine.
@@ -187,7 +168,7 @@ func draw(e *Explanation, show render.Show) error {
 	if err := show.Check(); err != nil {
 		return err
 	}
-	if needsModel(show.Kind) {
+	if show.View().Record != nil {
 		return usagef("a picture of %s needs the model: call gonbext.Explain with this Kind",
 			show.Kind)
 	}
@@ -198,7 +179,7 @@ func draw(e *Explanation, show render.Show) error {
 	if err != nil {
 		return err
 	}
-	v, err := show.View(e, render.Recorded{})
+	v, err := show.Picture(e, nil)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func TestScriptNotes(t *testing.T) {
 
 // TestAxes: matrices of layers and of heads say so, with and without a script.
 func TestAxes(t *testing.T) {
-	for want, v := range map[string]View{
+	for want, v := range map[string]Picture{
 		"<th>layer</th>": Lens{Explanation: lensed()},
 		"<th>layer ↓ head →</th>": Patch{
 			Explanation: patched(patch.Heads, 0, 0, 0, .5, -.25, .125),

@@ -20,38 +20,38 @@ func TestCaption(t *testing.T) {
 	heads := attended(e, 2, 3)
 	const model, own = "tiny (toy grammar model)", "Figure 3. <b>Keys</b>\x1b"
 	for name, c := range map[string]struct {
-		view  func(caption string) View
-		drawn func(v View) (Drawn, error)
+		view  func(caption string) Picture
+		drawn func(v Picture) (Drawn, error)
 	}{
 		"heatmap": {
-			func(caption string) View { h.Caption = caption; return h },
-			func(v View) (Drawn, error) { return v.(Heatmap).Drawn("rollout") },
+			func(caption string) Picture { h.Caption = caption; return h },
+			func(v Picture) (Drawn, error) { return v.(Heatmap).Drawn("rollout") },
 		},
 		"layers": {
-			func(caption string) View { h.Caption = caption; return Layers{Heatmap: h} },
-			func(v View) (Drawn, error) { return v.(Layers).Drawn("rollout") },
+			func(caption string) Picture { h.Caption = caption; return Layers{Heatmap: h} },
+			func(v Picture) (Drawn, error) { return v.(Layers).Drawn("rollout") },
 		},
 		"compare": {
-			func(caption string) View { compared.Caption = caption; return compared },
-			func(v View) (Drawn, error) { return v.(Heatmap).Drawn("") },
+			func(caption string) Picture { compared.Caption = caption; return compared },
+			func(v Picture) (Drawn, error) { return v.(Heatmap).Drawn("") },
 		},
 		"flow": {
-			func(caption string) View { flow.Caption = caption; return flow },
-			func(v View) (Drawn, error) {
+			func(caption string) Picture { flow.Caption = caption; return flow },
+			func(v Picture) (Drawn, error) {
 				d, err := v.(Flow).Drawing()
 				return Drawn{Caption: d.Caption}, err
 			},
 		},
 		"heads": {
-			func(caption string) View { heads.Caption = caption; return heads },
-			func(v View) (Drawn, error) {
+			func(caption string) Picture { heads.Caption = caption; return heads },
+			func(v Picture) (Drawn, error) {
 				open, err := v.(Heads).OpenHead(nil)
 				return Drawn{Caption: open.Caption}, err
 			},
 		},
 		"head": {
-			func(caption string) View { heads.Caption = caption; return heads },
-			func(v View) (Drawn, error) {
+			func(caption string) Picture { heads.Caption = caption; return heads },
+			func(v Picture) (Drawn, error) {
 				open, err := v.(Heads).OpenHead(nil)
 				return open.Drawn, err
 			},

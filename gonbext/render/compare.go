@@ -3,6 +3,8 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 	"math"
 	"slices"
 	"strconv"
@@ -13,6 +15,25 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
 )
+
+func init() {
+	RegisterView(View{
+		Name: KindCompare, Help: "two methods, or two layers of one, and their difference",
+		Takes: map[string]Media{
+			"token": InText | InPage, "layer": InAll, "against": InAll, "against-model": InAll,
+			"filter": InAll, "color": InText, "top": InText, "by": inFiles, "target": inFiles,
+			"methods": InAll, "lift": InAll, "alternatives": InAll, "all-layers": InAll,
+		},
+		Check: func(s Show) error {
+			_, errA := compare.ParseSide(s.Method)
+			_, errB := compare.ParseSide(s.AgainstMethod)
+			return cmp.Or(errA, errB)
+		},
+		Picture: func(s Show, e *attribution.Explanation, _ any) (Picture, error) {
+			return s.compared(e)
+		},
+	})
+}
 
 // Compare returns a picture of two sides: the values of a, the values of b, and a minus b, as
 // [compare.New] computes them. Both sides have one scale, so that a colour means the same number,
@@ -550,4 +571,60 @@ func cutAlike(both []string, most int) (about [2]string) {
 		about[i] = cut
 	}
 	return about
+}
+
+// compared compares two sides.
+func (s Show) compared(e *attribution.Explanation) (Picture, error) {
+	s, err := s.Sides(e)
+	if err != nil {
+		return nil, err
+	}
+	a, err := compare.ParseSide(s.Method)
+	if err != nil {
+		return nil, err
+	}
+	b, err := compare.ParseSide(s.AgainstMethod)
+	if err != nil {
+		return nil, err
+	}
+	if a.Explanation, b.Explanation = e, e; s.Against != nil {
+		b.Explanation = s.Against
+	}
+	h, err := Compare(a, b)
+	h.Token, h.Look = s.Token, s.Look()
+	return h, err
+}
+
+// Sides returns s with the methods of both sides of a comparison: of two explanations the first
+// method that both have, else the first one and the next.
+func (s Show) Sides(e *attribution.Explanation) (Show, error) {
+	if s.Against != nil {
+		for _, name := range e.Order {
+			if s.Method == "" && s.Against.Methods[name] != nil {
+				s.Method = name
+			}
+		}
+		if s.AgainstMethod == "" {
+			s.AgainstMethod = s.Method
+		}
+		return s, nil
+	}
+	if s.Method == "" && len(e.Order) > 0 {
+		s.Method = e.Order[0]
+	}
+	if s.AgainstMethod != "" {
+		return s, nil
+	}
+	side, err := compare.ParseSide(s.Method)
+	if err != nil {
+		return s, err
+	}
+	for _, name := range e.Order {
+		if name != side.Method {
+			s.AgainstMethod = name
+			return s, nil
+		}
+	}
+	return s, trace.Usagef("a comparison needs two methods, and the explanation has %s alone",
+		message.Quote(side.Method))
 }

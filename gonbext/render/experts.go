@@ -11,6 +11,28 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
+func init() {
+	RegisterView(View{
+		Name: KindExperts, Help: "which experts of a mixture took each token",
+		Takes: map[string]Media{
+			"token": InAll, "layer": InAll, "methods": InAll, "lift": InAll, "all-layers": InAll,
+			"all-levels": InAll,
+		},
+		Whole: "experts take tokens one by one",
+		Record: tensorRecord(trace.Experts, Record{
+			Needed:  "experts need the numbers of each token's experts",
+			Missing: "record them with the tap experts",
+			Check:   func(of trace.Info, _ int) error { return CheckExperts(of) },
+		}),
+		Picture: func(s Show, e *attribution.Explanation, recorded any) (Picture, error) {
+			return Experts{
+				Explanation: e, Routes: *recorded.(*trace.Tensor), Token: s.Token, Layer: s.Layer,
+				Look: s.Look(),
+			}, nil
+		},
+	})
+}
+
 // Experts is a picture of which experts took which token, in every layer of a model with mixtures
 // of experts, for a notebook or a page:
 //
@@ -206,7 +228,7 @@ func (x *expertsDrawing) allOf(layer, j int) string {
 }
 
 // sentence returns which experts token j has in a layer, and which other token has the most in
-// common with it. experts.js writes the same for what a reader chooses.
+// common with it.
 func (x *expertsDrawing) sentence(layer, j int) (s phrase) {
 	s.say("At ")
 	s = append(s, x.wordOf(j)...)
@@ -334,98 +356,151 @@ func (x *expertsDrawing) cell(c drawnColumn, layer int) (number string, step int
 // here reports whether a row is that of the framed token.
 func (x *expertsDrawing) here(c drawnColumn) bool { return c.from <= x.token && x.token < c.to }
 
-// Drawn works out the matrix. The error is that of [Experts.Check].
-func (r Experts) Drawn() (Drawn, error) {
-	if err := r.Check(); err != nil {
-		return Drawn{}, err
-	}
-	x := r.open()
-	f := x.figureOf(&x.weights)
-	f.Title, f.Target, f.Source = "first expert of each token", "token", "layer"
-	f.Caption = x.captioned(fmt.Sprintf("%d of %d experts a token", x.each, x.e.Model.Experts),
-		x.quotedPrompt())
-	f.Columns, f.Panels = nil, []DrawnPanel{{}}
-	for l := range x.layers {
-		f.Columns = append(f.Columns, DrawnColumn{Name: x.e.Model.LayerLabel(l)})
-	}
-	for _, c := range x.columns {
-		row := DrawnRow{Name: plain(x.columnName(c))}
-		for l := range x.layers {
-			number, step := x.cell(c, l)
-			row.Cells = append(row.Cells, DrawnCell{
-				Step: step, Number: number, Measured: number != "",
-			})
-		}
-		f.Panels[0].Rows = append(f.Panels[0].Rows, row)
-	}
-	f.Notes = []string{
-		x.sentence(x.layer, x.token).String() + ".",
-		fmt.Sprintf("Load of %s, %s.", x.e.Model.LayerName(x.layer), x.loadOf(x.layer)),
-	}
-	return f, nil
-}
+// mostAlike is how many tokens a text has at most whose tokens are all compared with each other,
+// which takes the square of them. Of a longer one the token that is framed has a sentence.
+const mostAlike = 1 << 10
 
-// plain implements [View].
-func (r Experts) plain(look Terminal) *text {
+// board works out what the picture shows.
+func (r Experts) board() *Board {
 	x := r.open()
-	t := newText(Terminal{Width: look.Width})
-	t.picture = x.picture
-	t.head()
-	t.line("")
-	t.wrapped("", x.sentence(x.layer, x.token).String())
-	t.wrapped("", x.facts(x.layer, x.token).String())
-	x.matrix(t)
-	t.line("")
-	t.line("all experts of " + x.placedName(x.token))
+	b := &Board{
+		drawing: x.drawing, kind: "experts", palette: r.Palette, limit: r.MaxBytes,
+		scale: x.weights, by: byWord, at: x.token,
+		legend: expertsLegend, details: "every token and layer in a line",
+		caption: []string{
+			fmt.Sprintf("%d of %d experts a token", x.each, x.e.Model.Experts), x.quotedPrompt(),
+		},
+		table: Table{
+			plainTable: plainTable{
+				title: "First expert of each token", note: "a column for each layer",
+			},
+			heading: "first expert of each token", target: "token", source: "layer",
+			ofWords: true,
+			readout: readout{
+				Empty: "no experts", PartsTitle: "Experts of",
+				PartsNote: x.e.Model.LayerName(0) + " at the bottom, width by weight",
+			},
+		},
+	}
+	for j := range x.tokens {
+		layer := x.decided(j)
+		if j == x.token {
+			layer = x.layer
+		}
+		o := Opening{Facts: phrase{{text: x.placeOf(j)}}, Token: j, Column: layer, Row: j}
+		if j == x.token || len(x.tokens) <= mostAlike {
+			o.Say, o.Facts, o.Steps = x.sentence(layer, j), x.facts(layer, j), x.steps(j)
+		}
+		b.opens = append(b.opens, o)
+		b.table.parts = append(b.table.parts, x.parts(j))
+	}
+	b.opened = b.opens[x.token]
+	b.lists = append(b.lists, Line{Name: "all experts of " + x.placedName(x.token)})
 	for l := range x.layers {
 		name := fmt.Sprintf("layer %2d", l)
 		if x.e.Model.EncoderLayers > 0 {
 			name = x.e.Model.LayerLabel(l)
 		}
-		t.wrapped("  "+name+"  ", x.allOf(l, x.token))
+		b.lists = append(b.lists, Line{Name: "  " + name + "  ", List: x.allOf(l, x.token)})
+		b.table.columns = append(b.table.columns, x.e.Model.LayerLabel(l))
+		b.table.Names = append(b.table.Names, x.e.Model.LayerName(l))
+		b.loads = append(b.loads, x.loadBars(l))
+		b.lines = append(b.lines, Line{Name: x.loadLine(l)})
 	}
-	t.line("")
-	t.wrapped("", fmt.Sprintf("load of %s, %s", x.e.Model.LayerName(x.layer), x.loadOf(x.layer)))
-	t.line("")
-	t.wrapped("", expertsLegend)
-	t.model()
-	return t
+	b.lists = append(b.lists, Line{Name: x.loadLine(x.layer)})
+	for _, c := range x.columns {
+		row := plainRow{name: x.columnName(c), chosen: x.here(c)}
+		var layers []string
+		for l := range x.layers {
+			number, step := x.cell(c, l)
+			row.cells = append(row.cells,
+				plainCell{step: step, number: number, empty: number == ""})
+			layers = append(layers, x.e.Model.LayerName(l)+": "+x.allOf(l, c.from))
+		}
+		if b.table.rows = append(b.table.rows, row); !c.folded {
+			b.lines = append(b.lines,
+				Line{Name: x.placedName(c.from) + " ", List: strings.Join(layers, "; ")})
+		}
+	}
+	b.notes = []string{
+		b.opened.Say.String() + ".",
+		fmt.Sprintf("Load of %s, %s.", x.e.Model.LayerName(x.layer), x.loadOf(x.layer)),
+	}
+	return b
 }
+
+// loadLine says in a line how many tokens the experts of a layer took.
+func (x *expertsDrawing) loadLine(layer int) string {
+	return fmt.Sprintf("load of %s, %s", x.e.Model.LayerName(layer), x.loadOf(layer))
+}
+
+// loadBars returns how many tokens the experts of a layer took, as bars.
+func (x *expertsDrawing) loadBars(layer int) Bars {
+	all := x.load(layer)
+	b := Bars{
+		Title: "Load of " + x.e.Model.LayerName(layer),
+		Note: fmt.Sprintf("tokens of %d that each expert took; an even share is %s, and %d of %d "+
+			"took none", x.routed(layer), fixed(x.even(layer), 1), x.e.Model.Experts-len(all),
+			x.e.Model.Experts),
+	}
+	for _, one := range all[:min(len(all), mostLoaded)] {
+		b.Bars = append(b.Bars, Bar{
+			fmt.Sprint("expert ", one[0]), float64(one[1]) / float64(all[0][1]), fmt.Sprint(one[1]),
+		})
+	}
+	return b
+}
+
+// parts returns the experts of a token in every layer with their weights.
+func (x *expertsDrawing) parts(j int) (all [][]Part) {
+	for l := range x.layers {
+		var cell []Part
+		for k := range x.each {
+			if expert, weight := x.at(l, j, k); expert >= 0 {
+				cell = append(cell, Part{fmt.Sprint(expert), weight})
+			}
+		}
+		all = append(all, cell)
+	}
+	return all
+}
+
+// steps returns the colours of the text: by how much more than the mean of all tokens each has in
+// common with token j.
+func (x *expertsDrawing) steps(j int) []int {
+	same, mean := x.alike(j)
+	steps := make([]int, len(same))
+	for i, n := range same {
+		if most := float64(x.mixed) - mean; i != j && most > 0 {
+			steps[i] = stepOf(max(float64(n)-mean, 0) / most)
+		}
+	}
+	return steps
+}
+
+// Drawn works out the matrix. The error is that of [Experts.Check].
+func (r Experts) Drawn() (Drawn, error) {
+	if err := r.Check(); err != nil {
+		return Drawn{}, err
+	}
+	return r.board().drawn(), nil
+}
+
+func (r Experts) figure(string) (Figure, error) {
+	d, err := r.Drawn()
+	return Figure{Matrix: &d}, err
+}
+
+// plain implements [Picture].
+func (r Experts) plain(look Terminal) *text { return r.board().plain(look) }
+
+// markup implements [Picture].
+func (r Experts) markup(room int) *page { return r.board().markup(room) }
 
 // expertsLegend says how to read the picture.
 const expertsLegend = "The matrix has the first expert of each token in each layer: the one to " +
 	"which the router gives most. A weight is what the output of an expert is multiplied by. Of " +
 	"folded tokens it is the one with the largest weight. Expert 3 of one layer has nothing in " +
 	"common with expert 3 of another."
-
-// matrix writes the first experts, as many layers side by side as there is room for.
-func (x *expertsDrawing) matrix(t *text) {
-	wide, high := 0, len(fmt.Sprint(max(x.e.Model.Experts, x.layers)-1))+1
-	for _, c := range x.columns {
-		wide = max(wide, Width(x.columnName(c)))
-	}
-	for from := 0; from < x.layers; {
-		to := min(x.layers, from+max((t.width-wide-2)/high, 1))
-		t.line("")
-		line := right("layer", wide+2)
-		for l := from; l < to; l++ {
-			line += right(fmt.Sprint(l), high)
-		}
-		t.line(line)
-		for _, c := range x.columns {
-			line := "  "
-			if x.here(c) {
-				line = "▸ "
-			}
-			line += right(x.columnName(c), wide)
-			for l := from; l < to; l++ {
-				number, _ := x.cell(c, l)
-				line += right(cmp.Or(number, "·"), high)
-			}
-			t.line(line)
-		}
-		from = to
-	}
-}
 
 func (r Experts) title() string { return titleOf(r.Explanation) }

@@ -43,7 +43,7 @@ func routed(e *attribution.Explanation, layers, each int) Experts {
 
 func TestExperts(t *testing.T) {
 	r := routed(example(), 4, 2)
-	t.Run("notebook", func(t *testing.T) { goldenOf(t, r, expertsScript(), "experts.js") })
+	t.Run("notebook", func(t *testing.T) { goldenOf(t, r, boardScript(), "board.js") })
 	t.Run("text", func(t *testing.T) { golden(t, asText(r)) })
 	t.Run("encoder", func(t *testing.T) {
 		golden(t, asText(routed(encoded(trace.MaskedToken), 2, 1)))
@@ -170,7 +170,7 @@ func TestExpertsLimit(t *testing.T) {
 		t.Errorf("%d rows of a text of 510 tokens", n)
 	}
 	for limit, want := range map[int]string{
-		480_000: "", 100_000: "Clicks show the first expert of each layer alone", 45_000: noClicks,
+		480_000: "", 100_000: "Clicks show the first of each cell alone", 45_000: noClicks,
 	} {
 		r.MaxBytes = limit
 		text := written(t, r)

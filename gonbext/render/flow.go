@@ -2,8 +2,10 @@ package render
 
 import (
 	"cmp"
+	"context"
 	_ "embed"
 	"fmt"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"html"
 	"math"
 	"slices"
@@ -13,6 +15,57 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
+
+func init() {
+	RegisterView(View{
+		Name: KindFlow, Help: "the layered graph of flow to one token", Contents: "graph of flow",
+		Takes: map[string]Media{
+			"token": InAll, "source": InAll, "sinks": InAll, "methods": InAll, "all-layers": InAll,
+			"all-levels": InAll,
+		},
+		Method: "flow", Methods: -1, Whole: "a graph of flow has tokens and edges as they are",
+		Record: FlowRecord,
+		Opened: func(s Show, e *attribution.Explanation) Show {
+			if s.Token == nil && s.Tokens == nil {
+				first := firstWord(e)
+				s.Token = &first
+			}
+			return s
+		},
+		Picture: func(s Show, e *attribution.Explanation, recorded any) (Picture, error) {
+			return Flow{
+				Explanation: e, Graph: recorded.(*attribution.FlowGraph), Token: s.token(),
+				Sinks: s.Sinks, Look: s.Look(),
+			}, nil
+		},
+	})
+}
+
+// FlowRecord is the graph of attention flow to the token of a picture, an [attribution.FlowGraph].
+var FlowRecord = &Record{
+	Name:    "flow graph",
+	Needed:  "a graph needs the widths of its edges",
+	Missing: "compute the method flow",
+	Check:   checkHeads,
+	Of: func(ctx context.Context, m trace.Tracer, s Show, e *attribution.Explanation,
+		opts attribution.Options,
+	) (any, error) {
+		ids, ends, err := e.FlowEnds(s.token(), s.Source)
+		if err != nil {
+			return nil, err
+		}
+		tensors, err := m.Trace(ctx, ids, []trace.Tap{trace.Attention})
+		if err != nil {
+			return nil, err
+		}
+		opts.Methods, opts.Lift, opts.AllLevels = []string{"flow"}, false, false
+		in := attribution.InMemory(tensors)
+		in.Prefix, in.Encoder = e.Model.Prefix(ids), e.Model.EncoderLayers
+		in.Sinks = e.Model.Sinks
+		return attribution.NewFlowGraph(ctx, in, opts, ends[0], ends[1])
+	},
+	Numbers: func(recorded any) []float64 { return recorded.(*attribution.FlowGraph).Widths },
+}
 
 // Flow is a picture of the layered graph of attention flow (Abnar and Zuidema 2020, Figure 1), for
 // a notebook or a page. Each token is a column of nodes, and layers go from the bottom up. Edges
@@ -107,7 +160,9 @@ var flowSource string
 
 var flowScript = script(scaleSource + matrixSource + flowSource)
 
-// markup implements [View].
+func (r Flow) figure(string) (Figure, error) { return Figure{Flow: &r}, nil }
+
+// markup implements [Picture].
 func (r Flow) markup(room int) *page {
 	f := r.open()
 	b := newBoard(f.drawing, r.Palette, room)

@@ -9,7 +9,7 @@ import (
 // listedEdges is how many edges between tokens a text lists.
 const listedEdges = 12
 
-// plain implements [View].
+// plain implements [Picture].
 func (r Flow) plain(look Terminal) *text {
 	t := newText(Terminal{Width: look.Width})
 	f := r.open()

@@ -13,6 +13,70 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
+func init() {
+	RegisterView(View{
+		Name: KindHeads, Help: "what every attention head wrote and looks at",
+		Contents: "attention heads", Method: "raw", Methods: -1,
+		Takes: map[string]Media{
+			"token": InPage | InFigure, "lift": InAll, "head-kinds": InAll, "all-layers": InAll,
+			"all-levels": InAll,
+		},
+		Whole: "heads are shown as they are", Record: attentionRecord, Picture: headsOf,
+		Options: func(_ Show, o *attribution.Options) error { return askKinds(o) },
+	})
+	RegisterView(View{
+		Name: KindHead, Help: "one of them in a figure", Contents: "attention head",
+		Part: KindHeads, Media: InFigure, Method: "raw", Methods: -1,
+		Takes: map[string]Media{
+			"token": InFigure, "layer": InAll, "head": InFigure, "lift": InAll,
+			"all-layers": InAll, "all-levels": InAll,
+		},
+		Record: attentionRecord, Picture: headsOf,
+		Check: func(s Show) error {
+			what := "layer without a head"
+			if s.Layer == nil {
+				what = "head without a layer"
+			}
+			if (s.Head == nil) != (s.Layer == nil) {
+				return trace.Usagef("a picture of one head, and a %s; give both, or none", what)
+			}
+			return nil
+		},
+		Options: func(s Show, o *attribution.Options) error {
+			if s.Head != nil {
+				return nil
+			}
+			return askKinds(o)
+		},
+	})
+}
+
+// attentionRecord is the attention of all heads over the prompt and the answer.
+var attentionRecord = tensorRecord(trace.Attention, Record{
+	Needed:  "heads need their attention",
+	Missing: "record it with the tap attention", Check: checkHeads,
+})
+
+// checkHeads is [CheckHeads] of a model.
+func checkHeads(of trace.Info, T int) error { return CheckHeads(of.Layers, of.Heads, T) }
+
+// askKinds asks for the kinds of heads.
+func askKinds(o *attribution.Options) error {
+	o.Ask(heads.Option, cmp.Or(o.Studies[heads.Option], heads.Random))
+	return nil
+}
+
+// headsOf returns the picture of heads.
+func headsOf(s Show, e *attribution.Explanation, recorded any) (Picture, error) {
+	r := Heads{
+		Explanation: e, Attention: *recorded.(*trace.Tensor), Token: s.Token, Look: s.Look(),
+	}
+	if s.Kind == KindHead {
+		return Head{Heads: r, Layer: s.Layer, Number: s.Head}, nil
+	}
+	return r, nil
+}
+
 // Heads is a picture of what every attention head looks at, for a notebook or a page:
 //
 //   - a sentence on what one head looks at from one token, and the text in the colours of it;
@@ -76,6 +140,26 @@ func (r Heads) Check() error {
 		return usagef("the kinds of heads are not those of %d layers and %d heads", s[0], s[1])
 	}
 	return Show{Token: r.Token}.CheckTokens(r.Explanation)
+}
+
+// Head is a picture of one head as a figure has it, with the names of its tokens. A page and a text
+// of it are those of all heads.
+type Head struct {
+	Heads
+	// Layer and Number are the layer and the number of the head, 0-based; nil is the one that
+	// pictures open.
+	Layer, Number *int
+}
+
+func (r Heads) figure(string) (Figure, error) { return Figure{Heads: &r}, nil }
+
+func (r Head) figure(string) (Figure, error) {
+	var chosen *[2]int
+	if r.Layer != nil && r.Number != nil {
+		chosen = &[2]int{*r.Layer, *r.Number}
+	}
+	open, err := r.OpenHead(chosen)
+	return Figure{Matrix: &open.Drawn}, err
 }
 
 // maxAttention is the largest attention that a picture is made of, in bytes.
@@ -453,7 +537,7 @@ func (h *headsDrawing) lists(i, k int) (lists []string) {
 	return lists
 }
 
-// plain implements [View].
+// plain implements [Picture].
 func (r Heads) plain(look Terminal) *text {
 	t := newText(Terminal{Width: look.Width})
 	h := r.open()

@@ -22,7 +22,7 @@ type headsBoard struct {
 	h *headsDrawing
 }
 
-// markup implements [View].
+// markup implements [Picture].
 func (r Heads) markup(room int) *page {
 	h := r.open()
 	b := headsBoard{newBoard(h.drawing, r.Palette, limitOf(r.MaxBytes, room)), h}

@@ -3,9 +3,51 @@ package render
 import (
 	_ "embed"
 	"fmt"
+	"github.com/headwater-ml/headwater/attribution"
 	"html"
+	"maps"
 	"strings"
 )
+
+func init() {
+	takes := map[string]Media{
+		"token": InText | InPage, "layer": InAll, "alignment": InAll, "filter": InAll,
+		"color": InText, "top": InText, "by": inFiles, "target": inFiles, "methods": InAll,
+		"lift": InAll, "alternatives": InAll, "all-layers": InAll, "all-levels": InAll,
+		"prove": InAll, "without": InText | InPage, "prompt-scores": InPage,
+	}
+	RegisterView(View{
+		Name: KindHeatmap, Contents: "matrix", Takes: takes, Proves: true, Picture: heatmapOf,
+	})
+	takes = maps.Clone(takes)
+	takes["token"] = InAll
+	delete(takes, "alignment")
+	RegisterView(View{
+		Name: KindText, Help: "one figure of running text", Takes: takes, Proves: true,
+		Picture: heatmapOf,
+	})
+}
+
+// heatmapOf returns the picture of an explanation.
+func heatmapOf(s Show, e *attribution.Explanation, _ any) (Picture, error) {
+	return s.heatmap(e), nil
+}
+
+// heatmap returns the heatmap that s describes.
+func (s Show) heatmap(e *attribution.Explanation) Heatmap {
+	return Heatmap{
+		Explanation: e, Layer: s.Layer, Token: s.Token, Filter: s.Filter, Look: s.Look(),
+		Alignment: s.Alignment, Strip: s.Kind == KindText,
+	}
+}
+
+func (r Heatmap) figure(method string) (Figure, error) {
+	d, err := r.Drawn(method)
+	if r.Strip {
+		return Figure{Strip: &d, Token: r.Token}, err
+	}
+	return Figure{Matrix: &d}, err
+}
 
 //go:embed heatmap.js
 var heatmapSource string
@@ -22,7 +64,7 @@ type heatmapPage struct{ *board }
 // Check returns nil: a heatmap says in the picture what its explanation lacks.
 func (r Heatmap) Check() error { return nil }
 
-// markup implements [View].
+// markup implements [Picture].
 func (r Heatmap) markup(room int) *page {
 	d := newDrawing(r.picture(true), r.Token)
 	b := heatmapPage{newBoard(d, r.Palette, limitOf(r.MaxBytes, room))}

@@ -1,12 +1,87 @@
 package render
 
 import (
+	"cmp"
+	"context"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"math"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/message"
 )
+
+func init() {
+	v := View{
+		Name: KindMaps, Help: "what every token has from every token in up to 12 layers",
+		Takes:  map[string]Media{"layer": InAll, "methods": InAll, "lift": InAll},
+		Method: "value-zeroing", Methods: 1, Whole: "maps show every token", Record: mapRecord,
+		Chosen: Show.mapMethod,
+		Options: func(s Show, o *attribution.Options) error {
+			var names []string
+			for _, name := range o.Methods {
+				all, err := attribution.LookupMethods(name)
+				if err != nil {
+					return err
+				}
+				for _, m := range all {
+					names = append(names, m.Name)
+				}
+			}
+			_, err := s.mapMethod(names)
+			return err
+		},
+		Picture: func(s Show, e *attribution.Explanation, recorded any) (Picture, error) {
+			method, err := s.mapMethod(e.Order)
+			if s.Method != "" {
+				method, err = s.Method, nil // that the map is of
+			}
+			return Maps{
+				Explanation: e, Method: method, Map: recorded.(*attribution.Map), Layer: s.Layer,
+				One: s.Kind == KindMap, Look: s.Look(),
+			}, err
+		},
+	}
+	RegisterView(v)
+	v.Name, v.Part, v.Help = KindMap, KindMaps, "one of these"
+	RegisterView(v)
+}
+
+// mapRecord is what every token of the prompt and the answer has from every token by the method
+// shown, an [attribution.Map].
+var mapRecord = &Record{
+	Name:    "map",
+	Needed:  "maps need what every token has from every token",
+	Missing: "compute it with attribution.MapOf",
+	Check:   checkHeads,
+	Of: func(ctx context.Context, m trace.Tracer, s Show, e *attribution.Explanation,
+		opts attribution.Options,
+	) (any, error) {
+		method, err := s.mapMethod(e.Order)
+		if err != nil {
+			return nil, err
+		}
+		return attribution.MapOf(ctx, m, e.TokenIDs(), method, opts)
+	},
+	Numbers: func(recorded any) []float64 { return recorded.(*attribution.Map).Data },
+}
+
+// mapMethod returns the method whose maps a picture shows: Method, or the first of names that has
+// maps. It returns a [trace.UsageError] if that one has none, or none of them has.
+func (s Show) mapMethod(names []string) (string, error) {
+	if s.Method != "" {
+		names = []string{s.Method}
+	}
+	var wrong error
+	for _, name := range names {
+		_, err := attribution.MapTap(name)
+		if err == nil {
+			return name, nil
+		}
+		wrong = cmp.Or(wrong, err)
+	}
+	return "", cmp.Or(wrong, trace.Usagef("there is no method to show maps of"))
+}
 
 // Maps is a picture of what every token of a text (target) has from every token (source) by one
 // method, for a notebook or a page: one layer as a matrix with the columns of a [Heatmap] and a row
@@ -23,6 +98,8 @@ type Maps struct {
 	// Layer is the layer that is open, 0-based; nil is the one that pictures of the chosen token
 	// show if the explanation has the method, else the last one of the map.
 	Layer *int
+	// One draws in a figure the open layer alone, with the names of its tokens.
+	One bool
 	// Look has the colours and the caption, as that of a [Heatmap].
 	Look
 	// MaxBytes is the approximate limit of the result in bytes; default 480,000, of a page
@@ -292,12 +369,20 @@ func levelsBeside(open, L int) []int {
 	return levels
 }
 
-// markup implements [View].
+func (r Maps) figure(string) (Figure, error) {
+	d, err := r.Drawn(r.One)
+	if r.One {
+		return Figure{Matrix: &d}, err
+	}
+	return Figure{Squares: &d}, err
+}
+
+// markup implements [Picture].
 func (r Maps) markup(room int) *page {
 	return r.panels().markup(r.Palette, "", limitOf(r.MaxBytes, room))
 }
 
-// plain implements [View]: the open layer.
+// plain implements [Picture]: the open layer.
 func (r Maps) plain(look Terminal) *text {
 	p := r.panels()
 	m := &p.methods[0]

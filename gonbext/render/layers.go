@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"github.com/headwater-ml/headwater/attribution"
 	"math"
 	"slices"
 	"strings"
@@ -9,6 +10,40 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
+
+func init() {
+	RegisterView(View{
+		Name: KindLayers, Help: "some tokens layer by layer",
+		Takes: map[string]Media{
+			"token": InAll, "tokens": InAll, "filter": InAll, "by": inFiles, "target": inFiles,
+			"methods": InAll, "lift": InAll, "all-levels": InAll, "prove": InAll,
+		},
+		Opened: openLayers,
+		Picture: func(s Show, e *attribution.Explanation, _ any) (Picture, error) {
+			l := Layers{Heatmap: s.heatmap(e), Tokens: s.Tokens}
+			if s.Token != nil {
+				l.Tokens = []int{*s.Token}
+			}
+			return l, nil
+		},
+	})
+}
+
+// openLayers opens with the first method that has layers, and the first 6 tokens that are words.
+func openLayers(s Show, e *attribution.Explanation) Show {
+	for i, name := range e.Order {
+		if r := e.Methods[name]; s.Method == "" && r != nil && r.Shape[2] > 1 {
+			if i > 0 {
+				s.Method = name
+			}
+			break
+		}
+	}
+	if s.Token == nil && s.Tokens == nil {
+		s.Tokens = firstWords(e)
+	}
+	return s
+}
 
 // Layers is a picture of M[t,:,:] of several generated tokens t, for a notebook or a page: of each
 // of them and each method a matrix with a row for every layer, the last one on top, and the columns
@@ -241,12 +276,17 @@ func in(where string) string {
 	return "in " + where
 }
 
-// markup implements [View].
+func (r Layers) figure(method string) (Figure, error) {
+	d, err := r.Drawn(method)
+	return Figure{Matrix: &d}, err
+}
+
+// markup implements [Picture].
 func (r Layers) markup(room int) *page {
 	return r.panels().markup(r.Palette, r.Next, limitOf(r.MaxBytes, room))
 }
 
-// plain implements [View].
+// plain implements [Picture].
 func (r Layers) plain(look Terminal) *text {
 	return r.panels().plain(look)
 }

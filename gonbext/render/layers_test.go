@@ -19,7 +19,7 @@ func TestLayers(t *testing.T) {
 }
 
 // panelsMarkup is a picture of layers or maps without its script.
-func panelsMarkup(t *testing.T, v View) string {
+func panelsMarkup(t *testing.T, v Picture) string {
 	t.Helper()
 	return strings.Replace(written(t, v), "<script>"+panelsScript()+"</script>", "", 1)
 }

@@ -1,13 +1,46 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/study/lens"
 )
+
+func init() {
+	RegisterView(View{
+		Name: KindLens, Help: "what the model would have said after each layer", Method: "direct",
+		Takes: map[string]Media{
+			"token": InAll, "methods": InAll, "lens": InAll, "all-layers": InAll,
+			"all-levels": InAll,
+		},
+		Whole: "a picture of the kind lens has every token and layer",
+		Options: func(s Show, o *attribution.Options) error {
+			named := lens.Answer
+			switch {
+			case s.Token != nil:
+				named = strconv.Itoa(*s.Token)
+			case s.Word != "":
+				named = attribution.OpeningToken
+			}
+			asked := cmp.Or(o.Studies[lens.Name], named)
+			if named != lens.Answer && asked != named {
+				return trace.Usagef("%s %s and a token of the picture; give one of the two",
+					trace.Called("lens"), asked)
+			}
+			o.Ask(lens.Name, asked)
+			return nil
+		},
+		Picture: func(s Show, e *attribution.Explanation, _ any) (Picture, error) {
+			return Lens{Explanation: e, Token: s.Token, Look: s.Look()}, nil
+		},
+	})
+}
 
 // Lens is a picture of what the model would have said after each layer, for a notebook or a page:
 // a matrix with a row for the input and one for each layer, the last one on top, and a column for
@@ -320,14 +353,117 @@ const (
 		"against the next most probable tokens or the contrast"
 )
 
-// scaled returns the scale of the picture.
-func (d *lensDrawing) scaled() panelMethod {
-	var m panelMethod
-	m.scale(&view{result: &attribution.Result{
-		Unit:  "probability of the token in the cell",
-		Facts: attribution.Facts{Quantity: attribution.Share},
-	}}, []float64{1})
-	return m
+// board works out what the picture shows.
+func (r Lens) board() *Board {
+	d := r.open()
+	b := &Board{
+		drawing: d.drawing, kind: "lens", palette: r.Palette, limit: r.MaxBytes,
+		scale:  shareScale("lens", "probability of the token in the cell", []float64{1}),
+		legend: lensLegend + ".", details: "how to read this, every column in a line",
+		caption: []string{d.quotedPrompt()},
+		table: Table{
+			words: true, over: d.matrix, target: "after layer", source: "generated token",
+		},
+	}
+	b.table.axis = "layer"
+	b.table.title, b.table.note = d.matrixTitle()
+	if d.chosen < 0 {
+		return b
+	}
+	open := func(t int) Opening {
+		o := Opening{Token: d.tokenOf(t), Column: t, Row: -1}
+		o.Say, o.Facts = d.explain(t)
+		return o
+	}
+	if b.opened = open(d.chosen); d.positions == nil {
+		for t := range d.e.Steps {
+			b.opens = append(b.opens, open(t))
+		}
+		b.at, b.by = d.chosen, byColumn
+	} else {
+		b.opened.More, b.opened.Steps, b.opened.Column = d.mostWritten(), d.steps(), -1
+		b.table.source, b.table.At, b.table.bands = "position in the text", "read at ", true
+	}
+	b.notes = []string{plain(b.opened.Say.String()) + ". " + plain(b.opened.Facts.String()) + "."}
+	if d.wrote(d.e.Model.Layers) != "" {
+		b.table.last = []string{"of its logit"}
+		b.notes = append(b.notes, "At the right: "+lensWrote+".")
+		b.pageLegend = " At the right: " + lensWrote + "."
+	}
+	d.fill(b)
+	return b
+}
+
+// fill fills the table and the lines of a board.
+func (d *lensDrawing) fill(b *Board) {
+	t := &b.table
+	for i, c := range d.matrix {
+		_, g := d.layersOf(i)
+		t.columns, t.About = append(t.columns, d.columnName(c)), append(t.About, tokenName(g.Text))
+		name, list := d.line(i)
+		if list == "" {
+			continue
+		}
+		page, inText := Line{Name: name, Say: phrase{{text: name, strong: true}}, List: list},
+			Line{Name: left(" "+name, 5) + "  ", List: list}
+		if d.positions == nil {
+			page.Say, page.Facts = b.opens[i].Say, b.opens[i].Facts
+			inText.Name = fmt.Sprintf("%3d  ", i+1)
+			inText.Say = append(phrase{{text: name + " · "}}, page.Say...)
+		}
+		b.lines, b.lists = append(b.lines, page), append(b.lists, inText)
+	}
+	for _, l := range d.rows() {
+		row := plainRow{name: d.rowName(l)}
+		t.Before = append(t.Before, d.afterRows(l, l))
+		if t.last != nil {
+			row.ends = []string{d.wrote(l)}
+			after := ""
+			if attention, forward, ok := strings.Cut(d.wrote(l), " "); ok {
+				after = "of its logit: attention " + attention + ", feed-forward " + forward
+			}
+			t.After = append(t.After, after)
+		}
+		for i, c := range d.matrix {
+			cell := plainCell{first: d.positions != nil && d.isFirstGenerated(c)}
+			cell.step, cell.number, cell.marked = d.cell(i, l)
+			cell.grey, cell.detail = cell.step == 0, d.detail(i, l)
+			row.cells = append(row.cells, cell)
+		}
+		t.rows = append(t.rows, row)
+	}
+}
+
+// mostLikely is how many tokens a readout names.
+const mostLikely = 5
+
+// detail returns what a readout says of row l of column i: the most probable tokens, and how
+// probable the token is that the column is about.
+func (d *lensDrawing) detail(i, l int) string {
+	layers, _ := d.layersOf(i)
+	if layers == nil {
+		return ""
+	}
+	one, names := layers[l], []string{}
+	for _, a := range one.Likely[:min(len(one.Likely), mostLikely)] {
+		names = append(names, tokenName(a.Text)+" "+rounded(a.Probability))
+	}
+	others := ""
+	for _, name := range names[1:] {
+		others += ", " + name
+	}
+	return fmt.Sprintf("%s\t%s\t%s · rank %d", names[0], others, rounded(one.Probability), one.Rank)
+}
+
+// steps returns the colours of the text: of positions, how probable the token was there at best.
+func (d *lensDrawing) steps() []int {
+	steps := make([]int, len(d.tokens))
+	for at, layers := range d.positions.Positions {
+		for _, layer := range layers {
+			steps[at] = max(steps[at], stepOf(layer.Probability))
+		}
+	}
+	return steps
 }
 
 // Drawn works out the matrix. The error is that of [Lens.Check].
@@ -335,71 +471,19 @@ func (r Lens) Drawn() (Drawn, error) {
 	if err := r.Check(); err != nil {
 		return Drawn{}, err
 	}
-	d := r.open()
-	d.columns = d.matrix
-	m := d.scaled()
-	f := d.figureOf(&view{
-		top: m.top, colors: m.colors,
-		result: &attribution.Result{Facts: attribution.Facts{Quantity: attribution.Share}},
-	})
-	f.Words, f.Title, f.Target, f.Source = true, d.words.title, "after layer", "generated token"
-	f.Caption = d.captioned(d.quotedPrompt())
-	if d.chosen < 0 {
-		return f, nil
-	}
-	say, facts := d.explain(d.chosen)
-	f.Notes = []string{plain(say.String()) + ". " + plain(facts.String()) + "."}
-	if d.positions != nil {
-		f.Source = "position in the text"
-		if len(d.positions.Attention) > 0 {
-			f.Notes = append(f.Notes, "At the right: "+lensWrote+".")
-		}
-	}
-	var one DrawnPanel
-	for _, l := range d.rows() {
-		row := DrawnRow{Name: d.rowName(l), Beside: d.wrote(l)}
-		for i := range d.matrix {
-			step, name, came := d.cell(i, l)
-			row.Cells = append(row.Cells, DrawnCell{
-				Step: step, Number: plain(name), Measured: true, Marked: came,
-			})
-		}
-		one.Rows = append(one.Rows, row)
-	}
-	f.Panels = []DrawnPanel{one}
-	return f, nil
+	return r.board().drawn(), nil
 }
 
-// plain implements [View].
-func (r Lens) plain(look Terminal) *text {
-	t, d := newText(Terminal{Width: look.Width}), r.open()
-	t.picture = d.picture
-	t.head()
-	if d.positions != nil {
-		say, facts := d.explain(d.chosen)
-		t.line("")
-		t.wrapped("", say.String())
-		t.wrapped("", facts.String())
-		t.wrapped("", d.mostWritten())
-	}
-	for i := range d.matrix {
-		name, list := d.line(i)
-		if list == "" {
-			continue
-		}
-		if d.positions == nil {
-			say, _ := d.explain(i)
-			t.line("")
-			t.wrapped(fmt.Sprintf("%3d  ", i+1), name+" · "+say.String())
-			name = "    "
-		}
-		t.wrapped(left(" "+name, 5)+"  ", list)
-	}
-	t.line("")
-	t.wrapped("", lensLegend+".")
-	t.model()
-	return t
+func (r Lens) figure(string) (Figure, error) {
+	d, err := r.Drawn()
+	return Figure{Matrix: &d}, err
 }
+
+// plain implements [Picture].
+func (r Lens) plain(look Terminal) *text { return r.board().plain(look) }
+
+// markup implements [Picture].
+func (r Lens) markup(room int) *page { return r.board().markup(room) }
 
 // mostWritten names the layers that wrote most of the token of the positions, "" if that is not
 // known.

@@ -124,15 +124,16 @@ func TestLens(t *testing.T) {
 					t.Errorf("the page lacks %q", want)
 				}
 			}
-			var data lensData
+			var data boardData
 			if !scriptOf(t, markup.String(), &data) {
 				t.Fatal("the page has no data")
 			}
-			if len(data.Lens) != c.columns || data.Positions != c.positions ||
-				strings.Join(data.Rows, " ") != "5 (last) 4 3 2 1 0 input" ||
-				data.After[0] != "after the last layer (5)" {
-				t.Errorf("%d columns, positions %v, rows %v", len(data.Lens), data.Positions,
-					data.Rows)
+			table := data.Table
+			if len(table.Columns) != c.columns || (len(data.Opens) == 0) != c.positions ||
+				strings.Join(table.Rows, " ") != "5 (last) 4 3 2 1 0 input" ||
+				table.Before[0] != "after the last layer (5)" {
+				t.Errorf("%d columns, %d openings, rows %v", len(table.Columns), len(data.Opens),
+					table.Rows)
 			}
 			f, err := c.lens.Drawn()
 			must(t, err)
@@ -140,10 +141,13 @@ func TestLens(t *testing.T) {
 				t.Errorf("the figure has %d columns, words %v", len(f.Columns), f.Words)
 			}
 			row, column := c.marked[0], c.marked[1]
-			if !data.Lens[column].Came[row] || !f.Panels[0].Rows[row].Cells[column].Marked {
+			marked := func(row int) bool {
+				return slices.Contains(table.Marks, [2]int{row, column})
+			}
+			if !marked(row) || !f.Panels[0].Rows[row].Cells[column].Marked {
 				t.Errorf("row %d of column %d is not marked", row, column)
 			}
-			if data.Lens[column].Came[6] || f.Panels[0].Rows[6].Cells[column].Marked {
+			if marked(6) || f.Panels[0].Rows[6].Cells[column].Marked {
 				t.Error("the input is marked")
 			}
 		})

@@ -35,6 +35,9 @@ type plainCell struct {
 	step               int
 	number             string
 	empty, grey, first bool
+	// marked says that it has a frame, and detail what a readout says of it; see [tableData].
+	marked bool
+	detail string
 }
 
 // A picture without a script has tables of at most matrixColumns columns: wider ones would need
@@ -105,6 +108,9 @@ func (b *board) table(t plainTable) string {
 // markup returns a cell in the colours of a theme.
 func (c plainCell) markup(colors theme) string {
 	class, style, number := "", "", html.EscapeString(c.number)
+	if c.marked {
+		number = "▸ " + number
+	}
 	switch {
 	case c.empty:
 		number = ""

@@ -345,9 +345,12 @@ function thumbnails(box, pictures, open) {
 // token that the sentence is about, span for what is less important.
 const write = (element, pieces) => element.replaceChildren(...pieces.map((piece) => {
   const [text, tag] = [piece].flat();
-  return tag ? make(tag, {textContent: text, className: tag === 'span' ? 'hm-q' : ''}) : text;
+  return tag === 'span' ? quiet(text) : tag ? make(tag, {textContent: text}) : text;
 }));
 
+// quiet is what stands around a token in a sentence: the marks of its line ends are faint.
+const quiet = (text) => make('span', {className: 'hm-q'}, ...text.split(/(↵)/).map(
+  (part) => part === '↵' ? make('span', {className: 'hm-faint', textContent: part}) : part));
 // entitle writes a title and a note to it.
 const entitle = (element, title, note) => element.replaceChildren(
   title + ' ', make('span', {textContent: note ? '· ' + note : ''}));

@@ -30,10 +30,9 @@ func (b *page) withoutRoom(what string) {
 // noClicks is what withoutRoom says of a picture without its script.
 const noClicks = "Clicks show nothing here"
 
-// View is a picture: a [Heatmap], [Layers], [Flow], [Heads], [Maps], [Experts], [Lens], [Patch] or
-// [Sources]. [HTML], [Page] and [Text] write it. Equal views give equal bytes. One whose values do
-// not fit gives a picture that says so.
-type View interface {
+// Picture is a value such as a [Heatmap] or [Sources], which [HTML], [Page], [Text] and [FigureOf]
+// write. Equal pictures give equal bytes. One whose values do not fit gives a picture that says so.
+type Picture interface {
 	// Check returns a [trace.UsageError] if the values do not fit, or lack what the picture shows.
 	Check() error
 	// markup returns the picture as one div of about MaxBytes of the view, or room if it has none.
@@ -43,7 +42,25 @@ type View interface {
 	plain(look Terminal) *text
 	// title is the title of a page of the picture.
 	title() string
+	// figure works out the figure, of one method where the picture has several.
+	figure(method string) (Figure, error)
 }
+
+// Figure is a picture worked out for a figure: one of its parts.
+type Figure struct {
+	// Matrix are matrices side by side, Squares small ones of layers, and Strip a text in colours
+	// before generated token Token, or nil before each.
+	Matrix, Squares, Strip *Drawn
+	Token                  *int
+	// Flow, Heads and Edges are the pictures that are no matrices.
+	Flow  *Flow
+	Heads *Heads
+	Edges *Patch
+}
+
+// FigureOf works out the figure of a picture, of one method where it has several. The error is that
+// of its Check, or says that there is no such figure.
+func FigureOf(p Picture, method string) (Figure, error) { return p.figure(method) }
 
 // HTML writes a picture for a notebook as one div. The only error is that of w.
 //
@@ -52,7 +69,7 @@ type View interface {
 // are removed, the text and the numbers. If it would be larger than MaxBytes of the view, 480,000
 // by default, which notebooks show without delay, parts are left out, those that a reader can do
 // without first; a sentence in their place says so.
-func HTML(w io.Writer, v View) error {
+func HTML(w io.Writer, v Picture) error {
 	_, err := w.Write(div(v, defaultMaxBytes))
 	return err
 }
@@ -60,7 +77,7 @@ func HTML(w io.Writer, v View) error {
 // Page writes a picture as an HTML document. It is light or dark as the reader's system is, and
 // has up to 5,000,000 bytes where MaxBytes of the view says nothing. The only error is that of w.
 // The title is the only text outside of the picture, and it is escaped like every token.
-func Page(w io.Writer, v View) error {
+func Page(w io.Writer, v Picture) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<!DOCTYPE html>
 <html lang="en">
@@ -75,7 +92,7 @@ func Page(w io.Writer, v View) error {
 }
 
 // div returns a picture as one div, or the error in its place.
-func div(v View, room int) []byte {
+func div(v Picture, room int) []byte {
 	if err := v.Check(); err != nil {
 		return fmt.Appendf(nil, `<div class="hm `+NoMathematics+`">%s</div>`+"\n",
 			escape(err.Error(), 1000))
@@ -97,7 +114,7 @@ type Terminal struct {
 }
 
 // Text writes a picture for a terminal. The only error is that of w.
-func Text(w io.Writer, v View, look Terminal) error {
+func Text(w io.Writer, v Picture, look Terminal) error {
 	t := newText(look)
 	if err := v.Check(); err != nil {
 		t.wrapped("", Visible(err.Error(), 1000))

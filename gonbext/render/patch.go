@@ -13,6 +13,26 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
+func init() {
+	RegisterView(View{
+		Name: KindPatch, Method: "direct",
+		Help: "how much of the difference to the prompt of --against each place of the model " +
+			"carries",
+		Takes: map[string]Media{
+			"against": InAll, "methods": InAll, "patch": InAll, "all-layers": InAll,
+			"all-levels": InAll,
+		},
+		Whole: "a picture of the kind patch has every token and layer",
+		Options: func(_ Show, o *attribution.Options) error {
+			o.Ask(patch.Name, cmp.Or(o.Studies[patch.Name], string(patch.Residual)))
+			return nil
+		},
+		Picture: func(s Show, e *attribution.Explanation, _ any) (Picture, error) {
+			return Patch{Explanation: e, Look: s.Look()}, nil
+		},
+	})
+}
+
 // Patch is a picture of activation patching, for a notebook or a page: a matrix with a row for each
 // layer, the last one on top, and a column for each token of the prompt or for each head. A cell is
 // how much of the difference between two prompts this place carries alone. Tokens that differ have
@@ -467,7 +487,15 @@ func (r Patch) Drawn() (Drawn, error) {
 	return f, nil
 }
 
-// markup implements [View].
+func (r Patch) figure(string) (Figure, error) {
+	if p := patch.Of(r.Explanation); p != nil && p.Edges != nil {
+		return Figure{Edges: &r}, nil
+	}
+	d, err := r.Drawn()
+	return Figure{Matrix: &d}, err
+}
+
+// markup implements [Picture].
 func (r Patch) markup(room int) *page {
 	if patch.Of(r.Explanation).Edges != nil {
 		b := newBoard(nil, r.Palette, limitOf(r.MaxBytes, room))
@@ -477,7 +505,7 @@ func (r Patch) markup(room int) *page {
 	return r.open().markup(r.Palette, "", limitOf(r.MaxBytes, room))
 }
 
-// plain implements [View].
+// plain implements [Picture].
 func (r Patch) plain(look Terminal) *text {
 	if patch.Of(r.Explanation).Edges != nil {
 		return r.openEdges().plain(look)

@@ -1,7 +1,7 @@
 // Package render makes pictures of explanations: aligned text for terminals and HTML for notebooks
 // and files.
 //
-// A picture is a value, a [View], and three functions write it. Equal values always give equal
+// A picture is a value, a [Picture], and three functions write it. Equal values always give equal
 // bytes:
 //
 //	h := render.Heatmap{Explanation: e}
@@ -69,6 +69,9 @@ type Heatmap struct {
 	// model of two stacks: a page has lines between them, which a switch draws too, a text lists
 	// them, and a figure frames them.
 	Alignment bool
+	// Strip draws in a figure the text in colours in place of the matrix, before Token or before
+	// each generated token.
+	Strip bool
 	// Look has the colours and the caption; an unknown palette is the default.
 	Look
 	// Status is a line at the top while the explanation grows: "preparing prompt rows, layer 2 of

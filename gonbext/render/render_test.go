@@ -56,7 +56,7 @@ func goldenOf(t *testing.T, r any, script, name string) {
 // written returns what a form writes, of a view its HTML.
 func written(t *testing.T, r any) string {
 	t.Helper()
-	if v, ok := r.(View); ok {
+	if v, ok := r.(Picture); ok {
 		r = form(func(w io.Writer) error { return HTML(w, v) })
 	}
 	var b bytes.Buffer
@@ -74,10 +74,10 @@ func said(p *picture, v *view, t int) string {
 // form writes a view in one form.
 type form func(w io.Writer) error
 
-func asPage(v View) form { return func(w io.Writer) error { return Page(w, v) } }
+func asPage(v Picture) form { return func(w io.Writer) error { return Page(w, v) } }
 
 // asText is a text, by default with the defaults of [Terminal].
-func asText(v View, look ...Terminal) form {
+func asText(v Picture, look ...Terminal) form {
 	return func(w io.Writer) error { return Text(w, v, append(look, Terminal{})[0]) }
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -40,8 +39,8 @@ func run[T any](t *testing.T, m *goja.Runtime, expression string) (v T) {
 // TestScriptsStart: every script begins without a mistake where there is nothing to unpack with.
 func TestScriptsStart(t *testing.T) {
 	for _, source := range []func() string{
-		heatmapScript, headsScript, panelsScript, expertsScript, flowScript, sourcesScript,
-		lensScript,
+		heatmapScript, headsScript, panelsScript, flowScript, sourcesScript,
+		boardScript,
 	} {
 		m := goja.New()
 		must(t, m.Set("window", map[string]any{}))
@@ -243,32 +242,6 @@ func TestScriptHeads(t *testing.T) {
 			got := run[string](t, m, fmt.Sprintf(
 				"heads.sentence(%d, %d, %d).map((piece) => [piece].flat()[0]).join('')", layer, head, i))
 			if want := h.sentence(layer, head, i).String(); got != want {
-				t.Errorf("the script says %q, want %q", got, want)
-			}
-		}
-	}
-}
-
-// TestScriptExperts: the script says of every layer and token what Go says.
-func TestScriptExperts(t *testing.T) {
-	for _, layers := range []int{1, 3} {
-		x := routed(example(), layers, 2).open()
-		code, _ := x.packed(1e6)
-		m := machine(t, commonSource, scaleSource, matrixSource, expertsSource)
-		must(t, m.Set("data", string(unpacked(t, code))))
-		run[any](t, m, "var data = JSON.parse(data); data.weights = data.weights.map(numbersIn);"+
-			"var experts = readingOf(data, {unfolded: []})")
-		got, want := run[[]int](t, m, "[experts.token(), experts.layer()]"), []int{x.token, x.layer}
-		if !slices.Equal(got, want) {
-			t.Errorf("the script opens %v, want %v", got, want)
-		}
-		for cell := range layers * len(x.tokens) {
-			layer, j := cell/len(x.tokens), cell%len(x.tokens)
-			got := run[string](t, m, fmt.Sprintf(
-				"experts.sentence(%d, %d).map((piece) => [piece].flat()[0]).join('') + ' | ' + experts.facts(%[1]d, %d)",
-				layer, j))
-			want := x.sentence(layer, j).String() + " | " + x.facts(layer, j).String()
-			if got != want {
 				t.Errorf("the script says %q, want %q", got, want)
 			}
 		}

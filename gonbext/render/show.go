@@ -3,13 +3,8 @@ package render
 import (
 	"cmp"
 	"slices"
-	"strconv"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/compare"
-	"github.com/headwater-ml/headwater/attribution/study/heads"
-	"github.com/headwater-ml/headwater/attribution/study/lens"
-	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -51,14 +46,6 @@ const (
 	// alone; see [Patch].
 	KindPatch Kind = "patch"
 )
-
-// Kinds returns the names of all pictures.
-func Kinds() []Kind {
-	return []Kind{
-		KindHeatmap, KindText, KindLayers, KindFlow, KindCompare, KindHeads, KindHead, KindMaps,
-		KindMap, KindExperts, KindLens, KindPatch,
-	}
-}
 
 // Size is where a figure goes, which says how wide it is.
 type Size string
@@ -183,7 +170,7 @@ func (s Show) Look() Look { return Look{s.Size, s.Font, s.Palette, s.Caption} }
 // Check returns a [trace.UsageError] if a kind or a size is unknown, a number is out of range, or
 // one does not go with the kind.
 func (s Show) Check() error {
-	if s.Kind != "" && !slices.Contains(Kinds(), s.Kind) {
+	if s.Kind != "" && views[s.Kind] == nil {
 		return trace.Usagef("picture %s is unknown; %s", message.Quote(string(s.Kind)),
 			message.KnownAre(s.Kind, Kinds()))
 	}
@@ -206,84 +193,36 @@ func (s Show) checkParts() error {
 		}
 	}
 	switch {
-	case s.Tokens != nil && (s.Kind != KindLayers || s.Token != nil || len(s.Tokens) == 0):
-		return trace.Usagef("several tokens are for a picture of layers, which then has no other " +
-			"token")
+	case s.Tokens != nil && (s.View().Takes["tokens"] == 0 || s.Token != nil || len(s.Tokens) == 0):
+		return trace.Usagef("several tokens are for a picture of %s, which then has no other "+
+			"token", message.List(message.Names(KindsTaking("tokens"))))
 	case s.Word != "" && (s.Token != nil || s.Tokens != nil):
 		return trace.Usagef("word %s beside a number of a token; give one of the two",
 			message.Quote(s.Word))
-	case s.Layer != nil && slices.Contains([]Kind{
-		KindLayers, KindFlow, KindHeads, KindLens, KindPatch,
-	}, s.Kind):
-		return trace.Usagef("layer %d; a picture of %s has all layers", *s.Layer, s.Kind)
-	case s.Head != nil && s.Kind != KindHead:
-		return trace.Usagef("head %d; a head is for a picture of the kind head", *s.Head)
-	case s.Kind == KindHead && (s.Head == nil) != (s.Layer == nil):
-		what := "layer without a head"
-		if s.Layer == nil {
-			what = "head without a layer"
-		}
-		return trace.Usagef("a picture of one head, and a %s; give both, or none", what)
-	case s.Against != nil && s.Kind != KindCompare:
-		return trace.Usagef("an explanation on side B is for a picture of the kind compare")
-	case s.AgainstMethod != "" && s.Kind != KindCompare:
-		return trace.Usagef("a method of side B is for a picture of the kind compare")
-	case s.Alignment && s.Kind != "" && s.Kind != KindHeatmap:
-		return trace.Usagef("an alignment is for a picture of the kind heatmap")
-	case s.Sinks && s.Kind != KindFlow:
-		return trace.Usagef("edges to sinks are for a picture of the kind flow")
-	case (s.Token != nil || s.Word != "") && s.Kind == KindPatch:
-		return trace.Usagef("a picture of patching is of the first token; leave the token out")
-	case (s.Token != nil || s.Word != "") && s.Maps():
-		return trace.Usagef("a picture of %s has all tokens; leave the token out", s.Kind)
-	case s.Kind != KindCompare:
-		return nil
 	}
-	for _, side := range []string{s.Method, s.AgainstMethod} {
-		if _, err := compare.ParseSide(side); err != nil {
-			return err
-		}
+	if err := s.checkTaken(); err != nil || s.View().Check == nil {
+		return err
 	}
-	return nil
+	return s.View().Check(s)
 }
 
-// Maps reports whether the picture is one of maps.
-func (s Show) Maps() bool { return s.Kind == KindMaps || s.Kind == KindMap }
-
-// MapMethod returns the method whose maps a picture shows: Method, or the first of names that has
-// maps. It returns a [trace.UsageError] if that one has none, or none of them has.
-func (s Show) MapMethod(names []string) (string, error) {
-	if s.Method != "" {
-		names = []string{s.Method}
-	}
-	var wrong error
-	for _, name := range names {
-		_, err := attribution.MapTap(name)
-		if err == nil {
-			return name, nil
-		}
-		wrong = cmp.Or(wrong, err)
-	}
-	return "", cmp.Or(wrong, trace.Usagef("there is no method to show maps of"))
-}
-
-// SetMethod names in o the method of a picture that has one of its own, unless o names methods: raw
-// of heads, flow of a graph, direct of the lens and of patching, and of maps Method or
-// value-zeroing; for the lens, for patching and for heads it also asks for what they show, and for
-// a heatmap or text of tokens for [verdict.Auto] unless o says something else. It
+// SetMethod names in o the method of a picture that has one of its own, unless o names methods, and
+// asks for what the picture shows beside it: the options that its view sets, and for a heatmap or
+// text of tokens [verdict.Auto] unless o says something else. It
 // returns a [trace.UsageError] if an option that o has does not apply to it, or if o asks for
 // verdicts, which are about tokens and the layer that pictures show, and s names parts or another
 // layer.
 func (s Show) SetMethod(o *attribution.Options) error {
+	v := s.View()
 	testable := o.By == "" && o.Target == "" && s.By == "" && s.Layer == nil
-	shown := []Kind{"", KindHeatmap, KindText}
+	asks := v.Proves
 	prove := o.Studies[verdict.Option]
 	if prove == verdict.Auto { // which asks for nothing where nothing can be shown
-		prove, shown = "", append(shown, KindLayers)
+		prove, asks = "", v.Takes["prove"] != 0
 		o.Ask(verdict.Option, "")
 	}
 	switch {
-	case prove == "" && testable && slices.Contains(shown, s.Kind):
+	case prove == "" && testable && asks:
 		o.Ask(verdict.Option, verdict.Auto)
 	case verdict.Asked(o) && s.By != "":
 		return trace.Usagef("%s tests tokens as the model has them: leave %s out",
@@ -292,28 +231,17 @@ func (s Show) SetMethod(o *attribution.Options) error {
 		return trace.Usagef("%s tests the layer that a picture shows by itself: leave %s out",
 			trace.Called("prove"), trace.Called("layer"))
 	}
-	name := map[Kind]string{
-		KindHeads: "raw", KindHead: "raw", KindFlow: "flow", KindLens: "direct",
-		KindPatch: "direct",
-	}[s.Kind]
-	if s.Kind == KindLens {
-		named := s.lens()
-		asked := cmp.Or(o.Studies[lens.Name], named)
-		if named != lens.Answer && asked != named {
-			return trace.Usagef("%s %s and a token of the picture; give one of the two",
-				trace.Called("lens"), asked)
-		}
-		o.Ask(lens.Name, asked)
+	if err := v.setMethod(s, o); err != nil || v.Options == nil {
+		return err
 	}
-	if s.Kind == KindPatch && o.Studies[patch.Name] == "" {
-		o.Ask(patch.Name, string(patch.Residual))
-	}
-	if (s.Kind == KindHeads || s.Kind == KindHead && s.Head == nil) &&
-		o.Studies[heads.Option] == "" {
-		o.Ask(heads.Option, heads.Random)
-	}
-	if s.Maps() {
-		name = cmp.Or(s.Method, "value-zeroing")
+	return v.Options(s, o)
+}
+
+// setMethod names in o the method of the view, unless o names methods.
+func (v *View) setMethod(s Show, o *attribution.Options) error {
+	name := v.Method
+	if v.Methods == 1 {
+		name = cmp.Or(s.Method, name)
 	}
 	if name == "" || len(o.Methods) > 0 {
 		return nil
@@ -327,15 +255,4 @@ func (s Show) SetMethod(o *attribution.Options) error {
 		}
 	}
 	return nil
-}
-
-// lens returns the value of the option of package lens that a picture of the lens needs.
-func (s Show) lens() string {
-	switch {
-	case s.Token != nil:
-		return strconv.Itoa(*s.Token)
-	case s.Word != "":
-		return attribution.OpeningToken
-	}
-	return lens.Answer
 }

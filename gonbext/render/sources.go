@@ -34,7 +34,11 @@ type Sources struct {
 // Check returns nil: every result is a picture.
 func (r Sources) Check() error { return nil }
 
-// plain implements [View].
+func (r Sources) figure(string) (Figure, error) {
+	return Figure{}, usagef("sources are a list and no figure")
+}
+
+// plain implements [Picture].
 func (r Sources) plain(look Terminal) *text {
 	list := strongestSources(r.Result, r.Top)
 	t := r.text(list, look)
@@ -127,7 +131,7 @@ type sourcesData struct {
 	Scores   [][]string `json:"scores"`
 }
 
-// markup implements [View].
+// markup implements [Picture].
 func (r Sources) markup(room int) *page {
 	// A board needs the name of the model. There are no tokens.
 	d := &drawing{picture: &picture{e: &attribution.Explanation{Model: r.Model}}}

@@ -33,7 +33,7 @@ func newText(look Terminal) *text {
 	return &text{picture: &picture{}, theme: themes[0], width: max(width, 60), color: look.Color}
 }
 
-// plain implements [View].
+// plain implements [Picture].
 func (r Heatmap) plain(look Terminal) *text {
 	t := newText(look)
 	t.drawn, t.theme = newDrawing(r.picture(true), r.Token), themeOf(r.Palette)

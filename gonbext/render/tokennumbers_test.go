@@ -45,7 +45,7 @@ func TestAtWord(t *testing.T) {
 			!reflect.DeepEqual(s.Opened(e), named) {
 			t.Errorf("%q: %+v, %v; want token %d", word, named, err, want)
 		}
-		v, err := s.View(e, render.Recorded{})
+		v, err := s.Picture(e, nil)
 		if err != nil || *v.(render.Heatmap).Token != want {
 			t.Errorf("the picture of %q: %v", word, err)
 		}
@@ -59,7 +59,7 @@ func TestAtWord(t *testing.T) {
 	} {
 		s := render.Show{Word: word}
 		_, err := s.AtWord(e)
-		_, drawn := s.View(e, render.Recorded{})
+		_, drawn := s.Picture(e, nil)
 		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) ||
 			drawn == nil || drawn.Error() != err.Error() || s.Opened(e).Token != nil {
 			t.Errorf("%q: %v, and drawn %v; want %q", word, err, drawn, want)

@@ -1,27 +1,132 @@
 package render
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// Recorded is what a picture shows that is recorded of a model, beside an explanation.
-type Recorded struct {
-	// Flow is the graph of attention flow, for KindFlow.
-	Flow *attribution.FlowGraph
-	// Attention is the attention of all heads over the prompt and the answer, as [Heads] takes it,
-	// for KindHeads and KindHead.
-	Attention *trace.Tensor
-	// Map is what every token of the prompt and the answer has from every token by the method
-	// shown, as [Maps] takes it, for KindMaps and KindMap.
-	Map *attribution.Map
-	// Experts are the experts of each token of the prompt and the answer, as [Experts] takes them,
-	// for KindExperts.
-	Experts *trace.Tensor
+// View is a kind of pictures. Each registers in the file that makes its pictures, and all that a
+// command, a cell or a file takes and refuses of it is read from here.
+type View struct {
+	Name Kind
+	// Help says what it shows, in the list of a command, and Contents is its name in a sentence,
+	// "graph of flow"; default Name.
+	Help, Contents string
+	// Part is the whole view of one that shows a part of it in a file, and in a cell nothing.
+	Part Kind
+	// Media are the media that have the view; default all.
+	Media Media
+	// Takes are the fields of [Show], by their names in lower case, and the options of
+	// [attribution.OptionTable] that mean something for the view, each with the media in which it
+	// does.
+	Takes map[string]Media
+	// Method is the method of an explanation whose picture names none; default that of the options.
+	Method string
+	// Methods is how many methods a cell may name, -1 for none; default any number.
+	Methods int
+	// Whole says in an error why a cell refuses to change what is shown: "heads are shown as they
+	// are".
+	Whole string
+	// Chosen returns the method of names that a picture shows where s names none; nil is the first.
+	Chosen func(s Show, names []string) (string, error)
+	// Check returns a [trace.UsageError] if what s says does not fit together; nil returns none.
+	Check func(s Show) error
+	// Proves asks for a test by itself, where it is cheap.
+	Proves bool
+	// Record is what the picture shows that is recorded of a model beside the explanation, nil for
+	// nothing.
+	Record *Record
+	// Options sets the options that the view needs, where they are not given, after the methods;
+	// nil sets nothing. The error is a [trace.UsageError].
+	Options func(s Show, o *attribution.Options) error
+	// Opened sets in s what the picture opens with where s says nothing; nil sets nothing.
+	Opened func(s Show, e *attribution.Explanation) Show
+	// Picture returns the picture of an explanation, which is not nil, with what was recorded.
+	Picture func(s Show, e *attribution.Explanation, recorded any) (Picture, error)
+}
+
+// Media are media of pictures.
+type Media uint8
+
+// The media.
+const (
+	InText Media = 1 << iota
+	InPage
+	InFigure
+	// InNumbers are tables and other files of numbers, where they are of a view too.
+	InNumbers
+	InAll   = InText | InPage | InFigure
+	inFiles = InAll | InNumbers
+)
+
+// Record is something that is recorded of a model beside an explanation.
+type Record struct {
+	// Name is the key of it in [Recorded] and, in a file, of its digest.
+	Name string
+	// Needed and Missing say in an error that a picture needs it, and what to do without it.
+	Needed, Missing string
+	// Check returns a [trace.UsageError] if a model has none of it, or too much over T tokens, 0 if
+	// that number is not known; nil returns none.
+	Check func(of trace.Info, T int) error
+	// Of records it over the tokens of the text, with m, the model of an explanation under its
+	// edits. opts are the options of the explanation.
+	Of func(
+		ctx context.Context, m trace.Tracer, s Show, e *attribution.Explanation,
+		opts attribution.Options,
+	) (any, error)
+	// Numbers returns what a digest of it is made of.
+	Numbers func(recorded any) []float64
+}
+
+// Recorded is what was recorded of a model beside an explanation, by the names of records.
+type Recorded map[string]any
+
+var views = map[Kind]*View{}
+
+// RegisterView adds a kind of pictures. It panics if the name is empty or taken, or if the view
+// has no picture.
+func RegisterView(v View) {
+	if v.Name == "" || views[v.Name] != nil || v.Picture == nil {
+		panic("render: view " + string(v.Name) + " has no name or picture, or is registered twice")
+	}
+	if v.Media == 0 {
+		v.Media = InAll
+	}
+	v.Contents = cmp.Or(v.Contents, string(v.Name))
+	views[v.Name] = &v
+}
+
+// Kinds returns the names of all views, the default first and the others sorted.
+func Kinds() []Kind {
+	all := []Kind{KindHeatmap}
+	for name := range views {
+		if name != KindHeatmap {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all[1:])
+	return all
+}
+
+// KindsTaking returns the names of the views for which a field of [Show] or an option means
+// something.
+func KindsTaking(name string) []Kind {
+	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return views[k].Takes[name] == 0 })
+}
+
+// View returns the view of s, the default one for a name that nobody registered.
+func (s Show) View() *View {
+	if v := views[s.Kind]; v != nil {
+		return v
+	}
+	return views[KindHeatmap]
 }
 
 // Record records with m, the model of an explanation, what its picture shows beside it; opts are
@@ -29,56 +134,55 @@ type Recorded struct {
 // length.
 func (s Show) Record(
 	ctx context.Context, m trace.Tracer, e *attribution.Explanation, opts attribution.Options,
-) (r Recorded, err error) {
-	ids, ends := e.TokenIDs(), [2]int{}
-	switch {
-	case s.Kind == KindFlow:
-		if ids, ends, err = e.FlowEnds(s.token(), s.Source); err != nil {
-			return r, err
-		}
-	case s.Kind == KindExperts:
-		if err := CheckExperts(e.Model); err != nil {
-			return r, err
-		}
-	case s.Kind != KindHeads && s.Kind != KindHead && !s.Maps():
-		return r, nil
+) (Recorded, error) {
+	r := s.View().Record
+	if r == nil {
+		return nil, nil
 	}
-	if m, err = e.Traced(m); err != nil {
-		return r, err
-	}
-	if s.Kind == KindExperts {
-		tensors, err := m.Trace(ctx, ids, []trace.Tap{trace.Experts})
-		if err != nil {
-			return r, err
-		}
-		r.Experts = &tensors[0]
-		return r, nil
-	}
-	if err := CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
-		return r, err
-	}
-	if s.Maps() {
-		method, err := s.MapMethod(e.Order)
-		if err != nil {
-			return r, err
-		}
-		r.Map, err = attribution.MapOf(ctx, m, ids, method, opts)
-		return r, err
-	}
-	tensors, err := m.Trace(ctx, ids, []trace.Tap{trace.Attention})
+	one, err := r.record(ctx, m, s, e, opts)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
-	if s.Kind == KindFlow {
-		opts.Methods, opts.Lift, opts.AllLevels = []string{"flow"}, false, false
-		in := attribution.InMemory(tensors)
-		in.Prefix, in.Encoder = e.Model.Prefix(ids), e.Model.EncoderLayers
-		in.Sinks = e.Model.Sinks
-		r.Flow, err = attribution.NewFlowGraph(ctx, in, opts, ends[0], ends[1])
-		return r, err
+	return Recorded{r.Name: one}, nil
+}
+
+// record records one thing.
+func (r *Record) record(
+	ctx context.Context, m trace.Tracer, s Show, e *attribution.Explanation,
+	opts attribution.Options,
+) (any, error) {
+	if r.Check != nil {
+		if err := r.Check(e.Model, len(e.TokenIDs())); err != nil {
+			return nil, err
+		}
 	}
-	r.Attention = &tensors[0]
-	return r, nil
+	m, err := e.Traced(m)
+	if err != nil {
+		return nil, err
+	}
+	return r.Of(ctx, m, s, e, opts)
+}
+
+// tensorRecord records one tensor over the text of an explanation.
+func tensorRecord(tap trace.Tap, r Record) *Record {
+	r.Name = string(tap)
+	r.Of = func(ctx context.Context, m trace.Tracer, _ Show, e *attribution.Explanation,
+		_ attribution.Options,
+	) (any, error) {
+		tensors, err := m.Trace(ctx, e.TokenIDs(), []trace.Tap{tap})
+		if err != nil {
+			return nil, err
+		}
+		return &tensors[0], nil
+	}
+	r.Numbers = func(recorded any) []float64 {
+		var all []float64
+		for _, x := range recorded.(*trace.Tensor).Data {
+			all = append(all, float64(x))
+		}
+		return all
+	}
+	return &r
 }
 
 // token is the generated token of a picture of one.
@@ -93,33 +197,18 @@ func (s Show) token() int {
 // as other pictures do, the first generated token that is a word and no article, and for layers the
 // first 6 that are words, and the first method that has layers.
 func (s Show) Opened(e *attribution.Explanation) Show {
-	if s.Kind == KindLayers && s.Method == "" {
-		for i, name := range e.Order {
-			if r := e.Methods[name]; r != nil && r.Shape[2] > 1 {
-				if i > 0 {
-					s.Method = name
-				}
-				break
-			}
-		}
-	}
 	if named, err := s.AtWord(e); err == nil {
 		s = named
 	}
-	switch {
-	case s.Token != nil || s.Tokens != nil:
-	case s.Kind == KindFlow:
-		first := firstWord(e)
-		s.Token = &first
-	case s.Kind == KindLayers:
-		s.Tokens = firstWords(e)
+	if open := s.View().Opened; open != nil {
+		s = open(s, e)
 	}
 	return s
 }
 
-// View returns the picture of an explanation. It returns a [trace.UsageError] if the explanation
+// Picture returns the picture of an explanation. It returns a [trace.UsageError] if the explanation
 // lacks what s names, or r what the picture shows.
-func (s Show) View(e *attribution.Explanation, r Recorded) (View, error) {
+func (s Show) Picture(e *attribution.Explanation, r Recorded) (Picture, error) {
 	if e == nil {
 		return Heatmap{}, nil
 	}
@@ -127,117 +216,18 @@ func (s Show) View(e *attribution.Explanation, r Recorded) (View, error) {
 		return nil, err
 	}
 	s, _ = s.AtWord(e)
-	h := Heatmap{
-		Explanation: e, Layer: s.Layer, Token: s.Token, Filter: s.Filter, Look: s.Look(),
-		Alignment: s.Alignment,
+	v, recorded := s.View(), any(nil)
+	if v.Record != nil {
+		if recorded = r[v.Record.Name]; recorded == nil {
+			return nil, trace.Usagef("%s, which this explanation does not have; %s",
+				v.Record.Needed, v.Record.Missing)
+		}
 	}
-	v := View(h)
-	switch s.Kind {
-	case KindLayers:
-		l := Layers{Heatmap: h, Tokens: s.Tokens}
-		if s.Token != nil {
-			l.Tokens = []int{*s.Token}
-		}
-		v = l
-	case KindFlow:
-		if r.Flow == nil {
-			return nil, trace.Usagef("a graph needs the widths of its edges, which this " +
-				"explanation does not have; compute the method flow")
-		}
-		v = Flow{
-			Explanation: e, Graph: r.Flow, Token: s.token(), Sinks: s.Sinks, Look: s.Look(),
-		}
-	case KindHeads, KindHead:
-		if r.Attention == nil {
-			return nil, trace.Usagef("%s need their attention, which this explanation does not "+
-				"have; record it with the tap attention", KindHeads)
-		}
-		v = Heads{Explanation: e, Attention: *r.Attention, Token: s.Token, Look: s.Look()}
-	case KindExperts:
-		if r.Experts == nil {
-			return nil, trace.Usagef("%s need the numbers of each token's experts, which this "+
-				"explanation does not have; record them with the tap experts", KindExperts)
-		}
-		v = Experts{
-			Explanation: e, Routes: *r.Experts, Token: s.Token, Layer: s.Layer, Look: s.Look(),
-		}
-	case KindMaps, KindMap:
-		method := s.Method
-		if method == "" {
-			var err error
-			if method, err = s.MapMethod(e.Order); err != nil {
-				return nil, err
-			}
-		}
-		if r.Map == nil {
-			return nil, trace.Usagef("%s need what every token has from every token, which this "+
-				"explanation does not have; compute it with attribution.MapOf", KindMaps)
-		}
-		v = Maps{Explanation: e, Method: method, Map: r.Map, Layer: s.Layer, Look: s.Look()}
-	case KindLens:
-		v = Lens{Explanation: e, Token: s.Token, Look: s.Look()}
-	case KindPatch:
-		v = Patch{Explanation: e, Look: s.Look()}
-	case KindCompare:
-		return s.compared(e)
-	}
-	return v, v.Check()
-}
-
-// compared compares two sides.
-func (s Show) compared(e *attribution.Explanation) (View, error) {
-	s, err := s.Sides(e)
+	p, err := v.Picture(s, e, recorded)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	a, err := compare.ParseSide(s.Method)
-	if err != nil {
-		return nil, err
-	}
-	b, err := compare.ParseSide(s.AgainstMethod)
-	if err != nil {
-		return nil, err
-	}
-	if a.Explanation, b.Explanation = e, e; s.Against != nil {
-		b.Explanation = s.Against
-	}
-	h, err := Compare(a, b)
-	h.Token, h.Look = s.Token, s.Look()
-	return h, err
-}
-
-// Sides returns s with the methods of both sides of a comparison: of two explanations the first
-// method that both have, else the first one and the next.
-func (s Show) Sides(e *attribution.Explanation) (Show, error) {
-	if s.Against != nil {
-		for _, name := range e.Order {
-			if s.Method == "" && s.Against.Methods[name] != nil {
-				s.Method = name
-			}
-		}
-		if s.AgainstMethod == "" {
-			s.AgainstMethod = s.Method
-		}
-		return s, nil
-	}
-	if s.Method == "" && len(e.Order) > 0 {
-		s.Method = e.Order[0]
-	}
-	if s.AgainstMethod != "" {
-		return s, nil
-	}
-	side, err := compare.ParseSide(s.Method)
-	if err != nil {
-		return s, err
-	}
-	for _, name := range e.Order {
-		if name != side.Method {
-			s.AgainstMethod = name
-			return s, nil
-		}
-	}
-	return s, trace.Usagef("a comparison needs two methods, and the explanation has %s alone",
-		message.Quote(side.Method))
+	return p, p.Check()
 }
 
 // CheckTokens returns a [trace.UsageError] if an explanation lacks a generated token that s names.
@@ -256,4 +246,42 @@ func (s Show) CheckTokens(e *attribution.Explanation) error {
 		}
 	}
 	return nil
+}
+
+// checkTaken returns an error for a field of s that the view does not take.
+func (s Show) checkTaken() error {
+	kind, takes := cmp.Or(s.Kind, KindHeatmap), s.View().Takes
+	for _, field := range []struct {
+		name  string
+		given bool
+		error string // with the views that take it in the place of %s
+	}{
+		{"token", s.Token != nil || s.Word != "",
+			fmt.Sprintf("a picture of %s has all tokens; leave the token out", kind)},
+		{"layer", s.Layer != nil, fmt.Sprintf("layer %d; a picture of %s has all layers",
+			deref(s.Layer), kind)},
+		{"head", s.Head != nil, fmt.Sprintf("head %d; a head is for", deref(s.Head))},
+		{"against-model", s.Against != nil, "an explanation on side B is for"},
+		{"against-model", s.AgainstMethod != "", "a method of side B is for"},
+		{"alignment", s.Alignment, "an alignment is for"},
+		{"sinks", s.Sinks, "edges to sinks are for"},
+	} {
+		if !field.given || takes[field.name] != 0 {
+			continue
+		}
+		if strings.HasSuffix(field.error, " for") {
+			field.error += " a picture of the kind " +
+				message.List(message.Names(KindsTaking(field.name)))
+		}
+		return trace.Usagef("%s", field.error)
+	}
+	return nil
+}
+
+// deref returns a number, 0 for none.
+func deref(x *int) int {
+	if x == nil {
+		return 0
+	}
+	return *x
 }

@@ -166,8 +166,9 @@ func (c Client) Figures(
 }
 
 // Draw returns a picture, given as JSON, in the format that the file's name ends with, and remarks
-// on what it cannot show; without a name as PNG for a notebook. look is the JSON form of
-// figure.Options; nil takes the defaults. The error names what is wrong with the data.
+// on what it cannot show; without a name for a notebook, as the JSON form of reproduction.Drawn.
+// look is the JSON form of figure.Options; nil takes the defaults. The error names what is wrong
+// with the data.
 func (c Client) Draw(ctx context.Context, file string, picture, look json.RawMessage) (
 	data []byte, notes []string, err error,
 ) {

@@ -14,7 +14,6 @@ package export
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -23,7 +22,6 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
-	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
@@ -128,16 +126,36 @@ type Against struct {
 
 // CheckFor returns a [trace.UsageError] if there is no such picture in the format.
 func CheckFor(o render.Show, f Format) error {
-	if err := o.Check(); err != nil || f != HTML && f != Text || o.Kind != render.KindHead {
+	err, v := o.Check(), o.View()
+	if err != nil || f.media() == 0 || v.Media&f.media() != 0 {
 		return err
 	}
-	return trace.Usagef("there is no page and no text of one head; those of the kind %s have "+
-		"all heads", render.KindHeads)
+	return trace.Usagef("there is no page and no text of one %s; those of the kind %s have all "+
+		"%[2]s", v.Name, v.Part)
 }
 
-// NeedsFlow reports whether a file of the format needs [Options.Flow].
-func NeedsFlow(o render.Show, f Format) bool {
-	return f == Neuronpedia || f.Picture() && o.Kind == render.KindFlow
+// media returns the medium of a file of the format, 0 for one that is no picture.
+func (f Format) media() render.Media {
+	switch {
+	case f.Figure():
+		return render.InFigure
+	case f == HTML:
+		return render.InPage
+	case f == Text:
+		return render.InText
+	}
+	return 0
+}
+
+// Needs returns what a file of the format needs of [Options.Recorded], nil for nothing.
+func Needs(o render.Show, f Format) *render.Record {
+	switch {
+	case f == Neuronpedia:
+		return render.FlowRecord
+	case f.Picture():
+		return o.View().Record
+	}
+	return nil
 }
 
 // HasLayer reports whether the method that a figure shows has the values of Layer, or whether there
@@ -147,32 +165,13 @@ func HasLayer(o render.Show, e *attribution.Explanation) bool {
 	return err == nil
 }
 
-// NeedsAttention reports whether a file of the format needs [Options.Attention].
-func NeedsAttention(o render.Show, f Format) bool {
-	return f.Picture() && (o.Kind == render.KindHeads || o.Kind == render.KindHead)
-}
-
-// NeedsMap reports whether a file of the format needs [Options.Map].
-func NeedsMap(o render.Show, f Format) bool { return f.Picture() && o.Maps() }
-
-// NeedsExperts reports whether a file of the format needs [Options.Experts].
-func NeedsExperts(o render.Show, f Format) bool {
-	return f.Picture() && o.Kind == render.KindExperts
-}
-
-// AsModel reports whether a file of the format shows tokens and heads as the model has them, so
-// that tokens cannot be put together or filtered.
-func AsModel(o render.Show, f Format) bool {
-	return NeedsFlow(o, f) || NeedsAttention(o, f) || NeedsMap(o, f) || NeedsExperts(o, f)
-}
-
 // Compares reports whether a file of the format is a comparison.
 func Compares(o render.Show, f Format) bool { return f.Picture() && o.Kind == render.KindCompare }
 
 // OfOneMethod reports whether a file of the format shows one method of several.
 func OfOneMethod(o render.Show, f Format) bool {
-	return (f.Figure() || f == Inseq || f.Picture() && o.Maps()) && !Compares(o, f) &&
-		!NeedsFlow(o, f) && !NeedsAttention(o, f) && !NeedsExperts(o, f)
+	one := f.Picture() && o.View().Methods == 1
+	return one || (f.Figure() || f == Inseq) && !Compares(o, f) && Needs(o, f) == nil
 }
 
 // sides returns the options of a comparison with the methods of both sides, and the explanation of
@@ -206,9 +205,9 @@ func (o Options) sides(e *attribution.Explanation) (_ Options, err error) {
 func (o Options) method(e *attribution.Explanation) (string, error) {
 	name := o.Method
 	switch {
-	case o.Maps() && name == "":
+	case name == "" && o.View().Chosen != nil:
 		var err error
-		if name, err = o.MapMethod(e.Order); err != nil {
+		if name, err = o.View().Chosen(o.Show, e.Order); err != nil {
 			return "", err
 		}
 	case o.Kind == render.KindCompare:
@@ -274,13 +273,6 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 	return b.Bytes(), remarks, nil
 }
 
-// kindNames are the names of pictures in sentences, where these are not the names of their kinds.
-var kindNames = map[render.Kind]string{
-	"": "matrix", render.KindHeatmap: "matrix", render.KindFlow: "graph of flow",
-	render.KindHead:  "attention head",
-	render.KindHeads: "attention heads",
-}
-
 // Describe returns the contents of a file of an explanation, "matrix of direct", and the width of
 // a figure, "6.75 in", "" for another format.
 func (o Options) Describe(e *attribution.Explanation, f Format) (what, width string) {
@@ -290,17 +282,17 @@ func (o Options) Describe(e *attribution.Explanation, f Format) (what, width str
 	methods := e.Order
 	if sides, err := o.sides(e); err == nil && Compares(o.Show, f) {
 		return "comparison of " + sides.Method + " and " + sides.AgainstMethod, width
-	} else if method, err := o.method(e); err == nil && (width != "" || o.Maps() || f == Inseq) {
+	} else if method, err := o.method(e); err == nil && (OfOneMethod(o.Show, f) || width != "") {
 		methods = []string{method}
 	}
-	switch what = cmp.Or(kindNames[o.Kind], string(o.Kind)); {
-	case NeedsFlow(o.Show, f):
-		return kindNames[render.KindFlow], width
-	case NeedsAttention(o.Show, f) || NeedsExperts(o.Show, f),
-		f.Picture() && (o.Kind == render.KindLens || o.Kind == render.KindPatch):
-		return what, width
+	v := o.View()
+	switch what = v.Contents; {
+	case f == Neuronpedia:
+		return render.Show{Kind: render.KindFlow}.View().Contents, width
 	case !f.Picture():
 		what = "values"
+	case v.Methods != 1 && (v.Record != nil || v.Method != ""):
+		return what, width
 	}
 	return what + " of " + message.List(methods), width
 }
@@ -352,8 +344,7 @@ func (m Made) valid(e *attribution.Explanation) bool {
 // keeps its own, as in pictures. A verdict on a row of another layer is left out. It is an error if
 // the method that a figure shows lacks it, or all methods of another file do.
 func (o Options) atLayer(e *attribution.Explanation, f Format) (*attribution.Explanation, error) {
-	if o.Layer == nil || NeedsAttention(o.Show, f) || NeedsMap(o.Show, f) ||
-		NeedsExperts(o.Show, f) {
+	if o.Layer == nil || f.Picture() && o.View().Record != nil {
 		return e, nil
 	}
 	method, err := o.method(e)
@@ -435,81 +426,29 @@ func check(e *attribution.Explanation) error {
 
 // draw draws the figure that the options name.
 func (o Options) draw(
-	e *attribution.Explanation, f figure.Format, made string,
+	e *attribution.Explanation, format figure.Format, made string,
 ) (*figure.Figure, error) {
-	look := figure.Options{Format: f, Look: o.Look()}
+	look := figure.Options{Format: format, Look: o.Look()}
 	method, err := o.method(e)
 	if err != nil {
 		return nil, err
 	}
-	token := 0
-	switch {
-	case o.Token != nil:
-		token = *o.Token
-	case o.Kind == render.KindText:
-		token = figure.AllTokens
+	if o.View().Takes["tokens"] != 0 && o.Token == nil && len(o.Tokens) == 0 {
+		o.Token = new(int)
 	}
-	needed := o.Show
-	needed.Token = &token
-	if err := needed.CheckTokens(e); err != nil {
-		return nil, err
-	}
-	if o.Kind == render.KindLayers && len(o.Tokens) == 0 {
-		o.Token = &token
-	}
-	view, err := o.view(e)
+	picture, err := o.picture(e)
 	if err != nil {
 		return nil, err
 	}
-	d, err := o.drawing(view, method, token)
+	f, err := render.FigureOf(picture, method)
+	if err != nil {
+		return nil, err
+	}
+	d, err := figure.Of(f)
 	if err != nil {
 		return nil, err
 	}
 	return figure.Draw(look, made, d)
-}
-
-// drawing returns the figure of a picture.
-func (o Options) drawing(view render.View, method string, token int) (figure.Drawing, error) {
-	var d render.Drawn
-	var err error
-	switch v := view.(type) {
-	case render.Flow:
-		return figure.Graph(v)
-	case render.Heads:
-		if o.Kind == render.KindHeads {
-			return figure.Heads(v)
-		}
-		var head *[2]int
-		if o.Head != nil {
-			head = &[2]int{*o.Layer, *o.Head}
-		}
-		var open render.OpenedHead
-		open, err = v.OpenHead(head)
-		d = open.Drawn
-	case render.Maps:
-		if d, err = v.Drawn(o.Kind == render.KindMap); err == nil && o.Kind == render.KindMaps {
-			return figure.Maps(d), nil
-		}
-	case render.Experts:
-		d, err = v.Drawn()
-	case render.Layers:
-		d, err = v.Drawn(method)
-	case render.Lens:
-		d, err = v.Drawn()
-	case render.Patch:
-		if p := patch.Of(v.Explanation); p != nil && p.Edges != nil {
-			return figure.Edges(v)
-		}
-		d, err = v.Drawn()
-	case render.Heatmap:
-		if d, err = v.Drawn(method); err == nil && o.Kind == render.KindText {
-			return figure.Strip(d, token)
-		}
-	}
-	if err != nil {
-		return figure.Drawing{}, err
-	}
-	return figure.Matrix(d)
 }
 
 // graphTexts returns the tokens of a flow graph: the prompt and then the answer.

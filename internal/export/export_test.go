@@ -74,7 +74,7 @@ func flow() *attribution.FlowGraph {
 
 func options() export.Options {
 	return export.Options{
-		Recorded: render.Recorded{Flow: flow()},
+		Recorded: render.Recorded{"flow graph": flow()},
 		Made: export.NewMade("the =1+1 key", attribution.Options{MaxTokens: 2},
 			attribution.Grouping{}, "float32", "v1.2.3"),
 	}

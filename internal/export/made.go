@@ -153,19 +153,12 @@ func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 		m.Settings[method] = e.Methods[method].Options
 		m.Numbers[method] = digest(slices.Concat(e.Methods[method].Rows...))
 	}
-	if NeedsFlow(o.Show, f) && o.Flow != nil {
-		m.Numbers["flow graph"] = digest(o.Flow.Widths)
-		source := o.Flow.Cut.Source
-		m.FlowSource = &source
-	}
-	if NeedsAttention(o.Show, f) && o.Attention != nil {
-		m.Numbers["attention"] = digestOf(o.Attention)
-	}
-	if NeedsExperts(o.Show, f) && o.Experts != nil {
-		m.Numbers["experts"] = digestOf(o.Experts)
-	}
-	if NeedsMap(o.Show, f) && o.Map != nil {
-		m.Numbers["map"] = digest(o.Map.Data)
+	if r := Needs(o.Show, f); r != nil && o.Recorded[r.Name] != nil {
+		m.Numbers[r.Name] = digest(r.Numbers(o.Recorded[r.Name]))
+		if g, is := o.Recorded[r.Name].(*attribution.FlowGraph); is {
+			source := g.Cut.Source
+			m.FlowSource = &source
+		}
 	}
 	m.Shown = shown(e, o)
 	if Compares(o.Show, f) && o.Against != nil {
@@ -174,15 +167,6 @@ func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 		m.Against = &other
 	}
 	return m
-}
-
-// digestOf returns digest of the numbers of a tensor.
-func digestOf(t *trace.Tensor) string {
-	all := make([]float64, len(t.Data))
-	for i, x := range t.Data {
-		all[i] = float64(x)
-	}
-	return digest(all)
 }
 
 // digest returns the SHA-256 of numbers as little-endian float64.

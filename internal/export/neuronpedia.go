@@ -52,9 +52,9 @@ type npLink struct {
 // residual stream after each layer where the flow to the target can pass, and the prediction. Links
 // go from source to target and weigh Â. The nodes of the widest path are pinned.
 func (o Options) writeNeuronpedia(w io.Writer, e *attribution.Explanation, made string) error {
-	g := o.Flow
+	g, _ := o.Recorded[render.FlowRecord.Name].(*attribution.FlowGraph)
 	if g == nil {
-		_, err := render.Show{Kind: render.KindFlow}.View(e, o.Recorded)
+		_, err := render.Show{Kind: render.KindFlow}.Picture(e, o.Recorded)
 		return err
 	}
 	token := 0

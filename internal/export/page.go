@@ -12,12 +12,12 @@ import (
 
 // writePage writes the page that the options name, with its origin in its head.
 func (o Options) writePage(w io.Writer, e *attribution.Explanation, made string) error {
-	view, err := o.view(e)
+	picture, err := o.picture(e)
 	if err != nil {
 		return err
 	}
 	var page bytes.Buffer
-	if err := render.Page(&page, view); err != nil {
+	if err := render.Page(&page, picture); err != nil {
 		return err
 	}
 	const charset = `<meta charset="utf-8">` // the first thing in its head
@@ -29,13 +29,14 @@ func (o Options) writePage(w io.Writer, e *attribution.Explanation, made string)
 	return err
 }
 
-// view returns the picture of an explanation, which shows the layer that the options name already.
-func (o Options) view(e *attribution.Explanation) (render.View, error) {
+// picture returns the picture of an explanation, which shows the layer that the options name
+// already, unless that is a layer of what was recorded.
+func (o Options) picture(e *attribution.Explanation) (render.Picture, error) {
 	show := o.Show
-	if !show.Maps() {
+	if show.View().Record == nil {
 		show.Layer = nil
 	}
-	return show.View(e, o.Recorded)
+	return show.Picture(e, o.Recorded)
 }
 
 // Text writes the text of the picture that the options name, with top tokens of each row, or all
@@ -47,13 +48,13 @@ func (o Options) Text(
 	if err != nil {
 		return err
 	}
-	view, err := o.view(e)
+	picture, err := o.picture(e)
 	if err != nil {
 		return err
 	}
-	if h, ok := view.(render.Heatmap); ok {
+	if h, ok := picture.(render.Heatmap); ok {
 		h.Top = top
-		view = h
+		picture = h
 	}
-	return render.Text(w, view, look)
+	return render.Text(w, picture, look)
 }

@@ -57,12 +57,15 @@ type Picture struct {
 	// Columns is how many charts stand side by side.
 	Columns int           `json:"columns"`
 	Charts  []chart.Chart `json:"charts"`
-	// PNG is the picture for viewers that draw no charts; nil until it is drawn.
-	PNG []byte `json:"png,omitempty"`
+	Drawn
 }
 
-// VegaLite returns the picture as a Vega-Lite 5 specification; see [chart.Grid].
-func (p Picture) VegaLite() (map[string]any, error) { return chart.Grid(p.Columns, p.Charts...) }
+// Drawn is a picture as a notebook shows it, empty until it is drawn: as SVG, with titles that tell
+// the numbers, and as PNG for viewers that show no SVG.
+type Drawn struct {
+	SVG []byte `json:"svg,omitempty"`
+	PNG []byte `json:"png,omitempty"`
+}
 
 // Text returns in words what the picture shows, a line for each chart.
 func (p Picture) Text() string {

@@ -19,7 +19,7 @@ import (
 func sample() *reproduction.Reproduction {
 	return &reproduction.Reproduction{
 		Head: reproduction.Head{ID: "s1-fig1", Claim: "it | holds"}, Model: "tiny",
-		Pictures: []reproduction.Picture{{Columns: 1, PNG: []byte{1, 2}, Charts: []chart.Chart{{
+		Pictures: []reproduction.Picture{{Columns: 1, Drawn: reproduction.Drawn{PNG: []byte{1, 2}}, Charts: []chart.Chart{{
 			Kind: chart.Heatmap, Title: "map", X: chart.Axis{Title: "source"},
 			Matrix: &chart.Matrix{
 				Rows: []string{"a"}, Columns: []string{"b", "c"}, Data: []float64{1, math.NaN()},

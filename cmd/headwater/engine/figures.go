@@ -17,18 +17,25 @@ import (
 	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
-// onScreen is how pictures look in a notebook that draws no charts: a chart alone is as wide as a
-// column. They have no version inside, so that a notebook has equal bytes with every build.
-func onScreen(p reproduction.Picture) figure.Options {
-	o := figure.Options{Format: figure.PNG, Screen: true}
+// onScreen draws a picture for a notebook: a chart alone is as wide as a column. It has no version
+// inside, so that a notebook has equal bytes with every build.
+func onScreen(p *reproduction.Picture, draw func(figure.Options) (*figure.Figure, error)) error {
+	o := figure.Options{Screen: true}
 	if len(p.Charts) == 1 {
 		o.Size, o.Font = render.Column, 8
 	}
-	return o
+	for format, to := range map[figure.Format]*[]byte{figure.SVG: &p.SVG, figure.PNG: &p.PNG} {
+		o.Format = format
+		drawn, err := draw(o)
+		if err != nil {
+			return err
+		}
+		*to = drawn.Bytes
+	}
+	return nil
 }
 
-// servedFigures returns figures of documents for an engine: as JSON, with their pictures as PNG for
-// viewers that draw no charts.
+// servedFigures returns figures of documents for an engine: as JSON, with their pictures drawn.
 func servedFigures(names []string) ([]server.Figure, error) {
 	some, err := figures.Find(names...)
 	if err != nil {
@@ -44,11 +51,12 @@ func servedFigures(names []string) ([]server.Figure, error) {
 				return nil, err
 			}
 			for i := range r.Pictures {
-				drawn, err := figures.Draw(r, i, onScreen(r.Pictures[i]), "")
+				err := onScreen(&r.Pictures[i], func(o figure.Options) (*figure.Figure, error) {
+					return figures.Draw(r, i, o, "")
+				})
 				if err != nil {
 					return nil, err
 				}
-				r.Pictures[i].PNG = drawn.Bytes
 			}
 			var b bytes.Buffer
 			err = r.Write(&b)
@@ -58,8 +66,8 @@ func servedFigures(names []string) ([]server.Figure, error) {
 	return out, nil
 }
 
-// drawPicture draws a picture of a cell, which came as JSON: for the notebook as PNG, or as a file
-// in the format that its name ends with. See [server.Figures].
+// drawPicture draws a picture of a cell, which came as JSON: as a file in the format that its name
+// ends with, or without a name for the notebook, as JSON. See [server.Figures].
 func drawPicture(picture json.RawMessage, file string, look json.RawMessage) (
 	data []byte, notes []string, err error,
 ) {
@@ -67,18 +75,23 @@ func drawPicture(picture json.RawMessage, file string, look json.RawMessage) (
 	if err := json.Unmarshal(picture, &p); err != nil {
 		return nil, nil, trace.Usagef("the charts cannot be read: %v", err)
 	}
-	options, about := onScreen(p), ""
-	if file != "" {
-		if options, err = lookOf(file, look); err != nil {
-			return nil, nil, err
-		}
-		about = export.ChartOrigin(cli.Release())
-	}
 	d, err := figure.Grid(p.Columns, p.Charts...)
 	if err != nil {
 		return nil, nil, &trace.UsageError{Package: "engine", Reason: err.Error()}
 	}
-	drawn, err := figure.Draw(options, about, d)
+	if file == "" {
+		if err = onScreen(&p, func(o figure.Options) (*figure.Figure, error) {
+			return figure.Draw(o, "", d)
+		}); err == nil {
+			data, err = json.Marshal(p.Drawn)
+		}
+		return data, nil, err
+	}
+	options, err := lookOf(file, look)
+	if err != nil {
+		return nil, nil, err
+	}
+	drawn, err := figure.Draw(options, export.ChartOrigin(cli.Release()), d)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
 // A chart of a cell is drawn in the format of its name, and says that a cell drew it.
@@ -36,8 +37,11 @@ func TestDrawPicture(t *testing.T) {
 			t.Errorf("%s %s: error %v, want a usage error with %q", c.file, c.look, err, c.want)
 		}
 	}
-	if notebook, _, err := drawPicture(json.RawMessage(picture), "", nil); err != nil ||
-		!bytes.HasPrefix(notebook, []byte("\x89PNG")) {
-		t.Errorf("for a notebook: %v, %.8q", err, notebook)
+	notebook, _, err := drawPicture(json.RawMessage(picture), "", nil)
+	must(t, err)
+	var drawn reproduction.Drawn
+	if must(t, json.Unmarshal(notebook, &drawn)); !bytes.HasPrefix(drawn.PNG, []byte("\x89PNG")) ||
+		!bytes.HasPrefix(drawn.SVG, []byte("<?xml")) {
+		t.Errorf("for a notebook: %.8q, %.8q", drawn.PNG, drawn.SVG)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -118,11 +119,11 @@ func (f *explainFlags) checkFiles(addsFlow bool) error {
 		if err := export.CheckFor(f.show, format); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		switch needsFlow := export.NeedsFlow(f.show, format); {
-		case export.AsModel(f.show, format) && (f.groups() || f.show.Filter != nil):
+		switch needs := export.Needs(f.show, format); {
+		case needs != nil && (f.groups() || f.show.Filter != nil):
 			return cli.Usagef("%s shows the tokens of the model as they are, without --by, "+
 				"--target and --filter", name)
-		case needsFlow && (len(f.opts.Methods) > 0 || !addsFlow) &&
+		case needs == render.FlowRecord && (len(f.opts.Methods) > 0 || !addsFlow) &&
 			!slices.Contains(namedMethods(f.opts), "flow"):
 			return cli.Usagef("%s needs the graph of flow: name flow in --methods", name)
 		}
@@ -262,32 +263,32 @@ func addRecorded(
 	ctx context.Context, o *export.Options, format export.Format, m any,
 	e *attribution.Explanation,
 ) error {
-	if export.AsModel(o.Show, format) && e.Grouped() {
+	needs := export.Needs(o.Show, format)
+	if needs != nil && e.Grouped() {
 		return cli.Usagef("%s shows tokens as the model has them, and this explanation has groups "+
 			"of them: explain the prompt without By and Target", cmp.Or(o.Kind, render.KindFlow))
 	}
-	show := o.Show
-	switch {
-	case export.NeedsFlow(show, format) && o.Flow == nil:
-		show.Kind = render.KindFlow
-	case export.NeedsAttention(show, format) && o.Attention == nil:
-	case export.NeedsExperts(show, format) && o.Experts == nil:
-	case export.NeedsMap(show, format) && o.Map == nil:
-		if r, ok := m.(recording); ok { // the maps of a file are there
-			method, err := show.MapMethod(e.Order)
-			o.Map = r.maps[method]
-			return err
-		}
-	default:
+	if needs == nil || o.Recorded[needs.Name] != nil {
 		return nil
+	}
+	show := o.Show
+	if format == export.Neuronpedia {
+		show.Kind = render.KindFlow
+	}
+	if r, ok := m.(recording); ok && show.View().Methods == 1 { // the maps of a file are there
+		method, err := show.View().Chosen(show, e.Order)
+		o.Recorded = render.Recorded{needs.Name: r.maps[method]}
+		return err
 	}
 	tracer, ok := m.(trace.Tracer)
 	if !ok {
 		return errors.New("this model cannot record its attention")
 	}
 	more, err := show.Record(ctx, tracer, e, o.Made.Options)
-	o.Flow, o.Attention = cmp.Or(o.Flow, more.Flow), cmp.Or(o.Attention, more.Attention)
-	o.Map, o.Experts = cmp.Or(o.Map, more.Map), cmp.Or(o.Experts, more.Experts)
+	if o.Recorded == nil {
+		o.Recorded = render.Recorded{}
+	}
+	maps.Copy(o.Recorded, more)
 	return err
 }
 

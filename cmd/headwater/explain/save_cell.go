@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -138,15 +137,14 @@ func savedShow(shown render.Show, asked json.RawMessage, format export.Format) (
 	if own.Kind != "" && own.Kind != shown.Kind { // parts of the picture that no other kind has
 		show.Tokens, show.AgainstMethod = own.Tokens, own.AgainstMethod
 	}
-	if own.Layer == nil && slices.Contains([]render.Kind{
-		render.KindLayers, render.KindFlow, render.KindHeads, render.KindHead,
-	}, show.Kind) {
+	takes := show.View().Takes
+	if own.Layer == nil && (takes["layer"] == 0 || takes["head"] != 0) {
 		show.Layer = nil // that of the picture means nothing here
 	}
-	if own.Token != nil || own.Tokens != nil || own.Word != "" || show.Maps() { // which has none
+	if own.Token != nil || own.Tokens != nil || own.Word != "" || takes["token"] == 0 {
 		show.Token, show.Tokens, show.Word = own.Token, own.Tokens, own.Word
 	}
-	if export.AsModel(show, format) {
+	if export.Needs(show, format) != nil {
 		if own.By != "" && own.By != tokenParts || own.Filter != nil {
 			return show, own, trace.Usagef("%s shows tokens as the model has them: leave By and "+
 				"Filter empty", show.Kind)

@@ -114,10 +114,10 @@ func TestSaveRefusals(t *testing.T) {
 		{"headwater: --size \"a4\" is unknown; known are column, double, slide\n", []string{
 			"-o", "a.svg", "--size", "a4",
 		}},
-		{"headwater: --view \"foo\" is unknown; known are heatmap, text, layers, flow, compare, ", []string{
+		{"headwater: --view \"foo\" is unknown; known are heatmap, compare, experts, flow, ", []string{
 			"-o", "a.svg", "--view", "foo",
 		}},
-		{"--view \"head5\" is unknown; did you mean heads or head? known are", []string{
+		{"--view \"head5\" is unknown; did you mean head or heads? known are", []string{
 			"--view", "head5",
 		}},
 		{"--view \"graph\" is unknown; known are heatmap,", []string{"--view", "graph"}},
@@ -241,7 +241,7 @@ func TestSavedGraph(t *testing.T) {
 	made.Show.Kind = render.KindFlow
 	recorded, err := made.Show.Record(t.Context(), m, e, made.Options)
 	must(t, err)
-	g := recorded.Flow
+	g := recorded["flow graph"].(*attribution.FlowGraph)
 	want := e.Methods["flow"].At(1, 2, 0)
 	if diff := g.Cut.Flow - want; diff > 1e-6 || diff < -1e-6 { // two runs of the model in float32
 		t.Errorf("the flow of the graph is %v, that of the method %v", g.Cut.Flow, want)

@@ -61,7 +61,7 @@ func showCommand(k *cli.Kit) *cobra.Command {
 func (f *showFlags) check(cmd *cobra.Command) error {
 	v := &f.view
 	v.opts = f.opts
-	if v.show.Maps() && len(f.opts.Methods) == 0 {
+	if v.show.View().Methods == 1 && len(f.opts.Methods) == 0 {
 		v.opts.Methods = []string{"raw"} // a file has attention
 	}
 	err := cmp.Or(v.outputFlags.check(), rowsOnly(f.opts.Methods))

@@ -86,21 +86,15 @@ func (f *explainFlags) askLayers() error {
 // viewFlags adds the flags that choose a view and say what it shows.
 func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar((*string)(&f.show.Kind), "view", string(render.KindHeatmap), "`"+
-		strings.Join(message.Names(render.Kinds()), "|")+
-		"`: what pictures show; text is one figure of "+
-		"running text, layers some tokens layer by layer, flow the layered graph of flow to one "+
-		"token, compare two methods, or two layers of one, and their difference, heads what every "+
-		"attention head wrote and looks at, head one of them in a figure, maps what every token "+
-		"has from every token in up to 12 layers, map one of these, experts which experts of a "+
-		"mixture took each token, lens what the model would have said after each layer, patch how "+
-		"much of the difference to the prompt of --against each place of the model carries")
-	flags.Func("token", "generated token that pages and text of heatmap, text and compare show "+
-		"first, that layers and flow show, that experts frames, that figures of text are "+
-		"limited to, from "+
-		"which heads and head look, and of which lens shows every position of the text, "+
-		strings.Replace(render.TokenNumbers, "number", "`number`", 1)+"; layers takes several, "+
-		"as 0,2 (default "+render.OneToken+"; for layers "+render.SomeTokens+"; for text all)",
+	names := strings.Join(message.Names(render.Kinds()), "|")
+	flags.StringVar((*string)(&f.show.Kind), "view", string(render.KindHeatmap),
+		"`"+names+"`: what pictures show; "+viewHelp())
+	flags.Func("token", "generated token of the views "+
+		message.List(message.Names(render.KindsTaking("token")))+": the one that they show first, "+
+		"frame or are about, and of which lens shows every position of the text, "+
+		strings.Replace(render.TokenNumbers, "number", "`number`", 1)+"; "+
+		message.List(message.Names(render.KindsTaking("tokens")))+" takes several, as 0,2 "+
+		"(default "+render.OneToken+"; for layers "+render.SomeTokens+"; for text all)",
 		f.show.SetTokens)
 	number := func(name, usage string, to **int) {
 		flags.Func(name, usage, func(s string) error {
@@ -166,84 +160,88 @@ func formOf(format export.Format) string {
 	return tables
 }
 
-var (
-	pictures = []string{texts, pages, drawings}
-	numbers  = []string{tables, graphs}
-	anyForm  = append(slices.Clone(pictures), numbers...)
+var pictures = []string{texts, pages, drawings}
 
-	// heatmaps are the views with a row of the prompt's tokens for each generated token.
-	heatmaps = append(slices.Clone(heatmapAndText), render.KindCompare)
-	// heatmapAndText are those of one explanation.
-	heatmapAndText = []render.Kind{render.KindHeatmap, render.KindText}
-)
-
-// except returns the views other than some.
-func except(some ...render.Kind) []render.Kind {
-	return slices.DeleteFunc(render.Kinds(), func(k render.Kind) bool {
-		return slices.Contains(some, k)
-	})
+// viewHelp tells what each view shows.
+func viewHelp() string {
+	var all []string
+	for _, kind := range render.Kinds() {
+		if v := (render.Show{Kind: kind}).View(); v.Help != "" {
+			all = append(all, string(kind)+" "+v.Help)
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
-// meanings say for which forms and views a flag means something; no views are all of them. A flag
-// with several rows means something where one of them does. Flags without a row always do.
-var meanings = []struct {
-	flag  string
+// meaning is where a flag means something: in some forms of some views; no views are all of them.
+type meaning struct {
 	forms []string
 	views []render.Kind
+}
+
+// flagMeanings say where flags mean something whatever the view, beside the media in which views
+// take them; see [render.View]. Flags without any always do.
+var flagMeanings = []struct {
+	flag  string
+	forms []string
 }{
-	{"view", pictures, nil},
-	{"token", []string{texts, pages}, heatmaps},
-	{"token", []string{pages}, []render.Kind{render.KindHeads}},
-	{"token", pictures, []render.Kind{
-		render.KindLayers, render.KindFlow, render.KindExperts, render.KindLens,
-	}},
-	{"token", []string{drawings}, []render.Kind{
-		render.KindText, render.KindHeads, render.KindHead,
-	}},
-	{"token", []string{graphs}, nil},
-	{"source", pictures, []render.Kind{render.KindFlow}},
-	{"source", []string{graphs}, nil},
-	{"layer", pictures, except(
-		render.KindLayers, render.KindFlow, render.KindHeads, render.KindLens, render.KindPatch,
-	)},
-	{"layer", []string{tables}, nil},
-	{"sinks", pictures, []render.Kind{render.KindFlow}},
-	{"alignment", pictures, []render.Kind{render.KindHeatmap}},
-	{"caption", pictures, nil},
-	{"head", []string{drawings}, []render.Kind{render.KindHead}},
-	{"against", pictures, []render.Kind{render.KindCompare, render.KindPatch}},
-	{"against-model", pictures, []render.Kind{render.KindCompare}},
-	{"filter", pictures, append(slices.Clone(heatmaps), render.KindLayers)},
-	{"palette", []string{pages, drawings}, nil},
-	{"size", []string{drawings}, nil},
-	{"font", []string{drawings}, nil},
-	{"color", []string{texts}, heatmaps},
-	{"width", []string{texts}, nil},
-	{"top", []string{texts}, heatmaps},
-	{"by", anyForm, append(slices.Clone(heatmaps), render.KindLayers)},
-	{"target", anyForm, append(slices.Clone(heatmaps), render.KindLayers)},
-	{"methods", pictures, except(render.KindHeads, render.KindHead)},
-	{"methods", numbers, nil},
-	{"lift", pictures, except(render.KindFlow, render.KindLens, render.KindPatch)},
-	{"lift", numbers, nil},
-	{"lens", []string{tables}, nil},
-	{"lens", pictures, []render.Kind{render.KindLens}},
-	{"patch", []string{tables}, nil},
-	{"patch", pictures, []render.Kind{render.KindPatch}},
-	{"head-kinds", pictures, []render.Kind{render.KindHeads}},
-	{"head-kinds", []string{tables}, nil},
-	{"alternatives", pictures, heatmaps},
-	{"alternatives", numbers, nil},
-	{"all-layers", pictures, except(render.KindLayers, render.KindMaps, render.KindMap)},
-	{"all-layers", numbers, nil},
-	{"all-levels", pictures, except(render.KindCompare, render.KindMaps, render.KindMap)},
-	{"all-levels", numbers, nil},
-	{"prove", pictures, []render.Kind{render.KindHeatmap, render.KindText, render.KindLayers}},
-	{"prove", numbers, nil},
-	{"without", []string{texts, pages}, heatmapAndText},
-	{"without", []string{tables}, nil},
-	{"prompt-scores", []string{pages}, heatmapAndText},
-	{"prompt-scores", []string{tables}, nil},
+	{"view", pictures},
+	{"token", []string{graphs}},
+	{"source", []string{graphs}},
+	{"layer", []string{tables}},
+	{"sinks", nil},
+	{"alignment", nil},
+	{"caption", pictures},
+	{"head", nil},
+	{"against", nil},
+	{"against-model", nil},
+	{"filter", nil},
+	{"palette", []string{pages, drawings}},
+	{"size", []string{drawings}},
+	{"font", []string{drawings}},
+	{"color", nil},
+	{"width", []string{texts}},
+	{"top", nil},
+	{"by", nil},
+	{"target", nil},
+	{"methods", []string{tables, graphs}},
+	{"lift", []string{tables, graphs}},
+	{"lens", []string{tables}},
+	{"patch", []string{tables}},
+	{"head-kinds", []string{tables}},
+	{"alternatives", []string{tables, graphs}},
+	{"all-layers", []string{tables, graphs}},
+	{"all-levels", []string{tables, graphs}},
+	{"prove", []string{tables, graphs}},
+	{"without", []string{tables}},
+	{"prompt-scores", []string{tables}},
+}
+
+// meaningsOf returns where a flag means something: views with the same forms together.
+func meaningsOf(flag string) (all []meaning) {
+	for _, kind := range render.Kinds() {
+		var forms []string
+		for i, form := range []string{texts, pages, drawings, tables, graphs} {
+			medium := min(render.InText<<i, render.InNumbers)
+			if (render.Show{Kind: kind}).View().Takes[flag]&medium != 0 {
+				forms = append(forms, form)
+			}
+		}
+		at := slices.IndexFunc(all, func(m meaning) bool { return slices.Equal(m.forms, forms) })
+		switch {
+		case forms == nil:
+		case at < 0:
+			all = append(all, meaning{forms, []render.Kind{kind}})
+		default:
+			all[at].views = append(all[at].views, kind)
+		}
+	}
+	for _, row := range flagMeanings {
+		if row.flag == flag && row.forms != nil {
+			all = append(all, meaning{forms: row.forms})
+		}
+	}
+	return all
 }
 
 // shownAlways tells why some flags mean nothing for some views.
@@ -255,7 +253,7 @@ var shownAlways = map[string]string{
 
 // checkMeanings refuses a flag that means nothing for any output.
 func (f *explainFlags) checkMeanings(cmd *cobra.Command) error {
-	for _, row := range meanings {
+	for _, row := range flagMeanings {
 		setting := attribution.LookupOption(row.flag)
 		given := setting.Key != "" && setting.Given(&f.opts) || cli.Given(cmd, row.flag)
 		if row.flag == "against" {
@@ -280,13 +278,9 @@ func (f *explainFlags) checkMeanings(cmd *cobra.Command) error {
 
 // means reports whether a flag means something for an output.
 func (f *explainFlags) means(flag string) bool {
-	for _, row := range meanings {
-		if row.flag == flag && (row.views == nil || slices.Contains(row.views, f.show.Kind)) &&
-			f.has(row.forms) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(meaningsOf(flag), func(m meaning) bool {
+		return (m.views == nil || slices.Contains(m.views, f.show.Kind)) && f.has(m.forms)
+	})
 }
 
 // has reports whether an output has one of some forms.
@@ -298,10 +292,8 @@ func (f *explainFlags) has(forms []string) bool {
 // view, and views of which it does in this form; without either, where it does at all.
 func (f *explainFlags) usedFor(flag string) string {
 	var forms, views, all []string
-	for _, row := range meanings {
+	for _, row := range meaningsOf(flag) {
 		switch {
-		case row.flag != flag:
-			continue
 		case row.views == nil || slices.Contains(row.views, f.show.Kind):
 			forms = append(forms, row.forms...)
 		case f.has(row.forms):
@@ -352,13 +344,10 @@ func (f *explainFlags) checkView() error {
 		return cli.Usagef("--methods: layers after @ are for the view %s; --layer is for the "+
 			"others",
 			render.KindCompare)
-	case f.show.Maps():
-		_, err := f.show.MapMethod(namedMethods(f.opts))
-		return err
 	case f.layered():
 		return f.askLayers()
-	case view == render.KindExperts: // all layers are there, whichever are explained
-	case view == render.KindLayers || f.show.Layer != nil:
+	case f.show.View().Record != nil: // all layers are there, whichever are explained
+	case f.show.View().Takes["tokens"] != 0 || f.show.Layer != nil:
 		f.opts.AllLayers = true // the layers that are shown must be there
 	}
 	return nil
@@ -381,8 +370,8 @@ func (f *explainFlags) compares() bool { return f.against != "" || f.againstMode
 
 // fits returns a usage error if a model does not have the layers or the head that the flags name.
 func (f *explainFlags) fits(info trace.Info) error {
-	if f.show.Kind == render.KindExperts {
-		if err := render.CheckExperts(info); err != nil {
+	if r := f.show.View().Record; r != nil && r.Check != nil {
+		if err := r.Check(info, 0); err != nil {
 			return err
 		}
 	}

@@ -6,11 +6,11 @@
 //		X: chart.Axis{Title: "layer"}, Y: chart.Axis{Title: "Spearman"},
 //		Series: []chart.Series{{Name: "rollout", X: layers, Y: rollout}},
 //	}
-//	spec, err := c.VegaLite() // a notebook draws it
+//	err := c.WriteCSV(os.Stdout) // its numbers; a cell draws it with gonbext.ShowChart
 //
 // The package computes the parts that all drawings share: checks, bins, the place of a point in a
-// triangle, colours. [Chart.VegaLite] makes a Vega-Lite 5 specification of it; package
-// internal/export/figure draws it into SVG, PDF, PNG and TeX. Equal charts give equal bytes.
+// triangle, colours. Package internal/export/figure draws a chart into SVG, PDF, PNG and TeX, and
+// [Chart.WriteCSV] writes its data. Equal charts give equal bytes.
 //
 // Texts are taken as they are. A caller that has tokens makes them visible first, with
 // render.Visible.
@@ -117,10 +117,10 @@ type Series struct {
 	C []float64
 	// Value, if not nil, colours each point by the scale of the chart.
 	Value []float64
-	// Labels, if not nil, has the tooltip of each point.
+	// Labels, if not nil, has the text that an SVG shows where a reader points at a point.
 	Labels []string
 	// Symbols, if not nil, has the number of the symbol of each point, from 0 to 10; else a point
-	// has that of its series. Files show the numbers from 6 on as digits.
+	// has that of its series. Numbers from 6 on are shown as digits.
 	Symbols []int `json:",omitempty"`
 	// Columns are more numbers of each point.
 	Columns []Column `json:",omitempty"`
@@ -181,10 +181,12 @@ const (
 	// defaultHeight and the width beside it are those of a plot in a notebook, in pixels.
 	defaultHeight, defaultWidth = 280, 480
 	minHeight, maxHeight        = 40, 2000
+	// symbols is how many symbols points have.
+	symbols = 11
 )
 
-// MaxPoints is how many points or cells a chart may have in all: a specification with more would
-// not fit in a notebook.
+// MaxPoints is how many points or cells a chart may have in all: a picture with more would not fit
+// in a notebook.
 const MaxPoints = 250_000
 
 // Check returns an error if the data do not fit the kind: lengths that differ, numbers that are
@@ -302,9 +304,9 @@ func (c *Chart) checkSeries() error {
 			}
 		}
 		for k, symbol := range s.Symbols {
-			if symbol < 0 || symbol >= len(symbols) {
+			if symbol < 0 || symbol >= symbols {
 				return pkg.Errorf("series %d point %d has symbol %d; want 0 to %d", i, k,
-					symbol, len(symbols)-1)
+					symbol, symbols-1)
 			}
 		}
 		if c.Kind == Bars && want > len(c.X.Categories) {

@@ -1,8 +1,6 @@
 package chart_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -57,84 +55,6 @@ func charts() map[string]chart.Chart {
 				Name: "a", X: []float64{1, 0}, Y: []float64{0, 1}, C: []float64{0, 1},
 			}},
 		},
-	}
-}
-
-// Every kind is a Vega-Lite 5 specification that JSON can hold, holds its data itself, and is the
-// same on every run. No text of a user can end a script element around it.
-func TestVegaLite(t *testing.T) {
-	for name, c := range charts() {
-		var first, second bytes.Buffer
-		for _, b := range []*bytes.Buffer{&first, &second} {
-			if err := c.WriteVegaLite(b); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-		}
-		if !bytes.Equal(first.Bytes(), second.Bytes()) {
-			t.Errorf("%s: two runs differ", name)
-		}
-		text := first.String()
-		var spec map[string]any
-		if err := json.Unmarshal(first.Bytes(), &spec); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if spec["$schema"] != "https://vega.github.io/schema/vega-lite/v5.json" {
-			t.Errorf("%s: schema %v", name, spec["$schema"])
-		}
-		if n := strings.Count(text, `"url"`); n > 0 || strings.Contains(text, "<") ||
-			strings.Contains(text, `"font"`) {
-			t.Errorf("%s: the specification asks for more than it holds: %s", name, text)
-		}
-	}
-}
-
-// The values of the specification are those of the chart.
-func TestVegaLiteValues(t *testing.T) {
-	c := charts()["heatmap"]
-	spec, err := c.VegaLite()
-	must(t, err)
-	layer := spec["layer"].([]any)[0].(map[string]any)
-	cells := layer["data"].(map[string]any)["values"].([]any)
-	if len(cells) != 3 {
-		t.Fatalf("%d cells, want 3", len(cells))
-	}
-	second, third := cells[1].(map[string]any), cells[2].(map[string]any)
-	if second["value"] != 0.1 || second["column"] != "key" || third["value"] != nil ||
-		third["column"] != "the (2)" {
-		t.Errorf("cells %v and %v; want key 0.1, and the second “the” with its position and no "+
-			"number", second, third)
-	}
-	color := layer["encoding"].(map[string]any)["color"].(map[string]any)
-	ramp := color["condition"].(map[string]any)
-	domain := ramp["scale"].(map[string]any)["domain"].([]any)
-	// The muted 0.9 does not count: the deepest colour belongs to 0.1.
-	if last := domain[len(domain)-1]; last != 0.1 {
-		t.Errorf("the scale ends at %v, want 0.1", last)
-	}
-}
-
-// A plot is 280 pixels high, or as high as it says; a heatmap is as high as its rows need.
-func TestHeight(t *testing.T) {
-	for _, c := range []struct {
-		kind         string
-		height, want float64
-	}{
-		{"lines", 0, 280},
-		{"lines", 140, 140},
-		{"scatter", 140, 140},
-		{"heatmap", 140, 60},
-	} {
-		one := charts()[c.kind]
-		one.Height = c.height
-		spec, err := one.VegaLite()
-		must(t, err)
-		if spec["height"] != c.want {
-			t.Errorf("%s of height %v are %v pixels high, want %v", c.kind, c.height,
-				spec["height"], c.want)
-		}
-	}
-	if got := (&chart.Chart{Height: 120}).Proportion(); got != 0.25 { // of 480
-		t.Errorf("proportion %v, want 0.25", got)
 	}
 }
 

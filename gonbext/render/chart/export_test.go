@@ -1,3 +1,3 @@
 package chart
 
-var OnDark, SeriesColor = onDark, seriesColor // for tests
+var SeriesColor = seriesColor // for tests

@@ -3,7 +3,6 @@ package chart_test
 import (
 	"encoding/json"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,27 +50,5 @@ func TestJSON(t *testing.T) {
 	bad := chart.Chart{Series: []chart.Series{{Y: []float64{math.Inf(1)}}}}
 	if _, err := json.Marshal(bad); err == nil {
 		t.Error("an infinite number was written as JSON")
-	}
-}
-
-// A grid has its charts in their order, and one chart alone is what it is without a grid.
-func TestGrid(t *testing.T) {
-	lines := charts()["lines"]
-	spec, err := chart.Grid(2, lines, charts()["heatmap"], charts()["layered"])
-	must(t, err)
-	columns, _ := spec["columns"].(map[string]any)
-	signal, _ := columns["signal"].(string)
-	if n := len(spec["concat"].([]any)); n != 3 || !strings.HasSuffix(signal, "?(1):2") {
-		t.Errorf("%d charts in %v columns, want 3 in 2", n, spec["columns"])
-	}
-	one, err := chart.Grid(2, lines)
-	must(t, err)
-	alone, err := lines.VegaLite()
-	must(t, err)
-	if diff := cmp.Diff(alone, one); diff != "" {
-		t.Errorf("one chart (-alone +grid):\n%s", diff)
-	}
-	if _, err := chart.Grid(2, lines, chart.Chart{Kind: "pie"}); err == nil {
-		t.Error("a chart of an unknown kind was taken")
 	}
 }

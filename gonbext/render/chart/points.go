@@ -103,3 +103,26 @@ func (s Series) Sorted() []int {
 	})
 	return order
 }
+
+// TriangleLine is a side or a grid line of a ternary plot, between two points of three shares.
+type TriangleLine struct {
+	From, To [3]float64
+	Grid     bool
+}
+
+// TriangleLines returns the grid lines at each fifth, then the three sides.
+func TriangleLines() []TriangleLine {
+	var lines []TriangleLine
+	const parts = 5
+	for i := 1; i < parts; i++ {
+		f := float64(i) / parts
+		lines = append(lines,
+			TriangleLine{[3]float64{f, 1 - f, 0}, [3]float64{f, 0, 1 - f}, true},
+			TriangleLine{[3]float64{1 - f, f, 0}, [3]float64{0, f, 1 - f}, true},
+			TriangleLine{[3]float64{1 - f, 0, f}, [3]float64{0, 1 - f, f}, true})
+	}
+	return append(lines,
+		TriangleLine{[3]float64{1, 0, 0}, [3]float64{0, 1, 0}, false},
+		TriangleLine{[3]float64{0, 1, 0}, [3]float64{0, 0, 1}, false},
+		TriangleLine{[3]float64{0, 0, 1}, [3]float64{1, 0, 0}, false})
+}

@@ -1,7 +1,6 @@
 package chart_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -60,8 +59,7 @@ func TestPublishedInGray(t *testing.T) {
 	}
 }
 
-// A scale keeps its palette in every drawing; series have it where no numbers are coloured, and
-// bars have colours of their own.
+// A scale keeps its palette in every drawing; series have it where no numbers are coloured.
 func TestPaletteOfChart(t *testing.T) {
 	s := chart.Scale{Palette: "sky"}
 	if got := s.At(1, 1, "green-purple").String(); got != "#004280" {
@@ -84,30 +82,6 @@ func TestPaletteOfChart(t *testing.T) {
 	if got := c.SeriesColor(0); got != chart.SeriesColor(0, 1) {
 		t.Errorf("a marker has the colour %v of the cells' palette", got)
 	}
-	if text := vega(t, c); !strings.Contains(text, `"#e4f5ff"`) ||
-		!strings.Contains(text, `"#004280"`) {
-		t.Errorf("the specification has not the ends of sky: %s", text)
-	}
-	c = chart.Chart{
-		Kind: chart.Bars, X: chart.Axis{Categories: []string{"his", "her"}},
-		Series: []chart.Series{{Y: []float64{1, 2}, Colors: []chart.RGB{{1, 2, 3}, {4, 5, 6}}}},
-	}
-	if text := vega(t, c); !strings.Contains(text, `"#040506"`) {
-		t.Errorf("the second bar has not its colour: %s", text)
-	}
-	c = chart.Chart{Kind: chart.Scatter, Series: []chart.Series{one}, Opacity: 0.2}
-	if text := vega(t, c); !strings.Contains(text, `"opacity":0.2`) {
-		t.Errorf("the points have another opacity: %s", text)
-	}
-}
-
-func vega(t *testing.T, c chart.Chart) string {
-	t.Helper()
-	spec, err := c.VegaLite()
-	must(t, err)
-	text, err := json.Marshal(spec)
-	must(t, err)
-	return string(text)
 }
 
 func TestPaletteErrors(t *testing.T) {

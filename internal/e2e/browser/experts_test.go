@@ -60,11 +60,11 @@ func TestExpertsChoices(t *testing.T) {
 	everywhere(t, b, func(t *testing.T) {
 		readable(t, b.Show(t, document(routed())))
 		above, to, here := are, are, are
-		above.Say = "At are, layer 1 used experts 2 (50 %) and 127 (25 %); 3 of 3" + of + "keys"
+		above.Say = "are, layer 1: 2 (50 %), 127 (25 %)" // another layer than that of its sentence
 		above.Readout = "are, layer 1: 2 (50 %), 127 (25 %) · generated 1"
 		above.Layer, above.Bar = "1", "2,127"
 		above.Load = "expert 127,6,expert 1,2,expert 2,2,expert 3,2"
-		to.Say = "At to, layer 2 used expert 2 (75 %); 3 of 3" + of + "the"
+		to.Say = "to, layer 2: 2 (75 %), 127 (25 %)"
 		to.Framed, to.Colored, to.Row = "to", "0the", "to 0 1 2"
 		to.Readout = "to, layer 2: 2 (75 %), 127 (25 %) · prompt 3"
 		to.Layer, to.Bar = "2", "2,127"

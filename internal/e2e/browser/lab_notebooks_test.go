@@ -73,7 +73,7 @@ func committedNotebooks(t *testing.T) []string {
 }
 
 // openNotebook opens a notebook in place of those that are open, without a kernel, and waits for
-// its outputs. Charts take the width of the window that they are opened in.
+// its outputs.
 func (l *jupyterLab) openNotebook(
 	t *testing.T, b *chromium.Browser, path string, trusted bool, outputs int,
 ) {
@@ -147,7 +147,7 @@ func outputsOf(t *testing.T, path string) map[string]string {
 	kinds := map[string]string{}
 	for i, cell := range book.Cells {
 		for k, o := range cell.Outputs {
-			markup, chart := string(o.Data["text/html"]), o.Data["application/vnd.vegalite.v5+json"]
+			markup, chart := string(o.Data["text/html"]), o.Data["image/png"]
 			kind := "text"
 			switch {
 			case chart != nil:
@@ -249,14 +249,13 @@ const walkScript = `async (scroller, first) => {
 		});
 	});
 	const waits = () => seen().some(([, e]) =>
-		(e.dataset.mimeType || '').includes('vega') && !e.querySelector('.vega-embed .marks') ||
 		[...e.querySelectorAll('img')].some((i) => i.checkVisibility() && !i.complete));
 	const frame = () => new Promise((done) => requestAnimationFrame(done));
 	for (let frames = 0; frames < 3 || waits() && frames < 600; frames++) await frame();
 	const parts = seen().flatMap(([place, output]) => {
 		const bounds = cut(output.getBoundingClientRect(), view);
 		const kind = output.querySelector('.hm-text') ? 'picture' :
-			output.querySelector('.vega-embed') || output.matches('.jp-RenderedImage') ? 'chart' :
+			output.matches('.jp-RenderedSVG, .jp-RenderedImage') ? 'chart' :
 			output.querySelector('table') ? 'table' : 'text';
 		const part = (e, place, kind) => {
 			const whole = e.getBoundingClientRect(), r = cut(whole, bounds);
@@ -275,7 +274,7 @@ const walkScript = `async (scroller, first) => {
 		if (/stderr|error/.test(type) || /^\s*(\w*Error|panic|error)\b/.test(output.innerText)) {
 			all.Error = output.innerText;
 		}
-		const inner = [...output.querySelectorAll('table, img, .vega-embed .marks')].
+		const inner = [...output.querySelectorAll('table, img')].
 			filter((e) => e.checkVisibility({visibilityProperty: true, opacityProperty: true})).
 			map((e, i) => part(e, place + ' ' + e.localName + ' ' + i, e.localName)).
 			filter((p) => p.Box[2] > 0 && p.Box[3] > 0 || !p.Size[0] || !p.Size[1]);
@@ -305,7 +304,6 @@ func (w walked) check(t *testing.T, want map[string]string, where string) {
 		if got := w[place]; got == nil || got.Kind != kind {
 			t.Errorf("%s: output %s, a %s, is not there: %+v", where, place, kind, got)
 		}
-		// Beside its plot a chart has a button.
 		if (kind == "chart" || kind == "table") && !w.parts(place) {
 			t.Errorf("%s: output %s, a %s, shows none", where, place, kind)
 		}

@@ -125,9 +125,9 @@ func (l *jupyterLab) shots(t *testing.T, b *chromium.Browser, when string) map[s
 	for _, width := range liveWidths {
 		b.Resize(t, width, liveHeight)
 		l.until(t, b, "pictures and charts are drawn", fmt.Sprintf(`document.querySelectorAll(
-			'.jp-Notebook .hm, .jp-Notebook .vega-embed .marks').length === %d`, len(liveCells)))
+			'.jp-Notebook .hm, .jp-Notebook .jp-RenderedSVG img').length === %d`, len(liveCells)))
 		boxes := chromium.Evaluate[[][4]int](t, b, chromium.Drawing+`.then(() => [
-				...document.querySelectorAll('.jp-Notebook .hm, .jp-Notebook .vega-embed .marks'),
+				...document.querySelectorAll('.jp-Notebook .hm, .jp-Notebook .jp-RenderedSVG img'),
 			].map((e) => {
 				const r = e.getBoundingClientRect();
 				return [r.left, r.top, r.right, r.bottom].map(Math.round);
@@ -235,7 +235,7 @@ func (l *jupyterLab) checkLive(t *testing.T, b *chromium.Browser, width int64, w
 	t.Helper()
 	b.Resize(t, width, 900)
 	l.until(t, b, "the chart is drawn",
-		"document.querySelector('.jp-Notebook .vega-embed canvas, .jp-Notebook .vega-embed svg')")
+		"document.querySelector('.jp-Notebook .jp-RenderedSVG img')")
 	got := chromium.Evaluate[liveSeen](t, b, `(() => {
 		const book = document.querySelector('.jp-Notebook');
 		const cells = [...book.querySelectorAll('.jp-CodeCell')];
@@ -255,7 +255,7 @@ func (l *jupyterLab) checkLive(t *testing.T, b *chromium.Browser, width int64, w
 		return {
 			Errors: errors,
 			Pictures: cells.filter((c) => c.querySelector('.hm')).length,
-			Charts: cells.filter((c) => c.querySelector('.vega-embed')).length,
+			Charts: cells.filter((c) => c.querySelector('.jp-RenderedSVG')).length,
 			Framed: framed,
 			Wide: wide,
 		};

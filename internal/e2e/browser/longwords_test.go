@@ -44,7 +44,7 @@ func TestLongWords(t *testing.T) {
 	documents.Documents[0] = strings.Repeat("d", len(documents.Documents[0]))
 	documents.Answer, documents.Target = look.Caption, look.Caption
 	plain := render.Heatmap{Explanation: wordy(touched()), Look: look}
-	for name, page := range map[string]render.View{
+	for name, page := range map[string]render.Picture{
 		"heatmap": plain, "heads": heads, "flow": flow, "experts": routes, "maps": maps,
 		"layers": render.Layers{Heatmap: plain}, "sources": render.Sources{Result: documents},
 	} {

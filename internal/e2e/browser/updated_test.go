@@ -95,7 +95,7 @@ func TestFewerMethods(t *testing.T) {
 // TestTouchTwice has two pictures of one explanation on a page, as two cells of a notebook: each
 // keeps its own choice, also when an update replaces one of them.
 func TestTouchTwice(t *testing.T) {
-	for name, picture := range map[string]render.View{
+	for name, picture := range map[string]render.Picture{
 		"heatmap": render.Heatmap{Explanation: touched()}, "heads": attended(),
 	} {
 		t.Run(name, func(t *testing.T) { twice(t, htmlOf(picture)) })

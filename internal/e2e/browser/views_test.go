@@ -153,7 +153,7 @@ func TestViews(t *testing.T) {
 	b := tab(t)
 	wide := render.Heatmap{Explanation: lengthenedBy(touched(), 20)}
 	for name, c := range map[string]struct {
-		page, picture render.View
+		page, picture render.Picture
 		images        int
 		says          []string
 	}{

@@ -50,7 +50,7 @@ func (p *page) bytes(about string) ([]byte, error) {
 		if _, err := c.WriteTo(&b); err != nil {
 			return nil, err
 		}
-		return svgWith(b.Bytes(), about)
+		return svgWith(p.titled(b.Bytes()), about)
 	case PDF:
 		c := vgpdf.New(w, h)
 		p.draw(c)

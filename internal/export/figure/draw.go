@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
@@ -183,6 +184,7 @@ func (p *page) data(c *chart.Chart, f frame, bins []chart.Bin) {
 					color = s.Colors[i]
 				}
 				p.rect(from.x, min(from.y, zero.y), zero.x-from.x, math.Abs(zero.y-from.y), color)
+				p.entitle(titleOf(c.Point(k, i)))
 			}
 		}
 	case chart.Histogram:
@@ -268,8 +270,20 @@ func (p *page) scatter(c *chart.Chart, place func(*chart.Series, int) (point, bo
 				kind = 0
 			}
 			p.marker(q.x, q.y, radius, kind, color, alpha)
+			p.entitle(titleOf(c.Point(k, i)))
 		}
 	}
+}
+
+// titleOf returns the title of a shape with these values.
+func titleOf(all []chart.Field) string {
+	var parts []string
+	for _, f := range all {
+		if f.Value != "" {
+			parts = append(parts, f.Name+" "+f.Value)
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // overlays draws reference lines and ellipses.

@@ -120,3 +120,22 @@ func Chart(c chart.Chart) (Drawing, error) {
 		warnings: c.GrayWarnings(),
 	}, nil
 }
+
+// Of returns the drawing of a picture.
+func Of(f render.Figure) (Drawing, error) {
+	switch {
+	case f.Flow != nil:
+		return Graph(*f.Flow)
+	case f.Heads != nil:
+		return Heads(*f.Heads)
+	case f.Edges != nil:
+		return Edges(*f.Edges)
+	case f.Squares != nil:
+		return Maps(*f.Squares), nil
+	case f.Strip != nil && f.Token == nil:
+		return Strip(*f.Strip, AllTokens)
+	case f.Strip != nil:
+		return Strip(*f.Strip, *f.Token)
+	}
+	return Matrix(*f.Matrix)
+}

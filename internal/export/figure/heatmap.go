@@ -92,6 +92,7 @@ func (p *page) markCells(c *chart.Chart, x, y, wide, high float64) {
 			}
 			if symbol < shapes {
 				p.marker(at.x, at.y, radius, symbol, c.SeriesColor(k), 1)
+				p.entitle(titleOf(c.Point(k, i)))
 				continue
 			}
 			p.text(at.x, at.y+radius, fmt.Sprint(symbol), style{
@@ -118,6 +119,7 @@ func (p *page) cells(c *chart.Chart, x, y, wide, high float64, numbers bool) {
 			for j++; j < columns && color(i, j) == fill; j++ {
 			}
 			p.rect(x+float64(first)*wide, y+float64(i)*high, float64(j-first)*wide, high, fill)
+			p.entitle(m.Rows[i] + " ← " + runOf(m, i, first, j))
 		}
 	}
 	p.marks(c, x, y, wide, high, color)
@@ -125,6 +127,19 @@ func (p *page) cells(c *chart.Chart, x, y, wide, high float64, numbers bool) {
 		p.numbers(c, x, y, wide, high, color)
 	}
 	p.frame(x, y, wide*float64(columns), high*float64(len(m.Rows)), 0.5, gray)
+}
+
+// runOf names the cells of a row in columns [first,end) with their numbers, a few of many.
+func runOf(m *chart.Matrix, row, first, end int) string {
+	const few = 6
+	var all []string
+	for j := first; j < min(end, first+few); j++ {
+		all = append(all, m.Columns[j]+" "+format(m.At(row, j), 3))
+	}
+	if end > first+few {
+		all = append(all, "…")
+	}
+	return strings.Join(all, ", ")
 }
 
 // numberStyle is how numbers look in cells.

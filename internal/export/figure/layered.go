@@ -28,6 +28,7 @@ func (p *page) layered(c *chart.Chart, y float64) float64 {
 			line:   max(0.2, 0.3*high*e.Weight), color: chart.EdgeColor,
 			alpha: 0.25 + 0.65*e.Weight,
 		})
+		p.entitle(g.Tokens[e.T] + " ← " + g.Tokens[e.S] + ", weight " + format(e.Weight, 3))
 	}
 	for level := range g.Layers() + 1 {
 		for t := range g.Tokens {

@@ -101,6 +101,32 @@ func svgTexts(body string) string {
 	})
 }
 
+// svgPath finds the paths that the canvas wrote.
+var svgPath = regexp.MustCompile(`(<path [^>]*)/>`)
+
+// titled gives the paths of an SVG the titles of their shapes. The first path is the white page,
+// and the others are the shapes that are no texts, in order.
+func (p *page) titled(file []byte) []byte {
+	titles := []string{""}
+	for _, s := range p.shapes {
+		if s.text == "" {
+			titles = append(titles, s.title)
+		}
+	}
+	i := -1
+	return svgPath.ReplaceAllFunc(file, func(element []byte) []byte {
+		if i++; i >= len(titles) || titles[i] == "" {
+			return element
+		}
+		var b bytes.Buffer
+		b.Write(element[:len(element)-len("/>")])
+		b.WriteString("><title>")
+		b.WriteString(html.EscapeString(titles[i]))
+		b.WriteString("</title></path>")
+		return b.Bytes()
+	})
+}
+
 // svgWith adds the origin and the fonts to an SVG.
 func svgWith(file []byte, about string) ([]byte, error) {
 	at := bytes.Index(file, []byte("<svg"))

@@ -47,6 +47,8 @@ type shape struct {
 	bold  bool
 	align float64 // 0: the point is at the left end, 0.5: in the middle, 1: at the right end
 	angle float64 // counter-clockwise, in degrees
+
+	title string // what an SVG shows where a reader points at the shape
 }
 
 // style is the look of a text; the zero value is ordinary black text from a point to the right.
@@ -100,6 +102,13 @@ func (p *page) curve(from, a, b, to point, width float64, color chart.RGB, dashe
 		points: []point{from, a, b, to}, curved: true, line: width, color: color, alpha: 1,
 		dashes: dashes,
 	})
+}
+
+// entitle gives the latest shape a title.
+func (p *page) entitle(title string) {
+	if p.format == SVG {
+		p.shapes[len(p.shapes)-1].title = p.shown(title)
+	}
 }
 
 // text draws a text whose base line is at y.

@@ -44,6 +44,43 @@ func TestMarkers(t *testing.T) {
 	}
 }
 
+// An SVG tells the numbers of what a reader points at, and bars have colours of their own.
+func TestTitles(t *testing.T) {
+	one := chart.Series{
+		X: []float64{0, 1}, Y: []float64{1, 2}, Labels: []string{"<a>", "b"},
+		Colors: []chart.RGB{{1, 2, 3}, {4, 5, 6}},
+	}
+	grid := &chart.Matrix{
+		Rows: []string{"r"}, Columns: []string{"a", "b"}, Data: []float64{1, 0.5},
+	}
+	for _, c := range []struct {
+		chart chart.Chart
+		want  []string
+	}{
+		{chart.Chart{
+			Kind: chart.Bars, X: chart.Axis{Categories: []string{"his", "her"}},
+			Series: []chart.Series{one},
+		}, []string{"<title>x his, y 1, label &lt;a&gt;</title>", "#040506"}},
+		{chart.Chart{Kind: chart.Scatter, Series: []chart.Series{one}}, []string{
+			"<title>x 1, y 2, label b</title>",
+		}},
+		{chart.Chart{Kind: chart.Heatmap, Matrix: grid}, []string{"<title>r ← a 1</title>"}},
+		{chart.Chart{Kind: chart.Layered, Graph: &chart.Graph{
+			Tokens: []string{"a"}, Weights: []float64{1},
+		}}, []string{"<title>a ← a, weight 1</title>"}},
+	} {
+		d, err := figure.Chart(c.chart)
+		must(t, err)
+		f, err := figure.Draw(figure.Options{Format: figure.SVG}, about, d)
+		must(t, err)
+		for _, want := range c.want {
+			if !strings.Contains(string(f.Bytes), want) {
+				t.Errorf("%s: the SVG has no %s", c.chart.Kind, want)
+			}
+		}
+	}
+}
+
 // A picture for a notebook has a palette with the exact colours of its cells.
 func TestScreenPalette(t *testing.T) {
 	d, err := figure.Chart(marked())

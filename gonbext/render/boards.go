@@ -1,0 +1,532 @@
+package render
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"html"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// Board is a picture as every medium draws it, and nothing else: a view fills it, and a text, a
+// page and a figure are written from it. No view writes HTML, JSON or JavaScript.
+type Board struct {
+	// drawing has the title, the caption, and the words of the text with role, turn and fold.
+	*drawing
+	kind string // of the class of the page
+	// opened is what the board shows at first, and opens what a choice of a reader opens in its
+	// place, at first that at: a word, a column or a row of the table, as by says. Nil opens
+	// nothing.
+	opened Opening
+	opens  []Opening
+	at     int
+	by     choice
+	table  Table
+	// loads have, for each column of the table, the bars beside it.
+	loads []Bars
+	// scale is that of the steps.
+	scale view
+	// lines are every column or row of the table in words, for readers without a script, and lists
+	// what a text has below the table. details is the title of the lines.
+	lines, lists []Line
+	details      string
+	// legend says how to read it, and pageLegend what a page has beyond that; notes are the
+	// sentences below a figure.
+	legend, pageLegend string
+	notes              []string
+	// caption are the parts of the line below the title of a figure.
+	caption []string
+	palette string
+	limit   int // of a page in bytes, 0 for the default
+}
+
+// choice is what a reader chooses in a board.
+type choice string
+
+const (
+	byWord   choice = "word"
+	byColumn choice = "column"
+	byRow    choice = "row"
+)
+
+// Opening is what a choice shows.
+type Opening struct {
+	// Say is the sentence, Facts the line below it, and More what a text has in a line of its own.
+	Say, Facts phrase
+	More       string
+	// Token is the word of the text that is framed, -1 for none, and Column and Row are framed in
+	// the table.
+	Token, Column, Row int
+	// Steps are the colours of the words, nil for none.
+	Steps []int
+}
+
+// facts are the facts with what is more.
+func (o *Opening) facts() phrase {
+	if o.More == "" {
+		return o.Facts
+	}
+	return append(slices.Clone(o.Facts), piece{text: " · " + o.More})
+}
+
+// Line is a line of a list: its name, a sentence and its facts, and a list in words.
+type Line struct {
+	Name       string
+	Say, Facts phrase
+	List       string
+}
+
+// Bars are named parts of a whole, in a box with a title and a note.
+type Bars struct {
+	Title, Note string
+	Bars        []Bar
+}
+
+// Bar is a part of a whole from 0 to 1, and what is written beside it.
+type Bar struct {
+	Name   string
+	Part   float64
+	Number string
+}
+
+// Table is a matrix: its columns are tokens of the text, or have names of their own.
+type Table struct {
+	plainTable
+	// heading is the title of a figure, if it is another one than that of the picture; target and
+	// source are the titles of its rows and columns.
+	heading, target, source string
+	// over are the tokens of each column, nil if columns have names of their own, and bands asks
+	// for a line over them that tells who speaks.
+	over  []drawnColumn
+	bands bool
+	// words reports whether cells have words, and ofWords whether rows are words of the text, which
+	// can be unfolded; then parts has the cells of every token, [T][columns].
+	words, ofWords bool
+	parts          [][][]Part
+	readout
+}
+
+// readout is what a readout of a cell says beside the cell.
+type readout struct {
+	// Before and After stand around what a cell of each row has, About is the token that a cell of
+	// each column is about, of one entry for all, and At comes before the name of the column.
+	Before []string `json:"before,omitempty"`
+	After  []string `json:"after,omitempty"`
+	About  []string `json:"about,omitempty"`
+	At     string   `json:"at,omitempty"`
+	// Names are those of the columns in sentences, Empty stands for a cell without parts, and
+	// PartsTitle and PartsNote are the title, before the name of the row, and the note of the box
+	// with the parts of a row.
+	Names      []string `json:"names,omitempty"`
+	Empty      string   `json:"empty,omitempty"`
+	PartsTitle string   `json:"partsTitle,omitempty"`
+	PartsNote  string   `json:"partsNote,omitempty"`
+}
+
+//go:embed board.js
+var boardSource string
+
+var boardScript = script(scaleSource + matrixSource + boardSource)
+
+// boardRules are the rules of boards beyond those of all pictures: cells with words are wider, and
+// columns beside a box of bars have room for a number.
+const boardRules = `
+.hm .hm-words{width:min(100%,calc(100px + var(--end,46px) + var(--cols)*84px))!important;
+min-width:calc(100px + var(--cols)*46px)!important}
+.hm .hm-words td[data-c]{text-overflow:ellipsis;padding:0 2px!important}
+.hm .hm-words td.hm-z{color:var(--dim)}
+.hm-stacks.hm .hm-words.hm-matrix col.hm-label{width:156px}
+.hm .hm-came{outline:2px solid var(--ink);outline-offset:-2px;
+box-shadow:inset 0 0 0 3px var(--page);font-weight:600!important}
+.hm.hm-beside .hm-matrix{min-width:calc(100px + var(--cols)*24px)}
+.hm.hm-beside .hm-matrix td b{display:inline}
+.hm.hm-beside .hm-matrix td b span{font-size:12px}
+.hm.hm-beside .hm-many :is(td,tbody th){height:18px!important}
+.hm .hm-routes{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:2px 8px}
+.hm .hm-routes{font-size:12px;align-items:center}
+.hm .hm-routes>span{display:flex;height:16px;gap:1px}
+.hm .hm-routes i{overflow:hidden;text-align:center;font-style:normal;line-height:16px}
+.hm .hm-routes [aria-pressed=true]{font-weight:680}`
+
+// Part is a part of a cell: its name, and how much of it.
+type Part struct {
+	Name  string
+	Share float64
+}
+
+// plain implements [Picture] for the views that fill a board.
+func (b *Board) plain(look Terminal) *text {
+	t := newText(Terminal{Width: look.Width})
+	t.picture = b.picture
+	t.head()
+	if len(b.opens) == 0 || b.by == byWord { // else each line has its own
+		t.line("")
+		t.wrapped("", b.opened.Say.String())
+		t.wrapped("", b.opened.Facts.String())
+		t.wrapped("", b.opened.More)
+	}
+	if !b.table.words {
+		t.table(&b.table.plainTable, b.table.source)
+	}
+	for _, l := range b.lists {
+		switch {
+		case l.List == "" && l.Say == nil:
+			t.line("")
+			t.wrapped("", l.Name)
+		case l.Say == nil:
+			t.wrapped(l.Name, l.List)
+		default:
+			t.line("")
+			t.wrapped(l.Name, l.Say.String())
+			t.wrapped("       ", l.List)
+		}
+	}
+	t.line("")
+	t.wrapped("", b.legend)
+	t.model()
+	return t
+}
+
+// table writes a table of short cells, as many columns side by side as there is room for, with a
+// name in its corner.
+func (t *text) table(b *plainTable, corner string) {
+	wide, high := 0, 0
+	for _, name := range b.columns {
+		high = max(high, Width(name)+1)
+	}
+	for _, r := range b.rows {
+		wide = max(wide, Width(r.name))
+		for _, c := range r.cells {
+			high = max(high, Width(c.number)+1)
+		}
+	}
+	for from := 0; from < len(b.columns); {
+		to := min(len(b.columns), from+max((t.width-wide-2)/high, 1))
+		t.line("")
+		line := right(corner, wide+2)
+		for _, name := range b.columns[from:to] {
+			line += right(name, high)
+		}
+		t.line(line)
+		for _, r := range b.rows {
+			line := "  "
+			if r.chosen {
+				line = "▸ "
+			}
+			line += right(r.name, wide)
+			for _, c := range r.cells[from:to] {
+				line += right(cmp.Or(c.number, "·"), high)
+			}
+			t.line(line)
+		}
+		from = to
+	}
+}
+
+// drawn works out the figure.
+func (b *Board) drawn() Drawn {
+	d := *b.drawing
+	d.columns = b.table.over
+	f := d.figureOf(&b.scale)
+	f.Words, f.Title = b.table.words, cmp.Or(b.table.heading, b.words.title)
+	f.Target, f.Source = b.table.target, b.table.source
+	f.Caption, f.Notes = b.captioned(b.caption...), b.notes
+	if b.table.over == nil {
+		for _, name := range b.table.columns {
+			f.Columns = append(f.Columns, DrawnColumn{Name: name})
+		}
+	}
+	if len(b.table.rows) == 0 {
+		return f
+	}
+	one := DrawnPanel{}
+	for _, r := range b.table.rows {
+		row := DrawnRow{Name: plain(r.name), Beside: strings.Join(r.ends, " ")}
+		for _, c := range r.cells {
+			row.Cells = append(row.Cells, DrawnCell{
+				Step: c.step, Number: plain(c.number), Measured: !c.empty, Marked: c.marked,
+			})
+		}
+		one.Rows = append(one.Rows, row)
+	}
+	f.Panels = []DrawnPanel{one}
+	return f
+}
+
+// markup writes the board as HTML, about as large as room says if it has no limit of its own. Near
+// the limit, what the script needs comes before the lines.
+func (p *Board) markup(room int) *page {
+	b, aside := newBoard(p.drawing, p.palette, limitOf(p.limit, room)), ""
+	if p.loads != nil {
+		aside = " hm-beside"
+	}
+	b.begin(strings.TrimSpace("hm-board hm-"+p.kind+aside), oneLine(boardRules))
+	b.top()
+	if len(b.tokens) == 0 || len(p.table.columns) == 0 {
+		b.WriteString("<p>There is nothing to show yet.</p></div>\n")
+		return b.page()
+	}
+	steps := p.opened.Steps
+	if steps == nil {
+		steps = make([]int, len(b.tokens))
+	}
+	var answer strings.Builder
+	b.writeAnswer(&answer, p.opened.Say.html(), p.opened.facts().html(), steps)
+	left := b.limit - b.Len() - answer.Len() - len(boardScript()) - 3000
+	data, missing := p.packed(left * 3 / 4)
+	left -= len(data)
+	plain := p.table.plainTable
+	plain.note = strings.Replace(plain.note, "framed", "▸", 1) // there are no frames in it
+	table := b.table(plain)
+	fits := len(p.table.columns) <= matrixColumns && len(table) <= left*3/4
+	if fits {
+		table = `<div class="hm-methods">` + table + "</div>"
+		left -= len(table)
+	} else {
+		table = ""
+	}
+	if aside != "" {
+		b.WriteString(`<div class="hm-grid"><div>`)
+	}
+	b.WriteString(answer.String())
+	if missing != "" {
+		b.WriteString(b.common(func(p *page) { p.withoutRoom(missing) }))
+	}
+	b.WriteString(table + `<div class="hm-after"></div>`)
+	if aside != "" {
+		b.WriteString(`</div><div class="hm-side"></div></div>`)
+	}
+	p.writeDetails(b, left, len(p.table.columns) > matrixColumns)
+	b.end(data, boardScript())
+	return b.page()
+}
+
+// writeDetails writes how to read the board, every line in at most limit bytes, and the model.
+func (p *Board) writeDetails(b *board, limit int, isOpen bool) {
+	b.openDetails(b, p.details, isOpen)
+	b.printf(`<p>%s</p><div class="hm-lines">`, html.EscapeString(p.legend+p.pageLegend))
+	b.linesWithin(b, b.Len()+limit, len(p.lines), func(i int) string {
+		l := p.lines[i]
+		if l.Say == nil {
+			return "<div>" + html.EscapeString(l.Name+l.List) + "</div>"
+		}
+		return fmt.Sprintf("<div><span>%s</span> <span>%s</span><small><br>%s</small></div>",
+			l.Say.html(), l.Facts.html(), html.EscapeString(l.List))
+	})
+	b.WriteString("</div>" + b.common(func(p *page) { p.settings("") }) + "</details>")
+}
+
+// boardData is what the script needs beyond the elements of the board. Its texts are visible names
+// and sentences; see [Visible].
+type boardData struct {
+	textData
+	By    choice    `json:"by,omitempty"`
+	Scale drawnRows `json:"scale"`
+	// At is the opening at first, in Opens; without openings Framed is the word that is framed, and
+	// Steps has a letter for the colour of each.
+	At     int        `json:"at"`
+	Opens  []openData `json:"opens,omitempty"`
+	Framed int        `json:"framed"`
+	Steps  string     `json:"steps,omitempty"`
+	Table  tableData  `json:"table"`
+	Loads  []barsData `json:"loads,omitempty"`
+}
+
+// openData is an [Opening]: the pieces of its sentences, each a text and perhaps its element, and a
+// letter for each step.
+type openData struct {
+	Say    []any  `json:"say"`
+	Facts  []any  `json:"facts"`
+	Token  int    `json:"token"`
+	Column int    `json:"column"`
+	Row    int    `json:"row"`
+	Steps  string `json:"steps,omitempty"`
+}
+
+// tableData is a [Table]. Of one whose rows are no words, Cells have for each row the letters of
+// its steps, a point for none, and Details the first of what a cell has, the others, and what it is
+// about, with tabs between them; Marks are the rows and columns of cells with a frame. Of one whose
+// rows are words, Parts and Shares have for each word the first Each parts of every cell.
+type tableData struct {
+	Title   string      `json:"title"`
+	Note    string      `json:"note"`
+	Axis    string      `json:"axis,omitempty"`
+	Columns []string    `json:"columns"`
+	Over    [][3]any    `json:"over,omitempty"`
+	Last    []string    `json:"last,omitempty"`
+	Rows    []string    `json:"rows,omitempty"`
+	Ends    [][]string  `json:"ends,omitempty"`
+	Cells   []string    `json:"cells,omitempty"`
+	Marks   [][2]int    `json:"marks,omitempty"`
+	Labels  [][]string  `json:"labels,omitempty"`
+	Details [][]string  `json:"details,omitempty"`
+	Words   bool        `json:"words,omitempty"`
+	Bands   bool        `json:"bands,omitempty"`
+	OfWords bool        `json:"ofWords,omitempty"`
+	Each    int         `json:"each,omitempty"`
+	Parts   [][]string  `json:"parts,omitempty"`
+	Shares  []packedRow `json:"shares,omitempty"`
+	readout
+}
+
+// barsData are [Bars]: the parts of each bar are a name, a part and a number.
+type barsData struct {
+	Title string   `json:"title"`
+	Note  string   `json:"note"`
+	Bars  [][3]any `json:"bars"`
+}
+
+// stepLetters returns a letter for each step: g for none, h to m for those above, f to a for those
+// below.
+func stepLetters(steps []int) string {
+	letters := make([]byte, len(steps))
+	some := false
+	for i, step := range steps {
+		letters[i] = byte('g' + step)
+		some = some || step != 0
+	}
+	if !some {
+		return ""
+	}
+	return string(letters)
+}
+
+// pieces returns a phrase for the script.
+func (p phrase) pieces() []any {
+	all := []any{}
+	for _, one := range p {
+		switch {
+		case one.strong:
+			all = append(all, [2]string{one.text, "b"})
+		case one.quiet:
+			all = append(all, [2]string{one.text, "span"})
+		default:
+			all = append(all, one.text)
+		}
+	}
+	return all
+}
+
+// data returns what the script needs, with at most each parts of a cell.
+func (p *Board) data(each int) boardData {
+	d := boardData{
+		textData: p.textData(p.kind, len(p.tokens)), By: p.by, Scale: p.scale.scaled(), At: p.at,
+		Framed: p.opened.Token, Steps: stepLetters(p.opened.Steps),
+	}
+	for _, o := range p.opens {
+		d.Opens = append(d.Opens, openData{
+			o.Say.pieces(), o.facts().pieces(), o.Token, o.Column, o.Row, stepLetters(o.Steps),
+		})
+	}
+	t := &p.table
+	d.Table = tableData{
+		Title: t.title, Note: t.note, Axis: t.axis, Columns: t.columns, Last: t.last,
+		Words: t.words, Bands: t.bands, OfWords: t.ofWords, readout: t.readout,
+	}
+	for _, c := range t.over {
+		d.Table.Over = append(d.Table.Over, [3]any{c.from, c.to, c.folded})
+	}
+	for _, l := range p.loads {
+		one := barsData{l.Title, l.Note, [][3]any{}}
+		for _, b := range l.Bars {
+			one.Bars = append(one.Bars, [3]any{b.Name, b.Part, b.Number})
+		}
+		d.Loads = append(d.Loads, one)
+	}
+	if t.ofWords {
+		d.Table.addParts(t.parts, each)
+		return d
+	}
+	for i, r := range t.rows {
+		d.Table.Rows = append(d.Table.Rows, r.name)
+		cells := make([]byte, len(r.cells))
+		var labels, details []string
+		for c, cell := range r.cells {
+			cells[c] = byte('g' + cell.step)
+			if cell.empty {
+				cells[c] = '.'
+			}
+			if cell.marked {
+				d.Table.Marks = append(d.Table.Marks, [2]int{i, c})
+			}
+			labels, details = append(labels, cell.number), append(details, cell.detail)
+		}
+		d.Table.Cells = append(d.Table.Cells, string(cells))
+		d.Table.Labels = append(d.Table.Labels, labels)
+		d.Table.Details = append(d.Table.Details, details)
+		if len(t.last) > 0 {
+			d.Table.Ends = append(d.Table.Ends, r.ends)
+		}
+	}
+	return d
+}
+
+// addParts adds the first parts of the cells of every word.
+func (d *tableData) addParts(parts [][][]Part, each int) {
+	d.Each = each
+	for _, cells := range parts {
+		var names []string
+		var shares []float64
+		for _, cell := range cells {
+			for k := range each {
+				one := Part{}
+				if k < len(cell) {
+					one = cell[k]
+				}
+				names, shares = append(names, one.Name), append(shares, one.Share)
+			}
+		}
+		d.Parts = append(d.Parts, names)
+		d.Shares = append(d.Shares, packRow(shares, exactParts, math.Inf(1),
+			func(i int, near float64) bool { return rounded(shares[i]) == rounded(near) }))
+	}
+}
+
+// packed returns the data of the script in at most limit bytes: without room for all parts of cells
+// with the first alone, and without room for sentences with the opened one alone; "" if there is no
+// room for these either. missing says what a reader cannot see.
+func (p *Board) packed(limit int) (code, missing string) {
+	most := 1
+	for _, cells := range p.table.parts {
+		for _, cell := range cells {
+			most = max(most, len(cell))
+		}
+	}
+	if code = packWithin(limit, p.data(most)); code != "" {
+		return code, ""
+	}
+	if p.by != byWord {
+		return "", noClicks
+	}
+	d := p.data(1)
+	if code = packWithin(limit, d); code != "" {
+		return code, "Clicks show the first of each cell alone"
+	}
+	for i := range d.Opens {
+		if i != p.at {
+			d.Opens[i] = openData{
+				[]any{}, []any{}, d.Opens[i].Token, d.Opens[i].Column, d.Opens[i].Row, "",
+			}
+		}
+	}
+	if code = packWithin(limit, d); code != "" {
+		return code, "Clicks show the first of each cell alone, without a sentence"
+	}
+	return "", noClicks
+}
+
+// shareScale is the scale of steps that are shares of unit.
+func shareScale(name, unit string, values []float64) view {
+	v := view{
+		name: name, result: &attribution.Result{Unit: unit, Facts: attribution.Facts{
+			Quantity: attribution.Share,
+		}},
+	}
+	v.top = newScale(unit, attribution.Share, values)
+	v.colors = v.top.tight(values)
+	return v
+}
