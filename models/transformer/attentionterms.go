@@ -436,7 +436,7 @@ func (k *latest) addPrompt(m *Model, own []*tensors.Tensor, slots int) error {
 			dims[len(dims)-1] = slots
 		}
 		var err error
-		placed[i], err = m.filledFrom(t, dims, func(to, from []float32) {
+		placed[i], err = filledFrom(m.backend, t, dims, func(to, from []float32) {
 			size := len(to) / k.texts
 			for i, row := range k.rows {
 				copySlots(to[row*size:(row+1)*size], from[i*each:(i+1)*each], each/last,

@@ -170,7 +170,7 @@ func (p *partedPass) layer(ctx context.Context, step *layerStep,
 func (p *partedPass) values(l int) (*tensors.Tensor, error) {
 	slots, spec := p.slots(p.owners), p.m.Spec
 	if p.text == nil {
-		return p.m.zeros(spec.Groups(), slots, slots, spec.ValueWidth())
+		return zeros(p.m.backend, spec.Groups(), slots, slots, spec.ValueWidth())
 	}
 	return p.text.valuesOf(l, slots)
 }
@@ -235,7 +235,7 @@ func (s *partedLayer) run(of program, at, n, seen int, use func(tile *tensors.Te
 ) error {
 	targets, owners := s.targets(n), s.p.slots(seen)
 	d, row := s.m.Spec.Width, s.p.owners*s.m.Spec.Width
-	parts, err := s.m.filled([]int{1, targets, owners, d}, func(data []float32) {
+	parts, err := filled(s.m.backend, []int{1, targets, owners, d}, func(data []float32) {
 		copySlots(data[:n*owners*d], s.rows(at, n, row), n, seen*d)
 	})
 	if err != nil {
@@ -319,7 +319,7 @@ func (p *partedPass) head(inputs *inputs, x *tensors.Tensor,
 ) (parts []float64, rest float64, err error) {
 	k, d := p.owners, p.m.Spec.Width
 	owners := p.slots(k)
-	own, err := p.m.filled([]int{1, 1, owners, d},
+	own, err := filled(p.m.backend, []int{1, 1, owners, d},
 		func(data []float32) { copy(data, p.parts[at*k*d:(at+1)*k*d]) })
 	if err != nil {
 		return nil, 0, err

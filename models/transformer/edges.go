@@ -92,7 +92,7 @@ func (m *Model) PatchEdges(ctx context.Context, clean, corrupted []int, edits []
 	}
 	changes, err := e.record(ctx, queries)
 	if err == nil {
-		e.change, err = e.keep(m.filled([]int{g.Senders(), e.query.padded, m.Spec.Width},
+		e.change, err = e.keep(filled(m.backend, []int{g.Senders(), e.query.padded, m.Spec.Width},
 			func(data []float32) { copy(data, changes) }))
 	}
 	if err != nil {
@@ -394,7 +394,7 @@ func (e *edgeRuns) Run(ctx context.Context, keep []bool) (value float64, err err
 	}
 	// mask returns 1 for the edges that n receivers keep, [n,U].
 	mask := func(first, n int) (*tensors.Tensor, error) {
-		return e.m.filled([]int{n, u}, func(data []float32) {
+		return filled(e.m.backend, []int{n, u}, func(data []float32) {
 			for i := range data {
 				if data[i] = 0; i%u < e.g.Reads(first+i/u) && keep[first*u+i] {
 					data[i] = 1

@@ -425,7 +425,7 @@ func (p *passEdits) inputs(tap trace.Tap, l int) ([]*tensors.Tensor, error) {
 	}
 	var made []*tensors.Tensor
 	for i, data := range [][]float32{keep, value} {
-		t, err := p.m.filled(sizes[i].Dimensions, func(to []float32) { copy(to, data) })
+		t, err := filled(p.m.backend, sizes[i].Dimensions, func(to []float32) { copy(to, data) })
 		if err != nil {
 			free(made...)
 			return nil, err

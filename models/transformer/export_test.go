@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -79,10 +79,10 @@ func TilesOf(n, most int) [3]int { return tilesOf(n, most) }
 type QuantizedResults struct{ Numbers, Rows, Times []float32 }
 
 // Activate is f(x) of an activation without weights.
-func Activate(f spec.Activation, x *graph.Node) *graph.Node { return activate(f, x, nil) }
+func Activate(f spec.Activation, x *Node) *Node { return activate(f, x, nil) }
 
 // ActivationSlope is [Activate] divided by x.
-func ActivationSlope(f spec.Activation, x *graph.Node) *graph.Node {
+func ActivationSlope(f spec.Activation, x *Node) *Node {
 	return activationSlope(f, x, nil)
 }
 
@@ -102,14 +102,14 @@ func Quantized(
 	if err != nil {
 		return nil, err
 	}
-	exec, err := graph.NewExec(backend, func(in []*graph.Node) []*graph.Node {
-		at := map[string]*graph.Node{}
+	exec, err := NewExec(backend, func(in []*Node) []*Node {
+		at := map[string]*Node{}
 		for i, w := range all {
 			at[w.name] = in[2+i]
 		}
 		table := withQuantized(at, named)("embedding")
-		column := graph.Reshape(in[0], -1, 1)
-		return []*graph.Node{table, gathered(table, in[1]), product{}.columns(column, 0, table)}
+		column := Reshape(in[0], -1, 1)
+		return []*Node{table, gathered(table, in[1]), product{}.columns(column, 0, table)}
 	})
 	if err != nil {
 		return nil, err
@@ -147,8 +147,8 @@ func QuantizedFromLeft(
 	if err != nil {
 		return nil, err
 	}
-	exec, err := graph.NewExec(backend, func(in []*graph.Node) *graph.Node {
-		at := map[string]*graph.Node{}
+	exec, err := NewExec(backend, func(in []*Node) *Node {
+		at := map[string]*Node{}
 		for i, w := range all {
 			at[w.name] = in[1+i]
 		}
@@ -156,7 +156,7 @@ func QuantizedFromLeft(
 		if q := codesByColumn(w, param.Name); q != nil {
 			return q.times(in[0])
 		}
-		return quantizedOf(w(param.Name)).leftTimes(graph.Reshape(in[0], 1, 1, -1))
+		return quantizedOf(w(param.Name)).leftTimes(Reshape(in[0], 1, 1, -1))
 	})
 	if err != nil {
 		return nil, err
@@ -230,11 +230,11 @@ func QuantizedOnHost(backend compute.Backend, load spec.Loader, q spec.Quantized
 		return nil, err
 	}
 	forms := m.hosted[param.Name]
-	w, err := m.hostNumbers(forms)
+	w, err := hostNumbers(m.backend, forms)
 	if err != nil {
 		return nil, err
 	}
-	times, err := m.multiplied(tensors.FromFlatDataAndDimensions(x, len(x)/in, in), forms)
+	times, err := multiplied(m.backend, tensors.FromFlatDataAndDimensions(x, len(x)/in, in), forms)
 	if err != nil {
 		return nil, err
 	}

@@ -301,7 +301,7 @@ func (m *Model) readLogits(x *tensors.Tensor, first, end int,
 		for i := range n {
 			positions[i] = i
 		}
-		part, err := m.filled([]int{1, len(positions), width}, func(data []float32) {
+		part, err := filled(m.backend, []int{1, len(positions), width}, func(data []float32) {
 			copy(data, stream[(at-first)*width:(at-first+n)*width])
 		})
 		if err != nil {

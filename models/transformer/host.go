@@ -8,7 +8,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/models/spec"
 )
@@ -20,23 +19,6 @@ import (
 // Only what outputs need is computed each time. Where a graph does anything else with a matrix, as
 // where it is multiplied from the left or something is differentiated, the host computes its
 // numbers, and they are the input.
-
-// OnHost returns q for a model whose matrices pure Go keeps in codes, and nil for one that it keeps
-// in float32: where that takes at most 600 MB, because reading it is fastest, and where there are
-// experts, whose matrices are not multiplied one by one.
-func OnHost(s *spec.Spec, q spec.Quantized) spec.Quantized {
-	if layers, others := Bytes(s, dtypes.Float32, nil); q == nil || s.Mixture != nil ||
-		layers+others <= hostFloats {
-		return nil
-	}
-	return onHost{q}
-}
-
-// hostFloats is for how many bytes of weights pure Go keeps float32.
-var hostFloats = int64(600e6) // tests set others
-
-// onHost are codes that the host multiplies. No matrix is kept by columns as well.
-type onHost struct{ spec.Quantized }
 
 // hostAsk is what a graph needs of the host before it can be built further: a product of rows with
 // a matrix, or numbers.
@@ -135,70 +117,4 @@ func buildOnHost(g *Graph, build graphFunc, at map[string]*Node, inputs []*Node)
 	slices.Sort(ask.arrays)
 	ask.names = ask.arrays
 	return []*Node{Const(g, float32(0))}, ask
-}
-
-// executeOnHost is [Model.execute] for matrices in codes that the host multiplies.
-func (m *Model) executeOnHost(p program, inputs []*tensors.Tensor) ([]*tensors.Tensor, error) {
-	var answered []string
-	var answers []*tensors.Tensor
-	weights := m.weightsOf(p.weights).names
-	defer func() { free(answers...) }()
-	for { // ends: each turn answers one more product or array of the graph
-		out, ask, err := m.executeOnce(p, answered, append(slices.Clip(inputs), answers...))
-		if err != nil || ask == nil {
-			return out, err
-		}
-		answered = append(answered, ask.names...)
-		for _, place := range ask.places {
-			array, _, _ := strings.Cut(weights[place], "#")
-			var answer *tensors.Tensor
-			if ask.rows == nil {
-				answer, err = m.hostNumbers(m.hosted[array])
-			} else {
-				answer, err = m.multiplied(out[0], m.hosted[array])
-			}
-			if answers = append(answers, answer); err != nil {
-				break
-			}
-		}
-		if free(out...); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// hostNumbers is a matrix in float32, [out,in].
-func (m *Model) hostNumbers(forms []*hostForm) (*tensors.Tensor, error) {
-	out := 0
-	for _, f := range forms {
-		out += f.out
-	}
-	return m.filled([]int{out, forms[0].in}, func(data []float32) {
-		for _, f := range forms {
-			n := f.out * f.in
-			f.numbers(data[:n], 0)
-			data = data[n:]
-		}
-	})
-}
-
-// hostRows is how many rows of activations are multiplied by a row of a matrix when its numbers are
-// known: as many as stay in the processor's cache.
-const hostRows = 64
-
-// multiplied is x [m,K] times a matrix [out,K], [m,out].
-func (m *Model) multiplied(x *tensors.Tensor, forms []*hostForm) (*tensors.Tensor, error) {
-	rows, in, out := x.Shape().Dimensions[0], forms[0].in, 0
-	for _, f := range forms {
-		out += f.out
-	}
-	return m.filledFrom(x, []int{rows, out}, func(to, from []float32) {
-		for at := 0; at < rows; at += hostRows {
-			first, x := at*out, from[at*in:min(rows, at+hostRows)*in]
-			for _, f := range forms {
-				f.times(to[first:], x, out)
-				first += f.out
-			}
-		}
-	})
 }

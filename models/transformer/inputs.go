@@ -3,8 +3,6 @@ package transformer
 import (
 	"fmt"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -194,9 +192,4 @@ func (m *Model) padded(n int) int {
 		padded = max(n, min(padded, m.Spec.Context))
 	}
 	return padded
-}
-
-// zeros makes a float32 tensor that the host may write into.
-func (m *Model) zeros(dims ...int) (*tensors.Tensor, error) {
-	return tensors.FromShapeForBackend(m.backend, 0, shapes.Make(dtypes.Float32, dims...))
 }

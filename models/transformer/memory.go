@@ -3,7 +3,6 @@ package transformer
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -154,49 +153,6 @@ func (m *Model) decoded(n need) float64 {
 		return 0
 	}
 	return m.loaded.decoded.of(n.Gradient || n.Parts || !m.onHost)
-}
-
-// decoded is how many bytes a pass takes for the matrices that are kept in codes, in float32. A
-// graph has one at a time; see [quantized.after]. The next graph begins before the memory of the
-// last one is free. Where experts are computed in turn, the loop has a copy of their codes; where
-// they are not, a graph may have all of a layer in float32.
-type decoded struct{ matrices, codes, experts float64 }
-
-// of is the sum, of a pass with all experts in float32 or with experts in turn.
-func (d decoded) of(whole bool) float64 {
-	if whole {
-		return max(d.matrices, d.experts)
-	}
-	return d.matrices + d.codes
-}
-
-// decodedBytes counts for the matrices that q has in codes; q may be nil.
-func decodedBytes(s *spec.Spec, q spec.Quantized) (d decoded) {
-	if q == nil {
-		return d
-	}
-	layers := 0.0 // with experts
-	for _, a := range fused(s.Params(), true) {
-		forms := formsOf(a, q)
-		if forms == nil || !strings.HasPrefix(a.name, "blocks.") {
-			continue
-		}
-		numbers := 0
-		for _, p := range a.parts {
-			numbers += p.Size()
-		}
-		if !a.stacked {
-			d.matrices = max(d.matrices, 2*4*float64(numbers))
-			continue
-		}
-		if strings.HasSuffix(a.name, ".down.weight") {
-			layers++
-		}
-		d.codes += float64(bytesOf(forms))
-		d.experts += 4 * float64(numbers)
-	}
-	d.codes, d.experts = d.codes/max(1, layers), d.experts/max(1, layers)
-	return d
 }
 
 // PassBytes returns about how many bytes an explanation by the default methods of a text of so many

@@ -1,9 +1,6 @@
 package transformer
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
@@ -130,49 +127,6 @@ func (b *Block) experts(m *spec.Mixture, r routing) *Block {
 	own := DiagonalWithValue(ScalarOne(weights.Graph(), dtypes.Float32), rows)
 	of.expertWeights = Reshape(Mul(InsertAxes(own, -1), InsertAxes(weights, 0)), rows, pairs)
 	return &of
-}
-
-// ofExperts is what the chosen experts have of an array of all experts [XF,...], [X,F,...]; all of
-// it if chosen is nil.
-func ofExperts(all *Node, experts int, chosen *Node) *Node {
-	dims := all.Shape().Dimensions
-	x := Reshape(all, append([]int{experts, dims[0] / experts}, dims[1:]...)...)
-	if chosen == nil {
-		return x
-	}
-	return Gather(x, chosen)
-}
-
-// ofExperts is one matrix of the matrices of all experts that an array has in codes, or of the
-// chosen ones: gate and up are [XF,D], and down is [D,XF].
-func (q quantized) ofExperts(array string, experts int, chosen *Node, down bool) *Node {
-	name := array
-	if chosen != nil {
-		name += fmt.Sprint("@", chosen.Id())
-	}
-	if down {
-		name += "@down"
-	}
-	if matrix := q[0].codes.Graph().GetNodeByAlias(name); matrix != nil {
-		return matrix
-	}
-	named := func(x, as *Node) *Node {
-		return x.WithAlias(name + strings.TrimPrefix(as.GetAlias(), array))
-	}
-	f := q[0].each(func(all *Node) *Node {
-		x := ofExperts(all, experts, chosen)
-		dims := append([]int{-1}, all.Shape().Dimensions[1:]...)
-		if down { // [X,D,a,...] becomes [D,X·a,...]
-			axes := []int{1, 0, 2, 3, 4, 5, 6}[:x.Rank()]
-			dims[0], dims[1] = x.Shape().Dimensions[1], -1
-			x = TransposeAllAxes(x, axes...)
-		}
-		return named(Reshape(x, dims...), all)
-	})
-	if f.levels != nil {
-		f.levels = named(Identity(f.levels), f.levels)
-	}
-	return quantized{f}.numbers().WithAlias(name)
 }
 
 // byExpert multiplies the inner numbers of a feed-forward part, [M,XF], or their parts, [M,K,XF],

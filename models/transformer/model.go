@@ -3,16 +3,13 @@ package transformer
 import (
 	"math"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/models/spec"
 )
@@ -189,17 +186,9 @@ func (m *Model) builder(w byName, t text) *builder {
 		d.product = product{outFirst: true}
 	}
 	if onCPU(m.backend) {
-		d.product.always = graph.GreaterThan(t.length, graph.ZerosLike(t.length))
+		d.product.always = GreaterThan(t.length, ZerosLike(t.length))
 	}
 	return d
-}
-
-// backendName returns the name of what computes: go or xla.
-func backendName(b compute.Backend) string {
-	if strings.EqualFold(b.Name(), "Go Backend") { // what package gobackend calls itself
-		return "go"
-	}
-	return b.Name()
 }
 
 // CheckIDs returns an error if ids is empty, longer than the context, or contains an id outside
@@ -252,21 +241,4 @@ func roundUp(n, step int) int { return (n + step - 1) / step * step }
 func evenly(n, most int) int {
 	parts := (n + most - 1) / most
 	return (n + parts - 1) / parts
-}
-
-// idTensor returns ids as [1,n], filled up with 0.
-func idTensor(ids []int, n int) *tensors.Tensor {
-	return int32Tensor(append(slices.Clone(ids), make([]int, n-len(ids))...), 1, n)
-}
-
-// int32Tensor returns numbers of those dimensions, by default [len(numbers)].
-func int32Tensor(numbers []int, dims ...int) *tensors.Tensor {
-	flat := make([]int32, len(numbers))
-	for i, n := range numbers {
-		flat[i] = int32(n)
-	}
-	if dims == nil {
-		dims = []int{len(flat)}
-	}
-	return tensors.FromFlatDataAndDimensions(flat, dims...)
 }

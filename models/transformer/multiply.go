@@ -167,7 +167,7 @@ func (p *multiplication) tile(t *tiledLayer, at, size int) error {
 		rows = roundUp(K, 8)
 	}
 	count := min(size, n-at)
-	left, err := m.filled([]int{rows, size}, func(data []float32) {
+	left, err := filled(m.backend, []int{rows, size}, func(data []float32) {
 		for k := range K {
 			for i := range count {
 				data[k*size+i] = float32(p.q.Left[k*n+at+i])

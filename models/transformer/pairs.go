@@ -2,7 +2,6 @@ package transformer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -157,43 +156,4 @@ func (m *Model) kindOf(l int, asks ...asked) (kind, weights string) {
 		}
 	}
 	return layerKind(m.Spec, l), ofLayer(l)
-}
-
-// filled makes a tensor that the host fills.
-func (m *Model) filled(dims []int, fill func(data []float32)) (*tensors.Tensor, error) {
-	t, err := m.zeros(dims...)
-	if err != nil {
-		return nil, err
-	}
-	return t, t.MutableFlatData(func(flat any) { fill(flat.([]float32)) })
-}
-
-// filledFrom makes a tensor that the host fills from another one. It may return the tensor beside
-// an error.
-func (m *Model) filledFrom(
-	source *tensors.Tensor, dims []int, fill func(to, from []float32),
-) (t *tensors.Tensor, err error) {
-	var failed error
-	err = read(source, func(from []float32) {
-		t, failed = m.filled(dims, func(to []float32) { fill(to, from) })
-	})
-	return t, errors.Join(err, failed)
-}
-
-// writeFrom calls fill with the numbers of a tensor that the host may write into, and of source.
-func writeFrom(source, target *tensors.Tensor, fill func(to, from []float32)) error {
-	var failed error
-	err := read(source, func(from []float32) {
-		failed = target.MutableFlatData(func(flat any) { fill(flat.([]float32), from) })
-	})
-	return errors.Join(err, failed)
-}
-
-// copySlots copies the first n numbers of each row of src into the row of dst; the rows of the two
-// may differ in length.
-func copySlots(dst, src []float32, rows, n int) {
-	to, from := len(dst)/rows, len(src)/rows
-	for r := range rows {
-		copy(dst[r*to:r*to+n], src[r*from:])
-	}
 }

@@ -3,7 +3,6 @@ package transformer
 import (
 	"slices"
 
-	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
@@ -24,9 +23,6 @@ type product struct {
 	// last is whether the product is the end of the graph.
 	last bool
 }
-
-// onCPU is whether XLA computes in the memory of the host.
-func onCPU(b compute.Backend) bool { return backendName(b) != "go" && b.HasSharedBuffers() }
 
 // manyRows is how many rows of activations make x·W faster than (W·x)ᵀ, which has to be
 // transposed: a number between 80 and 256 on a processor with AVX-512.
@@ -90,14 +86,6 @@ func (p product) columnsAfter(earlier, x *Node, axis int, w *Node) *Node {
 	return p.dot(w, 1, x, axis)
 }
 
-// transposed is x with its two axes in the other order.
-func transposed(x *Node) *Node {
-	if dims := x.Shape().Dimensions; dims[0] == 1 || dims[1] == 1 {
-		return Reshape(x, dims[1], dims[0])
-	}
-	return Transpose(x, 0, 1)
-}
-
 // dot sums over xAxis of x and yAxis of y: [x's other axis, y's other axis].
 func (p product) dot(x *Node, xAxis int, y *Node, yAxis int) *Node {
 	half := x.DType() != y.DType()
@@ -139,29 +127,6 @@ func smallInGo(x *Node, xAxis int, y *Node) bool {
 	const few = 1 << 22
 	terms := x.Shape().Size() / max(1, x.Shape().Dimensions[xAxis]) * y.Shape().Size()
 	return backendName(x.Graph().Backend()) == "go" && terms < few
-}
-
-// settled is x, the result of a product, in pure Go copied in blocks of 65 to 250 numbers. The
-// kernels of products there leave the upper halves of the vector registers in use. Until these are
-// cleared, every instruction on single numbers takes up to a hundred times as long on some
-// processors: 1.7 µs for an exponential instead of 17 ns. Go's runtime clears them when it copies
-// 257 to about 1,000 bytes, and neither below nor above. Rows whose order is reversed are copied
-// one by one.
-func settled(x *Node) *Node {
-	n := x.Shape().Size()
-	if backendName(x.Graph().Backend()) != "go" {
-		return x
-	}
-	for block := 250; block > 64; block-- {
-		if n%block == 0 {
-			copied := func() *Node {
-				rows := Reverse(Reverse(Reshape(x, n/block, block), 0), 0)
-				return Reshape(rows, x.Shape().Dimensions...)
-			}
-			return fusedOnGo(x, copied, func() *Node { return x }) // x is what is differentiated
-		}
-	}
-	return x
 }
 
 // rounded is x rounded to the numbers of dtype, in float32, with the derivative of x.

@@ -293,7 +293,7 @@ func (a *pairLayer) project() error {
 		sources = bucket(length)
 	}
 	spec := m.Spec
-	value, err := m.filled([]int{1, spec.Groups(), sources, spec.ValueWidth()},
+	value, err := filled(m.backend, []int{1, spec.Groups(), sources, spec.ValueWidth()},
 		func(data []float32) {
 			copySlots(data, a.value, spec.Groups(), length*spec.ValueWidth())
 		})

@@ -129,7 +129,7 @@ func (c *projectedCache) add(value *tensors.Tensor) error {
 	defer free(out...)
 	var layer []*tensors.Tensor // in memory that the host may write
 	for _, t := range out {
-		own, err := c.m.filledFrom(t, t.Shape().Dimensions, func(to, from []float32) {
+		own, err := filledFrom(c.m.backend, t, t.Shape().Dimensions, func(to, from []float32) {
 			copy(to, from)
 		})
 		layer = append(layer, own)

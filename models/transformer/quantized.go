@@ -404,47 +404,6 @@ func (f form) pack(to map[string]any, kept *[256]uint8, at place32, codes []uint
 	}
 }
 
-// Bytes returns how many bytes the weights of the layers of a model take, and all others, with the
-// matrices of q in codes; q may be nil.
-func Bytes(s *spec.Spec, dtype dtypes.DType, q spec.Quantized) (layers, others int64) {
-	for _, a := range fused(s.Params(), true) {
-		var forms []form
-		if q != nil && dtype == dtypes.Float32 {
-			forms = formsOf(a, q)
-		}
-		bytes := bytesOf(forms)
-		for _, p := range a.parts {
-			switch {
-			case forms != nil:
-			case len(p.Shape) > 1:
-				bytes += int64(p.Size()) * int64(dtype.Size())
-			default:
-				bytes += int64(p.Size()) * int64(dtypes.Float32.Size())
-			}
-		}
-		if strings.HasPrefix(a.name, "blocks.") {
-			layers += bytes
-		} else {
-			others += bytes
-		}
-	}
-	return layers, others
-}
-
-// bytesOf is what all arrays of forms take.
-func bytesOf(forms []form) (bytes int64) {
-	for _, f := range forms {
-		all := f.arrays()
-		if f.columns != nil {
-			all = append(all, f.columnArrays()...)
-		}
-		for _, kept := range all {
-			bytes += int64(kept.shape.Size()) * int64(kept.shape.DType.Size())
-		}
-	}
-	return bytes
-}
-
 // WeightBytes returns how many bytes the weights take.
 func (m *Model) WeightBytes() int64 {
 	bytes := int64(0)
@@ -467,3 +426,20 @@ func (m *Model) loadArray(a array, load spec.Loader, q spec.Quantized) ([]weight
 	t, err := m.load(a, load)
 	return []weight{{a.name, t}}, err
 }
+
+// OnHost returns q for a model whose matrices pure Go keeps in codes, and nil for one that it keeps
+// in float32: where that takes at most 600 MB, because reading it is fastest, and where there are
+// experts, whose matrices are not multiplied one by one.
+func OnHost(s *spec.Spec, q spec.Quantized) spec.Quantized {
+	if layers, others := Bytes(s, dtypes.Float32, nil); q == nil || s.Mixture != nil ||
+		layers+others <= hostFloats {
+		return nil
+	}
+	return onHost{q}
+}
+
+// hostFloats is for how many bytes of weights pure Go keeps float32.
+var hostFloats = int64(600e6) // tests set others
+
+// onHost are codes that the host multiplies. No matrix is kept by columns as well.
+type onHost struct{ spec.Quantized }

@@ -216,14 +216,6 @@ func (q quantized) numbers() *Node {
 // named is [quantized.numbers] with a name in the graph.
 func named(name string, q quantized) *Node { return q.numbers().WithAlias(name) }
 
-// joined is Concatenate, or the only one of all.
-func joined(all []*Node, axis int) *Node {
-	if len(all) == 1 {
-		return all[0]
-	}
-	return Concatenate(all, axis)
-}
-
 // rows are the rows of the matrix for ids [...], in codes; ids are counted in one axis, [N]. The
 // matrix has one form.
 func (q quantized) rows(ids *Node) quantized {
@@ -275,14 +267,6 @@ func (q quantized) leftTimes(x *Node) *Node {
 	return Reshape(ReduceSum(sum, 0), 1, 1, -1)
 }
 
-// plus is the sum of both, x alone if sum is nil.
-func plus(sum, x *Node) *Node {
-	if sum == nil {
-		return x
-	}
-	return Add(sum, x)
-}
-
 // times is the matrix times x [1,a,b,j,P,32], [out,1]. It is one sum in one loop, so that no number
 // of the matrix is written to memory.
 func (f formNodes) times(x *Node) *Node {
@@ -309,4 +293,56 @@ func formKey(names []string, weights []*tensors.Tensor) string {
 		}
 	}
 	return b.String()
+}
+
+// gathered returns the rows of a table for ids [...], [...,width].
+func gathered(table, ids *Node) *Node {
+	if q := codesOf(table); q != nil {
+		dims := append(slices.Clone(ids.Shape().Dimensions), table.Shape().Dimensions[1])
+		return Reshape(q.rows(ids).numbers(), dims...)
+	}
+	return float(Gather(table, InsertAxes(ids, -1)))
+}
+
+// ofExperts is one matrix of the matrices of all experts that an array has in codes, or of the
+// chosen ones: gate and up are [XF,D], and down is [D,XF].
+func (q quantized) ofExperts(array string, experts int, chosen *Node, down bool) *Node {
+	name := array
+	if chosen != nil {
+		name += fmt.Sprint("@", chosen.Id())
+	}
+	if down {
+		name += "@down"
+	}
+	if matrix := q[0].codes.Graph().GetNodeByAlias(name); matrix != nil {
+		return matrix
+	}
+	named := func(x, as *Node) *Node {
+		return x.WithAlias(name + strings.TrimPrefix(as.GetAlias(), array))
+	}
+	f := q[0].each(func(all *Node) *Node {
+		x := ofExperts(all, experts, chosen)
+		dims := append([]int{-1}, all.Shape().Dimensions[1:]...)
+		if down { // [X,D,a,...] becomes [D,X·a,...]
+			axes := []int{1, 0, 2, 3, 4, 5, 6}[:x.Rank()]
+			dims[0], dims[1] = x.Shape().Dimensions[1], -1
+			x = TransposeAllAxes(x, axes...)
+		}
+		return named(Reshape(x, dims...), all)
+	})
+	if f.levels != nil {
+		f.levels = named(Identity(f.levels), f.levels)
+	}
+	return quantized{f}.numbers().WithAlias(name)
+}
+
+// ofExperts is what the chosen experts have of an array of all experts [XF,...], [X,F,...]; all of
+// it if chosen is nil.
+func ofExperts(all *Node, experts int, chosen *Node) *Node {
+	dims := all.Shape().Dimensions
+	x := Reshape(all, append([]int{experts, dims[0] / experts}, dims[1:]...)...)
+	if chosen == nil {
+		return x
+	}
+	return Gather(x, chosen)
 }

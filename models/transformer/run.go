@@ -1,7 +1,6 @@
 package transformer
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,45 +8,22 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // graphFunc builds a graph from its inputs and the weights.
-type graphFunc func(w byName, inputs []*graph.Node) []*graph.Node
+type graphFunc func(w byName, inputs []*Node) []*Node
 
 // compiled is a graph, compiled for every shape of its inputs so far.
 type compiled struct {
-	exec *graph.Exec
+	exec *Exec
 
 	mu     sync.Mutex          // locked while it is compiled
 	shapes map[string]*hostAsk // what it needs of the host first, nil if it needs nothing
 	ask    *hostAsk            // of the graph that was built last
 	busy   atomic.Bool         // whether it is being compiled
-}
-
-// Which weights a graph gets: all whose names have one of the prefixes, which are separated by
-// spaces. [ofLayer] is the prefix of a layer, and [endsWeights] stands for many.
-const (
-	noWeights   = "none"
-	endsWeights = "ends" // all but those of the layers
-)
-
-// ofLayer is the prefix of the weights of layer l.
-func ofLayer(l int) string { return fmt.Sprintf("blocks.%d.", l) }
-
-// hasWeight reports whether a graph with those weights gets the array with that name. A graph gets
-// only what it reads: every other argument would be passed with each call for nothing.
-func hasWeight(which, name string) bool {
-	for prefix := range strings.SplitSeq(which, " ") {
-		if strings.HasPrefix(name, prefix) || prefix == endsWeights &&
-			!strings.HasPrefix(strings.TrimPrefix(name, byColumns), "blocks.") {
-			return true
-		}
-	}
-	return false
 }
 
 // program is a graph and the weights that it gets, one of those above. Graphs are kept by key, so
@@ -93,14 +69,6 @@ func (m *Model) executeOnce(p program, answered []string, inputs []*tensors.Tens
 	}
 	out, err := c.exec.Call(args...)
 	return out, ask, err
-}
-
-// only is the result of a graph that has one.
-func only(out []*tensors.Tensor, err error) (*tensors.Tensor, error) {
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
 }
 
 // compile returns the graph of a program, compiled for inputs of those shapes, and the weights that
@@ -201,8 +169,8 @@ func (m *Model) compiled(p program, given chosen, answered []string, inputs int)
 		return c, nil
 	}
 	c := &compiled{shapes: map[string]*hostAsk{}}
-	canonical := func(g *graph.Graph, nodes []*graph.Node) (out []*graph.Node) {
-		at := make(map[string]*graph.Node, len(names))
+	canonical := func(g *Graph, nodes []*Node) (out []*Node) {
+		at := make(map[string]*Node, len(names))
 		for i, name := range names {
 			at[name] = nodes[inputs+i]
 		}
@@ -218,7 +186,7 @@ func (m *Model) compiled(p program, given chosen, answered []string, inputs int)
 		}
 		return out
 	}
-	exec, err := graph.NewExecCanonical(m.backend, canonical, inputs+len(names), 1, false, true,
+	exec, err := NewExecCanonical(m.backend, canonical, inputs+len(names), 1, false, true,
 		true)
 	if err != nil {
 		return nil, pkg.Errorf("%s: %w", key, err)
@@ -251,26 +219,32 @@ func (m *Model) Compiled() (graphs int, took time.Duration) {
 	return m.graphsCompiled, m.compileTime
 }
 
-// read calls use with the numbers of a float32 tensor; they are valid only during the call.
-func read(t *tensors.Tensor, use func(data []float32)) error {
-	if t.DType() != dtypes.Float32 {
-		return pkg.Errorf("a graph returned %s, not float32", t.DType())
-	}
-	return t.ConstFlatData(func(flat any) { use(flat.([]float32)) })
-}
-
-// floats copies a float32 tensor to the host.
-func floats(t *tensors.Tensor) ([]float32, error) {
-	var out []float32
-	err := read(t, func(data []float32) { out = append(out, data...) })
-	return out, err
-}
-
-// free returns the memory of tensors at once; nil is allowed.
-func free(all ...*tensors.Tensor) {
-	for _, t := range all {
-		if t != nil {
-			t.MustFinalizeAll()
+// executeOnHost is [Model.execute] for matrices in codes that the host multiplies.
+func (m *Model) executeOnHost(p program, inputs []*tensors.Tensor) ([]*tensors.Tensor, error) {
+	var answered []string
+	var answers []*tensors.Tensor
+	weights := m.weightsOf(p.weights).names
+	defer func() { free(answers...) }()
+	for { // ends: each turn answers one more product or array of the graph
+		out, ask, err := m.executeOnce(p, answered, append(slices.Clip(inputs), answers...))
+		if err != nil || ask == nil {
+			return out, err
+		}
+		answered = append(answered, ask.names...)
+		for _, place := range ask.places {
+			array, _, _ := strings.Cut(weights[place], "#")
+			var answer *tensors.Tensor
+			if ask.rows == nil {
+				answer, err = hostNumbers(m.backend, m.hosted[array])
+			} else {
+				answer, err = multiplied(m.backend, out[0], m.hosted[array])
+			}
+			if answers = append(answers, answer); err != nil {
+				break
+			}
+		}
+		if free(out...); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
@@ -32,7 +32,7 @@ func (m *Model) emptyStore(texts, slots int) (*store, error) {
 	s := m.newStore(slots)
 	for i := range 2 * m.Spec.Layers {
 		width := []int{m.Spec.HeadWidth, m.Spec.ValueWidth()}[i%2]
-		t, err := m.zeros(texts, m.Spec.Groups(), slots, width)
+		t, err := zeros(m.backend, texts, m.Spec.Groups(), slots, width)
 		if err != nil {
 			s.free()
 			return nil, err
@@ -51,7 +51,7 @@ func (s *store) add(kv *tensors.Tensor, n int) error {
 	if !s.inPlace() {
 		return s.addGrown(kv)
 	}
-	t, err := s.m.filledFrom(kv, []int{1, dims[1], s.slots, dims[3]}, func(to, from []float32) {
+	t, err := filledFrom(s.m.backend, kv, []int{1, dims[1], s.slots, dims[3]}, func(to, from []float32) {
 		copySlots(to, from, dims[1], n*dims[3])
 	})
 	if t != nil {
@@ -74,8 +74,8 @@ func (s *store) addLayer(now []*tensors.Tensor, n int) error {
 func (s *store) addGrown(kv *tensors.Tensor) error {
 	slots := s.slots // the graph is kept under its name, which has to say all that it depends on
 	out, err := s.m.run(fmt.Sprintf("grow to %d slots", slots), noWeights,
-		func(_ byName, in []*graph.Node) []*graph.Node {
-			return []*graph.Node{withSlots(in[0], slots)}
+		func(_ byName, in []*Node) []*Node {
+			return []*Node{withSlots(in[0], slots)}
 		}, kv)
 	if err != nil {
 		return err
@@ -147,14 +147,14 @@ func (s *store) putTexts(l int, now []*tensors.Tensor, rows, lengths []int) erro
 	defer free(places...)
 	slots := s.slots // the graph is kept under its name, which has to say all that it depends on
 	out, err := s.m.run(fmt.Sprintf("keep texts in %d slots", slots), noWeights,
-		func(_ byName, in []*graph.Node) []*graph.Node {
-			from, is := graph.InsertAxes(in[4], -1), graph.Reshape(in[5], -1, 1, 1, 1)
-			var all []*graph.Node
+		func(_ byName, in []*Node) []*Node {
+			from, is := InsertAxes(in[4], -1), Reshape(in[5], -1, 1, 1, 1)
+			var all []*Node
 			for i, old := range in[:2] {
 				shape := old.Shape()
-				all = append(all, graph.Where(
-					graph.BroadcastToShape(is, shapes.Make(dtypes.Bool, shape.Dimensions...)),
-					graph.Gather(withSlots(in[2+i], slots), from), old))
+				all = append(all, Where(
+					BroadcastToShape(is, shapes.Make(dtypes.Bool, shape.Dimensions...)),
+					Gather(withSlots(in[2+i], slots), from), old))
 			}
 			return all
 		}, slices.Concat(s.of(l), now, places)...)
@@ -166,11 +166,11 @@ func (s *store) putTexts(l int, now []*tensors.Tensor, rows, lengths []int) erro
 
 // withSlots is kv [B,G,N,E] with zeros or without its last slots, [B,G,slots,E]. A prompt may be
 // padded to more rows than a store has slots.
-func withSlots(kv *graph.Node, slots int) *graph.Node {
+func withSlots(kv *Node, slots int) *Node {
 	if missing := slots - kv.Shape().Dimensions[2]; missing > 0 {
-		return graph.GrowRight(kv, 2, missing, 0)
+		return GrowRight(kv, 2, missing, 0)
 	}
-	return graph.SliceAxis(kv, 2, graph.AxisRange(0, slots))
+	return SliceAxis(kv, 2, AxisRange(0, slots))
 }
 
 // grown returns a copy with more slots, of which n hold tokens. The store itself stays as it is, so

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -108,13 +108,13 @@ func (s *texts) tokens(rows, ids []int) []*tensors.Tensor {
 
 // stepBuilder builds graphs of a decode step, whose first inputs are [texts.tokens]. A token goes
 // into the slot after its text, and its own row sees it too.
-func (m *Model) stepBuilder(w byName, in []*graph.Node) *builder {
+func (m *Model) stepBuilder(w byName, in []*Node) *builder {
 	t := text{ids: in[0], first: in[1]}
 	if n := in[0].Shape().Dimensions[0]; m.Spec.Encoder > 0 {
-		t.first = graph.Slice(in[1], graph.AxisRange(0, n))
-		t.boundary = graph.Slice(in[1], graph.AxisRange(n, 2*n))
+		t.first = Slice(in[1], AxisRange(0, n))
+		t.boundary = Slice(in[1], AxisRange(n, 2*n))
 	}
-	t.length = graph.OnePlus(graph.ReduceAllMax(t.first))
+	t.length = OnePlus(ReduceAllMax(t.first))
 	d := m.builder(w, t)
 	d.ofTargetAlone = t.boundary != nil
 	return d
@@ -127,8 +127,8 @@ func (m *Model) stepBuilder(w byName, in []*graph.Node) *builder {
 func (s *texts) step(ctx context.Context, rows, ids []int) ([]*Output, error) {
 	m, token := s.m, s.tokens(rows, ids)
 	defer free(token...)
-	embedding := program{"step embed", endsWeights, func(w byName, in []*graph.Node) []*graph.Node {
-		return []*graph.Node{m.stepBuilder(w, in).embed()}
+	embedding := program{"step embed", endsWeights, func(w byName, in []*Node) []*Node {
+		return []*Node{m.stepBuilder(w, in).embed()}
 	}}
 	out, kept := s.stepOutputs(rows), s.newLatest(rows)
 	defer func() { kept.free() }() // unless the session has it by then
@@ -143,9 +143,9 @@ func (s *texts) step(ctx context.Context, rows, ids []int) ([]*Output, error) {
 	}
 	defer func() { free(x) }()
 	scores, err := m.run("step logits", endsWeights,
-		func(w byName, in []*graph.Node) []*graph.Node {
+		func(w byName, in []*Node) []*Node {
 			d := m.stepBuilder(w, in)
-			return []*graph.Node{d.logits(d.final(graph.Squeeze(in[2], 1)))}
+			return []*Node{d.logits(d.final(Squeeze(in[2], 1)))}
 		}, token[0], token[1], x)
 	if err != nil {
 		return nil, err
@@ -296,7 +296,7 @@ func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program {
 		fmt.Sprintf("step %s %sterms=%v projected=%v%s", kind, describe(asks...), terms, projected,
 			editsKey(edited)),
 		weights,
-		func(w byName, in []*graph.Node) []*graph.Node {
+		func(w byName, in []*Node) []*Node {
 			in, edits := cutEdits(in, edited)
 			d := model.stepBuilder(w, in)
 			d.edits = edits
@@ -304,7 +304,7 @@ func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program {
 			if projected {
 				b.cached = newCachedSources(b, now.value, in[5:])
 			}
-			rows := make([]*graph.Node, len(asks))
+			rows := make([]*Node, len(asks))
 			// First the mixings that compute the block's output together with their own, then the
 			// others.
 			for _, shares := range []bool{true, false} {
@@ -315,7 +315,7 @@ func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program {
 				}
 				b.finish() // of what shared it, the rest may read it
 			}
-			out := slices.Concat([]*graph.Node{b.Output}, model.kept(b, now), rows)
+			out := slices.Concat([]*Node{b.Output}, model.kept(b, now), rows)
 			if projected {
 				out = append(out, b.cached.own...)
 			}
@@ -329,9 +329,9 @@ func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program {
 
 // kept are the keys and values of the targets of a block that follow a cache, [B,G,N,E] each, as
 // [store.put] takes them: outside the memory of the host those of all slots.
-func (m *Model) kept(b *Block, now cache) []*graph.Node {
+func (m *Model) kept(b *Block, now cache) []*Node {
 	if !m.onHost {
 		now = b.sources
 	}
-	return []*graph.Node{now.key, now.value}
+	return []*Node{now.key, now.value}
 }

@@ -113,14 +113,6 @@ const pkg = message.Package("transformer")
 // it keeps sums finite.
 const masked = -1e30
 
-// byName returns the node of the array of weights with that name; see [spec.Spec.Params].
-type byName func(name string) *Node
-
-// in returns the weights whose names have a prefix, by the rest of their names.
-func (w byName) in(prefix string) byName {
-	return func(name string) *Node { return w(prefix + name) }
-}
-
 // text is the input of a graph.
 type text struct {
 	// ids are the targets, [B,N].
@@ -243,15 +235,6 @@ func (d *builder) embedded(x *Node) *Node {
 		x = Add(x, alignLast(d.w("embedding-projection.bias"), x))
 	}
 	return x
-}
-
-// gathered returns the rows of a table for ids [...], [...,width].
-func gathered(table, ids *Node) *Node {
-	if q := codesOf(table); q != nil {
-		dims := append(slices.Clone(ids.Shape().Dimensions), table.Shape().Dimensions[1])
-		return Reshape(q.rows(ids).numbers(), dims...)
-	}
-	return float(Gather(table, InsertAxes(ids, -1)))
 }
 
 // learned returns the rows of the position table for the targets, [B or 1,N,W].
@@ -487,30 +470,9 @@ func norm(s *spec.Spec, x *Node, w byName) *Node {
 	})
 }
 
-// fusedOnGo builds the fused operation in pure Go, where it reads the memory once, and the plain
-// one elsewhere, where the compiler fuses by itself. Autodiff differentiates the plain one.
-func fusedOnGo(x *Node, fused, plain func() *Node) *Node {
-	if backendName(x.Graph().Backend()) != "go" || x.DType() != dtypes.Float32 {
-		return plain()
-	}
-	result, _ := InternalFusedOpCaller(fused, plain, true)
-	return result
-}
-
 // inverseRMS returns 1/√(mean x² + ε) over the last axis, [...,1].
 func inverseRMS(s *spec.Spec, x *Node) *Node {
 	return Reciprocal(Sqrt(AddScalar(ReduceAndKeep(Square(x), ReduceMean, -1), s.NormEpsilon)))
-}
-
-// alignLast reshapes v [D] to broadcast against the last axis of x.
-func alignLast(v, x *Node) *Node { return ExpandLeftToRank(float(v), x.Rank()) }
-
-// float returns x in float32.
-func float(x *Node) *Node {
-	if x.DType() == dtypes.Float32 {
-		return x
-	}
-	return ConvertDType(x, dtypes.Float32)
 }
 
 // Logits builds the graph from ids [B,T] to the scores of the vocabulary at every position,

@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/gomlx/compute/dtypes/bfloat16"
 	"github.com/gomlx/compute/dtypes/float16"
 	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/models/spec"
@@ -222,6 +224,36 @@ func (to place) put(row, column int, values []float32) {
 			dst[at+i*step] = bfloat16.FromBits(uint16(math.Float32bits(roundBFloat16(v)) >> 16))
 		}
 	}
+}
+
+// Which weights a graph gets: all whose names have one of the prefixes, which are separated by
+// spaces. [ofLayer] is the prefix of a layer, and [endsWeights] stands for many.
+const (
+	noWeights   = "none"
+	endsWeights = "ends" // all but those of the layers
+)
+
+// ofLayer is the prefix of the weights of layer l.
+func ofLayer(l int) string { return fmt.Sprintf("blocks.%d.", l) }
+
+// hasWeight reports whether a graph with those weights gets the array with that name. A graph gets
+// only what it reads: every other argument would be passed with each call for nothing.
+func hasWeight(which, name string) bool {
+	for prefix := range strings.SplitSeq(which, " ") {
+		if strings.HasPrefix(name, prefix) || prefix == endsWeights &&
+			!strings.HasPrefix(strings.TrimPrefix(name, byColumns), "blocks.") {
+			return true
+		}
+	}
+	return false
+}
+
+// byName returns the node of the array of weights with that name; see [spec.Spec.Params].
+type byName func(name string) *Node
+
+// in returns the weights whose names have a prefix, by the rest of their names.
+func (w byName) in(prefix string) byName {
+	return func(name string) *Node { return w(prefix + name) }
 }
 
 // roundBFloat16 returns the bfloat16 number nearest to a finite x, ties to even. A bfloat16 is the

@@ -1,0 +1,42 @@
+package transformer
+
+import (
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// hostNumbers is a matrix in float32, [out,in].
+func hostNumbers(b compute.Backend, forms []*hostForm) (*tensors.Tensor, error) {
+	out := 0
+	for _, f := range forms {
+		out += f.out
+	}
+	return filled(b, []int{out, forms[0].in}, func(data []float32) {
+		for _, f := range forms {
+			n := f.out * f.in
+			f.numbers(data[:n], 0)
+			data = data[n:]
+		}
+	})
+}
+
+// multiplied is x [m,K] times a matrix [out,K], [m,out].
+func multiplied(b compute.Backend, x *tensors.Tensor, forms []*hostForm) (*tensors.Tensor, error) {
+	rows, in, out := x.Shape().Dimensions[0], forms[0].in, 0
+	for _, f := range forms {
+		out += f.out
+	}
+	return filledFrom(b, x, []int{rows, out}, func(to, from []float32) {
+		for at := 0; at < rows; at += hostRows {
+			first, x := at*out, from[at*in:min(rows, at+hostRows)*in]
+			for _, f := range forms {
+				f.times(to[first:], x, out)
+				first += f.out
+			}
+		}
+	})
+}
+
+// hostRows is how many rows of activations are multiplied by a row of a matrix when its numbers are
+// known: as many as stay in the processor's cache.
+const hostRows = 64
