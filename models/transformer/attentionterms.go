@@ -255,7 +255,7 @@ func (s *texts) termsOnCache(
 		}
 		if end == m.Spec.Layers && !m.oneTermGraph(begin, end) {
 			var err error
-			if along, err = only(m.execute(m.directionProgram(), from...)); err != nil {
+			if along, err = only(m.machine.execute(m.directionProgram(), from...)); err != nil {
 				return err
 			}
 			from = []*tensors.Tensor{length, along}
@@ -270,7 +270,7 @@ func (s *texts) termsOnCache(
 				inputs = append(inputs, k.sum[l])
 			}
 		}
-		out, err := m.execute(m.termsProgram(begin, end, k.texts, s.byHead), inputs...)
+		out, err := m.machine.execute(m.termsProgram(begin, end, k.texts, s.byHead), inputs...)
 		if err != nil {
 			return fmt.Errorf("layers %d to %d on the way back: %w", begin, end-1, err)
 		}
@@ -325,7 +325,7 @@ func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 				which += name + ". " + own
 			}
 			which += "output."
-		case texts == 1 && len(m.weightsOf(inCodes).names) > 0:
+		case texts == 1 && len(m.machine.weightsOf(inCodes).names) > 0:
 			columns[l-begin] = true
 			which += "output.bias " + inCodes
 		default:
@@ -436,7 +436,7 @@ func (k *latest) addPrompt(m *Model, own []*tensors.Tensor, slots int) error {
 			dims[len(dims)-1] = slots
 		}
 		var err error
-		placed[i], err = filledFrom(m.backend, t, dims, func(to, from []float32) {
+		placed[i], err = filledFrom(m.machine.backend, t, dims, func(to, from []float32) {
 			size := len(to) / k.texts
 			for i, row := range k.rows {
 				copySlots(to[row*size:(row+1)*size], from[i*each:(i+1)*each], each/last,
@@ -518,7 +518,7 @@ func (s *Session) rowOfLayer(l int, ask asked, rows *trace.Rows) error {
 		defer free(edits...)
 		p, inputs = s.m.tileProgram(l, ask, edited), append(inputs, edits...)
 	}
-	out, err := s.m.execute(p, inputs...)
+	out, err := s.m.machine.execute(p, inputs...)
 	if err != nil {
 		return err
 	}

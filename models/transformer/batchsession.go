@@ -150,7 +150,7 @@ func (m *Model) BatchTexts(n, most int) int { return m.batchTexts(min(n, most), 
 // BatchPrompts returns how many of n waiting texts should be read in one pass in a session of so
 // many rows: all, or a power of two where every size is compiled.
 func (m *Model) BatchPrompts(n, rows int) int {
-	if m.promptStep == 1 || n == rows {
+	if m.machine.promptStep == 1 || n == rows {
 		return n
 	}
 	return 1 << (bits.Len(uint(max(n, 1))) - 1)
@@ -159,7 +159,7 @@ func (m *Model) BatchPrompts(n, rows int) int {
 // batchTexts is how many texts a pass over n has: the next power of two where shapes are compiled,
 // but not more than most.
 func (m *Model) batchTexts(n, most int) int {
-	if m.promptStep == 1 {
+	if m.machine.promptStep == 1 {
 		return n
 	}
 	return max(n, min(1<<bits.Len(uint(n-1)), most))

@@ -7,7 +7,7 @@ import (
 
 // Graphs that are compiled at the same time count once in the time that compiling took.
 func TestCompileTime(t *testing.T) {
-	m := &Model{loaded: &loaded{}}
+	m := &machine{compiledGraphs: &compiledGraphs{}}
 	at := func(second int) time.Time { return time.Unix(int64(second), 0) }
 	for _, c := range []struct{ second, change int }{
 		{0, 1}, {2, 1}, {3, -1}, {5, -1}, // 0 to 5

@@ -29,31 +29,31 @@ type Watch struct {
 // Watched returns a model on the same weights and compiled graphs that reports to w until stop is
 // called. m does not change.
 func (m *Model) Watched(w Watch) (watched *Model, stop func()) {
-	view := *m
 	// A graph that is kept refers to the model for which it was built first, so that model must
 	// not keep the watcher alive.
 	holder := &atomic.Pointer[Watch]{}
 	holder.Store(&w)
-	view.watch = holder
+	view := *m
+	view.machine = &machine{compiledGraphs: m.machine.compiledGraphs, watch: holder}
 	return &view, func() { holder.Store(nil) }
 }
 
 // waiting reports a graph that somebody waits for.
-func (m *Model) waiting(p program) {
+func (m *machine) waiting(p program) {
 	if w := m.watcher(); w != nil && w.Begin != nil {
 		w.Begin(Compilation{Graph: describeGraph(p.key), Key: p.key})
 	}
 }
 
 // compiledIn reports how long a graph took.
-func (m *Model) compiledIn(p program, took time.Duration) {
+func (m *machine) compiledIn(p program, took time.Duration) {
 	if w := m.watcher(); w != nil && w.End != nil {
 		w.End(Compilation{Graph: describeGraph(p.key), Key: p.key, Took: took})
 	}
 }
 
 // watcher returns who is told of compilations, or nil.
-func (m *Model) watcher() *Watch {
+func (m *machine) watcher() *Watch {
 	if m.watch == nil || m.promptStep == 1 { // compiling costs nothing
 		return nil
 	}

@@ -170,14 +170,14 @@ func (p *partedPass) layer(ctx context.Context, step *layerStep,
 func (p *partedPass) values(l int) (*tensors.Tensor, error) {
 	slots, spec := p.slots(p.owners), p.m.Spec
 	if p.text == nil {
-		return zeros(p.m.backend, spec.Groups(), slots, slots, spec.ValueWidth())
+		return zeros(p.m.machine.backend, spec.Groups(), slots, slots, spec.ValueWidth())
 	}
 	return p.text.valuesOf(l, slots)
 }
 
 // slots is how many owners a graph has for so many tokens: rounded up where shapes are compiled.
 func (p *partedPass) slots(owners int) int {
-	if p.m.promptStep == 1 {
+	if p.m.machine.promptStep == 1 {
 		return owners
 	}
 	return bucket(owners)
@@ -222,7 +222,7 @@ func (s *partedLayer) tiles(ctx context.Context, first, last int,
 
 // targets is how many targets the graph of a tile of n has: one size for all tiles of several.
 func (s *partedLayer) targets(n int) int {
-	if n == 1 || s.m.promptStep == 1 {
+	if n == 1 || s.m.machine.promptStep == 1 {
 		return n
 	}
 	return partsTile(s.m.Spec, s.p.owners)
@@ -235,7 +235,7 @@ func (s *partedLayer) run(of program, at, n, seen int, use func(tile *tensors.Te
 ) error {
 	targets, owners := s.targets(n), s.p.slots(seen)
 	d, row := s.m.Spec.Width, s.p.owners*s.m.Spec.Width
-	parts, err := filled(s.m.backend, []int{1, targets, owners, d}, func(data []float32) {
+	parts, err := filled(s.m.machine.backend, []int{1, targets, owners, d}, func(data []float32) {
 		copySlots(data[:n*owners*d], s.rows(at, n, row), n, seen*d)
 	})
 	if err != nil {
@@ -243,7 +243,7 @@ func (s *partedLayer) run(of program, at, n, seen int, use func(tile *tensors.Te
 	}
 	defer free(parts)
 	return s.over(owners, at, targets, func(in []*tensors.Tensor) error {
-		out, err := s.m.execute(of, slices.Concat(in, []*tensors.Tensor{parts}, more)...)
+		out, err := s.m.machine.execute(of, slices.Concat(in, []*tensors.Tensor{parts}, more)...)
 		if err != nil {
 			return err
 		}
@@ -319,7 +319,7 @@ func (p *partedPass) head(inputs *inputs, x *tensors.Tensor,
 ) (parts []float64, rest float64, err error) {
 	k, d := p.owners, p.m.Spec.Width
 	owners := p.slots(k)
-	own, err := filled(p.m.backend, []int{1, 1, owners, d},
+	own, err := filled(p.m.machine.backend, []int{1, 1, owners, d},
 		func(data []float32) { copy(data, p.parts[at*k*d:(at+1)*k*d]) })
 	if err != nil {
 		return nil, 0, err

@@ -92,7 +92,7 @@ func (m *Model) PatchEdges(ctx context.Context, clean, corrupted []int, edits []
 	}
 	changes, err := e.record(ctx, queries)
 	if err == nil {
-		e.change, err = e.keep(filled(m.backend, []int{g.Senders(), e.query.padded, m.Spec.Width},
+		e.change, err = e.keep(filled(m.machine.backend, []int{g.Senders(), e.query.padded, m.Spec.Width},
 			func(data []float32) { copy(data, changes) }))
 	}
 	if err != nil {
@@ -292,7 +292,7 @@ func (e *edgeRuns) Scores(ctx context.Context, steps int) ([]float64, error) {
 func (e *edgeRuns) between(part float32) (*tensors.Tensor, error) {
 	share := tensors.FromScalar(part)
 	defer free(share)
-	return only(e.m.run("edges between", noWeights, func(_ byName, in []*Node) []*Node {
+	return only(e.m.machine.run("edges between", noWeights, func(_ byName, in []*Node) []*Node {
 		return []*Node{Add(in[0], Mul(in[2], Sub(in[1], in[0])))}
 	}, e.streams[0], e.start, share))
 }
@@ -322,7 +322,7 @@ func (e *edgeRuns) addScores(ctx context.Context, x *tensors.Tensor, share float
 			}
 		})
 	}
-	atEnd, err := only(e.m.run("edges of the logits", noWeights,
+	atEnd, err := only(e.m.machine.run("edges of the logits", noWeights,
 		func(_ byName, in []*Node) []*Node {
 			return []*Node{ReduceSum(Mul(flat(in[0]), flat(in[1])), -1)}
 		}, d, e.change))
@@ -394,7 +394,7 @@ func (e *edgeRuns) Run(ctx context.Context, keep []bool) (value float64, err err
 	}
 	// mask returns 1 for the edges that n receivers keep, [n,U].
 	mask := func(first, n int) (*tensors.Tensor, error) {
-		return filled(e.m.backend, []int{n, u}, func(data []float32) {
+		return filled(e.m.machine.backend, []int{n, u}, func(data []float32) {
 			for i := range data {
 				if data[i] = 0; i%u < e.g.Reads(first+i/u) && keep[first*u+i] {
 					data[i] = 1
@@ -453,7 +453,7 @@ func (e *edgeRuns) Run(ctx context.Context, keep []bool) (value float64, err err
 
 // onlyInput is change with 0 for all senders but the embedding, [U,N,D]: no other one has run.
 func (e *edgeRuns) onlyInput() (*tensors.Tensor, error) {
-	return only(e.m.run("edges of the input", noWeights, func(_ byName, in []*Node) []*Node {
+	return only(e.m.machine.run("edges of the input", noWeights, func(_ byName, in []*Node) []*Node {
 		first := SliceAxis(in[0], 0, AxisRange(0, 1))
 		rest := ZerosLike(SliceAxis(in[0], 0, AxisRange(1)))
 		return []*Node{Concatenate([]*Node{first, rest}, 0)}

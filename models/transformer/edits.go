@@ -406,7 +406,7 @@ func (p *passEdits) streamWith(l int, x *tensors.Tensor, what string,
 		return nil, err
 	}
 	defer free(in...)
-	return only(p.m.run(what, noWeights, func(_ byName, in []*Node) []*Node {
+	return only(p.m.machine.run(what, noWeights, func(_ byName, in []*Node) []*Node {
 		return []*Node{of(editNodes{keep: in[1], value: in[2]}, in[0])}
 	}, x, in[0], in[1]))
 }
@@ -425,7 +425,7 @@ func (p *passEdits) inputs(tap trace.Tap, l int) ([]*tensors.Tensor, error) {
 	}
 	var made []*tensors.Tensor
 	for i, data := range [][]float32{keep, value} {
-		t, err := filled(p.m.backend, sizes[i].Dimensions, func(to []float32) { copy(to, data) })
+		t, err := filled(p.m.machine.backend, sizes[i].Dimensions, func(to []float32) { copy(to, data) })
 		if err != nil {
 			free(made...)
 			return nil, err

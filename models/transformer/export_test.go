@@ -20,7 +20,7 @@ func UnregisterMixing(name string) { mixings.Remove(name) }
 func Bucket(n int) int { return bucket(n) }
 
 // RoundUp makes the model round lengths up as it does where every new shape is compiled.
-func (m *Model) RoundUp() { m.promptStep = slotStep }
+func (m *Model) RoundUp() { m.machine.promptStep = slotStep }
 
 // TermsAtOnce makes a view of the model that reads so many layers in one graph of the parts.
 func (m *Model) TermsAtOnce(layers int) *Model {
@@ -39,7 +39,7 @@ func (m *Model) CanProject(ask trace.MixingAsk) bool {
 }
 
 // ThroughHeld is how many bytes the model keeps for projecting sources.
-func (m *Model) ThroughHeld() int64 { return m.throughHeld() }
+func (m *Model) ThroughHeld() int64 { return m.through.held(m.Spec) }
 
 // KeptTokens is how many tokens of its text the model has parts of.
 func (m *Model) KeptTokens() int {
@@ -50,7 +50,7 @@ func (m *Model) KeptTokens() int {
 }
 
 // OnDevice makes the model keep its caches as where the host cannot write into them.
-func (m *Model) OnDevice() { m.onHost = false }
+func (m *Model) OnDevice() { m.machine.onHost = false }
 
 // Prepared waits for what is compiled while the prompt is read.
 func (s *Session) Prepared() { s.preparing.Wait() }
@@ -60,9 +60,9 @@ func (s *Session) Slots() int { return s.cache.slots }
 
 // Graphs returns what the model built graphs for, sorted.
 func (m *Model) Graphs() []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Sorted(maps.Keys(m.graphs))
+	m.machine.mu.Lock()
+	defer m.machine.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.machine.graphs))
 }
 
 // Need is what a pass is to do.
@@ -97,7 +97,7 @@ func Quantized(
 	if f == nil {
 		return nil, fmt.Errorf("a matrix %dx%d has no codes", out, in)
 	}
-	m := &Model{loaded: &loaded{backend: backend}}
+	m := &held{backend: backend}
 	all, err := m.loadQuantized(table, f, load, q)
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func QuantizedFromLeft(
 	if f == nil || f[0].columns == nil && f[0].Bits != 16 {
 		return nil, fmt.Errorf("a matrix %dx%d has no codes by columns", out, in)
 	}
-	m := &Model{loaded: &loaded{backend: backend}}
+	m := &held{backend: backend}
 	all, err := m.loadQuantized(matrix, f, load, q)
 	if err != nil {
 		return nil, err
@@ -222,19 +222,16 @@ func QuantizedOnHost(backend compute.Backend, load spec.Loader, q spec.Quantized
 	param := spec.Param{Name: "embedding", Shape: []int{out, in}}
 	table := array{name: param.Name, parts: []spec.Param{param}}
 	q = onHost{q}
-	m := &Model{loaded: &loaded{
-		backend: backend, hosted: map[string][]*hostForm{}, graphs: map[string]*compiled{},
-		chosen: map[string]chosen{},
-	}}
+	m := &held{backend: backend, hosted: map[string][]*hostForm{}}
 	if _, err := m.loadQuantized(table, formsOf(table, q), load, q); err != nil {
 		return nil, err
 	}
 	forms := m.hosted[param.Name]
-	w, err := hostNumbers(m.backend, forms)
+	w, err := hostNumbers(backend, forms)
 	if err != nil {
 		return nil, err
 	}
-	times, err := multiplied(m.backend, tensors.FromFlatDataAndDimensions(x, len(x)/in, in), forms)
+	times, err := multiplied(backend, tensors.FromFlatDataAndDimensions(x, len(x)/in, in), forms)
 	if err != nil {
 		return nil, err
 	}

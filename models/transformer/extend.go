@@ -197,7 +197,7 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int,
 ) error {
 	n := len(ids)
 	padded := n
-	if s.m.promptStep > 1 { // not [Model.padded]: a text may end at the end of the context
+	if s.m.machine.promptStep > 1 { // not [Model.padded]: a text may end at the end of the context
 		padded = bucket(n)
 	}
 	begin := tensors.FromScalar(int32(s.Length()))
@@ -295,13 +295,13 @@ func (m *Model) readLogits(x *tensors.Tensor, first, end int,
 	for at := first; at < end; at += headRows {
 		n := min(headRows, end-at)
 		positions := make([]int, n)
-		if m.promptStep > 1 {
+		if m.machine.promptStep > 1 {
 			positions = make([]int, headRows)
 		}
 		for i := range n {
 			positions[i] = i
 		}
-		part, err := filled(m.backend, []int{1, len(positions), width}, func(data []float32) {
+		part, err := filled(m.machine.backend, []int{1, len(positions), width}, func(data []float32) {
 			copy(data, stream[(at-first)*width:(at-first+n)*width])
 		})
 		if err != nil {

@@ -94,7 +94,7 @@ func (f *inputs) run(what, which string, build func(d *builder, in []*Node) []*N
 ) ([]*tensors.Tensor, error) {
 	m, kind := f.m, f.kind // nothing else of this pass may stay in the graph
 	inputs := append(append([]*tensors.Tensor(nil), f.tensors...), more...)
-	return f.m.run(fmt.Sprintf("%s %+v", what, kind), which, func(w byName, in []*Node) []*Node {
+	return f.m.machine.run(fmt.Sprintf("%s %+v", what, kind), which, func(w byName, in []*Node) []*Node {
 		of, rest := kind.nodes(in)
 		return build(m.builder(w, of), rest)
 	}, inputs...)
@@ -185,7 +185,7 @@ func tokenPositions(s *spec.Spec, ids []int, n int) []int32 {
 // not beyond the context.
 func (m *Model) padded(n int) int {
 	padded := n
-	if m.promptStep > 1 {
+	if m.machine.promptStep > 1 {
 		padded = bucket(n)
 	}
 	if m.Spec.Context > 0 && m.Spec.Encoder == 0 {

@@ -88,7 +88,7 @@ func (m *Model) lens(streams []float32, use func(scores []float32) error) error 
 		tensors.FromScalar(int32(1)), // only a positive length is needed
 	}
 	defer free(inputs...)
-	scores, err := only(m.run("lens", endsWeights, func(w byName, in []*Node) []*Node {
+	scores, err := only(m.machine.run("lens", endsWeights, func(w byName, in []*Node) []*Node {
 		d := m.builder(w, text{length: in[1]})
 		return []*Node{d.logitColumns(d.final(in[0]))}
 	}, inputs...))

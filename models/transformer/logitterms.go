@@ -220,7 +220,7 @@ func (p *termsPass) layerBack(l int, along *tensors.Tensor,
 	defer free(length)
 	model := p.m // the graph is kept with it, so nothing else of this pass may stay in the graph
 	kind := layerKind(model.Spec, l)
-	out, err := p.m.run("terms back "+kind, ofLayer(l), func(w byName, in []*Node) []*Node {
+	out, err := p.m.machine.run("terms back "+kind, ofLayer(l), func(w byName, in []*Node) []*Node {
 		k := targetNodes{input: in[1], output: in[2], attention: in[3], value: in[4]}
 		t := model.termsOf(w, l, in[0], k, in[5])
 		return []*Node{t.input.along, t.sources, t.mlp(), t.input.constant}

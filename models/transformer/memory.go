@@ -113,7 +113,7 @@ const (
 func (m *Model) compiling(n need) float64 {
 	switch {
 	// Without weights it is asked for sizes alone.
-	case m.loaded == nil || backendName(m.backend) == "go":
+	case m.machine == nil || backendName(m.machine.backend) == "go":
 		return 0
 	case n.Parts:
 		return partsGraphs
@@ -131,17 +131,17 @@ func (m *Model) compiling(n need) float64 {
 // several positions, where it is kept in codes.
 func (m *Model) headTable(n need) float64 {
 	several := n.Head && n.Texts > 1 || n.Lens || slices.Contains(n.Taps, trace.Logits)
-	if m.loaded != nil && m.hosted != nil { // the host computes it where it is differentiated
+	if m.machine != nil && m.machine.held.hosted != nil { // the host computes it where it is differentiated
 		several = n.Gradient
 	}
-	if m.loaded == nil || !several {
+	if m.machine == nil || !several {
 		return 0
 	}
 	name := "head"
 	if m.Spec.TiedHead {
 		name = "embedding"
 	}
-	if len(m.weightsOf(formName(name, 0)).tensors) == 0 {
+	if len(m.machine.weightsOf(formName(name, 0)).tensors) == 0 {
 		return 0
 	}
 	return 4 * float64(m.Spec.Vocab) * float64(m.Spec.Embedded())
@@ -149,10 +149,10 @@ func (m *Model) headTable(n need) float64 {
 
 // decoded returns how many bytes a pass takes for the matrices that are kept in codes.
 func (m *Model) decoded(n need) float64 {
-	if m.loaded == nil {
+	if m.machine == nil {
 		return 0
 	}
-	return m.loaded.decoded.of(n.Gradient || n.Parts || !m.onHost)
+	return m.machine.held.decoded.of(n.Gradient || n.Parts || !m.machine.onHost)
 }
 
 // PassBytes returns about how many bytes an explanation by the default methods of a text of so many
@@ -340,8 +340,8 @@ func (m *Model) limit() int64 {
 func (m *Model) checkMemory(n need) error {
 	limit, bytes := m.limit(), m.estimate(n)
 	if bytes <= limit {
-		if bytes+m.throughHeld() > limit {
-			m.dropThrough()
+		if bytes+m.through.held(m.Spec) > limit {
+			m.through.drop()
 		}
 		return nil
 	}
@@ -393,14 +393,4 @@ func headMean(n need) (need, bool) {
 		smaller.Taps = append(smaller.Taps, tap)
 	}
 	return smaller, found
-}
-
-// RoundedBytes returns how many bytes the buffers of the weights have if sizes are rounded up as
-// the pure-Go backend does: to 2ⁿ or 3·2ⁿ.
-func (m *Model) RoundedBytes() int64 {
-	sum := int64(0)
-	for _, w := range m.weights {
-		sum += int64(sourceSlots(w.tensor.Shape().Size()*w.tensor.DType().Size(), 1))
-	}
-	return sum
 }

@@ -3,8 +3,6 @@ package transformer
 import (
 	"math"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gomlx/compute"
@@ -63,43 +61,13 @@ type Model struct {
 	// projectAlways makes tests use [projectedSources] where it does not pay.
 	projectAlways bool
 
-	// watch is told of compilations; see [Model.Watched]. Nil: nobody is.
-	watch *atomic.Pointer[Watch]
-
 	// parted is what is kept of the text of [Model.ForText], nil for a model of no text.
 	parted *partedText
 
-	*loaded
-}
-
-// loaded is what a model shares with the copies that [Model.WithMaxBytes] returns.
-type loaded struct {
-	backend compute.Backend
-	// promptStep is 1 where compiling costs nothing, and slotStep where every new shape is
-	// compiled and lengths are therefore rounded up.
-	promptStep int
-	// decoded is what passes take for matrices in codes.
-	decoded decoded
-	// onHost is whether the host may write into what the backend reads.
-	onHost bool
-	// inCodes is whether matrices are kept as their checkpoint has quantised them, where it has.
-	inCodes bool
-	params  []spec.Param
-	// hosted are the matrices that the host multiplies, in codes, by name; nil elsewhere.
-	hosted  map[string][]*hostForm
-	weights []weight
-
-	mu     sync.Mutex
-	graphs map[string]*compiled
-	chosen map[string]chosen // by what [Model.weightsOf] was asked for
-	// graphsCompiled and compileTime are what [Model.Compiled] returns.
-	graphsCompiled int
-	compileTime    time.Duration
-	// underway is how many graphs are being compiled, and underwaySince since when any is.
-	underway      int
-	underwaySince time.Time
-	// through is nil until something needs it; see [Model.acquireThrough].
-	through *throughHeads
+	// machine compiles and runs graphs, and through is what texts share of the weights; nil where a
+	// model is asked for sizes alone.
+	machine *machine
+	through *sharedThrough
 }
 
 // New puts a transformer on a backend. dtype is the type of its matrices: float32, or bfloat16 for
@@ -133,34 +101,25 @@ func newModel(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 	if dtype != dtypes.Float32 && dtype != dtypes.BFloat16 {
 		return nil, pkg.Errorf("weights as %s are not supported; take float32 or bfloat16", dtype)
 	}
-	m := &Model{
-		Spec: spec, DType: dtype,
-		loaded: &loaded{
-			backend: backend, promptStep: slotStep, params: spec.Params(),
-			onHost: backend.HasSharedBuffers(),
-			graphs: map[string]*compiled{}, chosen: map[string]chosen{},
-		},
-	}
-	if backendName(m.backend) == "go" {
-		m.promptStep = 1
-	}
-	inGo := backendName(backend) == "go"
-	if inGo {
-		q = OnHost(spec, q)
-	}
-	if m.inCodes = q != nil && dtype == dtypes.Float32; !m.inCodes {
-		q = nil
-	} else if inGo {
-		m.hosted = map[string][]*hostForm{}
-	}
-	m.loaded.decoded = decodedBytes(spec, q)
-	var err error
-	m.weights, err = m.loadArrays(fused(m.params, m.outFirst()), load, q, loaders)
+	held, err := loadWeights(backend, spec, dtype, load, q, loaders)
 	if err != nil {
 		return nil, err
 	}
-	return m, nil
+	return &Model{
+		Spec: spec, DType: dtype, machine: newMachine(held), through: &sharedThrough{},
+	}, nil
 }
+
+// WeightBytes returns how many bytes the weights take.
+func (m *Model) WeightBytes() int64 { return m.machine.held.bytes() }
+
+// RoundedBytes returns how many bytes the buffers of the weights have if sizes are rounded up as
+// the pure-Go backend does: to 2ⁿ or 3·2ⁿ.
+func (m *Model) RoundedBytes() int64 { return m.machine.held.roundedBytes() }
+
+// Compiled returns how many graphs were compiled for the model so far, one for every use and
+// shape, and how long that took. Graphs that were compiled at the same time count once in it.
+func (m *Model) Compiled() (graphs int, took time.Duration) { return m.machine.Compiled() }
 
 // WithMaxBytes returns a model on the same weights and compiled graphs whose passes may take so
 // many bytes besides the weights; see [Model.MaxBytes]. m does not change.
@@ -170,11 +129,6 @@ func (m *Model) WithMaxBytes(bytes int64) *Model {
 	return &view
 }
 
-// outFirst is whether the matrices of layers are held [out,in]: where they are in codes, whose
-// blocks are along the rows, and where XLA computes on a CPU. Its library multiplies such a matrix
-// fastest with few columns of activations, because it reads the rows in order.
-func (m *Model) outFirst() bool { return m.inCodes || onCPU(m.backend) }
-
 // builder returns a builder for a graph of the model.
 func (m *Model) builder(w byName, t text) *builder {
 	if t.boundary == nil {
@@ -182,10 +136,10 @@ func (m *Model) builder(w byName, t text) *builder {
 	}
 	d := newBuilder(m.Spec, w, t)
 	d.fused = true
-	if m.outFirst() {
+	if m.machine.held.outFirst() {
 		d.product = product{outFirst: true}
 	}
-	if onCPU(m.backend) {
+	if onCPU(m.machine.backend) {
 		d.product.always = GreaterThan(t.length, ZerosLike(t.length))
 	}
 	return d

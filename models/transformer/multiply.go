@@ -163,11 +163,11 @@ func (p *multiplication) targets() (first, last int) {
 func (p *multiplication) tile(t *tiledLayer, at, size int) error {
 	m, n, K := p.s.m, p.s.Length(), p.q.K
 	rows := K
-	if m.promptStep > 1 { // few sizes, so that few graphs are compiled
+	if m.machine.promptStep > 1 { // few sizes, so that few graphs are compiled
 		rows = roundUp(K, 8)
 	}
 	count := min(size, n-at)
-	left, err := filled(m.backend, []int{rows, size}, func(data []float32) {
+	left, err := filled(m.machine.backend, []int{rows, size}, func(data []float32) {
 		for k := range K {
 			for i := range count {
 				data[k*size+i] = float32(p.q.Left[k*n+at+i])
@@ -180,7 +180,7 @@ func (p *multiplication) tile(t *tiledLayer, at, size int) error {
 	residual := tensors.FromScalar(float32(p.q.Residual))
 	defer free(left, residual)
 	return t.tile(at, size, func(in []*tensors.Tensor) error {
-		out, err := m.execute(p.program(), append(in[:len(in):len(in)], left, residual)...)
+		out, err := m.machine.execute(p.program(), append(in[:len(in):len(in)], left, residual)...)
 		if err != nil {
 			return err
 		}

@@ -93,7 +93,7 @@ func (a *pairLayer) tile(ask asked, at, n int, projects bool, rows *trace.Rows) 
 	if !a.m.Spec.Causal() {
 		sources = a.n
 	}
-	if a.m.promptStep > 1 { // round shapes up, so that few graphs are compiled
+	if a.m.machine.promptStep > 1 { // round shapes up, so that few graphs are compiled
 		sources = bucket(sources)
 		if rows.N > 1 { // also of a remainder of one
 			targets = a.targets(ask)
@@ -109,7 +109,7 @@ func (a *pairLayer) tile(ask asked, at, n int, projects bool, rows *trace.Rows) 
 		if projects {
 			program, in = a.m.projectedTile(a.l, ask), slices.Concat(in, a.projected)
 		}
-		out, err := a.m.execute(program, in...)
+		out, err := a.m.machine.execute(program, in...)
 		if err != nil {
 			return err
 		}

@@ -87,7 +87,7 @@ func (t *partedText) free() {
 func (t *partedText) valuesOf(l, slots int) (*tensors.Tensor, error) {
 	m := t.session.m
 	if l == len(t.values) {
-		empty, err := zeros(m.backend, m.Spec.Groups(), slots, slots, m.Spec.ValueWidth())
+		empty, err := zeros(m.machine.backend, m.Spec.Groups(), slots, slots, m.Spec.ValueWidth())
 		if err == nil {
 			t.values = append(t.values, empty)
 		}
@@ -111,7 +111,7 @@ func (m *Model) resizedParts(old *tensors.Tensor, slots int) (*tensors.Tensor, e
 	dims := old.Shape().Dimensions
 	groups, had, width := dims[0], dims[1], dims[3]
 	n := min(had, slots)
-	return filledFrom(m.backend, old, []int{groups, slots, slots, width}, func(to, from []float32) {
+	return filledFrom(m.machine.backend, old, []int{groups, slots, slots, width}, func(to, from []float32) {
 		for g := range groups {
 			copySlots(to[g*slots*slots*width:][:n*slots*width],
 				from[g*had*had*width:][:n*had*width], n, n*width)
@@ -135,7 +135,7 @@ func (p *partedPass) goOn(ctx context.Context) (parts []float64, rest float64, e
 				}
 			}
 			if step.layer == p.m.Spec.Layers-1 {
-				final, err = filledFrom(p.m.backend, step.out, step.out.Shape().Dimensions,
+				final, err = filledFrom(p.m.machine.backend, step.out, step.out.Shape().Dimensions,
 					func(to, from []float32) { copy(to, from) })
 				if err != nil {
 					return err

@@ -114,13 +114,13 @@ func (t *prefixTree) add(ids []int) {
 func (t *prefixTree) predict(ctx context.Context, values []float64) error {
 	rows := t.rows()
 	defer free(rows...)
-	x, err := only(t.m.execute(t.m.treeEmbedding(), rows[:treeTokens]...))
+	x, err := only(t.m.machine.execute(t.m.treeEmbedding(), rows[:treeTokens]...))
 	if err != nil {
 		return err
 	}
 	for step, err := range t.m.layers(ctx, x, nil,
 		func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error) {
-			return t.m.execute(t.m.treeLayer(l), append(slices.Clone(rows), x)...)
+			return t.m.machine.execute(t.m.treeLayer(l), append(slices.Clone(rows), x)...)
 		}) {
 		if err != nil {
 			return err
@@ -130,7 +130,7 @@ func (t *prefixTree) predict(ctx context.Context, values []float64) error {
 	defer free(x)
 	ends := int32Tensor(filledTo(t.ends, t.m.batchTexts(len(t.ends), treeTexts)))
 	defer free(ends)
-	scores, err := only(t.m.execute(t.m.treeScores(), append(slices.Clone(rows[:treeTokens]),
+	scores, err := only(t.m.machine.execute(t.m.treeScores(), append(slices.Clone(rows[:treeTokens]),
 		x, ends)...))
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (t *prefixTree) rows() []*tensors.Tensor {
 	}
 	length := sources
 	M, B := len(t.ids), t.m.batchTexts(len(t.paths), treeTexts)
-	if t.m.promptStep > 1 {
+	if t.m.machine.promptStep > 1 {
 		M, own, sources = bucket(M), bucket(own), bucket(sources)
 	}
 	targets, paths, back := make([]int, B*own), make([]int, B*sources), make([]int, 2*M)

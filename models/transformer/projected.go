@@ -289,11 +289,11 @@ func (m *Model) projectedTile(l int, ask asked) program {
 func (a *pairLayer) project() error {
 	m, length := a.m, a.n
 	sources := length
-	if m.promptStep > 1 {
+	if m.machine.promptStep > 1 {
 		sources = bucket(length)
 	}
 	spec := m.Spec
-	value, err := filled(m.backend, []int{1, spec.Groups(), sources, spec.ValueWidth()},
+	value, err := filled(m.machine.backend, []int{1, spec.Groups(), sources, spec.ValueWidth()},
 		func(data []float32) {
 			copySlots(data, a.value, spec.Groups(), length*spec.ValueWidth())
 		})
@@ -301,8 +301,8 @@ func (a *pairLayer) project() error {
 		return err
 	}
 	defer free(value)
-	t := m.acquireThrough(throughBytes(spec) <= float64(min(throughMost, a.p.spare/4)))
-	defer m.releaseThrough(t)
+	t := m.through.acquire(spec.Layers, throughBytes(spec) <= float64(min(throughMost, a.p.spare/4)))
+	defer m.through.release(t)
 	a.projected, err = m.project(m.projectProgram(a.l), t, a.l, value)
 	return err
 }
@@ -318,5 +318,5 @@ func (m *Model) project(p program, t *throughHeads, l int, value *tensors.Tensor
 	positive := tensors.FromScalar(int32(1))
 	defer free(positive)
 	inputs := []*tensors.Tensor{positive, value}
-	return m.execute(p, append(inputs, through[:1+len(inputMatrices(m.Spec))]...)...)
+	return m.machine.execute(p, append(inputs, through[:1+len(inputMatrices(m.Spec))]...)...)
 }

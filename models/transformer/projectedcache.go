@@ -19,7 +19,8 @@ type throughHeads struct {
 	layers [][]*tensors.Tensor
 
 	// users is how many texts use them, and drop is whether the model keeps them no longer than
-	// that. Both are guarded by the mutex of the model.
+	// that. Both are guarded by the mutex of
+	// [sharedThrough].
 	users int
 	drop  bool
 }
@@ -28,63 +29,69 @@ type throughHeads struct {
 // would take more compute every source apart.
 const throughMost = 256 << 20
 
-// acquireThrough returns the tensors that the model keeps. If it has none, new ones are made: with
-// keep the model keeps them, and without it they are the caller's alone. The caller passes them to
-// [Model.releaseThrough] in either case.
-func (m *Model) acquireThrough(keep bool) *throughHeads {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	t := m.through
+// sharedThrough are the tensors that a model keeps, if it keeps any.
+type sharedThrough struct {
+	mu   sync.Mutex
+	kept *throughHeads
+}
+
+// acquire returns the tensors that the model keeps, of so many layers. If it has none, new ones are
+// made: with keep the model keeps them, and without it they are the caller's alone. The caller
+// passes them to release in either case.
+func (s *sharedThrough) acquire(layers int, keep bool) *throughHeads {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.kept
 	if t == nil {
-		t = &throughHeads{layers: make([][]*tensors.Tensor, m.Spec.Layers)}
+		t = &throughHeads{layers: make([][]*tensors.Tensor, layers)}
 	}
 	if keep {
-		m.through, t.drop = t, false
+		s.kept, t.drop = t, false
 	}
 	t.users++
 	return t
 }
 
-// releaseThrough ends a use of t. What nobody uses and the model does not keep is freed.
-func (m *Model) releaseThrough(t *throughHeads) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+// release ends a use of t. What nobody uses and the model does not keep is freed.
+func (s *sharedThrough) release(t *throughHeads) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	t.users--
-	m.freeThrough(t)
+	s.free(t)
 }
 
-// dropThrough makes the model keep none: at once, or when the texts that use them end.
-func (m *Model) dropThrough() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.through != nil {
-		m.through.drop = true
-		m.freeThrough(m.through)
+// drop makes the model keep none: at once, or when the texts that use them end.
+func (s *sharedThrough) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept != nil {
+		s.kept.drop = true
+		s.free(s.kept)
 	}
 }
 
-// freeThrough frees t if nobody uses it and the model does not keep it. The caller holds m.mu.
-func (m *Model) freeThrough(t *throughHeads) {
-	if t.users > 0 || t == m.through && !t.drop {
+// free frees t if nobody uses it and the model does not keep it. The caller holds the mutex.
+func (s *sharedThrough) free(t *throughHeads) {
+	if t.users > 0 || t == s.kept && !t.drop {
 		return
 	}
 	free(slices.Concat(t.layers...)...)
-	if t == m.through {
-		m.through = nil
+	if t == s.kept {
+		s.kept = nil
 	}
 }
 
-// throughHeld is how many bytes the model keeps of them, at most.
-func (m *Model) throughHeld() int64 {
-	if m.loaded == nil { // asked for sizes alone
+// held is how many bytes the model keeps of them, at most.
+func (s *sharedThrough) held(of *spec.Spec) int64 {
+	if s == nil { // asked for sizes alone
 		return 0
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.through == nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept == nil {
 		return 0
 	}
-	return int64(throughBytes(m.Spec))
+	return int64(throughBytes(of))
 }
 
 // of returns the tensors of layer l, on the same weights as those of the model that t is from.
@@ -96,7 +103,7 @@ func (t *throughHeads) of(m *Model, l int) ([]*tensors.Tensor, error) {
 	}
 	positive := tensors.FromScalar(int32(1))
 	defer free(positive)
-	out, err := m.execute(m.throughProgram(l), positive)
+	out, err := m.machine.execute(m.throughProgram(l), positive)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +123,7 @@ type projectedCache struct {
 
 // newProjectedCache returns a cache of no layers yet.
 func (m *Model) newProjectedCache() *projectedCache {
-	return &projectedCache{m: m, through: m.acquireThrough(true)}
+	return &projectedCache{m: m, through: m.through.acquire(m.Spec.Layers, true)}
 }
 
 // add appends the next layer, given its values, [1,G,slots,E], zero without a token.
@@ -129,7 +136,7 @@ func (c *projectedCache) add(value *tensors.Tensor) error {
 	defer free(out...)
 	var layer []*tensors.Tensor // in memory that the host may write
 	for _, t := range out {
-		own, err := filledFrom(c.m.backend, t, t.Shape().Dimensions, func(to, from []float32) {
+		own, err := filledFrom(c.m.machine.backend, t, t.Shape().Dimensions, func(to, from []float32) {
 			copy(to, from)
 		})
 		layer = append(layer, own)
@@ -213,7 +220,7 @@ func (c *projectedCache) free() {
 	for _, layer := range c.layers {
 		free(layer...)
 	}
-	c.m.releaseThrough(c.through)
+	c.m.through.release(c.through)
 }
 
 // cachedSources is what a [projectedCache] has, in the graph of a decode step.
@@ -295,7 +302,7 @@ func (m *Model) projectsSteps(asks []asked, n, slots, room int, spare int64) (
 	wanted := slices.ContainsFunc(asks, func(ask asked) bool {
 		return m.canProject(ask) && ask.sharesOutput()
 	})
-	if !wanted || !m.onHost || room <= n {
+	if !wanted || !m.machine.onHost || room <= n {
 		return 0, false
 	}
 	through, layers := throughBytes(m.Spec), float64(m.Spec.Layers)
@@ -307,7 +314,7 @@ func (m *Model) projectsSteps(asks []asked, n, slots, room int, spare int64) (
 	if m.projectAlways {
 		return bytes, true
 	}
-	if backendName(m.backend) == "go" { // its products of few rows cost as much as they save
+	if backendName(m.machine.backend) == "go" { // its products of few rows cost as much as they save
 		return 0, false
 	}
 	// Multiplications, in units of D and the width of the inputs together: those that each step is

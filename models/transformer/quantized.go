@@ -196,7 +196,7 @@ func (f form) factors(shape func(each int) []int) (all []keptArray) {
 
 // loadQuantized makes the tensors of an array. It returns an error that wraps [spec.ErrNoBlocks] if
 // the array must be loaded as float32.
-func (m *Model) loadQuantized(a array, forms []form, load spec.Loader, q spec.Quantized) (
+func (h *held) loadQuantized(a array, forms []form, load spec.Loader, q spec.Quantized) (
 	made []weight, err error,
 ) {
 	defer func() {
@@ -218,7 +218,7 @@ func (m *Model) loadQuantized(a array, forms []form, load spec.Loader, q spec.Qu
 			if k >= len(rows) {
 				name = byColumns + name
 			}
-			t, err := tensors.FromShapeForBackend(m.backend, 0, kept.shape)
+			t, err := tensors.FromShapeForBackend(h.backend, 0, kept.shape)
 			if err != nil {
 				return made, pkg.Errorf("%s: %w", name, err)
 			}
@@ -234,10 +234,10 @@ func (m *Model) loadQuantized(a array, forms []form, load spec.Loader, q spec.Qu
 					to.byColumn[kept.suffix] = flat[k]
 				}
 			}
-			if m.hosted != nil {
-				m.mu.Lock()
-				m.hosted[a.name] = append(m.hosted[a.name], &hostForm{f, to.rows})
-				m.mu.Unlock()
+			if h.hosted != nil {
+				h.mu.Lock()
+				h.hosted[a.name] = append(h.hosted[a.name], &hostForm{f, to.rows})
+				h.mu.Unlock()
 			}
 			if f.Bits == 16 {
 				return f.fillHalf(flat[0], a.outFirst || a.stacked, load)
@@ -247,7 +247,7 @@ func (m *Model) loadQuantized(a array, forms []form, load spec.Loader, q spec.Qu
 			return made, err
 		}
 		for _, w := range own {
-			if err := w.tensor.ToDevice(m.backend, 0); err != nil {
+			if err := w.tensor.ToDevice(h.backend, 0); err != nil {
 				return made, pkg.Errorf("%s: %w", w.name, err)
 			}
 		}
@@ -404,26 +404,17 @@ func (f form) pack(to map[string]any, kept *[256]uint8, at place32, codes []uint
 	}
 }
 
-// WeightBytes returns how many bytes the weights take.
-func (m *Model) WeightBytes() int64 {
-	bytes := int64(0)
-	for _, w := range m.weights {
-		bytes += int64(w.tensor.Shape().Size()) * int64(w.tensor.DType().Size())
-	}
-	return bytes
-}
-
 // loadArray makes the tensors of an array, in codes if q is not nil and has them.
-func (m *Model) loadArray(a array, load spec.Loader, q spec.Quantized) ([]weight, error) {
+func (h *held) loadArray(a array, load spec.Loader, q spec.Quantized) ([]weight, error) {
 	if q != nil {
 		if forms := formsOf(a, q); forms != nil {
-			all, err := m.loadQuantized(a, forms, load, q)
+			all, err := h.loadQuantized(a, forms, load, q)
 			if !errors.Is(err, spec.ErrNoBlocks) {
 				return all, err
 			}
 		}
 	}
-	t, err := m.load(a, load)
+	t, err := h.load(a, load)
 	return []weight{{a.name, t}}, err
 }
 

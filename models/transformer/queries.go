@@ -191,7 +191,7 @@ func (b *queryBatch) embeddings() (*tensors.Tensor, error) {
 		return nil, nil
 	}
 	width := b.m.Spec.Embedded()
-	return filled(b.m.backend, []int{len(b.queries), b.padded, width}, func(data []float32) {
+	return filled(b.m.machine.backend, []int{len(b.queries), b.padded, width}, func(data []float32) {
 		for i, q := range b.queries {
 			copy(data[i*b.padded*width:], q.Embeddings)
 		}

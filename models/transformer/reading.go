@@ -124,7 +124,7 @@ func (r *Reading) Logits(positions ...int) ([][]float32, error) {
 // more graph to compile.
 func (m *Model) rowNumbers(positions []int) *tensors.Tensor {
 	k := len(positions)
-	if m.promptStep > 1 && k > 1 {
+	if m.machine.promptStep > 1 && k > 1 {
 		k = bucket(k)
 	}
 	return int32Tensor(append(slices.Clone(positions), make([]int, k-len(positions))...), k, 1)

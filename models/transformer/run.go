@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
@@ -34,16 +35,57 @@ type program struct {
 	build        graphFunc
 }
 
+// machine compiles graphs over the weights of a model and runs them. It is safe for concurrent use.
+// Copies share what was compiled; each has a watcher of its own.
+type machine struct {
+	*compiledGraphs
+	// watch is told of compilations; see [Model.Watched]. Nil: nobody is.
+	watch *atomic.Pointer[Watch]
+}
+
+// compiledGraphs is what the copies of a machine share.
+type compiledGraphs struct {
+	backend compute.Backend
+	held    *held
+	// promptStep is 1 where compiling costs nothing, and slotStep where every new shape is
+	// compiled and lengths are therefore rounded up.
+	promptStep int
+	// onHost is whether the host may write into what the backend reads.
+	onHost bool
+
+	mu     sync.Mutex
+	graphs map[string]*compiled
+	chosen map[string]chosen // by what [machine.weightsOf] was asked for
+	// graphsCompiled and compileTime are what [machine.Compiled] returns.
+	graphsCompiled int
+	compileTime    time.Duration
+	// underway is how many graphs are being compiled, and underwaySince since when any is.
+	underway      int
+	underwaySince time.Time
+}
+
+func newMachine(weights *held) *machine {
+	shared := &compiledGraphs{
+		backend: weights.backend, held: weights, promptStep: slotStep,
+		onHost: weights.backend.HasSharedBuffers(),
+		graphs: map[string]*compiled{}, chosen: map[string]chosen{},
+	}
+	if backendName(weights.backend) == "go" {
+		shared.promptStep = 1
+	}
+	return &machine{compiledGraphs: shared}
+}
+
 // run executes the graph that build describes, on inputs and the weights of which; see [program].
-func (m *Model) run(key, which string, build graphFunc,
+func (m *machine) run(key, which string, build graphFunc,
 	inputs ...*tensors.Tensor,
 ) ([]*tensors.Tensor, error) {
 	return m.execute(program{key, which, build}, inputs...)
 }
 
 // execute runs a program on inputs.
-func (m *Model) execute(p program, inputs ...*tensors.Tensor) ([]*tensors.Tensor, error) {
-	if m.hosted != nil && p.weights != noWeights {
+func (m *machine) execute(p program, inputs ...*tensors.Tensor) ([]*tensors.Tensor, error) {
+	if m.held.hosted != nil && p.weights != noWeights {
 		return m.executeOnHost(p, inputs)
 	}
 	out, _, err := m.executeOnce(p, nil, inputs)
@@ -52,7 +94,7 @@ func (m *Model) execute(p program, inputs ...*tensors.Tensor) ([]*tensors.Tensor
 
 // executeOnce runs a program up to what it needs of the host, if it needs anything. The last inputs
 // are what the host has answered so far, by name.
-func (m *Model) executeOnce(p program, answered []string, inputs []*tensors.Tensor) (
+func (m *machine) executeOnce(p program, answered []string, inputs []*tensors.Tensor) (
 	[]*tensors.Tensor, *hostAsk, error,
 ) {
 	var sizes []shapes.Shape
@@ -75,7 +117,7 @@ func (m *Model) executeOnce(p program, answered []string, inputs []*tensors.Tens
 // follow them. A call would compile it too. Here that is counted, its time is measured, and of two
 // goroutines with the same shapes one waits for the other. waiting, if not nil, is called before
 // compile waits for a graph that is not compiled yet.
-func (m *Model) compile(p program, inputs []shapes.Shape, waiting func(program),
+func (m *machine) compile(p program, inputs []shapes.Shape, waiting func(program),
 	answered ...string,
 ) (*compiled, *hostAsk, []*tensors.Tensor, error) {
 	given := m.weightsOf(p.weights)
@@ -119,7 +161,7 @@ func (m *Model) compile(p program, inputs []shapes.Shape, waiting func(program),
 
 // countCompiling notes that a graph begins (1) or ends (-1) being compiled. Several may be at the
 // same time, which counts once.
-func (m *Model) countCompiling(now time.Time, change int) {
+func (m *machine) countCompiling(now time.Time, change int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.underway == 0 {
@@ -140,14 +182,14 @@ type chosen struct {
 // weightsOf returns the weights that a graph gets, in the order in which the model loaded them,
 // which is the same at every call. [Model.compiled] relies on that order. The model keeps the
 // result: to search all names takes as long as a call of a small graph.
-func (m *Model) weightsOf(which string) chosen {
+func (m *machine) weightsOf(which string) chosen {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c, ok := m.chosen[which]
 	if ok {
 		return c
 	}
-	for _, w := range m.weights {
+	for _, w := range m.held.arrays {
 		if hasWeight(which, w.name) {
 			c.names, c.tensors = append(c.names, w.name), append(c.tensors, w.tensor)
 		}
@@ -159,7 +201,7 @@ func (m *Model) weightsOf(which string) chosen {
 
 // compiled returns the graph of key and makes it at its first use. It compiles nothing yet: that
 // needs the shapes of the inputs.
-func (m *Model) compiled(p program, given chosen, answered []string, inputs int) (
+func (m *machine) compiled(p program, given chosen, answered []string, inputs int) (
 	*compiled, error,
 ) {
 	key, names := p.key+given.form+strings.Join(answered, ";"), given.names
@@ -178,7 +220,7 @@ func (m *Model) compiled(p program, given chosen, answered []string, inputs int)
 		for i, name := range answered {
 			nodes[own+i].WithAlias(name)
 		}
-		if m.hosted == nil {
+		if m.held.hosted == nil {
 			return p.build(withQuantized(at, named), nodes[:own])
 		}
 		if out, c.ask = buildOnHost(g, p.build, at, nodes[:own]); c.ask != nil {
@@ -213,14 +255,14 @@ func sizesOf(inputs []shapes.Shape) string {
 
 // Compiled returns how many graphs were compiled for the model so far, one for every use and
 // shape, and how long that took. Graphs that were compiled at the same time count once in it.
-func (m *Model) Compiled() (graphs int, took time.Duration) {
+func (m *machine) Compiled() (graphs int, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.graphsCompiled, m.compileTime
 }
 
 // executeOnHost is [Model.execute] for matrices in codes that the host multiplies.
-func (m *Model) executeOnHost(p program, inputs []*tensors.Tensor) ([]*tensors.Tensor, error) {
+func (m *machine) executeOnHost(p program, inputs []*tensors.Tensor) ([]*tensors.Tensor, error) {
 	var answered []string
 	var answers []*tensors.Tensor
 	weights := m.weightsOf(p.weights).names
@@ -235,9 +277,9 @@ func (m *Model) executeOnHost(p program, inputs []*tensors.Tensor) ([]*tensors.T
 			array, _, _ := strings.Cut(weights[place], "#")
 			var answer *tensors.Tensor
 			if ask.rows == nil {
-				answer, err = hostNumbers(m.backend, m.hosted[array])
+				answer, err = hostNumbers(m.backend, m.held.hosted[array])
 			} else {
-				answer, err = multiplied(m.backend, out[0], m.hosted[array])
+				answer, err = multiplied(m.backend, out[0], m.held.hosted[array])
 			}
 			if answers = append(answers, answer); err != nil {
 				break

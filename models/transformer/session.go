@@ -250,7 +250,7 @@ func (s *Session) Step(ctx context.Context, id int) (*Output, error) {
 // compiling costs nothing it does nothing. An error is left to the call that needs the graph.
 // [Session.Close] waits for it, at most for one graph once ctx is done.
 func (s *Session) prepare(ctx context.Context, n int, kept *store) {
-	if s.m.promptStep == 1 || s.m.Spec.Encoder > 0 {
+	if s.m.machine.promptStep == 1 || s.m.Spec.Encoder > 0 {
 		return
 	}
 	integer, number := dtypes.Int32, dtypes.Float32
@@ -316,7 +316,7 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 			if ctx.Err() != nil {
 				return
 			}
-			_, _, _, _ = s.m.compile(g.program, g.inputs, nil)
+			_, _, _, _ = s.m.machine.compile(g.program, g.inputs, nil)
 		}
 	})
 }

@@ -32,7 +32,7 @@ func (m *Model) emptyStore(texts, slots int) (*store, error) {
 	s := m.newStore(slots)
 	for i := range 2 * m.Spec.Layers {
 		width := []int{m.Spec.HeadWidth, m.Spec.ValueWidth()}[i%2]
-		t, err := zeros(m.backend, texts, m.Spec.Groups(), slots, width)
+		t, err := zeros(m.machine.backend, texts, m.Spec.Groups(), slots, width)
 		if err != nil {
 			s.free()
 			return nil, err
@@ -43,7 +43,7 @@ func (m *Model) emptyStore(texts, slots int) (*store, error) {
 }
 
 // inPlace is whether the host may write into what the backend reads.
-func (s *store) inPlace() bool { return s.m.onHost }
+func (s *store) inPlace() bool { return s.m.machine.onHost }
 
 // add appends a key or value, [1,G,T,E], of which the first n slots count.
 func (s *store) add(kv *tensors.Tensor, n int) error {
@@ -51,7 +51,7 @@ func (s *store) add(kv *tensors.Tensor, n int) error {
 	if !s.inPlace() {
 		return s.addGrown(kv)
 	}
-	t, err := filledFrom(s.m.backend, kv, []int{1, dims[1], s.slots, dims[3]}, func(to, from []float32) {
+	t, err := filledFrom(s.m.machine.backend, kv, []int{1, dims[1], s.slots, dims[3]}, func(to, from []float32) {
 		copySlots(to, from, dims[1], n*dims[3])
 	})
 	if t != nil {
@@ -73,7 +73,7 @@ func (s *store) addLayer(now []*tensors.Tensor, n int) error {
 // store.
 func (s *store) addGrown(kv *tensors.Tensor) error {
 	slots := s.slots // the graph is kept under its name, which has to say all that it depends on
-	out, err := s.m.run(fmt.Sprintf("grow to %d slots", slots), noWeights,
+	out, err := s.m.machine.run(fmt.Sprintf("grow to %d slots", slots), noWeights,
 		func(_ byName, in []*Node) []*Node {
 			return []*Node{withSlots(in[0], slots)}
 		}, kv)
@@ -146,7 +146,7 @@ func (s *store) putTexts(l int, now []*tensors.Tensor, rows, lengths []int) erro
 	}
 	defer free(places...)
 	slots := s.slots // the graph is kept under its name, which has to say all that it depends on
-	out, err := s.m.run(fmt.Sprintf("keep texts in %d slots", slots), noWeights,
+	out, err := s.m.machine.run(fmt.Sprintf("keep texts in %d slots", slots), noWeights,
 		func(_ byName, in []*Node) []*Node {
 			from, is := InsertAxes(in[4], -1), Reshape(in[5], -1, 1, 1, 1)
 			var all []*Node

@@ -142,7 +142,7 @@ func (s *texts) step(ctx context.Context, rows, ids []int) ([]*Output, error) {
 		return nil, err
 	}
 	defer func() { free(x) }()
-	scores, err := m.run("step logits", endsWeights,
+	scores, err := m.machine.run("step logits", endsWeights,
 		func(w byName, in []*Node) []*Node {
 			d := m.stepBuilder(w, in)
 			return []*Node{d.logits(d.final(Squeeze(in[2], 1)))}
@@ -189,7 +189,7 @@ func (s *texts) onCache(ctx context.Context, text []*tensors.Tensor, embedding p
 	edits *passEdits, layer func(l int, edited []trace.Tap) program,
 	keep func(step *layerStep) error,
 ) (*tensors.Tensor, error) {
-	x, err := only(s.m.execute(embedding, text...))
+	x, err := only(s.m.machine.execute(embedding, text...))
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (s *texts) onCache(ctx context.Context, text []*tensors.Tensor, embedding p
 		}
 		defer free(own...)
 		inputs := slices.Concat(text, []*tensors.Tensor{x}, s.cache.of(l), projected, own)
-		return s.m.execute(layer(l, edited), inputs...)
+		return s.m.machine.execute(layer(l, edited), inputs...)
 	}
 	for step, err := range s.m.layers(ctx, x, edits, run) {
 		if err != nil {
@@ -330,7 +330,7 @@ func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program {
 // kept are the keys and values of the targets of a block that follow a cache, [B,G,N,E] each, as
 // [store.put] takes them: outside the memory of the host those of all slots.
 func (m *Model) kept(b *Block, now cache) []*Node {
-	if !m.onHost {
+	if !m.machine.onHost {
 		now = b.sources
 	}
 	return []*Node{now.key, now.value}

@@ -49,7 +49,7 @@ func (p *tiledPrompt) output(ctx context.Context, progress func(trace.Progress))
 			return nil, fmt.Errorf("layer %d: %w", l, err)
 		}
 	}
-	last, err := filled(p.m.backend, []int{1, 1, p.m.Spec.Width}, func(data []float32) {
+	last, err := filled(p.m.machine.backend, []int{1, 1, p.m.Spec.Width}, func(data []float32) {
 		copy(data, p.x[len(p.x)-len(data):])
 	})
 	if err != nil {
@@ -87,7 +87,7 @@ func (p *tiledPrompt) layer(ctx context.Context, inputs *inputs, l int, all []tr
 		return []*Node{b.Output}
 	})
 	err = t.each(ctx, p.m.tileOf(p.slots), func(at, n int, in []*tensors.Tensor) error {
-		out, err := p.m.execute(program, in...)
+		out, err := p.m.machine.execute(program, in...)
 		if err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (p *tiledPrompt) layer(ctx context.Context, inputs *inputs, l int, all []tr
 // sources computes the keys and values of layer l for all targets and keeps them in the cache.
 func (p *tiledPrompt) sources(inputs *inputs, l int) (*tiledLayer, error) {
 	padded := inputs.tensors[0].Shape().Dimensions[1]
-	x, err := filled(p.m.backend, []int{1, padded, p.m.Spec.Width}, func(data []float32) {
+	x, err := filled(p.m.machine.backend, []int{1, padded, p.m.Spec.Width}, func(data []float32) {
 		copy(data, p.x)
 	})
 	if err != nil {
@@ -186,7 +186,7 @@ func (p *tiledPrompt) lastTarget(t *tiledLayer, all []trace.Rows) error {
 		return keptAt(b, nil)
 	})
 	return t.tile(t.n-1, 1, func(in []*tensors.Tensor) error {
-		out, err := p.m.execute(program, in...)
+		out, err := p.m.machine.execute(program, in...)
 		if err != nil {
 			return err
 		}

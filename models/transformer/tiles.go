@@ -145,7 +145,7 @@ func (t *tiledLayer) over(sources, at, size int, use func(inputs []*tensors.Tens
 	if err := t.fill(sources); err != nil {
 		return err
 	}
-	x, err := filled(t.m.backend, []int{1, size, spec.Width}, func(data []float32) {
+	x, err := filled(t.m.machine.backend, []int{1, size, spec.Width}, func(data []float32) {
 		copy(data, t.x[at*spec.Width:min((at+size), t.n)*spec.Width])
 	})
 	if err != nil {
@@ -168,7 +168,7 @@ func (t *tiledLayer) fill(slots int) error {
 	widths := []int{t.m.Spec.HeadWidth, t.m.Spec.ValueWidth()}
 	for i, from := range [][]float32{t.key, t.value} {
 		have, width := len(from)/groups, widths[i]
-		s, err := filled(t.m.backend, []int{1, groups, slots, width}, func(data []float32) {
+		s, err := filled(t.m.machine.backend, []int{1, groups, slots, width}, func(data []float32) {
 			copySlots(data, from, groups, min(t.n*width, have, slots*width))
 		})
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/dtypes/bfloat16"
 	"github.com/gomlx/compute/dtypes/float16"
@@ -98,6 +99,65 @@ func (a array) shape() []int {
 	return shape
 }
 
+// held are the weights of a model on a backend.
+type held struct {
+	backend compute.Backend
+	// dtype is the type of the matrices: float32 or bfloat16.
+	dtype dtypes.DType
+	// inCodes is whether matrices are kept as their checkpoint has quantised them, where it has.
+	inCodes bool
+	arrays  []weight
+	// hosted are the matrices that the host multiplies, in codes, by name; nil elsewhere.
+	hosted map[string][]*hostForm
+	// decoded is what passes take for matrices in codes.
+	decoded decoded
+	mu      sync.Mutex // guards hosted while arrays are loaded
+}
+
+// loadWeights puts the arrays of a model on a backend, by so many goroutines. Matrices that q has
+// are kept in codes where that is in float32. q may be nil. Every array goes from load straight to
+// its place, without a copy. It returns the errors of load and of the backend.
+func loadWeights(backend compute.Backend, s *spec.Spec, dtype dtypes.DType, load spec.Loader,
+	q spec.Quantized, loaders int,
+) (*held, error) {
+	h := &held{backend: backend, dtype: dtype}
+	inGo := backendName(backend) == "go"
+	if inGo {
+		q = OnHost(s, q)
+	}
+	if h.inCodes = q != nil && dtype == dtypes.Float32; !h.inCodes {
+		q = nil
+	} else if inGo {
+		h.hosted = map[string][]*hostForm{}
+	}
+	h.decoded = decodedBytes(s, q)
+	var err error
+	h.arrays, err = h.loadArrays(fused(s.Params(), h.outFirst()), load, q, loaders)
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// bytes returns how many bytes the weights take.
+func (h *held) bytes() int64 {
+	bytes := int64(0)
+	for _, w := range h.arrays {
+		bytes += int64(w.tensor.Shape().Size()) * int64(w.tensor.DType().Size())
+	}
+	return bytes
+}
+
+// roundedBytes returns how many bytes the buffers of the weights have if sizes are rounded up as
+// the pure-Go backend does: to 2ⁿ or 3·2ⁿ.
+func (h *held) roundedBytes() int64 {
+	sum := int64(0)
+	for _, w := range h.arrays {
+		sum += int64(sourceSlots(w.tensor.Shape().Size()*w.tensor.DType().Size(), 1))
+	}
+	return sum
+}
+
 // loadersMost is how many arrays are loaded at a time, each on a processor of its own. Each needs
 // memory for the pieces that it reads.
 const loadersMost = 4
@@ -106,7 +166,7 @@ const loadersMost = 4
 // memory that the system has to clear, and into numbers that are converted. The error is that of
 // the first array that has one, whichever was loaded first. Arrays after it may not have been
 // loaded.
-func (m *Model) loadArrays(arrays []array, load spec.Loader, q spec.Quantized, loaders int) (
+func (h *held) loadArrays(arrays []array, load spec.Loader, q spec.Quantized, loaders int) (
 	[]weight, error,
 ) {
 	made, failed := make([][]weight, len(arrays)), make([]error, len(arrays))
@@ -116,7 +176,7 @@ func (m *Model) loadArrays(arrays []array, load spec.Loader, q spec.Quantized, l
 	for range loaders {
 		all.Go(func() {
 			for i := next(); i < len(arrays); i = next() {
-				if made[i], failed[i] = m.loadArray(arrays[i], load, q); failed[i] != nil {
+				if made[i], failed[i] = h.loadArray(arrays[i], load, q); failed[i] != nil {
 					begun.Store(int64(len(arrays)))
 				}
 			}
@@ -137,16 +197,16 @@ func (m *Model) loadArrays(arrays []array, load spec.Loader, q spec.Quantized, l
 }
 
 // load makes the tensor of an array.
-func (m *Model) load(a array, load spec.Loader) (*tensors.Tensor, error) {
+func (h *held) load(a array, load spec.Loader) (*tensors.Tensor, error) {
 	// A matrix has the type of the model.
 	shape := a.shape()
 	// Norms and biases have one axis. They are a small part of all numbers, and stay in float32.
 	dtype := dtypes.Float32
 	if len(shape) > 1 {
-		dtype = m.DType
+		dtype = h.dtype
 	}
 	// Where the backend computes in the memory of the host, this is the memory that it reads.
-	t, err := tensors.FromShapeForBackend(m.backend, 0, shapes.Make(dtype, shape...))
+	t, err := tensors.FromShapeForBackend(h.backend, 0, shapes.Make(dtype, shape...))
 	if err != nil {
 		return nil, pkg.Errorf("%s: %w", a.name, err)
 	}
@@ -165,7 +225,7 @@ func (m *Model) load(a array, load spec.Loader) (*tensors.Tensor, error) {
 	if err = errors.Join(loaded, err); err != nil {
 		return nil, err
 	}
-	if err := t.ToDevice(m.backend, 0); err != nil {
+	if err := t.ToDevice(h.backend, 0); err != nil {
 		return nil, pkg.Errorf("%s: %w", a.name, err)
 	}
 	return t, nil
@@ -265,3 +325,8 @@ func roundBFloat16(x float32) float32 {
 	b += 0x7fff + b>>16&1
 	return math.Float32frombits(b &^ 0xffff)
 }
+
+// outFirst is whether the matrices of layers are held [out,in]: where they are in codes, whose
+// blocks are along the rows, and where XLA computes on a CPU. Its library multiplies such a matrix
+// fastest with few columns of activations, because it reads the rows in order.
+func (h *held) outFirst() bool { return h.inCodes || onCPU(h.backend) }

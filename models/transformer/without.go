@@ -26,7 +26,7 @@ func (m *Model) WithoutValue(ctx context.Context, l int, x []float32,
 		return nil, pkg.Errorf("layer %d of %d, source %d, "+
 			"%d numbers of width %d do not fit", l, spec.Layers, source, len(x), spec.Width)
 	}
-	out, err := m.run(fmt.Sprintf("without value, layer %d", l), ofLayer(l),
+	out, err := m.machine.run(fmt.Sprintf("without value, layer %d", l), ofLayer(l),
 		func(w byName, in []*Node) []*Node {
 			// Only their number matters.
 			ids := Zeros(in[0].Graph(), shapes.Make(dtypes.Int32, 1, in[0].Shape().Dimensions[1]))
