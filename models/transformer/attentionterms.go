@@ -55,7 +55,7 @@ func (k *latest) stream(l int) *tensors.Tensor {
 // can be compiled while the prompt is read. It returns an error for a mixing that does not exist
 // and heads that it cannot fuse.
 func (s *Session) KeepTerms(rows ...trace.MixingAsk) error {
-	late, err := s.m.mixings(rows...)
+	late, err := lookupMixings(s.m.Spec, rows...)
 	if err != nil {
 		return err
 	}
@@ -198,15 +198,15 @@ func (s *texts) streamKept(tap trace.Tap, l int) float32 {
 // directionProgram is the graph of the directions on the residual stream after the last layer,
 // [B,1,D], given a positive number, what [askedTensors] gives and that stream; see
 // [builder.beforeHead].
-func (m *Model) directionProgram() program {
+func directionProgram(m *core) program {
 	return program{"direction on the cache", endsWeights, func(w byName, in []*Node) []*Node {
-		return []*Node{m.directions(w, in)}
+		return []*Node{directions(m, w, in)}
 	}}
 }
 
 // directions builds the directions of [Model.directionProgram].
-func (m *Model) directions(w byName, in []*Node) *Node {
-	return m.builder(w, text{length: in[0]}).beforeHead(in[3], in[1], in[2]).along
+func directions(m *core, w byName, in []*Node) *Node {
+	return beforeHead(m.builder(w, text{length: in[0]}), in[3], in[1], in[2]).along
 }
 
 // mostTermLayers is how many layers one graph of [texts.termsOnCache] takes. A call costs 0.15 to
@@ -217,7 +217,7 @@ const mostTermLayers = 12
 // last layer to the first. All have the same number of layers and share one compiled graph. The
 // graph of the first layers may have fewer, and is then compiled apart. The encoder's layers, which
 // leave a target as it is, have no part.
-func (m *Model) termGraphs(yield func(begin, end int) bool) {
+func (m *core) termGraphs(yield func(begin, end int) bool) {
 	most := mostTermLayers
 	if m.termsAtOnce > 0 {
 		most = m.termsAtOnce
@@ -234,8 +234,8 @@ func (m *Model) termGraphs(yield func(begin, end int) bool) {
 // oneTermGraph reports whether the layers begin to end-1 are all that have parts. Their graph then
 // computes the directions after the last layer too, which saves a call. Where several graphs are
 // one, compiled once, it does not.
-func (m *Model) oneTermGraph(begin, end int) bool {
-	return begin == m.Spec.Encoder && end == m.Spec.Layers
+func oneTermGraph(s *spec.Spec, begin, end int) bool {
+	return begin == s.Encoder && end == s.Layers
 }
 
 // termsOnCache calls use with the parts of the sources of each layer, [B·slots] or, of each head,
@@ -253,9 +253,9 @@ func (s *texts) termsOnCache(
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped at layer %d on the way back: %w", end-1, err)
 		}
-		if end == m.Spec.Layers && !m.oneTermGraph(begin, end) {
+		if end == m.Spec.Layers && !oneTermGraph(m.Spec, begin, end) {
 			var err error
-			if along, err = only(m.machine.execute(m.directionProgram(), from...)); err != nil {
+			if along, err = only(m.machine.execute(directionProgram(m), from...)); err != nil {
 				return err
 			}
 			from = []*tensors.Tensor{length, along}
@@ -270,7 +270,7 @@ func (s *texts) termsOnCache(
 				inputs = append(inputs, k.sum[l])
 			}
 		}
-		out, err := m.machine.execute(m.termsProgram(begin, end, k.texts, s.byHead), inputs...)
+		out, err := m.machine.execute(termsProgram(m, begin, end, k.texts, s.byHead), inputs...)
 		if err != nil {
 			return fmt.Errorf("layers %d to %d on the way back: %w", begin, end-1, err)
 		}
@@ -312,7 +312,7 @@ func sumsBeforeNorm(s *spec.Spec, l int) bool {
 // gets the inputs of [Model.directionProgram] in the place of those two. Its other inputs are, for
 // each layer, its attention and values and, with [normsOnTheWay], its input and attention output,
 // and with [sumsBeforeNorm] that sum. Every further input would cost 1.5 to 3 µs.
-func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
+func termsProgram(m *core, begin, end, texts int, byHead bool) program {
 	norms := normsOnTheWay(m.Spec)
 	var weights []string
 	columns := make([]bool, end-begin) // whether a layer's output projection is in codes by columns
@@ -337,7 +337,7 @@ func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 	for l := begin; l < end && m.Spec.Encoder > 0; l++ {
 		key += fmt.Sprintf(" stack=%d", m.Spec.Stack(l))
 	}
-	whole := m.oneTermGraph(begin, end)
+	whole := oneTermGraph(m.Spec, begin, end)
 	if whole {
 		key, weights = key+" from the head", append(weights, endsWeights)
 	}
@@ -348,7 +348,7 @@ func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 			length, along, parts := in[0], in[1], make([]*Node, end-begin)
 			layers, rest := make([]targetNodes, end-begin), 2
 			if whole {
-				along, rest = m.directions(w, in), 4
+				along, rest = directions(m, w, in), 4
 			}
 			in = in[rest:]
 			next := func() *Node { first := in[0]; in = in[1:]; return first }
@@ -363,7 +363,7 @@ func (m *Model) termsProgram(begin, end, texts int, byHead bool) program {
 				layers[l-begin] = k
 			}
 			for l := end - 1; l >= begin; l-- {
-				t := m.termsOf(w, l, length, layers[l-begin], along)
+				t := termsOf(m, w, l, length, layers[l-begin], along)
 				along, parts[l-begin] = t.input.along, t.sources
 				if byHead {
 					parts[l-begin] = t.heads
@@ -397,7 +397,7 @@ func keptOf(b *Block) []*Node {
 		kept = []*Node{ZerosLike(b.Input), ZerosLike(b.Attention)}
 	}
 	switch {
-	case !sumsBeforeNorm(b.spec, b.layer):
+	case !sumsBeforeNorm(b.layer.spec, b.layer.number):
 		return kept
 	case b.idle:
 		return append(kept, ZerosLike(b.Input))
@@ -422,7 +422,7 @@ func keptAt(b *Block, at *Node) []*Node {
 // addPrompt adds what [keptAt] returned of the next layer, for a pass over the first tokens of
 // texts. It puts them in their places, and gives their attention the slots of the cache, so that
 // what reads it has one graph. What it keeps as it is becomes nil in own.
-func (k *latest) addPrompt(m *Model, own []*tensors.Tensor, slots int) error {
+func (k *latest) addPrompt(m *core, own []*tensors.Tensor, slots int) error {
 	placed := make([]*tensors.Tensor, len(own))
 	for i, t := range own {
 		if i != lastAttention && k.texts == 1 { // it is in its place
@@ -478,7 +478,7 @@ func (s *Session) RowsOfLayer(
 		return trace.Rows{}, pkg.Errorf("layer %d is not in 0..%d", l, s.m.Spec.Layers-1)
 	}
 	ask.AllRows = false
-	asks, err := s.m.mixings(ask)
+	asks, err := lookupMixings(s.m.Spec, ask)
 	if err != nil {
 		return trace.Rows{}, err
 	}
@@ -494,21 +494,21 @@ func (s *Session) RowsOfLayer(
 // rowOfLayer fills in the row of a mixing in layer l. The last token is a tile of one target over
 // all slots of the cache, so that one graph serves until the cache grows.
 func (s *Session) rowOfLayer(l int, ask asked, rows *trace.Rows) error {
-	if s.m.idle(l) { // the token looks at itself
+	if idleOnCache(s.m.Spec, l) { // the token looks at itself
 		for h := range rows.H {
 			rows.Row(0, h, 0)[rows.S-1] = 1
 		}
 		return nil
 	}
 	at := []*tensors.Tensor{
-		tensors.FromScalar(int32(s.Length() - 1)), s.m.withBoundaries(s.Length(), s.ids),
+		tensors.FromScalar(int32(s.Length() - 1)), withBoundaries(s.m.Spec, s.Length(), s.ids),
 	}
 	defer free(at...)
 	k := s.latest
 	inputs := slices.Concat([]*tensors.Tensor{k.input[l]}, at, s.cache.of(l))
 	var p program
 	if s.edits == nil {
-		p = s.m.rowProgram(l, ask, s.sourcesOf(l, ask))
+		p = rowProgram(s.m, l, ask, s.sourcesOf(l, ask))
 		inputs = append(inputs, k.attention[l], k.output[l], k.stream(l+1))
 	} else {
 		edited, edits, err := s.newEdits(s.Length()-1, 1, 1, s.cache.slots).layer(l)
@@ -516,7 +516,7 @@ func (s *Session) rowOfLayer(l int, ask asked, rows *trace.Rows) error {
 			return err
 		}
 		defer free(edits...)
-		p, inputs = s.m.tileProgram(l, ask, edited), append(inputs, edits...)
+		p, inputs = tileProgram(s.m, l, ask, edited), append(inputs, edits...)
 	}
 	out, err := s.m.machine.execute(p, inputs...)
 	if err != nil {
@@ -544,8 +544,8 @@ func (s *Session) sourcesOf(l int, ask asked) int {
 // slots, 0 for all, from what the pass kept. After the inputs of [Model.tileProgram] come the
 // attention, [1,H,1,S], the attention output and the stream after the layer, [1,1,D] each. What a
 // mixing does not read of the layer is not computed again: queries, keys and scores, as a rule.
-func (m *Model) rowProgram(l int, ask asked, sources int) program {
-	kind, weights := m.kindOf(l, ask)
+func rowProgram(m *core, l int, ask asked, sources int) program {
+	kind, weights := kindOf(m.Spec, l, ask)
 	return program{
 		fmt.Sprintf("tile %s %skept, over the first %d", kind, describe(ask), sources), weights,
 		func(w byName, in []*Node) []*Node {
@@ -555,7 +555,7 @@ func (m *Model) rowProgram(l int, ask asked, sources int) program {
 				}
 				return SliceAxis(x, axis, AxisRange(0, sources))
 			}
-			b := m.blockOfTile(w, l, append(slices.Clone(in[:3]), first(in[3], 2), first(in[4], 2)))
+			b := blockOfTile(m, w, l, append(slices.Clone(in[:3]), first(in[3], 2), first(in[4], 2)))
 			b.Attention, b.AttentionOutput, b.Output = first(in[5], 3), in[6], in[7]
 			b.inner = nil // it comes from an attention that is not to be computed
 			return []*Node{visibleRows(b, ask)}

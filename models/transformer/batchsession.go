@@ -34,24 +34,21 @@ func (a BatchAsk) need() need {
 	}
 }
 
-// BatchBytes returns about how many bytes a session needs besides the weights: keys and values, and
-// its largest pass.
-func (m *Model) BatchBytes(ask BatchAsk) int64 { return m.estimate(ask.need()) }
+// BatchBytes is what the method of the model of that name does.
+func (m *core) BatchBytes(ask BatchAsk) int64 { return m.estimate(ask.need()) }
 
-// CheckBatch returns an error if the model cannot run what is asked for in a batch: it is an
-// encoder, a mixing costs a pass for each pair of tokens or cannot fuse heads as asked, or the
-// length of a text changes how all its keys are turned.
-func (m *Model) CheckBatch(ask BatchAsk) error {
+// CheckBatch is what the method of the model of that name does.
+func (m *core) CheckBatch(ask BatchAsk) error {
 	_, err := m.batchMixings(ask)
 	return err
 }
 
 // batchMixings looks up the mixings of a batch, with the errors of [Model.CheckBatch].
-func (m *Model) batchMixings(ask BatchAsk) ([]asked, error) {
-	if err := m.checkGenerates(); err != nil {
+func (m *core) batchMixings(ask BatchAsk) ([]asked, error) {
+	if err := checkGenerates(m.Spec); err != nil {
 		return nil, err
 	}
-	asks, err := m.mixings(ask.Asks...)
+	asks, err := lookupMixings(m.Spec, ask.Asks...)
 	if err != nil {
 		return nil, err
 	}
@@ -61,16 +58,15 @@ func (m *Model) batchMixings(ask BatchAsk) ([]asked, error) {
 				"which batches do not compute; run one text at a time", a.Name)
 		}
 	}
-	if r := m.turnedByLength(ask.Tokens); r != nil {
+	if r := turnedByLength(m.Spec, ask.Tokens); r != nil {
 		return nil, pkg.Errorf("beyond %d tokens the length of a %s text turns all "+
 			"its keys; run one text at a time", r.Original, m.Spec.Family)
 	}
 	return asks, nil
 }
 
-// NewBatchSession opens a session without texts. It returns an error of [Model.CheckBatch] and a
-// [*trace.MemoryError] if the session would need more memory than a pass may take.
-func (m *Model) NewBatchSession(ask BatchAsk) (*BatchSession, error) {
+// NewBatchSession is what the method of the model of that name does.
+func (m *core) NewBatchSession(ask BatchAsk) (*BatchSession, error) {
 	if ask.Texts < 1 || ask.Tokens < 1 {
 		return nil, pkg.Errorf("a batch of %d texts of %d tokens; "+
 			"want at least 1 of both", ask.Texts, ask.Tokens)
@@ -111,7 +107,7 @@ func (s *BatchSession) Prompt(ctx context.Context, rows []int, texts [][]int) ([
 	}
 	lengths := make([]int, len(texts))
 	for i, ids := range texts {
-		if err := s.m.CheckIDs(ids); err != nil {
+		if err := checkIDs(s.m.Spec, ids); err != nil {
 			return nil, fmt.Errorf("text %d: %w", i, err)
 		}
 		if len(ids) > s.cache.slots {
@@ -143,13 +139,11 @@ func (s *BatchSession) Prompt(ctx context.Context, rows []int, texts [][]int) ([
 // slots can share a session without waste.
 func BatchSlots(tokens int) int { return bucket(tokens) }
 
-// BatchTexts returns how many rows a session for n texts should have: n, but at most most, and the
-// next power of two where every size is compiled.
-func (m *Model) BatchTexts(n, most int) int { return m.batchTexts(min(n, most), most) }
+// BatchTexts is what the method of the model of that name does.
+func (m *core) BatchTexts(n, most int) int { return m.batchTexts(min(n, most), most) }
 
-// BatchPrompts returns how many of n waiting texts should be read in one pass in a session of so
-// many rows: all, or a power of two where every size is compiled.
-func (m *Model) BatchPrompts(n, rows int) int {
+// BatchPrompts is what the method of the model of that name does.
+func (m *core) BatchPrompts(n, rows int) int {
 	if m.machine.promptStep == 1 || n == rows {
 		return n
 	}
@@ -158,7 +152,7 @@ func (m *Model) BatchPrompts(n, rows int) int {
 
 // batchTexts is how many texts a pass over n has: the next power of two where shapes are compiled,
 // but not more than most.
-func (m *Model) batchTexts(n, most int) int {
+func (m *core) batchTexts(n, most int) int {
 	if m.machine.promptStep == 1 {
 		return n
 	}

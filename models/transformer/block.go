@@ -28,13 +28,10 @@ type Block struct {
 	// [SharesOutput], until that calls [Block.AfterEach].
 	Output *Node
 
-	spec  *spec.Spec
-	layer int
-	w     byName // of this layer
+	// layer has the weights.
+	layer *Layer
 	// sources are the keys and values of the sources, [B,G,S,E] each; head h reads group h·G/H.
 	sources cache
-	// edits are the inputs of the edits of the layer, by tap; nil for none.
-	edits map[trace.Tap]editNodes
 	// inner are the tensors of those taps that are made on the way, by [Block.tapped].
 	inner map[trace.Tap]*Node
 	// query is [B,H,N,E]. queryContent builds its part without the bias, queryBias that of the
@@ -53,10 +50,7 @@ type Block struct {
 	// [B or 1,N,1]; nil if it works on all.
 	active *Node
 	// idle is true if it works on none of them.
-	idle    bool
-	product product
-	// relevance is whether the graph is differentiated for relevance.
-	relevance relevance
+	idle bool
 	// inRows, nil except in a tree of texts, takes contexts of the targets of its texts, [B,H,N,E],
 	// to its rows, [1,H,M,E]; see [prefixTree].
 	inRows func(context *Node) *Node
@@ -69,10 +63,6 @@ type Block struct {
 	cached *cachedSources
 	// own is set in a decode step, for the only target, which follows a cache.
 	own *ownSlot
-	// outputColumns are the codes of the output projection by columns, nil in graphs without.
-	outputColumns columnCodes
-	// expertWeights [M,X] are nil except in the view that [Block.experts] returns.
-	expertWeights *Node
 }
 
 // ownSlot holds the key and value of each text's one target in a decode step apart from the cache.
@@ -99,10 +89,10 @@ func (b *Block) attend() {
 	if b.alibi != nil {
 		b.Scores = Add(b.Scores, b.alibi)
 	}
-	b.Scores = b.relevance.capped(b.Scores, b.spec.ScoreCap)
-	mask := b.forEachHead(MulScalar(OneMinus(b.visible), masked))
-	b.Attention = b.softmax(Add(b.Scores, mask))
-	if e, ok := b.edits[trace.Attention]; ok {
+	b.Scores = b.layer.relevance.capped(b.Scores, b.layer.spec.ScoreCap)
+	mask := forEachHead(b, MulScalar(OneMinus(b.visible), masked))
+	b.Attention = b.layer.softmax(Add(b.Scores, mask))
+	if e, ok := b.layer.edits[trace.Attention]; ok {
 		b.Attention = Mul(e.of(b.Attention), b.visible)
 	} else if b.active != nil { // a row without sources is 0
 		b.Attention = Mul(b.Attention, b.visible)
@@ -111,7 +101,7 @@ func (b *Block) attend() {
 }
 
 // attentionOutput is Σ_h context_h W_O^h + b_O, [B,N,D].
-func (b *Block) attentionOutput() *Node { return b.outputOf(b.joinedContext()) }
+func (b *Block) attentionOutput() *Node { return b.layer.outputOf(b.joinedContext()) }
 
 // joinedContext are the contexts of all heads side by side, [B,N,HE], as [Block.outputOf] takes
 // them. An edit of the outputs of heads multiplies the contexts by numbers and adds others to the
@@ -121,25 +111,25 @@ func (b *Block) joinedContext() *Node {
 	if b.inRows != nil {
 		context = b.inRows(context)
 	}
-	if e, ok := b.edits[trace.HeadOutput]; ok {
+	if e, ok := b.layer.edits[trace.HeadOutput]; ok {
 		context = Mul(context, e.keep)
 	}
-	return b.joined(context)
+	return joinHeads(context)
 }
 
 // outputOf is the attention output of contexts of all heads, [B,N,...,HE], before an edit of it,
 // [B,N,...,D].
-func (b *Block) outputOf(contexts *Node) *Node {
-	output := b.outputBias(b.linear(contexts, "output"))
-	if e, ok := b.edits[trace.HeadOutput]; ok {
+func (l *Layer) outputOf(contexts *Node) *Node {
+	output := l.outputBias(l.linear(contexts, "output"))
+	if e, ok := l.edits[trace.HeadOutput]; ok {
 		output = editNodes{value: ReduceSum(e.value, 1)}.of(output)
 	}
 	return output
 }
 
 // edited is x, the tensor of a tap, under the edits of the pass.
-func (b *Block) edited(tap trace.Tap, x *Node) *Node {
-	if e, ok := b.edits[tap]; ok {
+func (l *Layer) edited(tap trace.Tap, x *Node) *Node {
+	if e, ok := l.edits[tap]; ok {
 		return e.of(x)
 	}
 	return x
@@ -148,7 +138,7 @@ func (b *Block) edited(tap trace.Tap, x *Node) *Node {
 // tapped is x, the tensor of a tap, under the edits of the pass. It is kept for a pass that records
 // it.
 func (b *Block) tapped(tap trace.Tap, x *Node) *Node {
-	x = b.edited(tap, x)
+	x = b.layer.edited(tap, x)
 	if b.inner == nil {
 		b.inner = map[trace.Tap]*Node{}
 	}
@@ -195,7 +185,7 @@ func (b *Block) AfterEach(changed *Node) *Node {
 // Value Zeroing evaluates it again with a changed attention output. Edits of what comes after the
 // attention act again.
 func (b *Block) After(attentionOutput, x *Node) *Node {
-	return b.after(attentionOutput, x, b.edited)
+	return b.after(attentionOutput, x, b.layer.edited)
 }
 
 // after is [Block.After], which sends the tensors of taps on its way through tapped.
@@ -210,27 +200,27 @@ func (b *Block) after(attentionOutput, x *Node, tapped func(trace.Tap, *Node) *N
 // wholeAfter is [Block.after] for targets on which the layer works.
 func (b *Block) wholeAfter(attentionOutput, x *Node, tapped func(trace.Tap, *Node) *Node) *Node {
 	middle := func(z *Node) *Node { return tapped(trace.HiddenAfterAttention, z) }
-	mlp := func(x *Node) *Node { return tapped(trace.FeedForwardOutput, b.mlp(x)) }
-	switch b.spec.Order {
+	mlp := func(x *Node) *Node { return tapped(trace.FeedForwardOutput, b.layer.mlp(x)) }
+	switch b.layer.spec.Order {
 	case spec.PostNorm:
-		z := middle(b.norm(Add(x, attentionOutput), "attention-norm"))
-		if b.spec.Stack(b.layer) == spec.Decoding {
+		z := middle(b.layer.norm(Add(x, attentionOutput), "attention-norm"))
+		if b.layer.spec.Stack(b.layer.number) == spec.Decoding {
 			return z
 		}
-		return b.norm(Add(z, mlp(z)), "mlp-norm")
+		return b.layer.norm(Add(z, mlp(z)), "mlp-norm")
 	case spec.Parallel:
-		return Add(Add(x, mlp(b.norm(x, b.parallelNorm()))), attentionOutput)
+		return Add(Add(x, mlp(b.layer.norm(x, b.layer.parallelNorm()))), attentionOutput)
 	}
-	if b.spec.NormedResidual {
-		x = b.norm(x, "attention-norm")
+	if b.layer.spec.NormedResidual {
+		x = b.layer.norm(x, "attention-norm")
 	}
-	z := middle(Add(x, b.norm(attentionOutput, "attention-after-norm")))
-	if b.spec.Stack(b.layer) == spec.Decoding {
+	z := middle(Add(x, b.layer.norm(attentionOutput, "attention-after-norm")))
+	if b.layer.spec.Stack(b.layer.number) == spec.Decoding {
 		return z
 	}
-	u := b.norm(z, "mlp-norm")
-	m := b.norm(mlp(u), "mlp-after-norm")
-	if b.spec.NormedResidual {
+	u := b.layer.norm(z, "mlp-norm")
+	m := b.layer.norm(mlp(u), "mlp-after-norm")
+	if b.layer.spec.NormedResidual {
 		z = u
 	}
 	return Add(z, m)
@@ -240,21 +230,21 @@ func (b *Block) wholeAfter(attentionOutput, x *Node, tapped func(trace.Tap, *Nod
 // and with NormedResidual what the norm before it does, [B,N,D], under the edits of the pass. See
 // [sumsBeforeNorm].
 func (b *Block) sumBeforeNorm() *Node {
-	if b.spec.Order == spec.PreNorm {
+	if b.layer.spec.Order == spec.PreNorm {
 		return b.attentionSum()
 	}
 	// [Block.finish] has computed them, unless the output came from elsewhere.
 	z, m := b.inner[trace.HiddenAfterAttention], b.inner[trace.FeedForwardOutput]
 	if z == nil || m == nil {
-		z = b.edited(trace.HiddenAfterAttention, b.norm(b.attentionSum(), "attention-norm"))
-		m = b.edited(trace.FeedForwardOutput, b.mlp(z))
+		z = b.layer.edited(trace.HiddenAfterAttention, b.layer.norm(b.attentionSum(), "attention-norm"))
+		m = b.layer.edited(trace.FeedForwardOutput, b.layer.mlp(z))
 	}
 	return Add(z, m)
 }
 
 // parallelNorm is the name of the norm before the feed-forward part in the parallel order.
-func (b *Block) parallelNorm() string {
-	if b.spec.SharedNorm {
+func (l *Layer) parallelNorm() string {
+	if l.spec.SharedNorm {
 		return "attention-norm"
 	}
 	return "mlp-norm"
@@ -271,135 +261,140 @@ func (b *Block) FinalNorm(x *Node) *Node {
 }
 
 // mlp is the feed-forward part of x [...,D].
-func (b *Block) mlp(x *Node) *Node {
-	if m := b.spec.MixtureOf(b.layer); m != nil {
-		return b.mixture(m, x)
+func (l *Layer) mlp(x *Node) *Node {
+	if m := l.spec.MixtureOf(l.number); m != nil {
+		return l.mixture(m, x)
 	}
-	return b.feedForward(x)
+	return l.feedForward(x)
 }
 
 // feedForward is down(f(up x)), or down(f(gate x) · up x) if gated, for x [...,D].
-func (b *Block) feedForward(x *Node) *Node {
-	if b.product.outFirst && b.expertWeights == nil && !multipliesOnHost(x.Graph()) {
-		return b.mlpColumns(x)
+func (l *Layer) feedForward(x *Node) *Node {
+	if l.product.outFirst && l.expertWeights == nil && !multipliesOnHost(x.Graph()) {
+		return l.mlpColumns(x)
 	}
-	if b.spec.Gated {
-		gated := b.gated(b.mlpDense(x, "gate"), b.mlpDense(x, "up"))
-		return b.mlpDense(b.byExpert(gated), "down")
+	if l.spec.Gated {
+		gated := l.gated(l.mlpDense(x, "gate"), l.mlpDense(x, "up"))
+		return l.mlpDense(l.byExpert(gated), "down")
 	}
-	return b.mlpDense(b.byExpert(b.activated(b.mlpDense(x, "up"))), "down")
+	return l.mlpDense(l.byExpert(l.activated(l.mlpDense(x, "up"))), "down")
 }
 
 // mlpColumns is feedForward with a column per target, so that nothing is transposed between the two
 // products.
-func (b *Block) mlpColumns(x *Node) *Node {
+func (l *Layer) mlpColumns(x *Node) *Node {
 	dims := x.Shape().Dimensions
 	rows := Reshape(x, -1, dims[len(dims)-1])
 	dense := func(earlier, x *Node, axis int, name string) *Node { // [out,m]
-		y := b.product.columnsAfter(earlier, x, axis, b.w(name+".weight"))
-		if !b.spec.MLPBias {
+		y := l.product.columnsAfter(earlier, x, axis, l.w(name+".weight"))
+		if !l.spec.MLPBias {
 			return y
 		}
-		return Add(y, InsertAxes(float(b.w(name+".bias")), -1))
+		return Add(y, InsertAxes(float(l.w(name+".bias")), -1))
 	}
 	up := dense(rows, rows, 1, "up")
-	if b.spec.Gated {
-		up = b.gated(dense(up, rows, 1, "gate"), up)
+	if l.spec.Gated {
+		up = l.gated(dense(up, rows, 1, "gate"), up)
 	} else {
-		up = b.activated(up)
+		up = l.activated(up)
 	}
 	return Reshape(Transpose(dense(up, up, 0, "down"), 0, 1), dims...)
 }
 
 // gated is the product f(gate)·up, with the limits and the offset of the spec.
-func (b *Block) gated(gate, up *Node) *Node {
-	up = b.relevance.clipped(up, b.spec.InnerLimit)
-	if b.spec.UpOffset != 0 {
-		up = AddScalar(up, b.spec.UpOffset)
+func (l *Layer) gated(gate, up *Node) *Node {
+	up = l.relevance.clipped(up, l.spec.InnerLimit)
+	if l.spec.UpOffset != 0 {
+		up = AddScalar(up, l.spec.UpOffset)
 	}
-	gate = b.activated(b.relevance.limited(gate, b.spec.InnerLimit))
-	return b.relevance.product(Mul(gate, up))
+	gate = l.activated(l.relevance.limited(gate, l.spec.InnerLimit))
+	return l.relevance.product(Mul(gate, up))
 }
 
 // Context is attention × value in each head, [B,H,N,E].
 func (b *Block) Context() *Node {
-	return b.edited(trace.Context, b.relevance.product(b.WeightedValues(b.Attention)))
+	return b.layer.edited(trace.Context, b.layer.relevance.product(b.WeightedValues(b.Attention)))
 }
 
 // WeightedValues returns Σ_s attention[t,s] v_s in each head, [B,H,N,E], for any weights of the
 // shape of attention, [B,H,N,S].
 func (b *Block) WeightedValues(attention *Node) *Node {
 	if b.own == nil {
-		return b.weighted(attention, b.sources.value)
+		return b.layer.weighted(attention, b.sources.value)
 	}
 	at := b.own.at()
 	own := ReduceAndKeep(Mul(attention, at), ReduceSum, -1) // [B,H,1,1]
-	past := b.weighted(Mul(attention, OneMinus(at)), b.own.past.value)
-	return Add(past, b.weighted(own, b.own.value))
+	past := b.layer.weighted(Mul(attention, OneMinus(at)), b.own.past.value)
+	return Add(past, b.layer.weighted(own, b.own.value))
 }
 
 // ProjectContext is the output projection of a context [B,H,N,E], without its bias, [B,N,D].
-func (b *Block) ProjectContext(context *Node) *Node { return b.linear(b.joined(context), "output") }
+func (b *Block) ProjectContext(context *Node) *Node {
+	return b.layer.linear(joinHeads(context), "output")
+}
 
 // narrow reports whether kv [B,G,S,E] has one source or one component. A product with it is then
 // not one of two matrices, and the libraries that XLA calls reject some of these.
-func (b *Block) narrow(kv *Node) bool {
+func narrow(kv *Node) bool {
 	dims := kv.Shape().Dimensions
 	return dims[2] == 1 || dims[3] == 1
 }
 
 // weighted is attention [B,H,N,S] × value [B,G,S,E], [B,H,N,E].
-func (b *Block) weighted(attention, value *Node) *Node {
-	if b.narrow(value) {
-		return ReduceSum(Mul(InsertAxes(attention, -1), InsertAxes(b.perHead(value), 2)), 3)
+func (l *Layer) weighted(attention, value *Node) *Node {
+	if narrow(value) {
+		return ReduceSum(Mul(InsertAxes(attention, -1), InsertAxes(l.perHead(value), 2)), 3)
 	}
-	if b.spec.Groups() == b.spec.Heads {
-		return b.Einsum("bhns,bhse->bhne", attention, value)
+	if l.spec.Groups() == l.spec.Heads {
+		return l.einsum("bhns,bhse->bhne", attention, value)
 	}
-	context := b.Einsum("bgrns,bgse->bgrne", b.grouped(attention), value)
+	context := l.einsum("bgrns,bgse->bgrne", l.grouped(attention), value)
 	dims := attention.Shape().Dimensions
-	return Reshape(context, dims[0], dims[1], dims[2], b.spec.ValueWidth())
+	return Reshape(context, dims[0], dims[1], dims[2], l.spec.ValueWidth())
 }
 
 // Values is the value vector of each source in every head, [B,H,S,E].
-func (b *Block) Values() *Node { return b.perHead(b.sources.value) }
+func (b *Block) Values() *Node { return b.layer.perHead(b.sources.value) }
 
 // perHead repeats the keys or values of each group for its heads: [B,G,S,E] becomes [B,H,S,E].
-func (b *Block) perHead(kv *Node) *Node {
-	if b.spec.Groups() == b.spec.Heads {
+func (l *Layer) perHead(kv *Node) *Node {
+	if l.spec.Groups() == l.spec.Heads {
 		return kv
 	}
 	dims := kv.Shape().Dimensions
 	repeated := BroadcastToDims(InsertAxes(kv, 2), // [B,G,H/G,S,E]
-		dims[0], dims[1], b.spec.Heads/dims[1], dims[2], dims[3])
-	return Reshape(repeated, dims[0], b.spec.Heads, dims[2], dims[3])
+		dims[0], dims[1], l.spec.Heads/dims[1], dims[2], dims[3])
+	return Reshape(repeated, dims[0], l.spec.Heads, dims[2], dims[3])
 }
 
 // projectHeads is x [B,H,N,E] of each head through its slice of the output projection, without the
 // bias, [B,H,N,D]: for x the context, the sum over the heads + b_O is the attention output.
-func (b *Block) projectHeads(x *Node) *Node {
+func (l *Layer) projectHeads(x *Node) *Node {
 	x = TransposeAllAxes(x, 1, 0, 2, 3) // [H,B,N,E]
-	if b.spec.ValueWidth() == 1 {       // see narrow
-		return TransposeAllAxes(Mul(x, InsertAxes(b.outputWeight(), 1)), 1, 0, 2, 3)
+	if l.spec.ValueWidth() == 1 {       // see narrow
+		return TransposeAllAxes(Mul(x, InsertAxes(l.outputWeight(), 1)), 1, 0, 2, 3)
 	}
-	byHead := b.Einsum("hbne,hed->hbnd", x, b.outputWeight())
+	byHead := l.einsum("hbne,hed->hbnd", x, l.outputWeight())
 	return TransposeAllAxes(byHead, 1, 0, 2, 3)
 }
 
 // outputWeight is the output projection W_O by head, [H,E,D].
-func (b *Block) outputWeight() *Node {
-	w := float(b.w("output.weight"))
-	if b.product.outFirst {
+func (l *Layer) outputWeight() *Node {
+	w := float(l.w("output.weight"))
+	if l.product.outFirst {
 		w = Transpose(w, 0, 1)
 	}
-	return Reshape(w, b.spec.Heads, b.spec.ValueWidth(), b.spec.Width)
+	return Reshape(w, l.spec.Heads, l.spec.ValueWidth(), l.spec.Width)
 }
 
-// Einsum is graph.Einsum for use in a mixing. It keeps the product apart from the operations around
+// Einsum is graph.Einsum for use in a mixing; see [Layer.einsum].
+func (b *Block) Einsum(equation string, x, y *Node) *Node { return b.layer.einsum(equation, x, y) }
+
+// einsum is graph.Einsum. It keeps the product apart from the operations around
 // it: XLA on a CPU ends the program over some products that it fuses; see package models/xla.
-func (b *Block) Einsum(equation string, x, y *Node) *Node {
-	product := Einsum(equation, b.product.isolated(x), b.product.isolated(y))
-	return b.product.isolated(settled(product))
+func (l *Layer) einsum(equation string, x, y *Node) *Node {
+	product := Einsum(equation, l.product.isolated(x), l.product.isolated(y))
+	return l.product.isolated(settled(product))
 }
 
 // projections are the query [B,N,HE], key and value [B,N,GE] of every target. queryContent
@@ -408,19 +403,19 @@ func (b *Block) Einsum(equation string, x, y *Node) *Node {
 type projections struct{ query, key, value, queryContent, queryBias *Node }
 
 // project projects u [B,N,D]. fused is whether query, key and value are one array of weights.
-func (b *Block) project(u *Node, fused bool) (p projections) {
-	if t := b.spec.Latent; t != nil {
-		return b.projectLatent(t, u)
+func (l *Layer) project(u *Node, fused bool) (p projections) {
+	if t := l.spec.Latent; t != nil {
+		return l.projectLatent(t, u)
 	}
-	inner, group := b.spec.Heads*b.spec.HeadWidth, b.spec.Groups()*b.spec.HeadWidth
+	inner, group := l.spec.Heads*l.spec.HeadWidth, l.spec.Groups()*l.spec.HeadWidth
 	if !fused {
 		clipped := func(name string) *Node {
-			return b.relevance.clipped(b.dense(u, name), b.spec.ProjectionClip)
+			return l.relevance.clipped(l.dense(u, name), l.spec.ProjectionClip)
 		}
 		return projections{query: clipped("query"), key: clipped("key"), value: clipped("value")}
 	}
-	content := b.relevance.clipped(b.linear(u, "qkv"), b.spec.ProjectionClip)
-	all := b.biased(content, "qkv", b.spec.ProjectionBias)
+	content := l.relevance.clipped(l.linear(u, "qkv"), l.spec.ProjectionClip)
+	all := l.biased(content, "qkv", l.spec.ProjectionBias)
 	part := func(x *Node, from, to int) *Node { return SliceAxis(x, -1, AxisRange(from, to)) }
 	p = projections{
 		query:        part(all, 0, inner),
@@ -428,92 +423,92 @@ func (b *Block) project(u *Node, fused bool) (p projections) {
 		value:        part(all, inner+group, inner+2*group),
 		queryContent: part(content, 0, inner),
 	}
-	if b.spec.ProjectionBias {
-		p.queryBias = part(float(b.w("qkv.bias")), 0, inner)
+	if l.spec.ProjectionBias {
+		p.queryBias = part(float(l.w("qkv.bias")), 0, inner)
 	}
 	return p
 }
 
 // grouped splits the heads of x [B,H,·,·] by the group that they read, [B,G,H/G,·,·].
-func (b *Block) grouped(x *Node) *Node {
-	dims, groups := x.Shape().Dimensions, b.spec.Groups()
+func (l *Layer) grouped(x *Node) *Node {
+	dims, groups := x.Shape().Dimensions, l.spec.Groups()
 	return Reshape(x, dims[0], groups, dims[1]/groups, dims[2], dims[3])
 }
 
 // heads splits [B,N,HE] into [B,H,N,E], for any E.
-func (b *Block) heads(x *Node, heads int) *Node {
+func splitHeads(x *Node, heads int) *Node {
 	dims := x.Shape().Dimensions
 	return TransposeAllAxes(Reshape(x, dims[0], dims[1], heads, dims[2]/heads), 0, 2, 1, 3)
 }
 
 // joined is the inverse of heads.
-func (b *Block) joined(x *Node) *Node {
+func joinHeads(x *Node) *Node {
 	dims := x.Shape().Dimensions
 	return Reshape(TransposeAllAxes(x, 0, 2, 1, 3), dims[0], dims[2], dims[1]*dims[3])
 }
 
 // norm applies the layer's norm of that name. Without it, it returns x, as it is added.
-func (b *Block) norm(x *Node, name string) *Node {
-	if !b.spec.HasNorm(b.layer, name) {
-		return b.asAdded(x, name)
+func (l *Layer) norm(x *Node, name string) *Node {
+	if !l.spec.HasNorm(l.number, name) {
+		return l.asAdded(x, name)
 	}
-	return b.relevance.norm(b.spec, x, b.w.in(name+"."))
+	return l.relevance.norm(l.spec, x, l.w.in(name+"."))
 }
 
 // asAdded is x, or x times the scale of the spec where the norm of that name would come before the
 // residual is added.
-func (b *Block) asAdded(x *Node, name string) *Node {
-	if b.spec.ResidualScale == 0 || !strings.HasSuffix(name, "-after-norm") {
+func (l *Layer) asAdded(x *Node, name string) *Node {
+	if l.spec.ResidualScale == 0 || !strings.HasSuffix(name, "-after-norm") {
 		return x
 	}
-	return MulScalar(x, b.spec.ResidualScale)
+	return MulScalar(x, l.spec.ResidualScale)
 }
 
 // activated applies the activation of the feed-forward part.
-func (b *Block) activated(x *Node) *Node {
-	if a := b.spec.SwishScale; a != 0 {
-		return MulScalar(b.relevance.activated(b.spec.Activation, MulScalar(x, a), b.w), 1/a)
+func (l *Layer) activated(x *Node) *Node {
+	if a := l.spec.SwishScale; a != 0 {
+		return MulScalar(l.relevance.activated(l.spec.Activation, MulScalar(x, a), l.w), 1/a)
 	}
-	return b.relevance.activated(b.spec.Activation, x, b.w)
+	return l.relevance.activated(l.spec.Activation, x, l.w)
 }
 
 // linear is x W for the layer's projection of that name, [...,out].
-func (b *Block) linear(x *Node, name string) *Node {
-	return b.linearIn(x, b.w(name+".weight"), name)
+func (l *Layer) linear(x *Node, name string) *Node {
+	return l.linearIn(x, l.w(name+".weight"), name)
 }
 
 // linearIn is x times the layer's projection w of that name, [...,out].
-func (b *Block) linearIn(x, w *Node, name string) *Node {
-	if b.expertWeights == nil {
-		return b.product.layer(x, w)
+func (l *Layer) linearIn(x, w *Node, name string) *Node {
+	if l.expertWeights == nil {
+		return l.product.layer(x, w)
 	}
 	axis := 1 // gate and up are [XF,D], as down is if it is not in codes
 	if name == "down" && quantizedOf(w) == nil {
 		axis = 0
 	}
-	return b.product.with(x, w, axis)
+	return l.product.with(x, w, axis)
 }
 
 // dense is x W + b for query, key or value.
-func (b *Block) dense(x *Node, name string) *Node {
-	return b.biased(b.linear(x, name), name, b.spec.ProjectionBias)
+func (l *Layer) dense(x *Node, name string) *Node {
+	return l.biased(l.linear(x, name), name, l.spec.ProjectionBias)
 }
 
 // outputBias adds the bias of the output projection, if there is one.
-func (b *Block) outputBias(x *Node) *Node { return b.biased(x, "output", b.spec.OutputBias) }
+func (l *Layer) outputBias(x *Node) *Node { return l.biased(x, "output", l.spec.OutputBias) }
 
 // mlpDense is x W + b for a projection of the feed-forward part.
-func (b *Block) mlpDense(x *Node, name string) *Node {
-	if b.expertWeights != nil && name == "down" && b.spec.MLPBias {
-		return Add(b.linear(x, name), b.expertBiases())
+func (l *Layer) mlpDense(x *Node, name string) *Node {
+	if l.expertWeights != nil && name == "down" && l.spec.MLPBias {
+		return Add(l.linear(x, name), l.expertBiases())
 	}
-	return b.biased(b.linear(x, name), name, b.spec.MLPBias)
+	return l.biased(l.linear(x, name), name, l.spec.MLPBias)
 }
 
 // biased adds the bias of that name to y [...,out], if there is one.
-func (b *Block) biased(y *Node, name string, hasBias bool) *Node {
+func (l *Layer) biased(y *Node, name string, hasBias bool) *Node {
 	if !hasBias {
 		return y
 	}
-	return Add(y, alignLast(b.w(name+".bias"), y))
+	return Add(y, alignLast(l.w(name+".bias"), y))
 }

@@ -26,16 +26,13 @@ type Watch struct {
 	End func(Compilation)
 }
 
-// Watched returns a model on the same weights and compiled graphs that reports to w until stop is
-// called. m does not change.
-func (m *Model) Watched(w Watch) (watched *Model, stop func()) {
+// watched returns a copy that reports to w until stop is called.
+func (m *machine) watched(w Watch) (watched *machine, stop func()) {
 	// A graph that is kept refers to the model for which it was built first, so that model must
 	// not keep the watcher alive.
 	holder := &atomic.Pointer[Watch]{}
 	holder.Store(&w)
-	view := *m
-	view.machine = &machine{compiledGraphs: m.machine.compiledGraphs, watch: holder}
-	return &view, func() { holder.Store(nil) }
+	return &machine{compiledGraphs: m.compiledGraphs, watch: holder}, func() { holder.Store(nil) }
 }
 
 // waiting reports a graph that somebody waits for.

@@ -9,21 +9,11 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// PredictContinuation returns how probable a continuation of C tokens is after each of several
-// prompts. What a prompt has in common with the one before it, in an order that the model chooses,
-// is read once: the keys and values of the common beginning stay in the cache. done, if not nil, is
-// called after each prompt with the number of prompts so far. Equal calls give equal bits.
-//
-// If a rotary embedding depends on the length of the text (long-context Phi-3 models, dynamic
-// scaling), texts longer than it was trained for are read as a whole.
-//
-// It returns an error for an encoder and for a model without a head that scores tokens, for ids
-// that the model cannot take, and for a prompt that is longer than the context together with the
-// continuation; a [*trace.MemoryError]; and one that wraps ctx.Err() within a layer.
-func (m *Model) PredictContinuation(
-	ctx context.Context, prompts [][]int, continuation []int, done func(prompts int),
+// PredictContinuation is what the method of the model of that name does.
+func PredictContinuation(
+	ctx context.Context, m *core, prompts [][]int, continuation []int, done func(prompts int),
 ) (*trace.Continuations, error) {
-	longest, err := m.checkContinuation(prompts, continuation)
+	longest, err := checkContinuation(m.Spec, prompts, continuation)
 	if err != nil {
 		return nil, err
 	}
@@ -61,20 +51,20 @@ func (m *Model) PredictContinuation(
 
 // checkContinuation checks the arguments of PredictContinuation, and returns the length of the
 // longest text that is read.
-func (m *Model) checkContinuation(prompts [][]int, continuation []int) (longest int, err error) {
-	if m.Spec.Bidirectional || m.Spec.Head != spec.LanguageHead {
+func checkContinuation(s *spec.Spec, prompts [][]int, continuation []int) (longest int, err error) {
+	if s.Bidirectional || s.Head != spec.LanguageHead {
 		return 0, pkg.Errorf("the %s model does not continue a text, "+
-			"so no continuation has a probability", m.Spec.Family)
+			"so no continuation has a probability", s.Family)
 	}
-	if err := m.CheckVocabulary(continuation); err != nil {
+	if err := checkVocabulary(s, continuation); err != nil {
 		return 0, fmt.Errorf("continuation: %w", err)
 	}
 	for i, ids := range prompts {
-		if err := m.CheckIDs(ids); err != nil {
+		if err := checkIDs(s, ids); err != nil {
 			return 0, fmt.Errorf("prompt %d of %d: %w", i, len(prompts), err)
 		}
 		n := len(ids) + len(continuation) - 1 // nobody reads what follows the last token
-		if limit := m.Spec.Context; limit > 0 && n-boundaryIn(m.Spec, ids) > limit {
+		if limit := s.Context; limit > 0 && n-boundaryIn(s, ids) > limit {
 			return 0, fmt.Errorf("prompt %d of %d: %w", i, len(prompts), pkg.Errorf("%d prompt "+
 				"tokens and %d of the continuation are more than the context of %d", len(ids),
 				len(continuation), limit))
@@ -98,7 +88,7 @@ func (s *Session) continued(ctx context.Context, prompt, continuation []int) (
 	for common < min(len(prompt)-1, s.Length()) && s.ids[common] == ids[common] {
 		common++
 	}
-	if s.m.turnedByLength(max(len(ids), s.Length())) != nil {
+	if turnedByLength(s.m.Spec, max(len(ids), s.Length())) != nil {
 		common = 0
 	}
 	if err := s.Cut(common); err != nil {

@@ -19,8 +19,8 @@ import (
 // each head apart. Only a mixing that is [Mixing.PerPair] may call it: such a mixing sees few
 // targets at a time, and the array would not fit the memory for all of them.
 func (b *Block) Contributions(heads trace.Heads) *Node {
-	attention := b.ValueWeights()            // [B,H,N,S]
-	value, w := b.Values(), b.outputWeight() // [B,H,S,E], [H,E,D]
+	attention := b.ValueWeights()                  // [B,H,N,S]
+	value, w := b.Values(), b.layer.outputWeight() // [B,H,S,E], [H,E,D]
 	if heads.Fusion == trace.OneHead {
 		only := AxisRange(heads.Head, heads.Head+1)
 		attention = SliceAxis(attention, 1, only)
@@ -30,11 +30,11 @@ func (b *Block) Contributions(heads trace.Heads) *Node {
 	if dims := attention.Shape().Dimensions; together && dims[2] == 1 {
 		return b.contributionsToOne(attention, value)
 	}
-	projected := b.projectedValues(value, w) // [B,K,S,D]
+	projected := b.layer.projectedValues(value, w) // [B,K,S,D]
 	if !together {
 		return Mul(InsertAxes(attention, -1), InsertAxes(projected, 2))
 	}
-	return b.sumHeads(attention, projected)
+	return b.layer.sumHeads(attention, projected)
 }
 
 // ValueWeights are the numbers by which the values of the sources, projected, add up to the
@@ -42,7 +42,7 @@ func (b *Block) Contributions(heads trace.Heads) *Node {
 // and that output by. What an edit adds comes from no source.
 func (b *Block) ValueWeights() *Node {
 	read := b.readByHeads()
-	if e, ok := b.edits[trace.AttentionOutput]; ok {
+	if e, ok := b.layer.edits[trace.AttentionOutput]; ok {
 		read = Mul(read, InsertAxes(e.keep, 1))
 	}
 	return read
@@ -53,7 +53,7 @@ func (b *Block) ValueWeights() *Node {
 func (b *Block) readByHeads() *Node {
 	read := b.Attention
 	for _, tap := range []trace.Tap{trace.Context, trace.HeadOutput} {
-		if e, ok := b.edits[tap]; ok {
+		if e, ok := b.layer.edits[tap]; ok {
 			read = Mul(read, e.keep)
 		}
 	}
@@ -62,12 +62,12 @@ func (b *Block) readByHeads() *Node {
 
 // sumHeads is Σ_h attention_h × projected_h, [B,1,N,S,D], of [B,H,N,S] and [B,H,S,D]. In pure Go
 // one product is twice as fast. A compiler sums head by head and needs no array for each of them.
-func (b *Block) sumHeads(attention, projected *Node) *Node {
+func (l *Layer) sumHeads(attention, projected *Node) *Node {
 	if backendName(attention.Graph().Backend()) == "go" {
 		return InsertAxes(settled(Einsum("bhns,bhsd->bnsd", attention, projected)), 1)
 	}
 	var sum *Node
-	for h := range b.spec.Heads {
+	for h := range l.spec.Heads {
 		at := AxisRange(h, h+1)
 		f := Mul(InsertAxes(SliceAxis(attention, 1, at), -1),
 			InsertAxes(SliceAxis(projected, 1, at), 2)) // [B,1,N,S,D]
@@ -89,11 +89,11 @@ func (b *Block) contributionsToOne(attention, value *Node) *Node {
 
 // projectedValues is each source's value through its head's slice w [H,E,D] of the output
 // projection, v^h_s W_O^h, [B,H,S,D]; value is [B,H,S,E].
-func (b *Block) projectedValues(value, w *Node) *Node {
-	if b.narrow(value) {
+func (l *Layer) projectedValues(value, w *Node) *Node {
+	if narrow(value) {
 		return ReduceSum(Mul(InsertAxes(value, -1), InsertAxes(w, 0, 1)), 3)
 	}
-	byHead := b.Einsum("hbse,hed->hbsd", TransposeAllAxes(value, 1, 0, 2, 3), w)
+	byHead := l.einsum("hbse,hed->hbsd", TransposeAllAxes(value, 1, 0, 2, 3), w)
 	return TransposeAllAxes(byHead, 1, 0, 2, 3)
 }
 
@@ -117,7 +117,7 @@ func (b *Block) WithoutSource(heads trace.Heads) *Node {
 	weighted := Mul(InsertAxes(value, 1), InsertAxes(attention, -1)) // [B,N,S,H,E]
 	weighted = Reshape(weighted, dims[0], dims[1], dims[2], -1)
 	context := InsertAxes(b.joinedContext(), 2) // [B,N,1,HE]
-	return b.edited(trace.AttentionOutput, b.outputOf(Sub(context, weighted)))
+	return b.layer.edited(trace.AttentionOutput, b.layer.outputOf(Sub(context, weighted)))
 }
 
 // Self is 1 where the source is the target itself and 0 elsewhere, [B or 1,N,S].
@@ -133,8 +133,8 @@ func (b *Block) Self() *Node {
 
 // Residual is what the attention output is added to, [B,N,D]: the input of the block, or its norm.
 func (b *Block) Residual() *Node {
-	if b.spec.Order == spec.PreNorm && b.spec.NormedResidual {
-		return b.norm(b.Input, "attention-norm")
+	if b.layer.spec.Order == spec.PreNorm && b.layer.spec.NormedResidual {
+		return b.layer.norm(b.Input, "attention-norm")
 	}
 	return b.Input
 }
@@ -144,8 +144,8 @@ func (b *Block) Residual() *Node {
 // and [Block.OutputPart] it is linear, because it divides by the spread of the whole and not of
 // the part, and it leaves out biases, which belong to no part.
 func (b *Block) AddedPart(f *Node) *Node {
-	if b.spec.Order == spec.PreNorm {
-		return b.normedPart(f, b.AttentionOutput, "attention-after-norm")
+	if b.layer.spec.Order == spec.PreNorm {
+		return b.layer.normedPart(f, b.AttentionOutput, "attention-after-norm")
 	}
 	return f
 }
@@ -159,7 +159,7 @@ func (b *Block) headsAdded() *Node {
 
 // headOutputs are the contexts through their slices of the output projection, [B,H,N,D].
 func (b *Block) headOutputs() *Node {
-	return b.edited(trace.HeadOutput, b.projectHeads(b.Context()))
+	return b.layer.edited(trace.HeadOutput, b.layer.projectHeads(b.Context()))
 }
 
 // NormedPart carries a part of the sum of attention output and residual, [B,K,N,S,D], through the
@@ -167,14 +167,14 @@ func (b *Block) headOutputs() *Node {
 // there is none, unless the residual is the output of its norm. It is multiplied by what an edit of
 // the stream after the attention multiplies by.
 func (b *Block) NormedPart(f *Node) *Node {
-	if b.spec.Order == spec.PostNorm {
-		f = b.normedPart(f, b.attentionSum(), "attention-norm")
+	if b.layer.spec.Order == spec.PostNorm {
+		f = b.layer.normedPart(f, b.attentionSum(), "attention-norm")
 	}
-	if e, ok := b.edits[trace.HiddenAfterAttention]; ok {
+	if e, ok := b.layer.edits[trace.HiddenAfterAttention]; ok {
 		f = Mul(f, perTarget(e.keep))
 	}
-	if b.spec.Order == spec.PreNorm && b.spec.NormedResidual {
-		return b.normedPart(f, b.attentionSum(), "mlp-norm")
+	if b.layer.spec.Order == spec.PreNorm && b.layer.spec.NormedResidual {
+		return b.layer.normedPart(f, b.attentionSum(), "mlp-norm")
 	}
 	return f
 }
@@ -182,33 +182,33 @@ func (b *Block) NormedPart(f *Node) *Node {
 // OutputPart carries a part that [Block.NormedPart] returned to the end of the block, around the
 // feed-forward part and through the norm after it, if there is one, [B,K,N,S,D].
 func (b *Block) OutputPart(f *Node) *Node {
-	if b.spec.Order != spec.PostNorm || b.spec.Stack(b.layer) == spec.Decoding {
+	if b.layer.spec.Order != spec.PostNorm || b.layer.spec.Stack(b.layer.number) == spec.Decoding {
 		return f
 	}
-	return b.normedPart(f, b.sumBeforeNorm(), "mlp-norm")
+	return b.layer.normedPart(f, b.sumBeforeNorm(), "mlp-norm")
 }
 
 // attentionSum is the attention output plus the residual, [B,N,D]: in a pre-norm block the stream
 // after the attention.
 func (b *Block) attentionSum() *Node {
 	a := b.AttentionOutput
-	if b.spec.Order == spec.PreNorm {
-		a = b.norm(a, "attention-after-norm")
+	if b.layer.spec.Order == spec.PreNorm {
+		a = b.layer.norm(a, "attention-after-norm")
 	}
 	sum := Add(a, b.Residual())
-	if b.spec.Order == spec.PreNorm {
-		return b.edited(trace.HiddenAfterAttention, sum)
+	if b.layer.spec.Order == spec.PreNorm {
+		return b.layer.edited(trace.HiddenAfterAttention, sum)
 	}
 	return sum
 }
 
 // normedPart is a part [B,K,N,S,D] of whole [B,N,D] through the layer's norm of that name, with the
 // spread of the whole and without the bias.
-func (b *Block) normedPart(part, whole *Node, name string) *Node {
-	if !b.spec.HasNorm(b.layer, name) {
-		return b.asAdded(part, name)
+func (l *Layer) normedPart(part, whole *Node, name string) *Node {
+	if !l.spec.HasNorm(l.number, name) {
+		return l.asAdded(part, name)
 	}
-	return normedPart(b.spec, part, perTarget(whole), b.w.in(name+"."))
+	return normedPart(l.spec, part, perTarget(whole), l.w.in(name+"."))
 }
 
 // normedPart is the part of norm(whole) that comes from part:

@@ -12,45 +12,16 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// Decompose returns the part of the query's logit, or difference of two logits, that comes from
-// each token, [T], and the rest: the logit minus all parts. Every vector in every layer is the sum
-// of T parts, one per token (DecompX, Modarressi et al. 2023, §3):
-//
-//	attention   Σ_h Σ_s α^h[t,s] x_{s,k} W_V^h W_O^h       α unchanged (eq. 4)
-//	norms       (x_k - mean x_k)/σ(x)·g                    σ of the whole vector (eq. 8)
-//	activation  f(x)/x·x_k                                 its limit at 0 (eq. 10)
-//	biases      ω_k b, ω_k = |b·p_k| / Σ_j |b·p_j|         AbsDot, p what b is added to (eq. 5)
-//
-// It goes from the embedding, which with its position and norm belongs to its token, through all
-// layers and the head (eq. 13); a cap of logits counts as an activation. As in the paper, but not
-// in its programs, the bias of an attention is shared before the residual is added, and includes
-// the bias of the values in every layer.
-//
-// Parts that the paper's encoders do not have are treated in the same way: RMS norms, norms after
-// attention and feed-forward, parallel blocks; rotary positions and ALiBi are in α. A gate times
-// another projection gives half to each, the Shapley value of a product. In a decoder, tokens
-// after the target have the part 0.
-//
-// The rest is what no token gets: rounding, that of activations if weights are bfloat16, and
-// biases at right angles to all parts. It costs about T passes, half as many in a decoder, and
-// 4·T²·(D+2GE) bytes. Errors are those of [Model.LogitTerms].
-//
-// In a model of two stacks the tokens of both have parts, which go through the encoder, the
-// attention to the source and the decoder. A layer leaves those of the other stack as they are.
-//
-// A model of [Model.ForText] goes on with the text of the last call where it can, if it has one
-// stack.
-func (m *Model) Decompose(ctx context.Context,
-	q trace.Query,
-) (parts []float64, rest float64, err error) {
-	if err := m.checkParted(q); err != nil {
+// Decompose is what the method of the model of that name does.
+func Decompose(ctx context.Context, m *core, t *partedText, q trace.Query) (parts []float64, rest float64, err error) {
+	if err := checkParted(m.Spec, q); err != nil {
 		return nil, 0, err
 	}
 	p := &partedPass{m: m, q: q, length: len(q.IDs), owners: len(q.IDs)}
 	if m.Spec.Causal() {
-		p.owners = m.target(q) + 1
+		p.owners = targetOf(m.Spec, q) + 1
 	}
-	n, run := m.keptParts(q), p.run
+	n, run := keptParts(m, t, q), p.run
 	if n.KeptParts == 0 {
 		n = need{Tokens: len(q.IDs), Parts: true}
 	}
@@ -59,11 +30,11 @@ func (m *Model) Decompose(ctx context.Context,
 	}
 	switch {
 	case n.KeptParts == 0:
-		m.parted.free()
-	case m.parted.cut(q):
-		p.text, run = m.parted, p.goOn
+		t.free()
+	case t.cut(q):
+		p.text, run = t, p.goOn
 	default:
-		p.text = m.parted
+		p.text = t
 		p.text.begin(m, q.IDs[:p.owners])
 		p.q.IDs, p.length = q.IDs[:p.owners], p.owners // no target sees the others
 	}
@@ -77,7 +48,7 @@ func (m *Model) Decompose(ctx context.Context,
 
 // partedPass carries the parts of every token through the layers.
 type partedPass struct {
-	m *Model
+	m *core
 	q trace.Query
 	// text is where the parts of the values are kept, nil if they are not.
 	text   *partedText
@@ -91,7 +62,7 @@ type partedPass struct {
 
 // run carries the parts of a whole text.
 func (p *partedPass) run(ctx context.Context) (parts []float64, rest float64, err error) {
-	b := p.m.queryBatch([]trace.Query{p.q}, []int{0}, Batching{Texts: 1})
+	b := batchOf(p.m, []trace.Query{p.q}, []int{0}, Batching{Texts: 1})
 	x, err := b.embed()
 	if err != nil {
 		return nil, 0, err
@@ -118,7 +89,7 @@ func (p *partedPass) run(ctx context.Context) (parts []float64, rest float64, er
 		x = step.out
 	}
 	defer free(x)
-	return p.head(b.inputs, x, p.m.target(p.q))
+	return p.head(b.inputs, x, targetOf(p.m.Spec, p.q))
 }
 
 // embedded gives every target its own row of the embedded text x, [K-first,D] with padding.
@@ -158,7 +129,7 @@ func (p *partedPass) layer(ctx context.Context, step *layerStep,
 		return err
 	}
 	if s.l == p.m.Spec.Layers-1 {
-		first = p.m.target(p.q)
+		first = targetOf(p.m.Spec, p.q)
 		last = first + 1
 	}
 	defer func() { free(s.ownSources) }()
@@ -263,8 +234,8 @@ func (s *partedLayer) valueTile(at, n, seen int) error {
 	kind := layerKind(m.Spec, l)
 	return s.run(program{"value parts " + kind, ofLayer(l), func(w byName, in []*Node) []*Node {
 		d := m.builder(w, text{length: in[2]})
-		b := &Block{spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l))}
-		return []*Node{b.valueParts(parted{whole: in[0], parts: in[5]})}
+		b := d.layer(l)
+		return []*Node{valueParts(b, parted{whole: in[0], parts: in[5]})}
 	}}, at, n, seen, func(tile *tensors.Tensor) error {
 		dims, slots := tile.Shape().Dimensions, s.values.Shape().Dimensions[1] // [G,N,owners,E]
 		return writeFrom(tile, s.values, func(to, from []float32) {
@@ -286,8 +257,8 @@ func (s *partedLayer) tile(at, n, seen int) error {
 	return s.run(program{"parts " + layerKind(m.Spec, l), ofLayer(l),
 		func(w byName, in []*Node) []*Node {
 			x := parted{whole: in[0], parts: in[5]}
-			b := m.blockOfTile(w, l, in)
-			return []*Node{b.afterParts(b.attentionParts(in[6]), x)}
+			b := blockOfTile(m, w, l, in)
+			return []*Node{afterParts(b, attentionParts(b, in[6]), x)}
 		}}, at, n, seen, func(tile *tensors.Tensor) error {
 		owners, d := tile.Shape().Dimensions[2], m.Spec.Width
 		return read(tile, func(data []float32) {
@@ -305,7 +276,7 @@ func (s *partedLayer) sourceParts(owners int) (*tensors.Tensor, error) {
 	if s.ownSources == nil || s.ownSources.Shape().Dimensions[1] != owners {
 		free(s.ownSources)
 		var err error
-		if s.ownSources, err = s.m.resizedParts(s.values, owners); err != nil {
+		if s.ownSources, err = resizedParts(s.m, s.values, owners); err != nil {
 			return nil, err
 		}
 	}
@@ -330,7 +301,7 @@ func (p *partedPass) head(inputs *inputs, x *tensors.Tensor,
 		x = oneRow(x, in[0])
 		scores := Reshape(d.head(x), -1)
 		wanted := Gather(scores, InsertAxes(in[1], -1)) // [2]
-		return []*Node{wanted, d.scoreParts(parted{whole: x, parts: in[2]}, in[1])}
+		return []*Node{wanted, scoreParts(d, parted{whole: x, parts: in[2]}, in[1])}
 	}, tensors.FromScalar(int32(at)), tensors.FromFlatDataAndDimensions(ids, len(ids)), own)
 	if err != nil {
 		return nil, 0, err

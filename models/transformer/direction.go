@@ -42,12 +42,12 @@ func beforeNorm(s *spec.Spec, r direction, x *Node, w byName) direction {
 }
 
 // beforeNorm is [beforeNorm] with the layer's norm of that name.
-func (b *Block) beforeNorm(r direction, x *Node, name string) direction {
-	if !b.spec.HasNorm(b.layer, name) {
-		r.along = b.asAdded(r.along, name)
+func beforeLayerNorm(l *Layer, r direction, x *Node, name string) direction {
+	if !l.spec.HasNorm(l.number, name) {
+		r.along = l.asAdded(r.along, name)
 		return r
 	}
-	return beforeNorm(b.spec, r, x, b.w.in(name+"."))
+	return beforeNorm(l.spec, r, x, l.w.in(name+"."))
 }
 
 // gain is what a norm multiplies by, to broadcast against the last axis of x.
@@ -93,9 +93,9 @@ func limitSlope(x *Node, c float64) *Node {
 // that gives Σ_i weights_i·logit_i for each text, for scores ids of the head and weights, [B,N];
 // its constant is the sum over the texts. Activations and the cap of logits are lines through the
 // origin; see [activationSlope].
-func (d *builder) beforeHead(x, ids, weights *Node) direction {
-	inner := d.hidden(d.final(x))                            // [B,1,W]
-	rows, bias := d.outputRows(ids)                          // [B,N,W], [B,N]
+func beforeHead(d *builder, x, ids, weights *Node) direction {
+	inner := hiddenOf(d, d.final(x))                         // [B,1,W]
+	rows, bias := outputRows(d, ids)                         // [B,N,W], [B,N]
 	scores := Add(ReduceSum(Mul(rows, inner.out), -1), bias) // [B,N]
 	weights = Mul(weights, capSlope(scores, d.spec.LogitCap))
 	r := direction{
@@ -134,7 +134,7 @@ type hiddenLayer struct {
 }
 
 // hidden returns that layer for y, the output of the final norm.
-func (d *builder) hidden(y *Node) hiddenLayer {
+func hiddenOf(d *builder, y *Node) hiddenLayer {
 	h := hiddenLayer{out: y}
 	switch {
 	case d.spec.HeadTransform:
@@ -154,8 +154,8 @@ func (d *builder) hidden(y *Node) hiddenLayer {
 }
 
 // outputRows are rows of the output projection, [N,W], and their biases, [N].
-func (d *builder) outputRows(ids *Node) (rows, bias *Node) {
-	table, name := d.outputTable()
+func outputRows(d *builder, ids *Node) (rows, bias *Node) {
+	table, name := outputTable(d)
 	rows = d.scaled(gathered(table, ids))
 	if d.spec.HeadBias {
 		return rows, gathered(d.w(name), ids)
@@ -164,7 +164,7 @@ func (d *builder) outputRows(ids *Node) (rows, bias *Node) {
 }
 
 // outputTable is the output projection, [V,W] or [K,W], and the name of its bias.
-func (d *builder) outputTable() (table *Node, bias string) {
+func outputTable(d *builder) (table *Node, bias string) {
 	if d.spec.Classifies() {
 		return Transpose(d.w("classifier.weight"), 0, 1), "classifier.bias"
 	}

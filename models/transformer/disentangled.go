@@ -19,46 +19,46 @@ func (d *builder) disentangled(b *Block) *Node {
 	rows := b.distances(targets, sources)
 	shared := projections{}
 	if relative.Shared {
-		shared = b.project(rows, d.fused)
+		shared = b.layer.project(rows, d.fused)
 	}
 	projected := func(shared *Node, name string) *Node { // [B,H,N+S-1,E]
 		if !relative.Shared {
-			shared = b.biased(b.linear(rows, name), name, true)
+			shared = b.layer.biased(b.layer.linear(rows, name), name, true)
 		}
-		x := b.heads(shared, d.spec.Heads)
+		x := splitHeads(shared, d.spec.Heads)
 		dims := x.Shape().Dimensions
 		return BroadcastToDims(x, keys.Shape().Dimensions[0], dims[1], dims[2], dims[3])
 	}
 	scores := []*Node{}
 	if relative.Keys { // from the sources that are farthest after a target on
 		key := Reverse(projected(shared.key, "position-key"), 2)
-		scores = append(scores, moved(b.dot(b.query, key), sources))
+		scores = append(scores, moved(b.layer.dot(b.query, key), sources))
 	}
 	if relative.Queries { // from the targets that are farthest before a source on
 		query := projected(shared.query, "position-query")
-		products := moved(b.dot(keys, query), targets) // [B,H,S,N]
+		products := moved(b.layer.dot(keys, query), targets) // [B,H,S,N]
 		scores = append(scores, TransposeAllAxes(products, 0, 1, 3, 2))
 	}
 	sum := scores[0]
 	for _, more := range scores[1:] {
 		sum = Add(sum, more)
 	}
-	return MulScalar(sum, b.scoreScale())
+	return MulScalar(sum, b.layer.scoreScale())
 }
 
 // distances are the embeddings of the distances of targets from sources, from those of the first
 // target from the last source on, one more each, [1,N+S-1,D].
 func (b *Block) distances(targets, sources int) *Node {
-	g, all := b.query.Graph(), b.spec.Relative.Rows(sources)
+	g, all := b.query.Graph(), b.layer.spec.Relative.Rows(sources)
 	at := Iota(g, shapes.Make(dtypes.Int32, 1, targets+sources-1), 1)
 	if b.first != nil {
 		at = Add(at, b.first)
 	}
 	at = MinScalar(at, len(all)-1) // of padding, which nobody reads
 	rows := Gather(Const(g, all), InsertAxes(at, -1))
-	x := gathered(b.w("relative-embeddings"), rows)
-	if b.spec.Relative.Norm {
-		x = b.relevance.norm(b.spec, x, b.w.in("relative-norm."))
+	x := gathered(b.layer.w("relative-embeddings"), rows)
+	if b.layer.spec.Relative.Norm {
+		x = b.layer.relevance.norm(b.layer.spec, x, b.layer.w.in("relative-norm."))
 	}
 	return x
 }

@@ -12,12 +12,9 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// EdgeGraph implements [trace.EdgePatcher]. What a head sends is what it adds to the residual
-// stream, [trace.HeadAdded]: where a norm follows the attention, it has the spread that the whole
-// output of the attention has in the same run. (EAP-IG by Hanna et al. instead normalises the
-// heads that a receiver reads once more for each receiver.)
-func (m *Model) EdgeGraph() (trace.EdgeGraph, error) {
-	s, why := m.Spec, ""
+// EdgeGraph is what the method of the model of that name does.
+func EdgeGraph(s *spec.Spec) (trace.EdgeGraph, error) {
+	s, why := s, ""
 	switch {
 	case s.Encoder > 0:
 		why = "it has two stacks"
@@ -40,7 +37,7 @@ func (m *Model) EdgeGraph() (trace.EdgeGraph, error) {
 // and the streams 2L·N·D; a pass over the layers adds two arrays of the size of change, and a layer
 // a stream for each of its 3H+1 receivers. [Model.PatchEdges] checks that they fit.
 type edgeRuns struct {
-	m *Model
+	m *core
 	g trace.EdgeGraph
 	// query is the clean one, of T tokens in N rows.
 	query queryBatch
@@ -59,12 +56,11 @@ type edgeRuns struct {
 // edgeRows is a number of rows that the rows of a text are rounded up to.
 const edgeRows = 8
 
-// PatchEdges implements [trace.EdgePatcher]. It costs a run of each prompt. It returns a
-// [*trace.MemoryError] if the runs do not fit, and the errors of [Model.Predict].
-func (m *Model) PatchEdges(ctx context.Context, clean, corrupted []int, edits []trace.Edit,
+// PatchEdges is what the method of the model of that name does.
+func PatchEdges(ctx context.Context, m *core, clean, corrupted []int, edits []trace.Edit,
 	o trace.Objective,
 ) (trace.EdgeRuns, error) {
-	g, err := m.EdgeGraph()
+	g, err := EdgeGraph(m.Spec)
 	if err == nil {
 		err = trace.CheckEdgeEdits(edits)
 	}
@@ -80,7 +76,7 @@ func (m *Model) PatchEdges(ctx context.Context, clean, corrupted []int, edits []
 		{IDs: clean, Edits: edits, Objective: o}, {IDs: corrupted, Edits: edits, Objective: o},
 	}
 	for _, q := range queries {
-		if err := m.checkQuery(q); err != nil {
+		if err := checkQuery(m.Spec, q); err != nil {
 			return nil, err
 		}
 	}
@@ -122,7 +118,7 @@ func (e *edgeRuns) record(
 	ctx context.Context, queries []trace.Query,
 ) (change []float32, err error) {
 	for _, i := range []int{1, 0} {
-		q := e.m.queryBatch(queries, []int{i}, Batching{Texts: 1})
+		q := batchOf(e.m, queries, []int{i}, Batching{Texts: 1})
 		// A row costs as much as H of another pass, so fewer are padding.
 		q.padded = min(q.padded, roundUp(q.longest, edgeRows))
 		q.inputs = e.m.batchInputs(q.batch, q.padded)
@@ -178,46 +174,46 @@ func (e *edgeRuns) record(
 
 // sentBy are what the senders of a layer add, [H+1,N,D], and what its feed-forward part reads.
 func sentBy(_ *builder, b *Block, _ cache, _ []*Node) []*Node {
-	middle := b.beforeFeedForward(b.Input)
-	return []*Node{b.sent(b.feedForwardAdded(middle)), middle}
+	middle := beforeFeedForward(b, b.Input)
+	return []*Node{joinSent(b, feedForwardAdded(b, middle)), middle}
 }
 
 // sent joins what the heads add, and the feed-forward part added [1,N,D], to [H+1,N,D].
-func (b *Block) sent(added *Node) *Node {
+func joinSent(b *Block, added *Node) *Node {
 	return Concatenate([]*Node{Squeeze(b.headsAdded(), 0), added}, 0)
 }
 
 // beforeFeedForward is the stream that the feed-forward part reads, given that before the block,
 // [B,N,D].
-func (b *Block) beforeFeedForward(x *Node) *Node {
-	if b.spec.Order == spec.Parallel {
+func beforeFeedForward(b *Block, x *Node) *Node {
+	if b.layer.spec.Order == spec.Parallel {
 		return x
 	}
-	return b.withAttention(x)
+	return withAttention(b, x)
 }
 
 // withAttention is the stream x before the block with what the attention adds, [B,N,D].
-func (b *Block) withAttention(x *Node) *Node {
-	if b.spec.Order == spec.Parallel {
+func withAttention(b *Block, x *Node) *Node {
+	if b.layer.spec.Order == spec.Parallel {
 		return Add(x, b.AttentionOutput)
 	}
-	return Add(x, b.norm(b.AttentionOutput, "attention-after-norm"))
+	return Add(x, b.layer.norm(b.AttentionOutput, "attention-after-norm"))
 }
 
 // feedForwardAdded is what the feed-forward part adds to the residual stream where it reads x,
 // [B,N,D].
-func (b *Block) feedForwardAdded(x *Node) *Node {
-	added := func(u *Node) *Node { return b.edited(trace.FeedForwardOutput, b.mlp(u)) }
-	if b.spec.Order != spec.Parallel {
-		return b.norm(added(b.norm(x, "mlp-norm")), "mlp-after-norm")
+func feedForwardAdded(b *Block, x *Node) *Node {
+	added := func(u *Node) *Node { return b.layer.edited(trace.FeedForwardOutput, b.layer.mlp(u)) }
+	if b.layer.spec.Order != spec.Parallel {
+		return b.layer.norm(added(b.layer.norm(x, "mlp-norm")), "mlp-after-norm")
 	}
-	return added(b.norm(x, b.parallelNorm()))
+	return added(b.layer.norm(x, b.layer.parallelNorm()))
 }
 
 // headBlock is the attention of layer l for one text, in which the query, the key and the value of
 // each head read streams of their own, [H,N,D] each. The heads are computed as the texts of a
 // batch, of which each keeps its own head.
-func (d *builder) headBlock(l int, query, key, value *Node) *Block {
+func headBlock(d *builder, l int, query, key, value *Node) *Block {
 	edits := d.edits
 	d.edits = nil // which are of one text and act once its heads are put together
 	b, _ := d.startBlock(l, query)
@@ -239,24 +235,24 @@ func (d *builder) headBlock(l int, query, key, value *Node) *Block {
 			return x
 		}
 		if tap != trace.QueryVector { // the heads of a group read the same edit
-			e = editNodes{keep: b.perHead(e.keep), value: b.perHead(e.value)}
+			e = editNodes{keep: b.layer.perHead(e.keep), value: b.layer.perHead(e.value)}
 		}
 		return e.of(x)
 	}
-	b.edits, b.query = edits, edited(trace.QueryVector, own(b.query))
+	b.layer.edits, b.query = edits, edited(trace.QueryVector, own(b.query))
 	b.sources = cache{
 		key:   edited(trace.KeyVector, own(keys.key)),
 		value: edited(trace.Value, own(values.value)),
 	}
 	apart := *d.spec // every head has a key and a value of its own
 	apart.KeyValueHeads = 0
-	b.spec, b.Input = &apart, nil
+	b.layer.spec, b.Input = &apart, nil
 	d.attend(b)
 	return b
 }
 
 // product2 is x [R,K] times y [K,M].
-func (d *builder) product2(x, y *Node) *Node { return d.product.dot(x, 1, y, 0) }
+func product2(d *builder, x, y *Node) *Node { return d.product.dot(x, 1, y, 0) }
 
 // headShape is that of a stream x [1,N,D] for each of n receivers, [n,N,D].
 func headShape(n int, x *Node) shapes.Shape {
@@ -337,7 +333,7 @@ func (e *edgeRuns) addScores(ctx context.Context, x *tensors.Tensor, share float
 		x := w.pop()
 		defer free(x)
 		out, err := e.layer("edges back ", l, func(d *builder, in []*Node) []*Node {
-			return d.edgeScores(l, in[0], in[1], in[2])
+			return edgeScores(d, l, in[0], in[1], in[2])
 		}, x, after, e.change)
 		if err != nil {
 			return nil, err
@@ -367,7 +363,7 @@ func (e *edgeRuns) layer(what string, l int, of func(d *builder, in []*Node) []*
 // edgeScores returns the derivative of a number with respect to the stream x before layer l, given
 // that with respect to the stream after it, [1,N,D] each, and the product of the derivative with
 // respect to what each receiver of the layer reads with change [U,N,D]: [3H+1,U].
-func (d *builder) edgeScores(l int, x, after, change *Node) []*Node {
+func edgeScores(d *builder, l int, x, after, change *Node) []*Node {
 	d.differentiate(trace.TrueGradient)
 	dims := x.Shape().Dimensions
 	at := []*Node{x}
@@ -375,9 +371,9 @@ func (d *builder) edgeScores(l int, x, after, change *Node) []*Node {
 		at = append(at, Zeros(x.Graph(), headShape(d.spec.Heads, x)))
 	}
 	at = append(at, ZerosLike(x))
-	b := d.headBlock(l, Add(x, at[1]), Add(x, at[2]), Add(x, at[3]))
-	added := b.feedForwardAdded(Add(b.beforeFeedForward(x), at[4]))
-	value := ReduceAllSum(Mul(Add(b.withAttention(x), added), after))
+	b := headBlock(d, l, Add(x, at[1]), Add(x, at[2]), Add(x, at[3]))
+	added := feedForwardAdded(b, Add(beforeFeedForward(b, x), at[4]))
+	value := ReduceAllSum(Mul(Add(withAttention(b, x), added), after))
 	g := Gradient(value, at...)
 	rows := Reshape(Concatenate(g[1:], 0), -1, dims[1]*dims[2])
 	return []*Node{g[0], d.product.dot(rows, 1, flat(change), 1)}
@@ -422,7 +418,7 @@ func (e *edgeRuns) Run(ctx context.Context, keep []bool) (value float64, err err
 		}
 		at := tensors.FromFlatDataAndDimensions(place, u, heads+1)
 		next, err := only(e.layer("edges kept ", l, func(d *builder, in []*Node) []*Node {
-			return []*Node{d.edgesKept(l, in)}
+			return []*Node{edgesKept(d, l, in)}
 		}, delta, e.streams[l], e.middles[l], e.sent[l], kept, at))
 		free(kept, at)
 		if err != nil {
@@ -438,7 +434,7 @@ func (e *edgeRuns) Run(ctx context.Context, keep []bool) (value float64, err err
 	defer free(in)
 	x, err := only(e.query.inputs.end(e.streams[e.g.Layers], "edges kept",
 		func(d *builder, x *Node, in []*Node) []*Node {
-			read := d.product2(in[1], flat(in[0]))
+			read := product2(d, in[1], flat(in[0]))
 			return []*Node{Add(x, Reshape(read, x.Shape().Dimensions...))}
 		}, delta, in))
 	if err != nil {
@@ -464,22 +460,22 @@ func (e *edgeRuns) onlyInput() (*tensors.Tensor, error) {
 // minus what it adds in the corrupted run, 0 for those that have not run; stream, middle and sent
 // of the corrupted run; the mask of edges, [3H+1,U]; and the places of its senders, [U,H+1]. It
 // returns the next delta.
-func (d *builder) edgesKept(l int, in []*Node) *Node {
+func edgesKept(d *builder, l int, in []*Node) *Node {
 	delta, stream, middle, sent, mask, place := in[0], in[1], in[2], in[3], in[4], in[5]
 	heads := d.spec.Heads
 	of := func(x *Node, axis, from, to int) *Node { return SliceAxis(x, axis, AxisRange(from, to)) }
 	read := func(stream *Node, from, to int) *Node { // of the receivers [from,to)
-		changed := d.product2(of(mask, 0, from, to), flat(delta))
+		changed := product2(d, of(mask, 0, from, to), flat(delta))
 		return Add(stream, Reshape(changed, headShape(to-from, stream).Dimensions...))
 	}
 	send := func(from, to int, added *Node) {
 		now := flat(Sub(added, of(sent, 0, from, to)))
-		delta = Add(delta, Reshape(d.product2(of(place, 1, from, to), now),
+		delta = Add(delta, Reshape(product2(d, of(place, 1, from, to), now),
 			delta.Shape().Dimensions...))
 	}
-	b := d.headBlock(l, read(stream, 0, heads), read(stream, heads, 2*heads),
+	b := headBlock(d, l, read(stream, 0, heads), read(stream, heads, 2*heads),
 		read(stream, 2*heads, 3*heads))
 	send(0, heads, Squeeze(b.headsAdded(), 0))
-	send(heads, heads+1, b.feedForwardAdded(read(middle, 3*heads, 3*heads+1)))
+	send(heads, heads+1, feedForwardAdded(b, read(middle, 3*heads, 3*heads+1)))
 	return delta
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // An edit reaches a graph as two inputs for each tap that is edited in a layer: what the tap has is
@@ -62,8 +63,7 @@ func editsKey(taps []trace.Tap) string {
 // editAxes are the sizes of a tap's tensor for one token in one layer: rows is how many heads or
 // groups it has, 0 without such an axis, and width how many numbers each has, 0 for one of each
 // source.
-func (m *Model) editAxes(tap trace.Tap) (rows, width int) {
-	s := m.Spec
+func editAxes(s *spec.Spec, tap trace.Tap) (rows, width int) {
 	switch tap {
 	case trace.Attention:
 		return s.Heads, 0
@@ -93,16 +93,16 @@ type placedEdit struct {
 }
 
 // placeEdits checks the edits of a text of n tokens, which may grow to most, and places them.
-func (m *Model) placeEdits(edits []trace.Edit, n, most int) ([]placedEdit, error) {
+func placeEdits(s *spec.Spec, edits []trace.Edit, n, most int) ([]placedEdit, error) {
 	placed := make([]placedEdit, len(edits))
 	for i, e := range edits {
 		if err := e.Check(); err != nil {
 			return nil, &trace.EditError{Number: i, Err: err}
 		}
 		placed[i].Edit = e
-		err := m.hasTap(e.Tap)
+		err := hasTap(s, e.Tap)
 		if err == nil {
-			err = placed[i].place(m, n, most)
+			err = placed[i].place(s, n, most)
 		}
 		if err != nil {
 			return nil, &trace.EditError{Number: i, Err: pkg.Errorf("edit of %s: %w", e, err)}
@@ -112,9 +112,9 @@ func (m *Model) placeEdits(edits []trace.Edit, n, most int) ([]placedEdit, error
 }
 
 // place checks where the edit is and what value it has there.
-func (e *placedEdit) place(m *Model, n, most int) error {
-	layers, heads := m.Spec.Layers, m.Spec.Heads
-	rows, width := m.editAxes(e.Tap)
+func (e *placedEdit) place(s *spec.Spec, n, most int) error {
+	layers, heads := s.Layers, s.Heads
+	rows, width := editAxes(s, e.Tap)
 	if e.Tap == trace.Hidden {
 		layers++
 	}
@@ -146,7 +146,7 @@ func (e *placedEdit) place(m *Model, n, most int) error {
 		}
 	}
 	for _, l := range e.Layers {
-		if e.Tap == trace.Router && m.Spec.MixtureOf(l) == nil {
+		if e.Tap == trace.Router && s.MixtureOf(l) == nil {
 			return fmt.Errorf("layer %d has no experts", l)
 		}
 	}
@@ -289,7 +289,7 @@ func (e *placedEdit) factors() (keep, add float32) {
 // passEdits are the edits of a pass; nil without any. Row r of text i is position
 // first+r-begins[i].
 type passEdits struct {
-	m *Model
+	m *core
 	// texts has the edits of each text, lengths how many of its tokens the pass has.
 	texts           [][]placedEdit
 	begins, lengths []int
@@ -365,7 +365,7 @@ func (p *passEdits) programOf(l int) (taps []trace.Tap, in []shapes.Shape) {
 
 // shapes are those of [editNodes] for a tap: of keep and of value.
 func (p *passEdits) shapes(tap trace.Tap) [2]shapes.Shape {
-	heads, width := p.m.editAxes(tap)
+	heads, width := editAxes(p.m.Spec, tap)
 	dims, kept := []int{len(p.texts), heads, p.rows}, 1
 	if tap == trace.Attention {
 		width, kept = p.slots, p.slots
@@ -437,7 +437,7 @@ func (p *passEdits) inputs(tap trace.Tap, l int) ([]*tensors.Tensor, error) {
 
 // compose makes an edit of text i in layer l act on what keep and value do by then.
 func (p *passEdits) compose(keep, value []float32, i, l int, e placedEdit) {
-	heads, width := p.m.editAxes(e.Tap)
+	heads, width := editAxes(p.m.Spec, e.Tap)
 	rows, numbers, kept, begin := max(1, heads), width, 1, 0
 	if e.Tap == trace.Attention {
 		numbers, width, kept, begin = p.first+p.lengths[i], p.slots, p.slots, p.begins[i]
@@ -473,7 +473,7 @@ func (p *passEdits) compose(keep, value []float32, i, l int, e placedEdit) {
 }
 
 // wholeTexts places the edits of the texts of a pass over whole texts of so many rows.
-func (m *Model) wholeTexts(batch Batch, rows int) (*passEdits, error) {
+func (m *core) wholeTexts(batch Batch, rows int) (*passEdits, error) {
 	if batch.Edits == nil {
 		return nil, nil
 	}
@@ -482,7 +482,7 @@ func (m *Model) wholeTexts(batch Batch, rows int) (*passEdits, error) {
 	}
 	p := &passEdits{m: m, rows: rows, slots: rows}
 	for i, ids := range batch.IDs {
-		placed, err := m.placeEdits(batch.Edits[i], len(ids), len(ids))
+		placed, err := placeEdits(m.Spec, batch.Edits[i], len(ids), len(ids))
 		if err != nil && len(batch.IDs) > 1 {
 			err = fmt.Errorf("text %d: %w", i, err)
 		}
@@ -497,12 +497,12 @@ func (m *Model) wholeTexts(batch Batch, rows int) (*passEdits, error) {
 }
 
 // mostTokens is how many tokens a text may have where nothing is known about its end.
-func (m *Model) mostTokens() int {
+func mostTokens(s *spec.Spec) int {
 	switch {
-	case m.Spec.Context > 0 && m.Spec.Encoder > 0: // source and target
-		return 2 * m.Spec.Context
-	case m.Spec.Context > 0:
-		return m.Spec.Context
+	case s.Context > 0 && s.Encoder > 0: // source and target
+		return 2 * s.Context
+	case s.Context > 0:
+		return s.Context
 	}
 	return math.MaxInt
 }

@@ -20,26 +20,26 @@ func UnregisterMixing(name string) { mixings.Remove(name) }
 func Bucket(n int) int { return bucket(n) }
 
 // RoundUp makes the model round lengths up as it does where every new shape is compiled.
-func (m *Model) RoundUp() { m.machine.promptStep = slotStep }
+func (m *Model) RoundUp() { m.core.machine.promptStep = slotStep }
 
 // TermsAtOnce makes a view of the model that reads so many layers in one graph of the parts.
 func (m *Model) TermsAtOnce(layers int) *Model {
-	view := *m
-	view.termsAtOnce = layers
-	return &view
+	core := *m.core
+	core.termsAtOnce = layers
+	return m.on(&core)
 }
 
 // ProjectAlways makes the model project sources also where that does not pay.
-func (m *Model) ProjectAlways() { m.projectAlways = true }
+func (m *Model) ProjectAlways() { m.core.projectAlways = true }
 
 // CanProject reports whether rows that are asked for can be computed from projected sources.
 func (m *Model) CanProject(ask trace.MixingAsk) bool {
 	mix, err := LookupMixing(ask.Name)
-	return err == nil && m.canProject(asked{ask, mix})
+	return err == nil && canProject(m.core, asked{ask, mix})
 }
 
 // ThroughHeld is how many bytes the model keeps for projecting sources.
-func (m *Model) ThroughHeld() int64 { return m.through.held(m.Spec) }
+func (m *Model) ThroughHeld() int64 { return m.core.through.held(m.Spec) }
 
 // KeptTokens is how many tokens of its text the model has parts of.
 func (m *Model) KeptTokens() int {
@@ -50,7 +50,7 @@ func (m *Model) KeptTokens() int {
 }
 
 // OnDevice makes the model keep its caches as where the host cannot write into them.
-func (m *Model) OnDevice() { m.machine.onHost = false }
+func (m *Model) OnDevice() { m.core.machine.onHost = false }
 
 // Prepared waits for what is compiled while the prompt is read.
 func (s *Session) Prepared() { s.preparing.Wait() }
@@ -60,16 +60,22 @@ func (s *Session) Slots() int { return s.cache.slots }
 
 // Graphs returns what the model built graphs for, sorted.
 func (m *Model) Graphs() []string {
-	m.machine.mu.Lock()
-	defer m.machine.mu.Unlock()
-	return slices.Sorted(maps.Keys(m.machine.graphs))
+	m.core.machine.mu.Lock()
+	defer m.core.machine.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.core.machine.graphs))
 }
 
 // Need is what a pass is to do.
 type Need = need
 
+// ForSizes is a model without weights, which is asked for sizes alone.
+func ForSizes(s *spec.Spec) *Model {
+	m, _ := newModel(&core{Settings: &Settings{Spec: s}}, nil)
+	return m
+}
+
 // Estimate is about how many bytes a pass needs besides the weights.
-func (m *Model) Estimate(n Need) int64 { return m.estimate(n) }
+func (m *Model) Estimate(n Need) int64 { return m.core.estimate(n) }
 
 // TilesOf are the axes of a matrix in codes; see [tilesOf].
 func TilesOf(n, most int) [3]int { return tilesOf(n, most) }
@@ -175,20 +181,20 @@ func QuantizedFromLeft(
 // InTiles returns the model with prompts of more than above tokens computed in tiles of so many
 // targets over at least so many sources.
 func (m *Model) InTiles(above, targets, sources int) *Model {
-	view := *m
-	view.tiling = tiling{above: above, targets: targets, sources: sources}
-	return &view
+	core := *m.core
+	core.tiling = tiling{above: above, targets: targets, sources: sources}
+	return m.on(&core)
 }
 
 // TileOf is how many targets a tile has in a text of n tokens.
-func (m *Model) TileOf(n int) int { return m.tileOf(n) }
+func (m *Model) TileOf(n int) int { return m.core.tileOf(n) }
 
 // LogProbability is logProbability.
 var LogProbability = logProbability
 
 // TreeRows is how many rows queries have in trees of their texts, 0 if they run as they are.
 func (m *Model) TreeRows(queries []trace.Query, how Batching) (rows int) {
-	trees, err := m.prefixTrees(queries, how)
+	trees, err := prefixTrees(m.core, queries, how)
 	if err != nil {
 		panic(err)
 	}

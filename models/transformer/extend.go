@@ -56,11 +56,8 @@ func (s *Session) Extend(ctx context.Context, ids, next []int) ([]float64, error
 	return all, nil
 }
 
-// ReadLogits runs a text once, under edits, and calls use, in order, with the scores after each
-// token from position first on, [V]; see [trace.LogitReader]. The errors are those of
-// [Session.Extend] and [Session.Prompt], and one for a position outside the text, or outside of the
-// target of a model of two stacks.
-func (m *Model) ReadLogits(ctx context.Context, ids []int, edits []trace.Edit, first int,
+// ReadLogits is what the method of the model of that name does.
+func ReadLogits(ctx context.Context, m *core, ids []int, edits []trace.Edit, first int,
 	use func(position int, logits []float32) error,
 ) error {
 	if first < 0 || first >= len(ids) {
@@ -125,7 +122,7 @@ func (s *Session) extendWith(ctx context.Context, ids, next []int,
 
 // checkExtension checks the arguments of Extend; total is the length of the text after it.
 func (s *Session) checkExtension(ids, next []int, total int) error {
-	if err := s.m.CheckVocabulary(ids); err != nil {
+	if err := checkVocabulary(s.m.Spec, ids); err != nil {
 		return err
 	}
 	if s.m.Spec.Encoder > 0 && (s.Length() == 0 || slices.Contains(ids, s.m.Spec.Boundary())) {
@@ -143,7 +140,7 @@ func (s *Session) checkExtension(ids, next []int, total int) error {
 			return pkg.Errorf("the %s model has no head, so no next token has a "+
 				"probability", s.m.Spec.Family)
 		}
-		if err := s.m.CheckVocabulary(next); err != nil {
+		if err := checkVocabulary(s.m.Spec, next); err != nil {
 			return err
 		}
 	}
@@ -202,7 +199,7 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int,
 	}
 	begin := tensors.FromScalar(int32(s.Length()))
 	text := []*tensors.Tensor{
-		idTensor(ids, padded), begin, s.m.withBoundaries(length, s.ids),
+		idTensor(ids, padded), begin, withBoundaries(s.m.Spec, length, s.ids),
 		tensors.FromScalar(int32(s.Length() + n)),
 	}
 	defer free(text...)
@@ -220,7 +217,7 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int,
 	}
 	defer free(x)
 	before := s.Length()
-	if err := s.m.readLogits(x, first, n, func(i int, logits []float32) error {
+	if err := readLogits(s.m, x, first, n, func(i int, logits []float32) error {
 		return use(before+i, logits)
 	}); err != nil {
 		return err
@@ -233,12 +230,12 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int,
 
 // extensionText is the text of a graph whose inputs are ids [1,N], the slot of the first of them,
 // the length of the whole text, and that with these ids.
-func (m *Model) extensionText(w byName, in []*Node) *builder {
+func (m *core) extensionText(w byName, in []*Node) *builder {
 	return m.builder(w, text{ids: in[0], first: in[1], length: in[2]})
 }
 
 // extensionEmbedding is the graph of the residual stream before block 0, [1,N,D].
-func (m *Model) extensionEmbedding() program {
+func (m *core) extensionEmbedding() program {
 	return program{"extend embed", endsWeights, func(w byName, in []*Node) []*Node {
 		return []*Node{m.extensionText(w, in).embed()}
 	}}
@@ -247,8 +244,8 @@ func (m *Model) extensionEmbedding() program {
 // extensionLayer is the graph of layer l for several tokens after a cache. Its inputs are those of
 // [Model.extensionText], the stream x [1,N,D] and the layer's keys and values, [1,G,S,E] each. It
 // returns the stream after the layer and what [Model.kept] gives.
-func (m *Model) extensionLayer(l int, edited []trace.Tap) program {
-	kind, weights := m.kindOf(l)
+func (m *core) extensionLayer(l int, edited []trace.Tap) program {
+	kind, weights := kindOf(m.Spec, l)
 	key := "extend " + kind + editsKey(edited)
 	return program{key, weights, func(w byName, in []*Node) []*Node {
 		in, edits := cutEdits(in, edited)
@@ -261,7 +258,7 @@ func (m *Model) extensionLayer(l int, edited []trace.Tap) program {
 		}
 		d.attend(b)
 		b.finish()
-		return append([]*Node{b.Output}, m.kept(b, now)...)
+		return append([]*Node{b.Output}, keptOnCache(m, b, now)...)
 	}}
 }
 
@@ -279,7 +276,7 @@ func replaceSlots(old, now, first, end *Node) *Node {
 
 // readLogits calls use with the scores of the targets [first,end), of the residual stream x after
 // the last block, [1,N,D].
-func (m *Model) readLogits(x *tensors.Tensor, first, end int,
+func readLogits(m *core, x *tensors.Tensor, first, end int,
 	use func(i int, logits []float32) error,
 ) error {
 	if first == end {

@@ -12,21 +12,15 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Gradients returns what each query asks for and its derivative with respect to the embedding of
-// the text and, by the rules [trace.WithAttention] and [trace.WithTaps], the attention or some taps
-// of every layer; see
-// [trace.Gradient]. A batch goes through all layers and back, and each layer is computed again on
-// the way back: that costs about three times as much as [Model.Predict], and keeps one hidden
-// state per layer and the intermediate results of one layer. With bfloat16 weights the derivative
-// of rounding is taken as 1. Errors are those of [Model.Predict].
-func (m *Model) Gradients(ctx context.Context, queries []trace.Query, rule trace.Backward) (
+// Gradients is what the method of the model of that name does.
+func Gradients(ctx context.Context, m *core, queries []trace.Query, rule trace.Backward) (
 	[]trace.Gradient, error,
 ) {
-	return m.GradientsIn(ctx, queries, rule, Batching{})
+	return GradientsIn(ctx, m, queries, rule, Batching{})
 }
 
-// GradientsIn is [Model.Gradients] with a choice of the batches and word of the progress.
-func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule trace.Backward,
+// GradientsIn is what the method of the model of that name does.
+func GradientsIn(ctx context.Context, m *core, queries []trace.Query, rule trace.Backward,
 	how Batching,
 ) ([]trace.Gradient, error) {
 	if rule < trace.TrueGradient || rule > trace.WithTaps {
@@ -44,7 +38,7 @@ func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule tra
 	}
 	gradients, answered := make([]trace.Gradient, len(queries)), 0
 	edits := editsOf(queries)
-	batches, err := m.queryBatches(queries, how, func(tokens, texts int) need {
+	batches, err := queryBatches(m, queries, how, func(tokens, texts int) need {
 		return need{
 			Tokens: tokens, Texts: texts, Head: true, Gradient: true,
 			AttentionGradient: rule == trace.WithAttention, Taps: taps, Edits: edits,
@@ -263,7 +257,7 @@ func (w *backwardPass) addZeros(d *builder, x *Node) (zeros []*Node) {
 	}
 	for _, tap := range trace.GradientTaps()[1:] {
 		dims := slices.Clone(x.Shape().Dimensions)
-		rows, width := w.m.editAxes(tap)
+		rows, width := editAxes(w.m.Spec, tap)
 		if rows > 0 {
 			dims = slices.Insert(dims, 1, rows)
 		}

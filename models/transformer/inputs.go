@@ -13,7 +13,7 @@ import (
 // a graph of its own, so that the results of a layer are on the host, or freed, before the next
 // layer begins; see [inputs.layers].
 type inputs struct {
-	m    *Model
+	m    *core
 	kind inputKind
 	// tensors are the ids [B,N], the length of the longest text, and the optional inputs of kind.
 	tensors []*tensors.Tensor
@@ -41,7 +41,7 @@ func (k inputKind) nodes(in []*Node) (text, []*Node) {
 }
 
 // textInputs are the inputs of one text of tokens of type 0.
-func (m *Model) textInputs(ids []int) *inputs {
+func (m *core) textInputs(ids []int) *inputs {
 	return m.batchInputs(Batch{IDs: [][]int{ids}}, m.padded(len(ids)))
 }
 
@@ -50,7 +50,7 @@ func (m *Model) textInputs(ids []int) *inputs {
 // from an encoder in a single text, so only other padding, and a classifier that has to find the
 // last token of each text, need marks of the real slots. Positions are the slots, unless some
 // tokens take no position or the padding is on the left.
-func (m *Model) batchInputs(batch Batch, padded int) *inputs {
+func (m *core) batchInputs(batch Batch, padded int) *inputs {
 	n, longest := len(batch.IDs), batch.longest()
 	ids, types := make([]int32, n*padded), make([]int32, n*padded)
 	positions, real := make([]int32, n*padded), make([]float32, n*padded)
@@ -72,7 +72,7 @@ func (m *Model) batchInputs(batch Batch, padded int) *inputs {
 	}}
 	t.tensors = []*tensors.Tensor{
 		tensors.FromFlatDataAndDimensions(ids, n, padded),
-		m.withBoundaries(longest, batch.IDs...),
+		withBoundaries(m.Spec, longest, batch.IDs...),
 	}
 	// The tensors have the order in which inputKind.nodes takes them.
 	if t.kind.types {
@@ -183,7 +183,7 @@ func tokenPositions(s *spec.Spec, ids []int, n int) []int32 {
 
 // padded is how many rows are computed for n tokens: n rounded up where shapes are compiled, but
 // not beyond the context.
-func (m *Model) padded(n int) int {
+func (m *core) padded(n int) int {
 	padded := n
 	if m.machine.promptStep > 1 {
 		padded = bucket(n)

@@ -20,14 +20,14 @@ const rowsInTurn = 16
 // that pass it, where XLA computes on a CPU and nothing is differentiated, because a loop has no
 // derivative: for many rows, and for all but a single one where matrices are in codes, which then
 // become numbers for the experts that are passed alone. The loop computes gates of SiLU.
-func (b *Block) takesTurns(m *spec.Mixture, r routing) bool {
+func (l *Layer) takesTurns(m *spec.Mixture, r routing) bool {
 	dims := r.chosen.Shape().Dimensions
-	onCPU := b.product.outFirst && b.product.always != nil
-	if !onCPU || b.product.straightThrough || !b.spec.Gated || b.spec.Activation != spec.SiLU {
+	onCPU := l.product.outFirst && l.product.always != nil
+	if !onCPU || l.product.straightThrough || !l.spec.Gated || l.spec.Activation != spec.SiLU {
 		return false
 	}
 	return dims[0]*dims[1] >= rowsInTurn*m.Experts ||
-		dims[0] > 1 && quantizedOf(b.w("experts.gate.weight")) != nil
+		dims[0] > 1 && quantizedOf(l.w("experts.gate.weight")) != nil
 }
 
 // turns is the order in which a loop takes the P = M·K pairs of a row and its expert: sorted by
@@ -82,27 +82,27 @@ func turnsOf(m *spec.Mixture, r routing) turns {
 }
 
 // inTurn is the sum of what the experts make of rows x [M,D], each times its weight.
-func (b *Block) inTurn(m *spec.Mixture, r routing, x *Node) *Node {
+func (l *Layer) inTurn(m *spec.Mixture, r routing, x *Node) *Node {
 	g, t, dims := x.Graph(), turnsOf(m, r), r.chosen.Shape().Dimensions
 	rows := Div(t.order, Scalar(g, dtypes.Int32, dims[1]))
 	sorted := Gather(x, InsertAxes(rows, -1)) // [P,D]
-	room := Zeros(g, shapes.Make(x.DType(), t.size, b.spec.Width))
+	room := Zeros(g, shapes.Make(x.DType(), t.size, l.spec.Width))
 	sorted = Concatenate([]*Node{sorted, room}, 0)
 	state := []*Node{
 		ScalarZero(g, dtypes.Int32), ZerosLike(sorted), sorted, t.blocks, t.experts, t.begins,
-		b.product.always, ScalarZero(g, dtypes.Float32),
+		l.product.always, ScalarZero(g, dtypes.Float32),
 	}
-	body := turnBody{spec: b.spec, experts: m.Experts, size: t.size}
+	body := turnBody{spec: l.spec, experts: m.Experts, size: t.size}
 	for i, name := range []string{"gate", "up", "down"} {
-		w := b.w("experts." + name + ".weight")
+		w := l.w("experts." + name + ".weight")
 		if body.stacks[i] = (formNodes{codes: w}); quantizedOf(w) != nil {
 			body.stacks[i] = quantizedOf(w)[0]
 		}
 		for _, x := range body.stacks[i].nodes() {
 			state = append(state, *x)
 		}
-		if b.spec.MLPBias {
-			state = append(state, b.w("experts."+name+".bias"))
+		if l.spec.MLPBias {
+			state = append(state, l.w("experts."+name+".bias"))
 		}
 	}
 	made := While(turnCondition(g, state), body.build(g, state), state...)[1]

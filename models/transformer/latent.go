@@ -7,27 +7,27 @@ import (
 )
 
 // projectLatent projects u [B,N,D] as [spec.Latent] describes.
-func (b *Block) projectLatent(t *spec.Latent, u *Node) projections {
-	heads, dims := b.spec.Heads, u.Shape().Dimensions
+func (l *Layer) projectLatent(t *spec.Latent, u *Node) projections {
+	heads, dims := l.spec.Heads, u.Shape().Dimensions
 	query := u
 	if t.Queries > 0 {
-		query = b.latent(t, u, "query-latent")
+		query = l.latent(t, u, "query-latent")
 	}
-	query = b.linear(query, "query-up")
-	c := b.latent(t, u, "latent")
-	own := Reshape(b.linear(c, "key-up"), dims[0], dims[1], heads, -1) // [B,N,H,E-R]
-	shared := InsertAxes(b.linear(u, "shared-key"), 2)                 // [B,N,1,R]
+	query = l.linear(query, "query-up")
+	c := l.latent(t, u, "latent")
+	own := Reshape(l.linear(c, "key-up"), dims[0], dims[1], heads, -1) // [B,N,H,E-R]
+	shared := InsertAxes(l.linear(u, "shared-key"), 2)                 // [B,N,1,R]
 	shared = BroadcastToDims(shared, dims[0], dims[1], heads, t.Shared)
 	key := Reshape(Concatenate([]*Node{shared, own}, -1), dims[0], dims[1], -1)
 	return projections{
-		query: query, key: key, value: b.linear(c, "value-up"),
+		query: query, key: key, value: l.linear(c, "value-up"),
 		queryContent: query, // there are no biases
 	}
 }
 
 // latent is the projection of that name of u [...,D], after its norm.
-func (b *Block) latent(t *spec.Latent, u *Node, name string) *Node {
-	return b.relevance.norm(latentNorm(t), b.linear(u, name), b.w.in(name+"-norm."))
+func (l *Layer) latent(t *spec.Latent, u *Node, name string) *Node {
+	return l.relevance.norm(latentNorm(t), l.linear(u, name), l.w.in(name+"-norm."))
 }
 
 // latentNorm has the norm of latents.

@@ -39,7 +39,7 @@ type collector func(d *builder, b *Block, now cache, more []*Node) []*Node
 //
 // After an error, the last step, the loop ends. The caller owns the out of the last layer if the
 // loop ran to its end; otherwise nothing is left to free.
-func (m *Model) layers(ctx context.Context, x *tensors.Tensor, edits *passEdits,
+func (m *core) layers(ctx context.Context, x *tensors.Tensor, edits *passEdits,
 	run func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error),
 ) iter.Seq2[*layerStep, error] {
 	return func(yield func(*layerStep, error) bool) {
@@ -109,7 +109,7 @@ func (f *inputs) layers(ctx context.Context, x *tensors.Tensor, what string, col
 
 // layersBack takes d, something about the residual stream after the last layer, back to the stream
 // before layer 0: back returns for layer l what belongs to the layer's input. Each d is freed.
-func (m *Model) layersBack(ctx context.Context, d *tensors.Tensor,
+func (m *core) layersBack(ctx context.Context, d *tensors.Tensor,
 	back func(l int, d *tensors.Tensor) (*tensors.Tensor, error),
 ) (*tensors.Tensor, error) {
 	for l := m.Spec.Layers - 1; l >= 0; l-- {

@@ -30,13 +30,11 @@ func (s *Session) Lens(use func(scores []float32) error) error {
 			return err
 		}
 	}
-	return s.m.lens(streams, use)
+	return lensScores(s.m, streams, use)
 }
 
-// Lens runs a text once and calls use with what [Session.Lens] computes at each position, in their
-// order. It returns an error for a position outside the text, for a head that scores no tokens, and
-// those of [Model.Forward].
-func (m *Model) Lens(ctx context.Context, q trace.LensQuery,
+// Lens is what the method of the model of that name does.
+func Lens(ctx context.Context, m *core, q trace.LensQuery,
 	use func(i int, scores []float32) error,
 ) error {
 	if m.Spec.Head != spec.LanguageHead {
@@ -71,7 +69,7 @@ func (m *Model) Lens(ctx context.Context, q trace.LensQuery,
 		for l := range hidden.Shape[0] {
 			streams = append(streams, hidden.Data[(l*T+at)*D:][:D]...)
 		}
-		err := m.lens(streams, func(scores []float32) error { return use(i, scores) })
+		err := lensScores(m, streams, func(scores []float32) error { return use(i, scores) })
 		if err != nil {
 			return err
 		}
@@ -81,7 +79,7 @@ func (m *Model) Lens(ctx context.Context, q trace.LensQuery,
 
 // lens calls use with the scores of the vocabulary for N residual streams, [N,D], as columns,
 // [V,N].
-func (m *Model) lens(streams []float32, use func(scores []float32) error) error {
+func lensScores(m *core, streams []float32, use func(scores []float32) error) error {
 	width := m.Spec.Width
 	inputs := []*tensors.Tensor{
 		tensors.FromFlatDataAndDimensions(streams, 1, len(streams)/width, width),

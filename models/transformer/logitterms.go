@@ -10,29 +10,9 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// LogitTerms takes the query's logit, or difference of two logits, apart into the vectors that
-// were added to the residual stream of its target t (Ferrando et al. 2023, §3):
-//
-//	logit = w·N(x_0 + Σ_l (Σ_s Σ_h α^h[t,s] v^h_s W_O^h + b_O + m_l)) + b
-//
-// N is what the stream passes on its way to the logit. Each norm divides by the deviation that it
-// has for this text, so N is linear. In the paper's models the only such norm is the last one.
-// Here N also includes norms after attention and feed-forward (Gemma 2 and 3), norms that the
-// stream passes in every layer (BERT, OPT-350m, BLOOM with normed residuals), and the hidden layer
-// of a head (BERT's transform, a classifier's pooler) and the cap of logits. The last two are
-// lines through the origin with slope f(x)/x, the rule of DecompX. In every model a term is the
-// direct path; what later layers compute from it belongs to them. A value includes its bias, as in
-// the paper. AttentionBias includes the biases of norms within a layer on the way, and Bias those
-// of the head.
-//
-// The sum of the terms is the logit of the text, up to rounding, which includes that of
-// activations if weights are bfloat16. It costs one pass, and for each layer about as much as one
-// token. The text may have tokens after the target; a decoder does not see them. It returns an
-// error for a quantity other than [trace.Logit], for a text, position, token or contrast that the
-// model does not have, and for a model without a head; a [*trace.MemoryError]; and one that wraps
-// ctx.Err() within a layer. Numbers of the model that are infinite or NaN stay so in the terms.
-func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerms, error) {
-	if err := m.checkParted(q); err != nil {
+// LogitTerms is what the method of the model of that name does.
+func LogitTerms(ctx context.Context, m *core, q trace.Query) (*trace.LogitTerms, error) {
+	if err := checkParted(m.Spec, q); err != nil {
 		return nil, err
 	}
 	if err := m.checkMemory(need{Tokens: len(q.IDs), Taps: []trace.Tap{trace.Value}}); err != nil {
@@ -49,24 +29,24 @@ func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerm
 }
 
 // checkParted returns an error for a query whose number is not a sum of parts.
-func (m *Model) checkParted(q trace.Query) error {
+func checkParted(s *spec.Spec, q trace.Query) error {
 	if q.Quantity != trace.Logit {
 		return pkg.Errorf("the quantity %q is not a sum of parts; take %s", q.Quantity, trace.Logit)
 	}
 	if len(q.Edits) > 0 {
 		return pkg.Errorf("the parts of a logit of a whole text are not computed under edits")
 	}
-	if m.Spec.MeanPooled {
+	if s.MeanPooled {
 		return pkg.Errorf("the %s model reads the mean of all tokens, and the parts of a logit "+
-			"are those of one token; take a method of attention or of gradients", m.Spec.Family)
+			"are those of one token; take a method of attention or of gradients", s.Family)
 	}
-	return m.checkQuery(q)
+	return checkQuery(s, q)
 }
 
 // target is where the head reads.
-func (m *Model) target(q trace.Query) int {
-	if m.Spec.Head == spec.ClassifierHead {
-		return m.Spec.ReadsAt(q.IDs)
+func targetOf(s *spec.Spec, q trace.Query) int {
+	if s.Head == spec.ClassifierHead {
+		return s.ReadsAt(q.IDs)
 	}
 	return q.Position
 }
@@ -120,7 +100,7 @@ func askedTensors(s *spec.Spec, objectives []*trace.Objective, rows []int,
 
 // termsPass is a pass that keeps what each layer did to the target, and the way back.
 type termsPass struct {
-	m *Model
+	m *core
 	q trace.Query
 	// latest has what is known of the target, and in final the residual stream of all tokens after
 	// the last block, [1,N,D], with padding. value are the values of each layer, [1,G,S,E].
@@ -129,12 +109,12 @@ type termsPass struct {
 }
 
 func (p *termsPass) run(ctx context.Context) (*trace.LogitTerms, error) {
-	b := p.m.queryBatch([]trace.Query{p.q}, []int{0}, Batching{Texts: 1})
+	b := batchOf(p.m, []trace.Query{p.q}, []int{0}, Batching{Texts: 1})
 	x, err := b.embed()
 	if err != nil {
 		return nil, err
 	}
-	at := tensors.FromScalar(int32(p.m.target(p.q)))
+	at := tensors.FromScalar(int32(targetOf(p.m.Spec, p.q)))
 	defer free(at)
 	for step, err := range b.inputs.layers(ctx, x, "terms", ofTarget, at) {
 		if err != nil {
@@ -201,7 +181,7 @@ func (p *termsPass) head(inputs *inputs, at *tensors.Tensor,
 	asked := askedTensors(p.m.Spec, []*trace.Objective{&p.q.Objective}, []int{0}, 1)
 	defer free(asked...)
 	out, err := inputs.end(p.final, "direction", func(d *builder, x *Node, in []*Node) []*Node {
-		r := d.beforeHead(oneRow(x, in[0]), in[1], in[2])
+		r := beforeHead(d, oneRow(x, in[0]), in[1], in[2])
 		return []*Node{r.along, r.constant}
 	}, append([]*tensors.Tensor{at}, asked...)...)
 	if err != nil {
@@ -222,7 +202,7 @@ func (p *termsPass) layerBack(l int, along *tensors.Tensor,
 	kind := layerKind(model.Spec, l)
 	out, err := p.m.machine.run("terms back "+kind, ofLayer(l), func(w byName, in []*Node) []*Node {
 		k := targetNodes{input: in[1], output: in[2], attention: in[3], value: in[4]}
-		t := model.termsOf(w, l, in[0], k, in[5])
+		t := termsOf(model, w, l, in[0], k, in[5])
 		return []*Node{t.input.along, t.sources, t.mlp(), t.input.constant}
 	}, length, p.input[l], p.output[l], p.attention[l], p.value[l], along)
 	if err != nil {
@@ -264,110 +244,109 @@ type targetNodes struct{ input, output, attention, value, sum *Node }
 
 // termsOf builds the terms of layer l for one target of each text, given the length of the text,
 // what the layer did to the targets and the direction after it, [B,1,D].
-func (m *Model) termsOf(w byName, l int, length *Node, k targetNodes, along *Node) blockTerms {
+func termsOf(m *core, w byName, l int, length *Node, k targetNodes, along *Node) blockTerms {
 	d := m.builder(w, text{length: length})
 	b := &Block{
 		Input: k.input, AttentionOutput: k.output, Attention: k.attention,
-		sources: cache{value: k.value},
-		spec:    d.spec, layer: l, product: d.product, w: w.in(ofLayer(l)),
-		outputColumns: codesByColumn(w, ofLayer(l)+"output.weight"),
+		sources: cache{value: k.value}, layer: d.layer(l),
 	}
-	return b.termsAlong(along, k.sum)
+	b.layer.outputColumns = codesByColumn(w, ofLayer(l)+"output.weight")
+	return termsAlong(b, along, k.sum)
 }
 
 // termsAlong returns the terms of a layer for one target, given the direction after it, [B,1,D],
 // and what [Block.sumBeforeNorm] gave, nil if it is to be computed. It follows [Block.After]
 // backwards.
-func (b *Block) termsAlong(along, sum *Node) blockTerms {
+func termsAlong(b *Block, along, sum *Node) blockTerms {
 	r := direction{along: along, constant: ScalarZero(along.Graph(), along.DType())}
 	x, a := b.Input, b.AttentionOutput
 	none := func() *Node { return ScalarZero(along.Graph(), along.DType()) }
-	switch stack := b.spec.Stack(b.layer); {
+	switch stack := b.layer.spec.Stack(b.layer.number); {
 	case stack == spec.Encoding: // the target is a token of the target
 		heads := Squeeze(ZerosLike(b.Attention), 2)
 		return blockTerms{input: r, mlp: none, heads: heads, sources: ReduceSum(heads, 1)}
 	case stack == spec.Decoding:
-		if b.spec.Order == spec.PostNorm {
-			r = b.beforeNorm(r, Add(x, a), "attention-norm")
+		if b.layer.spec.Order == spec.PostNorm {
+			r = beforeLayerNorm(b.layer, r, Add(x, a), "attention-norm")
 		}
-		return b.attentionTerms(blockTerms{input: r, mlp: none}, r)
+		return attentionTerms(b, blockTerms{input: r, mlp: none}, r)
 	}
-	if sum == nil && sumsBeforeNorm(b.spec, b.layer) {
+	if sum == nil && sumsBeforeNorm(b.layer.spec, b.layer.number) {
 		sum = b.sumBeforeNorm()
 	}
-	switch b.spec.Order {
+	switch b.layer.spec.Order {
 	case spec.PostNorm:
-		r = b.beforeNorm(r, sum, "mlp-norm")
+		r = beforeLayerNorm(b.layer, r, sum, "mlp-norm")
 		after := r
-		mlp := func() *Node { return after.read(b.mlp(b.norm(Add(x, a), "attention-norm"))) }
-		r = b.beforeNorm(r, Add(x, a), "attention-norm")
-		return b.attentionTerms(blockTerms{input: r, mlp: mlp}, r)
+		mlp := func() *Node { return after.read(b.layer.mlp(b.layer.norm(Add(x, a), "attention-norm"))) }
+		r = beforeLayerNorm(b.layer, r, Add(x, a), "attention-norm")
+		return attentionTerms(b, blockTerms{input: r, mlp: mlp}, r)
 	case spec.Parallel:
 		name := "mlp-norm"
-		if b.spec.SharedNorm {
+		if b.layer.spec.SharedNorm {
 			name = "attention-norm"
 		}
-		mlp := func() *Node { return r.read(b.mlp(b.norm(x, name))) }
-		return b.attentionTerms(blockTerms{input: r, mlp: mlp}, r)
+		mlp := func() *Node { return r.read(b.layer.mlp(b.layer.norm(x, name))) }
+		return attentionTerms(b, blockTerms{input: r, mlp: mlp}, r)
 	}
 	after := r
 	mlp := func() *Node {
-		m := b.mlp(b.norm(b.attentionSum(), "mlp-norm"))
-		return after.read(b.norm(m, "mlp-after-norm"))
+		m := b.layer.mlp(b.layer.norm(b.attentionSum(), "mlp-norm"))
+		return after.read(b.layer.norm(m, "mlp-after-norm"))
 	}
-	if b.spec.NormedResidual {
-		r = b.beforeNorm(r, sum, "mlp-norm")
+	if b.layer.spec.NormedResidual {
+		r = beforeLayerNorm(b.layer, r, sum, "mlp-norm")
 	}
 	// Before z, residual and attention output have directions of their own; the biases of both
 	// count once.
-	attention := b.beforeNorm(r, a, "attention-after-norm")
+	attention := beforeLayerNorm(b.layer, r, a, "attention-after-norm")
 	r.constant = attention.constant
-	if b.spec.NormedResidual {
-		r = b.beforeNorm(r, x, "attention-norm")
+	if b.layer.spec.NormedResidual {
+		r = beforeLayerNorm(b.layer, r, x, "attention-norm")
 	}
-	return b.attentionTerms(blockTerms{input: r, mlp: mlp}, attention)
+	return attentionTerms(b, blockTerms{input: r, mlp: mlp}, attention)
 }
 
 // attentionTerms adds what the target read from each source, Σ_h α^h[t,s] v^h_s·(W_O^h d), given
 // the direction d on the attention output, and the output bias.
-func (b *Block) attentionTerms(t blockTerms, on direction) blockTerms {
-	heads := b.outputAlong(on.along) // [B,1,HE]
-	each := b.valuesAlong(Reshape(heads, -1, b.spec.Heads, b.spec.ValueWidth()))
+func attentionTerms(b *Block, t blockTerms, on direction) blockTerms {
+	heads := outputAlong(b, on.along) // [B,1,HE]
+	each := valuesAlong(b, Reshape(heads, -1, b.layer.spec.Heads, b.layer.spec.ValueWidth()))
 	t.heads = Mul(each, Squeeze(b.Attention, 2)) // [B,H,S]
 	t.sources = ReduceSum(t.heads, 1)            // [B,S]
-	if b.spec.OutputBias {
-		t.input.constant = Add(t.input.constant, on.read(b.w("output.bias")))
+	if b.layer.spec.OutputBias {
+		t.input.constant = Add(t.input.constant, on.read(b.layer.w("output.bias")))
 	}
 	return t
 }
 
 // outputAlong is W_O d for a direction d on the attention output, [B,1,HE] of [B,1,D].
-func (b *Block) outputAlong(d *Node) *Node {
-	if b.outputColumns != nil {
-		return Reshape(b.outputColumns.times(b.product.isolated(d)), 1, 1, -1)
+func outputAlong(b *Block, d *Node) *Node {
+	if b.layer.outputColumns != nil {
+		return Reshape(b.layer.outputColumns.times(b.layer.product.isolated(d)), 1, 1, -1)
 	}
-	w := b.w("output.weight")
-	if !b.product.outFirst { // W_O is [HE,D]
-		return b.product.with(d, float(w), 1)
+	w := b.layer.w("output.weight")
+	if !b.layer.product.outFirst { // W_O is [HE,D]
+		return b.layer.product.with(d, float(w), 1)
 	}
-	if y := quantizedOf(w).leftTimes(b.product.isolated(d)); y != nil {
+	if y := quantizedOf(w).leftTimes(b.layer.product.isolated(d)); y != nil {
 		return y
 	}
-	return b.product.with(d, float(w), 0)
+	return b.layer.product.with(d, float(w), 0)
 }
 
 // valuesAlong is v^h_s·d^h for a direction d [B,H,E], [B,H,S]. The values of a group are not
 // repeated for its heads.
-func (b *Block) valuesAlong(d *Node) *Node {
+func valuesAlong(b *Block, d *Node) *Node {
 	value := b.sources.value // [B,G,S,E]
-	if b.narrow(value) {
+	if narrow(value) {
 		return ReduceSum(Mul(b.Values(), InsertAxes(d, 2)), -1)
 	}
 	dims := value.Shape().Dimensions
-	byGroup := Reshape(d, dims[0], dims[1], b.spec.Heads/dims[1], dims[3]) // [B,G,R,E]
-	along := b.Einsum("bgse,bgre->bgsr", value, byGroup)
+	byGroup := Reshape(d, dims[0], dims[1], b.layer.spec.Heads/dims[1], dims[3]) // [B,G,R,E]
+	along := b.layer.einsum("bgse,bgre->bgsr", value, byGroup)
 	along = TransposeAllAxes(along, 0, 1, 3, 2)
-	return Reshape(along, dims[0], b.spec.Heads, dims[2])
+	return Reshape(along, dims[0], b.layer.spec.Heads, dims[2])
 }
 
 // dotted is the dot product of two tensors of one size, summed in float64.

@@ -46,7 +46,7 @@ type need struct {
 
 // refused returns the error that a pass over texts of so many tokens needs more memory than it may
 // take. what is the part of the pass that needs it.
-func (m *Model) refused(what string, texts, tokens int, need int64, instead string) error {
+func (m *core) refused(what string, texts, tokens int, need int64, instead string) error {
 	if texts > 1 {
 		what = fmt.Sprintf("%s for %d texts of %s tokens", what, texts, thousands(tokens))
 	} else {
@@ -87,7 +87,7 @@ const partArrays = 6
 // estimate returns about how many bytes a pass needs besides the weights, including what it
 // returns. Layers are computed and fetched one after the other, so that is what it returns plus
 // the working memory of one layer.
-func (m *Model) estimate(n need) int64 {
+func (m *core) estimate(n need) int64 {
 	returned, layer := estimate(m.Spec, n)
 	total := returned + layer + m.compiling(n) + m.headTable(n) + m.decoded(n)
 	if total < maxEstimate {
@@ -110,7 +110,7 @@ const (
 )
 
 // compiling returns how many bytes the graphs of a pass take where they are compiled.
-func (m *Model) compiling(n need) float64 {
+func (m *core) compiling(n need) float64 {
 	switch {
 	// Without weights it is asked for sizes alone.
 	case m.machine == nil || backendName(m.machine.backend) == "go":
@@ -129,7 +129,7 @@ func (m *Model) compiling(n need) float64 {
 
 // headTable returns how many bytes the table of the head takes in float32 during a pass that scores
 // several positions, where it is kept in codes.
-func (m *Model) headTable(n need) float64 {
+func (m *core) headTable(n need) float64 {
 	several := n.Head && n.Texts > 1 || n.Lens || slices.Contains(n.Taps, trace.Logits)
 	if m.machine != nil && m.machine.held.hosted != nil { // the host computes it where it is differentiated
 		several = n.Gradient
@@ -148,7 +148,7 @@ func (m *Model) headTable(n need) float64 {
 }
 
 // decoded returns how many bytes a pass takes for the matrices that are kept in codes.
-func (m *Model) decoded(n need) float64 {
+func (m *core) decoded(n need) float64 {
 	if m.machine == nil {
 		return 0
 	}
@@ -328,7 +328,7 @@ func targetBytes(s *spec.Spec, tokens int) float64 {
 }
 
 // limit returns how many bytes a pass may take.
-func (m *Model) limit() int64 {
+func (m *core) limit() int64 {
 	if m.MaxBytes <= 0 {
 		return defaultMaxBytes
 	}
@@ -337,7 +337,7 @@ func (m *Model) limit() int64 {
 
 // checkMemory returns a [*trace.MemoryError] if a pass would need more than it may take. If it
 // fits, but not beside what the model keeps of [throughHeads], it makes the model drop those.
-func (m *Model) checkMemory(n need) error {
+func (m *core) checkMemory(n need) error {
 	limit, bytes := m.limit(), m.estimate(n)
 	if bytes <= limit {
 		if bytes+m.through.held(m.Spec) > limit {

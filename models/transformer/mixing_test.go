@@ -27,11 +27,13 @@ func linearBlock(g *Graph, x []float32, attention [][]float32, value [][]float32
 		"down.weight":   Zeros(g, shapes.Make(dtypes.Float32, 3, 2)),
 	}
 	b := &Block{
-		spec: &spec.Spec{
-			Heads: 1, HeadWidth: 2, Width: 2, FeedForward: 3, NormEpsilon: 1e-5,
-			Activation: spec.GELU,
+		layer: &Layer{
+			spec: &spec.Spec{
+				Heads: 1, HeadWidth: 2, Width: 2, FeedForward: 3, NormEpsilon: 1e-5,
+				Activation: spec.GELU,
+			},
+			w: func(name string) *Node { return weights[name] },
 		},
-		w: func(name string) *Node { return weights[name] },
 	}
 	b.Input = BroadcastToDims(Reshape(Const(g, x), 1, 1, 2), 1, n, 2)
 	b.Attention = Reshape(Const(g, attention), 1, 1, n, len(value))

@@ -26,14 +26,14 @@ type routing struct {
 
 // route chooses the experts of rows x [M,D]. The choice is a constant where it is differentiated;
 // the weights are not.
-func (b *Block) route(m *spec.Mixture, x *Node) routing {
-	logits := b.biased(b.linear(x, "router"), "router", m.RouterBias)
+func (l *Layer) route(m *spec.Mixture, x *Node) routing {
+	logits := l.biased(l.linear(x, "router"), "router", m.RouterBias)
 	probabilities := Softmax(logits, -1)
 	if m.Sigmoid {
 		probabilities = Sigmoid(logits)
 	}
-	r := routing{probabilities: b.edited(trace.Router, probabilities)}
-	_, r.chosen = TopK(b.choice(m, StopGradient(r.probabilities)), m.Chosen, -1)
+	r := routing{probabilities: l.edited(trace.Router, probabilities)}
+	_, r.chosen = TopK(l.choice(m, StopGradient(r.probabilities)), m.Chosen, -1)
 	r.is = OneHot(r.chosen, m.Experts, dtypes.Float32)
 	r.weights = Mul(r.probabilities, ReduceSum(r.is, 1))
 	if m.Renormalize {
@@ -47,10 +47,10 @@ func (b *Block) route(m *spec.Mixture, x *Node) routing {
 
 // choice is what experts are chosen by, given their probabilities, both [M,X]. An expert of a group
 // that was not chosen has a number below all others.
-func (b *Block) choice(m *spec.Mixture, probabilities *Node) *Node {
+func (l *Layer) choice(m *spec.Mixture, probabilities *Node) *Node {
 	by := probabilities
 	if m.ChoiceBias {
-		by = Add(by, alignLast(b.w("router.choice"), by))
+		by = Add(by, alignLast(l.w("router.choice"), by))
 	}
 	if m.Groups < 2 {
 		return by
@@ -69,38 +69,38 @@ func (r routing) weightsOfChosen() *Node {
 }
 
 // mixture is the feed-forward part of x [...,D] of several experts.
-func (b *Block) mixture(m *spec.Mixture, x *Node) *Node {
+func (l *Layer) mixture(m *spec.Mixture, x *Node) *Node {
 	dims := x.Shape().Dimensions
 	x = Reshape(x, -1, dims[len(dims)-1])
-	r := b.route(m, x)
+	r := l.route(m, x)
 	var y *Node
-	if b.takesTurns(m, r) {
-		y = b.inTurn(m, r, x)
+	if l.takesTurns(m, r) {
+		y = l.inTurn(m, r, x)
 	} else {
-		y = b.experts(m, r).feedForward(x)
+		y = l.experts(m, r).feedForward(x)
 	}
 	if m.Shared > 0 {
-		shared := b.shared().feedForward(x)
+		shared := l.shared().feedForward(x)
 		if m.SharedGate {
-			shared = b.relevance.product(Mul(shared, Sigmoid(b.linear(x, "shared-gate"))))
+			shared = l.relevance.product(Mul(shared, Sigmoid(l.linear(x, "shared-gate"))))
 		}
 		y = Add(y, shared)
 	}
 	return Reshape(y, dims...)
 }
 
-// shared is the block whose feed-forward part is the expert that every row passes.
-func (b *Block) shared() *Block {
-	of := *b
-	of.w = b.w.in("shared.")
+// shared is the layer whose feed-forward part is the expert that every row passes.
+func (l *Layer) shared() *Layer {
+	of := *l
+	of.w = l.w.in("shared.")
 	return &of
 }
 
-// experts is the block whose feed-forward part is that of the experts, for the rows of r. Where
+// experts is the layer whose feed-forward part is that of the experts, for the rows of r. Where
 // these are so few that they cannot choose half of the experts, it has the matrices of their
 // experts alone; otherwise it has those of all.
-func (b *Block) experts(m *spec.Mixture, r routing) *Block {
-	of := *b
+func (l *Layer) experts(m *spec.Mixture, r routing) *Layer {
+	of := *l
 	of.expertWeights = r.weights
 	dims := r.chosen.Shape().Dimensions
 	rows, pairs := dims[0], dims[0]*dims[1]
@@ -109,7 +109,7 @@ func (b *Block) experts(m *spec.Mixture, r routing) *Block {
 		chosen = Reshape(r.chosen, pairs, 1)
 	}
 	of.w = func(name string) *Node {
-		all := b.w("experts." + name) // [XF,D], or a bias [XF]
+		all := l.w("experts." + name) // [XF,D], or a bias [XF]
 		if q := quantizedOf(all); q != nil {
 			return q.ofExperts(all.GetAlias(), m.Experts, chosen, name == "down.weight")
 		}
@@ -131,55 +131,55 @@ func (b *Block) experts(m *spec.Mixture, r routing) *Block {
 
 // byExpert multiplies the inner numbers of a feed-forward part, [M,XF], or their parts, [M,K,XF],
 // by the weights of the experts that they belong to, if it has experts.
-func (b *Block) byExpert(inner *Node) *Node {
-	if b.expertWeights == nil {
+func (l *Layer) byExpert(inner *Node) *Node {
+	if l.expertWeights == nil {
 		return inner
 	}
-	dims, weights := inner.Shape().Dimensions, b.expertWeights.Shape().Dimensions
+	dims, weights := inner.Shape().Dimensions, l.expertWeights.Shape().Dimensions
 	byExpert := Reshape(inner, weights[0], -1, weights[1], dims[len(dims)-1]/weights[1])
-	weighted := Mul(byExpert, Reshape(b.expertWeights, weights[0], 1, weights[1], 1))
-	return Reshape(b.relevance.product(weighted), dims...)
+	weighted := Mul(byExpert, Reshape(l.expertWeights, weights[0], 1, weights[1], 1))
+	return Reshape(l.relevance.product(weighted), dims...)
 }
 
 // expertBiases are the biases of the experts' outputs, each times its weight, [M,D].
-func (b *Block) expertBiases() *Node {
-	biases := Reshape(float(b.w("down.bias")), b.expertWeights.Shape().Dimensions[1], -1) // [X,D]
-	return b.relevance.product(b.product.dot(b.expertWeights, 1, biases, 0))
+func (l *Layer) expertBiases() *Node {
+	biases := Reshape(float(l.w("down.bias")), l.expertWeights.Shape().Dimensions[1], -1) // [X,D]
+	return l.relevance.product(l.product.dot(l.expertWeights, 1, biases, 0))
 }
 
 // shareByExpert adds a bias [XF] to parts [M,K,XF]: that of each expert as [share] does.
-func (b *Block) shareByExpert(parts, bias *Node) *Node {
-	dims, experts := parts.Shape().Dimensions, b.expertWeights.Shape().Dimensions[1]
+func shareByExpert(l *Layer, parts, bias *Node) *Node {
+	dims, experts := parts.Shape().Dimensions, l.expertWeights.Shape().Dimensions[1]
 	parts = TransposeAllAxes(Reshape(parts, dims[0], dims[1], experts, -1), 0, 2, 1, 3)
 	parts = share(parts, Reshape(float(bias), experts, 1, -1)) // [M,X,K,F]
 	return Reshape(TransposeAllAxes(parts, 0, 2, 1, 3), dims...)
 }
 
 // mlpInput is what the feed-forward part gets, [B,N,D].
-func (b *Block) mlpInput() *Node {
+func mlpInput(b *Block) *Node {
 	middle := b.inner[trace.HiddenAfterAttention]
 	switch {
-	case b.spec.Order == spec.PostNorm:
+	case b.layer.spec.Order == spec.PostNorm:
 		return middle
-	case b.spec.Order == spec.Parallel && b.spec.SharedNorm:
-		return b.norm(b.Input, "attention-norm")
-	case b.spec.Order == spec.Parallel:
-		return b.norm(b.Input, "mlp-norm")
+	case b.layer.spec.Order == spec.Parallel && b.layer.spec.SharedNorm:
+		return b.layer.norm(b.Input, "attention-norm")
+	case b.layer.spec.Order == spec.Parallel:
+		return b.layer.norm(b.Input, "mlp-norm")
 	}
-	return b.norm(middle, "mlp-norm")
+	return b.layer.norm(middle, "mlp-norm")
 }
 
 // routerTap is the probability of each expert, [B,N,X]; 0 in a layer without experts and for tokens
 // on which the layer does not work.
-func (b *Block) routerTap() *Node {
+func routerTap(b *Block) *Node {
 	dims := b.Input.Shape().Dimensions
-	shape := shapes.Make(dtypes.Float32, dims[0], dims[1], b.spec.Experts())
-	m := b.spec.MixtureOf(b.layer)
+	shape := shapes.Make(dtypes.Float32, dims[0], dims[1], b.layer.spec.Experts())
+	m := b.layer.spec.MixtureOf(b.layer.number)
 	if m == nil {
 		return Zeros(b.Input.Graph(), shape)
 	}
-	rows := Reshape(b.mlpInput(), -1, dims[2])
-	probabilities := Reshape(b.route(m, rows).probabilities, shape.Dimensions...)
+	rows := Reshape(mlpInput(b), -1, dims[2])
+	probabilities := Reshape(b.layer.route(m, rows).probabilities, shape.Dimensions...)
 	if b.active == nil {
 		return probabilities
 	}
@@ -188,15 +188,15 @@ func (b *Block) routerTap() *Node {
 
 // expertsTap is the number and the weight of each chosen expert, [B,N,K,2]; -1 and 0 in a layer
 // without experts and for tokens on which the layer does not work.
-func (b *Block) expertsTap() *Node {
+func expertsTap(b *Block) *Node {
 	dims, g := b.Input.Shape().Dimensions, b.Input.Graph()
-	shape := shapes.Make(dtypes.Float32, dims[0], dims[1], b.spec.Mixture.Chosen)
+	shape := shapes.Make(dtypes.Float32, dims[0], dims[1], b.layer.spec.Mixture.Chosen)
 	none := Stack([]*Node{Neg(Ones(g, shape)), Zeros(g, shape)}, -1)
-	m := b.spec.MixtureOf(b.layer)
+	m := b.layer.spec.MixtureOf(b.layer.number)
 	if m == nil {
 		return none
 	}
-	r := b.route(m, Reshape(b.mlpInput(), -1, dims[2]))
+	r := b.layer.route(m, Reshape(mlpInput(b), -1, dims[2]))
 	numbers := Reshape(ConvertDType(r.chosen, dtypes.Float32), shape.Dimensions...)
 	chosen := Stack([]*Node{numbers, Reshape(r.weightsOfChosen(), shape.Dimensions...)}, -1)
 	if b.active == nil {

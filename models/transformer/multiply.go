@@ -96,7 +96,7 @@ func (s *Session) Multiply(ctx context.Context, q trace.Product) ([]float64, err
 	if q.Heads.Fusion == trace.EachHead {
 		return nil, pkg.Errorf("a product needs one row for all heads, not one of each")
 	}
-	asks, err := s.m.mixings(trace.MixingAsk{Name: q.Mixing, Heads: q.Heads})
+	asks, err := lookupMixings(s.m.Spec, trace.MixingAsk{Name: q.Mixing, Heads: q.Heads})
 	if err != nil {
 		return nil, err
 	}
@@ -195,16 +195,16 @@ func (p *multiplication) tile(t *tiledLayer, at, size int) error {
 func (p *multiplication) program() program {
 	// The graph is kept with the model, so nothing else of the session may stay in it.
 	model, l, ask, scaled := p.s.m, p.q.Layer, p.ask, p.q.Scaled
-	kind, weights := model.kindOf(l, ask)
+	kind, weights := kindOf(model.Spec, l, ask)
 	return program{
 		fmt.Sprintf("product %s %sscaled=%v", kind, describe(ask), scaled),
 		weights,
 		func(w byName, in []*Node) []*Node {
-			b := model.blockOfTile(w, l, in)
+			b := blockOfTile(model, w, l, in)
 			rows := Squeeze(visibleRows(b, ask), 0) // [N,S]
 			left, residual := in[5], in[6]
 			mixed, kept := normalised(rows, residual, scaled) // [N] each
-			product := b.Einsum("kn,ns->ks", Mul(left, InsertAxes(mixed, 0)), rows)
+			product := b.layer.einsum("kn,ns->ks", Mul(left, InsertAxes(mixed, 0)), rows)
 			return []*Node{product, kept}
 		},
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // pairLayer computes, in one layer of a prompt, the rows of mixings that cost a pass for every
@@ -48,7 +49,7 @@ func (a *pairLayer) all(ctx context.Context, rows []trace.Rows,
 // ctx before each tile.
 func (a *pairLayer) rows(ctx context.Context, ask asked, rows *trace.Rows) error {
 	// An edit may change what a source adds to a target.
-	projects := a.p.edits == nil && a.m.projects(ask, rows.N, a.n, a.p.spare)
+	projects := a.p.edits == nil && projects(a.m, ask, rows.N, a.n, a.p.spare)
 	if projects && a.projected == nil {
 		if err := a.project(); err != nil {
 			return fmt.Errorf("layer %d, sources through the heads: %w", a.l, err)
@@ -105,9 +106,9 @@ func (a *pairLayer) tile(ask asked, at, n int, projects bool, rows *trace.Rows) 
 			return err
 		}
 		defer free(edits...)
-		program, in := a.m.tileProgram(a.l, ask, edited), slices.Concat(in, edits)
+		program, in := tileProgram(a.m, a.l, ask, edited), slices.Concat(in, edits)
 		if projects {
-			program, in = a.m.projectedTile(a.l, ask), slices.Concat(in, a.projected)
+			program, in = projectedTile(a.m, a.l, ask), slices.Concat(in, a.projected)
 		}
 		out, err := a.m.machine.execute(program, in...)
 		if err != nil {
@@ -122,24 +123,24 @@ func (a *pairLayer) tile(ask asked, at, n int, projects bool, rows *trace.Rows) 
 // are the residual stream of the targets before the layer, [1,N,D], the slot of the first of them,
 // the length of the text, the keys and values of the sources, [1,G,S,E] each, and the edits of
 // those taps.
-func (m *Model) tileProgram(l int, ask asked, edited []trace.Tap) program {
-	kind, weights := m.kindOf(l, ask)
+func tileProgram(m *core, l int, ask asked, edited []trace.Tap) program {
+	kind, weights := kindOf(m.Spec, l, ask)
 	return program{
 		fmt.Sprintf("tile %s %s%s", kind, describe(ask), editsKey(edited)), weights,
 		func(w byName, in []*Node) []*Node {
 			in, edits := cutEdits(in, edited)
-			return []*Node{visibleRows(m.editedTile(w, l, in, edits), ask)}
+			return []*Node{visibleRows(editedTile(m, w, l, in, edits), ask)}
 		},
 	}
 }
 
 // blockOfTile builds the block of a tile from the inputs of [Model.tileProgram], without edits.
-func (m *Model) blockOfTile(w byName, l int, in []*Node) *Block {
-	return m.editedTile(w, l, in, nil)
+func blockOfTile(m *core, w byName, l int, in []*Node) *Block {
+	return editedTile(m, w, l, in, nil)
 }
 
 // editedTile is [Model.blockOfTile] under edits. Those of keys and values are in the sources.
-func (m *Model) editedTile(w byName, l int, in []*Node, edits map[trace.Tap]editNodes) *Block {
+func editedTile(m *core, w byName, l int, in []*Node, edits map[trace.Tap]editNodes) *Block {
 	ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
 	d := m.builder(w, text{ids: ids, first: in[1], length: in[2]})
 	d.edits = edits
@@ -149,11 +150,11 @@ func (m *Model) editedTile(w byName, l int, in []*Node, edits map[trace.Tap]edit
 // kindOf returns the part of the key of a graph of layer l that has mixings, and which weights the
 // graph gets. The last layer of a stack needs a graph of its own if a mixing reads the norm after
 // it, whose weights the other layers do not get.
-func (m *Model) kindOf(l int, asks ...asked) (kind, weights string) {
+func kindOf(s *spec.Spec, l int, asks ...asked) (kind, weights string) {
 	for _, ask := range asks {
-		if readsFinalNorm(m.Spec, ask.Mixing, l) {
-			return layerKind(m.Spec, l) + " last", ofLayer(l) + " " + normAfter(m.Spec, l)
+		if readsFinalNorm(s, ask.Mixing, l) {
+			return layerKind(s, l) + " last", ofLayer(l) + " " + normAfter(s, l)
 		}
 	}
-	return layerKind(m.Spec, l), ofLayer(l)
+	return layerKind(s, l), ofLayer(l)
 }

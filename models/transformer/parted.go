@@ -42,42 +42,42 @@ func normParts(s *spec.Spec, v parted, w byName) parted {
 }
 
 // normParts is [normParts] with the layer's norm of that name.
-func (b *Block) normParts(v parted, name string) parted {
-	if !b.spec.HasNorm(b.layer, name) {
-		return parted{whole: b.asAdded(v.whole, name), parts: b.asAdded(v.parts, name)}
+func layerNormParts(l *Layer, v parted, name string) parted {
+	if !l.spec.HasNorm(l.number, name) {
+		return parted{whole: l.asAdded(v.whole, name), parts: l.asAdded(v.parts, name)}
 	}
-	return normParts(b.spec, v, b.w.in(name+"."))
+	return normParts(l.spec, v, l.w.in(name+"."))
 }
 
 // denseParts is x W + b of parts, for a projection of the feed-forward part. Parts are float32,
 // whatever the weights are.
-func (b *Block) denseParts(parts *Node, name string) *Node {
-	parts = b.linearIn(parts, float(b.w(name+".weight")), name)
+func denseParts(l *Layer, parts *Node, name string) *Node {
+	parts = l.linearIn(parts, float(l.w(name+".weight")), name)
 	switch {
-	case !b.spec.MLPBias:
+	case !l.spec.MLPBias:
 		return parts
-	case b.expertWeights == nil:
-		return share(parts, b.w(name+".bias"))
+	case l.expertWeights == nil:
+		return share(parts, l.w(name+".bias"))
 	case name == "down": // the biases of all experts count as one
-		return share(parts, InsertAxes(b.expertBiases(), 1))
+		return share(parts, InsertAxes(l.expertBiases(), 1))
 	}
-	return b.shareByExpert(parts, b.w(name+".bias"))
+	return shareByExpert(l, parts, l.w(name+".bias"))
 }
 
 // mlpParts is the feed-forward part of v. The weights of experts are constants, as attention is.
-func (b *Block) mlpParts(v parted) parted {
-	m := b.spec.MixtureOf(b.layer)
+func mlpParts(l *Layer, v parted) parted {
+	m := l.spec.MixtureOf(l.number)
 	if m == nil {
-		return b.feedForwardParts(v)
+		return feedForwardParts(l, v)
 	}
 	whole, parts := v.whole.Shape().Dimensions, v.parts.Shape().Dimensions
 	width := whole[len(whole)-1]
 	v = parted{Reshape(v.whole, -1, width), Reshape(v.parts, -1, parts[len(parts)-2], width)}
-	y := b.experts(m, b.route(m, v.whole)).feedForwardParts(v)
+	y := feedForwardParts(l.experts(m, l.route(m, v.whole)), v)
 	if m.Shared > 0 {
-		shared := b.shared().feedForwardParts(v)
+		shared := feedForwardParts(l.shared(), v)
 		if m.SharedGate {
-			weight := Sigmoid(b.linear(v.whole, "shared-gate"))
+			weight := Sigmoid(l.linear(v.whole, "shared-gate"))
 			shared = parted{Mul(shared.whole, weight), Mul(shared.parts, InsertAxes(weight, -1))}
 		}
 		y = y.plus(shared)
@@ -93,14 +93,14 @@ func (b *Block) mlpParts(v parted) parted {
 //	m = down(θ·gate x·up x),  m_k = down(θ·(gate_k·up x + gate x·up_k)/2)
 //
 // A limit counts as an activation, and an offset o of up x adds o·θ·gate_k.
-func (b *Block) feedForwardParts(v parted) parted {
-	s, activation := b.spec, b.spec.Activation
+func feedForwardParts(l *Layer, v parted) parted {
+	s, activation := l.spec, l.spec.Activation
 	dense := func(name string) parted {
-		return parted{whole: b.mlpDense(v.whole, name), parts: b.denseParts(v.parts, name)}
+		return parted{whole: l.mlpDense(v.whole, name), parts: denseParts(l, v.parts, name)}
 	}
 	up := dense("up")
 	hidden := parted{}
-	if b.spec.Gated {
+	if l.spec.Gated {
 		gate := dense("gate")
 		if s.InnerLimit > 0 {
 			slope := clipSlope(up.whole, s.InnerLimit)
@@ -108,9 +108,9 @@ func (b *Block) feedForwardParts(v parted) parted {
 			slope = limitSlope(gate.whole, s.InnerLimit)
 			gate = parted{Mul(gate.whole, slope), Mul(gate.parts, InsertAxes(slope, -2))}
 		}
-		slope := activationSlope(activation, gate.whole, b.w)
+		slope := activationSlope(activation, gate.whole, l.w)
 		if s.SwishScale != 0 {
-			slope = activationSlope(activation, MulScalar(gate.whole, s.SwishScale), b.w)
+			slope = activationSlope(activation, MulScalar(gate.whole, s.SwishScale), l.w)
 		}
 		active, other := Mul(slope, gate.whole), MulScalar(up.whole, 0.5)
 		hidden.whole = Mul(active, up.whole)
@@ -121,47 +121,47 @@ func (b *Block) feedForwardParts(v parted) parted {
 		hidden.parts = Add(Mul(gate.parts, InsertAxes(Mul(slope, other), -2)),
 			MulScalar(Mul(up.parts, InsertAxes(active, -2)), 0.5))
 	} else {
-		hidden.whole = activate(activation, up.whole, b.w)
-		hidden.parts = Mul(up.parts, InsertAxes(activationSlope(activation, up.whole, b.w), -2))
+		hidden.whole = activate(activation, up.whole, l.w)
+		hidden.parts = Mul(up.parts, InsertAxes(activationSlope(activation, up.whole, l.w), -2))
 	}
-	hidden.whole, hidden.parts = b.byExpert(hidden.whole), b.byExpert(hidden.parts)
+	hidden.whole, hidden.parts = l.byExpert(hidden.whole), l.byExpert(hidden.parts)
 	return parted{
-		whole: b.mlpDense(hidden.whole, "down"),
-		parts: b.denseParts(hidden.parts, "down"),
+		whole: l.mlpDense(hidden.whole, "down"),
+		parts: denseParts(l, hidden.parts, "down"),
 	}
 }
 
 // valueParts are the values of the parts of the layer's input x, without the bias, [G,N,K,E].
-func (b *Block) valueParts(x parted) *Node {
-	parts := b.joinedValueParts(x)
+func valueParts(l *Layer, x parted) *Node {
+	parts := joinedValueParts(l, x)
 	dims := parts.Shape().Dimensions
-	parts = Reshape(parts, dims[1], dims[2], b.spec.Groups(), b.spec.ValueWidth())
+	parts = Reshape(parts, dims[1], dims[2], l.spec.Groups(), l.spec.ValueWidth())
 	return TransposeAllAxes(parts, 2, 0, 1, 3)
 }
 
 // joinedValueParts is valueParts with the groups side by side, [1,N,K,GE].
-func (b *Block) joinedValueParts(x parted) *Node {
+func joinedValueParts(l *Layer, x parted) *Node {
 	switch {
-	case b.spec.Stack(b.layer) == spec.Crossing && b.spec.MemoryNorm:
-		x = b.normParts(x, "memory-norm")
-	case b.spec.Stack(b.layer) == spec.Crossing: // the output of the encoder as it is
-	case b.spec.Order != spec.PostNorm:
-		x = b.normParts(x, "attention-norm")
+	case l.spec.Stack(l.number) == spec.Crossing && l.spec.MemoryNorm:
+		x = layerNormParts(l, x, "memory-norm")
+	case l.spec.Stack(l.number) == spec.Crossing: // the output of the encoder as it is
+	case l.spec.Order != spec.PostNorm:
+		x = layerNormParts(l, x, "attention-norm")
 	}
-	if t := b.spec.Latent; t != nil {
-		c := parted{whole: b.linear(x.whole, "latent"), parts: b.linear(x.parts, "latent")}
-		c = normParts(latentNorm(t), c, b.w.in("latent-norm."))
-		return b.linear(c.parts, "value-up")
+	if t := l.spec.Latent; t != nil {
+		c := parted{whole: l.linear(x.whole, "latent"), parts: l.linear(x.parts, "latent")}
+		c = normParts(latentNorm(t), c, l.w.in("latent-norm."))
+		return l.linear(c.parts, "value-up")
 	}
-	inner, group := b.spec.Heads*b.spec.HeadWidth, b.spec.Groups()*b.spec.HeadWidth
+	inner, group := l.spec.Heads*l.spec.HeadWidth, l.spec.Groups()*l.spec.HeadWidth
 	axis := 1
-	if b.product.outFirst {
+	if l.product.outFirst {
 		axis = 0
 	}
-	w := SliceAxis(b.w("qkv.weight"), axis, AxisRange(inner+group, inner+2*group))
-	parts := b.product.layer(x.parts, float(w))
-	if clip := b.spec.ProjectionClip; clip > 0 { // a line through the origin, as an activation
-		slope := clipSlope(b.product.layer(x.whole, float(w)), clip)
+	w := SliceAxis(l.w("qkv.weight"), axis, AxisRange(inner+group, inner+2*group))
+	parts := l.product.layer(x.parts, float(w))
+	if clip := l.spec.ProjectionClip; clip > 0 { // a line through the origin, as an activation
+		slope := clipSlope(l.product.layer(x.whole, float(w)), clip)
 		parts = Mul(parts, InsertAxes(slope, -2))
 	}
 	return parts
@@ -170,14 +170,14 @@ func (b *Block) joinedValueParts(x parted) *Node {
 // attentionParts is the attention output with its parts, Σ_s α^h[t,s] v^h_{s,k} W_O^h, given the
 // parts of the values, [G,S,K,E]. The biases of value and output count as one (Modarressi et al.
 // 2023, A.1), because the rows of attention sum to 1.
-func (b *Block) attentionParts(values *Node) parted {
-	owners, width := values.Shape().Dimensions[2], b.spec.ValueWidth()
-	attention := b.grouped(b.Attention) // [1,G,H/G,N,S]
+func attentionParts(b *Block, values *Node) parted {
+	owners, width := values.Shape().Dimensions[2], b.layer.spec.ValueWidth()
+	attention := b.layer.grouped(b.Attention) // [1,G,H/G,N,S]
 	n := attention.Shape().Dimensions[3]
-	mixed := b.Einsum("grns,gske->nkgre", Squeeze(attention, 0), values)
-	mixed = Reshape(mixed, 1, n, owners, b.spec.Heads*width)
-	parts := b.product.layer(mixed, float(b.w("output.weight"))) // [1,N,K,D]
-	if bias := b.attentionBias(); bias != nil {
+	mixed := b.layer.einsum("grns,gske->nkgre", Squeeze(attention, 0), values)
+	mixed = Reshape(mixed, 1, n, owners, b.layer.spec.Heads*width)
+	parts := b.layer.product.layer(mixed, float(b.layer.w("output.weight"))) // [1,N,K,D]
+	if bias := attentionBias(b); bias != nil {
 		parts = share(parts, bias)
 	}
 	return parted{whole: b.AttentionOutput, parts: parts}
@@ -185,21 +185,21 @@ func (b *Block) attentionParts(values *Node) parted {
 
 // attentionBias is b_V W_O + b_O, [D]; nil if there is neither bias. With sinks it differs from
 // target to target, [1,N,1,D]: b_V counts as much as the row of attention sums to.
-func (b *Block) attentionBias() *Node {
+func attentionBias(b *Block) *Node {
 	var sum *Node
-	if b.spec.OutputBias {
-		sum = float(b.w("output.bias"))
+	if b.layer.spec.OutputBias {
+		sum = float(b.layer.w("output.bias"))
 	}
-	if b.spec.ProjectionBias {
-		inner, group := b.spec.Heads*b.spec.HeadWidth, b.spec.Groups()*b.spec.HeadWidth
-		value := SliceAxis(float(b.w("qkv.bias")), 0, AxisRange(inner+group, inner+2*group))
-		byGroup := Reshape(value, 1, b.spec.Groups(), 1, b.spec.HeadWidth) // [1,G,1,E]
-		heads := b.perHead(byGroup)                                        // [1,H,1,E]
-		if b.spec.Sinks {
+	if b.layer.spec.ProjectionBias {
+		inner, group := b.layer.spec.Heads*b.layer.spec.HeadWidth, b.layer.spec.Groups()*b.layer.spec.HeadWidth
+		value := SliceAxis(float(b.layer.w("qkv.bias")), 0, AxisRange(inner+group, inner+2*group))
+		byGroup := Reshape(value, 1, b.layer.spec.Groups(), 1, b.layer.spec.HeadWidth) // [1,G,1,E]
+		heads := b.layer.perHead(byGroup)                                              // [1,H,1,E]
+		if b.layer.spec.Sinks {
 			heads = Mul(heads, ReduceAndKeep(b.Attention, ReduceSum, -1)) // [1,H,N,E]
 		}
-		moved := b.product.layer(b.joined(heads), float(b.w("output.weight"))) // [1,1 or N,D]
-		if moved = Reshape(moved, -1, b.spec.Width); b.spec.Sinks {
+		moved := b.layer.product.layer(joinHeads(heads), float(b.layer.w("output.weight"))) // [1,1 or N,D]
+		if moved = Reshape(moved, -1, b.layer.spec.Width); b.layer.spec.Sinks {
 			moved = InsertAxes(moved, 0, 1)
 		} else {
 			moved = Reshape(moved, -1)
@@ -213,8 +213,8 @@ func (b *Block) attentionBias() *Node {
 }
 
 // afterParts are the parts of [Block.After] for an attention output and an input with their parts.
-func (b *Block) afterParts(a, x parted) *Node {
-	after := b.wholeAfterParts(a, x).parts
+func afterParts(b *Block, a, x parted) *Node {
+	after := wholeAfterParts(b, a, x).parts
 	if b.active == nil {
 		return after
 	}
@@ -222,31 +222,31 @@ func (b *Block) afterParts(a, x parted) *Node {
 }
 
 // wholeAfterParts is [Block.afterParts] for targets on which the layer works.
-func (b *Block) wholeAfterParts(a, x parted) parted {
-	switch b.spec.Order {
+func wholeAfterParts(b *Block, a, x parted) parted {
+	switch b.layer.spec.Order {
 	case spec.PostNorm:
-		z := b.normParts(x.plus(a), "attention-norm")
-		if b.spec.Stack(b.layer) == spec.Decoding {
+		z := layerNormParts(b.layer, x.plus(a), "attention-norm")
+		if b.layer.spec.Stack(b.layer.number) == spec.Decoding {
 			return z
 		}
-		return b.normParts(z.plus(b.mlpParts(z)), "mlp-norm")
+		return layerNormParts(b.layer, z.plus(mlpParts(b.layer, z)), "mlp-norm")
 	case spec.Parallel:
 		name := "mlp-norm"
-		if b.spec.SharedNorm {
+		if b.layer.spec.SharedNorm {
 			name = "attention-norm"
 		}
-		return x.plus(b.mlpParts(b.normParts(x, name))).plus(a)
+		return x.plus(mlpParts(b.layer, layerNormParts(b.layer, x, name))).plus(a)
 	}
-	if b.spec.NormedResidual {
-		x = b.normParts(x, "attention-norm")
+	if b.layer.spec.NormedResidual {
+		x = layerNormParts(b.layer, x, "attention-norm")
 	}
-	z := x.plus(b.normParts(a, "attention-after-norm"))
-	if b.spec.Stack(b.layer) == spec.Decoding {
+	z := x.plus(layerNormParts(b.layer, a, "attention-after-norm"))
+	if b.layer.spec.Stack(b.layer.number) == spec.Decoding {
 		return z
 	}
-	u := b.normParts(z, "mlp-norm")
-	m := b.normParts(b.mlpParts(u), "mlp-after-norm")
-	if b.spec.NormedResidual {
+	u := layerNormParts(b.layer, z, "mlp-norm")
+	m := layerNormParts(b.layer, mlpParts(b.layer, u), "mlp-after-norm")
+	if b.layer.spec.NormedResidual {
 		z = u
 	}
 	return z.plus(m)
@@ -254,7 +254,7 @@ func (b *Block) wholeAfterParts(a, x parted) parted {
 
 // scoreParts are the parts of the scores of ids [N], [N,K], given the residual stream after the
 // last block at one target, x.whole [1,1,D] and x.parts [1,1,K,D].
-func (d *builder) scoreParts(x parted, ids *Node) *Node {
+func scoreParts(d *builder, x parted, ids *Node) *Node {
 	y := x
 	if !d.spec.NoFinalNorm {
 		y = normParts(d.spec, x, d.w.in("final-norm."))
@@ -263,7 +263,7 @@ func (d *builder) scoreParts(x parted, ids *Node) *Node {
 	if d.spec.ProjectsOut() {
 		y.parts = d.product.with(y.parts, float(d.w("head-projection.weight")), 0)
 	}
-	inner := d.hidden(y.whole)
+	inner := hiddenOf(d, y.whole)
 	if inner.dense != "" {
 		y.parts = d.product.with(y.parts, float(d.w(inner.dense+".weight")), 0)
 		if d.denseBias(inner.dense) {
@@ -275,10 +275,10 @@ func (d *builder) scoreParts(x parted, ids *Node) *Node {
 			y = normParts(d.spec, parted{whole: inner.active, parts: y.parts}, d.w.in(inner.norm))
 		}
 	}
-	rows, bias := d.outputRows(ids)                                         // [N,W], [N]
+	rows, bias := outputRows(d, ids)                                        // [N,W], [N]
 	parts := Squeeze(y.parts, 0, 1)                                         // [K,W]
 	scores := ReduceSum(Mul(InsertAxes(rows, 1), InsertAxes(parts, 0)), -1) // [N,K]
-	if along := d.outputBiasAlong(); along != nil {
+	if along := outputBiasAlong(d); along != nil {
 		shares := absShares(ReduceAndKeep(Mul(parts, InsertAxes(along, 0)), ReduceSum, -1)) // [K,1]
 		scores = Add(scores, Mul(InsertAxes(bias, -1), Transpose(shares, 0, 1)))
 	}
@@ -288,10 +288,10 @@ func (d *builder) scoreParts(x parted, ids *Node) *Node {
 
 // outputBiasAlong is W b, [W], for the output projection W and its bias b over all scores, nil
 // without a bias. The dot product of a vector with it is that of the vector's scores with b.
-func (d *builder) outputBiasAlong() *Node {
+func outputBiasAlong(d *builder) *Node {
 	if !d.spec.HeadBias {
 		return nil
 	}
-	table, bias := d.outputTable()
+	table, bias := outputTable(d)
 	return Reshape(d.product.with(InsertAxes(float(d.w(bias)), 0), table, 0), -1)
 }

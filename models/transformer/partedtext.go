@@ -28,24 +28,14 @@ type partedText struct {
 	values []*tensors.Tensor
 }
 
-// ForText returns the model for one text that grows, and what frees the memory of it.
-// [Model.Decompose] then keeps the parts of all values beside the keys and values, 4·L·T²·GE bytes
-// and at most [keptPartsMost], so that each further token costs about one pass over the text. The
-// returned model must not be asked for parts by two goroutines at once.
-func (m *Model) ForText() (*Model, func()) {
-	view := *m
-	view.parted = &partedText{}
-	return &view, view.parted.free
-}
-
 // keptParts is what a pass over the text up to the query's target needs that keeps the parts of the
 // values. KeptParts is 0 if they are not kept: the model is for no text or has two stacks, the text
 // does not grow token by token, or they are more than [keptPartsMost] or than the pass may take.
-func (m *Model) keptParts(q trace.Query) need {
+func keptParts(m *core, t *partedText, q trace.Query) need {
 	n := need{Tokens: q.Position + 1, Parts: true, KeptParts: q.Position + 1}
-	if m.parted == nil || m.Spec.Encoder > 0 || m.checkGenerates() != nil || q.Types != nil ||
+	if t == nil || m.Spec.Encoder > 0 || checkGenerates(m.Spec) != nil || q.Types != nil ||
 		q.Embeddings != nil ||
-		m.turnedByLength(len(q.IDs)) != nil || m.estimate(n) > m.limit() ||
+		turnedByLength(m.Spec, len(q.IDs)) != nil || m.estimate(n) > m.limit() ||
 		keptPartsBytes(m.Spec, n.Tokens) > keptPartsMost {
 		n.KeptParts = 0
 	}
@@ -66,7 +56,7 @@ func (t *partedText) cut(q trace.Query) bool {
 }
 
 // begin makes t a text of which a pass adds the layers.
-func (t *partedText) begin(m *Model, ids []int) {
+func (t *partedText) begin(m *core, ids []int) {
 	t.free()
 	t.session = &Session{
 		texts: texts{m: m, lengths: []int{len(ids)}, cache: m.newStore(bucket(len(ids) + 1))},
@@ -95,7 +85,7 @@ func (t *partedText) valuesOf(l, slots int) (*tensors.Tensor, error) {
 	}
 	old := t.values[l]
 	if old.Shape().Dimensions[1] < slots {
-		grown, err := m.resizedParts(old, slots)
+		grown, err := resizedParts(m, old, slots)
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +97,7 @@ func (t *partedText) valuesOf(l, slots int) (*tensors.Tensor, error) {
 
 // resizedParts returns parts of values, [G,slots,slots,E], with so many slots: with zeros, or
 // without the last ones.
-func (m *Model) resizedParts(old *tensors.Tensor, slots int) (*tensors.Tensor, error) {
+func resizedParts(m *core, old *tensors.Tensor, slots int) (*tensors.Tensor, error) {
 	dims := old.Shape().Dimensions
 	groups, had, width := dims[0], dims[1], dims[3]
 	n := min(had, slots)

@@ -18,7 +18,7 @@ import (
 // pass runs whole texts at once, P of them, and returns the rows of mixings. Only one text alone
 // has token types, or mixings that cost a pass for each pair of tokens.
 type pass struct {
-	m     *Model
+	m     *core
 	asks  []asked
 	texts [][]int
 	types []int // token types, nil for type 0

@@ -87,18 +87,6 @@ func newTurning(r *spec.Rotary, positions, length *Node) turning {
 	return t
 }
 
-// turnedByLength returns a rotary embedding of the model that turns the keys of a text of n tokens
-// otherwise than those of a shorter text, nil if there is none.
-func (m *Model) turnedByLength(n int) *spec.Rotary {
-	for l := range m.Spec.Layers {
-		r := m.Spec.RotaryOf(l)
-		if r != nil && (r.LongFrequencies != nil || r.Stretch > 0) && n > r.Original {
-			return r
-		}
-	}
-	return nil
-}
-
 // stretched returns the factors of the frequencies under [spec.Rotary.Stretch], [R/2]. Factor i is
 // r^(-2i/(R-2)) with r = max(1, Stretch·n/Original - (Stretch-1)), computed as exp of the exponent
 // times log r, because n is known only when the graph runs.

@@ -14,21 +14,13 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Predict returns the number that each query asks for, computed in float64 from the scores of the
-// head; the head reads only the positions asked for. Texts may have any lengths and run in
-// batches. In a decoder, the tokens with which several texts begin run once; see [prefixTree]. The
-// texts of a batch change each other's numbers by no more than rounding, and the same queries give
-// the same bits.
-//
-// It returns an error that names a query whose text, position, token or contrast the model does
-// not have, a [*trace.MemoryError] if one text alone does not fit, and one that wraps ctx.Err()
-// within a layer.
-func (m *Model) Predict(ctx context.Context, queries []trace.Query) ([]float64, error) {
-	return m.PredictIn(ctx, queries, Batching{})
+// Predict is what the method of the model of that name does.
+func Predict(ctx context.Context, m *core, queries []trace.Query) ([]float64, error) {
+	return PredictIn(ctx, m, queries, Batching{})
 }
 
-// PredictIn is [Model.Predict] with a choice of the batches and word of the progress.
-func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batching) (
+// PredictIn is what the method of the model of that name does.
+func PredictIn(ctx context.Context, m *core, queries []trace.Query, how Batching) (
 	[]float64, error,
 ) {
 	values, answered := make([]float64, len(queries)), 0
@@ -42,7 +34,7 @@ func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batchi
 		}
 		return nil
 	}
-	trees, err := m.prefixTrees(queries, how)
+	trees, err := prefixTrees(m, queries, how)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +47,7 @@ func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batchi
 		return values, nil
 	}
 	edits := editsOf(queries)
-	batches, err := m.queryBatches(queries, how,
+	batches, err := queryBatches(m, queries, how,
 		func(tokens, texts int) need {
 			return need{Tokens: tokens, Texts: texts, Head: true, Edits: edits}
 		})
@@ -168,12 +160,9 @@ func copyOfInput(x, given *Node) *Node {
 	return MulScalar(x, 1)
 }
 
-// Embed returns the rows of the embedding for ids, [T,W], before positions are added and before it
-// is scaled or normalised. W is the width of the residual stream except in models that project
-// their embedding; see [spec.Spec.Embedded]. It returns an error for ids that the model cannot
-// take.
-func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
-	if err := m.CheckVocabulary(ids); err != nil {
+// Embed is what the method of the model of that name does.
+func Embed(ctx context.Context, m *core, ids []int) ([]float32, error) {
+	if err := checkVocabulary(m.Spec, ids); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {

@@ -19,7 +19,7 @@ import (
 // tokens of one text are deleted or replaced. Products with weights run over the M rows; attention
 // runs over the B texts, each with its S sources and those N targets that no text before it has.
 type prefixTree struct {
-	m       *Model
+	m       *core
 	queries []trace.Query
 	at      []int // index of each query
 	// ids and positions are those of each row, [M].
@@ -42,7 +42,7 @@ const mostOfTexts = 7. / 8
 // prefixTrees divides queries among trees. It returns none if the texts share too little, or if a
 // token changes those before it, or may count otherwise than by its slot, as with embeddings and
 // edits of a query. The errors are those of [Model.queryBatches].
-func (m *Model) prefixTrees(queries []trace.Query, how Batching) ([]*prefixTree, error) {
+func prefixTrees(m *core, queries []trace.Query, how Batching) ([]*prefixTree, error) {
 	s := m.Spec
 	if s.Bidirectional || s.Encoder > 0 || s.Head != spec.LanguageHead || s.SkipPosition ||
 		slices.ContainsFunc(queries, func(q trace.Query) bool {
@@ -50,14 +50,14 @@ func (m *Model) prefixTrees(queries []trace.Query, how Batching) ([]*prefixTree,
 		}) || len(queries) < 2 {
 		return nil, nil
 	}
-	if err := m.checkQueries(queries, how); err != nil {
+	if err := checkQueries(m.Spec, queries, how); err != nil {
 		return nil, err
 	}
 	order, longest, tokens, rows := make([]int, len(queries)), 0, 0, 0
 	for i, q := range queries {
 		longest, tokens, order[i] = max(longest, len(q.IDs)), tokens+len(q.IDs), i
 	}
-	if m.turnedByLength(longest) != nil {
+	if turnedByLength(m.Spec, longest) != nil {
 		return nil, nil
 	}
 	// In this order no text shares more with another one than with its neighbour. The sort is
@@ -68,7 +68,7 @@ func (m *Model) prefixTrees(queries []trace.Query, how Batching) ([]*prefixTree,
 	if how.Texts == 0 {
 		how.Texts = max(1, min(treeTexts, batchTokens/longest))
 	}
-	n, err := m.batchSize(longest, how, func(tokens, texts int) need {
+	n, err := batchSize(m, longest, how, func(tokens, texts int) need {
 		return need{Tokens: tokens, Texts: texts, Head: true}
 	})
 	if err != nil {
@@ -114,13 +114,13 @@ func (t *prefixTree) add(ids []int) {
 func (t *prefixTree) predict(ctx context.Context, values []float64) error {
 	rows := t.rows()
 	defer free(rows...)
-	x, err := only(t.m.machine.execute(t.m.treeEmbedding(), rows[:treeTokens]...))
+	x, err := only(t.m.machine.execute(treeEmbedding(t.m), rows[:treeTokens]...))
 	if err != nil {
 		return err
 	}
 	for step, err := range t.m.layers(ctx, x, nil,
 		func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error) {
-			return t.m.machine.execute(t.m.treeLayer(l), append(slices.Clone(rows), x)...)
+			return t.m.machine.execute(treeLayer(t.m, l), append(slices.Clone(rows), x)...)
 		}) {
 		if err != nil {
 			return err
@@ -130,7 +130,7 @@ func (t *prefixTree) predict(ctx context.Context, values []float64) error {
 	defer free(x)
 	ends := int32Tensor(filledTo(t.ends, t.m.batchTexts(len(t.ends), treeTexts)))
 	defer free(ends)
-	scores, err := only(t.m.machine.execute(t.m.treeScores(), append(slices.Clone(rows[:treeTokens]),
+	scores, err := only(t.m.machine.execute(treeScores(t.m), append(slices.Clone(rows[:treeTokens]),
 		x, ends)...))
 	if err != nil {
 		return err
@@ -185,23 +185,23 @@ func filledTo(numbers []int, n int) []int {
 }
 
 // treeBuilder builds graphs whose inputs begin with those of [prefixTree.rows].
-func (m *Model) treeBuilder(w byName, in []*Node) *builder {
+func treeBuilder(m *core, w byName, in []*Node) *builder {
 	return m.builder(w, text{ids: in[0], positions: in[1], length: Squeeze(in[2], 0)})
 }
 
 // treeEmbedding is the graph of the residual stream of all rows before block 0, [1,M,D].
-func (m *Model) treeEmbedding() program {
+func treeEmbedding(m *core) program {
 	return program{"tree embed", endsWeights, func(w byName, in []*Node) []*Node {
-		return []*Node{m.treeBuilder(w, in).embed()}
+		return []*Node{treeBuilder(m, w, in).embed()}
 	}}
 }
 
 // treeLayer is the graph of layer l. Its inputs are [prefixTree.rows] and the stream x [1,M,D]
 // before the layer; it returns that after it.
-func (m *Model) treeLayer(l int) program {
+func treeLayer(m *core, l int) program {
 	return program{"tree " + layerKind(m.Spec, l), ofLayer(l), func(w byName, in []*Node) []*Node {
 		firsts, targets, paths, back, x := in[3], in[4], in[5], in[6], in[7]
-		d := m.treeBuilder(w, in)
+		d := treeBuilder(m, w, in)
 		b, now := d.startBlock(l, x)
 		// Attention takes the text in which a token is its slot for its position.
 		d.first, d.positions, b.first = firsts, nil, firsts
@@ -216,10 +216,10 @@ func (m *Model) treeLayer(l int) program {
 
 // treeScores is the graph of what the head computes for some rows. Its inputs are those of the
 // tokens, the stream after the last block [1,M,D] and the rows, [Q]; it returns [Q,V].
-func (m *Model) treeScores() program {
+func treeScores(m *core) program {
 	return program{"tree scores", endsWeights, func(w byName, in []*Node) []*Node {
 		x := Gather(Squeeze(in[3], 0), InsertAxes(in[4], -1)) // [Q,D]
-		return []*Node{Squeeze(m.treeBuilder(w, in).head(InsertAxes(x, 1)), 1)}
+		return []*Node{Squeeze(treeBuilder(m, w, in).head(InsertAxes(x, 1)), 1)}
 	}}
 }
 

@@ -37,29 +37,29 @@ func inputMatrices(s *spec.Spec) []string {
 }
 
 // normBeforeMLP is the norm that the sum of attention output and residual passes.
-func (b *Block) normBeforeMLP() string {
-	if b.spec.Order == spec.PostNorm {
+func (l *Layer) normBeforeMLP() string {
+	if l.spec.Order == spec.PostNorm {
 		return "attention-norm"
 	}
 	return "mlp-norm"
 }
 
 // scaledByGain is the linear part of [Block.normBeforeMLP]: x less its mean, times the gain.
-func (b *Block) scaledByGain(x *Node) *Node {
-	if !b.spec.RMS {
+func (l *Layer) scaledByGain(x *Node) *Node {
+	if !l.spec.RMS {
 		x = centred(x)
 	}
-	return Mul(x, gain(b.spec, x, b.w.in(b.normBeforeMLP()+".")))
+	return Mul(x, gain(l.spec, x, l.w.in(l.normBeforeMLP()+".")))
 }
 
 // throughHeads is W_O^h, [H,E,D], and carried on through each matrix of [inputMatrices],
 // (W_O^h - mean)⊙g W, [H,E,F]. Values times these are what [projectedSources] has.
-func (b *Block) throughHeads() []*Node {
-	s := b.spec
-	rows := Reshape(b.outputWeight(), s.Heads*s.ValueWidth(), s.Width)
+func (l *Layer) throughHeads() []*Node {
+	s := l.spec
+	rows := Reshape(l.outputWeight(), s.Heads*s.ValueWidth(), s.Width)
 	all := []*Node{rows}
-	for _, name := range inputMatrices(b.spec) {
-		all = append(all, b.linear(b.scaledByGain(rows), name))
+	for _, name := range inputMatrices(l.spec) {
+		all = append(all, l.linear(l.scaledByGain(rows), name))
 	}
 	for i, w := range all {
 		all[i] = Reshape(w, s.Heads, s.ValueWidth(), -1)
@@ -69,10 +69,10 @@ func (b *Block) throughHeads() []*Node {
 
 // projectSources returns the tensors of [projectedSources], output first, given those of
 // [Block.throughHeads].
-func (b *Block) projectSources(through []*Node) []*Node {
+func projectSources(b *Block, through []*Node) []*Node {
 	var all []*Node
 	for _, w := range through {
-		byHead := b.Einsum("hse,hed->hsd", Squeeze(b.Values(), 0), w)
+		byHead := b.layer.einsum("hse,hed->hsd", Squeeze(b.Values(), 0), w)
 		byHead = TransposeAllAxes(byHead, 1, 0, 2) // [S,H,·]
 		none := ZerosLike(SliceAxis(byHead, 0, AxisRange(0, 1)))
 		all = append(all, Concatenate([]*Node{none, byHead}, 0))
@@ -88,22 +88,22 @@ func (b *Block) projectSources(through []*Node) []*Node {
 func (b *Block) OutputsWithoutSource(heads trace.Heads) (without, whole *Node) {
 	switch {
 	case heads.Fusion == trace.MeanHeads && b.projected != nil:
-		return b.projectedOutputs()
+		return projectedOutputs(b)
 	case heads.Fusion == trace.MeanHeads && b.cached != nil:
-		return b.cachedOutputs()
+		return cachedOutputs(b)
 	}
 	without = b.AfterEach(b.WithoutSource(heads))
 	return without, b.Output
 }
 
 // projectedOutputs is [Block.OutputsWithoutSource] for a tile, from its projected sources.
-func (b *Block) projectedOutputs() (without, whole *Node) {
+func projectedOutputs(b *Block) (without, whole *Node) {
 	attention := TransposeAllAxes(Squeeze(b.Attention, 0), 2, 1, 0) // [S,N,H]
 	none := ZerosLike(SliceAxis(attention, 0, AxisRange(0, 1)))
 	attention = Concatenate([]*Node{none, attention}, 0)
-	ofSource := func(rows *Node) *Node { return b.Einsum("snh,shd->snd", attention, rows) }
+	ofSource := func(rows *Node) *Node { return b.layer.einsum("snh,shd->snd", attention, rows) }
 
-	sum, residual := Add(b.Input, b.AttentionOutput), b.outputBias(b.Input) // [1,N,D]
+	sum, residual := Add(b.Input, b.AttentionOutput), b.layer.outputBias(b.Input) // [1,N,D]
 	// Without its only source exactly nothing is left of a target's attention, as in
 	// [Block.WithoutSource]: a difference would leave a rounding error.
 	sole := Equal(ReduceAndKeep(attention, ReduceMin, -1), ScalarOne(b.Input.Graph(),
@@ -113,51 +113,51 @@ func (b *Block) projectedOutputs() (without, whole *Node) {
 			Sub(x, part))
 	}
 	z := less(sum, residual, ofSource(b.projected.output)) // [1+S,N,D]
-	inverse := inverseSpread(b.spec, z)                    // [1+S,N,1]
+	inverse := inverseSpread(b.layer.spec, z)              // [1+S,N,1]
 	input := func(name string, rows *Node) *Node {         // [1+S,N,F]
-		y := less(b.linear(b.scaledByGain(sum), name), b.linear(b.scaledByGain(residual), name),
+		y := less(b.layer.linear(b.layer.scaledByGain(sum), name), b.layer.linear(b.layer.scaledByGain(residual), name),
 			ofSource(rows))
 		y = Mul(y, inverse)
-		if bias := b.biasThrough(name); bias != nil {
+		if bias := b.layer.biasThrough(name); bias != nil {
 			y = Add(y, bias)
 		}
-		return b.biased(y, name, b.spec.MLPBias)
+		return b.layer.biased(y, name, b.layer.spec.MLPBias)
 	}
 	var inputs []*Node
-	for i, name := range inputMatrices(b.spec) {
+	for i, name := range inputMatrices(b.layer.spec) {
 		inputs = append(inputs, input(name, b.projected.inputs[i]))
 	}
-	inner := b.innerOf(inputs)
-	mlp := b.mlpDense(inner, "down")                 // [1+S,N,D]
-	z = TransposeAllAxes(b.withMLP(z, mlp), 1, 0, 2) // [N,1+S,D]
+	inner := b.layer.innerOf(inputs)
+	mlp := b.layer.mlpDense(inner, "down")                 // [1+S,N,D]
+	z = TransposeAllAxes(b.layer.withMLP(z, mlp), 1, 0, 2) // [N,1+S,D]
 	whole = Reshape(SliceAxis(z, 1, AxisRange(0, 1)), b.Input.Shape().Dimensions...)
 	return InsertAxes(SliceAxis(z, 1, AxisRange(1)), 0), whole
 }
 
 // innerOf is what comes of the products with [inputMatrices].
-func (b *Block) innerOf(inputs []*Node) *Node {
-	if b.spec.Gated {
-		return b.gated(inputs[0], inputs[1])
+func (l *Layer) innerOf(inputs []*Node) *Node {
+	if l.spec.Gated {
+		return l.gated(inputs[0], inputs[1])
 	}
-	return b.activated(inputs[0])
+	return l.activated(inputs[0])
 }
 
 // withMLP is the stream after the block, [...,D], given the sum z of attention output and residual
 // and what the feed-forward part puts out for it.
-func (b *Block) withMLP(z, mlp *Node) *Node {
-	if b.spec.Order == spec.PostNorm {
-		return b.norm(Add(b.norm(z, "attention-norm"), mlp), "mlp-norm")
+func (l *Layer) withMLP(z, mlp *Node) *Node {
+	if l.spec.Order == spec.PostNorm {
+		return l.norm(Add(l.norm(z, "attention-norm"), mlp), "mlp-norm")
 	}
 	return Add(z, mlp)
 }
 
 // biasThrough is the bias of [Block.normBeforeMLP] times a matrix, [1,1,F]; nil without one.
-func (b *Block) biasThrough(name string) *Node {
-	if !b.spec.NormBias() {
+func (l *Layer) biasThrough(name string) *Node {
+	if !l.spec.NormBias() {
 		return nil
 	}
-	bias := b.w.in(b.normBeforeMLP() + ".")("bias")
-	return b.linear(Reshape(float(bias), 1, 1, -1), name)
+	bias := l.w.in(l.normBeforeMLP() + ".")("bias")
+	return l.linear(Reshape(float(bias), 1, 1, -1), name)
 }
 
 // projectedMost limits what [projectedSources] takes: 1 GiB.
@@ -170,7 +170,7 @@ const projectedCopies, projectedInner = 2, 3
 
 // canProject reports whether rows of a mixing can be computed from [projectedSources] or a
 // [projectedCache].
-func (m *Model) canProject(ask asked) bool {
+func canProject(m *core, ask asked) bool {
 	s := m.Spec
 	return zeroesSources(ask.Mixing) && ask.PerPair() && ask.Heads.Fusion == trace.MeanHeads &&
 		m.DType == dtypes.Float32 && s.Order != spec.Parallel && !s.NormAfter &&
@@ -181,9 +181,9 @@ func (m *Model) canProject(ask asked) bool {
 // projects reports whether the rows of a mixing for so many targets of a text of n tokens are
 // computed from [projectedSources]. Where the pass leaves too few bytes, every pair is computed
 // apart.
-func (m *Model) projects(ask asked, targets, n int, spare int64) bool {
+func projects(m *core, ask asked, targets, n int, spare int64) bool {
 	s := m.Spec
-	if !m.canProject(ask) || projectedBytes(s, n) > float64(min(projectedMost, spare)) {
+	if !canProject(m, ask) || projectedBytes(s, n) > float64(min(projectedMost, spare)) {
 		return false
 	}
 	// Multiplications, in units of D and the width of the inputs together: those of W_O through
@@ -230,14 +230,14 @@ func zeroesSources(mix Mixing) bool {
 
 // throughProgram is the graph of [Block.throughHeads] in layer l, given a positive number. After
 // its tensors come those of [Block.biasThrough], [1,1,F] each, where there are any.
-func (m *Model) throughProgram(l int) program {
+func throughProgram(m *core, l int) program {
 	return program{
 		"projected heads " + layerKind(m.Spec, l), ofLayer(l),
 		func(w byName, in []*Node) []*Node {
-			b := m.blockOfSources(w, l, in[0], cache{})
-			all := b.throughHeads()
-			for _, name := range inputMatrices(b.spec) {
-				if bias := b.biasThrough(name); bias != nil {
+			b := blockOfSources(m, w, l, in[0], cache{})
+			all := b.layer.throughHeads()
+			for _, name := range inputMatrices(b.layer.spec) {
+				if bias := b.layer.biasThrough(name); bias != nil {
 					all = append(all, bias)
 				}
 			}
@@ -248,32 +248,30 @@ func (m *Model) throughProgram(l int) program {
 
 // projectProgram is the graph of [Block.projectSources] in layer l, given a positive number, the
 // values of the sources, [1,G,S,E], and the tensors of [Model.throughProgram].
-func (m *Model) projectProgram(l int) program {
+func projectProgram(m *core, l int) program {
 	return program{
 		"projected sources", noWeights,
 		func(w byName, in []*Node) []*Node {
-			return m.blockOfSources(w, l, in[0], cache{value: in[1]}).projectSources(in[2:])
+			return projectSources(blockOfSources(m, w, l, in[0], cache{value: in[1]}), in[2:])
 		},
 	}
 }
 
 // blockOfSources is a block that has sources and weights alone.
-func (m *Model) blockOfSources(w byName, l int, positive *Node, sources cache) *Block {
+func blockOfSources(m *core, w byName, l int, positive *Node, sources cache) *Block {
 	d := m.builder(w, text{length: positive})
-	return &Block{
-		spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l)), sources: sources,
-	}
+	return &Block{layer: d.layer(l), sources: sources}
 }
 
 // projectedTile is the graph of [Model.tileProgram] with the tensors of [Model.projectProgram] as
 // further inputs, for all sources of the text.
-func (m *Model) projectedTile(l int, ask asked) program {
-	kind, weights := m.kindOf(l, ask)
+func projectedTile(m *core, l int, ask asked) program {
+	kind, weights := kindOf(m.Spec, l, ask)
 	return program{
 		fmt.Sprintf("projected tile %s %s", kind, describe(ask)), weights,
 		func(w byName, in []*Node) []*Node {
 			const own = 5 // inputs of a tile
-			b := m.blockOfTile(w, l, in[:own])
+			b := blockOfTile(m, w, l, in[:own])
 			sources := in[own-1].Shape().Dimensions[2]
 			projected := slices.Clone(in[own:])
 			for i, rows := range projected {
@@ -303,12 +301,12 @@ func (a *pairLayer) project() error {
 	defer free(value)
 	t := m.through.acquire(spec.Layers, throughBytes(spec) <= float64(min(throughMost, a.p.spare/4)))
 	defer m.through.release(t)
-	a.projected, err = m.project(m.projectProgram(a.l), t, a.l, value)
+	a.projected, err = projectThrough(m, projectProgram(m, a.l), t, a.l, value)
 	return err
 }
 
 // project runs [Model.projectProgram] or [Model.projectCacheProgram] for layer l.
-func (m *Model) project(p program, t *throughHeads, l int, value *tensors.Tensor) (
+func projectThrough(m *core, p program, t *throughHeads, l int, value *tensors.Tensor) (
 	[]*tensors.Tensor, error,
 ) {
 	through, err := t.of(m, l)

@@ -95,7 +95,7 @@ func (s *sharedThrough) held(of *spec.Spec) int64 {
 }
 
 // of returns the tensors of layer l, on the same weights as those of the model that t is from.
-func (t *throughHeads) of(m *Model, l int) ([]*tensors.Tensor, error) {
+func (t *throughHeads) of(m *core, l int) ([]*tensors.Tensor, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.layers[l] != nil {
@@ -103,7 +103,7 @@ func (t *throughHeads) of(m *Model, l int) ([]*tensors.Tensor, error) {
 	}
 	positive := tensors.FromScalar(int32(1))
 	defer free(positive)
-	out, err := m.machine.execute(m.throughProgram(l), positive)
+	out, err := m.machine.execute(throughProgram(m, l), positive)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (t *throughHeads) of(m *Model, l int) ([]*tensors.Tensor, error) {
 // projectedCache is what [projectedSources] has, for the tokens of a text, beside its keys and
 // values.
 type projectedCache struct {
-	m       *Model
+	m       *core
 	through *throughHeads
 	// layers has tensors [H,·,slots] for each layer, the attention output first. Slots without a
 	// token hold zeros, or numbers of a token that was cut off or whose step failed.
@@ -122,14 +122,14 @@ type projectedCache struct {
 }
 
 // newProjectedCache returns a cache of no layers yet.
-func (m *Model) newProjectedCache() *projectedCache {
+func newProjectedCache(m *core) *projectedCache {
 	return &projectedCache{m: m, through: m.through.acquire(m.Spec.Layers, true)}
 }
 
 // add appends the next layer, given its values, [1,G,slots,E], zero without a token.
 func (c *projectedCache) add(value *tensors.Tensor) error {
 	l := len(c.layers)
-	out, err := c.m.project(c.m.projectCacheProgram(l), c.through, l, value)
+	out, err := projectThrough(c.m, projectCacheProgram(c.m, l), c.through, l, value)
 	if err != nil {
 		return err
 	}
@@ -150,14 +150,14 @@ func (c *projectedCache) add(value *tensors.Tensor) error {
 }
 
 // projectCacheProgram is [Model.projectProgram] with results [H,·,S].
-func (m *Model) projectCacheProgram(l int) program {
+func projectCacheProgram(m *core, l int) program {
 	return program{
 		"projected cache", noWeights,
 		func(w byName, in []*Node) []*Node {
-			b := m.blockOfSources(w, l, in[0], cache{value: in[1]})
+			b := blockOfSources(m, w, l, in[0], cache{value: in[1]})
 			var all []*Node
 			for _, through := range in[2:] {
-				all = append(all, b.Einsum("hed,hse->hds", through, Squeeze(b.Values(), 0)))
+				all = append(all, b.layer.einsum("hed,hse->hds", through, Squeeze(b.Values(), 0)))
 			}
 			return all
 		},
@@ -236,10 +236,10 @@ type cachedSources struct {
 // newCachedSources takes the inputs of [projectedCache.inputs] for a step: the rows, the tensors of
 // [Block.throughHeads] and the biases. value is that of the target, [1,G,1,E].
 func newCachedSources(b *Block, value *Node, in []*Node) *cachedSources {
-	n := 1 + len(inputMatrices(b.spec))
+	n := 1 + len(inputMatrices(b.layer.spec))
 	c := &cachedSources{rows: in[:n], biases: in[2*n:]}
 	for _, through := range in[n : 2*n] {
-		own := b.Einsum("hse,hed->hsd", Squeeze(b.perHead(value), 0), through)
+		own := b.layer.einsum("hse,hed->hsd", Squeeze(b.layer.perHead(value), 0), through)
 		c.own = append(c.own, TransposeAllAxes(own, 0, 2, 1))
 	}
 	return c
@@ -249,8 +249,8 @@ func newCachedSources(b *Block, value *Node, in []*Node) *cachedSources {
 // column for each slot. The last one, which no target sees, is the whole. If a target attends to
 // one source only, a rounding error is left of its attention in place of zero. A norm of the
 // attention output alone would magnify that; [Model.canProject] excludes such blocks.
-func (b *Block) cachedOutputs() (without, whole *Node) {
-	c, s := b.cached, b.spec
+func cachedOutputs(b *Block) (without, whole *Node) {
+	c, s := b.cached, b.layer.spec
 	at := Reshape(b.own.at(), 1, 1, -1)                     // [1,1,S]
 	attention := Reshape(b.Attention, s.Heads, 1, -1)       // [H,1,S]
 	past := Mul(attention, OneMinus(at))                    // [H,1,S]
@@ -266,21 +266,21 @@ func (b *Block) cachedOutputs() (without, whole *Node) {
 	inverse := Transpose(inverseSpread(s, Transpose(z, 0, 1)), 0, 1) // [1,S]
 	var inputs []*Node                                               // [F,S]
 	for i, name := range inputMatrices(s) {
-		y := Mul(Sub(column(b.linear(b.scaledByGain(sum), name)), part(1+i)), inverse)
+		y := Mul(Sub(column(b.layer.linear(b.layer.scaledByGain(sum), name)), part(1+i)), inverse)
 		if len(c.biases) > 0 {
 			y = Add(y, column(c.biases[i]))
 		}
 		if s.MLPBias {
-			y = Add(y, column(float(b.w(name+".bias"))))
+			y = Add(y, column(float(b.layer.w(name+".bias"))))
 		}
 		inputs = append(inputs, y)
 	}
-	inner := b.innerOf(inputs)
-	mlp := b.product.layerColumns(inner, b.w("down.weight")) // [D,S]
+	inner := b.layer.innerOf(inputs)
+	mlp := b.layer.product.layerColumns(inner, b.layer.w("down.weight")) // [D,S]
 	if s.MLPBias {
-		mlp = Add(mlp, column(float(b.w("down.bias"))))
+		mlp = Add(mlp, column(float(b.layer.w("down.bias"))))
 	}
-	after := b.withMLP(Transpose(z, 0, 1), Transpose(mlp, 0, 1)) // [S,D]
+	after := b.layer.withMLP(Transpose(z, 0, 1), Transpose(mlp, 0, 1)) // [S,D]
 	whole = Reshape(SliceAxis(after, 0, AxisRange(-1)), 1, 1, s.Width)
 	if b.Output == nil {
 		b.Output = whole
@@ -296,11 +296,11 @@ const slowReads = 11
 // from a [projectedCache], where the host may write into it, and how many bytes that and what the
 // model keeps for it take. What the model keeps already plays no part: the last digits of rows
 // would depend on the texts before.
-func (m *Model) projectsSteps(asks []asked, n, slots, room int, spare int64) (
+func projectsSteps(m *core, asks []asked, n, slots, room int, spare int64) (
 	bytes int64, projects bool,
 ) {
 	wanted := slices.ContainsFunc(asks, func(ask asked) bool {
-		return m.canProject(ask) && ask.sharesOutput()
+		return canProject(m, ask) && ask.sharesOutput()
 	})
 	if !wanted || !m.machine.onHost || room <= n {
 		return 0, false

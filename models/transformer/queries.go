@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // Batching is how many queries run at once. The zero value takes the defaults.
@@ -30,7 +31,7 @@ const (
 // queryBatch is queries that run in one pass. Its texts, B with the copies that fill it up, are
 // padded on the right to the same length.
 type queryBatch struct {
-	m *Model
+	m *core
 	// queries may be followed by copies of the first, so that few shapes are compiled; at has the
 	// index of each query that counts.
 	queries []trace.Query
@@ -42,23 +43,23 @@ type queryBatch struct {
 }
 
 // checkQuery returns an error if the model cannot answer q.
-func (m *Model) checkQuery(q trace.Query) error {
-	if err := m.CheckIDs(q.IDs); err != nil {
+func checkQuery(s *spec.Spec, q trace.Query) error {
+	if err := checkIDs(s, q.IDs); err != nil {
 		return err
 	}
-	if err := m.checkTypes(Batch{IDs: [][]int{q.IDs}, Types: rowOrNil(q.Types)}); err != nil {
+	if err := checkTypes(s, Batch{IDs: [][]int{q.IDs}, Types: rowOrNil(q.Types)}); err != nil {
 		return err
 	}
-	if err := checkObjective(m.Spec, q.Objective, len(q.IDs)); err != nil {
+	if err := checkObjective(s, q.Objective, len(q.IDs)); err != nil {
 		return err
 	}
-	if _, err := m.placeEdits(q.Edits, len(q.IDs), len(q.IDs)); err != nil {
+	if _, err := placeEdits(s, q.Edits, len(q.IDs), len(q.IDs)); err != nil {
 		return err
 	}
 	if q.Embeddings == nil {
 		return nil
 	}
-	width := m.Spec.Embedded()
+	width := s.Embedded()
 	if len(q.Embeddings) != len(q.IDs)*width {
 		return pkg.Errorf("%d numbers of embedding for %d tokens of width %d",
 			len(q.Embeddings), len(q.IDs), width)
@@ -72,12 +73,12 @@ func (m *Model) checkQuery(q trace.Query) error {
 }
 
 // checkQueries returns an error if the model cannot answer one of the queries, or not so.
-func (m *Model) checkQueries(queries []trace.Query, how Batching) error {
+func checkQueries(s *spec.Spec, queries []trace.Query, how Batching) error {
 	if how.Texts < 0 {
 		return pkg.Errorf("%d texts at once; take 1 or more, or 0 for the default", how.Texts)
 	}
 	for i, q := range queries {
-		if err := m.checkQuery(q); err != nil {
+		if err := checkQuery(s, q); err != nil {
 			return fmt.Errorf("query %d: %w", i, err)
 		}
 	}
@@ -87,10 +88,10 @@ func (m *Model) checkQueries(queries []trace.Query, how Batching) error {
 // queryBatches divides queries among passes. The texts of a pass have about the same length and
 // rotate alike, and either all or none bring their embeddings. memory is what a pass over so many
 // texts of so many tokens needs.
-func (m *Model) queryBatches(queries []trace.Query, how Batching,
+func queryBatches(m *core, queries []trace.Query, how Batching,
 	need func(tokens, texts int) need,
 ) ([]queryBatch, error) {
-	if err := m.checkQueries(queries, how); err != nil {
+	if err := checkQueries(m.Spec, queries, how); err != nil {
 		return nil, err
 	}
 	order := make([]int, len(queries))
@@ -101,34 +102,34 @@ func (m *Model) queryBatches(queries []trace.Query, how Batching,
 	// batches.
 	slices.SortStableFunc(order, func(i, j int) int {
 		a, b := queries[i], queries[j]
-		return cmp.Or(cmp.Compare(m.passGroup(a), m.passGroup(b)),
+		return cmp.Or(cmp.Compare(passGroup(m.Spec, a), passGroup(m.Spec, b)),
 			cmp.Compare(len(a.IDs), len(b.IDs)))
 	})
 	var all []queryBatch
 	for len(order) > 0 {
-		first := m.passGroup(queries[order[0]])
+		first := passGroup(m.Spec, queries[order[0]])
 		group := slices.IndexFunc(order,
-			func(i int) bool { return m.passGroup(queries[i]) != first })
+			func(i int) bool { return passGroup(m.Spec, queries[i]) != first })
 		if group < 0 {
 			group = len(order)
 		}
 		// The last text of a group is its longest.
-		n, err := m.batchSize(len(queries[order[group-1]].IDs), how, need)
+		n, err := batchSize(m, len(queries[order[group-1]].IDs), how, need)
 		if err != nil {
 			return nil, err
 		}
 		n = min(n, group)
-		all, order = append(all, m.queryBatch(queries, order[:n], how)), order[n:]
+		all, order = append(all, batchOf(m, queries, order[:n], how)), order[n:]
 	}
 	return all, nil
 }
 
 // passGroup returns the same number for queries that may run in one pass. That is twice the bucket
 // of its length, and one more with embeddings of its own.
-func (m *Model) passGroup(q trace.Query) int {
+func passGroup(s *spec.Spec, q trace.Query) int {
 	n := len(q.IDs)
 	size := bucket(n)
-	if m.turnedByLength(n) != nil {
+	if turnedByLength(s, n) != nil {
 		size = -n // the longest text of a pass would turn the keys of all
 	}
 	if q.Embeddings != nil {
@@ -138,11 +139,11 @@ func (m *Model) passGroup(q trace.Query) int {
 }
 
 // batchSize returns how many queries of up to so many tokens run in one pass.
-func (m *Model) batchSize(tokens int, how Batching,
+func batchSize(m *core, tokens int, how Batching,
 	need func(tokens, texts int) need,
 ) (int, error) {
 	n := cmp.Or(how.Texts, max(1, min(batchTexts, batchTokens/tokens)))
-	check := func() error { return m.checkMemory(need(tokens, m.filledUp(n, how))) }
+	check := func() error { return m.checkMemory(need(tokens, filledUp(m, n, how))) }
 	for n > 1 && check() != nil {
 		n /= 2
 	}
@@ -150,19 +151,19 @@ func (m *Model) batchSize(tokens int, how Batching,
 }
 
 // filledUp returns how many texts a pass over n queries has with the copies that fill it up.
-func (m *Model) filledUp(n int, how Batching) int {
+func filledUp(m *core, n int, how Batching) int {
 	return m.batchTexts(n, cmp.Or(how.Texts, batchTexts))
 }
 
 // queryBatch makes a batch of the queries with those indices.
-func (m *Model) queryBatch(queries []trace.Query, at []int, how Batching) queryBatch {
+func batchOf(m *core, queries []trace.Query, at []int, how Batching) queryBatch {
 	b := queryBatch{m: m, at: at}
 	for _, i := range at {
 		b.queries = append(b.queries, queries[i])
 		b.longest = max(b.longest, len(queries[i].IDs))
 	}
 	b.padded = m.padded(b.longest)
-	for len(b.queries) < m.filledUp(len(at), how) {
+	for len(b.queries) < filledUp(m, len(at), how) {
 		b.queries = append(b.queries, b.queries[0])
 	}
 	batch := &b.batch
@@ -202,7 +203,7 @@ func (b *queryBatch) embeddings() (*tensors.Tensor, error) {
 func (b *queryBatch) positions() []int {
 	at := make([]int, len(b.queries))
 	for i, q := range b.queries {
-		at[i] = b.m.target(q)
+		at[i] = targetOf(b.m.Spec, q)
 	}
 	return at
 }

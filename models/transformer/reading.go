@@ -23,26 +23,21 @@ type Reading struct {
 	x *tensors.Tensor
 }
 
-// Read runs a whole text at once and returns the rows of every target for the mixings of
-// asks, as in [Model.NewSession]; their AllRows has no effect. types are the token types, [T], nil
-// for type 0. Under edits, nil for none, of all mixings only attention has rows. progress, if not
-// nil, is told of every layer of a long text and of every tile layer. It returns an error for ids
-// or types that the model cannot take, for a mixing that does not exist or cannot fuse heads as
-// asked, and a [*trace.MemoryError].
-func (m *Model) Read(ctx context.Context, ids, types []int, asks []trace.MixingAsk,
+// Read is what the method of the model of that name does.
+func (m *core) Read(ctx context.Context, ids, types []int, asks []trace.MixingAsk,
 	edits []trace.Edit, progress func(trace.Progress),
 ) (*Reading, error) {
-	if err := m.CheckIDs(ids); err != nil {
+	if err := checkIDs(m.Spec, ids); err != nil {
 		return nil, err
 	}
-	if err := m.checkTypes(Batch{IDs: [][]int{ids}, Types: rowOrNil(types)}); err != nil {
+	if err := checkTypes(m.Spec, Batch{IDs: [][]int{ids}, Types: rowOrNil(types)}); err != nil {
 		return nil, err
 	}
 	asks = slices.Clone(asks)
 	for i := range asks {
 		asks[i].AllRows = true
 	}
-	mixings, err := m.mixings(asks...)
+	mixings, err := lookupMixings(m.Spec, asks...)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +96,7 @@ func (r *Reading) Logits(positions ...int) ([][]float32, error) {
 			x = InsertAxes(Gather(Squeeze(x, 0), in[0]), 0) // [1,K,D]
 		}
 		return []*Node{d.head(x)}
-	}, m.rowNumbers(asked))
+	}, rowNumbers(m, asked))
 	if err != nil {
 		return nil, pkg.Errorf("%s head at %d positions: %w", m.Spec.Family, len(positions), err)
 	}
@@ -122,7 +117,7 @@ func (r *Reading) Logits(positions ...int) ([][]float32, error) {
 
 // rowNumbers returns positions as [K,1], filled up with 0 where a new number of them would be one
 // more graph to compile.
-func (m *Model) rowNumbers(positions []int) *tensors.Tensor {
+func rowNumbers(m *core, positions []int) *tensors.Tensor {
 	k := len(positions)
 	if m.machine.promptStep > 1 && k > 1 {
 		k = bucket(k)

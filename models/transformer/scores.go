@@ -14,10 +14,10 @@ import (
 //
 // Rotary positions turn both vectors first. A norm of the query divides both of its parts by the
 // root mean square of their sum.
-func (b *Block) terms() *Node {
+func scoreTerms(b *Block) *Node {
 	content := b.scaledDot(b.queryContent())
 	bias, alibi := ZerosLike(content), ZerosLike(content)
-	if b.spec.ProjectionBias {
+	if b.layer.spec.ProjectionBias {
 		bias = b.scaledDot(b.queryBias())
 	}
 	if b.alibi != nil {
@@ -28,7 +28,7 @@ func (b *Block) terms() *Node {
 }
 
 // maskedScores is Scores with 0 where the target cannot see the source, [B,H,N,S].
-func (b *Block) maskedScores() *Node { return Mul(b.Scores, b.visible) }
+func maskedScores(b *Block) *Node { return Mul(b.Scores, b.visible) }
 
 // Visible is 1 where a target may see a source and 0 elsewhere, [B or 1,N,S].
 func (b *Block) Visible() *Node { return Squeeze(b.visible, 1) }
@@ -36,8 +36,8 @@ func (b *Block) Visible() *Node { return Squeeze(b.visible, 1) }
 // turned normalises part [B,H,N,E] of the query or key by the root mean square of the whole, if the
 // spec says so, and turns it by its position.
 func (b *Block) turned(part, whole *Node, name string) *Node {
-	if b.spec.QueryKeyNorm {
-		part = b.headNorm(part, whole, name)
+	if b.layer.spec.QueryKeyNorm {
+		part = b.layer.headNorm(part, whole, name)
 	}
 	if b.turning != nil {
 		part = b.turning.turn(part)
@@ -49,62 +49,62 @@ func (b *Block) turned(part, whole *Node, name string) *Node {
 }
 
 // headNorm is the norm of queries or keys of part [B,H,N,E], by the spread of the whole.
-func (b *Block) headNorm(part, whole *Node, name string) *Node {
-	gain, heads, axes := float(b.w(name+"-norm.gain")), part.Shape().Dimensions[1], []int{-1}
-	if b.spec.JointQueryKeyNorm {
+func (l *Layer) headNorm(part, whole *Node, name string) *Node {
+	gain, heads, axes := float(l.w(name+"-norm.gain")), part.Shape().Dimensions[1], []int{-1}
+	if l.spec.JointQueryKeyNorm {
 		axes = []int{1, 3}
 	}
-	if gain.Shape().Size() == b.spec.HeadWidth {
+	if gain.Shape().Size() == l.spec.HeadWidth {
 		heads = 1 // share them
 	}
-	gain = Reshape(gain, 1, heads, 1, b.spec.HeadWidth)
-	if b.spec.NormOffset != 0 {
-		gain = AddScalar(gain, b.spec.NormOffset)
+	gain = Reshape(gain, 1, heads, 1, l.spec.HeadWidth)
+	if l.spec.NormOffset != 0 {
+		gain = AddScalar(gain, l.spec.NormOffset)
 	}
 	mean := func(x *Node) *Node { return ReduceAndKeep(x, ReduceMean, axes...) }
-	if !b.spec.RMS {
+	if !l.spec.RMS {
 		part, whole = Sub(part, mean(part)), Sub(whole, mean(whole))
 	}
-	inverse := Reciprocal(Sqrt(AddScalar(mean(Square(whole)), b.spec.NormEpsilon)))
-	return Mul(Mul(part, b.relevance.scale(inverse)), gain)
+	inverse := Reciprocal(Sqrt(AddScalar(mean(Square(whole)), l.spec.NormEpsilon)))
+	return Mul(Mul(part, l.relevance.scale(inverse)), gain)
 }
 
 // scaledDot returns q·k times the scale of the spec, 1/√E by default, [B,H,N,S], for q [B,H,N,E].
 func (b *Block) scaledDot(q *Node) *Node {
-	q = MulScalar(q, b.scoreScale()) // fewer multiplications than scaling the scores
+	q = MulScalar(q, b.layer.scoreScale()) // fewer multiplications than scaling the scores
 	if b.own == nil {
-		return b.relevance.product(b.dot(q, b.sources.key))
+		return b.layer.relevance.product(b.layer.dot(q, b.sources.key))
 	}
-	past, own, at := b.dot(q, b.own.past.key), b.dot(q, b.own.key), b.own.at()
+	past, own, at := b.layer.dot(q, b.own.past.key), b.layer.dot(q, b.own.key), b.own.at()
 	return Add(Mul(past, OneMinus(at)), Mul(own, at))
 }
 
 // scoreScale is what q·k is multiplied by.
-func (b *Block) scoreScale() float64 {
-	scale := b.spec.ScoreScale
+func (l *Layer) scoreScale() float64 {
+	scale := l.spec.ScoreScale
 	if scale == 0 {
-		scale = 1 / math.Sqrt(float64(b.spec.HeadWidth))
+		scale = 1 / math.Sqrt(float64(l.spec.HeadWidth))
 	}
-	if b.spec.ScoreByLayer {
-		scale /= float64(b.layer + 1)
+	if l.spec.ScoreByLayer {
+		scale /= float64(l.number + 1)
 	}
 	return scale
 }
 
 // dot is q [B,H,N,E] · key [B,G,S,E], [B,H,N,S].
-func (b *Block) dot(q, key *Node) *Node {
-	if b.narrow(key) {
-		return ReduceSum(Mul(InsertAxes(q, 3), InsertAxes(b.perHead(key), 2)), -1)
+func (l *Layer) dot(q, key *Node) *Node {
+	if narrow(key) {
+		return ReduceSum(Mul(InsertAxes(q, 3), InsertAxes(l.perHead(key), 2)), -1)
 	}
 	dims := q.Shape().Dimensions
 	sources := "se"
 	if dims[2] >= turnedRows && backendName(q.Graph().Backend()) == "go" {
 		key, sources = TransposeAllAxes(key, 0, 1, 3, 2), "es"
 	}
-	if b.spec.Groups() == b.spec.Heads {
-		return b.Einsum("bhne,bh"+sources+"->bhns", q, key)
+	if l.spec.Groups() == l.spec.Heads {
+		return l.einsum("bhne,bh"+sources+"->bhns", q, key)
 	}
-	scores := b.Einsum("bgrne,bg"+sources+"->bgrns", b.grouped(q), key)
+	scores := l.einsum("bgrne,bg"+sources+"->bgrns", l.grouped(q), key)
 	return Reshape(scores, dims[0], dims[1], dims[2], -1)
 }
 
@@ -116,12 +116,12 @@ const turnedRows = 64
 
 // softmax is that of scores [B,H,N,S] and, if the spec has them, of the sink of each head, which is
 // left out of the result.
-func (b *Block) softmax(scores *Node) *Node {
-	if !b.spec.Sinks {
+func (l *Layer) softmax(scores *Node) *Node {
+	if !l.spec.Sinks {
 		return Softmax(scores, -1)
 	}
 	dims := scores.Shape().Dimensions
-	sinks := Reshape(float(b.w("sinks")), 1, -1, 1, 1)
+	sinks := Reshape(float(l.w("sinks")), 1, -1, 1, 1)
 	sinks = BroadcastToDims(sinks, dims[0], dims[1], dims[2], 1)
 	all := Softmax(Concatenate([]*Node{scores, sinks}, -1), -1)
 	return SliceAxis(all, -1, AxisRange(0, dims[3]))
@@ -129,7 +129,7 @@ func (b *Block) softmax(scores *Node) *Node {
 
 // forEachHead is mask [B or 1,1,N,S] as it is added to the scores. Pure Go adds arrays of one shape
 // several times as fast as it repeats one of them while it adds, so there each head gets a copy.
-func (b *Block) forEachHead(mask *Node) *Node {
+func forEachHead(b *Block, mask *Node) *Node {
 	dims := b.Scores.Shape().Dimensions
 	same := mask.Shape().Dimensions[0] == dims[0] && mask.Shape().Dimensions[1] == 1
 	if !same || dims[2] < turnedRows || backendName(mask.Graph().Backend()) != "go" {

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // Session is a text that grows token by token, with its keys and values in every layer. It belongs
@@ -29,15 +30,12 @@ type Session struct {
 	preparing sync.WaitGroup
 }
 
-// NewSession starts an empty text. asks are the mixings whose rows every pass returns. The text is
-// expected to have room tokens in the end, so that its cache need not grow; 0 means unknown. It
-// returns an error for an encoder, for a mixing that does not exist or cannot fuse heads as asked,
-// and for a head that the model does not have.
-func (m *Model) NewSession(asks []trace.MixingAsk, room int) (*Session, error) {
-	if err := m.checkGenerates(); err != nil {
+// NewSession is what the method of the model of that name does.
+func (m *core) NewSession(asks []trace.MixingAsk, room int) (*Session, error) {
+	if err := checkGenerates(m.Spec); err != nil {
 		return nil, err
 	}
-	mixings, err := m.mixings(asks...)
+	mixings, err := lookupMixings(m.Spec, asks...)
 	if err != nil {
 		return nil, err
 	}
@@ -47,16 +45,16 @@ func (m *Model) NewSession(asks []trace.MixingAsk, room int) (*Session, error) {
 }
 
 // checkGenerates returns an error for an encoder and for a classifier.
-func (m *Model) checkGenerates() error {
+func checkGenerates(s *spec.Spec) error {
 	kind := "an encoder"
 	switch {
-	case m.Spec.Bidirectional:
-	case m.Spec.Classifies():
+	case s.Bidirectional:
+	case s.Classifies():
 		kind = "a classifier"
 	default:
 		return nil
 	}
-	return pkg.Errorf("%s is %s: it reads a whole text and does not generate", m.Spec.Family, kind)
+	return pkg.Errorf("%s is %s: it reads a whole text and does not generate", s.Family, kind)
 }
 
 // asked is a mixing whose rows are asked for.
@@ -75,7 +73,7 @@ func asksOf(all []asked) []trace.MixingAsk {
 }
 
 // mixings looks up the mixings of asks.
-func (m *Model) mixings(asks ...trace.MixingAsk) ([]asked, error) {
+func lookupMixings(s *spec.Spec, asks ...trace.MixingAsk) ([]asked, error) {
 	var all []asked
 	for _, ask := range asks {
 		mix, err := LookupMixing(ask.Name)
@@ -83,8 +81,8 @@ func (m *Model) mixings(asks ...trace.MixingAsk) ([]asked, error) {
 			return nil, err
 		}
 		if ask.Heads.Fusion == trace.OneHead && (ask.Heads.Head < 0 ||
-			ask.Heads.Head >= m.Spec.Heads) {
-			return nil, pkg.Errorf("head %d is not in 0..%d", ask.Heads.Head, m.Spec.Heads-1)
+			ask.Heads.Head >= s.Heads) {
+			return nil, pkg.Errorf("head %d is not in 0..%d", ask.Heads.Head, s.Heads-1)
 		}
 		if err := mix.Check(ask.Heads); err != nil {
 			return nil, err
@@ -101,7 +99,7 @@ func (m *Model) mixings(asks ...trace.MixingAsk) ([]asked, error) {
 func (s *Session) Prompt(ctx context.Context, ids []int,
 	progress func(trace.Progress),
 ) (*Output, error) {
-	if err := s.m.CheckIDs(ids); err != nil {
+	if err := checkIDs(s.m.Spec, ids); err != nil {
 		return nil, err
 	}
 	if err := s.placeEdits(len(ids)); err != nil {
@@ -113,10 +111,10 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 	p.keep = func(_ int, now []*tensors.Tensor) error { return kept.addLayer(now, len(ids)) }
 	inTiles := s.inTiles(len(ids))
 	p.begins = func(p *pass) {
-		bytes, projects := s.m.projectsSteps(s.asks, len(ids), kept.slots, s.room, p.spare)
+		bytes, projects := projectsSteps(s.m, s.asks, len(ids), kept.slots, s.room, p.spare)
 		if projects && !inTiles && s.wanted == nil { // an edit changes what a source adds
 			s.cache.forget() // what the next text does not need, before its own is made
-			kept.projected = s.m.newProjectedCache()
+			kept.projected = newProjectedCache(s.m)
 			p.spare -= bytes
 		}
 		s.prepare(ctx, len(ids), kept)
@@ -185,11 +183,11 @@ func (s *Session) placeEdits(n int) (err error) {
 	case s.streams != nil:
 		return pkg.Errorf("products with rows are not computed under edits")
 	}
-	most := s.m.mostTokens()
+	most := mostTokens(s.m.Spec)
 	if s.room > 0 {
 		most = s.room
 	}
-	s.edits, err = s.m.placeEdits(s.wanted, n, max(n+1, most))
+	s.edits, err = placeEdits(s.m.Spec, s.wanted, n, max(n+1, most))
 	return err
 }
 
@@ -275,7 +273,7 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 	if s.terms {
 		for begin, end := range s.m.termGraphs {
 			inputs := []shapes.Shape{scalar, stream}
-			if s.m.oneTermGraph(begin, end) {
+			if oneTermGraph(s.m.Spec, begin, end) {
 				inputs = []shapes.Shape{
 					scalar, shapes.Make(integer, 1, askedStep), shapes.Make(number, 1, askedStep),
 					stream,
@@ -290,7 +288,7 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 					inputs = append(inputs, stream)
 				}
 			}
-			all = append(all, wanted{s.m.termsProgram(begin, end, 1, s.byHead), inputs})
+			all = append(all, wanted{termsProgram(s.m, begin, end, 1, s.byHead), inputs})
 		}
 	}
 	edits := s.newEdits(n, 1, 1, kept.slots)
@@ -298,9 +296,9 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 		edited, ofEdits := edits.programOf(l)
 		for _, ask := range s.late {
 			inputs := []shapes.Shape{stream, scalar, scalar, keys, values}
-			row := wanted{s.m.tileProgram(l, ask, edited), append(inputs, ofEdits...)}
+			row := wanted{tileProgram(s.m, l, ask, edited), append(inputs, ofEdits...)}
 			if s.wanted == nil {
-				row = wanted{s.m.rowProgram(l, ask, 0), append(inputs, attention, stream, stream)}
+				row = wanted{rowProgram(s.m, l, ask, 0), append(inputs, attention, stream, stream)}
 			}
 			all = append(all, row)
 		}

@@ -35,17 +35,17 @@ func boundaryIn(s *spec.Spec, ids []int) int {
 
 // idle reports whether layer l leaves every token after a prompt as it is: those are tokens of the
 // target, and the encoder works on the source.
-func (m *Model) idle(l int) bool { return m.Spec.Stack(l) == spec.Encoding }
+func idleOnCache(s *spec.Spec, l int) bool { return s.Stack(l) == spec.Encoding }
 
 // withBoundaries is an int32 number of a pass, followed by the boundary of each text in a model of
 // two stacks, where it is a vector: graphs get the boundaries wherever they get that number.
-func (m *Model) withBoundaries(number int, texts ...[]int) *tensors.Tensor {
-	if m.Spec.Encoder == 0 {
+func withBoundaries(s *spec.Spec, number int, texts ...[]int) *tensors.Tensor {
+	if s.Encoder == 0 {
 		return tensors.FromScalar(int32(number))
 	}
 	numbers := []int{number}
 	for _, ids := range texts {
-		numbers = append(numbers, boundaryOf(m.Spec, ids))
+		numbers = append(numbers, boundaryOf(s, ids))
 	}
 	return int32Tensor(numbers)
 }
@@ -122,7 +122,7 @@ func (b *Block) identity(rows *Node, heads trace.Heads) *Node {
 }
 
 // attention is the tap: a target that the layer leaves as it is looks at itself.
-func (b *Block) attention() *Node {
+func attentionTap(b *Block) *Node {
 	return b.identity(b.Attention, trace.Heads{Fusion: trace.EachHead})
 }
 

@@ -16,7 +16,7 @@ import (
 // mask hides them, would be NaN. Where a backend computes in the memory of the host, a new token is
 // written into its slot and nothing else moves; elsewhere a graph writes it.
 type store struct {
-	m     *Model
+	m     *core
 	slots int
 	// all has the key and value of every layer in turn, 2L tensors [B,G,slots,E].
 	all []*tensors.Tensor
@@ -25,10 +25,10 @@ type store struct {
 	projected *projectedCache
 }
 
-func (m *Model) newStore(slots int) *store { return &store{m: m, slots: slots} }
+func (m *core) newStore(slots int) *store { return &store{m: m, slots: slots} }
 
 // emptyStore returns a store of zeros for so many texts, in which no slot holds a token yet.
-func (m *Model) emptyStore(texts, slots int) (*store, error) {
+func (m *core) emptyStore(texts, slots int) (*store, error) {
 	s := m.newStore(slots)
 	for i := range 2 * m.Spec.Layers {
 		width := []int{m.Spec.HeadWidth, m.Spec.ValueWidth()}[i%2]

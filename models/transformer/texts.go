@@ -14,7 +14,7 @@ import (
 // texts are B texts that grow token by token, each in a row of its own, with their keys and values
 // in every layer: what a [Session] of one text and a [BatchSession] share.
 type texts struct {
-	m    *Model
+	m    *core
 	asks []asked
 	// lengths has the number of tokens of the text in each row, 0 for a free row, and boundaries
 	// that of the tokens of the source in a model of two stacks.
@@ -108,7 +108,7 @@ func (s *texts) tokens(rows, ids []int) []*tensors.Tensor {
 
 // stepBuilder builds graphs of a decode step, whose first inputs are [texts.tokens]. A token goes
 // into the slot after its text, and its own row sees it too.
-func (m *Model) stepBuilder(w byName, in []*Node) *builder {
+func stepBuilder(m *core, w byName, in []*Node) *builder {
 	t := text{ids: in[0], first: in[1]}
 	if n := in[0].Shape().Dimensions[0]; m.Spec.Encoder > 0 {
 		t.first = Slice(in[1], AxisRange(0, n))
@@ -128,7 +128,7 @@ func (s *texts) step(ctx context.Context, rows, ids []int) ([]*Output, error) {
 	m, token := s.m, s.tokens(rows, ids)
 	defer free(token...)
 	embedding := program{"step embed", endsWeights, func(w byName, in []*Node) []*Node {
-		return []*Node{m.stepBuilder(w, in).embed()}
+		return []*Node{stepBuilder(m, w, in).embed()}
 	}}
 	out, kept := s.stepOutputs(rows), s.newLatest(rows)
 	defer func() { kept.free() }() // unless the session has it by then
@@ -144,7 +144,7 @@ func (s *texts) step(ctx context.Context, rows, ids []int) ([]*Output, error) {
 	defer func() { free(x) }()
 	scores, err := m.machine.run("step logits", endsWeights,
 		func(w byName, in []*Node) []*Node {
-			d := m.stepBuilder(w, in)
+			d := stepBuilder(m, w, in)
 			return []*Node{d.logits(d.final(Squeeze(in[2], 1)))}
 		}, token[0], token[1], x)
 	if err != nil {
@@ -194,7 +194,7 @@ func (s *texts) onCache(ctx context.Context, text []*tensors.Tensor, embedding p
 		return nil, err
 	}
 	run := func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error) {
-		if s.m.idle(l) && edits == nil {
+		if idleOnCache(s.m.Spec, l) && edits == nil {
 			return nil, nil
 		}
 		projected, err := s.cache.projected.inputs(l)
@@ -291,14 +291,14 @@ func (s *texts) keepIdle(step *layerStep, rows []int, out []*Output, kept *lates
 func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program {
 	// The graph is kept with the model, so nothing else of this session may stay in it.
 	model, asks, terms := s.m, s.asks, s.terms
-	kind, weights := model.kindOf(l, asks...)
+	kind, weights := kindOf(model.Spec, l, asks...)
 	return program{
 		fmt.Sprintf("step %s %sterms=%v projected=%v%s", kind, describe(asks...), terms, projected,
 			editsKey(edited)),
 		weights,
 		func(w byName, in []*Node) []*Node {
 			in, edits := cutEdits(in, edited)
-			d := model.stepBuilder(w, in)
+			d := stepBuilder(model, w, in)
 			d.edits = edits
 			b, now := d.stepBlock(l, in[2], cache{key: in[3], value: in[4]})
 			if projected {
@@ -315,7 +315,7 @@ func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program {
 				}
 				b.finish() // of what shared it, the rest may read it
 			}
-			out := slices.Concat([]*Node{b.Output}, model.kept(b, now), rows)
+			out := slices.Concat([]*Node{b.Output}, keptOnCache(model, b, now), rows)
 			if projected {
 				out = append(out, b.cached.own...)
 			}
@@ -329,7 +329,7 @@ func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program {
 
 // kept are the keys and values of the targets of a block that follow a cache, [B,G,N,E] each, as
 // [store.put] takes them: outside the memory of the host those of all slots.
-func (m *Model) kept(b *Block, now cache) []*Node {
+func keptOnCache(m *core, b *Block, now cache) []*Node {
 	if !m.machine.onHost {
 		now = b.sources
 	}

@@ -142,7 +142,7 @@ func (p *tiledPrompt) rowsProgram(l int, what string, wanted func(ask asked) boo
 	return program{
 		fmt.Sprintf("%s %s %s", what, layerKind(model.Spec, l), describe(asks...)), ofLayer(l),
 		func(w byName, in []*Node) []*Node {
-			b := model.blockOfTile(w, l, in)
+			b := blockOfTile(model, w, l, in)
 			out := also(b)
 			for _, ask := range asks {
 				out = append(out, visibleRows(b, ask))

@@ -34,7 +34,7 @@ const (
 )
 
 // inTiles reports whether a prompt of n tokens is computed in tiles.
-func (m *Model) inTiles(n int) bool {
+func (m *core) inTiles(n int) bool {
 	above := m.tiling.above
 	if above == 0 {
 		above = tiledAbove
@@ -44,7 +44,7 @@ func (m *Model) inTiles(n int) bool {
 
 // tileOf returns how many targets a tile has in a text with a cache of n slots: a power of two, so
 // that few graphs are compiled.
-func (m *Model) tileOf(n int) int {
+func (m *core) tileOf(n int) int {
 	if m.tiling.targets > 0 {
 		return m.tiling.targets
 	}
@@ -61,7 +61,7 @@ func tileOf(s *spec.Spec, n int) int {
 }
 
 // tileSlots returns how many sources a tile gets that sees n of them.
-func (m *Model) tileSlots(n int) int {
+func (m *core) tileSlots(n int) int {
 	least := tileSources
 	if m.tiling.sources > 0 {
 		least = m.tiling.sources
@@ -70,7 +70,7 @@ func (m *Model) tileSlots(n int) int {
 }
 
 // tileSizes returns how many numbers of sources the tiles of a text of n tokens have.
-func (m *Model) tileSizes(n int) int {
+func (m *core) tileSizes(n int) int {
 	sizes := 1
 	for have := m.tileSlots(1); have < n; sizes++ {
 		have = m.tileSlots(have + 1)
@@ -94,7 +94,7 @@ func sourceSlots(n, least int) int {
 // tiledLayer is one layer of a text of n tokens whose keys and values are known. Any targets can
 // then be computed apart from the others.
 type tiledLayer struct {
-	m   *Model
+	m   *core
 	l   int
 	ids []int
 	n   int
@@ -108,7 +108,7 @@ type tiledLayer struct {
 }
 
 // tiledLayer is a layer that collected keys and values first, for a text.
-func (m *Model) tiledLayer(step *layerStep, ids []int) (t *tiledLayer, err error) {
+func (m *core) tiledLayer(step *layerStep, ids []int) (t *tiledLayer, err error) {
 	t = &tiledLayer{m: m, l: step.layer, ids: ids, n: len(ids)}
 	if t.x, err = floats(step.in); err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (t *tiledLayer) over(sources, at, size int, use func(inputs []*tensors.Tens
 		return err
 	}
 	own := []*tensors.Tensor{
-		x, tensors.FromScalar(int32(at)), t.m.withBoundaries(t.n, t.ids),
+		x, tensors.FromScalar(int32(at)), withBoundaries(t.m.Spec, t.n, t.ids),
 	}
 	defer free(own...)
 	return use(append(own[:len(own):len(own)], t.sources...))

@@ -27,15 +27,15 @@ type tap struct {
 // taps are those that the graphs of one pass return. Value Zeroing is a mixing and is computed in
 // tiles.
 var taps = map[trace.Tap]tap{
-	trace.Scores:    {axes: "LHTS", block: (*Block).maskedScores},
-	trace.Terms:     {axes: "LH3TS", block: (*Block).terms},
-	trace.Attention: {axes: "LHTS", block: (*Block).attention},
+	trace.Scores:    {axes: "LHTS", block: maskedScores},
+	trace.Terms:     {axes: "LH3TS", block: scoreTerms},
+	trace.Attention: {axes: "LHTS", block: attentionTap},
 	trace.AttentionMean: {axes: "LTS", block: func(b *Block) *Node {
-		return FuseHeads(b.attention(), trace.Heads{})
+		return FuseHeads(attentionTap(b), trace.Heads{})
 	}},
 	trace.QueryVector: {axes: "LHTE", block: func(b *Block) *Node { return b.query }},
 	trace.KeyVector: {axes: "LHSE", block: func(b *Block) *Node {
-		return b.perHead(b.sources.key)
+		return b.layer.perHead(b.sources.key)
 	}},
 	trace.Value:   {axes: "LHSE", block: (*Block).Values},
 	trace.Context: {axes: "LHTE", block: (*Block).Context},
@@ -44,14 +44,14 @@ var taps = map[trace.Tap]tap{
 	}},
 	trace.HeadAdded: {axes: "LHTD", block: (*Block).headsAdded},
 	trace.ValueOutput: {axes: "LHSD", block: func(b *Block) *Node {
-		return b.projectHeads(b.Values())
+		return b.layer.projectHeads(b.Values())
 	}},
 	trace.AttentionOutput:      innerTap(trace.AttentionOutput),
 	trace.HiddenAfterAttention: innerTap(trace.HiddenAfterAttention),
 	trace.FeedForwardOutput:    innerTap(trace.FeedForwardOutput),
 
-	trace.Router:  {axes: "LTX", block: (*Block).routerTap},
-	trace.Experts: {axes: "LTK2", block: (*Block).expertsTap},
+	trace.Router:  {axes: "LTX", block: routerTap},
+	trace.Experts: {axes: "LTK2", block: expertsTap},
 	trace.Hidden:  {axes: "LTD"}, // what goes from graph to graph
 	trace.Final:   {axes: "TD", end: finalTap},
 	trace.Logits:  {axes: "TV", end: headTap}, // TK or K of a classifier
@@ -117,11 +117,8 @@ type Batch struct {
 	PadLeft bool
 }
 
-// Trace runs ids once, T tokens, and returns one tensor per tap, in the order of wanted; package
-// trace has their shapes. In a decoder, entries of sources after their target are 0. The tap
-// logits is [T,V], [T,K] of a token classifier and [K] of a classifier; without a head it is an
-// error. Other errors are those of [Model.Forward].
-func (m *Model) Trace(ctx context.Context, ids []int, wanted []trace.Tap) ([]trace.Tensor, error) {
+// Trace is what the method of the model of that name does.
+func (m *core) Trace(ctx context.Context, ids []int, wanted []trace.Tap) ([]trace.Tensor, error) {
 	texts, err := m.Forward(ctx, Batch{IDs: [][]int{ids}}, wanted)
 	if err != nil {
 		return nil, err
@@ -129,11 +126,8 @@ func (m *Model) Trace(ctx context.Context, ids []int, wanted []trace.Tap) ([]tra
 	return texts[0], nil
 }
 
-// Forward runs a batch in one pass and returns for each text what [Model.Trace] returns, without
-// padding. It returns an error for an unknown tap, an empty batch, ids that the model cannot take,
-// padding on the left for an encoder, which would move the positions of its texts; a
-// [*trace.MemoryError]; and one that wraps ctx.Err() within a layer.
-func (m *Model) Forward(ctx context.Context, batch Batch,
+// Forward is what the method of the model of that name does.
+func (m *core) Forward(ctx context.Context, batch Batch,
 	wanted []trace.Tap,
 ) ([][]trace.Tensor, error) {
 	if len(batch.IDs) == 0 {
@@ -143,17 +137,17 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 		return nil, pkg.Errorf("%s has an encoder: pad its texts on the right", m.Spec.Family)
 	}
 	for i, ids := range batch.IDs {
-		if err := m.CheckIDs(ids); err != nil {
+		if err := checkIDs(m.Spec, ids); err != nil {
 			if len(batch.IDs) == 1 {
 				return nil, err
 			}
 			return nil, fmt.Errorf("text %d: %w", i, err)
 		}
 	}
-	if err := m.checkTypes(batch); err != nil {
+	if err := checkTypes(m.Spec, batch); err != nil {
 		return nil, err
 	}
-	inGraph, err := m.inGraph(wanted)
+	inGraph, err := tapsInGraph(m.Spec, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +210,7 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 }
 
 // checkTypes returns an error if the token types do not fit the texts of a batch or the model.
-func (m *Model) checkTypes(batch Batch) error {
+func checkTypes(s *spec.Spec, batch Batch) error {
 	if batch.Types == nil {
 		return nil
 	}
@@ -229,9 +223,9 @@ func (m *Model) checkTypes(batch Batch) error {
 				len(batch.IDs[i]))
 		}
 		for t, k := range types {
-			if k < 0 || k >= m.Spec.TokenTypes {
+			if k < 0 || k >= s.TokenTypes {
 				return pkg.Errorf("text %d: type %d of token %d is not in 0..%d", i, k,
-					t, m.Spec.TokenTypes-1)
+					t, s.TokenTypes-1)
 			}
 		}
 	}
@@ -239,13 +233,13 @@ func (m *Model) checkTypes(batch Batch) error {
 }
 
 // inGraph returns the taps that the graphs of one pass record, each once.
-func (m *Model) inGraph(wanted []trace.Tap) ([]trace.Tap, error) {
+func tapsInGraph(s *spec.Spec, wanted []trace.Tap) ([]trace.Tap, error) {
 	var in []trace.Tap
 	for _, name := range wanted {
 		if !slices.Contains(trace.Taps(), name) {
 			return nil, unknownTap(name)
 		}
-		if err := m.hasTap(name); err != nil {
+		if err := hasTap(s, name); err != nil {
 			return nil, err
 		}
 		if _, ok := taps[name]; ok && !slices.Contains(in, name) {
@@ -256,8 +250,8 @@ func (m *Model) inGraph(wanted []trace.Tap) ([]trace.Tap, error) {
 }
 
 // hasTap returns an error for a tap that other models have and this one has not.
-func (m *Model) hasTap(name trace.Tap) error {
-	switch s := m.Spec; {
+func hasTap(s *spec.Spec, name trace.Tap) error {
+	switch {
 	case s.Mixture == nil && (name == trace.Router || name == trace.Experts):
 		return pkg.Errorf("the %s model has no experts, so there is no tap %s", s.Family, name)
 	case s.Order == spec.Parallel && name == trace.HiddenAfterAttention:
@@ -277,7 +271,7 @@ func unknownTap(name trace.Tap) error {
 }
 
 // record runs one pass over a batch and returns for each text one tensor per tap.
-func (m *Model) record(ctx context.Context, batch Batch, edits *passEdits,
+func (m *core) record(ctx context.Context, batch Batch, edits *passEdits,
 	wanted []trace.Tap,
 ) ([][]trace.Tensor, error) {
 	if len(wanted) == 0 {
@@ -295,7 +289,7 @@ func (m *Model) record(ctx context.Context, batch Batch, edits *passEdits,
 // recorder is a pass that records taps. While a layer runs, another goroutine copies the taps of
 // the layer before it to the host, without the padding.
 type recorder struct {
-	m       *Model
+	m       *core
 	batch   Batch
 	longest int
 	wanted  []trace.Tap
@@ -436,7 +430,7 @@ func (r *recorder) copy(names []trace.Tap, l int, made []*tensors.Tensor) error 
 // put copies tap name of text k in layer l, without padding; dims are the sizes of data.
 func (r *recorder) put(k int, name trace.Tap, l int, dims []int, data []float32) {
 	begin := r.batch.begin(k, r.longest)
-	axes, layers := r.m.axes(name), 0
+	axes, layers := axesOf(r.m.Spec, name), 0
 	if strings.HasPrefix(axes, "L") {
 		axes, layers = axes[1:], r.m.Spec.Layers
 		if name == trace.Hidden {
@@ -507,7 +501,7 @@ func (r *recorder) tensor(k int, name trace.Tap, layers int, shape []int, size i
 		}
 	}
 	t := trace.Tensor{
-		Name: string(name), Axes: r.m.axes(name), Shape: shape,
+		Name: string(name), Axes: axesOf(r.m.Spec, name), Shape: shape,
 		Data: make([]float32, max(1, layers)*size),
 	}
 	if layers > 0 {
@@ -535,14 +529,14 @@ func (b Batch) longest() int {
 }
 
 // axes are the axes of a tap; those of logits depend on the head.
-func (m *Model) axes(name trace.Tap) string {
+func axesOf(s *spec.Spec, name trace.Tap) string {
 	if name != trace.Logits {
 		return taps[name].axes
 	}
 	switch {
-	case m.Spec.Head == spec.ClassifierHead:
+	case s.Head == spec.ClassifierHead:
 		return "K"
-	case m.Spec.Classifies():
+	case s.Classifies():
 		return "TK"
 	}
 	return "TV"

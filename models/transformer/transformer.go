@@ -1,97 +1,3 @@
-// Package transformer is the graph of a transformer. Attention, norms, positions and the
-// feed-forward part exist here once, and a [spec.Spec] says how a model uses them; a model family
-// is data in another package. A [Model] is such a graph with weights.
-//
-//	m, err := transformer.New(backend, s, dtypes.Float32, load) // load reads one array at a time
-//	if err != nil {
-//		return err
-//	}
-//	taps, err := m.Trace(ctx, []int{5, 3, 8}, []trace.Tap{trace.Attention, trace.Logits})
-//	if err != nil {
-//		return err
-//	}
-//	fmt.Println(taps[0].Shape, taps[1].Shape) // [L,H,3,3] and [3,V]
-//
-// # Parts
-//
-//   - [Model.Trace] and [Model.Forward] record tensors.
-//   - [Model.Read] reads a whole text. [Model.NewSession] generates, with a cache of keys and
-//     values. Both return the rows of mixings.
-//   - [Model.Predict] and [Model.Gradients] answer queries about the scores of the head.
-//   - [Model.LogitTerms] and [Model.Decompose] take a logit apart.
-//   - [Model.WithoutValue] zeroes one value vector: the definition of Value Zeroing.
-//   - [Logits] and [Scores] build the graph for a training loop, without a model.
-//
-// A prompt has many targets and a decode step has one. Both build their blocks with the same
-// function, and the same mixings read them.
-//
-// Sizes: B batch, L layers, H heads, G heads with keys and values, T targets (N of them in one
-// step), S sources, D width of the residual stream, W width of the embedding, E width of a head, F
-// width of the feed-forward part, V vocabulary, K classes. Shapes are written outermost axis
-// first.
-//
-// # Mixings
-//
-// A [Mixing] is the way one layer mixes positions: graph code over one [Block] that returns a
-// number C[t,s] ≥ 0 for every target and source. Built in are
-//
-//	attention                           the softmax of the scores
-//	norms                               length of the vector that a target gets from a source
-//	norms-residual                      the same with the residual
-//	norms-residual-norm                 the same through the norm after the attention
-//	globenc                             the same through the whole block
-//	alti                                how much closer a source's vector brings the sum
-//	value-zeroing                       how far the output turns without the value of a source
-//	value-zeroing-euclidean             how far it moves
-//	value-zeroing-final-norm            as value-zeroing, the last layer after the final norm
-//	value-zeroing-euclidean-final-norm  as value-zeroing-euclidean, likewise
-//
-// # Writing a mixing
-//
-// First write a type with the three methods of [Mixing], and register it from init:
-//
-//	type valueNorms struct{}
-//
-//	func (valueNorms) Mix(b *transformer.Block, heads trace.Heads) *Node {
-//		length := Sqrt(ReduceSum(Square(b.Values()), -1))                            // [B,H,S]
-//		return transformer.FuseHeads(Mul(b.Attention, InsertAxes(length, 2)), heads) // [B,N,S]
-//	}
-//
-//	func (valueNorms) Check(trace.Heads) error { return nil }
-//
-//	func (valueNorms) PerPair() bool { return false }
-//
-//	func init() { transformer.RegisterMixing("value-norms", valueNorms{}) }
-//
-// Then describe it under the same name with RegisterMixing of package attribution, which knows
-// nothing of graphs; in a notebook, RegisterMixing of gonbext/local does both. After that
-// "value-norms+rollout" is a method. The first test is modeltest.Mixing(t, "value-norms",
-// valueNorms{}).
-//
-// A mixing reads the exported fields and methods of [Block] only. What else it may do depends on
-// its methods:
-//
-//   - PerPair, which every mixing has. If it returns true, a prompt is computed layer by layer in
-//     tiles of targets, so that an array [B,N,S,D] fits the memory. Only then may Mix call
-//     [Block.Contributions].
-//   - [SharesOutput], optional: Mix calls [Block.AfterEach] or [Block.OutputsWithoutSource] before
-//     it reads [Block.Output], so a decode step computes the output together with the changed ones.
-//   - [ZeroesSources], optional: Mix calls [Block.OutputsWithoutSource], so the targets of a prompt
-//     share what each source adds. PerPair must then return true.
-//   - [ReadsFinalNorm], optional: Mix may call [Block.FinalNorm]. PerPair must then return true.
-//
-// # Errors
-//
-//   - A [*spec.SpecError] from [New]: the spec contradicts itself.
-//   - A [*trace.MemoryError]: the pass would need more memory than [Model.MaxBytes]. Nothing has
-//     been computed. It names what would fit.
-//   - An error that wraps ctx.Err(): the caller stopped the pass. It names the layer.
-//   - An unknown mixing or tap: the error lists the known ones.
-//   - An error that names a mixing after the pass: its graph code panicked, or returned nil or
-//     another shape than [Mixing] says.
-//
-// GoMLX panics while a graph is built; [Model] turns that into an error. The package never prints,
-// and asks neither the network nor the environment.
 package transformer
 
 import (
@@ -287,57 +193,56 @@ func (d *builder) stepBlock(l int, x *Node, past cache) (*Block, cache) {
 // startBlock begins a block: its input, its query, and the keys and values of its targets.
 func (d *builder) startBlock(l int, x *Node) (*Block, cache) {
 	b := &Block{
-		Input: x, spec: d.spec, layer: l, first: d.first, product: d.product,
-		relevance: d.relevance, w: d.w.in(ofLayer(l)), turning: d.turning(l), edits: d.edits,
+		Input: x, layer: d.layer(l), first: d.first, turning: d.turning(l),
 	}
 	if after := normAfter(d.spec, l); after != "" {
 		b.finalNorm = func(x *Node) *Node { return norm(d.spec, x, d.w.in(after)) }
 	}
 	u := x
 	if d.spec.Order != spec.PostNorm {
-		u = b.norm(x, "attention-norm")
+		u = b.layer.norm(x, "attention-norm")
 	}
 	if d.spec.Stack(l) == spec.Crossing {
 		source := x
 		if d.spec.MemoryNorm {
-			source = b.norm(x, "memory-norm")
+			source = b.layer.norm(x, "memory-norm")
 		}
 		queries := u
 		u = d.byStack(x, source, func() *Node { return queries })
 	}
 	b.active = d.active(l, x.Shape().Dimensions[1])
 	b.idle = d.ofTargetAlone && d.spec.Stack(l) == spec.Encoding
-	p := b.project(u, d.fused)
-	whole := b.heads(p.query, d.spec.Heads)
-	b.query = b.edited(trace.QueryVector, b.turned(whole, whole, "query"))
+	p := b.layer.project(u, d.fused)
+	whole := splitHeads(p.query, d.spec.Heads)
+	b.query = b.layer.edited(trace.QueryVector, b.turned(whole, whole, "query"))
 	b.queryContent = func() *Node {
-		return b.turned(b.heads(p.queryContent, d.spec.Heads), whole, "query")
+		return b.turned(splitHeads(p.queryContent, d.spec.Heads), whole, "query")
 	}
 	b.queryBias = func() *Node {
 		bias := Reshape(p.queryBias, 1, d.spec.Heads, 1, d.spec.HeadWidth)
 		return b.turned(BroadcastToShape(bias, whole.Shape()), whole, "query")
 	}
-	key := b.heads(p.key, d.spec.Groups())
+	key := splitHeads(p.key, d.spec.Groups())
 	return b, cache{
-		key:   b.edited(trace.KeyVector, b.turned(key, key, "key")),
-		value: b.edited(trace.Value, b.heads(p.value, d.spec.Groups())),
+		key:   b.layer.edited(trace.KeyVector, b.turned(key, key, "key")),
+		value: b.layer.edited(trace.Value, splitHeads(p.value, d.spec.Groups())),
 	}
 }
 
 // attend computes the attention of a block whose sources are set.
 func (d *builder) attend(b *Block) {
 	sources, x := b.sources.key.Shape().Dimensions[2], b.query
-	b.visible = d.visible(b.layer, sources, x.Shape().Dimensions[2])
+	b.visible = d.visible(b.layer.number, sources, x.Shape().Dimensions[2])
 	if d.spec.Positions == spec.ALiBi {
 		b.alibi = d.alibi(sources)
 	}
 	if d.spec.Relative != nil {
 		b.alibi = d.disentangled(b)
 	}
-	if d.spec.RelativeBuckets > 0 && d.spec.Stack(b.layer) != spec.Crossing {
+	if d.spec.RelativeBuckets > 0 && d.spec.Stack(b.layer.number) != spec.Crossing {
 		back := distance(x.Graph(), d.first, x.Shape().Dimensions[2], sources)
-		rows := gathered(b.w("relative-bias"),
-			bucketOf(d.spec, back, d.spec.Stack(b.layer) != spec.Decoding)) // [B or 1,1,N,S,H]
+		rows := gathered(b.layer.w("relative-bias"),
+			bucketOf(d.spec, back, d.spec.Stack(b.layer.number) != spec.Decoding)) // [B or 1,1,N,S,H]
 		b.alibi = TransposeAllAxes(Squeeze(rows, 1), 0, 3, 1, 2)
 	}
 	b.attend()

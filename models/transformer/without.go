@@ -10,11 +10,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// WithoutValue runs layer l on x, the residual stream before it of T tokens, [T,D], with the value
-// vector of one source set to zero in every head. It returns the residual stream after the layer,
-// [T,D]: the definition of Value Zeroing, computed without any shortcut (Mohebbi et al. 2023, §3).
-// A source of -1 zeroes none. It returns an error for a layer, source or size that does not exist.
-func (m *Model) WithoutValue(ctx context.Context, l int, x []float32,
+// WithoutValue is what the method of the model of that name does.
+func WithoutValue(ctx context.Context, m *core, l int, x []float32,
 	source int,
 ) ([]float32, error) {
 	spec := m.Spec
