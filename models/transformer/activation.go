@@ -118,3 +118,19 @@ func tanhSlope(x *Node) *Node {
 	return Where(small, OneMinus(MulScalar(Square(x), 1.0/3)),
 		Div(Tanh(x), Where(small, OnesLike(x), x)))
 }
+
+// capSlope is capped(x)/x.
+func capSlope(x *Node, c float64) *Node {
+	if c == 0 {
+		return OnesLike(x)
+	}
+	return tanhSlope(MulScalar(x, 1/c))
+}
+
+// clipSlope is x between -c and c, divided by x.
+func clipSlope(x *Node, c float64) *Node { return limitSlope(Abs(x), c) }
+
+// limitSlope is x, but at most c, divided by x.
+func limitSlope(x *Node, c float64) *Node {
+	return MinScalar(Div(MulScalar(OnesLike(x), c), MaxScalar(x, 1e-30)), 1)
+}

@@ -291,21 +291,6 @@ func (s *texts) termsOnCache(
 	return nil
 }
 
-// normsOnTheWay reports whether the direction on the stream passes a norm within a layer, for which
-// that layer's input and attention output have to be known.
-func normsOnTheWay(s *spec.Spec) bool {
-	return s.Order == spec.PostNorm || s.NormAfter || s.NormedResidual
-}
-
-// sumsBeforeNorm reports whether the direction on the stream passes a norm after the attention
-// output is added in layer l: that after the feed-forward part, or with NormedResidual that before
-// it. A pass keeps what that norm normalises, [Block.sumBeforeNorm]: otherwise it would be computed
-// again, under the edits of the pass.
-func sumsBeforeNorm(s *spec.Spec, l int) bool {
-	return s.Order == spec.PreNorm && s.NormedResidual ||
-		s.Order == spec.PostNorm && s.Stack(l) != spec.Decoding
-}
-
 // termsProgram is the graph that returns, given a positive number and the directions after layer
 // end-1 for so many texts, those before layer begin, [P,1,D] both, and the parts of the sources of
 // the layers between, [layers,P,S], or of each head, [layers,P,H,S]. With [Model.oneTermGraph] it
@@ -363,7 +348,7 @@ func termsProgram(m *core, begin, end, texts int, byHead bool) program {
 				layers[l-begin] = k
 			}
 			for l := end - 1; l >= begin; l-- {
-				t := termsOf(m, w, l, length, layers[l-begin], along)
+				t := termsOf(m.builder(w, text{length: length}), l, layers[l-begin], along)
 				along, parts[l-begin] = t.input.along, t.sources
 				if byHead {
 					parts[l-begin] = t.heads
@@ -372,51 +357,6 @@ func termsProgram(m *core, begin, end, texts int, byHead bool) program {
 			return []*Node{along, Stack(parts, 0)}
 		},
 	}
-}
-
-// keptTensors is how many tensors [keptOf] gives of layer l, lastTensors how many [keptAt] gives,
-// and lastAttention which of those is the attention.
-func keptTensors(s *spec.Spec, l int) int {
-	if sumsBeforeNorm(s, l) {
-		return 3
-	}
-	return 2
-}
-
-func lastTensors(s *spec.Spec, l int) int { return 2 + keptTensors(s, l) }
-
-const lastAttention = 2
-
-// keptOf is what a layer did to the targets of a block besides its output: its attention output,
-// [B,N,D], attention, [B,H,N,S], as far as edits of contexts and the outputs of heads keep it, and
-// with [sumsBeforeNorm] that sum, [B,N,D]. An idle one did nothing: then they are zeros, and are
-// not computed.
-func keptOf(b *Block) []*Node {
-	kept := []*Node{b.AttentionOutput, b.readByHeads()}
-	if b.idle {
-		kept = []*Node{ZerosLike(b.Input), ZerosLike(b.Attention)}
-	}
-	switch {
-	case !sumsBeforeNorm(b.layer.spec, b.layer.number):
-		return kept
-	case b.idle:
-		return append(kept, ZerosLike(b.Input))
-	}
-	return append(kept, b.sumBeforeNorm())
-}
-
-// keptAt is what a layer did to one target of each text, in the order of [latest.addPrompt]: its
-// input, [B,1,D], what [keptOf] gives, with N = 1, and its output, [B,1,D]. For at see [oneRow]; it
-// is nil if the block has no other target.
-func keptAt(b *Block, at *Node) []*Node {
-	all := slices.Concat([]*Node{b.Input}, keptOf(b), []*Node{b.Output})
-	if at == nil {
-		return all
-	}
-	for i, x := range all {
-		all[i] = oneRow(x, at)
-	}
-	return all
 }
 
 // addPrompt adds what [keptAt] returned of the next layer, for a pass over the first tokens of
@@ -556,8 +496,7 @@ func rowProgram(m *core, l int, ask asked, sources int) program {
 				return SliceAxis(x, axis, AxisRange(0, sources))
 			}
 			b := blockOfTile(m, w, l, append(slices.Clone(in[:3]), first(in[3], 2), first(in[4], 2)))
-			b.Attention, b.AttentionOutput, b.Output = first(in[5], 3), in[6], in[7]
-			b.inner = nil // it comes from an attention that is not to be computed
+			replaced(b, first(in[5], 3), in[6], in[7])
 			return []*Node{visibleRows(b, ask)}
 		},
 	}

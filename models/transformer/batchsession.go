@@ -140,7 +140,7 @@ func (s *BatchSession) Prompt(ctx context.Context, rows []int, texts [][]int) ([
 func BatchSlots(tokens int) int { return bucket(tokens) }
 
 // BatchTexts is what the method of the model of that name does.
-func (m *core) BatchTexts(n, most int) int { return m.batchTexts(min(n, most), most) }
+func (m *core) BatchTexts(n, most int) int { return m.textsOfPass(min(n, most), most) }
 
 // BatchPrompts is what the method of the model of that name does.
 func (m *core) BatchPrompts(n, rows int) int {
@@ -152,7 +152,7 @@ func (m *core) BatchPrompts(n, rows int) int {
 
 // batchTexts is how many texts a pass over n has: the next power of two where shapes are compiled,
 // but not more than most.
-func (m *core) batchTexts(n, most int) int {
+func (m *core) textsOfPass(n, most int) int {
 	if m.machine.promptStep == 1 {
 		return n
 	}

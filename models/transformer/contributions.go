@@ -30,11 +30,11 @@ func (b *Block) Contributions(heads trace.Heads) *Node {
 	if dims := attention.Shape().Dimensions; together && dims[2] == 1 {
 		return b.contributionsToOne(attention, value)
 	}
-	projected := b.layer.projectedValues(value, w) // [B,K,S,D]
+	projected := projectedValues(b.layer, value, w) // [B,K,S,D]
 	if !together {
 		return Mul(InsertAxes(attention, -1), InsertAxes(projected, 2))
 	}
-	return b.layer.sumHeads(attention, projected)
+	return sumHeads(b.layer, attention, projected)
 }
 
 // ValueWeights are the numbers by which the values of the sources, projected, add up to the
@@ -62,7 +62,7 @@ func (b *Block) readByHeads() *Node {
 
 // sumHeads is Σ_h attention_h × projected_h, [B,1,N,S,D], of [B,H,N,S] and [B,H,S,D]. In pure Go
 // one product is twice as fast. A compiler sums head by head and needs no array for each of them.
-func (l *Layer) sumHeads(attention, projected *Node) *Node {
+func sumHeads(l *Layer, attention, projected *Node) *Node {
 	if backendName(attention.Graph().Backend()) == "go" {
 		return InsertAxes(settled(Einsum("bhns,bhsd->bnsd", attention, projected)), 1)
 	}
@@ -89,7 +89,7 @@ func (b *Block) contributionsToOne(attention, value *Node) *Node {
 
 // projectedValues is each source's value through its head's slice w [H,E,D] of the output
 // projection, v^h_s W_O^h, [B,H,S,D]; value is [B,H,S,E].
-func (l *Layer) projectedValues(value, w *Node) *Node {
+func projectedValues(l *Layer, value, w *Node) *Node {
 	if narrow(value) {
 		return ReduceSum(Mul(InsertAxes(value, -1), InsertAxes(w, 0, 1)), 3)
 	}
@@ -152,7 +152,7 @@ func (b *Block) AddedPart(f *Node) *Node {
 
 // headsAdded are the parts of what the attention adds to the residual that come from each head,
 // [B,H,N,D].
-func (b *Block) headsAdded() *Node {
+func headsAdded(b *Block) *Node {
 	// in and out [B,H,N,1,D]
 	return Squeeze(b.AddedPart(InsertAxes(b.headOutputs(), 3)), 3)
 }
@@ -168,13 +168,13 @@ func (b *Block) headOutputs() *Node {
 // the stream after the attention multiplies by.
 func (b *Block) NormedPart(f *Node) *Node {
 	if b.layer.spec.Order == spec.PostNorm {
-		f = b.layer.normedPart(f, b.attentionSum(), "attention-norm")
+		f = b.layer.normedPart(f, attentionSum(b), "attention-norm")
 	}
 	if e, ok := b.layer.edits[trace.HiddenAfterAttention]; ok {
 		f = Mul(f, perTarget(e.keep))
 	}
 	if b.layer.spec.Order == spec.PreNorm && b.layer.spec.NormedResidual {
-		return b.layer.normedPart(f, b.attentionSum(), "mlp-norm")
+		return b.layer.normedPart(f, attentionSum(b), "mlp-norm")
 	}
 	return f
 }
@@ -185,12 +185,12 @@ func (b *Block) OutputPart(f *Node) *Node {
 	if b.layer.spec.Order != spec.PostNorm || b.layer.spec.Stack(b.layer.number) == spec.Decoding {
 		return f
 	}
-	return b.layer.normedPart(f, b.sumBeforeNorm(), "mlp-norm")
+	return b.layer.normedPart(f, sumBeforeNorm(b), "mlp-norm")
 }
 
 // attentionSum is the attention output plus the residual, [B,N,D]: in a pre-norm block the stream
 // after the attention.
-func (b *Block) attentionSum() *Node {
+func attentionSum(b *Block) *Node {
 	a := b.AttentionOutput
 	if b.layer.spec.Order == spec.PreNorm {
 		a = b.layer.norm(a, "attention-after-norm")
@@ -201,27 +201,3 @@ func (b *Block) attentionSum() *Node {
 	}
 	return sum
 }
-
-// normedPart is a part [B,K,N,S,D] of whole [B,N,D] through the layer's norm of that name, with the
-// spread of the whole and without the bias.
-func (l *Layer) normedPart(part, whole *Node, name string) *Node {
-	if !l.spec.HasNorm(l.number, name) {
-		return l.asAdded(part, name)
-	}
-	return normedPart(l.spec, part, perTarget(whole), l.w.in(name+"."))
-}
-
-// normedPart is the part of norm(whole) that comes from part:
-//
-//	(part - mean part)/√(variance of whole + ε)·g
-//
-// The parts of whole give norm(whole) without its bias. Both have their width as last axis.
-func normedPart(s *spec.Spec, part, whole *Node, w byName) *Node {
-	if !s.RMS {
-		part = centred(part)
-	}
-	return Mul(Mul(part, inverseSpread(s, whole)), gain(s, part, w))
-}
-
-// perTarget makes x [B,N,D] fit [B,K,N,S,D].
-func perTarget(x *Node) *Node { return InsertAxes(x, 1, 2) }

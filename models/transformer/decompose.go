@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // Decompose is what the method of the model of that name does.
@@ -21,7 +20,7 @@ func Decompose(ctx context.Context, m *core, t *partedText, q trace.Query) (part
 	if m.Spec.Causal() {
 		p.owners = targetOf(m.Spec, q) + 1
 	}
-	n, run := keptParts(m, t, q), p.run
+	n, pass := keptParts(m, t, q), p.run
 	if n.KeptParts == 0 {
 		n = need{Tokens: len(q.IDs), Parts: true}
 	}
@@ -32,13 +31,13 @@ func Decompose(ctx context.Context, m *core, t *partedText, q trace.Query) (part
 	case n.KeptParts == 0:
 		t.free()
 	case t.cut(q):
-		p.text, run = t, p.goOn
+		p.text, pass = t, p.goOn
 	default:
 		p.text = t
 		p.text.begin(m, q.IDs[:p.owners])
 		p.q.IDs, p.length = q.IDs[:p.owners], p.owners // no target sees the others
 	}
-	if parts, rest, err = run(ctx); err != nil {
+	if parts, rest, err = pass(ctx); err != nil {
 		p.text.free()
 		return nil, 0, pkg.Errorf("%s parts of every token of %d: %w", m.Spec.Family,
 			len(q.IDs), err)
@@ -161,12 +160,6 @@ type partedLayer struct {
 	// values are the parts of the values, [G,slots,slots,E], and ownSources those of the first
 	// sources, as the last tile read them if it did not read all.
 	values, ownSources *tensors.Tensor
-}
-
-// partsTile is how many targets fill a tile if each has parts of so many tokens.
-func partsTile(s *spec.Spec, tokens int) int {
-	return max(1, min(slotStep, tileFloats/(bucket(tokens)*max(s.InnerWidth(),
-		s.Heads*s.ValueWidth()))))
 }
 
 // tiles calls do for tiles of the targets from first to last-1: n targets from position at on, of

@@ -1,7 +1,6 @@
 package transformer
 
 import (
-	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/models/spec"
@@ -48,45 +47,6 @@ func beforeLayerNorm(l *Layer, r direction, x *Node, name string) direction {
 		return r
 	}
 	return beforeNorm(l.spec, r, x, l.w.in(name+"."))
-}
-
-// gain is what a norm multiplies by, to broadcast against the last axis of x.
-func gain(s *spec.Spec, x *Node, w byName) *Node {
-	if s.NoNormGain {
-		return ScalarOne(x.Graph(), dtypes.Float32)
-	}
-	gain := alignLast(w("gain"), x)
-	if s.NormOffset != 0 {
-		gain = AddScalar(gain, s.NormOffset)
-	}
-	return gain
-}
-
-// inverseSpread is 1/σ of x, the factor of a norm, [...,1].
-func inverseSpread(s *spec.Spec, x *Node) *Node {
-	if !s.RMS {
-		x = centred(x)
-	}
-	return inverseRMS(s, x)
-}
-
-// centred is x minus its mean over the last axis.
-func centred(x *Node) *Node { return Sub(x, ReduceAndKeep(x, ReduceMean, -1)) }
-
-// capSlope is capped(x)/x.
-func capSlope(x *Node, c float64) *Node {
-	if c == 0 {
-		return OnesLike(x)
-	}
-	return tanhSlope(MulScalar(x, 1/c))
-}
-
-// clipSlope is x between -c and c, divided by x.
-func clipSlope(x *Node, c float64) *Node { return limitSlope(Abs(x), c) }
-
-// limitSlope is x, but at most c, divided by x.
-func limitSlope(x *Node, c float64) *Node {
-	return MinScalar(Div(MulScalar(OnesLike(x), c), MaxScalar(x, 1e-30)), 1)
 }
 
 // beforeHead returns the direction on the residual stream x after the last block, [B,1,D] both,

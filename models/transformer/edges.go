@@ -180,13 +180,13 @@ func sentBy(_ *builder, b *Block, _ cache, _ []*Node) []*Node {
 
 // sent joins what the heads add, and the feed-forward part added [1,N,D], to [H+1,N,D].
 func joinSent(b *Block, added *Node) *Node {
-	return Concatenate([]*Node{Squeeze(b.headsAdded(), 0), added}, 0)
+	return Concatenate([]*Node{Squeeze(headsAdded(b), 0), added}, 0)
 }
 
 // beforeFeedForward is the stream that the feed-forward part reads, given that before the block,
 // [B,N,D].
 func beforeFeedForward(b *Block, x *Node) *Node {
-	if b.layer.spec.Order == spec.Parallel {
+	if layerOf(b).spec.Order == spec.Parallel {
 		return x
 	}
 	return withAttention(b, x)
@@ -194,61 +194,22 @@ func beforeFeedForward(b *Block, x *Node) *Node {
 
 // withAttention is the stream x before the block with what the attention adds, [B,N,D].
 func withAttention(b *Block, x *Node) *Node {
-	if b.layer.spec.Order == spec.Parallel {
+	l := layerOf(b)
+	if l.spec.Order == spec.Parallel {
 		return Add(x, b.AttentionOutput)
 	}
-	return Add(x, b.layer.norm(b.AttentionOutput, "attention-after-norm"))
+	return Add(x, l.norm(b.AttentionOutput, "attention-after-norm"))
 }
 
 // feedForwardAdded is what the feed-forward part adds to the residual stream where it reads x,
 // [B,N,D].
 func feedForwardAdded(b *Block, x *Node) *Node {
-	added := func(u *Node) *Node { return b.layer.edited(trace.FeedForwardOutput, b.layer.mlp(u)) }
-	if b.layer.spec.Order != spec.Parallel {
-		return b.layer.norm(added(b.layer.norm(x, "mlp-norm")), "mlp-after-norm")
+	l := layerOf(b)
+	added := func(u *Node) *Node { return l.edited(trace.FeedForwardOutput, l.mlp(u)) }
+	if l.spec.Order != spec.Parallel {
+		return l.norm(added(l.norm(x, "mlp-norm")), "mlp-after-norm")
 	}
-	return added(b.layer.norm(x, b.layer.parallelNorm()))
-}
-
-// headBlock is the attention of layer l for one text, in which the query, the key and the value of
-// each head read streams of their own, [H,N,D] each. The heads are computed as the texts of a
-// batch, of which each keeps its own head.
-func headBlock(d *builder, l int, query, key, value *Node) *Block {
-	edits := d.edits
-	d.edits = nil // which are of one text and act once its heads are put together
-	b, _ := d.startBlock(l, query)
-	_, keys := d.startBlock(l, key)
-	_, values := d.startBlock(l, value)
-	heads := d.spec.Heads
-	own := func(x *Node) *Node { // of [H,H or G,N,E]: [1,H,N,E]
-		rows := x.Shape().Dimensions[1]
-		is := make([][]float32, heads)
-		for h := range is {
-			is[h] = make([]float32, rows)
-			is[h][h/(heads/rows)] = 1
-		}
-		return InsertAxes(ReduceSum(Mul(x, InsertAxes(Const(x.Graph(), is), -1, -1)), 1), 0)
-	}
-	edited := func(tap trace.Tap, x *Node) *Node {
-		e, ok := edits[tap]
-		if !ok {
-			return x
-		}
-		if tap != trace.QueryVector { // the heads of a group read the same edit
-			e = editNodes{keep: b.layer.perHead(e.keep), value: b.layer.perHead(e.value)}
-		}
-		return e.of(x)
-	}
-	b.layer.edits, b.query = edits, edited(trace.QueryVector, own(b.query))
-	b.sources = cache{
-		key:   edited(trace.KeyVector, own(keys.key)),
-		value: edited(trace.Value, own(values.value)),
-	}
-	apart := *d.spec // every head has a key and a value of its own
-	apart.KeyValueHeads = 0
-	b.layer.spec, b.Input = &apart, nil
-	d.attend(b)
-	return b
+	return added(l.norm(x, l.parallelNorm()))
 }
 
 // product2 is x [R,K] times y [K,M].
@@ -371,7 +332,7 @@ func edgeScores(d *builder, l int, x, after, change *Node) []*Node {
 		at = append(at, Zeros(x.Graph(), headShape(d.spec.Heads, x)))
 	}
 	at = append(at, ZerosLike(x))
-	b := headBlock(d, l, Add(x, at[1]), Add(x, at[2]), Add(x, at[3]))
+	b := d.headBlock(l, Add(x, at[1]), Add(x, at[2]), Add(x, at[3]))
 	added := feedForwardAdded(b, Add(beforeFeedForward(b, x), at[4]))
 	value := ReduceAllSum(Mul(Add(withAttention(b, x), added), after))
 	g := Gradient(value, at...)
@@ -473,9 +434,9 @@ func edgesKept(d *builder, l int, in []*Node) *Node {
 		delta = Add(delta, Reshape(product2(d, of(place, 1, from, to), now),
 			delta.Shape().Dimensions...))
 	}
-	b := headBlock(d, l, read(stream, 0, heads), read(stream, heads, 2*heads),
+	b := d.headBlock(l, read(stream, 0, heads), read(stream, heads, 2*heads),
 		read(stream, 2*heads, 3*heads))
-	send(0, heads, Squeeze(b.headsAdded(), 0))
+	send(0, heads, Squeeze(headsAdded(b), 0))
 	send(heads, heads+1, feedForwardAdded(b, read(middle, 3*heads, 3*heads+1)))
 	return delta
 }

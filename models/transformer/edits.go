@@ -19,39 +19,6 @@ import (
 // multiplied by the one, keep, and the other, value, is added. So the graph depends on which taps
 // are edited alone, and layers without edits have the graphs of a run without.
 
-// editNodes are the inputs of a graph for one tap. keep is [B,(H,)N,1], of attention [B,H,N,S];
-// value has the shape of the tap. Keys and values have groups in place of heads.
-type editNodes struct{ keep, value *Node }
-
-// of is x under the edit; a nil keep is 1. x may have other axes before its last than the inputs,
-// and several rows for each of theirs, as where a block runs once for each source.
-func (e editNodes) of(x *Node) *Node {
-	like := func(y *Node) *Node {
-		dims, width := slices.Clone(x.Shape().Dimensions), y.Shape().Dimensions[y.Rank()-1]
-		dims[len(dims)-1] = width
-		rows := y.Shape().Size() / width
-		each := x.Shape().Size() / x.Shape().Dimensions[x.Rank()-1] / rows
-		if each > 1 {
-			y = BroadcastToDims(Reshape(y, rows, 1, width), rows, each, width)
-		}
-		return Reshape(y, dims...)
-	}
-	if e.keep != nil {
-		x = Mul(x, like(e.keep))
-	}
-	return Add(x, like(e.value))
-}
-
-// cutEdits takes the inputs of edits of those taps off the end of those of a graph.
-func cutEdits(in []*Node, taps []trace.Tap) ([]*Node, map[trace.Tap]editNodes) {
-	edits := map[trace.Tap]editNodes{}
-	own := len(in) - 2*len(taps)
-	for i, tap := range taps {
-		edits[tap] = editNodes{keep: in[own+2*i], value: in[own+2*i+1]}
-	}
-	return in[:own], edits
-}
-
 // editsKey is the part of a graph's key that tells which taps are edited.
 func editsKey(taps []trace.Tap) string {
 	if len(taps) == 0 {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -54,41 +52,6 @@ func (s *Session) Extend(ctx context.Context, ids, next []int) ([]float64, error
 		return nil, err
 	}
 	return all, nil
-}
-
-// ReadLogits is what the method of the model of that name does.
-func ReadLogits(ctx context.Context, m *core, ids []int, edits []trace.Edit, first int,
-	use func(position int, logits []float32) error,
-) error {
-	if first < 0 || first >= len(ids) {
-		return pkg.Errorf("position %d is not in 0..%d", first, len(ids)-1)
-	}
-	s, err := m.NewSession(nil, len(ids))
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	if len(edits) > 0 {
-		s.Edit(edits...)
-	}
-	at := boundaryIn(m.Spec, ids)
-	if at == 0 {
-		return s.extendWith(ctx, ids, ids[first:], use)
-	}
-	if first < at || at == len(ids) {
-		return pkg.Errorf("position %d is in the source, which predicts nothing; the target "+
-			"begins at %d", first, at)
-	}
-	// The encoder reads the source at once, with the token at which the target begins.
-	out, err := s.Prompt(ctx, ids[:at+1], nil)
-	if err == nil && first == at {
-		err = use(at, out.Logits)
-		first++
-	}
-	if err != nil || at+1 == len(ids) {
-		return err
-	}
-	return s.extendWith(ctx, ids[at+1:], ids[first:], use)
 }
 
 // extendWith is [Session.Extend], and calls use with the position and the scores that predict each
@@ -251,27 +214,9 @@ func (m *core) extensionLayer(l int, edited []trace.Tap) program {
 		in, edits := cutEdits(in, edited)
 		d := m.extensionText(w, in)
 		d.edits = edits
-		b, now := d.startBlock(l, in[4])
-		b.sources = cache{
-			key:   replaceSlots(in[5], now.key, in[1], in[3]),
-			value: replaceSlots(in[6], now.value, in[1], in[3]),
-		}
-		d.attend(b)
-		b.finish()
+		b, now := d.extendBlock(l, in[4], cache{key: in[5], value: in[6]}, in[3])
 		return append([]*Node{b.Output}, keptOnCache(m, b, now)...)
 	}}
-}
-
-// replaceSlots returns old [B,G,S,E] with the slots from first on and before end replaced by the
-// first entries of now [B,G,N,E].
-func replaceSlots(old, now, first, end *Node) *Node {
-	g, n, dims := old.Graph(), now.Shape().Dimensions[2], old.Shape().Dimensions
-	slots := Iota(g, shapes.Make(dtypes.Int32, dims[2]), 0) // [S]
-	of := MaxScalar(MinScalar(Sub(slots, first), n-1), 0)
-	placed := Gather(TransposeAllAxes(now, 2, 0, 1, 3), InsertAxes(of, -1)) // [S,B,G,E]
-	placed = TransposeAllAxes(placed, 1, 2, 0, 3)                           // [B,G,S,E]
-	is := And(GreaterOrEqual(slots, first), LessThan(slots, end))
-	return Where(BroadcastToDims(Reshape(is, 1, 1, dims[2], 1), dims...), placed, old)
 }
 
 // readLogits calls use with the scores of the targets [first,end), of the residual stream x after

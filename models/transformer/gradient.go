@@ -231,7 +231,7 @@ func (w *backwardPass) layer(l int, after *tensors.Tensor) (*tensors.Tensor, err
 			by := Gradient(value, in[0], b.Attention)
 			// A source that a target cannot see has attention 0 in every text. Autodiff gives that
 			// entry a derivative too, which means nothing and is left out.
-			return []*Node{by[0], b.Attention, Mul(by[1], b.visible)}
+			return []*Node{by[0], b.Attention, Mul(by[1], visibleTo(b))}
 		}, append([]*tensors.Tensor{x, after}, edits...)...)
 	if err != nil {
 		return nil, err
@@ -273,13 +273,6 @@ func (w *backwardPass) addZeros(d *builder, x *Node) (zeros []*Node) {
 		d.edits[tap] = e
 	}
 	return zeros
-}
-
-// differentiate prepares the builder for a graph whose derivative is taken by a rule. Rounding to
-// bfloat16 is a staircase whose derivative is 0 almost everywhere, so it is taken as 1.
-func (d *builder) differentiate(rule trace.Backward) {
-	d.relevance = rule == trace.RelevanceGradient
-	d.product.straightThrough = true
 }
 
 // keepAttention copies the attention of layer l and its derivative, [B,H,N,S] each, without

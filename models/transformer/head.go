@@ -141,3 +141,12 @@ func capped(x *Node, c float64) *Node {
 	}
 	return MulScalar(Tanh(MulScalar(x, 1/c)), c)
 }
+
+// headAt is what the head computes for one target of each text, at positions [B], of x [B,N,D]:
+// [B,K]. A head that reads the mean of all targets ignores positions.
+func (d *builder) headAt(x, positions *Node) *Node {
+	if d.spec.MeanPooled {
+		return d.head(x)
+	}
+	return Reshape(d.head(rowsAt(x, positions)), x.Shape().Dimensions[0], -1)
+}

@@ -140,27 +140,6 @@ func (f *inputs) scoresAt(x *tensors.Tensor, at []int, use func(i int, scores []
 	})
 }
 
-// layerKind is the part of a graph's key that tells the layers apart that cannot share a graph.
-func layerKind(s *spec.Spec, l int) string {
-	if s.ScoreByLayer {
-		return fmt.Sprintf("window=%d layer=%d", s.Window(l), l)
-	}
-	kind := fmt.Sprintf("window=%d", s.Window(l))
-	if stack := s.Stack(l); stack != spec.OneStack {
-		kind += fmt.Sprintf(" stack=%d", stack)
-	}
-	if s.Unturned != nil && s.Unturned[l] {
-		kind += " unturned"
-	}
-	if s.NoFirstNorm && l == 0 {
-		kind += " first"
-	}
-	if s.Mixture != nil && s.MixtureOf(l) == nil {
-		kind += " dense"
-	}
-	return kind
-}
-
 // tokenPositions returns the positions of ids, filled up to n: tokens with [spec.Spec.SkipID] are
 // at -1 and do not count. Those of the target of two stacks begin at 0 again, and all count,
 // because a target is also read token by token.
@@ -192,4 +171,36 @@ func (m *core) padded(n int) int {
 		padded = max(n, min(padded, m.Spec.Context))
 	}
 	return padded
+}
+
+// idle reports whether layer l leaves every token after a prompt as it is: those are tokens of the
+// target, and the encoder works on the source.
+func idleOnCache(s *spec.Spec, l int) bool { return s.Stack(l) == spec.Encoding }
+
+// withBoundaries is an int32 number of a pass, followed by the boundary of each text in a model of
+// two stacks, where it is a vector: graphs get the boundaries wherever they get that number.
+func withBoundaries(s *spec.Spec, number int, texts ...[]int) *tensors.Tensor {
+	if s.Encoder == 0 {
+		return tensors.FromScalar(int32(number))
+	}
+	numbers := []int{number}
+	for _, ids := range texts {
+		numbers = append(numbers, boundaryOf(s, ids))
+	}
+	return int32Tensor(numbers)
+}
+
+// embedded returns the residual stream before block 0, [B,N,D], for rows of the embedding,
+// [B,N,W].
+func (f *inputs) embedded(rows *tensors.Tensor) (*tensors.Tensor, error) {
+	return only(f.run("embedded", endsWeights, func(d *builder, in []*Node) []*Node {
+		return []*Node{copyOfInput(d.embedded(in[0]), in[0])}
+	}, rows))
+}
+
+// rows returns the rows of the embedding, [B,N,W].
+func (f *inputs) rows() (*tensors.Tensor, error) {
+	return only(f.run("rows", endsWeights, func(d *builder, _ []*Node) []*Node {
+		return []*Node{d.rows()}
+	}))
 }

@@ -1,13 +1,8 @@
 package transformer
 
 import (
-	"context"
-
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
-
-	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // KeepLens makes every later pass keep what [Session.Lens] needs. It is called before
@@ -31,50 +26,6 @@ func (s *Session) Lens(use func(scores []float32) error) error {
 		}
 	}
 	return lensScores(s.m, streams, use)
-}
-
-// Lens is what the method of the model of that name does.
-func Lens(ctx context.Context, m *core, q trace.LensQuery,
-	use func(i int, scores []float32) error,
-) error {
-	if m.Spec.Head != spec.LanguageHead {
-		return pkg.Errorf("no lens: the head of the %s model scores no tokens", m.Spec.Family)
-	}
-	batch := Batch{IDs: [][]int{q.IDs}, Types: rowOrNil(q.Types)}
-	if q.Edits != nil {
-		batch.Edits = [][]trace.Edit{q.Edits}
-	}
-	// A pass over an empty text has its own error.
-	err := m.checkMemory(need{
-		Tokens: len(q.IDs), Taps: []trace.Tap{trace.Hidden}, Lens: true, Edits: batch.Edits,
-	})
-	if err != nil {
-		return err
-	}
-	texts, err := m.Forward(ctx, batch, []trace.Tap{trace.Hidden})
-	if err != nil {
-		return err
-	}
-	hidden := texts[0][0] // [L+1,T,D]
-	T, D := hidden.Shape[1], hidden.Shape[2]
-	streams := make([]float32, 0, hidden.Shape[0]*D)
-	for i, at := range q.Positions {
-		if at < 0 || at >= T {
-			return pkg.Errorf("position %d is not in 0..%d", at, T-1)
-		}
-		if err := ctx.Err(); err != nil {
-			return pkg.Errorf("stopped at the lens of position %d: %w", at, err)
-		}
-		streams = streams[:0]
-		for l := range hidden.Shape[0] {
-			streams = append(streams, hidden.Data[(l*T+at)*D:][:D]...)
-		}
-		err := lensScores(m, streams, func(scores []float32) error { return use(i, scores) })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // lens calls use with the scores of the vocabulary for N residual streams, [N,D], as columns,

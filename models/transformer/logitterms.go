@@ -51,53 +51,6 @@ func targetOf(s *spec.Spec, q trace.Query) int {
 	return q.Position
 }
 
-// askedScores returns which scores of the head o wants, [N], and the factor of each. N is 2 or
-// more, so that a query with a contrast and one without share a graph. A discriminator has one
-// score, that of its second class.
-func askedScores(s *spec.Spec, o trace.Objective) (ids []int32, weights []float32) {
-	for _, w := range o.Sum() {
-		ids, weights = append(ids, int32(w.Token)), append(weights, float32(w.Weight))
-	}
-	if len(ids) == 1 {
-		ids, weights = append(ids, 0), append(weights, 0)
-	}
-	if s.Discriminates() {
-		for i, id := range ids {
-			weights[i] *= float32(id)
-			ids[i] = 0
-		}
-	}
-	return ids, weights
-}
-
-// askedStep is what [askedTensors] rounds the number of scores up to. By default there are 5 foils.
-const askedStep = 8
-
-// askedTensors are the scores and factors of [askedScores] for objectives of the texts in rows, of
-// so many texts, [texts,N] each. A nil objective asks for none. N is a multiple of askedStep, so
-// that with a contrast, with a few foils and without any they are inputs of one graph.
-func askedTensors(s *spec.Spec, objectives []*trace.Objective, rows []int,
-	texts int,
-) []*tensors.Tensor {
-	ids, weights, most := make([][]int32, texts), make([][]float32, texts), 0
-	for i, o := range objectives {
-		if o != nil {
-			ids[rows[i]], weights[rows[i]] = askedScores(s, *o)
-			most = max(most, len(ids[rows[i]]))
-		}
-	}
-	most = roundUp(most, askedStep)
-	flatIDs, flatWeights := make([]int32, texts*most), make([]float32, texts*most)
-	for i := range ids {
-		copy(flatIDs[i*most:], ids[i])
-		copy(flatWeights[i*most:], weights[i])
-	}
-	return []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(flatIDs, texts, most),
-		tensors.FromFlatDataAndDimensions(flatWeights, texts, most),
-	}
-}
-
 // termsPass is a pass that keeps what each layer did to the target, and the way back.
 type termsPass struct {
 	m *core
@@ -202,7 +155,7 @@ func (p *termsPass) layerBack(l int, along *tensors.Tensor,
 	kind := layerKind(model.Spec, l)
 	out, err := p.m.machine.run("terms back "+kind, ofLayer(l), func(w byName, in []*Node) []*Node {
 		k := targetNodes{input: in[1], output: in[2], attention: in[3], value: in[4]}
-		t := termsOf(model, w, l, in[0], k, in[5])
+		t := termsOf(model.builder(w, text{length: in[0]}), l, k, in[5])
 		return []*Node{t.input.along, t.sources, t.mlp(), t.input.constant}
 	}, length, p.input[l], p.output[l], p.attention[l], p.value[l], along)
 	if err != nil {
@@ -223,130 +176,6 @@ func (p *termsPass) layerBack(l int, along *tensors.Tensor,
 		return nil, err
 	}
 	return out[0], number(out[3], &terms.AttentionBias[l])
-}
-
-// blockTerms are what one layer of one target added to the logit.
-type blockTerms struct {
-	// input is the direction before the layer; its constant is what the biases of the layer add.
-	input direction
-	// heads is what the target read from each source by each head, [B,H,S], and sources the sum
-	// over heads, [B,S].
-	heads, sources *Node
-	// mlp builds the feed-forward part, a scalar. It costs the feed-forward layer again.
-	mlp func() *Node
-}
-
-// targetNodes is what a layer did to B targets, in a graph: its input and attention output,
-// [B,1,D], its attention, [B,H,1,S], and the values of all sources, [B,G,S,E]. Input and output are
-// nil where nothing reads them; see [normsOnTheWay]. sum is what [Block.sumBeforeNorm] gave,
-// [B,1,D]; nil if it is to be computed.
-type targetNodes struct{ input, output, attention, value, sum *Node }
-
-// termsOf builds the terms of layer l for one target of each text, given the length of the text,
-// what the layer did to the targets and the direction after it, [B,1,D].
-func termsOf(m *core, w byName, l int, length *Node, k targetNodes, along *Node) blockTerms {
-	d := m.builder(w, text{length: length})
-	b := &Block{
-		Input: k.input, AttentionOutput: k.output, Attention: k.attention,
-		sources: cache{value: k.value}, layer: d.layer(l),
-	}
-	b.layer.outputColumns = codesByColumn(w, ofLayer(l)+"output.weight")
-	return termsAlong(b, along, k.sum)
-}
-
-// termsAlong returns the terms of a layer for one target, given the direction after it, [B,1,D],
-// and what [Block.sumBeforeNorm] gave, nil if it is to be computed. It follows [Block.After]
-// backwards.
-func termsAlong(b *Block, along, sum *Node) blockTerms {
-	r := direction{along: along, constant: ScalarZero(along.Graph(), along.DType())}
-	x, a := b.Input, b.AttentionOutput
-	none := func() *Node { return ScalarZero(along.Graph(), along.DType()) }
-	switch stack := b.layer.spec.Stack(b.layer.number); {
-	case stack == spec.Encoding: // the target is a token of the target
-		heads := Squeeze(ZerosLike(b.Attention), 2)
-		return blockTerms{input: r, mlp: none, heads: heads, sources: ReduceSum(heads, 1)}
-	case stack == spec.Decoding:
-		if b.layer.spec.Order == spec.PostNorm {
-			r = beforeLayerNorm(b.layer, r, Add(x, a), "attention-norm")
-		}
-		return attentionTerms(b, blockTerms{input: r, mlp: none}, r)
-	}
-	if sum == nil && sumsBeforeNorm(b.layer.spec, b.layer.number) {
-		sum = b.sumBeforeNorm()
-	}
-	switch b.layer.spec.Order {
-	case spec.PostNorm:
-		r = beforeLayerNorm(b.layer, r, sum, "mlp-norm")
-		after := r
-		mlp := func() *Node { return after.read(b.layer.mlp(b.layer.norm(Add(x, a), "attention-norm"))) }
-		r = beforeLayerNorm(b.layer, r, Add(x, a), "attention-norm")
-		return attentionTerms(b, blockTerms{input: r, mlp: mlp}, r)
-	case spec.Parallel:
-		name := "mlp-norm"
-		if b.layer.spec.SharedNorm {
-			name = "attention-norm"
-		}
-		mlp := func() *Node { return r.read(b.layer.mlp(b.layer.norm(x, name))) }
-		return attentionTerms(b, blockTerms{input: r, mlp: mlp}, r)
-	}
-	after := r
-	mlp := func() *Node {
-		m := b.layer.mlp(b.layer.norm(b.attentionSum(), "mlp-norm"))
-		return after.read(b.layer.norm(m, "mlp-after-norm"))
-	}
-	if b.layer.spec.NormedResidual {
-		r = beforeLayerNorm(b.layer, r, sum, "mlp-norm")
-	}
-	// Before z, residual and attention output have directions of their own; the biases of both
-	// count once.
-	attention := beforeLayerNorm(b.layer, r, a, "attention-after-norm")
-	r.constant = attention.constant
-	if b.layer.spec.NormedResidual {
-		r = beforeLayerNorm(b.layer, r, x, "attention-norm")
-	}
-	return attentionTerms(b, blockTerms{input: r, mlp: mlp}, attention)
-}
-
-// attentionTerms adds what the target read from each source, Σ_h α^h[t,s] v^h_s·(W_O^h d), given
-// the direction d on the attention output, and the output bias.
-func attentionTerms(b *Block, t blockTerms, on direction) blockTerms {
-	heads := outputAlong(b, on.along) // [B,1,HE]
-	each := valuesAlong(b, Reshape(heads, -1, b.layer.spec.Heads, b.layer.spec.ValueWidth()))
-	t.heads = Mul(each, Squeeze(b.Attention, 2)) // [B,H,S]
-	t.sources = ReduceSum(t.heads, 1)            // [B,S]
-	if b.layer.spec.OutputBias {
-		t.input.constant = Add(t.input.constant, on.read(b.layer.w("output.bias")))
-	}
-	return t
-}
-
-// outputAlong is W_O d for a direction d on the attention output, [B,1,HE] of [B,1,D].
-func outputAlong(b *Block, d *Node) *Node {
-	if b.layer.outputColumns != nil {
-		return Reshape(b.layer.outputColumns.times(b.layer.product.isolated(d)), 1, 1, -1)
-	}
-	w := b.layer.w("output.weight")
-	if !b.layer.product.outFirst { // W_O is [HE,D]
-		return b.layer.product.with(d, float(w), 1)
-	}
-	if y := quantizedOf(w).leftTimes(b.layer.product.isolated(d)); y != nil {
-		return y
-	}
-	return b.layer.product.with(d, float(w), 0)
-}
-
-// valuesAlong is v^h_s·d^h for a direction d [B,H,E], [B,H,S]. The values of a group are not
-// repeated for its heads.
-func valuesAlong(b *Block, d *Node) *Node {
-	value := b.sources.value // [B,G,S,E]
-	if narrow(value) {
-		return ReduceSum(Mul(b.Values(), InsertAxes(d, 2)), -1)
-	}
-	dims := value.Shape().Dimensions
-	byGroup := Reshape(d, dims[0], dims[1], b.layer.spec.Heads/dims[1], dims[3]) // [B,G,R,E]
-	along := b.layer.einsum("bgse,bgre->bgsr", value, byGroup)
-	along = TransposeAllAxes(along, 0, 1, 3, 2)
-	return Reshape(along, dims[0], b.layer.spec.Heads, dims[2])
 }
 
 // dotted is the dot product of two tensors of one size, summed in float64.

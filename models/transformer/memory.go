@@ -394,3 +394,19 @@ func headMean(n need) (need, bool) {
 	}
 	return smaller, found
 }
+
+// keptPartsBytes is how many bytes of them a text of so many tokens has.
+func keptPartsBytes(s *spec.Spec, tokens int) float64 {
+	slots := float64(bucket(tokens))
+	return 4 * float64(s.Layers*s.Groups()*s.ValueWidth()) * slots * slots
+}
+
+// partsTile is how many targets fill a tile if each has parts of so many tokens.
+func partsTile(s *spec.Spec, tokens int) int {
+	return max(1, min(slotStep, tileFloats/(bucket(tokens)*max(s.InnerWidth(),
+		s.Heads*s.ValueWidth()))))
+}
+
+// tileFloats limits the largest array of a tile, [N,S,F]: 64 MiB. The array is the largest because
+// a mixing runs the feed-forward part for every pair.
+const tileFloats = 16 << 20

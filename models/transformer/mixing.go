@@ -55,24 +55,6 @@ func (a asked) sharesOutput() bool {
 	return ok
 }
 
-// readsFinalNorm reports whether a mixing reads the norm after layer l.
-func readsFinalNorm(s *spec.Spec, m Mixing, l int) bool {
-	reads, ok := m.(ReadsFinalNorm)
-	return ok && reads.ReadsFinalNorm() && normAfter(s, l) != ""
-}
-
-// normAfter returns the prefix of the weights of the norm after layer l, the last of a stack, "" if
-// there is none. The encoder's is with the first layer that reads its output.
-func normAfter(s *spec.Spec, l int) string {
-	switch {
-	case l == s.Layers-1 && !s.NoFinalNorm:
-		return finalNorm
-	case l == s.Encoder-1 && s.MemoryNorm:
-		return ofLayer(s.Encoder+1) + "memory-norm."
-	}
-	return ""
-}
-
 var mixings = registry.Registry[Mixing]{Kind: "transformer: mixing"}
 
 // RegisterMixing makes a mixing known under a name, in lower case with hyphens. It panics if m is
@@ -106,4 +88,63 @@ func FuseHeads(a *Node, heads trace.Heads) *Node {
 		return a
 	}
 	return ReduceMean(a, 1)
+}
+
+// asked is a mixing whose rows are asked for.
+type asked struct {
+	trace.MixingAsk
+	Mixing
+}
+
+// asksOf is what was asked for.
+func asksOf(all []asked) []trace.MixingAsk {
+	asks := make([]trace.MixingAsk, len(all))
+	for i, ask := range all {
+		asks[i] = ask.MixingAsk
+	}
+	return asks
+}
+
+// mixings looks up the mixings of asks.
+func lookupMixings(s *spec.Spec, asks ...trace.MixingAsk) ([]asked, error) {
+	var all []asked
+	for _, ask := range asks {
+		mix, err := LookupMixing(ask.Name)
+		if err != nil {
+			return nil, err
+		}
+		if ask.Heads.Fusion == trace.OneHead && (ask.Heads.Head < 0 ||
+			ask.Heads.Head >= s.Heads) {
+			return nil, pkg.Errorf("head %d is not in 0..%d", ask.Heads.Head, s.Heads-1)
+		}
+		if err := mix.Check(ask.Heads); err != nil {
+			return nil, err
+		}
+		all = append(all, asked{ask, mix})
+	}
+	return all, nil
+}
+
+// zeroesSources reports whether a mixing calls [Block.OutputsWithoutSource].
+func (a asked) zeroesSources() bool {
+	_, ok := a.Mixing.(ZeroesSources)
+	return ok
+}
+
+// readsFinalNorm reports whether a mixing reads the norm after layer l.
+func readsFinalNorm(s *spec.Spec, m Mixing, l int) bool {
+	reads, ok := m.(ReadsFinalNorm)
+	return ok && reads.ReadsFinalNorm() && normAfter(s, l) != ""
+}
+
+// kindOf returns the part of the key of a graph of layer l that has mixings, and which weights the
+// graph gets. The last layer of a stack needs a graph of its own if a mixing reads the norm after
+// it, whose weights the other layers do not get.
+func kindOf(s *spec.Spec, l int, asks ...asked) (kind, weights string) {
+	for _, ask := range asks {
+		if readsFinalNorm(s, ask.Mixing, l) {
+			return layerKind(s, l) + " last", ofLayer(l) + " " + normAfter(s, l)
+		}
+	}
+	return layerKind(s, l), ofLayer(l)
 }

@@ -2,7 +2,6 @@ package transformer
 
 import (
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -153,54 +152,4 @@ func shareByExpert(l *Layer, parts, bias *Node) *Node {
 	parts = TransposeAllAxes(Reshape(parts, dims[0], dims[1], experts, -1), 0, 2, 1, 3)
 	parts = share(parts, Reshape(float(bias), experts, 1, -1)) // [M,X,K,F]
 	return Reshape(TransposeAllAxes(parts, 0, 2, 1, 3), dims...)
-}
-
-// mlpInput is what the feed-forward part gets, [B,N,D].
-func mlpInput(b *Block) *Node {
-	middle := b.inner[trace.HiddenAfterAttention]
-	switch {
-	case b.layer.spec.Order == spec.PostNorm:
-		return middle
-	case b.layer.spec.Order == spec.Parallel && b.layer.spec.SharedNorm:
-		return b.layer.norm(b.Input, "attention-norm")
-	case b.layer.spec.Order == spec.Parallel:
-		return b.layer.norm(b.Input, "mlp-norm")
-	}
-	return b.layer.norm(middle, "mlp-norm")
-}
-
-// routerTap is the probability of each expert, [B,N,X]; 0 in a layer without experts and for tokens
-// on which the layer does not work.
-func routerTap(b *Block) *Node {
-	dims := b.Input.Shape().Dimensions
-	shape := shapes.Make(dtypes.Float32, dims[0], dims[1], b.layer.spec.Experts())
-	m := b.layer.spec.MixtureOf(b.layer.number)
-	if m == nil {
-		return Zeros(b.Input.Graph(), shape)
-	}
-	rows := Reshape(mlpInput(b), -1, dims[2])
-	probabilities := Reshape(b.layer.route(m, rows).probabilities, shape.Dimensions...)
-	if b.active == nil {
-		return probabilities
-	}
-	return b.whereActive(probabilities, ZerosLike(probabilities))
-}
-
-// expertsTap is the number and the weight of each chosen expert, [B,N,K,2]; -1 and 0 in a layer
-// without experts and for tokens on which the layer does not work.
-func expertsTap(b *Block) *Node {
-	dims, g := b.Input.Shape().Dimensions, b.Input.Graph()
-	shape := shapes.Make(dtypes.Float32, dims[0], dims[1], b.layer.spec.Mixture.Chosen)
-	none := Stack([]*Node{Neg(Ones(g, shape)), Zeros(g, shape)}, -1)
-	m := b.layer.spec.MixtureOf(b.layer.number)
-	if m == nil {
-		return none
-	}
-	r := b.layer.route(m, Reshape(mlpInput(b), -1, dims[2]))
-	numbers := Reshape(ConvertDType(r.chosen, dtypes.Float32), shape.Dimensions...)
-	chosen := Stack([]*Node{numbers, Reshape(r.weightsOfChosen(), shape.Dimensions...)}, -1)
-	if b.active == nil {
-		return chosen
-	}
-	return b.whereActive(chosen, none)
 }

@@ -204,7 +204,7 @@ func (p *multiplication) program() program {
 			rows := Squeeze(visibleRows(b, ask), 0) // [N,S]
 			left, residual := in[5], in[6]
 			mixed, kept := normalised(rows, residual, scaled) // [N] each
-			product := b.layer.einsum("kn,ns->ks", Mul(left, InsertAxes(mixed, 0)), rows)
+			product := b.Einsum("kn,ns->ks", Mul(left, InsertAxes(mixed, 0)), rows)
 			return []*Node{product, kept}
 		},
 	}

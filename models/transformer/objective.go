@@ -3,6 +3,8 @@ package transformer
 import (
 	"math"
 
+	"github.com/gomlx/gomlx/core/tensors"
+
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 	"github.com/headwater-ml/headwater/models/spec"
@@ -162,4 +164,51 @@ func objectiveSlope(s *spec.Spec, o trace.Objective, scores, dst []float32) {
 func logProbability(scores []float32, id int) float64 {
 	most, sum := rowmath.SoftmaxSum(scores)
 	return float64(scores[id]) - most - math.Log(sum)
+}
+
+// askedScores returns which scores of the head o wants, [N], and the factor of each. N is 2 or
+// more, so that a query with a contrast and one without share a graph. A discriminator has one
+// score, that of its second class.
+func askedScores(s *spec.Spec, o trace.Objective) (ids []int32, weights []float32) {
+	for _, w := range o.Sum() {
+		ids, weights = append(ids, int32(w.Token)), append(weights, float32(w.Weight))
+	}
+	if len(ids) == 1 {
+		ids, weights = append(ids, 0), append(weights, 0)
+	}
+	if s.Discriminates() {
+		for i, id := range ids {
+			weights[i] *= float32(id)
+			ids[i] = 0
+		}
+	}
+	return ids, weights
+}
+
+// askedStep is what [askedTensors] rounds the number of scores up to. By default there are 5 foils.
+const askedStep = 8
+
+// askedTensors are the scores and factors of [askedScores] for objectives of the texts in rows, of
+// so many texts, [texts,N] each. A nil objective asks for none. N is a multiple of askedStep, so
+// that with a contrast, with a few foils and without any they are inputs of one graph.
+func askedTensors(s *spec.Spec, objectives []*trace.Objective, rows []int,
+	texts int,
+) []*tensors.Tensor {
+	ids, weights, most := make([][]int32, texts), make([][]float32, texts), 0
+	for i, o := range objectives {
+		if o != nil {
+			ids[rows[i]], weights[rows[i]] = askedScores(s, *o)
+			most = max(most, len(ids[rows[i]]))
+		}
+	}
+	most = roundUp(most, askedStep)
+	flatIDs, flatWeights := make([]int32, texts*most), make([]float32, texts*most)
+	for i := range ids {
+		copy(flatIDs[i*most:], ids[i])
+		copy(flatWeights[i*most:], weights[i])
+	}
+	return []*tensors.Tensor{
+		tensors.FromFlatDataAndDimensions(flatIDs, texts, most),
+		tensors.FromFlatDataAndDimensions(flatWeights, texts, most),
+	}
 }

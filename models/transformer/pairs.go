@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // pairLayer computes, in one layer of a prompt, the rows of mixings that cost a pass for every
@@ -67,10 +66,6 @@ func (a *pairLayer) rows(ctx context.Context, ask asked, rows *trace.Rows) error
 	}
 	return nil
 }
-
-// tileFloats limits the largest array of a tile, [N,S,F]: 64 MiB. The array is the largest because
-// a mixing runs the feed-forward part for every pair.
-const tileFloats = 16 << 20
 
 // rowsOfTile returns how many targets fill a tile if each has so many numbers.
 func rowsOfTile(floats int) int { return max(1, min(slotStep, tileFloats/floats)) }
@@ -145,16 +140,4 @@ func editedTile(m *core, w byName, l int, in []*Node, edits map[trace.Tap]editNo
 	d := m.builder(w, text{ids: ids, first: in[1], length: in[2]})
 	d.edits = edits
 	return d.tileBlock(l, in[0], cache{key: in[3], value: in[4]})
-}
-
-// kindOf returns the part of the key of a graph of layer l that has mixings, and which weights the
-// graph gets. The last layer of a stack needs a graph of its own if a mixing reads the norm after
-// it, whose weights the other layers do not get.
-func kindOf(s *spec.Spec, l int, asks ...asked) (kind, weights string) {
-	for _, ask := range asks {
-		if readsFinalNorm(s, ask.Mixing, l) {
-			return layerKind(s, l) + " last", ofLayer(l) + " " + normAfter(s, l)
-		}
-	}
-	return layerKind(s, l), ofLayer(l)
 }

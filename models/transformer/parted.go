@@ -171,12 +171,13 @@ func joinedValueParts(l *Layer, x parted) *Node {
 // parts of the values, [G,S,K,E]. The biases of value and output count as one (Modarressi et al.
 // 2023, A.1), because the rows of attention sum to 1.
 func attentionParts(b *Block, values *Node) parted {
-	owners, width := values.Shape().Dimensions[2], b.layer.spec.ValueWidth()
-	attention := b.layer.grouped(b.Attention) // [1,G,H/G,N,S]
+	l := layerOf(b)
+	owners, width := values.Shape().Dimensions[2], l.spec.ValueWidth()
+	attention := l.grouped(b.Attention) // [1,G,H/G,N,S]
 	n := attention.Shape().Dimensions[3]
-	mixed := b.layer.einsum("grns,gske->nkgre", Squeeze(attention, 0), values)
-	mixed = Reshape(mixed, 1, n, owners, b.layer.spec.Heads*width)
-	parts := b.layer.product.layer(mixed, float(b.layer.w("output.weight"))) // [1,N,K,D]
+	mixed := b.Einsum("grns,gske->nkgre", Squeeze(attention, 0), values)
+	mixed = Reshape(mixed, 1, n, owners, l.spec.Heads*width)
+	parts := l.product.layer(mixed, float(l.w("output.weight"))) // [1,N,K,D]
 	if bias := attentionBias(b); bias != nil {
 		parts = share(parts, bias)
 	}
@@ -186,20 +187,21 @@ func attentionParts(b *Block, values *Node) parted {
 // attentionBias is b_V W_O + b_O, [D]; nil if there is neither bias. With sinks it differs from
 // target to target, [1,N,1,D]: b_V counts as much as the row of attention sums to.
 func attentionBias(b *Block) *Node {
+	l := layerOf(b)
 	var sum *Node
-	if b.layer.spec.OutputBias {
-		sum = float(b.layer.w("output.bias"))
+	if l.spec.OutputBias {
+		sum = float(l.w("output.bias"))
 	}
-	if b.layer.spec.ProjectionBias {
-		inner, group := b.layer.spec.Heads*b.layer.spec.HeadWidth, b.layer.spec.Groups()*b.layer.spec.HeadWidth
-		value := SliceAxis(float(b.layer.w("qkv.bias")), 0, AxisRange(inner+group, inner+2*group))
-		byGroup := Reshape(value, 1, b.layer.spec.Groups(), 1, b.layer.spec.HeadWidth) // [1,G,1,E]
-		heads := b.layer.perHead(byGroup)                                              // [1,H,1,E]
-		if b.layer.spec.Sinks {
+	if l.spec.ProjectionBias {
+		inner, group := l.spec.Heads*l.spec.HeadWidth, l.spec.Groups()*l.spec.HeadWidth
+		value := SliceAxis(float(l.w("qkv.bias")), 0, AxisRange(inner+group, inner+2*group))
+		byGroup := Reshape(value, 1, l.spec.Groups(), 1, l.spec.HeadWidth) // [1,G,1,E]
+		heads := l.perHead(byGroup)                                        // [1,H,1,E]
+		if l.spec.Sinks {
 			heads = Mul(heads, ReduceAndKeep(b.Attention, ReduceSum, -1)) // [1,H,N,E]
 		}
-		moved := b.layer.product.layer(joinHeads(heads), float(b.layer.w("output.weight"))) // [1,1 or N,D]
-		if moved = Reshape(moved, -1, b.layer.spec.Width); b.layer.spec.Sinks {
+		moved := l.product.layer(joinHeads(heads), float(l.w("output.weight"))) // [1,1 or N,D]
+		if moved = Reshape(moved, -1, l.spec.Width); l.spec.Sinks {
 			moved = InsertAxes(moved, 0, 1)
 		} else {
 			moved = Reshape(moved, -1)
@@ -215,38 +217,36 @@ func attentionBias(b *Block) *Node {
 // afterParts are the parts of [Block.After] for an attention output and an input with their parts.
 func afterParts(b *Block, a, x parted) *Node {
 	after := wholeAfterParts(b, a, x).parts
-	if b.active == nil {
-		return after
-	}
-	return b.whereActive(after, x.parts)
+	return whereActive(b, after, x.parts)
 }
 
 // wholeAfterParts is [Block.afterParts] for targets on which the layer works.
 func wholeAfterParts(b *Block, a, x parted) parted {
-	switch b.layer.spec.Order {
+	l := layerOf(b)
+	switch l.spec.Order {
 	case spec.PostNorm:
-		z := layerNormParts(b.layer, x.plus(a), "attention-norm")
-		if b.layer.spec.Stack(b.layer.number) == spec.Decoding {
+		z := layerNormParts(l, x.plus(a), "attention-norm")
+		if l.spec.Stack(l.number) == spec.Decoding {
 			return z
 		}
-		return layerNormParts(b.layer, z.plus(mlpParts(b.layer, z)), "mlp-norm")
+		return layerNormParts(l, z.plus(mlpParts(l, z)), "mlp-norm")
 	case spec.Parallel:
 		name := "mlp-norm"
-		if b.layer.spec.SharedNorm {
+		if l.spec.SharedNorm {
 			name = "attention-norm"
 		}
-		return x.plus(mlpParts(b.layer, layerNormParts(b.layer, x, name))).plus(a)
+		return x.plus(mlpParts(l, layerNormParts(l, x, name))).plus(a)
 	}
-	if b.layer.spec.NormedResidual {
-		x = layerNormParts(b.layer, x, "attention-norm")
+	if l.spec.NormedResidual {
+		x = layerNormParts(l, x, "attention-norm")
 	}
-	z := x.plus(layerNormParts(b.layer, a, "attention-after-norm"))
-	if b.layer.spec.Stack(b.layer.number) == spec.Decoding {
+	z := x.plus(layerNormParts(l, a, "attention-after-norm"))
+	if l.spec.Stack(l.number) == spec.Decoding {
 		return z
 	}
-	u := layerNormParts(b.layer, z, "mlp-norm")
-	m := layerNormParts(b.layer, mlpParts(b.layer, u), "mlp-after-norm")
-	if b.layer.spec.NormedResidual {
+	u := layerNormParts(l, z, "mlp-norm")
+	m := layerNormParts(l, mlpParts(l, u), "mlp-after-norm")
+	if l.spec.NormedResidual {
 		z = u
 	}
 	return z.plus(m)

@@ -7,18 +7,11 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // keptPartsMost is how many bytes of parts of values a model keeps: 1 GiB, which are 192 tokens of
 // SmolLM2-135M. Every token of a longer text is a pass of its own.
 const keptPartsMost = 1 << 30
-
-// keptPartsBytes is how many bytes of them a text of so many tokens has.
-func keptPartsBytes(s *spec.Spec, tokens int) float64 {
-	slots := float64(bucket(tokens))
-	return 4 * float64(s.Layers*s.Groups()*s.ValueWidth()) * slots * slots
-}
 
 // partedText is a text that a decoder goes on with, and what the parts of further tokens need.
 type partedText struct {

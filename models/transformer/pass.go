@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -59,7 +56,7 @@ func (p *pass) length() int { return Batch{IDs: p.texts}.longest() }
 
 // ends are the last slot of each text, and 0 in those that fill the pass up.
 func (p *pass) ends() []int {
-	at := make([]int, p.m.batchTexts(len(p.texts), p.most))
+	at := make([]int, p.m.textsOfPass(len(p.texts), p.most))
 	for i, ids := range p.texts {
 		at[i] = len(ids) - 1
 	}
@@ -258,54 +255,4 @@ func copyRows(r *trace.Rows, l, at, n int, data []float32, targets, s int) {
 			copy(to[:min(len(to), s)], data[(h*targets+k)*s:])
 		}
 	}
-}
-
-// describe writes asks as part of the key of a graph. Everything that rows depend on is in
-// it: two asks with the same text share a graph.
-func describe(asks ...asked) string {
-	var b strings.Builder
-	for _, ask := range asks {
-		fmt.Fprintf(&b, "%s/%s all=%v ", ask.Name, ask.Heads, ask.AllRows)
-	}
-	return b.String()
-}
-
-// visibleRows are the rows of a mixing, 0 where a target cannot see a source, [B,(H,)N,S]. Like
-// all graph code it panics, here with the name of the mixing, if the mixing panics or returns
-// another shape: numbers that fit by broadcasting would pass for rows.
-func visibleRows(b *Block, ask asked) *Node {
-	defer func() {
-		p := recover()
-		if _, ok := p.(*hostAsk); ok {
-			panic(p) // nothing failed
-		}
-		if p != nil {
-			panic(fmt.Errorf("mixing %s: %v", ask.Name, p))
-		}
-	}()
-	seen, axes := b.seen(), "[B,H,N,S]"
-	want := b.Attention.Shape()
-	if ask.Heads.Fusion != trace.EachHead {
-		seen, axes = Squeeze(seen, 1), "[B,N,S]"
-		dims := want.Dimensions
-		want = shapes.Make(want.DType, dims[0], dims[2], dims[3])
-	}
-	rows := ask.Mix(b, ask.Heads)
-	if rows == nil {
-		panic(fmt.Errorf("Mix returns nil, want %s %v", axes, want))
-	}
-	if !rows.Shape().Equal(want) {
-		panic(fmt.Errorf("Mix returns %v, want %v: %s, heads %s", rows.Shape(), want, axes,
-			ask.Heads))
-	}
-	return b.identity(Mul(rows, seen), ask.Heads)
-}
-
-// oneRow returns row t of the last but one axis of x [...,N,S], [...,1,S]. t is known only when the
-// graph runs, so it cannot be the bound of a slice. Instead the other rows are replaced by 0, and a
-// sum over the rows is left with one term. t is a scalar, or [B] for another row of each text.
-func oneRow(x, t *Node) *Node {
-	targets := Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), x.Rank()-2)
-	at := Equal(targets, eachText(t, x.Rank()))
-	return ReduceAndKeep(Where(at, x, ZerosLike(x)), ReduceSum, -2)
 }

@@ -6,9 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -126,40 +123,6 @@ func (b *queryBatch) embed() (*tensors.Tensor, error) {
 	return b.inputs.embedded(rows)
 }
 
-// headAt is what the head computes for one target of each text, at positions [B], of x [B,N,D]:
-// [B,K]. A head that reads the mean of all targets ignores positions.
-func (d *builder) headAt(x, positions *Node) *Node {
-	if d.spec.MeanPooled {
-		return d.head(x)
-	}
-	return Reshape(d.head(rowsAt(x, positions)), x.Shape().Dimensions[0], -1)
-}
-
-// rowsAt is one row of each text, at positions [B], of x [B,N,D]: [B,1,D].
-func rowsAt(x, positions *Node) *Node {
-	dims := x.Shape().Dimensions
-	targets := Iota(x.Graph(), shapes.Make(dtypes.Int32, dims...), 1)
-	at := Equal(targets, BroadcastToDims(InsertAxes(positions, -1, -1), dims...))
-	return ReduceAndKeep(Where(at, x, ZerosLike(x)), ReduceSum, 1)
-}
-
-// embedded returns the residual stream before block 0, [B,N,D], for rows of the embedding,
-// [B,N,W].
-func (f *inputs) embedded(rows *tensors.Tensor) (*tensors.Tensor, error) {
-	return only(f.run("embedded", endsWeights, func(d *builder, in []*Node) []*Node {
-		return []*Node{copyOfInput(d.embedded(in[0]), in[0])}
-	}, rows))
-}
-
-// copyOfInput returns x, or a copy if x is the input of the graph: the pure-Go backend cannot run
-// a graph that only returns its input.
-func copyOfInput(x, given *Node) *Node {
-	if x != given {
-		return x
-	}
-	return MulScalar(x, 1)
-}
-
 // Embed is what the method of the model of that name does.
 func Embed(ctx context.Context, m *core, ids []int) ([]float32, error) {
 	if err := checkVocabulary(m.Spec, ids); err != nil {
@@ -177,11 +140,4 @@ func Embed(ctx context.Context, m *core, ids []int) ([]float32, error) {
 	n := len(ids) * m.Spec.Embedded() // without padding
 	err = read(rows, func(data []float32) { out = append(out, data[:n]...) })
 	return out, err
-}
-
-// rows returns the rows of the embedding, [B,N,W].
-func (f *inputs) rows() (*tensors.Tensor, error) {
-	return only(f.run("rows", endsWeights, func(d *builder, _ []*Node) []*Node {
-		return []*Node{d.rows()}
-	}))
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -128,7 +126,7 @@ func (t *prefixTree) predict(ctx context.Context, values []float64) error {
 		x = step.out
 	}
 	defer free(x)
-	ends := int32Tensor(filledTo(t.ends, t.m.batchTexts(len(t.ends), treeTexts)))
+	ends := int32Tensor(filledTo(t.ends, t.m.textsOfPass(len(t.ends), treeTexts)))
 	defer free(ends)
 	scores, err := only(t.m.machine.execute(treeScores(t.m), append(slices.Clone(rows[:treeTokens]),
 		x, ends)...))
@@ -158,7 +156,7 @@ func (t *prefixTree) rows() []*tensors.Tensor {
 		own, sources = max(own, len(path)-t.firsts[i]), max(sources, len(path))
 	}
 	length := sources
-	M, B := len(t.ids), t.m.batchTexts(len(t.paths), treeTexts)
+	M, B := len(t.ids), t.m.textsOfPass(len(t.paths), treeTexts)
 	if t.m.machine.promptStep > 1 {
 		M, own, sources = bucket(M), bucket(own), bucket(sources)
 	}
@@ -202,15 +200,7 @@ func treeLayer(m *core, l int) program {
 	return program{"tree " + layerKind(m.Spec, l), ofLayer(l), func(w byName, in []*Node) []*Node {
 		firsts, targets, paths, back, x := in[3], in[4], in[5], in[6], in[7]
 		d := treeBuilder(m, w, in)
-		b, now := d.startBlock(l, x)
-		// Attention takes the text in which a token is its slot for its position.
-		d.first, d.positions, b.first = firsts, nil, firsts
-		b.query = ofRows(b.query, targets) // [B,H,N,E]
-		b.sources = cache{key: ofRows(now.key, paths), value: ofRows(now.value, paths)}
-		b.inRows = func(context *Node) *Node { return toRows(context, back) }
-		d.attend(b)
-		b.finish()
-		return []*Node{b.Output}
+		return []*Node{d.treeBlock(l, x, firsts, targets, paths, back).Output}
 	}}
 }
 
@@ -221,25 +211,4 @@ func treeScores(m *core) program {
 		x := Gather(Squeeze(in[3], 0), InsertAxes(in[4], -1)) // [Q,D]
 		return []*Node{Squeeze(treeBuilder(m, w, in).head(InsertAxes(x, 1)), 1)}
 	}}
-}
-
-// ofRows returns the rows [B,N] of x [1,H,M,E], [B,H,N,E].
-func ofRows(x, rows *Node) *Node {
-	of, dims := x.Shape().Dimensions, rows.Shape().Dimensions
-	H, M, E := of[1], of[2], of[3]
-	heads := Iota(x.Graph(), shapes.Make(dtypes.Int32, dims[0], H, dims[1]), 1)
-	at := Add(MulScalar(heads, M), BroadcastToShape(InsertAxes(rows, 1), heads.Shape()))
-	return Gather(Reshape(x, H*M, E), InsertAxes(at, -1))
-}
-
-// toRows is the inverse of ofRows: the rows [1,H,M,E] of x [B,H,N,E], where row m is target at[1,m]
-// of text at[0,m], [2,M].
-func toRows(x, at *Node) *Node {
-	dims := x.Shape().Dimensions
-	B, H, N, E := dims[0], dims[1], dims[2], dims[3]
-	texts, targets := SliceAxis(at, 0, AxisElem(0)), SliceAxis(at, 0, AxisElem(1)) // [1,M]
-	heads := Iota(x.Graph(), shapes.Make(dtypes.Int32, 1, H, at.Shape().Dimensions[1]), 1)
-	row := Add(MulScalar(texts, H*N), targets)
-	all := Add(MulScalar(heads, N), BroadcastToShape(InsertAxes(row, 1), heads.Shape()))
-	return Gather(Reshape(x, B*H*N, E), InsertAxes(all, -1))
 }

@@ -154,10 +154,10 @@ func projectCacheProgram(m *core, l int) program {
 	return program{
 		"projected cache", noWeights,
 		func(w byName, in []*Node) []*Node {
-			b := blockOfSources(m, w, l, in[0], cache{value: in[1]})
+			b := m.builder(w, text{length: in[0]}).blockOfSources(l, cache{value: in[1]})
 			var all []*Node
 			for _, through := range in[2:] {
-				all = append(all, b.layer.einsum("hed,hse->hds", through, Squeeze(b.Values(), 0)))
+				all = append(all, b.Einsum("hed,hse->hds", through, Squeeze(b.Values(), 0)))
 			}
 			return all
 		},
@@ -221,71 +221,6 @@ func (c *projectedCache) free() {
 		free(layer...)
 	}
 	c.m.through.release(c.through)
-}
-
-// cachedSources is what a [projectedCache] has, in the graph of a decode step.
-type cachedSources struct {
-	// rows are [H,·,S], the attention output first. own is the same of the target itself,
-	// [H,·,1], whose slot in rows holds any finite numbers. No target sees the last slot, which
-	// [Session.spare] keeps free.
-	rows, own []*Node
-	// biases are those of [Block.biasThrough], [1,1,F]; none in models without them.
-	biases []*Node
-}
-
-// newCachedSources takes the inputs of [projectedCache.inputs] for a step: the rows, the tensors of
-// [Block.throughHeads] and the biases. value is that of the target, [1,G,1,E].
-func newCachedSources(b *Block, value *Node, in []*Node) *cachedSources {
-	n := 1 + len(inputMatrices(b.layer.spec))
-	c := &cachedSources{rows: in[:n], biases: in[2*n:]}
-	for _, through := range in[n : 2*n] {
-		own := b.layer.einsum("hse,hed->hsd", Squeeze(b.layer.perHead(value), 0), through)
-		c.own = append(c.own, TransposeAllAxes(own, 0, 2, 1))
-	}
-	return c
-}
-
-// cachedOutputs is [Block.OutputsWithoutSource] in a decode step, from its cached sources, with a
-// column for each slot. The last one, which no target sees, is the whole. If a target attends to
-// one source only, a rounding error is left of its attention in place of zero. A norm of the
-// attention output alone would magnify that; [Model.canProject] excludes such blocks.
-func cachedOutputs(b *Block) (without, whole *Node) {
-	c, s := b.cached, b.layer.spec
-	at := Reshape(b.own.at(), 1, 1, -1)                     // [1,1,S]
-	attention := Reshape(b.Attention, s.Heads, 1, -1)       // [H,1,S]
-	past := Mul(attention, OneMinus(at))                    // [H,1,S]
-	own := ReduceAndKeep(Mul(attention, at), ReduceSum, -1) // [H,1,1]
-	part := func(i int) *Node {                             // [·,S]
-		ofPast := ReduceSum(Mul(past, c.rows[i]), 0) // [·,S]
-		return Add(ofPast, Mul(ReduceSum(Mul(own, c.own[i]), 0), Squeeze(at, 0)))
-	}
-	column := func(x *Node) *Node { return Reshape(x, -1, 1) }
-
-	sum := Add(b.Input, b.AttentionOutput)                           // [1,1,D]
-	z := Sub(column(sum), part(0))                                   // [D,S]
-	inverse := Transpose(inverseSpread(s, Transpose(z, 0, 1)), 0, 1) // [1,S]
-	var inputs []*Node                                               // [F,S]
-	for i, name := range inputMatrices(s) {
-		y := Mul(Sub(column(b.layer.linear(b.layer.scaledByGain(sum), name)), part(1+i)), inverse)
-		if len(c.biases) > 0 {
-			y = Add(y, column(c.biases[i]))
-		}
-		if s.MLPBias {
-			y = Add(y, column(float(b.layer.w(name+".bias"))))
-		}
-		inputs = append(inputs, y)
-	}
-	inner := b.layer.innerOf(inputs)
-	mlp := b.layer.product.layerColumns(inner, b.layer.w("down.weight")) // [D,S]
-	if s.MLPBias {
-		mlp = Add(mlp, column(float(b.layer.w("down.bias"))))
-	}
-	after := b.layer.withMLP(Transpose(z, 0, 1), Transpose(mlp, 0, 1)) // [S,D]
-	whole = Reshape(SliceAxis(after, 0, AxisRange(-1)), 1, 1, s.Width)
-	if b.Output == nil {
-		b.Output = whole
-	}
-	return InsertAxes(after, 0, 0), whole
 }
 
 // slowReads is how many multiplications of a product of large matrices take as long as one by a

@@ -152,7 +152,7 @@ func batchSize(m *core, tokens int, how Batching,
 
 // filledUp returns how many texts a pass over n queries has with the copies that fill it up.
 func filledUp(m *core, n int, how Batching) int {
-	return m.batchTexts(n, cmp.Or(how.Texts, batchTexts))
+	return m.textsOfPass(n, cmp.Or(how.Texts, batchTexts))
 }
 
 // queryBatch makes a batch of the queries with those indices.

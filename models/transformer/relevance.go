@@ -3,6 +3,7 @@ package transformer
 import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
@@ -88,4 +89,11 @@ func (r relevance) product(x *Node) *Node {
 		return x
 	}
 	return IdentityWithCustomGradient(x, func(_, v *Node) *Node { return MulScalar(v, 0.5) })
+}
+
+// differentiate prepares the builder for a graph whose derivative is taken by a rule. Rounding to
+// bfloat16 is a staircase whose derivative is 0 almost everywhere, so it is taken as 1.
+func (d *builder) differentiate(rule trace.Backward) {
+	d.relevance = rule == trace.RelevanceGradient
+	d.product.straightThrough = true
 }

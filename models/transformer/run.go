@@ -14,9 +14,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// graphFunc builds a graph from its inputs and the weights.
-type graphFunc func(w byName, inputs []*Node) []*Node
-
 // compiled is a graph, compiled for every shape of its inputs so far.
 type compiled struct {
 	exec *Exec

@@ -7,29 +7,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 )
 
-// terms are the three parts of the scores, [B,H,3,N,S], 0 where masked. Their sum is the score
-// before the cap:
-//
-//	content = (W_q u_i)·k_j/√E,  query-bias = b_q·k_j/√E,  alibi = slope·j
-//
-// Rotary positions turn both vectors first. A norm of the query divides both of its parts by the
-// root mean square of their sum.
-func scoreTerms(b *Block) *Node {
-	content := b.scaledDot(b.queryContent())
-	bias, alibi := ZerosLike(content), ZerosLike(content)
-	if b.layer.spec.ProjectionBias {
-		bias = b.scaledDot(b.queryBias())
-	}
-	if b.alibi != nil {
-		alibi = BroadcastToShape(b.alibi, content.Shape())
-	}
-	terms := Stack([]*Node{content, bias, alibi}, 2)
-	return Mul(terms, InsertAxes(b.visible, 2))
-}
-
-// maskedScores is Scores with 0 where the target cannot see the source, [B,H,N,S].
-func maskedScores(b *Block) *Node { return Mul(b.Scores, b.visible) }
-
 // Visible is 1 where a target may see a source and 0 elsewhere, [B or 1,N,S].
 func (b *Block) Visible() *Node { return Squeeze(b.visible, 1) }
 
@@ -46,27 +23,6 @@ func (b *Block) turned(part, whole *Node, name string) *Node {
 		}
 	}
 	return part
-}
-
-// headNorm is the norm of queries or keys of part [B,H,N,E], by the spread of the whole.
-func (l *Layer) headNorm(part, whole *Node, name string) *Node {
-	gain, heads, axes := float(l.w(name+"-norm.gain")), part.Shape().Dimensions[1], []int{-1}
-	if l.spec.JointQueryKeyNorm {
-		axes = []int{1, 3}
-	}
-	if gain.Shape().Size() == l.spec.HeadWidth {
-		heads = 1 // share them
-	}
-	gain = Reshape(gain, 1, heads, 1, l.spec.HeadWidth)
-	if l.spec.NormOffset != 0 {
-		gain = AddScalar(gain, l.spec.NormOffset)
-	}
-	mean := func(x *Node) *Node { return ReduceAndKeep(x, ReduceMean, axes...) }
-	if !l.spec.RMS {
-		part, whole = Sub(part, mean(part)), Sub(whole, mean(whole))
-	}
-	inverse := Reciprocal(Sqrt(AddScalar(mean(Square(whole)), l.spec.NormEpsilon)))
-	return Mul(Mul(part, l.relevance.scale(inverse)), gain)
 }
 
 // scaledDot returns q·k times the scale of the spec, 1/√E by default, [B,H,N,S], for q [B,H,N,E].
@@ -89,23 +45,6 @@ func (l *Layer) scoreScale() float64 {
 		scale /= float64(l.number + 1)
 	}
 	return scale
-}
-
-// dot is q [B,H,N,E] · key [B,G,S,E], [B,H,N,S].
-func (l *Layer) dot(q, key *Node) *Node {
-	if narrow(key) {
-		return ReduceSum(Mul(InsertAxes(q, 3), InsertAxes(l.perHead(key), 2)), -1)
-	}
-	dims := q.Shape().Dimensions
-	sources := "se"
-	if dims[2] >= turnedRows && backendName(q.Graph().Backend()) == "go" {
-		key, sources = TransposeAllAxes(key, 0, 1, 3, 2), "es"
-	}
-	if l.spec.Groups() == l.spec.Heads {
-		return l.einsum("bhne,bh"+sources+"->bhns", q, key)
-	}
-	scores := l.einsum("bgrne,bg"+sources+"->bgrns", l.grouped(q), key)
-	return Reshape(scores, dims[0], dims[1], dims[2], -1)
 }
 
 // turnedRows is from how many targets on pure Go multiplies by the turned keys: a product of rows
@@ -136,4 +75,21 @@ func forEachHead(b *Block, mask *Node) *Node {
 		return mask
 	}
 	return Concatenate(slices.Repeat([]*Node{mask}, dims[1]), 1)
+}
+
+// dot is q [B,H,N,E] · key [B,G,S,E], [B,H,N,S].
+func (l *Layer) dot(q, key *Node) *Node {
+	if narrow(key) {
+		return ReduceSum(Mul(InsertAxes(q, 3), InsertAxes(l.perHead(key), 2)), -1)
+	}
+	dims := q.Shape().Dimensions
+	sources := "se"
+	if dims[2] >= turnedRows && backendName(q.Graph().Backend()) == "go" {
+		key, sources = TransposeAllAxes(key, 0, 1, 3, 2), "es"
+	}
+	if l.spec.Groups() == l.spec.Heads {
+		return l.einsum("bhne,bh"+sources+"->bhns", q, key)
+	}
+	scores := l.einsum("bgrne,bg"+sources+"->bgrns", l.grouped(q), key)
+	return Reshape(scores, dims[0], dims[1], dims[2], -1)
 }

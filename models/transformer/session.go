@@ -57,41 +57,6 @@ func checkGenerates(s *spec.Spec) error {
 	return pkg.Errorf("%s is %s: it reads a whole text and does not generate", s.Family, kind)
 }
 
-// asked is a mixing whose rows are asked for.
-type asked struct {
-	trace.MixingAsk
-	Mixing
-}
-
-// asksOf is what was asked for.
-func asksOf(all []asked) []trace.MixingAsk {
-	asks := make([]trace.MixingAsk, len(all))
-	for i, ask := range all {
-		asks[i] = ask.MixingAsk
-	}
-	return asks
-}
-
-// mixings looks up the mixings of asks.
-func lookupMixings(s *spec.Spec, asks ...trace.MixingAsk) ([]asked, error) {
-	var all []asked
-	for _, ask := range asks {
-		mix, err := LookupMixing(ask.Name)
-		if err != nil {
-			return nil, err
-		}
-		if ask.Heads.Fusion == trace.OneHead && (ask.Heads.Head < 0 ||
-			ask.Heads.Head >= s.Heads) {
-			return nil, pkg.Errorf("head %d is not in 0..%d", ask.Heads.Head, s.Heads-1)
-		}
-		if err := mix.Check(ask.Heads); err != nil {
-			return nil, err
-		}
-		all = append(all, asked{ask, mix})
-	}
-	return all, nil
-}
-
 // Prompt runs the first tokens of a text all at once and returns the scores after the last one and
 // the rows. Mixings that cost a pass per pair are computed layer by layer, and progress, if not
 // nil, is told of each. It returns an error for ids that the model cannot take, a

@@ -5,7 +5,6 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
@@ -31,23 +30,6 @@ func boundaryIn(s *spec.Spec, ids []int) int {
 		return 0
 	}
 	return boundaryOf(s, ids)
-}
-
-// idle reports whether layer l leaves every token after a prompt as it is: those are tokens of the
-// target, and the encoder works on the source.
-func idleOnCache(s *spec.Spec, l int) bool { return s.Stack(l) == spec.Encoding }
-
-// withBoundaries is an int32 number of a pass, followed by the boundary of each text in a model of
-// two stacks, where it is a vector: graphs get the boundaries wherever they get that number.
-func withBoundaries(s *spec.Spec, number int, texts ...[]int) *tensors.Tensor {
-	if s.Encoder == 0 {
-		return tensors.FromScalar(int32(number))
-	}
-	numbers := []int{number}
-	for _, ids := range texts {
-		numbers = append(numbers, boundaryOf(s, ids))
-	}
-	return int32Tensor(numbers)
 }
 
 // lengthOf returns the number and the boundaries of [Model.withBoundaries], nil if there are none.
@@ -92,8 +74,11 @@ func (d *builder) active(l, n int) *Node {
 }
 
 // whereActive is x [B,N,...,D] of targets on which the layer works, and other of the rest.
-func (b *Block) whereActive(x, other *Node) *Node {
-	if b.idle {
+func whereActive(b *Block, x, other *Node) *Node {
+	switch {
+	case b.active == nil:
+		return x
+	case b.idle:
 		return other
 	}
 	active := b.active
@@ -119,11 +104,6 @@ func (b *Block) identity(rows *Node, heads trace.Heads) *Node {
 		return BroadcastToDims(self, dims...)
 	}
 	return Where(BroadcastToDims(is, dims...), rows, BroadcastToDims(self, dims...))
-}
-
-// attention is the tap: a target that the layer leaves as it is looks at itself.
-func attentionTap(b *Block) *Node {
-	return b.identity(b.Attention, trace.Heads{Fusion: trace.EachHead})
 }
 
 // seen is 1 for the sources that a row of a mixing may have: those that the target sees, and in a

@@ -301,8 +301,9 @@ func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program {
 			d := stepBuilder(model, w, in)
 			d.edits = edits
 			b, now := d.stepBlock(l, in[2], cache{key: in[3], value: in[4]})
+			var own []*Node
 			if projected {
-				b.cached = newCachedSources(b, now.value, in[5:])
+				own = useCachedSources(b, now.value, in[5:])
 			}
 			rows := make([]*Node, len(asks))
 			// First the mixings that compute the block's output together with their own, then the
@@ -313,11 +314,11 @@ func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program {
 						rows[i] = visibleRows(b, ask) // [B,(H,)1,slots]
 					}
 				}
-				b.finish() // of what shared it, the rest may read it
+				finish(b) // of what shared it, the rest may read it
 			}
 			out := slices.Concat([]*Node{b.Output}, keptOnCache(model, b, now), rows)
 			if projected {
-				out = append(out, b.cached.own...)
+				out = append(out, own...)
 			}
 			if terms {
 				out = append(out, keptOf(b)...)
@@ -331,7 +332,7 @@ func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program {
 // [store.put] takes them: outside the memory of the host those of all slots.
 func keptOnCache(m *core, b *Block, now cache) []*Node {
 	if !m.machine.onHost {
-		now = b.sources
+		now = sourcesOf(b)
 	}
 	return []*Node{now.key, now.value}
 }

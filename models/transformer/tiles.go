@@ -78,19 +78,6 @@ func (m *core) tileSizes(n int) int {
 	return sizes
 }
 
-// sourceSlots rounds n up to 2ⁿ or 3·2ⁿ times least. Every size is one more graph to compile, and
-// at most a third of the sources is padding.
-func sourceSlots(n, least int) int {
-	size := least
-	for size < n {
-		if size+size/2 >= n {
-			return size + size/2
-		}
-		size *= 2
-	}
-	return size
-}
-
 // tiledLayer is one layer of a text of n tokens whose keys and values are known. Any targets can
 // then be computed apart from the others.
 type tiledLayer struct {

@@ -158,7 +158,7 @@ func (d *builder) block(l int, x *Node) (*Block, cache) {
 	b, now := d.startBlock(l, x)
 	b.sources = now
 	d.attend(b)
-	b.finish()
+	finish(b)
 	return b, now
 }
 
@@ -168,7 +168,7 @@ func (d *builder) tileBlock(l int, x *Node, sources cache) *Block {
 	b, _ := d.startBlock(l, x)
 	b.sources = sources
 	d.attend(b)
-	b.finish()
+	finish(b)
 	return b
 }
 
@@ -353,65 +353,4 @@ func (d *builder) final(x *Node) *Node {
 // norm is the norm whose weights have a prefix.
 func (d *builder) norm(x *Node, prefix string) *Node {
 	return d.relevance.norm(d.spec, x, d.w.in(prefix))
-}
-
-// norm normalises the last axis of x and multiplies it by the gain g, to which the spec may add an
-// offset:
-//
-//	(x - mean x)/√(variance x + ε)·g + b,  or with RMS  x/√(mean x² + ε)·g
-func norm(s *spec.Spec, x *Node, w byName) *Node {
-	if !s.NormBias() {
-		return normedPart(s, x, x, w)
-	}
-	gain := gain(s, x, w)
-	return fusedOnGo(x, func() *Node {
-		return BackendFusedLayerNorm(x, []int{-1}, s.NormEpsilon, Reshape(gain, -1),
-			float(w("bias")))
-	}, func() *Node {
-		centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))
-		variance := ReduceAndKeep(Square(centred), ReduceMean, -1)
-		normal := Div(centred, Sqrt(AddScalar(variance, s.NormEpsilon)))
-		return Add(Mul(normal, gain), alignLast(w("bias"), x))
-	})
-}
-
-// inverseRMS returns 1/√(mean x² + ε) over the last axis, [...,1].
-func inverseRMS(s *spec.Spec, x *Node) *Node {
-	return Reciprocal(Sqrt(AddScalar(ReduceAndKeep(Square(x), ReduceMean, -1), s.NormEpsilon)))
-}
-
-// Logits builds the graph from ids [B,T] to the scores of the vocabulary at every position,
-// [B,T,V], without a cache or taps. A training loop differentiates it. weights returns the node of
-// the array with a name of [spec.Spec.Params]. It also returns the attention of each layer,
-// [B,H,T,T], for losses that use it. It panics like all GoMLX graph code.
-func Logits(spec *spec.Spec, weights func(name string) *Node, ids *Node) (
-	logits *Node, attention []*Node,
-) {
-	return Scores(spec, weights, ids, nil)
-}
-
-// Scores is [Logits] for a model with any head and for texts with padding. It returns the scores of
-// the head: [B,T,V], [B,K] for a class of the whole text, or [B,T,K] for a class of each token.
-// real [B,T], in float32, is 1 for tokens and 0 for padding; nil means that there is no padding.
-func Scores(spec *spec.Spec, weights func(name string) *Node, ids, real *Node) (
-	scores *Node, attention []*Node,
-) {
-	of := text{ids: ids, real: real}
-	of.length = Scalar(ids.Graph(), dtypes.Int32, ids.Shape().Dimensions[1])
-	if spec.Encoder > 0 {
-		start := Equal(ids, Scalar(ids.Graph(), dtypes.Int32, spec.Boundary()))
-		of.boundary = ArgMax(ConvertDType(start, dtypes.Int32), -1, dtypes.Int32)
-	}
-	d := newBuilder(spec, weights, of)
-	if onCPU(ids.Graph().Backend()) {
-		first := Reshape(Slice(ids, AxisRange(0, 1), AxisRange(0, 1)))
-		d.product = product{always: GreaterOrEqual(first, ZerosLike(first)), trained: true}
-	}
-	x := d.embed()
-	for l := range spec.Layers {
-		b, _ := d.block(l, x)
-		attention = append(attention, b.Attention)
-		x = b.Output
-	}
-	return d.head(x), attention
 }

@@ -330,3 +330,6 @@ func roundBFloat16(x float32) float32 {
 // blocks are along the rows, and where XLA computes on a CPU. Its library multiplies such a matrix
 // fastest with few columns of activations, because it reads the rows in order.
 func (h *held) outFirst() bool { return h.inCodes || onCPU(h.backend) }
+
+// graphFunc builds a graph from its inputs and the weights.
+type graphFunc func(w byName, inputs []*Node) []*Node

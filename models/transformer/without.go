@@ -28,18 +28,7 @@ func WithoutValue(ctx context.Context, m *core, l int, x []float32,
 			// Only their number matters.
 			ids := Zeros(in[0].Graph(), shapes.Make(dtypes.Int32, 1, in[0].Shape().Dimensions[1]))
 			d := m.builder(w, text{ids: ids, length: in[1]})
-			b, _ := d.block(l, in[0])
-			tokens := ids.Shape().Dimensions[1]
-			slots := Iota(ids.Graph(), shapes.Make(dtypes.Int32, 1, 1, tokens, 1), 2)
-			// Queries and keys stay, so the scores do not change. No slot has the number -1.
-			others := ConvertDType(NotEqual(slots, in[2]), dtypes.Float32) // [1,1,T,1]
-			b.sources.value = Mul(b.sources.value, others)
-			b.attend()
-			// The block has been computed with all values; this computes it again from the
-			// attention on.
-			b.Output = nil
-			b.finish()
-			return []*Node{b.Output}
+			return []*Node{d.blockWithoutValue(l, in[0], in[2]).Output}
 		}, tensors.FromFlatDataAndDimensions(x, 1, n, spec.Width), tensors.FromScalar(int32(n)),
 		tensors.FromScalar(int32(source)))
 	if err != nil {
