@@ -23,7 +23,7 @@ func ReadLogits(ctx context.Context, m *core, ids []int, edits []trace.Edit, fir
 	}
 	at := boundaryIn(m.Spec, ids)
 	if at == 0 {
-		return s.extendWith(ctx, ids, ids[first:], use)
+		return extendWith(ctx, s, ids, ids[first:], use)
 	}
 	if first < at || at == len(ids) {
 		return pkg.Errorf("position %d is in the source, which predicts nothing; the target "+
@@ -38,5 +38,5 @@ func ReadLogits(ctx context.Context, m *core, ids []int, edits []trace.Edit, fir
 	if err != nil || at+1 == len(ids) {
 		return err
 	}
-	return s.extendWith(ctx, ids[at+1:], ids[first:], use)
+	return extendWith(ctx, s, ids[at+1:], ids[first:], use)
 }

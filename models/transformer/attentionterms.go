@@ -470,7 +470,7 @@ func (s *Session) rowOfLayer(l int, ask asked, rows *trace.Rows) error {
 // source, rounded up, where a layer reads the source alone and the mixing says nothing of the
 // target itself; else 0, for all.
 func (s *Session) sourcesOf(l int, ask asked) int {
-	if _, zeroes := ask.Mixing.(ZeroesSources); !zeroes || s.m.Spec.Stack(l) != spec.Crossing {
+	if !ask.zeroesSources() || s.m.Spec.Stack(l) != spec.Crossing {
 		return 0
 	}
 	n := roundUp(boundaryOf(s.m.Spec, s.ids), slotStep/2)

@@ -36,7 +36,7 @@ func PredictContinuation(
 		if k > 0 && slices.Equal(prompts[i], prompts[order[k-1]]) {
 			out.LogProbabilities[i] = slices.Clone(out.LogProbabilities[order[k-1]])
 		} else {
-			values, n, err := s.continued(ctx, prompts[i], continuation)
+			values, n, err := continued(ctx, m, s, prompts[i], continuation)
 			if err != nil {
 				return nil, fmt.Errorf("prompt %d of %d: %w", i, len(prompts), err)
 			}
@@ -76,19 +76,19 @@ func checkContinuation(s *spec.Spec, prompts [][]int, continuation []int) (longe
 
 // continued returns the log-probabilities of a continuation after a prompt, and how many tokens it
 // ran for them. It keeps what the text of the session and the prompt have in common.
-func (s *Session) continued(ctx context.Context, prompt, continuation []int) (
+func continued(ctx context.Context, m *core, s *Session, prompt, continuation []int) (
 	values []float64, n int, err error,
 ) {
 	ids := slices.Concat(prompt, continuation[:len(continuation)-1])
-	if s.m.Spec.Encoder > 0 { // another source is another text from its first token on
-		return s.continuedTarget(ctx, prompt, continuation)
+	if m.Spec.Encoder > 0 { // another source is another text from its first token on
+		return continuedTarget(ctx, s, prompt, continuation)
 	}
-	common := 0
+	common, have := 0, tokensOf(s)
 	// The last token of the prompt runs again, because its target predicts the continuation.
-	for common < min(len(prompt)-1, s.Length()) && s.ids[common] == ids[common] {
+	for common < min(len(prompt)-1, s.Length()) && have[common] == ids[common] {
 		common++
 	}
-	if turnedByLength(s.m.Spec, max(len(ids), s.Length())) != nil {
+	if turnedByLength(m.Spec, max(len(ids), s.Length())) != nil {
 		common = 0
 	}
 	if err := s.Cut(common); err != nil {
@@ -99,7 +99,7 @@ func (s *Session) continued(ctx context.Context, prompt, continuation []int) (
 }
 
 // continuedTarget is [Session.continued] for a model of two stacks.
-func (s *Session) continuedTarget(ctx context.Context, prompt, continuation []int) (
+func continuedTarget(ctx context.Context, s *Session, prompt, continuation []int) (
 	values []float64, n int, err error,
 ) {
 	out, err := s.Prompt(ctx, prompt, nil)

@@ -78,7 +78,7 @@ func (p *partedPass) run(ctx context.Context) (parts []float64, rest float64, er
 			return nil, 0, err
 		}
 		if p.text != nil {
-			if err := p.text.session.cache.addLayer(step.collected, p.owners); err != nil {
+			if err := addLayer(p.text.session, step.collected, p.owners); err != nil {
 				return nil, 0, err
 			}
 		}
@@ -142,7 +142,7 @@ func (p *partedPass) values(l int) (*tensors.Tensor, error) {
 	if p.text == nil {
 		return zeros(p.m.machine.backend, spec.Groups(), slots, slots, spec.ValueWidth())
 	}
-	return p.text.valuesOf(l, slots)
+	return p.text.valuesOf(p.m, l, slots)
 }
 
 // slots is how many owners a graph has for so many tokens: rounded up where shapes are compiled.

@@ -2,8 +2,6 @@ package transformer
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -53,17 +51,13 @@ func (m *Model) KeptTokens() int {
 func (m *Model) OnDevice() { m.core.machine.onHost = false }
 
 // Prepared waits for what is compiled while the prompt is read.
-func (s *Session) Prepared() { s.preparing.Wait() }
+func (s *Session) Prepared() { prepared(s) }
 
 // Slots returns for how many tokens the session's cache has room.
-func (s *Session) Slots() int { return s.cache.slots }
+func (s *Session) Slots() int { return slotsOf(s) }
 
 // Graphs returns what the model built graphs for, sorted.
-func (m *Model) Graphs() []string {
-	m.core.machine.mu.Lock()
-	defer m.core.machine.mu.Unlock()
-	return slices.Sorted(maps.Keys(m.core.machine.graphs))
-}
+func (m *Model) Graphs() []string { return m.core.machine.keys() }
 
 // Need is what a pass is to do.
 type Need = need

@@ -44,7 +44,7 @@ func (s *Session) Cut(n int) error {
 // within a layer. After an error of a pass, the text has the tokens of the passes before it.
 func (s *Session) Extend(ctx context.Context, ids, next []int) ([]float64, error) {
 	var all []float64
-	err := s.extendWith(ctx, ids, next, func(_ int, logits []float32) error {
+	err := extendWith(ctx, s, ids, next, func(_ int, logits []float32) error {
 		all = append(all, logProbability(logits, next[len(all)]))
 		return nil
 	})
@@ -56,7 +56,7 @@ func (s *Session) Extend(ctx context.Context, ids, next []int) ([]float64, error
 
 // extendWith is [Session.Extend], and calls use with the position and the scores that predict each
 // of next.
-func (s *Session) extendWith(ctx context.Context, ids, next []int,
+func extendWith(ctx context.Context, s *Session, ids, next []int,
 	use func(position int, logits []float32) error,
 ) error {
 	total := s.Length() + len(ids)

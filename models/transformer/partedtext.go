@@ -2,7 +2,6 @@ package transformer
 
 import (
 	"context"
-	"slices"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -41,8 +40,8 @@ func (t *partedText) cut(q trace.Query) bool {
 	if t.session == nil {
 		return false
 	}
-	n := 0
-	for n < min(t.session.Length(), q.Position) && t.session.ids[n] == q.IDs[n] {
+	n, have := 0, tokensOf(t.session)
+	for n < min(len(have), q.Position) && have[n] == q.IDs[n] {
 		n++
 	}
 	return 2*n >= q.Position && t.session.Cut(n) == nil
@@ -51,24 +50,20 @@ func (t *partedText) cut(q trace.Query) bool {
 // begin makes t a text of which a pass adds the layers.
 func (t *partedText) begin(m *core, ids []int) {
 	t.free()
-	t.session = &Session{
-		texts: texts{m: m, lengths: []int{len(ids)}, cache: m.newStore(bucket(len(ids) + 1))},
-		ids:   slices.Clone(ids),
-	}
+	t.session = startText(m, ids)
 }
 
 // free ends the text. A nil t has none.
 func (t *partedText) free() {
 	if t != nil && t.session != nil {
-		t.session.freeCache()
+		t.session.Close()
 		free(t.values...)
 		t.session, t.values = nil, nil
 	}
 }
 
 // valuesOf returns the parts of the values of layer l with room for so many tokens.
-func (t *partedText) valuesOf(l, slots int) (*tensors.Tensor, error) {
-	m := t.session.m
+func (t *partedText) valuesOf(m *core, l, slots int) (*tensors.Tensor, error) {
 	if l == len(t.values) {
 		empty, err := zeros(m.machine.backend, m.Spec.Groups(), slots, slots, m.Spec.ValueWidth())
 		if err == nil {
@@ -106,12 +101,12 @@ func resizedParts(m *core, old *tensors.Tensor, slots int) (*tensors.Tensor, err
 // cache.
 func (p *partedPass) goOn(ctx context.Context) (parts []float64, rest float64, err error) {
 	s := p.text.session
-	defer func() { s.eachLayer = nil }()
+	defer eachLayer(s, nil)
 	for at := s.Length(); ; at++ {
 		next := &partedPass{m: p.m, q: p.q, text: p.text, length: at + 1, first: at, owners: at + 1}
 		next.q.IDs, next.q.Position = p.q.IDs[:at+1], at
 		var final *tensors.Tensor
-		s.eachLayer = func(step *layerStep) (err error) {
+		eachLayer(s, func(step *layerStep, past []*tensors.Tensor) (err error) {
 			if step.layer == 0 {
 				if err := read(step.in, next.embedded); err != nil {
 					return err
@@ -124,8 +119,8 @@ func (p *partedPass) goOn(ctx context.Context) (parts []float64, rest float64, e
 					return err
 				}
 			}
-			return next.layer(ctx, step, s.cache.of(step.layer))
-		}
+			return next.layer(ctx, step, past)
+		})
 		_, err := s.Step(ctx, p.q.IDs[at])
 		if err == nil && at == p.q.Position {
 			parts, rest, err = next.head(p.m.textInputs(next.q.IDs[at:]), final, 0)

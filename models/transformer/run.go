@@ -1,6 +1,7 @@
 package transformer
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -235,6 +236,13 @@ func (m *machine) compiled(p program, given chosen, answered []string, inputs in
 	c.exec = exec
 	m.graphs[key] = c
 	return c, nil
+}
+
+// keys returns what graphs were built for, sorted.
+func (m *machine) keys() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.graphs))
 }
 
 // sizesOf writes the sizes of inputs as text. The key of a graph decides their types, so the sizes

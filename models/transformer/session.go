@@ -320,3 +320,30 @@ func (s *Session) freeCache() {
 	s.latest.free()
 	s.cache, s.latest = nil, nil
 }
+
+// tokensOf are the tokens of a session's text, which must not be changed, and slotsOf is for how
+// many its cache has room.
+func tokensOf(s *Session) []int { return s.ids }
+
+func slotsOf(s *Session) int { return s.cache.slots }
+
+// prepared waits for what is compiled while the prompt is read.
+func prepared(s *Session) { s.preparing.Wait() }
+
+// startText is a session of a text of which a pass adds the layers, by [addLayer].
+func startText(m *core, ids []int) *Session {
+	return &Session{
+		texts: texts{m: m, lengths: []int{len(ids)}, cache: m.newStore(bucket(len(ids) + 1))},
+		ids:   slices.Clone(ids),
+	}
+}
+
+// addLayer adds the key and value of the next layer, of which the first n slots count.
+func addLayer(s *Session, now []*tensors.Tensor, n int) error { return s.cache.addLayer(now, n) }
+
+// eachLayer calls use with every layer of later steps, and its keys and values; nil ends that.
+func eachLayer(s *Session, use func(step *layerStep, past []*tensors.Tensor) error) {
+	if s.eachLayer = nil; use != nil {
+		s.eachLayer = func(step *layerStep) error { return use(step, s.cache.of(step.layer)) }
+	}
+}
