@@ -20,7 +20,7 @@
 //   - [Model.Predict] and [Model.Gradients] answer queries about the scores of the head.
 //   - [Model.LogitTerms] and [Model.Decompose] take a logit apart.
 //   - [Model.WithoutValue] zeroes one value vector: the definition of Value Zeroing.
-//   - [Logits] and [Scores] build the graph for a training loop, without a model.
+//   - [graph.Logits] and [graph.Scores] build the graph for a training loop, without a model.
 //
 // A prompt has many targets and a decode step has one. Both build their blocks with the same
 // function, and the same mixings read them.
@@ -32,7 +32,7 @@
 //
 // # Mixings
 //
-// A [Mixing] is the way one layer mixes positions: graph code over one [Block] that returns a
+// A [graph.Mixing] is the way one layer mixes positions: graph code over one [graph.Block] that returns a
 // number C[t,s] ≥ 0 for every target and source. Built in are
 //
 //	attention                           the softmax of the scores
@@ -48,7 +48,7 @@
 //
 // # Writing a mixing
 //
-// First write a type with the three methods of [Mixing], and register it from init:
+// First write a type with the three methods of [graph.Mixing], and register it from init:
 //
 //	type valueNorms struct{}
 //
@@ -68,17 +68,17 @@
 // "value-norms+rollout" is a method. The first test is modeltest.Mixing(t, "value-norms",
 // valueNorms{}).
 //
-// A mixing reads the exported fields and methods of [Block] only. What else it may do depends on
+// A mixing reads the exported fields and methods of [graph.Block] only. What else it may do depends on
 // its methods:
 //
 //   - PerPair, which every mixing has. If it returns true, a prompt is computed layer by layer in
 //     tiles of targets, so that an array [B,N,S,D] fits the memory. Only then may Mix call
-//     [Block.Contributions].
-//   - [SharesOutput], optional: Mix calls [Block.AfterEach] or [Block.OutputsWithoutSource] before
-//     it reads [Block.Output], so a decode step computes the output together with the changed ones.
-//   - [ZeroesSources], optional: Mix calls [Block.OutputsWithoutSource], so the targets of a prompt
+//     [graph.Block.Contributions].
+//   - [graph.SharesOutput], optional: Mix calls [graph.Block.AfterEach] or [graph.Block.OutputsWithoutSource] before
+//     it reads [graph.Block.Output], so a decode step computes the output together with the changed ones.
+//   - [graph.ZeroesSources], optional: Mix calls [graph.Block.OutputsWithoutSource], so the targets of a prompt
 //     share what each source adds. PerPair must then return true.
-//   - [ReadsFinalNorm], optional: Mix may call [Block.FinalNorm]. PerPair must then return true.
+//   - [graph.ReadsFinalNorm], optional: Mix may call [graph.Block.FinalNorm]. PerPair must then return true.
 //
 // # Errors
 //
@@ -88,7 +88,7 @@
 //   - An error that wraps ctx.Err(): the caller stopped the pass. It names the layer.
 //   - An unknown mixing or tap: the error lists the known ones.
 //   - An error that names a mixing after the pass: its graph code panicked, or returned nil or
-//     another shape than [Mixing] says.
+//     another shape than [graph.Mixing] says.
 //
 // GoMLX panics while a graph is built; [Model] turns that into an error. The package never prints,
 // and asks neither the network nor the environment.
@@ -102,16 +102,23 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/spec"
+	"github.com/headwater-ml/headwater/models/transformer/internal/ask"
+	"github.com/headwater-ml/headwater/models/transformer/internal/host"
+	"github.com/headwater-ml/headwater/models/transformer/internal/run"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("transformer")
 
 // Model is a transformer with its weights on a backend. It is safe for concurrent use.
 type Model struct {
 	*Settings
 	// core runs passes, and parted is what is kept of the text of [Model.ForText], nil for a model
 	// of no text.
-	core   *core
-	parted *partedText
+	core   *run.Model
+	parted *ask.PartedText
 }
 
 // New puts a transformer on a backend. dtype is the type of its matrices: float32, or bfloat16 for
@@ -121,7 +128,7 @@ type Model struct {
 func New(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 	load spec.Loader,
 ) (*Model, error) {
-	return newModel(open(backend, spec, dtype, load, nil, 1))
+	return newModel(run.Open(backend, spec, dtype, load, nil, 1))
 }
 
 // NewQuantized is [New] for a checkpoint some of whose matrices may be quantised, and which several
@@ -132,10 +139,10 @@ func New(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 func NewQuantized(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 	load spec.Loader, q spec.Quantized,
 ) (*Model, error) {
-	return newModel(open(backend, spec, dtype, load, q, 0))
+	return newModel(run.Open(backend, spec, dtype, load, q, 0))
 }
 
-func newModel(core *core, err error) (*Model, error) {
+func newModel(core *run.Model, err error) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -147,18 +154,18 @@ func newModel(core *core, err error) (*Model, error) {
 func (m *Model) WithMaxBytes(bytes int64) *Model {
 	settings := *m.Settings
 	settings.MaxBytes = bytes
-	return m.on(m.core.with(settings))
+	return m.on(m.core.With(settings))
 }
 
 // on returns a view of the model that computes with another core.
-func (m *Model) on(core *core) *Model {
+func (m *Model) on(core *run.Model) *Model {
 	return &Model{Settings: core.Settings, core: core, parted: m.parted}
 }
 
 // Watched returns a model on the same weights and compiled graphs that reports to w until stop is
 // called. m does not change.
 func (m *Model) Watched(w Watch) (watched *Model, stop func()) {
-	core, stop := m.core.watched(w)
+	core, stop := m.core.Watched(w)
 	return m.on(core), stop
 }
 
@@ -168,31 +175,31 @@ func (m *Model) Watched(w Watch) (watched *Model, stop func()) {
 // model must not be asked for parts by two goroutines at once.
 func (m *Model) ForText() (*Model, func()) {
 	view := m.on(m.core)
-	view.parted = &partedText{}
-	return view, view.parted.free
+	view.parted = &ask.PartedText{}
+	return view, view.parted.Free
 }
 
 // WeightBytes returns how many bytes the weights take.
-func (m *Model) WeightBytes() int64 { return m.core.machine.held.bytes() }
+func (m *Model) WeightBytes() int64 { return m.core.Machine.Held.Bytes() }
 
 // RoundedBytes returns how many bytes the buffers of the weights have if sizes are rounded up as
 // the pure-Go backend does: to 2ⁿ or 3·2ⁿ.
-func (m *Model) RoundedBytes() int64 { return m.core.machine.held.roundedBytes() }
+func (m *Model) RoundedBytes() int64 { return m.core.Machine.Held.RoundedBytes() }
 
 // Compiled returns how many graphs were compiled for the model so far, one for every use and
 // shape, and how long that took. Graphs that were compiled at the same time count once in it.
-func (m *Model) Compiled() (graphs int, took time.Duration) { return m.core.machine.Compiled() }
+func (m *Model) Compiled() (graphs int, took time.Duration) { return m.core.Machine.Compiled() }
 
 // CheckIDs returns an error if ids is empty, longer than the context, or contains an id outside
 // the vocabulary, and for two stacks if it does not have a source and one target.
 func (m *Model) CheckIDs(ids []int) error {
-	return checkIDs(m.Spec, ids)
+	return run.CheckIDs(m.Spec, ids)
 }
 
 // CheckVocabulary returns an error if ids is empty, contains an id outside the vocabulary, or parts
 // source and target twice. Ids without a boundary are of the target.
 func (m *Model) CheckVocabulary(ids []int) error {
-	return checkVocabulary(m.Spec, ids)
+	return run.CheckVocabulary(m.Spec, ids)
 }
 
 // Trace runs ids once, T tokens, and returns one tensor per tap, in the order of wanted; package
@@ -254,6 +261,10 @@ func (m *Model) BatchBytes(ask BatchAsk) int64 {
 	return m.core.BatchBytes(ask)
 }
 
+// BatchSlots returns how many slots the cache of a text of so many tokens has. Texts with as many
+// slots can share a session without waste.
+func (m *Model) BatchSlots(tokens int) int { return host.Bucket(tokens) }
+
 // BatchTexts returns how many rows a session for n texts should have: n, but at most most, and the
 // next power of two where every size is compiled.
 func (m *Model) BatchTexts(n, most int) int {
@@ -268,7 +279,7 @@ func (m *Model) BatchPrompts(n, rows int) int {
 
 // Predict returns the number that each query asks for, computed in float64 from the scores of the
 // head; the head reads only the positions asked for. Texts may have any lengths and run in
-// batches. In a decoder, the tokens with which several texts begin run once; see [prefixTree]. The
+// batches. In a decoder, the tokens with which several texts begin run once; see [ask.prefixTree]. The
 // texts of a batch change each other's numbers by no more than rounding, and the same queries give
 // the same bits.
 //
@@ -276,14 +287,14 @@ func (m *Model) BatchPrompts(n, rows int) int {
 // not have, a [*trace.MemoryError] if one text alone does not fit, and one that wraps ctx.Err()
 // within a layer.
 func (m *Model) Predict(ctx context.Context, queries []trace.Query) ([]float64, error) {
-	return Predict(ctx, m.core, queries)
+	return ask.Predict(ctx, m.core, queries)
 }
 
 // PredictIn is [Model.Predict] with a choice of the batches and word of the progress.
 func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batching) (
 	[]float64, error,
 ) {
-	return PredictIn(ctx, m.core, queries, how)
+	return ask.PredictIn(ctx, m.core, queries, how)
 }
 
 // PredictContinuation returns how probable a continuation of C tokens is after each of several
@@ -300,7 +311,7 @@ func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batchi
 func (m *Model) PredictContinuation(
 	ctx context.Context, prompts [][]int, continuation []int, done func(prompts int),
 ) (*trace.Continuations, error) {
-	return PredictContinuation(ctx, m.core, prompts, continuation, done)
+	return ask.PredictContinuation(ctx, m.core, prompts, continuation, done)
 }
 
 // ReadLogits runs a text once, under edits, and calls use, in order, with the scores after each
@@ -310,7 +321,7 @@ func (m *Model) PredictContinuation(
 func (m *Model) ReadLogits(
 	ctx context.Context, ids []int, edits []trace.Edit, first int, use func(position int, logits []float32) error,
 ) error {
-	return ReadLogits(ctx, m.core, ids, edits, first, use)
+	return run.ReadLogits(ctx, m.core, ids, edits, first, use)
 }
 
 // Embed returns the rows of the embedding for ids, [T,W], before positions are added and before it
@@ -318,7 +329,7 @@ func (m *Model) ReadLogits(
 // their embedding; see [spec.Spec.Embedded]. It returns an error for ids that the model cannot
 // take.
 func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
-	return Embed(ctx, m.core, ids)
+	return ask.Embed(ctx, m.core, ids)
 }
 
 // Gradients returns what each query asks for and its derivative with respect to the embedding of
@@ -331,14 +342,14 @@ func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
 func (m *Model) Gradients(ctx context.Context, queries []trace.Query, rule trace.Backward) (
 	[]trace.Gradient, error,
 ) {
-	return Gradients(ctx, m.core, queries, rule)
+	return ask.Gradients(ctx, m.core, queries, rule)
 }
 
 // GradientsIn is [Model.Gradients] with a choice of the batches and word of the progress.
 func (m *Model) GradientsIn(
 	ctx context.Context, queries []trace.Query, rule trace.Backward, how Batching,
 ) ([]trace.Gradient, error) {
-	return GradientsIn(ctx, m.core, queries, rule, how)
+	return ask.GradientsIn(ctx, m.core, queries, rule, how)
 }
 
 // LogitTerms takes the query's logit, or difference of two logits, apart into the vectors that
@@ -363,7 +374,7 @@ func (m *Model) GradientsIn(
 // model does not have, and for a model without a head; a [*trace.MemoryError]; and one that wraps
 // ctx.Err() within a layer. Numbers of the model that are infinite or NaN stay so in the terms.
 func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerms, error) {
-	return LogitTerms(ctx, m.core, q)
+	return ask.LogitTerms(ctx, m.core, q)
 }
 
 // Decompose returns the part of the query's logit, or difference of two logits, that comes from
@@ -397,7 +408,7 @@ func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerm
 func (m *Model) Decompose(
 	ctx context.Context, q trace.Query,
 ) (parts []float64, rest float64, err error) {
-	return Decompose(ctx, m.core, m.parted, q)
+	return ask.Decompose(ctx, m.core, m.parted, q)
 }
 
 // Lens runs a text once and calls use with what [Session.Lens] computes at each position, in their
@@ -406,7 +417,7 @@ func (m *Model) Decompose(
 func (m *Model) Lens(
 	ctx context.Context, q trace.LensQuery, use func(i int, scores []float32) error,
 ) error {
-	return Lens(ctx, m.core, q, use)
+	return ask.Lens(ctx, m.core, q, use)
 }
 
 // EdgeGraph implements [trace.EdgePatcher]. What a head sends is what it adds to the residual
@@ -414,7 +425,7 @@ func (m *Model) Lens(
 // output of the attention has in the same run. (EAP-IG by Hanna et al. instead normalises the
 // heads that a receiver reads once more for each receiver.)
 func (m *Model) EdgeGraph() (trace.EdgeGraph, error) {
-	return EdgeGraph(m.Spec)
+	return ask.EdgeGraph(m.Spec)
 }
 
 // PatchEdges implements [trace.EdgePatcher]. It costs a run of each prompt. It returns a
@@ -422,7 +433,7 @@ func (m *Model) EdgeGraph() (trace.EdgeGraph, error) {
 func (m *Model) PatchEdges(
 	ctx context.Context, clean, corrupted []int, edits []trace.Edit, o trace.Objective,
 ) (trace.EdgeRuns, error) {
-	return PatchEdges(ctx, m.core, clean, corrupted, edits, o)
+	return ask.PatchEdges(ctx, m.core, clean, corrupted, edits, o)
 }
 
 // WithoutValue runs layer l on x, the residual stream before it of T tokens, [T,D], with the value
@@ -432,5 +443,5 @@ func (m *Model) PatchEdges(
 func (m *Model) WithoutValue(
 	ctx context.Context, l int, x []float32, source int,
 ) ([]float32, error) {
-	return WithoutValue(ctx, m.core, l, x, source)
+	return ask.WithoutValue(ctx, m.core, l, x, source)
 }

@@ -1,0 +1,87 @@
+package graph
+
+import (
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+)
+
+// ExtendBlock builds layer l for several tokens x, [B,N,D], from slot d.first on, after a cache past.
+// Those before slot end are tokens, the others padding. It also returns their keys and values.
+func (d *Builder) ExtendBlock(l int, x *Node, past Cache, end *Node) (*Block, Cache) {
+	b, now := d.StartBlock(l, x)
+	b.sources = Cache{
+		Key:   replaceSlots(past.Key, now.Key, d.First, end),
+		Value: replaceSlots(past.Value, now.Value, d.First, end),
+	}
+	d.attend(b)
+	Finish(b)
+	return b, now
+}
+
+// replaceSlots returns old [B,G,S,E] with the slots from first on and before end replaced by the
+// first entries of now [B,G,N,E].
+func replaceSlots(old, now, first, end *Node) *Node {
+	g, n, dims := old.Graph(), now.Shape().Dimensions[2], old.Shape().Dimensions
+	slots := Iota(g, shapes.Make(dtypes.Int32, dims[2]), 0) // [S]
+	of := MaxScalar(MinScalar(Sub(slots, first), n-1), 0)
+	placed := Gather(TransposeAllAxes(now, 2, 0, 1, 3), InsertAxes(of, -1)) // [S,B,G,E]
+	placed = TransposeAllAxes(placed, 1, 2, 0, 3)                           // [B,G,S,E]
+	is := And(GreaterOrEqual(slots, first), LessThan(slots, end))
+	return Where(BroadcastToDims(Reshape(is, 1, 1, dims[2], 1), dims...), placed, old)
+}
+
+// BlockWithoutValue builds layer l for x, [1,T,D], with the value of one source set to zero in
+// every head; -1 zeroes none.
+func (d *Builder) BlockWithoutValue(l int, x, source *Node) *Block {
+	b, _ := d.Block(l, x)
+	slots := Iota(x.Graph(), shapes.Make(dtypes.Int32, 1, 1, x.Shape().Dimensions[1], 1), 2)
+	// Queries and keys stay, so the scores do not change. No slot has the number -1.
+	others := ConvertDType(NotEqual(slots, source), dtypes.Float32) // [1,1,T,1]
+	b.sources.Value = Mul(b.sources.Value, others)
+	b.attend()
+	// The block has been computed with all values; this computes it again from the attention on.
+	b.Output = nil
+	Finish(b)
+	return b
+}
+
+// BlockOfSources is layer l with sources alone.
+func (d *Builder) BlockOfSources(l int, sources Cache) *Block {
+	return &Block{layer: d.Layer(l), sources: sources}
+}
+
+// KnownBlock is layer l for targets of which its input, attention output and attention are known;
+// see [Block]. value are those of the sources.
+func (d *Builder) KnownBlock(l int, input, attentionOutput, attention, value *Node) *Block {
+	return &Block{
+		Input: input, AttentionOutput: attentionOutput, Attention: attention,
+		sources: Cache{Value: value}, layer: d.Layer(l),
+	}
+}
+
+// Replaced gives a block what is known of its attention and output; nothing that was made on the
+// way to other ones is read.
+func Replaced(b *Block, attention, attentionOutput, output *Node) {
+	b.Attention, b.AttentionOutput, b.Output, b.inner = attention, attentionOutput, output, nil
+}
+
+// Project lets a block read what [ProjectSources] gives for the sources that it has and more.
+func Project(b *Block, all []*Node) {
+	sources := b.sources.Key.Shape().Dimensions[2]
+	projected := slices.Clone(all)
+	for i, rows := range projected {
+		projected[i] = SliceAxis(rows, 0, AxisRange(0, 1+sources))
+	}
+	b.projected = &projectedSources{output: projected[0], inputs: projected[1:]}
+}
+
+// LayerOf is the layer of a block, sourcesOf are its keys and values, and visibleTo is 1 where its
+// targets may see a source and 0 elsewhere, [B or 1,1,N,S].
+func LayerOf(b *Block) *Layer { return b.layer }
+
+func SourcesOf(b *Block) Cache { return b.sources }
+
+func VisibleTo(b *Block) *Node { return b.visible }
