@@ -12,8 +12,8 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// HostForm is a form whose numbers the host computes, with its arrays by suffix.
-type HostForm struct {
+// hostForm is a form whose numbers the host computes, with its arrays by suffix.
+type hostForm struct {
 	form
 	arrays map[string]any
 }
@@ -33,14 +33,14 @@ type plane struct {
 	shift, mask, over uint8
 }
 
-// Unpack computes the numbers of a block of 32; see [unpacking].
-var Unpack = UnpackPlain
+// unpack computes the numbers of a block of 32; see [unpacking].
+var unpack = unpackPlain
 
 // clearRegisters clears the upper halves of the vector registers; see [Settled].
 var clearRegisters = func() {}
 
-// UnpackPlain is unpack without vector registers.
-func UnpackPlain(dst *[32]float32, low, high *[32]uint8, u *unpacking) {
+// unpackPlain is unpack without vector registers.
+func unpackPlain(dst *[32]float32, low, high *[32]uint8, u *unpacking) {
 	a, b := u.planes[0], u.planes[1]
 	for i := range dst {
 		code := low[i]>>a.shift&a.mask | high[i]>>b.shift&b.mask<<b.over
@@ -49,7 +49,7 @@ func UnpackPlain(dst *[32]float32, low, high *[32]uint8, u *unpacking) {
 }
 
 // numbers fills dst with whole rows from a row on, on all processors.
-func (f *HostForm) numbers(dst []float32, row int) {
+func (f *hostForm) numbers(dst []float32, row int) {
 	rows := len(dst) / f.in
 	each := (rows + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0)
 	var all sync.WaitGroup
@@ -61,7 +61,7 @@ func (f *HostForm) numbers(dst []float32, row int) {
 }
 
 // rowsInto is numbers on one processor.
-func (f *HostForm) rowsInto(dst []float32, row int) {
+func (f *hostForm) rowsInto(dst []float32, row int) {
 	const size = spec.BlockSize
 	clearRegisters()
 	if f.Bits == 16 {
@@ -119,7 +119,7 @@ func (f *HostForm) rowsInto(dst []float32, row int) {
 					u.least[1] = least * float32(minParts[at+halves-1])
 				}
 			}
-			Unpack((*[size]float32)(dst), (*[size]uint8)(low[u.planes[0].first:]),
+			unpack((*[size]float32)(dst), (*[size]uint8)(low[u.planes[0].first:]),
 				(*[size]uint8)(high[u.planes[1].first:]), u)
 			dst = dst[size:]
 		}
@@ -128,7 +128,7 @@ func (f *HostForm) rowsInto(dst []float32, row int) {
 
 // times fills y, whose rows have so many numbers, from its begin on with x times the transposed
 // matrix, on all processors. Every row of the matrix is in float32 for a moment only.
-func (f *HostForm) times(y, x []float32, width int) {
+func (f *hostForm) times(y, x []float32, width int) {
 	n := runtime.GOMAXPROCS(0)
 	each := (f.out + n - 1) / n
 	var all sync.WaitGroup
@@ -151,7 +151,7 @@ func (f *HostForm) times(y, x []float32, width int) {
 	all.Wait()
 }
 
-// dot is the sum of the products of x and y, which have a multiple of 32 numbers; see [Unpack].
+// dot is the sum of the products of x and y, which have a multiple of 32 numbers; see [unpack].
 var dot = func(x, y []float32) float32 {
 	var sums [8]float32
 	for ; len(x) > 0; x, y = x[8:], y[8:] {

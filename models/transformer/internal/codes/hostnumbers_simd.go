@@ -8,12 +8,12 @@ import "simd/archsimd"
 var vectors = func() bool {
 	has := archsimd.X86.AVX2() && archsimd.X86.FMA()
 	if has {
-		Unpack, dot, clearRegisters = unpackVectors, dotVectors, archsimd.ClearAVXUpperBits
+		unpack, dot, clearRegisters = unpackVectors, dotVectors, archsimd.ClearAVXUpperBits
 	}
 	return has
 }()
 
-// unpackVectors is [UnpackPlain] with four numbers at a time. Bits are moved in pairs of bytes; the
+// unpackVectors is [unpackPlain] with four numbers at a time. Bits are moved in pairs of bytes; the
 // masks leave those of each byte. Instructions on eight numbers would use the upper halves of the
 // registers, and those on single numbers between them would then take a hundred times as long on
 // some processors; see [Settled].

@@ -8,7 +8,7 @@ import (
 )
 
 // HostNumbers is a matrix in float32, [out,in].
-func HostNumbers(b compute.Backend, forms []*HostForm) (*tensors.Tensor, error) {
+func HostNumbers(b compute.Backend, forms []*hostForm) (*tensors.Tensor, error) {
 	out := 0
 	for _, f := range forms {
 		out += f.out
@@ -23,7 +23,7 @@ func HostNumbers(b compute.Backend, forms []*HostForm) (*tensors.Tensor, error) 
 }
 
 // Multiplied is x [m,K] times a matrix [out,K], [m,out].
-func Multiplied(b compute.Backend, x *tensors.Tensor, forms []*HostForm) (*tensors.Tensor, error) {
+func Multiplied(b compute.Backend, x *tensors.Tensor, forms []*hostForm) (*tensors.Tensor, error) {
 	rows, in, out := x.Shape().Dimensions[0], forms[0].in, 0
 	for _, f := range forms {
 		out += f.out

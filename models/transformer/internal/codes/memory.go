@@ -29,19 +29,19 @@ func DecodedBytes(s *spec.Spec, q spec.Quantized) (d decoded) {
 	}
 	layers := 0.0 // with experts
 	for _, a := range fused(s.Params(), true) {
-		forms := FormsOf(a, q)
-		if forms == nil || !strings.HasPrefix(a.Name, "blocks.") {
+		forms := formsOf(a, q)
+		if forms == nil || !strings.HasPrefix(a.name, "blocks.") {
 			continue
 		}
 		numbers := 0
-		for _, p := range a.Parts {
+		for _, p := range a.parts {
 			numbers += p.Size()
 		}
 		if !a.stacked {
 			d.matrices = max(d.matrices, 2*4*float64(numbers))
 			continue
 		}
-		if strings.HasSuffix(a.Name, ".down.weight") {
+		if strings.HasSuffix(a.name, ".down.weight") {
 			layers++
 		}
 		d.codes += float64(bytesOf(forms))
@@ -57,10 +57,10 @@ func Bytes(s *spec.Spec, dtype dtypes.DType, q spec.Quantized) (layers, others i
 	for _, a := range fused(s.Params(), true) {
 		var forms []form
 		if q != nil && dtype == dtypes.Float32 {
-			forms = FormsOf(a, q)
+			forms = formsOf(a, q)
 		}
 		bytes := bytesOf(forms)
-		for _, p := range a.Parts {
+		for _, p := range a.parts {
 			switch {
 			case forms != nil:
 			case len(p.Shape) > 1:
@@ -69,7 +69,7 @@ func Bytes(s *spec.Spec, dtype dtypes.DType, q spec.Quantized) (layers, others i
 				bytes += int64(p.Size()) * int64(dtypes.Float32.Size())
 			}
 		}
-		if strings.HasPrefix(a.Name, "blocks.") {
+		if strings.HasPrefix(a.name, "blocks.") {
 			layers += bytes
 		} else {
 			others += bytes
@@ -82,7 +82,7 @@ func Bytes(s *spec.Spec, dtype dtypes.DType, q spec.Quantized) (layers, others i
 func bytesOf(forms []form) (bytes int64) {
 	for _, f := range forms {
 		all := f.arrays()
-		if f.Columns != nil {
+		if f.columns != nil {
 			all = append(all, f.columnArrays()...)
 		}
 		for _, kept := range all {

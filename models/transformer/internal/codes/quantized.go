@@ -23,7 +23,7 @@ import (
 //
 // The parts of an array that are quantised in the same way are a [form], its rows. Each form is a
 // few arrays whose names end in the number of the form and in these; see [spec.Coding]. A row is in
-// chunks of P·32 numbers, a·b·j of them; a, b and j are chosen by [TilesOf]:
+// chunks of P·32 numbers, a·b·j of them; a, b and j are chosen by [tilesOf]:
 //
 //	codes, high  [out,a,b,j,P·w/8,32]  w bits of each code, the lower ones first
 //	scale, min   [out,a,b,j,C]         C is how many blocks of the checkpoint a chunk has
@@ -64,20 +64,20 @@ type form struct {
 	// levelsWide is whether levels are kept and not codes: their numbers are computed by the host.
 	levelsWide bool
 	// Columns is how it is kept by columns too, nil if it is not; see [ColumnCodes].
-	Columns *form
+	columns *form
 }
 
-// FormsOf returns how an array is kept in codes, nil if it cannot be: all parts must be quantised.
+// formsOf returns how an array is kept in codes, nil if it cannot be: all parts must be quantised.
 // It is the matrix of a layer with the outputs first, or a table over the vocabulary. The matrices
 // of experts are below each other in one form, and all have the outputs first, down too.
-func FormsOf(a Array, q spec.Quantized) (all []form) {
-	if !a.OutFirst && !a.stacked && a.Name != "embedding" && a.Name != "head" {
+func formsOf(a array, q spec.Quantized) (all []form) {
+	if !a.outFirst && !a.stacked && a.name != "embedding" && a.name != "head" {
 		return nil
 	}
-	for _, p := range a.Parts {
+	for _, p := range a.parts {
 		coding := q.Coding(p)
 		out, in := p.Shape[0], p.Shape[len(p.Shape)-1]
-		if a.OutFirst || a.stacked {
+		if a.outFirst || a.stacked {
 			out, in = in, out
 		}
 		if coding.Bits == 0 || in%coding.Block != 0 {
@@ -98,11 +98,11 @@ func FormsOf(a Array, q spec.Quantized) (all []form) {
 		f := all[i]
 		all[i].levelsWide = inGo && f.Levels != ""
 		all[i].lay(f.Block / spec.BlockSize) // so that a chunk of a larger block has one scale
-		if strings.HasSuffix(a.Name, ".output.weight") && f.out%spec.BlockSize == 0 &&
+		if strings.HasSuffix(a.name, ".output.weight") && f.out%spec.BlockSize == 0 &&
 			f.Bits < 16 && !inGo {
 			f.out, f.in = f.in, f.out
 			f.lay(1)
-			all[i].Columns = &f
+			all[i].columns = &f
 		}
 	}
 	return all
@@ -120,17 +120,17 @@ func (f *form) lay(least int) {
 	if f.wide = blocks%f.chunk != 0 || f.levelsWide; f.wide {
 		f.planes, f.chunk = []int{8}, 1
 	}
-	f.tiles = TilesOf(blocks/f.chunk, max(1, 12/f.chunk))
+	f.tiles = tilesOf(blocks/f.chunk, max(1, 12/f.chunk))
 }
 
-// TilesOf returns a, b and j with a·b·j = n for a product that XLA makes fast code for:
+// tilesOf returns a, b and j with a·b·j = n for a product that XLA makes fast code for:
 //
 //   - A sum over more than 32 numbers of one axis would become two operations, and the matrix would
 //     be written to memory in between; so b is at most 32, and of a at most 32 are added at a time.
 //   - The innermost loop, over the 32 numbers of a block, adds the blocks of j chunks at a time.
 //     With few of them LLVM writes 32 copies of its body instead of using vectors; so j is large,
 //     but at most the given number or 6, because it takes time to compile.
-func TilesOf(n, most int) (tiles [3]int) {
+func tilesOf(n, most int) (tiles [3]int) {
 	for j := min(6, most); j > 0; j-- {
 		for b := min(32, n); b > 0; b-- {
 			if a := n / (b * j); a*b*j == n && (a <= 32 || j == 1 && tiles[0] == 0) {
@@ -195,9 +195,9 @@ func (f form) factors(shape func(each int) []int) (all []keptArray) {
 	return all
 }
 
-// LoadQuantized makes the tensors of an array. It returns an error that wraps [spec.ErrNoBlocks] if
+// loadQuantized makes the tensors of an array. It returns an error that wraps [spec.ErrNoBlocks] if
 // the array must be loaded as float32.
-func (h *Held) LoadQuantized(a Array, forms []form, load spec.Loader, q spec.Quantized) (
+func (h *Held) loadQuantized(a array, forms []form, load spec.Loader, q spec.Quantized) (
 	made []weight, err error,
 ) {
 	defer func() {
@@ -210,12 +210,12 @@ func (h *Held) LoadQuantized(a Array, forms []form, load spec.Loader, q spec.Qua
 	}()
 	for i, f := range forms {
 		rows, all := f.arrays(), f.arrays()
-		if f.Columns != nil {
+		if f.columns != nil {
 			all = append(all, f.columnArrays()...)
 		}
 		var own []weight
 		for k, kept := range all {
-			name := FormName(a.Name, i) + kept.suffix
+			name := FormName(a.name, i) + kept.suffix
 			if k >= len(rows) {
 				name = ByColumns + name
 			}
@@ -237,11 +237,11 @@ func (h *Held) LoadQuantized(a Array, forms []form, load spec.Loader, q spec.Qua
 			}
 			if h.Hosted != nil {
 				h.mu.Lock()
-				h.Hosted[a.Name] = append(h.Hosted[a.Name], &HostForm{f, to.rows})
+				h.Hosted[a.name] = append(h.Hosted[a.name], &hostForm{f, to.rows})
 				h.mu.Unlock()
 			}
 			if f.Bits == 16 {
-				return f.fillHalf(flat[0], a.OutFirst || a.stacked, load)
+				return f.fillHalf(flat[0], a.outFirst || a.stacked, load)
 			}
 			return to.fill(q)
 		}); err != nil {
@@ -310,7 +310,7 @@ func (to filling) fill(q spec.Quantized) error {
 				return err
 			}
 			to.put(row, piece)
-			if to.Columns != nil {
+			if to.columns != nil {
 				to.putColumns(row, piece)
 			}
 			row += n
@@ -406,17 +406,17 @@ func (f form) pack(to map[string]any, kept *[256]uint8, at place32, codes []uint
 }
 
 // loadArray makes the tensors of an array, in codes if q is not nil and has them.
-func (h *Held) loadArray(a Array, load spec.Loader, q spec.Quantized) ([]weight, error) {
+func (h *Held) loadArray(a array, load spec.Loader, q spec.Quantized) ([]weight, error) {
 	if q != nil {
-		if forms := FormsOf(a, q); forms != nil {
-			all, err := h.LoadQuantized(a, forms, load, q)
+		if forms := formsOf(a, q); forms != nil {
+			all, err := h.loadQuantized(a, forms, load, q)
 			if !errors.Is(err, spec.ErrNoBlocks) {
 				return all, err
 			}
 		}
 	}
 	t, err := h.load(a, load)
-	return []weight{{a.Name, t}}, err
+	return []weight{{a.name, t}}, err
 }
 
 // OnHost returns q for a model whose matrices pure Go keeps in codes, and nil for one that it keeps

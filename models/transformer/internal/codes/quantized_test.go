@@ -159,13 +159,13 @@ func quantizedMatrix(
 	ids []int32,
 ) (*quantizedResults, error) {
 	param := spec.Param{Name: "embedding", Shape: []int{out, in}}
-	table := Array{Name: param.Name, Parts: []spec.Param{param}}
-	f := FormsOf(table, q)
+	table := array{name: param.Name, parts: []spec.Param{param}}
+	f := formsOf(table, q)
 	if f == nil {
 		return nil, fmt.Errorf("a matrix %dx%d has no codes", out, in)
 	}
 	m := &Held{Backend: backend}
-	all, err := m.LoadQuantized(table, f, load, q)
+	all, err := m.loadQuantized(table, f, load, q)
 	if err != nil {
 		return nil, err
 	}
@@ -204,13 +204,13 @@ func quantizedFromLeft(
 	backend compute.Backend, load spec.Loader, q spec.Quantized, out, in int, x []float32,
 ) ([]float32, error) {
 	param := spec.Param{Name: "blocks.0.output.weight", Shape: []int{in, out}}
-	matrix := Array{Name: param.Name, Parts: []spec.Param{param}, OutFirst: true}
-	f := FormsOf(matrix, q)
-	if f == nil || f[0].Columns == nil && f[0].Bits != 16 {
+	matrix := array{name: param.Name, parts: []spec.Param{param}, outFirst: true}
+	f := formsOf(matrix, q)
+	if f == nil || f[0].columns == nil && f[0].Bits != 16 {
 		return nil, fmt.Errorf("a matrix %dx%d has no codes by columns", out, in)
 	}
 	m := &Held{Backend: backend}
-	all, err := m.LoadQuantized(matrix, f, load, q)
+	all, err := m.loadQuantized(matrix, f, load, q)
 	if err != nil {
 		return nil, err
 	}
@@ -248,15 +248,15 @@ func quantizedOnHost(backend compute.Backend, load spec.Loader, q spec.Quantized
 	x []float32, plain bool,
 ) (*onHostResults, error) {
 	if plain {
-		vectors := Unpack
-		defer func() { Unpack = vectors }()
-		Unpack = UnpackPlain
+		vectors := unpack
+		defer func() { unpack = vectors }()
+		unpack = unpackPlain
 	}
 	param := spec.Param{Name: "embedding", Shape: []int{out, in}}
-	table := Array{Name: param.Name, Parts: []spec.Param{param}}
+	table := array{name: param.Name, parts: []spec.Param{param}}
 	q = onHost{Quantized: q}
-	m := &Held{Backend: backend, Hosted: map[string][]*HostForm{}}
-	if _, err := m.LoadQuantized(table, FormsOf(table, q), load, q); err != nil {
+	m := &Held{Backend: backend, Hosted: map[string][]*hostForm{}}
+	if _, err := m.loadQuantized(table, formsOf(table, q), load, q); err != nil {
 		return nil, err
 	}
 	forms := m.Hosted[param.Name]
@@ -390,7 +390,7 @@ func TestTiles(t *testing.T) {
 		{43, 1, [3]int{43, 1, 1}},
 		{6 * 32 * 32, 6, [3]int{32, 32, 6}},
 	} {
-		if got := TilesOf(c.n, c.most); got != c.want {
+		if got := tilesOf(c.n, c.most); got != c.want {
 			t.Errorf("%d chunks become %v, want %v", c.n, got, c.want)
 		}
 	}

@@ -24,14 +24,14 @@ type ColumnCodes Quantized
 
 // columnArrays are the arrays of the form by columns.
 func (f form) columnArrays() []keptArray {
-	return append(f.Columns.codes(), f.Columns.factors(func(each int) []int {
+	return append(f.columns.codes(), f.columns.factors(func(each int) []int {
 		return []int{f.in / each, f.out}
 	})...)
 }
 
 // putColumns writes rows from a row on into the arrays by columns.
 func (to filling) putColumns(row int, b spec.Blocks) {
-	f, kept := to.Columns, to.Columns.kept()
+	f, kept := to.columns, to.columns.kept()
 	size := f.chunk * spec.BlockSize // numbers in a chunk
 	for i := range len(b.Codes) / to.in {
 		o := row + i

@@ -28,13 +28,13 @@ type weight struct {
 	Tensor *tensors.Tensor
 }
 
-// Array is what one weight is loaded from: parameters side by side along the last axis, or, where
+// array is what one weight is loaded from: parameters side by side along the last axis, or, where
 // it is stacked, one below the other along the first.
-type Array struct {
-	Name  string
-	Parts []spec.Param
+type array struct {
+	name  string
+	parts []spec.Param
 	// OutFirst is whether it is held [out,in].
-	OutFirst, stacked bool
+	outFirst, stacked bool
 }
 
 // fused returns the arrays that hold params. Query, key and value of a layer share one array,
@@ -45,8 +45,8 @@ type Array struct {
 // The gains of the heads of a layer share the arrays blocks.l.{query,key}-norm.gain, [HE] and [GE].
 // The experts of a layer share the arrays blocks.l.experts.{gate,up,down}.weight, [XF,D], in which
 // gate and up always have the outputs first: one feed-forward part with all of their inner numbers.
-func fused(params []spec.Param, outFirst bool) []Array {
-	var all []Array
+func fused(params []spec.Param, outFirst bool) []array {
+	var all []array
 	at := map[string]int{}
 	for _, p := range params {
 		name := p.Name
@@ -61,16 +61,16 @@ func fused(params []spec.Param, outFirst bool) []Array {
 		i, ok := at[name]
 		if !ok {
 			i = len(all)
-			at[name], all = i, append(all, Array{
-				Name: name,
+			at[name], all = i, append(all, array{
+				name: name,
 				// Biases for each distance are no factors of products.
-				OutFirst: (outFirst || experts) && strings.HasPrefix(name, "blocks.") &&
+				outFirst: (outFirst || experts) && strings.HasPrefix(name, "blocks.") &&
 					strings.HasSuffix(name, ".weight") && len(p.Shape) == 2 &&
 					!(experts && strings.HasSuffix(name, ".down.weight")),
 				stacked: experts,
 			})
 		}
-		all[i].Parts = append(all[i].Parts, p)
+		all[i].parts = append(all[i].parts, p)
 	}
 	return all
 }
@@ -83,19 +83,19 @@ var expertNumber = regexp.MustCompile(`\.experts\.\d+\.`)
 
 // shape is the shape of all parts together. Only the last axis grows: [D,HE] and twice [D,GE] make
 // [D,HE+2GE]. With outFirst the axes change places after that. A stack grows along the first axis.
-func (a Array) shape() []int {
-	shape := append([]int(nil), a.Parts[0].Shape...)
+func (a array) shape() []int {
+	shape := append([]int(nil), a.parts[0].Shape...)
 	last := len(shape) - 1
 	if !a.stacked {
-		for _, p := range a.Parts[1:] {
+		for _, p := range a.parts[1:] {
 			shape[last] += p.Shape[last]
 		}
 	}
-	if a.OutFirst {
+	if a.outFirst {
 		slices.Reverse(shape)
 	}
 	if a.stacked {
-		shape[0] *= len(a.Parts)
+		shape[0] *= len(a.parts)
 	}
 	return shape
 }
@@ -109,7 +109,7 @@ type Held struct {
 	inCodes bool
 	Arrays  []weight
 	// Hosted are the matrices that the host multiplies, in codes, by name; nil elsewhere.
-	Hosted map[string][]*HostForm
+	Hosted map[string][]*hostForm
 	// Decoded is what passes take for matrices in codes.
 	Decoded decoded
 	mu      sync.Mutex // guards hosted while arrays are loaded
@@ -129,7 +129,7 @@ func LoadWeights(backend compute.Backend, s *spec.Spec, dtype dtypes.DType, load
 	if h.inCodes = q != nil && dtype == dtypes.Float32; !h.inCodes {
 		q = nil
 	} else if inGo {
-		h.Hosted = map[string][]*HostForm{}
+		h.Hosted = map[string][]*hostForm{}
 	}
 	h.Decoded = DecodedBytes(s, q)
 	var err error
@@ -167,7 +167,7 @@ const LoadersMost = 4
 // memory that the system has to clear, and into numbers that are converted. The error is that of
 // the first array that has one, whichever was loaded first. Arrays after it may not have been
 // loaded.
-func (h *Held) loadArrays(arrays []Array, load spec.Loader, q spec.Quantized, loaders int) (
+func (h *Held) loadArrays(arrays []array, load spec.Loader, q spec.Quantized, loaders int) (
 	[]weight, error,
 ) {
 	made, failed := make([][]weight, len(arrays)), make([]error, len(arrays))
@@ -198,7 +198,7 @@ func (h *Held) loadArrays(arrays []Array, load spec.Loader, q spec.Quantized, lo
 }
 
 // load makes the tensor of an array.
-func (h *Held) load(a Array, load spec.Loader) (*tensors.Tensor, error) {
+func (h *Held) load(a array, load spec.Loader) (*tensors.Tensor, error) {
 	// A matrix has the type of the model.
 	shape := a.shape()
 	// Norms and biases have one axis. They are a small part of all numbers, and stay in float32.
@@ -209,12 +209,12 @@ func (h *Held) load(a Array, load spec.Loader) (*tensors.Tensor, error) {
 	// Where the backend computes in the memory of the host, this is the memory that it reads.
 	t, err := tensors.FromShapeForBackend(h.Backend, 0, shapes.Make(dtype, shape...))
 	if err != nil {
-		return nil, pkg.Errorf("%s: %w", a.Name, err)
+		return nil, pkg.Errorf("%s: %w", a.name, err)
 	}
 	var loaded error
 	err = t.MutableFlatData(func(flat any) {
-		to := place{flat: flat, row: shape[len(shape)-1], outFirst: a.OutFirst}
-		for _, p := range a.Parts {
+		to := place{flat: flat, row: shape[len(shape)-1], outFirst: a.outFirst}
+		for _, p := range a.parts {
 			loaded = errors.Join(loaded, to.fill(p, load))
 			if a.stacked {
 				to.begin += p.Size()
@@ -227,7 +227,7 @@ func (h *Held) load(a Array, load spec.Loader) (*tensors.Tensor, error) {
 		return nil, err
 	}
 	if err := t.ToDevice(h.Backend, 0); err != nil {
-		return nil, pkg.Errorf("%s: %w", a.Name, err)
+		return nil, pkg.Errorf("%s: %w", a.name, err)
 	}
 	return t, nil
 }
