@@ -20,7 +20,7 @@
 //   - [Model.Predict] and [Model.Gradients] answer queries about the scores of the head.
 //   - [Model.LogitTerms] and [Model.Decompose] take a logit apart.
 //   - [Model.WithoutValue] zeroes one value vector: the definition of Value Zeroing.
-//   - [graph.Logits] and [graph.Scores] build the graph for a training loop, without a model.
+//   - [Scores] builds the graph for a training loop, without a model.
 //
 // A prompt has many targets and a decode step has one. Both build their blocks with the same
 // function, and the same mixings read them.
@@ -32,7 +32,7 @@
 //
 // # Mixings
 //
-// A [graph.Mixing] is the way one layer mixes positions: graph code over one [graph.Block] that returns a
+// A [Mixing] is the way one layer mixes positions: graph code over one [Block] that returns a
 // number C[t,s] ≥ 0 for every target and source. Built in are
 //
 //	attention                           the softmax of the scores
@@ -48,7 +48,7 @@
 //
 // # Writing a mixing
 //
-// First write a type with the three methods of [graph.Mixing], and register it from init:
+// First write a type with the three methods of [Mixing], and register it from init:
 //
 //	type valueNorms struct{}
 //
@@ -68,17 +68,17 @@
 // "value-norms+rollout" is a method. The first test is modeltest.Mixing(t, "value-norms",
 // valueNorms{}).
 //
-// A mixing reads the exported fields and methods of [graph.Block] only. What else it may do depends on
+// A mixing reads the exported fields and methods of [Block] only. What else it may do depends on
 // its methods:
 //
 //   - PerPair, which every mixing has. If it returns true, a prompt is computed layer by layer in
 //     tiles of targets, so that an array [B,N,S,D] fits the memory. Only then may Mix call
-//     [graph.Block.Contributions].
-//   - [graph.SharesOutput], optional: Mix calls [graph.Block.AfterEach] or [graph.Block.OutputsWithoutSource] before
-//     it reads [graph.Block.Output], so a decode step computes the output together with the changed ones.
-//   - [graph.ZeroesSources], optional: Mix calls [graph.Block.OutputsWithoutSource], so the targets of a prompt
+//     [Block.Contributions].
+//   - [SharesOutput], optional: Mix calls [Block.AfterEach] or [Block.OutputsWithoutSource] before
+//     it reads [Block.Output], so a decode step computes the output together with the changed ones.
+//   - [ZeroesSources], optional: Mix calls [Block.OutputsWithoutSource], so the targets of a prompt
 //     share what each source adds. PerPair must then return true.
-//   - [graph.ReadsFinalNorm], optional: Mix may call [graph.Block.FinalNorm]. PerPair must then return true.
+//   - [ReadsFinalNorm], optional: Mix may call [Block.FinalNorm]. PerPair must then return true.
 //
 // # Errors
 //
@@ -88,7 +88,7 @@
 //   - An error that wraps ctx.Err(): the caller stopped the pass. It names the layer.
 //   - An unknown mixing or tap: the error lists the known ones.
 //   - An error that names a mixing after the pass: its graph code panicked, or returned nil or
-//     another shape than [graph.Mixing] says.
+//     another shape than [Mixing] says.
 //
 // GoMLX panics while a graph is built; [Model] turns that into an error. The package never prints,
 // and asks neither the network nor the environment.
@@ -229,7 +229,8 @@ func (m *Model) Forward(
 // or types that the model cannot take, for a mixing that does not exist or cannot fuse heads as
 // asked, and a [*trace.MemoryError].
 func (m *Model) Read(
-	ctx context.Context, ids, types []int, asks []trace.MixingAsk, edits []trace.Edit, progress func(trace.Progress),
+	ctx context.Context, ids, types []int, asks []trace.MixingAsk, edits []trace.Edit,
+	progress func(trace.Progress),
 ) (*Reading, error) {
 	return m.core.Read(ctx, ids, types, asks, edits, progress)
 }
@@ -279,7 +280,7 @@ func (m *Model) BatchPrompts(n, rows int) int {
 
 // Predict returns the number that each query asks for, computed in float64 from the scores of the
 // head; the head reads only the positions asked for. Texts may have any lengths and run in
-// batches. In a decoder, the tokens with which several texts begin run once; see [ask.prefixTree]. The
+// batches. In a decoder, the tokens with which several texts begin run once. The
 // texts of a batch change each other's numbers by no more than rounding, and the same queries give
 // the same bits.
 //
@@ -319,7 +320,8 @@ func (m *Model) PredictContinuation(
 // [Session.Extend] and [Session.Prompt], and one for a position outside the text, or outside of the
 // target of a model of two stacks.
 func (m *Model) ReadLogits(
-	ctx context.Context, ids []int, edits []trace.Edit, first int, use func(position int, logits []float32) error,
+	ctx context.Context, ids []int, edits []trace.Edit, first int,
+	use func(position int, logits []float32) error,
 ) error {
 	return run.ReadLogits(ctx, m.core, ids, edits, first, use)
 }

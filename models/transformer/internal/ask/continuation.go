@@ -101,7 +101,7 @@ func continued(ctx context.Context, m *run.Model, s *run.Session, prompt, contin
 	return values, len(ids) - common, err
 }
 
-// continuedTarget is [Session.continued] for a model of two stacks.
+// continuedTarget is [continued] for a model of two stacks.
 func continuedTarget(ctx context.Context, s *run.Session, prompt, continuation []int) (
 	values []float64, n int, err error,
 ) {

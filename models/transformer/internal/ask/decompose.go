@@ -18,7 +18,9 @@ import (
 )
 
 // Decompose is what the method of the model of that name does.
-func Decompose(ctx context.Context, m *run.Model, t *PartedText, q trace.Query) (parts []float64, rest float64, err error) {
+func Decompose(
+	ctx context.Context, m *run.Model, t *PartedText, q trace.Query,
+) (parts []float64, rest float64, err error) {
 	if err := checkParted(m.Spec, q); err != nil {
 		return nil, 0, err
 	}
@@ -146,7 +148,7 @@ func (p *partedPass) layer(ctx context.Context, step *run.LayerStep,
 func (p *partedPass) values(l int) (*tensors.Tensor, error) {
 	slots, spec := p.slots(p.owners), p.m.Spec
 	if p.text == nil {
-		return host.Zeros(p.m.Machine.Backend, spec.Groups(), slots, slots, spec.ValueWidth())
+		return p.m.Machine.Zeros(spec.Groups(), slots, slots, spec.ValueWidth())
 	}
 	return p.text.valuesOf(p.m, l, slots)
 }
@@ -198,14 +200,14 @@ func (s *partedLayer) targets(n int) int {
 	return run.PartsTile(s.Model.Spec, s.p.owners)
 }
 
-// run executes the graph of a tile, whose inputs are those of [run.TiledLayer.Over], the parts of the
-// targets, [1,targets,owners,D], and more, and calls use with what it returns.
+// run executes the graph of a tile, whose inputs are those of [run.TiledLayer.Over], the parts of
+// the targets, [1,targets,owners,D], and more, and calls use with what it returns.
 func (s *partedLayer) run(of program.Program, at, n, seen int, use func(tile *tensors.Tensor) error,
 	more ...*tensors.Tensor,
 ) error {
 	targets, owners := s.targets(n), s.p.slots(seen)
 	d, row := s.Model.Spec.Width, s.p.owners*s.Model.Spec.Width
-	parts, err := host.Filled(s.Model.Machine.Backend, []int{1, targets, owners, d}, func(data []float32) {
+	parts, err := s.Model.Machine.Filled([]int{1, targets, owners, d}, func(data []float32) {
 		host.CopySlots(data[:n*owners*d], s.rows(at, n, row), n, seen*d)
 	})
 	if err != nil {
@@ -213,7 +215,8 @@ func (s *partedLayer) run(of program.Program, at, n, seen int, use func(tile *te
 	}
 	defer host.Free(parts)
 	return s.Over(owners, at, targets, func(in []*tensors.Tensor) error {
-		out, err := s.Model.Machine.Execute(of, slices.Concat(in, []*tensors.Tensor{parts}, more)...)
+		in = slices.Concat(in, []*tensors.Tensor{parts}, more)
+		out, err := s.Model.Machine.Execute(of, in...)
 		if err != nil {
 			return err
 		}
@@ -231,11 +234,12 @@ func (s *partedLayer) rows(at, n, row int) []float32 {
 func (s *partedLayer) valueTile(at, n, seen int) error {
 	m, l := s.Model, s.Layer
 	kind := graph.LayerKind(m.Spec, l)
-	return s.run(program.Program{Key: "value parts " + kind, Weights: codes.OfLayer(l), Build: func(w codes.Weights, in []*Node) []*Node {
-		d := m.Builder(w, graph.Text{Length: in[2]})
-		b := d.Layer(l)
-		return []*Node{logit.ValueParts(b, logit.Parted{Whole: in[0], Parts: in[5]})}
-	}}, at, n, seen, func(tile *tensors.Tensor) error {
+	return s.run(program.New("value parts "+kind, codes.OfLayer(l),
+		func(w codes.Weights, in []*Node) []*Node {
+			d := m.Builder(w, graph.Text{Length: in[2]})
+			b := d.Layer(l)
+			return []*Node{logit.ValueParts(b, logit.Parted{Whole: in[0], Parts: in[5]})}
+		}), at, n, seen, func(tile *tensors.Tensor) error {
 		dims, slots := tile.Shape().Dimensions, s.values.Shape().Dimensions[1] // [G,N,owners,E]
 		return host.WriteFrom(tile, s.values, func(to, from []float32) {
 			for g := range dims[0] {
@@ -253,12 +257,12 @@ func (s *partedLayer) tile(at, n, seen int) error {
 	if err != nil {
 		return err
 	}
-	return s.run(program.Program{Key: "parts " + graph.LayerKind(m.Spec, l), Weights: codes.OfLayer(l),
-		Build: func(w codes.Weights, in []*Node) []*Node {
+	return s.run(program.New("parts "+graph.LayerKind(m.Spec, l), codes.OfLayer(l),
+		func(w codes.Weights, in []*Node) []*Node {
 			x := logit.Parted{Whole: in[0], Parts: in[5]}
 			b := run.BlockOfTile(m, w, l, in)
 			return []*Node{logit.AfterParts(b, logit.AttentionParts(b, in[6]), x)}
-		}}, at, n, seen, func(tile *tensors.Tensor) error {
+		}), at, n, seen, func(tile *tensors.Tensor) error {
 		owners, d := tile.Shape().Dimensions[2], m.Spec.Width
 		return host.Read(tile, func(data []float32) {
 			host.CopySlots(s.rows(at, n, s.p.owners*d), data[:n*owners*d], n, seen*d)
@@ -289,7 +293,7 @@ func (p *partedPass) head(inputs *run.Inputs, x *tensors.Tensor,
 ) (parts []float64, rest float64, err error) {
 	k, d := p.owners, p.m.Spec.Width
 	owners := p.slots(k)
-	own, err := host.Filled(p.m.Machine.Backend, []int{1, 1, owners, d},
+	own, err := p.m.Machine.Filled([]int{1, 1, owners, d},
 		func(data []float32) { copy(data, p.parts[at*k*d:(at+1)*k*d]) })
 	if err != nil {
 		return nil, 0, err

@@ -93,7 +93,7 @@ func PatchEdges(ctx context.Context, m *run.Model, clean, corrupted []int, edits
 	}
 	changes, err := e.record(ctx, queries)
 	if err == nil {
-		e.change, err = e.keep(host.Filled(m.Machine.Backend, []int{g.Senders(), e.query.padded, m.Spec.Width},
+		e.change, err = e.keep(m.Machine.Filled([]int{g.Senders(), e.query.padded, m.Spec.Width},
 			func(data []float32) { copy(data, changes) }))
 	}
 	if err != nil {
@@ -254,9 +254,10 @@ func (e *edgeRuns) Scores(ctx context.Context, steps int) ([]float64, error) {
 func (e *edgeRuns) between(part float32) (*tensors.Tensor, error) {
 	share := tensors.FromScalar(part)
 	defer host.Free(share)
-	return host.Only(e.m.Machine.Run("edges between", codes.NoWeights, func(_ codes.Weights, in []*Node) []*Node {
-		return []*Node{Add(in[0], Mul(in[2], Sub(in[1], in[0])))}
-	}, e.streams[0], e.start, share))
+	return host.Only(e.m.Machine.Run("edges between", codes.NoWeights,
+		func(_ codes.Weights, in []*Node) []*Node {
+			return []*Node{Add(in[0], Mul(in[2], Sub(in[1], in[0])))}
+		}, e.streams[0], e.start, share))
 }
 
 // addScores adds a share of the scores by the gradient of the run from x, the stream before layer
@@ -319,7 +320,8 @@ func (e *edgeRuns) layer(what string, l int, of func(d *graph.Builder, in []*Nod
 		return nil, err
 	}
 	defer host.Free(edits...)
-	return e.query.inputs.Run(what+graph.LayerKind(e.m.Spec, l)+run.EditsKey(edited), codes.OfLayer(l),
+	return e.query.inputs.Run(what+graph.LayerKind(e.m.Spec, l)+run.EditsKey(edited),
+		codes.OfLayer(l),
 		func(d *graph.Builder, in []*Node) []*Node {
 			in, d.Edits = graph.CutEdits(in, edited)
 			return of(d, in)
@@ -356,7 +358,7 @@ func (e *edgeRuns) Run(ctx context.Context, keep []bool) (value float64, err err
 	}
 	// mask returns 1 for the edges that n receivers keep, [n,U].
 	mask := func(first, n int) (*tensors.Tensor, error) {
-		return host.Filled(e.m.Machine.Backend, []int{n, u}, func(data []float32) {
+		return e.m.Machine.Filled([]int{n, u}, func(data []float32) {
 			for i := range data {
 				if data[i] = 0; i%u < e.g.Reads(first+i/u) && keep[first*u+i] {
 					data[i] = 1
@@ -383,9 +385,8 @@ func (e *edgeRuns) Run(ctx context.Context, keep []bool) (value float64, err err
 			place[(sender+i)*(heads+1)+i] = 1
 		}
 		at := tensors.FromFlatDataAndDimensions(place, u, heads+1)
-		next, err := host.Only(e.layer("edges kept ", l, func(d *graph.Builder, in []*Node) []*Node {
-			return []*Node{edgesKept(d, l, in)}
-		}, delta, e.streams[l], e.middles[l], e.sent[l], kept, at))
+		keep := func(d *graph.Builder, in []*Node) []*Node { return []*Node{edgesKept(d, l, in)} }
+		next, err := host.Only(e.layer("edges kept ", l, keep, delta, e.streams[l], e.middles[l], e.sent[l], kept, at))
 		host.Free(kept, at)
 		if err != nil {
 			return 0, fmt.Errorf("layer %d: %w", l, err)
@@ -415,11 +416,12 @@ func (e *edgeRuns) Run(ctx context.Context, keep []bool) (value float64, err err
 
 // onlyInput is change with 0 for all senders but the embedding, [U,N,D]: no other one has run.
 func (e *edgeRuns) onlyInput() (*tensors.Tensor, error) {
-	return host.Only(e.m.Machine.Run("edges of the input", codes.NoWeights, func(_ codes.Weights, in []*Node) []*Node {
-		first := SliceAxis(in[0], 0, AxisRange(0, 1))
-		rest := ZerosLike(SliceAxis(in[0], 0, AxisRange(1)))
-		return []*Node{Concatenate([]*Node{first, rest}, 0)}
-	}, e.change))
+	return host.Only(e.m.Machine.Run("edges of the input", codes.NoWeights,
+		func(_ codes.Weights, in []*Node) []*Node {
+			first := SliceAxis(in[0], 0, AxisRange(0, 1))
+			rest := ZerosLike(SliceAxis(in[0], 0, AxisRange(1)))
+			return []*Node{Concatenate([]*Node{first, rest}, 0)}
+		}, e.change))
 }
 
 // edgesKept runs layer l with the edges that are kept. in are delta [U,N,D], what each sender adds

@@ -102,9 +102,10 @@ func (w *backwardPass) run(ctx context.Context) error {
 	}
 	last := d
 	defer host.Free(last)
-	d, err = w.derived("embedding", codes.EndsWeights, func(b *graph.Builder, x *Node, in []*Node) *Node {
-		return ReduceAllSum(Mul(b.Embedded(x), in[0]))
-	}, d)
+	d, err = w.derived("embedding", codes.EndsWeights,
+		func(b *graph.Builder, x *Node, in []*Node) *Node {
+			return ReduceAllSum(Mul(b.Embedded(x), in[0]))
+		}, d)
 	if err != nil {
 		return err
 	}
@@ -119,9 +120,10 @@ func (w *backwardPass) fromHead() (*tensors.Tensor, error) {
 		return nil, err
 	}
 	defer host.Free(slopes)
-	return w.derived("scores", codes.EndsWeights, func(b *graph.Builder, x *Node, in []*Node) *Node {
-		return ReduceAllSum(Mul(b.HeadAt(x, in[0]), in[1]))
-	}, host.Int32Tensor(w.positions()), slopes)
+	return w.derived("scores", codes.EndsWeights,
+		func(b *graph.Builder, x *Node, in []*Node) *Node {
+			return ReduceAllSum(Mul(b.HeadAt(x, in[0]), in[1]))
+		}, host.Int32Tensor(w.positions()), slopes)
 }
 
 // forward runs the batch through all layers and fills in hidden.
@@ -194,7 +196,8 @@ func (w *backwardPass) pop() *tensors.Tensor {
 
 // derived returns the derivative, with respect to the last of hidden, of the number that of builds
 // from it, and frees that hidden state.
-func (w *backwardPass) derived(what, which string, of func(d *graph.Builder, x *Node, in []*Node) *Node,
+func (w *backwardPass) derived(what, which string,
+	of func(d *graph.Builder, x *Node, in []*Node) *Node,
 	more ...*tensors.Tensor,
 ) (*tensors.Tensor, error) {
 	x := w.pop()
@@ -332,8 +335,8 @@ func (w *backwardPass) keepTaps(l int, derivatives []*tensors.Tensor) error {
 						Data:  make([]float32, w.m.Spec.Layers*kept),
 					})
 				}
-				run.Cut(g.Taps[k].Data[l*kept:], data[i*size:(i+1)*size], dims, make([]int, len(dims)),
-					keep)
+				run.Cut(g.Taps[k].Data[l*kept:], data[i*size:(i+1)*size], dims,
+					make([]int, len(dims)), keep)
 			}
 		})
 		if err != nil {

@@ -20,7 +20,8 @@ func LogitTerms(ctx context.Context, m *run.Model, q trace.Query) (*trace.LogitT
 	if err := checkParted(m.Spec, q); err != nil {
 		return nil, err
 	}
-	if err := m.CheckMemory(run.Need{Tokens: len(q.IDs), Taps: []trace.Tap{trace.Value}}); err != nil {
+	need := run.Need{Tokens: len(q.IDs), Taps: []trace.Tap{trace.Value}}
+	if err := m.CheckMemory(need); err != nil {
 		return nil, err
 	}
 	p := &termsPass{m: m, q: q}
@@ -91,7 +92,8 @@ func (p *termsPass) run(ctx context.Context) (*trace.LogitTerms, error) {
 func ofTarget(_ *graph.Builder, b *graph.Block, now graph.Cache, in []*Node) []*Node {
 	at := in[0]
 	return []*Node{
-		graph.OneRow(b.Input, at), graph.OneRow(b.AttentionOutput, at), graph.OneRow(b.Attention, at), now.Value,
+		graph.OneRow(b.Input, at), graph.OneRow(b.AttentionOutput, at),
+		graph.OneRow(b.Attention, at), now.Value,
 	}
 }
 
@@ -138,10 +140,11 @@ func (p *termsPass) head(inputs *run.Inputs, at *tensors.Tensor,
 ) (*tensors.Tensor, error) {
 	asked := logit.AskedTensors(p.m.Spec, []*trace.Objective{&p.q.Objective}, []int{0}, 1)
 	defer host.Free(asked...)
-	out, err := inputs.End(p.Final, "direction", func(d *graph.Builder, x *Node, in []*Node) []*Node {
-		r := logit.BeforeHead(d, graph.OneRow(x, in[0]), in[1], in[2])
-		return []*Node{r.Along, r.Constant}
-	}, append([]*tensors.Tensor{at}, asked...)...)
+	out, err := inputs.End(p.Final, "direction",
+		func(d *graph.Builder, x *Node, in []*Node) []*Node {
+			r := logit.BeforeHead(d, graph.OneRow(x, in[0]), in[1], in[2])
+			return []*Node{r.Along, r.Constant}
+		}, append([]*tensors.Tensor{at}, asked...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -158,11 +161,12 @@ func (p *termsPass) layerBack(l int, along *tensors.Tensor,
 	defer host.Free(length)
 	model := p.m // the graph is kept with it, so nothing else of this pass may stay in the graph
 	kind := graph.LayerKind(model.Spec, l)
-	out, err := p.m.Machine.Run("terms back "+kind, codes.OfLayer(l), func(w codes.Weights, in []*Node) []*Node {
-		k := logit.TargetNodes{Input: in[1], Output: in[2], Attention: in[3], Value: in[4]}
-		t := logit.TermsOf(model.Builder(w, graph.Text{Length: in[0]}), l, k, in[5])
-		return []*Node{t.Input.Along, t.Sources, t.MLP(), t.Input.Constant}
-	}, length, p.Input[l], p.Output[l], p.Attention[l], p.value[l], along)
+	out, err := p.m.Machine.Run("terms back "+kind, codes.OfLayer(l),
+		func(w codes.Weights, in []*Node) []*Node {
+			k := logit.TargetNodes{Input: in[1], Output: in[2], Attention: in[3], Value: in[4]}
+			t := logit.TermsOf(model.Builder(w, graph.Text{Length: in[0]}), l, k, in[5])
+			return []*Node{t.Input.Along, t.Sources, t.MLP(), t.Input.Constant}
+		}, length, p.Input[l], p.Output[l], p.Attention[l], p.value[l], along)
 	if err != nil {
 		return nil, err
 	}

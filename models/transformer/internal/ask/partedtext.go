@@ -67,7 +67,7 @@ func (t *PartedText) Free() {
 // valuesOf returns the parts of the values of layer l with room for so many tokens.
 func (t *PartedText) valuesOf(m *run.Model, l, slots int) (*tensors.Tensor, error) {
 	if l == len(t.values) {
-		empty, err := host.Zeros(m.Machine.Backend, m.Spec.Groups(), slots, slots, m.Spec.ValueWidth())
+		empty, err := m.Machine.Zeros(m.Spec.Groups(), slots, slots, m.Spec.ValueWidth())
 		if err == nil {
 			t.values = append(t.values, empty)
 		}
@@ -91,7 +91,7 @@ func resizedParts(m *run.Model, old *tensors.Tensor, slots int) (*tensors.Tensor
 	dims := old.Shape().Dimensions
 	groups, had, width := dims[0], dims[1], dims[3]
 	n := min(had, slots)
-	return host.FilledFrom(m.Machine.Backend, old, []int{groups, slots, slots, width}, func(to, from []float32) {
+	return m.Machine.FilledFrom(old, []int{groups, slots, slots, width}, func(to, from []float32) {
 		for g := range groups {
 			host.CopySlots(to[g*slots*slots*width:][:n*slots*width],
 				from[g*had*had*width:][:n*had*width], n, n*width)
@@ -115,7 +115,7 @@ func (p *partedPass) goOn(ctx context.Context) (parts []float64, rest float64, e
 				}
 			}
 			if step.Layer == p.m.Spec.Layers-1 {
-				final, err = host.FilledFrom(p.m.Machine.Backend, step.Out, step.Out.Shape().Dimensions,
+				final, err = p.m.Machine.FilledFrom(step.Out, step.Out.Shape().Dimensions,
 					func(to, from []float32) { copy(to, from) })
 				if err != nil {
 					return err

@@ -45,7 +45,7 @@ const mostOfTexts = 7. / 8
 
 // PrefixTrees divides queries among trees. It returns none if the texts share too little, or if a
 // token changes those before it, or may count otherwise than by its slot, as with embeddings and
-// edits of a query. The errors are those of [Model.queryBatches].
+// edits of a query. The errors are those of [queryBatches].
 func PrefixTrees(m *run.Model, queries []trace.Query, how Batching) ([]*prefixTree, error) {
 	s := m.Spec
 	if s.Bidirectional || s.Encoder > 0 || s.Head != spec.LanguageHead || s.SkipPosition ||
@@ -134,8 +134,8 @@ func (t *prefixTree) predict(ctx context.Context, values []float64) error {
 	defer host.Free(x)
 	ends := host.Int32Tensor(filledTo(t.ends, t.m.TextsOfPass(len(t.ends), treeTexts)))
 	defer host.Free(ends)
-	scores, err := host.Only(t.m.Machine.Execute(treeScores(t.m), append(slices.Clone(rows[:treeTokens]),
-		x, ends)...))
+	scores, err := host.Only(t.m.Machine.Execute(treeScores(t.m),
+		append(slices.Clone(rows[:treeTokens]), x, ends)...))
 	if err != nil {
 		return err
 	}
@@ -176,9 +176,11 @@ func (t *prefixTree) rows() []*tensors.Tensor {
 		}
 	}
 	return []*tensors.Tensor{
-		host.Int32Tensor(filledTo(t.IDs, M), 1, M), host.Int32Tensor(filledTo(t.positions, M), 1, M),
+		host.Int32Tensor(filledTo(t.IDs, M), 1, M),
+		host.Int32Tensor(filledTo(t.positions, M), 1, M),
 		host.Int32Tensor([]int{length}),
-		host.Int32Tensor(firsts), host.Int32Tensor(targets, B, own), host.Int32Tensor(paths, B, sources),
+		host.Int32Tensor(firsts), host.Int32Tensor(targets, B, own),
+		host.Int32Tensor(paths, B, sources),
 		host.Int32Tensor(back, 2, M),
 	}
 }
@@ -195,26 +197,27 @@ func treeBuilder(m *run.Model, w codes.Weights, in []*Node) *graph.Builder {
 
 // treeEmbedding is the graph of the residual stream of all rows before block 0, [1,M,D].
 func treeEmbedding(m *run.Model) program.Program {
-	return program.Program{Key: "tree embed", Weights: codes.EndsWeights, Build: func(w codes.Weights, in []*Node) []*Node {
+	return program.New("tree embed", codes.EndsWeights, func(w codes.Weights, in []*Node) []*Node {
 		return []*Node{treeBuilder(m, w, in).Embed()}
-	}}
+	})
 }
 
 // treeLayer is the graph of layer l. Its inputs are [prefixTree.rows] and the stream x [1,M,D]
 // before the layer; it returns that after it.
 func treeLayer(m *run.Model, l int) program.Program {
-	return program.Program{Key: "tree " + graph.LayerKind(m.Spec, l), Weights: codes.OfLayer(l), Build: func(w codes.Weights, in []*Node) []*Node {
-		firsts, targets, paths, back, x := in[3], in[4], in[5], in[6], in[7]
-		d := treeBuilder(m, w, in)
-		return []*Node{d.TreeBlock(l, x, firsts, targets, paths, back).Output}
-	}}
+	return program.New("tree "+graph.LayerKind(m.Spec, l), codes.OfLayer(l),
+		func(w codes.Weights, in []*Node) []*Node {
+			firsts, targets, paths, back, x := in[3], in[4], in[5], in[6], in[7]
+			d := treeBuilder(m, w, in)
+			return []*Node{d.TreeBlock(l, x, firsts, targets, paths, back).Output}
+		})
 }
 
 // treeScores is the graph of what the head computes for some rows. Its inputs are those of the
 // tokens, the stream after the last block [1,M,D] and the rows, [Q]; it returns [Q,V].
 func treeScores(m *run.Model) program.Program {
-	return program.Program{Key: "tree scores", Weights: codes.EndsWeights, Build: func(w codes.Weights, in []*Node) []*Node {
+	return program.New("tree scores", codes.EndsWeights, func(w codes.Weights, in []*Node) []*Node {
 		x := Gather(Squeeze(in[3], 0), InsertAxes(in[4], -1)) // [Q,D]
 		return []*Node{Squeeze(treeBuilder(m, w, in).Head(InsertAxes(x, 1)), 1)}
-	}}
+	})
 }

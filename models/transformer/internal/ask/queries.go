@@ -50,7 +50,8 @@ func checkQuery(s *spec.Spec, q trace.Query) error {
 	if err := run.CheckIDs(s, q.IDs); err != nil {
 		return err
 	}
-	if err := run.CheckTypes(s, run.Batch{IDs: [][]int{q.IDs}, Types: run.RowOrNil(q.Types)}); err != nil {
+	alone := run.Batch{IDs: [][]int{q.IDs}, Types: run.RowOrNil(q.Types)}
+	if err := run.CheckTypes(s, alone); err != nil {
 		return err
 	}
 	if err := logit.CheckObjective(s, q.Objective, len(q.IDs)); err != nil {
@@ -195,7 +196,7 @@ func (b *queryBatch) embeddings() (*tensors.Tensor, error) {
 		return nil, nil
 	}
 	width := b.m.Spec.Embedded()
-	return host.Filled(b.m.Machine.Backend, []int{len(b.queries), b.padded, width}, func(data []float32) {
+	return b.m.Machine.Filled([]int{len(b.queries), b.padded, width}, func(data []float32) {
 		for i, q := range b.queries {
 			copy(data[i*b.padded*width:], q.Embeddings)
 		}

@@ -110,7 +110,8 @@ func (f FormNodes) chunk() int {
 }
 
 // level is the codes of block p of each of the chunks of so many blocks, less that of the number 0:
-// [...,32]. Its constants are its own, so that the body of a loop may compute it; see [graph.turnBody].
+// [...,32]. Its constants are its own, so that the body of a loop may compute it; see
+// [graph.turnBody].
 func (f FormNodes) level(p, chunk int) *Node {
 	code, lower := (*Node)(nil), 0
 	for _, plane := range []*Node{f.Codes, f.high} {

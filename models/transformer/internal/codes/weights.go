@@ -39,7 +39,7 @@ type array struct {
 
 // fused returns the arrays that hold params. Query, key and value of a layer share one array,
 // blocks.l.qkv.{weight [D,HE+2GE],bias [HE+2GE]}: one wide product is faster than three narrow
-// ones. With outFirst the matrices of layers are held [out,in]; see [Model.outFirst]. Parameters
+// ones. With outFirst the matrices of layers are held [out,in]; see [Held.OutFirst]. Parameters
 // come in the order of [spec.Spec.Params], so the columns of the array are query, key, value.
 //
 // The gains of the heads of a layer share the arrays blocks.l.{query,key}-norm.gain, [HE] and [GE].

@@ -101,7 +101,7 @@ func (b *Block) attend() {
 // attentionOutput is Σ_h context_h W_O^h + b_O, [B,N,D].
 func (b *Block) attentionOutput() *Node { return b.layer.outputOf(b.joinedContext()) }
 
-// joinedContext are the contexts of all heads side by side, [B,N,HE], as [Block.outputOf] takes
+// joinedContext are the contexts of all heads side by side, [B,N,HE], as [Layer.outputOf] takes
 // them. An edit of the outputs of heads multiplies the contexts by numbers and adds others to the
 // sum, so no head is projected by itself.
 func (b *Block) joinedContext() *Node {

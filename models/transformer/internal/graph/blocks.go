@@ -8,8 +8,9 @@ import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 )
 
-// ExtendBlock builds layer l for several tokens x, [B,N,D], from slot d.first on, after a cache past.
-// Those before slot end are tokens, the others padding. It also returns their keys and values.
+// ExtendBlock builds layer l for several tokens x, [B,N,D], from slot d.first on, after a cache
+// past. Those before slot end are tokens, the others padding. It also returns their keys and
+// values.
 func (d *Builder) ExtendBlock(l int, x *Node, past Cache, end *Node) (*Block, Cache) {
 	b, now := d.StartBlock(l, x)
 	b.sources = Cache{

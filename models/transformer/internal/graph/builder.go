@@ -123,7 +123,8 @@ func (d *Builder) Embedded(x *Node) *Node {
 	}
 	if s.TokenTypes > 0 {
 		if d.Types == nil {
-			x = Add(x, Reshape(SliceAxis(codes.Float(d.W("token-types")), 0, AxisRange(0, 1)), 1, 1, -1))
+			x = Add(x,
+				Reshape(SliceAxis(codes.Float(d.W("token-types")), 0, AxisRange(0, 1)), 1, 1, -1))
 		} else {
 			x = Add(x, codes.Gathered(d.W("token-types"), d.Types))
 		}
@@ -146,7 +147,8 @@ func (d *Builder) learned() *Node {
 	// A padded target may lie beyond the table. Nobody reads its row, so any row will do.
 	at = MinScalar(at, d.Spec.Context+d.Spec.PositionOffset-1)
 	rows := codes.Gathered(d.W("positions"), at)
-	return d.byStack(rows, rows, func() *Node { return codes.Gathered(d.W("target-positions"), at) })
+	return d.byStack(rows, rows,
+		func() *Node { return codes.Gathered(d.W("target-positions"), at) })
 }
 
 // Block builds layer l for targets x, [B,N,D], that see each other. It also returns their keys and
@@ -171,7 +173,7 @@ func (d *Builder) TileBlock(l int, x *Node, sources Cache) *Block {
 
 // StepBlock builds layer l for the one target of each text, x [B,1,D], of a decode step, in slot
 // d.first of the cache past. What past holds in that slot is not read. It also returns the
-// target's key and value, [B,G,1,E]. The block has no output yet; see [Block.finish].
+// target's key and value, [B,G,1,E]. The block has no output yet; see [Finish].
 func (d *Builder) StepBlock(l int, x *Node, past Cache) (*Block, Cache) {
 	b, now := d.StartBlock(l, x)
 	b.own = &ownSlot{Cache: now, past: past, slot: d.First}
@@ -239,7 +241,8 @@ func (d *Builder) attend(b *Block) {
 	if d.Spec.RelativeBuckets > 0 && d.Spec.Stack(b.layer.Number) != spec.Crossing {
 		back := distance(x.Graph(), d.First, x.Shape().Dimensions[2], sources)
 		rows := codes.Gathered(b.layer.W("relative-bias"),
-			bucketOf(d.Spec, back, d.Spec.Stack(b.layer.Number) != spec.Decoding)) // [B or 1,1,N,S,H]
+			// [B or 1,1,N,S,H]
+			bucketOf(d.Spec, back, d.Spec.Stack(b.layer.Number) != spec.Decoding))
 		b.alibi = TransposeAllAxes(Squeeze(rows, 1), 0, 3, 1, 2)
 	}
 	b.attend()

@@ -12,12 +12,13 @@ type cachedSources struct {
 	// [H,·,1], whose slot in rows holds any finite numbers. No target sees the last slot, which
 	// [run.Session.spare] keeps free.
 	rows, own []*Node
-	// biases are those of [Block.biasThrough], [1,1,F]; none in models without them.
+	// biases are those of [BiasThrough], [1,1,F]; none in models without them.
 	biases []*Node
 }
 
-// UseCachedSources makes a block read them and returns own. It takes the inputs of [run.projectedCache.inputs] for a step: the rows, the tensors of
-// [Block.throughHeads] and the biases. value is that of the target, [1,G,1,E].
+// UseCachedSources makes a block read them and returns own. It takes the inputs of
+// [run.projectedCache.inputs] for a step: the rows, the tensors of [WeightsThroughHeads] and the
+// biases. value is that of the target, [1,G,1,E].
 func UseCachedSources(b *Block, value *Node, in []*Node) (own []*Node) {
 	n := 1 + len(InputMatrices(b.layer.Spec))
 	c := &cachedSources{rows: in[:n], biases: in[2*n:]}
@@ -32,7 +33,7 @@ func UseCachedSources(b *Block, value *Node, in []*Node) (own []*Node) {
 // cachedOutputs is [Block.OutputsWithoutSource] in a decode step, from its cached sources, with a
 // column for each slot. The last one, which no target sees, is the whole. If a target attends to
 // one source only, a rounding error is left of its attention in place of zero. A norm of the
-// attention output alone would magnify that; [Model.canProject] excludes such blocks.
+// attention output alone would magnify that; [run.CanProject] excludes such blocks.
 func cachedOutputs(b *Block) (without, whole *Node) {
 	c, s := b.cached, b.layer.Spec
 	at := Reshape(b.own.at(), 1, 1, -1)                     // [1,1,S]

@@ -3,7 +3,8 @@
 //
 // Read it from the top of a paper's figure down:
 //
-//   - builder.go: from the tokens of a text to the residual stream, through the blocks, to the head.
+//   - builder.go: from the tokens of a text to the residual stream, through the blocks, to the
+//     head.
 //   - block.go: one block, from the residual stream before it to that after it.
 //   - projections.go, positions.go, scores.go: queries, keys and values, their positions, and the
 //     attention.

@@ -188,7 +188,7 @@ func (t turnBody) build(g *Graph, state []*Node) *Function {
 	})
 }
 
-// gated is [Block.gated] with constants of its own.
+// gated is [Layer.gated] with constants of its own.
 func (t turnBody) gated(gate, up *Node) *Node {
 	fixed := func(x float64) *Node { return Const(gate.Graph(), float32(x)) }
 	if limit := t.spec.InnerLimit; limit > 0 {

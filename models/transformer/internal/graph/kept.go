@@ -27,9 +27,9 @@ func KeptOf(b *Block) []*Node {
 	return append(kept, SumBeforeNorm(b))
 }
 
-// KeptAt is what a layer did to one target of each text, in the order of [run.Latest.addPrompt]: its
-// input, [B,1,D], what [KeptOf] gives, with N = 1, and its output, [B,1,D]. For at see [OneRow]; it
-// is nil if the block has no other target.
+// KeptAt is what a layer did to one target of each text, in the order of [run.Latest.addPrompt]:
+// its input, [B,1,D], what [KeptOf] gives, with N = 1, and its output, [B,1,D]. For at see
+// [OneRow]; it is nil if the block has no other target.
 func KeptAt(b *Block, at *Node) []*Node {
 	all := slices.Concat([]*Node{b.Input}, KeptOf(b), []*Node{b.Output})
 	if at == nil {
@@ -43,7 +43,7 @@ func KeptAt(b *Block, at *Node) []*Node {
 
 // SumsBeforeNorm reports whether the direction on the stream passes a norm after the attention
 // output is added in layer l: that after the feed-forward part, or with NormedResidual that before
-// it. A pass keeps what that norm normalises, [Block.sumBeforeNorm]: otherwise it would be computed
+// it. A pass keeps what that norm normalises, [SumBeforeNorm]: otherwise it would be computed
 // again, under the edits of the pass.
 func SumsBeforeNorm(s *spec.Spec, l int) bool {
 	return s.Order == spec.PreNorm && s.NormedResidual ||
@@ -70,10 +70,11 @@ func SumBeforeNorm(b *Block) *Node {
 	if b.layer.Spec.Order == spec.PreNorm {
 		return AttentionSum(b)
 	}
-	// [Block.finish] has computed them, unless the output came from elsewhere.
+	// [Finish] has computed them, unless the output came from elsewhere.
 	z, m := b.inner[trace.HiddenAfterAttention], b.inner[trace.FeedForwardOutput]
 	if z == nil || m == nil {
-		z = b.layer.Edited(trace.HiddenAfterAttention, b.layer.Norm(AttentionSum(b), "attention-norm"))
+		z = b.layer.Edited(trace.HiddenAfterAttention,
+			b.layer.Norm(AttentionSum(b), "attention-norm"))
 		m = b.layer.Edited(trace.FeedForwardOutput, b.layer.MLP(z))
 	}
 	return Add(z, m)

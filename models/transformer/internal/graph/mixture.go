@@ -143,6 +143,7 @@ func (l *Layer) ByExpert(inner *Node) *Node {
 
 // ExpertBiases are the biases of the experts' outputs, each times its weight, [M,D].
 func (l *Layer) ExpertBiases() *Node {
-	biases := Reshape(codes.Float(l.W("down.bias")), l.ExpertWeights.Shape().Dimensions[1], -1) // [X,D]
+	// [X,D]
+	biases := Reshape(codes.Float(l.W("down.bias")), l.ExpertWeights.Shape().Dimensions[1], -1)
 	return l.relevance.product(l.Product.Dot(l.ExpertWeights, 1, biases, 0))
 }

@@ -40,7 +40,7 @@ func normBeforeMLP(l *Layer) string {
 	return "mlp-norm"
 }
 
-// scaledByGain is the linear part of [Block.normBeforeMLP]: x less its mean, times the gain.
+// scaledByGain is the linear part of [normBeforeMLP]: x less its mean, times the gain.
 func scaledByGain(l *Layer, x *Node) *Node {
 	if !l.Spec.RMS {
 		x = Centred(x)
@@ -64,7 +64,7 @@ func WeightsThroughHeads(l *Layer) []*Node {
 }
 
 // ProjectSources returns the tensors of [projectedSources], output first, given those of
-// [Block.throughHeads].
+// [WeightsThroughHeads].
 func ProjectSources(b *Block, through []*Node) []*Node {
 	var all []*Node
 	for _, w := range through {
@@ -111,7 +111,8 @@ func projectedOutputs(b *Block) (without, whole *Node) {
 	z := less(sum, residual, ofSource(b.projected.output)) // [1+S,N,D]
 	inverse := InverseSpread(b.layer.Spec, z)              // [1+S,N,1]
 	input := func(name string, rows *Node) *Node {         // [1+S,N,F]
-		y := less(b.layer.Linear(scaledByGain(b.layer, sum), name), b.layer.Linear(scaledByGain(b.layer, residual), name),
+		y := less(b.layer.Linear(scaledByGain(b.layer, sum), name),
+			b.layer.Linear(scaledByGain(b.layer, residual), name),
 			ofSource(rows))
 		y = Mul(y, inverse)
 		if bias := BiasThrough(b.layer, name); bias != nil {
@@ -147,7 +148,7 @@ func withMLP(l *Layer, z, mlp *Node) *Node {
 	return Add(z, mlp)
 }
 
-// BiasThrough is the bias of [Block.normBeforeMLP] times a matrix, [1,1,F]; nil without one.
+// BiasThrough is the bias of [normBeforeMLP] times a matrix, [1,1,F]; nil without one.
 func BiasThrough(l *Layer, name string) *Node {
 	if !l.Spec.NormBias() {
 		return nil

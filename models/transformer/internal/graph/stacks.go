@@ -32,7 +32,7 @@ func BoundaryIn(s *spec.Spec, ids []int) int {
 	return BoundaryOf(s, ids)
 }
 
-// LengthOf returns the number and the boundaries of [Model.withBoundaries], nil if there are none.
+// LengthOf returns the number and the boundaries of [run.withBoundaries], nil if there are none.
 func LengthOf(x *Node) (number, boundary *Node) {
 	if x.IsScalar() {
 		return x, nil

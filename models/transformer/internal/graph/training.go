@@ -12,8 +12,9 @@ import (
 // Scores builds the graph from ids [B,T] to the scores of the head, without a cache or taps. A
 // training loop differentiates it. w has the arrays with the names of [spec.Spec.Params]; it also
 // returns the attention of each layer, [B,H,T,T], for losses that use it. It panics like all GoMLX
-// graph code. The scores are [B,T,V], [B,K] for a class of the whole text, or [B,T,K] for a class of each token.
-// real [B,T], in float32, is 1 for tokens and 0 for padding; nil means that there is no padding.
+// graph code. The scores are [B,T,V], [B,K] for a class of the whole text, or [B,T,K] for a class
+// of each token. real [B,T], in float32, is 1 for tokens and 0 for padding; nil means that there is
+// no padding.
 func Scores(spec *spec.Spec, weights func(name string) *Node, ids, real *Node) (
 	scores *Node, attention []*Node,
 ) {

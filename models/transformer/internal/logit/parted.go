@@ -87,9 +87,9 @@ func mlpParts(l *graph.Layer, v Parted) Parted {
 	return Parted{Reshape(y.Whole, whole...), Reshape(y.Parts, parts...)}
 }
 
-// feedForwardParts is [Block.feedForward] of v. An activation is the line through the origin and
-// its value, θ = f(x)/x (Modarressi et al. 2023, eq. 10). A product of two projections gives half
-// to each, as the Shapley value does:
+// feedForwardParts is [graph.Layer.feedForward] of v. An activation is the line through the origin
+// and its value, θ = f(x)/x (Modarressi et al. 2023, eq. 10). A product of two projections gives
+// half to each, as the Shapley value does:
 //
 //	m = down(θ·up x),         m_k = down(θ·up_k)
 //	m = down(θ·gate x·up x),  m_k = down(θ·(gate_k·up x + gate x·up_k)/2)
@@ -124,7 +124,8 @@ func feedForwardParts(l *graph.Layer, v Parted) Parted {
 			MulScalar(Mul(up.Parts, InsertAxes(active, -2)), 0.5))
 	} else {
 		hidden.Whole = graph.Activate(activation, up.Whole, l.W)
-		hidden.Parts = Mul(up.Parts, InsertAxes(graph.ActivationSlope(activation, up.Whole, l.W), -2))
+		hidden.Parts = Mul(up.Parts,
+			InsertAxes(graph.ActivationSlope(activation, up.Whole, l.W), -2))
 	}
 	hidden.Whole, hidden.Parts = l.ByExpert(hidden.Whole), l.ByExpert(hidden.Parts)
 	return Parted{
@@ -202,7 +203,8 @@ func attentionBias(b *graph.Block) *Node {
 		if l.Spec.Sinks {
 			heads = Mul(heads, ReduceAndKeep(b.Attention, ReduceSum, -1)) // [1,H,N,E]
 		}
-		moved := l.Product.Layer(graph.JoinHeads(heads), codes.Float(l.W("output.weight"))) // [1,1 or N,D]
+		// [1,1 or N,D]
+		moved := l.Product.Layer(graph.JoinHeads(heads), codes.Float(l.W("output.weight")))
 		if moved = Reshape(moved, -1, l.Spec.Width); l.Spec.Sinks {
 			moved = InsertAxes(moved, 0, 1)
 		} else {
@@ -216,13 +218,14 @@ func attentionBias(b *graph.Block) *Node {
 	return sum
 }
 
-// AfterParts are the parts of [graph.Block.After] for an attention output and an input with their parts.
+// AfterParts are the parts of [graph.Block.After] for an attention output and an input with their
+// parts.
 func AfterParts(b *graph.Block, a, x Parted) *Node {
 	after := wholeAfterParts(b, a, x).Parts
 	return graph.WhereActive(b, after, x.Parts)
 }
 
-// wholeAfterParts is [Block.afterParts] for targets on which the layer works.
+// wholeAfterParts is [AfterParts] for targets on which the layer works.
 func wholeAfterParts(b *graph.Block, a, x Parted) Parted {
 	l := graph.LayerOf(b)
 	switch l.Spec.Order {

@@ -21,7 +21,7 @@ type blockTerms struct {
 
 // TargetNodes is what a layer did to B targets, in a graph: its input and attention output,
 // [B,1,D], its attention, [B,H,1,S], and the values of all sources, [B,G,S,E]. Input and output are
-// nil where nothing reads them; see [NormsOnTheWay]. sum is what [Block.sumBeforeNorm] gave,
+// nil where nothing reads them; see [NormsOnTheWay]. sum is what [graph.SumBeforeNorm] gave,
 // [B,1,D]; nil if it is to be computed.
 type TargetNodes struct{ Input, Output, Attention, Value, Sum *Node }
 
@@ -34,7 +34,7 @@ func TermsOf(d *graph.Builder, l int, k TargetNodes, along *Node) blockTerms {
 }
 
 // termsAlong returns the terms of a layer for one target, given the direction after it, [B,1,D],
-// and what [Block.sumBeforeNorm] gave, nil if it is to be computed. It follows [graph.Block.After]
+// and what [graph.SumBeforeNorm] gave, nil if it is to be computed. It follows [graph.Block.After]
 // backwards.
 func termsAlong(b *graph.Block, along, sum *Node) blockTerms {
 	l := graph.LayerOf(b)

@@ -36,6 +36,11 @@ type Program struct {
 	Build        codes.GraphFunc
 }
 
+// New returns the program of build.
+func New(key, weights string, build codes.GraphFunc) Program {
+	return Program{key, weights, build}
+}
+
 // Machine compiles graphs over the weights of a model and runs them. It is safe for concurrent use.
 // Copies share what was compiled; each has a watcher of its own.
 type Machine struct {
@@ -181,7 +186,7 @@ type chosen struct {
 }
 
 // WeightsOf returns the weights that a graph gets, in the order in which the model loaded them,
-// which is the same at every call. [Model.compiled] relies on that order. The model keeps the
+// which is the same at every call. [Machine.compiled] relies on that order. The model keeps the
 // result: to search all names takes as long as a call of a small graph.
 func (m *Machine) WeightsOf(which string) chosen {
 	m.mu.Lock()
@@ -248,6 +253,24 @@ func (m *Machine) Keys() []string {
 	return slices.Sorted(maps.Keys(m.graphs))
 }
 
+// Zeros makes a float32 tensor that the host may write into.
+func (m *Machine) Zeros(dims ...int) (*tensors.Tensor, error) {
+	return host.Zeros(m.Backend, dims...)
+}
+
+// Filled makes a tensor that the host fills.
+func (m *Machine) Filled(dims []int, fill func(data []float32)) (*tensors.Tensor, error) {
+	return host.Filled(m.Backend, dims, fill)
+}
+
+// FilledFrom makes a tensor that the host fills from another one. It may return the tensor beside
+// an error.
+func (m *Machine) FilledFrom(source *tensors.Tensor, dims []int,
+	fill func(to, from []float32),
+) (*tensors.Tensor, error) {
+	return host.FilledFrom(m.Backend, source, dims, fill)
+}
+
 // sizesOf writes the sizes of inputs as text. The key of a graph decides their types, so the sizes
 // are enough.
 func sizesOf(inputs []shapes.Shape) string {
@@ -269,7 +292,7 @@ func (m *Machine) Compiled() (graphs int, took time.Duration) {
 	return m.graphsCompiled, m.compileTime
 }
 
-// executeOnHost is [Model.execute] for matrices in codes that the host multiplies.
+// executeOnHost is [Machine.Execute] for matrices in codes that the host multiplies.
 func (m *Machine) executeOnHost(p Program, inputs []*tensors.Tensor) ([]*tensors.Tensor, error) {
 	var answered []string
 	var answers []*tensors.Tensor

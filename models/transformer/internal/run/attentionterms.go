@@ -28,9 +28,9 @@ type Latest struct {
 	texts  int
 	logits [][]float32
 	// Input and Output are each layer's input and Attention output, [B,1,D]; attention is
-	// [B,H,1,slots]. sum is what [Block.sumBeforeNorm] gives, [B,1,D], nil in layers where
-	// [graph.SumsBeforeNorm] is false. All are nil for layers that left the tokens as they were. Final is
-	// the residual stream after the last layer, [B,1,D].
+	// [B,H,1,slots]. sum is what [graph.SumBeforeNorm] gives, [B,1,D], nil in layers where
+	// [graph.SumsBeforeNorm] is false. All are nil for layers that left the tokens as they were.
+	// Final is the residual stream after the last layer, [B,1,D].
 	Input, Output, Attention, sum []*tensors.Tensor
 	Final                         *tensors.Tensor
 }
@@ -76,11 +76,11 @@ func (s *Session) KeepTerms(rows ...trace.MixingAsk) error {
 func (s *Session) SplitTerms() { s.byHead = true }
 
 // Terms returns what the last token of the text read from each source in each layer for the sum of
-// logits that of names: the attention part of [transformer.Model.LogitTerms], from what the cache holds. o must
-// have the quantity [trace.Logit]; its position is not used. It costs a product by each layer's
-// output projection, L·D² multiplications, and L·H·S·E for S sources. It returns an error without a
-// pass that kept its terms, for an objective that the model does not have, and one that wraps
-// ctx.Err().
+// logits that of names: the attention part of [transformer.Model.LogitTerms], from what the cache
+// holds. o must have the quantity [trace.Logit]; its position is not used. It costs a product by
+// each layer's output projection, L·D² multiplications, and L·H·S·E for S sources. It returns an
+// error without a pass that kept its terms, for an objective that the model does not have, and one
+// that wraps ctx.Err().
 func (s *Session) Terms(
 	ctx context.Context, o trace.Objective,
 ) (*trace.AttentionTerms, error) {
@@ -202,14 +202,15 @@ func (s *texts) streamKept(tap trace.Tap, l int) float32 {
 
 // directionProgram is the graph of the directions on the residual stream after the last layer,
 // [B,1,D], given a positive number, what [logit.AskedTensors] gives and that stream; see
-// [builder.beforeHead].
+// [logit.BeforeHead].
 func directionProgram(m *Model) program.Program {
-	return program.Program{Key: "direction on the cache", Weights: codes.EndsWeights, Build: func(w codes.Weights, in []*Node) []*Node {
-		return []*Node{directions(m, w, in)}
-	}}
+	return program.New("direction on the cache", codes.EndsWeights,
+		func(w codes.Weights, in []*Node) []*Node {
+			return []*Node{directions(m, w, in)}
+		})
 }
 
-// directions builds the directions of [Model.directionProgram].
+// directions builds the directions of [directionProgram].
 func directions(m *Model, w codes.Weights, in []*Node) *Node {
 	return logit.BeforeHead(m.Builder(w, graph.Text{Length: in[0]}), in[3], in[1], in[2]).Along
 }
@@ -298,10 +299,10 @@ func (s *texts) termsOnCache(
 
 // termsProgram is the graph that returns, given a positive number and the directions after layer
 // end-1 for so many texts, those before layer begin, [P,1,D] both, and the parts of the sources of
-// the layers between, [layers,P,S], or of each head, [layers,P,H,S]. With [Model.oneTermGraph] it
-// gets the inputs of [Model.directionProgram] in the place of those two. Its other inputs are, for
-// each layer, its attention and values and, with [logit.NormsOnTheWay], its input and attention output,
-// and with [graph.SumsBeforeNorm] that sum. Every further input would cost 1.5 to 3 µs.
+// the layers between, [layers,P,S], or of each head, [layers,P,H,S]. With [oneTermGraph] it gets
+// the inputs of [directionProgram] in the place of those two. Its other inputs are, for each layer,
+// its attention and values and, with [logit.NormsOnTheWay], its input and attention output, and
+// with [graph.SumsBeforeNorm] that sum. Every further input would cost 1.5 to 3 µs.
 func termsProgram(m *Model, begin, end, texts int, byHead bool) program.Program {
 	norms := logit.NormsOnTheWay(m.Spec)
 	var weights []string
@@ -331,10 +332,10 @@ func termsProgram(m *Model, begin, end, texts int, byHead bool) program.Program 
 	if whole {
 		key, weights = key+" from the head", append(weights, codes.EndsWeights)
 	}
-	return program.Program{
-		Key:     key,
-		Weights: strings.Join(weights, " "),
-		Build: func(w codes.Weights, in []*Node) []*Node {
+	return program.New(
+		key,
+		strings.Join(weights, " "),
+		func(w codes.Weights, in []*Node) []*Node {
 			length, along, parts := in[0], in[1], make([]*Node, end-begin)
 			layers, rest := make([]logit.TargetNodes, end-begin), 2
 			if whole {
@@ -353,7 +354,8 @@ func termsProgram(m *Model, begin, end, texts int, byHead bool) program.Program 
 				layers[l-begin] = k
 			}
 			for l := end - 1; l >= begin; l-- {
-				t := logit.TermsOf(m.Builder(w, graph.Text{Length: length}), l, layers[l-begin], along)
+				t := logit.TermsOf(m.Builder(w, graph.Text{Length: length}), l, layers[l-begin],
+					along)
 				along, parts[l-begin] = t.Input.Along, t.Sources
 				if byHead {
 					parts[l-begin] = t.Heads
@@ -361,11 +363,11 @@ func termsProgram(m *Model, begin, end, texts int, byHead bool) program.Program 
 			}
 			return []*Node{along, Stack(parts, 0)}
 		},
-	}
+	)
 }
 
-// addPrompt adds what [graph.KeptAt] returned of the next layer, for a pass over the first tokens of
-// texts. It puts them in their places, and gives their attention the slots of the cache, so that
+// addPrompt adds what [graph.KeptAt] returned of the next layer, for a pass over the first tokens
+// of texts. It puts them in their places, and gives their attention the slots of the cache, so that
 // what reads it has one graph. What it keeps as it is becomes nil in own.
 func (k *Latest) addPrompt(m *Model, own []*tensors.Tensor, slots int) error {
 	placed := make([]*tensors.Tensor, len(own))
@@ -381,7 +383,7 @@ func (k *Latest) addPrompt(m *Model, own []*tensors.Tensor, slots int) error {
 			dims[len(dims)-1] = slots
 		}
 		var err error
-		placed[i], err = host.FilledFrom(m.Machine.Backend, t, dims, func(to, from []float32) {
+		placed[i], err = m.Machine.FilledFrom(t, dims, func(to, from []float32) {
 			size := len(to) / k.texts
 			for i, row := range k.rows {
 				host.CopySlots(to[row*size:(row+1)*size], from[i*each:(i+1)*each], each/last,
@@ -486,23 +488,25 @@ func (s *Session) sourcesOf(l int, ask graph.Asked) int {
 }
 
 // rowProgram is the graph of the row of a mixing in layer l, [1,(H,)1,S], over the first so many
-// slots, 0 for all, from what the pass kept. After the inputs of [Model.tileProgram] come the
+// slots, 0 for all, from what the pass kept. After the inputs of [tileProgram] come the
 // attention, [1,H,1,S], the attention output and the stream after the layer, [1,1,D] each. What a
 // mixing does not read of the layer is not computed again: queries, keys and scores, as a rule.
 func rowProgram(m *Model, l int, ask graph.Asked, sources int) program.Program {
 	kind, weights := graph.KindOf(m.Spec, l, ask)
-	return program.Program{
-		Key: fmt.Sprintf("tile %s %skept, over the first %d", kind, graph.Describe(ask), sources), Weights: weights,
-		Build: func(w codes.Weights, in []*Node) []*Node {
+	return program.New(
+		fmt.Sprintf("tile %s %skept, over the first %d", kind, graph.Describe(ask), sources),
+		weights,
+		func(w codes.Weights, in []*Node) []*Node {
 			first := func(x *Node, axis int) *Node {
 				if sources == 0 {
 					return x
 				}
 				return SliceAxis(x, axis, AxisRange(0, sources))
 			}
-			b := BlockOfTile(m, w, l, append(slices.Clone(in[:3]), first(in[3], 2), first(in[4], 2)))
+			b := BlockOfTile(m, w, l,
+				append(slices.Clone(in[:3]), first(in[3], 2), first(in[4], 2)))
 			graph.Replaced(b, first(in[5], 3), in[6], in[7])
 			return []*Node{graph.VisibleRows(b, ask)}
 		},
-	}
+	)
 }

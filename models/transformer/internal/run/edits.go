@@ -376,9 +376,10 @@ func (p *passEdits) streamWith(l int, x *tensors.Tensor, what string,
 		return nil, err
 	}
 	defer host.Free(in...)
-	return host.Only(p.m.Machine.Run(what, codes.NoWeights, func(_ codes.Weights, in []*Node) []*Node {
-		return []*Node{of(graph.EditNodes{Keep: in[1], Value: in[2]}, in[0])}
-	}, x, in[0], in[1]))
+	return host.Only(p.m.Machine.Run(what, codes.NoWeights,
+		func(_ codes.Weights, in []*Node) []*Node {
+			return []*Node{of(graph.EditNodes{Keep: in[1], Value: in[2]}, in[0])}
+		}, x, in[0], in[1]))
 }
 
 // inputs makes the tensors of [graph.EditNodes] for a tap of layer l.
@@ -395,7 +396,7 @@ func (p *passEdits) inputs(tap trace.Tap, l int) ([]*tensors.Tensor, error) {
 	}
 	var made []*tensors.Tensor
 	for i, data := range [][]float32{keep, value} {
-		t, err := host.Filled(p.m.Machine.Backend, sizes[i].Dimensions, func(to []float32) { copy(to, data) })
+		t, err := p.m.Machine.Filled(sizes[i].Dimensions, func(to []float32) { copy(to, data) })
 		if err != nil {
 			host.Free(made...)
 			return nil, err

@@ -162,7 +162,7 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int,
 ) error {
 	n := len(ids)
 	padded := n
-	if s.m.Machine.PromptStep > 1 { // not [Model.padded]: a text may end at the end of the context
+	if s.m.Machine.PromptStep > 1 { // not [Model.Padded]: a text may end at the end of the context
 		padded = host.Bucket(n)
 	}
 	begin := tensors.FromScalar(int32(s.Length()))
@@ -204,24 +204,25 @@ func (m *Model) extensionText(w codes.Weights, in []*Node) *graph.Builder {
 
 // extensionEmbedding is the graph of the residual stream before block 0, [1,N,D].
 func (m *Model) extensionEmbedding() program.Program {
-	return program.Program{Key: "extend embed", Weights: codes.EndsWeights, Build: func(w codes.Weights, in []*Node) []*Node {
-		return []*Node{m.extensionText(w, in).Embed()}
-	}}
+	return program.New("extend embed", codes.EndsWeights,
+		func(w codes.Weights, in []*Node) []*Node {
+			return []*Node{m.extensionText(w, in).Embed()}
+		})
 }
 
 // extensionLayer is the graph of layer l for several tokens after a cache. Its inputs are those of
 // [Model.extensionText], the stream x [1,N,D] and the layer's keys and values, [1,G,S,E] each. It
-// returns the stream after the layer and what [Model.kept] gives.
+// returns the stream after the layer and what [keptOnCache] gives.
 func (m *Model) extensionLayer(l int, edited []trace.Tap) program.Program {
 	kind, weights := graph.KindOf(m.Spec, l)
 	key := "extend " + kind + EditsKey(edited)
-	return program.Program{Key: key, Weights: weights, Build: func(w codes.Weights, in []*Node) []*Node {
+	return program.New(key, weights, func(w codes.Weights, in []*Node) []*Node {
 		in, edits := graph.CutEdits(in, edited)
 		d := m.extensionText(w, in)
 		d.Edits = edits
 		b, now := d.ExtendBlock(l, in[4], graph.Cache{Key: in[5], Value: in[6]}, in[3])
 		return append([]*Node{b.Output}, keptOnCache(m, b, now)...)
-	}}
+	})
 }
 
 // readLogits calls use with the scores of the targets [first,end), of the residual stream x after
@@ -248,7 +249,7 @@ func readLogits(m *Model, x *tensors.Tensor, first, end int,
 		for i := range n {
 			positions[i] = i
 		}
-		part, err := host.Filled(m.Machine.Backend, []int{1, len(positions), width}, func(data []float32) {
+		part, err := m.Machine.Filled([]int{1, len(positions), width}, func(data []float32) {
 			copy(data, stream[(at-first)*width:(at-first+n)*width])
 		})
 		if err != nil {

@@ -91,16 +91,17 @@ func (m *Model) BatchInputs(batch Batch, padded int) *Inputs {
 }
 
 // Run executes a graph over the texts. what names it, and which the weights that it gets, as in
-// [Model.run].
+// [program.Machine.Run].
 func (f *Inputs) Run(what, which string, build func(d *graph.Builder, in []*Node) []*Node,
 	more ...*tensors.Tensor,
 ) ([]*tensors.Tensor, error) {
 	m, kind := f.m, f.kind // nothing else of this pass may stay in the graph
 	inputs := append(append([]*tensors.Tensor(nil), f.tensors...), more...)
-	return f.m.Machine.Run(fmt.Sprintf("%s %+v", what, kind), which, func(w codes.Weights, in []*Node) []*Node {
-		of, rest := kind.nodes(in)
-		return build(m.Builder(w, of), rest)
-	}, inputs...)
+	return f.m.Machine.Run(fmt.Sprintf("%s %+v", what, kind), which,
+		func(w codes.Weights, in []*Node) []*Node {
+			of, rest := kind.nodes(in)
+			return build(m.Builder(w, of), rest)
+		}, inputs...)
 }
 
 // Embed returns the residual stream before block 0, [B,N,D].
@@ -196,9 +197,10 @@ func withBoundaries(s *spec.Spec, number int, texts ...[]int) *tensors.Tensor {
 // Embedded returns the residual stream before block 0, [B,N,D], for rows of the embedding,
 // [B,N,W].
 func (f *Inputs) Embedded(rows *tensors.Tensor) (*tensors.Tensor, error) {
-	return host.Only(f.Run("embedded", codes.EndsWeights, func(d *graph.Builder, in []*Node) []*Node {
-		return []*Node{graph.CopyOfInput(d.Embedded(in[0]), in[0])}
-	}, rows))
+	return host.Only(f.Run("embedded", codes.EndsWeights,
+		func(d *graph.Builder, in []*Node) []*Node {
+			return []*Node{graph.CopyOfInput(d.Embedded(in[0]), in[0])}
+		}, rows))
 }
 
 // Rows returns the rows of the embedding, [B,N,W].

@@ -14,7 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 )
 
-// LayerStep is one layer of a pass, after it ran. The loop over [Model.layers] owns the tensors
+// LayerStep is one layer of a pass, after it ran. The loop over [Model.Layers] owns the tensors
 // for one turn: they are freed afterwards, except out and those that the body sets to nil to keep
 // them.
 type LayerStep struct {

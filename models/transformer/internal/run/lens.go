@@ -41,10 +41,11 @@ func LensScores(m *Model, streams []float32, use func(scores []float32) error) e
 		tensors.FromScalar(int32(1)), // only a positive length is needed
 	}
 	defer host.Free(inputs...)
-	scores, err := host.Only(m.Machine.Run("lens", codes.EndsWeights, func(w codes.Weights, in []*Node) []*Node {
-		d := m.Builder(w, graph.Text{Length: in[1]})
-		return []*Node{d.LogitColumns(d.Final(in[0]))}
-	}, inputs...))
+	scores, err := host.Only(m.Machine.Run("lens", codes.EndsWeights,
+		func(w codes.Weights, in []*Node) []*Node {
+			d := m.Builder(w, graph.Text{Length: in[1]})
+			return []*Node{d.LogitColumns(d.Final(in[0]))}
+		}, inputs...))
 	if err != nil {
 		return pkg.Errorf("%s lens: %w", m.Spec.Family, err)
 	}

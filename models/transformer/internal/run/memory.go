@@ -135,7 +135,8 @@ func (m *Model) compiling(n Need) float64 {
 // several positions, where it is kept in codes.
 func (m *Model) headTable(n Need) float64 {
 	several := n.Head && n.Texts > 1 || n.Lens || slices.Contains(n.Taps, trace.Logits)
-	if m.Machine != nil && m.Machine.Held.Hosted != nil { // the host computes it where it is differentiated
+	// the host computes it where it is differentiated
+	if m.Machine != nil && m.Machine.Held.Hosted != nil {
 		several = n.Gradient
 	}
 	if m.Machine == nil || !several {
@@ -169,8 +170,8 @@ func PassBytes(s *spec.Spec, q spec.Quantized, tokens int, inTurn bool) int64 {
 	return int64(returned + layer + codes.DecodedBytes(s, q).Of(!inTurn))
 }
 
-// editBytes returns the bytes that a layer takes for the edits of taps, [graph.EditNodes] on the host and
-// on the device, in a pass of so many rows in all, each of which has so many sources.
+// editBytes returns the bytes that a layer takes for the edits of taps, [graph.EditNodes] on the
+// host and on the device, in a pass of so many rows in all, each of which has so many sources.
 func editBytes(s *spec.Spec, edited []trace.Tap, rows, sources float64) (bytes float64) {
 	stream := 4 * rows * float64(s.Width)
 	vectors := 4 * rows * float64(s.Heads*max(s.HeadWidth, s.ValueWidth()))

@@ -64,8 +64,8 @@ func (m *Model) Watched(w program.Watch) (watched *Model, stop func()) {
 }
 
 // Open puts a model on a backend. It reads the weights with so many goroutines; 0 is one for each
-// processor, but at most [codes.LoadersMost]. It returns a [*spec.SpecError] for a spec that contradicts
-// itself, an error for another dtype, and the errors of load and of the backend.
+// processor, but at most [codes.LoadersMost]. It returns a [*spec.SpecError] for a spec that
+// contradicts itself, an error for another dtype, and the errors of load and of the backend.
 func Open(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 	load spec.Loader, q spec.Quantized, loaders int,
 ) (*Model, error) {
@@ -83,7 +83,8 @@ func Open(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 		return nil, err
 	}
 	return &Model{
-		Settings: &Settings{Spec: spec, DType: dtype}, Machine: program.NewMachine(held), Through: &sharedThrough{},
+		Settings: &Settings{Spec: spec, DType: dtype}, Machine: program.NewMachine(held),
+		Through: &sharedThrough{},
 	}, nil
 }
 

@@ -171,7 +171,7 @@ func (p *multiplication) tile(t *TiledLayer, at, size int) error {
 		rows = host.RoundUp(K, 8)
 	}
 	count := min(size, n-at)
-	left, err := host.Filled(m.Machine.Backend, []int{rows, size}, func(data []float32) {
+	left, err := m.Machine.Filled([]int{rows, size}, func(data []float32) {
 		for k := range K {
 			for i := range count {
 				data[k*size+i] = float32(p.q.Left[k*n+at+i])
@@ -200,10 +200,10 @@ func (p *multiplication) program() program.Program {
 	// The graph is kept with the model, so nothing else of the session may stay in it.
 	model, l, ask, scaled := p.s.m, p.q.Layer, p.ask, p.q.Scaled
 	kind, weights := graph.KindOf(model.Spec, l, ask)
-	return program.Program{
-		Key:     fmt.Sprintf("product %s %sscaled=%v", kind, graph.Describe(ask), scaled),
-		Weights: weights,
-		Build: func(w codes.Weights, in []*Node) []*Node {
+	return program.New(
+		fmt.Sprintf("product %s %sscaled=%v", kind, graph.Describe(ask), scaled),
+		weights,
+		func(w codes.Weights, in []*Node) []*Node {
 			b := BlockOfTile(model, w, l, in)
 			rows := Squeeze(graph.VisibleRows(b, ask), 0) // [N,S]
 			left, residual := in[5], in[6]
@@ -211,7 +211,7 @@ func (p *multiplication) program() program.Program {
 			product := b.Einsum("kn,ns->ks", Mul(left, InsertAxes(mixed, 0)), rows)
 			return []*Node{product, kept}
 		},
-	}
+	)
 }
 
 // normalised returns the factors of a row and of the identity in rownorm((1-r)C + rI), [N] each,

@@ -124,22 +124,24 @@ func (a *pairLayer) tile(ask graph.Asked, at, n int, projects bool, rows *trace.
 // those taps.
 func tileProgram(m *Model, l int, ask graph.Asked, edited []trace.Tap) program.Program {
 	kind, weights := graph.KindOf(m.Spec, l, ask)
-	return program.Program{
-		Key: fmt.Sprintf("tile %s %s%s", kind, graph.Describe(ask), EditsKey(edited)), Weights: weights,
-		Build: func(w codes.Weights, in []*Node) []*Node {
+	return program.New(
+		fmt.Sprintf("tile %s %s%s", kind, graph.Describe(ask), EditsKey(edited)), weights,
+		func(w codes.Weights, in []*Node) []*Node {
 			in, edits := graph.CutEdits(in, edited)
 			return []*Node{graph.VisibleRows(editedTile(m, w, l, in, edits), ask)}
 		},
-	}
+	)
 }
 
-// BlockOfTile builds the block of a tile from the inputs of [Model.tileProgram], without edits.
+// BlockOfTile builds the block of a tile from the inputs of [tileProgram], without edits.
 func BlockOfTile(m *Model, w codes.Weights, l int, in []*Node) *graph.Block {
 	return editedTile(m, w, l, in, nil)
 }
 
-// editedTile is [Model.blockOfTile] under edits. Those of keys and values are in the sources.
-func editedTile(m *Model, w codes.Weights, l int, in []*Node, edits map[trace.Tap]graph.EditNodes) *graph.Block {
+// editedTile is [BlockOfTile] under edits. Those of keys and values are in the sources.
+func editedTile(
+	m *Model, w codes.Weights, l int, in []*Node, edits map[trace.Tap]graph.EditNodes,
+) *graph.Block {
 	ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
 	d := m.Builder(w, graph.Text{IDs: ids, First: in[1], Length: in[2]})
 	d.Edits = edits

@@ -16,8 +16,8 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer/internal/program"
 )
 
-// throughHeads is the tensors of [Block.throughHeads], by layer, computed when they are first
-// needed. As they depend on the weights alone, texts share those that the model keeps.
+// throughHeads is the tensors of [graph.WeightsThroughHeads], by layer, computed when they are
+// first needed. As they depend on the weights alone, texts share those that the model keeps.
 type throughHeads struct {
 	mu     sync.Mutex // locked while a layer is computed
 	layers [][]*tensors.Tensor
@@ -115,8 +115,8 @@ func (t *throughHeads) of(m *Model, l int) ([]*tensors.Tensor, error) {
 	return out, nil
 }
 
-// projectedCache is what [graph.projectedSources] has, for the tokens of a text, beside its keys and
-// values.
+// projectedCache is what [graph.projectedSources] has, for the tokens of a text, beside its keys
+// and values.
 type projectedCache struct {
 	m       *Model
 	through *throughHeads
@@ -140,7 +140,7 @@ func (c *projectedCache) add(value *tensors.Tensor) error {
 	defer host.Free(out...)
 	var layer []*tensors.Tensor // in memory that the host may write
 	for _, t := range out {
-		own, err := host.FilledFrom(c.m.Machine.Backend, t, t.Shape().Dimensions, func(to, from []float32) {
+		own, err := c.m.Machine.FilledFrom(t, t.Shape().Dimensions, func(to, from []float32) {
 			copy(to, from)
 		})
 		layer = append(layer, own)
@@ -153,22 +153,23 @@ func (c *projectedCache) add(value *tensors.Tensor) error {
 	return nil
 }
 
-// projectCacheProgram is [Model.projectProgram] with results [H,·,S].
+// projectCacheProgram is [projectProgram] with results [H,·,S].
 func projectCacheProgram(m *Model, l int) program.Program {
-	return program.Program{
-		Key: "projected cache", Weights: codes.NoWeights,
-		Build: func(w codes.Weights, in []*Node) []*Node {
-			b := m.Builder(w, graph.Text{Length: in[0]}).BlockOfSources(l, graph.Cache{Value: in[1]})
+	return program.New(
+		"projected cache", codes.NoWeights,
+		func(w codes.Weights, in []*Node) []*Node {
+			b := m.Builder(w, graph.Text{Length: in[0]}).BlockOfSources(l,
+				graph.Cache{Value: in[1]})
 			var all []*Node
 			for _, through := range in[2:] {
 				all = append(all, b.Einsum("hed,hse->hds", through, Squeeze(b.Values(), 0)))
 			}
 			return all
 		},
-	}
+	)
 }
 
-// inputs are what the step of layer l reads; see [newCachedSources]. A nil cache has none.
+// inputs are what the step of layer l reads; see [graph.UseCachedSources]. A nil cache has none.
 func (c *projectedCache) inputs(l int) ([]*tensors.Tensor, error) {
 	if c == nil {
 		return nil, nil
@@ -197,8 +198,8 @@ func projectedShapes(s *spec.Spec, slots int) []shapes.Shape {
 	return all
 }
 
-// put writes what [graph.cachedSources.own] has for the token in a slot into layer l. A nil cache takes
-// nothing.
+// put writes what [graph.cachedSources.own] has for the token in a slot into layer l. A nil cache
+// takes nothing.
 func (c *projectedCache) put(l int, own []*tensors.Tensor, slot int) error {
 	if c == nil {
 		return nil
@@ -253,7 +254,8 @@ func projectsSteps(m *Model, asks []graph.Asked, n, slots, room int, spare int64
 	if m.ProjectAlways {
 		return bytes, true
 	}
-	if host.BackendName(m.Machine.Backend) == "go" { // its products of few rows cost as much as they save
+	// its products of few rows cost as much as they save
+	if host.BackendName(m.Machine.Backend) == "go" {
 		return 0, false
 	}
 	// Multiplications, in units of D and the width of the inputs together: those that each step is

@@ -18,8 +18,8 @@ import (
 // projectedMost limits what [graph.projectedSources] takes: 1 GiB.
 const projectedMost = 1 << 30
 
-// What [graph.projectedSources] takes: so many copies, because one is made from another and each tile
-// reads a copy of a part, and so many arrays [N,S,F] of a tile besides those that a tile has
+// What [graph.projectedSources] takes: so many copies, because one is made from another and each
+// tile reads a copy of a part, and so many arrays [N,S,F] of a tile besides those that a tile has
 // without it.
 const projectedCopies, projectedInner = 2, 3
 
@@ -30,12 +30,12 @@ func CanProject(m *Model, ask graph.Asked) bool {
 	return ask.ZeroesSources() && ask.PerPair() && ask.Heads.Fusion == trace.MeanHeads &&
 		m.DType == dtypes.Float32 && s.Order != spec.Parallel && !s.NormAfter &&
 		!s.NormedResidual && s.ResidualScale == 0 && s.Mixture == nil && s.Encoder == 0 &&
-		s.ValueWidth() > 1 && s.Heads > 1 // see [Block.narrow]
+		s.ValueWidth() > 1 && s.Heads > 1 // see [graph.Narrow]
 }
 
 // projects reports whether the rows of a mixing for so many targets of a text of n tokens are
-// computed from [graph.projectedSources]. Where the pass leaves too few bytes, every pair is computed
-// apart.
+// computed from [graph.projectedSources]. Where the pass leaves too few bytes, every pair is
+// computed apart.
 func projects(m *Model, ask graph.Asked, targets, n int, spare int64) bool {
 	s := m.Spec
 	if !CanProject(m, ask) || projectedBytes(s, n) > float64(min(projectedMost, spare)) {
@@ -60,7 +60,7 @@ func projectedBytes(s *spec.Spec, n int) float64 {
 }
 
 // sourceBytes is what the rows of one source in one layer take, and throughBytes what the tensors
-// of [Block.throughHeads] of all layers take.
+// of [graph.WeightsThroughHeads] of all layers take.
 func sourceBytes(s *spec.Spec) float64 {
 	return 4 * float64(s.Heads) * float64(s.Width+innerWidth(s))
 }
@@ -77,12 +77,12 @@ func innerWidth(s *spec.Spec) int {
 	return s.FeedForward
 }
 
-// throughProgram is the graph of [Block.throughHeads] in layer l, given a positive number. After
-// its tensors come those of [Block.biasThrough], [1,1,F] each, where there are any.
+// throughProgram is the graph of [graph.WeightsThroughHeads] in layer l, given a positive number.
+// After its tensors come those of [graph.BiasThrough], [1,1,F] each, where there are any.
 func throughProgram(m *Model, l int) program.Program {
-	return program.Program{
-		Key: "projected heads " + graph.LayerKind(m.Spec, l), Weights: codes.OfLayer(l),
-		Build: func(w codes.Weights, in []*Node) []*Node {
+	return program.New(
+		"projected heads "+graph.LayerKind(m.Spec, l), codes.OfLayer(l),
+		func(w codes.Weights, in []*Node) []*Node {
 			of := m.Builder(w, graph.Text{Length: in[0]}).Layer(l)
 			all := graph.WeightsThroughHeads(of)
 			for _, name := range graph.InputMatrices(m.Spec) {
@@ -92,37 +92,37 @@ func throughProgram(m *Model, l int) program.Program {
 			}
 			return all
 		},
-	}
+	)
 }
 
-// projectProgram is the graph of [Block.projectSources] in layer l, given a positive number, the
-// values of the sources, [1,G,S,E], and the tensors of [Model.throughProgram].
+// projectProgram is the graph of [graph.ProjectSources] in layer l, given a positive number, the
+// values of the sources, [1,G,S,E], and the tensors of [throughProgram].
 func projectProgram(m *Model, l int) program.Program {
-	return program.Program{
-		Key: "projected sources", Weights: codes.NoWeights,
-		Build: func(w codes.Weights, in []*Node) []*Node {
+	return program.New(
+		"projected sources", codes.NoWeights,
+		func(w codes.Weights, in []*Node) []*Node {
 			d := m.Builder(w, graph.Text{Length: in[0]})
 			return graph.ProjectSources(d.BlockOfSources(l, graph.Cache{Value: in[1]}), in[2:])
 		},
-	}
+	)
 }
 
-// projectedTile is the graph of [Model.tileProgram] with the tensors of [Model.projectProgram] as
+// projectedTile is the graph of [tileProgram] with the tensors of [projectProgram] as
 // further inputs, for all sources of the text.
 func projectedTile(m *Model, l int, ask graph.Asked) program.Program {
 	kind, weights := graph.KindOf(m.Spec, l, ask)
-	return program.Program{
-		Key: fmt.Sprintf("projected tile %s %s", kind, graph.Describe(ask)), Weights: weights,
-		Build: func(w codes.Weights, in []*Node) []*Node {
+	return program.New(
+		fmt.Sprintf("projected tile %s %s", kind, graph.Describe(ask)), weights,
+		func(w codes.Weights, in []*Node) []*Node {
 			const own = 5 // inputs of a tile
 			b := BlockOfTile(m, w, l, in[:own])
 			graph.Project(b, in[own:])
 			return []*Node{graph.VisibleRows(b, ask)}
 		},
-	}
+	)
 }
 
-// project runs [Model.projectProgram] or [Model.projectCacheProgram] for layer l.
+// project runs [projectProgram] or [projectCacheProgram] for layer l.
 func projectThrough(m *Model, p program.Program, t *throughHeads, l int, value *tensors.Tensor) (
 	[]*tensors.Tensor, error,
 ) {
@@ -144,7 +144,7 @@ func (a *pairLayer) project() error {
 		sources = host.Bucket(length)
 	}
 	spec := m.Spec
-	value, err := host.Filled(m.Machine.Backend, []int{1, spec.Groups(), sources, spec.ValueWidth()},
+	value, err := m.Machine.Filled([]int{1, spec.Groups(), sources, spec.ValueWidth()},
 		func(data []float32) {
 			host.CopySlots(data, a.value, spec.Groups(), length*spec.ValueWidth())
 		})
@@ -152,7 +152,8 @@ func (a *pairLayer) project() error {
 		return err
 	}
 	defer host.Free(value)
-	t := m.Through.acquire(spec.Layers, throughBytes(spec) <= float64(min(throughMost, a.p.spare/4)))
+	t := m.Through.acquire(spec.Layers,
+		throughBytes(spec) <= float64(min(throughMost, a.p.spare/4)))
 	defer m.Through.release(t)
 	a.projected, err = projectThrough(m, projectProgram(m, a.Layer), t, a.Layer, value)
 	return err

@@ -170,9 +170,9 @@ func (s *Session) slotsFor(n int) int {
 }
 
 // spare is how many slots stay free after the text: one where mixings share the block's output,
-// which takes the place of a source among theirs; see [graph.Block.AfterEach]. Without it the product
-// would get one more column, which costs a sixth more where that begins another vector of the
-// processor, as after 80 or 144 slots.
+// which takes the place of a source among theirs; see [graph.Block.AfterEach]. Without it the
+// product would get one more column, which costs a sixth more where that begins another vector of
+// the processor, as after 80 or 144 slots.
 func (s *Session) spare() int {
 	if slices.ContainsFunc(s.asks, graph.Asked.SharesOutput) {
 		return 1
@@ -244,7 +244,8 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 			inputs := []shapes.Shape{scalar, stream}
 			if oneTermGraph(s.m.Spec, begin, end) {
 				inputs = []shapes.Shape{
-					scalar, shapes.Make(integer, 1, logit.AskedStep), shapes.Make(number, 1, logit.AskedStep),
+					scalar, shapes.Make(integer, 1, logit.AskedStep),
+					shapes.Make(number, 1, logit.AskedStep),
 					stream,
 				}
 			}

@@ -35,7 +35,7 @@ func (m *Model) emptyStore(texts, slots int) (*store, error) {
 	s := m.newStore(slots)
 	for i := range 2 * m.Spec.Layers {
 		width := []int{m.Spec.HeadWidth, m.Spec.ValueWidth()}[i%2]
-		t, err := host.Zeros(m.Machine.Backend, texts, m.Spec.Groups(), slots, width)
+		t, err := m.Machine.Zeros(texts, m.Spec.Groups(), slots, width)
 		if err != nil {
 			s.free()
 			return nil, err
@@ -54,9 +54,10 @@ func (s *store) add(kv *tensors.Tensor, n int) error {
 	if !s.inPlace() {
 		return s.addGrown(kv)
 	}
-	t, err := host.FilledFrom(s.m.Machine.Backend, kv, []int{1, dims[1], s.slots, dims[3]}, func(to, from []float32) {
-		host.CopySlots(to, from, dims[1], n*dims[3])
-	})
+	t, err := s.m.Machine.FilledFrom(kv, []int{1, dims[1], s.slots, dims[3]},
+		func(to, from []float32) {
+			host.CopySlots(to, from, dims[1], n*dims[3])
+		})
 	if t != nil {
 		s.all = append(s.all, t)
 	}

@@ -131,13 +131,17 @@ func stepBuilder(m *Model, w codes.Weights, in []*Node) *graph.Builder {
 func (s *texts) step(ctx context.Context, rows, ids []int) ([]*Output, error) {
 	m, token := s.m, s.tokens(rows, ids)
 	defer host.Free(token...)
-	embedding := program.Program{Key: "step embed", Weights: codes.EndsWeights, Build: func(w codes.Weights, in []*Node) []*Node {
-		return []*Node{stepBuilder(m, w, in).Embed()}
-	}}
+	embedding := program.New("step embed", codes.EndsWeights,
+		func(w codes.Weights, in []*Node) []*Node {
+			return []*Node{stepBuilder(m, w, in).Embed()}
+		})
 	out, kept := s.stepOutputs(rows), s.newLatest(rows)
 	defer func() { kept.Free() }() // unless the session has it by then
 	projected := s.cache.projected != nil
-	layer := func(l int, edited []trace.Tap) program.Program { return s.stepProgram(l, projected, edited) }
+	layer := func(l int,
+		edited []trace.Tap) program.Program {
+		return s.stepProgram(l, projected, edited)
+	}
 	edits := s.newEdits(s.lengths[0], 1, 1, s.cache.slots)
 	x, err := s.onCache(ctx, token, embedding, edits, layer, func(step *LayerStep) error {
 		return s.keepStep(step, rows, out, kept)
@@ -289,18 +293,19 @@ func (s *texts) keepIdle(step *LayerStep, rows []int, out []*Output, kept *Lates
 }
 
 // stepProgram is the graph of layer l in a step. Its inputs are those of [texts.onCache], with
-// [texts.tokens] first. It returns the stream after the layer, what [Model.kept] gives, the row of
+// [texts.tokens] first. It returns the stream after the layer, what [keptOnCache] gives, the row of
 // every mixing, [B,(H,)1,slots], what the cache keeps of the token beside them,
 // [graph.cachedSources.own], and with terms what [graph.KeptOf] gives.
 func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program.Program {
 	// The graph is kept with the model, so nothing else of this session may stay in it.
 	model, asks, terms := s.m, s.asks, s.terms
 	kind, weights := graph.KindOf(model.Spec, l, asks...)
-	return program.Program{
-		Key: fmt.Sprintf("step %s %sterms=%v projected=%v%s", kind, graph.Describe(asks...), terms, projected,
+	return program.New(
+		fmt.Sprintf("step %s %sterms=%v projected=%v%s", kind, graph.Describe(asks...), terms,
+			projected,
 			EditsKey(edited)),
-		Weights: weights,
-		Build: func(w codes.Weights, in []*Node) []*Node {
+		weights,
+		func(w codes.Weights, in []*Node) []*Node {
 			in, edits := graph.CutEdits(in, edited)
 			d := stepBuilder(model, w, in)
 			d.Edits = edits
@@ -329,7 +334,7 @@ func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program.P
 			}
 			return out
 		},
-	}
+	)
 }
 
 // kept are the keys and values of the targets of a block that follow a cache, [B,G,N,E] each, as

@@ -53,7 +53,7 @@ func (p *tiledPrompt) output(ctx context.Context, progress func(trace.Progress))
 			return nil, fmt.Errorf("layer %d: %w", l, err)
 		}
 	}
-	last, err := host.Filled(p.m.Machine.Backend, []int{1, 1, p.m.Spec.Width}, func(data []float32) {
+	last, err := p.m.Machine.Filled([]int{1, 1, p.m.Spec.Width}, func(data []float32) {
 		copy(data, p.x[len(p.x)-len(data):])
 	})
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *tiledPrompt) layer(ctx context.Context, inputs *Inputs, l int, all []tr
 // sources computes the keys and values of layer l for all targets and keeps them in the cache.
 func (p *tiledPrompt) sources(inputs *Inputs, l int) (*TiledLayer, error) {
 	padded := inputs.tensors[0].Shape().Dimensions[1]
-	x, err := host.Filled(p.m.Machine.Backend, []int{1, padded, p.m.Spec.Width}, func(data []float32) {
+	x, err := p.m.Machine.Filled([]int{1, padded, p.m.Spec.Width}, func(data []float32) {
 		copy(data, p.x)
 	})
 	if err != nil {
@@ -143,9 +143,10 @@ func (p *tiledPrompt) rowsProgram(l int, what string, wanted func(ask graph.Aske
 	model, asks := p.m, slices.DeleteFunc(slices.Clone(p.asks), func(ask graph.Asked) bool {
 		return ask.PerPair() || !wanted(ask)
 	})
-	return program.Program{
-		Key: fmt.Sprintf("%s %s %s", what, graph.LayerKind(model.Spec, l), graph.Describe(asks...)), Weights: codes.OfLayer(l),
-		Build: func(w codes.Weights, in []*Node) []*Node {
+	return program.New(
+		fmt.Sprintf("%s %s %s", what, graph.LayerKind(model.Spec, l), graph.Describe(asks...)),
+		codes.OfLayer(l),
+		func(w codes.Weights, in []*Node) []*Node {
 			b := BlockOfTile(model, w, l, in)
 			out := also(b)
 			for _, ask := range asks {
@@ -153,11 +154,12 @@ func (p *tiledPrompt) rowsProgram(l int, what string, wanted func(ask graph.Aske
 			}
 			return out
 		},
-	}
+	)
 }
 
 // putTiles copies those rows of a tile of n targets from position at on.
-func (p *tiledPrompt) putTiles(all []trace.Rows, l int, wanted func(ask graph.Asked) bool, at, n int,
+func (p *tiledPrompt) putTiles(all []trace.Rows, l int, wanted func(ask graph.Asked) bool, at,
+	n int,
 	tiles []*tensors.Tensor,
 ) error {
 	for i, ask := range p.asks {

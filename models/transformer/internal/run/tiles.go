@@ -52,7 +52,7 @@ func (m *Model) TileOf(n int) int {
 	return tileOf(m.Spec, n)
 }
 
-// tileOf is [Model.tileOf] by default.
+// tileOf is [Model.TileOf] by default.
 func tileOf(s *spec.Spec, n int) int {
 	size := tileTargets
 	for size > leastTargets && size*s.Heads*host.SourceSlots(n, tileSources) > tileScores {
@@ -133,7 +133,7 @@ func (t *TiledLayer) Over(sources, at, size int, use func(inputs []*tensors.Tens
 	if err := t.fill(sources); err != nil {
 		return err
 	}
-	x, err := host.Filled(t.Model.Machine.Backend, []int{1, size, spec.Width}, func(data []float32) {
+	x, err := t.Model.Machine.Filled([]int{1, size, spec.Width}, func(data []float32) {
 		copy(data, t.Stream[at*spec.Width:min((at+size), t.Tokens)*spec.Width])
 	})
 	if err != nil {
@@ -156,7 +156,7 @@ func (t *TiledLayer) fill(slots int) error {
 	widths := []int{t.Model.Spec.HeadWidth, t.Model.Spec.ValueWidth()}
 	for i, from := range [][]float32{t.key, t.value} {
 		have, width := len(from)/groups, widths[i]
-		s, err := host.Filled(t.Model.Machine.Backend, []int{1, groups, slots, width}, func(data []float32) {
+		s, err := t.Model.Machine.Filled([]int{1, groups, slots, width}, func(data []float32) {
 			host.CopySlots(data, from, groups, min(t.Tokens*width, have, slots*width))
 		})
 		if err != nil {

@@ -290,7 +290,8 @@ func (r *recorder) run(ctx context.Context) error {
 	if err := r.keepHidden(r.m.Spec.Layers, x); err != nil || len(atEnd) == 0 {
 		return err
 	}
-	weights := strings.TrimSpace(codes.EndsWeights + " " + graph.NormAfter(r.m.Spec, r.m.Spec.Encoder-1))
+	weights := strings.TrimSpace(codes.EndsWeights + " " + graph.NormAfter(r.m.Spec,
+		r.m.Spec.Encoder-1))
 	made, err := inputs.Run(fmt.Sprintf("end taps %v", atEnd), weights,
 		func(d *graph.Builder, in []*Node) []*Node {
 			var all []*Node
