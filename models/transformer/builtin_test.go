@@ -15,8 +15,8 @@ var builtinMixings = []string{
 	"alti.go", "attention.go", "norms.go", "valuezeroing.go",
 }
 
-// TestBuiltinMixingsUseWhatPluginsCan: a mixing of this package imports nothing internal and uses no
-// unexported name of the rest of the package, so a plugin of another module could do the same.
+// TestBuiltinMixingsUseWhatPluginsCan: a mixing of this package imports nothing internal and uses
+// no unexported name of the rest of the package, so a plugin of another module could do the same.
 func TestBuiltinMixingsUseWhatPluginsCan(t *testing.T) {
 	files := map[string]*ast.File{}
 	entries, err := os.ReadDir(".")

@@ -73,7 +73,8 @@ func TestSessionRoom(t *testing.T) {
 				must(t, err)
 			}
 			if transformer.Slots(s) != c.end {
-				t.Errorf("%d slots after %d tokens, want %d", transformer.Slots(s), s.Length(), c.end)
+				t.Errorf("%d slots after %d tokens, want %d", transformer.Slots(s), s.Length(),
+					c.end)
 			}
 			if grew := transformer.Slots(s) != c.first; grew != c.grows {
 				t.Errorf("the cache grew: %v, want %v", grew, c.grows)

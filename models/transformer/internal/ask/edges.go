@@ -386,7 +386,8 @@ func (e *edgeRuns) Run(ctx context.Context, keep []bool) (value float64, err err
 		}
 		at := tensors.FromFlatDataAndDimensions(place, u, heads+1)
 		keep := func(d *graph.Builder, in []*Node) []*Node { return []*Node{edgesKept(d, l, in)} }
-		next, err := host.Only(e.layer("edges kept ", l, keep, delta, e.streams[l], e.middles[l], e.sent[l], kept, at))
+		next, err := host.Only(e.layer("edges kept ", l, keep, delta, e.streams[l], e.middles[l],
+			e.sent[l], kept, at))
 		host.Free(kept, at)
 		if err != nil {
 			return 0, fmt.Errorf("layer %d: %w", l, err)

@@ -138,7 +138,7 @@ func (p *termsPass) back(ctx context.Context, inputs *run.Inputs,
 func (p *termsPass) head(inputs *run.Inputs, at *tensors.Tensor,
 	terms *trace.LogitTerms,
 ) (*tensors.Tensor, error) {
-	asked := logit.AskedTensors(p.m.Spec, []*trace.Objective{&p.q.Objective}, []int{0}, 1)
+	asked := run.AskedTensors(p.m.Spec, []*trace.Objective{&p.q.Objective}, []int{0}, 1)
 	defer host.Free(asked...)
 	out, err := inputs.End(p.Final, "direction",
 		func(d *graph.Builder, x *Node, in []*Node) []*Node {

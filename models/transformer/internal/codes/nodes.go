@@ -1,10 +1,11 @@
 package codes
 
 import (
+	"strings"
+
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
-
-	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 )
 
 // Float returns x in float32.
@@ -18,7 +19,7 @@ func Float(x *Node) *Node {
 // FusedOnGo builds the fused operation in pure Go, where it reads the memory once, and the plain
 // one elsewhere, where the compiler fuses by itself. Autodiff differentiates the plain one.
 func FusedOnGo(x *Node, fused, plain func() *Node) *Node {
-	if host.BackendName(x.Graph().Backend()) != "go" || x.DType() != dtypes.Float32 {
+	if BackendName(x.Graph().Backend()) != "go" || x.DType() != dtypes.Float32 {
 		return plain()
 	}
 	result, _ := InternalFusedOpCaller(fused, plain, true)
@@ -52,7 +53,7 @@ func plus(sum, x *Node) *Node {
 // one by one.
 func Settled(x *Node) *Node {
 	n := x.Shape().Size()
-	if host.BackendName(x.Graph().Backend()) != "go" {
+	if BackendName(x.Graph().Backend()) != "go" {
 		return x
 	}
 	for block := 250; block > 64; block-- {
@@ -74,3 +75,14 @@ func transposed(x *Node) *Node {
 	}
 	return Transpose(x, 0, 1)
 }
+
+// BackendName returns the name of what computes: go or xla.
+func BackendName(b compute.Backend) string {
+	if strings.EqualFold(b.Name(), "Go Backend") { // what package gobackend calls itself
+		return "go"
+	}
+	return b.Name()
+}
+
+// OnCPU is whether XLA computes in the memory of the host.
+func OnCPU(b compute.Backend) bool { return BackendName(b) != "go" && b.HasSharedBuffers() }

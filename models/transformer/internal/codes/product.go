@@ -6,8 +6,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
-
-	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 )
 
 // Product is how a graph multiplies activations by weights. A matrix in half precision meets
@@ -128,7 +126,7 @@ func (p Product) Dot(x *Node, xAxis int, y *Node, yAxis int) *Node {
 func smallInGo(x *Node, xAxis int, y *Node) bool {
 	const few = 1 << 22
 	terms := x.Shape().Size() / max(1, x.Shape().Dimensions[xAxis]) * y.Shape().Size()
-	return host.BackendName(x.Graph().Backend()) == "go" && terms < few
+	return BackendName(x.Graph().Backend()) == "go" && terms < few
 }
 
 // rounded is x rounded to the numbers of dtype, in float32, with the derivative of x.

@@ -122,7 +122,7 @@ func LoadWeights(backend compute.Backend, s *spec.Spec, dtype dtypes.DType, load
 	q spec.Quantized, loaders int,
 ) (*Held, error) {
 	h := &Held{Backend: backend, dtype: dtype}
-	inGo := host.BackendName(backend) == "go"
+	inGo := BackendName(backend) == "go"
 	if inGo {
 		q = OnHost(s, q)
 	}
@@ -330,7 +330,7 @@ func RoundBFloat16(x float32) float32 {
 // OutFirst is whether the matrices of layers are held [out,in]: where they are in codes, whose
 // blocks are along the rows, and where XLA computes on a CPU. Its library multiplies such a matrix
 // fastest with few columns of activations, because it reads the rows in order.
-func (h *Held) OutFirst() bool { return h.inCodes || host.OnCPU(h.Backend) }
+func (h *Held) OutFirst() bool { return h.inCodes || OnCPU(h.Backend) }
 
 // GraphFunc builds a graph from its inputs and the weights.
 type GraphFunc func(w Weights, inputs []*Node) []*Node

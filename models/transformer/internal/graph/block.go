@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -61,21 +59,6 @@ type Block struct {
 	cached *cachedSources
 	// own is set in a decode step, for the only target, which follows a cache.
 	own *ownSlot
-}
-
-// ownSlot holds the key and value of each text's one target in a decode step apart from the cache.
-// The graph then reads the cache where it is and never copies it.
-type ownSlot struct {
-	Cache       // of the target, [B,G,1,E]
-	past  Cache // [B,G,S,E]; the slot of the target holds any finite numbers
-	slot  *Node // of the target, an int32 scalar or [B]
-}
-
-// at is 1 in the target's slot and 0 elsewhere, [B or 1,1,1,S].
-func (o *ownSlot) at() *Node {
-	sources := o.past.Key.Shape().Dimensions[2]
-	slots := Iota(o.slot.Graph(), shapes.Make(dtypes.Int32, 1, 1, 1, sources), 3)
-	return ConvertDType(Equal(slots, eachText(o.slot, 4)), dtypes.Float32)
 }
 
 // attend computes everything from the scores to the attention output:
@@ -243,3 +226,7 @@ func (b *Block) Values() *Node { return b.layer.PerHead(b.sources.Value) }
 
 // Einsum is graph.Einsum for use in a mixing; see [Layer.einsum].
 func (b *Block) Einsum(equation string, x, y *Node) *Node { return b.layer.einsum(equation, x, y) }
+
+// Cache is the keys and values of one layer, [B,G,S,E] each. Slots that hold no token yet have any
+// finite numbers.
+type Cache struct{ Key, Value *Node }

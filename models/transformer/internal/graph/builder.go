@@ -1,10 +1,7 @@
 package graph
 
 import (
-	"slices"
-
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -12,51 +9,33 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer/internal/codes"
 )
 
-// masked is added to scores that a target must not see. exp of it is 0 in float32, and unlike -∞
-// it keeps sums finite.
-const masked = -1e30
-
-// Text is the input of a graph.
-type Text struct {
-	// IDs are the targets, [B,N].
-	IDs *Node
-	// First is the slot of the first target, an int32 scalar, or [B] if it differs from text to
-	// text; nil means 0.
-	First *Node
-	// Length is how many slots hold tokens, those of this pass included, an int32 scalar.
-	Length *Node
-	// Positions are the positions of the targets in their texts, [B,N]; nil if they are the slots.
-	Positions *Node
-	// Types are the token types of the targets, [B,N]; nil means type 0.
-	Types *Node
-	// Real is 1 for slots that hold a token and 0 for padding, [B,S]; nil if all slots before
-	// length hold tokens.
-	Real *Node
-	// Boundary is the slot of the first token of the target, [B]; nil if there is one stack.
-	Boundary *Node
-}
-
-// at returns the positions of the targets, [B or 1,N], which in either of two stacks begin at 0.
-func (t Text) at() *Node {
-	if t.Positions != nil {
-		return t.Positions
+// Scores builds the graph from ids [B,T] to the scores of the head, without a cache or taps. A
+// training loop differentiates it. weights has the arrays with the names of [spec.Spec.Params]. It
+// also returns the attention of each layer, [B,H,T,T], for losses that use it. It panics like all
+// GoMLX graph code. The scores are [B,T,V], [B,K] for a class of the whole text, or [B,T,K] for a
+// class of each token. real [B,T], in float32, is 1 for tokens and 0 for padding; nil means that
+// there is no padding.
+func Scores(spec *spec.Spec, weights func(name string) *Node, ids, real *Node) (
+	scores *Node, attention []*Node,
+) {
+	of := Text{IDs: ids, Real: real}
+	of.Length = Scalar(ids.Graph(), dtypes.Int32, ids.Shape().Dimensions[1])
+	if spec.Encoder > 0 {
+		start := Equal(ids, Scalar(ids.Graph(), dtypes.Int32, spec.Boundary()))
+		of.Boundary = ArgMax(ConvertDType(start, dtypes.Int32), -1, dtypes.Int32)
 	}
-	slots := t.slots(t.IDs.Shape().Dimensions[1])
-	if t.Boundary != nil {
-		after := Sub(slots, eachText(t.Boundary, 2))
-		slots = BroadcastToShape(slots, after.Shape())
-		return Where(LessThan(after, ZerosLike(after)), slots, after)
+	d := NewBuilder(spec, weights, of)
+	if codes.OnCPU(ids.Graph().Backend()) {
+		first := Reshape(Slice(ids, AxisRange(0, 1), AxisRange(0, 1)))
+		d.Product = codes.Product{Always: GreaterOrEqual(first, ZerosLike(first)), Trained: true}
 	}
-	return slots
-}
-
-// slots are those of n targets, [B or 1,N].
-func (t Text) slots(n int) *Node {
-	slots := Iota(t.Length.Graph(), shapes.Make(dtypes.Int32, 1, n), 1)
-	if t.First != nil {
-		slots = Add(slots, eachText(t.First, 2))
+	x := d.Embed()
+	for l := range spec.Layers {
+		b, _ := d.Block(l, x)
+		attention = append(attention, b.Attention)
+		x = b.Output
 	}
-	return slots
+	return d.Head(x), attention
 }
 
 // Builder builds one graph.
@@ -78,13 +57,11 @@ type Builder struct {
 	OfTargetAlone bool
 }
 
+// NewBuilder returns a builder of graphs over a text, with the weights of a model by name; see
+// [spec.Spec.Params].
 func NewBuilder(s *spec.Spec, w codes.Weights, t Text) *Builder {
 	return &Builder{Text: t, Spec: s, W: w, turnings: map[*spec.Rotary]*turning{}}
 }
-
-// Cache is the keys and values of one layer, [B,G,S,E] each. Slots that hold no token yet have any
-// finite numbers.
-type Cache struct{ Key, Value *Node }
 
 // Embed returns the residual stream before block 0, [B,N,D].
 func (d *Builder) Embed() *Node { return d.Embedded(d.Rows()) }
@@ -161,34 +138,6 @@ func (d *Builder) Block(l int, x *Node) (*Block, Cache) {
 	return b, now
 }
 
-// TileBlock builds layer l for a tile of targets x, [1,N,D], from slot d.first on, over sources
-// whose keys and values are known.
-func (d *Builder) TileBlock(l int, x *Node, sources Cache) *Block {
-	b, _ := d.StartBlock(l, x)
-	b.sources = sources
-	d.attend(b)
-	Finish(b)
-	return b
-}
-
-// StepBlock builds layer l for the one target of each text, x [B,1,D], of a decode step, in slot
-// d.first of the cache past. What past holds in that slot is not read. It also returns the
-// target's key and value, [B,G,1,E]. The block has no output yet; see [Finish].
-func (d *Builder) StepBlock(l int, x *Node, past Cache) (*Block, Cache) {
-	b, now := d.StartBlock(l, x)
-	b.own = &ownSlot{Cache: now, past: past, slot: d.First}
-	b.sources = Cache{
-		Key:   replaceSlot(past.Key, now.Key, d.First),
-		Value: replaceSlot(past.Value, now.Value, d.First),
-	}
-	d.attend(b)
-	if b.idle { // nobody reads them
-		now = Cache{Key: ZerosLike(now.Key), Value: ZerosLike(now.Value)}
-		b.sources = past
-	}
-	return b, now
-}
-
 // StartBlock begins a block: its input, its query, and the keys and values of its targets.
 func (d *Builder) StartBlock(l int, x *Node) (*Block, Cache) {
 	b := &Block{
@@ -246,111 +195,4 @@ func (d *Builder) attend(b *Block) {
 		b.alibi = TransposeAllAxes(Squeeze(rows, 1), 0, 3, 1, 2)
 	}
 	b.attend()
-}
-
-// turning returns how layer l turns queries and keys, nil if it does not.
-func (d *Builder) turning(l int) *turning {
-	r := d.Spec.RotaryOf(l)
-	if r == nil {
-		return nil
-	}
-	if d.turnings[r] == nil {
-		t := newTurning(r, d.at(), d.Length)
-		d.turnings[r] = &t
-	}
-	return d.turnings[r]
-}
-
-// visible is 1 where a target may see a source and 0 elsewhere, [B or 1,1,N,S]. A decoder's target
-// sees the real sources up to its own slot and within the window, if there is one; an encoder's
-// target sees every real source.
-func (d *Builder) visible(l, sources, targets int) *Node {
-	stack := d.Spec.Stack(l)
-	v := visible(d.Length.Graph(), d.First, d.Length, targets, sources, d.Spec.Window(l),
-		d.Spec.Bidirectional || stack == spec.Encoding || stack == spec.Crossing)
-	if stack != spec.OneStack {
-		slots := Iota(v.Graph(), shapes.Make(dtypes.Int32, 1, 1, 1, sources), 3)
-		ofSource := LessThan(slots, eachText(d.Boundary, 4))
-		if stack == spec.Decoding {
-			ofSource = LogicalNot(ofSource)
-		}
-		v = Mul(Mul(v, ConvertDType(ofSource, dtypes.Float32)), InsertAxes(d.active(l, targets), 1))
-	}
-	if d.Real != nil {
-		v = Mul(v, InsertAxes(d.Real, 1, 1))
-	}
-	return v
-}
-
-// eachText reshapes one number for each text, [B], to broadcast against [B,...] of that rank. A
-// scalar, the same number for all texts, stays as it is.
-func eachText(x *Node, rank int) *Node {
-	if x.IsScalar() {
-		return x
-	}
-	dims := slices.Repeat([]int{1}, rank)
-	dims[0] = -1
-	return Reshape(x, dims...)
-}
-
-// visible is the part of [Builder.visible] that does not depend on padding, [B or 1,1,N,S].
-func visible(g *Graph, first, length *Node, n, s, window int, bidirectional bool) *Node {
-	source := Iota(g, shapes.Make(dtypes.Int32, 1, 1, n, s), 3)
-	back := distance(g, first, n, s)
-	v := GreaterOrEqual(back, ZerosLike(back))
-	if bidirectional {
-		v = LessThan(source, length)
-	}
-	if window > 0 {
-		v = LogicalAnd(v, LessThan(Abs(back), Scalar(g, dtypes.Int32, window)))
-	}
-	return ConvertDType(v, dtypes.Float32)
-}
-
-// distance is how far each of s sources is before each of n targets from slot first on, [B or
-// 1,1,N,S]: negative for sources after it.
-func distance(g *Graph, first *Node, n, s int) *Node {
-	target := Iota(g, shapes.Make(dtypes.Int32, 1, 1, n, s), 2)
-	if first != nil {
-		target = Add(target, eachText(first, 4))
-	}
-	return Sub(target, Iota(g, shapes.Make(dtypes.Int32, 1, 1, n, s), 3))
-}
-
-// alibi is what ALiBi adds to the score of every source, [B or 1,H,1,S].
-func (d *Builder) alibi(sources int) *Node {
-	table := Const(d.IDs.Graph(), alibiBias(d.Spec, sources)) // [H·S]
-	if d.Positions == nil {
-		return Reshape(table, 1, d.Spec.Heads, 1, sources)
-	}
-	rows := Transpose(Reshape(table, d.Spec.Heads, sources), 0, 1)                     // [S,H]
-	return InsertAxes(TransposeAllAxes(codes.Gathered(rows, d.Positions), 0, 2, 1), 2) // [B,H,1,S]
-}
-
-// replaceSlot returns old [B,G,S,E] with one slot, a scalar or [B], replaced by now [B,G,1,E].
-func replaceSlot(old, now, slot *Node) *Node {
-	slots := Iota(old.Graph(), shapes.Make(dtypes.Int32, 1, 1, old.Shape().Dimensions[2], 1), 2)
-	return Where(BroadcastToShape(Equal(slots, eachText(slot, 4)),
-		shapes.Make(dtypes.Bool, old.Shape().Dimensions...)),
-		BroadcastToDims(now, old.Shape().Dimensions...), old)
-}
-
-// finalNorm is the prefix of the weights of the norm after the last layer.
-const finalNorm = "final-norm."
-
-// Final applies the final norm and the projection back to the width of the embedding to x [...,D],
-// if the spec has them, and returns [...,D or W].
-func (d *Builder) Final(x *Node) *Node {
-	if !d.Spec.NoFinalNorm {
-		x = d.norm(x, finalNorm)
-	}
-	if d.Spec.ProjectsOut() {
-		x = d.Product.With(x, d.W("head-projection.weight"), 0)
-	}
-	return x
-}
-
-// norm is the norm whose weights have a prefix.
-func (d *Builder) norm(x *Node, prefix string) *Node {
-	return d.relevance.norm(d.Spec, x, d.W.In(prefix))
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer/internal/codes"
-	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 )
 
 // Contributions are the vectors f[t,s] whose sum over the sources is the attention output without
@@ -65,7 +64,7 @@ func (b *Block) readByHeads() *Node {
 // sumHeads is Σ_h attention_h × projected_h, [B,1,N,S,D], of [B,H,N,S] and [B,H,S,D]. In pure Go
 // one product is twice as fast. A compiler sums head by head and needs no array for each of them.
 func sumHeads(l *Layer, attention, projected *Node) *Node {
-	if host.BackendName(attention.Graph().Backend()) == "go" {
+	if codes.BackendName(attention.Graph().Backend()) == "go" {
 		return InsertAxes(codes.Settled(Einsum("bhns,bhsd->bnsd", attention, projected)), 1)
 	}
 	var sum *Node

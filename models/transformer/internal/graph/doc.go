@@ -3,17 +3,19 @@
 //
 // Read it from the top of a paper's figure down:
 //
-//   - builder.go: from the tokens of a text to the residual stream, through the blocks, to the
-//     head.
-//   - block.go: one block, from the residual stream before it to that after it.
-//   - projections.go, positions.go, scores.go: queries, keys and values, their positions, and the
-//     attention.
-//   - norm.go, feedforward.go, mixture.go: what else a [Layer] does, whatever the text.
+//   - builder.go: [Scores] is the whole figure, from the tokens of a text ([Text]) through the
+//     blocks to the head; [Builder] has its parts.
+//   - block.go: a [Block], from the residual stream before it to that after it. blocks.go has those
+//     that read a cache.
+//   - projections.go, positions.go, mask.go, scores.go: queries, keys and values, their positions,
+//     what a target sees, and the attention.
+//   - layer.go, norm.go, feedforward.go, mixture.go: a [Layer], the weights of a block and what
+//     they make of activations, whatever the text.
 //   - head.go: the scores of the vocabulary or the classes.
-//   - mixing.go: what a [Mixing] reads of a block; contributions.go has most of it.
-//   - taps.go, edits.go: what a pass records of a block, and changes in it.
+//   - mixing.go, contributions.go: what a [Mixing] reads of a block.
+//   - taps.go, edits.go, kept.go: what a pass records of a block, and changes in it.
 //
-// Sizes are in the legend of package transformer. An example builds one block of a Llama.
+// Sizes are in the legend of package transformer. The example builds one block of a Llama.
 package graph
 
 import "github.com/headwater-ml/headwater/internal/message"

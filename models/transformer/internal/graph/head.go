@@ -151,3 +151,18 @@ func (d *Builder) HeadAt(x, positions *Node) *Node {
 	}
 	return Reshape(d.Head(rowsAt(x, positions)), x.Shape().Dimensions[0], -1)
 }
+
+// Final applies the final norm and the projection back to the width of the embedding to x [...,D],
+// if the spec has them, and returns [...,D or W].
+func (d *Builder) Final(x *Node) *Node {
+	if !d.Spec.NoFinalNorm {
+		x = d.norm(x, finalNorm)
+	}
+	if d.Spec.ProjectsOut() {
+		x = d.Product.With(x, d.W("head-projection.weight"), 0)
+	}
+	return x
+}
+
+// finalNorm is the prefix of the weights of the norm after the last layer.
+const finalNorm = "final-norm."

@@ -119,3 +119,8 @@ func (l *Layer) headNorm(part, whole *Node, name string) *Node {
 	inverse := Reciprocal(Sqrt(AddScalar(mean(Square(whole)), l.Spec.NormEpsilon)))
 	return Mul(Mul(part, l.relevance.scale(inverse)), gain)
 }
+
+// norm is the norm whose weights have a prefix.
+func (d *Builder) norm(x *Node, prefix string) *Node {
+	return d.relevance.norm(d.Spec, x, d.W.In(prefix))
+}

@@ -127,3 +127,26 @@ func (t turning) turn(x *Node) *Node {
 	}
 	return Concatenate(parts, -1)
 }
+
+// alibi is what ALiBi adds to the score of every source, [B or 1,H,1,S].
+func (d *Builder) alibi(sources int) *Node {
+	table := Const(d.IDs.Graph(), alibiBias(d.Spec, sources)) // [H·S]
+	if d.Positions == nil {
+		return Reshape(table, 1, d.Spec.Heads, 1, sources)
+	}
+	rows := Transpose(Reshape(table, d.Spec.Heads, sources), 0, 1)                     // [S,H]
+	return InsertAxes(TransposeAllAxes(codes.Gathered(rows, d.Positions), 0, 2, 1), 2) // [B,H,1,S]
+}
+
+// turning returns how layer l turns queries and keys, nil if it does not.
+func (d *Builder) turning(l int) *turning {
+	r := d.Spec.RotaryOf(l)
+	if r == nil {
+		return nil
+	}
+	if d.turnings[r] == nil {
+		t := newTurning(r, d.at(), d.Length)
+		d.turnings[r] = &t
+	}
+	return d.turnings[r]
+}

@@ -7,7 +7,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/models/transformer/internal/codes"
-	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 )
 
 // Visible is 1 where a target may see a source and 0 elsewhere, [B or 1,N,S].
@@ -74,7 +73,7 @@ func (l *Layer) softmax(scores *Node) *Node {
 func forEachHead(b *Block, mask *Node) *Node {
 	dims := b.Scores.Shape().Dimensions
 	same := mask.Shape().Dimensions[0] == dims[0] && mask.Shape().Dimensions[1] == 1
-	if !same || dims[2] < turnedRows || host.BackendName(mask.Graph().Backend()) != "go" {
+	if !same || dims[2] < turnedRows || codes.BackendName(mask.Graph().Backend()) != "go" {
 		return mask
 	}
 	return Concatenate(slices.Repeat([]*Node{mask}, dims[1]), 1)
@@ -87,7 +86,7 @@ func (l *Layer) dot(q, key *Node) *Node {
 	}
 	dims := q.Shape().Dimensions
 	sources := "se"
-	if dims[2] >= turnedRows && host.BackendName(q.Graph().Backend()) == "go" {
+	if dims[2] >= turnedRows && codes.BackendName(q.Graph().Backend()) == "go" {
 		key, sources = TransposeAllAxes(key, 0, 1, 3, 2), "es"
 	}
 	if l.Spec.Groups() == l.Spec.Heads {

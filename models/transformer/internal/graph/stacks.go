@@ -15,31 +15,6 @@ import (
 // in any other model, with fewer sources that a target sees, and everything that reads blocks needs
 // no second graph.
 
-// BoundaryOf returns the slot of the first token of the target, the number of tokens if there is
-// none.
-func BoundaryOf(s *spec.Spec, ids []int) int {
-	if at := slices.Index(ids, s.Boundary()); at >= 0 {
-		return at
-	}
-	return len(ids)
-}
-
-// BoundaryIn is [BoundaryOf] in a model of two stacks and 0 in others.
-func BoundaryIn(s *spec.Spec, ids []int) int {
-	if s.Encoder == 0 {
-		return 0
-	}
-	return BoundaryOf(s, ids)
-}
-
-// LengthOf returns the number and the boundaries of [run.withBoundaries], nil if there are none.
-func LengthOf(x *Node) (number, boundary *Node) {
-	if x.IsScalar() {
-		return x, nil
-	}
-	return Squeeze(Slice(x, AxisElem(0)), 0), Slice(x, AxisRangeToEnd(1))
-}
-
 // byStack is source [B or 1,N,D] of tokens of the source and target() of those of the target, as
 // far as like has them; source alone if there is one stack.
 func (d *Builder) byStack(like, source *Node, target func() *Node) *Node {

@@ -3,7 +3,6 @@ package host
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -103,14 +102,3 @@ func CopySlots(dst, src []float32, rows, n int) {
 		copy(dst[r*to:r*to+n], src[r*from:])
 	}
 }
-
-// BackendName returns the name of what computes: go or xla.
-func BackendName(b compute.Backend) string {
-	if strings.EqualFold(b.Name(), "Go Backend") { // what package gobackend calls itself
-		return "go"
-	}
-	return b.Name()
-}
-
-// OnCPU is whether XLA computes in the memory of the host.
-func OnCPU(b compute.Backend) bool { return BackendName(b) != "go" && b.HasSharedBuffers() }

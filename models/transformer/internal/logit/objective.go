@@ -3,12 +3,9 @@ package logit
 import (
 	"math"
 
-	"github.com/gomlx/gomlx/core/tensors"
-
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 	"github.com/headwater-ml/headwater/models/spec"
-	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 )
 
 // Scored returns how many entries a head scores: the vocabulary or the classes. One score per
@@ -184,32 +181,4 @@ func AskedScores(s *spec.Spec, o trace.Objective) (ids []int32, weights []float3
 		}
 	}
 	return ids, weights
-}
-
-// AskedStep is what [AskedTensors] rounds the number of scores up to. By default there are 5 foils.
-const AskedStep = 8
-
-// AskedTensors are the scores and factors of [AskedScores] for objectives of the texts in rows, of
-// so many texts, [texts,N] each. A nil objective asks for none. N is a multiple of askedStep, so
-// that with a contrast, with a few foils and without any they are inputs of one graph.
-func AskedTensors(s *spec.Spec, objectives []*trace.Objective, rows []int,
-	texts int,
-) []*tensors.Tensor {
-	ids, weights, most := make([][]int32, texts), make([][]float32, texts), 0
-	for i, o := range objectives {
-		if o != nil {
-			ids[rows[i]], weights[rows[i]] = AskedScores(s, *o)
-			most = max(most, len(ids[rows[i]]))
-		}
-	}
-	most = host.RoundUp(most, AskedStep)
-	flatIDs, flatWeights := make([]int32, texts*most), make([]float32, texts*most)
-	for i := range ids {
-		copy(flatIDs[i*most:], ids[i])
-		copy(flatWeights[i*most:], weights[i])
-	}
-	return []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(flatIDs, texts, most),
-		tensors.FromFlatDataAndDimensions(flatWeights, texts, most),
-	}
 }

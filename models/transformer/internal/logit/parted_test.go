@@ -2,6 +2,7 @@ package logit
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute"
@@ -9,7 +10,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/headwater-ml/headwater/internal/testhelp"
-	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 )
 
 func onGo(t *testing.T, build func(g *Graph) *Node) []float32 {
@@ -18,8 +18,8 @@ func onGo(t *testing.T, build func(g *Graph) *Node) []float32 {
 	must(t, err)
 	out, err := ExecOnce(backend, build)
 	must(t, err)
-	values, err := host.Floats(out)
-	must(t, err)
+	var values []float32
+	must(t, out.ConstFlatData(func(flat any) { values = slices.Clone(flat.([]float32)) }))
 	return values
 }
 

@@ -38,14 +38,14 @@ func (m *Machine) Watched(w Watch) (watched *Machine, stop func()) {
 // waiting reports a graph that somebody waits for.
 func (m *Machine) waiting(p Program) {
 	if w := m.watcher(); w != nil && w.Begin != nil {
-		w.Begin(Compilation{Graph: describeGraph(p.Key), Key: p.Key})
+		w.Begin(Compilation{Graph: describeGraph(p.key), Key: p.key})
 	}
 }
 
 // compiledIn reports how long a graph took.
 func (m *Machine) compiledIn(p Program, took time.Duration) {
 	if w := m.watcher(); w != nil && w.End != nil {
-		w.End(Compilation{Graph: describeGraph(p.Key), Key: p.Key, Took: took})
+		w.End(Compilation{Graph: describeGraph(p.key), Key: p.key, Took: took})
 	}
 }
 

@@ -32,8 +32,8 @@ type compiled struct {
 // the key must tell everything that build depends on except the shapes of the inputs. Layers with
 // the same key share one graph.
 type Program struct {
-	Key, Weights string
-	Build        codes.GraphFunc
+	key, weights string
+	build        codes.GraphFunc
 }
 
 // New returns the program of build.
@@ -76,7 +76,7 @@ func NewMachine(weights *codes.Held) *Machine {
 		OnHost: weights.Backend.HasSharedBuffers(),
 		graphs: map[string]*compiled{}, chosen: map[string]chosen{},
 	}
-	if host.BackendName(weights.Backend) == "go" {
+	if codes.BackendName(weights.Backend) == "go" {
 		shared.PromptStep = 1
 	}
 	return &Machine{compiledGraphs: shared}
@@ -91,7 +91,7 @@ func (m *Machine) Run(key, which string, build codes.GraphFunc,
 
 // Execute runs a program on inputs.
 func (m *Machine) Execute(p Program, inputs ...*tensors.Tensor) ([]*tensors.Tensor, error) {
-	if m.Held.Hosted != nil && p.Weights != codes.NoWeights {
+	if m.Held.Hosted != nil && p.weights != codes.NoWeights {
 		return m.executeOnHost(p, inputs)
 	}
 	out, _, err := m.executeOnce(p, nil, inputs)
@@ -126,7 +126,7 @@ func (m *Machine) executeOnce(p Program, answered []string, inputs []*tensors.Te
 func (m *Machine) Compile(p Program, inputs []shapes.Shape, waiting func(Program),
 	answered ...string,
 ) (*compiled, *codes.HostAsk, []*tensors.Tensor, error) {
-	given := m.WeightsOf(p.Weights)
+	given := m.WeightsOf(p.weights)
 	weights := given.Tensors
 	c, err := m.compiled(p, given, answered, len(inputs))
 	if err != nil {
@@ -210,7 +210,7 @@ func (m *Machine) WeightsOf(which string) chosen {
 func (m *Machine) compiled(p Program, given chosen, answered []string, inputs int) (
 	*compiled, error,
 ) {
-	key, names := p.Key+given.form+strings.Join(answered, ";"), given.Names
+	key, names := p.key+given.form+strings.Join(answered, ";"), given.Names
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c, ok := m.graphs[key]; ok {
@@ -227,9 +227,9 @@ func (m *Machine) compiled(p Program, given chosen, answered []string, inputs in
 			nodes[own+i].WithAlias(name)
 		}
 		if m.Held.Hosted == nil {
-			return p.Build(codes.WithQuantized(at, codes.Named), nodes[:own])
+			return p.build(codes.WithQuantized(at, codes.Named), nodes[:own])
 		}
-		if out, c.ask = codes.BuildOnHost(g, p.Build, at, nodes[:own]); c.ask != nil {
+		if out, c.ask = codes.BuildOnHost(g, p.build, at, nodes[:own]); c.ask != nil {
 			c.ask.Find(names)
 		}
 		return out
@@ -296,7 +296,7 @@ func (m *Machine) Compiled() (graphs int, took time.Duration) {
 func (m *Machine) executeOnHost(p Program, inputs []*tensors.Tensor) ([]*tensors.Tensor, error) {
 	var answered []string
 	var answers []*tensors.Tensor
-	weights := m.WeightsOf(p.Weights).Names
+	weights := m.WeightsOf(p.weights).Names
 	defer func() { host.Free(answers...) }()
 	for { // ends: each turn answers one more product or array of the graph
 		out, ask, err := m.executeOnce(p, answered, append(slices.Clip(inputs), answers...))

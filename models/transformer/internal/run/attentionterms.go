@@ -154,7 +154,7 @@ func (s *texts) readTerms(
 	if s.byHead {
 		heads = s.m.Spec.Heads
 	}
-	asked := logit.AskedTensors(s.m.Spec, objectives, s.latest.rows, s.latest.texts)
+	asked := AskedTensors(s.m.Spec, objectives, s.latest.rows, s.latest.texts)
 	defer host.Free(asked...)
 	return s.termsOnCache(ctx, asked, func(l int, parts []float32) { // [B,heads,slots]
 		for i, terms := range all {
@@ -201,7 +201,7 @@ func (s *texts) streamKept(tap trace.Tap, l int) float32 {
 }
 
 // directionProgram is the graph of the directions on the residual stream after the last layer,
-// [B,1,D], given a positive number, what [logit.AskedTensors] gives and that stream; see
+// [B,1,D], given a positive number, what [AskedTensors] gives and that stream; see
 // [logit.BeforeHead].
 func directionProgram(m *Model) program.Program {
 	return program.New("direction on the cache", codes.EndsWeights,
@@ -245,7 +245,7 @@ func oneTermGraph(s *spec.Spec, begin, end int) bool {
 }
 
 // termsOnCache calls use with the parts of the sources of each layer, [B·slots] or, of each head,
-// [B·H·slots], from the last layer to the first, for what [logit.AskedTensors] gives.
+// [B·H·slots], from the last layer to the first, for what [AskedTensors] gives.
 func (s *texts) termsOnCache(
 	ctx context.Context, asked []*tensors.Tensor, use func(l int, parts []float32),
 ) error {
@@ -509,4 +509,33 @@ func rowProgram(m *Model, l int, ask graph.Asked, sources int) program.Program {
 			return []*Node{graph.VisibleRows(b, ask)}
 		},
 	)
+}
+
+// AskedStep is what [AskedTensors] rounds the number of scores up to. By default there are 5 foils.
+const askedStep = 8
+
+// AskedTensors are the scores and factors of [logit.AskedScores] for objectives of the texts in
+// rows, of so many texts, [texts,N] each. A nil objective asks for none. N is a multiple of
+// askedStep, so that with a contrast, with a few foils and without any they are inputs of one
+// graph.
+func AskedTensors(s *spec.Spec, objectives []*trace.Objective, rows []int,
+	texts int,
+) []*tensors.Tensor {
+	ids, weights, most := make([][]int32, texts), make([][]float32, texts), 0
+	for i, o := range objectives {
+		if o != nil {
+			ids[rows[i]], weights[rows[i]] = logit.AskedScores(s, *o)
+			most = max(most, len(ids[rows[i]]))
+		}
+	}
+	most = host.RoundUp(most, askedStep)
+	flatIDs, flatWeights := make([]int32, texts*most), make([]float32, texts*most)
+	for i := range ids {
+		copy(flatIDs[i*most:], ids[i])
+		copy(flatWeights[i*most:], weights[i])
+	}
+	return []*tensors.Tensor{
+		tensors.FromFlatDataAndDimensions(flatIDs, texts, most),
+		tensors.FromFlatDataAndDimensions(flatWeights, texts, most),
+	}
 }

@@ -117,7 +117,7 @@ const (
 func (m *Model) compiling(n Need) float64 {
 	switch {
 	// Without weights it is asked for sizes alone.
-	case m.Machine == nil || host.BackendName(m.Machine.Backend) == "go":
+	case m.Machine == nil || codes.BackendName(m.Machine.Backend) == "go":
 		return 0
 	case n.Parts:
 		return partsGraphs

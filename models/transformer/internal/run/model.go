@@ -10,7 +10,6 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer/internal/codes"
 	"github.com/headwater-ml/headwater/models/transformer/internal/graph"
-	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 	"github.com/headwater-ml/headwater/models/transformer/internal/program"
 )
 
@@ -98,7 +97,7 @@ func (m *Model) Builder(w codes.Weights, t graph.Text) *graph.Builder {
 	if m.Machine.Held.OutFirst() {
 		d.Product = codes.Product{OutFirst: true}
 	}
-	if host.OnCPU(m.Machine.Backend) {
+	if codes.OnCPU(m.Machine.Backend) {
 		d.Product.Always = GreaterThan(t.Length, ZerosLike(t.Length))
 	}
 	return d

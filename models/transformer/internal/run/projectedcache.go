@@ -255,7 +255,7 @@ func projectsSteps(m *Model, asks []graph.Asked, n, slots, room int, spare int64
 		return bytes, true
 	}
 	// its products of few rows cost as much as they save
-	if host.BackendName(m.Machine.Backend) == "go" {
+	if codes.BackendName(m.Machine.Backend) == "go" {
 		return 0, false
 	}
 	// Multiplications, in units of D and the width of the inputs together: those that each step is

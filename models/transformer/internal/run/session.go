@@ -244,8 +244,8 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 			inputs := []shapes.Shape{scalar, stream}
 			if oneTermGraph(s.m.Spec, begin, end) {
 				inputs = []shapes.Shape{
-					scalar, shapes.Make(integer, 1, logit.AskedStep),
-					shapes.Make(number, 1, logit.AskedStep),
+					scalar, shapes.Make(integer, 1, askedStep),
+					shapes.Make(number, 1, askedStep),
 					stream,
 				}
 			}
