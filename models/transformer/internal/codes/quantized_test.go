@@ -248,9 +248,9 @@ func quantizedOnHost(backend compute.Backend, load spec.Loader, q spec.Quantized
 	x []float32, plain bool,
 ) (*onHostResults, error) {
 	if plain {
-		vectors := unpack
-		defer func() { unpack = vectors }()
-		unpack = unpackPlain
+		u, m := unpack, multiplyTile
+		defer func() { unpack, multiplyTile = u, m }()
+		unpack, multiplyTile = unpackPlain, multiplyTilePlain
 	}
 	param := spec.Param{Name: "embedding", Shape: []int{out, in}}
 	table := array{name: param.Name, parts: []spec.Param{param}}
@@ -317,7 +317,7 @@ func TestHostMatrix(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%+v, %d inputs", coding, in), func(t *testing.T) {
-				rows := 1 + i%2*69 // also more than at a time
+				rows := []int{1, 70, 44, 521}[i] // also in tiles, with a few more, and too many
 				c, x := newCoded(coding, out, in), vector(rows*in)
 				for _, plain := range []bool{false, true} {
 					got, err := quantizedOnHost(goBackend(t), c.load, c, out, in, x,
