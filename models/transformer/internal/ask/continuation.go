@@ -12,7 +12,7 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer/internal/run"
 )
 
-// PredictContinuation is what the method of the model of that name does.
+// PredictContinuation implements [transformer.Model.PredictContinuation].
 func PredictContinuation(
 	ctx context.Context, m *run.Model, prompts [][]int, continuation []int, done func(prompts int),
 ) (*trace.Continuations, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer/internal/run"
 )
 
-// Decompose is what the method of the model of that name does.
+// Decompose implements [transformer.Model.Decompose].
 func Decompose(
 	ctx context.Context, m *run.Model, t *PartedText, q trace.Query,
 ) (parts []float64, rest float64, err error) {

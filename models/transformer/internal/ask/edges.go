@@ -17,7 +17,7 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer/internal/run"
 )
 
-// EdgeGraph is what the method of the model of that name does.
+// EdgeGraph implements [transformer.Model.EdgeGraph].
 func EdgeGraph(s *spec.Spec) (trace.EdgeGraph, error) {
 	s, why := s, ""
 	switch {
@@ -61,7 +61,7 @@ type edgeRuns struct {
 // edgeRows is a number of rows that the rows of a text are rounded up to.
 const edgeRows = 8
 
-// PatchEdges is what the method of the model of that name does.
+// PatchEdges implements [transformer.Model.PatchEdges].
 func PatchEdges(ctx context.Context, m *run.Model, clean, corrupted []int, edits []trace.Edit,
 	o trace.Objective,
 ) (trace.EdgeRuns, error) {
@@ -183,7 +183,7 @@ func sentBy(_ *graph.Builder, b *graph.Block, _ graph.Cache, _ []*Node) []*Node 
 	return []*Node{joinSent(b, feedForwardAdded(b, middle)), middle}
 }
 
-// sent joins what the heads add, and the feed-forward part added [1,N,D], to [H+1,N,D].
+// joinSent joins what the heads add, and the feed-forward part added [1,N,D], to [H+1,N,D].
 func joinSent(b *graph.Block, added *Node) *Node {
 	return Concatenate([]*Node{Squeeze(graph.HeadsAdded(b), 0), added}, 0)
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer/internal/run"
 )
 
-// Gradients is what the method of the model of that name does.
+// Gradients implements [transformer.Model.Gradients].
 func Gradients(ctx context.Context, m *run.Model, queries []trace.Query, rule trace.Backward) (
 	[]trace.Gradient, error,
 ) {
 	return GradientsIn(ctx, m, queries, rule, Batching{})
 }
 
-// GradientsIn is what the method of the model of that name does.
+// GradientsIn implements [transformer.Model.GradientsIn].
 func GradientsIn(ctx context.Context, m *run.Model, queries []trace.Query, rule trace.Backward,
 	how Batching,
 ) ([]trace.Gradient, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer/internal/run"
 )
 
-// Lens is what the method of the model of that name does.
+// Lens implements [transformer.Model.Lens].
 func Lens(ctx context.Context, m *run.Model, q trace.LensQuery,
 	use func(i int, scores []float32) error,
 ) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer/internal/run"
 )
 
-// LogitTerms is what the method of the model of that name does.
+// LogitTerms implements [transformer.Model.LogitTerms].
 func LogitTerms(ctx context.Context, m *run.Model, q trace.Query) (*trace.LogitTerms, error) {
 	if err := checkParted(m.Spec, q); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func checkParted(s *spec.Spec, q trace.Query) error {
 	return checkQuery(s, q)
 }
 
-// target is where the head reads.
+// targetOf is where the head reads.
 func targetOf(s *spec.Spec, q trace.Query) int {
 	if s.Head == spec.ClassifierHead {
 		return s.ReadsAt(q.IDs)

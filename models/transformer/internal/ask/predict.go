@@ -14,12 +14,12 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer/internal/run"
 )
 
-// Predict is what the method of the model of that name does.
+// Predict implements [transformer.Model.Predict].
 func Predict(ctx context.Context, m *run.Model, queries []trace.Query) ([]float64, error) {
 	return PredictIn(ctx, m, queries, Batching{})
 }
 
-// PredictIn is what the method of the model of that name does.
+// PredictIn implements [transformer.Model.PredictIn].
 func PredictIn(ctx context.Context, m *run.Model, queries []trace.Query, how Batching) (
 	[]float64, error,
 ) {
@@ -126,7 +126,7 @@ func (b *queryBatch) embed() (*tensors.Tensor, error) {
 	return b.inputs.Embedded(rows)
 }
 
-// Embed is what the method of the model of that name does.
+// Embed implements [transformer.Model.Embed].
 func Embed(ctx context.Context, m *run.Model, ids []int) ([]float32, error) {
 	if err := run.CheckVocabulary(m.Spec, ids); err != nil {
 		return nil, err

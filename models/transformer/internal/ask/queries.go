@@ -159,7 +159,7 @@ func filledUp(m *run.Model, n int, how Batching) int {
 	return m.TextsOfPass(n, cmp.Or(how.Texts, batchTexts))
 }
 
-// queryBatch makes a batch of the queries with those indices.
+// batchOf makes a batch of the queries with those indices.
 func batchOf(m *run.Model, queries []trace.Query, at []int, how Batching) queryBatch {
 	b := queryBatch{m: m, at: at}
 	for _, i := range at {

@@ -15,7 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer/internal/run"
 )
 
-// WithoutValue is what the method of the model of that name does.
+// WithoutValue implements [transformer.Model.WithoutValue].
 func WithoutValue(ctx context.Context, m *run.Model, l int, x []float32,
 	source int,
 ) ([]float32, error) {

@@ -65,6 +65,7 @@ func (p Product) byHost(x, w *Node) *Node {
 // hostMark is a node of the graphs whose matrices in codes the host multiplies.
 const hostMark = "multiplied by the host"
 
+// MultipliesOnHost reports whether the host multiplies by matrices in codes for the graph.
 func MultipliesOnHost(g *Graph) bool { return g.GetNodeByAlias(hostMark) != nil }
 
 // BuildOnHost builds a graph from its inputs and the weights at. It returns what the graph needs

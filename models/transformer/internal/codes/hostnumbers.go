@@ -135,8 +135,8 @@ func (f *hostForm) rowsInto(dst []float32, row int) {
 }
 
 // A product of many rows of activations is computed in tiles: tileRows rows of activations times
-// tileColumns rows of a matrix. The activations of a tile are in two halves, [2,in,halfTile]. fewRows
-// rows and fewer take less time one by one.
+// tileColumns rows of a matrix. The activations of a tile are in two halves, [2,in,halfTile].
+// fewRows rows and fewer take less time one by one.
 const (
 	halfTile    = 16
 	tileRows    = 2 * halfTile
@@ -144,8 +144,8 @@ const (
 	fewRows     = 10
 )
 
-// tiled are the tiles of rows x [m,in]: [tiles,2,in,halfTile]. If the last rows are few, they are in
-// no tile; else their tile ends with zeros.
+// tiled are the tiles of rows x [m,in]: [tiles,2,in,halfTile]. If the last rows are few, they are
+// in no tile; else their tile ends with zeros.
 func tiled(x []float32, in int) []float32 {
 	rows := len(x) / in
 	tiles := make([]float32, (rows+tileRows-1-fewRows)/tileRows*tileRows*in)

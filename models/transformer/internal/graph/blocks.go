@@ -79,12 +79,13 @@ func Project(b *Block, all []*Node) {
 	b.projected = &projectedSources{output: projected[0], inputs: projected[1:]}
 }
 
-// LayerOf is the layer of a block, sourcesOf are its keys and values, and visibleTo is 1 where its
-// targets may see a source and 0 elsewhere, [B or 1,1,N,S].
+// LayerOf is the layer of a block.
 func LayerOf(b *Block) *Layer { return b.layer }
 
+// SourcesOf are the keys and values that a block reads.
 func SourcesOf(b *Block) Cache { return b.sources }
 
+// VisibleTo is 1 where a target of the block may see a source and 0 elsewhere, [B or 1,1,N,S].
 func VisibleTo(b *Block) *Node { return b.visible }
 
 // replaceSlot returns old [B,G,S,E] with one slot, a scalar or [B], replaced by now [B,G,1,E].

@@ -50,8 +50,7 @@ func SumsBeforeNorm(s *spec.Spec, l int) bool {
 		s.Order == spec.PostNorm && s.Stack(l) != spec.Decoding
 }
 
-// KeptTensors is how many tensors [KeptOf] gives of layer l, lastTensors how many [KeptAt] gives,
-// and lastAttention which of those is the attention.
+// KeptTensors is how many tensors [KeptOf] gives of layer l.
 func KeptTensors(s *spec.Spec, l int) int {
 	if SumsBeforeNorm(s, l) {
 		return 3
@@ -59,8 +58,10 @@ func KeptTensors(s *spec.Spec, l int) int {
 	return 2
 }
 
+// LastTensors is how many tensors [KeptAt] gives of layer l.
 func LastTensors(s *spec.Spec, l int) int { return 2 + KeptTensors(s, l) }
 
+// LastAttention is the place of the attention in what [KeptAt] gives.
 const LastAttention = 2
 
 // SumBeforeNorm is what the norm after the feed-forward part normalises in the post-norm order,

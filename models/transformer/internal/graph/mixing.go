@@ -51,11 +51,13 @@ type ReadsFinalNorm interface {
 	ReadsFinalNorm() bool
 }
 
+// SharesOutput reports whether the mixing computes the output of the block with its own.
 func (a Asked) SharesOutput() bool {
 	_, ok := a.Mixing.(SharesOutput)
 	return ok
 }
 
+// Mixings are the registered ones.
 var Mixings = registry.Registry[Mixing]{Kind: "transformer: mixing"}
 
 // RegisterMixing makes a mixing known under a name, in lower case with hyphens. It panics if m is
@@ -106,7 +108,7 @@ func AsksOf(all []Asked) []trace.MixingAsk {
 	return asks
 }
 
-// mixings looks up the mixings of asks.
+// LookupMixings looks up the mixings of asks.
 func LookupMixings(s *spec.Spec, asks ...trace.MixingAsk) ([]Asked, error) {
 	var all []Asked
 	for _, ask := range asks {

@@ -48,7 +48,7 @@ func scaledByGain(l *Layer, x *Node) *Node {
 	return Mul(x, Gain(l.Spec, x, l.W.In(normBeforeMLP(l)+".")))
 }
 
-// throughHeads is W_O^h, [H,E,D], and carried on through each matrix of [InputMatrices],
+// WeightsThroughHeads is W_O^h, [H,E,D], and carried on through each matrix of [InputMatrices],
 // (W_O^h - mean)⊙g W, [H,E,F]. Values times these are what [projectedSources] has.
 func WeightsThroughHeads(l *Layer) []*Node {
 	s := l.Spec

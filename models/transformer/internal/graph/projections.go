@@ -116,13 +116,13 @@ func Narrow(kv *Node) bool {
 	return dims[2] == 1 || dims[3] == 1
 }
 
-// heads splits [B,N,HE] into [B,H,N,E], for any E.
+// splitHeads splits [B,N,HE] into [B,H,N,E], for any E.
 func splitHeads(x *Node, heads int) *Node {
 	dims := x.Shape().Dimensions
 	return TransposeAllAxes(Reshape(x, dims[0], dims[1], heads, dims[2]/heads), 0, 2, 1, 3)
 }
 
-// joined is the inverse of heads.
+// JoinHeads is the inverse of splitHeads.
 func JoinHeads(x *Node) *Node {
 	dims := x.Shape().Dimensions
 	return Reshape(TransposeAllAxes(x, 0, 2, 1, 3), dims[0], dims[2], dims[1]*dims[3])

@@ -103,7 +103,7 @@ func CopyOfInput(x, given *Node) *Node {
 	return MulScalar(x, 1)
 }
 
-// terms are the three parts of the scores, [B,H,3,N,S], 0 where masked. Their sum is the score
+// scoreTerms are the three parts of the scores, [B,H,3,N,S], 0 where masked. Their sum is the score
 // before the cap:
 //
 //	content = (W_q u_i)·k_j/√E,  query-bias = b_q·k_j/√E,  alibi = slope·j
@@ -126,7 +126,7 @@ func scoreTerms(b *Block) *Node {
 // maskedScores is Scores with 0 where the target cannot see the source, [B,H,N,S].
 func maskedScores(b *Block) *Node { return Mul(b.Scores, b.visible) }
 
-// attention is the tap: a target that the layer leaves as it is looks at itself.
+// attentionTap is the tap: a target that the layer leaves as it is looks at itself.
 func attentionTap(b *Block) *Node {
 	return b.identity(b.Attention, trace.Heads{Fusion: trace.EachHead})
 }

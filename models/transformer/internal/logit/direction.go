@@ -42,7 +42,7 @@ func beforeNorm(s *spec.Spec, r direction, x *Node, w codes.Weights) direction {
 	return r
 }
 
-// beforeNorm is [beforeNorm] with the layer's norm of that name.
+// beforeLayerNorm is [beforeNorm] with the layer's norm of that name.
 func beforeLayerNorm(l *graph.Layer, r direction, x *Node, name string) direction {
 	if !l.Spec.HasNorm(l.Number, name) {
 		r.Along = l.AsAdded(r.Along, name)
@@ -95,7 +95,7 @@ type hiddenLayer struct {
 	before, active, out *Node
 }
 
-// hidden returns that layer for y, the output of the final norm.
+// hiddenOf returns that layer for y, the output of the final norm.
 func hiddenOf(d *graph.Builder, y *Node) hiddenLayer {
 	h := hiddenLayer{out: y}
 	switch {

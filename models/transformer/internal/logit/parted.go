@@ -43,7 +43,7 @@ func normParts(s *spec.Spec, v Parted, w codes.Weights) Parted {
 	return Parted{Whole: graph.Norm(s, v.Whole, w), Parts: parts}
 }
 
-// normParts is [normParts] with the layer's norm of that name.
+// layerNormParts is [normParts] with the layer's norm of that name.
 func layerNormParts(l *graph.Layer, v Parted, name string) Parted {
 	if !l.Spec.HasNorm(l.Number, name) {
 		return Parted{Whole: l.AsAdded(v.Whole, name), Parts: l.AsAdded(v.Parts, name)}

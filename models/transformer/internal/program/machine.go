@@ -70,6 +70,7 @@ type compiledGraphs struct {
 	underwaySince time.Time
 }
 
+// NewMachine returns a machine that has compiled nothing yet.
 func NewMachine(weights *codes.Held) *Machine {
 	shared := &compiledGraphs{
 		Backend: weights.Backend, Held: weights, PromptStep: host.SlotStep,

@@ -35,6 +35,7 @@ type Latest struct {
 	Final                         *tensors.Tensor
 }
 
+// Free frees what is kept, also nothing.
 func (k *Latest) Free() {
 	if k == nil {
 		return
@@ -511,7 +512,7 @@ func rowProgram(m *Model, l int, ask graph.Asked, sources int) program.Program {
 	)
 }
 
-// AskedStep is what [AskedTensors] rounds the number of scores up to. By default there are 5 foils.
+// askedStep is what [AskedTensors] rounds the number of scores up to. By default there are 5 foils.
 const askedStep = 8
 
 // AskedTensors are the scores and factors of [logit.AskedScores] for objectives of the texts in

@@ -36,10 +36,10 @@ func (a BatchAsk) need() Need {
 	}
 }
 
-// BatchBytes is what the method of the model of that name does.
+// BatchBytes implements [transformer.Model.BatchBytes].
 func (m *Model) BatchBytes(ask BatchAsk) int64 { return m.Estimate(ask.need()) }
 
-// CheckBatch is what the method of the model of that name does.
+// CheckBatch implements [transformer.Model.CheckBatch].
 func (m *Model) CheckBatch(ask BatchAsk) error {
 	_, err := m.batchMixings(ask)
 	return err
@@ -67,7 +67,7 @@ func (m *Model) batchMixings(ask BatchAsk) ([]graph.Asked, error) {
 	return asks, nil
 }
 
-// NewBatchSession is what the method of the model of that name does.
+// NewBatchSession implements [transformer.Model.NewBatchSession].
 func (m *Model) NewBatchSession(ask BatchAsk) (*BatchSession, error) {
 	if ask.Texts < 1 || ask.Tokens < 1 {
 		return nil, pkg.Errorf("a batch of %d texts of %d tokens; "+
@@ -137,10 +137,10 @@ func (s *BatchSession) Prompt(ctx context.Context, rows []int, texts [][]int) ([
 	return out, nil
 }
 
-// BatchTexts is what the method of the model of that name does.
+// BatchTexts implements [transformer.Model.BatchTexts].
 func (m *Model) BatchTexts(n, most int) int { return m.TextsOfPass(min(n, most), most) }
 
-// BatchPrompts is what the method of the model of that name does.
+// BatchPrompts implements [transformer.Model.BatchPrompts].
 func (m *Model) BatchPrompts(n, rows int) int {
 	if m.Machine.PromptStep == 1 || n == rows {
 		return n
@@ -148,7 +148,7 @@ func (m *Model) BatchPrompts(n, rows int) int {
 	return 1 << (bits.Len(uint(max(n, 1))) - 1)
 }
 
-// batchTexts is how many texts a pass over n has: the next power of two where shapes are compiled,
+// TextsOfPass is how many texts a pass over n has: the next power of two where shapes are compiled,
 // but not more than most.
 func (m *Model) TextsOfPass(n, most int) int {
 	if m.Machine.PromptStep == 1 {

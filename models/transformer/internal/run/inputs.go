@@ -177,7 +177,7 @@ func (m *Model) Padded(n int) int {
 	return padded
 }
 
-// idle reports whether layer l leaves every token after a prompt as it is: those are tokens of the
+// idleOnCache reports whether layer l leaves every token after a prompt as it is: those are tokens of the
 // target, and the encoder works on the source.
 func idleOnCache(s *spec.Spec, l int) bool { return s.Stack(l) == spec.Encoding }
 

@@ -32,7 +32,7 @@ func (s *Session) Lens(use func(scores []float32) error) error {
 	return LensScores(s.m, streams, use)
 }
 
-// lens calls use with the scores of the vocabulary for N residual streams, [N,D], as columns,
+// LensScores calls use with the scores of the vocabulary for N residual streams, [N,D], as columns,
 // [V,N].
 func LensScores(m *Model, streams []float32, use func(scores []float32) error) error {
 	width := m.Spec.Width

@@ -103,7 +103,7 @@ func (m *Model) Builder(w codes.Weights, t graph.Text) *graph.Builder {
 	return d
 }
 
-// CheckIDs is what the method of the model of that name does.
+// CheckIDs implements [transformer.Model.CheckIDs].
 func CheckIDs(s *spec.Spec, ids []int) error {
 	longest := len(ids)
 	if s.Encoder > 0 && longest > 0 { // each stack counts from 0
@@ -120,7 +120,7 @@ func CheckIDs(s *spec.Spec, ids []int) error {
 	return CheckVocabulary(s, ids)
 }
 
-// CheckVocabulary is what the method of the model of that name does.
+// CheckVocabulary implements [transformer.Model.CheckVocabulary].
 func CheckVocabulary(s *spec.Spec, ids []int) error {
 	if len(ids) == 0 {
 		return pkg.Errorf("there are no tokens to run on")

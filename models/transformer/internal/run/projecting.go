@@ -122,7 +122,7 @@ func projectedTile(m *Model, l int, ask graph.Asked) program.Program {
 	)
 }
 
-// project runs [projectProgram] or [projectCacheProgram] for layer l.
+// projectThrough runs [projectProgram] or [projectCacheProgram] for layer l.
 func projectThrough(m *Model, p program.Program, t *throughHeads, l int, value *tensors.Tensor) (
 	[]*tensors.Tensor, error,
 ) {

@@ -25,7 +25,7 @@ type Reading struct {
 	x *tensors.Tensor
 }
 
-// Read is what the method of the model of that name does.
+// Read implements [transformer.Model.Read].
 func (m *Model) Read(ctx context.Context, ids, types []int, asks []trace.MixingAsk,
 	edits []trace.Edit, progress func(trace.Progress),
 ) (*Reading, error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer/internal/graph"
 )
 
-// ReadLogits is what the method of the model of that name does.
+// ReadLogits implements [transformer.Model.ReadLogits].
 func ReadLogits(ctx context.Context, m *Model, ids []int, edits []trace.Edit, first int,
 	use func(position int, logits []float32) error,
 ) error {

@@ -34,7 +34,7 @@ type Session struct {
 	preparing sync.WaitGroup
 }
 
-// NewSession is what the method of the model of that name does.
+// NewSession implements [transformer.Model.NewSession].
 func (m *Model) NewSession(asks []trace.MixingAsk, room int) (*Session, error) {
 	if err := CheckGenerates(m.Spec); err != nil {
 		return nil, err
@@ -326,10 +326,10 @@ func (s *Session) freeCache() {
 	s.cache, s.latest = nil, nil
 }
 
-// TokensOf are the tokens of a session's text, which must not be changed, and slotsOf is for how
-// many its cache has room.
+// TokensOf are the tokens of a session's text, which must not be changed.
 func TokensOf(s *Session) []int { return s.ids }
 
+// SlotsOf is for how many tokens the cache of a session has room.
 func SlotsOf(s *Session) int { return s.cache.slots }
 
 // Prepared waits for what is compiled while the prompt is read.

@@ -337,7 +337,7 @@ func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program.P
 	)
 }
 
-// kept are the keys and values of the targets of a block that follow a cache, [B,G,N,E] each, as
+// keptOnCache are the keys and values of the targets of a block that follow a cache, [B,G,N,E] each, as
 // [store.put] takes them: outside the memory of the host those of all slots.
 func keptOnCache(m *Model, b *graph.Block, now graph.Cache) []*Node {
 	if !m.Machine.OnHost {

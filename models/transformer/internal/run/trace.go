@@ -35,7 +35,7 @@ type Batch struct {
 	PadLeft bool
 }
 
-// Trace is what the method of the model of that name does.
+// Trace implements [transformer.Model.Trace].
 func (m *Model) Trace(ctx context.Context, ids []int, wanted []trace.Tap) ([]trace.Tensor, error) {
 	texts, err := m.Forward(ctx, Batch{IDs: [][]int{ids}}, wanted)
 	if err != nil {
@@ -44,7 +44,7 @@ func (m *Model) Trace(ctx context.Context, ids []int, wanted []trace.Tap) ([]tra
 	return texts[0], nil
 }
 
-// Forward is what the method of the model of that name does.
+// Forward implements [transformer.Model.Forward].
 func (m *Model) Forward(ctx context.Context, batch Batch,
 	wanted []trace.Tap,
 ) ([][]trace.Tensor, error) {
@@ -150,7 +150,7 @@ func CheckTypes(s *spec.Spec, batch Batch) error {
 	return nil
 }
 
-// inGraph returns the taps that the graphs of one pass record, each once.
+// tapsInGraph returns the taps that the graphs of one pass record, each once.
 func tapsInGraph(s *spec.Spec, wanted []trace.Tap) ([]trace.Tap, error) {
 	var in []trace.Tap
 	for _, name := range wanted {
@@ -447,7 +447,7 @@ func (b Batch) longest() int {
 	return longest
 }
 
-// axes are the axes of a tap; those of logits depend on the head.
+// axesOf are the axes of a tap; those of logits depend on the head.
 func axesOf(s *spec.Spec, name trace.Tap) string {
 	if name != trace.Logits {
 		return graph.Taps[name].Axes
