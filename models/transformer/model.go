@@ -192,15 +192,11 @@ func (m *Model) Compiled() (graphs int, took time.Duration) { return m.core.Mach
 
 // CheckIDs returns an error if ids is empty, longer than the context, or contains an id outside
 // the vocabulary, and for two stacks if it does not have a source and one target.
-func (m *Model) CheckIDs(ids []int) error {
-	return run.CheckIDs(m.Spec, ids)
-}
+func (m *Model) CheckIDs(ids []int) error { return run.CheckIDs(m.Spec, ids) }
 
 // CheckVocabulary returns an error if ids is empty, contains an id outside the vocabulary, or parts
 // source and target twice. Ids without a boundary are of the target.
-func (m *Model) CheckVocabulary(ids []int) error {
-	return run.CheckVocabulary(m.Spec, ids)
-}
+func (m *Model) CheckVocabulary(ids []int) error { return run.CheckVocabulary(m.Spec, ids) }
 
 // Trace runs ids once, T tokens, and returns one tensor per tap, in the order of wanted; package
 // trace has their shapes. In a decoder, entries of sources after their target are 0. The tap
@@ -252,15 +248,11 @@ func (m *Model) NewBatchSession(ask BatchAsk) (*BatchSession, error) {
 // CheckBatch returns an error if the model cannot run what is asked for in a batch: it is an
 // encoder, a mixing costs a pass for each pair of tokens or cannot fuse heads as asked, or the
 // length of a text changes how all its keys are turned.
-func (m *Model) CheckBatch(ask BatchAsk) error {
-	return m.core.CheckBatch(ask)
-}
+func (m *Model) CheckBatch(ask BatchAsk) error { return m.core.CheckBatch(ask) }
 
 // BatchBytes returns about how many bytes a session needs besides the weights: keys and values, and
 // its largest pass.
-func (m *Model) BatchBytes(ask BatchAsk) int64 {
-	return m.core.BatchBytes(ask)
-}
+func (m *Model) BatchBytes(ask BatchAsk) int64 { return m.core.BatchBytes(ask) }
 
 // BatchSlots returns how many slots the cache of a text of so many tokens has. Texts with as many
 // slots can share a session without waste.
@@ -268,21 +260,16 @@ func (m *Model) BatchSlots(tokens int) int { return host.Bucket(tokens) }
 
 // BatchTexts returns how many rows a session for n texts should have: n, but at most most, and the
 // next power of two where every size is compiled.
-func (m *Model) BatchTexts(n, most int) int {
-	return m.core.BatchTexts(n, most)
-}
+func (m *Model) BatchTexts(n, most int) int { return m.core.BatchTexts(n, most) }
 
 // BatchPrompts returns how many of n waiting texts should be read in one pass in a session of so
 // many rows: all, or a power of two where every size is compiled.
-func (m *Model) BatchPrompts(n, rows int) int {
-	return m.core.BatchPrompts(n, rows)
-}
+func (m *Model) BatchPrompts(n, rows int) int { return m.core.BatchPrompts(n, rows) }
 
 // Predict returns the number that each query asks for, computed in float64 from the scores of the
 // head; the head reads only the positions asked for. Texts may have any lengths and run in
-// batches. In a decoder, the tokens with which several texts begin run once. The
-// texts of a batch change each other's numbers by no more than rounding, and the same queries give
-// the same bits.
+// batches. In a decoder, the tokens with which several texts begin run once. The texts of a batch
+// change each other's numbers by no more than rounding, and the same queries give the same bits.
 //
 // It returns an error that names a query whose text, position, token or contrast the model does
 // not have, a [*trace.MemoryError] if one text alone does not fit, and one that wraps ctx.Err()
@@ -336,11 +323,10 @@ func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
 
 // Gradients returns what each query asks for and its derivative with respect to the embedding of
 // the text and, by the rules [trace.WithAttention] and [trace.WithTaps], the attention or some taps
-// of every layer; see
-// [trace.Gradient]. A batch goes through all layers and back, and each layer is computed again on
-// the way back: that costs about three times as much as [Model.Predict], and keeps one hidden
-// state per layer and the intermediate results of one layer. With bfloat16 weights the derivative
-// of rounding is taken as 1. Errors are those of [Model.Predict].
+// of every layer; see [trace.Gradient]. A batch goes through all layers and back, and each layer is
+// computed again on the way back: that costs about three times as much as [Model.Predict], and
+// keeps one hidden state per layer and the intermediate results of one layer. With bfloat16 weights
+// the derivative of rounding is taken as 1. Errors are those of [Model.Predict].
 func (m *Model) Gradients(ctx context.Context, queries []trace.Query, rule trace.Backward) (
 	[]trace.Gradient, error,
 ) {
@@ -426,9 +412,7 @@ func (m *Model) Lens(
 // stream, [trace.HeadAdded]: where a norm follows the attention, it has the spread that the whole
 // output of the attention has in the same run. (EAP-IG by Hanna et al. instead normalises the
 // heads that a receiver reads once more for each receiver.)
-func (m *Model) EdgeGraph() (trace.EdgeGraph, error) {
-	return ask.EdgeGraph(m.Spec)
-}
+func (m *Model) EdgeGraph() (trace.EdgeGraph, error) { return ask.EdgeGraph(m.Spec) }
 
 // PatchEdges implements [trace.EdgePatcher]. It costs a run of each prompt. It returns a
 // [*trace.MemoryError] if the runs do not fit, and the errors of [Model.Predict].
