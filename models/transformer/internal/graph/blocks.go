@@ -8,7 +8,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 )
 
-// ExtendBlock builds layer l for several tokens x, [B,N,D], from slot d.first on, after a cache
+// ExtendBlock builds layer l for several tokens x, [B,N,D], from slot d.First on, after a cache
 // past. Those before slot end are tokens, the others padding. It also returns their keys and
 // values.
 func (d *Builder) ExtendBlock(l int, x *Node, past Cache, end *Node) (*Block, Cache) {
@@ -96,7 +96,7 @@ func replaceSlot(old, now, slot *Node) *Node {
 		BroadcastToDims(now, old.Shape().Dimensions...), old)
 }
 
-// TileBlock builds layer l for a tile of targets x, [1,N,D], from slot d.first on, over sources
+// TileBlock builds layer l for a tile of targets x, [1,N,D], from slot d.First on, over sources
 // whose keys and values are known.
 func (d *Builder) TileBlock(l int, x *Node, sources Cache) *Block {
 	b, _ := d.StartBlock(l, x)
@@ -107,7 +107,7 @@ func (d *Builder) TileBlock(l int, x *Node, sources Cache) *Block {
 }
 
 // StepBlock builds layer l for the one target of each text, x [B,1,D], of a decode step, in slot
-// d.first of the cache past. What past holds in that slot is not read. It also returns the
+// d.First of the cache past. What past holds in that slot is not read. It also returns the
 // target's key and value, [B,G,1,E]. The block has no output yet; see [Finish].
 func (d *Builder) StepBlock(l int, x *Node, past Cache) (*Block, Cache) {
 	b, now := d.StartBlock(l, x)

@@ -10,7 +10,7 @@ const SlotStep = 32
 // few that no size overflows.
 const MostSlots = math.MaxInt / 32
 
-// Bucket rounds n up to one of few sizes, so that few graphs are compiled: a multiple of slotStep,
+// Bucket rounds n up to one of few sizes, so that few graphs are compiled: a multiple of SlotStep,
 // and of a quarter of the power of two below n where that is more. At most a quarter of a bucket
 // is padding, and texts of up to a thousand tokens meet about a dozen sizes.
 func Bucket(n int) int { return stepped(n, SlotStep, 8) }

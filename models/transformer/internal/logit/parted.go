@@ -142,7 +142,7 @@ func ValueParts(l *graph.Layer, x Parted) *Node {
 	return TransposeAllAxes(parts, 2, 0, 1, 3)
 }
 
-// joinedValueParts is valueParts with the groups side by side, [1,N,K,GE].
+// joinedValueParts is ValueParts with the groups side by side, [1,N,K,GE].
 func joinedValueParts(l *graph.Layer, x Parted) *Node {
 	switch {
 	case l.Spec.Stack(l.Number) == spec.Crossing && l.Spec.MemoryNorm:
@@ -258,7 +258,7 @@ func wholeAfterParts(b *graph.Block, a, x Parted) Parted {
 }
 
 // ScoreParts are the parts of the scores of ids [N], [N,K], given the residual stream after the
-// last block at one target, x.whole [1,1,D] and x.parts [1,1,K,D].
+// last block at one target, x.Whole [1,1,D] and x.Parts [1,1,K,D].
 func ScoreParts(d *graph.Builder, x Parted, ids *Node) *Node {
 	y := x
 	if !d.Spec.NoFinalNorm {

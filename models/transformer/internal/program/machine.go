@@ -18,19 +18,9 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 )
 
-// compiled is a graph, compiled for every shape of its inputs so far.
-type compiled struct {
-	exec *Exec
-
-	mu     sync.Mutex                // locked while it is compiled
-	shapes map[string]*codes.HostAsk // what it needs of the host first, nil if it needs nothing
-	ask    *codes.HostAsk            // of the graph that was built last
-	busy   atomic.Bool               // whether it is being compiled
-}
-
-// Program is a graph and the weights that it gets, one of those above. Graphs are kept by key, so
-// the key must tell everything that build depends on except the shapes of the inputs. Layers with
-// the same key share one graph.
+// Program is a graph and the weights that it gets; see [codes.HasWeight]. Graphs are kept by key,
+// so the key must tell everything that build depends on except the shapes of the inputs. Layers
+// with the same key share one graph.
 type Program struct {
 	key, weights string
 	build        codes.GraphFunc
@@ -53,7 +43,7 @@ type Machine struct {
 type compiledGraphs struct {
 	Backend compute.Backend
 	Held    *codes.Held
-	// PromptStep is 1 where compiling costs nothing, and slotStep where every new shape is
+	// PromptStep is 1 where compiling costs nothing, and [host.SlotStep] where every new shape is
 	// compiled and lengths are therefore rounded up.
 	PromptStep int
 	// OnHost is whether the host may write into what the backend reads.
@@ -68,6 +58,16 @@ type compiledGraphs struct {
 	// underway is how many graphs are being compiled, and underwaySince since when any is.
 	underway      int
 	underwaySince time.Time
+}
+
+// compiled is a graph, compiled for every shape of its inputs so far.
+type compiled struct {
+	exec *Exec
+
+	mu     sync.Mutex                // locked while it is compiled
+	shapes map[string]*codes.HostAsk // what it needs of the host first, nil if it needs nothing
+	ask    *codes.HostAsk            // of the graph that was built last
+	busy   atomic.Bool               // whether it is being compiled
 }
 
 // NewMachine returns a machine that has compiled nothing yet.
