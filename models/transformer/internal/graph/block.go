@@ -8,8 +8,8 @@ import (
 )
 
 // Block is one layer in a graph, for N targets over S sources. Its exported fields and methods are
-// what a [Mixing] may read; the mixings of this package use nothing else. Shapes are in the legend
-// of the package comment.
+// what a [Mixing] may read; the mixings of package transformer use nothing else. Shapes are in the
+// legend there.
 type Block struct {
 	// Input is the residual stream of the targets before the block, [B,N,D].
 	Input *Node
@@ -66,14 +66,15 @@ type Block struct {
 //	scores = q·k/√E (+ ALiBi, capped),  attention = softmax(scores + mask)
 //	attention output = context W_O + b_O
 func (b *Block) attend() {
+	l := b.layer
 	b.Scores = b.scaledDot(b.query)
 	if b.alibi != nil {
 		b.Scores = Add(b.Scores, b.alibi)
 	}
-	b.Scores = b.layer.relevance.capped(b.Scores, b.layer.Spec.ScoreCap)
+	b.Scores = l.relevance.capped(b.Scores, l.Spec.ScoreCap)
 	mask := forEachHead(b, MulScalar(OneMinus(b.visible), masked))
-	b.Attention = b.layer.softmax(Add(b.Scores, mask))
-	if e, ok := b.layer.edits[trace.Attention]; ok {
+	b.Attention = l.softmax(Add(b.Scores, mask))
+	if e, ok := l.edits[trace.Attention]; ok {
 		b.Attention = Mul(e.Of(b.Attention), b.visible)
 	} else if b.active != nil { // a row without sources is 0
 		b.Attention = Mul(b.Attention, b.visible)
@@ -162,28 +163,29 @@ func (b *Block) after(attentionOutput, x *Node, tapped func(trace.Tap, *Node) *N
 
 // wholeAfter is [Block.after] for targets on which the layer works.
 func (b *Block) wholeAfter(attentionOutput, x *Node, tapped func(trace.Tap, *Node) *Node) *Node {
+	l := b.layer
 	middle := func(z *Node) *Node { return tapped(trace.HiddenAfterAttention, z) }
-	mlp := func(x *Node) *Node { return tapped(trace.FeedForwardOutput, b.layer.MLP(x)) }
-	switch b.layer.Spec.Order {
+	mlp := func(x *Node) *Node { return tapped(trace.FeedForwardOutput, l.MLP(x)) }
+	switch l.Spec.Order {
 	case spec.PostNorm:
-		z := middle(b.layer.Norm(Add(x, attentionOutput), "attention-norm"))
-		if b.layer.Spec.Stack(b.layer.Number) == spec.Decoding {
+		z := middle(l.Norm(Add(x, attentionOutput), "attention-norm"))
+		if l.Spec.Stack(l.Number) == spec.Decoding {
 			return z
 		}
-		return b.layer.Norm(Add(z, mlp(z)), "mlp-norm")
+		return l.Norm(Add(z, mlp(z)), "mlp-norm")
 	case spec.Parallel:
-		return Add(Add(x, mlp(b.layer.Norm(x, b.layer.ParallelNorm()))), attentionOutput)
+		return Add(Add(x, mlp(l.Norm(x, l.ParallelNorm()))), attentionOutput)
 	}
-	if b.layer.Spec.NormedResidual {
-		x = b.layer.Norm(x, "attention-norm")
+	if l.Spec.NormedResidual {
+		x = l.Norm(x, "attention-norm")
 	}
-	z := middle(Add(x, b.layer.Norm(attentionOutput, "attention-after-norm")))
-	if b.layer.Spec.Stack(b.layer.Number) == spec.Decoding {
+	z := middle(Add(x, l.Norm(attentionOutput, "attention-after-norm")))
+	if l.Spec.Stack(l.Number) == spec.Decoding {
 		return z
 	}
-	u := b.layer.Norm(z, "mlp-norm")
-	m := b.layer.Norm(mlp(u), "mlp-after-norm")
-	if b.layer.Spec.NormedResidual {
+	u := l.Norm(z, "mlp-norm")
+	m := l.Norm(mlp(u), "mlp-after-norm")
+	if l.Spec.NormedResidual {
 		z = u
 	}
 	return Add(z, m)

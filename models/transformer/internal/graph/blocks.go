@@ -8,6 +8,57 @@ import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 )
 
+// TileBlock builds layer l for a tile of targets x, [1,N,D], from slot d.First on, over sources
+// whose keys and values are known.
+func (d *Builder) TileBlock(l int, x *Node, sources Cache) *Block {
+	b, _ := d.StartBlock(l, x)
+	b.sources = sources
+	d.attend(b)
+	Finish(b)
+	return b
+}
+
+// StepBlock builds layer l for the one target of each text, x [B,1,D], of a decode step, in slot
+// d.First of the cache past. What past holds in that slot is not read. It also returns the
+// target's key and value, [B,G,1,E]. The block has no output yet; see [Finish].
+func (d *Builder) StepBlock(l int, x *Node, past Cache) (*Block, Cache) {
+	b, now := d.StartBlock(l, x)
+	b.own = &ownSlot{Cache: now, past: past, slot: d.First}
+	b.sources = Cache{
+		Key:   replaceSlot(past.Key, now.Key, d.First),
+		Value: replaceSlot(past.Value, now.Value, d.First),
+	}
+	d.attend(b)
+	if b.idle { // nobody reads them
+		now = Cache{Key: ZerosLike(now.Key), Value: ZerosLike(now.Value)}
+		b.sources = past
+	}
+	return b, now
+}
+
+// ownSlot holds the key and value of each text's one target in a decode step apart from the cache.
+// The graph then reads the cache where it is and never copies it.
+type ownSlot struct {
+	Cache       // of the target, [B,G,1,E]
+	past  Cache // [B,G,S,E]; the slot of the target holds any finite numbers
+	slot  *Node // of the target, an int32 scalar or [B]
+}
+
+// at is 1 in the target's slot and 0 elsewhere, [B or 1,1,1,S].
+func (o *ownSlot) at() *Node {
+	sources := o.past.Key.Shape().Dimensions[2]
+	slots := Iota(o.slot.Graph(), shapes.Make(dtypes.Int32, 1, 1, 1, sources), 3)
+	return ConvertDType(Equal(slots, eachText(o.slot, 4)), dtypes.Float32)
+}
+
+// replaceSlot returns old [B,G,S,E] with one slot, a scalar or [B], replaced by now [B,G,1,E].
+func replaceSlot(old, now, slot *Node) *Node {
+	slots := Iota(old.Graph(), shapes.Make(dtypes.Int32, 1, 1, old.Shape().Dimensions[2], 1), 2)
+	return Where(BroadcastToShape(Equal(slots, eachText(slot, 4)),
+		shapes.Make(dtypes.Bool, old.Shape().Dimensions...)),
+		BroadcastToDims(now, old.Shape().Dimensions...), old)
+}
+
 // ExtendBlock builds layer l for several tokens x, [B,N,D], from slot d.First on, after a cache
 // past. Those before slot end are tokens, the others padding. It also returns their keys and
 // values.
@@ -87,54 +138,3 @@ func SourcesOf(b *Block) Cache { return b.sources }
 
 // VisibleTo is 1 where a target of the block may see a source and 0 elsewhere, [B or 1,1,N,S].
 func VisibleTo(b *Block) *Node { return b.visible }
-
-// replaceSlot returns old [B,G,S,E] with one slot, a scalar or [B], replaced by now [B,G,1,E].
-func replaceSlot(old, now, slot *Node) *Node {
-	slots := Iota(old.Graph(), shapes.Make(dtypes.Int32, 1, 1, old.Shape().Dimensions[2], 1), 2)
-	return Where(BroadcastToShape(Equal(slots, eachText(slot, 4)),
-		shapes.Make(dtypes.Bool, old.Shape().Dimensions...)),
-		BroadcastToDims(now, old.Shape().Dimensions...), old)
-}
-
-// TileBlock builds layer l for a tile of targets x, [1,N,D], from slot d.First on, over sources
-// whose keys and values are known.
-func (d *Builder) TileBlock(l int, x *Node, sources Cache) *Block {
-	b, _ := d.StartBlock(l, x)
-	b.sources = sources
-	d.attend(b)
-	Finish(b)
-	return b
-}
-
-// StepBlock builds layer l for the one target of each text, x [B,1,D], of a decode step, in slot
-// d.First of the cache past. What past holds in that slot is not read. It also returns the
-// target's key and value, [B,G,1,E]. The block has no output yet; see [Finish].
-func (d *Builder) StepBlock(l int, x *Node, past Cache) (*Block, Cache) {
-	b, now := d.StartBlock(l, x)
-	b.own = &ownSlot{Cache: now, past: past, slot: d.First}
-	b.sources = Cache{
-		Key:   replaceSlot(past.Key, now.Key, d.First),
-		Value: replaceSlot(past.Value, now.Value, d.First),
-	}
-	d.attend(b)
-	if b.idle { // nobody reads them
-		now = Cache{Key: ZerosLike(now.Key), Value: ZerosLike(now.Value)}
-		b.sources = past
-	}
-	return b, now
-}
-
-// ownSlot holds the key and value of each text's one target in a decode step apart from the cache.
-// The graph then reads the cache where it is and never copies it.
-type ownSlot struct {
-	Cache       // of the target, [B,G,1,E]
-	past  Cache // [B,G,S,E]; the slot of the target holds any finite numbers
-	slot  *Node // of the target, an int32 scalar or [B]
-}
-
-// at is 1 in the target's slot and 0 elsewhere, [B or 1,1,1,S].
-func (o *ownSlot) at() *Node {
-	sources := o.past.Key.Shape().Dimensions[2]
-	slots := Iota(o.slot.Graph(), shapes.Make(dtypes.Int32, 1, 1, 1, sources), 3)
-	return ConvertDType(Equal(slots, eachText(o.slot, 4)), dtypes.Float32)
-}

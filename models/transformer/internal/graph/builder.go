@@ -179,19 +179,20 @@ func (d *Builder) StartBlock(l int, x *Node) (*Block, Cache) {
 
 // attend computes the attention of a block whose sources are set.
 func (d *Builder) attend(b *Block) {
+	l := b.layer
 	sources, x := b.sources.Key.Shape().Dimensions[2], b.query
-	b.visible = d.visible(b.layer.Number, sources, x.Shape().Dimensions[2])
+	b.visible = d.visible(l.Number, sources, x.Shape().Dimensions[2])
 	if d.Spec.Positions == spec.ALiBi {
 		b.alibi = d.alibi(sources)
 	}
 	if d.Spec.Relative != nil {
 		b.alibi = d.disentangled(b)
 	}
-	if d.Spec.RelativeBuckets > 0 && d.Spec.Stack(b.layer.Number) != spec.Crossing {
+	if d.Spec.RelativeBuckets > 0 && d.Spec.Stack(l.Number) != spec.Crossing {
 		back := distance(x.Graph(), d.First, x.Shape().Dimensions[2], sources)
-		rows := codes.Gathered(b.layer.W("relative-bias"),
+		rows := codes.Gathered(l.W("relative-bias"),
 			// [B or 1,1,N,S,H]
-			bucketOf(d.Spec, back, d.Spec.Stack(b.layer.Number) != spec.Decoding))
+			bucketOf(d.Spec, back, d.Spec.Stack(l.Number) != spec.Decoding))
 		b.alibi = TransposeAllAxes(Squeeze(rows, 1), 0, 3, 1, 2)
 	}
 	b.attend()

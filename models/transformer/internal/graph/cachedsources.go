@@ -35,7 +35,8 @@ func UseCachedSources(b *Block, value *Node, in []*Node) (own []*Node) {
 // one source only, a rounding error is left of its attention in place of zero. A norm of the
 // attention output alone would magnify that; [run.CanProject] excludes such blocks.
 func cachedOutputs(b *Block) (without, whole *Node) {
-	c, s := b.cached, b.layer.Spec
+	l := b.layer
+	c, s := b.cached, l.Spec
 	at := Reshape(b.own.at(), 1, 1, -1)                     // [1,1,S]
 	attention := Reshape(b.Attention, s.Heads, 1, -1)       // [H,1,S]
 	past := Mul(attention, OneMinus(at))                    // [H,1,S]
@@ -51,21 +52,21 @@ func cachedOutputs(b *Block) (without, whole *Node) {
 	inverse := Transpose(InverseSpread(s, Transpose(z, 0, 1)), 0, 1) // [1,S]
 	var inputs []*Node                                               // [F,S]
 	for i, name := range InputMatrices(s) {
-		y := Mul(Sub(column(b.layer.Linear(scaledByGain(b.layer, sum), name)), part(1+i)), inverse)
+		y := Mul(Sub(column(l.Linear(scaledByGain(l, sum), name)), part(1+i)), inverse)
 		if len(c.biases) > 0 {
 			y = Add(y, column(c.biases[i]))
 		}
 		if s.MLPBias {
-			y = Add(y, column(codes.Float(b.layer.W(name+".bias"))))
+			y = Add(y, column(codes.Float(l.W(name+".bias"))))
 		}
 		inputs = append(inputs, y)
 	}
-	inner := innerOf(b.layer, inputs)
-	mlp := b.layer.Product.LayerColumns(inner, b.layer.W("down.weight")) // [D,S]
+	inner := innerOf(l, inputs)
+	mlp := l.Product.LayerColumns(inner, l.W("down.weight")) // [D,S]
 	if s.MLPBias {
-		mlp = Add(mlp, column(codes.Float(b.layer.W("down.bias"))))
+		mlp = Add(mlp, column(codes.Float(l.W("down.bias"))))
 	}
-	after := withMLP(b.layer, Transpose(z, 0, 1), Transpose(mlp, 0, 1)) // [S,D]
+	after := withMLP(l, Transpose(z, 0, 1), Transpose(mlp, 0, 1)) // [S,D]
 	whole = Reshape(SliceAxis(after, 0, AxisRange(-1)), 1, 1, s.Width)
 	if b.Output == nil {
 		b.Output = whole

@@ -168,14 +168,15 @@ func (b *Block) headOutputs() *Node {
 // there is none, unless the residual is the output of its norm. It is multiplied by what an edit of
 // the stream after the attention multiplies by.
 func (b *Block) NormedPart(f *Node) *Node {
-	if b.layer.Spec.Order == spec.PostNorm {
-		f = b.layer.normedPart(f, AttentionSum(b), "attention-norm")
+	l := b.layer
+	if l.Spec.Order == spec.PostNorm {
+		f = l.normedPart(f, AttentionSum(b), "attention-norm")
 	}
-	if e, ok := b.layer.edits[trace.HiddenAfterAttention]; ok {
+	if e, ok := l.edits[trace.HiddenAfterAttention]; ok {
 		f = Mul(f, perTarget(e.Keep))
 	}
-	if b.layer.Spec.Order == spec.PreNorm && b.layer.Spec.NormedResidual {
-		return b.layer.normedPart(f, AttentionSum(b), "mlp-norm")
+	if l.Spec.Order == spec.PreNorm && l.Spec.NormedResidual {
+		return l.normedPart(f, AttentionSum(b), "mlp-norm")
 	}
 	return f
 }
@@ -183,22 +184,24 @@ func (b *Block) NormedPart(f *Node) *Node {
 // OutputPart carries a part that [Block.NormedPart] returned to the end of the block, around the
 // feed-forward part and through the norm after it, if there is one, [B,K,N,S,D].
 func (b *Block) OutputPart(f *Node) *Node {
-	if b.layer.Spec.Order != spec.PostNorm || b.layer.Spec.Stack(b.layer.Number) == spec.Decoding {
+	l := b.layer
+	if l.Spec.Order != spec.PostNorm || l.Spec.Stack(l.Number) == spec.Decoding {
 		return f
 	}
-	return b.layer.normedPart(f, SumBeforeNorm(b), "mlp-norm")
+	return l.normedPart(f, SumBeforeNorm(b), "mlp-norm")
 }
 
 // AttentionSum is the attention output plus the residual, [B,N,D]: in a pre-norm block the stream
 // after the attention.
 func AttentionSum(b *Block) *Node {
+	l := b.layer
 	a := b.AttentionOutput
-	if b.layer.Spec.Order == spec.PreNorm {
-		a = b.layer.Norm(a, "attention-after-norm")
+	if l.Spec.Order == spec.PreNorm {
+		a = l.Norm(a, "attention-after-norm")
 	}
 	sum := Add(a, b.Residual())
-	if b.layer.Spec.Order == spec.PreNorm {
-		return b.layer.Edited(trace.HiddenAfterAttention, sum)
+	if l.Spec.Order == spec.PreNorm {
+		return l.Edited(trace.HiddenAfterAttention, sum)
 	}
 	return sum
 }

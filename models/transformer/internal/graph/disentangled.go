@@ -16,16 +16,17 @@ import (
 // Each row of the products is computed for N+S-1 distances and then moved, so that no array has an
 // embedding for every pair.
 func (d *Builder) disentangled(b *Block) *Node {
+	l := b.layer
 	relative, keys := d.Spec.Relative, b.sources.Key
 	targets, sources := b.query.Shape().Dimensions[2], keys.Shape().Dimensions[2]
 	rows := b.distances(targets, sources)
 	shared := projections{}
 	if relative.Shared {
-		shared = b.layer.project(rows, d.Fused)
+		shared = l.project(rows, d.Fused)
 	}
 	projected := func(shared *Node, name string) *Node { // [B,H,N+S-1,E]
 		if !relative.Shared {
-			shared = b.layer.biased(b.layer.Linear(rows, name), name, true)
+			shared = l.biased(l.Linear(rows, name), name, true)
 		}
 		x := splitHeads(shared, d.Spec.Heads)
 		dims := x.Shape().Dimensions
@@ -34,33 +35,34 @@ func (d *Builder) disentangled(b *Block) *Node {
 	scores := []*Node{}
 	if relative.Keys { // from the sources that are farthest after a target on
 		key := Reverse(projected(shared.key, "position-key"), 2)
-		scores = append(scores, moved(b.layer.dot(b.query, key), sources))
+		scores = append(scores, moved(l.dot(b.query, key), sources))
 	}
 	if relative.Queries { // from the targets that are farthest before a source on
 		query := projected(shared.query, "position-query")
-		products := moved(b.layer.dot(keys, query), targets) // [B,H,S,N]
+		products := moved(l.dot(keys, query), targets) // [B,H,S,N]
 		scores = append(scores, TransposeAllAxes(products, 0, 1, 3, 2))
 	}
 	sum := scores[0]
 	for _, more := range scores[1:] {
 		sum = Add(sum, more)
 	}
-	return MulScalar(sum, b.layer.scoreScale())
+	return MulScalar(sum, l.scoreScale())
 }
 
 // distances are the embeddings of the distances of targets from sources, from those of the first
 // target from the last source on, one more each, [1,N+S-1,D].
 func (b *Block) distances(targets, sources int) *Node {
-	g, all := b.query.Graph(), b.layer.Spec.Relative.Rows(sources)
+	l := b.layer
+	g, all := b.query.Graph(), l.Spec.Relative.Rows(sources)
 	at := Iota(g, shapes.Make(dtypes.Int32, 1, targets+sources-1), 1)
 	if b.first != nil {
 		at = Add(at, b.first)
 	}
 	at = MinScalar(at, len(all)-1) // of padding, which nobody reads
 	rows := Gather(Const(g, all), InsertAxes(at, -1))
-	x := codes.Gathered(b.layer.W("relative-embeddings"), rows)
-	if b.layer.Spec.Relative.Norm {
-		x = b.layer.relevance.norm(b.layer.Spec, x, b.layer.W.In("relative-norm."))
+	x := codes.Gathered(l.W("relative-embeddings"), rows)
+	if l.Spec.Relative.Norm {
+		x = l.relevance.norm(l.Spec, x, l.W.In("relative-norm."))
 	}
 	return x
 }

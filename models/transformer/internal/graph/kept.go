@@ -68,15 +68,16 @@ const LastAttention = 2
 // and with NormedResidual what the norm before it does, [B,N,D], under the edits of the pass. See
 // [SumsBeforeNorm].
 func SumBeforeNorm(b *Block) *Node {
-	if b.layer.Spec.Order == spec.PreNorm {
+	l := b.layer
+	if l.Spec.Order == spec.PreNorm {
 		return AttentionSum(b)
 	}
 	// [Finish] has computed them, unless the output came from elsewhere.
 	z, m := b.inner[trace.HiddenAfterAttention], b.inner[trace.FeedForwardOutput]
 	if z == nil || m == nil {
-		z = b.layer.Edited(trace.HiddenAfterAttention,
-			b.layer.Norm(AttentionSum(b), "attention-norm"))
-		m = b.layer.Edited(trace.FeedForwardOutput, b.layer.MLP(z))
+		z = l.Edited(trace.HiddenAfterAttention,
+			l.Norm(AttentionSum(b), "attention-norm"))
+		m = l.Edited(trace.FeedForwardOutput, l.MLP(z))
 	}
 	return Add(z, m)
 }

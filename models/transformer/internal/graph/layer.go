@@ -36,6 +36,44 @@ func (d *Builder) Layer(l int) *Layer {
 	}
 }
 
+// Linear is x W for the layer's projection of that name, [...,out].
+func (l *Layer) Linear(x *Node, name string) *Node {
+	return l.LinearIn(x, l.W(name+".weight"), name)
+}
+
+// LinearIn is x times the layer's projection w of that name, [...,out].
+func (l *Layer) LinearIn(x, w *Node, name string) *Node {
+	if l.ExpertWeights == nil {
+		return l.Product.Layer(x, w)
+	}
+	axis := 1 // gate and up are [XF,D], as down is if it is not in codes
+	if name == "down" && codes.QuantizedOf(w) == nil {
+		axis = 0
+	}
+	return l.Product.With(x, w, axis)
+}
+
+// biased adds the bias of that name to y [...,out], if there is one.
+func (l *Layer) biased(y *Node, name string, hasBias bool) *Node {
+	if !hasBias {
+		return y
+	}
+	return Add(y, codes.AlignLast(l.W(name+".bias"), y))
+}
+
+// dense is x W + b for query, key or value.
+func (l *Layer) dense(x *Node, name string) *Node {
+	return l.biased(l.Linear(x, name), name, l.Spec.ProjectionBias)
+}
+
+// Edited is x, the tensor of a tap, under the edits of the pass.
+func (l *Layer) Edited(tap trace.Tap, x *Node) *Node {
+	if e, ok := l.edits[tap]; ok {
+		return e.Of(x)
+	}
+	return x
+}
+
 // LayerKind is the part of a graph's key that tells the layers apart that cannot share a graph.
 func LayerKind(s *spec.Spec, l int) string {
 	if s.ScoreByLayer {
@@ -69,40 +107,20 @@ func NormAfter(s *spec.Spec, l int) string {
 	return ""
 }
 
-// dense is x W + b for query, key or value.
-func (l *Layer) dense(x *Node, name string) *Node {
-	return l.biased(l.Linear(x, name), name, l.Spec.ProjectionBias)
+// KindOf returns the part of the key of a graph of layer l that has mixings, and which weights the
+// graph gets. The last layer of a stack needs a graph of its own if a mixing reads the norm after
+// it, whose weights the other layers do not get.
+func KindOf(s *spec.Spec, l int, asks ...Asked) (kind, weights string) {
+	for _, ask := range asks {
+		if readsFinalNorm(s, ask.Mixing, l) {
+			return LayerKind(s, l) + " last", codes.OfLayer(l) + " " + NormAfter(s, l)
+		}
+	}
+	return LayerKind(s, l), codes.OfLayer(l)
 }
 
-// biased adds the bias of that name to y [...,out], if there is one.
-func (l *Layer) biased(y *Node, name string, hasBias bool) *Node {
-	if !hasBias {
-		return y
-	}
-	return Add(y, codes.AlignLast(l.W(name+".bias"), y))
-}
-
-// Linear is x W for the layer's projection of that name, [...,out].
-func (l *Layer) Linear(x *Node, name string) *Node {
-	return l.LinearIn(x, l.W(name+".weight"), name)
-}
-
-// LinearIn is x times the layer's projection w of that name, [...,out].
-func (l *Layer) LinearIn(x, w *Node, name string) *Node {
-	if l.ExpertWeights == nil {
-		return l.Product.Layer(x, w)
-	}
-	axis := 1 // gate and up are [XF,D], as down is if it is not in codes
-	if name == "down" && codes.QuantizedOf(w) == nil {
-		axis = 0
-	}
-	return l.Product.With(x, w, axis)
-}
-
-// Edited is x, the tensor of a tap, under the edits of the pass.
-func (l *Layer) Edited(tap trace.Tap, x *Node) *Node {
-	if e, ok := l.edits[tap]; ok {
-		return e.Of(x)
-	}
-	return x
+// readsFinalNorm reports whether a mixing reads the norm after layer l.
+func readsFinalNorm(s *spec.Spec, m Mixing, l int) bool {
+	reads, ok := m.(ReadsFinalNorm)
+	return ok && reads.ReadsFinalNorm() && NormAfter(s, l) != ""
 }

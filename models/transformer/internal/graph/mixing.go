@@ -7,7 +7,6 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/registry"
 	"github.com/headwater-ml/headwater/models/spec"
-	"github.com/headwater-ml/headwater/models/transformer/internal/codes"
 )
 
 // Mixing is the way one layer mixes positions: graph code over one [Block]. The same function
@@ -49,12 +48,6 @@ type ReadsFinalNorm interface {
 	Mixing
 	// ReadsFinalNorm reports whether it does.
 	ReadsFinalNorm() bool
-}
-
-// SharesOutput reports whether the mixing computes the output of the block with its own.
-func (a Asked) SharesOutput() bool {
-	_, ok := a.Mixing.(SharesOutput)
-	return ok
 }
 
 // Mixings are the registered ones.
@@ -99,6 +92,18 @@ type Asked struct {
 	Mixing
 }
 
+// SharesOutput reports whether the mixing computes the output of the block with its own.
+func (a Asked) SharesOutput() bool {
+	_, ok := a.Mixing.(SharesOutput)
+	return ok
+}
+
+// ZeroesSources reports whether a mixing calls [Block.OutputsWithoutSource].
+func (a Asked) ZeroesSources() bool {
+	_, ok := a.Mixing.(ZeroesSources)
+	return ok
+}
+
 // AsksOf is what was asked for.
 func AsksOf(all []Asked) []trace.MixingAsk {
 	asks := make([]trace.MixingAsk, len(all))
@@ -126,28 +131,4 @@ func LookupMixings(s *spec.Spec, asks ...trace.MixingAsk) ([]Asked, error) {
 		all = append(all, Asked{ask, mix})
 	}
 	return all, nil
-}
-
-// ZeroesSources reports whether a mixing calls [Block.OutputsWithoutSource].
-func (a Asked) ZeroesSources() bool {
-	_, ok := a.Mixing.(ZeroesSources)
-	return ok
-}
-
-// readsFinalNorm reports whether a mixing reads the norm after layer l.
-func readsFinalNorm(s *spec.Spec, m Mixing, l int) bool {
-	reads, ok := m.(ReadsFinalNorm)
-	return ok && reads.ReadsFinalNorm() && NormAfter(s, l) != ""
-}
-
-// KindOf returns the part of the key of a graph of layer l that has mixings, and which weights the
-// graph gets. The last layer of a stack needs a graph of its own if a mixing reads the norm after
-// it, whose weights the other layers do not get.
-func KindOf(s *spec.Spec, l int, asks ...Asked) (kind, weights string) {
-	for _, ask := range asks {
-		if readsFinalNorm(s, ask.Mixing, l) {
-			return LayerKind(s, l) + " last", codes.OfLayer(l) + " " + NormAfter(s, l)
-		}
-	}
-	return LayerKind(s, l), codes.OfLayer(l)
 }

@@ -94,12 +94,13 @@ func (b *Block) OutputsWithoutSource(heads trace.Heads) (without, whole *Node) {
 
 // projectedOutputs is [Block.OutputsWithoutSource] for a tile, from its projected sources.
 func projectedOutputs(b *Block) (without, whole *Node) {
+	l := b.layer
 	attention := TransposeAllAxes(Squeeze(b.Attention, 0), 2, 1, 0) // [S,N,H]
 	none := ZerosLike(SliceAxis(attention, 0, AxisRange(0, 1)))
 	attention = Concatenate([]*Node{none, attention}, 0)
 	ofSource := func(rows *Node) *Node { return b.Einsum("snh,shd->snd", attention, rows) }
 
-	sum, residual := Add(b.Input, b.AttentionOutput), outputBias(b.layer, b.Input) // [1,N,D]
+	sum, residual := Add(b.Input, b.AttentionOutput), outputBias(l, b.Input) // [1,N,D]
 	// Without its only source exactly nothing is left of a target's attention, as in
 	// [Block.WithoutSource]: a difference would leave a rounding error.
 	sole := Equal(ReduceAndKeep(attention, ReduceMin, -1), ScalarOne(b.Input.Graph(),
@@ -109,24 +110,24 @@ func projectedOutputs(b *Block) (without, whole *Node) {
 			Sub(x, part))
 	}
 	z := less(sum, residual, ofSource(b.projected.output)) // [1+S,N,D]
-	inverse := InverseSpread(b.layer.Spec, z)              // [1+S,N,1]
+	inverse := InverseSpread(l.Spec, z)                    // [1+S,N,1]
 	input := func(name string, rows *Node) *Node {         // [1+S,N,F]
-		y := less(b.layer.Linear(scaledByGain(b.layer, sum), name),
-			b.layer.Linear(scaledByGain(b.layer, residual), name),
+		y := less(l.Linear(scaledByGain(l, sum), name),
+			l.Linear(scaledByGain(l, residual), name),
 			ofSource(rows))
 		y = Mul(y, inverse)
-		if bias := BiasThrough(b.layer, name); bias != nil {
+		if bias := BiasThrough(l, name); bias != nil {
 			y = Add(y, bias)
 		}
-		return b.layer.biased(y, name, b.layer.Spec.MLPBias)
+		return l.biased(y, name, l.Spec.MLPBias)
 	}
 	var inputs []*Node
-	for i, name := range InputMatrices(b.layer.Spec) {
+	for i, name := range InputMatrices(l.Spec) {
 		inputs = append(inputs, input(name, b.projected.inputs[i]))
 	}
-	inner := innerOf(b.layer, inputs)
-	mlp := b.layer.MLPDense(inner, "down")                  // [1+S,N,D]
-	z = TransposeAllAxes(withMLP(b.layer, z, mlp), 1, 0, 2) // [N,1+S,D]
+	inner := innerOf(l, inputs)
+	mlp := l.MLPDense(inner, "down")                  // [1+S,N,D]
+	z = TransposeAllAxes(withMLP(l, z, mlp), 1, 0, 2) // [N,1+S,D]
 	whole = Reshape(SliceAxis(z, 1, AxisRange(0, 1)), b.Input.Shape().Dimensions...)
 	return InsertAxes(SliceAxis(z, 1, AxisRange(1)), 0), whole
 }

@@ -69,7 +69,7 @@ func (l *Layer) outputWeight() *Node {
 // bias, [B,H,N,D]: for x the context, the sum over the heads + b_O is the attention output.
 func (l *Layer) projectHeads(x *Node) *Node {
 	x = TransposeAllAxes(x, 1, 0, 2, 3) // [H,B,N,E]
-	if l.Spec.ValueWidth() == 1 {       // see narrow
+	if l.Spec.ValueWidth() == 1 {       // see [Narrow]
 		return TransposeAllAxes(Mul(x, InsertAxes(l.outputWeight(), 1)), 1, 0, 2, 3)
 	}
 	byHead := l.einsum("hbne,hed->hbnd", x, l.outputWeight())
@@ -102,8 +102,8 @@ func (l *Layer) weighted(attention, value *Node) *Node {
 	return Reshape(context, dims[0], dims[1], dims[2], l.Spec.ValueWidth())
 }
 
-// einsum is graph.Einsum. It keeps the product apart from the operations around
-// it: XLA on a CPU ends the program over some products that it fuses; see package models/xla.
+// einsum is graph.Einsum. It keeps the product apart from the operations around it: XLA on a CPU
+// ends the program over some products that it fuses; see package models/xla.
 func (l *Layer) einsum(equation string, x, y *Node) *Node {
 	product := Einsum(equation, l.Product.Isolated(x), l.Product.Isolated(y))
 	return l.Product.Isolated(codes.Settled(product))

@@ -29,11 +29,12 @@ func (b *Block) turned(part, whole *Node, name string) *Node {
 
 // scaledDot returns q·k times the scale of the spec, 1/√E by default, [B,H,N,S], for q [B,H,N,E].
 func (b *Block) scaledDot(q *Node) *Node {
-	q = MulScalar(q, b.layer.scoreScale()) // fewer multiplications than scaling the scores
+	l := b.layer
+	q = MulScalar(q, l.scoreScale()) // fewer multiplications than scaling the scores
 	if b.own == nil {
-		return b.layer.relevance.product(b.layer.dot(q, b.sources.Key))
+		return l.relevance.product(l.dot(q, b.sources.Key))
 	}
-	past, own, at := b.layer.dot(q, b.own.past.Key), b.layer.dot(q, b.own.Key), b.own.at()
+	past, own, at := l.dot(q, b.own.past.Key), l.dot(q, b.own.Key), b.own.at()
 	return Add(Mul(past, OneMinus(at)), Mul(own, at))
 }
 

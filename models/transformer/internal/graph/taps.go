@@ -134,14 +134,15 @@ func attentionTap(b *Block) *Node {
 // routerTap is the probability of each expert, [B,N,X]; 0 in a layer without experts and for tokens
 // on which the layer does not work.
 func routerTap(b *Block) *Node {
+	l := b.layer
 	dims := b.Input.Shape().Dimensions
-	shape := shapes.Make(dtypes.Float32, dims[0], dims[1], b.layer.Spec.Experts())
-	m := b.layer.Spec.MixtureOf(b.layer.Number)
+	shape := shapes.Make(dtypes.Float32, dims[0], dims[1], l.Spec.Experts())
+	m := l.Spec.MixtureOf(l.Number)
 	if m == nil {
 		return Zeros(b.Input.Graph(), shape)
 	}
 	rows := Reshape(mlpInput(b), -1, dims[2])
-	probabilities := Reshape(b.layer.Route(m, rows).probabilities, shape.Dimensions...)
+	probabilities := Reshape(l.Route(m, rows).probabilities, shape.Dimensions...)
 	if b.active == nil {
 		return probabilities
 	}
@@ -151,14 +152,15 @@ func routerTap(b *Block) *Node {
 // expertsTap is the number and the weight of each chosen expert, [B,N,K,2]; -1 and 0 in a layer
 // without experts and for tokens on which the layer does not work.
 func expertsTap(b *Block) *Node {
+	l := b.layer
 	dims, g := b.Input.Shape().Dimensions, b.Input.Graph()
-	shape := shapes.Make(dtypes.Float32, dims[0], dims[1], b.layer.Spec.Mixture.Chosen)
+	shape := shapes.Make(dtypes.Float32, dims[0], dims[1], l.Spec.Mixture.Chosen)
 	none := Stack([]*Node{Neg(Ones(g, shape)), Zeros(g, shape)}, -1)
-	m := b.layer.Spec.MixtureOf(b.layer.Number)
+	m := l.Spec.MixtureOf(l.Number)
 	if m == nil {
 		return none
 	}
-	r := b.layer.Route(m, Reshape(mlpInput(b), -1, dims[2]))
+	r := l.Route(m, Reshape(mlpInput(b), -1, dims[2]))
 	numbers := Reshape(ConvertDType(r.chosen, dtypes.Float32), shape.Dimensions...)
 	chosen := Stack([]*Node{numbers, Reshape(r.weightsOfChosen(), shape.Dimensions...)}, -1)
 	if b.active == nil {
@@ -169,14 +171,15 @@ func expertsTap(b *Block) *Node {
 
 // mlpInput is what the feed-forward part gets, [B,N,D].
 func mlpInput(b *Block) *Node {
+	l := b.layer
 	middle := b.inner[trace.HiddenAfterAttention]
 	switch {
-	case b.layer.Spec.Order == spec.PostNorm:
+	case l.Spec.Order == spec.PostNorm:
 		return middle
-	case b.layer.Spec.Order == spec.Parallel && b.layer.Spec.SharedNorm:
-		return b.layer.Norm(b.Input, "attention-norm")
-	case b.layer.Spec.Order == spec.Parallel:
-		return b.layer.Norm(b.Input, "mlp-norm")
+	case l.Spec.Order == spec.Parallel && l.Spec.SharedNorm:
+		return l.Norm(b.Input, "attention-norm")
+	case l.Spec.Order == spec.Parallel:
+		return l.Norm(b.Input, "mlp-norm")
 	}
-	return b.layer.Norm(middle, "mlp-norm")
+	return l.Norm(middle, "mlp-norm")
 }

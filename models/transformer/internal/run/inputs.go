@@ -177,8 +177,8 @@ func (m *Model) Padded(n int) int {
 	return padded
 }
 
-// idleOnCache reports whether layer l leaves every token after a prompt as it is: those are tokens of the
-// target, and the encoder works on the source.
+// idleOnCache reports whether layer l leaves every token after a prompt as it is: those are tokens
+// of the target, and the encoder works on the source.
 func idleOnCache(s *spec.Spec, l int) bool { return s.Stack(l) == spec.Encoding }
 
 // withBoundaries is an int32 number of a pass, followed by the boundary of each text in a model of

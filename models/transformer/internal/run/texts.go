@@ -337,8 +337,8 @@ func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program.P
 	)
 }
 
-// keptOnCache are the keys and values of the targets of a block that follow a cache, [B,G,N,E] each, as
-// [store.put] takes them: outside the memory of the host those of all slots.
+// keptOnCache are the keys and values of the targets of a block that follow a cache, [B,G,N,E]
+// each, as [store.put] takes them: outside the memory of the host those of all slots.
 func keptOnCache(m *Model, b *graph.Block, now graph.Cache) []*Node {
 	if !m.Machine.OnHost {
 		now = graph.SourcesOf(b)
