@@ -18,6 +18,15 @@ type Settings = run.Settings
 
 // Block is one layer in a graph, for N targets over S sources: what a [Mixing] may read. Shapes are
 // in the legend of the package comment.
+//
+//   - Fields: Input [B,N,D], Scores and Attention [B,H,N,S], AttentionOutput and Output [B,N,D].
+//   - What targets see: Visible and Self [B or 1,N,S].
+//   - Values [B,H,S,E], and Context, WeightedValues [B,H,N,E] and ProjectContext [B,N,D] of them.
+//   - The rest of the block: Residual, After, AfterEach, FinalNorm.
+//   - What a source adds: Contributions [B,K,N,S,D], ValueWeights [B,H,N,S], and on the way through
+//     norms AddedPart, NormedPart, OutputPart; the outputs without it: WithoutSource,
+//     OutputsWithoutSource [B,N,S,D].
+//   - Einsum, a product that every backend computes.
 type Block = graph.Block
 
 // Mixing is the way one layer mixes positions: graph code over one [Block]. The same function
