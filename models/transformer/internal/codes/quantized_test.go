@@ -220,7 +220,7 @@ func quantizedFromLeft(
 			at[w.Name] = in[1+i]
 		}
 		w := WithQuantized(at, Named)
-		if q := CodesByColumn(w, param.Name); q != nil {
+		if q := ColumnsOf(w, param.Name); q != nil {
 			return q.Times(in[0])
 		}
 		return QuantizedOf(w(param.Name)).LeftTimes(Reshape(in[0], 1, 1, -1))

@@ -44,8 +44,8 @@ func (to filling) putColumns(row int, b spec.Blocks) {
 	})
 }
 
-// CodesByColumn returns the codes by columns of the matrix of that name, nil if a graph has none.
-func CodesByColumn(w Weights, name string) ColumnCodes {
+// ColumnsOf returns the codes by columns of the matrix of that name, nil if a graph has none.
+func ColumnsOf(w Weights, name string) ColumnCodes {
 	return ColumnCodes(formsIn(ByColumns+name, w))
 }
 

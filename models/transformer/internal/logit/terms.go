@@ -25,11 +25,11 @@ type blockTerms struct {
 // [B,1,D]; nil if it is to be computed.
 type TargetNodes struct{ Input, Output, Attention, Value, Sum *Node }
 
-// TermsOf builds the terms of layer l for one target of each text, given what the
-// layer did to the targets and the direction after it, [B,1,D].
+// TermsOf builds the terms of layer l for one target of each text, given what the layer did to the
+// targets and the direction after it, [B,1,D].
 func TermsOf(d *graph.Builder, l int, k TargetNodes, along *Node) blockTerms {
 	b := d.KnownBlock(l, k.Input, k.Output, k.Attention, k.Value)
-	graph.LayerOf(b).OutputColumns = codes.CodesByColumn(d.W, codes.OfLayer(l)+"output.weight")
+	graph.LayerOf(b).OutputColumns = codes.ColumnsOf(d.W, codes.OfLayer(l)+"output.weight")
 	return termsAlong(b, along, k.Sum)
 }
 

@@ -107,8 +107,8 @@ func projectProgram(m *Model, l int) program.Program {
 	)
 }
 
-// projectedTile is the graph of [tileProgram] with the tensors of [projectProgram] as
-// further inputs, for all sources of the text.
+// projectedTile is the graph of [tileProgram] with the tensors of [projectProgram] as further
+// inputs, for all sources of the text.
 func projectedTile(m *Model, l int, ask graph.Asked) program.Program {
 	kind, weights := graph.KindOf(m.Spec, l, ask)
 	return program.New(

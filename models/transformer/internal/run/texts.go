@@ -302,8 +302,7 @@ func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program.P
 	kind, weights := graph.KindOf(model.Spec, l, asks...)
 	return program.New(
 		fmt.Sprintf("step %s %sterms=%v projected=%v%s", kind, graph.Describe(asks...), terms,
-			projected,
-			EditsKey(edited)),
+			projected, EditsKey(edited)),
 		weights,
 		func(w codes.Weights, in []*Node) []*Node {
 			in, edits := graph.CutEdits(in, edited)
