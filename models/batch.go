@@ -131,7 +131,7 @@ func (m *Model) batchTexts(texts []trace.BatchText) (
 		}
 		room := c.room(len(text.IDs))
 		all = append(all, &batchText{
-			chooser: *c, index: i, ids: text.IDs, room: room, slots: transformer.BatchSlots(room),
+			chooser: *c, index: i, ids: text.IDs, room: room, slots: m.graph.BatchSlots(room),
 		})
 	}
 	slices.SortStableFunc(all, func(a, b *batchText) int {

@@ -89,25 +89,54 @@ var allowed = map[string][]string{
 	},
 
 	// The model: graphs, weights, tokens. It knows what a trace is, and nothing of attribution.
-	"models/spec":         nil,
-	"internal/checkpoint": {"internal/atomicfile", "internal/jsonread", "golang.org/x/sys/..."},
-	"internal/hub":        {"internal/atomicfile", "github.com/gofrs/flock"},
-	"internal/ollama":     {"internal/atomicfile"},
-	"internal/chat":       {"internal/jsonread", "golang.org/x/text/..."},
+	"models/spec":            nil,
+	"internal/checkpoint":    {"internal/atomicfile", "internal/jsonread", "golang.org/x/sys/..."},
+	"internal/hub":           {"internal/atomicfile", "github.com/gofrs/flock"},
+	"internal/ollama":        {"internal/atomicfile"},
+	"internal/chat":          {"internal/jsonread", "golang.org/x/text/..."},
 	"internal/sentencepiece": nil,
 	"models/tokenizer": {
 		"internal/jsonread", "internal/sentencepiece",
 		"github.com/rivo/uniseg", "golang.org/x/text/...",
 		"github.com/dlclark/regexp2", // in a test alone: the reference of its regular expressions
 	},
-	"models/family":          {"internal/registry", "models/spec"},
+	"models/family": {"internal/registry", "models/spec"},
 	"internal/gguf": {
 		"internal/checkpoint", "internal/sentencepiece", "models/family", "models/spec",
 	},
 	"internal/gguf/gguftest": {"internal/checkpoint"},
+
+	// A transformer: weights, graphs over them, programs, passes and questions, each on those
+	// before it.
+	"models/transformer/internal/host": {gomlx, compute},
+	"models/transformer/internal/codes": {
+		"models/spec", "models/transformer/internal/host", gomlx, compute,
+	},
+	"models/transformer/internal/graph": {
+		"attribution/trace", "internal/registry", "models/spec",
+		"models/transformer/internal/codes",
+		gomlx, compute,
+	},
+	"models/transformer/internal/logit": {
+		"attribution/trace", "internal/rowmath", "models/spec", "models/transformer/internal/codes",
+		"models/transformer/internal/graph", gomlx, compute,
+	},
+	"models/transformer/internal/program": {
+		"models/transformer/internal/codes", "models/transformer/internal/host", gomlx, compute,
+	},
+	"models/transformer/internal/run": {
+		"attribution/trace", "models/spec", "models/transformer/internal/codes",
+		"models/transformer/internal/graph", "models/transformer/internal/host",
+		"models/transformer/internal/logit", "models/transformer/internal/program", gomlx, compute,
+	},
+	"models/transformer/internal/ask": {
+		"attribution/trace", "models/spec", "models/transformer/internal/codes",
+		"models/transformer/internal/graph", "models/transformer/internal/host",
+		"models/transformer/internal/logit", "models/transformer/internal/program",
+		"models/transformer/internal/run", gomlx, compute,
+	},
 	"models/transformer": {
-		"attribution/trace", "internal/registry", "internal/rowmath",
-		"models/spec", gomlx, compute,
+		"attribution/trace", "models/spec", "models/transformer/internal/...", gomlx, compute,
 	},
 	"internal/planted": {"internal/checkpoint"},
 	"internal/tiny":    {"internal/checkpoint", "models/tokenizer"},
@@ -178,7 +207,8 @@ var allowed = map[string][]string{
 	"internal/engine/server": {
 		"attribution", "internal/sources", "attribution/trace", "internal/engine",
 	},
-	"gonbext/local": {"attribution/study", "attribution", "attribution/trace", "internal/engine", "internal/engine/server", "models", "internal/hub", "models/transformer"},
+	"gonbext/local": {"attribution", "attribution/study", "attribution/trace", "internal/engine",
+		"internal/engine/server", "models", "internal/hub", "models/transformer"},
 
 	// Records of a data set, explained in shards that many machines share.
 	"internal/corpus": {
@@ -235,20 +265,27 @@ var allowed = map[string][]string{
 	"internal/e2e/firstminutes": {"internal/e2e/command"},
 	"internal/e2e/hostile":      {everything},
 	"internal/e2e/methods":      {everything},
-	"internal/e2e/mutation":     {"internal/e2e/command", "internal/checkpoint", "internal/gguf/gguftest"},
-	"internal/e2e/notebook":     {"internal/e2e/command", "internal/e2e/published"},
-	"internal/e2e/published":    {"internal/testhelp", "golang.org/x/mod/..."},
-	"internal/e2e/release":      {"internal/e2e/published", "golang.org/x/mod/..."},
-	"internal/bench/corpus":     {"internal/bench/meter", "models", "internal/tiny", "models/xla", "github.com/parquet-go/parquet-go"},
-	"internal/bench/batch":      {"attribution", "attribution/trace", "internal/bench/meter", "models", "models/xla"},
-	"internal/bench/meter":      {"attribution/trace", "models"},
-	"internal/bench/flowbench":  {"attribution", "attribution/aggregation/maxflow", "attribution/trace", "internal/bench/flowmaps", "internal/bench/meter", "models"},
-	"internal/bench/flowmaps":   nil,
-	"internal/bench/growth":     {"attribution", "attribution/trace", "internal/bench/meter", "models", "internal/checkpoint", "models/xla", gonum, "gonum.org/v1/plot/..."},
-	"internal/bench/methodpage": {"attribution/evaluate", "attribution/trace", "gonum.org/v1/plot/..."},
-	"internal/bench/quantized":  {"attribution/trace", "internal/bench/meter", "models", "internal/gguf", "models/transformer", "models/xla", compute},
-	"internal/prose":            nil,
-	"internal/site":             {"github.com/yuin/goldmark/..."}, // the documents as pages
+	"internal/e2e/mutation": {"internal/e2e/command", "internal/checkpoint",
+		"internal/gguf/gguftest"},
+	"internal/e2e/notebook":  {"internal/e2e/command", "internal/e2e/published"},
+	"internal/e2e/published": {"internal/testhelp", "golang.org/x/mod/..."},
+	"internal/e2e/release":   {"internal/e2e/published", "golang.org/x/mod/..."},
+	"internal/bench/corpus": {"internal/bench/meter", "models", "internal/tiny", "models/xla",
+		"github.com/parquet-go/parquet-go"},
+	"internal/bench/batch": {"attribution", "attribution/trace", "internal/bench/meter",
+		"models", "models/xla"},
+	"internal/bench/meter": {"attribution/trace", "models"},
+	"internal/bench/flowbench": {"attribution", "attribution/aggregation/maxflow",
+		"attribution/trace", "internal/bench/flowmaps", "internal/bench/meter", "models"},
+	"internal/bench/flowmaps": nil,
+	"internal/bench/growth": {"attribution", "attribution/trace", "internal/bench/meter",
+		"models", "internal/checkpoint", "models/xla", gonum, "gonum.org/v1/plot/..."},
+	"internal/bench/methodpage": {"attribution/evaluate", "attribution/trace",
+		"gonum.org/v1/plot/..."},
+	"internal/bench/quantized": {"attribution/trace", "internal/bench/meter", "models",
+		"internal/gguf", "models/transformer", "models/xla", compute},
+	"internal/prose": nil,
+	"internal/site":  {"github.com/yuin/goldmark/..."}, // the documents as pages
 }
 
 const (
@@ -280,8 +317,9 @@ var (
 		"attribution/aggregation": {"attribution/attributiontest", "internal/fakemodel"},
 		"attribution/scorer":      {"attribution/attributiontest", "internal/fakemodel"},
 		// The example of Run, and models with given rows.
-		"attribution/evaluate": {"internal/fakemodel", "models", "internal/planted", "internal/tiny"},
-		"internal/sources":     {"internal/fakemodel", "models"},
+		"attribution/evaluate": {"internal/fakemodel", "models", "internal/planted",
+			"internal/tiny"},
+		"internal/sources": {"internal/fakemodel", "models"},
 		"attribution/focus": {
 			"models", "internal/checkpoint", "models/spec",
 		}, // parity with real blocks
@@ -292,16 +330,22 @@ var (
 		"attribution/study/without": {"attribution/study/scores", "internal/fakemodel", "models"},
 		"attribution/aggregation/maxflow": {"internal/bench/flowmaps"},
 		"gonbext":                         {"attribution/study/...", "models", "models/..."},
-		"models":                          {"attribution", "models/...", "internal/checkpoint", "internal/gguf/gguftest"},
+		"models": {"attribution", "models/...", "internal/checkpoint",
+			"internal/gguf/gguftest"},
 		// The two ends of one protocol are tested together.
 		"internal/engine":        {"internal/engine/server", "internal/fakemodel"},
 		"internal/engine/server": {"attribution/study/...", "internal/fakemodel"},
 		// A parity test opens real checkpoints.
-		"models/transformer": {"internal/checkpoint", "models/family", "models/modeltest", "models/xla"},
-		"models/family":      {"models/modeltest"},
-		"internal/gguf":      {"internal/gguf/gguftest", "models/tokenizer"},
-		"internal/planted":   {"attribution/trace", "models"},
-		"internal/figures":   {"models"},
+		"models/transformer": {
+			"internal/checkpoint", "internal/rowmath", "models/family", "models/modeltest",
+			"models/xla",
+		},
+		// The mixings, which are registered by the package above.
+		"models/transformer/internal/graph": {"models/transformer"},
+		"models/family":                     {"models/modeltest"},
+		"internal/gguf":                     {"internal/gguf/gguftest", "models/tokenizer"},
+		"internal/planted":                  {"attribution/trace", "models"},
+		"internal/figures":                  {"models"},
 		// A bucket in memory.
 		"internal/corpus":        {"internal/corpus/bucket/buckettest"},
 		"internal/corpus/bucket": {"internal/corpus/bucket/buckettest"},
@@ -313,14 +357,19 @@ var (
 
 // forbidden is what must not be linked into a package, directly or through others.
 var forbidden = map[string][]string{
-	"attribution/...":        {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/...", "models/...", "net"},
-	"models":                 {"github.com/gomlx/go-xla/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},
-	"models/transformer":     {"github.com/gomlx/go-xla/..."},
-	"models/family":          {"github.com/gomlx/go-xla/..."},
-	"gonbext/render":         {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/...", "net", "os/exec"},
+	"attribution/...": {"github.com/gomlx/...", "github.com/janpfeifer/...",
+		"gonum.org/v1/plot/...", "models/...", "net"},
+	"models": {"github.com/gomlx/go-xla/...", "github.com/janpfeifer/...",
+		"gonum.org/v1/plot/..."},
+	"models/transformer": {"github.com/gomlx/go-xla/..."},
+	"models/family":      {"github.com/gomlx/go-xla/..."},
+	"gonbext/render": {"github.com/gomlx/...", "github.com/janpfeifer/...",
+		"gonum.org/v1/plot/...", "net", "os/exec"},
 	"internal/export/figure": {"github.com/gomlx/...", "github.com/janpfeifer/...", "models/..."},
-	"internal/engine":        {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},
-	"gonbext":                {"github.com/gomlx/...", "gonum.org/v1/plot/...", "models/...", "internal/checkpoint", "internal/gguf"},
+	"internal/engine": {"github.com/gomlx/...", "github.com/janpfeifer/...",
+		"gonum.org/v1/plot/..."},
+	"gonbext": {"github.com/gomlx/...", "gonum.org/v1/plot/...", "models/...",
+		"internal/checkpoint", "internal/gguf"},
 }
 
 // listed is a package as go list describes it.

@@ -106,7 +106,7 @@ func newEvaluator(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer,
 			scores, _ := transformer.Scores(e.spec, e.weights(in[inputs:]), in[0], in[1])
 			return scores // [B,K] or [B,T,V]
 		}
-		logits, _ := transformer.Logits(e.spec, e.weights(in[inputs:]), in[0])
+		logits, _ := transformer.Scores(e.spec, e.weights(in[inputs:]), in[0], nil)
 		return ArgMax(logits, -1, dtypes.Int32) // [B,T]
 	})
 	if err != nil {

@@ -103,7 +103,7 @@ type FirstToken struct {
 func (e *evaluator) firstTokens(ctx context.Context, n int) (*FirstToken, error) {
 	layers, heads, length := e.spec.Layers, e.spec.Heads, e.cfg.Length
 	exec, err := NewExec(e.backend, func(in []*Node) *Node {
-		_, attention := transformer.Logits(e.spec, e.weights(in[1:]), in[0])
+		_, attention := transformer.Scores(e.spec, e.weights(in[1:]), in[0], nil)
 		for l, a := range attention {
 			attention[l] = InsertAxes(a, 0)
 		}

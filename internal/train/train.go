@@ -116,7 +116,7 @@ func NewTrainer(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer) (
 	}
 	guided := func(scope *model.Scope, ids, targets, weights, evidence, guide *Node) *Node {
 		g := ids.Graph()
-		logits, attention := transformer.Logits(t.spec, parameter(scope, g), ids)
+		logits, attention := transformer.Scores(t.spec, parameter(scope, g), ids, nil)
 		loss := weightedLoss(logits, targets, weights)
 		adam.UpdateGraph(scope, g, Add(loss, Mul(guide, guidance(attention, evidence))))
 		return loss

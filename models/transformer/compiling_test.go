@@ -222,7 +222,7 @@ func TestPreparedUnderEdits(t *testing.T) {
 		s.Edit(c.edit)
 		_, err = s.Prompt(context.Background(), g.ids, nil)
 		must(t, err)
-		s.Prepared()
+		transformer.Prepared(s)
 		layers := func() (n int) {
 			for _, graph := range m.Graphs() {
 				if strings.HasPrefix(graph, "step ") && strings.Contains(graph, "terms=") {

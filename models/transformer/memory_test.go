@@ -21,7 +21,7 @@ var gpt2Medium = spec.Spec{
 // Attention of 4,096 tokens is 4·L·H·T² bytes, 25.8 GB, on the host; a layer at a time, 1/L of
 // that, is on the device with four more.
 func TestEstimate(t *testing.T) {
-	m := &transformer.Model{Spec: &gpt2Medium}
+	m := transformer.ForSizes(&gpt2Medium)
 	const layer = 4 * 16 * 4096 * 4096
 	for _, c := range []struct {
 		name     string
@@ -84,7 +84,7 @@ func TestEstimate(t *testing.T) {
 func TestEstimateOfWideHeads(t *testing.T) {
 	s := gpt2Medium
 	s.HeadWidth *= 4
-	m := &transformer.Model{Spec: &s}
+	m := transformer.ForSizes(&s)
 	plain := m.Estimate(transformer.Need{Tokens: 4096})
 	const keys = 4 * 16 * 4096 * 256 // of a layer
 	got := m.Estimate(transformer.Need{Tokens: 4096, Taps: []trace.Tap{trace.KeyVector}}) - plain

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	. "github.com/gomlx/gomlx/core/graph" // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/transformer"

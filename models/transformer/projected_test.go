@@ -99,10 +99,10 @@ func TestProjectedCacheEnds(t *testing.T) {
 	defer s.Close()
 	_, err = s.Prompt(context.Background(), g.ids, nil)
 	must(t, err)
-	slots := s.Slots()
-	for s.Slots() == slots {
+	slots := transformer.Slots(s)
+	for transformer.Slots(s) == slots {
 		if !s.CachesSources() {
-			t.Fatalf("%d tokens in %d slots: no longer projected", s.Length(), s.Slots())
+			t.Fatalf("%d tokens in %d slots: no longer projected", s.Length(), transformer.Slots(s))
 		}
 		_, err := s.Step(context.Background(), g.ids[s.Length()%len(g.ids)])
 		must(t, err)

@@ -65,17 +65,18 @@ func TestSessionRoom(t *testing.T) {
 			defer s.Close()
 			_, err = s.Prompt(context.Background(), g.ids, nil)
 			must(t, err)
-			if s.Slots() != c.first {
-				t.Errorf("%d slots after the prompt, want %d", s.Slots(), c.first)
+			if transformer.Slots(s) != c.first {
+				t.Errorf("%d slots after the prompt, want %d", transformer.Slots(s), c.first)
 			}
 			for s.Length() < 100 {
 				_, err := s.Step(context.Background(), g.ids[s.Length()%len(g.ids)])
 				must(t, err)
 			}
-			if s.Slots() != c.end {
-				t.Errorf("%d slots after %d tokens, want %d", s.Slots(), s.Length(), c.end)
+			if transformer.Slots(s) != c.end {
+				t.Errorf("%d slots after %d tokens, want %d", transformer.Slots(s), s.Length(),
+					c.end)
 			}
-			if grew := s.Slots() != c.first; grew != c.grows {
+			if grew := transformer.Slots(s) != c.first; grew != c.grows {
 				t.Errorf("the cache grew: %v, want %v", grew, c.grows)
 			}
 		})
@@ -108,8 +109,8 @@ func TestSpareSlot(t *testing.T) {
 			out, err := s.Step(context.Background(), ids[s.Length()])
 			must(t, err)
 			n := s.Length()
-			if want := map[bool]int{true: 32, false: 64}[n <= 31]; s.Slots() != want {
-				t.Errorf("%d slots after %d tokens, want %d", s.Slots(), n, want)
+			if want := map[bool]int{true: 32, false: 64}[n <= 31]; transformer.Slots(s) != want {
+				t.Errorf("%d slots after %d tokens, want %d", transformer.Slots(s), n, want)
 			}
 			full := prompt(t, g.model, asks, ids[:n])
 			check(t, fmt.Sprintf("logits of %d tokens", n), out.Logits, full.Logits, logitsTol)
@@ -140,7 +141,7 @@ func TestSessionAcrossSizes(t *testing.T) {
 			defer s.Close()
 			out, err := s.Prompt(context.Background(), ids[:250], nil)
 			must(t, err)
-			sizes := map[int]bool{s.Slots(): true}
+			sizes := map[int]bool{transformer.Slots(s): true}
 			for {
 				check(t, fmt.Sprintf("logits after %d tokens", s.Length()), out.Logits,
 					at(full[0], s.Length()-1), logitsTol)
@@ -149,7 +150,7 @@ func TestSessionAcrossSizes(t *testing.T) {
 				}
 				out, err = s.Step(context.Background(), ids[s.Length()])
 				must(t, err)
-				sizes[s.Slots()] = true
+				sizes[transformer.Slots(s)] = true
 			}
 			if len(sizes) < 3 {
 				t.Errorf("the cache had %d sizes, want at least 3", len(sizes))

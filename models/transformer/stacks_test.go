@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"

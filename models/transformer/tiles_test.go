@@ -341,7 +341,7 @@ func TestTiledStops(t *testing.T) {
 // TestTiledMemory: what a prompt in tiles needs grows with its length and not with its square, is
 // far below one array of the scores of all heads, and includes what the session keeps.
 func TestTiledMemory(t *testing.T) {
-	m := &transformer.Model{Spec: &gpt2Medium}
+	m := transformer.ForSizes(&gpt2Medium)
 	tiled := func(n int, streams bool) float64 {
 		return float64(m.Estimate(transformer.Need{
 			Tokens: n, Slots: n, Tile: m.TileOf(n), Streams: streams,
