@@ -215,9 +215,9 @@ func QuantizedOnHost(backend compute.Backend, load spec.Loader, q spec.Quantized
 	x []float32, plain bool,
 ) (*OnHostResults, error) {
 	if plain {
-		vectors := unpack
-		defer func() { unpack = vectors }()
-		unpack = unpackPlain
+		u, m := unpack, multiplyTile
+		defer func() { unpack, multiplyTile = u, m }()
+		unpack, multiplyTile = unpackPlain, multiplyTilePlain
 	}
 	param := spec.Param{Name: "embedding", Shape: []int{out, in}}
 	table := array{name: param.Name, parts: []spec.Param{param}}

@@ -183,8 +183,8 @@ func (m *Model) hostNumbers(forms []*hostForm) (*tensors.Tensor, error) {
 }
 
 // hostRows is how many rows of activations are multiplied by a row of a matrix when its numbers are
-// known: as many as stay in the processor's cache.
-const hostRows = 64
+// known: so many that computing them takes little beside, and few enough for the memory.
+const hostRows = 512
 
 // multiplied is x [m,K] times a matrix [out,K], [m,out].
 func (m *Model) multiplied(x *tensors.Tensor, forms []*hostForm) (*tensors.Tensor, error) {
@@ -195,8 +195,9 @@ func (m *Model) multiplied(x *tensors.Tensor, forms []*hostForm) (*tensors.Tenso
 	return m.filledFrom(x, []int{rows, out}, func(to, from []float32) {
 		for at := 0; at < rows; at += hostRows {
 			first, x := at*out, from[at*in:min(rows, at+hostRows)*in]
+			tiles := tiled(x, in)
 			for _, f := range forms {
-				f.times(to[first:], x, out)
+				f.times(to[first:], x, tiles, out)
 				first += f.out
 			}
 		}

@@ -48,16 +48,22 @@ func unpackPlain(dst *[32]float32, low, high *[32]uint8, u *unpacking) {
 	}
 }
 
-// numbers fills dst with whole rows from a row on, on all processors.
-func (f *hostForm) numbers(dst []float32, row int) {
-	rows := len(dst) / f.in
-	each := (rows + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0)
+// onProcessors gives all processors a part of n, in whole units but for the last part.
+func onProcessors(n, unit int, part func(from, to int)) {
+	units := (n + unit - 1) / unit
+	each := (units + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0) * unit
 	var all sync.WaitGroup
-	for from := 0; from < rows; from += each {
-		to := min(rows, from+each)
-		all.Go(func() { f.rowsInto(dst[from*f.in:to*f.in], row+from) })
+	for from := 0; from < n; from += each {
+		all.Go(func() { part(from, min(n, from+each)) })
 	}
 	all.Wait()
+}
+
+// numbers fills dst with whole rows from a row on, on all processors.
+func (f *hostForm) numbers(dst []float32, row int) {
+	onProcessors(len(dst)/f.in, 1, func(from, to int) {
+		f.rowsInto(dst[from*f.in:to*f.in], row+from)
+	})
 }
 
 // rowsInto is numbers on one processor.
@@ -101,18 +107,20 @@ func (f *hostForm) rowsInto(dst []float32, row int) {
 		halves = size / f.Part
 	}
 	chunk := row * f.in / size / f.chunk
+	last, scale, least := -1, float32(0), float32(0) // of the block before
 	for ; len(dst) > 0; chunk++ {
 		low, high := planes[0][chunk*strides[0]:], planes[1][chunk*strides[1]:]
 		for p := range blocks {
 			u := &blocks[p]
-			at := chunk*each + p*each/f.chunk
-			scale, least := number(scales[at]), float32(0)
-			if minima != nil {
-				least = number(minima[at])
+			if at := chunk*each + p*each/f.chunk; at != last {
+				last, scale = at, number(scales[at])
+				if minima != nil {
+					least = number(minima[at])
+				}
 			}
 			u.scale, u.least = [2]float32{scale, scale}, [2]float32{least, least}
 			if parts != nil {
-				at = (chunk*f.chunk + p) * halves
+				at := (chunk*f.chunk + p) * halves
 				u.scale[0], u.scale[1] = scale*float32(parts[at]), scale*float32(parts[at+halves-1])
 				if minParts != nil {
 					u.least[0] = least * float32(minParts[at])
@@ -126,29 +134,93 @@ func (f *hostForm) rowsInto(dst []float32, row int) {
 	}
 }
 
-// times fills y, whose rows have so many numbers, from its begin on with x times the transposed
-// matrix, on all processors. Every row of the matrix is in float32 for a moment only.
-func (f *hostForm) times(y, x []float32, width int) {
-	n := runtime.GOMAXPROCS(0)
-	each := (f.out + n - 1) / n
-	var all sync.WaitGroup
-	for from := 0; from < f.out; from += each {
-		to := min(f.out, from+each)
-		all.Go(func() {
-			together := max(8, 4096/f.in) // rows whose numbers stay in the cache
-			rows := make([]float32, together*f.in)
-			for row := from; row < to; row += together {
-				n := min(together, to-row)
-				f.rowsInto(rows[:n*f.in], row)
-				for at := 0; at*f.in < len(x); at++ {
-					for i := range n {
-						y[at*width+row+i] = dot(rows[i*f.in:][:f.in], x[at*f.in:][:f.in])
+// A product of many rows of activations is computed in tiles: tileRows rows of activations times
+// tileColumns rows of a matrix. The activations of a tile are in two halves, [2,in,halfTile]. At
+// most fewRows rows take less time one by one.
+const (
+	halfTile    = 16
+	tileRows    = 2 * halfTile
+	tileColumns = 4
+	fewRows     = 10
+)
+
+// tiled are the tiles of rows x [m,in]: [tiles,2,in,halfTile]. If the last rows are few, they are
+// in no tile; else their tile ends with zeros.
+func tiled(x []float32, in int) []float32 {
+	rows := len(x) / in
+	tiles := make([]float32, (rows+tileRows-1-fewRows)/tileRows*tileRows*in)
+	onProcessors(len(tiles)/in/halfTile, 1, func(from, to int) {
+		for t := from; t < to; t++ {
+			tile := tiles[t*in*halfTile:][:in*halfTile]
+			for at := 0; at < in; at += 64 { // few columns, which stay in the cache
+				for r := range min(halfTile, rows-t*halfTile) {
+					for k, v := range x[(t*halfTile+r)*in:][at:min(in, at+64)] {
+						tile[(at+k)*halfTile+r] = v
 					}
 				}
 			}
-		})
+		}
+	})
+	return tiles
+}
+
+// times fills y, whose rows have so many numbers, from its begin on with x times the transposed
+// matrix, on all processors; tiles are those of x. Every row of the matrix is in float32 for a
+// moment only.
+func (f *hostForm) times(y, x, tiles []float32, width int) {
+	all := len(x) / f.in
+	together := max(8, 4096/f.in) // rows whose numbers stay in the cache next to the processor
+	if len(tiles) > 0 {
+		together = max(tileColumns, 1<<17/f.in/tileColumns*tileColumns) // in the one after it
 	}
-	all.Wait()
+	onProcessors(f.out, tileColumns, func(from, to int) {
+		numbers := make([]float32, min(together, to-from)*f.in)
+		var tile [tileRows * tileColumns]float32
+		for row := from; row < to; row += together {
+			n := min(together, to-row)
+			f.rowsInto(numbers[:n*f.in], row)
+			whole := n / tileColumns * tileColumns
+			at := 0
+			for t := tiles; len(t) > 0; t, at = t[tileRows*f.in:], at+tileRows {
+				for i := 0; i < whole; i += tileColumns {
+					multiplyTile(&tile, t[:tileRows*f.in], numbers[i*f.in:][:tileColumns*f.in])
+					for r := range min(tileRows, all-at) {
+						to := y[(at+r)*width+row+i:][:tileColumns]
+						for c := range to {
+							to[c] = tile[c*tileRows+r]
+						}
+					}
+				}
+			}
+			for r := range all {
+				for i := range n {
+					if r >= at || i >= whole {
+						y[r*width+row+i] = dot(numbers[i*f.in:][:f.in], x[r*f.in:][:f.in])
+					}
+				}
+			}
+		}
+	})
+}
+
+// multiplyTile fills y [tileColumns,tileRows] with rows of a matrix, w [tileColumns,in], times the
+// activations of a tile, x; see [unpack].
+var multiplyTile = multiplyTilePlain
+
+// multiplyTilePlain is multiplyTile without vector registers.
+func multiplyTilePlain(y *[tileRows * tileColumns]float32, x, w []float32) {
+	in := len(w) / tileColumns
+	for c := range tileColumns {
+		for first := 0; first < tileRows; first += halfTile {
+			var sums [halfTile]float32
+			for k, v := range w[c*in:][:in] {
+				for r, u := range (*[halfTile]float32)(x[first*in+k*halfTile:]) {
+					sums[r] += u * v
+				}
+			}
+			copy(y[c*tileRows+first:], sums[:])
+		}
+	}
 }
 
 // dot is the sum of the products of x and y, which have a multiple of 32 numbers; see [unpack].
