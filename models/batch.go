@@ -239,36 +239,21 @@ func (b *batch) choose(
 	steps := make([]trace.BatchStep, len(texts))
 	inParallel(len(texts), func(i int) { steps[i] = texts[i].step(out[i]) })
 	if texts[0].ask.Terms != nil {
+		choosers := make([]*chooser, len(texts))
 		objectives := make([]*trace.Objective, len(texts))
 		for i, t := range texts {
+			choosers[i] = &t.chooser
 			if next := steps[i].Step.Next; next != nil {
 				o := t.objective(next, t.p)
 				objectives[i] = &o
 			}
 		}
-		terms, err := b.session.Terms(ctx, objectives)
+		terms, err := termsOf(ctx, choosers, objectives, b.session.Terms)
 		if err != nil {
 			return nil, err
 		}
 		for i := range steps {
 			steps[i].Step.Terms = terms[i]
-		}
-		for i, t := range texts {
-			if objectives[i] != nil && !t.ask.Terms.Alone {
-				objectives[i] = nil
-			} else if objectives[i] != nil {
-				objectives[i].Foils = nil
-			}
-		}
-		if slices.ContainsFunc(objectives, func(o *trace.Objective) bool { return o != nil }) {
-			if terms, err = b.session.Terms(ctx, objectives); err != nil {
-				return nil, err
-			}
-			for i, o := range objectives {
-				if o != nil {
-					steps[i].Step.Terms.Alone = terms[i]
-				}
-			}
 		}
 	}
 	for i, t := range texts {

@@ -137,15 +137,17 @@ func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err 
 	g.pending = []int{step.Next.Token.ID}
 	if g.ask.Terms != nil {
 		o := g.objective(step.Next, p)
-		if step.Terms, err = g.session.Terms(ctx, o); err != nil {
+		one := func(
+			ctx context.Context, o []*trace.Objective,
+		) ([]*trace.AttentionTerms, error) {
+			terms, err := g.session.Terms(ctx, *o[0])
+			return []*trace.AttentionTerms{terms}, err
+		}
+		terms, err := termsOf(ctx, []*chooser{&g.chooser}, []*trace.Objective{&o}, one)
+		if err != nil {
 			return trace.Step{}, false, err
 		}
-		if g.ask.Terms.Alone {
-			o.Foils = nil
-			if step.Terms.Alone, err = g.session.Terms(ctx, o); err != nil {
-				return trace.Step{}, false, err
-			}
-		}
+		step.Terms = terms[0]
 		step.RowsOfLayer = g.session.RowsOfLayer
 	}
 	if g.ask.Lens > 0 {
@@ -233,6 +235,37 @@ func (c *chooser) objective(next *trace.Prediction, p []float64) trace.Objective
 		o.Foils = trace.Foils(o.Token, n, mostProbable(p, n+1))
 	}
 	return o
+}
+
+// termsOf returns the parts of the objective of each text, nil where it is nil, as terms computes
+// them; and those without foils, for texts that ask for both.
+func termsOf(ctx context.Context, texts []*chooser, objectives []*trace.Objective,
+	terms func(context.Context, []*trace.Objective) ([]*trace.AttentionTerms, error),
+) ([]*trace.AttentionTerms, error) {
+	all, err := terms(ctx, objectives)
+	if err != nil {
+		return nil, err
+	}
+	alone, some := make([]*trace.Objective, len(objectives)), false
+	for i, o := range objectives {
+		if o != nil && texts[i].ask.Terms.Alone {
+			without := *o
+			without.Foils, alone[i], some = nil, &without, true
+		}
+	}
+	if !some {
+		return all, nil
+	}
+	further, err := terms(ctx, alone)
+	if err != nil {
+		return nil, err
+	}
+	for i, o := range alone {
+		if o != nil {
+			all[i].Alone = further[i]
+		}
+	}
+	return all, nil
 }
 
 // predict chooses the next token by the logits and their probabilities p, [V] each, after the row

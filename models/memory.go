@@ -14,12 +14,18 @@ import (
 )
 
 // LimitMemory returns the memory of a process that opens no model. The limit is the chosen number
-// of bytes or, if that is 0, nine tenths of what the machine can give; at least 1 byte is left.
-func LimitMemory(chosen int64) trace.Memory {
-	m := trace.Memory{Limit: chosen, Chosen: chosen > 0, Program: programBytes}
-	if !m.Chosen {
+// of bytes or, if that is 0, nine tenths of what the machine can give; at least 1 byte is left. If
+// something allows this process less than the chosen number, such as a control group, the limit is
+// that for 0.
+func LimitMemory(chosen int64) trace.Memory { return limitMemory("/", chosen) }
+
+// limitMemory is LimitMemory with the files of the system below a folder.
+func limitMemory(root string, chosen int64) trace.Memory {
+	total, _, limitedBy := machineMemory(root)
+	m := trace.Memory{Limit: chosen, Program: programBytes}
+	if m.Chosen = chosen > 0 && (limitedBy == "" || chosen <= total); !m.Chosen {
 		releasePlugins() // what plugins hold and do not use is left, too
-		total, available, limitedBy := MachineMemory()
+		total, available, limitedBy := machineMemory(root)
 		if total == 0 {
 			available = unknownMemory
 		}

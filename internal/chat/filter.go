@@ -15,9 +15,9 @@ import (
 // filter is a function that may follow a vertical bar.
 type filter func(r *run, v value, a arguments) value
 
-// filters are the filters that a template may use, by name: those of Jinja2 but for pprint, random
-// and those about web pages and the width of lines (filesizeformat, striptags, urlencode, urlize,
-// wordwrap, xmlattr), which no published chat template has.
+// filters are the filters that a template may use, by name: those of Jinja2 but for random, whose
+// text would be another one each time, and pprint, urlize and wordwrap, which no published chat
+// template has.
 var filters map[string]filter
 
 func init() {
@@ -44,7 +44,8 @@ func init() {
 		"min": extreme(-1), "max": extreme(1), "attr": attr, "map": mapFilter,
 		"batch": batch, "slice": slice, "groupby": groupBy, "center": center, "e": escapeHTML,
 		"escape": escapeHTML, "forceescape": escapeHTML, "truncate": truncate,
-		"format": formatText,
+		"format": formatText, "filesizeformat": fileSize, "striptags": stripTags,
+		"urlencode": urlEncode, "xmlattr": attributesXML,
 		"select": selectItems(true, false), "reject": selectItems(false, false),
 		"selectattr": selectItems(true, true), "rejectattr": selectItems(false, true),
 	}

@@ -3,6 +3,7 @@ package chat
 import (
 	"fmt"
 	"html"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -169,4 +170,111 @@ func formatText(r *run, v value, a arguments) value {
 		r.fail("not all arguments converted during string formatting")
 	}
 	return r.text(text)
+}
+
+// fileSize writes a number of bytes for people.
+func fileSize(r *run, v value, a arguments) value {
+	base, prefixes, end := 1000.0, "kMGTPEZY", "B"
+	if r.truth(orDefault(a.bind(r, "filesizeformat", "binary")[0], false)) {
+		base, prefixes, end = 1024, "KMGTPEZY", "iB"
+	}
+	_, size, _, ok := number(v)
+	if s, isText := v.(string); isText {
+		size, ok = parseFloat(s)
+	}
+	switch {
+	case !ok:
+		r.fail("filesizeformat needs a number, got '%s'", kindOf(v))
+	case size == 1:
+		return "1 Byte"
+	case size < base:
+		return fmt.Sprintf("%d Bytes", r.truncate(size))
+	}
+	at := 0
+	for size /= base; !(size < base) && at < len(prefixes)-1; at++ {
+		size /= base
+	}
+	text := fmt.Sprintf("%.1f %c%s", size, prefixes[at], end)
+	return strings.NewReplacer("+Inf", "inf", "NaN", "nan").Replace(text)
+}
+
+// stripTags removes comments and tags, and joins the words that are left by single spaces.
+func stripTags(r *run, v value, a arguments) value {
+	a.bind(r, "striptags")
+	s := r.str(v)
+	var left strings.Builder
+	for { // ends: each turn removes bytes
+		begin := strings.Index(s, "<")
+		if begin < 0 {
+			break
+		}
+		first, mark := begin, ">"
+		if strings.HasPrefix(s[begin:], "<!--") {
+			first, mark = begin+4, "-->"
+		}
+		end := strings.Index(s[first:], mark)
+		if end < 0 {
+			break
+		}
+		left.WriteString(s[:begin])
+		s = s[first+end+len(mark):]
+	}
+	left.WriteString(s)
+	words := strings.FieldsFunc(left.String(), isSpace)
+	return r.text(html.UnescapeString(strings.Join(words, " ")))
+}
+
+// urlEncode quotes a text for a path, or the pairs of a dict or a list for a query.
+func urlEncode(r *run, v value, a arguments) value {
+	a.bind(r, "urlencode")
+	var pairs []value
+	switch v := v.(type) {
+	case *dict:
+		r.alloc(64 * len(v.keys))
+		pairs = v.items()
+	case *sequence, undefined:
+		pairs = r.iterate(v)
+	default:
+		return r.text(strings.NewReplacer("+", "%20", "%2F", "/").Replace(
+			url.QueryEscape(r.str(v))))
+	}
+	var parts []string
+	for _, pair := range pairs {
+		two := r.iterate(pair)
+		if len(two) != 2 {
+			r.fail("urlencode needs pairs, got %d items", len(two))
+		}
+		parts = append(parts, r.text(url.QueryEscape(r.str(two[0]))+"="+
+			url.QueryEscape(r.str(two[1]))))
+	}
+	return r.text(strings.Join(parts, "&"))
+}
+
+// attributesXML writes the items of a dict as attributes of a tag.
+func attributesXML(r *run, v value, a arguments) value {
+	d, ok := v.(*dict)
+	space := r.truth(orDefault(a.bind(r, "xmlattr", "autospace")[0], true))
+	if !ok {
+		r.fail("xmlattr needs a dict, got '%s'", kindOf(v))
+	}
+	r.alloc(64 * len(d.keys))
+	var parts []string
+	for _, item := range d.items() {
+		pair := item.(*sequence).items
+		if _, missing := pair[1].(undefined); missing || pair[1] == nil {
+			continue
+		}
+		key := r.str(pair[0])
+		if strings.ContainsFunc(key, func(c rune) bool {
+			return isSpace(c) || strings.ContainsRune("/>=", c)
+		}) {
+			r.fail("Invalid character in attribute name: '%s'", key)
+		}
+		parts = append(parts, r.text(html.EscapeString(key)+`="`+
+			html.EscapeString(r.str(pair[1]))+`"`))
+	}
+	if len(parts) > 0 && space {
+		parts[0] = " " + parts[0]
+	}
+	return r.text(strings.Join(parts, " "))
 }

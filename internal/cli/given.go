@@ -39,7 +39,7 @@ func noteGiven(cmd *cobra.Command) {
 
 // Given reports whether a flag asks for something: the command line has it, and its value is not
 // the default and no switch that is off. A flag that asks for nothing is no mistake anywhere. A
-// model that is named is asked for, also if it is the default: see whether that flag has changed.
+// model that is named is asked for, also if it is the default.
 func Given(cmd *cobra.Command, name string) bool {
 	flag := cmd.Flags().Lookup(name)
 	if flag == nil || !flag.Changed {
@@ -49,6 +49,6 @@ func Given(cmd *cobra.Command, name string) bool {
 	if g, ok := flag.Value.(*given); ok {
 		text = cmp.Or(text, g.text) // some values do not write themselves
 	}
-	return text != flag.DefValue &&
+	return name == "model" || text != flag.DefValue &&
 		!slices.Contains([]string{"auto", "false", "never", "none", "off"}, text)
 }

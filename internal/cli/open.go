@@ -12,6 +12,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/hub"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
 	_ "github.com/headwater-ml/headwater/models/xla" // XLA, where the program is built with cgo
@@ -47,6 +48,10 @@ func (k *Kit) Open(ctx context.Context, f ModelFlags) (*models.Model, error) {
 	}
 	k.keepWithin(m)
 	line.Clear()
+	if limit := m.Memory(); f.MaxMemory > 0 && !limit.Chosen {
+		k.Say("--max-memory is more than %s allows; the limit is %s", limit.LimitedBy,
+			message.FormatBytes(limit.Limit))
+	}
 	if f.Backend == "" && m.Info().Backend == "go" && os.Getenv(xlaplugin.Env) != "" &&
 		m.Info().Note == "" {
 		if _, err := xlaplugin.Find(); err != nil {

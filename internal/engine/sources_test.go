@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,9 +46,9 @@ func asked(t *testing.T, m trace.Model) engine.Client {
 	dir, err := os.MkdirTemp("", "hw") // t.TempDir may be too long for a socket
 	must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
-	ended, ready := make(chan error, 1), make(chan struct{})
+	ended := make(chan error, 1)
 	config := server.Config{
-		Socket: filepath.Join(dir, "e.sock"), Ready: func() { close(ready) },
+		Socket: filepath.Join(dir, "e.sock"),
 		Open: func(context.Context, engine.Model, func(trace.Progress)) (trace.Model, error) {
 			return m, nil
 		},
@@ -60,12 +61,18 @@ func asked(t *testing.T, m trace.Model) engine.Client {
 		}
 		os.RemoveAll(dir)
 	})
-	select {
-	case <-ready:
-	case err := <-ended:
-		t.Fatal(err)
+	for { // ends: the socket is there at once, or Serve has ended
+		select {
+		case err := <-ended:
+			t.Fatal(err)
+		default:
+		}
+		if c, err := net.Dial("unix", config.Socket); err == nil {
+			c.Close()
+			return engine.Client{Socket: config.Socket}
+		}
+		time.Sleep(time.Millisecond)
 	}
-	return engine.Client{Socket: config.Socket}
 }
 
 // TestSources: a result of the engine is that of this process in every byte of JSON, scores that

@@ -139,7 +139,7 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 		return cli.Usagef("--naopc is a part of --faithful")
 	case f.soft && !f.faithful:
 		return cli.Usagef("--soft is a part of --faithful")
-	case f.planted && (f.input != "" || cmd.Flags().Changed("model")):
+	case f.planted && (f.input != "" || cli.Given(cmd, "model")):
 		return cli.Usagef("--planted brings its own models and cases, without --model and "+
 			"--input; --model %s is one of them alone", planted.Names()[0])
 	case f.grammar && (f.planted || f.input != ""):

@@ -37,7 +37,7 @@ func benchCuesCommand(k *cli.Kit) *cobra.Command {
 		Short: "score every layer of methods on sentences whose cues are known",
 		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.input == "" && cmd.Flags().Changed("model") {
+			if f.input == "" && cli.Given(cmd, "model") {
 				return cli.Usagef("bench cues needs --input for a model other than the embedded " +
 					"one")
 			}

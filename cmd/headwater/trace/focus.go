@@ -144,8 +144,7 @@ func (f *focusFlags) check(cmd *cobra.Command, args []string) error {
 	for _, name := range []string{
 		"model", "backend", "dtype", "special", "fold-norm-bias", "drop-key-bias",
 	} {
-		named := name == "model" && cmd.Flags().Changed(name) // also the default model
-		if (named || cli.Given(cmd, name)) && len(f.inputs) > 0 {
+		if cli.Given(cmd, name) && len(f.inputs) > 0 {
 			return cli.Usagef("--%s does not go with --input, which needs no model", name)
 		}
 	}

@@ -124,8 +124,6 @@ type Config struct {
 	// of Go. It is called when a model has been closed, and when the engine has had nothing to do
 	// for a few seconds, once until there is work again.
 	Release func()
-	// Ready, if not nil, is called when the engine listens.
-	Ready func()
 	// Log gets one line for each error and for the start and the end, and the stack of a panic;
 	// nil: nothing is logged.
 	Log io.Writer
@@ -164,9 +162,6 @@ func Serve(ctx context.Context, c Config) error {
 	}
 	s := newServer(c, cancel)
 	s.logf("listening")
-	if c.Ready != nil {
-		c.Ready()
-	}
 	go s.watch(ctx, listener)
 	context.AfterFunc(ctx, func() { listener.Close() }) // this also removes the socket
 	err = s.accept(ctx, listener)

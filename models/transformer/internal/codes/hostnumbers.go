@@ -136,7 +136,7 @@ func (f *hostForm) rowsInto(dst []float32, row int) {
 
 // A product of many rows of activations is computed in tiles: tileRows rows of activations times
 // tileColumns rows of a matrix. The activations of a tile are in two halves, [2,in,halfTile].
-// fewRows rows and fewer take less time one by one.
+// At most fewRows rows take less time one by one.
 const (
 	halfTile    = 16
 	tileRows    = 2 * halfTile
