@@ -1,15 +1,11 @@
 package trace
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -68,7 +64,7 @@ func tokenizeLines(ctx context.Context, k *cli.Kit, path string, specials bool) 
 			return errors.Join(out.Commit(),
 				fmt.Errorf("standard input line %d, %s: %w", l.Number, path, err))
 		}
-		if err := tokens.write(out.Writer); err != nil {
+		if err := cli.WriteJSON(out, tokens); err != nil {
 			return err
 		}
 		if l.Last {
@@ -93,104 +89,33 @@ func jsonString(line []byte) (s string, err error) {
 	return "", errors.Join(errors.New(`want a JSON string such as "some text"`), err)
 }
 
-// tokenized is a line of output before it is written: the ids and the offsets as differences, in
-// about 5 bytes a token. The line is written only when all of it is right, and a text of 20 MB may
-// have as many tokens.
+// tokenized is a line of output.
 type tokenized struct {
-	ids, offsets packed
+	IDs     []int    `json:"ids"`
+	Offsets [][2]int `json:"offsets"`
 }
 
-// packed are numbers, each in as few bytes as it needs. They are in blocks, so that they never
-// move.
-type packed struct {
-	blocks [][]byte
-}
+// mostText is how long a text may be, in bytes. Each may be a token, which takes 24 bytes and some
+// 16 in the line that is written.
+const mostText = 4 << 20
 
-// packedBlock is the size of a block in bytes.
-const packedBlock = 1 << 16
-
-func (p *packed) add(n int) {
-	last := len(p.blocks) - 1
-	if last < 0 || len(p.blocks[last])+binary.MaxVarintLen64 > packedBlock {
-		size := packedBlock
-		if last < 0 {
-			size = 64 // most texts are short
-		}
-		p.blocks = append(p.blocks, make([]byte, 0, size))
-		last++
-	}
-	p.blocks[last] = binary.AppendVarint(p.blocks[last], int64(n))
-}
-
-func (p *packed) all() iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for _, block := range p.blocks {
-			for len(block) > 0 {
-				n, size := binary.Varint(block)
-				if !yield(int(n)) {
-					return
-				}
-				block = block[size:]
-			}
-		}
-	}
-}
-
+// tokenize returns the tokens of a text.
 func tokenize(ctx context.Context, t *tokenizer.Tokenizer, text string, specials bool) (tokenized,
 	error,
 ) {
-	var r tokenized
-	last, n := 0, 0
+	if len(text) > mostText {
+		return tokenized{}, fmt.Errorf("a text of %d bytes; at most %d", len(text), mostText)
+	}
+	r := tokenized{IDs: []int{}, Offsets: [][2]int{}}
 	for e, err := range t.Each(text, specials) {
-		if n++; err == nil && n%(1<<12) == 0 {
+		if err == nil && len(r.IDs)%(1<<12) == 0 {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return tokenized{}, err
 		}
-		r.ids.add(e.ID)
-		r.offsets.add(e.Begin - last)
-		r.offsets.add(e.End - e.Begin)
-		last = e.Begin
+		r.IDs = append(r.IDs, e.ID)
+		r.Offsets = append(r.Offsets, [2]int{e.Begin, e.End})
 	}
 	return r, nil
-}
-
-// write writes a line {"ids":[...],"offsets":[[b,e],...]}. Errors of the buffered writer stay with
-// it.
-func (r *tokenized) write(w *bufio.Writer) error {
-	var text []byte
-	separator := `{"ids":[`
-	for id := range r.ids.all() {
-		text = strconv.AppendInt(append(text[:0], separator...), int64(id), 10)
-		if _, err := w.Write(text); err != nil {
-			return err
-		}
-		separator = ","
-	}
-	if separator != "," {
-		text = append(text[:0], separator...)
-	} else {
-		text = text[:0]
-	}
-	text = append(text, `],"offsets":[`...)
-	at, begins, first := 0, true, true
-	for n := range r.offsets.all() {
-		if begins {
-			if !first {
-				text = append(text, ',')
-			}
-			at += n
-			text = append(strconv.AppendInt(append(text, '['), int64(at), 10), ',')
-		} else {
-			text = append(strconv.AppendInt(text, int64(at+n), 10), ']')
-			if _, err := w.Write(text); err != nil {
-				return err
-			}
-			text = text[:0]
-		}
-		begins, first = !begins, false
-	}
-	_, err := w.Write(append(text, "]}\n"...))
-	return err
 }

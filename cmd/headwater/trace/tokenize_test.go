@@ -8,10 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -162,36 +160,13 @@ func TestTokenizeRefusals(t *testing.T) {
 	}
 }
 
-// TestTokenizeMemory checks that a long line needs only a few bytes of memory for each of its
-// bytes, even if each byte is a token. A token in full takes 300 bytes.
-func TestTokenizeMemory(t *testing.T) {
-	const size = 4 << 20
-	for _, c := range []struct{ kind, word string }{
-		{"gpt2", "the keys "},
-		{"gpt2", "~ x "},
-		{"bert_cased", "a b ! "},
-		{"llama3", "x9 "},
-	} {
-		input := string(clitest.JSON(t, strings.Repeat(c.word, size/len(c.word)))) + "\n"
-		made := uint64(math.MaxUint64)
-		// Goroutines that an earlier test left behind may allocate at the same time, so the least
-		// of a few runs counts.
-		for range 5 {
-			k := &cli.Kit{Stdin: strings.NewReader(input), Stdout: io.Discard}
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			must(t, tokenizeLines(t.Context(), k, filepath.Join(tokenizers, c.kind+".json"),
-				true))
-			runtime.ReadMemStats(&after)
-			if made = min(made, after.TotalAlloc-before.TotalAlloc); made <= 25*size {
-				break
-			}
-		}
-		if made > 25*size {
-			t.Errorf("%s: a line of %d bytes took %d MiB in all", c.kind, size, made>>20)
-		} else {
-			t.Logf("%s: %d MiB in all", c.kind, made>>20)
-		}
+// TestTokenizeTooLong: a text whose tokens could fill memory is refused before it is cut.
+func TestTokenizeTooLong(t *testing.T) {
+	line := `"` + strings.Repeat("~", mostText+1) + `"`
+	status, _, stderr := headwater.Execute(t, line, "tokenize", "--tokenizer",
+		filepath.Join(tokenizers, "gpt2.json"))
+	if status != cli.StatusError || !strings.Contains(stderr, "4194305 bytes; at most 4194304") {
+		t.Errorf("status %d, %q", status, stderr)
 	}
 }
 
