@@ -374,10 +374,10 @@ func newMarkup(t *testing.T) *markupOf {
 	})
 	must(t, err)
 	own.learn(t, string(file))
-	if n := len(own.scripts); n != 7 || !slices.ContainsFunc(own.styles, func(s string) bool {
+	if n := len(own.scripts); n != 6 || !slices.ContainsFunc(own.styles, func(s string) bool {
 		return strings.Contains(s, ".hm")
 	}) {
-		t.Fatalf("plain pages have %d scripts, want 7, of which layers and maps share one; "+
+		t.Fatalf("plain pages have %d scripts, want 6, of which boards share one; "+
 			"styles %.40q", n, own.styles)
 	}
 	return own
