@@ -10,7 +10,8 @@ function stepIn(letters, i) {
 // readingOf returns what a reader chose, and what the cells of the table have.
 function readingOf(data, choice) {
   const {table, opens = []} = data, shares = (table.shares || []).map(numbersIn);
-  const at = () => within(choice.at, opens.length, data.at), opened = () => opens[at()] || {};
+  const at = () => within(choice.at, opens.length, data.at);
+  const opened = () => opens[at()] || data.opened;
   const text = textReading(data, choice, () => (token) => token === opened().token);
   const column = () => within(choice.column, table.columns.length, opened().column);
   const most = (list, size) => list.reduce((best, one) => size(one) > size(best) ? one : best);
@@ -49,7 +50,7 @@ function start(root, data) {
   view.matrix = tablePart(grid, 'hm-matrix' + (table.words ? ' hm-words' : ''),
     (row, i) => drawReadout(view, row, i), (row, i) => {
       if (data.by === 'column') return i >= 0 && pick(i);
-      if (data.by === 'row') return row >= 0 && pick(row === at() ? data.at : row);
+      if (data.by === 'row') return row >= 0 && go({at: row === at() ? undefined : row});
       const {tokens, gap} = view.rows[row] || {tokens: [opened().token]};
       if (data.by !== 'word') return;
       go(gap ? {unfolded: [...choice.unfolded, ...tokens]} :
@@ -67,19 +68,24 @@ function start(root, data) {
   onKeys(root, () => {
     const ahead = find('text').dir === 'rtl' && table.ofWords ? -1 : 1;
     const aside = (step) => () => pick(at() + step);
-    const up = (step) => () => table.ofWords &&
-      go({column: clamp(column() + step, table.columns.length)});
+    // Rows begin with the last layer.
+    const up = (step) => () => table.ofWords ?
+      go({column: clamp(column() + step, table.columns.length)}) : data.by === 'row' &&
+        pick(at() < 0 ? (step > 0 ? opens.length - 1 : 0) : at() - step);
     return {
-      ArrowLeft: aside(-ahead), ArrowRight: aside(ahead), Home: () => pick(0),
-      ArrowUp: up(1), ArrowDown: up(-1), End: () => pick(Infinity),
+      ...data.by !== 'row' && {
+        ArrowLeft: aside(-ahead), ArrowRight: aside(ahead), Home: () => pick(0),
+        End: () => pick(Infinity),
+      },
+      ArrowUp: up(1), ArrowDown: up(-1),
       Escape: () => go({at: undefined, column: undefined}),
     };
   });
   liven(root, data, choice);
   go({});
-  const first = own ? -1 : opens.length ? grid.columns[column()].tokens[0] :
-    [...data.steps].findIndex((letter) => letter !== 'g');
-  if (first >= 0) reveal(view.matrix, grid, first);
+  if (data.tab) drawTabs(find('tabs'), [{name: data.tab}], 0, () => {});
+  const first = data.by ? -1 : [...data.opened.steps || ''].findIndex((letter) => letter !== 'g');
+  if (!own) reveal(view.matrix, grid, first >= 0 ? first : grid.columns[column()].tokens[0]);
 }
 
 // drawAnswer writes the sentence of what is chosen; of a cell that has none, what stands in it.
@@ -89,7 +95,7 @@ function drawAnswer(view) {
   if (data.by === 'word' && (column() !== opened().column || !opened().say.length)) {
     write(find('say'), [[names[token], 'b'], ', ' + table.names[column()] + ': ',
       ...listOf(table, partsOf(token, column()))]);
-  } else write(find('say'), opened().say);
+  } else write(find('say'), (opened().say.length ? opened() : data.opened).say);
   write(find('facts'), opened().facts);
 }
 // listOf lists the parts of a cell.
@@ -97,22 +103,23 @@ const listOf = ({empty}, parts) => parts.length ? parts.flatMap(([name, share], 
   ...k ? [', '] : [], name, [' (' + percent(share) + ')', 'span'],
 ]) : [empty];
 function drawText(view) {
-  const {data, opens, opened} = view, {token} = opened();
-  const steps = (opens.length ? opened().steps : data.steps) || '';
-  const here = opens.length ? token : data.framed;
-  paintText(view, (other) => [other === here ? 'hm-here' : stepIn(steps, other)],
+  const {opened} = view, {token} = opened();
+  const steps = opened().steps || '';
+  paintText(view, (other) => [other === token ? 'hm-here' : stepIn(steps, other)],
     (tokens) => tokens.map((other) => stepIn(steps, other)).sort().pop() || '');
 }
 function drawTable(view) {
   const {data, table, grid, matrix, names, labelOf, opens, opened, column} = view;
   const {columns} = grid, {last} = table, marked = (at) => at === columns[column()];
+  const axis = (table.axis || '').replace(/ (?=[↓→])/g, '\u00a0');
   if (!table.ofWords) {
     fillTable(matrix, grid, table.rows.map((name, row) => ({
       key: row, name, here: data.by === 'row' && row === opened().row,
       ends: last && table.ends[row], cells: columns.map((_, i) => cellOf(grid, i,
-        table.cells[row][i] === '.' ? undefined : {step: stepIn(table.cells[row], i)})).join(''),
-    })), {axis: table.axis, bands: table.bands, last, marked: data.by === 'column' && marked});
-    for (const cell of matrix.table.querySelectorAll('tbody td[data-c]')) {
+        table.cells[row][i] === '.' ? undefined :
+          {step: stepIn(table.cells[row], i), number: table.labels[row][i]})).join(''),
+    })), {axis, bands: table.bands, last, marked: data.by === 'column' && marked});
+    for (const cell of table.words ? matrix.table.querySelectorAll('tbody td[data-c]') : []) {
       const row = Number(cell.parentNode.dataset.i), i = Number(cell.dataset.c);
       if (!columns[i].gap) cell.textContent = table.labels[row][i];
       cell.classList.toggle('hm-came',
@@ -137,18 +144,20 @@ function drawTable(view) {
 }
 // drawReadout writes what stands in the cell that the pointer is on, or in the one that is chosen.
 function drawReadout(view, row, i = view.column()) {
-  const {table, grid, matrix, names, rows, opens, opened, partsOf, shownIn, placed} = view;
+  const {table, grid, matrix, names, rows, opened, partsOf, shownIn, placed} = view;
   const {readout} = matrix.bar;
   if (!table.ofWords) {
-    const at = i >= 0 ? i : opens.length ? 0 : grid.columns.length - 1, column = grid.columns[at];
-    const y = row >= 0 ? row : Math.max(opened().row || 0, 0);
-    const place = placed(column, column.tokens[0], '');
-    if (column.gap) return readout.replaceChildren(...place);
-    const [first, others, own] = table.details[y][at].split('\t');
-    const where = (table.at ? table.at + names[column.tokens[0]] + ', ' : '') + place.join(' · ');
-    return write(readout, [table.before[y] + ': ', [first, 'b'], others + ' · ',
-      [table.about[at] || table.about[0], 'b'],
-      ' ' + [own, where, ...table.after && table.after[y] ? [table.after[y]] : []].join(' · ')]);
+    const column = grid.columns[i], y = row >= 0 ? row : opened().cell;
+    const place = table.over ? placed(column, column.tokens[0], '').join(' · ') : '';
+    if (column.gap && table.words) return readout.replaceChildren(place);
+    const [first, others, own] = table.details[y][i].split('\t');
+    const has = {
+      first, others, own, before: table.before[y], after: (table.after || [])[y] || '',
+      about: table.about[i] || table.about[0],
+      place: place && ' · ' + (table.at ? table.at + names[column.tokens[0]] + ', ' : '') + place,
+    };
+    return write(readout, table.pattern.map(
+      ([name, tag]) => name ? [has[name], ...tag ? [tag] : []] : tag));
   }
   const line = rows[row], of = line ? shownIn(line, i) : opened().token;
   write(readout, [[names[of], 'b'], ', ' + table.names[i] + ': ',

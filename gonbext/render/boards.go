@@ -34,12 +34,15 @@ type Board struct {
 	// what a text has below the table. details is the title of the lines.
 	lines, lists []Line
 	details      string
-	// legend says how to read it, and pageLegend what a page has beyond that; notes are the
-	// sentences below a figure.
-	legend, pageLegend string
-	notes              []string
+	// legend says how to read it, and pageLegend and textLegend what a page and a text have beyond
+	// that; notes are the sentences below a figure.
+	legend, pageLegend, textLegend string
+	notes                          []string
 	// caption are the parts of the line below the title of a figure.
 	caption []string
+	// tab is the name of the method, "" for none, and sides are what values above and below 0 mean.
+	tab     string
+	sides   [2]string
 	palette string
 	limit   int // of a page in bytes, 0 for the default
 }
@@ -59,8 +62,8 @@ type Opening struct {
 	Say, Facts phrase
 	More       string
 	// Token is the word of the text that is framed, -1 for none, and Column and Row are framed in
-	// the table.
-	Token, Column, Row int
+	// the table. A readout says at first what stands in Column of row Cell.
+	Token, Column, Row, Cell int
 	// Steps are the colours of the words, nil for none.
 	Steps []int
 }
@@ -96,9 +99,9 @@ type Bar struct {
 // Table is a matrix: its columns are tokens of the text, or have names of their own.
 type Table struct {
 	plainTable
-	// heading is the title of a figure, if it is another one than that of the picture; target and
-	// source are the titles of its rows and columns.
-	heading, target, source string
+	// heading is the title of a figure, if it is another one than that of the picture, and name
+	// that of its matrix, "" for none; target and source are the titles of its rows and columns.
+	heading, name, target, source string
 	// over are the tokens of each column, nil if columns have names of their own, and bands asks
 	// for a line over them that tells who speaks.
 	over  []drawnColumn
@@ -118,6 +121,9 @@ type readout struct {
 	After  []string `json:"after,omitempty"`
 	About  []string `json:"about,omitempty"`
 	At     string   `json:"at,omitempty"`
+	// Pattern is what the readout says in order: each is the name of one of these or, after "", a
+	// text, and perhaps its element.
+	Pattern [][]string `json:"pattern,omitempty"`
 	// Names are those of the columns in sentences, Empty stands for a cell without parts, and
 	// PartsTitle and PartsNote are the title, before the name of the row, and the note of the box
 	// with the parts of a row.
@@ -169,7 +175,7 @@ func (b *Board) plain(look Terminal) *text {
 		t.wrapped("", b.opened.Facts.String())
 		t.wrapped("", b.opened.More)
 	}
-	if !b.table.words {
+	if b.table.ofWords {
 		t.table(&b.table.plainTable, b.table.source)
 	}
 	for _, l := range b.lists {
@@ -186,7 +192,7 @@ func (b *Board) plain(look Terminal) *text {
 		}
 	}
 	t.line("")
-	t.wrapped("", b.legend)
+	t.wrapped("", b.legend+b.textLegend)
 	t.model()
 	return t
 }
@@ -243,13 +249,13 @@ func (b *Board) drawn() Drawn {
 	if len(b.table.rows) == 0 {
 		return f
 	}
-	one := DrawnPanel{}
+	one := DrawnPanel{Name: plain(b.table.name)}
 	for _, r := range b.table.rows {
 		row := DrawnRow{Name: plain(r.name), Beside: strings.Join(r.ends, " ")}
 		for _, c := range r.cells {
-			row.Cells = append(row.Cells, DrawnCell{
-				Step: c.step, Number: plain(c.number), Measured: !c.empty, Marked: c.marked,
-			})
+			cell := drawnCell(c.step, c.grey, plain(c.number))
+			cell.Measured, cell.Marked = !c.empty, c.marked
+			row.Cells = append(row.Cells, cell)
 		}
 		one.Rows = append(one.Rows, row)
 	}
@@ -326,12 +332,11 @@ type boardData struct {
 	textData
 	By    choice    `json:"by,omitempty"`
 	Scale drawnRows `json:"scale"`
-	// At is the opening at first, in Opens; without openings Framed is the word that is framed, and
-	// Steps has a letter for the colour of each.
+	// Opened is shown at first, which is At of Opens, -1 for none of them.
+	Opened openData   `json:"opened"`
 	At     int        `json:"at"`
 	Opens  []openData `json:"opens,omitempty"`
-	Framed int        `json:"framed"`
-	Steps  string     `json:"steps,omitempty"`
+	Tab    string     `json:"tab,omitempty"`
 	Table  tableData  `json:"table"`
 	Loads  []barsData `json:"loads,omitempty"`
 }
@@ -344,7 +349,15 @@ type openData struct {
 	Token  int    `json:"token"`
 	Column int    `json:"column"`
 	Row    int    `json:"row"`
+	Cell   int    `json:"cell"`
 	Steps  string `json:"steps,omitempty"`
+}
+
+// data returns an opening for the script.
+func (o *Opening) data() openData {
+	return openData{
+		o.Say.pieces(), o.facts().pieces(), o.Token, o.Column, o.Row, o.Cell, stepLetters(o.Steps),
+	}
 }
 
 // tableData is a [Table]. Of one whose rows are no words, Cells have for each row the letters of
@@ -399,11 +412,17 @@ func stepLetters(steps []int) string {
 func (p phrase) pieces() []any {
 	all := []any{}
 	for _, one := range p {
+		last, isText := "", false
+		if len(all) > 0 {
+			last, isText = all[len(all)-1].(string)
+		}
 		switch {
 		case one.strong:
 			all = append(all, [2]string{one.text, "b"})
 		case one.quiet:
 			all = append(all, [2]string{one.text, "span"})
+		case isText:
+			all[len(all)-1] = last + one.text
 		default:
 			all = append(all, one.text)
 		}
@@ -415,12 +434,12 @@ func (p phrase) pieces() []any {
 func (p *Board) data(each int) boardData {
 	d := boardData{
 		textData: p.textData(p.kind, len(p.tokens)), By: p.by, Scale: p.scale.scaled(), At: p.at,
-		Framed: p.opened.Token, Steps: stepLetters(p.opened.Steps),
+		Opened: p.opened.data(), Tab: p.tab,
 	}
+	d.Scale.For, d.Scale.Against = cmp.Or(p.sides[0], d.Scale.For),
+		cmp.Or(p.sides[1], d.Scale.Against)
 	for _, o := range p.opens {
-		d.Opens = append(d.Opens, openData{
-			o.Say.pieces(), o.facts().pieces(), o.Token, o.Column, o.Row, stepLetters(o.Steps),
-		})
+		d.Opens = append(d.Opens, o.data())
 	}
 	t := &p.table
 	d.Table = tableData{
@@ -508,9 +527,7 @@ func (p *Board) packed(limit int) (code, missing string) {
 	}
 	for i := range d.Opens {
 		if i != p.at {
-			d.Opens[i] = openData{
-				[]any{}, []any{}, d.Opens[i].Token, d.Opens[i].Column, d.Opens[i].Row, "",
-			}
+			d.Opens[i].Say, d.Opens[i].Facts, d.Opens[i].Steps = []any{}, []any{}, ""
 		}
 	}
 	if code = packWithin(limit, d); code != "" {

@@ -83,17 +83,7 @@ func (m *panelMethod) sums(of trace.Info, r *attribution.Result) string {
 func (p *panels) figureOf(m *panelMethod, v *view, list []panel) Drawn {
 	scaled := *v
 	scaled.top, scaled.colors = m.top, m.colors
-	of := *p.drawing
-	if p.kind.heads { // columns are no tokens
-		of.columns = nil
-	}
-	f := of.figureOf(&scaled)
-	if p.kind.heads {
-		f.Source = "head"
-		for _, name := range p.columnNames() {
-			f.Columns = append(f.Columns, DrawnColumn{Name: name})
-		}
-	}
+	f := p.drawing.figureOf(&scaled)
 	for i := range list {
 		f.Panels = append(f.Panels, DrawnPanel{
 			Name: plain(list[i].name), Rows: m.drawnRows(&list[i], len(f.Columns)),

@@ -362,7 +362,8 @@ func (r Lens) board() *Board {
 		legend: lensLegend + ".", details: "how to read this, every column in a line",
 		caption: []string{d.quotedPrompt()},
 		table: Table{
-			words: true, over: d.matrix, target: "after layer", source: "generated token",
+			readout: readout{Pattern: layerReadout},
+			words:   true, over: d.matrix, target: "after layer", source: "generated token",
 		},
 	}
 	b.table.axis = "layer"
@@ -381,7 +382,8 @@ func (r Lens) board() *Board {
 		}
 		b.at, b.by = d.chosen, byColumn
 	} else {
-		b.opened.More, b.opened.Steps, b.opened.Column = d.mostWritten(), d.steps(), -1
+		b.opened.More, b.opened.Steps = d.mostWritten(), d.steps()
+		b.opened.Column = len(d.matrix) - 1
 		b.table.source, b.table.At, b.table.bands = "position in the text", "read at ", true
 	}
 	b.notes = []string{plain(b.opened.Say.String()) + ". " + plain(b.opened.Facts.String()) + "."}
@@ -392,6 +394,12 @@ func (r Lens) board() *Board {
 	}
 	d.fill(b)
 	return b
+}
+
+// layerReadout is what a readout of a token after a layer says.
+var layerReadout = [][]string{
+	{"before"}, {"", ": "}, {"first", "b"}, {"others"}, {"", " · "}, {"about", "b"}, {"", " "},
+	{"own"}, {"place"}, {"after"},
 }
 
 // fill fills the table and the lines of a board.
@@ -420,7 +428,7 @@ func (d *lensDrawing) fill(b *Board) {
 			row.ends = []string{d.wrote(l)}
 			after := ""
 			if attention, forward, ok := strings.Cut(d.wrote(l), " "); ok {
-				after = "of its logit: attention " + attention + ", feed-forward " + forward
+				after = " · of its logit: attention " + attention + ", feed-forward " + forward
 			}
 			t.After = append(t.After, after)
 		}

@@ -32,8 +32,6 @@ type panelKind struct {
 	legend string
 	// targets says that rows are the tokens of the columns.
 	targets bool
-	// heads says that columns are heads, and no tokens of the text.
-	heads bool
 }
 
 // panelMethod has the matrices of a method. Rows and columns are in the order in which they are
@@ -120,11 +118,7 @@ func (p *panels) list(m *panelMethod, one *panel, i int) string {
 	for _, c := range m.ranked(one, i) {
 		if len(names) < listed {
 			cell := one.cells[i][c]
-			name := fmt.Sprint("head ", cell.token)
-			if !p.kind.heads {
-				name = p.sourceName(cell.token)
-			}
-			names = append(names, name+" "+m.top.value(cell.value))
+			names = append(names, p.sourceName(cell.token)+" "+m.top.value(cell.value))
 		}
 	}
 	return strings.Join(names, ", ")
@@ -204,7 +198,7 @@ func (p *panels) markup(palette, next string, limit int) *page {
 // steps returns the colours of the text: those of all layers together, or of the framed row.
 func (p *panels) steps(m *panelMethod, one *panel) []int {
 	steps := make([]int, len(p.tokens))
-	if len(one.cells) == 0 || p.kind.heads {
+	if len(one.cells) == 0 {
 		return steps
 	}
 	row, limit := one.total, m.totalLimit
@@ -238,7 +232,7 @@ func (b panelsPage) matrix(m *panelMethod, one *panel) plainTable {
 		for c := range cells {
 			row.cells = append(row.cells, plainCell{
 				grey: one.grey[c], step: m.step(one, i, c), number: minus(m.number(cells[c].value)),
-				first: !b.panels.kind.heads && b.isFirstGenerated(b.columns[c]),
+				first: b.isFirstGenerated(b.columns[c]),
 			})
 		}
 		t.rows = append(t.rows, row)
@@ -246,26 +240,12 @@ func (b panelsPage) matrix(m *panelMethod, one *panel) plainTable {
 	return t
 }
 
-// axis says what the rows of a matrix are, and its columns if they are heads.
+// axis says what the rows of a matrix are.
 func (p *panels) axis() string {
-	switch {
-	case p.kind.heads:
-		return "layer ↓ head →"
-	case p.kind.targets:
+	if p.kind.targets {
 		return ""
 	}
 	return "layer"
-}
-
-// columnNames returns the names of all columns.
-func (p *panels) columnNames() (names []string) {
-	if !p.kind.heads {
-		return p.drawing.columnNames()
-	}
-	for _, c := range p.columns {
-		names = append(names, fmt.Sprint(c.from))
-	}
-	return names
 }
 
 // number formats a value for a narrow cell.
@@ -319,8 +299,6 @@ type panelsData struct {
 	Title   string `json:"title"`
 	Small   string `json:"small"`
 	Targets bool   `json:"targets,omitempty"`
-	// Heads says that columns are heads, and no tokens of the text.
-	Heads bool `json:"heads,omitempty"`
 	// Hidden are the tokens that the filter makes grey, which are no sinks.
 	Hidden []int `json:"hidden,omitempty"`
 	// Lead is the method that is open.
@@ -361,15 +339,12 @@ func (b panelsPage) data() panelsData {
 	d := panelsData{
 		textData: b.textData(b.panels.kind.name, b.columns[len(b.columns)-1].to),
 		Title:    b.panels.kind.title, Small: b.panels.kind.small,
-		Targets: b.panels.kind.targets, Lead: b.panels.lead, Heads: b.panels.kind.heads,
+		Targets: b.panels.kind.targets, Lead: b.panels.lead,
 	}
 	for j, is := range b.hidden {
 		if is {
 			d.Hidden = append(d.Hidden, j)
 		}
-	}
-	if d.Heads {
-		d.ColumnNames = b.panels.columnNames()
 	}
 	for k := range b.panels.methods {
 		m := &b.panels.methods[k]

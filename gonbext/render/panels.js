@@ -12,10 +12,7 @@ function ranked(method, row, grey) {
 // readingOf returns what a reader chose: the method, the panel, the row, and, of maps, the column
 // of a source, -1 if there is none.
 function readingOf(data, choice) {
-  const text = {...textReading(data, choice), ...data.heads && {
-    names: data.columnNames.map((name) => 'head ' + name), roles: '', placed: () => [],
-    isFirstGenerated: () => false,
-  }}, {names, labelOf} = text;
+  const text = textReading(data, choice), {names, labelOf} = text;
   // columns are those that Go folded: unfolding is of the text alone.
   const columns = data.columns.map(([from, to, gap]) => ({tokens: range(from, to), gap}));
   const gaps = range(0, columns.length).filter((i) => columns[i].gap);
@@ -146,7 +143,7 @@ function drawText(view) {
     value === undefined || grey.has(i) ? 0 : placeOf(scale, value));
   const least = Math.max(...places.map(Math.abs), 0) / 12;
   places.forEach((place, i) => {
-    if (Math.abs(place) >= least && !data.heads) steps[tokenOf(i)] = classOf(place);
+    if (Math.abs(place) >= least) steps[tokenOf(i)] = classOf(place);
   });
   const here = data.targets ? columns[Math.max(source(), row(), 0)].tokens[0] : panel().token;
   paintText(view, (token) => [token === here ? 'hm-here' : steps[token]],
@@ -165,12 +162,12 @@ function drawMatrix(view) {
       number: inCell(shown, values[i]),
     })).join(''),
   })), {
-    bands: !data.heads, marked: (column) => column === columns[source()],
-    axis: data.heads ? 'layer\u00a0↓ head\u00a0→' : data.targets ? '' : 'layer',
+    bands: true, marked: (column) => column === columns[source()],
+    axis: data.targets ? '' : 'layer',
   });
   entitle(matrix.bar.title, data.title, [shown.name, (data.targets ? shown.where : '') + name +
     (shown.parts ? ', what each layer adds' : '')].join(', '));
-  const parts = legendOf(shown), sinks = data.heads ? [] : [...grey].map((i) => columns[i])
+  const parts = legendOf(shown), sinks = [...grey].map((i) => columns[i])
     .filter(({tokens, gap}) => !gap && !(data.hidden || []).includes(tokens[0]));
   last(parts).append(sinksNote(names, sinks.map(({tokens}) => tokens[0])));
   find('legend').replaceChildren(...parts);

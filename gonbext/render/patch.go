@@ -164,10 +164,11 @@ func receiver(p *patch.Result) string {
 	return "the " + string(p.Receiver.Kind)
 }
 
-// patchDrawing is a picture of patching worked out and not yet drawn.
+// patchDrawing is a picture of patching worked out and not yet drawn. Its scale is that of m.
 type patchDrawing struct {
-	*panels
+	*drawing
 	p *patch.Result
+	m panelMethod
 }
 
 // begin begins a drawing of an explanation whose tokens have the names of both prompts.
@@ -177,61 +178,153 @@ func (r Patch) begin() *patchDrawing {
 	for _, j := range p.Different {
 		e.Prompt.Texts[j] = either(e.Prompt.Texts[j], p.Corrupted[j])
 	}
-	d := &patchDrawing{&panels{drawing: newDrawing(textPicture(&e, r.Look), new(0))}, p}
+	d := &patchDrawing{drawing: newDrawing(textPicture(&e, r.Look), new(0)), p: p}
 	d.pairs = "A is this prompt and B the other one. " + pairsAre
 	return d
 }
 
-// open works out what a picture of patching shows. The patches fit.
-func (r Patch) open() *patchDrawing {
+// cellAt returns the value of column c in layer l.
+func (d *patchDrawing) cellAt(l int, c drawnColumn) panelCell {
+	cell, _ := d.m.cell(c, d.p.Shape[1], func(i int) float64 { return d.p.At(l, i) },
+		func(int) bool { return false })
+	return cell
+}
+
+// list names the places of a layer that stand out with their values, the strongest first.
+func (d *patchDrawing) list(l int) string {
+	one := &panel{grey: make([]bool, len(d.columns)), cells: [][]panelCell{nil}}
+	for _, c := range d.columns {
+		one.cells[0] = append(one.cells[0], d.cellAt(l, c))
+	}
+	var names []string
+	for _, c := range d.m.ranked(one, 0) {
+		if cell := one.cells[0][c]; len(names) < listed {
+			names = append(names, d.columnOf(cell.token)+" "+d.m.top.value(cell.value))
+		}
+	}
+	return minus(strings.Join(names, ", "))
+}
+
+// columnOf is the name of a place of a layer in a list.
+func (d *patchDrawing) columnOf(i int) string {
+	if d.p.Place.ByHead() {
+		return fmt.Sprint("head ", i)
+	}
+	return d.sourceName(i)
+}
+
+// board works out what a picture of patching shows. The patches fit.
+func (r Patch) board() *Board {
 	d := r.begin()
-	p := d.p
-	d.kind = panelKind{name: "patch", lines: "every layer in a line"}
-	d.words.title, d.kind.title, d.kind.legend = d.wording()
-	m, unit := panelMethod{where: d.layerWord(1)}, "recovery of the difference"
+	p, unit, heads := d.p, "recovery of the difference", d.p.Place.ByHead()
 	if p.Recovery == nil {
 		unit = "estimated " + unit
 	}
-	m.scale(&view{name: string(p.Place), result: &attribution.Result{
-		Unit: unit, Facts: attribution.Facts{Quantity: attribution.Share},
-	}}, p.Values())
-	if m.scaled.Signed {
-		m.scaled.For, m.scaled.Against = "carries it", "works against it"
+	scale := shareScale(string(p.Place), unit, p.Values())
+	d.m = panelMethod{top: scale.top, colors: scale.colors}
+	b := &Board{
+		drawing: d.drawing, kind: "patch", palette: r.Palette, limit: r.MaxBytes, scale: scale,
+		by: byRow, at: -1, tab: string(p.Place), details: "every layer in a line",
+		caption: []string{string(p.Place), string(p.Direction)},
+		table: Table{
+			target: strings.TrimSpace(d.layerWord(1)), source: "token of the prompt", bands: !heads,
+		},
+	}
+	d.words.title, b.table.title, b.legend = d.wording()
+	b.legend += "."
+	b.textLegend = " A line names what stands out in it, the strongest first; lines in which " +
+		"nothing stands out are left out."
+	if scale.top.signed {
+		b.sides = [2]string{"carries it", "works against it"}
 	}
 	columns := p.Shape[1]
-	if p.Place.ByHead() {
-		d.columns, d.kind.heads = nil, true
+	if heads {
+		d.columns = nil
 		for h := range columns {
 			d.columns = append(d.columns, drawnColumn{from: h, to: h + 1})
+			b.table.columns = append(b.table.columns, fmt.Sprint(h))
 		}
+		b.table.axis, b.table.source = "layer ↓ head →", "head"
 	} else {
 		places := make([]float64, max(columns, d.sourceCount()))
 		for k, x := range p.Values() {
-			places[k%columns] = max(places[k%columns], math.Abs(m.colors.at(x)))
+			places[k%columns] = max(places[k%columns], math.Abs(scale.colors.at(x)))
 		}
 		d.columns = slices.DeleteFunc(d.fold(places), func(c drawnColumn) bool {
 			return c.from >= columns
 		})
+		b.table.over, b.table.axis = d.columns, "layer"
+		b.table.columns = d.columnNames()
 	}
-	one := panel{
-		name: "“" + d.name(p.Answer) + "” instead of “" + d.name(p.Foil) + "”",
-		// No token and no row of it is framed.
-		token: -1, row: -1, grey: make([]bool, len(d.columns)),
+	pair := "“" + d.name(p.Answer) + "” instead of “" + d.name(p.Foil) + "”"
+	b.table.name, b.table.About, b.table.Pattern = pair, []string{pair}, placeReadout
+	b.table.note = string(p.Place) + ", " + pair
+	b.opened = Opening{Token: -1, Row: -1}
+	b.opened.Say, b.opened.Facts = d.explain()
+	b.lists = []Line{
+		{Name: pair + " · " + string(p.Place) + ", " + unit},
+		{Name: "     ", List: b.opened.Say.String()},
+		{Name: "     ", List: b.opened.Facts.String()},
 	}
-	for l := p.Shape[0] - 1; l >= 0; l-- {
-		m.rows = append(m.rows, d.e.Model.LayerLabel(l))
-		var row []panelCell
-		for _, c := range d.columns {
-			cell, _ := m.cell(c, columns, func(i int) float64 { return p.At(l, i) },
-				func(int) bool { return false })
-			row = append(row, cell)
+	b.lines = []Line{{Say: b.opened.Say, Facts: b.opened.Facts}}
+	b.notes = []string{
+		plain(b.opened.Say.String()) + ". " + plain(b.opened.Facts.String()) + ".", d.pairs,
+	}
+	d.fill(b)
+	return b
+}
+
+// placeReadout is what a readout of a place says.
+var placeReadout = [][]string{
+	{"about", "b"}, {"", " ← "}, {"first", "b"}, {"", " "}, {"own"}, {"", " · "}, {"before"},
+	{"place"},
+}
+
+// fill fills the table of a board and its lines, the last layer first.
+func (d *patchDrawing) fill(b *Board) {
+	numbers := view{top: d.m.top, colors: d.m.colors}
+	strongest := 0.0
+	for l := d.p.Shape[0] - 1; l >= 0; l-- {
+		label := d.e.Model.LayerLabel(l)
+		row, where := plainRow{name: label}, d.layerWord(1)+label
+		open := Opening{Token: -1, Row: len(b.table.rows), Steps: make([]int, len(d.tokens))}
+		best, list := 0.0, d.list(l)
+		for i, c := range d.columns {
+			cell := d.cellAt(l, c)
+			place := math.Abs(d.m.colors.at(cell.value))
+			name := "head " + fmt.Sprint(cell.token)
+			if b.table.over != nil {
+				name = isolated(d.tokens[cell.token].name)
+				open.Steps[cell.token] = stepOf(d.m.colors.at(cell.value))
+			}
+			row.cells = append(row.cells, plainCell{
+				step:   stepOf(d.m.colors.at(cell.value)),
+				number: minus(numbers.cellNumber(cell.value)),
+				detail: name + "\t\t" + minus(d.m.top.value(cell.value)),
+				first:  b.table.over != nil && d.isFirstGenerated(c),
+			})
+			if place > best {
+				best, open.Column = place, i
+			}
+			if place > strongest { // that a readout names before a reader points at any
+				strongest, b.opened.Column, b.opened.Cell = place, i, len(b.table.rows)
+			}
 		}
-		one.cells = append(one.cells, row)
+		open.Cell = open.Row
+		for _, c := range d.columns {
+			if cell := d.cellAt(l, c); b.table.over != nil &&
+				math.Abs(d.m.colors.at(cell.value)) < best/12 {
+				open.Steps[cell.token] = 0
+			}
+		}
+		open.Facts = phrase{{text: where + ": " + cmp.Or(list, "nothing stands out")}}
+		b.opens = append(b.opens, open)
+		b.table.rows, b.table.Before = append(b.table.rows, row), append(b.table.Before, where)
+		if list != "" {
+			b.lists = append(b.lists, Line{Name: "     " + right(where, 8) + "  ", List: list})
+			b.lines = append(b.lines, Line{Name: where + ": ", List: list})
+		}
 	}
-	one.say, one.facts = d.explain()
-	m.list = []panel{one}
-	d.methods = []panelMethod{m}
-	return d
 }
 
 // Where a sentence draws the line: a position carries the difference of a layer if it has half of
@@ -472,19 +565,7 @@ func (r Patch) Drawn() (Drawn, error) {
 	if patch.Of(r.Explanation).Edges != nil {
 		return Drawn{}, usagef("edges are a graph and no matrix; draw them by DrawnEdges")
 	}
-	d := r.open()
-	m := &d.methods[0]
-	f := d.figureOf(m, &view{name: m.name, result: &attribution.Result{
-		Facts: attribution.Facts{Quantity: attribution.Share},
-	}}, m.list)
-	f.Title, f.Target, f.Source = d.words.title, strings.TrimSpace(m.where), "head"
-	if !d.kind.heads {
-		f.Source = "token of the prompt"
-	}
-	f.Caption = d.captioned(string(d.p.Place), string(d.p.Direction))
-	one := &m.list[0]
-	f.Notes = []string{plain(one.say.String()) + ". " + plain(one.facts.String()) + ".", d.pairs}
-	return f, nil
+	return r.board().drawn(), nil
 }
 
 func (r Patch) figure(string) (Figure, error) {
@@ -502,7 +583,7 @@ func (r Patch) markup(room int) *page {
 		r.openEdges().write(b)
 		return b.page()
 	}
-	return r.open().markup(r.Palette, "", limitOf(r.MaxBytes, room))
+	return r.board().markup(room)
 }
 
 // plain implements [Picture].
@@ -510,7 +591,7 @@ func (r Patch) plain(look Terminal) *text {
 	if patch.Of(r.Explanation).Edges != nil {
 		return r.openEdges().plain(look)
 	}
-	return r.open().plain(look)
+	return r.board().plain(look)
 }
 
 func (r Patch) title() string { return titleOf(r.Explanation) }

@@ -377,7 +377,7 @@ func newMarkup(t *testing.T) *markupOf {
 	if n := len(own.scripts); n != 6 || !slices.ContainsFunc(own.styles, func(s string) bool {
 		return strings.Contains(s, ".hm")
 	}) {
-		t.Fatalf("plain pages have %d scripts, want 6, some of which views share; "+
+		t.Fatalf("plain pages have %d scripts, want 6, of which boards share one; "+
 			"styles %.40q", n, own.styles)
 	}
 	return own
