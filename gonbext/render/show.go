@@ -231,10 +231,12 @@ func (s Show) SetMethod(o *attribution.Options) error {
 		return trace.Usagef("%s tests the layer that a picture shows by itself: leave %s out",
 			trace.Called("prove"), trace.Called("layer"))
 	}
-	if err := v.setMethod(s, o); err != nil || v.Options == nil {
-		return err
+	if v.Options != nil { // first, because methods take some options for what it asks for
+		if err := v.Options(s, o); err != nil {
+			return err
+		}
 	}
-	return v.Options(s, o)
+	return v.setMethod(s, o)
 }
 
 // setMethod names in o the method of the view, unless o names methods.
