@@ -231,24 +231,27 @@ func (s Show) SetMethod(o *attribution.Options) error {
 		return trace.Usagef("%s tests the layer that a picture shows by itself: leave %s out",
 			trace.Called("prove"), trace.Called("layer"))
 	}
-	if v.Options != nil { // first, because methods take some options for what it asks for
-		if err := v.Options(s, o); err != nil {
-			return err
-		}
-	}
 	return v.setMethod(s, o)
 }
 
-// setMethod names in o the method of the view, unless o names methods.
+// setMethod names in o the method of the view, unless o names methods, and sets its options.
 func (v *View) setMethod(s Show, o *attribution.Options) error {
 	name := v.Method
 	if v.Methods == 1 {
 		name = cmp.Or(s.Method, name)
 	}
-	if name == "" || len(o.Methods) > 0 {
+	chosen := name != "" && len(o.Methods) == 0
+	if chosen {
+		o.Methods = []string{name}
+	}
+	if v.Options != nil { // before the check: methods take some options for what the view asks
+		if err := v.Options(s, o); err != nil {
+			return err
+		}
+	}
+	if !chosen {
 		return nil
 	}
-	o.Methods = []string{name}
 	alone, err := o.For(name)
 	for _, row := range attribution.OptionTable() {
 		if err == nil && row.Given(o) && !row.Given(&alone) { // an error is one of o.Check as well

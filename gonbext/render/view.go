@@ -43,7 +43,7 @@ type View struct {
 	// Record is what the picture shows that is recorded of a model beside the explanation, nil for
 	// nothing.
 	Record *Record
-	// Options sets the options that the view needs, where they are not given, before the methods;
+	// Options sets the options that the view needs, where they are not given, after the methods;
 	// nil sets nothing. The error is a [trace.UsageError].
 	Options func(s Show, o *attribution.Options) error
 	// Opened sets in s what the picture opens with where s says nothing; nil sets nothing.
