@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync/atomic"
@@ -63,8 +64,7 @@ func readOnTrial(file *os.File) {
 		heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 		for ; ; time.Sleep(time.Millisecond) {
 			if metrics.Read(heap); heap[0].Value.Uint64() > maxReader {
-				fmt.Print(row.Load())
-				os.Exit(1)
+				tooLarge(row.Load())
 			}
 		}
 	}()
@@ -78,9 +78,28 @@ func readOnTrial(file *os.File) {
 			return err
 		}
 		return readRecords(context.Background(), f, "", func(r Record) error {
+			if row.Load() == 0 {
+				checkPeak(0)
+			}
 			row.Store(r.Number)
 			return nil
 		})
 	})
+	checkPeak(row.Load())
 	os.Exit(0)
+}
+
+// checkPeak ends the child if the heap was far too large between two looks, by the largest size
+// that it has had. As much as is in use may be garbage.
+func checkPeak(row int64) {
+	var m runtime.MemStats
+	if runtime.ReadMemStats(&m); m.HeapSys > 2*maxReader {
+		tooLarge(row)
+	}
+}
+
+// tooLarge ends the child after a row.
+func tooLarge(row int64) {
+	fmt.Print(row)
+	os.Exit(1)
 }
