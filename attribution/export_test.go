@@ -54,3 +54,6 @@ func StretchesOf(g Grouping, steps []GeneratedToken) (string, error) {
 	}
 	return strings.Join(parts, " "), err
 }
+
+// ControlTokens are the remarks on control tokens in messages.
+func (p *Prompt) ControlTokens() []string { return p.controlTokens() }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -52,7 +53,7 @@ func TestSpacedTexts(t *testing.T) {
 			continue
 		}
 		// Both probabilities are those of a pass over the prompt.
-		p := distributions(t, m, e.Prompt.IDs)[len(e.Prompt.IDs)-1]
+		p := fakemodel.Distributions(t, m, e.Prompt.IDs)[len(e.Prompt.IDs)-1]
 		numbers := regexp.MustCompile(`p = ([0-9.]+) %`).FindAllStringSubmatch(e.Warnings[told], -1)
 		for i, text := range []string{"is", " is"} {
 			tokens, err := m.Encode(text, trace.SpecialsFollow)
@@ -64,29 +65,4 @@ func TestSpacedTexts(t *testing.T) {
 			}
 		}
 	}
-}
-
-// distributions returns softmax(logits) after each token of a text, [T][V], by one pass over it.
-func distributions(t *testing.T, m *models.Model, ids []int) (all [][]float64) {
-	t.Helper()
-	taps, err := m.Trace(context.Background(), ids, []trace.Tap{trace.Logits})
-	must(t, err)
-	V := taps[0].Shape[1]
-	for at := range ids {
-		all = append(all, softmax(taps[0].Data[at*V:][:V]))
-	}
-	return all
-}
-
-// softmax returns the probabilities of logits that are not large.
-func softmax(logits []float32) []float64 {
-	p, sum := make([]float64, len(logits)), 0.0
-	for i, x := range logits {
-		p[i] = math.Exp(float64(x))
-		sum += p[i]
-	}
-	for i := range p {
-		p[i] /= sum
-	}
-	return p
 }

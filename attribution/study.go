@@ -50,11 +50,15 @@ type StudyOption struct {
 	// Wrong returns what is wrong with a value, "" if nothing is: "want answer, or a number". nil
 	// takes any text up to 1 MiB.
 	Wrong func(value string) string
-	// Conflict, if not nil, returns why the option does not go with the others, "" if it does.
+	// Ungrouped is why the option does not go with [Options.By] and [Options.Target], "" if it
+	// does: "heads read tokens as the model has them".
+	Ungrouped string
+	// Conflict, if not nil, returns why the option does not go with others, "" if it does.
 	Conflict func(o *Options) string
-	// Alone is the value of the key without one, "" if it needs one. Off is a value that asks for
-	// nothing, "" if there is none.
-	Alone, Off string
+	// Switch reports whether the option is on or off, and not a text. Off is a value of another
+	// option that asks for nothing, "" if there is none.
+	Switch bool
+	Off    string
 	// Generates reports whether models that read a text do not take it.
 	Generates bool
 }
@@ -65,6 +69,29 @@ func (o StudyOption) key() string {
 		return o.Key
 	}
 	return o.Flag
+}
+
+// off reports whether a value asks for nothing.
+func (o StudyOption) off(value string) bool {
+	if o.Switch {
+		on, err := strconv.ParseBool(value)
+		return err != nil || !on
+	}
+	return value == "" || value == o.Off
+}
+
+// conflict returns why the option does not go with the others, "" if it does or asks for nothing.
+func (o StudyOption) conflict(of *Options) string {
+	switch {
+	case o.off(of.Studies[o.key()]):
+		return ""
+	case o.Ungrouped != "" && (of.By != "" || of.Target != ""):
+		return trace.Called(o.Name) + " and groups of tokens; " + o.Ungrouped +
+			": leave by and target out"
+	case o.Conflict != nil:
+		return o.Conflict(of)
+	}
+	return ""
 }
 
 // StudyNeeds is what a study needs of the pass over the text.
@@ -110,8 +137,7 @@ type Studies map[string]string
 // asks reports whether the settings ask for the study.
 func (s *Study) asks(o *Options) bool {
 	first := s.Options[0]
-	value := o.Studies[first.key()]
-	return value != "" && value != first.Off
+	return !first.off(o.Studies[first.key()])
 }
 
 // asked returns the studies that are asked for.
@@ -137,13 +163,18 @@ func (o *Options) studyNeeds() (all StudyNeeds) {
 	return all
 }
 
-// Ask sets a setting of a study.
+// Ask sets a setting of a study; "" takes it back.
 func (o *Options) Ask(key, value string) {
-	o.Studies = maps.Clone(o.Studies) // which other options may share
-	if o.Studies == nil {
-		o.Studies = Studies{}
+	asked := maps.Clone(o.Studies) // which other options may share
+	if asked == nil {
+		asked = Studies{}
 	}
-	o.Studies[key] = value
+	if asked[key] = value; value == "" {
+		delete(asked, key)
+	}
+	if o.Studies = asked; len(asked) == 0 {
+		o.Studies = nil
+	}
 }
 
 // CheckPrompt returns a [trace.UsageError] if a prompt lacks what a study asks of it, as far as
@@ -187,20 +218,31 @@ func studyRows() (rows []Option) {
 func (o StudyOption) row() Option {
 	key := o.key()
 	wrong := o.Wrong
-	if wrong == nil {
+	switch {
+	case o.Switch:
+		wrong = wrongSwitch
+	case wrong == nil:
 		wrong = wrongLength
 	}
 	v := texts(func(of *Options) string { return of.Studies[key] },
 		func(of *Options, text string) { of.Ask(key, text) }, wrong)
-	v.limits, v.alone = o.Limits, o.Alone
+	if v.limits = o.Limits; o.Switch {
+		v.alone, v.given = "true", func(of *Options) bool { return !o.off(of.Studies[key]) }
+	}
 	row := Option{
 		Name: o.Name, Flag: o.Flag, Key: o.Key, Field: fmt.Sprintf("Studies[%q]", key),
-		Group: GenerationOptions, Help: o.Help, value: v, conflict: o.Conflict,
+		Group: GenerationOptions, Help: o.Help, value: v, conflict: o.conflict,
 	}
 	if o.Generates {
 		row.encoder = generates
 	}
 	return row
+}
+
+// wrongSwitch returns what is wrong with the value of a switch.
+func wrongSwitch(text string) string {
+	_, err := strconv.ParseBool(text)
+	return onOff(text != "" && err != nil, "want true or false")
 }
 
 // wrongLength returns what is wrong with a text that is too long.
@@ -211,13 +253,13 @@ func wrongLength(text string) string {
 
 // checkStudies returns a [trace.UsageError] for a setting that no study has.
 func (o Options) checkStudies() error {
-	for _, key := range slices.Sorted(maps.Keys(o.Studies)) {
-		var known []string
-		for _, s := range allStudies() {
-			for _, option := range s.Options {
-				known = append(known, option.key())
-			}
+	var known []string
+	for _, s := range allStudies() {
+		for _, option := range s.Options {
+			known = append(known, option.key())
 		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.Studies)) {
 		if !slices.Contains(known, key) {
 			return trace.Usagef("no study has the setting %s; %s", message.Quote(key),
 				message.KnownAre(key, known))
@@ -254,6 +296,17 @@ func (r *StudyRun) Read(text string, o Options) (Prompt, []trace.Token, error) {
 	return readPrompt(r.Model, text, o)
 }
 
+// LogitReader returns the model, which the study reads at every position. It returns a
+// [trace.UsageError] if the model does not tell what it predicts there.
+func (r *StudyRun) LogitReader() (trace.LogitReader, error) {
+	reader, ok := r.Model.(trace.LogitReader)
+	if !ok {
+		return nil, trace.Usagef("%s does not tell what it predicts at every position",
+			message.Quote(r.Model.Info().Name))
+	}
+	return reader, nil
+}
+
 // Warn adds a remark for the user, one sentence.
 func (r *StudyRun) Warn(remark string) {
 	r.run.warn(remark)
@@ -267,8 +320,8 @@ func (r *StudyRun) Progress(stage, unit string, done, total int) {
 	}
 }
 
-// The values of options that name a generated token, beside its number: the one that a picture
-// opens at.
+// OpeningToken is the value of an option about a generated token that names the one that a picture
+// opens at, beside numbers.
 const OpeningToken = "opening"
 
 // WrongToken returns what is wrong with the value of an option that names a generated token by its
@@ -300,15 +353,18 @@ func (r *StudyRun) Opening() int {
 	return min(t, len(r.Explanation.Steps)-1)
 }
 
-// Token returns the generated token whose number is the value of an option, -1 without a number.
-// The error is a [trace.UsageError] if there is no such token.
+// Token returns the generated token that the value of an option names by its number or, once there
+// are tokens, as [OpeningToken]; -1 if it names none. The error is a [trace.UsageError] if there is
+// no such token.
 func (r *StudyRun) Token(option string) (int, error) {
-	row := LookupOption(option)
-	t, _ := tokenText(row.value.write(&r.Options))
-	n := len(r.Explanation.Steps)
+	row, n := LookupOption(option), len(r.Explanation.Steps)
+	value := row.value.write(&r.Options)
 	if n == 0 {
 		n = r.Tokens // before the model runs
+	} else if value == OpeningToken {
+		return r.Opening(), nil
 	}
+	t, _ := tokenText(value)
 	if t >= n && n > 0 {
 		return -1, row.usagef("%s %d; the explanation has %s, counted from 0",
 			trace.Called(option), t, message.Count(n, r.Explanation.shown()))

@@ -131,6 +131,16 @@ func TestStudyOfAnotherModule(t *testing.T) {
 	if asked.Afterwards() || asked.CheckPrompt("x") != nil {
 		t.Error("a value that asks for nothing asks for something")
 	}
+	for value, asks := range map[string]bool{"true": true, "1": true, "false": false, "0": false} {
+		asked = attribution.Options{Studies: attribution.Studies{"prompt-scores": value}}
+		if given := attribution.LookupOption("prompt scores").Given(&asked); given != asks ||
+			asked.Afterwards() != asks {
+			t.Errorf("prompt scores %s: given %v, computed %v", value, given, asked.Afterwards())
+		}
+	}
+	if asked.Ask("prompt-scores", ""); asked.Studies != nil {
+		t.Errorf("a setting that is taken back leaves %v", asked.Studies)
+	}
 	remove()
 	must(t, json.Unmarshal(text, &unknown))
 	again, err := json.Marshal(&unknown)

@@ -34,7 +34,7 @@ func init() {
 		},
 		Picture: func(s Show, e *attribution.Explanation, recorded any) (Picture, error) {
 			return Flow{
-				Explanation: e, Graph: recorded.(*attribution.FlowGraph), Token: s.token(),
+				Explanation: e, Graph: recorded.(*attribution.FlowGraph), Token: deref(s.Token),
 				Sinks: s.Sinks, Look: s.Look(),
 			}, nil
 		},
@@ -50,7 +50,7 @@ var FlowRecord = &Record{
 	Of: func(ctx context.Context, m trace.Tracer, s Show, e *attribution.Explanation,
 		opts attribution.Options,
 	) (any, error) {
-		ids, ends, err := e.FlowEnds(s.token(), s.Source)
+		ids, ends, err := e.FlowEnds(deref(s.Token), s.Source)
 		if err != nil {
 			return nil, err
 		}

@@ -170,7 +170,7 @@ func (s Show) Look() Look { return Look{s.Size, s.Font, s.Palette, s.Caption} }
 // Check returns a [trace.UsageError] if a kind or a size is unknown, a number is out of range, or
 // one does not go with the kind.
 func (s Show) Check() error {
-	if s.Kind != "" && views[s.Kind] == nil {
+	if s.Kind != "" && !slices.Contains(Kinds(), s.Kind) {
 		return trace.Usagef("picture %s is unknown; %s", message.Quote(string(s.Kind)),
 			message.KnownAre(s.Kind, Kinds()))
 	}
@@ -208,10 +208,9 @@ func (s Show) checkParts() error {
 
 // SetMethod names in o the method of a picture that has one of its own, unless o names methods, and
 // asks for what the picture shows beside it: the options that its view sets, and for a heatmap or
-// text of tokens [verdict.Auto] unless o says something else. It
-// returns a [trace.UsageError] if an option that o has does not apply to it, or if o asks for
-// verdicts, which are about tokens and the layer that pictures show, and s names parts or another
-// layer.
+// text of tokens [verdict.Auto] unless o says something else. It returns a [trace.UsageError] if an
+// option that o has does not apply to it, or if o asks for verdicts, which are about tokens and the
+// layer that pictures show, and s names parts or another layer.
 func (s Show) SetMethod(o *attribution.Options) error {
 	v := s.View()
 	testable := o.By == "" && o.Target == "" && s.By == "" && s.Layer == nil

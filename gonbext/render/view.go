@@ -10,6 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/registry"
 )
 
 // View is a kind of pictures. Each registers in the file that makes its pictures, and all that a
@@ -88,45 +89,48 @@ type Record struct {
 // Recorded is what was recorded of a model beside an explanation, by the names of records.
 type Recorded map[string]any
 
-var views = map[Kind]*View{}
+// views are the registered kinds of pictures.
+var views = registry.Registry[*View]{Kind: "render: view"}
 
-// RegisterView adds a kind of pictures. It panics if the name is empty or taken, or if the view
-// has no picture.
+// RegisterView adds a kind of pictures. It panics if the name is not lower-case words joined by
+// hyphens or is taken, or if the view has no picture.
 func RegisterView(v View) {
-	if v.Name == "" || views[v.Name] != nil || v.Picture == nil {
-		panic("render: view " + string(v.Name) + " has no name or picture, or is registered twice")
+	if v.Picture == nil {
+		panic("render: view " + string(v.Name) + " has no picture")
 	}
 	if v.Media == 0 {
 		v.Media = InAll
 	}
 	v.Contents = cmp.Or(v.Contents, string(v.Name))
-	views[v.Name] = &v
+	views.Register(string(v.Name), &v)
 }
 
 // Kinds returns the names of all views, the default first and the others sorted.
 func Kinds() []Kind {
 	all := []Kind{KindHeatmap}
-	for name := range views {
-		if name != KindHeatmap {
+	for _, name := range views.Names() {
+		if name := Kind(name); name != KindHeatmap {
 			all = append(all, name)
 		}
 	}
-	slices.Sort(all[1:])
 	return all
 }
 
 // KindsTaking returns the names of the views for which a field of [Show] or an option means
 // something.
 func KindsTaking(name string) []Kind {
-	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return views[k].Takes[name] == 0 })
+	return slices.DeleteFunc(Kinds(), func(k Kind) bool {
+		return Show{Kind: k}.View().Takes[name] == 0
+	})
 }
 
 // View returns the view of s, the default one for a name that nobody registered.
 func (s Show) View() *View {
-	if v := views[s.Kind]; v != nil {
-		return v
+	v, err := views.Lookup(string(s.Kind))
+	if err != nil {
+		v, _ = views.Lookup(string(KindHeatmap))
 	}
-	return views[KindHeatmap]
+	return v
 }
 
 // Record records with m, the model of an explanation, what its picture shows beside it; opts are
@@ -183,14 +187,6 @@ func tensorRecord(tap trace.Tap, r Record) *Record {
 		return all
 	}
 	return &r
-}
-
-// token is the generated token of a picture of one.
-func (s Show) token() int {
-	if s.Token == nil {
-		return 0
-	}
-	return *s.Token
 }
 
 // Opened returns s with what a picture of an explanation opens with where s says nothing: for flow,

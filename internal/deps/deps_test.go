@@ -171,7 +171,7 @@ var allowed = map[string][]string{
 	"gonbext/render": {
 		"attribution", "attribution/trace", "attribution/compare", "attribution/evaluate",
 		"attribution/focus", "attribution/study/...", "internal/sources", "gonbext/render/chart",
-		"internal/rowmath",
+		"internal/registry", "internal/rowmath",
 		"github.com/dop251/goja", // in a test alone: it runs the scripts of pictures
 	},
 	"gonbext/render/chart": nil,

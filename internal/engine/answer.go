@@ -23,6 +23,9 @@ func (x *explaining) add(ev *Event) error {
 		x.options.OnProgress(*ev.Progress)
 	}
 	if ev.Explanation != nil {
+		if err := ev.Explanation.ReadStudies(); err != nil {
+			return pkg.Errorf("the engine sent %w", err)
+		}
 		if err := x.grow(ev.Explanation); err != nil {
 			return err
 		}
@@ -34,7 +37,7 @@ func (x *explaining) add(ev *Event) error {
 		}
 		x.e.Steps[t].Studies = found
 	}
-	if x.e != nil {
+	if len(ev.Findings) > 0 {
 		if err := x.e.ReadStudies(); err != nil {
 			return pkg.Errorf("the engine sent %w", err)
 		}

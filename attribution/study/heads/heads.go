@@ -32,13 +32,7 @@ func init() {
 				}
 				return "want " + message.List(known)
 			},
-			Conflict: func(o *attribution.Options) string {
-				if o.By == "" && o.Target == "" {
-					return ""
-				}
-				return trace.Called("head kinds") + " and groups of tokens; heads read tokens as " +
-					"the model has them: leave by and target out"
-			},
+			Ungrouped: "heads read tokens as the model has them",
 		}},
 		Whole: func() any { return &Kinds{} },
 		Token: func() any { return &Writes{} },

@@ -22,13 +22,7 @@ func init() {
 			Wrong: func(s string) string {
 				return attribution.WrongToken(s, Answer, attribution.OpeningToken)
 			},
-			Conflict: func(o *attribution.Options) string {
-				if o.By == "" && o.Target == "" {
-					return ""
-				}
-				return trace.Called("lens") + " and groups of tokens; it has tokens as the model " +
-					"has them: leave by and target out"
-			},
+			Ungrouped: "it has tokens as the model has them",
 		}},
 		Whole: func() any { return &Text{} },
 		Token: func() any { return &Layers{} },
@@ -151,9 +145,6 @@ func (r run) end(ctx context.Context) error {
 		}
 	}
 	t, err := r.Token(Name)
-	if r.Setting(Name) == attribution.OpeningToken {
-		t = r.Opening()
-	}
 	if t < 0 || err != nil {
 		return err
 	}

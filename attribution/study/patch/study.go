@@ -52,16 +52,13 @@ var options = []attribution.StudyOption{
 			}
 			return ""
 		},
+		Ungrouped: "it has tokens as the model has them",
 		Conflict: func(o *attribution.Options) string {
-			switch {
-			case o.Studies[OtherOption] == "":
-				return trace.Called("patch") + " without another prompt; give " +
-					trace.Called("corrupted")
-			case o.By != "" || o.Target != "":
-				return trace.Called("patch") + " and groups of tokens; it has tokens as the " +
-					"model has them: leave by and target out"
+			if o.Studies[OtherOption] != "" {
+				return ""
 			}
-			return ""
+			return trace.Called("patch") + " without another prompt; give " +
+				trace.Called("corrupted")
 		},
 	},
 	{

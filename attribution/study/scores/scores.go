@@ -5,7 +5,6 @@ package scores
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -17,15 +16,9 @@ func init() {
 	attribution.RegisterStudy(&attribution.Study{
 		Name: Name,
 		Options: []attribution.StudyOption{{
-			Name: "prompt scores", Key: Option, Alone: "true", Off: "false", Generates: true,
+			Name: "prompt scores", Key: Option, Switch: true, Generates: true,
 			Help: "also compute entropy, surprisal and rank of the prompt's tokens, by one more " +
 				"pass over the prompt",
-			Wrong: func(s string) string {
-				if _, err := strconv.ParseBool(s); s != "" && err != nil {
-					return "want true or false"
-				}
-				return ""
-			},
 			Conflict: func(o *attribution.Options) string {
 				if o.By == "" {
 					return ""
@@ -59,13 +52,11 @@ func Of(e *attribution.Explanation) Prompt {
 
 // begin returns a usage error if the model does not tell what it predicts in a prompt.
 func begin(r *attribution.StudyRun) (steps attribution.StudySteps, err error) {
-	info := r.Model.Info()
-	reader, ok := r.Model.(trace.LogitReader)
-	switch {
-	case !ok:
-		return steps, trace.Usagef("%s does not tell what it predicts at every position",
-			message.Quote(info.Name))
-	case info.EncoderLayers > 0:
+	reader, err := r.LogitReader()
+	if err != nil {
+		return steps, err
+	}
+	if info := r.Model.Info(); info.EncoderLayers > 0 {
 		return steps, trace.Usagef("%s predicts no token of its source, so these have no scores; "+
 			"those of the target are there without %s", message.Quote(info.Name),
 			trace.Called("prompt scores"))

@@ -30,13 +30,7 @@ func init() {
 			Wrong: func(s string) string {
 				return attribution.WrongToken(s, Auto, attribution.OpeningToken, All, Off)
 			},
-			Conflict: func(o *attribution.Options) string {
-				if !Asked(o) || o.By == "" && o.Target == "" {
-					return ""
-				}
-				return trace.Called("prove") + " and groups of tokens; it tests tokens as the " +
-					"model has them: leave by and target out"
-			},
+			Ungrouped: "it tests tokens as the model has them",
 		}},
 		Token: func() any { return &Verdict{} },
 		Begin: begin,
@@ -190,12 +184,17 @@ const (
 type run struct {
 	*attribution.StudyRun
 	e *attribution.Explanation
+	// silent, sinks and rowSinks are those of the rows of the first method, found once for all
+	// tokens that are tested.
+	silent   []string
+	sinks    []attribution.Sink
+	rowSinks []int
 }
 
 // begin returns an error if a token is to be proven that is not asked for. The text may end
 // earlier, which the end finds.
 func begin(s *attribution.StudyRun) (attribution.StudySteps, error) {
-	r := &run{s, s.Explanation}
+	r := &run{StudyRun: s, e: s.Explanation}
 	_, err := r.Token("prove")
 	return attribution.StudySteps{End: r.prove}, err
 }
@@ -217,17 +216,19 @@ func (r *run) prove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tokens := []int{t}
-	switch r.Setting(Option) {
-	case Auto, attribution.OpeningToken:
-		if tokens[0] = r.Opening(); tokens[0] < 0 {
-			return nil
-		}
-	case All:
-		tokens = nil
+	if r.auto() {
+		t = r.Opening()
+	}
+	var tokens []int
+	switch {
+	case r.Setting(Option) == All:
 		for t := range e.Steps {
 			tokens = append(tokens, t)
 		}
+	case t < 0:
+		return nil
+	default:
+		tokens = []int{t}
 	}
 	read := (verdictDraws + 4) * len(tokens) * len(e.TokenIDs())
 	if read > mostRead && !r.auto() {
@@ -412,25 +413,32 @@ func (r *run) opposing(v *Verdict, t int, words [][]int) []int {
 	return wordsWith(words, sources[:min(len(sources), mostOpposed)])
 }
 
+// findSinks finds what the first method says nothing of, and its sinks.
+func (r *run) findSinks() (err error) {
+	if r.silent != nil {
+		return nil
+	}
+	method := r.e.Order[0]
+	if r.silent, err = r.e.Silent(method, attribution.ShownLevel); err != nil {
+		return err
+	}
+	if r.sinks, err = r.e.Sinks(method, attribution.ShownLevel); err != nil {
+		return err
+	}
+	r.rowSinks, err = r.e.RowSinks(method, attribution.ShownLevel)
+	return err
+}
+
 // nameSources sets the words that the picture names in row t, or the reason why none of them can be
 // taken away. The picture names no sinks.
 func (r *run) nameSources(v *Verdict, t int, words [][]int) error {
 	result := r.e.Methods[v.Method]
-	silent, err := r.e.Silent(v.Method, attribution.ShownLevel)
-	if err != nil {
+	if err := r.findSinks(); err != nil {
 		return err
 	}
-	if silent[t] != "" || result.Evidence == trace.Chance {
+	if r.silent[t] != "" || result.Evidence == trace.Chance {
 		v.Reason = "the method says nothing about this token"
 		return nil
-	}
-	sinks, err := r.e.Sinks(v.Method, attribution.ShownLevel)
-	if err != nil {
-		return err
-	}
-	ofRow, err := r.e.RowSinks(v.Method, attribution.ShownLevel)
-	if err != nil {
-		return err
 	}
 	row, neutral := result.Row(t, result.Level(t)), 0.0
 	if result.Quantity == attribution.Lift {
@@ -438,8 +446,10 @@ func (r *run) nameSources(v *Verdict, t int, words [][]int) error {
 	}
 	var standing, tested []int
 	for j, x := range row {
-		if x > neutral && j != ofRow[t] &&
-			!slices.ContainsFunc(sinks, func(s attribution.Sink) bool { return s.Position == j }) {
+		if x > neutral && j != r.rowSinks[t] &&
+			!slices.ContainsFunc(r.sinks, func(s attribution.Sink) bool {
+				return s.Position == j
+			}) {
 			standing = append(standing, j)
 		}
 	}

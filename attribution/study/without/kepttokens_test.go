@@ -1,33 +1,20 @@
-package without
+package without_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/study/without"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
-// promptOf returns a prompt with a token for each word, whose id is its first byte, after one for
-// the begin of the text. A word of turn N, "N.word", belongs to that turn; in capital letters, the
-// template wrote it.
+// promptOf returns the prompt of [fakemodel.Converse].
 func promptOf(words string) *attribution.Prompt {
-	p := &attribution.Prompt{IDs: []int{0}, Texts: []string{"<s>"}, Offsets: [][2]int{{0, 0}}}
-	for word := range strings.FieldsSeq(words) {
-		turn, text, _ := strings.Cut(word, ".")
-		begin := len(p.Text)
-		p.Text += text
-		p.IDs, p.Texts = append(p.IDs, int(text[0])), append(p.Texts, text)
-		p.Offsets = append(p.Offsets, [2]int{begin, len(p.Text)})
-		p.Parts = append(p.Parts, trace.Part{
-			Turn: int(turn[0] - '0'), Begin: begin, End: len(p.Text),
-		})
-		if text == strings.ToUpper(text) {
-			p.Parts[len(p.Parts)-1].Kind = trace.Label
-		}
+	c := fakemodel.Converse(words)
+	return &attribution.Prompt{
+		Text: c.Text, IDs: c.IDs, Texts: c.Texts, Offsets: c.Offsets, Parts: c.Parts,
 	}
-	return p
 }
 
 // TestKeptTokens: tokens of a prompt have their places without a turn, or without bytes, also where
@@ -64,8 +51,7 @@ func TestKeptTokens(t *testing.T) {
 			"0.ab 0.cd 0.ef", "0.ab 0.c 0.ef", "3:4", -1, []int{0, 1, -1, 3},
 		},
 	} {
-		part, wrong := parsePart(c.part)
-		got := keptTokens(promptOf(c.whole), promptOf(c.rest), part, c.removed)
+		got, wrong := without.KeptTokens(promptOf(c.whole), promptOf(c.rest), c.part, c.removed)
 		if wrong != "" || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v %s", name, got, c.want, wrong)
 		}

@@ -214,10 +214,8 @@ type run struct {
 // part that is taken away, and more.
 func begin(s *attribution.StudyRun) (steps attribution.StudySteps, err error) {
 	r := &run{StudyRun: s}
-	var ok bool
-	if r.reader, ok = s.Model.(trace.LogitReader); !ok {
-		return steps, trace.Usagef("%s does not tell what it predicts at every position",
-			message.Quote(s.Model.Info().Name))
+	if r.reader, err = s.LogitReader(); err != nil {
+		return steps, err
 	}
 	r.part, _ = parsePart(s.Setting(Name))
 	if err := check(&s.Options, s.Prompt); err != nil {

@@ -23,31 +23,6 @@ var must = testhelp.Must // ends a test at an error
 // scoresTol bounds numbers in nats on the cache against those of a whole pass.
 const scoresTol = 1e-5 // worst seen 2e-6
 
-// distributions returns softmax(logits) after each token of a text, [T][V], by one pass over it.
-func distributions(t *testing.T, m *models.Model, ids []int) (all [][]float64) {
-	t.Helper()
-	taps, err := m.Trace(context.Background(), ids, []trace.Tap{trace.Logits})
-	must(t, err)
-	V := taps[0].Shape[1]
-	for at := range ids {
-		all = append(all, softmax(taps[0].Data[at*V:][:V]))
-	}
-	return all
-}
-
-// softmax returns the probabilities of logits that are not large.
-func softmax(logits []float32) []float64 {
-	p, sum := make([]float64, len(logits)), 0.0
-	for i, x := range logits {
-		p[i] = math.Exp(float64(x))
-		sum += p[i]
-	}
-	for i := range p {
-		p[i] /= sum
-	}
-	return p
-}
-
 // checkScores compares the scores of a token with their formulas.
 func checkScores(t *testing.T, what string, got *trace.TokenScores, p []float64, token int) {
 	t.Helper()
@@ -80,8 +55,8 @@ func TestWithout(t *testing.T) {
 	must(t, err)
 	ids := e.TokenIDs()
 	prompts, n := len(e.Prompt.IDs), len(e.Steps)
-	with, answer := distributions(t, m, ids), ids[prompts:]
-	apart := distributions(t, m, slices.Concat(trace.IDs(rest), answer))
+	with, answer := fakemodel.Distributions(t, m, ids), ids[prompts:]
+	apart := fakemodel.Distributions(t, m, slices.Concat(trace.IDs(rest), answer))
 	if len(scores.Of(e)) != prompts || scores.Of(e)[0] != nil {
 		t.Fatalf("%d scores of %d prompt tokens, want none of the first", len(scores.Of(e)),
 			prompts)
@@ -149,9 +124,9 @@ func TestPromptScoresUnderEdits(t *testing.T) {
 	taps, err := m.Run(context.Background(), e.Prompt.IDs, []trace.Tap{trace.Logits},
 		[]trace.Edit{edit})
 	must(t, err)
-	plain := distributions(t, m, e.Prompt.IDs)
+	plain := fakemodel.Distributions(t, m, e.Prompt.IDs)
 	for j, s := range scores.Of(e)[1:] {
-		p := softmax(taps[0].Data[j*m.Info().Vocab:][:m.Info().Vocab])
+		p := fakemodel.Softmax(taps[0].Data[j*m.Info().Vocab:][:m.Info().Vocab])
 		checkScores(t, e.Prompt.Texts[j+1], s, p, e.Prompt.IDs[j+1])
 		edited := math.Abs(s.Surprisal+math.Log(plain[j][e.Prompt.IDs[j+1]])) > scoresTol
 		if edited != (j == n-2) {
@@ -368,7 +343,7 @@ func TestWithoutUnderEdits(t *testing.T) {
 		must(t, err)
 		V := taps[0].Shape[1]
 		for i := range answer {
-			all = append(all, softmax(taps[0].Data[(len(prompt)+i-1)*V:][:V]))
+			all = append(all, fakemodel.Softmax(taps[0].Data[(len(prompt)+i-1)*V:][:V]))
 		}
 		return all
 	}
@@ -405,7 +380,7 @@ func TestWithoutOtherwise(t *testing.T) {
 	rest, err := m.Encode(prompt[22:], trace.SpecialsAuto)
 	must(t, err)
 	answer := e.TokenIDs()[len(e.Prompt.IDs):]
-	q, other := distributions(t, m, slices.Concat(trace.IDs(rest), answer)), 0
+	q, other := fakemodel.Distributions(t, m, slices.Concat(trace.IDs(rest), answer)), 0
 	for i, g := range e.Steps {
 		p := q[len(rest)+i-1]
 		best := slices.Index(p, slices.Max(p))
