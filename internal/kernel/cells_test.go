@@ -136,7 +136,7 @@ func TestComplete(t *testing.T) {
 		"gonbext.Options{Methods: []string{\"a\", \"val": {"value-zeroing"},
 		"gonbext.Options{Continuation: \"val":            nil,
 		"gonbext.expl":                                   {"Explain", "ExplainArgs", "Explanation"},
-		"e := gonbext.Last()\ne.St":                      {"Steps"},
+		"e := gonbext.Last()\ne.St":                      {"Steps", "Studies"},
 		"e, err := gonbext.TryExplain(\"a\")\ne.Met":     {"Methods"},
 		"r := gonbext.Reproduce(\"s1\")\nr.none":         {},
 		"e := other.Last()\ne.":                          nil,
