@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 )
 
 // phrase is a sentence in pieces of one weight each, before it is drawn.
@@ -80,7 +80,7 @@ func (p *phrase) say(text string) { *p = append(*p, piece{text: text}) }
 
 // quotedMark returns a token in quotes if it is punctuation.
 func quotedMark(p phrase) phrase {
-	if strings.ContainsFunc(p.String(), attribution.InWord) {
+	if strings.ContainsFunc(p.String(), units.InWord) {
 		return p
 	}
 	return quoted(p)
@@ -90,7 +90,7 @@ func quotedMark(p phrase) phrase {
 // part of the sentence.
 func quoted(p phrase) phrase {
 	text := p.String()
-	if strings.ContainsFunc(text, attribution.InWord) &&
+	if strings.ContainsFunc(text, units.InWord) &&
 		!slices.Contains(functionWords, strings.ToLower(text)) {
 		return p
 	}
