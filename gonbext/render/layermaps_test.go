@@ -147,12 +147,12 @@ func TestMapsFolded(t *testing.T) {
 	}
 	p := m.panels()
 	at := func(j int) int {
-		return slices.IndexFunc(p.columns, func(c drawnColumn) bool {
-			return c.from <= j && j < c.to
+		return slices.IndexFunc(p.columns, func(c TextColumn) bool {
+			return c.From <= j && j < c.To
 		})
 	}
 	one := &p.methods[0].list[0]
-	if n := len(p.columns); n > 60 || p.columns[at(100)].folded || !p.columns[at(20)].folded ||
+	if n := len(p.columns); n > 60 || p.columns[at(100)].Folded || !p.columns[at(20)].Folded ||
 		len(one.cells) != n {
 		t.Fatalf("%d columns and %d rows", n, len(one.cells))
 	}
