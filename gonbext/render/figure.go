@@ -210,7 +210,10 @@ func (d *drawing) compared() Drawn {
 	about := cutAlike(c.about, 3*nameLimit)
 	for i := range d.views {
 		v := &d.views[i]
-		one := DrawnPanel{Name: c.names[i], Note: v.differenceScale(), Rows: d.drawnRows(v)}
+		one := DrawnPanel{
+			Name: plain(Visible(c.names[i], 4*nameLimit)), Note: v.differenceScale(),
+			Rows: d.drawnRows(v),
+		}
 		if i != compare.Difference {
 			one.Note = strings.Join(nonEmpty(about[i], v.layers()), " · ")
 			for _, note := range d.notes(v) {

@@ -550,10 +550,10 @@ func (r Heads) plain(look Terminal) *text {
 		query := h.queryOf(i)
 		t.line("")
 		if l := h.wroteLayer(i); l >= 0 {
-			chance += fmt.Sprintf("  attention of %s wrote more of it than that of any "+
+			chance += fmt.Sprintf(" · attention of %s wrote more of it than that of any "+
 				"other", h.e.Model.LayerName(l))
 		}
-		t.line(fmt.Sprintf("%3d  %s%s  %s", i+1, where, what, chance))
+		t.wrapped(fmt.Sprintf("%3d  %s%s  ", i+1, where, what), chance)
 		if w := h.writes(query); w != nil {
 			t.wrapped("     ", allWrote(w))
 		}

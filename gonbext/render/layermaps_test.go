@@ -230,19 +230,3 @@ func TestMapsErrors(t *testing.T) {
 		}
 	}
 }
-
-// TestMapsHostile draws maps over hostile texts.
-func TestMapsHostile(t *testing.T) {
-	r := rand.New(rand.NewPCG(23, 23))
-	for drawn := 0; drawn < 5_000; {
-		e, n := attacked(example(), r)
-		drawn += n
-		m := mapped(e, 2)
-		m.Method = e.Prompt.Texts[0]
-		checkPrintable(t, "text", written(t, asText(m)))
-		survives(t, panelsMarkup(t, m))
-		if t.Failed() {
-			t.FailNow()
-		}
-	}
-}

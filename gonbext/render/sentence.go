@@ -76,7 +76,8 @@ func (p Phrase) html() string {
 	return b.String()
 }
 
-// Say appends a piece of no weight, Name one that the sentence is about, and Quiet a number beside it.
+// Say appends a piece of no weight, Name one that the sentence is about, and Quiet a number beside
+// it.
 func (p *Phrase) Say(text string)   { *p = append(*p, piece{text: text}) }
 func (p *Phrase) Name(text string)  { *p = append(*p, piece{text: text, strong: true}) }
 func (p *Phrase) Quiet(text string) { *p = append(*p, piece{text: text, quiet: true}) }
