@@ -234,7 +234,7 @@ func (r request) view(ctx context.Context, out *display, e *Explanation) (render
 		return nil, err
 	}
 	v, err := show.Picture(e, recorded)
-	if h, is := v.(render.Heatmap); is && show.Kind != render.KindCompare {
+	if h, is := v.(render.Heatmap); is && !show.View().Compares {
 		h.Next = next
 		v = h
 	}

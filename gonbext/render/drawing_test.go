@@ -89,9 +89,9 @@ func drawingOf(e *attribution.Explanation) *drawing {
 func columnsOf(d *drawing) string {
 	var all []string
 	for _, c := range d.columns {
-		name := d.tokens[c.from].name
-		if c.folded {
-			name = fmt.Sprintf("(%d)", c.to-c.from)
+		name := d.tokens[c.From].name
+		if c.Folded {
+			name = fmt.Sprintf("(%d)", c.To-c.From)
 		}
 		all = append(all, name)
 	}

@@ -170,6 +170,8 @@ func (r Flow) markup(room int) *page {
 	return b.page()
 }
 
+func (r Flow) draw() drawer { return r }
+
 func (r Flow) title() string { return titleOf(r.Explanation) }
 
 // open computes what a picture of flow shows. The graph fits.
@@ -348,7 +350,7 @@ func (f *flowPage) write(b *board) {
 }
 
 // answer returns the widest path in words, or why the flows say nothing, and the numbers of it.
-func (f *flowPage) answer() (say, facts phrase) {
+func (f *flowPage) answer() (say, facts Phrase) {
 	path := f.g.Path
 	target := f.wordOf(f.g.Cut.Target)
 	if !f.e.Model.Reads() {
@@ -357,31 +359,31 @@ func (f *flowPage) answer() (say, facts phrase) {
 	silence := f.silence()
 	switch {
 	case silence != "":
-		say.say(silence)
+		say.Say(silence)
 	case len(path) == 0:
-		say.say("No path leads to ")
+		say.Say("No path leads to ")
 		say = append(say, target...)
 	default:
-		say.say("The widest path to ")
+		say.Say("The widest path to ")
 		say = append(say, target...)
-		say.say(" comes from ")
+		say.Say(" comes from ")
 		say = append(say, f.wordOf(path[len(path)-1])...)
-		var over []phrase
+		var over []Phrase
 		for k := len(path) - 2; k > 0; k-- {
 			if j := path[k]; j != path[k+1] && j != f.g.Cut.Target && len(over) < mostNamed {
 				over = append(over, f.wordOf(j))
 			}
 		}
 		if len(over) > 0 {
-			say.say(" by way of ")
+			say.Say(" by way of ")
 			say.join(over)
 		}
 	}
 	_, _, chance := f.predictionText(f.t)
-	facts.say(fmt.Sprintf("at most %s flows from %s to %s", fixed(f.g.Cut.Flow, 3),
+	facts.Say(fmt.Sprintf("at most %s flows from %s to %s", fixed(f.g.Cut.Flow, 3),
 		f.placedName(f.g.Cut.Source), f.placedName(f.g.Cut.Target)))
 	if chance != "" {
-		facts.say(" · probability " + chance)
+		facts.Say(" · probability " + chance)
 	}
 	return say, facts
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
@@ -299,22 +298,6 @@ func TestFlowErrors(t *testing.T) {
 	}
 	if err := good.Check(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestFlowHostile draws graphs over hostile texts.
-func TestFlowHostile(t *testing.T) {
-	r := rand.New(rand.NewPCG(17, 17))
-	for drawn := 0; drawn < 10_000; {
-		e := example()
-		f := flowing(t, e, 2, 1, 2, spread)
-		_, n := attacked(e, r)
-		drawn += n
-		survives(t, flowMarkup(t, f))
-		checkPrintable(t, "text", written(t, asText(f)))
-		if t.Failed() {
-			t.FailNow()
-		}
 	}
 }
 

@@ -35,7 +35,7 @@ func (r Flow) plain(look Terminal) *text {
 	if f.sinkEdges {
 		left = ":"
 	}
-	t.line("Edges between tokens with the widest paths to the target" + left)
+	t.wrapped("", "Edges between tokens with the widest paths to the target"+left)
 	edges := slices.DeleteFunc(slices.Clone(f.edges), func(e flowEdge) bool {
 		return e.u == e.v || f.leftOut(e.v)
 	})

@@ -201,20 +201,20 @@ func (r Patch) DrawnEdges() (EdgeDrawing, error) {
 }
 
 // answer is the sentence and the line below it.
-func (d *edgeDrawing) answer() (say, facts phrase) {
+func (d *edgeDrawing) answer() (say, facts Phrase) {
 	kept := d.edges.Kept
 	say, facts = d.ends()
 	say = append(say, piece{text: thousands(kept.Edges), strong: true})
-	say.say(fmt.Sprintf(" of %s edges, those with the largest absolute scores, keep %s of the "+
+	say.Say(fmt.Sprintf(" of %s edges, those with the largest absolute scores, keep %s of the "+
 		"difference", thousands(d.edges.Count), rounded(kept.Faithfulness)))
 	for _, c := range d.edges.Circuits {
 		if c.Edges < kept.Edges && c.Signed >= patch.KeptPart {
-			say.say(fmt.Sprintf("; of those with the highest scores, %s keep %s",
+			say.Say(fmt.Sprintf("; of those with the highest scores, %s keep %s",
 				thousands(c.Edges), rounded(c.Signed)))
 			break
 		}
 	}
-	facts.say(minus(fmt.Sprintf(", %+.2f if all edges but the %s have what they have after B · "+
+	facts.Say(minus(fmt.Sprintf(", %+.2f if all edges but the %s have what they have after B · "+
 		"CPR %.2f, the area under what the highest scores keep · CMD %.3f, the area between that "+
 		"of the largest absolute scores and 100 %% · %d runs", kept.Difference,
 		thousands(kept.Edges), d.edges.CPR, d.edges.CMD, d.p.Runs)))

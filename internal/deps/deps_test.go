@@ -62,13 +62,13 @@ var allowed = map[string][]string{
 	},
 	"attribution/focus": {"attribution/trace", "internal/rowmath"},
 	// Studies of a text beside the methods. None knows another; the first links them all.
-	"attribution/study":         {"attribution/study/..."},
+	"attribution/study": {"attribution/study/..."},
 	"attribution/study/heads": {
 		"attribution", "attribution/trace", "attribution/units", "internal/rowmath",
 	},
-	"attribution/study/lens":    {"attribution", "attribution/trace"},
-	"attribution/study/patch":   {"attribution", "attribution/trace", gonum},
-	"attribution/study/scores":  {"attribution", "attribution/trace", "internal/rowmath"},
+	"attribution/study/lens":   {"attribution", "attribution/trace"},
+	"attribution/study/patch":  {"attribution", "attribution/trace", gonum},
+	"attribution/study/scores": {"attribution", "attribution/trace", "internal/rowmath"},
 	"attribution/study/verdict": {
 		"attribution", "attribution/scorer", "attribution/trace", "attribution/units",
 		"internal/rowmath",
@@ -183,7 +183,8 @@ var allowed = map[string][]string{
 		"gonbext/render/chart", "internal/registry", "internal/rowmath",
 		"github.com/dop251/goja", // in a test alone: it runs the scripts of pictures
 	},
-	"gonbext/render/chart": nil,
+	"gonbext/render/rendertest": {"attribution", "attribution/trace", "gonbext/render"},
+	"gonbext/render/chart":      nil,
 	// What comes out when a published figure is made again: cells show it.
 	"internal/reproduction": {"gonbext/render/chart"},
 	// The only package besides the benchmarks that draws files: the command and the engine link it.
@@ -332,13 +333,14 @@ var (
 		"attribution/focus": {
 			"models", "internal/checkpoint", "models/spec",
 		}, // parity with real blocks
-		"attribution/study/heads":   {"internal/fakemodel"},
-		"internal/export/figure":    {"attribution/study/patch"},
-		"attribution/study/patch":   {"internal/planted", "models"}, // planted paths, parity
-		"attribution/study/verdict": {"internal/fakemodel", "internal/registry", "models"},
-		"attribution/study/without": {"attribution/study/scores", "internal/fakemodel", "models"},
+		"attribution/study/heads":         {"internal/fakemodel"},
+		"internal/export/figure":          {"attribution/study/patch"},
+		"attribution/study/patch":         {"internal/planted", "models"}, // planted paths, parity
+		"attribution/study/verdict":       {"internal/fakemodel", "internal/registry", "models"},
+		"attribution/study/without":       {"attribution/study/scores", "internal/fakemodel", "models"},
 		"attribution/aggregation/maxflow": {"internal/bench/flowmaps"},
 		"gonbext":                         {"attribution/study/...", "models", "models/..."},
+		"gonbext/render":                  {"gonbext/render/rendertest", "models"}, // every view
 		"models": {"attribution", "models/...", "internal/checkpoint",
 			"internal/gguf/gguftest"},
 		// The two ends of one protocol are tested together.

@@ -63,7 +63,7 @@ func EncodeFile(ctx context.Context, f server.File) (data []byte, notes []string
 	if o.Show, err = o.AtWord(f.Explanation); err != nil {
 		return nil, nil, err
 	}
-	if f.Against != nil && o.Kind == render.KindCompare && !export.Compares(o.Show, format) {
+	if f.Against != nil && o.View().Compares && !export.Compares(o.Show, format) {
 		return nil, nil, trace.Usagef("%s would have one of the two explanations compared: save "+
 			"each with gonbext.SaveExplanation and Kind \"heatmap\"", f.Name)
 	}
@@ -80,7 +80,7 @@ func EncodeFile(ctx context.Context, f server.File) (data []byte, notes []string
 	if err != nil {
 		return nil, nil, err
 	}
-	if f.Against != nil && o.Kind == render.KindCompare {
+	if f.Against != nil && o.View().Compares {
 		o.Against = &export.Against{}
 		if o.Against.Made, err = export.MadeOf(f.Against, cli.Release()); err != nil {
 			return nil, nil, err
