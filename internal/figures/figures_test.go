@@ -419,7 +419,7 @@ func TestPages(t *testing.T) {
 		t.Error("a claim became markup")
 	}
 	gallery := string(figures.Gallery(all, images, "figures"))
-	for _, want := range []string{"](figures/s0-filter.svg)", "| 1 of 2 agree |"} {
+	for _, want := range []string{"](figures/s0-filter.svg)", ": 1 of 2 agree\n"} {
 		if !strings.Contains(gallery, want) {
 			t.Errorf("the gallery has no %q", want)
 		}

@@ -102,19 +102,34 @@ func pictures(
 	}
 }
 
-// A reason that checks share is written once, and a row without a reason has no cell for it.
+// A reason that checks share is written once, and so is a claim about several things.
 func TestSharedReasons(t *testing.T) {
 	r := &reproduction.Reproduction{}
-	for _, why := range []string{"depth", "", "noise", "depth", "noise", "alone"} {
-		r.Checks = append(r.Checks, reproduction.Check{Claim: "c", Why: why})
+	for _, c := range []struct{ claim, why string }{
+		{"flow: mean", "depth"}, {"M has a shape: [2]", ""}, {"raw: mean", ""}, {"one", "noise"},
+		{"rollout: mean", "depth"}, {"two", "noise"}, {"norms: mean", ""}, {"three", ""},
+	} {
+		check := reproduction.Check{
+			Claim: c.claim, Stated: "1", Found: "2", Why: c.why, Verdict: reproduction.Differs,
+		}
+		if c.why == "" && c.claim != "three" {
+			check.Verdict = reproduction.Agrees
+		}
+		r.Checks = append(r.Checks, check)
 	}
-	var got []string
-	for _, row := range strings.Split(strings.TrimSpace(figures.VerdictTable(r)), "\n")[2:] {
-		got = append(got, strings.TrimPrefix(row, "| c |  |  |  |"))
-	}
-	want := []string{" (1) depth |", "", " (2) noise |", " (1) |", " (2) |", " alone |"}
-	if !slices.Equal(got, want) {
-		t.Errorf("the reasons are %q, want %q", got, want)
+	const want = `Agrees:
+
+- M has a shape: \[2] (2)
+- mean: raw (2); norms (2)
+
+Differs:
+
+- mean: flow (2, stated 1); rollout (2, stated 1). depth
+- one (2, stated 1); two (2, stated 1). noise
+- three (2, stated 1)
+`
+	if diff := cmp.Diff(want, figures.VerdictTable(r)); diff != "" {
+		t.Errorf("the lists (-want +got):\n%s", diff)
 	}
 }
 

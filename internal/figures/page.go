@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html"
+	"slices"
+	"strings"
 	"text/template"
 
 	"github.com/headwater-ml/headwater/internal/message"
@@ -42,7 +44,14 @@ func Gallery(
 func filled(
 	text string, all []*reproduction.Reproduction, images map[string][]Image, dir string,
 ) []byte {
+	written := map[string]bool{}
 	t := template.Must(template.New("").Funcs(template.FuncMap{
+		// whether a note does not stand at an earlier figure
+		"fresh": func(note string) bool {
+			again := written[note]
+			written[note] = true
+			return !again
+		},
 		"html": html.EscapeString, "base64": base64.StdEncoding.EncodeToString, "tally": Tally,
 		"from": From, "outcome": Outcome, "overview": overview,
 		"verdicts": verdicts,
@@ -56,32 +65,75 @@ func filled(
 	return b.Bytes()
 }
 
-// verdicts returns the table of a figure's checks in Markdown. A reason that several checks share
-// is written once, with a number that stands for it in the others.
+// verdicts returns a figure's checks as lists in Markdown: those that agree with what was found,
+// then those that differ, also with what was stated and the reason, one line for each reason.
 func verdicts(r *reproduction.Reproduction) string {
-	t := r.CheckTable()
-	const why = 4 // the column of reasons, if there are any
-	share, numbers := map[string]int{}, map[string]string{}
-	for i, row := range t.Rows {
-		if len(row) > why && row[why] == "" {
-			t.Rows[i] = row[:why]
-		} else if len(row) > why {
-			share[row[why]]++
+	var agree []reproduction.Check
+	var reasons []string
+	differ := map[string][]reproduction.Check{}
+	for i, c := range r.Checks {
+		switch reason := c.Why; {
+		case c.Verdict == reproduction.Agrees:
+			agree = append(agree, c)
+		case reason == "":
+			reason = fmt.Sprint("\x00", i) // none that others share
+			fallthrough
+		default:
+			if differ[reason] == nil {
+				reasons = append(reasons, reason)
+			}
+			differ[reason] = append(differ[reason], c)
 		}
 	}
-	for _, row := range t.Rows {
-		if len(row) <= why || share[row[why]] == 1 {
-			continue
+	var b strings.Builder
+	if len(agree) > 0 {
+		b.WriteString("Agrees:\n\n")
+		for _, claim := range joined(agree, false) {
+			b.WriteString("- " + claim + "\n")
 		}
-		reason := row[why]
-		if number, written := numbers[reason]; written {
-			row[why] = number
-			continue
-		}
-		numbers[reason] = fmt.Sprintf("(%d)", len(numbers)+1)
-		row[why] = numbers[reason] + " " + reason
 	}
-	return t.Markdown()
+	if len(agree) > 0 && len(reasons) > 0 {
+		b.WriteByte('\n')
+	}
+	if len(reasons) > 0 {
+		b.WriteString("Differs:\n\n")
+	}
+	for _, reason := range reasons {
+		b.WriteString("- " + strings.Join(joined(differ[reason], true), "; "))
+		if !strings.HasPrefix(reason, "\x00") {
+			b.WriteString(". " + reproduction.Escaped(reason))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// joined returns claims with what was found. Those that say the same of several things with a short
+// name, as "flow, layer 2: mean", are one: "mean: flow, layer 2 (0.7)".
+func joined(checks []reproduction.Check, stated bool) []string {
+	const shortName = 3 // words
+	var claims, about []string
+	for _, c := range checks {
+		found := c.Found
+		if stated {
+			found += ", stated " + c.Stated
+		}
+		found = " (" + found + ")"
+		name, text, parted := strings.Cut(c.Claim, ": ")
+		if !parted || len(strings.Fields(name)) > shortName {
+			claims, about = append(claims, c.Claim+found), append(about, "")
+			continue
+		}
+		if i := slices.Index(about, text); i >= 0 {
+			claims[i] += "; " + name + found
+			continue
+		}
+		claims, about = append(claims, text+": "+name+found), append(about, text)
+	}
+	for i := range claims {
+		claims[i] = reproduction.Escaped(claims[i])
+	}
+	return claims
 }
 
 // overview returns a table of all verdicts as HTML.

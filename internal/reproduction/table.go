@@ -42,7 +42,7 @@ func (t Table) Markdown() string {
 	line := func(cells []string) {
 		b.WriteByte('|')
 		for _, c := range cells {
-			b.WriteString(" " + markdownCell.Replace(c) + " |")
+			b.WriteString(" " + Escaped(c) + " |")
 		}
 		b.WriteByte('\n')
 	}
@@ -53,6 +53,9 @@ func (t Table) Markdown() string {
 	}
 	return b.String()
 }
+
+// Escaped returns a text for a line of Markdown or a cell of a table, without a meaning as markup.
+func Escaped(text string) string { return markdownCell.Replace(text) }
 
 // markdownCell keeps a text from ending its cell and from being markup.
 var markdownCell = strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", ">", "&gt;", "[", `\[`,

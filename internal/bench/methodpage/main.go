@@ -124,18 +124,17 @@ func (r *report) page(machine string) string {
 func (r *report) functions(machine string) template.FuncMap {
 	at := func(method, measure string) string {
 		s, _ := r.At(r.all(), method, measure)
-		return cell(s)
+		return mean(s)
 	}
 	return template.FuncMap{
 		"machine": func() string { return machine }, "command": r.command,
 		"conclusions": r.conclusions, "perKind": r.perKind, "ranked": r.Ranked, "method": r.method,
-		"has": r.has, "cell": cell, "deciding": deciding, "lost": lost, "overall": at,
+		"has": r.has, "mean": mean, "deciding": deciding, "lost": lost, "overall": at,
 		"shuffled": r.shuffled, "removed": r.removed, "cost": r.cost, "cells": r.cells,
 		"sentences": func() int { return r.Cases + r.Unproven },
 		"last":      func() int { return len(r.Groups) - 1 },
 		"additive":  func() []string { return additive },
 		"list":      func(names ...string) []string { return names },
-		"inc":       func(i int) int { return i + 1 },
 		"oneLayer": func() []evaluate.Layers { // a table of one column shows nothing
 			if len(r.Layers) > 0 && len(r.Layers[0].Layers) < 2 {
 				return nil
@@ -251,12 +250,14 @@ func (r *report) has(measure string) bool {
 		func(m evaluate.Measure) bool { return m.Name == measure })
 }
 
-// cells are those of a method in each group.
+// cells are those of a method in each group, with confidence over all.
 func (r *report) cells(method, measure string) (cells []string) {
 	for _, g := range r.Groups {
 		s, _ := r.At(g, method, measure)
-		cells = append(cells, cell(s))
+		cells = append(cells, mean(s))
 	}
+	s, _ := r.At(r.all(), method, measure)
+	cells[len(cells)-1] = cell(s)
 	return cells
 }
 
@@ -277,6 +278,14 @@ func (r *report) method(name string) string {
 		return fmt.Sprintf("`%s` (%s)", name, r.LayerName(layer))
 	}
 	return "`" + name + "`"
+}
+
+// mean writes a summary without its confidence.
+func mean(s evaluate.Summary) string {
+	if s.N == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", s.Mean)
 }
 
 // cell writes a summary.

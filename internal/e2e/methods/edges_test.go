@@ -16,8 +16,8 @@ import (
 // that edge attribution patching finds for each pair with one gradient and with five. The strongest
 // edge into the logits is that of the strongest name mover, and the tenth of the edges with the
 // largest scores keeps more than half of each difference. A pair takes 25 s of processor time, so
-// only -v takes more than two; docs/methods.md has what it prints then, also for Gemma 3 270M where
-// internal/bench/peers/gemma3.sh has put it.
+// only -v takes more than two; docs/measured/heads.md has what it prints then, also for Gemma 3
+// 270M where internal/bench/peers/gemma3.sh has put it.
 func TestEdgesOfNames(t *testing.T) {
 	all := map[string]*models.Model{"smollm2": nameModel(t)}
 	gemma := filepath.Join("..", "..", "..", ".cache", "gemma3", "gemma-3-270m-q4_k_m.gguf")

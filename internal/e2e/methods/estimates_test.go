@@ -13,7 +13,7 @@ import (
 // TestEstimatesOfNames measures, on SmolLM2 and the pairs of prompts of [TestNameMovers], how well
 // attribution patching and AtP* fit the exact maps of heads, of queries and of keys. A pair takes a
 // minute of processor time, so only -v takes more than one, every second of the 16, and heads, of
-// which nothing is demanded; docs/methods.md has what it prints then.
+// which nothing is demanded; docs/measured/heads.md has what it prints then.
 func TestEstimatesOfNames(t *testing.T) {
 	m := nameModel(t)
 	places := []patch.Place{patch.Queries, patch.Keys}

@@ -41,7 +41,7 @@ func (m standingIn) Replacement(kind string) (int, bool) {
 }
 
 // TestInseqOfTwoStacks: methods that are defined as those of Inseq give its numbers on models of
-// two stacks. docs/coming-from.md lists those that are not.
+// two stacks. docs/measured/inseq.md lists those that are not.
 func TestInseqOfTwoStacks(t *testing.T) {
 	folder := filepath.Join("..", "..", "..", "models", "testdata")
 	text, err := os.ReadFile(filepath.Join(folder, "inseq", "inseq.json"))

@@ -71,7 +71,7 @@ func eachNamePair(
 
 // TestNameMovers compares, on SmolLM2, the heads that patching finds for the indirect object with
 // those that direct attribution names. The two strongest and the most negative one are the same.
-// docs/methods.md has what it prints with -v.
+// docs/measured/heads.md has what it prints with -v.
 func TestNameMovers(t *testing.T) {
 	m := nameModel(t)
 	info := m.Info()
