@@ -15,7 +15,7 @@ import (
 	_ "github.com/headwater-ml/headwater/models/xla"
 )
 
-// sampleModel is the checkpoint whose certificate docs/models.md shows, from root.
+// sampleModel is the checkpoint whose certificate docs/measured/models.md shows, from root.
 const sampleModel = "models/testdata/goldens/llama3_rope"
 
 // sampleChecks begin the rows that it shows.
@@ -28,8 +28,8 @@ var sampleChecks = []string{
 // and where it is.
 var rounded = regexp.MustCompile(`worst \S+|, at .*`)
 
-// TestReadmeCertificate compares the certificate in docs/models.md with what the command prints,
-// except for rounding.
+// TestReadmeCertificate compares the certificate in docs/measured/models.md with what the command
+// prints, except for rounding.
 func TestReadmeCertificate(t *testing.T) {
 	const dir = "../../" + sampleModel
 	m := fixture.Open(t, dir, "xla")
@@ -48,7 +48,8 @@ func TestReadmeCertificate(t *testing.T) {
 	}
 	sample := "```\n$ headwater certify --model " + sampleModel + " --golden " + sampleModel +
 		"/golden.safetensors\n" + shortened(table.String()) + "```\n"
-	partBut(t, "docs/models.md", "certificate", strings.ReplaceAll(sample, "../../", ""), rounded)
+	partBut(t, "docs/measured/models.md", "certificate",
+		strings.ReplaceAll(sample, "../../", ""), rounded)
 }
 
 // shortened is a certificate without the rows that are not in sampleChecks; a line stands for those

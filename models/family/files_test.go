@@ -17,7 +17,8 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-var update = flag.Bool("update", false, "write the table of published files in docs/models.md")
+var update = flag.Bool("update", false,
+	"write the table of published files in docs/measured/models.md")
 
 // publishedFile is a config.json that somebody published, and what the class of the reference
 // implementation reads from it. internal/bench/peers/published_files.py writes the facts.
@@ -349,7 +350,7 @@ var kindsOfRefusal = []struct{ part, kind string }{
 	{"rope_scaling is", "a rotation that is not an object"},
 }
 
-// publishedTable returns the table of docs/models.md: of each model_type with files that are
+// publishedTable returns the table of docs/measured/models.md: of each model_type with files that are
 // refused, how many files there are, how many open and why the others do not.
 func publishedTable(t *testing.T) string {
 	type row struct {
@@ -405,9 +406,9 @@ func publishedTable(t *testing.T) string {
 	return table + fmt.Sprintf("| all | %d | %d | %d |\n", all.files, all.open, all.files-all.open)
 }
 
-// TestPublishedTable: docs/models.md has the table of today. With -update it writes it.
+// TestPublishedTable: docs/measured/models.md has the table of today. With -update it writes it.
 func TestPublishedTable(t *testing.T) {
-	const path, from, to = "../../docs/models.md", "<!-- published files -->\n", "<!-- end -->"
+	const path, from, to = "../../docs/measured/models.md", "<!-- published files -->\n", "<!-- end -->"
 	text, err := os.ReadFile(path)
 	must(t, err)
 	before, rest, ok := strings.Cut(string(text), from)
