@@ -350,8 +350,8 @@ var kindsOfRefusal = []struct{ part, kind string }{
 	{"rope_scaling is", "a rotation that is not an object"},
 }
 
-// publishedTable returns the table of docs/measured/models.md: of each model_type with files that are
-// refused, how many files there are, how many open and why the others do not.
+// publishedTable returns the table of docs/measured/models.md: of each model_type with files that
+// are refused, how many files there are, how many open and why the others do not.
 func publishedTable(t *testing.T) string {
 	type row struct {
 		files, open int
@@ -408,7 +408,8 @@ func publishedTable(t *testing.T) string {
 
 // TestPublishedTable: docs/measured/models.md has the table of today. With -update it writes it.
 func TestPublishedTable(t *testing.T) {
-	const path, from, to = "../../docs/measured/models.md", "<!-- published files -->\n", "<!-- end -->"
+	const path = "../../docs/measured/models.md"
+	const from, to = "<!-- published files -->\n", "<!-- end -->"
 	text, err := os.ReadFile(path)
 	must(t, err)
 	before, rest, ok := strings.Cut(string(text), from)

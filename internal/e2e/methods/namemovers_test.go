@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
@@ -29,22 +29,27 @@ var namePrompts = []string{
 
 var namePairs = [][2]string{{"Mary", "John"}, {"Tom", "Anna"}}
 
-// nameModel opens SmolLM2, and skips a test where it is not.
+// nameModel returns SmolLM2, which all tests share, and skips a test where it is not there.
 func nameModel(t *testing.T) *models.Model {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("runs a real model thousands of times")
 	}
-	folder, err := filepath.Abs("../../../.cache/models")
+	m, err := openNameModel()
 	must(t, err)
-	t.Setenv("HEADWATER_MODELS", folder)
-	if at, err := hub.Local("smollm2", hub.Options{Models: folder}); err != nil || at == "" {
+	if m == nil {
 		t.Skip("the model is not there; make smollm2 brings it")
 	}
-	m, err := models.Open("smollm2", models.Options{})
-	must(t, err)
 	return m
 }
+
+var openNameModel = sync.OnceValues(func() (*models.Model, error) {
+	at, err := hub.Local("smollm2", hub.Options{Models: "../../../.cache/models"})
+	if err != nil || at == "" {
+		return nil, nil
+	}
+	return models.Open(at, models.Options{})
+})
 
 // eachNamePair calls do with 16 pairs of prompts, in which the other name gives, and with who gets
 // it in the first one. Names stand in either order.
