@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/dop251/goja"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // machine runs scripts without a browser: what they define outside of start is there, and no
@@ -219,31 +217,6 @@ func TestScriptReading(t *testing.T) {
 	} {
 		if got := run[string](t, m, "String("+c[0]+")"); got != c[1] {
 			t.Errorf("%s is %q, want %q", c[0], got, c[1])
-		}
-	}
-}
-
-// TestScriptHeads: the script says of every head and token what Go says.
-func TestScriptHeads(t *testing.T) {
-	for _, e := range []*attribution.Explanation{example(), encoded(trace.MaskedToken)} {
-		r := attended(e, 2, 2)
-		random := rand.New(rand.NewPCG(17, 17))
-		for i := range r.Attention.Data {
-			x := random.Float32()
-			r.Attention.Data[i] *= x * x * x
-		}
-		h := r.open()
-		code, _ := headsBoard{newBoard(h.drawing, "", 0), h}.scriptData(1e6)
-		m := machine(t, commonSource, scaleSource, matrixSource, headsSource)
-		must(t, m.Set("data", string(unpacked(t, code))))
-		run[any](t, m, "var heads = attentionOf(JSON.parse(data))")
-		for cell := range 4 * h.Tokens {
-			layer, head, i := cell/2/h.Tokens, cell/h.Tokens%2, cell%h.Tokens
-			got := run[string](t, m, fmt.Sprintf(
-				"heads.sentence(%d, %d, %d).map((piece) => [piece].flat()[0]).join('')", layer, head, i))
-			if want := h.sentence(layer, head, i).String(); got != want {
-				t.Errorf("the script says %q, want %q", got, want)
-			}
 		}
 	}
 }
