@@ -78,8 +78,8 @@ func (m *panelMethod) sums(of trace.Info, r *attribution.Result) string {
 	return of.LayerRange(first, last)
 }
 
-// figureOf returns a figure of matrices of a method; of parts, their sum comes first. v has its name
-// and its facts.
+// figureOf returns a figure of matrices of a method; of parts, their sum comes first. v has its
+// name and its facts.
 func (p *panels) figureOf(m *panelMethod, v *view, list []panel) Drawn {
 	scaled := *v
 	scaled.top, scaled.colors = m.top, m.colors

@@ -64,7 +64,7 @@ function attentionOf(data) {
     const rest = data.sinks.filter((sink) => share(sink) > 0.5), writes = writesAt(query);
     const [before, after] = inLayer === layer && best === head ? says.most : says.wrote;
     return [
-      ...data.begins[query - data.first], ', head ' + head + ' of ' + layerName(layer) +
+      ...data.starts[query - data.first], ', head ' + head + ' of ' + layerName(layer) +
         ((data.named || {})[layer * data.heads + head] || '') + ' ',
       ...writes ? [before, [wroteText(wroteOf(writes, layer, head)), 'span'], after] :
         [says.looked],

@@ -245,10 +245,10 @@ type headsData struct {
 	Last   int           `json:"last"`
 	Coarse bool          `json:"coarse,omitempty"`
 	Rows   [][]packedRow `json:"rows"`
-	// Begins begins the sentence on any head at each token from First on, Named is what follows the
+	// Starts begin the sentence on any head at each token from First on, Named is what follows the
 	// names of heads of a kind, by layer · heads + head, Notes what was measured of each head, and
 	// Says the words of sentences.
-	Begins [][]any          `json:"begins"`
+	Starts [][]any          `json:"starts"`
 	Named  map[int]string   `json:"named,omitempty"`
 	Notes  map[int][]string `json:"notes,omitempty"`
 	Says   any              `json:"says"`
@@ -347,7 +347,7 @@ func (b headsBoard) packed(d headsData, first, last, parts, limit int) string {
 			opens = [2]int{best.Layer, best.Head}
 		}
 		d.Best, d.Opens = append(d.Best, list), append(d.Opens, opens)
-		d.Begins = append(d.Begins, h.begin(i).pieces())
+		d.Starts = append(d.Starts, h.begin(i).pieces())
 	}
 	return packWithin(limit, d)
 }

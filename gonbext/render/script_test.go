@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -242,5 +243,19 @@ func TestScriptFlow(t *testing.T) {
 	m := machine(t, commonSource, scaleSource, matrixSource, flowSource)
 	if got, want := run[string](t, m, "curveOf([0, 8], [4, 2])"), "M0 8C0 5 4 5 4 2"; got != want {
 		t.Errorf("an edge is %q, want %q", got, want)
+	}
+}
+
+// What a script gets beside the text hides nothing of it: no name stands twice.
+func TestScriptNames(t *testing.T) {
+	for _, data := range []any{boardData{}, headsData{}, heatmapData{}, panelsData{}, flowData{}} {
+		seen := map[string]bool{}
+		for _, field := range reflect.VisibleFields(reflect.TypeOf(data)) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name != "" && seen[name] {
+				t.Errorf("%T has the name %q twice", data, name)
+			}
+			seen[name] = true
+		}
 	}
 }
