@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 )
 
 // drawing is a heatmap worked out and not yet drawn: the text with its turns and words, what stands
@@ -146,7 +146,7 @@ func (d *drawing) readTurns() {
 	switch {
 	case len(parts) > 0 && !d.e.Spans() && d.e.Prompt.Placed():
 		d.readChat()
-	case slices.Contains(d.e.Prompt.Texts, attribution.LabelSpan) && d.named(0):
+	case slices.Contains(d.e.Prompt.Texts, units.LabelSpan) && d.named(0):
 		d.readMessages()
 	case d.targetBegin >= 0:
 		d.turns = []drawnTurn{
@@ -245,7 +245,7 @@ func (d *drawing) markCode() {
 		for i := range body {
 			text.WriteString(d.textOf(turn.body[0] + i))
 		}
-		whole := attribution.IsProgram(text.String())
+		whole := units.IsProgram(text.String())
 		open := false
 		for i := range body {
 			fences := strings.Count(d.textOf(turn.body[0]+i), "```")

@@ -271,7 +271,7 @@ func (b heatmapPage) groups() map[string][]int {
 	for j := range sentences {
 		sentences[j] = j
 	}
-	for _, s := range b.e.Prompt.Sentences() {
+	for _, s := range b.e.Prompt.Units().Sentences() {
 		if !b.special(s.Tokens[0]) && strings.TrimSpace(s.Text) != "" {
 			count++
 		}

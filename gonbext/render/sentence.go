@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 )
 
 // Phrase is a sentence in pieces of one weight each, before it is drawn. Its texts are visible; see
@@ -84,7 +84,7 @@ func (p *Phrase) Quiet(text string) { *p = append(*p, piece{text: text, quiet: t
 
 // quotedMark returns a token in quotes if it is punctuation.
 func quotedMark(p Phrase) Phrase {
-	if strings.ContainsFunc(p.String(), attribution.InWord) {
+	if strings.ContainsFunc(p.String(), units.InWord) {
 		return p
 	}
 	return quoted(p)
@@ -94,7 +94,7 @@ func quotedMark(p Phrase) Phrase {
 // part of the sentence.
 func quoted(p Phrase) Phrase {
 	text := p.String()
-	if strings.ContainsFunc(text, attribution.InWord) &&
+	if strings.ContainsFunc(text, units.InWord) &&
 		!slices.Contains(functionWords, strings.ToLower(text)) {
 		return p
 	}

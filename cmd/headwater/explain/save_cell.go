@@ -7,6 +7,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/engine"
@@ -21,7 +22,7 @@ const tokenParts = "token"
 
 // OriginOf returns what an explanation of a cell says of its origin; see [server.Config].
 func OriginOf(r engine.Request, opts attribution.Options) (json.RawMessage, error) {
-	made := export.NewMade(string(r.Text), opts, attribution.Grouping{}, r.Model.DType,
+	made := export.NewMade(string(r.Text), opts, units.Grouping{}, r.Model.DType,
 		cli.Release())
 	if err := readShow(r.Show, &made.Show); err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func groupedBy(parts string, e *attribution.Explanation, made *export.Made) (
 		}
 		return e, nil
 	}
-	by, err := attribution.ParseGrouping(parts)
+	by, err := units.ParseGrouping(parts)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/atomicfile"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
@@ -117,7 +118,7 @@ func showFile(ctx context.Context, k *cli.Kit, f showFlags) error {
 			}
 			in.Sinks = a.Sinks
 			from := recording{in, a.Methods}
-			made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", cli.Release())
+			made := export.NewMade(e.Prompt.Text, f.opts, units.Grouping{}, "", cli.Release())
 			made.Recorded = true
 			err = writeExplanation(ctx, k, outs, &f.view, from, e, nil, made, false)
 			if err != nil {
@@ -140,7 +141,7 @@ func showInseq(ctx context.Context, k *cli.Kit, f showFlags) error {
 		err = f.view.checkTokens(e)
 	}
 	if err == nil {
-		made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", cli.Release())
+		made := export.NewMade(e.Prompt.Text, f.opts, units.Grouping{}, "", cli.Release())
 		made.Recorded = true
 		err = writeExplanation(ctx, k, outs, &f.view, nil, e, nil, made, false)
 	}
