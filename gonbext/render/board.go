@@ -127,6 +127,7 @@ type Row struct {
 	Cells  []Cell
 	Ends   []string // the texts in the last columns
 	silent string   // stands in place of cells
+	total  bool     // it is the sum of those below it
 }
 
 // Cell is a value with its colour. An empty one has no value, and a grey one no colour. A line
@@ -278,18 +279,27 @@ func (b *Board) drawn() Drawn {
 	if len(b.Table.Rows) == 0 {
 		return f
 	}
-	one := DrawnPanel{Name: plain(b.Table.Name)}
-	for _, r := range b.Table.Rows {
-		row := DrawnRow{Name: plain(r.Name), Beside: strings.Join(r.Ends, " ")}
-		for _, c := range r.Cells {
-			cell := drawnCell(c.Step, c.Grey, plain(c.Text))
-			cell.Measured, cell.Marked = !c.Empty, c.Marked
-			row.Cells = append(row.Cells, cell)
+	f.Panels = []DrawnPanel{b.Table.panel(len(f.Columns))}
+	return f
+}
+
+// panel returns the table as a matrix of a figure with so many columns. Rows may have fewer cells.
+func (t *Table) panel(columns int) DrawnPanel {
+	one := DrawnPanel{Name: plain(t.Name)}
+	for _, r := range t.Rows {
+		row := DrawnRow{
+			Name: plain(r.Name), Beside: strings.Join(r.Ends, " "), Total: r.total,
+			Cells: make([]DrawnCell, columns),
+		}
+		for i, c := range r.Cells {
+			if !c.Empty {
+				row.Cells[i] = drawnCell(c.Step, c.Grey, plain(c.Text))
+				row.Cells[i].Marked = c.Marked
+			}
 		}
 		one.Rows = append(one.Rows, row)
 	}
-	f.Panels = []DrawnPanel{one}
-	return f
+	return one
 }
 
 // NewBoard returns a board of the text of an explanation, with a title and without a table.

@@ -151,12 +151,12 @@ function drawReadout(view, row, i = view.column()) {
     const place = table.over ? placed(column, column.tokens[0], '').join(' · ') : '';
     if (column.gap && table.words) return readout.replaceChildren(place);
     const [first, others, own] = table.details[y][i].split('\t');
+    const {before = [], after = [], about = [], pattern = []} = table;
     const has = {
-      first, others, own, before: table.before[y], after: (table.after || [])[y] || '',
-      about: table.about[i] || table.about[0],
+      first, others, own, before: before[y], after: after[y] || '', about: about[i] || about[0],
       place: place && ' · ' + (table.at ? table.at + names[column.tokens[0]] + ', ' : '') + place,
     };
-    return write(readout, table.pattern.map(
+    return write(readout, pattern.map(
       ([name, tag]) => name ? [has[name], ...tag ? [tag] : []] : tag));
   }
   const line = rows[row], of = line ? shownIn(line, i) : opened().token;

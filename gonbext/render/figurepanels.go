@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -79,46 +78,26 @@ func (m *panelMethod) sums(of trace.Info, r *attribution.Result) string {
 	return of.LayerRange(first, last)
 }
 
-// figureOf returns a figure of matrices of a method. v has its name and its facts.
+// figureOf returns a figure of matrices of a method; of parts, their sum comes first. v has its
+// name and its facts.
 func (p *panels) figureOf(m *panelMethod, v *view, list []panel) Drawn {
 	scaled := *v
 	scaled.top, scaled.colors = m.top, m.colors
 	f := p.drawing.figureOf(&scaled)
 	for i := range list {
-		f.Panels = append(f.Panels, DrawnPanel{
-			Name: plain(list[i].name), Rows: m.drawnRows(&list[i], len(f.Columns)),
-		})
+		one := &list[i]
+		t := p.matrix(m, one)
+		if t.Name = one.name; one.total != nil {
+			sum := p.rowOf(m, one, "sum", one.total)
+			sum.total = true
+			t.Rows = slices.Insert(t.Rows, 0, sum)
+		}
+		f.Panels = append(f.Panels, t.panel(len(f.Columns)))
 	}
 	for c := range f.Columns {
 		f.Columns[c].Grey = c < len(list[0].grey) && list[0].grey[c]
 	}
 	return f
-}
-
-// drawnRows returns the rows of a matrix with so many columns; of parts, their sum comes first.
-func (m *panelMethod) drawnRows(one *panel, columns int) (rows []DrawnRow) {
-	add := func(name string, cells []panelCell) {
-		row := DrawnRow{Name: plain(name), Cells: make([]DrawnCell, columns)}
-		for c, cell := range cells {
-			if math.IsNaN(cell.value) {
-				continue
-			}
-			step := stepOf(m.colors.at(cell.value))
-			if one.grey[c] {
-				step = 0
-			}
-			row.Cells[c] = drawnCell(step, one.grey[c], m.number(cell.value))
-		}
-		rows = append(rows, row)
-	}
-	if one.total != nil {
-		add("sum", one.total)
-		rows[0].Total = true
-	}
-	for i, cells := range one.cells {
-		add(m.rows[i], cells)
-	}
-	return rows
 }
 
 // Drawn works out the layers that the picture shows, or the open one alone. The error is that of
@@ -173,38 +152,16 @@ func greyNotes(d *drawing, sinks []bool, of string) []string {
 
 // drawn works out the matrix of the open head: a row for each token that looks and is not folded.
 func (h *headsDrawing) drawn() Drawn {
-	p := &panels{drawing: h.drawing}
-	m, one := panelMethod{}, panel{}
-	v := &view{result: &attribution.Result{
-		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share},
-	}}
-	m.scale(v, []float64{1})
-	grey := func(j int) bool { return h.Ignored[j] }
-	for _, c := range h.columns {
-		_, ok := m.cell(c, c.To, func(int) float64 { return 0 }, grey)
-		one.grey = append(one.grey, !ok)
+	b := &Board{
+		drawing: h.drawing, Table: h.fromEveryToken(), Caption: []string{h.quotedPrompt()},
+		Scale: NewScale("share of attention", attribution.Share, []float64{1}),
+		Notes: append([]string{h.sentence(h.layer, h.head, h.query).String() + "."},
+			greyNotes(h.drawing, h.Ignored, "all attention")...),
 	}
-	for _, row := range h.columns {
-		if row.Folded || !h.LooksFrom(h.layer, row.From) {
-			continue
-		}
-		var cells []panelCell
-		for _, c := range h.columns {
-			if c.From < h.Seen(row.From) {
-				cell, _ := m.cell(c, h.Seen(row.From), func(j int) float64 {
-					return h.At(h.layer, h.head, row.From, j)
-				}, grey)
-				cells = append(cells, cell)
-			}
-		}
-		m.rows, one.cells = append(m.rows, h.axisName(row.From)), append(one.cells, cells)
+	f := b.drawn()
+	for i, c := range h.columns {
+		f.Columns[i].Grey = !slices.Contains(h.Ignored[c.From:c.To], false)
 	}
-	f := p.figureOf(&m, v, []panel{one})
-	f.Title = fmt.Sprintf("%s, head %d", h.e.Model.LayerName(h.layer), h.head)
-	f.Caption = h.captioned(h.quotedPrompt())
-	f.Target, f.Source = "token that looks", "token that is looked at"
-	f.Notes = append([]string{h.sentence(h.layer, h.head, h.query).String() + "."},
-		greyNotes(h.drawing, h.Ignored, "all attention")...)
 	return f
 }
 

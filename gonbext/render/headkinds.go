@@ -11,14 +11,13 @@ import (
 )
 
 // shownKind is a kind of head that a picture marks. Letter marks it in the map; Heads are those of
-// the kind, as layer · heads + head, the best first, and Notes what was measured of each; figures
-// are that in a number.
+// the kind, as layer · heads + head, the best first, notes what was measured of each, and figures
+// that in a number.
 type shownKind struct {
-	Name    string   `json:"name"`
-	Letter  string   `json:"letter"`
-	Heads   []int    `json:"heads"`
-	Notes   []string `json:"notes,omitempty"`
-	figures []string
+	Name           string `json:"name"`
+	Letter         string `json:"letter"`
+	Heads          []int  `json:"heads"`
+	notes, figures []string
 }
 
 // neededKind names the heads that a picture marks because the loss rises most without them. It has
@@ -52,7 +51,7 @@ func (h *headsDrawing) findKinds(r Heads) {
 				}
 			}
 			shown.figures = append(shown.figures, rounded(score[i]))
-			shown.Notes = append(shown.Notes, rounded(score[i])+of)
+			shown.notes = append(shown.notes, rounded(score[i])+of)
 		}
 		if len(kind.Heads) > 0 {
 			h.kinds = append(h.kinds, shown)
@@ -74,7 +73,7 @@ func (h *headsDrawing) findKinds(r Heads) {
 }
 
 // kindsOf returns the name, the letter and the note of each kind of a head, and what the loss does
-// without the head, if that is known. heads.js has the same.
+// without the head, if that is known.
 func (h *headsDrawing) kindsOf(layer, head int) (names, letters, notes []string) {
 	at := layer*h.Heads + head
 	for _, kind := range h.kinds {
@@ -83,8 +82,8 @@ func (h *headsDrawing) kindsOf(layer, head int) (names, letters, notes []string)
 			continue
 		}
 		letters = append(letters, kind.Letter)
-		if kind.Notes != nil {
-			names, notes = append(names, kind.Name), append(notes, kind.Name+": "+kind.Notes[i])
+		if kind.notes != nil {
+			names, notes = append(names, kind.Name), append(notes, kind.Name+": "+kind.notes[i])
 		}
 	}
 	if h.without != nil {

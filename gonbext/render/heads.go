@@ -409,7 +409,6 @@ func (h *headsDrawing) standing(layer, head, i int) (sources []int) {
 
 // sentence says what a head wrote of what is predicted at token i, if that is known, and where it
 // looks from there: “Before prices, head 11 of layer 20 looked at …”; see [headsDrawing.subject].
-// heads.js writes the same for what a reader chooses.
 func (h *headsDrawing) sentence(layer, head, i int) (s Phrase) {
 	s = h.subject(layer, head, i)
 	tokens := h.namedTokens(layer, head, i)
@@ -429,17 +428,17 @@ func (h *headsDrawing) sentence(layer, head, i int) (s Phrase) {
 		all = append(all, named(j))
 	}
 	if len(all) > 0 {
-		s.Say("at ")
+		s.Say(headSays.At)
 		s.join(all)
 		return s
 	}
 	for j, sink := range h.Ignored {
 		if sink && j < h.Seen(i) && h.At(layer, head, i, j) > .5 {
-			s.Say("mostly at the sink ")
+			s.Say(headSays.Sink)
 			return append(s, named(j)...)
 		}
 	}
-	s.Say("at no token in particular")
+	s.Say(headSays.None)
 	return s
 }
 

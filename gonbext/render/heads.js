@@ -57,34 +57,19 @@ function attentionOf(data) {
   const writesAt = (query) => written[data.predicted[query]] || undefined;
   const wroteOf = (writes, layer, head) => writes.heads[layer * data.heads + head];
   const wroteText = (value) => format({kind: 'amount', signed: true, digits: 2}, value);
-  // subject begins the sentence of a head, as Go does (subject in headwrites.go).
-  function subject(layer, head, query) {
-    const predicted = data.predicted[query], before = data.generated && predicted >= 0;
-    const writes = writesAt(query);
-    const begin = [
-      !before ? 'From ' : writes ? 'For ' : 'Before ',
-      ...wordOf(before ? promptCount + predicted : query),
-      ...writes && data.contrast ? [' and against ', [data.contrast, 'b']] : [],
-      ', head ' + head + ' of ' + layerName(layer) + kindWords(layer, head) + ' ',
-    ];
-    if (!writes) return [...begin, 'looked '];
-    const wrote = [wroteText(wroteOf(writes, layer, head)), 'span'];
-    const opens = data.opens[query - data.first];
-    return opens[0] === layer && opens[1] === head ?
-      [...begin, 'wrote more than any other, ', wrote, ', and looked '] :
-      [...begin, 'wrote ', wrote, ' and looked '];
-  }
-  // sentence tells what a head wrote and where it looks from a query, as Go does (sentence in
-  // heads.go).
+  // sentence tells what a head wrote and where it looks from a query, in the words of data.
   function sentence(layer, head, query) {
-    const share = (token) => shareOf(layer, head, query, token);
-    const list = lookedAt(layer, head, query);
-    const rest = data.sinks.filter((sink) => share(sink) > 0.5);
+    const share = (token) => shareOf(layer, head, query, token), {says} = data;
+    const list = lookedAt(layer, head, query), [inLayer, best] = data.opens[query - data.first];
+    const rest = data.sinks.filter((sink) => share(sink) > 0.5), writes = writesAt(query);
+    const [before, after] = inLayer === layer && best === head ? says.most : says.wrote;
     return [
-      ...subject(layer, head, query),
-      ...list.length ?
-        ['at ', ...named(list, share)] : rest.length ?
-          ['mostly at the sink ', ...named(rest, share)] : ['at no token in particular'],
+      ...data.starts[query - data.first], ', head ' + head + ' of ' + layerName(layer) +
+        ((data.named || {})[layer * data.heads + head] || '') + ' ',
+      ...writes ? [before, [wroteText(wroteOf(writes, layer, head)), 'span'], after] :
+        [says.looked],
+      ...list.length ? [says.at, ...named(list, share)] :
+        rest.length ? [says.sink, ...named(rest, share)] : [says.none],
     ];
   }
   // gave tells from where a head looks at a token.
@@ -95,27 +80,10 @@ function attentionOf(data) {
       ...named(list, (query) => shareOf(layer, head, query, token)),
     ] : [' stands out for no token of ' + name]];
   }
-  // kindsOf are the kinds of a head, each with what was measured of it.
-  const kindsOf = (layer, head) => (data.kinds || []).flatMap(({name, letter, heads, notes}) => {
-    const i = heads.indexOf(layer * data.heads + head);
-    return i < 0 ? [] : [notes ? {name, letter, note: name + ': ' + notes[i]} : {letter}];
-  });
+  const kindsOf = (layer, head) => (data.kinds || []).filter(
+    ({heads}) => heads.includes(layer * data.heads + head));
   // notesOf are what was measured of a head, and what the loss does without it.
-  function notesOf(layer, head) {
-    const rise = (data.without || [])[layer * data.heads + head];
-    return [...kindsOf(layer, head).flatMap(({note}) => note || []), ...rise === undefined ? [] :
-      ['without it the loss on random tokens ' + (rise < 0 ? 'falls ' : 'rises ') +
-        Math.abs(rise).toFixed(2) + ' nats']];
-  }
-  // kindWords names the kinds of a head in a sentence, as Go does.
-  function kindWords(layer, head) {
-    const names = kindsOf(layer, head).flatMap(({name}) => name || []);
-    const words = names.includes('name mover') ? ', in this text a name mover,' : '';
-    const read = names.filter((name) => name !== 'name mover').map(
-      (name) => name.replaceAll(' ', '-') + ' head');
-    return !read.length ? words : ', on random tokens ' + (read[0][0] === 'i' ? 'an ' : 'a ') +
-      read.join(', ').replace(/, ([^,]*)$/, ' and $1') + (words || ',');
-  }
+  const notesOf = (layer, head) => (data.notes || {})[layer * data.heads + head] || [];
   // showing is the token from which a head of a kind gives most to what such a head reads there,
   // undefined if there is none to see.
   function showing(kind, layer, head) {
@@ -348,7 +316,7 @@ function drawReadout(view, {bar}, head = view.head(), query = view.query(), colu
       ...placed(column || {tokens: [token]}, token),
       ...writes ? ['wrote ' + view.wroteText(view.wroteOf(writes, layer(), head))] : [],
       ...sinks.has(token) ? ['a sink, not in the scale'] : [],
-      ...view.kindsOf(layer(), head).flatMap(({name}) => name || [])].join(' · '));
+      ...view.kindsOf(layer(), head).map(({name}) => name)].join(' · '));
 }
 // drawThumbnails draws every head of the layer from every token.
 function drawThumbnails(view) {

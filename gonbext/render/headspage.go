@@ -130,38 +130,49 @@ func (b headsBoard) matrices(limit int) string {
 	if !h.fits() {
 		return ""
 	}
-	name := h.e.Model.LayerName(h.layer)
-	of := strings.ToUpper(name[:1]) + name[1:] + ", "
 	heads := Table{
-		Title: of + fmt.Sprintf("all %d heads", h.Heads), Columns: h.columnNames(),
+		Title: fmt.Sprintf("%s, all %d heads", h.capitalLayer(), h.Heads), Columns: h.columnNames(),
 		Note: "what each looks at, per cent of its attention",
-	}
-	tokens := Table{
-		Title:   of + fmt.Sprintf("head %d from every token", h.head),
-		Columns: heads.Columns, Note: "rows look at columns",
 	}
 	for k := range h.Heads {
 		heads.Rows = append(heads.Rows, Row{
-			Name: fmt.Sprintf("head %d", k), Chosen: k == h.head, Cells: b.row(k, h.query),
+			Name: fmt.Sprintf("head %d", k), Chosen: k == h.head, Cells: h.row(k, h.query),
 		})
 	}
-	for _, c := range h.columns {
-		if !c.Folded && h.LooksFrom(h.layer, c.From) {
-			tokens.Rows = append(tokens.Rows, Row{
-				Name: h.axisName(c.From), Chosen: c.From == h.query, Cells: b.row(h.head, c.From),
-			})
-		}
-	}
-	s := `<div class="hm-methods">` + b.table(heads) + b.table(tokens) + "</div>"
+	s := `<div class="hm-methods">` + b.table(heads) + b.table(h.fromEveryToken()) + "</div>"
 	if len(s) > limit {
 		return ""
 	}
 	return s
 }
 
+// capitalLayer is the name of the open layer where it begins a title.
+func (h *headsDrawing) capitalLayer() string {
+	name := h.e.Model.LayerName(h.layer)
+	return strings.ToUpper(name[:1]) + name[1:]
+}
+
+// fromEveryToken returns the open head as a table: a row for each token that looks and is not
+// folded.
+func (h *headsDrawing) fromEveryToken() Table {
+	t := Table{
+		Title: fmt.Sprintf("%s, head %d from every token", h.capitalLayer(), h.head),
+		Note:  "rows look at columns", Columns: h.columnNames(), Over: h.columns,
+		Heading: fmt.Sprintf("%s, head %d", h.e.Model.LayerName(h.layer), h.head),
+		Target:  "token that looks", Source: "token that is looked at",
+	}
+	for _, c := range h.columns {
+		if !c.Folded && h.LooksFrom(h.layer, c.From) {
+			t.Rows = append(t.Rows, Row{
+				Name: h.axisName(c.From), Chosen: c.From == h.query, Cells: h.row(h.head, c.From),
+			})
+		}
+	}
+	return t
+}
+
 // row returns what a head of the open layer gives the tokens of each column at most.
-func (b headsBoard) row(head, query int) (cells []Cell) {
-	h := b.h
+func (h *headsDrawing) row(head, query int) (cells []Cell) {
 	for _, c := range h.columns {
 		at := strongestIn(c, h.Seen(query),
 			func(j int) float64 { return h.At(h.layer, head, query, j) },
@@ -234,6 +245,13 @@ type headsData struct {
 	Last   int           `json:"last"`
 	Coarse bool          `json:"coarse,omitempty"`
 	Rows   [][]packedRow `json:"rows"`
+	// Starts begin the sentence on any head at each token from First on, Named is what follows the
+	// names of heads of a kind, by layer · heads + head, Notes what was measured of each head, and
+	// Says the words of sentences.
+	Starts [][]any          `json:"starts"`
+	Named  map[int]string   `json:"named,omitempty"`
+	Notes  map[int][]string `json:"notes,omitempty"`
+	Says   any              `json:"says"`
 	// Predicted has for each token the prediction that is made there, -1 if none. Wrote has the
 	// layer that wrote each prediction, -1 where that is not known, and From says from where heads
 	// look; Generated says that predictions are tokens of the text.
@@ -241,19 +259,14 @@ type headsData struct {
 	Wrote     []int    `json:"wrote"`
 	From      []string `json:"from"`
 	Generated bool     `json:"generated,omitempty"`
-	// Writes has what each head wrote into each prediction, [n], null where that is not known, and
-	// Contrast the token that the logits are compared with.
-	Writes   []*packedRow `json:"writes,omitempty"`
-	Contrast string       `json:"contrast,omitempty"`
+	// Writes has what each head wrote into each prediction, [n], null where that is not known.
+	Writes []*packedRow `json:"writes,omitempty"`
 	// Best has for each token from First on the heads that are listed for it in their order, of
 	// each its layer, its head, the token that it looks at, -1 if none, and how many per cent more
 	// of its attention that is than its habit; Opens has the layer and the head that it opens.
-	Best  [][]int  `json:"best"`
-	Opens [][2]int `json:"opens"`
-	// Kinds are those of heads, and Without by how much the loss rises without each,
-	// in nats to two places.
-	Kinds   []shownKind `json:"kinds,omitempty"`
-	Without []float64   `json:"without,omitempty"`
+	Best  [][]int     `json:"best"`
+	Opens [][2]int    `json:"opens"`
+	Kinds []shownKind `json:"kinds,omitempty"` // of heads
 }
 
 // scriptData returns the data of the script: the rows of all tokens, or, where they do not fit, of
@@ -266,13 +279,19 @@ func (b headsBoard) scriptData(limit int) (code, missing string) {
 		Layers: h.Layers, Heads: h.Heads, Query: h.query, Layer: h.layer,
 		Head: h.head, Both: h.Bidirectional, Sinks: []int{},
 		textData: h.textData("heads", h.Tokens), Predicted: h.predictions, Wrote: []int{},
-		From: []string{}, Generated: !h.e.Model.Reads(), Kinds: h.kinds,
+		From: []string{}, Generated: !h.e.Model.Reads(), Kinds: h.kinds, Says: headSays,
+		Named: map[int]string{}, Notes: map[int][]string{},
 	}
 	if h.targetBegin >= 0 {
 		d.Encoder = &h.Encoder
 	}
-	for _, x := range h.without {
-		d.Without = append(d.Without, math.Round(100*x)/100)
+	for i := range h.Layers * h.Heads {
+		if words := h.kindWords(i/h.Heads, i%h.Heads); words != "" {
+			d.Named[i] = words
+		}
+		if _, _, notes := h.kindsOf(i/h.Heads, i%h.Heads); notes != nil {
+			d.Notes[i] = notes
+		}
 	}
 	for j, is := range h.Ignored {
 		if is {
@@ -282,9 +301,6 @@ func (b headsBoard) scriptData(limit int) (code, missing string) {
 	for t, g := range h.e.Steps {
 		if h.written() {
 			d.Writes = append(d.Writes, packWrites(heads.Wrote(g)))
-		}
-		if heads.Wrote(g) != nil && heads.Wrote(g).Contrast != "" {
-			d.Contrast = tokenName(heads.Wrote(g).Contrast)
 		}
 		d.Wrote = append(d.Wrote, h.wroteLayer(t))
 		d.From = append(d.From, h.from(min(h.queryOf(t), h.Tokens-1)))
@@ -331,6 +347,7 @@ func (b headsBoard) packed(d headsData, first, last, parts, limit int) string {
 			opens = [2]int{best.Layer, best.Head}
 		}
 		d.Best, d.Opens = append(d.Best, list), append(d.Opens, opens)
+		d.Starts = append(d.Starts, h.begin(i).pieces())
 	}
 	return packWithin(limit, d)
 }

@@ -105,35 +105,58 @@ func allWrote(w *heads.Writes) string {
 		strings.TrimRight(" "+against(w), " "), wroteText(w.Value))
 }
 
-// subject begins a sentence on a head: “For Mary and against John, head 3 of layer 23, a name
-// mover, wrote more than any other, +2.31, and looked ”. heads.js writes the same.
-func (h *headsDrawing) subject(layer, head, i int) (s Phrase) {
+// headSays are the words of a sentence on a head, from which the script builds those of heads that
+// a reader opens: there are too many for a sentence of each. Most and Wrote stand around what the
+// head wrote, of the one that wrote most and of another.
+var headSays = struct {
+	Looked string    `json:"looked"`
+	Most   [2]string `json:"most"`
+	Wrote  [2]string `json:"wrote"`
+	At     string    `json:"at"`
+	Sink   string    `json:"sink"`
+	None   string    `json:"none"`
+}{
+	"looked ", [2]string{"wrote more than any other, ", ", and looked "},
+	[2]string{"wrote ", " and looked "}, "at ", "mostly at the sink ", "at no token in particular",
+}
+
+// begin begins a sentence on any head at token i: “For Mary and against John”.
+func (h *headsDrawing) begin(i int) (s Phrase) {
 	w, t := h.writes(i), h.predictions[i]
-	switch {
-	case t >= 0 && !h.e.Model.Reads():
-		word := h.wordOf(len(h.e.Prompt.Texts) + t)
-		if s = append(Phrase{{text: "Before "}}, word...); w != nil {
-			s[0].text = "For "
+	begin, j := "From ", i
+	if t >= 0 && !h.e.Model.Reads() {
+		if begin, j = "Before ", len(h.e.Prompt.Texts)+t; w != nil {
+			begin = "For "
 		}
-	default:
-		s = append(Phrase{{text: "From "}}, h.wordOf(i)...)
 	}
+	s.Say(begin)
+	s = append(s, h.wordOf(j)...)
 	if w != nil && w.Contrast != "" {
-		s = append(s, piece{text: " and against "},
-			piece{text: tokenName(w.Contrast), strong: true})
+		s.Say(" and against ")
+		s.Name(tokenName(w.Contrast))
 	}
+	return s
+}
+
+// subject names a head in its sentence, up to where it looks: “For Mary and against John, head 3 of
+// layer 23, a name mover, wrote more than any other, +2.31, and looked ”.
+func (h *headsDrawing) subject(layer, head, i int) (s Phrase) {
+	s = h.begin(i)
 	s.Say(fmt.Sprintf(", head %d of %s%s ", head, h.e.Model.LayerName(layer),
 		h.kindWords(layer, head)))
+	w := h.writes(i)
 	if w == nil {
-		s.Say("looked ")
+		s.Say(headSays.Looked)
 		return s
 	}
-	wrote := piece{text: wroteText(w.Heads[layer*h.Heads+head]), quiet: true}
+	words := headSays.Wrote
 	if best, _ := h.best(i); best.Layer == layer && best.Head == head {
-		return append(s, piece{text: "wrote more than any other, "}, wrote,
-			piece{text: ", and looked "})
+		words = headSays.Most
 	}
-	return append(s, piece{text: "wrote "}, wrote, piece{text: " and looked "})
+	s.Say(words[0])
+	s.Quiet(wroteText(w.Heads[layer*h.Heads+head]))
+	s.Say(words[1])
+	return s
 }
 
 // largest returns the size of the largest number, which is that of the deepest colour.

@@ -2,7 +2,6 @@ package render
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -81,36 +80,12 @@ func TestHeadWrites(t *testing.T) {
 	}
 }
 
-// The script says what Go does of every head.
-func TestScriptHeadWrites(t *testing.T) {
-	r := writing()
-	for t := range r.Explanation.Steps {
-		heads.Wrote(r.Explanation.Steps[t]).Contrast = " is"
-	}
-	h := r.open()
-	code, _ := headsBoard{newBoard(h.drawing, "", 0), h}.scriptData(1e6)
-	m := machine(t, commonSource, scaleSource, matrixSource, headsSource)
-	must(t, m.Set("data", string(unpacked(t, code))))
-	run[any](t, m, "var data = JSON.parse(data), heads = attentionOf(data)")
-	for _, query := range []int{6, 7, 8} {
-		for i := range 6 {
-			got := run[string](t, m, fmt.Sprintf(
-				"heads.sentence(%d, %d, %d).map((x) => [x].flat()[0]).join('')", i/2, i%2, query))
-			if want := h.sentence(i/2, i%2, query).String(); plain(got) != plain(want) {
-				t.Errorf("of head %d.%d at token %d the script says %q, want %q", i/2, i%2, query,
-					got, want)
-			}
-		}
-	}
+// The colour of what a head wrote ends at the largest of all heads.
+func TestWroteStep(t *testing.T) {
+	w := writing().open().writes(6)
 	for i, want := range []int{1, 5, 0, -6, 0, 0} {
-		place := fmt.Sprintf("classOf(heads.writesAt(6).heads[%d] / heads.writesAt(6).top)", i)
-		class := map[bool]string{true: "p", false: "n"}[want > 0] + fmt.Sprint(max(want, -want))
-		if want == 0 {
-			class = ""
-		}
-		if got := run[string](t, m, place); got != class || wroteStep(h.writes(6), i) != want {
-			t.Errorf("head %d has the colours %q and %d, want %d", i, got,
-				wroteStep(h.writes(6), i), want)
+		if got := wroteStep(w, i); got != want {
+			t.Errorf("head %d has the colour %d, want %d", i, got, want)
 		}
 	}
 }

@@ -179,7 +179,7 @@ func (p *panels) markup(palette, next string, limit int) *page {
 	left -= len(data)
 	matrix := ""
 	if b.fits() {
-		matrix = `<div class="hm-methods">` + b.table(b.matrix(m, one)) + "</div>"
+		matrix = `<div class="hm-methods">` + b.table(p.matrix(m, one)) + "</div>"
 	}
 	if len(matrix) > left {
 		matrix = ""
@@ -221,23 +221,33 @@ func (p *panels) steps(m *panelMethod, one *panel) []int {
 	return steps
 }
 
-// matrix returns the open matrix for readers without a script.
-func (b panelsPage) matrix(m *panelMethod, one *panel) Table {
+// matrix returns a matrix as a table.
+func (p *panels) matrix(m *panelMethod, one *panel) Table {
 	t := Table{
-		Title: b.panels.nameOf(m, one), Note: m.name + ", " + m.unit,
-		Columns: b.panels.columnNames(), Axis: b.panels.axis(),
+		Title: p.nameOf(m, one), Note: m.name + ", " + m.unit, Columns: p.columnNames(),
+		Axis: p.axis(),
 	}
 	for i, cells := range one.cells {
-		row := Row{Name: m.rows[i], Chosen: i == one.row}
-		for c := range cells {
-			row.Cells = append(row.Cells, Cell{
-				Grey: one.grey[c], Step: m.step(one, i, c), Text: minus(m.number(cells[c].value)),
-				First: b.isFirstGenerated(b.columns[c]),
-			})
-		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, p.rowOf(m, one, m.rows[i], cells))
+		t.Rows[i].Chosen = i == one.row
 	}
 	return t
+}
+
+// rowOf returns a row of a matrix.
+func (p *panels) rowOf(m *panelMethod, one *panel, name string, cells []panelCell) Row {
+	row := Row{Name: name}
+	for c, cell := range cells {
+		shown := Cell{
+			Grey: one.grey[c], Text: minus(m.number(cell.value)), Empty: math.IsNaN(cell.value),
+			First: p.isFirstGenerated(p.columns[c]),
+		}
+		if !shown.Grey {
+			shown.Step = stepOf(m.colors.at(cell.value))
+		}
+		row.Cells = append(row.Cells, shown)
+	}
+	return row
 }
 
 // axis says what the rows of a matrix are.

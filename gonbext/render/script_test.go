@@ -3,16 +3,15 @@ package render
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/dop251/goja"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // machine runs scripts without a browser: what they define outside of start is there, and no
@@ -223,31 +222,6 @@ func TestScriptReading(t *testing.T) {
 	}
 }
 
-// TestScriptHeads: the script says of every head and token what Go says.
-func TestScriptHeads(t *testing.T) {
-	for _, e := range []*attribution.Explanation{example(), encoded(trace.MaskedToken)} {
-		r := attended(e, 2, 2)
-		random := rand.New(rand.NewPCG(17, 17))
-		for i := range r.Attention.Data {
-			x := random.Float32()
-			r.Attention.Data[i] *= x * x * x
-		}
-		h := r.open()
-		code, _ := headsBoard{newBoard(h.drawing, "", 0), h}.scriptData(1e6)
-		m := machine(t, commonSource, scaleSource, matrixSource, headsSource)
-		must(t, m.Set("data", string(unpacked(t, code))))
-		run[any](t, m, "var heads = attentionOf(JSON.parse(data))")
-		for cell := range 4 * h.Tokens {
-			layer, head, i := cell/2/h.Tokens, cell/h.Tokens%2, cell%h.Tokens
-			got := run[string](t, m, fmt.Sprintf(
-				"heads.sentence(%d, %d, %d).map((piece) => [piece].flat()[0]).join('')", layer, head, i))
-			if want := h.sentence(layer, head, i).String(); got != want {
-				t.Errorf("the script says %q, want %q", got, want)
-			}
-		}
-	}
-}
-
 // TestScriptPanels has known answers of what matrices of layers and maps are drawn with.
 func TestScriptPanels(t *testing.T) {
 	m := machine(t, commonSource, scaleSource, matrixSource, panelsSource)
@@ -269,5 +243,19 @@ func TestScriptFlow(t *testing.T) {
 	m := machine(t, commonSource, scaleSource, matrixSource, flowSource)
 	if got, want := run[string](t, m, "curveOf([0, 8], [4, 2])"), "M0 8C0 5 4 5 4 2"; got != want {
 		t.Errorf("an edge is %q, want %q", got, want)
+	}
+}
+
+// What a script gets beside the text hides nothing of it: no name stands twice.
+func TestScriptNames(t *testing.T) {
+	for _, data := range []any{boardData{}, headsData{}, heatmapData{}, panelsData{}, flowData{}} {
+		seen := map[string]bool{}
+		for _, field := range reflect.VisibleFields(reflect.TypeOf(data)) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name != "" && seen[name] {
+				t.Errorf("%T has the name %q twice", data, name)
+			}
+			seen[name] = true
+		}
 	}
 }
