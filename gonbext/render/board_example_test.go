@@ -30,7 +30,8 @@ func numbers(s render.Show, e *attribution.Explanation) (*render.Board, error) {
 		return nil, trace.Usagef("rows of shape %v do not fit the text", r.Shape)
 	}
 	b := render.NewBoard(e, "The rows of a method", s.Look())
-	b.Kind, b.Legend, b.Details = "numbers", "A row is a token of the answer.", "every row in a line"
+	b.Kind, b.Details = "numbers", "every row in a line"
+	b.Legend = "A row is a token of the answer."
 	var all []float64
 	for t := range e.Steps {
 		all = append(all, r.Row(t, 0)[:len(e.Prompt.Texts)]...)

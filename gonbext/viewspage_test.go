@@ -1,4 +1,4 @@
-package render
+package gonbext_test
 
 import (
 	"fmt"
@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/headwater-ml/headwater/gonbext/render"
 )
 
 // TestViewsPage: docs/views.md has the table of the registered views, as it is printed here.
 func TestViewsPage(t *testing.T) {
-	const path, from, to = "../../docs/views.md", "<!-- views -->\n", "<!-- end -->"
-	named := func(m Media) string {
+	const path, from, to = "../docs/views.md", "<!-- views -->\n", "<!-- end -->"
+	named := func(m render.Media) string {
 		var names []string
 		for i, name := range []string{"text", "page", "figure"} {
 			if m&(1<<i) != 0 {
@@ -23,15 +25,15 @@ func TestViewsPage(t *testing.T) {
 	}
 	var b strings.Builder
 	b.WriteString("| `--view` | shows | takes |\n|---|---|---|\n")
-	for _, kind := range Kinds() {
-		v := Show{Kind: kind}.View()
+	for _, kind := range render.Kinds() {
+		v := render.Show{Kind: kind}.View()
 		var takes []string
 		for _, name := range slices.Sorted(maps.Keys(v.Takes)) {
 			if strings.HasPrefix(name, "all-") || name == "methods" { // as a view needs them
 				continue
 			}
 			takes = append(takes, "`"+name+"`")
-			if m := v.Takes[name] & v.Media & InAll; m != v.Media&InAll {
+			if m := v.Takes[name] & v.Media & render.InAll; m != v.Media&render.InAll {
 				takes[len(takes)-1] += " (" + named(m) + ")"
 			}
 		}
