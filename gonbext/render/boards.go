@@ -26,6 +26,10 @@ type Board struct {
 	at     int
 	by     choice
 	table  Table
+	// graph stands in place of the table; nil for none.
+	graph *Graph
+	// silence says, before all else of a figure, why its values say nothing; "" if they may.
+	silence string
 	// loads have, for each column of the table, the bars beside it.
 	loads []Bars
 	// scale is that of the steps.
@@ -236,6 +240,12 @@ func (t *text) table(b *plainTable, corner string) {
 // drawn works out the figure.
 func (b *Board) drawn() Drawn {
 	d := *b.drawing
+	if b.graph != nil {
+		return Drawn{
+			Title: cmp.Or(b.table.heading, b.words.title), Caption: b.captioned(b.caption...),
+			Graph: b.graph, Silence: b.silence, Notes: b.notes,
+		}
+	}
 	d.columns = b.table.over
 	f := d.figureOf(&b.scale)
 	f.Words, f.Title = b.table.words, cmp.Or(b.table.heading, b.words.title)
@@ -267,6 +277,9 @@ func (b *Board) drawn() Drawn {
 // the limit, what the script needs comes before the lines.
 func (p *Board) markup(room int) *page {
 	b, aside := newBoard(p.drawing, p.palette, limitOf(p.limit, room)), ""
+	if p.graph != nil {
+		return p.graphPage(b)
+	}
 	if p.loads != nil {
 		aside = " hm-beside"
 	}

@@ -20,6 +20,10 @@ type Drawn struct {
 	Unit, Target, Source string
 	Columns              []DrawnColumn
 	Panels               []DrawnPanel
+	// Graph stands in place of the panels; nil for none.
+	Graph *Graph
+	// Silence says before all else why the values say nothing, "" if they may.
+	Silence string
 	// Stacked panels stand below each other, also where there is room for several side by side.
 	Stacked bool
 	// Words reports whether cells have words, which are cut, and not numbers.

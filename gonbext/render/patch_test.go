@@ -289,12 +289,12 @@ func TestPatchedEdges(t *testing.T) {
 	text := r.plain(Terminal{Width: 400})
 	for _, want := range []string{
 		"Mary instead of John: 1,234 of 12,345 edges, those with the largest absolute " +
-			"scores, keep 81 % of the difference; of those with the highest scores, 12 keep 150 %.",
+			"scores, keep 81 % of the difference; of those with the highest scores, 12 keep 150 %",
 		"+1.50 if all edges but the 1,234 have what they have after B · CPR 1.25, the area under " +
 			"what the highest scores keep · CMD 0.062, the area between that of the largest " +
 			"absolute scores and 100 %",
 		"A is this prompt and B the other one. ",
-		"input → head 0.1 value  +50.0 %", "head 0.1 → feed-forward 2  −25.0 %",
+		"input → head 0.1 value +50.0 %", "head 0.1 → feed-forward 2 −25.0 %",
 		"12 edges (0.1 %): the highest scores keep 150 %, the largest absolute ones −25 %.",
 	} {
 		if !strings.Contains(text.String(), want) {
@@ -305,9 +305,10 @@ func TestPatchedEdges(t *testing.T) {
 	if strings.Contains(p.String(), "<b>Mary⟩") {
 		t.Error("a token is markup in the page")
 	}
-	d := r.openEdges()
-	image, width, height := d.svg(themeOf(""))
-	svg, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(image,
+	drawn, err := r.Drawn()
+	must(t, err)
+	g := drawn.Graph
+	svg, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(g.svg(themeOf("")),
 		"data:image/svg+xml;base64,"))
 	must(t, err)
 	for _, name := range []string{">input<", ">0.1<", ">ff 2<", ">logits<"} {
@@ -315,40 +316,34 @@ func TestPatchedEdges(t *testing.T) {
 			t.Errorf("no node %s in %s", name, svg)
 		}
 	}
-	if size := fmt.Sprintf(`width="%d" height="%d"`, width, height); !strings.Contains(
-		string(svg), size) || !strings.Contains(p.String(), size) {
+	size := fmt.Sprintf(`width="%g" height="%g"`, g.size().width, g.size().height)
+	if !strings.Contains(string(svg), size) || !strings.Contains(p.String(), size) {
 		t.Errorf("the image is not %s", size)
 	}
-	drawn, err := r.DrawnEdges()
-	must(t, err)
 	// The weakest edge first.
-	want := []DrawnEdge{
-		{Sender: 3, Receiver: 2, Score: .125, Width: .25, Step: 3},
-		{Sender: 0, Receiver: 3, Score: -.25, Width: .5, Step: -4},
-		{Sender: 1, Receiver: 0, Score: .5, Width: 1, Side: 1, Step: 6},
+	want := []GraphEdge{
+		{From: 3, To: 2, Width: .25, Step: 3},
+		{From: 0, To: 3, Width: .5, Step: -4},
+		{From: 1, To: 0, Width: 1, Side: 1, Step: 6},
 	}
-	if !slices.Equal(drawn.Edges, want) {
-		t.Errorf("edges %+v, want %+v", drawn.Edges, want)
+	if !slices.Equal(g.Edges, want) {
+		t.Errorf("edges %+v, want %+v", g.Edges, want)
 	}
-	for _, edge := range drawn.Edges { // senders are below what they lead into
-		if a, b := drawn.Nodes[edge.Sender], drawn.Nodes[edge.Receiver]; a.Level >= b.Level {
+	for _, edge := range g.Edges { // what they lead from is below what they lead into
+		if a, b := g.Nodes[edge.From], g.Nodes[edge.To]; a.Level >= b.Level {
 			t.Errorf("%+v is not below %+v", a, b)
 		}
 	}
-	if len(drawn.Gaps) != 1 || drawn.Columns != 2 {
-		t.Errorf("gaps %v, %v columns", drawn.Gaps, drawn.Columns)
+	if got := g.Parts[3]; !slices.Equal(got, []GraphPart{{0, -.25}}) {
+		t.Errorf("the feed-forward part has %v", got)
+	}
+	if len(g.Gaps) != 1 || g.Columns != 2 {
+		t.Errorf("gaps %v, %v columns", g.Gaps, g.Columns)
 	}
 	for _, want := range []string{"1,234 of 12,345 edges", "B the other one", "at the left"} {
 		if notes := strings.Join(drawn.Notes, " "); !strings.Contains(notes, want) {
 			t.Errorf("no %q in %q", want, notes)
 		}
-	}
-	if _, err := r.Drawn(); err == nil {
-		t.Error("edges are drawn as a matrix")
-	}
-	if _, err := (Patch{Explanation: patched(patch.Heads, make([]float64, 6)...)}).
-		DrawnEdges(); err == nil {
-		t.Error("heads are drawn as a graph")
 	}
 	for name, wrong := range map[string]patch.Edge{
 		"layer":   {Sender: head(3, 0, "")},

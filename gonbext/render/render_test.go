@@ -223,7 +223,7 @@ var (
 	styles     = regexp.MustCompile(`style="([^"]*)"`)
 	imageFrom  = regexp.MustCompile(`src="([^"]*)"`)
 	imageStart = "data:image/png;base64,"
-	graphStart = "data:image/svg+xml;base64," // of a graph of flow, which has no text but numbers
+	graphStart = "data:image/svg+xml;base64," // of a graph
 	forScript  = regexp.MustCompile(`<script type="text/plain">([^"<>]*)</script>`)
 	// The sanitisers of notebooks drop these.
 	neverInside = regexp.MustCompile(`(?i)hsl|var\(|url\(|expression|javascript:|rgb`)

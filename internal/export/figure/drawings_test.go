@@ -164,7 +164,7 @@ func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
 	add("signed")(heatmap(e, "direct", nil))
 	add("layers")(layers(e, "rollout", []int{1}, nil))
 	add("strip")(strip(e, "rollout", figure.AllTokens, nil))
-	add("graph")(figure.Graph(render.Flow{Explanation: e, Graph: g}))
+	add("graph")(matrix(render.Flow{Explanation: e, Graph: g}.Drawn()))
 	add("layer maps")(layers(e, "rollout", []int{0, 1}, attribution.Filter{"is"}))
 	compared, err := render.Compare(compare.Side{Explanation: e}, compare.Side{
 		Explanation: e, Method: "direct",

@@ -16,7 +16,7 @@ const pkg = message.Package("figure")
 var measured = chart.RGB{0xf4, 0xf5, 0xf7}
 
 // Matrix returns the drawing of one or several matrices, with the scale and the notes below them,
-// or an error if one has more cells than can be drawn.
+// or of a graph, or an error if a matrix has more cells than can be drawn.
 func Matrix(d render.Drawn) (Drawing, error) {
 	for _, one := range d.Panels {
 		if cells := len(one.Rows) * len(d.Columns); cells > chart.MaxPoints {
@@ -25,7 +25,13 @@ func Matrix(d render.Drawn) (Drawing, error) {
 		}
 	}
 	return Drawing{draw: func(p *page, y float64) float64 {
-		y = p.matrices(d, p.caption(d, y))
+		if y = p.caption(d, y); d.Silence != "" { // before the reader believes the numbers
+			y = p.paragraph(margin, y, p.width-2*margin, d.Silence, style{bold: true}) + 0.4*p.size
+		}
+		if d.Graph != nil {
+			return p.notes(d.Notes, p.graph(d.Graph, y))
+		}
+		y = p.matrices(d, y)
 		return p.notes(d.Notes, p.steps(d, true, y))
 	}}, nil
 }
