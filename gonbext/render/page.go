@@ -48,8 +48,8 @@ type Picture interface {
 
 // Figure is a picture worked out for a figure: one of its parts.
 type Figure struct {
-	// Matrix are matrices side by side or a graph, Squares small ones of layers, and Strip a text in
-	// colours before generated token Token, or nil before each.
+	// Matrix are matrices side by side or a graph, Squares small ones of layers, and Strip a text
+	// in colours before generated token Token, or nil before each.
 	Matrix, Squares, Strip *Drawn
 	Token                  *int
 	// Heads is the picture that is no matrix.
