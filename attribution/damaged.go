@@ -1,7 +1,5 @@
 package attribution
 
-import "fmt"
-
 // Explanations come from files too, where any number may be wrong and any part missing. The methods
 // of an explanation check what they read of it by the functions of this file.
 
@@ -21,26 +19,10 @@ func (e *Explanation) result(method string) (*Result, error) {
 	return r, nil
 }
 
-// check returns an error if the parts of a prompt do not fit, or a token lies outside the text.
-func (p *Prompt) check() error {
-	m := len(p.Texts)
-	if len(p.Offsets) != m || len(p.Special) != m {
-		return fmt.Errorf("%d offsets and %d marks of control tokens for %d tokens",
-			len(p.Offsets), len(p.Special), m)
-	}
-	for j, o := range p.Offsets {
-		if o[0] < 0 || o[0] > o[1] || o[1] > len(p.Text) {
-			return fmt.Errorf("token %d lies in bytes %d to %d of a text of %d", j, o[0], o[1],
-				len(p.Text))
-		}
-	}
-	return nil
-}
-
 // checkGrouped returns an error unless the prompt, the results, the maps and the predictions fit,
 // so that [Explanation.GroupSpans] can read all of them.
 func (e *Explanation) checkGrouped() error {
-	if err := e.Prompt.check(); err != nil {
+	if err := e.Prompt.Units().Check(); err != nil {
 		return damaged("%v", err)
 	}
 	m := len(e.Prompt.Texts)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
@@ -60,17 +61,17 @@ func TestDamaged(t *testing.T) {
 			add(err)
 			_, err = e.Covered(0, "m", 2, nil)
 			add(err)
-			_, err = e.GroupSpans([]attribution.Span{{Tokens: []int{0}}, {Tokens: []int{1, 2}}})
+			_, err = e.GroupSpans([]units.Span{{Tokens: []int{0}}, {Tokens: []int{1, 2}}})
 			add(err)
-			by, _ := attribution.ParseGrouping("word")
+			by, _ := units.ParseGrouping("word")
 			_, err = e.Group(by)
 			add(err)
-			_, err = e.Prompt.Spans([2]int{0, 3})
+			_, err = e.Prompt.Units().Spans([2]int{0, 3})
 			add(err)
 			if all := strings.Join(errs, "\n"); !strings.Contains(all, c.want) {
 				t.Errorf("errors:\n%s\nwant %q", all, c.want)
 			}
-			e.Prompt.Sentences()
+			e.Prompt.Units().Sentences()
 			if r := e.Methods["m"]; r != nil {
 				r.LayerName(trace.Info{}, 0, 1)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -85,7 +86,7 @@ func (r *run) finish(e *Explanation, err error) (*Explanation, error) {
 		return e, err
 	}
 	e, wrong := r.grouped(e)
-	if wrong == nil && !r.target.Tokens() {
+	if wrong == nil && !r.target.OfTokens() {
 		e, wrong = e.groupTargets(r.target, r.opts.AllLayers)
 		if wrong == nil && r.opts.OnStep != nil {
 			r.opts.OnStep(e)
@@ -166,8 +167,8 @@ type run struct {
 	// studies are what the studies do that are asked for.
 	studies []StudySteps
 	// by and target are how tokens are grouped, and spans are the columns, nil for tokens.
-	by, target Grouping
-	spans      []Span
+	by, target units.Grouping
+	spans      []units.Span
 }
 
 // prediction is a token and the terms of its logit, which are nil if they were not asked for or the
@@ -346,7 +347,7 @@ func (r *run) append(t prediction, wanted func(*job) int) {
 // target has.
 func (r *run) report() {
 	switch {
-	case !r.target.Tokens():
+	case !r.target.OfTokens():
 		if r.opts.OnProgress != nil {
 			r.opts.OnProgress(trace.Progress{
 				Stage: "explaining the target", Unit: "token", Done: len(r.e.Steps),

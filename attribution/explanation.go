@@ -7,6 +7,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -186,10 +187,17 @@ type Prompt struct {
 	Strongest []string `json:"strongest,omitempty"`
 }
 
+// Units returns the tokens of the prompt, to divide them into words, sentences, turns or ranges.
+func (p *Prompt) Units() units.Tokens {
+	return units.Tokens{
+		Text: p.Text, Texts: p.Texts, Offsets: p.Offsets, Special: p.Special, Parts: p.Parts,
+	}
+}
+
 // Placed reports whether the prompt has a place in its text for each token, as one has that a
 // tokenizer divided, and a file may not.
 func (p *Prompt) Placed() bool {
-	return len(p.IDs) == len(p.Texts) && p.check() == nil
+	return len(p.IDs) == len(p.Texts) && p.Units().Check() == nil
 }
 
 // Lacks reports whether column j is of a token that only the other side of a comparison has, for

@@ -8,6 +8,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/attributiontest"
 	"github.com/headwater-ml/headwater/attribution/scorer"
+	"github.com/headwater-ml/headwater/attribution/units"
 )
 
 // Occlusion explains why the model predicts its token and not w5: positive values speak for the
@@ -50,7 +51,7 @@ func keys() *attribution.Explanation {
 
 // The tokens " key" and "s" become one word, whose share is the sum of theirs.
 func ExampleExplanation_Group() {
-	by, err := attribution.ParseGrouping("word")
+	by, err := units.ParseGrouping("word")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,8 +1,6 @@
 package attribution
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/aggregation"
@@ -44,16 +42,6 @@ func SetExactFlow(t testing.TB, tokens int) {
 
 // Text returns the value of the option as [Option.Set] reads it.
 func (r Option) Text(o *Options) string { return r.value.write(o) }
-
-// StretchesOf returns the stretches of a target as text: "[0 2) [2 3)rest".
-func StretchesOf(g Grouping, steps []GeneratedToken) (string, error) {
-	all, err := g.divide(steps)
-	var parts []string
-	for _, s := range all {
-		parts = append(parts, fmt.Sprintf("[%d %d)", s.begin, s.end)+onOff(s.rest, "rest"))
-	}
-	return strings.Join(parts, " "), err
-}
 
 // ControlTokens are the remarks on control tokens in messages.
 func (p *Prompt) ControlTokens() []string { return p.controlTokens() }

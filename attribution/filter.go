@@ -2,7 +2,8 @@ package attribution
 
 import (
 	"slices"
-	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/units"
 )
 
 // Filter is a list of tokens that a ranking or a picture leaves out. It is for display only: values
@@ -17,22 +18,5 @@ func DefaultFilter() Filter { return Filter{",", ".", "\n", "is", ":", "and"} }
 // vocabularies use (Ġ, ▁) and letter case do not count. A token of white space with a line break,
 // or its spelling Ċ, counts as "\n".
 func (f Filter) Hides(text string) bool {
-	return len(f) > 0 && slices.Contains(f, plainToken(text))
+	return len(f) > 0 && slices.Contains(f, units.Plain(text))
 }
-
-// plainToken returns a token as a filter spells it.
-func plainToken(text string) string {
-	s := WithoutMarks(text)
-	plain := strings.ToLower(strings.TrimSpace(s))
-	if plain == "" && strings.Contains(s, "\n") {
-		return "\n"
-	}
-	return plain
-}
-
-// marks are those that vocabularies have for spaces and line breaks.
-var marks = strings.NewReplacer("Ġ", " ", "▁", " ", "Ċ", "\n")
-
-// WithoutMarks replaces the marks that vocabularies have for spaces and line breaks, which are
-// letters.
-func WithoutMarks(text string) string { return marks.Replace(text) }

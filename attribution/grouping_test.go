@@ -7,54 +7,8 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 )
-
-func TestParseGrouping(t *testing.T) {
-	p := promptOf("<s>|the| key|s|.| John| left")
-	for _, c := range []struct{ in, as, parts string }{
-		{"", "", "<s>[0] the[1]  key[2] s[3] .[4]  John[5]  left[6]"},
-		{"word", "word", "<s>[0] the[1] keys[2 3] .[4] John[5] left[6]"},
-		{"sentence", "sentence", "<s>[0] the keys.[1 2 3 4] John left[5 6]"},
-		{"0:8", "0:8", "<s>[0] the keys[1 2 3] .[4]  John[5]  left[6]"},
-		{" 10:19, 0:3", "10:19,0:3", "<s>[0] the[1]  key[2] s[3] .[4] John left[5 6]"},
-	} {
-		d, err := attribution.ParseGrouping(c.in)
-		if err != nil {
-			t.Fatalf("%q: %v", c.in, err)
-		}
-		spans, err := d.Of(&p)
-		if got := shown(spans); err != nil || got != c.parts || d.String() != c.as ||
-			d.Tokens() != (c.in == "") {
-			t.Errorf("%q groups as %q into %q, %v; want %q into %q", c.in, d, got, err,
-				c.as, c.parts)
-		}
-	}
-	for _, bad := range []string{
-		"words", ":", "3", "3:3", "5:4", "-1:4", "0:4,", "0:4;5:6", "a:b",
-		"0:99999999999999999999", "\x1b[31m",
-	} {
-		if _, err := attribution.ParseGrouping(bad); !errors.Is(err, trace.ErrUsage) ||
-			!strings.Contains(err.Error(), "BEGIN:END") {
-			t.Errorf("ParseGrouping(%q) error %v, want what it takes", bad, err)
-		}
-	}
-}
-
-// What does not fit a text is known before a model has run.
-func TestGroupingFits(t *testing.T) {
-	for in, want := range map[string]string{
-		"0:8,8:9": "", "word": "", "": "",
-		"0:10":    "span 0 to 10; the text has bytes 0 to 9",
-		"0:4,3:5": "spans 0 to 4 and 3 to 5 overlap",
-	} {
-		d, err := attribution.ParseGrouping(in)
-		must(t, err)
-		if err = d.Fits("the keys."); want == "" && err != nil || want != "" &&
-			(!errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%q: %v, want %q", in, err, want)
-		}
-	}
-}
 
 // Group says in its options how values were combined. Grouping by token changes nothing, and a
 // first range with large values is not a sink.
@@ -68,7 +22,7 @@ func TestGroup(t *testing.T) {
 		}},
 	}
 	divided := func(by string) *attribution.Explanation {
-		d, err := attribution.ParseGrouping(by)
+		d, err := units.ParseGrouping(by)
 		must(t, err)
 		g, err := e.Group(d)
 		must(t, err)
@@ -95,7 +49,7 @@ func TestGroup(t *testing.T) {
 			t.Errorf("%s: sinks %v, %v; want %d", c.by, sinks, err, c.sinks)
 		}
 	}
-	d, err := attribution.ParseGrouping("0:99")
+	d, err := units.ParseGrouping("0:99")
 	must(t, err)
 	if _, err := e.Group(d); !errors.Is(err, trace.ErrUsage) {
 		t.Errorf("error %v, want a usage error", err)
@@ -116,7 +70,7 @@ func TestGroupSpaceless(t *testing.T) {
 		{"1| 2", "word", false},
 	} {
 		e := &attribution.Explanation{Prompt: promptOf(c.prompt), Warnings: []string{"first"}}
-		by, err := attribution.ParseGrouping(c.by)
+		by, err := units.ParseGrouping(c.by)
 		must(t, err)
 		g, err := e.Group(by)
 		must(t, err)
@@ -158,7 +112,7 @@ func TestGroupFirst(t *testing.T) {
 		if c.unit == "a small share" {
 			e.Methods["method"].Rows[0] = []float64{.2, .2, .1, .1, .5}
 		}
-		by, err := attribution.ParseGrouping(c.by)
+		by, err := units.ParseGrouping(c.by)
 		must(t, err)
 		g, err := e.Group(by)
 		must(t, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 )
 
 // allOptions returns a row for every option. The order is that of the checks and of the warnings.
@@ -84,7 +85,7 @@ var generationRows = []Option{
 			"counts, and occlusion, interchange and reagent take them away together " +
 			"(default tokens)",
 		value: grouping(func(o *Options) *string { return &o.By }, func(s string) string {
-			_, wrong := parseGrouping(s)
+			_, wrong := units.ReadGrouping(s)
 			return wrong
 		}),
 	},
@@ -95,7 +96,7 @@ var generationRows = []Option{
 			"or tokens from 0 and END not included; values are added up, of flow and lift " +
 			"the highest counts, and a row's own text is a source of its own (default tokens)",
 		value: grouping(func(o *Options) *string { return &o.Target }, func(s string) string {
-			_, wrong := parseTarget(s)
+			_, wrong := units.ReadTarget(s)
 			return wrong
 		}),
 		encoder: "its rows are positions of the text that it reads, which positions name; " +

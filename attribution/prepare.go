@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/internal/budget"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -115,7 +116,7 @@ func readPrompt(m trace.Model, prompt string, opts Options) (
 	}
 	read = newPrompt(prompt, tokens)
 	read.Second, read.Parts = second, parts
-	if err := read.check(); err != nil {
+	if err := read.Units().Check(); err != nil {
 		return Prompt{}, nil, pkg.Errorf("prompt: %s gives wrong tokens: %w",
 			message.Quote(info.Name), err)
 	}
@@ -262,21 +263,21 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 // prepareGroups reads how tokens are grouped. It returns a usage error if that does not fit the
 // prompt.
 func (r *run) prepareGroups() (err error) {
-	if r.by, err = ParseGrouping(r.opts.By); err != nil {
+	if r.by, err = units.ParseGrouping(r.opts.By); err != nil {
 		return err
 	}
-	if r.target, err = ParseTarget(r.opts.Target); err != nil {
+	if r.target, err = units.ParseTarget(r.opts.Target); err != nil {
 		return err
 	}
 	if r.tokens > 0 {
-		if err := r.target.fits(r.tokens); err != nil {
+		if err := lacking(r.target, r.target.Lacks(r.tokens)); err != nil {
 			return err
 		}
 	}
-	if r.by.Tokens() {
+	if r.by.OfTokens() {
 		return nil
 	}
-	if r.spans, err = r.by.spans(&r.e.Prompt, r.e.restsOnFirst()); err != nil {
+	if r.spans, err = r.by.Of(r.e.Prompt.Units(), r.e.restsOnFirst()); err != nil {
 		if usage := (*trace.UsageError)(nil); errors.As(err, &usage) {
 			return LookupOption("by").usagef("%s %s: %s", trace.Called("by"), r.by,
 				usage.Reason)

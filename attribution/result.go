@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -231,4 +232,30 @@ func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float
 		return 0, nil
 	}
 	return min(covered/all, 1), nil // sums in another order may round up
+}
+
+// Visibility returns, for level l, the mean of each column over the targets that see its source,
+// [T]. The first tokens, as many as prefix, are seen by all, and a later source j by T-j targets:
+//
+//	v_j = Σ_{t≥j} M[t,j] / (T-j)
+//
+// prefix is that of the text, see [trace.Info.Prefix]. A plain sum over a column favours early
+// tokens, because more targets see them. Visibility panics if l is out of range.
+func (m *Map) Visibility(l, prefix int) []float64 {
+	T := m.Shape[1]
+	v := make([]float64, m.Shape[2])
+	cfg := aggregation.Config{Prefix: prefix}
+	for t := range T {
+		for j, x := range m.Row(l, t)[:cfg.Width(t, T)] {
+			v[j] += x
+		}
+	}
+	for j := range v {
+		seen := T
+		if j >= prefix {
+			seen -= j
+		}
+		v[j] /= float64(seen)
+	}
+	return v
 }

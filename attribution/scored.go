@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -188,14 +189,14 @@ func (r *run) groups(t GeneratedToken) (groups [][]int) {
 	for _, s := range r.spans {
 		groups = append(groups, slices.Clone(s.Tokens))
 	}
-	if r.target.Tokens() {
+	if r.target.OfTokens() {
 		return groups
 	}
 	n, m := len(r.e.Steps), len(r.ids)
-	before, _ := r.target.divide(append(slices.Clone(r.e.Steps), t))
+	before, _ := r.target.Divide(generated(append(slices.Clone(r.e.Steps), t), strings.Clone))
 	for _, s := range before {
 		var group []int
-		for i := s.begin; i < min(s.end, n); i++ {
+		for i := s.Begin; i < min(s.End, n); i++ {
 			group = append(group, m+i)
 		}
 		if group != nil {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -27,7 +28,7 @@ type spacedToken struct {
 func (r *run) addSpaced(m trace.Model, prompt, does, option, text string) {
 	first, _ := utf8.DecodeRuneInString(text)
 	last, _ := utf8.DecodeLastRuneInString(prompt)
-	if !InWord(first) || unicode.IsSpace(last) {
+	if !units.InWord(first) || unicode.IsSpace(last) {
 		return
 	}
 	own, _, err := trace.EncodeAfter(m, prompt, text)

@@ -6,369 +6,47 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
-	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// Span is a part of the prompt: a set of its tokens, which need not be adjacent.
-type Span struct {
-	// Text is the text to show. Begin and End are the bytes [Begin,End) of the prompt from the
-	// first token of the span to the last.
-	Text       string
-	Begin, End int
-	// Tokens are columns of a result, in rising order, at least one.
-	Tokens []int
+// ContinuesWord reports for each token of the text whether it continues the word of the token
+// before it, as [units.Tokens.Continues] does: [m+n] for the m tokens of the prompt, or its spans,
+// and the n that a decoder generated. A span is a word, and so is each token of a prompt whose
+// tokens have no places in its text.
+func (e *Explanation) ContinuesWord() []bool {
+	joins := make([]bool, len(e.Prompt.Texts))
+	if !e.facts().Spans && e.Prompt.Placed() {
+		joins = e.Prompt.Units().Continues()
+	}
+	switch {
+	case e.Model.Reads():
+		return joins
+	case len(e.Steps) > 0 && e.Steps[0].IDs != nil:
+		return append(joins, make([]bool, len(e.Steps))...)
+	}
+	return append(joins, generated(e.Steps, units.WithoutMarks).Continues()...)
 }
 
-// Words returns the words of the prompt. A word is a run of letters, digits and marks, which may
-// contain apostrophes, hyphens and the points of numbers. A token belongs to the word of its first
-// letter or digit. A token of spaces alone belongs to the span that begins after it, one with a
-// line break, or with nothing after it, to the span before it. Any other token without letters and
-// digits, and a control token, is a span of its own. In scripts without spaces between words a run
-// is a whole phrase; use [Prompt.Spans] there. There are no words and no sentences if a token lies
-// outside the text.
-func (p *Prompt) Words() []Span { return p.units(wordOf(p.Text), false) }
-
-// Sentences returns the sentences of the prompt. A sentence ends after ".", "!", "?" or a similar
-// mark, and the closing quotation marks and brackets that follow it, if white space comes next;
-// after "。", "！" and "？" without white space too; and at a line break. In a program, see
-// [IsProgram], it is a line. White space belongs to spans as in [Prompt.Words], and a control token
-// is a span of its own.
-func (p *Prompt) Sentences() []Span { return p.units(sentenceOf(p.Text), false) }
-
-// units returns the spans that have these numbers in each byte. The first token may be apart.
-func (p *Prompt) units(of []int, firstApart bool) []Span {
-	if firstApart && p.check() == nil && len(p.Offsets) > 0 {
-		for i := p.Offsets[0][0]; i < p.Offsets[0][1]; i++ {
-			of[i] = len(of)
-		}
+// TextOf returns the texts of generated tokens as one.
+func TextOf(steps []GeneratedToken) string {
+	var b strings.Builder
+	for _, g := range steps {
+		b.WriteString(g.Text)
 	}
-	return p.joinSpaces(p.divide(of, true))
+	return b.String()
 }
 
-// Turns returns the parts of a conversation: a span for the words of each message, such as "user 1:
-// Where is the key?", one for definitions of tools, "tools: …", and for what the chat template adds
-// by itself, "added: …", and one for each stretch of marks and names of roles, "label". A
-// role with one message has no number, and what a model wrote to itself is "assistant, thinking". A
-// token belongs to the part of its first character that is no white space; a token outside of them
-// is a span of its own. Turns returns a [trace.UsageError] if the prompt is no conversation, and
-// another error if it is damaged.
-func (p *Prompt) Turns() ([]Span, error) {
-	if len(p.Parts) == 0 {
-		return nil, trace.Usagef("the prompt is no conversation and has no turns; %s puts it into "+
-			"the model's chat template", trace.Called("chat", "Options.Chat"))
+// generated returns generated tokens, to divide them; write is how each text is written.
+func generated(steps []GeneratedToken, write func(string) string) units.Tokens {
+	var texts []string
+	var special []bool
+	for _, g := range steps {
+		texts, special = append(texts, write(g.Text)), append(special, g.Special)
 	}
-	if err := p.check(); err != nil {
-		return nil, damaged("%v", err)
-	}
-	messages := map[string][]int{} // by role, the turns in order
-	for _, part := range p.Parts {
-		turns := messages[part.Role]
-		if part.Kind == trace.Words && !slices.Contains(turns, part.Turn) {
-			messages[part.Role] = append(turns, part.Turn)
-		}
-	}
-	of, _ := RangeOf(p.Text, nil)
-	var names []string // of the spans in of
-	for i, part := range p.Parts {
-		if part.Begin < 0 || part.Begin > part.End || part.End > len(of) {
-			return nil, damaged("part %d lies in bytes %d to %d of a text of %d", i, part.Begin,
-				part.End, len(of))
-		}
-		if i == 0 || nextTurn(p.Parts[i-1], part) {
-			names = append(names, nameOf(part, messages[part.Role]))
-		}
-		for at := part.Begin; at < part.End; at++ {
-			of[at] = len(names) - 1
-		}
-	}
-	spans := p.divide(of, false)
-	for i, s := range spans {
-		switch at := p.partOf(p.Offsets[s.Tokens[0]], of); {
-		case at < 0:
-		case names[at] == LabelSpan:
-			spans[i].Text = LabelSpan
-		default:
-			spans[i].Text = names[at] + ": " + s.Text
-		}
-	}
-	return spans, nil
-}
-
-// nextTurn reports whether a part is in another span than the one before it.
-func nextTurn(before, part trace.Part) bool {
-	return part.Kind != before.Kind || part.Kind != trace.Label &&
-		(part.Turn != before.Turn || part.Thinking != before.Thinking)
-}
-
-// LabelSpan is the name of a span of marks and names of roles; see [Prompt.Turns].
-const LabelSpan = string(trace.Label)
-
-// nameOf returns the name of a part, where messages are those of its role.
-func nameOf(part trace.Part, messages []int) string {
-	if part.Kind != trace.Words {
-		return string(part.Kind)
-	}
-	name := part.Role
-	if len(messages) > 1 {
-		name += fmt.Sprintf(" %d", 1+slices.Index(messages, part.Turn))
-	}
-	if part.Thinking {
-		name += ", thinking"
-	}
-	return name
-}
-
-// Spans returns one span for each range of bytes [begin,end) of the prompt, and one for every token
-// outside the ranges, in the order of their first tokens. A token belongs to the first range that
-// contains one of its characters other than white space. Spans returns a [trace.UsageError] if a
-// range is empty, lies outside the text or contains no token, or if two ranges overlap. It returns
-// another error if a token lies outside the text.
-func (p *Prompt) Spans(ranges ...[2]int) ([]Span, error) {
-	of, err := RangeOf(p.Text, ranges)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.check(); err != nil {
-		return nil, damaged("%v", err)
-	}
-	spans := p.divide(of, true)
-	for k, r := range ranges {
-		if !slices.ContainsFunc(p.Offsets, func(o [2]int) bool { return p.partOf(o, of) == k }) {
-			return nil, trace.Usagef("span %d to %d, %s, holds the beginning of no token",
-				r[0], r[1], message.Quote(p.Text[r[0]:r[1]]))
-		}
-	}
-	return spans, nil
-}
-
-// RangeOf returns for each byte of a text the number of its range, or -1 if there is none. It
-// returns a usage error if a range is empty or outside the text, or if two overlap.
-func RangeOf(text string, ranges [][2]int) ([]int, error) {
-	of := make([]int, len(text))
-	for i := range of {
-		of[i] = -1
-	}
-	for k, r := range ranges {
-		if r[0] < 0 || r[1] > len(text) || r[0] >= r[1] {
-			return nil, trace.Usagef(
-				"span %d to %d; the text has bytes 0 to %d, and the first comes before the last",
-				r[0], r[1], len(text),
-			)
-		}
-		for i := r[0]; i < r[1]; i++ {
-			if of[i] >= 0 {
-				other := ranges[of[i]]
-				return nil, trace.Usagef("spans %d to %d and %d to %d overlap", other[0], other[1],
-					r[0], r[1])
-			}
-			of[i] = k
-		}
-	}
-	return of, nil
-}
-
-// divide returns the spans of the prompt, nil if a token lies outside the text. of has for each
-// byte of the text the number of its span, -1 for none. apart is whether control tokens are spans
-// of their own.
-func (p *Prompt) divide(of []int, apart bool) []Span {
-	if p.check() != nil {
-		return nil
-	}
-	var spans []Span
-	at := map[int]int{} // from a number in of to an index in spans
-	for j, offset := range p.Offsets {
-		part := p.partOf(offset, of)
-		inside := part >= 0 && !(apart && p.Special[j])
-		if i, ok := at[part]; ok && inside {
-			s := &spans[i]
-			s.Tokens, s.End = append(s.Tokens, j), max(s.End, offset[1])
-			s.Text = strings.TrimSpace(p.Text[s.Begin:s.End])
-			continue
-		}
-		s := Span{p.Texts[j], offset[0], offset[1], []int{j}}
-		if inside {
-			at[part] = len(spans)
-			if text := strings.TrimSpace(s.Text); text != "" {
-				s.Text = text
-			}
-		}
-		spans = append(spans, s)
-	}
-	return spans
-}
-
-// joinSpaces returns spans in which white space is no span of its own, but for that at the
-// beginning of the text. A token of spaces alone, such as the "▁" that SentencePiece writes before
-// a digit, belongs to the span that begins after it, unless that is a control token or white space
-// with a line break. All other white space belongs to the span before it.
-func (p *Prompt) joinSpaces(spans []Span) []Span {
-	joined := slices.Clone(spans)
-	for i := len(joined) - 2; i >= 0; i-- {
-		s, next := joined[i], &joined[i+1]
-		if len(s.Tokens) > 1 || p.Special[s.Tokens[0]] || plainToken(s.Text) != "" ||
-			next.Tokens[0] != s.Tokens[0]+1 || p.Special[next.Tokens[0]] ||
-			strings.TrimSpace(next.Text) == "" {
-			continue
-		}
-		next.Begin, next.Tokens = s.Begin, append(s.Tokens, next.Tokens...)
-		joined = slices.Delete(joined, i, i+1)
-	}
-	for i := 1; i < len(joined); i++ {
-		s, before := joined[i], &joined[i-1]
-		if strings.TrimSpace(plainToken(s.Text)) == "" && !p.Special[s.Tokens[0]] &&
-			before.Tokens[len(before.Tokens)-1] == s.Tokens[0]-1 {
-			before.End, before.Tokens = s.End, append(before.Tokens, s.Tokens...)
-			joined = slices.Delete(joined, i, i+1)
-			i--
-		}
-	}
-	return joined
-}
-
-// partOf returns the number in of of a token's first byte that is no white space. A token of white
-// space has that of its first byte. It returns -1 if there is none.
-func (p *Prompt) partOf(offset [2]int, of []int) int {
-	begin, end := offset[0], min(offset[1], len(of))
-	for at, r := range p.Text[begin:max(begin, end)] {
-		if !unicode.IsSpace(r) && of[begin+at] >= 0 {
-			return of[begin+at]
-		}
-	}
-	if begin < end && strings.TrimSpace(p.Text[begin:end]) == "" {
-		return of[begin]
-	}
-	return -1
-}
-
-// wordOf returns for each byte of a text the number of its word, -1 outside words.
-func wordOf(text string) []int {
-	of := make([]int, len(text))
-	word, inside, before := -1, false, utf8.RuneError
-	for at, r := range text {
-		_, size := utf8.DecodeRuneInString(text[at:])
-		next, _ := utf8.DecodeRuneInString(text[at+size:])
-		is := InWord(r) || inside && joins(before, r, next)
-		if is && !inside {
-			word++
-		}
-		inside, before = is, r
-		for i := range size {
-			of[at+i] = -1
-			if is {
-				of[at+i] = word
-			}
-		}
-	}
-	return of
-}
-
-// joins reports whether a mark joins the characters around it into one word: an apostrophe, a
-// hyphen, or the point or comma of a number.
-func joins(before, mark, after rune) bool {
-	if strings.ContainsRune(".,", mark) {
-		return unicode.IsDigit(before) && unicode.IsDigit(after)
-	}
-	return strings.ContainsRune("'’-‐", mark) && InWord(after)
-}
-
-// SentenceRanges returns the bytes [begin,end) of each sentence of a text, which needs no tokens.
-// [Prompt.Sentences] says where a sentence ends. White space between sentences belongs to none.
-func SentenceRanges(text string) [][2]int {
-	var ranges [][2]int
-	last := -1
-	for at, sentence := range sentenceOf(text) {
-		switch {
-		case sentence < 0:
-		case sentence != last:
-			ranges, last = append(ranges, [2]int{at, at + 1}), sentence
-		default:
-			ranges[len(ranges)-1][1] = at + 1
-		}
-	}
-	for i, r := range ranges {
-		ranges[i][1] = r[0] + len(strings.TrimSpace(text[r[0]:r[1]]))
-	}
-	return ranges
-}
-
-// ParagraphRanges returns the bytes [begin,end) of each paragraph of a text. Paragraphs are divided
-// by lines that are empty or white space. White space around a paragraph belongs to none.
-func ParagraphRanges(text string) [][2]int {
-	var ranges [][2]int
-	at, inside := 0, false
-	for line := range strings.Lines(text) {
-		trimmed := strings.TrimSpace(line)
-		begin := at + strings.Index(line, trimmed)
-		end := begin + len(trimmed)
-		switch {
-		case trimmed == "":
-		case inside:
-			ranges[len(ranges)-1][1] = end
-		default:
-			ranges = append(ranges, [2]int{begin, end})
-		}
-		at, inside = at+len(line), trimmed != ""
-	}
-	return ranges
-}
-
-// The marks that end a sentence: those that need white space after them, because they stand inside
-// numbers and names too, and those of texts without spaces, which do not. The closing marks after
-// them belong to the same sentence.
-const (
-	spacedEnds   = ".!?…।؟۔"
-	unspacedEnds = "。！？"
-	closings     = "\"'”’»)]}」』）】》〉"
-)
-
-// IsProgram reports whether a text is a program as a whole: two lines or more are indented, and
-// there are no fences of three backticks.
-func IsProgram(text string) bool {
-	indented := 0
-	for line := range strings.Lines(text) {
-		rest := strings.TrimLeft(line, " \t")
-		if indent := len(line) - len(rest); indent > 1 || strings.HasPrefix(line, "\t") {
-			if strings.TrimSpace(rest) != "" {
-				indented++
-			}
-		}
-	}
-	return indented > 1 && !strings.Contains(text, "```")
-}
-
-// sentenceOf returns for each byte of a text the number of its sentence, -1 for white space between
-// sentences.
-func sentenceOf(text string) []int {
-	program := IsProgram(text)
-	of := make([]int, len(text))
-	sentence, ended, unspaced, between := 0, false, false, true
-	for at, r := range text {
-		_, size := utf8.DecodeRuneInString(text[at:])
-		space := unicode.IsSpace(r)
-		mark := strings.ContainsRune(spacedEnds+unspacedEnds, r)
-		closing := strings.ContainsRune(closings, r)
-		if !between && (r == '\n' || !program && (space && ended ||
-			!space && !mark && !closing && unspaced)) {
-			sentence, between = sentence+1, true
-		}
-		if !space {
-			between = false
-			ended = mark || ended && closing
-			unspaced = strings.ContainsRune(unspacedEnds, r) || unspaced && (mark || closing)
-		}
-		for i := range size {
-			of[at+i] = sentence
-			if between {
-				of[at+i] = -1
-			}
-		}
-	}
-	return of
+	return units.Join(texts, special)
 }
 
 // GroupSpans returns a copy in which the columns of each result are spans of the prompt. The value
@@ -378,7 +56,7 @@ func sentenceOf(text string) []int {
 // mean over its tokens. A span has the id of its first token. What studies found stays if it holds
 // for spans, too; see [Study.Spans]. GroupSpans returns a [trace.UsageError] unless every token of
 // the prompt is in exactly one span, and another error if the explanation is damaged.
-func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
+func (e *Explanation) GroupSpans(spans []units.Span) (*Explanation, error) {
 	if err := e.checkGrouped(); err != nil {
 		return nil, err
 	}
@@ -427,9 +105,9 @@ func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
 // strongestWords returns for each span of several tokens the word of which a method says most in
 // any row, "" if that is below an eighth of what the method says most of. The first token and
 // control tokens are left out, and so are scorers that took the span away as one.
-func (e *Explanation) strongestWords(spans []Span) []string {
+func (e *Explanation) strongestWords(spans []units.Span) []string {
 	words := slices.Clone(e.Prompt.Texts)
-	for _, word := range e.Prompt.Words() {
+	for _, word := range e.Prompt.Units().Words() {
 		for _, j := range word.Tokens {
 			words[j] = word.Text
 		}
@@ -460,7 +138,7 @@ func (e *Explanation) strongestWords(spans []Span) []string {
 }
 
 // checkSpans returns a usage error unless every token is in one span.
-func (e *Explanation) checkSpans(spans []Span) error {
+func (e *Explanation) checkSpans(spans []units.Span) error {
 	m := len(e.Prompt.IDs)
 	seen := make([]bool, m)
 	for i, s := range spans {
@@ -504,7 +182,7 @@ func groupedOptions(options map[string]string, name string) map[string]string {
 }
 
 // group returns the result over spans and generated tokens.
-func (r *Result) group(spans []Span) *Result {
+func (r *Result) group(spans []units.Span) *Result {
 	f, name := r.combineSpans()
 	g := *r
 	g.Options, g.Spans = groupedOptions(r.Options, name), true
@@ -517,7 +195,7 @@ func (r *Result) group(spans []Span) *Result {
 }
 
 // groupRow returns the values of spans in a row of tokens, [spans].
-func groupRow(row []float64, spans []Span, f func(a, b float64) float64) []float64 {
+func groupRow(row []float64, spans []units.Span, f func(a, b float64) float64) []float64 {
 	grouped := make([]float64, len(spans))
 	for i, s := range spans {
 		grouped[i] = row[s.Tokens[0]]
@@ -529,7 +207,7 @@ func groupRow(row []float64, spans []Span, f func(a, b float64) float64) []float
 }
 
 // group returns the map over spans, [L,spans,spans].
-func (m *Map) group(spans []Span) *Map {
+func (m *Map) group(spans []units.Span) *Map {
 	f, name := m.combineSpans()
 	g := *m
 	n := len(spans)
@@ -548,30 +226,4 @@ func (m *Map) group(spans []Span) *Map {
 		}
 	}
 	return &g
-}
-
-// Visibility returns, for level l, the mean of each column over the targets that see its source,
-// [T]. The first tokens, as many as prefix, are seen by all, and a later source j by T-j targets:
-//
-//	v_j = Σ_{t≥j} M[t,j] / (T-j)
-//
-// prefix is that of the text, see [trace.Info.Prefix]. A plain sum over a column favours early
-// tokens, because more targets see them. Visibility panics if l is out of range.
-func (m *Map) Visibility(l, prefix int) []float64 {
-	T := m.Shape[1]
-	v := make([]float64, m.Shape[2])
-	cfg := aggregation.Config{Prefix: prefix}
-	for t := range T {
-		for j, x := range m.Row(l, t)[:cfg.Width(t, T)] {
-			v[j] += x
-		}
-	}
-	for j := range v {
-		seen := T
-		if j >= prefix {
-			seen -= j
-		}
-		v[j] /= float64(seen)
-	}
-	return v
 }

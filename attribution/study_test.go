@@ -109,7 +109,8 @@ func TestStudyOfAnotherModule(t *testing.T) {
 			t.Errorf("%s has %v", name, got.Studies)
 		}
 	}
-	if grouped, err := e.GroupSpans(e.Prompt.Words()); err != nil || grouped.Studies != nil ||
+	words := e.Prompt.Units().Words()
+	if grouped, err := e.GroupSpans(words); err != nil || grouped.Studies != nil ||
 		grouped.Steps[1].Studies != nil || count(e) != [2]int{3, 1} {
 		t.Errorf("spans have what is of tokens: %v, %v", grouped, err)
 	}

@@ -15,28 +15,6 @@ import (
 	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
-func TestParseTarget(t *testing.T) {
-	for in, as := range map[string]string{
-		"": "", "answer": "answer", "word": "word", "sentence": "sentence",
-		"sentence:3": "sentence:3", "word:12": "word:12", "4:9": "4:9",
-		" 12:15, 4:9": "4:9,12:15", "0:4,4:6": "0:4,4:6",
-	} {
-		g, err := attribution.ParseTarget(in)
-		if err != nil || g.String() != as || g.Tokens() != (in == "") {
-			t.Errorf("%q is %q, %v; want %q", in, g, err, as)
-		}
-	}
-	for _, bad := range []string{
-		"turn", "answers", "answer:1", "sentence:0", "sentence:-1", "sentence:", "sentence:x",
-		"word:99999999999999999999", "4", "4:4", "0:4,3:6", "0:4,0:4", "0:4,", "-1:3", "\x1b[31m",
-	} {
-		if _, err := attribution.ParseTarget(bad); !errors.Is(err, trace.ErrUsage) ||
-			!strings.Contains(err.Error(), "BEGIN:END") {
-			t.Errorf("ParseTarget(%q): %v, want what it takes", bad, err)
-		}
-	}
-}
-
 // rows describes the rows of an explanation: their texts and tokens, and the tokens that the target
 // does not name in brackets.
 func rows(e *attribution.Explanation) string {
@@ -86,39 +64,6 @@ func TestExplainTarget(t *testing.T) {
 		if all.Err != nil || all.Index == 0 && cmp.Diff(all.Explanation, e) != "" {
 			t.Errorf("text %d: %v", all.Index, all.Err)
 		}
-	}
-}
-
-// Every token is in one stretch. The control tokens that end a text are no part of the answer, one
-// inside a sentence divides it, and a token that is in no word or sentence stays alone.
-func TestTargetStretches(t *testing.T) {
-	text := "<t>|The| key|s|.|\n|It| is|.|<e>|<e>"
-	var steps []attribution.GeneratedToken
-	for part := range strings.SplitSeq(text, "|") {
-		steps = append(steps, attribution.GeneratedToken{
-			Text: part, Special: strings.HasPrefix(part, "<"),
-		})
-	}
-	for target, want := range map[string]string{
-		"answer":     "[0 9) [9 11)rest",
-		"sentence":   "[0 1) [1 5) [5 6) [6 9) [9 10) [10 11)",
-		"sentence:2": "[0 6)rest [6 9) [9 11)rest",
-		"word:2":     "[0 2)rest [2 4) [4 11)rest",
-		"word":       "[0 1) [1 2) [2 4) [4 5) [5 6) [6 7) [7 8) [8 9) [9 10) [10 11)",
-		"2:4,6:7":    "[0 2)rest [2 4) [4 6)rest [6 7) [7 11)rest",
-		"0:11":       "[0 11)",
-	} {
-		g, err := attribution.ParseTarget(target)
-		must(t, err)
-		if got, err := attribution.StretchesOf(g, steps); err != nil || got != want {
-			t.Errorf("%s: %s, %v; want %s", target, got, err, want)
-		}
-	}
-	inside := slices.Concat(steps[1:3], steps[9:10], steps[3:5])
-	sentence, _ := attribution.ParseTarget("sentence")
-	if got, err := attribution.StretchesOf(sentence, inside); err != nil ||
-		got != "[0 2) [2 3) [3 5)" {
-		t.Errorf("a control token inside: %s, %v", got, err)
 	}
 }
 

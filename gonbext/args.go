@@ -14,6 +14,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -201,7 +202,7 @@ func arguments(o *attribution.Options, m *Model, v *Show) []argument {
 		}},
 		{name: "by", set: func(s string) error {
 			v.By = s
-			_, err := attribution.ParseGrouping(s)
+			_, err := units.ParseGrouping(s)
 			return err
 		}},
 		{name: "layer", set: func(s string) error {

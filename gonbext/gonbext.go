@@ -37,6 +37,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -233,7 +234,7 @@ func (r request) view(ctx context.Context, out *display, e *Explanation) (render
 		return nil, err
 	}
 	v, err := show.Picture(e, recorded)
-	if h, is := v.(render.Heatmap); is && show.Kind != render.KindCompare {
+	if h, is := v.(render.Heatmap); is && !show.View().Compares {
 		h.Next = next
 		v = h
 	}
@@ -317,7 +318,7 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 // live returns the options with which each token and all progress are drawn on a display. What does
 // not fit a view stops the run, and comes again with the result.
 func (r request) live(
-	out *display, by attribution.Grouping, stop func(),
+	out *display, by units.Grouping, stop func(),
 ) attribution.Options {
 	var latest *Explanation
 	var pace message.Pace
@@ -346,7 +347,7 @@ func (r request) live(
 
 // shown returns an explanation as it is shown: with the parts of the prompt that the view asks for.
 // The error is about a view that does not fit the model or its tokens.
-func (r request) shown(e *Explanation, by attribution.Grouping) (*Explanation, error) {
+func (r request) shown(e *Explanation, by units.Grouping) (*Explanation, error) {
 	if err := r.checkLayer(e); err != nil {
 		return nil, err
 	}
@@ -356,11 +357,11 @@ func (r request) shown(e *Explanation, by attribution.Grouping) (*Explanation, e
 // grouping returns the grouping that By names, or an error if it does not fit the prompt. In a chat
 // it is not checked here: the text is known only when the model has put the prompt into its chat
 // template.
-func (r request) grouping(prompt string) (attribution.Grouping, error) {
+func (r request) grouping(prompt string) (units.Grouping, error) {
 	if r.options.Pair != "" {
 		prompt, _ = trace.JoinPair(prompt, r.options.Pair)
 	}
-	by, err := attribution.ParseGrouping(r.show.By)
+	by, err := units.ParseGrouping(r.show.By)
 	if err == nil && !r.options.InChat() {
 		err = by.Fits(prompt)
 	}

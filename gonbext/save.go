@@ -91,7 +91,7 @@ func saveExplanation(path string, e *Explanation, shows []Show) (f savedFile, er
 	if err != nil {
 		return f, err
 	}
-	if show.Against != nil && show.Kind != render.KindCompare {
+	if show.Against != nil && !show.View().Compares {
 		return f, usagef("Against is for the kind compare, and the kind is %q", show.Kind)
 	}
 	var own *engine.Picture

@@ -3,9 +3,9 @@ package gonbext
 import (
 	"context"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -172,7 +172,7 @@ func draw(e *Explanation, show render.Show) error {
 		return usagef("a picture of %s needs the model: call gonbext.Explain with this Kind",
 			show.Kind)
 	}
-	by, err := attribution.ParseGrouping(show.By)
+	by, err := units.ParseGrouping(show.By)
 	if err == nil && e != nil {
 		e, err = e.Group(by)
 	}

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/units"
 )
 
 // alignText aligns prompts of one text.
@@ -15,7 +16,7 @@ func (p *Alignment) alignText() error {
 		return nil
 	}
 	starts := commonStarts(&a.Prompt, &b.Prompt)
-	spans, joined := [2][]attribution.Span{}, 0
+	spans, joined := [2][]units.Span{}, 0
 	for i, e := range p.Sides {
 		spans[i] = spansFrom(&e.Prompt, starts)
 		for _, s := range spans[i] {
@@ -88,12 +89,12 @@ func commonStarts(a, b *attribution.Prompt) []int {
 
 // spansFrom joins the tokens of a prompt from each start to the next. Tokens before the first start
 // belong to the first span, and each control token is a span of its own.
-func spansFrom(p *attribution.Prompt, starts []int) []attribution.Span {
-	var spans []attribution.Span
+func spansFrom(p *attribution.Prompt, starts []int) []units.Span {
+	var spans []units.Span
 	latest := -2 // the number of the start of the latest span
 	for j := range p.Texts {
 		if p.Special[j] {
-			spans = append(spans, attribution.Span{
+			spans = append(spans, units.Span{
 				Text: p.Texts[j], Begin: p.Offsets[j][0], End: p.Offsets[j][1], Tokens: []int{j},
 			})
 			latest = -2
@@ -104,7 +105,7 @@ func spansFrom(p *attribution.Prompt, starts []int) []attribution.Span {
 			at--
 		}
 		if at = max(at, 0); at != latest {
-			spans = append(spans, attribution.Span{
+			spans = append(spans, units.Span{
 				Text: p.Texts[j], Begin: startOf(p, j), End: p.Offsets[j][1], Tokens: []int{j},
 			})
 			latest = at
@@ -121,7 +122,7 @@ func spansFrom(p *attribution.Prompt, starts []int) []attribution.Span {
 // side has and this one has not, and the names of these tokens. The i-th control token before a
 // span is taken for the i-th one there on the other side.
 func withColumns(
-	e *attribution.Explanation, own, other []attribution.Span, otherPrompt *attribution.Prompt,
+	e *attribution.Explanation, own, other []units.Span, otherPrompt *attribution.Prompt,
 ) (*attribution.Explanation, []string) {
 	var missing []string
 	// from[k] is the column of e that is column k of the result, -1 for one of zeros.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 )
 
 // MinimalPair is a line of a file of BLiMP (Warstadt et al. 2020): two sentences that differ in one
@@ -91,7 +91,7 @@ func (p MinimalPair) Words() (good, bad string, begin, end int, ok bool) {
 
 // inWord reports whether a character belongs to a word.
 func inWord(r rune) bool {
-	return attribution.InWord(r) || strings.ContainsRune("'’-", r)
+	return units.InWord(r) || strings.ContainsRune("'’-", r)
 }
 
 // maskTexts are the texts that mask tokens have.

@@ -41,6 +41,7 @@ func (direct) Info() Info {
 		Needs:      "the parts of a logit",
 		Signed:     true,
 		Foils:      true,
+		LastAsks:   true,
 		ByLayer:    true,
 		Evidence:   trace.Written,
 		Quantities: []trace.Quantity{trace.Logit},

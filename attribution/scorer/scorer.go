@@ -72,8 +72,8 @@ type Info struct {
 	// query of another one must have none.
 	Edits bool
 	// LastAsks reports whether the token at which a decoder predicts has a high value whatever
-	// stands there: without it another prediction is asked for, or all that is traced passes it. So
-	// that value is no finding; see [attribution.Explanation.RowSinks].
+	// stands there: the prediction is read there, without it another one is asked for, or all that
+	// is traced passes it. So that value is no finding; see [attribution.Explanation.RowSinks].
 	LastAsks bool
 	// Complete reports whether the values should add up to a change of the prediction. The residue
 	// is then an error of the estimate, and not a part that belongs to no token. An explanation

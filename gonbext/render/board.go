@@ -1,272 +1,628 @@
 package render
 
 import (
-	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html"
-	"io"
+	"math"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/headwater-ml/headwater/attribution"
 )
 
-//go:embed board.css
-var boardStyle string
-
-// boardSheet returns the style sheet of every board, on one line.
-var boardSheet = sync.OnceValue(func() string { return oneLine(boardStyle) + themeSheet() })
-
-// board is the state of writing a picture as HTML: a white or, in a dark host, a black sheet with
-// one line on the model, a sentence, the text, and below them what a kind of picture adds.
-type board struct {
+// Board is a picture as every medium draws it, and nothing else: a view fills it, and a text, a
+// page and a figure are written from it. No view writes HTML, JSON or JavaScript. All texts in it
+// are visible; see [Visible].
+type Board struct {
+	// drawing has the title, the caption, and the words of the text with role, turn and fold.
 	*drawing
-	bytes.Buffer
-	limit int    // of the picture, in bytes
-	next  string // see [Heatmap.Next]
-	theme theme
+	// Kind is the name of the view.
+	Kind string
+	// Opened is what the board shows at first, and Opens what a choice of a reader opens in its
+	// place, at first that At: a word, a column or a row of the table, as By says. Nil opens
+	// nothing.
+	Opened Opening
+	Opens  []Opening
+	At     int
+	By     Choice
+	Table  Table
+	// Graph stands in place of the table; nil for none.
+	Graph *Graph
+	// Silence says, before all else of a figure, why its values say nothing; "" if they may.
+	Silence string
+	// Beside has, for each column of the table, the bars beside it.
+	Beside []Bars
+	// Scale is that of the steps.
+	Scale Scale
+	// Lines are every column or row of the table in words, for readers without a script, and Lists
+	// what a text has below the table. Details is the title of the lines.
+	Lines, Lists []Line
+	Details      string
+	// Legend says how to read it, and PageLegend and TextLegend what a page and a text have beyond
+	// that; Notes are the sentences below a figure.
+	Legend, PageLegend, TextLegend string
+	Notes                          []string
+	// Caption are the parts of the line below the title of a figure.
+	Caption []string
+	// Tab is the name of the method, "" for none, and Sides are what values above and below 0 mean.
+	Tab   string
+	Sides [2]string
+	// MaxBytes is the limit of a page in bytes, 0 for the default.
+	MaxBytes int
 }
 
-// newBoard begins a board of about limit bytes.
-func newBoard(d *drawing, palette string, limit int) *board {
-	return &board{drawing: d, limit: limit, theme: themeOf(palette)}
+// Choice is what a reader chooses in a board.
+type Choice string
+
+// The choices.
+const (
+	ByWord   Choice = "word"
+	ByColumn Choice = "column"
+	ByRow    Choice = "row"
+)
+
+// Opening is what a choice shows.
+type Opening struct {
+	// Say is the sentence, Facts the line below it, and More what a text has in a line of its own.
+	Say, Facts Phrase
+	More       string
+	// Token is the word of the text that is framed, -1 for none, and Column and Row are framed in
+	// the table. A readout says at first what stands in Column of row Cell.
+	Token, Column, Row, Cell int
+	// Steps are the colours of the words, nil for none.
+	Steps []int
 }
 
-// page returns what was written.
-func (b *board) page() *page {
-	p := newPage(b.picture, b.limit)
-	_, _ = b.WriteTo(p) // a buffer takes all
-	return p
-}
-
-func (b *board) printf(format string, args ...any) { fmt.Fprintf(b, format, args...) }
-
-// begin opens the element of the picture, of these classes besides its own, with its style sheet:
-// that of all boards and the rules of its kind.
-func (b *board) begin(classes, rules string) {
-	if b.e.Model.EncoderLayers > 0 {
-		classes += " hm-stacks"
+// facts are the facts with what is more.
+func (o *Opening) facts() Phrase {
+	if o.More == "" {
+		return o.Facts
 	}
-	b.printf(`<div class="%s" data-palette="%s" tabindex="0" style="background:%s;color:%s;`+
-		`padding:0 2px 8px;font:14px/1.45 system-ui,-apple-system,'Segoe UI','DejaVu Sans',`+
-		`sans-serif"><style>%s%s</style>`, strings.TrimSpace("hm "+NoMathematics+" "+classes),
-		b.theme.name, sheet, ink, boardSheet(), rules)
+	return append(slices.Clone(o.Facts), piece{text: " · " + o.More})
 }
 
-// end closes the element, with the script and its data where there are some.
-func (b *board) end(data, script string) {
-	if data != "" {
-		b.printf(`<script type="text/plain">%s</script><script>%s</script>`, data, script)
+// Line is a line of a list: its name, a sentence and its facts, and a list in words.
+type Line struct {
+	Name       string
+	Say, Facts Phrase
+	List       string
+}
+
+// Bars are named parts of a whole, in a box with a title and a note.
+type Bars struct {
+	Title, Note string
+	Bars        []Bar
+}
+
+// Bar is a part of a whole from 0 to 1, and what is written beside it.
+type Bar struct {
+	Name   string
+	Part   float64
+	Number string
+}
+
+// Table is a matrix. Its columns are tokens of the text, or have names of their own.
+type Table struct {
+	Title, Note string
+	Axis        string // what the names of rows are, "" if they say it
+	Columns     []string
+	Last        []string // the names of columns of texts after the others
+	Rows        []Row
+	// Heading is the title of a figure, if it is another one than that of the picture, and Name
+	// that of its matrix, "" for none; Target and Source are the titles of its rows and columns.
+	Heading, Name, Target, Source string
+	// Over are the tokens of each column, nil if columns have names of their own, and Bands asks
+	// for a line over them that tells who speaks.
+	Over  []TextColumn
+	Bands bool
+	// Words reports whether cells have words, and OfWords whether rows are words of the text, which
+	// can be unfolded; then Parts has the cells of every token, [T][columns].
+	Words, OfWords bool
+	Parts          [][][]Part
+	Readout
+}
+
+// Row is a row of a [Table], of which one may be chosen, with a cell for each column.
+type Row struct {
+	Name   string
+	Chosen bool
+	Cells  []Cell
+	Ends   []string // the texts in the last columns
+	silent string   // stands in place of cells
+}
+
+// Cell is a value with its colour. An empty one has no value, and a grey one no colour. A line
+// stands before the first one of generated tokens.
+type Cell struct {
+	// Step is the colour, from -6 to 6; see [StepColors]. Text is a number or a word.
+	Step               int
+	Text               string
+	Empty, Grey, First bool
+	// Marked says that it has a frame. Detail is what a readout says of it: the first of what it
+	// has, the others, and what it is about, with tabs between them.
+	Marked bool
+	Detail string
+}
+
+// Readout is what a readout of a cell says beside the cell.
+type Readout struct {
+	// Before and After stand around what a cell of each row has, About is the token that a cell of
+	// each column is about, of one entry for all, and At comes before the name of the column.
+	Before []string `json:"before,omitempty"`
+	After  []string `json:"after,omitempty"`
+	About  []string `json:"about,omitempty"`
+	At     string   `json:"at,omitempty"`
+	// Pattern is what the readout says in order: each is the name of one of these or, after "", a
+	// text, and perhaps its element.
+	Pattern [][]string `json:"pattern,omitempty"`
+	// Names are those of the columns in sentences, Empty stands for a cell without parts, and
+	// PartsTitle and PartsNote are the title, before the name of the row, and the note of the box
+	// with the parts of a row.
+	Names      []string `json:"names,omitempty"`
+	Empty      string   `json:"empty,omitempty"`
+	PartsTitle string   `json:"partsTitle,omitempty"`
+	PartsNote  string   `json:"partsNote,omitempty"`
+}
+
+//go:embed board.js
+var boardSource string
+
+var boardScript = script(scaleSource + matrixSource + boardSource)
+
+// boardRules are the rules of boards beyond those of all pictures: cells with words are wider, and
+// columns beside a box of bars have room for a number.
+const boardRules = `
+.hm .hm-words{width:min(100%,calc(100px + var(--end,46px) + var(--cols)*84px))!important;
+min-width:calc(100px + var(--cols)*46px)!important}
+.hm .hm-words td[data-c]{text-overflow:ellipsis;padding:0 2px!important}
+.hm .hm-words td.hm-z{color:var(--dim)}
+.hm-stacks.hm .hm-words.hm-matrix col.hm-label{width:156px}
+.hm .hm-came{outline:2px solid var(--ink);outline-offset:-2px;
+box-shadow:inset 0 0 0 3px var(--page);font-weight:600!important}
+.hm.hm-beside .hm-matrix{min-width:calc(100px + var(--cols)*24px)}
+.hm.hm-beside .hm-matrix td b{display:inline}
+.hm.hm-beside .hm-matrix td b span{font-size:12px}
+.hm.hm-beside .hm-many :is(td,tbody th){height:18px!important}
+.hm .hm-routes{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:2px 8px}
+.hm .hm-routes{font-size:12px;align-items:center}
+.hm .hm-routes>span{display:flex;height:16px;gap:1px}
+.hm .hm-routes i{overflow:hidden;text-align:center;font-style:normal;line-height:16px}
+.hm .hm-routes [aria-pressed=true]{font-weight:680}`
+
+// Part is a part of a cell: its name, and how much of it.
+type Part struct {
+	Name  string
+	Share float64
+}
+
+// plain implements [Picture] for the views that fill a board.
+func (b *Board) plain(look Terminal) *text {
+	t := newText(Terminal{Width: look.Width})
+	t.picture = b.picture
+	t.head()
+	if len(b.Opens) == 0 || b.By == ByWord { // else each line has its own
+		t.line("")
+		t.wrapped("", b.Opened.Say.String())
+		t.wrapped("", b.Opened.Facts.String())
+		t.wrapped("", b.Opened.More)
 	}
-	b.WriteString("</div>\n")
-}
-
-// writeAnswer writes the sentence, its facts, and the text in the colours of steps, one for each
-// token.
-func (b *board) writeAnswer(s *strings.Builder, say, facts string, steps []int) {
-	fmt.Fprintf(s, `<p class="hm-say" aria-live="polite" style="font-size:24px;line-height:1.3;`+
-		`margin:18px 0 4px">%s</p><p class="hm-facts hm-dim" style="color:%s;margin:0 0 14px">`+
-		`%s</p>`, say, dimInk, facts)
-	b.text(s, steps)
-}
-
-// openDetails writes the warnings, and begins the details. Without a script they are open where
-// they have what no table has.
-func (b *board) openDetails(s io.Writer, what string, isOpen bool) {
-	for _, warning := range b.e.Warnings {
-		fmt.Fprintf(s, "<div>⚠ %s</div>", escape(warning, 1000))
+	if b.Table.OfWords {
+		t.table(&b.Table, b.Table.Source)
 	}
-	open := ""
-	if isOpen {
-		open = " open"
-	}
-	fmt.Fprintf(s, `<details class="hm-details"%s><summary>Details: %s, settings</summary>`, open,
-		what)
-}
-
-// common returns what a part writes that pages without a board have too.
-func (b *board) common(write func(*page)) string {
-	p := newPage(b.picture, b.limit)
-	p.next = b.next
-	write(p)
-	return p.String()
-}
-
-// linesWithin writes n lines to s, as long as it has at most limit bytes, and then how many are
-// left out. Empty lines count, and nothing stands for them.
-func (b *board) linesWithin(
-	s interface {
-		io.StringWriter
-		Len() int
-	}, limit, n int, line func(i int) string,
-) {
-	for i := range n {
-		one := line(i)
-		if one != "" && s.Len()+len(one) > limit {
-			_, _ = s.WriteString(b.common(func(p *page) { p.lastLeftOut(n - i) }))
-			return
+	for _, l := range b.Lists {
+		switch {
+		case l.List == "" && l.Say == nil:
+			t.line("")
+			t.wrapped("", l.Name)
+		case l.Say == nil:
+			t.wrapped(l.Name, l.List)
+		default:
+			t.line("")
+			t.wrapped(l.Name, l.Say.String())
+			t.wrapped("       ", l.List)
 		}
-		_, _ = s.WriteString(one)
 	}
+	t.line("")
+	t.wrapped("", b.Legend+b.TextLegend)
+	t.model()
+	return t
 }
 
-// top writes which model it was, and how much it read and wrote.
-func (b *board) top() {
-	b.printf(`<div class="hm-top" style="color:%s;font-size:13px"><div class="hm-tabs" `+
-		`role="tablist" aria-label="method"></div><span class="hm-context">`, dimInk)
-	all := b.captioned()
-	if len(b.tokens) > 0 && b.look.Caption == "" {
-		all = append(all, b.picture.facts())
+// table writes a table of short cells, as many columns side by side as there is room for, with a
+// name in its corner.
+func (t *text) table(b *Table, corner string) {
+	wide, high := 0, 0
+	for _, name := range b.Columns {
+		high = max(high, Width(name)+1)
 	}
-	b.printf(`%s</span></div>`, html.EscapeString(strings.Join(all, " · ")))
-	if b.status != "" {
-		b.printf(`<div class="hm-dim" style="color:%s">%s</div>`, dimInk, escape(b.status, 200))
-	}
-	for _, heading := range b.headings() {
-		b.printf(`<div class="hm-dim" style="color:%s">%s</div>`, dimInk,
-			html.EscapeString(minus(heading)))
-	}
-}
-
-// text writes the turns in the colours of steps, [len(tokens)]. Each token is one element, span or
-// u, in order, which scripts rely on.
-func (b *board) text(s *strings.Builder, steps []int) {
-	fmt.Fprintf(s, `<div class="hm-text"%s style="font-size:17px;line-height:1.8">`, b.direction())
-	for _, turn := range b.turns {
-		if turn.name == "" {
-			b.turnText(s, turn, steps)
-			continue
+	for _, r := range b.Rows {
+		wide = max(wide, Width(r.Name))
+		for _, c := range r.Cells {
+			high = max(high, Width(c.Text)+1)
 		}
-		fmt.Fprintf(s, `<div class="hm-turn"><div class="hm-role"><small>%s</small></div><div>`,
-			html.EscapeString(turn.name))
-		b.turnText(s, turn, steps)
-		s.WriteString("</div></div>")
 	}
-	s.WriteString("</div>")
-}
-
-// turnText writes the tokens of a turn.
-func (b *board) turnText(s *strings.Builder, turn drawnTurn, steps []int) {
-	folded := -1 // where the fold that is open ends
-	end := max(turn.body[1], turn.tail[1])
-	code, open := false, false
-	for j := turn.head[0]; j < end; j++ {
-		t := b.tokens[j]
-		if !open || t.code != code {
-			if open {
-				s.WriteString("</div>")
+	for from := 0; from < len(b.Columns); {
+		to := min(len(b.Columns), from+max((t.width-wide-2)/high, 1))
+		t.line("")
+		line := right(corner, wide+2)
+		for _, name := range b.Columns[from:to] {
+			line += right(name, high)
+		}
+		t.line(line)
+		for _, r := range b.Rows {
+			line := "  "
+			if r.Chosen {
+				line = "▸ "
 			}
-			open, code = true, t.code
-			class := "hm-prose"
-			if code {
-				class = "hm-code"
+			line += right(r.Name, wide)
+			for _, c := range r.Cells[from:to] {
+				line += right(cmp.Or(c.Text, "·"), high)
 			}
-			s.WriteString(`<div class="` + class + `">`)
-		} else if t.space {
-			s.WriteByte(' ')
+			t.line(line)
 		}
-		if to := b.foldedUpTo(j, end); to > j && j >= folded {
-			folded = to
-			fmt.Fprintf(s, "<details><summary>%s</summary>", html.EscapeString(b.foldedText(j, to)))
+		from = to
+	}
+}
+
+// drawn works out the figure.
+func (b *Board) drawn() Drawn {
+	d := *b.drawing
+	if b.Graph != nil {
+		return Drawn{
+			Title: cmp.Or(b.Table.Heading, b.words.title), Caption: b.captioned(b.Caption...),
+			Graph: b.Graph, Silence: b.Silence, Notes: b.Notes,
 		}
-		b.token(s, j, steps[j])
-		if j >= turn.body[0] && j < turn.body[1] {
-			b.lineEnd(s, j)
+	}
+	d.columns = b.Table.Over
+	f := d.figureOf(&b.Scale.view)
+	f.Words, f.Title = b.Table.Words, cmp.Or(b.Table.Heading, b.words.title)
+	f.Target, f.Source = b.Table.Target, b.Table.Source
+	f.Caption, f.Notes = b.captioned(b.Caption...), b.Notes
+	if b.Table.Over == nil {
+		for _, name := range b.Table.Columns {
+			f.Columns = append(f.Columns, DrawnColumn{Name: name})
 		}
-		if j+1 == folded {
-			s.WriteString("</details>")
+	}
+	if len(b.Table.Rows) == 0 {
+		return f
+	}
+	one := DrawnPanel{Name: plain(b.Table.Name)}
+	for _, r := range b.Table.Rows {
+		row := DrawnRow{Name: plain(r.Name), Beside: strings.Join(r.Ends, " ")}
+		for _, c := range r.Cells {
+			cell := drawnCell(c.Step, c.Grey, plain(c.Text))
+			cell.Measured, cell.Marked = !c.Empty, c.Marked
+			row.Cells = append(row.Cells, cell)
 		}
+		one.Rows = append(one.Rows, row)
 	}
-	if open {
-		s.WriteString("</div>")
-	}
+	f.Panels = []DrawnPanel{one}
+	return f
 }
 
-// token writes one token of the text.
-func (b *board) token(s *strings.Builder, j, step int) {
-	t := b.tokens[j]
-	tag, class, style := "span", "", ""
-	if t.role == inAnswer || t.role == ending || b.explained(j) {
-		tag = "u"
+// NewBoard returns a board of the text of an explanation, with a title and without a table.
+func NewBoard(e *attribution.Explanation, title string, look Look) *Board {
+	b := &Board{drawing: newDrawing(textPicture(e, look), nil)}
+	b.words.title = title
+	return b
+}
+
+// Tokens returns T, the number of tokens of the text: of the prompt and of the answer.
+func (b *Board) Tokens() int { return len(b.tokens) }
+
+// Word returns the word of token j < T, in which that token is strong, and Place where it is.
+func (b *Board) Word(j int) Phrase  { return b.wordOf(j) }
+func (b *Board) Place(j int) string { return b.placeOf(j) }
+
+// SetColumns gives the table a column for each token, where a long text is folded around tokens
+// with large places; those are at most T places from 0 to 1.
+func (b *Board) SetColumns(places []float64) {
+	b.columns = b.fold(places)
+	b.Table.Over, b.Table.Columns = b.columns, b.columnNames()
+}
+
+// Check implements [Picture]: what fills a board checks its values.
+func (b *Board) Check() error { return nil }
+
+func (b *Board) draw() drawer { return b }
+
+func (b *Board) title() string { return titleOf(b.e) }
+
+func (b *Board) figure(string) (Figure, error) {
+	d := b.drawn()
+	return Figure{Matrix: &d}, nil
+}
+
+// markup writes the board as HTML, about as large as room says if it has no limit of its own. Near
+// the limit, what the script needs comes before the lines.
+func (p *Board) markup(room int) *page {
+	b, aside := newBoard(p.drawing, p.look.Palette, limitOf(p.MaxBytes, room)), ""
+	if p.Graph != nil {
+		return p.graphPage(b)
 	}
-	switch {
-	case t.role == inTemplate || t.role == ending:
-		class = " hm-k"
-		if b.headOf(j) && b.isFolded(j) {
-			class += " hm-head"
+	if p.Beside != nil {
+		aside = " hm-beside"
+	}
+	b.begin(strings.TrimSpace("hm-board hm-"+p.Kind+aside), oneLine(boardRules))
+	b.top()
+	if len(b.tokens) == 0 || len(p.Table.Columns) == 0 {
+		b.WriteString("<p>There is nothing to show yet.</p></div>\n")
+		return b.page()
+	}
+	steps := p.Opened.Steps
+	if steps == nil {
+		steps = make([]int, len(b.tokens))
+	}
+	var answer strings.Builder
+	b.writeAnswer(&answer, p.Opened.Say.html(), p.Opened.facts().html(), steps)
+	left := b.limit - b.Len() - answer.Len() - len(boardScript()) - 3000
+	data, missing := p.packed(left * 3 / 4)
+	left -= len(data)
+	plain := p.Table
+	plain.Note = strings.Replace(plain.Note, "framed", "▸", 1) // there are no frames in it
+	table := b.table(plain)
+	fits := len(p.Table.Columns) <= matrixColumns && len(table) <= left*3/4
+	if fits {
+		table = `<div class="hm-methods">` + table + "</div>"
+		left -= len(table)
+	} else {
+		table = ""
+	}
+	if aside != "" {
+		b.WriteString(`<div class="hm-grid"><div>`)
+	}
+	b.WriteString(answer.String())
+	if missing != "" {
+		b.WriteString(b.common(func(p *page) { p.withoutRoom(missing) }))
+	}
+	b.WriteString(table + `<div class="hm-after"></div>`)
+	if aside != "" {
+		b.WriteString(`</div><div class="hm-side"></div></div>`)
+	}
+	p.writeDetails(b, left, len(p.Table.Columns) > matrixColumns)
+	b.end(data, boardScript())
+	return b.page()
+}
+
+// writeDetails writes how to read the board, every line in at most limit bytes, and the model.
+func (p *Board) writeDetails(b *board, limit int, isOpen bool) {
+	b.openDetails(b, p.Details, isOpen)
+	b.printf(`<p>%s</p><div class="hm-lines">`, html.EscapeString(p.Legend+p.PageLegend))
+	b.linesWithin(b, b.Len()+limit, len(p.Lines), func(i int) string {
+		l := p.Lines[i]
+		if l.Say == nil {
+			return "<div>" + html.EscapeString(l.Name+l.List) + "</div>"
 		}
-	case t.blank():
-		class = " hm-w"
-	}
-	name := html.EscapeString(t.name)
-	if t.blank() {
-		name = t.broken(name)
-	}
-	switch {
-	case b.isChosen(j):
-		class += " hm-here"
-		style = ` style="outline:2px solid"`
-		name = "<b>" + name + "</b>"
-	case step != 0:
-		class += " " + stepClass(step)
-		style = ` style="` + b.theme.style(step) + `"`
-	}
-	if class != "" {
-		class = ` class="` + class[1:] + `"`
-	}
-	fmt.Fprintf(s, "<%s%s%s>%s</%s>", tag, class, style, name, tag)
-}
-
-// lineEnd writes the line breaks at the end of a token. Empty lines of prose are not shown: marks
-// say that they are there.
-func (b *board) lineEnd(s *strings.Builder, j int) {
-	t := b.tokens[j]
-	if t.ends != "" {
-		fmt.Fprintf(s, `<small class="hm-w">%s</small>`, t.broken(html.EscapeString(t.ends)))
-	}
-	if t.lines > 0 && !t.code &&
-		!(j+1 < len(b.tokens) && b.tokens[j+1].blank() && b.tokens[j+1].lines > 0) {
-		s.WriteString("<br>")
-	}
-}
-
-// broken returns the marks of white space in a program with the line breaks: what stands after one
-// is the indentation of a line.
-func (t drawnToken) broken(marks string) string {
-	if !t.code {
-		return marks
-	}
-	return strings.ReplaceAll(marks, "↵", "↵<br>")
-}
-
-// stepClass returns the class of a step: p1 to p6, n1 to n6, "" for none.
-func stepClass(step int) string {
-	switch {
-	case step > 0:
-		return fmt.Sprintf("p%d", step)
-	case step < 0:
-		return fmt.Sprintf("n%d", -step)
-	}
-	return ""
-}
-
-// isChosen reports whether a token of the text is that of the row chosen.
-func (d *drawing) isChosen(j int) bool {
-	if d.e.Model.Reads() {
-		return d.explainedBy(d.chosen, j)
-	}
-	return d.chosen >= 0 && j == len(d.e.Prompt.Texts)+d.chosen
-}
-
-// headOf reports whether a token is of the template before a message.
-func (d *drawing) headOf(j int) bool {
-	turn := d.turnOf(j)
-	return d.chat() && j < turn.head[1]
-}
-
-// isFolded reports whether a source is folded.
-func (d *drawing) isFolded(j int) bool {
-	return slices.ContainsFunc(d.columns, func(c drawnColumn) bool {
-		return c.folded && c.from <= j && j < c.to
+		return fmt.Sprintf("<div><span>%s</span> <span>%s</span><small><br>%s</small></div>",
+			l.Say.html(), l.Facts.html(), html.EscapeString(l.List))
 	})
+	b.WriteString("</div>" + b.common(func(p *page) { p.settings("") }) + "</details>")
 }
+
+// boardData is what the script needs beyond the elements of the board. Its texts are visible names
+// and sentences; see [Visible].
+type boardData struct {
+	textData
+	By    Choice    `json:"by,omitempty"`
+	Scale drawnRows `json:"scale"`
+	// Opened is shown at first, which is At of Opens, -1 for none of them.
+	Opened openData   `json:"opened"`
+	At     int        `json:"at"`
+	Opens  []openData `json:"opens,omitempty"`
+	Tab    string     `json:"tab,omitempty"`
+	Table  tableData  `json:"table"`
+	Loads  []barsData `json:"loads,omitempty"`
+}
+
+// openData is an [Opening]: the pieces of its sentences, each a text and perhaps its element, and a
+// letter for each step.
+type openData struct {
+	Say    []any  `json:"say"`
+	Facts  []any  `json:"facts"`
+	Token  int    `json:"token"`
+	Column int    `json:"column"`
+	Row    int    `json:"row"`
+	Cell   int    `json:"cell"`
+	Steps  string `json:"steps,omitempty"`
+}
+
+// data returns an opening for the script.
+func (o *Opening) data() openData {
+	return openData{
+		o.Say.pieces(), o.facts().pieces(), o.Token, o.Column, o.Row, o.Cell, stepLetters(o.Steps),
+	}
+}
+
+// tableData is a [Table]. Of one whose rows are no words, Cells have for each row the letters of
+// its steps, a point for none, and Details the first of what a cell has, the others, and what it is
+// about, with tabs between them; Marks are the rows and columns of cells with a frame. Of one whose
+// rows are words, Parts and Shares have for each word the first Each parts of every cell.
+type tableData struct {
+	Title   string      `json:"title"`
+	Note    string      `json:"note"`
+	Axis    string      `json:"axis,omitempty"`
+	Columns []string    `json:"columns"`
+	Over    [][3]any    `json:"over,omitempty"`
+	Last    []string    `json:"last,omitempty"`
+	Rows    []string    `json:"rows,omitempty"`
+	Ends    [][]string  `json:"ends,omitempty"`
+	Cells   []string    `json:"cells,omitempty"`
+	Marks   [][2]int    `json:"marks,omitempty"`
+	Labels  [][]string  `json:"labels,omitempty"`
+	Details [][]string  `json:"details,omitempty"`
+	Words   bool        `json:"words,omitempty"`
+	Bands   bool        `json:"bands,omitempty"`
+	OfWords bool        `json:"ofWords,omitempty"`
+	Each    int         `json:"each,omitempty"`
+	Parts   [][]string  `json:"parts,omitempty"`
+	Shares  []packedRow `json:"shares,omitempty"`
+	Readout
+}
+
+// barsData are [Bars]: the parts of each bar are a name, a part and a number.
+type barsData struct {
+	Title string   `json:"title"`
+	Note  string   `json:"note"`
+	Bars  [][3]any `json:"bars"`
+}
+
+// stepLetters returns a letter for each step: g for none, h to m for those above, f to a for those
+// below.
+func stepLetters(steps []int) string {
+	letters := make([]byte, len(steps))
+	some := false
+	for i, step := range steps {
+		letters[i] = byte('g' + step)
+		some = some || step != 0
+	}
+	if !some {
+		return ""
+	}
+	return string(letters)
+}
+
+// pieces returns a phrase for the script.
+func (p Phrase) pieces() []any {
+	all := []any{}
+	for _, one := range p {
+		last, isText := "", false
+		if len(all) > 0 {
+			last, isText = all[len(all)-1].(string)
+		}
+		switch {
+		case one.strong:
+			all = append(all, [2]string{one.text, "b"})
+		case one.quiet:
+			all = append(all, [2]string{one.text, "span"})
+		case isText:
+			all[len(all)-1] = last + one.text
+		default:
+			all = append(all, one.text)
+		}
+	}
+	return all
+}
+
+// data returns what the script needs, with at most each parts of a cell.
+func (p *Board) data(each int) boardData {
+	d := boardData{
+		textData: p.textData(p.Kind, len(p.tokens)), By: p.By, Scale: p.Scale.scaled(), At: p.At,
+		Opened: p.Opened.data(), Tab: p.Tab,
+	}
+	d.Scale.For, d.Scale.Against = cmp.Or(p.Sides[0], d.Scale.For),
+		cmp.Or(p.Sides[1], d.Scale.Against)
+	for _, o := range p.Opens {
+		d.Opens = append(d.Opens, o.data())
+	}
+	t := &p.Table
+	d.Table = tableData{
+		Title: t.Title, Note: t.Note, Axis: t.Axis, Columns: t.Columns, Last: t.Last,
+		Words: t.Words, Bands: t.Bands, OfWords: t.OfWords, Readout: t.Readout,
+	}
+	for _, c := range t.Over {
+		d.Table.Over = append(d.Table.Over, [3]any{c.From, c.To, c.Folded})
+	}
+	for _, l := range p.Beside {
+		one := barsData{l.Title, l.Note, [][3]any{}}
+		for _, b := range l.Bars {
+			one.Bars = append(one.Bars, [3]any{b.Name, b.Part, b.Number})
+		}
+		d.Loads = append(d.Loads, one)
+	}
+	if t.OfWords {
+		d.Table.addParts(t.Parts, each)
+		return d
+	}
+	for i, r := range t.Rows {
+		d.Table.Rows = append(d.Table.Rows, r.Name)
+		cells := make([]byte, len(r.Cells))
+		var labels, details []string
+		for c, cell := range r.Cells {
+			cells[c] = byte('g' + cell.Step)
+			if cell.Empty {
+				cells[c] = '.'
+			}
+			if cell.Marked {
+				d.Table.Marks = append(d.Table.Marks, [2]int{i, c})
+			}
+			labels, details = append(labels, cell.Text), append(details, cell.Detail)
+		}
+		d.Table.Cells = append(d.Table.Cells, string(cells))
+		d.Table.Labels = append(d.Table.Labels, labels)
+		d.Table.Details = append(d.Table.Details, details)
+		if len(t.Last) > 0 {
+			d.Table.Ends = append(d.Table.Ends, r.Ends)
+		}
+	}
+	return d
+}
+
+// addParts adds the first parts of the cells of every word.
+func (d *tableData) addParts(parts [][][]Part, each int) {
+	d.Each = each
+	for _, cells := range parts {
+		var names []string
+		var shares []float64
+		for _, cell := range cells {
+			for k := range each {
+				one := Part{}
+				if k < len(cell) {
+					one = cell[k]
+				}
+				names, shares = append(names, one.Name), append(shares, one.Share)
+			}
+		}
+		d.Parts = append(d.Parts, names)
+		d.Shares = append(d.Shares, packRow(shares, exactParts, math.Inf(1),
+			func(i int, near float64) bool { return rounded(shares[i]) == rounded(near) }))
+	}
+}
+
+// packed returns the data of the script in at most limit bytes: without room for all parts of cells
+// with the first alone, and without room for sentences with the opened one alone; "" if there is no
+// room for these either. missing says what a reader cannot see.
+func (p *Board) packed(limit int) (code, missing string) {
+	most := 1
+	for _, cells := range p.Table.Parts {
+		for _, cell := range cells {
+			most = max(most, len(cell))
+		}
+	}
+	if code = packWithin(limit, p.data(most)); code != "" {
+		return code, ""
+	}
+	if p.By != ByWord {
+		return "", noClicks
+	}
+	d := p.data(1)
+	if code = packWithin(limit, d); code != "" {
+		return code, "Clicks show the first of each cell alone"
+	}
+	for i := range d.Opens {
+		if i != p.At {
+			d.Opens[i].Say, d.Opens[i].Facts, d.Opens[i].Steps = []any{}, []any{}, ""
+		}
+	}
+	if code = packWithin(limit, d); code != "" {
+		return code, "Clicks show the first of each cell alone, without a sentence"
+	}
+	return "", noClicks
+}
+
+// Scale is that of the values of a [Board].
+type Scale struct{ view }
+
+// NewScale returns the scale of values in a unit.
+func NewScale(unit string, of attribution.Quantity, values []float64) Scale {
+	top := newScale(unit, of, values)
+	return Scale{view{
+		result: &attribution.Result{Unit: unit, Facts: attribution.Facts{Quantity: of}},
+		top:    top, colors: top.tight(values),
+	}}
+}
+
+// Step returns the colour of a value, from -6 to 6, and Text the value as sentences have it.
+func (s Scale) Step(x float64) int    { return stepOf(s.colors.at(x)) }
+func (s Scale) Text(x float64) string { return minus(s.top.value(x)) }

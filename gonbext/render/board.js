@@ -1,5 +1,5 @@
 // Adds touch to a board that is complete without it: choosing words of the text and rows, columns
-// and cells of the table, and a readout of each cell. boardData in boards.go has the fields of
+// and cells of the table, and a readout of each cell. boardData in board.go has the fields of
 // data, with all sentences. common.js, scale.js and matrix.js stand before it.
 
 // stepIn is the class of a letter of steps: g is none.

@@ -328,22 +328,22 @@ func (g *Graph) data(p *picture, kind string) graphData {
 
 // graphPage writes a board with a graph in place of a table.
 func (p *Board) graphPage(b *board) *page {
-	b.begin("hm-graphs hm-"+p.kind, "")
+	b.begin("hm-graphs hm-"+p.Kind, "")
 	b.top()
-	steps := p.opened.Steps
+	steps := p.Opened.Steps
 	if steps == nil {
 		steps = make([]int, len(b.tokens))
 	}
 	var answer strings.Builder
-	b.writeAnswer(&answer, p.opened.Say.html(), p.opened.facts().html(), steps)
-	s := p.graph.size()
+	b.writeAnswer(&answer, p.Opened.Say.html(), p.Opened.facts().html(), steps)
+	s := p.Graph.size()
 	fmt.Fprintf(&answer, `<div class="hm-after"></div><div class="hm-scroll" `+
 		`style="overflow-x:auto"><div class="hm-graph"><img alt="%s" width="%g" height="%g" `+
 		`style="max-width:none" src="%s"></div></div><div class="hm-dim" style="color:%s;`+
-		`font-size:12px">%s</div>`, html.EscapeString(p.graph.Alt), s.width, s.height,
-		p.graph.svg(b.theme), dimInk, html.EscapeString(p.graph.Marks))
+		`font-size:12px">%s</div>`, html.EscapeString(p.Graph.Alt), s.width, s.height,
+		p.Graph.svg(b.theme), dimInk, html.EscapeString(p.Graph.Marks))
 	left := b.limit - b.Len() - answer.Len() - len(graphScript()) - 3000
-	data := packWithin(left*3/4, p.graph.data(p.picture, p.kind))
+	data := packWithin(left*3/4, p.Graph.data(p.picture, p.Kind))
 	if b.WriteString(answer.String()); data == "" {
 		b.WriteString(b.common(func(p *page) { p.withoutRoom(noClicks) }))
 	}

@@ -37,7 +37,7 @@ func TestCaption(t *testing.T) {
 		},
 		"flow": {
 			func(caption string) Picture { flow.Caption = caption; return flow },
-			func(v Picture) (Drawn, error) { return v.(Flow).Drawn() },
+			func(v Picture) (Drawn, error) { return drawnOf(v) },
 		},
 		"heads": {
 			func(caption string) Picture { heads.Caption = caption; return heads },
@@ -96,7 +96,7 @@ func TestCaption(t *testing.T) {
 func TestSinkEdges(t *testing.T) {
 	f := flowing(t, example(), 3, 1, 2, spread)
 	count := func() (toSink int, text, page string) {
-		for _, e := range f.board().graph.Edges {
+		for _, e := range f.board().Graph.Edges {
 			if e.Quiet && f.Sinks {
 				toSink++
 			}
@@ -112,7 +112,7 @@ func TestSinkEdges(t *testing.T) {
 	}
 	f.Sinks = true
 	all, allText, allPage := count()
-	d, err := f.Drawn()
+	d, err := drawnOf(f)
 	must(t, err)
 	for _, e := range d.Graph.Edges {
 		if toSink := d.Graph.Nodes[e.From].Token == 0; e.Quiet != toSink ||

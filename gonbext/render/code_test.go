@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/units"
 )
 
 // programExample is a program by tokens, and by lines.
@@ -30,7 +31,7 @@ func programExample(t *testing.T) (tokens, lines *attribution.Explanation) {
 		Layers: []int{0}, Shape: [3]int{1, m, 1}, Shown: []int{0}, Rows: [][]float64{row},
 		OtherMass: []float64{0}, Options: map[string]string{},
 	}}
-	by, err := attribution.ParseGrouping("sentence")
+	by, err := units.ParseGrouping("sentence")
 	must(t, err)
 	g, err := e.Group(by)
 	must(t, err)

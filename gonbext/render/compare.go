@@ -19,6 +19,7 @@ import (
 func init() {
 	RegisterView(View{
 		Name: KindCompare, Help: "two methods, or two layers of one, and their difference",
+		Compares: true,
 		Takes: map[string]Media{
 			"token": InText | InPage, "layer": InAll, "against": InAll, "against-model": InAll,
 			"filter": InAll, "color": InText, "top": InText, "by": inFiles, "target": inFiles,

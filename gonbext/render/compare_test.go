@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	"errors"
-	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
@@ -459,23 +458,6 @@ func TestCompareErrors(t *testing.T) {
 				t.Errorf("error %v, want a usage error with %q", err, c.want)
 			}
 		})
-	}
-}
-
-// TestCompareHostile compares explanations every text of which is hostile.
-func TestCompareHostile(t *testing.T) {
-	r := rand.New(rand.NewPCG(11, 11))
-	for drawn := 0; drawn < 5_000; {
-		a, n := attacked(example(), r)
-		b, k := attacked(example(), r)
-		drawn += n + k
-		h, err := Compare(compare.Side{Explanation: a}, compare.Side{Explanation: b})
-		must(t, err)
-		survives(t, written(t, h))
-		checkPrintable(t, "text", written(t, asText(h)))
-		if t.Failed() {
-			t.FailNow()
-		}
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 )
 
 // drawing is a heatmap worked out and not yet drawn: the text with its turns and words, what stands
@@ -20,7 +20,7 @@ type drawing struct {
 	turns  []drawnTurn
 	// chosen is the row that colours the text, and lead the method; -1 if there is none.
 	chosen, lead int
-	columns      []drawnColumn // of the matrices
+	columns      []TextColumn // of the matrices
 	// mentioned are the tokens that a sentence or its facts name, which are never folded.
 	mentioned map[int]bool
 	placesOf  map[string][]int // the first tokens of each word, in order; see repeats
@@ -59,10 +59,10 @@ type drawnTurn struct {
 	head, body, tail [2]int
 }
 
-// drawnColumn is a column of a matrix: token from, or the tokens [from,to) folded.
-type drawnColumn struct {
-	from, to int
-	folded   bool
+// TextColumn is a column of a matrix: token From, or the tokens [From,To) folded.
+type TextColumn struct {
+	From, To int
+	Folded   bool
 }
 
 // newDrawing works out a picture that opens with a row. If that is nil or does not exist, it opens
@@ -146,7 +146,7 @@ func (d *drawing) readTurns() {
 	switch {
 	case len(parts) > 0 && !d.e.Spans() && d.e.Prompt.Placed():
 		d.readChat()
-	case slices.Contains(d.e.Prompt.Texts, attribution.LabelSpan) && d.named(0):
+	case slices.Contains(d.e.Prompt.Texts, units.LabelSpan) && d.named(0):
 		d.readMessages()
 	case d.targetBegin >= 0:
 		d.turns = []drawnTurn{
@@ -245,7 +245,7 @@ func (d *drawing) markCode() {
 		for i := range body {
 			text.WriteString(d.textOf(turn.body[0] + i))
 		}
-		whole := attribution.IsProgram(text.String())
+		whole := units.IsProgram(text.String())
 		open := false
 		for i := range body {
 			fences := strings.Count(d.textOf(turn.body[0]+i), "```")
@@ -332,7 +332,7 @@ const (
 )
 
 // fold returns the columns of matrices in which sources have these largest places on their scales.
-func (d *drawing) fold(places []float64) []drawnColumn {
+func (d *drawing) fold(places []float64) []TextColumn {
 	least := standsOut
 	d.mention(-1)
 	columns := d.foldAt(places, least)
@@ -348,9 +348,9 @@ func (d *drawing) fold(places []float64) []drawnColumn {
 }
 
 // count returns how many columns are tokens.
-func count(columns []drawnColumn) (n int) {
+func count(columns []TextColumn) (n int) {
 	for _, c := range columns {
-		if !c.folded {
+		if !c.Folded {
 			n++
 		}
 	}
@@ -395,7 +395,7 @@ func (d *drawing) mention(row int) {
 }
 
 // foldAt returns the columns if tokens with this place or more stand out.
-func (d *drawing) foldAt(places []float64, least float64) (columns []drawnColumn) {
+func (d *drawing) foldAt(places []float64, least float64) (columns []TextColumn) {
 	shown := 0
 	asked := d.questions()
 	for j := range places {
@@ -430,7 +430,7 @@ func (d *drawing) foldAt(places []float64, least float64) (columns []drawnColumn
 	for j := 0; j < len(places); {
 		end := j + 1
 		if stays[j] {
-			columns = append(columns, drawnColumn{j, end, false})
+			columns = append(columns, TextColumn{j, end, false})
 			j = end
 			continue
 		}
@@ -442,11 +442,11 @@ func (d *drawing) foldAt(places []float64, least float64) (columns []drawnColumn
 		}
 		if prompt && end-j < leastFolded {
 			for ; j < end; j++ {
-				columns = append(columns, drawnColumn{j, j + 1, false})
+				columns = append(columns, TextColumn{j, j + 1, false})
 			}
 			continue
 		}
-		columns = append(columns, drawnColumn{j, end, true})
+		columns = append(columns, TextColumn{j, end, true})
 		j = end
 	}
 	return columns

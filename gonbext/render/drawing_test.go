@@ -11,6 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 )
 
 // farApart is a text of m tokens of which only those named stand out.
@@ -88,9 +89,9 @@ func drawingOf(e *attribution.Explanation) *drawing {
 func columnsOf(d *drawing) string {
 	var all []string
 	for _, c := range d.columns {
-		name := d.tokens[c.from].name
-		if c.folded {
-			name = fmt.Sprintf("(%d)", c.to-c.from)
+		name := d.tokens[c.From].name
+		if c.Folded {
+			name = fmt.Sprintf("(%d)", c.To-c.From)
 		}
 		all = append(all, name)
 	}
@@ -234,7 +235,7 @@ func TestChatTurns(t *testing.T) {
 // TestChatByTurn: a conversation by turns is drawn as one by tokens: messages beside who says them,
 // columns with these names, and what the template wrote folded.
 func TestChatByTurn(t *testing.T) {
-	by, err := attribution.ParseGrouping("turn")
+	by, err := units.ParseGrouping("turn")
 	must(t, err)
 	e, err := chatted().Group(by)
 	must(t, err)

@@ -28,9 +28,9 @@ func rgbOf(hex string) chart.RGB {
 }
 
 // columnsOf returns the columns with a source of row t by any method.
-func (d *drawing) columnsOf(t int) []drawnColumn {
+func (d *drawing) columnsOf(t int) []TextColumn {
 	n := 0
-	for n < len(d.columns) && d.columns[n].from < d.rowSources(t) {
+	for n < len(d.columns) && d.columns[n].From < d.rowSources(t) {
 		n++
 	}
 	return d.columns[:n]
@@ -49,11 +49,11 @@ func (d *drawing) rowSources(t int) (n int) {
 // foldName returns the name of a folded column: how many tokens of the prompt it has, or whose
 // message the template in it precedes; what the template adds, tools and a system prompt have
 // columns of their own.
-func (d *drawing) foldName(c drawnColumn) string {
-	if d.tokens[c.from].role == inPrompt {
-		return "⋯ " + thousands(c.to-c.from)
+func (d *drawing) foldName(c TextColumn) string {
+	if d.tokens[c.From].role == inPrompt {
+		return "⋯ " + thousands(c.To-c.From)
 	}
-	return "⋯ " + d.turnOf(c.to-1).name
+	return "⋯ " + d.turnOf(c.To-1).name
 }
 
 // foldedUpTo returns the end of the folded tokens of a message from j on, before end; j if there
@@ -68,8 +68,8 @@ func (d *drawing) foldedUpTo(j, end int) int {
 		role == inPrompt && d.isFolded(whole)) {
 		whole++
 	}
-	if role == inSystem && !slices.ContainsFunc(d.columns, func(c drawnColumn) bool {
-		return c.folded && c.from < whole && j < c.to
+	if role == inSystem && !slices.ContainsFunc(d.columns, func(c TextColumn) bool {
+		return c.Folded && c.From < whole && j < c.To
 	}) {
 		return j
 	}
@@ -120,7 +120,7 @@ func (d *drawing) namedIn(from, to int) string {
 // are no sinks.
 func (d *drawing) foldedSum(v *view, t int) (n int, sum float64) {
 	for _, c := range d.columns {
-		for j := c.from; j < c.to && c.folded; j++ {
+		for j := c.From; j < c.To && c.Folded; j++ {
 			if n++; !v.sink(t, j) {
 				sum += v.at(t, j)
 			}
@@ -132,10 +132,10 @@ func (d *drawing) foldedSum(v *view, t int) (n int, sum float64) {
 // strongestIn returns the token of a column before end with the largest size: a grey one only if
 // there is no other, -1 if there is none.
 func strongestIn(
-	c drawnColumn, end int, size func(j int) float64, grey func(j int) bool,
+	c TextColumn, end int, size func(j int) float64, grey func(j int) bool,
 ) int {
 	best := -1
-	for j := c.from; j < min(c.to, end); j++ {
+	for j := c.From; j < min(c.To, end); j++ {
 		if best < 0 || !grey(j) && (grey(best) || size(j) > size(best)) {
 			best = j
 		}
@@ -145,7 +145,7 @@ func strongestIn(
 
 // strongestIn returns the source of a column with the largest size in row t: a sink or a hidden one
 // only if there is no other, -1 if there is none.
-func (p *picture) strongestIn(v *view, t int, c drawnColumn) int {
+func (p *picture) strongestIn(v *view, t int, c TextColumn) int {
 	if !v.has(t) {
 		return -1
 	}

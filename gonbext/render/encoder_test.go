@@ -213,28 +213,3 @@ func TestEncoderTotals(t *testing.T) {
 		}
 	}
 }
-
-// An encoder's tokens, classes and positions are hostile text, too.
-func TestEncoderHostile(t *testing.T) {
-	const script = `<script>alert("1")</script>'&` + "\x00\x1b[31m\u202e"
-	for _, head := range []trace.Head{
-		trace.MaskedToken, trace.Classes, trace.TokenClasses,
-		trace.NoHead,
-	} {
-		e := encoded(head)
-		for j := range e.Prompt.Texts {
-			e.Prompt.Texts[j] = script
-		}
-		e.Steps[0].Text = script
-		e.Maps[script], e.Methods[script], e.Order = e.Maps["rollout"], e.Methods["rollout"], []string{script}
-		markup := written(t, Heatmap{Explanation: e})
-		survives(t, markup)
-		text := written(t, asText(Heatmap{Explanation: e}))
-		markup = untrusted(t, markup)
-		for _, bad := range []string{"<script", "\x1b", "\x00", "\u202e"} {
-			if strings.Contains(markup, bad) || bad != "<script" && strings.Contains(text, bad) {
-				t.Errorf("%s: %q acts", head, bad)
-			}
-		}
-	}
-}

@@ -104,7 +104,7 @@ func (r Experts) Check() error {
 // expertsDrawing is a picture of experts worked out and not yet drawn.
 type expertsDrawing struct {
 	*drawing
-	weights view // has their scale
+	weights Scale
 	routes  []float32
 	// layers are L, mixed those of them that have experts, and each is K.
 	layers, mixed, each int
@@ -135,12 +135,7 @@ func (r Experts) open() *expertsDrawing {
 			weights = append(weights, weight)
 		}
 	}
-	of := attribution.Facts{Quantity: attribution.Share}
-	top := newScale("weight of the first expert", of.Quantity, weights)
-	x.weights = view{
-		name: "experts", result: &attribution.Result{Facts: of}, top: top,
-		colors: top.tight(weights),
-	}
+	x.weights = NewScale("weight of the first expert", attribution.Share, weights)
 	if x.layer = x.decided(x.token); r.Layer != nil {
 		x.layer = *r.Layer
 	}
@@ -205,13 +200,13 @@ func (x *expertsDrawing) nearest(j int, same []int) int {
 }
 
 // listOf names the experts of a token in a layer with their weights, the first k of them.
-func (x *expertsDrawing) listOf(layer, j, k int) (all []phrase) {
+func (x *expertsDrawing) listOf(layer, j, k int) (all []Phrase) {
 	for i := range min(k, x.each) {
 		expert, weight := x.at(layer, j, i)
 		if expert < 0 {
 			return nil
 		}
-		all = append(all, phrase{
+		all = append(all, Phrase{
 			{text: fmt.Sprint(expert)}, {text: " (" + rounded(weight) + ")", quiet: true},
 		})
 	}
@@ -229,10 +224,10 @@ func (x *expertsDrawing) allOf(layer, j int) string {
 
 // sentence returns which experts token j has in a layer, and which other token has the most in
 // common with it.
-func (x *expertsDrawing) sentence(layer, j int) (s phrase) {
-	s.say("At ")
+func (x *expertsDrawing) sentence(layer, j int) (s Phrase) {
+	s.Say("At ")
 	s = append(s, x.wordOf(j)...)
-	s.say(", " + x.e.Model.LayerName(layer) + " ")
+	s.Say(", " + x.e.Model.LayerName(layer) + " ")
 	named := 0
 	first, most := x.at(layer, j, 0)
 	for named < min(x.each, mostNamed) {
@@ -243,19 +238,19 @@ func (x *expertsDrawing) sentence(layer, j int) (s phrase) {
 	}
 	switch {
 	case first < 0:
-		s.say("has no experts")
+		s.Say("has no experts")
 	case named > 1:
-		s.say("used experts ")
+		s.Say("used experts ")
 	default:
-		s.say("used expert ")
+		s.Say("used expert ")
 	}
 	s.join(x.listOf(layer, j, named))
 	same, _ := x.alike(j)
 	if i := x.nearest(j, same); i >= 0 {
-		s.say(fmt.Sprintf("; %d of %d layers used the same first expert as at ", same[i], x.mixed))
+		s.Say(fmt.Sprintf("; %d of %d layers used the same first expert as at ", same[i], x.mixed))
 		other := x.wordOf(i)
 		if other.String() == x.wordOf(j).String() {
-			other.say(" (" + x.placeOf(i) + ")")
+			other.Say(" (" + x.placeOf(i) + ")")
 		}
 		s = append(s, other...)
 	}
@@ -264,33 +259,33 @@ func (x *expertsDrawing) sentence(layer, j int) (s phrase) {
 
 // facts returns where token j is, how much other tokens have in common with it, how many tokens its
 // expert in a layer took, and what the first method says of a generated token.
-func (x *expertsDrawing) facts(layer, j int) (s phrase) {
+func (x *expertsDrawing) facts(layer, j int) (s Phrase) {
 	_, mean := x.alike(j)
-	s.say(fmt.Sprintf("%s · other tokens: the same in %s of %d layers on average",
+	s.Say(fmt.Sprintf("%s · other tokens: the same in %s of %d layers on average",
 		x.placeOf(j), fixed(mean, 1), x.mixed))
 	expert, _ := x.at(layer, j, 0)
 	for _, one := range x.load(layer) {
 		if one[0] == expert {
-			s.say(fmt.Sprintf(" · expert %d took %d of %d tokens here, an even share is %s",
+			s.Say(fmt.Sprintf(" · expert %d took %d of %d tokens here, an even share is %s",
 				expert, one[1], x.routed(layer), fixed(x.even(layer), 1)))
 		}
 	}
 	if said := x.said(j); said != nil {
-		s.say(" · ")
+		s.Say(" · ")
 		s = append(s, said...)
 	}
 	return s
 }
 
 // said returns what the first method says of token j, nil if it is no generated token of it.
-func (x *expertsDrawing) said(j int) (s phrase) {
+func (x *expertsDrawing) said(j int) (s Phrase) {
 	t := j - len(x.e.Prompt.Texts)
 	if x.lead < 0 || t < 0 || t >= len(x.e.Steps) || !x.views[x.lead].has(t) {
 		return nil
 	}
 	v := &x.views[x.lead]
 	said, _ := x.explainRow(v, t)
-	return append(phrase{{text: Visible(v.name, nameLimit) + ": "}}, said...)
+	return append(Phrase{{text: Visible(v.name, nameLimit) + ": "}}, said...)
 }
 
 // load returns the experts of a layer that took tokens, each with how many, the most first.
@@ -337,24 +332,24 @@ func (x *expertsDrawing) loadOf(layer int) string {
 }
 
 // shownIn returns the token of a row whose first expert in a layer has the largest weight.
-func (x *expertsDrawing) shownIn(c drawnColumn, layer int) int {
-	return strongestIn(c, c.to, func(j int) float64 {
+func (x *expertsDrawing) shownIn(c TextColumn, layer int) int {
+	return strongestIn(c, c.To, func(j int) float64 {
 		_, weight := x.at(layer, j, 0)
 		return weight
 	}, func(int) bool { return false })
 }
 
 // cell returns the first expert of a row in a layer, "" in one without experts, and its colour.
-func (x *expertsDrawing) cell(c drawnColumn, layer int) (number string, step int) {
+func (x *expertsDrawing) cell(c TextColumn, layer int) (number string, step int) {
 	expert, weight := x.at(layer, x.shownIn(c, layer), 0)
 	if expert < 0 {
 		return "", 0
 	}
-	return fmt.Sprint(expert), stepOf(x.weights.colors.at(weight))
+	return fmt.Sprint(expert), x.weights.Step(weight)
 }
 
 // here reports whether a row is that of the framed token.
-func (x *expertsDrawing) here(c drawnColumn) bool { return c.from <= x.token && x.token < c.to }
+func (x *expertsDrawing) here(c TextColumn) bool { return c.From <= x.token && x.token < c.To }
 
 // mostAlike is how many tokens a text has at most whose tokens are all compared with each other,
 // which takes the square of them. Of a longer one the token that is framed has a sentence.
@@ -364,19 +359,17 @@ const mostAlike = 1 << 10
 func (r Experts) board() *Board {
 	x := r.open()
 	b := &Board{
-		drawing: x.drawing, kind: "experts", palette: r.Palette, limit: r.MaxBytes,
-		scale: x.weights, by: byWord, at: x.token,
-		legend: expertsLegend, details: "every token and layer in a line",
-		caption: []string{
+		drawing: x.drawing, Kind: "experts", MaxBytes: r.MaxBytes,
+		Scale: x.weights, By: ByWord, At: x.token,
+		Legend: expertsLegend, Details: "every token and layer in a line",
+		Caption: []string{
 			fmt.Sprintf("%d of %d experts a token", x.each, x.e.Model.Experts), x.quotedPrompt(),
 		},
-		table: Table{
-			plainTable: plainTable{
-				title: "First expert of each token", note: "a column for each layer",
-			},
-			heading: "first expert of each token", target: "token", source: "layer",
-			ofWords: true,
-			readout: readout{
+		Table: Table{
+			Title: "First expert of each token", Note: "a column for each layer",
+			Heading: "first expert of each token", Target: "token", Source: "layer",
+			OfWords: true,
+			Readout: Readout{
 				Empty: "no experts", PartsTitle: "Experts of",
 				PartsNote: x.e.Model.LayerName(0) + " at the bottom, width by weight",
 			},
@@ -387,43 +380,43 @@ func (r Experts) board() *Board {
 		if j == x.token {
 			layer = x.layer
 		}
-		o := Opening{Facts: phrase{{text: x.placeOf(j)}}, Token: j, Column: layer, Row: j}
+		o := Opening{Facts: Phrase{{text: x.placeOf(j)}}, Token: j, Column: layer, Row: j}
 		if j == x.token || len(x.tokens) <= mostAlike {
 			o.Say, o.Facts, o.Steps = x.sentence(layer, j), x.facts(layer, j), x.steps(j)
 		}
-		b.opens = append(b.opens, o)
-		b.table.parts = append(b.table.parts, x.parts(j))
+		b.Opens = append(b.Opens, o)
+		b.Table.Parts = append(b.Table.Parts, x.parts(j))
 	}
-	b.opened = b.opens[x.token]
-	b.lists = append(b.lists, Line{Name: "all experts of " + x.placedName(x.token)})
+	b.Opened = b.Opens[x.token]
+	b.Lists = append(b.Lists, Line{Name: "all experts of " + x.placedName(x.token)})
 	for l := range x.layers {
 		name := fmt.Sprintf("layer %2d", l)
 		if x.e.Model.EncoderLayers > 0 {
 			name = x.e.Model.LayerLabel(l)
 		}
-		b.lists = append(b.lists, Line{Name: "  " + name + "  ", List: x.allOf(l, x.token)})
-		b.table.columns = append(b.table.columns, x.e.Model.LayerLabel(l))
-		b.table.Names = append(b.table.Names, x.e.Model.LayerName(l))
-		b.loads = append(b.loads, x.loadBars(l))
-		b.lines = append(b.lines, Line{Name: x.loadLine(l)})
+		b.Lists = append(b.Lists, Line{Name: "  " + name + "  ", List: x.allOf(l, x.token)})
+		b.Table.Columns = append(b.Table.Columns, x.e.Model.LayerLabel(l))
+		b.Table.Names = append(b.Table.Names, x.e.Model.LayerName(l))
+		b.Beside = append(b.Beside, x.loadBars(l))
+		b.Lines = append(b.Lines, Line{Name: x.loadLine(l)})
 	}
-	b.lists = append(b.lists, Line{Name: x.loadLine(x.layer)})
+	b.Lists = append(b.Lists, Line{Name: x.loadLine(x.layer)})
 	for _, c := range x.columns {
-		row := plainRow{name: x.columnName(c), chosen: x.here(c)}
+		row := Row{Name: x.columnName(c), Chosen: x.here(c)}
 		var layers []string
 		for l := range x.layers {
 			number, step := x.cell(c, l)
-			row.cells = append(row.cells,
-				plainCell{step: step, number: number, empty: number == ""})
-			layers = append(layers, x.e.Model.LayerName(l)+": "+x.allOf(l, c.from))
+			row.Cells = append(row.Cells,
+				Cell{Step: step, Text: number, Empty: number == ""})
+			layers = append(layers, x.e.Model.LayerName(l)+": "+x.allOf(l, c.From))
 		}
-		if b.table.rows = append(b.table.rows, row); !c.folded {
-			b.lines = append(b.lines,
-				Line{Name: x.placedName(c.from) + " ", List: strings.Join(layers, "; ")})
+		if b.Table.Rows = append(b.Table.Rows, row); !c.Folded {
+			b.Lines = append(b.Lines,
+				Line{Name: x.placedName(c.From) + " ", List: strings.Join(layers, "; ")})
 		}
 	}
-	b.notes = []string{
-		b.opened.Say.String() + ".",
+	b.Notes = []string{
+		b.Opened.Say.String() + ".",
 		fmt.Sprintf("Load of %s, %s.", x.e.Model.LayerName(x.layer), x.loadOf(x.layer)),
 	}
 	return b
@@ -478,29 +471,10 @@ func (x *expertsDrawing) steps(j int) []int {
 	return steps
 }
 
-// Drawn works out the matrix. The error is that of [Experts.Check].
-func (r Experts) Drawn() (Drawn, error) {
-	if err := r.Check(); err != nil {
-		return Drawn{}, err
-	}
-	return r.board().drawn(), nil
-}
-
-func (r Experts) figure(string) (Figure, error) {
-	d, err := r.Drawn()
-	return Figure{Matrix: &d}, err
-}
-
-// plain implements [Picture].
-func (r Experts) plain(look Terminal) *text { return r.board().plain(look) }
-
-// markup implements [Picture].
-func (r Experts) markup(room int) *page { return r.board().markup(room) }
+func (r Experts) draw() drawer { return r.board() }
 
 // expertsLegend says how to read the picture.
 const expertsLegend = "The matrix has the first expert of each token in each layer: the one to " +
 	"which the router gives most. A weight is what the output of an expert is multiplied by. Of " +
 	"folded tokens it is the one with the largest weight. Expert 3 of one layer has nothing in " +
 	"common with expert 3 of another."
-
-func (r Experts) title() string { return titleOf(r.Explanation) }

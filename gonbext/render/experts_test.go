@@ -104,8 +104,9 @@ func TestExpertsNamed(t *testing.T) {
 // A cell of the figure has the first expert and the colour of its weight on the scale that ends at
 // the largest, and none in a layer without experts.
 func TestExpertsDrawn(t *testing.T) {
-	d, err := routed(example(), 4, 2).Drawn()
+	f, err := FigureOf(routed(example(), 4, 2), "")
 	must(t, err)
+	d := f.Matrix
 	if len(d.Panels) != 1 || len(d.Panels[0].Rows) != 10 || len(d.Columns) != 4 {
 		t.Fatalf("%d rows of %d columns, want 10 and 4", len(d.Panels[0].Rows), len(d.Columns))
 	}

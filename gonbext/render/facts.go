@@ -41,11 +41,11 @@ func (d *drawing) onlySources(v *view, t int) (sources [][]int) {
 }
 
 // facts returns the strongest sources of row t with their values, the unit, and the layer.
-func (d *drawing) facts(v *view, t int) (s phrase) {
+func (d *drawing) facts(v *view, t int) (s Phrase) {
 	above := d.standing(v, t).above
 	named, others := d.listedSources(v, t)
 	only := d.onlySources(v, t)
-	names, all := map[int]phrase{}, slices.Concat(append(only, named, others)...)
+	names, all := map[int]Phrase{}, slices.Concat(append(only, named, others)...)
 	for i, name := range d.calledAs(quotedMark, v.sources(t), all...) {
 		names[all[i]] = name
 	}
@@ -53,16 +53,16 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 		for i, j := range sources {
 			switch {
 			case i > 0:
-				s.say(", ")
+				s.Say(", ")
 			case len(s) > 0:
-				s.say(" · " + label)
+				s.Say(" · " + label)
 			default:
-				s.say(label)
+				s.Say(label)
 			}
 			s = append(s, names[j]...)
-			s.say(" " + minus(v.rows[t].value(v.at(t, j))))
+			s.Say(" " + minus(v.rows[t].value(v.at(t, j))))
 			if i < len(why) && why[i] != "" {
-				s.say(" (" + why[i] + ")")
+				s.Say(" (" + why[i] + ")")
 			}
 		}
 	}
@@ -93,24 +93,24 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 		list("only in "+"AB"[side:side+1]+" ", &d.views[side], sources)
 	}
 	if len(s) > 0 {
-		s.say(" · ")
+		s.Say(" · ")
 	}
-	s.say(Visible(v.top.unit, 2*nameLimit) + " · ")
+	s.Say(Visible(v.top.unit, 2*nameLimit) + " · ")
 	if d.asWhole(v, t) != "" {
-		s.say(minus(d.scored(v, t)) + " · ")
+		s.Say(minus(d.scored(v, t)) + " · ")
 	}
-	s.say(d.writtenIn(v, t, above))
+	s.Say(d.writtenIn(v, t, above))
 	if v.difference {
 		if d.comparison.about != nil {
-			s.say(" · p " + d.comparison.chances(t))
+			s.Say(" · p " + d.comparison.chances(t))
 		}
-		s.say(" · " + minus(d.comparison.rows[t]))
+		s.Say(" · " + minus(d.comparison.rows[t]))
 	} else if j := v.rowSinks[t]; j >= 0 && j < v.sources(t) {
 		why := " · %s rests on %s, a sink in this row"
 		if v.result.LastAsks {
 			why = " · %s is on %s, which asks for the prediction"
 		}
-		s.say(fmt.Sprintf(why, minus(v.top.sum(v.at(t, j))), d.sourceName(j)))
+		s.Say(fmt.Sprintf(why, minus(v.top.sum(v.at(t, j))), d.sourceName(j)))
 	}
 	return s
 }

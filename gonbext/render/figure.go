@@ -170,7 +170,7 @@ func (d *drawing) figureOf(v *view) Drawn {
 		f.Target, f.Source = "target token", "source token, then target token"
 	case d.e.Model.Reads():
 		f.Target, f.Source = "prediction", "token of the text"
-	case len(d.columns) > 0 && d.columns[len(d.columns)-1].to > len(d.e.Prompt.Texts):
+	case len(d.columns) > 0 && d.columns[len(d.columns)-1].To > len(d.e.Prompt.Texts):
 		f.Source += ", then generated token"
 	}
 	if v.top.percent {
@@ -231,7 +231,10 @@ func (d *drawing) compared() Drawn {
 	about := cutAlike(c.about, 3*nameLimit)
 	for i := range d.views {
 		v := &d.views[i]
-		one := DrawnPanel{Name: c.names[i], Note: v.differenceScale(), Rows: d.drawnRows(v)}
+		one := DrawnPanel{
+			Name: plain(Visible(c.names[i], 4*nameLimit)), Note: v.differenceScale(),
+			Rows: d.drawnRows(v),
+		}
 		if i != compare.Difference {
 			one.Note = strings.Join(nonEmpty(about[i], v.layers()), " · ")
 			for _, note := range d.notes(v) {
@@ -259,19 +262,19 @@ func (v *view) differenceScale() string {
 		strings.Join(begins, ", ")
 }
 
-func (d *drawing) drawnColumn(c drawnColumn) DrawnColumn {
+func (d *drawing) drawnColumn(c TextColumn) DrawnColumn {
 	m := len(d.e.Prompt.Texts)
-	column := DrawnColumn{Name: plain(d.axisName(c.from)), Folded: c.folded}
-	role := d.tokens[c.from].role
-	template := role == inSystem || role == inTemplate && (c.folded || d.chat())
-	if c.folded {
+	column := DrawnColumn{Name: plain(d.axisName(c.From)), Folded: c.Folded}
+	role := d.tokens[c.From].role
+	template := role == inSystem || role == inTemplate && (c.Folded || d.chat())
+	if c.Folded {
 		column.Name = d.foldName(c)
-	} else if c.from < m && d.named(c.from) && !template {
-		column.Name, _ = d.messageOf(c.from)
+	} else if c.From < m && d.named(c.From) && !template {
+		column.Name, _ = d.messageOf(c.From)
 		return column
 	}
-	switch turn := d.turnOf(c.to - 1); {
-	case c.from >= d.answerBegins():
+	switch turn := d.turnOf(c.To - 1); {
+	case c.From >= d.answerBegins():
 		column.Generated, column.Speaker = true, d.words.answer
 	case !template && turn.name != "":
 		column.Speaker = turn.name

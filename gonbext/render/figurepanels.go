@@ -181,23 +181,23 @@ func (h *headsDrawing) drawn() Drawn {
 	m.scale(v, []float64{1})
 	grey := func(j int) bool { return h.Ignored[j] }
 	for _, c := range h.columns {
-		_, ok := m.cell(c, c.to, func(int) float64 { return 0 }, grey)
+		_, ok := m.cell(c, c.To, func(int) float64 { return 0 }, grey)
 		one.grey = append(one.grey, !ok)
 	}
 	for _, row := range h.columns {
-		if row.folded || !h.LooksFrom(h.layer, row.from) {
+		if row.Folded || !h.LooksFrom(h.layer, row.From) {
 			continue
 		}
 		var cells []panelCell
 		for _, c := range h.columns {
-			if c.from < h.Seen(row.from) {
-				cell, _ := m.cell(c, h.Seen(row.from), func(j int) float64 {
-					return h.At(h.layer, h.head, row.from, j)
+			if c.From < h.Seen(row.From) {
+				cell, _ := m.cell(c, h.Seen(row.From), func(j int) float64 {
+					return h.At(h.layer, h.head, row.From, j)
 				}, grey)
 				cells = append(cells, cell)
 			}
 		}
-		m.rows, one.cells = append(m.rows, h.axisName(row.from)), append(one.cells, cells)
+		m.rows, one.cells = append(m.rows, h.axisName(row.From)), append(one.cells, cells)
 	}
 	f := p.figureOf(&m, v, []panel{one})
 	f.Title = fmt.Sprintf("%s, head %d", h.e.Model.LayerName(h.layer), h.head)

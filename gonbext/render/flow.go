@@ -153,26 +153,7 @@ type flowEdge struct {
 	strength float64
 }
 
-// Drawn works out the graph. The error is that of [Flow.Check].
-func (r Flow) Drawn() (Drawn, error) {
-	if err := r.Check(); err != nil {
-		return Drawn{}, err
-	}
-	return r.board().drawn(), nil
-}
-
-func (r Flow) figure(string) (Figure, error) {
-	d, err := r.Drawn()
-	return Figure{Matrix: &d}, err
-}
-
-// markup implements [Picture].
-func (r Flow) markup(room int) *page { return r.board().markup(room) }
-
-// plain implements [Picture].
-func (r Flow) plain(look Terminal) *text { return r.board().plain(look) }
-
-func (r Flow) title() string { return titleOf(r.Explanation) }
+func (r Flow) draw() drawer { return r.board() }
 
 // open computes what a picture of flow shows. The graph fits.
 func (r Flow) open() *flowPage {
@@ -327,30 +308,30 @@ func (r Flow) board() *Board {
 	f := r.open()
 	g := f.g
 	b := &Board{
-		drawing: f.drawing, kind: "flow", palette: r.Palette, graph: f.graph(),
-		details: "the minimum cut, the widest path", legend: flowLegend,
-		opened:  Opening{Token: -1, Steps: make([]int, len(f.tokens))},
-		caption: []string{f.e.Model.LayerRange(g.Layers[0], g.Layers[len(g.Layers)-1])},
+		drawing: f.drawing, Kind: "flow", Graph: f.graph(),
+		Details: "the minimum cut, the widest path", Legend: flowLegend,
+		Opened:  Opening{Token: -1, Steps: make([]int, len(f.tokens))},
+		Caption: []string{f.e.Model.LayerRange(g.Layers[0], g.Layers[len(g.Layers)-1])},
 	}
-	b.opened.Say, b.opened.Facts = f.answer()
+	b.Opened.Say, b.Opened.Facts = f.answer()
 	for _, j := range g.Path {
-		b.opened.Steps[j] = 3
+		b.Opened.Steps[j] = 3
 	}
 	for _, sentence := range f.sentences() {
-		b.lines = append(b.lines, Line{Name: sentence})
+		b.Lines = append(b.Lines, Line{Name: sentence})
 	}
 	if r := f.e.Methods["flow"]; r != nil {
-		b.lines = append(b.lines, Line{Name: "flow: " + Visible((&view{result: r}).options(), 0)})
+		b.Lines = append(b.Lines, Line{Name: "flow: " + Visible((&view{result: r}).options(), 0)})
 	}
-	b.table.heading = fmt.Sprintf("flow from “%s” to “%s”", plain(f.axisName(g.Cut.Source)),
+	b.Table.Heading = fmt.Sprintf("flow from “%s” to “%s”", plain(f.axisName(g.Cut.Source)),
 		plain(f.axisName(g.Cut.Target)))
 	if s := f.e.Steps[f.t]; s.Text != "" {
-		b.table.heading += fmt.Sprintf(", which predicts “%s”", plain(f.generatedName(f.t)))
+		b.Table.Heading += fmt.Sprintf(", which predicts “%s”", plain(f.generatedName(f.t)))
 	}
-	b.table.heading += ": " + fixed(g.Cut.Flow, 3)
-	b.silence = f.silence()
-	b.notes = []string{"The number beside a name is the flow from it." + f.partly()}
-	b.lists = f.lists()
+	b.Table.Heading += ": " + fixed(g.Cut.Flow, 3)
+	b.Silence = f.silence()
+	b.Notes = []string{"The number beside a name is the flow from it." + f.partly()}
+	b.Lists = f.lists()
 	return b
 }
 
@@ -499,7 +480,7 @@ func (f *flowPage) label(j int) string {
 }
 
 // answer returns the widest path in words, or why the flows say nothing, and the numbers of it.
-func (f *flowPage) answer() (say, facts phrase) {
+func (f *flowPage) answer() (say, facts Phrase) {
 	path := f.g.Path
 	target := f.wordOf(f.g.Cut.Target)
 	if !f.e.Model.Reads() {
@@ -508,31 +489,31 @@ func (f *flowPage) answer() (say, facts phrase) {
 	silence := f.silence()
 	switch {
 	case silence != "":
-		say.say(silence)
+		say.Say(silence)
 	case len(path) == 0:
-		say.say("No path leads to ")
+		say.Say("No path leads to ")
 		say = append(say, target...)
 	default:
-		say.say("The widest path to ")
+		say.Say("The widest path to ")
 		say = append(say, target...)
-		say.say(" comes from ")
+		say.Say(" comes from ")
 		say = append(say, f.wordOf(path[len(path)-1])...)
-		var over []phrase
+		var over []Phrase
 		for k := len(path) - 2; k > 0; k-- {
 			if j := path[k]; j != path[k+1] && j != f.g.Cut.Target && len(over) < mostNamed {
 				over = append(over, f.wordOf(j))
 			}
 		}
 		if len(over) > 0 {
-			say.say(" by way of ")
+			say.Say(" by way of ")
 			say.join(over)
 		}
 	}
 	_, _, chance := f.predictionText(f.t)
-	facts.say(fmt.Sprintf("at most %s flows from %s to %s", fixed(f.g.Cut.Flow, 3),
+	facts.Say(fmt.Sprintf("at most %s flows from %s to %s", fixed(f.g.Cut.Flow, 3),
 		f.placedName(f.g.Cut.Source), f.placedName(f.g.Cut.Target)))
 	if chance != "" {
-		facts.say(" · probability " + chance)
+		facts.Say(" · probability " + chance)
 	}
 	return say, facts
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
@@ -148,7 +147,7 @@ func TestFlowSilence(t *testing.T) {
 	if a, b := strings.Index(plain, first), strings.Index(plain, "at most"); a < 0 || a > b {
 		t.Errorf("the text has %q at %d and the flow at %d", first, a, b)
 	}
-	if d, err := f.Drawn(); err != nil || d.Silence != first {
+	if d, err := drawnOf(f); err != nil || d.Silence != first {
 		t.Errorf("the drawing says %q (%v), want %q", d.Silence, err, first)
 	}
 	set(func(t, j int) float64 { return 0.1 + 0.05*float64((7*j+5*t)%m) })
@@ -169,7 +168,7 @@ func TestFlowCutNodes(t *testing.T) {
 		}
 		return map[int]float64{i: 1}[j]
 	})
-	d, err := f.Drawn()
+	d, err := drawnOf(f)
 	must(t, err)
 	if n := len(f.Graph.Cut.Edges); n != 2 {
 		t.Fatalf("the cut has %d edges, want those from tokens 4 and 5", n)
@@ -255,7 +254,7 @@ func TestFlowImage(t *testing.T) {
 		strings.Count(letters, " ") < len(f.open().rows) {
 		t.Errorf("the image has the text %q, want such as %s", letters, want)
 	}
-	g := f.board().graph
+	g := f.board().Graph
 	low, high := g.size().at(g.Levels)(0, 0), g.size().at(g.Levels)(0, 1)
 	if low[1] <= high[1] || high[1] <= 0 {
 		t.Errorf("level 1 is at %v, level 0 at %v", high, low)
@@ -298,22 +297,6 @@ func TestFlowErrors(t *testing.T) {
 	}
 	if err := good.Check(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestFlowHostile draws graphs over hostile texts.
-func TestFlowHostile(t *testing.T) {
-	r := rand.New(rand.NewPCG(17, 17))
-	for drawn := 0; drawn < 10_000; {
-		e := example()
-		f := flowing(t, e, 2, 1, 2, spread)
-		_, n := attacked(e, r)
-		drawn += n
-		survives(t, flowMarkup(t, f))
-		checkPrintable(t, "text", written(t, asText(f)))
-		if t.Failed() {
-			t.FailNow()
-		}
 	}
 }
 

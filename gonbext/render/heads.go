@@ -153,6 +153,8 @@ type Head struct {
 
 func (r Heads) figure(string) (Figure, error) { return Figure{Heads: &r}, nil }
 
+func (r Head) draw() drawer { return r }
+
 func (r Head) figure(string) (Figure, error) {
 	var chosen *[2]int
 	if r.Layer != nil && r.Number != nil {
@@ -408,36 +410,36 @@ func (h *headsDrawing) standing(layer, head, i int) (sources []int) {
 // sentence says what a head wrote of what is predicted at token i, if that is known, and where it
 // looks from there: “Before prices, head 11 of layer 20 looked at …”; see [headsDrawing.subject].
 // heads.js writes the same for what a reader chooses.
-func (h *headsDrawing) sentence(layer, head, i int) (s phrase) {
+func (h *headsDrawing) sentence(layer, head, i int) (s Phrase) {
 	s = h.subject(layer, head, i)
 	tokens := h.namedTokens(layer, head, i)
 	words := map[string]int{} // how many of them have a word
 	for _, j := range tokens {
 		words[h.wordOf(j).String()]++
 	}
-	named := func(j int) phrase {
+	named := func(j int) Phrase {
 		word := h.wordOf(j)
 		if words[word.String()] > 1 {
-			word.say(" (" + h.placeOf(j) + ")")
+			word.Say(" (" + h.placeOf(j) + ")")
 		}
 		return append(word, piece{text: " " + rounded(h.At(layer, head, i, j)), quiet: true})
 	}
-	var all []phrase
+	var all []Phrase
 	for _, j := range tokens {
 		all = append(all, named(j))
 	}
 	if len(all) > 0 {
-		s.say("at ")
+		s.Say("at ")
 		s.join(all)
 		return s
 	}
 	for j, sink := range h.Ignored {
 		if sink && j < h.Seen(i) && h.At(layer, head, i, j) > .5 {
-			s.say("mostly at the sink ")
+			s.Say("mostly at the sink ")
 			return append(s, named(j)...)
 		}
 	}
-	s.say("at no token in particular")
+	s.Say("at no token in particular")
 	return s
 }
 
@@ -548,10 +550,10 @@ func (r Heads) plain(look Terminal) *text {
 		query := h.queryOf(i)
 		t.line("")
 		if l := h.wroteLayer(i); l >= 0 {
-			chance += fmt.Sprintf("  attention of %s wrote more of it than that of any "+
+			chance += fmt.Sprintf(" · attention of %s wrote more of it than that of any "+
 				"other", h.e.Model.LayerName(l))
 		}
-		t.line(fmt.Sprintf("%3d  %s%s  %s", i+1, where, what, chance))
+		t.wrapped(fmt.Sprintf("%3d  %s%s  ", i+1, where, what), chance)
 		if w := h.writes(query); w != nil {
 			t.wrapped("     ", allWrote(w))
 		}

@@ -210,25 +210,6 @@ func headsDataOf(t *testing.T, r Heads) (d headsData) {
 	return d
 }
 
-// TestHeadsHostile draws heads over hostile texts.
-func TestHeadsHostile(t *testing.T) {
-	r := rand.New(rand.NewPCG(13, 13))
-	for drawn, round := 0, 0; drawn < 5_000; round++ {
-		e := example()
-		if round%2 == 1 {
-			e = encoded(trace.MaskedToken)
-		}
-		e, n := attacked(e, r)
-		drawn += n
-		h := attended(e, 2, 2)
-		survives(t, strings.Replace(written(t, h), "<script>"+headsScript()+"</script>", "", 1))
-		checkPrintable(t, "text", written(t, asText(h)))
-		if t.Failed() {
-			t.FailNow()
-		}
-	}
-}
-
 // TestHeadsWrote marks the layer that wrote the chosen token, where a method of one layer says
 // which one that is.
 func TestHeadsWrote(t *testing.T) {
@@ -283,7 +264,7 @@ func TestHeadsWrote(t *testing.T) {
 	}
 	text := written(t, asText(h))
 	for _, want := range []string{
-		`1  are  93.1 %  attention of layer 1 wrote more of it than that of any other`, `2  here  40.0 %  attention of layer 0 wrote more of it than that of any other`,
+		`1  are  93.1 % · attention of layer 1 wrote more of it than that of any other`, `2  here  40.0 % · attention of layer 0 wrote more of it than that of any other`,
 		"     heads of layer 0\n       layer  0 head ",
 		"     other heads\n       layer  1 head  1  “inet” (6) 100 %",
 	} {

@@ -30,6 +30,8 @@ func (r Heads) markup(room int) *page {
 	return b.page()
 }
 
+func (r Heads) draw() drawer { return r }
+
 func (r Heads) title() string { return titleOf(r.Explanation) }
 
 // write writes the parts from top to bottom. Near the limit each part takes what those before it in
@@ -79,34 +81,34 @@ func (h *headsDrawing) facts() string {
 // and the list of heads. The script draws both for what a reader chooses.
 func (b headsBoard) all(limit int) string {
 	h := b.h
-	t := plainTable{
-		title: "All heads", note: "share given to " + h.placedName(h.source),
+	t := Table{
+		Title: "All heads", Note: "share given to " + h.placedName(h.source),
 	}
 	writes := h.writes(h.query)
 	if writes != nil {
-		t.note = "what each wrote, up to ±" + fixed(largest(writes.Heads), 2)
+		t.Note = "what each wrote, up to ±" + fixed(largest(writes.Heads), 2)
 	}
-	t.note += ", " + h.e.Model.LayerName(0) + " at the bottom"
+	t.Note += ", " + h.e.Model.LayerName(0) + " at the bottom"
 	for k := range h.Heads {
-		t.columns = append(t.columns, fmt.Sprint(k))
+		t.Columns = append(t.Columns, fmt.Sprint(k))
 	}
 	wrote := h.wroteLayer(h.predictions[h.query])
 	for i := h.Layers - 1; i >= 0; i-- {
-		row := plainRow{name: h.e.Model.LayerLabel(i), chosen: i == h.layer}
+		row := Row{Name: h.e.Model.LayerLabel(i), Chosen: i == h.layer}
 		if i == wrote {
-			row.name = "wrote " + row.name
+			row.Name = "wrote " + row.Name
 		}
 		for k := range h.Heads {
 			_, letters, _ := h.kindsOf(i, k)
-			cell := plainCell{
-				step: h.step(i, k, h.query, h.source), number: strings.Join(letters, ""),
+			cell := Cell{
+				Step: h.step(i, k, h.query, h.source), Text: strings.Join(letters, ""),
 			}
 			if writes != nil {
-				cell.step = wroteStep(writes, i*h.Heads+k)
+				cell.Step = wroteStep(writes, i*h.Heads+k)
 			}
-			row.cells = append(row.cells, cell)
+			row.Cells = append(row.Cells, cell)
 		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
 	s := b.table(t)
 	if len(s) > limit {
@@ -130,23 +132,23 @@ func (b headsBoard) matrices(limit int) string {
 	}
 	name := h.e.Model.LayerName(h.layer)
 	of := strings.ToUpper(name[:1]) + name[1:] + ", "
-	heads := plainTable{
-		title: of + fmt.Sprintf("all %d heads", h.Heads), columns: h.columnNames(),
-		note: "what each looks at, per cent of its attention",
+	heads := Table{
+		Title: of + fmt.Sprintf("all %d heads", h.Heads), Columns: h.columnNames(),
+		Note: "what each looks at, per cent of its attention",
 	}
-	tokens := plainTable{
-		title:   of + fmt.Sprintf("head %d from every token", h.head),
-		columns: heads.columns, note: "rows look at columns",
+	tokens := Table{
+		Title:   of + fmt.Sprintf("head %d from every token", h.head),
+		Columns: heads.Columns, Note: "rows look at columns",
 	}
 	for k := range h.Heads {
-		heads.rows = append(heads.rows, plainRow{
-			name: fmt.Sprintf("head %d", k), chosen: k == h.head, cells: b.row(k, h.query),
+		heads.Rows = append(heads.Rows, Row{
+			Name: fmt.Sprintf("head %d", k), Chosen: k == h.head, Cells: b.row(k, h.query),
 		})
 	}
 	for _, c := range h.columns {
-		if !c.folded && h.LooksFrom(h.layer, c.from) {
-			tokens.rows = append(tokens.rows, plainRow{
-				name: h.axisName(c.from), chosen: c.from == h.query, cells: b.row(h.head, c.from),
+		if !c.Folded && h.LooksFrom(h.layer, c.From) {
+			tokens.Rows = append(tokens.Rows, Row{
+				Name: h.axisName(c.From), Chosen: c.From == h.query, Cells: b.row(h.head, c.From),
 			})
 		}
 	}
@@ -158,16 +160,16 @@ func (b headsBoard) matrices(limit int) string {
 }
 
 // row returns what a head of the open layer gives the tokens of each column at most.
-func (b headsBoard) row(head, query int) (cells []plainCell) {
+func (b headsBoard) row(head, query int) (cells []Cell) {
 	h := b.h
 	for _, c := range h.columns {
 		at := strongestIn(c, h.Seen(query),
 			func(j int) float64 { return h.At(h.layer, head, query, j) },
 			func(j int) bool { return h.Ignored[j] })
-		cell := plainCell{empty: at < 0, first: h.isFirstGenerated(c)}
-		if !cell.empty {
-			cell.grey, cell.step = h.Ignored[at], h.step(h.layer, head, query, at)
-			cell.number = fixed(100*h.At(h.layer, head, query, at), 0)
+		cell := Cell{Empty: at < 0, First: h.isFirstGenerated(c)}
+		if !cell.Empty {
+			cell.Grey, cell.Step = h.Ignored[at], h.step(h.layer, head, query, at)
+			cell.Text = fixed(100*h.At(h.layer, head, query, at), 0)
 		}
 		cells = append(cells, cell)
 	}

@@ -107,25 +107,25 @@ func allWrote(w *heads.Writes) string {
 
 // subject begins a sentence on a head: “For Mary and against John, head 3 of layer 23, a name
 // mover, wrote more than any other, +2.31, and looked ”. heads.js writes the same.
-func (h *headsDrawing) subject(layer, head, i int) (s phrase) {
+func (h *headsDrawing) subject(layer, head, i int) (s Phrase) {
 	w, t := h.writes(i), h.predictions[i]
 	switch {
 	case t >= 0 && !h.e.Model.Reads():
 		word := h.wordOf(len(h.e.Prompt.Texts) + t)
-		if s = append(phrase{{text: "Before "}}, word...); w != nil {
+		if s = append(Phrase{{text: "Before "}}, word...); w != nil {
 			s[0].text = "For "
 		}
 	default:
-		s = append(phrase{{text: "From "}}, h.wordOf(i)...)
+		s = append(Phrase{{text: "From "}}, h.wordOf(i)...)
 	}
 	if w != nil && w.Contrast != "" {
 		s = append(s, piece{text: " and against "},
 			piece{text: tokenName(w.Contrast), strong: true})
 	}
-	s.say(fmt.Sprintf(", head %d of %s%s ", head, h.e.Model.LayerName(layer),
+	s.Say(fmt.Sprintf(", head %d of %s%s ", head, h.e.Model.LayerName(layer),
 		h.kindWords(layer, head)))
 	if w == nil {
-		s.say("looked ")
+		s.Say("looked ")
 		return s
 	}
 	wrote := piece{text: wroteText(w.Heads[layer*h.Heads+head]), quiet: true}

@@ -73,6 +73,8 @@ func (r Heatmap) markup(room int) *page {
 	return b.page()
 }
 
+func (r Heatmap) draw() drawer { return r }
+
 func (r Heatmap) title() string { return titleOf(r.Explanation) }
 
 // write writes the parts from top to bottom. Near the limit each part takes what those before it in
@@ -175,56 +177,56 @@ func (b heatmapPage) methods(rest *int) string {
 }
 
 // matrix returns the rows of a method, with the numbers of what stands out.
-func (b heatmapPage) matrix(v *view) plainTable {
-	t := plainTable{title: Visible(v.name, nameLimit), note: v.wrong}
+func (b heatmapPage) matrix(v *view) Table {
+	t := Table{Title: Visible(v.name, nameLimit), Note: v.wrong}
 	if v.wrong != "" {
 		return t
 	}
-	t.columns, t.last = b.columnNames(), []string{"p"}
+	t.Columns, t.Last = b.columnNames(), []string{"p"}
 	if v.contribution != nil {
-		t.last = []string{"from source", "p"}
+		t.Last = []string{"from source", "p"}
 	}
-	t.note = Visible(v.top.unit, 2*nameLimit) + ", " + v.layers() + " · rows came from columns"
+	t.Note = Visible(v.top.unit, 2*nameLimit) + ", " + v.layers() + " · rows came from columns"
 	for i := range b.e.Steps {
 		where, what, chance := b.predictionOf(v, i)
-		row := plainRow{
-			name:   where + inRow(what, b.explanationOf(v).Steps[i].Text),
-			chosen: i == b.chosen, ends: []string{chance},
+		row := Row{
+			Name:   where + inRow(what, b.explanationOf(v).Steps[i].Text),
+			Chosen: i == b.chosen, Ends: []string{chance},
 		}
 		if v.contribution != nil {
-			row.ends = []string{v.sourceShare(i), chance}
+			row.Ends = []string{v.sourceShare(i), chance}
 		}
 		if v.has(i) {
 			row.silent = v.silent[i]
 		}
 		for _, c := range b.columns {
 			if row.silent == "" {
-				row.cells = append(row.cells, b.cell(v, i, c))
+				row.Cells = append(row.Cells, b.cell(v, i, c))
 			}
 		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
 // cell returns the strongest value of a column in row t.
-func (b heatmapPage) cell(v *view, t int, c drawnColumn) plainCell {
+func (b heatmapPage) cell(v *view, t int, c TextColumn) Cell {
 	best := b.strongestIn(v, t, c)
-	cell := plainCell{empty: best < 0, first: b.isFirstGenerated(c)}
+	cell := Cell{Empty: best < 0, First: b.isFirstGenerated(c)}
 	if best >= 0 {
-		cell.grey, cell.step = b.grey(v, t, best), b.step(v, t, best)
-		cell.number = minus(v.cellNumber(v.at(t, best)))
+		cell.Grey, cell.Step = b.grey(v, t, best), b.step(v, t, best)
+		cell.Text = minus(v.cellNumber(v.at(t, best)))
 	}
 	return cell
 }
 
 // columnName returns the name of a column: that of its token, or how many are folded.
-func (d *drawing) columnName(c drawnColumn) string {
+func (d *drawing) columnName(c TextColumn) string {
 	switch {
-	case !c.folded:
-		return d.axisName(c.from)
-	case d.tokens[c.from].role == inPrompt:
-		return fmt.Sprintf("⋯ %d", c.to-c.from)
+	case !c.Folded:
+		return d.axisName(c.From)
+	case d.tokens[c.From].role == inPrompt:
+		return fmt.Sprintf("⋯ %d", c.To-c.From)
 	}
 	return "⋯"
 }

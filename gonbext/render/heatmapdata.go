@@ -115,7 +115,7 @@ func (d *drawing) textData(kind string, sources int) textData {
 		t.Turns = append(t.Turns, [3]any{turn.name, turn.head[0], max(turn.body[1], turn.tail[1])})
 	}
 	for _, c := range d.columns {
-		t.Columns = append(t.Columns, [3]any{c.from, c.to, c.folded})
+		t.Columns = append(t.Columns, [3]any{c.From, c.To, c.Folded})
 	}
 	return t
 }
@@ -271,7 +271,7 @@ func (b heatmapPage) groups() map[string][]int {
 	for j := range sentences {
 		sentences[j] = j
 	}
-	for _, s := range b.e.Prompt.Sentences() {
+	for _, s := range b.e.Prompt.Units().Sentences() {
 		if !b.special(s.Tokens[0]) && strings.TrimSpace(s.Text) != "" {
 			count++
 		}

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/units"
 )
 
 const defaultMaxBytes = 480_000
@@ -147,8 +148,8 @@ func isArticle(steps []attribution.GeneratedToken, t int) bool {
 	if t+1 >= len(steps) || steps[t+1].Special {
 		return false
 	}
-	begins, _ := word(attribution.WithoutMarks(steps[t+1].Text))
-	text := strings.TrimSpace(attribution.WithoutMarks(steps[t].Text))
+	begins, _ := word(units.WithoutMarks(steps[t+1].Text))
+	text := strings.TrimSpace(units.WithoutMarks(steps[t].Text))
 	return begins && slices.Contains(articles, strings.ToLower(text))
 }
 
@@ -157,7 +158,7 @@ func isArticle(steps []attribution.GeneratedToken, t int) bool {
 func wordTokens(e *attribution.Explanation) (words []int) {
 	var others []int
 	for t, g := range e.Steps {
-		text := attribution.WithoutMarks(g.Text)
+		text := units.WithoutMarks(g.Text)
 		switch {
 		case g.Special || g.Rest || strings.TrimSpace(text) == "":
 		case strings.ContainsFunc(text, func(r rune) bool {

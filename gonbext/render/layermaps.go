@@ -208,8 +208,8 @@ func (r Maps) panels() *mapPanels {
 	})
 	d.columns = d.fold(places)
 	query := r.predictedAt(d.chosen)
-	row := slices.IndexFunc(d.columns, func(c drawnColumn) bool {
-		return c.from <= query && query < c.to
+	row := slices.IndexFunc(d.columns, func(c TextColumn) bool {
+		return c.From <= query && query < c.To
 	})
 	for _, c := range d.columns {
 		m.rows = append(m.rows, d.columnName(c))
@@ -248,18 +248,18 @@ func (r Maps) ofLayer(p *mapPanels, m *panelMethod, level, row int) panel {
 	one := panel{name: r.Explanation.Model.LayerLabel(r.Map.Layers[level]), token: -1, row: row}
 	grey := func(j int) bool { return p.grey[j] }
 	for _, c := range p.columns {
-		_, ok := m.cell(c, c.to, func(int) float64 { return 0 }, grey)
+		_, ok := m.cell(c, c.To, func(int) float64 { return 0 }, grey)
 		one.grey = append(one.grey, !ok)
 	}
 	for _, target := range p.columns {
 		var cells []panelCell
 		for _, c := range p.columns {
-			if c.from >= r.seen(target.to-1) {
+			if c.From >= r.seen(target.To-1) {
 				break
 			}
 			best, found := panelCell{}, false
-			for i := target.from; i < target.to; i++ {
-				if c.from >= r.seen(i) {
+			for i := target.From; i < target.To; i++ {
+				if c.From >= r.seen(i) {
 					continue
 				}
 				values := r.Map.Row(level, i)
@@ -279,8 +279,8 @@ func (r Maps) ofLayer(p *mapPanels, m *panelMethod, level, row int) panel {
 // ownSentence says of each matrix what the framed target has from which sources.
 func (p *mapPanels) ownSentence(r Maps, row int) {
 	m := &p.methods[0]
-	me := p.columns[row].from
-	if query := r.predictedAt(p.chosen); !p.columns[row].folded {
+	me := p.columns[row].From
+	if query := r.predictedAt(p.chosen); !p.columns[row].Folded {
 		me = query
 	}
 	for i := range m.list {
@@ -291,26 +291,26 @@ func (p *mapPanels) ownSentence(r Maps, row int) {
 			tokens = append(tokens, one.cells[row][c].token)
 		}
 		if len(ranked) == 0 {
-			one.say.say("Nothing stands out for ")
+			one.say.Say("Nothing stands out for ")
 			one.say = append(one.say, p.wordOf(me)...)
 		} else {
 			one.say = append(one.say, p.wordOf(me)...)
-			one.say.say(" has most from ")
+			one.say.Say(" has most from ")
 			one.say.join(p.called(len(p.tokens), tokens[:min(len(tokens), mostNamed)]...))
 		}
 		for n, name := range p.called(len(p.tokens), tokens...) {
 			if n > 0 {
-				one.facts.say(", ")
+				one.facts.Say(", ")
 			}
 			one.facts = append(one.facts, name...)
-			one.facts.say(" " + minus(m.top.value(one.cells[row][ranked[n]].value)))
+			one.facts.Say(" " + minus(m.top.value(one.cells[row][ranked[n]].value)))
 		}
 		if len(ranked) > 0 {
-			one.facts.say(" · ")
+			one.facts.Say(" · ")
 		}
-		one.facts.say(m.where + one.name + " · " + m.unit)
+		one.facts.Say(m.where + one.name + " · " + m.unit)
 		if t := p.chosen; t >= 0 && !p.e.Model.Reads() {
-			one.facts.say(" · from there ")
+			one.facts.Say(" · from there ")
 			one.facts = append(append(one.facts, p.wordOf(len(p.e.Prompt.Texts)+t)...),
 				piece{text: " is predicted"})
 		}
@@ -389,5 +389,7 @@ func (r Maps) plain(look Terminal) *text {
 	m.list, m.open = m.list[m.open:m.open+1], 0
 	return p.plain(look)
 }
+
+func (r Maps) draw() drawer { return r }
 
 func (r Maps) title() string { return titleOf(r.Explanation) }

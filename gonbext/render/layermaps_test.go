@@ -147,12 +147,12 @@ func TestMapsFolded(t *testing.T) {
 	}
 	p := m.panels()
 	at := func(j int) int {
-		return slices.IndexFunc(p.columns, func(c drawnColumn) bool {
-			return c.from <= j && j < c.to
+		return slices.IndexFunc(p.columns, func(c TextColumn) bool {
+			return c.From <= j && j < c.To
 		})
 	}
 	one := &p.methods[0].list[0]
-	if n := len(p.columns); n > 60 || p.columns[at(100)].folded || !p.columns[at(20)].folded ||
+	if n := len(p.columns); n > 60 || p.columns[at(100)].Folded || !p.columns[at(20)].Folded ||
 		len(one.cells) != n {
 		t.Fatalf("%d columns and %d rows", n, len(one.cells))
 	}
@@ -227,22 +227,6 @@ func TestMapsErrors(t *testing.T) {
 			if !strings.Contains(html.UnescapeString(got), c.want) {
 				t.Errorf("the picture says %q, want %q", got, c.want)
 			}
-		}
-	}
-}
-
-// TestMapsHostile draws maps over hostile texts.
-func TestMapsHostile(t *testing.T) {
-	r := rand.New(rand.NewPCG(23, 23))
-	for drawn := 0; drawn < 5_000; {
-		e, n := attacked(example(), r)
-		drawn += n
-		m := mapped(e, 2)
-		m.Method = e.Prompt.Texts[0]
-		checkPrintable(t, "text", written(t, asText(m)))
-		survives(t, panelsMarkup(t, m))
-		if t.Failed() {
-			t.FailNow()
 		}
 	}
 }

@@ -205,7 +205,7 @@ func (p *panels) ofToken(m *panelMethod, v *view, t int) panel {
 	grey := func(j int) bool { return p.grey(v, t, j) }
 	row := func(at func(j int) float64) (cells []panelCell, all []bool) {
 		for _, c := range p.columns {
-			if c.from >= sources {
+			if c.From >= sources {
 				break
 			}
 			cell, ok := m.cell(c, sources, at, grey)
@@ -223,9 +223,9 @@ func (p *panels) ofToken(m *panelMethod, v *view, t int) panel {
 	// The facts of parts name their layer.
 	if text := p.strongest(m, &one); text != "" && (!m.parts || len(one.facts) == 0) {
 		if len(one.facts) > 0 {
-			one.facts.say(" · ")
+			one.facts.Say(" · ")
 		}
-		one.facts.say(text)
+		one.facts.Say(text)
 	}
 	return one
 }
@@ -290,5 +290,7 @@ func (r Layers) markup(room int) *page {
 func (r Layers) plain(look Terminal) *text {
 	return r.panels().plain(look)
 }
+
+func (r Layers) draw() drawer { return r }
 
 func (r Layers) title() string { return titleOf(r.Explanation) }

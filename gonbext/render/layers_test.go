@@ -3,7 +3,6 @@ package render
 import (
 	"errors"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -226,33 +225,6 @@ func TestLayersErrors(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestLayersHostile draws layers of hostile texts.
-func TestLayersHostile(t *testing.T) {
-	r := rand.New(rand.NewPCG(19, 19))
-	pictures := 0
-	for drawn, round := 0, 0; drawn < 10_000; round++ {
-		e := example()
-		if round%2 == 1 {
-			e = encoded(trace.MaskedToken)
-		}
-		e, n := attacked(e, r)
-		drawn += n
-		l := Layers{Heatmap: Heatmap{Explanation: e}}
-		checkPrintable(t, "text", written(t, asText(l)))
-		if l.Check() == nil { // two hostile names of methods may be the same
-			survives(t, panelsMarkup(t, l))
-			pictures++
-		}
-		if t.Failed() {
-			t.FailNow()
-		}
-	}
-	if pictures < 100 {
-		t.Errorf("%d pictures were drawn", pictures)
-	}
-	survives(t, panelsMarkup(t, Layers{Heatmap: Heatmap{Explanation: &attribution.Explanation{}}}))
 }
 
 // TestNoLayers: of a method that has one layer for each token, the script knows how to get the

@@ -15,6 +15,7 @@ import (
 func init() {
 	RegisterView(View{
 		Name: KindLens, Help: "what the model would have said after each layer", Method: "direct",
+		Study: lens.Name,
 		Takes: map[string]Media{
 			"token": InAll, "methods": InAll, "lens": InAll, "all-layers": InAll,
 			"all-levels": InAll,
@@ -105,7 +106,7 @@ func (r Lens) Check() error {
 type lensDrawing struct {
 	*drawing
 	positions *lens.Text // nil for generated tokens
-	matrix    []drawnColumn
+	matrix    []TextColumn
 }
 
 // matrixTitle is the title of the matrix, and what is marked in it.
@@ -146,7 +147,7 @@ func (r Lens) open() *lensDrawing {
 	}
 	for t := range d.e.Steps {
 		at := max(d.tokenOf(t), 0)
-		d.matrix = append(d.matrix, drawnColumn{from: at, to: at + 1})
+		d.matrix = append(d.matrix, TextColumn{From: at, To: at + 1})
 	}
 	return d
 }
@@ -157,10 +158,10 @@ func (d *lensDrawing) layersOf(i int) (lens.Layers, *attribution.GeneratedToken)
 	switch {
 	case d.positions == nil:
 		return lens.OfToken(d.e.Steps[i]), &d.e.Steps[i]
-	case d.matrix[i].folded:
+	case d.matrix[i].Folded:
 		return nil, &d.e.Steps[d.chosen]
 	}
-	return d.positions.Positions[d.matrix[i].from], &d.e.Steps[d.chosen]
+	return d.positions.Positions[d.matrix[i].From], &d.e.Steps[d.chosen]
 }
 
 // unread is how many layers, from the first on, leave all columns as they are at the input: those
@@ -218,14 +219,14 @@ func (d *lensDrawing) afterRows(from, to int) string {
 }
 
 // explain returns the sentence about prediction t and the line below it.
-func (d *lensDrawing) explain(t int) (say, facts phrase) {
+func (d *lensDrawing) explain(t int) (say, facts Phrase) {
 	g, last := &d.e.Steps[t], d.e.Model.Layers
 	layers := lens.OfToken(*g)
 	from := last + 1
 	for from > 0 && layers[from-1].Rank == 1 {
 		from--
 	}
-	say = phrase{{text: tokenName(g.Text), strong: true}}
+	say = Phrase{{text: tokenName(g.Text), strong: true}}
 	if d.tokenOf(t) >= len(d.e.Prompt.Texts) {
 		say = d.wordOf(d.tokenOf(t))
 	}
@@ -237,7 +238,7 @@ func (d *lensDrawing) explain(t int) (say, facts phrase) {
 				best = l
 			}
 		}
-		say.say(fmt.Sprintf(" was not first %s: it had rank %s, and at best %s, %s",
+		say.Say(fmt.Sprintf(" was not first %s: it had rank %s, and at best %s, %s",
 			d.afterRows(last, last), thousands(layers[last].Rank), thousands(layers[best].Rank),
 			d.afterRows(best, best)))
 	} else {
@@ -245,7 +246,7 @@ func (d *lensDrawing) explain(t int) (say, facts phrase) {
 		if from < last {
 			at = " " + d.afterRows(from, from)
 		}
-		say.say(fmt.Sprintf(" was first %s, with %s%s", d.afterRows(from, last),
+		say.Say(fmt.Sprintf(" was first %s, with %s%s", d.afterRows(from, last),
 			rounded(layers[from].Probability), at))
 	}
 	if from > 0 && from <= last {
@@ -254,20 +255,20 @@ func (d *lensDrawing) explain(t int) (say, facts phrase) {
 		for first > 0 && layers[first-1].Likely[0].ID == other.ID {
 			first--
 		}
-		say.say("; before that ")
-		say = append(say, quoted(phrase{{text: tokenName(other.Text), strong: true}})...)
-		say.say(" " + d.afterRows(first, from-1))
+		say.Say("; before that ")
+		say = append(say, quoted(Phrase{{text: tokenName(other.Text), strong: true}})...)
+		say.Say(" " + d.afterRows(first, from-1))
 	}
 	const few = 10
 	among := last + 1
 	for among > 0 && layers[among-1].Rank <= few {
 		among--
 	}
-	facts.say(rounded(layers[last].Probability) + " " + d.afterRows(last, last))
+	facts.Say(rounded(layers[last].Probability) + " " + d.afterRows(last, last))
 	if among <= last {
-		facts.say(fmt.Sprintf(" · among the first %d %s", few, d.afterRows(among, last)))
+		facts.Say(fmt.Sprintf(" · among the first %d %s", few, d.afterRows(among, last)))
 	}
-	facts.say(" · rank " + thousands(layers[0].Rank) + " at the input")
+	facts.Say(" · rank " + thousands(layers[0].Rank) + " at the input")
 	return say, facts
 }
 
@@ -309,7 +310,7 @@ func (d *lensDrawing) line(i int) (name, list string) {
 			best = l
 		}
 	}
-	return d.placedName(d.matrix[i].from), fmt.Sprintf("at best rank %s, %s (%s); %s %s",
+	return d.placedName(d.matrix[i].From), fmt.Sprintf("at best rank %s, %s (%s); %s %s",
 		thousands(layers[best].Rank), d.afterRows(best, best), rounded(layers[best].Probability),
 		d.afterRows(last, last), tokenName(layers[last].Likely[0].Text))
 }
@@ -320,7 +321,7 @@ func (d *lensDrawing) cell(i, l int) (step int, name string, came bool) {
 	layers, g := d.layersOf(i)
 	if layers == nil {
 		largest := 0.0
-		for at := d.matrix[i].from; at < d.matrix[i].to; at++ {
+		for at := d.matrix[i].From; at < d.matrix[i].To; at++ {
 			largest = max(largest, d.positions.Positions[at][l].Probability)
 		}
 		return stepOf(largest), "", false
@@ -357,17 +358,17 @@ const (
 func (r Lens) board() *Board {
 	d := r.open()
 	b := &Board{
-		drawing: d.drawing, kind: "lens", palette: r.Palette, limit: r.MaxBytes,
-		scale:  shareScale("lens", "probability of the token in the cell", []float64{1}),
-		legend: lensLegend + ".", details: "how to read this, every column in a line",
-		caption: []string{d.quotedPrompt()},
-		table: Table{
-			readout: readout{Pattern: layerReadout},
-			words:   true, over: d.matrix, target: "after layer", source: "generated token",
+		drawing: d.drawing, Kind: "lens", MaxBytes: r.MaxBytes,
+		Scale:  NewScale("probability of the token in the cell", attribution.Share, []float64{1}),
+		Legend: lensLegend + ".", Details: "how to read this, every column in a line",
+		Caption: []string{d.quotedPrompt()},
+		Table: Table{
+			Readout: Readout{Pattern: layerReadout},
+			Words:   true, Over: d.matrix, Target: "after layer", Source: "generated token",
 		},
 	}
-	b.table.axis = "layer"
-	b.table.title, b.table.note = d.matrixTitle()
+	b.Table.Axis = "layer"
+	b.Table.Title, b.Table.Note = d.matrixTitle()
 	if d.chosen < 0 {
 		return b
 	}
@@ -376,21 +377,21 @@ func (r Lens) board() *Board {
 		o.Say, o.Facts = d.explain(t)
 		return o
 	}
-	if b.opened = open(d.chosen); d.positions == nil {
+	if b.Opened = open(d.chosen); d.positions == nil {
 		for t := range d.e.Steps {
-			b.opens = append(b.opens, open(t))
+			b.Opens = append(b.Opens, open(t))
 		}
-		b.at, b.by = d.chosen, byColumn
+		b.At, b.By = d.chosen, ByColumn
 	} else {
-		b.opened.More, b.opened.Steps = d.mostWritten(), d.steps()
-		b.opened.Column = len(d.matrix) - 1
-		b.table.source, b.table.At, b.table.bands = "position in the text", "read at ", true
+		b.Opened.More, b.Opened.Steps = d.mostWritten(), d.steps()
+		b.Opened.Column = len(d.matrix) - 1
+		b.Table.Source, b.Table.At, b.Table.Bands = "position in the text", "read at ", true
 	}
-	b.notes = []string{plain(b.opened.Say.String()) + ". " + plain(b.opened.Facts.String()) + "."}
+	b.Notes = []string{plain(b.Opened.Say.String()) + ". " + plain(b.Opened.Facts.String()) + "."}
 	if d.wrote(d.e.Model.Layers) != "" {
-		b.table.last = []string{"of its logit"}
-		b.notes = append(b.notes, "At the right: "+lensWrote+".")
-		b.pageLegend = " At the right: " + lensWrote + "."
+		b.Table.Last = []string{"of its logit"}
+		b.Notes = append(b.Notes, "At the right: "+lensWrote+".")
+		b.PageLegend = " At the right: " + lensWrote + "."
 	}
 	d.fill(b)
 	return b
@@ -404,28 +405,28 @@ var layerReadout = [][]string{
 
 // fill fills the table and the lines of a board.
 func (d *lensDrawing) fill(b *Board) {
-	t := &b.table
+	t := &b.Table
 	for i, c := range d.matrix {
 		_, g := d.layersOf(i)
-		t.columns, t.About = append(t.columns, d.columnName(c)), append(t.About, tokenName(g.Text))
+		t.Columns, t.About = append(t.Columns, d.columnName(c)), append(t.About, tokenName(g.Text))
 		name, list := d.line(i)
 		if list == "" {
 			continue
 		}
-		page, inText := Line{Name: name, Say: phrase{{text: name, strong: true}}, List: list},
+		page, inText := Line{Name: name, Say: Phrase{{text: name, strong: true}}, List: list},
 			Line{Name: left(" "+name, 5) + "  ", List: list}
 		if d.positions == nil {
-			page.Say, page.Facts = b.opens[i].Say, b.opens[i].Facts
+			page.Say, page.Facts = b.Opens[i].Say, b.Opens[i].Facts
 			inText.Name = fmt.Sprintf("%3d  ", i+1)
-			inText.Say = append(phrase{{text: name + " · "}}, page.Say...)
+			inText.Say = append(Phrase{{text: name + " · "}}, page.Say...)
 		}
-		b.lines, b.lists = append(b.lines, page), append(b.lists, inText)
+		b.Lines, b.Lists = append(b.Lines, page), append(b.Lists, inText)
 	}
 	for _, l := range d.rows() {
-		row := plainRow{name: d.rowName(l)}
+		row := Row{Name: d.rowName(l)}
 		t.Before = append(t.Before, d.afterRows(l, l))
-		if t.last != nil {
-			row.ends = []string{d.wrote(l)}
+		if t.Last != nil {
+			row.Ends = []string{d.wrote(l)}
 			after := ""
 			if attention, forward, ok := strings.Cut(d.wrote(l), " "); ok {
 				after = " · of its logit: attention " + attention + ", feed-forward " + forward
@@ -433,12 +434,12 @@ func (d *lensDrawing) fill(b *Board) {
 			t.After = append(t.After, after)
 		}
 		for i, c := range d.matrix {
-			cell := plainCell{first: d.positions != nil && d.isFirstGenerated(c)}
-			cell.step, cell.number, cell.marked = d.cell(i, l)
-			cell.grey, cell.detail = cell.step == 0, d.detail(i, l)
-			row.cells = append(row.cells, cell)
+			cell := Cell{First: d.positions != nil && d.isFirstGenerated(c)}
+			cell.Step, cell.Text, cell.Marked = d.cell(i, l)
+			cell.Grey, cell.Detail = cell.Step == 0, d.detail(i, l)
+			row.Cells = append(row.Cells, cell)
 		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
 }
 
@@ -474,24 +475,7 @@ func (d *lensDrawing) steps() []int {
 	return steps
 }
 
-// Drawn works out the matrix. The error is that of [Lens.Check].
-func (r Lens) Drawn() (Drawn, error) {
-	if err := r.Check(); err != nil {
-		return Drawn{}, err
-	}
-	return r.board().drawn(), nil
-}
-
-func (r Lens) figure(string) (Figure, error) {
-	d, err := r.Drawn()
-	return Figure{Matrix: &d}, err
-}
-
-// plain implements [Picture].
-func (r Lens) plain(look Terminal) *text { return r.board().plain(look) }
-
-// markup implements [Picture].
-func (r Lens) markup(room int) *page { return r.board().markup(room) }
+func (r Lens) draw() drawer { return r.board() }
 
 // mostWritten names the layers that wrote most of the token of the positions, "" if that is not
 // known.
@@ -511,5 +495,3 @@ func (d *lensDrawing) mostWritten() string {
 	return minus("largest parts of its logit: attention of " + most(d.positions.Attention) +
 		", feed-forward of " + most(d.positions.FeedForward))
 }
-
-func (r Lens) title() string { return titleOf(r.Explanation) }

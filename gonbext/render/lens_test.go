@@ -135,8 +135,9 @@ func TestLens(t *testing.T) {
 				t.Errorf("%d columns, %d openings, rows %v", len(table.Columns), len(data.Opens),
 					table.Rows)
 			}
-			f, err := c.lens.Drawn()
+			drawn, err := FigureOf(c.lens, "")
 			must(t, err)
+			f := drawn.Matrix
 			if len(f.Columns) != c.columns || !f.Words {
 				t.Errorf("the figure has %d columns, words %v", len(f.Columns), f.Words)
 			}

@@ -11,35 +11,6 @@ import (
 //go:embed matrix.js
 var matrixSource string
 
-// plainTable is a matrix for readers without a script.
-type plainTable struct {
-	title, note string
-	axis        string // what the names of rows are, "" if they say it
-	columns     []string
-	last        []string // the names of columns of texts after the others
-	rows        []plainRow
-}
-
-// plainRow is a row of a [plainTable], of which one is chosen.
-type plainRow struct {
-	name   string
-	chosen bool
-	cells  []plainCell
-	silent string   // stands in place of cells
-	ends   []string // the texts in the last columns
-}
-
-// plainCell is a value with its colour. An empty one has no value, and a grey one no colour. A line
-// stands before the first one of generated tokens.
-type plainCell struct {
-	step               int
-	number             string
-	empty, grey, first bool
-	// marked says that it has a frame, and detail what a readout says of it; see [tableData].
-	marked bool
-	detail string
-}
-
 // A picture without a script has tables of at most matrixColumns columns: wider ones would need
 // names that stand upright. Its details, which have every row in a line, are open then.
 const matrixColumns = 24
@@ -65,40 +36,40 @@ func (p *picture) answerBegins() int {
 
 // isFirstGenerated reports whether a line stands before a column: that of the first generated
 // token, or of the token with which a target begins.
-func (d *drawing) isFirstGenerated(c drawnColumn) bool {
-	return c.from == d.answerBegins() && c.from > 0
+func (d *drawing) isFirstGenerated(c TextColumn) bool {
+	return c.From == d.answerBegins() && c.From > 0
 }
 
 // table returns a table, or, if it has no rows, its title.
-func (b *board) table(t plainTable) string {
+func (b *board) table(t Table) string {
 	// Notebooks have colours of their own for rows.
 	const row = `style="background:` + sheet + `;color:` + ink + `"`
 	var s strings.Builder
 	fmt.Fprintf(&s, `<div class="hm-h" style="margin:18px 0 6px"><b>%s</b> <span style="color:%s">`+
-		`· %s</span></div>`, html.EscapeString(t.title), dimInk, html.EscapeString(t.note))
-	if len(t.rows) == 0 {
+		`· %s</span></div>`, html.EscapeString(t.Title), dimInk, html.EscapeString(t.Note))
+	if len(t.Rows) == 0 {
 		return s.String()
 	}
 	fmt.Fprintf(&s, `<div style="overflow-x:auto"><table class="hm-plain" `+
-		`cellpadding="3" style="border-spacing:1px"><tr %s><th>%s</th>`, row, t.axis)
-	for _, name := range slices.Concat(t.columns, t.last) {
+		`cellpadding="3" style="border-spacing:1px"><tr %s><th>%s</th>`, row, t.Axis)
+	for _, name := range slices.Concat(t.Columns, t.Last) {
 		fmt.Fprintf(&s, "<th>%s</th>", html.EscapeString(name))
 	}
-	for _, r := range t.rows {
-		name := html.EscapeString(r.name)
-		if r.chosen {
+	for _, r := range t.Rows {
+		name := html.EscapeString(r.Name)
+		if r.Chosen {
 			name = "<b>▸ " + name + "</b>"
 		}
 		fmt.Fprintf(&s, `</tr><tr %s><th scope="row" style="text-align:right">%s</th>`, row, name)
 		if r.silent != "" {
 			fmt.Fprintf(&s, `<td colspan="%d" style="text-align:left;color:%s">%s</td>`,
-				len(t.columns), dimInk, escape(r.silent, 120))
+				len(t.Columns), dimInk, escape(r.silent, 120))
 		}
-		for _, c := range r.cells {
+		for _, c := range r.Cells {
 			s.WriteString(c.markup(b.theme))
 		}
-		for i := range t.last {
-			fmt.Fprintf(&s, `<td style="color:%s">%s</td>`, dimInk, html.EscapeString(r.ends[i]))
+		for i := range t.Last {
+			fmt.Fprintf(&s, `<td style="color:%s">%s</td>`, dimInk, html.EscapeString(r.Ends[i]))
 		}
 	}
 	s.WriteString("</tr></table></div>")
@@ -106,28 +77,28 @@ func (b *board) table(t plainTable) string {
 }
 
 // markup returns a cell in the colours of a theme.
-func (c plainCell) markup(colors theme) string {
-	class, style, number := "", "", html.EscapeString(c.number)
-	if c.marked {
+func (c Cell) markup(colors theme) string {
+	class, style, number := "", "", html.EscapeString(c.Text)
+	if c.Marked {
 		number = "▸ " + number
 	}
 	switch {
-	case c.empty:
+	case c.Empty:
 		number = ""
-	case c.grey:
+	case c.Grey:
 		style = "color:" + dimInk
-	case c.step == 0:
+	case c.Step == 0:
 		class, number = "hm-z", ""
 	default:
-		class, style = stepClass(c.step), colors.style(c.step)
-		if c.step < 0 {
+		class, style = stepClass(c.Step), colors.style(c.Step)
+		if c.Step < 0 {
 			number = "<u>" + number + "</u>"
 		}
 	}
 	if number == "" {
 		style += ";min-width:12px"
 	}
-	if c.first {
+	if c.First {
 		style += ";border-left:2px solid " + dimInk
 	}
 	if class != "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/study/verdict"
+	"github.com/headwater-ml/headwater/attribution/units"
 )
 
 // functionWords are words that say little about where an answer comes from. A picture does not open
@@ -24,7 +25,7 @@ var functionWords = strings.Fields("the a an of to in and is was it for on at by
 // wordText returns the word of row t without spaces and brackets.
 func (d *drawing) wordText(t int) string {
 	first, end := d.generatedWord(t)
-	text := attribution.WithoutMarks(attribution.TextOf(d.e.Steps[first:end]))
+	text := units.WithoutMarks(attribution.TextOf(d.e.Steps[first:end]))
 	return strings.TrimSpace(strings.Trim(text, " _("))
 }
 
@@ -56,8 +57,8 @@ func (d *drawing) contentWord(t int) bool {
 func (d *drawing) listNumber(t int) bool {
 	_, end := d.generatedWord(t)
 	before := attribution.TextOf(d.e.Steps[max(t-3, 0):t])
-	line := strings.TrimRight(attribution.WithoutMarks(before), " \t")
-	after := attribution.WithoutMarks(attribution.TextOf(d.e.Steps[end:min(end+2, len(d.e.Steps))]))
+	line := strings.TrimRight(units.WithoutMarks(before), " \t")
+	after := units.WithoutMarks(attribution.TextOf(d.e.Steps[end:min(end+2, len(d.e.Steps))]))
 	return (strings.HasSuffix(line, "\n") || line == "" && d.wordText(t) == "1") &&
 		(strings.HasPrefix(after, ". ") || strings.HasPrefix(after, ") "))
 }
@@ -85,7 +86,7 @@ func (d *drawing) answerWords() [][]answerWord {
 		begins := at != previous && (t > 0 || d.chat()) // a capital letter says nothing here
 		text := d.wordText(t)
 		r, _ := utf8.DecodeRuneInString(text)
-		if attribution.InWord(r) {
+		if units.InWord(r) {
 			previous = at
 		}
 		if !d.contentWord(t) {
@@ -113,7 +114,7 @@ func (d *drawing) answerWords() [][]answerWord {
 
 // wordsIn returns the words of a text, divided at all that is no letter, digit or mark.
 func wordsIn(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return !attribution.InWord(r) })
+	return strings.FieldsFunc(text, func(r rune) bool { return !units.InWord(r) })
 }
 
 // allIn reports whether a list has all of some words, of which there is at least one.
@@ -131,7 +132,7 @@ func (d *drawing) answerSentences() []int {
 		return of
 	}
 	text := attribution.TextOf(d.e.Steps)
-	ranges := attribution.SentenceRanges(text)
+	ranges := units.SentenceRanges(text)
 	end, number := 0, 0
 	for t, g := range d.e.Steps {
 		for end += len(g.Text); len(ranges) > 1 && end > ranges[1][0]; ranges = ranges[1:] {
@@ -232,7 +233,7 @@ func (d *drawing) nearestContrast(order []int) int {
 		g, size := d.e.Steps[t], math.Abs(v.result.Explained[t])
 		first, _ := d.generatedWord(t)
 		if first == t && !g.Special && !g.Rest && tokenName(g.Text) != v.contrast() &&
-			strings.ContainsFunc(g.Text, attribution.InWord) && size < least {
+			strings.ContainsFunc(g.Text, units.InWord) && size < least {
 			at, least = t, size
 		}
 	}

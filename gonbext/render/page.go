@@ -35,8 +35,13 @@ const noClicks = "Clicks show nothing here"
 type Picture interface {
 	// Check returns a [trace.UsageError] if the values do not fit, or lack what the picture shows.
 	Check() error
+	// draw works out what is written; Check has found nothing.
+	draw() drawer
+}
+
+// drawer is a picture worked out, which the writers write. A [Board] is one.
+type drawer interface {
 	// markup returns the picture as one div of about MaxBytes of the view, or room if it has none.
-	// Check has found nothing, as for plain.
 	markup(room int) *page
 	// plain returns the picture as text.
 	plain(look Terminal) *text
@@ -58,7 +63,12 @@ type Figure struct {
 
 // FigureOf works out the figure of a picture, of one method where it has several. The error is that
 // of its Check, or says that there is no such figure.
-func FigureOf(p Picture, method string) (Figure, error) { return p.figure(method) }
+func FigureOf(p Picture, method string) (Figure, error) {
+	if err := p.Check(); err != nil {
+		return Figure{}, err
+	}
+	return p.draw().figure(method)
+}
 
 // HTML writes a picture for a notebook as one div. The only error is that of w.
 //
@@ -76,13 +86,17 @@ func HTML(w io.Writer, v Picture) error {
 // has up to 5,000,000 bytes where MaxBytes of the view says nothing. The only error is that of w.
 // The title is the only text outside of the picture, and it is escaped like every token.
 func Page(w io.Writer, v Picture) error {
+	title := "Headwater" // without one it is not valid HTML
+	if v.Check() == nil {
+		title = cmp.Or(v.draw().title(), title)
+	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">`+
 		`<meta name="color-scheme" content="light dark"><title>%s</title></head>
 <body style="margin:20px auto;max-width:1320px;padding:0 20px;background:light-dark(#fff,#111418)">
-`, escape(cmp.Or(v.title(), "Headwater"), 120)) // without a title it is not valid HTML
+`, escape(title, 120))
 	b.Write(div(v, pageMaxBytes))
 	b.WriteString("</body>\n</html>\n")
 	_, err := b.WriteTo(w)
@@ -95,7 +109,7 @@ func div(v Picture, room int) []byte {
 		return fmt.Appendf(nil, `<div class="hm `+NoMathematics+`">%s</div>`+"\n",
 			escape(err.Error(), 1000))
 	}
-	return v.markup(room).Bytes()
+	return v.draw().markup(room).Bytes()
 }
 
 // Terminal is where a text is shown. The zero value of every field is its default.
@@ -117,7 +131,7 @@ func Text(w io.Writer, v Picture, look Terminal) error {
 	if err := v.Check(); err != nil {
 		t.wrapped("", Visible(err.Error(), 1000))
 	} else {
-		t = v.plain(look)
+		t = v.draw().plain(look)
 	}
 	_, err := t.WriteTo(w)
 	return err

@@ -60,7 +60,7 @@ type panel struct {
 	cells [][]panelCell
 	total []panelCell // of parts, what all layers wrote
 	// say and facts are the sentence about the matrix and the line below it.
-	say, facts phrase
+	say, facts Phrase
 }
 
 // panelCell is the value of a column: that of its token, or the strongest of those folded in it. In
@@ -73,7 +73,7 @@ type panelCell struct {
 // cell returns the value of the tokens of a column that come before end, the strongest of those
 // that are not grey. ok is false if all of them are.
 func (m *panelMethod) cell(
-	c drawnColumn, end int, at func(j int) float64, grey func(j int) bool,
+	c TextColumn, end int, at func(j int) float64, grey func(j int) bool,
 ) (cell panelCell, ok bool) {
 	j := strongestIn(c, end,
 		func(j int) float64 { return math.Abs(m.colors.at(at(j))) }, grey)
@@ -136,7 +136,7 @@ func (p *panels) lines(m *panelMethod, one *panel, f func(i int, name, list stri
 // rowName is the name of a row outside of its matrix, and nameOf that of a matrix.
 func (p *panels) rowName(m *panelMethod, i int) string {
 	if p.kind.targets {
-		return p.placedName(p.columns[i].from)
+		return p.placedName(p.columns[i].From)
 	}
 	return m.where + m.rows[i]
 }
@@ -222,20 +222,20 @@ func (p *panels) steps(m *panelMethod, one *panel) []int {
 }
 
 // matrix returns the open matrix for readers without a script.
-func (b panelsPage) matrix(m *panelMethod, one *panel) plainTable {
-	t := plainTable{
-		title: b.panels.nameOf(m, one), note: m.name + ", " + m.unit,
-		columns: b.panels.columnNames(), axis: b.panels.axis(),
+func (b panelsPage) matrix(m *panelMethod, one *panel) Table {
+	t := Table{
+		Title: b.panels.nameOf(m, one), Note: m.name + ", " + m.unit,
+		Columns: b.panels.columnNames(), Axis: b.panels.axis(),
 	}
 	for i, cells := range one.cells {
-		row := plainRow{name: m.rows[i], chosen: i == one.row}
+		row := Row{Name: m.rows[i], Chosen: i == one.row}
 		for c := range cells {
-			row.cells = append(row.cells, plainCell{
-				grey: one.grey[c], step: m.step(one, i, c), number: minus(m.number(cells[c].value)),
-				first: b.isFirstGenerated(b.columns[c]),
+			row.Cells = append(row.Cells, Cell{
+				Grey: one.grey[c], Step: m.step(one, i, c), Text: minus(m.number(cells[c].value)),
+				First: b.isFirstGenerated(b.columns[c]),
 			})
 		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
@@ -337,7 +337,7 @@ type drawnPanel struct {
 // data returns what the script needs.
 func (b panelsPage) data() panelsData {
 	d := panelsData{
-		textData: b.textData(b.panels.kind.name, b.columns[len(b.columns)-1].to),
+		textData: b.textData(b.panels.kind.name, b.columns[len(b.columns)-1].To),
 		Title:    b.panels.kind.title, Small: b.panels.kind.small,
 		Targets: b.panels.kind.targets, Lead: b.panels.lead,
 	}
@@ -383,10 +383,10 @@ func (p *panels) drawn(m *panelMethod, one *panel) drawnPanel {
 	for i, cells := range append(slices.Clone(one.cells), one.total) {
 		inside := []int{}
 		for c := range cells {
-			if p.columns[c].folded {
+			if p.columns[c].Folded {
 				inside = append(inside, cells[c].token)
 			}
-			if p.kind.targets && p.columns[i].folded {
+			if p.kind.targets && p.columns[i].Folded {
 				d.Targets[i] = append(d.Targets[i], cells[c].target)
 			}
 		}

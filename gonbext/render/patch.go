@@ -15,7 +15,7 @@ import (
 
 func init() {
 	RegisterView(View{
-		Name: KindPatch, Method: "direct",
+		Name: KindPatch, Method: "direct", Study: patch.Name,
 		Help: "how much of the difference to the prompt of --against each place of the model " +
 			"carries",
 		Takes: map[string]Media{
@@ -184,7 +184,7 @@ func (r Patch) begin() *patchDrawing {
 }
 
 // cellAt returns the value of column c in layer l.
-func (d *patchDrawing) cellAt(l int, c drawnColumn) panelCell {
+func (d *patchDrawing) cellAt(l int, c TextColumn) panelCell {
 	cell, _ := d.m.cell(c, d.p.Shape[1], func(i int) float64 { return d.p.At(l, i) },
 		func(int) bool { return false })
 	return cell
@@ -223,55 +223,55 @@ func (r Patch) board() *Board {
 	if p.Recovery == nil {
 		unit = "estimated " + unit
 	}
-	scale := shareScale(string(p.Place), unit, p.Values())
+	scale := NewScale(unit, attribution.Share, p.Values())
 	d.m = panelMethod{top: scale.top, colors: scale.colors}
 	b := &Board{
-		drawing: d.drawing, kind: "patch", palette: r.Palette, limit: r.MaxBytes, scale: scale,
-		by: byRow, at: -1, tab: string(p.Place), details: "every layer in a line",
-		caption: []string{string(p.Place), string(p.Direction)},
-		table: Table{
-			target: strings.TrimSpace(d.layerWord(1)), source: "token of the prompt", bands: !heads,
+		drawing: d.drawing, Kind: "patch", MaxBytes: r.MaxBytes, Scale: scale,
+		By: ByRow, At: -1, Tab: string(p.Place), Details: "every layer in a line",
+		Caption: []string{string(p.Place), string(p.Direction)},
+		Table: Table{
+			Target: strings.TrimSpace(d.layerWord(1)), Source: "token of the prompt", Bands: !heads,
 		},
 	}
-	d.words.title, b.table.title, b.legend = d.wording()
-	b.legend += "."
-	b.textLegend = " A line names what stands out in it, the strongest first; lines in which " +
+	d.words.title, b.Table.Title, b.Legend = d.wording()
+	b.Legend += "."
+	b.TextLegend = " A line names what stands out in it, the strongest first; lines in which " +
 		"nothing stands out are left out."
 	if scale.top.signed {
-		b.sides = [2]string{"carries it", "works against it"}
+		b.Sides = [2]string{"carries it", "works against it"}
 	}
 	columns := p.Shape[1]
 	if heads {
 		d.columns = nil
 		for h := range columns {
-			d.columns = append(d.columns, drawnColumn{from: h, to: h + 1})
-			b.table.columns = append(b.table.columns, fmt.Sprint(h))
+			d.columns = append(d.columns, TextColumn{From: h, To: h + 1})
+			b.Table.Columns = append(b.Table.Columns, fmt.Sprint(h))
 		}
-		b.table.axis, b.table.source = "layer ↓ head →", "head"
+		b.Table.Axis, b.Table.Source = "layer ↓ head →", "head"
 	} else {
 		places := make([]float64, max(columns, d.sourceCount()))
 		for k, x := range p.Values() {
 			places[k%columns] = max(places[k%columns], math.Abs(scale.colors.at(x)))
 		}
-		d.columns = slices.DeleteFunc(d.fold(places), func(c drawnColumn) bool {
-			return c.from >= columns
+		d.columns = slices.DeleteFunc(d.fold(places), func(c TextColumn) bool {
+			return c.From >= columns
 		})
-		b.table.over, b.table.axis = d.columns, "layer"
-		b.table.columns = d.columnNames()
+		b.Table.Over, b.Table.Axis = d.columns, "layer"
+		b.Table.Columns = d.columnNames()
 	}
 	pair := "“" + d.name(p.Answer) + "” instead of “" + d.name(p.Foil) + "”"
-	b.table.name, b.table.About, b.table.Pattern = pair, []string{pair}, placeReadout
-	b.table.note = string(p.Place) + ", " + pair
-	b.opened = Opening{Token: -1, Row: -1}
-	b.opened.Say, b.opened.Facts = d.explain()
-	b.lists = []Line{
+	b.Table.Name, b.Table.About, b.Table.Pattern = pair, []string{pair}, placeReadout
+	b.Table.Note = string(p.Place) + ", " + pair
+	b.Opened = Opening{Token: -1, Row: -1}
+	b.Opened.Say, b.Opened.Facts = d.explain()
+	b.Lists = []Line{
 		{Name: pair + " · " + string(p.Place) + ", " + unit},
-		{Name: "     ", List: b.opened.Say.String()},
-		{Name: "     ", List: b.opened.Facts.String()},
+		{Name: "     ", List: b.Opened.Say.String()},
+		{Name: "     ", List: b.Opened.Facts.String()},
 	}
-	b.lines = []Line{{Say: b.opened.Say, Facts: b.opened.Facts}}
-	b.notes = []string{
-		plain(b.opened.Say.String()) + ". " + plain(b.opened.Facts.String()) + ".", d.pairs,
+	b.Lines = []Line{{Say: b.Opened.Say, Facts: b.Opened.Facts}}
+	b.Notes = []string{
+		plain(b.Opened.Say.String()) + ". " + plain(b.Opened.Facts.String()) + ".", d.pairs,
 	}
 	d.fill(b)
 	return b
@@ -289,43 +289,43 @@ func (d *patchDrawing) fill(b *Board) {
 	strongest := 0.0
 	for l := d.p.Shape[0] - 1; l >= 0; l-- {
 		label := d.e.Model.LayerLabel(l)
-		row, where := plainRow{name: label}, d.layerWord(1)+label
-		open := Opening{Token: -1, Row: len(b.table.rows), Steps: make([]int, len(d.tokens))}
+		row, where := Row{Name: label}, d.layerWord(1)+label
+		open := Opening{Token: -1, Row: len(b.Table.Rows), Steps: make([]int, len(d.tokens))}
 		best, list := 0.0, d.list(l)
 		for i, c := range d.columns {
 			cell := d.cellAt(l, c)
 			place := math.Abs(d.m.colors.at(cell.value))
 			name := "head " + fmt.Sprint(cell.token)
-			if b.table.over != nil {
+			if b.Table.Over != nil {
 				name = isolated(d.tokens[cell.token].name)
 				open.Steps[cell.token] = stepOf(d.m.colors.at(cell.value))
 			}
-			row.cells = append(row.cells, plainCell{
-				step:   stepOf(d.m.colors.at(cell.value)),
-				number: minus(numbers.cellNumber(cell.value)),
-				detail: name + "\t\t" + minus(d.m.top.value(cell.value)),
-				first:  b.table.over != nil && d.isFirstGenerated(c),
+			row.Cells = append(row.Cells, Cell{
+				Step:   stepOf(d.m.colors.at(cell.value)),
+				Text:   minus(numbers.cellNumber(cell.value)),
+				Detail: name + "\t\t" + minus(d.m.top.value(cell.value)),
+				First:  b.Table.Over != nil && d.isFirstGenerated(c),
 			})
 			if place > best {
 				best, open.Column = place, i
 			}
 			if place > strongest { // that a readout names before a reader points at any
-				strongest, b.opened.Column, b.opened.Cell = place, i, len(b.table.rows)
+				strongest, b.Opened.Column, b.Opened.Cell = place, i, len(b.Table.Rows)
 			}
 		}
 		open.Cell = open.Row
 		for _, c := range d.columns {
-			if cell := d.cellAt(l, c); b.table.over != nil &&
+			if cell := d.cellAt(l, c); b.Table.Over != nil &&
 				math.Abs(d.m.colors.at(cell.value)) < best/12 {
 				open.Steps[cell.token] = 0
 			}
 		}
-		open.Facts = phrase{{text: where + ": " + cmp.Or(list, "nothing stands out")}}
-		b.opens = append(b.opens, open)
-		b.table.rows, b.table.Before = append(b.table.rows, row), append(b.table.Before, where)
+		open.Facts = Phrase{{text: where + ": " + cmp.Or(list, "nothing stands out")}}
+		b.Opens = append(b.Opens, open)
+		b.Table.Rows, b.Table.Before = append(b.Table.Rows, row), append(b.Table.Before, where)
 		if list != "" {
-			b.lists = append(b.lists, Line{Name: "     " + right(where, 8) + "  ", List: list})
-			b.lines = append(b.lines, Line{Name: where + ": ", List: list})
+			b.Lists = append(b.Lists, Line{Name: "     " + right(where, 8) + "  ", List: list})
+			b.Lines = append(b.Lines, Line{Name: where + ": ", List: list})
 		}
 	}
 }
@@ -338,7 +338,7 @@ const (
 )
 
 // explain returns the sentence and the line below it.
-func (d *patchDrawing) explain() (say, facts phrase) {
+func (d *patchDrawing) explain() (say, facts Phrase) {
 	p := d.p
 	say, facts = d.ends()
 	run, set := "B", "A"
@@ -352,9 +352,9 @@ func (d *patchDrawing) explain() (say, facts phrase) {
 	}
 	switch {
 	case p.Place == patch.Path:
-		say.say("on the path to " + receiver(p) + ", ")
+		say.Say("on the path to " + receiver(p) + ", ")
 	case p.Recovery == nil:
-		say.say("estimated by " + by + ", ")
+		say.Say("estimated by " + by + ", ")
 		how = fmt.Sprintf("as if %s were run with values of %s", run, set)
 	}
 	if p.Place == patch.Residual {
@@ -362,21 +362,21 @@ func (d *patchDrawing) explain() (say, facts phrase) {
 	} else {
 		say = append(say, d.strongest()...)
 	}
-	facts.say(fmt.Sprintf(" · %s: %s", p.Direction, how))
+	facts.Say(fmt.Sprintf(" · %s: %s", p.Direction, how))
 	if p.Correlation != nil {
-		facts.say(minus(fmt.Sprintf(" · estimates by %s correlate with %s by %.2f", by, with,
+		facts.Say(minus(fmt.Sprintf(" · estimates by %s correlate with %s by %.2f", by, with,
 			*p.Correlation)))
 	}
 	return say, facts
 }
 
 // ends returns how the sentence begins, and what both prompts give.
-func (d *patchDrawing) ends() (say, facts phrase) {
-	answer := quoted(phrase{{text: d.name(d.p.Answer), strong: true}})
-	foil := quoted(phrase{{text: d.name(d.p.Foil), strong: true}})
-	facts.say(minus(fmt.Sprintf("logit of %s minus that of %s: %+.2f after A, %+.2f after B",
+func (d *patchDrawing) ends() (say, facts Phrase) {
+	answer := quoted(Phrase{{text: d.name(d.p.Answer), strong: true}})
+	foil := quoted(Phrase{{text: d.name(d.p.Foil), strong: true}})
+	facts.Say(minus(fmt.Sprintf("logit of %s minus that of %s: %+.2f after A, %+.2f after B",
 		answer, foil, d.p.CleanDifference, d.p.CorruptedDifference)))
-	return slices.Concat(answer, phrase{{text: " instead of "}}, foil, phrase{{text: ": "}}), facts
+	return slices.Concat(answer, Phrase{{text: " instead of "}}, foil, Phrase{{text: ": "}}), facts
 }
 
 // name returns the answer or the foil in visible form. The prediction has the names of classes.
@@ -394,22 +394,22 @@ func (d *patchDrawing) name(t patch.Token) string {
 }
 
 // at names position j of the prompt.
-func (d *patchDrawing) at(j int) phrase {
+func (d *patchDrawing) at(j int) Phrase {
 	n := len(d.e.Prompt.Texts)
 	if j == d.p.Position && j == n-1 {
-		return slices.Concat(phrase{{text: "the last token ("}}, quoted(d.wordOf(j)),
-			phrase{{text: ")"}})
+		return slices.Concat(Phrase{{text: "the last token ("}}, quoted(d.wordOf(j)),
+			Phrase{{text: ")"}})
 	}
 	name := quoted(d.wordOf(j))
 	if d.repeats(j, n) {
-		name.say(" (" + d.placeOf(j) + ")")
+		name.Say(" (" + d.placeOf(j) + ")")
 	}
 	return name
 }
 
 // carried names the positions that carry the difference, with the layers before which they do, and
 // the layers in which several have much of it.
-func (d *patchDrawing) carried() (say phrase) {
+func (d *patchDrawing) carried() (say Phrase) {
 	type stretch struct{ at, from, to int }
 	var all, shared []stretch
 	p, last, of := d.p, d.p.Shape[0]-1, d.e.Model
@@ -438,29 +438,29 @@ func (d *patchDrawing) carried() (say phrase) {
 		}
 	}
 	if len(all) == 0 {
-		return phrase{{text: "no position alone carries half of the difference"}}
+		return Phrase{{text: "no position alone carries half of the difference"}}
 	}
-	say.say("the difference is carried by ")
+	say.Say("the difference is carried by ")
 	for i, s := range all {
 		if i == mostNamed {
-			say.say(" and others")
+			say.Say(" and others")
 			break
 		}
 		if i > 0 {
-			say.say(", then by ")
+			say.Say(", then by ")
 		}
 		say = append(say, d.at(s.at)...)
 		switch {
 		case s.from == 0 && s.to == last:
-			say.say(" in all layers")
+			say.Say(" in all layers")
 		case s.from == 0:
-			say.say(" up to " + of.LayerName(s.to))
+			say.Say(" up to " + of.LayerName(s.to))
 		case s.to == last:
-			say.say(" from " + of.LayerName(s.from))
+			say.Say(" from " + of.LayerName(s.from))
 		case s.from == s.to:
-			say.say(" in " + of.LayerName(s.from))
+			say.Say(" in " + of.LayerName(s.from))
 		default:
-			say.say(" in " + of.LayerRange(s.from, s.to))
+			say.Say(" in " + of.LayerRange(s.from, s.to))
 		}
 	}
 	var layers []string
@@ -471,15 +471,15 @@ func (d *patchDrawing) carried() (say phrase) {
 	}
 	switch {
 	case len(shared) == 1 && shared[0].from == shared[0].to:
-		say.say("; several positions share it in " + of.LayerName(shared[0].from))
+		say.Say("; several positions share it in " + of.LayerName(shared[0].from))
 	case layers != nil:
-		say.say("; several positions share it in " + d.layerWord(2) + and(layers))
+		say.Say("; several positions share it in " + d.layerWord(2) + and(layers))
 	}
 	return say
 }
 
 // strongest names the places that carry most of the difference.
-func (d *patchDrawing) strongest() (say phrase) {
+func (d *patchDrawing) strongest() (say Phrase) {
 	p := d.p
 	values := p.Values()
 	order := make([]int, len(values))
@@ -509,22 +509,22 @@ func (d *patchDrawing) strongest() (say phrase) {
 			break
 		}
 		if n > 0 {
-			say.say(", ")
+			say.Say(", ")
 		}
 		say = append(say, d.place(k)...)
 		if n == 0 {
-			say.say(verb)
+			say.Say(verb)
 		} else {
-			say.say(" ")
+			say.Say(" ")
 		}
-		say.say(rounded(x))
+		say.Say(rounded(x))
 	}
 	if say == nil {
 		what := "place"
 		if d.p.Place.ByHead() {
 			what = cmp.Or(headParts[d.p.Place], "head")
 		}
-		say.say("no " + what + " alone carries a twentieth of the difference")
+		say.Say("no " + what + " alone carries a twentieth of the difference")
 		k := slices.IndexFunc(values, func(x float64) bool {
 			return math.Abs(x) == max(slices.Max(values), -slices.Min(values))
 		})
@@ -534,7 +534,7 @@ func (d *patchDrawing) strongest() (say phrase) {
 				largest = "; the largest works against it, "
 			}
 			say = append(append(say, piece{text: largest}), d.place(k)...)
-			say.say(minus(fmt.Sprintf(", %+.1f %%", 100*values[k])))
+			say.Say(minus(fmt.Sprintf(", %+.1f %%", 100*values[k])))
 		}
 	}
 	return say
@@ -546,7 +546,7 @@ var headParts = map[patch.Place]string{
 }
 
 // place names place k.
-func (d *patchDrawing) place(k int) (name phrase) {
+func (d *patchDrawing) place(k int) (name Phrase) {
 	l, i := k/d.p.Shape[1], k%d.p.Shape[1]
 	if d.p.Place.ByHead() {
 		part := "head "
@@ -554,29 +554,10 @@ func (d *patchDrawing) place(k int) (name phrase) {
 			part = "the " + of + " of head "
 		}
 		head := fmt.Sprintf("%s.%d", d.e.Model.LayerLabel(l), i)
-		return phrase{{text: part}, {text: head, strong: true}}
+		return Phrase{{text: part}, {text: head, strong: true}}
 	}
-	name.say(fmt.Sprintf("%s of %s at ", d.p.Place, d.e.Model.LayerName(l)))
+	name.Say(fmt.Sprintf("%s of %s at ", d.p.Place, d.e.Model.LayerName(l)))
 	return append(name, d.at(i)...)
 }
 
-// Drawn works out the matrix, or the graph of edges. The error is that of [Patch.Check].
-func (r Patch) Drawn() (Drawn, error) {
-	if err := r.Check(); err != nil {
-		return Drawn{}, err
-	}
-	return r.board().drawn(), nil
-}
-
-func (r Patch) figure(string) (Figure, error) {
-	d, err := r.Drawn()
-	return Figure{Matrix: &d}, err
-}
-
-// markup implements [Picture].
-func (r Patch) markup(room int) *page { return r.board().markup(room) }
-
-// plain implements [Picture].
-func (r Patch) plain(look Terminal) *text { return r.board().plain(look) }
-
-func (r Patch) title() string { return titleOf(r.Explanation) }
+func (r Patch) draw() drawer { return r.board() }

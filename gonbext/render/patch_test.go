@@ -147,7 +147,7 @@ func TestPatch(t *testing.T) {
 				patch.Of(c.e).Estimate, patch.Of(c.e).Recovery = patch.Of(c.e).Recovery, nil
 			}
 			r := Patch{Explanation: c.e}
-			f, err := r.Drawn()
+			f, err := drawnOf(r)
 			must(t, err)
 			if !strings.Contains(f.Notes[0], c.say) {
 				t.Errorf("sentence %q, want %q", f.Notes[0], c.say)
@@ -182,11 +182,11 @@ func TestPatch(t *testing.T) {
 			if got := strings.Join(cells, "|"); got != c.cells {
 				t.Errorf("cells %q, want %q", got, c.cells)
 			}
-			p := r.markup(1 << 20)
+			p := r.board().markup(1 << 20)
 			if html := p.String(); strings.Contains(html, "<b>Mary⟩") {
 				t.Error("a token is markup in the page")
 			}
-			text := r.plain(Terminal{Width: 400})
+			text := r.board().plain(Terminal{Width: 400})
 			if !strings.Contains(text.String(), strings.TrimSuffix(c.say, ".")) ||
 				strings.Count(text.String(), pairs) != 1 || strings.Count(p.String(), pairs) != 1 {
 				t.Errorf("text without %q:\n%s", c.say, text.String())
@@ -201,7 +201,7 @@ func TestPatchClasses(t *testing.T) {
 	patch.Of(e).Answer, patch.Of(e).Foil = patch.Token{ID: 1}, patch.Token{ID: 0}
 	e.Steps = []attribution.GeneratedToken{{ID: 1, Text: "good", Class: true,
 		Alternatives: []attribution.Alternative{{ID: 1, Text: "good"}, {ID: 0, Text: "bad"}}}}
-	text := Patch{Explanation: e}.plain(Terminal{Width: 400})
+	text := Patch{Explanation: e}.board().plain(Terminal{Width: 400})
 	for _, want := range []string{"“good” instead of “bad” ·", "good instead of bad: head 1.1"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in %s", want, text)
@@ -214,13 +214,13 @@ func TestPatchManyHeads(t *testing.T) {
 	e := patched(patch.Heads, make([]float64, 27)...)
 	e.Model.Heads, patch.Of(e).Shape[1], patch.Of(e).Recovery[26] = 9, 9, .5
 	r := Patch{Explanation: e}
-	f, err := r.Drawn()
+	f, err := drawnOf(r)
 	must(t, err)
 	if len(f.Columns) != 9 || f.Columns[8].Name != "8" || f.Source != "head" {
 		t.Errorf("columns %v of %q, want 9 heads", f.Columns, f.Source)
 	}
-	p := r.markup(1 << 20)
-	text := r.plain(Terminal{Width: 400})
+	p := r.board().markup(1 << 20)
+	text := r.board().plain(Terminal{Width: 400})
 	for _, got := range []string{p.String(), text.String()} {
 		if !strings.Contains(got, "head 8") && !strings.Contains(got, "2.8") {
 			t.Errorf("no head 8 in %s", got)
@@ -286,7 +286,7 @@ func TestPatchedEdges(t *testing.T) {
 		},
 	)
 	r := Patch{Explanation: e}
-	text := r.plain(Terminal{Width: 400})
+	text := r.board().plain(Terminal{Width: 400})
 	for _, want := range []string{
 		"Mary instead of John: 1,234 of 12,345 edges, those with the largest absolute " +
 			"scores, keep 81 % of the difference; of those with the highest scores, 12 keep 150 %",
@@ -301,11 +301,11 @@ func TestPatchedEdges(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
-	p := r.markup(1 << 20)
+	p := r.board().markup(1 << 20)
 	if strings.Contains(p.String(), "<b>Mary⟩") {
 		t.Error("a token is markup in the page")
 	}
-	drawn, err := r.Drawn()
+	drawn, err := drawnOf(r)
 	must(t, err)
 	g := drawn.Graph
 	svg, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(g.svg(themeOf("")),

@@ -50,26 +50,26 @@ func (r Patch) edgeBoard() *Board {
 		"answer where they are below 0. A node is a head, as layer.head, or ff, the feed-forward " +
 		"part of a layer. A dotted line stands where layers are left out."
 	b := &Board{
-		drawing: d.drawing, kind: "patch", palette: r.Palette, limit: r.MaxBytes, graph: g,
-		details: "the strongest edges, circuits", legend: edgesLegend, opened: Opening{Token: -1},
-		caption: []string{"t" + few + " of " + thousands(d.edges.Count)},
+		drawing: d.drawing, Kind: "patch", MaxBytes: r.MaxBytes, Graph: g,
+		Details: "the strongest edges, circuits", Legend: edgesLegend, Opened: Opening{Token: -1},
+		Caption: []string{"t" + few + " of " + thousands(d.edges.Count)},
 	}
-	b.opened.Say, b.opened.Facts = d.answer()
-	b.notes = []string{
-		plain(b.opened.Say.String()) + ". " + plain(b.opened.Facts.String()) + ".", d.pairs,
+	b.Opened.Say, b.Opened.Facts = d.answer()
+	b.Notes = []string{
+		plain(b.Opened.Say.String()) + ". " + plain(b.Opened.Facts.String()) + ".", d.pairs,
 		nodesLegend,
 	}
 	edges, circuits := d.lists(textEdges)
-	b.lists = []Line{{Name: "The strongest edges:"}}
+	b.Lists = []Line{{Name: "The strongest edges:"}}
 	for _, line := range edges {
-		b.lists = append(b.lists, Line{Name: "  ", List: line})
+		b.Lists = append(b.Lists, Line{Name: "  ", List: line})
 	}
-	b.lists = append(b.lists, Line{Name: "Circuits:"})
+	b.Lists = append(b.Lists, Line{Name: "Circuits:"})
 	for _, line := range circuits {
-		b.lists = append(b.lists, Line{Name: "  ", List: line + "."})
+		b.Lists = append(b.Lists, Line{Name: "  ", List: line + "."})
 	}
 	for _, line := range slices.Concat(circuits, edges) {
-		b.lines = append(b.lines, Line{Name: line})
+		b.Lines = append(b.Lines, Line{Name: line})
 	}
 	return b
 }
@@ -170,20 +170,20 @@ func (d *edgeDrawing) graph() *Graph {
 }
 
 // answer is the sentence and the line below it.
-func (d *edgeDrawing) answer() (say, facts phrase) {
+func (d *edgeDrawing) answer() (say, facts Phrase) {
 	kept := d.edges.Kept
 	say, facts = d.ends()
 	say = append(say, piece{text: thousands(kept.Edges), strong: true})
-	say.say(fmt.Sprintf(" of %s edges, those with the largest absolute scores, keep %s of the "+
+	say.Say(fmt.Sprintf(" of %s edges, those with the largest absolute scores, keep %s of the "+
 		"difference", thousands(d.edges.Count), rounded(kept.Faithfulness)))
 	for _, c := range d.edges.Circuits {
 		if c.Edges < kept.Edges && c.Signed >= patch.KeptPart {
-			say.say(fmt.Sprintf("; of those with the highest scores, %s keep %s",
+			say.Say(fmt.Sprintf("; of those with the highest scores, %s keep %s",
 				thousands(c.Edges), rounded(c.Signed)))
 			break
 		}
 	}
-	facts.say(minus(fmt.Sprintf(", %+.2f if all edges but the %s have what they have after B · "+
+	facts.Say(minus(fmt.Sprintf(", %+.2f if all edges but the %s have what they have after B · "+
 		"CPR %.2f, the area under what the highest scores keep · CMD %.3f, the area between that "+
 		"of the largest absolute scores and 100 %% · %d runs", kept.Difference,
 		thousands(kept.Edges), d.edges.CPR, d.edges.CMD, d.p.Runs)))

@@ -53,6 +53,15 @@ func goldenOf(t *testing.T, r any, script, name string) {
 	}
 }
 
+// drawnOf returns the matrix or the graph of a picture.
+func drawnOf(v Picture) (Drawn, error) {
+	f, err := FigureOf(v, "")
+	if err != nil {
+		return Drawn{}, err
+	}
+	return *f.Matrix, nil
+}
+
 // written returns what a form writes, of a view its HTML.
 func written(t *testing.T, r any) string {
 	t.Helper()

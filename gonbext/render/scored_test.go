@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 )
 
 // scoredExample is the example with scorers: one of small values without parts, one whose parts
@@ -70,7 +71,7 @@ func groupedExample(t *testing.T, by string) *attribution.Explanation {
 		r.Combined, r.AddsUp = aggregation != "layer", aggregation != "flow"
 		r.TopOnly = aggregation == "flow"
 	}
-	d, err := attribution.ParseGrouping(by)
+	d, err := units.ParseGrouping(by)
 	must(t, err)
 	g, err := e.Group(d)
 	must(t, err)

@@ -8,13 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 )
 
-// phrase is a sentence in pieces of one weight each, before it is drawn.
-type phrase []piece
+// Phrase is a sentence in pieces of one weight each, before it is drawn. Its texts are visible; see
+// [Visible].
+type Phrase []piece
 
 // piece is a part of a phrase.
 type piece struct {
@@ -27,7 +28,7 @@ type piece struct {
 var lineEnd = piece{text: "\n"}
 
 // String returns the phrase without weights.
-func (p phrase) String() string {
+func (p Phrase) String() string {
 	var b strings.Builder
 	for _, piece := range p {
 		b.WriteString(piece.text)
@@ -36,7 +37,7 @@ func (p phrase) String() string {
 }
 
 // lines returns the lines of the phrase, none of an empty one.
-func (p phrase) lines() (lines []phrase) {
+func (p Phrase) lines() (lines []Phrase) {
 	for len(p) > 0 {
 		end := slices.Index(p, lineEnd)
 		if end < 0 {
@@ -48,7 +49,7 @@ func (p phrase) lines() (lines []phrase) {
 }
 
 // html returns the phrase as HTML: strong pieces are b, and quiet ones stand in a span.
-func (p phrase) html() string {
+func (p Phrase) html() string {
 	var b strings.Builder
 	quiet := false
 	for _, piece := range p {
@@ -75,12 +76,15 @@ func (p phrase) html() string {
 	return b.String()
 }
 
-// say appends a piece of no weight.
-func (p *phrase) say(text string) { *p = append(*p, piece{text: text}) }
+// Say appends a piece of no weight, Name one that the sentence is about, and Quiet a number beside
+// it.
+func (p *Phrase) Say(text string)   { *p = append(*p, piece{text: text}) }
+func (p *Phrase) Name(text string)  { *p = append(*p, piece{text: text, strong: true}) }
+func (p *Phrase) Quiet(text string) { *p = append(*p, piece{text: text, quiet: true}) }
 
 // quotedMark returns a token in quotes if it is punctuation.
-func quotedMark(p phrase) phrase {
-	if strings.ContainsFunc(p.String(), attribution.InWord) {
+func quotedMark(p Phrase) Phrase {
+	if strings.ContainsFunc(p.String(), units.InWord) {
 		return p
 	}
 	return quoted(p)
@@ -88,23 +92,23 @@ func quotedMark(p phrase) phrase {
 
 // quoted returns a token in quotes if it is punctuation or a function word, which would read as a
 // part of the sentence.
-func quoted(p phrase) phrase {
+func quoted(p Phrase) Phrase {
 	text := p.String()
-	if strings.ContainsFunc(text, attribution.InWord) &&
+	if strings.ContainsFunc(text, units.InWord) &&
 		!slices.Contains(functionWords, strings.ToLower(text)) {
 		return p
 	}
-	return append(append(phrase{{text: "“"}}, p...), piece{text: "”"})
+	return append(append(Phrase{{text: "“"}}, p...), piece{text: "”"})
 }
 
 // join appends phrases with commas and a last "and" between them.
-func (p *phrase) join(all []phrase) {
+func (p *Phrase) join(all []Phrase) {
 	for i, one := range all {
 		switch {
 		case i > 0 && i == len(all)-1:
-			p.say(" and ")
+			p.Say(" and ")
 		case i > 0:
-			p.say(", ")
+			p.Say(", ")
 		}
 		*p = append(*p, one...)
 	}
@@ -162,54 +166,54 @@ func (d *drawing) namedSources(v *view, t int) (sources []int, above bool) {
 }
 
 // explainRow returns what a method says of row t, and its facts.
-func (d *drawing) explainRow(v *view, t int) (s, facts phrase) {
+func (d *drawing) explainRow(v *view, t int) (s, facts Phrase) {
 	me := d.target(v, t)
 	switch {
 	case v.wrong != "":
-		s.say(Visible(v.name, nameLimit) + ": " + v.wrong)
+		s.Say(Visible(v.name, nameLimit) + ": " + v.wrong)
 		return s, nil
 	case d.uncompared(v, t) != "":
 		return append(append(s, me...), piece{text: ": " + d.uncompared(v, t)}), nil
 	case !v.has(t):
-		s.say(Visible(v.name, nameLimit) + " has not reached ")
+		s.Say(Visible(v.name, nameLimit) + " has not reached ")
 		return append(s, me...), nil
 	case v.silent[t] != "":
-		s.say(Visible(v.name, nameLimit) + " says nothing about ")
+		s.Say(Visible(v.name, nameLimit) + " says nothing about ")
 		s = append(append(s, me...), piece{text: ": " + Visible(v.silent[t], 200), quiet: true})
 		return append(s, piece{text: d.elsewhere(v, t), quiet: true}), nil
 	}
 	s, others := d.sentence(v, t, me)
 	if w := d.verdict(v, t); w != nil && w.Reason == "" && disagrees(w) {
-		s = append(phrase{{text: "A test disagrees. "}}, s...)
+		s = append(Phrase{{text: "A test disagrees. "}}, s...)
 	}
 	if facts = d.tested(v, t); facts != nil {
 		facts = append(facts, lineEnd)
 	}
 	facts = append(facts, d.facts(v, t)...)
-	facts.say(others)
+	facts.Say(others)
 	return s, facts
 }
 
 // sentence returns where row t comes from, of which me is the name, and what the facts say of other
 // methods; a method that puts another source first is in the sentence.
-func (d *drawing) sentence(v *view, t int, me phrase) (s phrase, others string) {
+func (d *drawing) sentence(v *view, t int, me Phrase) (s Phrase, others string) {
 	s = d.differing(v, t)
 	named, above := d.namedSources(v, t)
 	switch {
 	case d.contrastsItself(v, t):
-		s.say("The prediction is ")
+		s.Say("The prediction is ")
 		s = append(s, me...)
-		s.say(" itself; there is nothing to contrast it with")
+		s.Say(" itself; there is nothing to contrast it with")
 		return s, ""
 	case len(named) == 0 && len(slices.Concat(d.onlySources(v, t)...)) > 0:
-		s.say("Only tokens that one side lacks stand out for ")
+		s.Say("Only tokens that one side lacks stand out for ")
 		return append(s, me...), ""
 	case len(named) == 0:
-		s.say("No single token stands out for ")
+		s.Say("No single token stands out for ")
 		s = append(s, me...)
 		return append(s, piece{text: d.elsewhere(v, t), quiet: true}), ""
 	case v.result.Evidence == trace.Chance:
-		s.say("Random numbers say nothing about ")
+		s.Say("Random numbers say nothing about ")
 		return append(s, me...), ""
 	}
 	long := len(d.tokens) > quoteFrom && !d.e.Spans()
@@ -217,11 +221,11 @@ func (d *drawing) sentence(v *view, t int, me phrase) (s phrase, others string) 
 		s = append(s, close...)
 	} else {
 		before, between, after := d.verb(v, t, above, d.howMuch(v, t, named))
-		s.say(before)
+		s.Say(before)
 		s = append(s, me...)
-		s.say(between)
+		s.Say(between)
 		s.join(d.wordsOf(v, t, named, long))
-		s.say(after)
+		s.Say(after)
 	}
 	if long {
 		s = append(append(s, piece{text: ", in ", quiet: true}), d.quote(named[0])...)
@@ -240,7 +244,7 @@ const smallBeside, nearlyAs = .1, .2
 // undecided returns what stands in place of a reason where a scorer compares two tokens and their
 // difference is small beside what a single source has of it, or is against the prediction: the two,
 // how probable they are, and which sources favour which. It is nil elsewhere.
-func (d *drawing) undecided(v *view, t int, me phrase) (s phrase) {
+func (d *drawing) undecided(v *view, t int, me Phrase) (s Phrase) {
 	if v.contrast() == "" || v.difference || t >= len(v.result.Explained) {
 		return nil
 	}
@@ -257,25 +261,25 @@ func (d *drawing) undecided(v *view, t int, me phrase) (s phrase) {
 	if v.result.Explains == trace.Probability {
 		nearly = nearlyAs * d.e.Steps[t].Probability
 	}
-	other := phrase{{text: v.contrast(), strong: true}}
+	other := Phrase{{text: v.contrast(), strong: true}}
 	between, after := " and ", " are almost as probable"
 	if difference < -nearly {
 		between, after = " is less probable than ", ""
 	} else if difference > nearly {
 		between, after = " is more probable than ", ""
 	}
-	s = slices.Concat(me, phrase{{text: between}}, other, phrase{{text: after}})
+	s = slices.Concat(me, Phrase{{text: between}}, other, Phrase{{text: after}})
 	for _, a := range d.e.Steps[t].Alternatives {
 		if a.Text == v.result.Contrast {
-			s.say(" (" + share(d.e.Steps[t].Probability) + " and " + share(a.Probability) + ")")
+			s.Say(" (" + share(d.e.Steps[t].Probability) + " and " + share(a.Probability) + ")")
 		}
 	}
 	separator := ": "
 	for i, sources := range [][]int{row.above, row.below} {
 		if sources = verdict.Named(sources, size); len(sources) > 0 {
-			s.say(separator)
+			s.Say(separator)
 			s.join(d.wordsOf(v, t, sources, false))
-			s.say(map[bool]string{true: " favours ", false: " favour "}[len(sources) == 1])
+			s.Say(map[bool]string{true: " favours ", false: " favour "}[len(sources) == 1])
 			s, separator = append(s, [][]piece{me, other}[i]...), ", "
 		}
 	}
@@ -303,12 +307,12 @@ func (d *drawing) asWhole(v *view, t int) string {
 }
 
 // differing says what both sides of a comparison say where their answers begin to differ.
-func (d *drawing) differing(v *view, t int) (s phrase) {
+func (d *drawing) differing(v *view, t int) (s Phrase) {
 	if d.sideOf(v) < 0 || d.comparison.Aligned.Difference == nil ||
 		t != d.comparison.Aligned.Difference.Row {
 		return nil
 	}
-	s.say(d.comparison.said() + "; from there on nothing is compared. ")
+	s.Say(d.comparison.said() + "; from there on nothing is compared. ")
 	return s
 }
 
@@ -410,21 +414,21 @@ func and(names []string) string {
 }
 
 // target returns the name of row t: its word with the token in it, or the encoder's prediction.
-func (d *drawing) target(v *view, t int) (s phrase) {
+func (d *drawing) target(v *view, t int) (s Phrase) {
 	if !d.e.Model.Reads() && d.sideOf(v) < 0 {
 		return quoted(d.wordOf(len(d.e.Prompt.Texts) + t))
 	}
 	where, what, _ := d.predictionOf(v, t)
 	if where != "" {
-		return phrase{{text: where}, {text: what, strong: true}}
+		return Phrase{{text: where}, {text: what, strong: true}}
 	}
-	return append(s, quoted(phrase{{text: what, strong: true}})...)
+	return append(s, quoted(Phrase{{text: what, strong: true}})...)
 }
 
 // wordOf returns the word of some of its tokens, at least one, with these strong.
-func (d *drawing) wordOf(tokens ...int) (s phrase) {
+func (d *drawing) wordOf(tokens ...int) (s Phrase) {
 	if j := tokens[0]; d.e.Spans() || d.tokens[j].name == "" {
-		return phrase{{text: d.axisName(j), strong: true}}
+		return Phrase{{text: d.axisName(j), strong: true}}
 	}
 	first, end := d.wordAround(tokens[0])
 	for first < end {
@@ -447,7 +451,7 @@ func (d *drawing) wordOf(tokens ...int) (s phrase) {
 // wordsOf returns the words of sources of row t, equal ones once. They have their places if the
 // text before the row's token has the word at several places, unless the context of the first one
 // follows.
-func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []phrase) {
+func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []Phrase) {
 	ofWord := map[int][]int{} // the sources in each word, by its first token
 	var order []int
 	for _, j := range sources {
@@ -471,14 +475,14 @@ func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []ph
 		case same[0] != ofWord[first][0]:
 			continue
 		case same[0] == d.targetBegin:
-			word = phrase{{text: startName, strong: true}}
+			word = Phrase{{text: startName, strong: true}}
 		case len(same) > 1 || repeated:
 			var places []string
 			for _, j := range same {
 				first, _ := d.wordAround(j)
 				places = append(places, d.placeOf(first))
 			}
-			word.say(" (" + and(places) + ")")
+			word.Say(" (" + and(places) + ")")
 		}
 		if rests := d.restsOn(v, same[0]); rests != "" {
 			word = append(word, piece{text: rests, quiet: true})
@@ -500,21 +504,21 @@ func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []ph
 // called returns the names of some of the first n tokens of a text, each the word of the token with
 // the token strong. A word that these n tokens have at several places has its own, which is that of
 // its first token, and two tokens of one word have theirs.
-func (d *drawing) called(n int, tokens ...int) (names []phrase) {
-	return d.calledAs(func(name phrase) phrase { return name }, n, tokens...)
+func (d *drawing) called(n int, tokens ...int) (names []Phrase) {
+	return d.calledAs(func(name Phrase) Phrase { return name }, n, tokens...)
 }
 
 // calledAs returns the names of [drawing.called] with each word, and not its place, in quotes if
 // quote says so.
 func (d *drawing) calledAs(
-	quote func(phrase) phrase, n int, tokens ...int,
-) (names []phrase) {
+	quote func(Phrase) Phrase, n int, tokens ...int,
+) (names []Phrase) {
 	same, ofWord := map[string]int{}, map[int]int{}
 	for _, j := range tokens {
 		name := d.wordOf(j)
 		if side := d.only(j); side >= 0 {
 			text := d.comparison.Sides[side].Explanation.Prompt.Texts[j]
-			name = phrase{{text: tokenName(text), strong: true}}
+			name = Phrase{{text: tokenName(text), strong: true}}
 		}
 		names = append(names, name)
 		same[plain(name.String())]++
@@ -523,7 +527,7 @@ func (d *drawing) calledAs(
 	}
 	for i, j := range tokens {
 		if j == d.targetBegin {
-			names[i] = phrase{{text: startName, strong: true}}
+			names[i] = Phrase{{text: startName, strong: true}}
 			continue
 		}
 		first, _ := d.wordAround(j)
@@ -531,9 +535,9 @@ func (d *drawing) calledAs(
 		names[i] = quote(names[i])
 		switch {
 		case ofWord[first] > 1:
-			names[i].say(" (" + d.placeOf(j) + ")")
+			names[i].Say(" (" + d.placeOf(j) + ")")
 		case repeated:
-			names[i].say(" (" + d.placeOf(first) + ")")
+			names[i].Say(" (" + d.placeOf(first) + ")")
 		}
 	}
 	return names
@@ -583,7 +587,7 @@ func (d *drawing) restsOn(v *view, j int) string {
 
 // quote returns three tokens before the word of a source and two after it, with the rest of their
 // words, from its turn alone.
-func (d *drawing) quote(j int) phrase {
+func (d *drawing) quote(j int) Phrase {
 	turn, m := d.turnOf(j), len(d.e.Prompt.Texts)
 	begin, end := turn.body[0], turn.body[1]
 	if j < begin || j >= end { // of the template
@@ -608,7 +612,7 @@ func (d *drawing) quote(j int) phrase {
 		}
 		return ""
 	}
-	q := phrase{{text: "“", quiet: true}}
+	q := Phrase{{text: "“", quiet: true}}
 	own := text(first, after)
 	if from := max(first-3, begin); from < first {
 		from, _ = d.wordAround(from)

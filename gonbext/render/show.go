@@ -135,7 +135,7 @@ type Show struct {
 	// Tokens are, for KindLayers, several generated tokens in place of one.
 	Tokens []int `json:"tokens,omitempty"`
 	// By puts prompt tokens together: "word", "sentence", "turn", or bytes of the prompt as
-	// "0:8,12:23"; see [attribution.ParseGrouping]. A cell and its files have it; "token" saves
+	// "0:8,12:23"; see [units.ParseGrouping]. A cell and its files have it; "token" saves
 	// tokens one by one where the picture has words.
 	By string `json:"by,omitempty"`
 	// Layer is the layer whose values are shown, 0-based; of combined methods those up to it. Nil

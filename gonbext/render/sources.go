@@ -188,14 +188,14 @@ const sentenceLimit = 120
 
 // sentence returns which sources the answer came from by the first method. Sources that it left
 // out only together count as one.
-func (r Sources) sentence() (s phrase) {
+func (r Sources) sentence() (s Phrase) {
 	text := Visible(strings.TrimSpace(r.Target), sentenceLimit)
 	target := piece{text: isolated(text), strong: true}
 	above, below, whole := r.named()
 	named, verb := above, " came "
 	switch {
 	case len(above) == 0 && len(below) == 0:
-		s.say("No source stands out for ")
+		s.Say("No source stands out for ")
 		return append(s, target)
 	case len(above) == 0:
 		named, verb = below, " came in spite of "
@@ -209,8 +209,8 @@ func (r Sources) sentence() (s phrase) {
 		verb += "from "
 	}
 	s = append(s, target)
-	s.say(verb)
-	var all []phrase
+	s.Say(verb)
+	var all []Phrase
 	of := sourceScales(r.Result)[0]
 	for _, g := range named[:namedOf(named)] {
 		text := "“" + isolated(Visible(r.Sources[g.First].Text, sentenceLimit)) + "”"
@@ -218,7 +218,7 @@ func (r Sources) sentence() (s phrase) {
 			text = fmt.Sprintf("the %d sources from %s to “%s” together", n, text,
 				isolated(Visible(r.Sources[g.End-1].Text, sentenceLimit)))
 		}
-		all = append(all, phrase{
+		all = append(all, Phrase{
 			{text: text}, {text: " (" + minus(of.number(g.Value)) + ")", quiet: true},
 		})
 	}
@@ -450,6 +450,8 @@ func writeBetween(b *strings.Builder, between string) {
 		}
 	}
 }
+
+func (r Sources) draw() drawer { return r }
 
 func (r Sources) title() string { return "Sources of “" + r.Target + "”" }
 

@@ -320,8 +320,8 @@ func TestFromSource(t *testing.T) {
 		if known {
 			last, ends = []string{"from source", "p"}, []string{"80.0 %", "90.0 %"}
 		}
-		if !slices.Equal(table.last, last) || !slices.Equal(table.rows[0].ends, ends) {
-			t.Errorf("the columns are %q and %q, want %q and %q", table.last, table.rows[0].ends,
+		if !slices.Equal(table.Last, last) || !slices.Equal(table.Rows[0].Ends, ends) {
+			t.Errorf("the columns are %q and %q, want %q and %q", table.Last, table.Rows[0].Ends,
 				last, ends)
 		}
 	}

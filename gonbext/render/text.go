@@ -99,7 +99,7 @@ func (t *text) opening() {
 }
 
 // phrase returns a phrase with its strong pieces in bold.
-func (t *text) phrase(p phrase) string {
+func (t *text) phrase(p Phrase) string {
 	var b strings.Builder
 	for _, piece := range p {
 		if piece.strong {
@@ -280,7 +280,7 @@ func (t *text) token(i int) {
 // band writes as many columns as fit on a line, with the numbers of each method under them.
 // It returns the columns that are left. A column is as wide as its name and numbers need. There is
 // at least one in a band, so it always ends, even if a name is wider than the terminal.
-func (t *text) band(i int, columns []drawnColumn) []drawnColumn {
+func (t *text) band(i int, columns []TextColumn) []TextColumn {
 	// 5 columns as below the number of the token, and 2 between a label and its numbers.
 	indent := 5 + t.label + 2
 	var names []string
@@ -320,12 +320,12 @@ func (t *text) band(i int, columns []drawnColumn) []drawnColumn {
 }
 
 // parts writes over the columns of a model of two stacks which are the source and which the target.
-func (t *text) parts(indent int, columns []drawnColumn, widths []int) {
+func (t *text) parts(indent int, columns []TextColumn, widths []int) {
 	if t.targetBegin < 0 {
 		return
 	}
 	t.WriteString(strings.Repeat(" ", indent))
-	ofTarget := func(c int) bool { return columns[c].from >= t.targetBegin }
+	ofTarget := func(c int) bool { return columns[c].From >= t.targetBegin }
 	for c := 0; c < len(columns); {
 		first, width := c, -1
 		for ; c < len(columns) && ofTarget(c) == ofTarget(first); c++ {
@@ -342,10 +342,10 @@ func (t *text) parts(indent int, columns []drawnColumn, widths []int) {
 
 // heading returns the name of a column; ‿ marks a token that continues the word before it, and › a
 // generated token.
-func (t *text) heading(c drawnColumn) string {
-	j, m := c.from, len(t.e.Prompt.Texts)
+func (t *text) heading(c TextColumn) string {
+	j, m := c.From, len(t.e.Prompt.Texts)
 	switch {
-	case c.folded:
+	case c.Folded:
 		return t.drawn.foldName(c)
 	case j >= m:
 		return "›" + t.generatedName(j-m)
@@ -357,7 +357,7 @@ func (t *text) heading(c drawnColumn) string {
 
 // column returns the width of a column: that of its name or of its longest number with a bar. The
 // +1 is for the bar, or for the colour at the right of the number.
-func (t *text) column(i int, c drawnColumn, name string) int {
+func (t *text) column(i int, c TextColumn, name string) int {
 	w := max(Width(name), 5)
 	for k := range t.views {
 		if v := &t.views[k]; v.has(i) && v.silent[i] == "" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -55,7 +56,7 @@ func (s Show) AtWord(e *attribution.Explanation) (Show, error) {
 	var begins []int
 	joins := e.ContinuesWord()
 	for t, g := range e.Steps {
-		text, at := attribution.WithoutMarks(g.Text), len(e.Prompt.Texts)+t
+		text, at := units.WithoutMarks(g.Text), len(e.Prompt.Texts)+t
 		if !e.Model.Reads() && joins[at] {
 			words[len(words)-1] += text
 			continue

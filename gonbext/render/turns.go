@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/units"
 )
 
 // isLabel reports whether span j is a label that the chat template wrote between two messages.
 func (p *picture) isLabel(j int) bool {
-	return p.e.Prompt.Texts[j] == attribution.LabelSpan && p.named(j)
+	return p.e.Prompt.Texts[j] == units.LabelSpan && p.named(j)
 }
 
 // messageOf returns who says span j of a conversation by turns, "user 2", and the message. Of a
@@ -60,11 +60,11 @@ func (d *drawing) question() (first, last []int) {
 	if !d.chat() || n < 0 {
 		return nil, nil
 	}
-	for _, s := range d.e.Prompt.Sentences() {
+	for _, s := range d.e.Prompt.Units().Sentences() {
 		inside := slices.DeleteFunc(s.Tokens, func(j int) bool {
 			return j < d.turns[n].body[0] || j >= d.turns[n].body[1]
 		})
-		if len(inside) == 0 || !strings.ContainsFunc(s.Text, attribution.InWord) {
+		if len(inside) == 0 || !strings.ContainsFunc(s.Text, units.InWord) {
 			continue
 		}
 		if end := d.textOf(inside[len(inside)-1]); last == nil && strings.Contains(end, "\n") {

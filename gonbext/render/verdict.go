@@ -49,15 +49,15 @@ func (d *drawing) countWords(tokens []int) int {
 // tested returns the words of the verdict on row t of a method, in lines: of which token the
 // probabilities are, what is left without the words that are named, and without other words. They
 // are nil if there is none.
-func (d *drawing) tested(v *view, t int) (s phrase) {
+func (d *drawing) tested(v *view, t int) (s Phrase) {
 	w := d.verdict(v, t)
 	switch {
 	case w == nil:
 		return nil
 	case w.Reason != "":
-		s.say("not tested: " + Visible(w.Reason, 200))
+		s.Say("not tested: " + Visible(w.Reason, 200))
 		if w.Read > 0 {
-			s.say("; ask for it with --prove opening, or in a cell with " +
+			s.Say("; ask for it with --prove opening, or in a cell with " +
 				"Studies{\"prove\": \"opening\"} of the options")
 		}
 		return s
@@ -70,25 +70,25 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 	if odds(w) {
 		number, over = "the log-odds of ", " over “"+v.contrast()+"”"
 	}
-	s.say("test, " + number + d.pieceOf(t))
+	s.Say("test, " + number + d.pieceOf(t))
 	s = append(s, d.target(v, t)...)
-	s.say(over + " with words " + how + ":")
+	s.Say(over + " with words " + how + ":")
 	s = append(append(s, d.stays(v, t, w)...), d.without(v, t, w.Sources, "")...)
-	s.say(change(w, w.Without))
+	s.Say(change(w, w.Without))
 	if turnsOver(w, w.Without) {
-		s.say(", so “" + v.contrast() + "” is then more probable")
+		s.Say(", so “" + v.contrast() + "” is then more probable")
 	}
 	others := "another word"
 	if n := d.countWords(w.Sources); n > 1 {
 		others = fmt.Sprintf("%d other words", n)
 	}
 	s = append(s, lineEnd)
-	s.say("– without " + others + ": " + change(w, w.Others) + " (" +
+	s.Say("– without " + others + ": " + change(w, w.Others) + " (" +
 		message.Count(w.Draws, "draw") + ")")
 	if r := w.Repeated; r != nil && len(r.Sources) > 0 {
 		at := " at " + message.Count(d.countWords(r.Sources), "other place") + ", too"
 		s = append(s, d.without(v, t, w.Sources, at)...)
-		s.say(change(w, r.Without))
+		s.Say(change(w, r.Without))
 	}
 	o := w.Opposed
 	if o == nil || len(o.Sources) == 0 || d.countWords(o.Sources) > verdict.MostNamed {
@@ -98,17 +98,17 @@ func (d *drawing) tested(v *view, t int) (s phrase) {
 	n := d.countWords(o.Sources)
 	is := ", which " + message.IsOrAre(n) + " " + what
 	s = append(s, d.without(v, t, o.Sources, is)...)
-	s.say(change(w, o.Without) + ", so ")
+	s.Say(change(w, o.Without) + ", so ")
 	switch {
 	case turnsOver(w, o.Without):
-		s.say("“" + v.contrast() + "” is then more probable")
+		s.Say("“" + v.contrast() + "” is then more probable")
 	case w.Whole > 0 && o.Without <= w.Whole/2:
-		s.say("the answer needs " + map[bool]string{true: "it", false: "them"}[n == 1])
+		s.Say("the answer needs " + map[bool]string{true: "it", false: "them"}[n == 1])
 		if !disagrees(w) { // else it does not need what is named
-			s.say(", too")
+			s.Say(", too")
 		}
 	default:
-		s.say("without this " + found(w, o))
+		s.Say("without this " + found(w, o))
 	}
 	return s
 }
@@ -155,16 +155,16 @@ func found(w *verdict.Verdict, o *verdict.Opposed) string {
 }
 
 // without begins a line on what is left in row t without some words, of which something is told.
-func (d *drawing) without(v *view, t int, sources []int, told string) (s phrase) {
-	s = phrase{lineEnd, {text: "– without "}}
+func (d *drawing) without(v *view, t int, sources []int, told string) (s Phrase) {
+	s = Phrase{lineEnd, {text: "– without "}}
 	s.join(d.wordsOf(v, t, sources, false))
-	s.say(told + ": ")
+	s.Say(told + ": ")
 	return s
 }
 
 // stays returns a line on the words that the sentence of row t names and its test does not take
 // away, nil without any.
-func (d *drawing) stays(v *view, t int, w *verdict.Verdict) (s phrase) {
+func (d *drawing) stays(v *view, t int, w *verdict.Verdict) (s Phrase) {
 	sources, above := d.namedSources(v, t)
 	if !above {
 		sources = nil
@@ -183,11 +183,11 @@ func (d *drawing) stays(v *view, t int, w *verdict.Verdict) (s phrase) {
 		s = append(s, lineEnd, piece{text: "– not taken away: "})
 		for i, name := range d.calledAs(quoted, v.sources(t), kept[why]...) {
 			if i > 0 {
-				s.say(", ")
+				s.Say(", ")
 			}
 			s = append(s, name...)
 		}
-		s.say(", " + cmp.Or(why, "which cannot be"))
+		s.Say(", " + cmp.Or(why, "which cannot be"))
 	}
 	return s
 }

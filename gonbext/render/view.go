@@ -20,6 +20,10 @@ type View struct {
 	// Help says what it shows, in the list of a command, and Contents is its name in a sentence,
 	// "graph of flow"; default Name.
 	Help, Contents string
+	// Study is the name of the study whose findings it shows, "" for none: a file of tensors has
+	// none. Compares says that it has two sides.
+	Study    string
+	Compares bool
 	// Part is the whole view of one that shows a part of it in a file, and in a cell nothing.
 	Part Kind
 	// Media are the media that have the view; default all.

@@ -42,10 +42,13 @@ var allowed = map[string][]string{
 	// What models and methods share; producers and consumers meet here.
 	"attribution/trace": {"internal/jsonread"},
 
+	// Texts divided into words, sentences, turns and ranges: no model and no numbers.
+	"attribution/units": {"attribution/trace"},
+
 	// Methods over a trace: no graphs, no notebooks, no drawing.
 	"attribution": {
 		"attribution/trace", "attribution/aggregation", "attribution/aggregation/maxflow",
-		"attribution/scorer", "internal/budget", "internal/registry",
+		"attribution/scorer", "attribution/units", "internal/budget", "internal/registry",
 		"internal/rowmath", gonum,
 	},
 	"attribution/aggregation": {
@@ -59,26 +62,32 @@ var allowed = map[string][]string{
 	},
 	"attribution/focus": {"attribution/trace", "internal/rowmath"},
 	// Studies of a text beside the methods. None knows another; the first links them all.
-	"attribution/study":         {"attribution/study/..."},
-	"attribution/study/heads":   {"attribution", "attribution/trace", "internal/rowmath"},
-	"attribution/study/lens":    {"attribution", "attribution/trace"},
-	"attribution/study/patch":   {"attribution", "attribution/trace", gonum},
-	"attribution/study/scores":  {"attribution", "attribution/trace", "internal/rowmath"},
-	"attribution/study/verdict": {
-		"attribution", "attribution/scorer", "attribution/trace", "internal/rowmath",
+	"attribution/study": {"attribution/study/..."},
+	"attribution/study/heads": {
+		"attribution", "attribution/trace", "attribution/units", "internal/rowmath",
 	},
-	"attribution/study/without": {"attribution", "attribution/trace", "internal/rowmath"},
+	"attribution/study/lens":   {"attribution", "attribution/trace"},
+	"attribution/study/patch":  {"attribution", "attribution/trace", gonum},
+	"attribution/study/scores": {"attribution", "attribution/trace", "internal/rowmath"},
+	"attribution/study/verdict": {
+		"attribution", "attribution/scorer", "attribution/trace", "attribution/units",
+		"internal/rowmath",
+	},
+	"attribution/study/without": {
+		"attribution", "attribution/trace", "attribution/units", "internal/rowmath",
+	},
 	"attribution/evaluate": {
-		"attribution", "attribution/trace", "attribution/scorer",
+		"attribution", "attribution/trace", "attribution/scorer", "attribution/units",
 		"internal/rowmath", gonum,
 	},
 	// Two explanations with the same columns.
 	"attribution/compare": {
-		"attribution", "attribution/trace", "internal/message", "internal/rowmath",
+		"attribution", "attribution/trace", "attribution/units", "internal/message",
+		"internal/rowmath",
 	},
 	// Which sentence of documents caused an answer.
 	"internal/sources": {
-		"attribution", "attribution/trace", "attribution/evaluate",
+		"attribution", "attribution/trace", "attribution/evaluate", "attribution/units",
 		"internal/rowmath",
 	},
 	"internal/tasks": {
@@ -170,11 +179,12 @@ var allowed = map[string][]string{
 	// Values to bytes.
 	"gonbext/render": {
 		"attribution", "attribution/trace", "attribution/compare", "attribution/evaluate",
-		"attribution/focus", "attribution/study/...", "internal/sources", "gonbext/render/chart",
-		"internal/registry", "internal/rowmath",
+		"attribution/focus", "attribution/study/...", "attribution/units", "internal/sources",
+		"gonbext/render/chart", "internal/registry", "internal/rowmath",
 		"github.com/dop251/goja", // in a test alone: it runs the scripts of pictures
 	},
-	"gonbext/render/chart": nil,
+	"gonbext/render/rendertest": {"attribution", "attribution/trace", "gonbext/render"},
+	"gonbext/render/chart":      nil,
 	// What comes out when a published figure is made again: cells show it.
 	"internal/reproduction": {"gonbext/render/chart"},
 	// The only package besides the benchmarks that draws files: the command and the engine link it.
@@ -186,7 +196,7 @@ var allowed = map[string][]string{
 
 	// Explanations as files: the command and the engine link it.
 	"internal/export": {
-		"attribution/study/...",
+		"attribution/study/...", "attribution/units",
 		"attribution", "attribution/compare", "attribution/trace", "gonbext/render",
 		"internal/export/figure", "internal/atomicfile", "internal/checkpoint", "internal/jsonread",
 		"github.com/parquet-go/parquet-go/...",
@@ -194,7 +204,7 @@ var allowed = map[string][]string{
 
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
-		"attribution/study/patch",
+		"attribution/study/patch", "attribution/units",
 		"attribution", "internal/sources", "attribution/trace", "internal/engine",
 		"gonbext/render", "gonbext/render/chart", "internal/reproduction",
 		"internal/atomicfile", gonum,
@@ -323,13 +333,14 @@ var (
 		"attribution/focus": {
 			"models", "internal/checkpoint", "models/spec",
 		}, // parity with real blocks
-		"attribution/study/heads":   {"internal/fakemodel"},
-		"internal/export/figure":    {"attribution/study/patch"},
-		"attribution/study/patch":   {"internal/planted", "models"}, // planted paths, parity
-		"attribution/study/verdict": {"internal/fakemodel", "internal/registry", "models"},
-		"attribution/study/without": {"attribution/study/scores", "internal/fakemodel", "models"},
+		"attribution/study/heads":         {"internal/fakemodel"},
+		"internal/export/figure":          {"attribution/study/patch"},
+		"attribution/study/patch":         {"internal/planted", "models"}, // planted paths, parity
+		"attribution/study/verdict":       {"internal/fakemodel", "internal/registry", "models"},
+		"attribution/study/without":       {"attribution/study/scores", "internal/fakemodel", "models"},
 		"attribution/aggregation/maxflow": {"internal/bench/flowmaps"},
 		"gonbext":                         {"attribution/study/...", "models", "models/..."},
+		"gonbext/render":                  {"gonbext/render/rendertest", "models"}, // every view
 		"models": {"attribution", "models/...", "internal/checkpoint",
 			"internal/gguf/gguftest"},
 		// The two ends of one protocol are tested together.

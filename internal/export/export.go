@@ -166,7 +166,7 @@ func HasLayer(o render.Show, e *attribution.Explanation) bool {
 }
 
 // Compares reports whether a file of the format is a comparison.
-func Compares(o render.Show, f Format) bool { return f.Picture() && o.Kind == render.KindCompare }
+func Compares(o render.Show, f Format) bool { return f.Picture() && o.View().Compares }
 
 // OfOneMethod reports whether a file of the format shows one method of several.
 func OfOneMethod(o render.Show, f Format) bool {
@@ -210,7 +210,7 @@ func (o Options) method(e *attribution.Explanation) (string, error) {
 		if name, err = o.View().Chosen(o.Show, e.Order); err != nil {
 			return "", err
 		}
-	case o.Kind == render.KindCompare:
+	case o.View().Compares:
 		side, err := compare.ParseSide(o.Method)
 		if err != nil {
 			return "", err

@@ -17,6 +17,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/internal/testhelp"
@@ -76,7 +77,7 @@ func options() export.Options {
 	return export.Options{
 		Recorded: render.Recorded{"flow graph": flow()},
 		Made: export.NewMade("the =1+1 key", attribution.Options{MaxTokens: 2},
-			attribution.Grouping{}, "float32", "v1.2.3"),
+			units.Grouping{}, "float32", "v1.2.3"),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -159,7 +160,7 @@ func (t *inseqText) explanation(vocab, sourceVocab int) (*attribution.Explanatio
 		if e.Model.SourceVocab > 0 {
 			id += e.Model.Vocab
 		}
-		t.add(p, id, attribution.WithoutMarks(piece.Attributes.Text))
+		t.add(p, id, units.WithoutMarks(piece.Attributes.Text))
 	}
 	if t.twoStacks() {
 		if t.Begin > 0 {
@@ -178,7 +179,7 @@ func (t *inseqText) explanation(vocab, sourceVocab int) (*attribution.Explanatio
 	}
 	for i, piece := range t.Target[t.Begin:end] {
 		step := attribution.GeneratedToken{
-			ID: piece.Attributes.ID, Text: attribution.WithoutMarks(piece.Attributes.Text),
+			ID: piece.Attributes.ID, Text: units.WithoutMarks(piece.Attributes.Text),
 			Unscored: true,
 			Special:  isControl(piece.Attributes.Text), Alternatives: []attribution.Alternative{},
 		}

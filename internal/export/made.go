@@ -14,6 +14,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/jsonread"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -76,11 +77,11 @@ const maxShown = 20_000
 // the options, the grouping, the type of the weights and the version of the program. The rest is
 // filled in when a file is written.
 func NewMade(
-	prompt string, opts attribution.Options, by attribution.Grouping, dtype, version string,
+	prompt string, opts attribution.Options, by units.Grouping, dtype, version string,
 ) Made {
 	m := Made{Prompt: prompt, Options: opts, Version: version}
 	switch {
-	case by.Tokens() || by.String() == opts.By:
+	case by.OfTokens() || by.String() == opts.By:
 	case opts.Together() || opts.Target != "": // whose numbers differ if they are known before
 		m.By = by.String()
 	default:
@@ -95,7 +96,7 @@ func NewMade(
 // why the Origin cannot be read.
 func MadeOf(e *attribution.Explanation, version string) (Made, error) {
 	if e.Origin == nil {
-		m := NewMade(e.Prompt.Text, attribution.Options{}, attribution.Grouping{}, "", version)
+		m := NewMade(e.Prompt.Text, attribution.Options{}, units.Grouping{}, "", version)
 		m.Recorded = true
 		return m, nil
 	}
@@ -107,7 +108,7 @@ func MadeOf(e *attribution.Explanation, version string) (Made, error) {
 	if len(e.Order) > 0 && e.Methods[e.Order[0]] != nil {
 		facts = e.Methods[e.Order[0]].Facts
 	}
-	by, err := attribution.ParseGrouping(facts.By)
+	by, err := units.ParseGrouping(facts.By)
 	if err != nil {
 		return Made{}, err
 	}

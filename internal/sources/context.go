@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -37,7 +37,7 @@ func ParseDivision(s string) (Division, error) {
 	case "paragraph":
 		return Division{paragraphs: true}, nil
 	}
-	ranges, ok := attribution.ParseRanges(s)
+	ranges, ok := units.ParseRanges(s)
 	if !ok {
 		return Division{}, trace.Usagef("division %s: %swant sentence, paragraph, or bytes of "+
 			"the document as BEGIN:END,BEGIN:END, counted from 0 and END not included",
@@ -109,9 +109,9 @@ func NewContext(documents []string, by Division) (*Context, error) {
 func (d Division) of(text string) ([][2]int, error) {
 	switch {
 	case d.paragraphs:
-		return attribution.ParagraphRanges(text), nil
+		return units.ParagraphRanges(text), nil
 	case d.ranges == nil:
-		return attribution.SentenceRanges(text), nil
+		return units.SentenceRanges(text), nil
 	}
 	ranges := slices.SortedFunc(slices.Values(d.ranges), func(a, b [2]int) int {
 		return a[0] - b[0]
@@ -144,7 +144,7 @@ func onBorder(text string, i int) bool {
 
 // add adds a document with the ranges of its sources.
 func (c *Context) add(document int, text string, ranges [][2]int) {
-	paragraphs, first := attribution.ParagraphRanges(text), 0
+	paragraphs, first := units.ParagraphRanges(text), 0
 	if n := len(c.Sources); n > 0 {
 		first = c.Sources[n-1].Paragraph + 1
 	}

@@ -31,9 +31,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -304,7 +304,7 @@ func (a Answer) Part(part string) ([2]int, error) {
 		return [2]int{0, len(a.Tokens)}, nil
 	}
 	r, isRange := [2]int{}, false
-	if all, ok := attribution.ParseRanges(part); ok && len(all) == 1 {
+	if all, ok := units.ParseRanges(part); ok && len(all) == 1 {
 		r, isRange = all[0], true
 	}
 	count := strings.Count(a.Text, part)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -414,7 +415,7 @@ func (r *run) addByHead(step trace.Step, g *attribution.GeneratedToken) error {
 	g.Studies.Set(Name, wrote)
 	text := r.Explanation.TokenIDs()
 	if g.Special || !slices.Contains(text, g.ID) ||
-		!slices.ContainsFunc([]rune(g.Text), attribution.InWord) {
+		!slices.ContainsFunc([]rune(g.Text), units.InWord) {
 		return nil
 	}
 	r.copies++

@@ -14,6 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
@@ -605,7 +606,7 @@ func isWord(e *attribution.Explanation, tokens []int) bool {
 				return part.Kind != trace.Words && part.Begin <= at && at < part.End
 			}))
 	}) && slices.ContainsFunc(tokens, func(j int) bool {
-		return slices.ContainsFunc([]rune(textOf(e, j)), attribution.InWord)
+		return slices.ContainsFunc([]rune(textOf(e, j)), units.InWord)
 	})
 }
 

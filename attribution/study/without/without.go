@@ -16,6 +16,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -112,14 +113,14 @@ type part struct {
 
 // parsePart reads the value of the option.
 func parsePart(s string) (p part, wrong string) {
-	if name, n, ok := attribution.ReadNumbered(s, "turn", "document", "sentence"); ok {
+	if name, n, ok := units.ReadNumbered(s, "turn", "document", "sentence"); ok {
 		return part{name: name, number: n}, ""
 	}
 	names := []string{"system", "tools", partAdded, "documents"}
 	if s == "" || slices.Contains(names, s) {
 		return part{name: s}, ""
 	}
-	if ranges, ok := attribution.ParseRanges(s); ok {
+	if ranges, ok := units.ParseRanges(s); ok {
 		return part{ranges: ranges}, ""
 	}
 	return p, message.DidYouMean(s, names) + "want system, tools, added, documents, document:2, " +
@@ -373,7 +374,7 @@ func keptTokens(whole, rest *attribution.Prompt, part part, removed int) []int {
 
 // cutRanges returns some bytes of a text, each range in quotation marks, and the rest.
 func cutRanges(text string, part part) (cut, rest string, err error) {
-	of, err := attribution.RangeOf(text, part.ranges)
+	of, err := units.RangeOf(text, part.ranges)
 	if err != nil {
 		return "", "", err
 	}
@@ -412,7 +413,7 @@ func (p part) sentenceRange(text string, chat bool) ([][2]int, error) {
 	if chat {
 		return nil, trace.Usagef("a conversation has messages: turn:%d, or bytes of it", p.number)
 	}
-	ranges := slices.DeleteFunc(attribution.SentenceRanges(text), func(r [2]int) bool {
+	ranges := slices.DeleteFunc(units.SentenceRanges(text), func(r [2]int) bool {
 		return !strings.ContainsFunc(text[r[0]:r[1]], func(c rune) bool {
 			return unicode.IsLetter(c) || unicode.IsDigit(c)
 		})

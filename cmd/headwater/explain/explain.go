@@ -19,6 +19,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/export"
@@ -193,7 +194,7 @@ func (f *explainFlags) checkBy(args []string) error {
 	if f.opts.Pair != "" {
 		text, _ = trace.JoinPair(text, f.opts.Pair)
 	}
-	by, err := attribution.ParseGrouping(f.opts.By)
+	by, err := units.ParseGrouping(f.opts.By)
 	if err == nil {
 		err = by.Fits(text)
 	}

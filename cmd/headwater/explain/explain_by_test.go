@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
 )
 
@@ -20,7 +20,7 @@ func TestExplainBy(t *testing.T) {
 	args := []string{"--max-tokens", "2", "--methods", "rollout,flow,attn-lrp", "--contrast", " mary"}
 	plain := headwater.Explained(t, append(args, told)...)
 	for _, by := range []string{"word", "sentence", "0:20,22:46"} {
-		d, err := attribution.ParseGrouping(by)
+		d, err := units.ParseGrouping(by)
 		must(t, err)
 		want, err := plain.Group(d)
 		must(t, err)

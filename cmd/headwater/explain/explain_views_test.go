@@ -220,9 +220,9 @@ func TestScorerUpToLayer(t *testing.T) {
 	dir := t.TempDir()
 	text := headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1",
 		"--view", "compare", "--methods", "direct@2,direct@5", clitest.Prompt)
-	a, b, _ := strings.Cut(text, "B: direct@5  −")
-	if !strings.Contains(a, "part of the logit, up to layer 2, +") ||
-		!strings.Contains(b, "part of the logit, whole model, +") {
+	a, b, _ := strings.Cut(text, "B: direct@5  0 ")
+	if !strings.Contains(a, "part of the logit, up to layer 2; ") ||
+		!strings.Contains(b, "part of the logit, whole model; ") {
 		t.Errorf("the sides are not named by their layers:\n%s", text)
 	}
 	for layer, want := range map[string]string{"2": ">up to layer 2 · ", "5": ">whole model · "} {

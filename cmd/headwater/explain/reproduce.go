@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/internal/atomicfile"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/export"
@@ -86,8 +87,8 @@ func openNamed(ctx context.Context, k *cli.Kit, f cli.ModelFlags) (*models.Model
 // explainMade explains what a file says in the way that it says.
 func explainMade(
 	ctx context.Context, k *cli.Kit, m *models.Model, was *export.Made,
-) (*attribution.Explanation, attribution.Grouping, error) {
-	by, err := attribution.ParseGrouping(was.By)
+) (*attribution.Explanation, units.Grouping, error) {
+	by, err := units.ParseGrouping(was.By)
 	if err != nil {
 		return nil, by, fmt.Errorf(`its key "by": %w`, err)
 	}

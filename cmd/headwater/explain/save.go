@@ -14,6 +14,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/export"
@@ -298,5 +299,5 @@ func (f *explainFlags) made(m trace.Model, prompt string) export.Made {
 	if model, ok := m.(*models.Model); ok {
 		dtype = model.DType()
 	}
-	return export.NewMade(prompt, f.opts, attribution.Grouping{}, dtype, cli.Release())
+	return export.NewMade(prompt, f.opts, units.Grouping{}, dtype, cli.Release())
 }

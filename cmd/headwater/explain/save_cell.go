@@ -7,6 +7,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/engine"
@@ -21,7 +22,7 @@ const tokenParts = "token"
 
 // OriginOf returns what an explanation of a cell says of its origin; see [server.Config].
 func OriginOf(r engine.Request, opts attribution.Options) (json.RawMessage, error) {
-	made := export.NewMade(string(r.Text), opts, attribution.Grouping{}, r.Model.DType,
+	made := export.NewMade(string(r.Text), opts, units.Grouping{}, r.Model.DType,
 		cli.Release())
 	if err := readShow(r.Show, &made.Show); err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func EncodeFile(ctx context.Context, f server.File) (data []byte, notes []string
 	if o.Show, err = o.AtWord(f.Explanation); err != nil {
 		return nil, nil, err
 	}
-	if f.Against != nil && o.Kind == render.KindCompare && !export.Compares(o.Show, format) {
+	if f.Against != nil && o.View().Compares && !export.Compares(o.Show, format) {
 		return nil, nil, trace.Usagef("%s would have one of the two explanations compared: save "+
 			"each with gonbext.SaveExplanation and Kind \"heatmap\"", f.Name)
 	}
@@ -79,7 +80,7 @@ func EncodeFile(ctx context.Context, f server.File) (data []byte, notes []string
 	if err != nil {
 		return nil, nil, err
 	}
-	if f.Against != nil && o.Kind == render.KindCompare {
+	if f.Against != nil && o.View().Compares {
 		o.Against = &export.Against{}
 		if o.Against.Made, err = export.MadeOf(f.Against, cli.Release()); err != nil {
 			return nil, nil, err
@@ -114,7 +115,7 @@ func groupedBy(parts string, e *attribution.Explanation, made *export.Made) (
 		}
 		return e, nil
 	}
-	by, err := attribution.ParseGrouping(parts)
+	by, err := units.ParseGrouping(parts)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/atomicfile"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
@@ -70,10 +71,10 @@ func (f *showFlags) check(cmd *cobra.Command) error {
 		err = cli.Usagef("a file of Inseq has the values of its own methods: it is shown without " +
 			"--methods, and as heatmap or text")
 	}
-	if err == nil && v.show.Kind == render.KindCompare && len(f.opts.Methods) != 2 {
+	if err == nil && v.show.View().Compares && len(f.opts.Methods) != 2 {
 		err = cli.Usagef("--view compare compares two methods, for example --methods raw,rollout")
 	}
-	if kind := v.show.Kind; err == nil && (kind == render.KindLens || kind == render.KindPatch) {
+	if kind := v.show.Kind; err == nil && v.show.View().Study != "" {
 		err = cli.Usagef("--view %s asks the model again, and a file has only what was recorded; "+
 			"headwater explain --view %s takes a prompt and a model", kind, kind)
 	}
@@ -101,7 +102,7 @@ func showFile(ctx context.Context, k *cli.Kit, f showFlags) error {
 			if err := text.fitsParts(file, f.states); err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
-			if err := text.fits(in.Tensors, f.view.show.Kind); err != nil {
+			if err := text.fits(in.Tensors, f.view.show); err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
 			a, err := attributeFile(ctx, k, f.attributeFlags, file, in)
@@ -117,7 +118,7 @@ func showFile(ctx context.Context, k *cli.Kit, f showFlags) error {
 			}
 			in.Sinks = a.Sinks
 			from := recording{in, a.Methods}
-			made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", cli.Release())
+			made := export.NewMade(e.Prompt.Text, f.opts, units.Grouping{}, "", cli.Release())
 			made.Recorded = true
 			err = writeExplanation(ctx, k, outs, &f.view, from, e, nil, made, false)
 			if err != nil {
@@ -140,7 +141,7 @@ func showInseq(ctx context.Context, k *cli.Kit, f showFlags) error {
 		err = f.view.checkTokens(e)
 	}
 	if err == nil {
-		made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", cli.Release())
+		made := export.NewMade(e.Prompt.Text, f.opts, units.Grouping{}, "", cli.Release())
 		made.Recorded = true
 		err = writeExplanation(ctx, k, outs, &f.view, nil, e, nil, made, false)
 	}
@@ -247,8 +248,8 @@ func (t recordedText) fitsParts(file *checkpoint.File, states bool) error {
 }
 
 // fits returns an error if a tensor has another shape than the text and the view need.
-func (t recordedText) fits(tensors []attribution.TensorReader, view render.Kind) error {
-	T := len(t.tokens)
+func (t recordedText) fits(tensors []attribution.TensorReader, show render.Show) error {
+	T, record := len(t.tokens), show.View().Record
 	for _, tensor := range tensors {
 		n := len(tensor.Shape)
 		want := fmt.Sprintf("want [L,H,%d,%d] or [L,%[1]d,%[1]d] for its %[1]d tokens: layers, "+
@@ -260,9 +261,9 @@ func (t recordedText) fits(tensors []attribution.TensorReader, view render.Kind)
 			return fmt.Errorf("tensor %q has shape %v, rows of %d of the %d tokens; the rows of "+
 				"all tokens are needed, those of the prompt too: %s", tensor.Name, tensor.Shape,
 				tensor.Shape[n-2], T, want)
-		case n == 3 && (view == render.KindHeads || view == render.KindHead):
+		case n == 3 && record != nil && record.Name == tensor.Name:
 			return fmt.Errorf("tensor %q has shape %v, rows of all heads together; --view %s "+
-				"needs [L,H,%d,%d]", tensor.Name, tensor.Shape, view, T, T)
+				"needs [L,H,%d,%d]", tensor.Name, tensor.Shape, show.Kind, T, T)
 		}
 	}
 	return nil

@@ -328,22 +328,20 @@ func (f *explainFlags) usedFor(flag string) string {
 
 // checkView refuses what a view cannot show, and sets the options that it needs.
 func (f *explainFlags) checkView() error {
-	view := f.show.Kind
 	if err := f.show.SetMethod(&f.opts); err != nil {
 		return err
 	}
 	switch {
 	case f.against != "" && f.againstModel != "":
 		return cli.Usagef("--against compares two prompts and --against-model two models; give one")
-	case view == render.KindCompare && !f.compares() && len(f.opts.Methods) != 0 &&
+	case f.show.View().Compares && !f.compares() && len(f.opts.Methods) != 0 &&
 		len(f.opts.Methods) != 2: // without any, the two default ones
 		return cli.Usagef("--view compare compares two methods, for example --methods " +
 			"direct,rollout, or two layers of one, direct@2,direct@5; or give another " +
 			"prompt by --against, or another model by --against-model")
-	case f.layered() && view != render.KindCompare:
+	case f.layered() && !f.show.View().Compares:
 		return cli.Usagef("--methods: layers after @ are for the view %s; --layer is for the "+
-			"others",
-			render.KindCompare)
+			"others", render.KindCompare)
 	case f.layered():
 		return f.askLayers()
 	case f.show.View().Record != nil: // all layers are there, whichever are explained

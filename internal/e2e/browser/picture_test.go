@@ -11,6 +11,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/compare"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
@@ -74,7 +75,7 @@ func contrasted(t *testing.T) *attribution.Explanation {
 // divided is an explanation by parts of its prompt.
 func divided(t *testing.T, e *attribution.Explanation, by string) *attribution.Explanation {
 	t.Helper()
-	d, err := attribution.ParseGrouping(by)
+	d, err := units.ParseGrouping(by)
 	must(t, err)
 	e, err = e.Group(d)
 	must(t, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/corpus/report"
@@ -165,7 +166,7 @@ func TestFiles(t *testing.T) {
 				"experts": routed(e),
 			},
 			Made: export.NewMade(strings.ToValidUTF8(s.text(), "\ufffd"),
-				attribution.Options{MaxTokens: steps}, attribution.Grouping{}, "float32", "v1"),
+				attribution.Options{MaxTokens: steps}, units.Grouping{}, "float32", "v1"),
 		}
 		for _, f := range export.Formats() {
 			if slow := f == export.PDF || f == export.PNG; slow && round%raster != 0 {
@@ -370,7 +371,7 @@ func newMarkup(t *testing.T) *markupOf {
 	}
 	e := s.explanation(r, false)
 	file, _, err := export.Encode(e, export.HTML, export.Options{
-		Made: export.NewMade("a", attribution.Options{}, attribution.Grouping{}, "", ""),
+		Made: export.NewMade("a", attribution.Options{}, units.Grouping{}, "", ""),
 	})
 	must(t, err)
 	own.learn(t, string(file))

@@ -203,7 +203,7 @@ func TestOcclusionOfSentences(t *testing.T) {
 			t.Errorf("unit %q, options %v", r.Unit, r.Options)
 		}
 		tokens := fixture.Explain(t, m, story, attribution.Options{Methods: []string{"raw"}, MaxTokens: 1})
-		spans := tokens.Prompt.Sentences()
+		spans := tokens.Prompt.Units().Sentences()
 		prompt := len(tokens.Prompt.IDs)
 		ids := slices.Clone(tokens.Prompt.IDs)
 		for _, s := range got.Steps {

@@ -31,10 +31,10 @@ func TestGraph(t *testing.T) {
 		Cut: &attribution.Cut{Target: 3, Source: 1, Flow: 0.25, Layer: 7},
 	}
 	f := render.Flow{Explanation: e, Graph: g}
-	d, err := f.Drawn()
+	d, err := render.FigureOf(f, "")
 	must(t, err)
 	var drawn []render.GraphEdge
-	for _, e := range d.Graph.Edges {
+	for _, e := range d.Matrix.Graph.Edges {
 		if !e.Quiet && e.Step > 0 {
 			drawn = append(drawn, e)
 		}
@@ -45,7 +45,7 @@ func TestGraph(t *testing.T) {
 	if !slices.Equal(drawn, want) {
 		t.Errorf("edges %+v, want %+v", drawn, want)
 	}
-	drawing, err := matrix(f.Drawn())
+	drawing, err := graph(f)
 	texts := textsOf(t, figure.Options{}, drawing, err)
 	for _, want := range []string{
 		"flow from “a” to “c”, which predicts “is”: 0.25", "0.50", "0.25", "0.00", "0.12", "7",
@@ -67,7 +67,7 @@ func TestGraph(t *testing.T) {
 	}
 	f.Token = 5
 	const want5 = "generated token 5"
-	if _, err := matrix(f.Drawn()); err == nil || !strings.Contains(err.Error(), want5) {
+	if _, err := graph(f); err == nil || !strings.Contains(err.Error(), want5) {
 		t.Errorf("of a token that is not there: %v", err)
 	}
 }
@@ -89,7 +89,7 @@ func TestGraphSilence(t *testing.T) {
 		Cut: &attribution.Cut{Target: m - 1, Source: 1, Flow: 0.85, Layer: 7},
 	}
 	g.Widths[(m-1)*m+1] = 0.85
-	drawing, err := matrix(render.Flow{Explanation: e, Graph: g}.Drawn())
+	drawing, err := graph(render.Flow{Explanation: e, Graph: g})
 	all := strings.Join(textsOf(t, figure.Options{}, drawing, err), " ")
 	silence := strings.Index(all, "The flows say nothing about “is”: the row has the order of the "+
 		"positions, as weights at random give it.")
