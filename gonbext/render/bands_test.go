@@ -43,7 +43,8 @@ func TestAxes(t *testing.T) {
 			t.Errorf("%T lacks %q", v, want)
 		}
 	}
-	drawn, err := Patch{Explanation: patched(patch.Heads, 0, 0, 0, .5, -.25, .125)}.Drawn()
+	drawn, err := drawnOf(
+		Patch{Explanation: patched(patch.Heads, 0, 0, 0, .5, -.25, .125)})
 	must(t, err)
 	if drawn.Target != "layer" || drawn.Source != "head" {
 		t.Errorf("axes of the figure are %q and %q", drawn.Target, drawn.Source)

@@ -28,6 +28,10 @@ type Board struct {
 	At     int
 	By     Choice
 	Table  Table
+	// Graph stands in place of the table; nil for none.
+	Graph *Graph
+	// Silence says, before all else of a figure, why its values say nothing; "" if they may.
+	Silence string
 	// Beside has, for each column of the table, the bars beside it.
 	Beside []Bars
 	// Scale is that of the steps.
@@ -266,6 +270,12 @@ func (t *text) table(b *Table, corner string) {
 // drawn works out the figure.
 func (b *Board) drawn() Drawn {
 	d := *b.drawing
+	if b.Graph != nil {
+		return Drawn{
+			Title: cmp.Or(b.Table.Heading, b.words.title), Caption: b.captioned(b.Caption...),
+			Graph: b.Graph, Silence: b.Silence, Notes: b.Notes,
+		}
+	}
 	d.columns = b.Table.Over
 	f := d.figureOf(&b.Scale.view)
 	f.Words, f.Title = b.Table.Words, cmp.Or(b.Table.Heading, b.words.title)
@@ -339,6 +349,9 @@ func (b *Board) figure(string) (Figure, error) {
 // the limit, what the script needs comes before the lines.
 func (p *Board) markup(room int) *page {
 	b, aside := newBoard(p.drawing, p.look.Palette, limitOf(p.MaxBytes, room)), ""
+	if p.Graph != nil {
+		return p.graphPage(b)
+	}
 	if p.Beside != nil {
 		aside = " hm-beside"
 	}

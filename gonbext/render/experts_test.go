@@ -112,9 +112,9 @@ func TestExpertsDrawn(t *testing.T) {
 	}
 	for j, row := range d.Panels[0].Rows {
 		want := []DrawnCell{
-			{stepOf((.5 + float64(j%3)/10) / .9), fmt.Sprint(j % 3), true, false},
-			{6, fmt.Sprint(j%3 + 1), true, false}, {},
-			{stepOf((.5 + float64(j%3)/10) / .9), fmt.Sprint(j%3 + 3), true, false},
+			{stepOf((.5 + float64(j%3)/10) / .9), fmt.Sprint(j % 3), true, false, nil},
+			{6, fmt.Sprint(j%3 + 1), true, false, nil}, {},
+			{stepOf((.5 + float64(j%3)/10) / .9), fmt.Sprint(j%3 + 3), true, false, nil},
 		}
 		if !slices.Equal(row.Cells, want) {
 			t.Errorf("row %d is %v, want %v", j, row.Cells, want)

@@ -20,6 +20,10 @@ type Drawn struct {
 	Unit, Target, Source string
 	Columns              []DrawnColumn
 	Panels               []DrawnPanel
+	// Graph stands in place of the panels; nil for none.
+	Graph *Graph
+	// Silence says before all else why the values say nothing, "" if they may.
+	Silence string
 	// Stacked panels stand below each other, also where there is room for several side by side.
 	Stacked bool
 	// Words reports whether cells have words, which are cut, and not numbers.
@@ -69,6 +73,23 @@ type DrawnCell struct {
 	Number   string
 	Measured bool
 	Marked   bool
+	// Chart is what a cell of a chart has beyond that, nil for others.
+	Chart *DrawnChartCell
+}
+
+// DrawnChartCell is a cell of a chart: Color stands in place of that of its step, Title where a
+// reader points at it, and Markers on it. One that is not measured has a dot.
+type DrawnChartCell struct {
+	Color   chart.RGB
+	Title   string
+	Markers []DrawnMarker
+}
+
+// DrawnMarker is a symbol on a cell, with its number, its colour and its title.
+type DrawnMarker struct {
+	Symbol int
+	Color  chart.RGB
+	Title  string
 }
 
 // drawnCell returns a cell with a value.

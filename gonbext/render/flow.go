@@ -3,10 +3,8 @@ package render
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"html"
 	"math"
 	"slices"
 	"strings"
@@ -155,24 +153,7 @@ type flowEdge struct {
 	strength float64
 }
 
-//go:embed flow.js
-var flowSource string
-
-var flowScript = script(scaleSource + matrixSource + flowSource)
-
-func (r Flow) figure(string) (Figure, error) { return Figure{Flow: &r}, nil }
-
-// markup implements [Picture].
-func (r Flow) markup(room int) *page {
-	f := r.open()
-	b := newBoard(f.drawing, r.Palette, room)
-	f.write(b)
-	return b.page()
-}
-
-func (r Flow) draw() drawer { return r }
-
-func (r Flow) title() string { return titleOf(r.Explanation) }
+func (r Flow) draw() drawer { return r.board() }
 
 // open computes what a picture of flow shows. The graph fits.
 func (r Flow) open() *flowPage {
@@ -319,34 +300,183 @@ func (f *flowPage) findEdges() {
 	}
 }
 
-// write writes the parts from top to bottom.
-func (f *flowPage) write(b *board) {
-	b.begin("hm-flow", "")
-	b.top()
-	steps := make([]int, len(f.tokens))
-	for _, j := range f.g.Path {
-		steps[j] = 3
+// listedEdges is how many edges between tokens a text lists.
+const listedEdges = 12
+
+// board works out what the picture shows.
+func (r Flow) board() *Board {
+	f := r.open()
+	g := f.g
+	b := &Board{
+		drawing: f.drawing, Kind: "flow", Graph: f.graph(),
+		Details: "the minimum cut, the widest path", Legend: flowLegend,
+		Opened:  Opening{Token: -1, Steps: make([]int, len(f.tokens))},
+		Caption: []string{f.e.Model.LayerRange(g.Layers[0], g.Layers[len(g.Layers)-1])},
 	}
-	var s strings.Builder
-	say, facts := f.answer()
-	b.writeAnswer(&s, say.html(), facts.html(), steps)
-	b.WriteString(s.String())
-	width, height := f.imageSize()
-	b.printf(`<div class="hm-after"></div><div class="hm-scroll" style="overflow-x:auto">`+
-		`<div class="hm-graph"><img alt="graph of attention flow" width="%d" height="%d" `+
-		`style="max-width:none" src="%s"></div></div><div class="hm-dim" style="color:%s;`+
-		`font-size:12px">%s</div>`, width, height, f.svg(b.theme), dimInk,
-		html.EscapeString(flowMarks+f.partly()))
-	b.openDetails(b, "the minimum cut, the widest path", true)
-	for _, s := range f.sentences() {
-		b.printf("<div>%s</div>", html.EscapeString(s))
+	b.Opened.Say, b.Opened.Facts = f.answer()
+	for _, j := range g.Path {
+		b.Opened.Steps[j] = 3
 	}
-	b.printf("<div>%s</div>", flowLegend)
+	for _, sentence := range f.sentences() {
+		b.Lines = append(b.Lines, Line{Name: sentence})
+	}
 	if r := f.e.Methods["flow"]; r != nil {
-		b.printf("<div>flow: %s</div>", escape((&view{result: r}).options(), 0))
+		b.Lines = append(b.Lines, Line{Name: "flow: " + Visible((&view{result: r}).options(), 0)})
 	}
-	b.WriteString(b.common((*page).model) + "</details>")
-	b.end(f.data(), flowScript())
+	b.Table.Heading = fmt.Sprintf("flow from “%s” to “%s”", plain(f.axisName(g.Cut.Source)),
+		plain(f.axisName(g.Cut.Target)))
+	if s := f.e.Steps[f.t]; s.Text != "" {
+		b.Table.Heading += fmt.Sprintf(", which predicts “%s”", plain(f.generatedName(f.t)))
+	}
+	b.Table.Heading += ": " + fixed(g.Cut.Flow, 3)
+	b.Silence = f.silence()
+	b.Notes = []string{"The number beside a name is the flow from it." + f.partly()}
+	b.Lists = f.lists()
+	return b
+}
+
+// lists are the widest path, the minimum cut, the flow from each token and the widest edges, for a
+// text.
+func (f *flowPage) lists() []Line {
+	var from []string
+	for _, j := range f.rows {
+		if flow := f.flowFrom(j); flow != "" {
+			from = append(from, f.placedName(j)+" "+flow)
+		}
+	}
+	left := ", sinks left out:"
+	if f.sinkEdges {
+		left = ":"
+	}
+	all := []Line{
+		{Name: f.pathSentence()}, {Name: f.cutSentence()},
+		{Name: "flow from  ", List: strings.Join(from, " · ")},
+		{Name: "Edges between tokens with the widest paths to the target" + left},
+	}
+	edges := slices.DeleteFunc(slices.Clone(f.edges), func(e flowEdge) bool {
+		return e.u == e.v || f.leftOut(e.v)
+	})
+	slices.SortStableFunc(edges, func(a, b flowEdge) int {
+		return cmp.Or(cmp.Compare(b.strength, a.strength), cmp.Compare(b.width, a.width))
+	})
+	for _, e := range edges[:min(len(edges), listedEdges)] {
+		all = append(all, Line{
+			Name: fmt.Sprintf("  %s%s  ", f.layerWord(1),
+				right(f.e.Model.LayerLabel(f.g.Layers[e.l]), 2)),
+			List: fmt.Sprintf("%s → %s %s", f.placedName(e.v), f.placedName(e.u),
+				fixed(e.width, 3)),
+		})
+	}
+	return all
+}
+
+// graph works out the graph: level 0 is before the first layer shown, and the node of rows[i] at
+// level k is the one of index k·len(rows)+i.
+func (f *flowPage) graph() *Graph {
+	rows, layers := len(f.rows), len(f.layers)
+	layerName := func(k int) string { return f.e.Model.LayerName(f.g.Layers[f.layers[k]]) }
+	g := &Graph{
+		Title: "Layer by layer, " + layerName(0) + " at the bottom",
+		Alt:   "graph of attention flow", Axis: "layer", Marks: flowMarks + f.partly(),
+		Hint:    "Point at a token and a layer, or click to keep it",
+		Outside: "This token is not in the graph", ShowsQuiet: f.sinkEdges,
+		Columns: float64(rows), Levels: float64(layers),
+		// The token explained is predicted where the graph ends.
+		Ends: [2]int{len(f.e.Prompt.Texts) + f.t, (layers+1)*rows - 1},
+	}
+	for i, j := range f.rows {
+		g.Names = append(g.Names, GraphName{
+			f.label(j), j == f.g.Cut.Source || j == f.g.Cut.Target, f.sinks[j],
+		})
+		if f.sinks[j] {
+			g.Quiet = "edges of sinks"
+		}
+		if j == f.g.Cut.Target {
+			g.Ends[1] = layers*rows + i
+		}
+	}
+	for k := range layers + 1 {
+		level, place, has, feeds := len(f.g.Layers), " before "+layerName(0), "", ""
+		if k > 0 {
+			place, has = " after "+layerName(k-1), " has from: "
+		}
+		if k < layers {
+			level, feeds = f.layers[k], "feeds in "+layerName(k)+": "
+			g.Layers = append(g.Layers, f.e.Model.LayerLabel(f.g.Layers[level]))
+			if k > 0 && f.layers[k-1] != level-1 {
+				g.Gaps = append(g.Gaps, float64(k))
+			}
+		}
+		for i, j := range f.rows {
+			strong := k == 0 && j == f.g.Cut.Source || k == layers && j == f.g.Cut.Target
+			g.Nodes = append(g.Nodes, GraphNode{
+				Column: float64(i) + .5, Level: float64(k), Strong: strong,
+				Hidden: !strong && !f.hasNode(level, j), Quiet: f.sinks[j],
+				Name: f.placedName(j), Place: place, Has: has, Feeds: feeds, Token: j,
+			})
+			g.Parts = append(g.Parts, f.parts(k, j))
+		}
+	}
+	add := func(l, u, v int, e GraphEdge) {
+		k, a := slices.BinarySearch(f.layers, l)
+		i, b := slices.BinarySearch(f.rows, u)
+		j, c := slices.BinarySearch(f.rows, v)
+		if a && b && c {
+			e.From, e.To = k*rows+j, (k+1)*rows+i
+			g.Edges = append(g.Edges, e)
+		}
+	}
+	for _, e := range f.edges {
+		add(e.l, e.u, e.v, GraphEdge{Width: e.width, Step: f.edgeStep(e), Quiet: f.sinks[e.v]})
+	}
+	widest := 1.0
+	for k := 0; k+1 < len(f.g.Path); k++ {
+		l := len(f.g.Layers) - 1 - k
+		width := f.g.Width(l, f.g.Path[k], f.g.Path[k+1])
+		widest = min(widest, width)
+		add(l, f.g.Path[k], f.g.Path[k+1], GraphEdge{Width: min(max(width, .25), 1), Step: -3})
+	}
+	for _, e := range f.g.Cut.Edges {
+		add(slices.Index(f.g.Layers, e.Layer), e.Target, e.Source, GraphEdge{Dashed: true})
+	}
+	g.Keys = []GraphKey{
+		{"edge, as thick as it is wide", GraphEdge{Width: .5, Step: 4}},
+		{"widest path, " + fixed(widest, 2), GraphEdge{Width: .3, Step: -3}},
+		{"minimum cut, " + edges(len(f.g.Cut.Edges), ""), GraphEdge{Dashed: true}},
+	}
+	return g
+}
+
+// parts are what token j has at level k from the tokens shown.
+func (f *flowPage) parts(k, j int) (parts []GraphPart) {
+	for i, v := range f.rows {
+		if k > 0 {
+			parts = append(parts, GraphPart{
+				(k-1)*len(f.rows) + i, min(f.g.Width(f.layers[k-1], j, v), 1),
+			})
+		}
+	}
+	return parts
+}
+
+// hasNode reports whether a token has a node before layer Layers[l], or after the last one: if the
+// target reaches it, or an edge of the minimum cut, which may be narrower, begins or ends there.
+func (f *flowPage) hasNode(l, token int) bool {
+	return f.reach[l][token] >= leastWidth || f.cutEnds[[2]int{l, token}]
+}
+
+// edgeStep returns the colour of an edge, 0 if it leads to a sink; the narrowest have the first
+// one.
+func (f *flowPage) edgeStep(e flowEdge) int {
+	if f.sinks[e.v] {
+		return 0
+	}
+	return max(stepOf(e.width), 1)
+}
+
+// label returns the name of a token with the flow from it.
+func (f *flowPage) label(j int) string {
+	return strings.TrimSpace(f.axisName(j) + " " + f.flowFrom(j))
 }
 
 // answer returns the widest path in words, or why the flows say nothing, and the numbers of it.

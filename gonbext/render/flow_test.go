@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/testhelp"
@@ -56,7 +58,7 @@ func spread(l, i, j int) float64 {
 
 func TestFlow(t *testing.T) {
 	f := flowing(t, example(), 3, 1, 2, spread)
-	t.Run("notebook", func(t *testing.T) { goldenOf(t, f, flowScript(), "flow.js") })
+	t.Run("notebook", func(t *testing.T) { goldenOf(t, f, graphScript(), "boardgraph.js") })
 	t.Run("text", func(t *testing.T) { golden(t, asText(f)) })
 	survives(t, flowMarkup(t, f))
 }
@@ -64,7 +66,7 @@ func TestFlow(t *testing.T) {
 // flowMarkup is a picture without its script.
 func flowMarkup(t *testing.T, f Flow) string {
 	t.Helper()
-	return strings.Replace(written(t, f), "<script>"+flowScript()+"</script>", "", 1)
+	return strings.Replace(written(t, f), "<script>"+graphScript()+"</script>", "", 1)
 }
 
 // TestFlowKnown draws a graph whose numbers are known. In the upper layer the last token looks at
@@ -142,10 +144,10 @@ func TestFlowSilence(t *testing.T) {
 		t.Errorf("the page does not begin with %q", first)
 	}
 	plain := strings.Join(strings.Fields(written(t, asText(f))), " ")
-	if a, b := strings.Index(plain, first), strings.Index(plain, "At most"); a < 0 || a > b {
+	if a, b := strings.Index(plain, first), strings.Index(plain, "at most"); a < 0 || a > b {
 		t.Errorf("the text has %q at %d and the flow at %d", first, a, b)
 	}
-	if d, err := f.Drawing(); err != nil || d.Silence != first {
+	if d, err := drawnOf(f); err != nil || d.Silence != first {
 		t.Errorf("the drawing says %q (%v), want %q", d.Silence, err, first)
 	}
 	set(func(t, j int) float64 { return 0.1 + 0.05*float64((7*j+5*t)%m) })
@@ -166,21 +168,19 @@ func TestFlowCutNodes(t *testing.T) {
 		}
 		return map[int]float64{i: 1}[j]
 	})
-	d, err := f.Drawing()
+	d, err := drawnOf(f)
 	must(t, err)
 	if n := len(f.Graph.Cut.Edges); n != 2 {
 		t.Fatalf("the cut has %d edges, want those from tokens 4 and 5", n)
 	}
-	for k, want := range [][]int{{2, 5, 6}, {4, 5, 6}, {6}} {
-		var got []int
-		for i, reached := range d.Reached[k] {
-			if reached {
-				got = append(got, d.Tokens[i])
-			}
+	var got [3][]int
+	for _, n := range d.Graph.Nodes {
+		if !n.Hidden {
+			got[int(n.Level)] = append(got[int(n.Level)], n.Token)
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("before layer %d tokens %v have nodes, want %v", k, got, want)
-		}
+	}
+	if diff := cmp.Diff([3][]int{{2, 5, 6}, {4, 5, 6}, {6}}, got); diff != "" {
+		t.Errorf("tokens with nodes (-want +got):\n%s", diff)
 	}
 }
 
@@ -254,11 +254,10 @@ func TestFlowImage(t *testing.T) {
 		strings.Count(letters, " ") < len(f.open().rows) {
 		t.Errorf("the image has the text %q, want such as %s", letters, want)
 	}
-	p := f.open()
-	if _, low := p.node(0, 0); low <= 0 {
-		t.Error("a node has no place")
-	} else if _, high := p.node(1, 0); high >= low {
-		t.Errorf("layer 1 is at %v, layer 0 at %v", high, low)
+	g := f.board().Graph
+	low, high := g.size().at(g.Levels)(0, 0), g.size().at(g.Levels)(0, 1)
+	if low[1] <= high[1] || high[1] <= 0 {
+		t.Errorf("level 1 is at %v, level 0 at %v", high, low)
 	}
 	if paths < 3 {
 		t.Errorf("the image has %d paths", paths)

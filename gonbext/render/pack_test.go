@@ -109,15 +109,15 @@ func TestPackRow(t *testing.T) {
 // TestPack packs the same bytes every time, and unpacks what was packed.
 func TestPack(t *testing.T) {
 	rows := []packedRow{{0.1, []int{3, notNumber}}}
-	d := flowData{ID: "a", Tokens: []int{1, 2}, Widths: [][]packedRow{rows}}
+	d := tableData{Title: "a", Columns: []string{"b"}, Shares: rows}
 	code := pack(d)
 	if again := pack(d); again != code || packWithin(len(code)-1, d) != "" ||
 		packWithin(len(code), d) != code {
 		t.Errorf("%q, then %q", code, again)
 	}
-	var got flowData
+	var got tableData
 	must(t, json.Unmarshal(unpacked(t, code), &got))
-	if diff := cmp.Diff(d, got, cmp.AllowUnexported(packedRow{})); diff != "" {
+	if diff := cmp.Diff(d, got, cmp.AllowUnexported(packedRow{}, tableData{})); diff != "" {
 		t.Error(diff)
 	}
 }

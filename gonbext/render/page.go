@@ -53,14 +53,12 @@ type drawer interface {
 
 // Figure is a picture worked out for a figure: one of its parts.
 type Figure struct {
-	// Matrix are matrices side by side, Squares small ones of layers, and Strip a text in colours
-	// before generated token Token, or nil before each.
+	// Matrix are matrices side by side or a graph, Squares small ones of layers, and Strip a text
+	// in colours before generated token Token, or nil before each.
 	Matrix, Squares, Strip *Drawn
 	Token                  *int
-	// Flow, Heads and Edges are the pictures that are no matrices.
-	Flow  *Flow
+	// Heads is the picture that is no matrix.
 	Heads *Heads
-	Edges *Patch
 }
 
 // FigureOf works out the figure of a picture, of one method where it has several. The error is that

@@ -215,6 +215,9 @@ func (d *patchDrawing) columnOf(i int) string {
 
 // board works out what a picture of patching shows. The patches fit.
 func (r Patch) board() *Board {
+	if patch.Of(r.Explanation).Edges != nil {
+		return r.edgeBoard()
+	}
 	d := r.begin()
 	p, unit, heads := d.p, "recovery of the difference", d.p.Place.ByHead()
 	if p.Recovery == nil {
@@ -557,43 +560,4 @@ func (d *patchDrawing) place(k int) (name Phrase) {
 	return append(name, d.at(i)...)
 }
 
-// Drawn works out the matrix. The error is that of [Patch.Check].
-func (r Patch) Drawn() (Drawn, error) {
-	if err := r.Check(); err != nil {
-		return Drawn{}, err
-	}
-	if patch.Of(r.Explanation).Edges != nil {
-		return Drawn{}, usagef("edges are a graph and no matrix; draw them by DrawnEdges")
-	}
-	return r.board().drawn(), nil
-}
-
-func (r Patch) figure(string) (Figure, error) {
-	if p := patch.Of(r.Explanation); p != nil && p.Edges != nil {
-		return Figure{Edges: &r}, nil
-	}
-	d, err := r.Drawn()
-	return Figure{Matrix: &d}, err
-}
-
-// markup implements [Picture].
-func (r Patch) markup(room int) *page {
-	if patch.Of(r.Explanation).Edges != nil {
-		b := newBoard(nil, r.Palette, limitOf(r.MaxBytes, room))
-		r.openEdges().write(b)
-		return b.page()
-	}
-	return r.board().markup(room)
-}
-
-// plain implements [Picture].
-func (r Patch) plain(look Terminal) *text {
-	if patch.Of(r.Explanation).Edges != nil {
-		return r.openEdges().plain(look)
-	}
-	return r.board().plain(look)
-}
-
-func (r Patch) draw() drawer { return r }
-
-func (r Patch) title() string { return titleOf(r.Explanation) }
+func (r Patch) draw() drawer { return r.board() }

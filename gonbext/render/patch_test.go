@@ -147,7 +147,7 @@ func TestPatch(t *testing.T) {
 				patch.Of(c.e).Estimate, patch.Of(c.e).Recovery = patch.Of(c.e).Recovery, nil
 			}
 			r := Patch{Explanation: c.e}
-			f, err := r.Drawn()
+			f, err := drawnOf(r)
 			must(t, err)
 			if !strings.Contains(f.Notes[0], c.say) {
 				t.Errorf("sentence %q, want %q", f.Notes[0], c.say)
@@ -182,11 +182,11 @@ func TestPatch(t *testing.T) {
 			if got := strings.Join(cells, "|"); got != c.cells {
 				t.Errorf("cells %q, want %q", got, c.cells)
 			}
-			p := r.markup(1 << 20)
+			p := r.board().markup(1 << 20)
 			if html := p.String(); strings.Contains(html, "<b>Mary⟩") {
 				t.Error("a token is markup in the page")
 			}
-			text := r.plain(Terminal{Width: 400})
+			text := r.board().plain(Terminal{Width: 400})
 			if !strings.Contains(text.String(), strings.TrimSuffix(c.say, ".")) ||
 				strings.Count(text.String(), pairs) != 1 || strings.Count(p.String(), pairs) != 1 {
 				t.Errorf("text without %q:\n%s", c.say, text.String())
@@ -201,7 +201,7 @@ func TestPatchClasses(t *testing.T) {
 	patch.Of(e).Answer, patch.Of(e).Foil = patch.Token{ID: 1}, patch.Token{ID: 0}
 	e.Steps = []attribution.GeneratedToken{{ID: 1, Text: "good", Class: true,
 		Alternatives: []attribution.Alternative{{ID: 1, Text: "good"}, {ID: 0, Text: "bad"}}}}
-	text := Patch{Explanation: e}.plain(Terminal{Width: 400})
+	text := Patch{Explanation: e}.board().plain(Terminal{Width: 400})
 	for _, want := range []string{"“good” instead of “bad” ·", "good instead of bad: head 1.1"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in %s", want, text)
@@ -214,13 +214,13 @@ func TestPatchManyHeads(t *testing.T) {
 	e := patched(patch.Heads, make([]float64, 27)...)
 	e.Model.Heads, patch.Of(e).Shape[1], patch.Of(e).Recovery[26] = 9, 9, .5
 	r := Patch{Explanation: e}
-	f, err := r.Drawn()
+	f, err := drawnOf(r)
 	must(t, err)
 	if len(f.Columns) != 9 || f.Columns[8].Name != "8" || f.Source != "head" {
 		t.Errorf("columns %v of %q, want 9 heads", f.Columns, f.Source)
 	}
-	p := r.markup(1 << 20)
-	text := r.plain(Terminal{Width: 400})
+	p := r.board().markup(1 << 20)
+	text := r.board().plain(Terminal{Width: 400})
 	for _, got := range []string{p.String(), text.String()} {
 		if !strings.Contains(got, "head 8") && !strings.Contains(got, "2.8") {
 			t.Errorf("no head 8 in %s", got)
@@ -286,28 +286,29 @@ func TestPatchedEdges(t *testing.T) {
 		},
 	)
 	r := Patch{Explanation: e}
-	text := r.plain(Terminal{Width: 400})
+	text := r.board().plain(Terminal{Width: 400})
 	for _, want := range []string{
 		"Mary instead of John: 1,234 of 12,345 edges, those with the largest absolute " +
-			"scores, keep 81 % of the difference; of those with the highest scores, 12 keep 150 %.",
+			"scores, keep 81 % of the difference; of those with the highest scores, 12 keep 150 %",
 		"+1.50 if all edges but the 1,234 have what they have after B · CPR 1.25, the area under " +
 			"what the highest scores keep · CMD 0.062, the area between that of the largest " +
 			"absolute scores and 100 %",
 		"A is this prompt and B the other one. ",
-		"input → head 0.1 value  +50.0 %", "head 0.1 → feed-forward 2  −25.0 %",
+		"input → head 0.1 value +50.0 %", "head 0.1 → feed-forward 2 −25.0 %",
 		"12 edges (0.1 %): the highest scores keep 150 %, the largest absolute ones −25 %.",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
-	p := r.markup(1 << 20)
+	p := r.board().markup(1 << 20)
 	if strings.Contains(p.String(), "<b>Mary⟩") {
 		t.Error("a token is markup in the page")
 	}
-	d := r.openEdges()
-	image, width, height := d.svg(themeOf(""))
-	svg, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(image,
+	drawn, err := drawnOf(r)
+	must(t, err)
+	g := drawn.Graph
+	svg, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(g.svg(themeOf("")),
 		"data:image/svg+xml;base64,"))
 	must(t, err)
 	for _, name := range []string{">input<", ">0.1<", ">ff 2<", ">logits<"} {
@@ -315,40 +316,34 @@ func TestPatchedEdges(t *testing.T) {
 			t.Errorf("no node %s in %s", name, svg)
 		}
 	}
-	if size := fmt.Sprintf(`width="%d" height="%d"`, width, height); !strings.Contains(
-		string(svg), size) || !strings.Contains(p.String(), size) {
+	size := fmt.Sprintf(`width="%g" height="%g"`, g.size().width, g.size().height)
+	if !strings.Contains(string(svg), size) || !strings.Contains(p.String(), size) {
 		t.Errorf("the image is not %s", size)
 	}
-	drawn, err := r.DrawnEdges()
-	must(t, err)
 	// The weakest edge first.
-	want := []DrawnEdge{
-		{Sender: 3, Receiver: 2, Score: .125, Width: .25, Step: 3},
-		{Sender: 0, Receiver: 3, Score: -.25, Width: .5, Step: -4},
-		{Sender: 1, Receiver: 0, Score: .5, Width: 1, Side: 1, Step: 6},
+	want := []GraphEdge{
+		{From: 3, To: 2, Width: .25, Step: 3},
+		{From: 0, To: 3, Width: .5, Step: -4},
+		{From: 1, To: 0, Width: 1, Side: 1, Step: 6},
 	}
-	if !slices.Equal(drawn.Edges, want) {
-		t.Errorf("edges %+v, want %+v", drawn.Edges, want)
+	if !slices.Equal(g.Edges, want) {
+		t.Errorf("edges %+v, want %+v", g.Edges, want)
 	}
-	for _, edge := range drawn.Edges { // senders are below what they lead into
-		if a, b := drawn.Nodes[edge.Sender], drawn.Nodes[edge.Receiver]; a.Level >= b.Level {
+	for _, edge := range g.Edges { // what they lead from is below what they lead into
+		if a, b := g.Nodes[edge.From], g.Nodes[edge.To]; a.Level >= b.Level {
 			t.Errorf("%+v is not below %+v", a, b)
 		}
 	}
-	if len(drawn.Gaps) != 1 || drawn.Columns != 2 {
-		t.Errorf("gaps %v, %v columns", drawn.Gaps, drawn.Columns)
+	if got := g.Parts[3]; !slices.Equal(got, []GraphPart{{0, -.25}}) {
+		t.Errorf("the feed-forward part has %v", got)
+	}
+	if len(g.Gaps) != 1 || g.Columns != 2 {
+		t.Errorf("gaps %v, %v columns", g.Gaps, g.Columns)
 	}
 	for _, want := range []string{"1,234 of 12,345 edges", "B the other one", "at the left"} {
 		if notes := strings.Join(drawn.Notes, " "); !strings.Contains(notes, want) {
 			t.Errorf("no %q in %q", want, notes)
 		}
-	}
-	if _, err := r.Drawn(); err == nil {
-		t.Error("edges are drawn as a matrix")
-	}
-	if _, err := (Patch{Explanation: patched(patch.Heads, make([]float64, 6)...)}).
-		DrawnEdges(); err == nil {
-		t.Error("heads are drawn as a graph")
 	}
 	for name, wrong := range map[string]patch.Edge{
 		"layer":   {Sender: head(3, 0, "")},

@@ -53,6 +53,15 @@ func goldenOf(t *testing.T, r any, script, name string) {
 	}
 }
 
+// drawnOf returns the matrix or the graph of a picture.
+func drawnOf(v Picture) (Drawn, error) {
+	f, err := FigureOf(v, "")
+	if err != nil {
+		return Drawn{}, err
+	}
+	return *f.Matrix, nil
+}
+
 // written returns what a form writes, of a view its HTML.
 func written(t *testing.T, r any) string {
 	t.Helper()
@@ -223,7 +232,7 @@ var (
 	styles     = regexp.MustCompile(`style="([^"]*)"`)
 	imageFrom  = regexp.MustCompile(`src="([^"]*)"`)
 	imageStart = "data:image/png;base64,"
-	graphStart = "data:image/svg+xml;base64," // of a graph of flow, which has no text but numbers
+	graphStart = "data:image/svg+xml;base64," // of a graph
 	forScript  = regexp.MustCompile(`<script type="text/plain">([^"<>]*)</script>`)
 	// The sanitisers of notebooks drop these.
 	neverInside = regexp.MustCompile(`(?i)hsl|var\(|url\(|expression|javascript:|rgb`)

@@ -38,7 +38,7 @@ func run[T any](t *testing.T, m *goja.Runtime, expression string) (v T) {
 // TestScriptsStart: every script begins without a mistake where there is nothing to unpack with.
 func TestScriptsStart(t *testing.T) {
 	for _, source := range []func() string{
-		heatmapScript, headsScript, panelsScript, flowScript, sourcesScript,
+		heatmapScript, headsScript, panelsScript, graphScript, sourcesScript,
 		boardScript,
 	} {
 		m := goja.New()
@@ -238,17 +238,31 @@ func TestScriptPanels(t *testing.T) {
 	}
 }
 
-// TestScriptFlow: an edge leaves its nodes upright.
-func TestScriptFlow(t *testing.T) {
-	m := machine(t, commonSource, scaleSource, matrixSource, flowSource)
-	if got, want := run[string](t, m, "curveOf([0, 8], [4, 2])"), "M0 8C0 5 4 5 4 2"; got != want {
-		t.Errorf("an edge is %q, want %q", got, want)
+// TestScriptGraph: an edge leaves its nodes upright, parts are known from both of their ends, the
+// largest first, and keys lead to the nearest node.
+func TestScriptGraph(t *testing.T) {
+	m := machine(t, commonSource, scaleSource, matrixSource, graphSource)
+	_, err := m.RunString(`const nodes = nodesIn({
+		nodes: [[0, 8], [4, 8], [0, 2], [4, 1]].map(([x, y]) => [x, y, -1, 'n' + x + y]),
+		parts: [[], [], [0, 250, 1, -500], [1, 125]],
+	});`)
+	must(t, err)
+	for expression, want := range map[string]string{
+		"curveOf({x: 0, y: 8}, {x: 4, y: 2}, 0)":                                                 "M0 8C0 5 4 5 4 2",
+		"curveOf({x: 0, y: 9}, {x: 4, y: 1}, 2)":                                                 "M0 8C0 5 4 5 4 2",
+		"nodes[2].from.map(([n, x]) => n.i + ' ' + x)+''":                                        "1 -0.5,0 0.25",
+		"nodes[1].to.map(([n, x]) => n.i + ' ' + x)+''":                                          "2 -0.5,3 0.125",
+		"[[1, 0], [0, 1], [-1, 0], [0, -1]].map(([u, a]) => nextTo(nodes, nodes[0], u, a).i)+''": "2,1,0,0",
+	} {
+		if got := run[string](t, m, expression); got != want {
+			t.Errorf("%s is %q, want %q", expression, got, want)
+		}
 	}
 }
 
 // What a script gets beside the text hides nothing of it: no name stands twice.
 func TestScriptNames(t *testing.T) {
-	for _, data := range []any{boardData{}, headsData{}, heatmapData{}, panelsData{}, flowData{}} {
+	for _, data := range []any{boardData{}, headsData{}, heatmapData{}, panelsData{}, graphData{}} {
 		seen := map[string]bool{}
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(data)) {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")

@@ -98,7 +98,8 @@ func recorded(t *testing.T, e *attribution.Explanation) (path string) {
 func TestShowViews(t *testing.T) {
 	path := recorded(t, headwater.Explained(t, "--methods", "raw", "--max-tokens", "3",
 		clitest.Prompt))
-	unlike := regexp.MustCompile(`(?m)^(prompt|model) .*$| · toy grammar model| +[0-9.]+ %$`)
+	unlike := regexp.MustCompile(
+		`(?m)^(prompt|model) .*$| · toy grammar model|( · probability)? +[0-9.]+ %$`)
 	alike := func(text string) string {
 		return strings.TrimSpace(unlike.ReplaceAllString(text, ""))
 	}
@@ -109,7 +110,7 @@ func TestShowViews(t *testing.T) {
 		{"“the” (1) 81.2 %", []string{"--view", "heads"}},
 		{"", []string{"--view", "flow"}},
 		{"", []string{"--view", "flow", "--source", "2"}},
-		{"At most 0.783 flows from “keys” (2) to “are” (generated 1)", []string{
+		{"at most 0.783 flows from “keys” (2) to “are” (generated 1)", []string{
 			"--view", "flow", "--token", "1", "--source", "2",
 		}},
 		{"", []string{"--view", "maps", "--methods", "rollout", "--layer", "3"}},
@@ -152,11 +153,11 @@ func TestShowViewsOfPrompt(t *testing.T) {
 		args []string
 	}{
 		{"“keys” (2) 100 %", []string{"--view", "heads", path}},
-		{"to “cabinet” (5), which predicts “…”", []string{"--view", "flow", path}},
+		{"The widest path to … comes from the by way of keys", []string{"--view", "flow", path}},
 		{"which predicts “…”", []string{"--view", "flow", "--format", "html", path}},
 		{`text/plain`, []string{"--view", "heads", "--format", "html", path}},
 		{"▸ up to layer 5", []string{"--view", "layers", path}},
-		{"“b” (1) → “c” (2)  0.250", []string{"--view", "flow", mean}},
+		{"“b” (1) → “c” (2) 0.250", []string{"--view", "flow", mean}},
 	} {
 		if text := headwater.Output(t, append([]string{"show"}, c.args...)...); !strings.Contains(
 			text, c.want) {

@@ -98,6 +98,15 @@ func matrix(d render.Drawn, err error) (figure.Drawing, error) {
 	return figure.Matrix(d)
 }
 
+// graph draws a picture that has one matrix or graph.
+func graph(v render.Picture) (figure.Drawing, error) {
+	f, err := render.FigureOf(v, "")
+	if err != nil {
+		return figure.Drawing{}, err
+	}
+	return figure.Of(f)
+}
+
 func head(o render.OpenedHead, err error) (figure.Drawing, error) {
 	return matrix(o.Drawn, err)
 }
@@ -164,7 +173,7 @@ func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
 	add("signed")(heatmap(e, "direct", nil))
 	add("layers")(layers(e, "rollout", []int{1}, nil))
 	add("strip")(strip(e, "rollout", figure.AllTokens, nil))
-	add("graph")(figure.Graph(render.Flow{Explanation: e, Graph: g}))
+	add("graph")(graph(render.Flow{Explanation: e, Graph: g}))
 	add("layer maps")(layers(e, "rollout", []int{0, 1}, attribution.Filter{"is"}))
 	compared, err := render.Compare(compare.Side{Explanation: e}, compare.Side{
 		Explanation: e, Method: "direct",

@@ -40,7 +40,7 @@ func edgesOf(t *testing.T, heads int) render.Patch {
 // TestEdges: a figure of edges names its nodes, explains them and its marks, and
 // has a stroke for each edge. Names stay inside the figure if there are many heads, in every size.
 func TestEdges(t *testing.T) {
-	drawing, err := figure.Edges(edgesOf(t, 4))
+	drawing, err := graph(edgesOf(t, 4))
 	texts := textsOf(t, figure.Options{}, drawing, err)
 	all := strings.Join(texts, " ")
 	for _, want := range []string{
@@ -61,7 +61,7 @@ func TestEdges(t *testing.T) {
 	}
 	for _, format := range figure.Formats() {
 		for _, size := range []render.Size{render.Column, render.Double, render.Slide} {
-			many, err := figure.Edges(edgesOf(t, 40))
+			many, err := graph(edgesOf(t, 40))
 			must(t, err)
 			f, err := figure.Draw(figure.Options{
 				Format: format, Look: render.Look{Size: size},
@@ -76,7 +76,7 @@ func TestEdges(t *testing.T) {
 	}
 	r := edgesOf(t, 2)
 	patch.Of(r.Explanation).Edges.Strongest[0].Sender.Layer = 9
-	if _, err := figure.Edges(r); err == nil {
+	if _, err := graph(r); err == nil {
 		t.Error("an edge from a layer that is not there is drawn")
 	}
 }

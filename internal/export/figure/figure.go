@@ -124,12 +124,8 @@ func Chart(c chart.Chart) (Drawing, error) {
 // Of returns the drawing of a picture.
 func Of(f render.Figure) (Drawing, error) {
 	switch {
-	case f.Flow != nil:
-		return Graph(*f.Flow)
 	case f.Heads != nil:
 		return Heads(*f.Heads)
-	case f.Edges != nil:
-		return Edges(*f.Edges)
 	case f.Squares != nil:
 		return Maps(*f.Squares), nil
 	case f.Strip != nil && f.Token == nil:

@@ -31,16 +31,21 @@ func TestGraph(t *testing.T) {
 		Cut: &attribution.Cut{Target: 3, Source: 1, Flow: 0.25, Layer: 7},
 	}
 	f := render.Flow{Explanation: e, Graph: g}
-	d, err := f.Drawing()
+	d, err := render.FigureOf(f, "")
 	must(t, err)
-	want := []render.FlowEdge{
-		{Target: 3, Source: 3, Width: 0.125, Step: 2},
-		{Target: 3, Source: 1, Width: 0.25, Step: 3},
+	var drawn []render.GraphEdge
+	for _, e := range d.Matrix.Graph.Edges {
+		if !e.Quiet && e.Step > 0 {
+			drawn = append(drawn, e)
+		}
 	}
-	if !slices.Equal(d.Edges, want) {
-		t.Errorf("edges %+v, want %+v", d.Edges, want)
+	want := []render.GraphEdge{
+		{From: 3, To: 7, Width: 0.125, Step: 2}, {From: 1, To: 7, Width: 0.25, Step: 3},
 	}
-	drawing, err := figure.Graph(f)
+	if !slices.Equal(drawn, want) {
+		t.Errorf("edges %+v, want %+v", drawn, want)
+	}
+	drawing, err := graph(f)
 	texts := textsOf(t, figure.Options{}, drawing, err)
 	for _, want := range []string{
 		"flow from “a” to “c”, which predicts “is”: 0.25", "0.50", "0.25", "0.00", "0.12", "7",
@@ -62,7 +67,7 @@ func TestGraph(t *testing.T) {
 	}
 	f.Token = 5
 	const want5 = "generated token 5"
-	if _, err := figure.Graph(f); err == nil || !strings.Contains(err.Error(), want5) {
+	if _, err := graph(f); err == nil || !strings.Contains(err.Error(), want5) {
 		t.Errorf("of a token that is not there: %v", err)
 	}
 }
@@ -84,7 +89,7 @@ func TestGraphSilence(t *testing.T) {
 		Cut: &attribution.Cut{Target: m - 1, Source: 1, Flow: 0.85, Layer: 7},
 	}
 	g.Widths[(m-1)*m+1] = 0.85
-	drawing, err := figure.Graph(render.Flow{Explanation: e, Graph: g})
+	drawing, err := graph(render.Flow{Explanation: e, Graph: g})
 	all := strings.Join(textsOf(t, figure.Options{}, drawing, err), " ")
 	silence := strings.Index(all, "The flows say nothing about “is”: the row has the order of the "+
 		"positions, as weights at random give it.")

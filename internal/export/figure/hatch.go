@@ -32,23 +32,12 @@ func hatched(s chart.Scale, value, limit float64) bool {
 	return s.Diverging && value <= -render.StandsOut*limit
 }
 
-// marks hatches the cells of a heatmap that are below 0 and puts a dot on those without a value.
-// color is that of a cell. Lines run through neighbours, which keeps files small.
-func (p *page) marks(c *chart.Chart, x, y, wide, high float64, color func(i, j int) chart.RGB) {
-	m, limit := c.Matrix, c.Limit()
-	if min(wide, high) < leastHatched {
-		p.small = p.small || slices.ContainsFunc(m.Data, func(x float64) bool {
-			return hatched(c.Color, x, limit)
-		})
-		return
-	}
-	muted := func(j int) bool { return m.Muted != nil && m.Muted[j] }
+// dots puts a dot on each cell of a chart without a value.
+func (p *page) dots(rows []render.DrawnRow, x, y, wide, high float64) {
 	var dots [][]point
-	some := false
-	for i := range m.Rows {
-		for j := range m.Columns {
-			some = some || !muted(j) && hatched(c.Color, m.At(i, j), limit)
-			if !muted(j) && math.IsNaN(m.At(i, j)) {
+	for i, r := range rows {
+		for j, c := range r.Cells {
+			if c.Chart != nil && !c.Measured && min(wide, high) >= leastHatched {
 				cx, cy := x+(float64(j)+0.5)*wide, y+(float64(i)+0.5)*high
 				const r = 0.55
 				dots = append(dots, []point{
@@ -59,12 +48,6 @@ func (p *page) marks(c *chart.Chart, x, y, wide, high float64, color func(i, j i
 	}
 	p.fill(dots, gray)
 	p.dotted = p.dotted || len(dots) > 0
-	if !some {
-		return
-	}
-	p.hatch(x, y, wide, high, len(m.Columns), len(m.Rows), func(i, j int) (chart.RGB, bool) {
-		return hatchOn(color(i, j)), !muted(j) && hatched(c.Color, m.At(i, j), limit)
-	})
 }
 
 // hatch draws lines over cells, from the bottom left to the top right; on reports whether a cell

@@ -11,8 +11,14 @@ import (
 // marked is the page of a heatmap with these values in cells of 10 × 8 points at 0, 0.
 func marked(c *chart.Chart) *page {
 	p := &page{size: 9}
-	p.cells(c, 0, 0, 10, 8, false)
+	p.drawCells(c, 8)
 	return p
+}
+
+// drawCells draws cells of 10 points × high at 0, 0.
+func (p *page) drawCells(c *chart.Chart, high float64) {
+	d := p.drawnOf(c)
+	p.stepCells(d, d.Panels[0].Rows, 0, 0, 10, high)
 }
 
 // TestHatch has lines on the cells below 0 alone, from the bottom left to the top right, which go
@@ -59,7 +65,7 @@ func TestHatch(t *testing.T) {
 		t.Errorf("key %q, want %q", p.markKey(), want)
 	}
 	low := &page{size: 9}
-	low.cells(c, 0, 0, 10, 2, false)
+	low.drawCells(c, 2)
 	if !strings.Contains(low.markKey(), "too small to be hatched") {
 		t.Errorf("of cells of 10 × 2 points the key says %q", low.markKey())
 	}

@@ -6,7 +6,10 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
+
+var pathColor = chart.RGB{0xc2, 0x55, 0x0f}
 
 // Heads returns the attention of every head as a square: rows look at columns, from the first token
 // on. Layers are rows of squares, the last one at the top, or, where the squares are larger so,

@@ -8,135 +8,94 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
 
-// heatmap draws a matrix with the names of its rows and columns and its scale.
+// heatmap draws the matrix of a chart, with its scale.
 func (p *page) heatmap(c *chart.Chart, y float64) float64 {
-	m := c.Matrix
-	rows, columns := len(m.Rows), len(m.Columns)
-	if rows == 0 || columns == 0 {
+	if len(c.Matrix.Data) == 0 {
 		return p.paragraph(margin, y, p.width-2*margin, "There is nothing to show.", style{})
 	}
-	names := style{scale: 0.92}
-	// Names take at most a third of the width, notes a fifth.
-	wide, notes := 0.0, 0.0
-	for _, r := range m.Rows {
-		wide = max(wide, p.textWidth(r, names))
-	}
-	for _, n := range m.RowNotes {
-		notes = max(notes, p.textWidth(n, style{scale: 0.85}))
-	}
-	wide, notes = min(wide, p.width/3), min(notes, p.width/5)
-	left := margin + wide + 4
-	upright := c.Y.Title != ""
-	if upright {
-		left += 1.4 * p.size
-	}
-	right := float64(margin)
-	if notes > 0 {
-		right += notes + 4
-	}
-	cell := min((p.width-left-right)/float64(columns), 3*p.size)
-	high := min(max(cell, 1.25*p.size), 1.8*p.size)
-	if rows > 80 { // as for a long text
-		high = max(2, 500/float64(rows))
-	}
-	if upright && p.textWidth(c.Y.Label(), names) > max(high*float64(rows), 5*p.size) {
-		upright = false
-		y = p.paragraph(margin, y, p.width-2*margin, c.Y.Label()+" ↓", names) + 0.2*p.size
-	}
-	p.cells(c, left, y, cell, high, len(c.Series) == 0) // markers would cover numbers
-	p.markCells(c, left, y, cell, high)
-	p.rowNames(m.Rows, false, left-4, y, wide, high)
-	for i, n := range m.RowNotes {
-		p.text(left+cell*float64(columns)+4, y+(float64(i)+0.5)*high+0.3*p.size,
-			p.cut(n, notes, style{scale: 0.85}), style{scale: 0.85, color: gray})
-	}
-	bottom := y + high*float64(rows)
-	if upright {
-		p.text(margin+0.9*p.size, y+high*float64(rows)/2, c.Y.Label(),
-			style{scale: 0.92, align: 0.5, angle: 90})
-	}
-	end := p.uprightNames(m.Columns, left, bottom, cell, func(j int) float64 {
-		largest := 0.0
-		for i := range rows {
-			v := math.Abs(m.At(i, j))
-			if v > largest && (m.Muted == nil || !m.Muted[j]) {
-				largest = v
-			}
-		}
-		return largest
-	})
-	middle := max(left+cell*float64(columns)/2, margin+p.textWidth(c.X.Label(), names)/2)
-	p.text(middle, end+1.2*p.size, c.X.Label(), style{scale: 0.92, align: 0.5})
-	below := p.colorBar(c, margin, end+1.8*p.size)
+	below := p.colorBar(c, margin, p.matrices(p.drawnOf(c), y))
 	if len(c.Series) > 0 {
 		below = p.keys(c, below)
 	}
 	return below
 }
 
+// drawnOf returns the matrix of a chart as those of pictures are, each cell in the colour of its
+// number. Steps tell how strong a cell is, and those below 0 that it is hatched.
+func (p *page) drawnOf(c *chart.Chart) render.Drawn {
+	m, limit, decimals := c.Matrix, c.Limit(), decimalsOf(c)
+	d := render.Drawn{Target: c.Y.Label(), Source: c.X.Label(), Panels: []render.DrawnPanel{{}}}
+	for _, name := range m.Columns {
+		d.Columns = append(d.Columns, render.DrawnColumn{Name: name})
+	}
+	for i, name := range m.Rows {
+		row := render.DrawnRow{Name: name}
+		if m.RowNotes != nil {
+			row.Beside = m.RowNotes[i]
+		}
+		for j, column := range m.Columns {
+			v, muted := m.At(i, j), m.Muted != nil && m.Muted[j]
+			own := &render.DrawnChartCell{Color: chart.Muted, Title: column + " " + format(v, 3)}
+			cell := render.DrawnCell{Measured: muted || !math.IsNaN(v), Chart: own}
+			if !muted {
+				own.Color = c.Color.At(v, limit, p.palette)
+			}
+			switch {
+			case muted || !cell.Measured:
+			case hatched(c.Color, v, limit):
+				cell.Step = min(-1, int(12*v/limit))
+			default:
+				cell.Step = int(12 * math.Abs(v) / limit)
+			}
+			if len(c.Series) == 0 { // markers would cover numbers
+				cell.Number = numberIn(c, v, decimals)
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		d.Panels[0].Rows = append(d.Panels[0].Rows, row)
+	}
+	for k, s := range c.Series {
+		for i := range s.Y {
+			one := render.DrawnMarker{Color: c.SeriesColor(k), Title: titleOf(c.Point(k, i))}
+			if s.Symbols != nil {
+				one.Symbol = s.Symbols[i]
+			}
+			cell := d.Panels[0].Rows[int(s.Y[i])].Cells[int(s.X[i])].Chart
+			cell.Markers = append(cell.Markers, one)
+		}
+	}
+	return d
+}
+
 // shapes is how many symbols have a shape of their own; those after them are digits.
 const shapes = chart.Dashes
 
-// markCells draws the markers of a heatmap on its cells.
-func (p *page) markCells(c *chart.Chart, x, y, wide, high float64) {
-	radius := 0.3 * min(wide, high)
-	for k, s := range c.Series {
-		for i := range s.Y {
-			at := point{x + (s.X[i]+0.5)*wide, y + (s.Y[i]+0.5)*high}
-			symbol := 0
-			if s.Symbols != nil {
-				symbol = s.Symbols[i]
-			}
-			if symbol < shapes {
-				p.marker(at.x, at.y, radius, symbol, c.SeriesColor(k), 1)
-				p.entitle(titleOf(c.Point(k, i)))
-				continue
-			}
-			p.text(at.x, at.y+radius, fmt.Sprint(symbol), style{
-				scale: 3 * radius / p.size, align: 0.5, color: c.SeriesColor(k), bold: true,
-			})
+// markCell draws the markers of a cell whose middle is at a point.
+func (p *page) markCell(markers []render.DrawnMarker, at point, radius float64) {
+	for _, m := range markers {
+		if m.Symbol < shapes {
+			p.marker(at.x, at.y, radius, m.Symbol, m.Color, 1)
+			p.entitle(m.Title)
+			continue
 		}
+		p.text(at.x, at.y+radius, fmt.Sprint(m.Symbol), style{
+			scale: 3 * radius / p.size, align: 0.5, color: m.Color, bold: true,
+		})
 	}
 }
 
-// cells draws the cells of a heatmap, with their numbers if these are wanted and fit. Neighbours of
-// one colour are one rectangle, which keeps files of long texts small.
-func (p *page) cells(c *chart.Chart, x, y, wide, high float64, numbers bool) {
-	m, limit := c.Matrix, c.Limit()
-	columns := len(m.Columns)
-	color := func(i, j int) chart.RGB {
-		if m.Muted != nil && m.Muted[j] {
-			return chart.Muted
-		}
-		return c.Color.At(m.At(i, j), limit, p.palette)
-	}
-	for i := range m.Rows {
-		for j := 0; j < columns; {
-			first, fill := j, color(i, j)
-			for j++; j < columns && color(i, j) == fill; j++ {
-			}
-			p.rect(x+float64(first)*wide, y+float64(i)*high, float64(j-first)*wide, high, fill)
-			p.entitle(m.Rows[i] + " ← " + runOf(m, i, first, j))
-		}
-	}
-	p.marks(c, x, y, wide, high, color)
-	if numbers {
-		p.numbers(c, x, y, wide, high, color)
-	}
-	p.frame(x, y, wide*float64(columns), high*float64(len(m.Rows)), 0.5, gray)
-}
-
-// runOf names the cells of a row in columns [first,end) with their numbers, a few of many.
-func runOf(m *chart.Matrix, row, first, end int) string {
+// runOf names cells of a row, a few of many.
+func runOf(cells []render.DrawnCell) string {
 	const few = 6
 	var all []string
-	for j := first; j < min(end, first+few); j++ {
-		all = append(all, m.Columns[j]+" "+format(m.At(row, j), 3))
+	for _, c := range cells[:min(len(cells), few)] {
+		all = append(all, c.Chart.Title)
 	}
-	if end > first+few {
+	if len(cells) > few {
 		all = append(all, "…")
 	}
 	return strings.Join(all, ", ")
@@ -145,45 +104,17 @@ func runOf(m *chart.Matrix, row, first, end int) string {
 // numberStyle is how numbers look in cells.
 var numberStyle = style{scale: 0.75, align: 0.5}
 
-// numbers writes the numbers into the cells if all of them fit.
-func (p *page) numbers(
-	c *chart.Chart, x, y, wide, high float64, color func(i, j int) chart.RGB,
-) {
-	s := numberStyle
-	for i, text := range p.numberTexts(c, wide, high) {
-		row, column := i/len(c.Matrix.Columns), i%len(c.Matrix.Columns)
-		fill := color(row, column)
-		s.color = chart.Legible(fill)
-		at := point{x + (float64(column)+0.5)*wide, y + (float64(row)+0.5)*high}
-		muted := c.Matrix.Muted != nil && c.Matrix.Muted[column]
-		if !muted && hatched(c.Color, c.Matrix.Data[i], c.Limit()) { // no line runs through it
-			room := p.textWidth(text, s) + 1
-			p.rect(at.x-room/2, at.y-0.36*p.size, room, 0.72*p.size, fill)
-		}
-		p.text(at.x, at.y+0.27*p.size, text, s)
+// numberIn returns what stands in a cell of a chart.
+func numberIn(c *chart.Chart, v float64, decimals int) string {
+	switch {
+	case math.IsNaN(v):
+		return ""
+	case c.Color.Percent:
+		return format(math.Round(100*v)+0, 3) // + 0 makes no difference but of -0
+	case decimals < 0:
+		return format(v, 2)
 	}
-}
-
-// numberTexts returns the numbers of cells, nil unless all of them fit.
-func (p *page) numberTexts(c *chart.Chart, wide, high float64) []string {
-	m := c.Matrix
-	texts := make([]string, len(m.Data))
-	decimals := decimalsOf(c)
-	for i, v := range m.Data {
-		switch {
-		case math.IsNaN(v):
-		case c.Color.Percent:
-			texts[i] = format(math.Round(100*v)+0, 3) // + 0 makes no difference but of -0
-		case decimals < 0:
-			texts[i] = format(v, 2)
-		default:
-			texts[i] = fixedNumber(v, decimals)
-		}
-		if p.textWidth(texts[i], numberStyle) > wide-2 || high < p.size {
-			return nil
-		}
-	}
-	return texts
+	return fixedNumber(v, decimals)
 }
 
 // decimalsOf returns how many decimals all numbers of a heatmap have: as many as give the largest

@@ -16,7 +16,7 @@ const pkg = message.Package("figure")
 var measured = chart.RGB{0xf4, 0xf5, 0xf7}
 
 // Matrix returns the drawing of one or several matrices, with the scale and the notes below them,
-// or an error if one has more cells than can be drawn.
+// or of a graph, or an error if a matrix has more cells than can be drawn.
 func Matrix(d render.Drawn) (Drawing, error) {
 	for _, one := range d.Panels {
 		if cells := len(one.Rows) * len(d.Columns); cells > chart.MaxPoints {
@@ -25,7 +25,13 @@ func Matrix(d render.Drawn) (Drawing, error) {
 		}
 	}
 	return Drawing{draw: func(p *page, y float64) float64 {
-		y = p.matrices(d, p.caption(d, y))
+		if y = p.caption(d, y); d.Silence != "" { // before the reader believes the numbers
+			y = p.paragraph(margin, y, p.width-2*margin, d.Silence, style{bold: true}) + 0.4*p.size
+		}
+		if d.Graph != nil {
+			return p.notes(d.Notes, p.graph(d.Graph, y))
+		}
+		y = p.matrices(d, y)
 		return p.notes(d.Notes, p.steps(d, true, y))
 	}}, nil
 }
@@ -92,7 +98,7 @@ func (p *page) gridOf(d render.Drawn) (g grid) {
 	if g.high = min(max(cell(), 1.25*p.size), 1.8*p.size); rows*lines > 80 { // as for a long text
 		g.high = max(2, 500/float64(rows*lines))
 	}
-	g.upright = p.textWidth(d.Target, nameStyle) <= g.high*float64(rows)
+	g.upright = d.Target != "" && p.textWidth(d.Target, nameStyle) <= g.high*float64(rows)
 	if g.upright {
 		g.left += 1.4 * p.size
 	}
@@ -104,7 +110,7 @@ func (p *page) gridOf(d render.Drawn) (g grid) {
 // below them, and returns the y below the titles of the axes.
 func (p *page) matrices(d render.Drawn, y float64) float64 {
 	g := p.gridOf(d)
-	if !g.upright {
+	if !g.upright && d.Target != "" {
 		y = p.paragraph(margin, y, p.width-2*margin, d.Target+" ↓", nameStyle) + 0.2*p.size
 	}
 	bottom, end := y, y
@@ -250,12 +256,24 @@ func (p *page) stepCells(
 			}
 			if ok {
 				p.rect(from, y+float64(i)*high, to-from, high, fill)
+				if r.Cells[first].Chart != nil {
+					p.entitle(r.Name + " ← " + runOf(r.Cells[first:j]))
+				}
 			}
 		}
 	}
+	// Cells of a chart may be as pale as the page.
+	if len(rows)*len(d.Columns) > 0 && rows[0].Cells[0].Chart != nil {
+		p.frame(x, y, wide*float64(len(d.Columns)), high*float64(len(rows)), 0.5, gray)
+	}
+	p.dots(rows, x, y, wide, high)
 	p.hatchSteps(d, rows, x, y, wide, high)
 	for i, r := range rows {
 		for j, c := range r.Cells {
+			if c.Chart != nil {
+				middle := point{x + (float64(j)+0.5)*wide, y + (float64(i)+0.5)*high}
+				p.markCell(c.Chart.Markers, middle, 0.3*min(wide, high))
+			}
 			if c.Marked {
 				p.frame(x+float64(j)*wide+0.5, y+float64(i)*high+0.5, wide-1, high-1, 0.9,
 					chart.Black)
@@ -271,9 +289,14 @@ func (p *page) stepCells(
 				continue
 			}
 			s := numberStyle
-			fill, ink := render.StepColors(p.palette, c.Step)
-			if s.color = ink; c.Step == 0 {
+			fill, _ := p.cellColor(c)
+			switch _, ink := render.StepColors(p.palette, max(min(c.Step, 6), -6)); {
+			case c.Chart != nil:
+				s.color = chart.Legible(fill)
+			case c.Step == 0:
 				s.color = gray
+			default:
+				s.color = ink
 			}
 			at := point{x + (float64(j)+0.5)*wide, y + (float64(i)+0.5)*high}
 			if c.Step < 0 { // no line runs through it
@@ -304,6 +327,9 @@ func (p *page) numbersFit(d render.Drawn, wide, high float64) bool {
 
 // cellColor returns the colour of a cell; ok is false if it has no value.
 func (p *page) cellColor(c render.DrawnCell) (fill chart.RGB, ok bool) {
+	if c.Chart != nil {
+		return c.Chart.Color, true
+	}
 	if fill, _ = render.StepColors(p.palette, c.Step); c.Step == 0 {
 		fill = measured
 	}
