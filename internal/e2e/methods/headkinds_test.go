@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -89,12 +88,7 @@ func TestPlantedHeadKinds(t *testing.T) {
 // repeat other random tokens than those of the score, more than five random heads of the same
 // layers, in each of 20 draws.
 func TestSmolLM2HeadKinds(t *testing.T) {
-	path := "../../../.cache/models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
-	if _, err := os.Stat(path); err != nil || testing.Short() {
-		t.Skip("needs SmolLM2 (make smollm2) and 5 s")
-	}
-	m, err := models.Open(path, models.Options{})
-	must(t, err)
+	m := nameModel(t)
 	H := m.Info().Heads
 	e, err := attribution.Explain(t.Context(), m,
 		"When Mary and John went to the store, John gave a drink to", attribution.Options{
