@@ -27,6 +27,7 @@ type Study struct {
 	Options []StudyOption
 	// Whole and Token return an empty value, a pointer, of the type that it finds of the text and
 	// of a generated token, into which the JSON form is read; nil if it finds nothing of the kind.
+	// Generated tokens that [Options.Target] puts together have no findings.
 	Whole, Token func() any
 	// Needs, if not nil, is what it needs of the pass over the text.
 	Needs func(Studies) StudyNeeds
@@ -55,8 +56,8 @@ type StudyOption struct {
 	Ungrouped string
 	// Conflict, if not nil, returns why the option does not go with others, "" if it does.
 	Conflict func(o *Options) string
-	// Switch reports whether the option is on or off, and not a text. Off is a value of another
-	// option that asks for nothing, "" if there is none.
+	// Switch reports whether the option is on or off, and not a text; it has a key then. Off is a
+	// value of another option that asks for nothing, "" if there is none.
 	Switch bool
 	Off    string
 	// Generates reports whether models that read a text do not take it.
@@ -118,8 +119,16 @@ type StudySteps struct {
 // studies are the registered studies by name.
 var studies = registry.Registry[*Study]{Kind: "study"}
 
-// RegisterStudy adds a study. It panics as [RegisterMethod] does.
-func RegisterStudy(s *Study) { studies.Register(s.Name, s) }
+// RegisterStudy adds a study. It panics as [RegisterMethod] does, and if a switch has a flag.
+func RegisterStudy(s *Study) {
+	for _, o := range s.Options {
+		if o.Switch && o.Flag != "" {
+			panic("attribution: study " + s.Name + ": the switch " + o.Name +
+				" has a flag; give it a key, since a flag of a study takes a value")
+		}
+	}
+	studies.Register(s.Name, s)
+}
 
 // allStudies returns the registered studies, sorted by name.
 func allStudies() (all []*Study) {

@@ -109,6 +109,14 @@ func TestStudyOfAnotherModule(t *testing.T) {
 			t.Errorf("%s has %v", name, got.Studies)
 		}
 	}
+	together := o
+	together.OnStep, together.Target = nil, "answer"
+	joined, err := attribution.Explain(t.Context(), fakemodel.New(2, fakemodel.Causal), "w1 w2 w0",
+		together)
+	if must(t, err); len(joined.Steps) != 1 || joined.Steps[0].Studies != nil ||
+		joined.Studies == nil {
+		t.Errorf("tokens put together have what was found of one: %v", joined.Steps)
+	}
 	words := e.Prompt.Units().Words()
 	if grouped, err := e.GroupSpans(words); err != nil || grouped.Studies != nil ||
 		grouped.Steps[1].Studies != nil || count(e) != [2]int{3, 1} {

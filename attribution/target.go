@@ -54,7 +54,7 @@ func joinSteps(steps []GeneratedToken, rest bool) GeneratedToken {
 		g.Unscored = g.Unscored || s.Unscored
 	}
 	if len(steps) > 1 {
-		g.Alternatives, g.Scores = []Alternative{}, nil
+		g.Alternatives, g.Scores, g.Studies = []Alternative{}, nil, nil
 	}
 	return g
 }
