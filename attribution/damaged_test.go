@@ -66,6 +66,9 @@ func TestDamaged(t *testing.T) {
 			by, _ := units.ParseGrouping("word")
 			_, err = e.Group(by)
 			add(err)
+			if _, err = e.Group(by); err != nil && !strings.Contains(err.Error(), "damaged: ") {
+				t.Errorf("grouped: %v, want what is damaged", err)
+			}
 			_, err = e.Prompt.Units().Spans([2]int{0, 3})
 			add(err)
 			if all := strings.Join(errs, "\n"); !strings.Contains(all, c.want) {

@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -25,14 +26,20 @@ func (e *Explanation) Group(by units.Grouping) (*Explanation, error) {
 		return nil, trace.Usagef("the tokens are grouped by %s already, and the grouping %s needs "+
 			"them one by one: explain the prompt again", was, by)
 	}
-	if err := e.Prompt.Units().Check(); err != nil {
-		return nil, damaged("%v", err)
-	}
-	spans, err := by.Of(e.Prompt.Units(), e.restsOnFirst())
+	spans, err := e.spansOf(by)
 	if err != nil {
 		return nil, err
 	}
 	return e.groupBy(spans, by)
+}
+
+// spansOf returns the spans of the prompt, with the first token apart where a method rests on it.
+func (e *Explanation) spansOf(by units.Grouping) ([]units.Span, error) {
+	spans, err := by.Of(e.Prompt.Units(), e.restsOnFirst())
+	if err != nil && !errors.Is(err, trace.ErrUsage) {
+		return nil, damaged("%v", err)
+	}
+	return spans, err
 }
 
 // Grouped reports whether its columns are spans of several tokens, or its rows groups of generated

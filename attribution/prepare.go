@@ -277,7 +277,7 @@ func (r *run) prepareGroups() (err error) {
 	if r.by.OfTokens() {
 		return nil
 	}
-	if r.spans, err = r.by.Of(r.e.Prompt.Units(), r.e.restsOnFirst()); err != nil {
+	if r.spans, err = r.e.spansOf(r.by); err != nil {
 		if usage := (*trace.UsageError)(nil); errors.As(err, &usage) {
 			return LookupOption("by").usagef("%s %s: %s", trace.Called("by"), r.by,
 				usage.Reason)

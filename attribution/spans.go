@@ -27,7 +27,11 @@ func (e *Explanation) ContinuesWord() []bool {
 	case len(e.Steps) > 0 && e.Steps[0].IDs != nil:
 		return append(joins, make([]bool, len(e.Steps))...)
 	}
-	return append(joins, generated(e.Steps, units.WithoutMarks).Continues()...)
+	answer := generated(e.Steps)
+	for i, text := range answer.Texts {
+		answer.Texts[i] = units.WithoutMarks(text)
+	}
+	return append(joins, units.Join(answer.Texts, answer.Special).Continues()...)
 }
 
 // TextOf returns the texts of generated tokens as one.
@@ -39,12 +43,12 @@ func TextOf(steps []GeneratedToken) string {
 	return b.String()
 }
 
-// generated returns generated tokens, to divide them; write is how each text is written.
-func generated(steps []GeneratedToken, write func(string) string) units.Tokens {
+// generated returns generated tokens, to divide them.
+func generated(steps []GeneratedToken) units.Tokens {
 	var texts []string
 	var special []bool
 	for _, g := range steps {
-		texts, special = append(texts, write(g.Text)), append(special, g.Special)
+		texts, special = append(texts, g.Text), append(special, g.Special)
 	}
 	return units.Join(texts, special)
 }

@@ -3,7 +3,6 @@ package attribution
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/attribution/units"
@@ -19,7 +18,7 @@ import (
 // it: the last one, its own, is what later tokens of the group have from earlier ones. A method
 // whose tokens have different layers shown has only the layers shown, unless all are asked for.
 func (e *Explanation) groupTargets(target units.Grouping, allLayers bool) (*Explanation, error) {
-	all, lacks := target.Divide(generated(e.Steps, strings.Clone))
+	all, lacks := target.Divide(generated(e.Steps))
 	g := *e
 	g.Steps = nil
 	for _, s := range all {

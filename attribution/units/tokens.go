@@ -103,7 +103,7 @@ func (t Tokens) Turns() ([]Span, error) {
 			"the model's chat template", trace.Called("chat", "Options.Chat"))
 	}
 	if err := t.Check(); err != nil {
-		return nil, fmt.Errorf("%v", err)
+		return nil, err
 	}
 	messages := map[string][]int{} // by role, the turns in order
 	for _, part := range t.Parts {
@@ -174,7 +174,7 @@ func (t Tokens) Spans(ranges ...[2]int) ([]Span, error) {
 		return nil, err
 	}
 	if err := t.Check(); err != nil {
-		return nil, fmt.Errorf("%v", err)
+		return nil, err
 	}
 	spans := t.divide(of, true)
 	for k, r := range ranges {
