@@ -226,7 +226,7 @@ func TestFlowParts(t *testing.T) {
 // the first one at the bottom, and the names of the tokens with the flow from them.
 func TestFlowImage(t *testing.T) {
 	f := flowing(t, example(), 3, 1, 2, spread)
-	image := regexp.MustCompile(regexp.QuoteMeta(graphStart) + `([^"]*)"`)
+	image := regexp.MustCompile(regexp.QuoteMeta("data:image/svg+xml;base64,") + `([^"]*)"`)
 	m := image.FindStringSubmatch(written(t, f))
 	if m == nil {
 		t.Fatal("there is no image")

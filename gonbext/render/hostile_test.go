@@ -8,33 +8,15 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/testhelp/hostile"
 )
-
-// hostilePieces are parts of texts that would act if they were taken for anything but text.
-var hostilePieces = []string{
-	"</script>", "<script>alert(1)</script>", `<img src=x onerror="alert(1)">`, "<!--", "-->",
-	"]]>", `" onmouseover="alert(1)`, `' style='background:url(x)`, "</td></table></div>",
-	"</style>", "</details>", "<svg onload=alert(1)>", "&lt;", "&#60;", "&amp;", "javascript:",
-	"\u202e", "\u2066", "\u200b", "\ufeff", "\u2028", "\x00", "\x1b[31m", "\r\n", "\t", "\n",
-	"\xe2\x82", "\xff", "a\u0301\u0301\u0301\u0301", "\U000e0041", "東京", " ", "  ", "",
-	`\u003c`, `\`, "`", "${alert(1)}", "'", `"`, "<", ">", "&",
-}
-
-// hostileText joins up to six pieces.
-func hostileText(r *rand.Rand) string {
-	var b strings.Builder
-	for range r.IntN(7) {
-		b.WriteString(hostilePieces[r.IntN(len(hostilePieces))])
-	}
-	return b.String()
-}
 
 // attacked returns an explanation every text of which is hostile, and how many texts it has.
 func attacked(e *attribution.Explanation, r *rand.Rand) (*attribution.Explanation, int) {
 	texts := 0
 	text := func() string {
 		texts++
-		return hostileText(r)
+		return hostile.Text(r)
 	}
 	for j := range e.Prompt.Texts {
 		e.Prompt.Texts[j] = text()
@@ -83,7 +65,7 @@ func TestManyHostileTexts(t *testing.T) {
 		}
 		e, n := attacked(e, r)
 		drawn += n
-		h := Heatmap{Explanation: e, Status: hostileText(r)}
+		h := Heatmap{Explanation: e, Status: hostile.Text(r)}
 		markup := written(t, h)
 		survives(t, markup)
 		for name, picture := range map[string]any{

@@ -9,6 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/sources"
+	"github.com/headwater-ml/headwater/internal/testhelp/hostile"
 )
 
 // caused is a result with two documents, of which leave-one-out left out two sources only together.
@@ -84,7 +85,7 @@ func TestHostileSources(t *testing.T) {
 	drawn := 0
 	text := func() string {
 		drawn++
-		return hostileText(r)
+		return hostile.Text(r)
 	}
 	for drawn < 10_000 {
 		result := caused()

@@ -163,10 +163,11 @@ var allowed = map[string][]string{
 		"models", "internal/atomicfile", "internal/xlaplugin", "github.com/gomlx/go-xla/...", gomlx,
 		"golang.org/x/sys/cpu",
 	},
-	"internal/xlaplugin": {"internal/atomicfile", "github.com/gomlx/go-xla/installer"},
-	"internal/golden":    {"internal/checkpoint", "models/transformer"},
-	"internal/mutant":    nil, // for tests alone
-	"internal/testhelp":  nil, // for tests alone
+	"internal/xlaplugin":        {"internal/atomicfile", "github.com/gomlx/go-xla/installer"},
+	"internal/golden":           {"internal/checkpoint", "models/transformer"},
+	"internal/mutant":           nil, // for tests alone
+	"internal/testhelp":         nil, // for tests alone
+	"internal/testhelp/hostile": nil,
 	"internal/certificate": {
 		"attribution/trace", "internal/golden", "models", "internal/checkpoint", "models/spec",
 		"models/transformer",
@@ -183,8 +184,10 @@ var allowed = map[string][]string{
 		"gonbext/render/chart", "internal/registry", "internal/rowmath",
 		"github.com/dop251/goja", // in a test alone: it runs the scripts of pictures
 	},
-	"gonbext/render/rendertest": {"attribution", "attribution/trace", "gonbext/render"},
-	"gonbext/render/chart":      nil,
+	"gonbext/render/rendertest": {
+		"attribution", "attribution/trace", "gonbext/render", "internal/testhelp/hostile",
+	},
+	"gonbext/render/chart": nil,
 	// What comes out when a published figure is made again: cells show it.
 	"internal/reproduction": {"gonbext/render/chart"},
 	// The only package besides the benchmarks that draws files: the command and the engine link it.
@@ -317,7 +320,7 @@ var commands = []string{
 // and the examples of a package may, which compile apart from it.
 var (
 	allowedInTests = []string{
-		"github.com/google/go-cmp/cmp/...", "internal/mutant", "internal/testhelp",
+		"github.com/google/go-cmp/cmp/...", "internal/mutant", "internal/testhelp/...",
 	}
 	allowedOutside = map[string][]string{
 		"attribution": {

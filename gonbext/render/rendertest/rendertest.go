@@ -21,6 +21,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/testhelp/hostile"
 )
 
 // Model is a model that views can be explained and recorded with.
@@ -136,7 +137,7 @@ func (c contract) check(t *testing.T, forms [3]string, width int) {
 		if found := scripts.FindString(form); code(found) != code(c.script) {
 			t.Fatalf("form %d runs another script: %.200q", i, found)
 		}
-		Markup(t, scripts.ReplaceAllString(form, ""))
+		hostile.Markup(t, sheets.ReplaceAllString(scripts.ReplaceAllString(form, ""), ""))
 	}
 	if i := strings.IndexFunc(forms[text], acts); i >= 0 {
 		t.Errorf("the text has %.4q at byte %d, which acts", forms[text][i:], i)
@@ -275,16 +276,6 @@ func damage(v reflect.Value, check func(what string)) {
 	}
 }
 
-// hostilePieces are parts of texts that would act if they were taken for anything but text.
-var hostilePieces = []string{
-	"</script>", "<script>alert(1)</script>", `<img src=x onerror="alert(1)">`, "<!--", "-->",
-	"]]>", `" onmouseover="alert(1)`, `' style='background:url(x)`, "</td></table></div>",
-	"</style>", "</details>", "<svg onload=alert(1)>", "&lt;", "&#60;", "&amp;", "javascript:",
-	"\u202e", "\u2066", "\u200b", "\ufeff", "\u2028", "\x00", "\x1b[31m", "\r\n", "\t", "\n",
-	"\xe2\x82", "\xff", "a\u0301\u0301\u0301\u0301", "\U000e0041", "東京", " ", "  ", "",
-	`\u003c`, `\`, "`", "${alert(1)}", "'", `"`, "<", ">", "&", strings.Repeat("<b>", 400),
-}
-
 // attacked are the names of the fields that have texts of a user, a model or a file.
 var attacked = map[string]bool{
 	"Text": true, "Texts": true, "Note": true, "Family": true, "Hash": true, "Backend": true,
@@ -294,7 +285,7 @@ var attacked = map[string]bool{
 // Attack puts hostile texts in the place of those of an explanation and what studies found.
 func Attack(e *attribution.Explanation, r *rand.Rand) {
 	attack(reflect.ValueOf(e), false, r)
-	e.Model.Name = hostileText(r)
+	e.Model.Name = hostile.Text(r)
 	e.Prompt.Text = strings.Join(e.Prompt.Texts, "")
 	at := 0
 	for j := range e.Prompt.Offsets {
@@ -307,24 +298,15 @@ func Attack(e *attribution.Explanation, r *rand.Rand) {
 // renameMethods gives the methods of an explanation hostile names.
 func renameMethods(e *attribution.Explanation, r *rand.Rand) {
 	for i, name := range e.Order {
-		hostile := fmt.Sprint(hostileText(r), i)
+		changed := fmt.Sprint(hostile.Text(r), i)
 		result, rows := e.Methods[name], e.Maps[name]
 		delete(e.Methods, name)
 		delete(e.Maps, name)
-		e.Order[i], e.Methods[hostile] = hostile, result
+		e.Order[i], e.Methods[changed] = changed, result
 		if rows != nil {
-			e.Maps[hostile] = rows
+			e.Maps[changed] = rows
 		}
 	}
-}
-
-// hostileText joins up to six pieces.
-func hostileText(r *rand.Rand) string {
-	var b strings.Builder
-	for range r.IntN(7) {
-		b.WriteString(hostilePieces[r.IntN(len(hostilePieces))])
-	}
-	return b.String()
 }
 
 // attack puts hostile texts into a value that isText, and into what it has of attacked names.
@@ -332,7 +314,7 @@ func attack(v reflect.Value, isText bool, r *rand.Rand) {
 	switch v.Kind() {
 	case reflect.String:
 		if isText && v.CanSet() {
-			v.SetString(hostileText(r))
+			v.SetString(hostile.Text(r))
 		}
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {

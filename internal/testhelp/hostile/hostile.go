@@ -1,6 +1,9 @@
-package rendertest
+// Package hostile has texts that would act if they were taken for markup, and checks that markup
+// holds nothing that acts, for tests.
+package hostile
 
 import (
+	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,15 +24,14 @@ var (
 		"img details summary")
 )
 
-// Markup checks that markup without its scripts holds nothing that a sanitiser of notebooks removes
-// besides its style sheet, and is balanced. Of a page it looks at the body.
+// Markup checks that markup without its scripts and style sheet holds nothing that a sanitiser of
+// notebooks removes, and is balanced. Of a page it looks at the body.
 func Markup(t *testing.T, markup string) {
 	t.Helper()
 	if _, body, is := strings.Cut(markup, "<body"); is {
 		_, body, _ = strings.Cut(body, ">")
 		markup, _, _ = strings.Cut(body, "</body>")
 	}
-	markup = sheets.ReplaceAllString(markup, "")
 	var open []string
 	for _, m := range tag.FindAllStringSubmatch(markup, -1) {
 		name := m[2]
@@ -61,4 +63,23 @@ func Markup(t *testing.T, markup string) {
 			t.Fatalf("image %.100q", m[1])
 		}
 	}
+}
+
+// pieces are parts of texts that would act if they were taken for anything but text.
+var pieces = []string{
+	"</script>", "<script>alert(1)</script>", `<img src=x onerror="alert(1)">`, "<!--", "-->",
+	"]]>", `" onmouseover="alert(1)`, `' style='background:url(x)`, "</td></table></div>",
+	"</style>", "</details>", "<svg onload=alert(1)>", "&lt;", "&#60;", "&amp;", "javascript:",
+	"\u202e", "\u2066", "\u200b", "\ufeff", "\u2028", "\x00", "\x1b[31m", "\r\n", "\t", "\n",
+	"\xe2\x82", "\xff", "a\u0301\u0301\u0301\u0301", "\U000e0041", "東京", " ", "  ", "",
+	`\u003c`, `\`, "`", "${alert(1)}", "'", `"`, "<", ">", "&", strings.Repeat("<b>", 400),
+}
+
+// Text joins up to six pieces.
+func Text(r *rand.Rand) string {
+	var b strings.Builder
+	for range r.IntN(7) {
+		b.WriteString(pieces[r.IntN(len(pieces))])
+	}
+	return b.String()
 }
