@@ -67,12 +67,12 @@ func Of(g attribution.GeneratedToken) *Verdict {
 // A picture names the sources of a row that have NamedFrom of its strongest one, at most MostNamed;
 // see [Named].
 const (
-	NamedFrom = .35
-	MostNamed = 3
+	NamedFrom = .6
+	MostNamed = 2
 )
 
 // Named returns the sources that a picture names of some that stand out, the strongest first: those
-// whose size is at least 0.35 of the first one's, at most 3. [Verdict] tests them.
+// whose size is at least 0.6 of the first one's, at most 2. [Verdict] tests them.
 func Named(sources []int, size func(j int) float64) []int {
 	for n := range sources {
 		if n == MostNamed || size(sources[n]) < NamedFrom*size(sources[0]) {
