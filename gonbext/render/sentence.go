@@ -440,9 +440,12 @@ func (d *drawing) wordOf(tokens ...int) (s Phrase) {
 	if j := tokens[0]; d.e.Spans() || d.tokens[j].name == "" {
 		return Phrase{{text: d.axisName(j), strong: true}}
 	}
-	first, end := d.wordAround(tokens[0])
-	for first < end {
+	begin, end := d.wordAround(tokens[0])
+	for first := begin; first < end; {
 		_, after, name := d.characterOf(first)
+		if first > begin && d.tokens[first].space { // of a name
+			name = " " + name
+		}
 		strong := slices.ContainsFunc(tokens, func(j int) bool { return first <= j && j < after })
 		first = after
 		if n := len(s) - 1; n >= 0 && s[n].strong == strong {

@@ -20,7 +20,7 @@ import (
 
 func init() {
 	attribution.RegisterStudy(&attribution.Study{
-		Name: Name,
+		Name: Name, Words: true,
 		Options: []attribution.StudyOption{{
 			Name: "prove", Flag: Option, Off: Off,
 			Help: "test what a picture says of a token by what the prediction loses without the " +
