@@ -183,13 +183,7 @@ func (d *drawing) explainRow(v *view, t int) (s, facts Phrase) {
 		return append(s, piece{text: d.elsewhere(v, t), quiet: true}), nil
 	}
 	s, others := d.sentence(v, t, me)
-	if w := d.verdict(v, t); w != nil && w.Reason == "" && disagrees(w) {
-		s = append(Phrase{{text: "A test disagrees. "}}, s...)
-	}
-	if facts = d.tested(v, t); facts != nil {
-		facts = append(facts, lineEnd)
-	}
-	facts = append(facts, d.facts(v, t)...)
+	facts = d.facts(v, t)
 	facts.Say(others)
 	return s, facts
 }
@@ -294,7 +288,7 @@ func (d *drawing) asWhole(v *view, t int) string {
 		!(sum/r.Explained[t] < little) {
 		return ""
 	}
-	against, _ := againstWords(v)
+	against := againstWords(v)
 	switch isAgainst := sum < 0 && sum/r.Explained[t] <= -little; {
 	case r.Evidence == trace.Written && isAgainst:
 		return "; in sum, attention has " + against
