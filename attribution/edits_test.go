@@ -141,10 +141,11 @@ func TestExplainUnderEdits(t *testing.T) {
 		for k, j := range []int{0, 1, n - 1} {
 			near("occlusion", r.Row(i, 0)[j], f[0]-f[k+1])
 		}
-		if v := verdict.Of(g); v != nil && len(v.Sources) == 1 && v.Reason == "" {
-			f, err := m.Predict(ctx, []trace.Query{without(v.Sources[0])})
+		if v := verdict.Of(g); v != nil && v.Reason == "" && v.Rows[1] == v.Rows[0]+1 &&
+			len(v.Trials[0].Sources) == 1 {
+			f, err := m.Predict(ctx, []trace.Query{without(v.Trials[0].Sources[0])})
 			must(t, err)
-			near("verdict", v.Without, f[0])
+			near("verdict", v.Trials[0].P, f[0])
 			verdicts++
 		}
 		q.Quantity = e.Methods["gradient-x-input"].Facts.Explains

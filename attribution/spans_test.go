@@ -45,7 +45,7 @@ func TestGrouped(t *testing.T) {
 		},
 		Prompt: promptOf("a|b| c"), Steps: []attribution.GeneratedToken{
 			{ID: 1, Studies: attribution.Findings{
-				verdict.Name: &verdict.Verdict{Method: "rollout", Sources: []int{2}},
+				verdict.Name: &verdict.Verdict{Method: "rollout"},
 				without.Name: &without.Difference{},
 			}},
 			{ID: 2, Position: &at},

@@ -66,12 +66,41 @@ func (r *Removal) Without(tokens ...int) trace.Query {
 	return r.r.without(r.x, order)
 }
 
+// Exchanged returns the query with other tokens, by their ids, in place of adjacent ones, at least
+// one, given in rising order: a name for a name. It is for queries of ids alone, and panics if a
+// position is outside the text.
+func (r *Removal) Exchanged(tokens, ids []int) trace.Query {
+	q, first, after := r.x.q, tokens[0], tokens[len(tokens)-1]+1
+	longer := len(ids) - (after - first)
+	to := func(p int) int {
+		switch {
+		case p < first:
+			return p
+		case p < after:
+			return -1
+		}
+		return p + longer
+	}
+	if q.Types != nil {
+		q.Types = slices.Replace(slices.Clone(q.Types), first, after,
+			slices.Repeat(q.Types[first:first+1], len(ids))...)
+	}
+	q.IDs = slices.Replace(slices.Clone(q.IDs), first, after, ids...)
+	q.Position, q.Edits = to(q.Position), trace.MoveEdits(q.Edits, to)
+	return q
+}
+
 // Predict returns the number that the model computes for the query without each set of tokens, in
 // the order of sets. It runs the model in batches. It panics as [Removal.Without] does.
 func (r *Removal) Predict(ctx context.Context, sets [][]int) ([]float64, error) {
-	values, err := r.x.predict(ctx, len(sets), func(i int) trace.Query {
-		return r.Without(sets[i]...)
-	})
+	return r.Ask(ctx, len(sets), func(i int) trace.Query { return r.Without(sets[i]...) })
+}
+
+// Ask returns the numbers that the model computes for n queries, which query returns in order.
+func (r *Removal) Ask(
+	ctx context.Context, n int, query func(i int) trace.Query,
+) ([]float64, error) {
+	values, err := r.x.predict(ctx, n, query)
 	if err != nil {
 		return nil, err
 	}

@@ -68,9 +68,6 @@ func (d *drawing) rest(v *view, t int) string {
 	if scored := d.scoredLine(v, t); scored != "" {
 		all = append(all, scored)
 	}
-	if faithful := d.faithful(v, t); faithful != "" {
-		all = append(all, faithful)
-	}
 	if own := d.ownPart(v, t); own != "" {
 		all = append(all, own)
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/attribution/units"
 )
@@ -379,12 +378,6 @@ func TestOpens(t *testing.T) {
 			t.Errorf("the %s does not say why it opens so: %q", where, why)
 		}
 	}
-	e.Steps[1].Studies.Set(verdict.Name,
-		&verdict.Verdict{Method: "rollout", Reason: "it names no token"})
-	if got := drawingOf(e).whyLead(); got != why+"; not tested: it names no token" {
-		t.Errorf("without a test it says %q", got)
-	}
-	e.Steps[1].Studies = nil
 	fill(e.Methods["rollout"], func(i int) float64 { // large, and against each token
 		return map[bool]float64{true: -5}[i/6%7 == 2]
 	})

@@ -49,7 +49,7 @@ func (d *drawing) facts(v *view, t int) (s Phrase) {
 	for i, name := range d.calledAs(quotedMark, v.sources(t), all...) {
 		names[all[i]] = name
 	}
-	list := func(label string, v *view, sources []int, why ...string) {
+	list := func(label string, v *view, sources []int) {
 		for i, j := range sources {
 			switch {
 			case i > 0:
@@ -61,9 +61,6 @@ func (d *drawing) facts(v *view, t int) (s Phrase) {
 			}
 			s = append(s, names[j]...)
 			s.Say(" " + minus(v.rows[t].value(v.at(t, j))))
-			if i < len(why) && why[i] != "" {
-				s.Say(" (" + why[i] + ")")
-			}
 		}
 	}
 	if _, first := d.namedSources(v, t); v.difference && !first {
@@ -71,23 +68,7 @@ func (d *drawing) facts(v *view, t int) (s Phrase) {
 		list("more in A ", v, others)
 	} else {
 		list("", v, named)
-		what, tested := againstWords(v)
-		var against, untested []int
-		var why []string
-		for _, j := range others {
-			w := d.verdict(v, t)
-			if tested || w == nil || w.Opposed == nil || d.inWordOf(w.Opposed.Sources, j) ||
-				d.inWordOf(w.Sources, j) {
-				against = append(against, j)
-			} else {
-				untested, why = append(untested, j), append(why, d.whyKept(v, t, j))
-			}
-		}
-		list(what+" ", v, against)
-		if what += ", "; len(against) > 0 {
-			what = "" // it is said already
-		}
-		list(what+"not tested: ", v, untested, why...)
+		list(againstWords(v)+" ", v, others)
 	}
 	for side, sources := range only {
 		list("only in "+"AB"[side:side+1]+" ", &d.views[side], sources)
@@ -115,24 +96,22 @@ func (d *drawing) facts(v *view, t int) (s Phrase) {
 	return s
 }
 
-// againstWords returns what the sources of a row are that are below the neutral value, and whether
-// their values claim no more than that or come from a test: without a token that is only written
-// against an answer, it may well be less probable.
-func againstWords(v *view) (what string, tested bool) {
+// againstWords returns what the sources of a row are that are below the neutral value. Without a
+// word that is only written against an answer, the answer may well be less probable.
+func againstWords(v *view) (what string) {
 	what = "against it"
 	switch {
 	case v.difference:
-		return "more in B", true
+		return "more in B"
 	case v.top.lift:
-		return "less than position explains", true
+		return "less than position explains"
 	case v.contrast() != "":
 		what = "for “" + v.contrast() + "”"
 	}
-	of := v.result.Evidence
-	if of == trace.Written {
+	if v.result.Evidence == trace.Written {
 		what = "written " + what
 	}
-	return what, of != trace.Written && of != trace.Traced
+	return what
 }
 
 // writtenIn returns the layer of row t: of a method whose values add up over layers, those that

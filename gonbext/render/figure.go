@@ -381,10 +381,11 @@ func (d *drawing) notes(v *view) []string {
 			"row, where it has a colour.")
 	}
 	for t := range d.e.Steps {
-		if s := d.tested(v, t); s != nil {
-			note := strings.ReplaceAll(plain(s.String()), "\n–", ";")
-			notes = append(notes, fmt.Sprintf("“%s”: %s.", plain(d.rowName(t)),
-				strings.Replace(note, ":;", ":", 1)))
+		if first, _ := d.generatedWord(t); first < t {
+			continue // its word has been tested
+		}
+		if line := d.testOf(v, t).String(); line != "" {
+			notes = append(notes, fmt.Sprintf("“%s”: %s.", plain(d.rowName(t)), plain(line)))
 		}
 	}
 	for t, why := range v.silent {

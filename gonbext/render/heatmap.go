@@ -130,7 +130,7 @@ func (b heatmapPage) opening() string {
 	return s.String()
 }
 
-// answerOf returns the sentence and the facts of a row as HTML.
+// answerOf returns the sentence of a row, and its test and its facts, as HTML.
 func (b heatmapPage) answerOf(view, row int) (say, facts string) {
 	switch {
 	case len(b.e.Steps) == 0:
@@ -143,7 +143,7 @@ func (b heatmapPage) answerOf(view, row int) (say, facts string) {
 	}
 	v := &b.views[view]
 	answer, numbers := b.explainRow(v, row)
-	return answer.html(), numbers.html()
+	return answer.html(), b.testOf(v, row).html() + numbers.html()
 }
 
 // alternatives writes what could have come in place of the chosen token. The script draws bars.

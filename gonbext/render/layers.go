@@ -195,6 +195,9 @@ func (p *panels) ofToken(m *panelMethod, v *view, t int) panel {
 		token: p.tokenOf(t), row: -1,
 	}
 	one.say, one.facts = p.explainRow(v, t)
+	if test := p.testOf(v, t).String(); test != "" {
+		one.facts = append(Phrase{{text: test}, lineEnd}, one.facts...)
+	}
 	if !v.has(t) {
 		return one
 	}

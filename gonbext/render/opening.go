@@ -330,8 +330,7 @@ func (d *drawing) strength(v *view, t int) (largest float64) {
 	return largest
 }
 
-// whyLead tells why a picture does not open with its first method, and why that was not tested, ""
-// if it does.
+// whyLead tells why a picture does not open with its first method, "" if it does.
 func (d *drawing) whyLead() string {
 	if d.lead <= 0 || d.comparison != nil || d.contrastsItself(&d.views[d.lead], d.chosen) {
 		return ""
@@ -349,13 +348,7 @@ func (d *drawing) whyLead() string {
 	case len(silent) > 1:
 		silent, verb = []string{and(silent)}, " show"
 	}
-	why := fmt.Sprintf("%s%s nothing for “%s”; %s does", silent[0], verb, d.rowName(d.chosen), lead)
-	for i := range d.lead {
-		if s := d.tested(&d.views[i], d.chosen); s != nil {
-			why += "; " + plain(s.String())
-		}
-	}
-	return why
+	return fmt.Sprintf("%s%s nothing for “%s”; %s does", silent[0], verb, d.rowName(d.chosen), lead)
 }
 
 // strongest returns the largest place on the scale that a source has in row t, above 0; 0 if none

@@ -206,13 +206,7 @@ func (d *drawing) explainRow(v *view, t int) (s, facts Phrase) {
 		return append(s, piece{text: d.elsewhere(v, t), quiet: true}), nil
 	}
 	s, others := d.sentence(v, t, me)
-	if w := d.verdict(v, t); w != nil && w.Reason == "" && disagrees(w) {
-		s = append(Phrase{{text: "A test disagrees. "}}, s...)
-	}
-	if facts = d.tested(v, t); facts != nil {
-		facts = append(facts, lineEnd)
-	}
-	facts = append(facts, d.facts(v, t)...)
+	facts = d.facts(v, t)
 	facts.Say(others)
 	return s, facts
 }
@@ -253,7 +247,7 @@ func (d *drawing) sentence(v *view, t int, me Phrase) (s Phrase, others string) 
 	}
 	against, others := d.others(v, t, named)
 	rider := ""
-	if w := d.verdict(v, t); w == nil || w.Reason != "" || !w.Holds {
+	if w := d.verdict(v, t); w == nil || !w.Tells {
 		rider = cmp.Or(d.writtenByOthers(v, t), against)
 	}
 	return append(s, piece{text: rider, quiet: true}), others

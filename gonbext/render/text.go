@@ -86,12 +86,9 @@ func (t *text) opening() {
 	v := &t.views[d.lead]
 	say, facts := d.explainRow(v, d.chosen)
 	t.wrapped("", t.phrase(say))
-	lines := facts.lines()
-	for i, line := range lines[:max(len(lines)-1, 0)] {
-		t.wrapped(strings.Repeat(" ", 2*min(i, 1)), t.phrase(line))
-	}
+	t.wrapped("", d.testOf(v, d.chosen).String())
 	if facts != nil {
-		t.wrapped(Visible(v.name, nameLimit)+"  ", t.phrase(lines[len(lines)-1]))
+		t.wrapped(Visible(v.name, nameLimit)+"  ", t.phrase(facts))
 	}
 	t.wrapped("", d.whyLead())
 	t.wrapped("", d.mattered())

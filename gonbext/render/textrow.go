@@ -24,9 +24,7 @@ func (t *text) totals(v *view, i int) {
 	t.wrapped(name+"    ", minus(t.scoredLine(v, i)))
 	t.rowEnd(v, i, name)
 	if t.drawn != nil && i != t.drawn.chosen {
-		for n, line := range t.drawn.tested(v, i).lines() {
-			t.wrapped(name+strings.Repeat(" ", 4+2*min(n, 1)), line.String())
-		}
+		t.wrapped(name+"    ", t.drawn.testOf(v, i).String())
 	}
 }
 

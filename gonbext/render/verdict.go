@@ -1,239 +1,196 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
+	"html"
 	"slices"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/study/verdict"
-	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// verdict returns the verdict on row t of a method, nil if there is none, if the row is shown at
-// another layer than the one tested, or if its sources are not those of a row.
+// verdict returns the verdict on the word of row t of a method, nil if there is none, if the row is
+// shown at another layer than the one tested, or if its sources are not those of a row.
 func (d *drawing) verdict(v *view, t int) *verdict.Verdict {
-	if d.comparison != nil || t < 0 || t >= len(d.e.Steps) {
+	if d.comparison != nil || t < 0 || t >= len(d.e.Steps) || !v.has(t) ||
+		v.level(t) != v.result.Level(t) {
 		return nil
 	}
-	w := verdict.Of(d.e.Steps[t])
-	if w == nil || w.Method != v.name || !v.has(t) || v.level(t) != v.result.Level(t) ||
-		len(w.Sources) == 0 && w.Reason == "" {
-		return nil
+	first, end := t, t+1
+	if v.result.Contrast == "" {
+		first, end = d.generatedWord(t)
 	}
-	sources := w.Sources
-	if w.Opposed != nil {
-		sources = slices.Concat(sources, w.Opposed.Sources)
+	for i := first; i < end; i++ {
+		w := verdict.Of(d.e.Steps[i])
+		if w == nil || w.Method != v.name || w.Reason == "" && w.Control == nil ||
+			slices.ContainsFunc(w.Trials, func(t verdict.Trial) bool {
+				return len(t.Sources) == 0 || slices.ContainsFunc(t.Sources, func(j int) bool {
+					return j < 0 || j >= len(d.tokens)
+				})
+			}) {
+			continue
+		}
+		return w
 	}
-	if w.Repeated != nil {
-		sources = slices.Concat(sources, w.Repeated.Sources)
-	}
-	if slices.ContainsFunc(sources, func(j int) bool { return j < 0 || j >= len(d.tokens) }) ||
-		d.countWords(w.Sources) > verdict.MostNamed {
-		return nil
-	}
-	return w
+	return nil
 }
 
-// countWords returns how many words some tokens belong to.
-func (d *drawing) countWords(tokens []int) int {
-	words := map[int]bool{}
-	for _, j := range tokens {
-		first, _ := d.wordAround(j)
-		words[first] = true
-	}
-	return len(words)
+// testLine is what a test says below the sentence, in one line: how probable the word is as the
+// text stands and in one or two changed texts. Lead stands before it, "" if the test tells.
+type testLine struct {
+	lead string
+	bars []testBar
 }
 
-// tested returns the words of the verdict on row t of a method, in lines: of which token the
-// probabilities are, what is left without the words that are named, and without other words. They
-// are nil if there is none.
-func (d *drawing) tested(v *view, t int) (s Phrase) {
+// testBar is one probability, in [0,1], with its name, "without it". Another is the word that comes
+// in its place, "" for the word that is tested.
+type testBar struct {
+	name, number string
+	part         float64
+}
+
+// testOf returns what a test says of row t of a method, the zero value if there is none.
+func (d *drawing) testOf(v *view, t int) (line testLine) {
 	w := d.verdict(v, t)
 	switch {
 	case w == nil:
-		return nil
+		return line
 	case w.Reason != "":
-		s.Say("not tested: " + Visible(w.Reason, 200))
-		if w.Read > 0 {
-			s.Say("; ask for it with --prove opening, or in a cell with " +
-				"Studies{\"prove\": \"opening\"} of the options")
-		}
-		return s
+		line.lead = "Not tested: " + Visible(w.Reason, 200)
+		return line
 	}
-	how := "replaced by " + message.Quote(Visible(w.Replacement, nameLimit))
-	if w.Replacement == "delete" {
-		how = "deleted"
+	add := func(name string, p float64) {
+		line.bars = append(line.bars, testBar{name, chanceOf(p), max(0, min(p, 1))})
 	}
-	number, over := "the probability of ", ""
-	if odds(w) {
-		number, over = "the log-odds of ", " over “"+v.contrast()+"”"
+	if !w.Tells {
+		line.lead = "The test does not tell:"
 	}
-	s.Say("test, " + number + d.pieceOf(t))
-	s = append(s, d.target(v, t)...)
-	s.Say(over + " with words " + how + ":")
-	s = append(append(s, d.stays(v, t, w)...), d.without(v, t, w.Sources, "")...)
-	s.Say(change(w, w.Without))
-	if turnsOver(w, w.Without) {
-		s.Say(", so “" + v.contrast() + "” is then more probable")
+	name := "probability"
+	if w.Contrast != "" {
+		name += " over “" + v.contrast() + "”"
 	}
-	others := "another word"
-	if n := d.countWords(w.Sources); n > 1 {
-		others = fmt.Sprintf("%d other words", n)
+	add(name, w.Whole)
+	shown := w.Shown()
+	for _, one := range shown {
+		add(d.trialName(v, t, one, shown), one.P)
 	}
-	s = append(s, lineEnd)
-	s.Say("– without " + others + ": " + change(w, w.Others) + " (" +
-		message.Count(w.Draws, "draw") + ")")
-	if r := w.Repeated; r != nil && len(r.Sources) > 0 {
-		at := " at " + message.Count(d.countWords(r.Sources), "other place") + ", too"
-		s = append(s, d.without(v, t, w.Sources, at)...)
-		s.Say(change(w, r.Without))
+	if len(shown) == 1 {
+		add("without another word", w.Control.Mean)
 	}
-	o := w.Opposed
-	if o == nil || len(o.Sources) == 0 || d.countWords(o.Sources) > verdict.MostNamed {
-		return s
-	}
-	what, _ := againstWords(v)
-	n := d.countWords(o.Sources)
-	is := ", which " + message.IsOrAre(n) + " " + what
-	s = append(s, d.without(v, t, o.Sources, is)...)
-	s.Say(change(w, o.Without) + ", so ")
-	switch {
-	case turnsOver(w, o.Without):
-		s.Say("“" + v.contrast() + "” is then more probable")
-	case w.Whole > 0 && o.Without <= w.Whole/2:
-		s.Say("the answer needs " + map[bool]string{true: "it", false: "them"}[n == 1])
-		if !disagrees(w) { // else it does not need what is named
-			s.Say(", too")
-		}
-	default:
-		s.Say("without this " + found(w, o))
-	}
-	return s
+	return line
 }
 
-// disagrees reports whether a test is against what the picture names: it does not hold, and other
-// words took away as much in at least one draw. A few draws may be too far apart to tell, so that
-// their interval ends below every probability. What is named may be needed at another place.
-func disagrees(w *verdict.Verdict) bool {
-	return !w.Holds && w.Without >= w.Range[0] &&
-		(w.Repeated == nil || w.Repeated.Without >= w.Range[0])
+// chanceOf writes a probability in per cent, without decimals.
+func chanceOf(p float64) string {
+	if p < .01 {
+		return "<1" + tie + "%"
+	}
+	return fmt.Sprintf("%.0f", 100*min(p, 1)) + tie + "%"
 }
 
-// pieceOf names the token of row t before its word where it is a piece of one, "" elsewhere: a
-// number of it is not of the whole word.
-func (d *drawing) pieceOf(t int) string {
-	if d.e.Model.Reads() || d.e.Spans() {
-		return ""
-	}
-	j := len(d.e.Prompt.Texts) + t
-	begin, end := d.wordAround(j)
-	first, after, name := d.characterOf(j)
-	if name == "" || first == begin && after == end {
-		return ""
-	}
-	return "“" + isolated(name) + "” in "
-}
-
-// turnsOver reports whether the contrast is more probable than the token after a change, and was
-// less probable before.
-func turnsOver(w *verdict.Verdict, after float64) bool {
-	return odds(w) && w.Whole > 0 && after < 0
-}
-
-// odds reports whether a verdict is about the log-odds of a token over its contrast.
-func odds(w *verdict.Verdict) bool { return w.Quantity == trace.Logit }
-
-// found tells whether the sources against a token, which it does not need, stand in its way.
-func found(w *verdict.Verdict, o *verdict.Opposed) string {
-	no := map[bool]string{true: "no "}[o.Without <= w.Whole]
-	if odds(w) {
-		return "the log-odds are " + no + "larger"
-	}
-	return "the answer is " + no + "more probable"
-}
-
-// without begins a line on what is left in row t without some words, of which something is told.
-func (d *drawing) without(v *view, t int, sources []int, told string) (s Phrase) {
-	s = Phrase{lineEnd, {text: "– without "}}
-	s.join(d.wordsOf(v, t, sources, false))
-	s.Say(told + ": ")
-	return s
-}
-
-// stays returns a line on the words that the sentence of row t names and its test does not take
-// away, nil without any.
-func (d *drawing) stays(v *view, t int, w *verdict.Verdict) (s Phrase) {
-	sources, above := d.namedSources(v, t)
-	if !above {
-		sources = nil
-	}
-	kept := map[string][]int{}
-	for _, j := range sources {
-		if !d.inWordOf(w.Sources, j) {
-			why := d.whyKept(v, t, j)
-			kept[why] = append(kept[why], j)
-		}
-	}
-	for _, why := range []string{isReadThere, isRestedOn, ""} {
-		if kept[why] == nil {
-			continue
-		}
-		s = append(s, lineEnd, piece{text: "– not taken away: "})
-		for i, name := range d.calledAs(quoted, v.sources(t), kept[why]...) {
-			if i > 0 {
-				s.Say(", ")
-			}
-			s = append(s, name...)
-		}
-		s.Say(", " + cmp.Or(why, "which cannot be"))
-	}
-	return s
-}
-
-// Why a test does not take a word away.
-const (
-	isReadThere = "where the prediction is read"
-	isRestedOn  = "on which attention often rests"
-)
-
-// whyKept returns why the test of row t does not take the word of token j away, "" if there is
-// another reason.
-func (d *drawing) whyKept(v *view, t, j int) string {
-	at := len(d.e.Prompt.Texts) + t - 1
-	if g := d.e.Steps[t]; d.e.Model.Reads() && g.Position != nil {
-		at = *g.Position
+// trialName names a change of the text among those of a line about row t.
+func (d *drawing) trialName(v *view, t int, one verdict.Trial, shown []verdict.Trial) string {
+	word := Visible(one.Text, nameLimit)
+	first, _ := d.wordAround(one.Sources[0])
+	placed := word
+	if d.repeats(first, v.sources(t)) {
+		placed += " (" + d.placeOf(first) + ")"
 	}
 	switch {
-	case j < len(v.sinks) && d.e.RestsOn(v.result, j):
-		return isRestedOn
-	case d.inWordOf([]int{at}, j):
-		return isReadThere
+	case one.Kind == verdict.Exchanged:
+		return "with " + Visible(one.With, nameLimit) + " in place of " + word
+	case one.Kind == verdict.Everywhere:
+		return "without " + allOf(one.Places)
+	case len(shown) > 1 && shown[1].Kind == verdict.Everywhere:
+		return "without one"
+	case len(shown) == 1 && d.namesAlone(v, t, first):
+		return "without it"
 	}
-	return ""
+	return "without " + placed
 }
 
-// inWordOf reports whether the word of token j has one of some tokens.
-func (d *drawing) inWordOf(tokens []int, j int) bool {
-	first, end := d.wordAround(j)
-	return slices.ContainsFunc(tokens, func(i int) bool { return first <= i && i < end })
-}
-
-// change writes how the number of a verdict changes: 92 → 3 %, or 3.1 → −0.4.
-func change(w *verdict.Verdict, after float64) string {
-	if odds(w) {
-		return minus(fmt.Sprintf("%.1f → %.1f", w.Whole, after))
+// allOf returns "both", "all three", "all 11".
+func allOf(n int) string {
+	words := []string{"both", "all three", "all four", "all five", "all six", "all seven",
+		"all eight", "all nine", "all ten"}
+	if n < 2 || n-2 >= len(words) {
+		return fmt.Sprintf("all %d", n)
 	}
-	return strings.TrimRight(share(w.Whole), "%  ") + " → " + share(after)
+	return words[n-2]
 }
 
-// faithful writes the faithfulness of row t of a method with its interval, "" if it has none.
-func (d *drawing) faithful(v *view, t int) string {
+// namesAlone reports whether the sentence of row t names one word alone, that with the first token
+// first.
+func (d *drawing) namesAlone(v *view, t, first int) bool {
+	sources, _ := d.namedSources(v, t)
+	return !slices.ContainsFunc(sources, func(j int) bool {
+		begin, _ := d.wordAround(j)
+		return begin != first
+	})
+}
+
+// String returns the line as a text: "probability 70 % · without it <1 %".
+func (l testLine) String() string {
+	var parts []string
+	for _, b := range l.bars {
+		parts = append(parts, b.name+" "+b.number)
+	}
+	return strings.TrimSpace(l.lead + " " + strings.Join(parts, " · "))
+}
+
+// html returns the line as HTML, "" if there is none. Without a style sheet the bars are empty.
+func (l testLine) html() string {
+	if l.lead == "" && l.bars == nil {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(`<span class="hm-test" style="display:block;font-size:15px;margin-bottom:4px">` +
+		html.EscapeString(l.lead))
+	for i, bar := range l.bars {
+		if i > 0 || l.lead != "" {
+			b.WriteString(" &nbsp; ")
+		}
+		fmt.Fprintf(&b, `<span class="hm-trial"><span>%s</span> <i class="hm-part"><i style="width:`+
+			`%.1f%%"></i></i> <b>%s</b></span>`, html.EscapeString(bar.name), 100*bar.part,
+			html.EscapeString(bar.number))
+	}
+	return b.String() + "</span>"
+}
+
+// testRows returns all numbers of the test of row t of a method, each with its text, nil if there
+// is none.
+func (d *drawing) testRows(v *view, t int) (rows [][2]string) {
 	w := d.verdict(v, t)
-	if w == nil || len(w.Faithfulness) != 3 {
-		return ""
+	if w == nil || w.Reason != "" {
+		return nil
 	}
-	f := w.Faithfulness
-	return fmt.Sprintf("faithfulness %.2f (%.2f to %.2f)", f[0], f[1], f[2])
+	add := func(name, number string) { rows = append(rows, [2]string{name, number}) }
+	add("as it is", chanceOf(w.Whole))
+	for _, one := range w.Trials {
+		name := d.trialName(v, t, one, nil)
+		switch {
+		case one.Kind == verdict.Everywhere:
+			name += " " + Visible(one.Text, nameLimit)
+		case one.Kind == verdict.Rival:
+			name += ", another answer"
+		case one.Kind == verdict.Against && one.P > w.Whole:
+			name += ", which is against it"
+		}
+		add(name, chanceOf(one.P))
+	}
+	c := w.Control
+	add(fmt.Sprintf("without another word, mean of %d", c.Draws), chanceOf(c.Mean))
+	between := func(x [2]float64) string { return chanceOf(x[0]) + " to " + chanceOf(x[1]) }
+	add("two standard errors of that", between(c.Interval))
+	add("lowest and highest of these", between(c.Range))
+	if f := w.Faithfulness; len(f) == 3 {
+		add("faithfulness", fmt.Sprintf("%.2f (%.2f to %.2f)", f[0], f[1], f[2]))
+	}
+	how := "words are deleted"
+	if w.Replacement != "delete" {
+		how = "words are replaced by " + message.Quote(Visible(w.Replacement, nameLimit))
+	}
+	add(how, "")
+	return rows
 }

@@ -140,13 +140,14 @@ func TestGeneratedOfLayer(t *testing.T) {
 func TestVerdictOfLayer(t *testing.T) {
 	e, o := explanation(), options()
 	e.Steps[0].Studies.Set(verdict.Name, &verdict.Verdict{
-		Method: "rollout", Sources: []int{2}, Replacement: "delete", Whole: 0.5, Without: 0.125,
-		Draws: 1, Others: 0.5, Interval: [2]float64{0.5, 0.5}, Holds: true,
+		Method: "rollout", Rows: [2]int{0, 1}, Replacement: "delete", Whole: 0.5, Tells: true,
+		Trials:  []verdict.Trial{{Kind: verdict.Without, Sources: []int{2}, Text: "key", P: 0.125}},
+		Control: &verdict.Control{Draws: 1, Mean: 0.5, Interval: [2]float64{0.5, 0.5}},
 	})
 	for layer, want := range map[int]bool{3: false, 4: true} { // rollout opens at layer 4
 		o.Layer = &layer
 		for format, words := range map[export.Format]string{
-			export.JSON: `"verdict":`, export.TeX: "without key:",
+			export.JSON: `"verdict":`, export.TeX: "without another word",
 		} {
 			if got := string(encode(t, e, format, o)); strings.Contains(got, words) != want {
 				t.Errorf("layer %d, %s: %q is there: %v, want %v", layer, format, words, !want,

@@ -1,16 +1,18 @@
 package verdict_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/scorer"
@@ -19,14 +21,13 @@ import (
 	"github.com/headwater-ml/headwater/internal/fakemodel"
 	"github.com/headwater-ml/headwater/internal/registry"
 	"github.com/headwater-ml/headwater/internal/testhelp"
-	"github.com/headwater-ml/headwater/models"
 )
 
 var must = testhelp.Must // ends a test at an error
 
 var near = fakemodel.Near
 
-// planted is a model whose probability is 0.9 with both w1 and w2 (ids 2 and 3) in the text, 0.5
+// planted is a model whose probability is 0.9 with both w1 and w2 (ids 2 and 3) in the text, 0.3
 // with one of them and 0.1 with none, and whose rows put these weights on the tokens of its text;
 // of later tokens each has 1. Words that are deleted leave no token behind.
 func planted(weights ...float64) fakemodel.Scored {
@@ -42,14 +43,15 @@ func planted(weights ...float64) fakemodel.Scored {
 		return 1 / sum
 	}
 	m.Predicted = func(q trace.Query) float64 {
-		p := .1
+		has := 0
 		for _, id := range []int{2, 3} {
 			if slices.Contains(q.IDs, id) {
-				p += .4
+				has++
 			}
 		}
-		return p
+		return []float64{.1, .3, .9}[has]
 	}
+	m.Edit = func(step *trace.Step) { step.Next.Token.Text = " " + step.Next.Token.Text }
 	return m
 }
 
@@ -58,130 +60,270 @@ func prove(token string) attribution.Studies {
 	return attribution.Studies{verdict.Option: token}
 }
 
-// proven returns the explanation of one token after eight words with a verdict.
-func proven(t *testing.T, m trace.Model, o attribution.Options) *attribution.Explanation {
+// explained returns the explanation of one token after a text, by raw attention if o names no
+// method.
+func explained(
+	t *testing.T, m trace.Model, text string, o attribution.Options,
+) *attribution.Explanation {
 	t.Helper()
-	o.Methods = []string{"raw"}
-	if o.MaxTokens == 0 {
-		o.MaxTokens = 1
+	if o.Methods == nil {
+		o.Methods = []string{"raw"}
 	}
-	e, err := attribution.Explain(context.Background(), m, "w9 w1 w3 w2 w4 w5 w6 w7", o)
+	o.MaxTokens = cmp.Or(o.MaxTokens, 1)
+	e, err := attribution.Explain(context.Background(), m, text, o)
 	must(t, err)
 	return e
 }
 
-// A picture that names what the prediction needs holds, and one that names another word does not.
-// Values by hand: 0.9 falls to 0.5 without w1 or w2, to 0.1 without both. With both of them among
-// six other words, one of the six sets of one other word takes w2 away, and there are ten sets of
-// two other words. The last word stays, because the prediction is read there.
+// eight is a text of eight words, of which the last one stays, because the prediction is read there.
+const eight = "w9 w1 w3 w2 w4 w5 w6 w7"
+
+// proven returns the explanation of a token after eight words with a verdict.
+func proven(t *testing.T, m trace.Model, o attribution.Options) *attribution.Explanation {
+	t.Helper()
+	return explained(t, m, eight, o)
+}
+
+// trials lists trials: "without w1 0.3, everywhere w1 (2) 0.1".
+func trials(all []verdict.Trial) string {
+	var names []string
+	for _, t := range all {
+		name := fmt.Sprintf("%s %s", t.Kind, t.Text)
+		if t.Places > 0 {
+			name += fmt.Sprintf(" (%d)", t.Places)
+		}
+		if t.With != "" {
+			name += " by " + t.With
+		}
+		names = append(names, fmt.Sprintf("%s %.3g", name, t.P))
+	}
+	return strings.Join(names, ", ")
+}
+
+// A test tells if the prediction needs a word that is named more than others, and each of two words
+// that are named is taken away alone. By hand: without another word the mean is that of six words
+// or, with two of them named, of five; w1 and w2 among them take the probability from 0.9 to 0.3.
 func TestVerdict(t *testing.T) {
-	one := attribution.Options{Studies: prove(verdict.All)}
+	needs := func(ids ...int) func(trace.Query) float64 { // one of some ids
+		return func(q trace.Query) float64 {
+			for _, id := range ids {
+				if slices.Contains(q.IDs, id) {
+					return .9
+				}
+			}
+			return .1
+		}
+	}
+	ignores := func(trace.Query) float64 { return .9 }
+	drops := func(p float64) func(trace.Query) float64 { // by half or so, whatever is taken away
+		return func(q trace.Query) float64 {
+			return map[bool]float64{true: .9, false: p}[len(q.IDs) == 8]
+		}
+	}
+	one := []float64{1, 20, 1, 1, 1, 1, 1, 1}
 	for _, c := range []struct {
-		name            string
-		weights         []float64
-		sources         []int
-		without, others float64
-		draws           int
-		holds           bool
+		name, text    string
+		weights       []float64
+		predicted     func(trace.Query) float64
+		trials, shown string
+		mean          float64
+		draws         int
+		tells         bool
 	}{
-		{"right", []float64{1, 20, 1, 1, 1, 1, 1, 1}, []int{1}, .5, .9 - .4/6, 6, true},
-		{"wrong", []float64{1, 1, 1, 1, 20, 1, 1, 1}, []int{4}, .9, .9 - .8/6, 6, false},
-		{"both", []float64{1, 20, 1, 30, 1, 1, 1, 1}, []int{3, 1}, .1, .9, 10, true},
-		{"first", []float64{50, 1, 1, 20, 1, 1, 1, 1}, []int{3}, .5, .9 - .4/6, 6, true},
+		{"right", eight, one, nil, "without w1 0.3", "", .9 - .6/6, 6, true},
+		{"wrong", eight, []float64{1, 1, 1, 1, 20, 1, 1, 1}, nil, "without w4 0.9", "",
+			.9 - 1.2/6, 6, false},
+		{"ignored", eight, one, ignores, "without w1 0.9", "", .9, 6, false},
+		{"others lose as much", eight, one, drops(.2), "without w1 0.2", "", .2, 6, false},
+		{"not under half", eight, one, drops(.45), "without w1 0.45", "", .45, 6, false},
+		{"two", eight, []float64{1, 20, 1, 30, 1, 1, 1, 1}, nil,
+			"without w2 0.3, without w1 0.3", "", .9, 5, true},
+		{"weaker", eight, []float64{1, 17, 1, 30, 1, 1, 1, 1}, nil, "without w2 0.3", "",
+			.9 - .6/6, 6, true},
+		{"the first token is a sink", eight, []float64{50, 1, 1, 20, 1, 1, 1, 1}, nil,
+			"without w2 0.3", "", .9 - .6/6, 6, true},
+		{"at two places", "w9 w1 w3 w1 w4 w5 w6 w7", one, needs(2),
+			"without w1 0.9, everywhere w1 (2) 0.1", "", .9, 5, true},
+		{"at two places, one needed", "w9 w1 w3 w1 w4 w5 w6 w7", one, drops(.3),
+			"without w1 0.3, everywhere w1 (2) 0.3", "without w1 0.3", .3, 5, false},
+		{"at two places, ignored", "w9 w1 w3 w1 w4 w5 w6 w7", one, ignores,
+			"without w1 0.9, everywhere w1 (2) 0.9", "without w1 0.9", .9, 5, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v := *verdict.Of(proven(t, planted(c.weights...), one).Steps[0])
-			if !slices.Equal(v.Sources, c.sources) || v.Draws != c.draws || v.Holds != c.holds ||
+			m := planted(c.weights...)
+			if c.predicted != nil {
+				m.Predicted = c.predicted
+			}
+			o := attribution.Options{Studies: prove(verdict.All)}
+			v := verdict.Of(explained(t, m, c.text, o).Steps[0])
+			if got := trials(v.Trials); got != c.trials || v.Tells != c.tells || v.Whole != .9 ||
 				v.Replacement != "delete" || v.Method != "raw" || v.Reason != "" {
-				t.Errorf("%+v, want sources %v, %d draws, holds %v", v, c.sources, c.draws,
-					c.holds)
+				t.Errorf("got %s, want %s; tells %v, want %v: %+v", got, c.trials, v.Tells,
+					c.tells, v)
 			}
-			near(t, "f", []float64{v.Whole, v.Without, v.Others},
-				[]float64{.9, c.without, c.others}, 1e-12)
-			near(t, "faithfulness", v.Faithfulness[:1], []float64{1 - c.without/c.others}, 1e-12)
-			if v.Interval[0] > v.Others || v.Interval[1] < v.Others || v.Range[0] > v.Others ||
-				v.Faithfulness[1] > v.Faithfulness[0] || v.Faithfulness[2] < v.Faithfulness[0] {
-				t.Errorf("interval %v, range %v, faithfulness %v around %v", v.Interval, v.Range,
-					v.Faithfulness, v.Others)
+			if got, want := trials(v.Shown()), cmp.Or(c.shown, c.trials); got != want {
+				t.Errorf("a picture shows %s, want %s", got, want)
 			}
-			again := *verdict.Of(proven(t, planted(c.weights...), one).Steps[0])
-			if diff := cmp.Diff(v, again); diff != "" {
+			if v.Control.Draws != c.draws {
+				t.Errorf("%d other words, want %d", v.Control.Draws, c.draws)
+			}
+			near(t, "mean", []float64{v.Control.Mean}, []float64{c.mean}, 1e-12)
+			again := verdict.Of(explained(t, m, c.text, o).Steps[0])
+			if diff := gocmp.Diff(v, again); diff != "" {
 				t.Errorf("a second run (-first +second):\n%s", diff)
 			}
 		})
 	}
-	// Two standard errors of six sets, by hand: 0.5 and five times 0.9.
-	v := verdict.Of(proven(t, planted(1, 20, 1, 1, 1, 1, 1, 1), one).Steps[0])
-	near(t, "interval", v.Interval[:], []float64{5./6 - .4/3, 5./6 + .4/3}, 1e-12)
-	near(t, "range", v.Range[:], []float64{.5, .9}, 1e-12)
+	// Two standard errors of six words, by hand: 0.3 and five times 0.9.
+	v := verdict.Of(proven(t, planted(one...), attribution.Options{Studies: prove("0")}).Steps[0])
+	near(t, "interval", v.Control.Interval[:], []float64{.8 - .2, .8 + .2}, 1e-12)
+	near(t, "range", v.Control.Range[:], []float64{.3, .9}, 1e-12)
+	near(t, "faithfulness", v.Faithfulness, []float64{1 - .3/.8, 1 - .3/.6, 1 - .3}, 1e-12)
 }
 
-// A word that is named is taken away in its other places, too: the answer needs one of two w1, so
-// that it stays without the one that is named and falls without both.
-func TestVerdictRepeated(t *testing.T) {
+// A word of several tokens is tested as one. They are read with the ids that were generated, after
+// each changed text, and their probabilities are multiplied.
+func TestVerdictOfWord(t *testing.T) {
 	m := planted(1, 20, 1, 1, 1, 1, 1, 1)
-	m.Predicted = func(q trace.Query) float64 {
-		if slices.Contains(q.IDs, 2) {
-			return .9
-		}
-		return .1
+	made := 0
+	m.Edit = func(step *trace.Step) {
+		step.Next.Token.Text = []string{" Cl", "ara"}[made]
+		made++
 	}
-	o := attribution.Options{Studies: prove("0"), Methods: []string{"raw"}, MaxTokens: 1}
-	for text, want := range map[string][]int{
-		"w9 w1 w3 w1 w4 w5 w6 w7": {3}, "w9 w1 w3 w2 w4 w5 w6 w7": nil,
-	} {
-		e, err := attribution.Explain(t.Context(), m, text, o)
-		must(t, err)
-		v := verdict.Of(e.Steps[0])
-		if got := v.Repeated; (got != nil) != (want != nil) ||
-			got != nil && (!slices.Equal(got.Sources, want) || got.Without != .1) {
-			t.Errorf("%s: %+v of %+v", text, got, v)
+	m.Predicted = func(q trace.Query) float64 {
+		p := map[int]float64{9: .8, 10: .5}[q.Token]
+		if !slices.Contains(q.IDs, 2) {
+			p /= 10
 		}
-		if want != nil && (v.Without != .9 || v.Others != .9) {
-			t.Errorf("%s: %+v", text, v)
+		return p
+	}
+	for _, asked := range []string{"0", "1"} {
+		made = 0
+		e := proven(t, m, attribution.Options{Studies: prove(asked), MaxTokens: 2})
+		v := verdict.Of(e.Steps[0])
+		if v == nil || verdict.Of(e.Steps[1]) != nil || v.Rows != [2]int{0, 2} ||
+			v.Reason != "" {
+			t.Fatalf("prove %s: verdict %+v and %+v", asked, v, verdict.Of(e.Steps[1]))
+		}
+		near(t, "the word", []float64{v.Whole, v.Trials[0].P}, []float64{.4, .004}, 1e-12)
+		ids := e.TokenIDs()
+		for _, q := range (*m.Queries)[0] {
+			at := slices.Index([]int{9, 10}, q.Token)
+			if want := ids[len(ids)-3+at]; at < 0 || q.IDs[q.Position] != want {
+				t.Errorf("token %d is read after %v, want %d", q.Token, q.IDs[:q.Position+1], want)
+			}
+			kept := 0
+			for _, id := range ids {
+				if kept < len(q.IDs) && q.IDs[kept] == id {
+					kept++
+				}
+			}
+			if kept != len(q.IDs) || kept < len(ids)-2 {
+				t.Errorf("%v are not the ids %v without a word", q.IDs, ids)
+			}
 		}
 	}
 }
 
-// What a scorer has against a token is tested, too: without w1 the probability falls from 0.9 to
-// 0.5, although its value is below 0, and without w4 it stays.
-func TestVerdictOpposed(t *testing.T) {
+// The most probable other answer of the text is taken away alone, if it is of the kind of the answer
+// and a fifth as probable: 0.15 here.
+func TestVerdictOfRival(t *testing.T) {
 	for _, c := range []struct {
-		values  []float64
-		sources []int
-		without float64
+		id   int
+		p    float64
+		want string
 	}{
-		{[]float64{0, -2, 0, 3, 0, 0, 0, 0}, []int{1}, .5},
-		{[]float64{0, 0, 0, 3, -2, 0, 0, -1}, []int{4}, .9},
-		{[]float64{0, -.1, -1, 3, -2, -1, 0, 0}, []int{4, 2}, .9},
-		{[]float64{0, -.1, 0, 3, 0, 0, 0, 0}, nil, 0},
+		{5, .16, "without w1 0.3, rival w4 0.9"}, {5, .14, "without w1 0.3"},
+		{3, .16, "without w1 0.3, rival w2 0.3"}, {2, .16, "without w1 0.3"},
+		{9, .16, "without w1 0.3"}, {7, .16, "without w1 0.3"}, // the answer, another kind
 	} {
-		remove := registerScorer("test-signed", fixedScorer{
-			&scorer.Scores{Values: c.values},
-			scorer.Info{
-				Summary: "fixed", Formula: "x", Paper: "none", Cost: "nothing", Signed: true,
-				Quantities: []trace.Quantity{trace.Logit},
-			},
-		})
-		e, err := attribution.Explain(context.Background(), planted(1), "w9 w1 w3 w2 w4 w5 w6 w7",
-			attribution.Options{Methods: []string{"test-signed"}, MaxTokens: 1, Studies: prove("0")})
-		remove()
-		must(t, err)
-		v := verdict.Of(e.Steps[0]).Opposed
-		if v == nil || c.sources == nil {
-			if (v == nil) != (c.sources == nil) {
-				t.Errorf("%v: %+v", c.values, v)
-			}
+		m := planted(1, 20, 1, 1, 1, 1, 1, 1)
+		m.Words = slices.Clone(m.Words)
+		m.Words[7] = "W"
+		m.Edit = func(step *trace.Step) {
+			step.Next.Token.Text = " " + step.Next.Token.Text
+			step.Next.Alternatives = append(step.Next.Alternatives,
+				trace.Alternative{Token: trace.Token{ID: c.id}, Probability: c.p})
+		}
+		e := explained(t, m, "w9 w1 w3 w2 w4 w5 W w7",
+			attribution.Options{Studies: prove("0")})
+		if got := trials(verdict.Of(e.Steps[0]).Trials); got != c.want {
+			t.Errorf("id %d of %v: %s, want %s", c.id, c.p, got, c.want)
+		}
+	}
+}
+
+// Where a word that is no name came from a name, another name of the text stands in for that, with
+// its own ids. Without another name it is taken away.
+func TestVerdictOfName(t *testing.T) {
+	for _, c := range []struct {
+		first, second, answer, want string
+	}{
+		{"Tom", "Anna", "he", "exchanged Tom by Anna 0.3, without Tom 0.3"},
+		{"Tom", "anna", "he", "without Tom 0.3"},
+		{"Tom", "Tom", "he", "without Tom 0.3, everywhere Tom (2) 0.1"},
+		{"tom", "Anna", "he", "without tom 0.3"},
+		{"Tom", "Anna", "tom", "without Tom 0.3"}, // copied
+		{"Tom", "Anna", "7", "without Tom 0.3"},
+		{"T", "A", "he", "without T 0.3"},
+	} {
+		m := planted(1, 20, 1, 1, 1, 1, 1, 1)
+		m.Words = slices.Clone(m.Words)
+		m.Words[2], m.Words[3] = c.first, c.second
+		m.Edit = func(step *trace.Step) { step.Next.Token.Text = " " + c.answer }
+		text := "w9 " + c.first + " w3 " + c.second + " w4 w5 w6 w7"
+		e := explained(t, m, text, attribution.Options{Studies: prove("0")})
+		v := verdict.Of(e.Steps[0])
+		if got := trials(v.Trials); got != c.want {
+			t.Errorf("%+v: %s, want %s", c, got, c.want)
+		}
+		if v.Trials[0].Kind != verdict.Exchanged {
 			continue
 		}
-		if !slices.Equal(v.Sources, c.sources) || v.Without != c.without {
-			t.Errorf("%v: %+v, want %+v", c.values, v, c)
+		if got := fmt.Sprint((*m.Queries)[0][1].IDs); got != "[10 3 4 3 5 6 7 8]" {
+			t.Errorf("the exchanged text is %s", got)
+		}
+		if len(v.Shown()) != 1 || !v.Tells {
+			t.Errorf("a picture shows %s", trials(v.Shown()))
 		}
 	}
 }
 
-// With a contrast the test is of what the scorer explains, the difference of the two logits. By
-// hand: it is 3 with w1 and w2, 1 with one of them, and −2 with none.
+// What a scorer has most against a token is tested, too, from half of the strongest on.
+func TestVerdictAgainst(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   string
+	}{
+		{[]float64{0, -2, 0, 3, 0, 0, 0, 0}, "without w2 0.3, against w1 0.3"},
+		{[]float64{0, 0, 0, 3, -2, 0, 0, -4}, "without w2 0.3, against w4 0.9"},
+		{[]float64{0, 0, -2, 3, -1.6, 0, 0, 0}, "without w2 0.3, against w3 0.9"},
+		{[]float64{0, 0, 0, 3, -1.4, 0, 0, 0}, "without w2 0.3"},
+	} {
+		remove := signed(c.values)
+		v := verdict.Of(proven(t, planted(1), attribution.Options{
+			Methods: []string{"test-signed"}, Studies: prove("0"),
+		}).Steps[0])
+		remove()
+		if got := trials(v.Trials); got != c.want || len(v.Shown()) != 1 || !v.Tells {
+			t.Errorf("%v: %s, want %s: %+v", c.values, got, c.want, v)
+		}
+	}
+}
+
+// signed registers the scorer test-signed, whose values are these, and returns what removes it.
+func signed(values []float64) (remove func()) {
+	return registerScorer("test-signed", fixedScorer{
+		&scorer.Scores{Values: values},
+		scorer.Info{
+			Summary: "fixed", Formula: "x", Paper: "none", Cost: "nothing", Signed: true,
+			Quantities: []trace.Quantity{trace.Logit},
+		},
+	})
+}
+
+// With a contrast the test is of the token's share of both, which the difference of their logits
+// gives: by hand 3 with w1 and w2, and −2 without one.
 func TestVerdictOfContrast(t *testing.T) {
 	m := planted(1)
 	p := m.Predicted
@@ -189,51 +331,17 @@ func TestVerdictOfContrast(t *testing.T) {
 		if q.Quantity != trace.Logit || q.Contrast == nil || *q.Contrast != 6 {
 			return p(q)
 		}
-		return map[float64]float64{.9: 3, .5: 1, .1: -2}[p(q)]
+		return map[float64]float64{.9: 3, .3: -2}[p(q)]
 	}
-	defer registerScorer("test-signed", fixedScorer{
-		&scorer.Scores{Values: []float64{0, 2, 0, 3, 0, 0, 0, 0}},
-		scorer.Info{
-			Summary: "fixed", Formula: "x", Paper: "none", Cost: "nothing", Signed: true,
-			Quantities: []trace.Quantity{trace.Logit},
-		},
-	})()
-	e, err := attribution.Explain(t.Context(), m, "w9 w1 w3 w2 w4 w5 w6 w7", attribution.Options{
-		Methods: []string{"test-signed"}, MaxTokens: 1, Studies: prove("0"), Contrast: "w5",
-	})
-	must(t, err)
-	v := verdict.Of(e.Steps[0])
-	if v.Quantity != trace.Logit || v.Contrast != "w5" || v.Whole != 3 || v.Without != -2 ||
-		v.Others != 3 || !v.Holds || v.Faithfulness != nil {
+	defer signed([]float64{0, 1, 0, 3, 0, 0, 0, 0})()
+	v := verdict.Of(proven(t, m, attribution.Options{
+		Methods: []string{"test-signed"}, Studies: prove("0"), Contrast: "w5",
+	}).Steps[0])
+	share := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+	if v.Contrast != "w5" || v.Whole != share(3) || v.Trials[0].P != share(-2) || !v.Tells {
 		t.Errorf("%+v", v)
 	}
-}
-
-// Of the 66 sets of two of twelve words some are drawn. Five are enough if what is left without the
-// sources is more than three standard errors from their mean, which is 0.82 ± 0.0374 by hand: below
-// 0.708 or above 0.932.
-func TestVerdictDraws(t *testing.T) {
-	for without, want := range map[float64]int{.1: 5, .7: 5, .72: 10, .92: 10, .94: 5} {
-		m := planted(1, 20, 1, 30, 1, 1, 1, 1)
-		n := 0
-		m.Predicted = func(q trace.Query) float64 {
-			switch {
-			case len(q.IDs) == 15:
-				return .9
-			case !slices.Contains(q.IDs, 2) && !slices.Contains(q.IDs, 3):
-				return without
-			}
-			n++
-			return .7 + .1*float64(n%3) // 0.8 0.9 0.7 0.8 0.9, and on
-		}
-		e, err := attribution.Explain(t.Context(), m,
-			"w9 w1 w3 w2 w4 w5 w6 w7 w4 w5 w6 w7 w4 w5 w6",
-			attribution.Options{Studies: prove("0"), Methods: []string{"raw"}, MaxTokens: 1})
-		must(t, err)
-		if v := verdict.Of(e.Steps[0]); v.Draws != want {
-			t.Errorf("without %v: %d draws, want %d", without, v.Draws, want)
-		}
-	}
+	near(t, "mean", []float64{v.Control.Mean}, []float64{share(3)*5/6 + share(-2)/6}, 1e-12)
 }
 
 // pieced is a model whose tokens need no space between them.
@@ -251,43 +359,48 @@ func (m pieced) Encode(text string, specials trace.Specials) ([]trace.Token, err
 	return tokens, err
 }
 
-// Words are taken away whole: w1 is a piece of the word whose other piece is named, and five words
-// are left, of which one draw takes w2. A word stays if the prediction is read in it.
+// Words are taken away whole: w1 is a piece of the word whose other piece is named. Of the others
+// those come first that have as many tokens, w4w5. A word stays if the prediction is read in it.
 func TestVerdictOfPieces(t *testing.T) {
-	explain := func(text string, weights ...float64) *verdict.Verdict {
-		e, err := attribution.Explain(t.Context(), pieced{planted(weights...)}, text,
-			attribution.Options{Methods: []string{"raw"}, MaxTokens: 1, Studies: prove("0")})
-		must(t, err)
-		return verdict.Of(e.Steps[0])
+	m := pieced{planted(1, 1, 20, 1, 1, 1, 1, 1, 1)}
+	m.Edit = nil
+	v := verdict.Of(explained(t, m, "w9 w1w3 w2 w4w5 w6 w7 w8",
+		attribution.Options{Studies: prove("0")}).Steps[0])
+	if got := trials(v.Trials); got != "without w1w3 0.3" ||
+		!slices.Equal(v.Trials[0].Sources, []int{1, 2}) || v.Control.Draws != 5 || !v.Tells {
+		t.Errorf("the word of w3: %s, %+v", got, v)
 	}
-	v := explain("w9 w1w3 w2 w4 w5 w6 w7", 1, 1, 20, 1, 1, 1, 1, 1)
-	if !slices.Equal(v.Sources, []int{2, 1}) || v.Draws != 5 || !v.Holds {
-		t.Errorf("the word of w3: %+v", v)
+	if got := fmt.Sprint((*m.Queries)[0][2].IDs); got != "[10 2 4 3 7 8 9]" {
+		t.Errorf("the first other text is %s, want the one without w4w5", got)
 	}
-	near(t, "f", []float64{v.Whole, v.Without, v.Others}, []float64{.9, .5, .9 - .4/5}, 1e-12)
-	v = explain("w9 w1 w3 w2 w4 w5 w6w7", 1, 1, 1, 1, 1, 1, 20, 1)
-	if !strings.Contains(v.Reason, "the prediction is read there") {
+	m = pieced{planted(1, 1, 1, 1, 1, 1, 20, 1)}
+	v = verdict.Of(explained(t, m, "w9 w1 w3 w2 w4 w5 w6w7",
+		attribution.Options{Studies: prove("0")}).Steps[0])
+	if v.Reason != "no word stands out that could be taken away" {
 		t.Errorf("the word at the end: %+v", v)
-	}
-	// w1 is against the token, and its word is taken away already because of w3.
-	remove := registerScorer("test-signed", fixedScorer{
-		&scorer.Scores{Values: []float64{0, -2, 3, 0, -1, 0, 0, 0}},
-		scorer.Info{
-			Summary: "fixed", Formula: "x", Paper: "none", Cost: "nothing", Signed: true,
-			Quantities: []trace.Quantity{trace.Logit},
-		},
-	})
-	defer remove()
-	e, err := attribution.Explain(t.Context(), pieced{planted(1)}, "w9 w1w3 w2 w4 w5 w6 w7",
-		attribution.Options{Methods: []string{"test-signed"}, MaxTokens: 1, Studies: prove("0")})
-	must(t, err)
-	v = verdict.Of(e.Steps[0])
-	if !slices.Equal(v.Sources, []int{2, 1}) || !slices.Equal(v.Opposed.Sources, []int{4}) {
-		t.Errorf("a piece for and one against the token: %+v, %+v", v, v.Opposed)
 	}
 }
 
-// Only the tokens that are asked for have a verdict.
+// At most ten other words are drawn, others with another seed.
+func TestVerdictDraws(t *testing.T) {
+	removed := map[string]bool{}
+	for seed := range uint64(3) {
+		m := planted(append([]float64{1, 20}, slices.Repeat([]float64{1}, 18)...)...)
+		o := attribution.Options{Studies: prove("0")}
+		o.Scoring.Seed = seed
+		text := "w9 w1 w3 w2" + strings.Repeat(" w4 w5 w6 w7", 4)
+		v := verdict.Of(explained(t, m, text, o).Steps[0])
+		if v.Control.Draws != 10 {
+			t.Errorf("%d other words", v.Control.Draws)
+		}
+		removed[fmt.Sprint((*m.Queries)[0][2:])] = true
+	}
+	if len(removed) != 3 {
+		t.Errorf("three seeds draw %d times other words", len(removed))
+	}
+}
+
+// Only the words that are asked for have a verdict.
 func TestVerdictOf(t *testing.T) {
 	m := planted(1, 20, 1, 1, 1, 1, 1, 1)
 	for token, want := range map[string]string{
@@ -316,75 +429,44 @@ func TestVerdictOf(t *testing.T) {
 	}
 }
 
-// A model reads 4096 tokens of texts at once, so that three texts of 1100 tokens share what they
-// begin with: the text without the named words, the whole one and five draws are read in three
-// batches or more, and 8 heads of 12 layers take far longer for that than a picture may.
-func TestVerdictAutoLongText(t *testing.T) {
-	m, err := models.Open("tiny-alibi", models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := attribution.Explain(t.Context(), m, strings.Repeat("a", 1100),
-		attribution.Options{MaxTokens: 1, Studies: prove(verdict.Auto)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := verdict.Of(e.Steps[0])
-	if v == nil || v.Draws != 0 || v.Read < 3*1100 ||
-		!strings.HasPrefix(v.Reason, "it would read") {
-		t.Errorf("verdict %+v, want none because of the time", v)
-	}
-}
-
-// By default a token is tested if that is cheap. The whole text has 8 tokens, and without the one
-// at position j the 7 − j after it are read again: 6 without w1, and 22 for the six sets of one
-// other word. Where that is too much, five sets are drawn.
+// By default a word is tested as far as that takes no longer than the explanation, or half a second:
+// the named word and one other in any case, or nothing. By hand: the whole text has 8 tokens, and
+// without the one at position j the 7 − j after it are read again, 6 without w1; the explanation reads
+// its 9 twice.
 func TestVerdictAuto(t *testing.T) {
-	m := planted(1, 20, 1, 1, 1, 1, 1, 1)
-	opening := attribution.Options{Studies: prove(attribution.OpeningToken)}
-	asked := verdict.Of(proven(t, m, opening).Steps[0])
-	auto := verdict.Of(proven(t, m, attribution.Options{Studies: prove(verdict.Auto)}).Steps[0])
-	if diff := cmp.Diff(asked, auto); diff != "" || auto.Draws != 6 {
-		t.Errorf("auto and opening differ (-opening +auto):\n%s", diff)
-	}
-	if auto.Read != 8+6+22 {
-		t.Errorf("%d tokens read, want 36", auto.Read)
-	}
-	// 12·2^26 multiplications for a token: 42 tokens fit, 14 in pure Go. Then four times as many.
-	m.About.Layers, m.About.Width, m.About.Backend = 1, 1<<13, "xla"
-	v := verdict.Of(proven(t, m, attribution.Options{Studies: prove(verdict.Auto)}).Steps[0])
-	if v.Draws != 6 {
-		t.Errorf("a cheap test: %+v", v)
-	}
-	m.About.Width = 9000 // 35 tokens
-	v = verdict.Of(proven(t, m, attribution.Options{Studies: prove(verdict.Auto)}).Steps[0])
-	if v.Draws != 5 || v.Read >= 36 {
-		t.Errorf("where all sets are too many: %+v", v)
-	}
-	least := v.Read
-	m.About.Backend = "go"
-	v = verdict.Of(proven(t, m, attribution.Options{Studies: prove(verdict.Auto)}).Steps[0])
-	if v.Draws != 0 {
-		t.Errorf("in pure Go: %+v", v)
-	}
-	m.About.Width, m.About.Backend = 1<<14, "xla"
-	*m.Queries = nil
-	v = verdict.Of(proven(t, m, attribution.Options{Studies: prove(verdict.Auto)}).Steps[0])
-	if v.Read != least || v.Reason != fmt.Sprintf("it would read %d tokens again", least) ||
-		v.Draws != 0 || len(*m.Queries) != 0 {
-		t.Errorf("%+v after %d queries", v, len(*m.Queries))
-	}
-	v = verdict.Of(proven(t, m, attribution.Options{Studies: prove("0")}).Steps[0])
-	if v.Draws != 6 {
-		t.Errorf("asked for: %+v", v)
+	half := 1 << 34 // multiplications
+	for _, c := range []struct {
+		name           string
+		tokens         int // that are read in half a second
+		backend, asked string
+		draws          int // 0 for no verdict
+	}{
+		{"cheap", 1000, "xla", verdict.Auto, 6},
+		{"as long as the explanation", 1, "xla", verdict.Auto, 1},
+		{"all", 36, "xla", verdict.Auto, 6},
+		{"not all", 35, "xla", verdict.Auto, 5},
+		{"pure Go takes three times as long", 3 * 35, "go", verdict.Auto, 5},
+		{"asked for", 1, "xla", "0", 6},
+	} {
+		m := planted(1, 20, 1, 1, 1, 1, 1, 1)
+		m.About.Layers, m.About.Heads, m.About.Backend = 1, 0, c.backend
+		m.About.Width = int(math.Sqrt(float64(half) / 12 / (float64(c.tokens) + .5)))
+		o := attribution.Options{Studies: prove(c.asked)}
+		v := verdict.Of(proven(t, m, o).Steps[0])
+		if v == nil || v.Control.Draws != c.draws {
+			t.Errorf("%s: %+v, want %d other words", c.name, v, c.draws)
+		}
 	}
 	// What nobody asked for and cannot be tested is not spoken of.
+	late := append(slices.Repeat([]float64{1}, 20), 40, 1)
 	for name, e := range map[string]*attribution.Explanation{
 		"the last word": proven(t, planted(1, 1, 1, 1, 1, 1, 1, 40),
 			attribution.Options{Studies: prove(verdict.Auto)}),
 		"no other texts": proven(t, planted(1, 20).Model,
 			attribution.Options{Studies: prove(verdict.Auto)}),
 		"off": proven(t, planted(1, 20), attribution.Options{Studies: prove(verdict.Off)}),
+		"one word": explained(t, planted(late...), "w1 w2",
+			attribution.Options{Studies: prove(verdict.Auto)}),
 	} {
 		if verdict.Of(e.Steps[0]) != nil || len(e.Warnings) > 0 {
 			t.Errorf("%s: %+v, %q", name, verdict.Of(e.Steps[0]), e.Warnings)
@@ -396,41 +478,29 @@ func TestVerdictAuto(t *testing.T) {
 func TestVerdictRefusals(t *testing.T) {
 	o := attribution.Options{Studies: prove(verdict.All)}
 	last := verdict.Of(proven(t, planted(1, 1, 1, 1, 1, 1, 1, 40), o).Steps[0])
-	if !strings.Contains(last.Reason, "the prediction is read there") || last.Draws != 0 {
+	if last.Reason != "no word stands out that could be taken away" || last.Control != nil ||
+		last.Shown() != nil {
 		t.Errorf("the last word: %+v", last)
 	}
-	// Without the last word another prediction is asked for, so occlusion does not name it.
-	m := planted(1, 1, 1, 1, 1, 1, 1, 1)
-	needs := m.Predicted
-	m.Predicted = func(q trace.Query) float64 {
-		if q.IDs[len(q.IDs)-1] != 8 {
-			return 0
-		}
-		return needs(q)
-	}
-	tested, err := attribution.Explain(context.Background(), m, "w9 w1 w3 w2 w4 w5 w6 w7",
-		attribution.Options{Methods: []string{"occlusion"}, MaxTokens: 1, Studies: prove("0")})
-	must(t, err)
-	if v := verdict.Of(tested.Steps[0]); !slices.Equal(v.Sources, []int{1, 3}) || !v.Holds {
-		t.Errorf("occlusion names %v: %+v", v.Sources, v)
-	}
-	e, err := attribution.Explain(context.Background(), planted(1, 9, 1), "w9 w1 w3",
-		attribution.Options{Studies: prove("0"), MaxTokens: 1, Methods: []string{"raw"}})
-	must(t, err)
-	if v := verdict.Of(e.Steps[0]); v.Draws != 1 || v.Interval != [2]float64{.5, .5} {
+	v := verdict.Of(explained(t, planted(1, 9, 1), "w9 w1 w3", o).Steps[0])
+	if v.Control.Draws != 1 || v.Control.Interval != [2]float64{.3, .3} {
 		t.Errorf("one other word: %+v", v)
 	}
-	e = proven(t, planted(1, 20).Model, o)
+	v = verdict.Of(explained(t, planted(9, 1), "w1 w3", attribution.Options{
+		Studies: prove("0"), Methods: []string{"random"},
+	}).Steps[0])
+	if v.Reason == "" {
+		t.Errorf("random numbers are tested: %+v", v)
+	}
+	e := proven(t, planted(1, 20).Model, o)
 	if verdict.Of(e.Steps[0]) != nil ||
 		!strings.Contains(strings.Join(e.Warnings, "\n"), "does not predict other texts") {
 		t.Errorf("a model that predicts no other texts: %v", e.Warnings)
 	}
 	long := planted(1, 20)
-	e, err = attribution.Explain(context.Background(), long, strings.Repeat("w1 ", 6000),
-		attribution.Options{Studies: prove("0"), MaxTokens: 1, Methods: []string{"raw"}})
-	must(t, err)
+	e = explained(t, long, strings.Repeat("w1 ", 22000), attribution.Options{Studies: prove("0")})
 	if verdict.Of(e.Steps[0]) != nil || len(*long.Queries) > 0 ||
-		!strings.Contains(strings.Join(e.Warnings, "\n"), "84014 tokens would be read again") {
+		!strings.Contains(strings.Join(e.Warnings, "\n"), "66003 tokens would be read again") {
 		t.Errorf("a long text: %v", e.Warnings)
 	}
 	for want, o := range map[string]attribution.Options{
@@ -501,8 +571,8 @@ func TestVerdictOfMean(t *testing.T) {
 	must(t, err)
 	for i, s := range e.Steps {
 		v := verdict.Of(s)
-		if len(e.Steps) != 2 || s.Position != nil || !slices.Equal(v.Sources, []int{last}) ||
-			v.Whole != 0.9 || v.Without != 0.1 || v.Others != 0.9 || !v.Holds {
+		if len(e.Steps) != 2 || s.Position != nil || !slices.Equal(v.Trials[0].Sources, []int{last}) ||
+			v.Whole != 0.9 || v.Trials[0].P != 0.1 || v.Control.Mean != 0.9 || !v.Tells {
 			t.Errorf("class %d of %d: %+v", i, len(e.Steps), v)
 		}
 	}

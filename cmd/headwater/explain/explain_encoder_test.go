@@ -164,15 +164,15 @@ func TestProveEncoders(t *testing.T) {
 			q.Quantity, q.Position, q.Token = trace.Probability, *g.Position, g.ID
 			without := q
 			without.IDs = slices.Clone(q.IDs)
-			for _, j := range v.Sources {
+			for _, j := range v.Trials[0].Sources {
 				without.IDs[j] = mask[0].ID
 			}
 			want, err := m.Predict(t.Context(), []trace.Query{q, without})
 			must(t, err)
-			if len(v.Sources) == 0 || slices.Contains(v.Sources, *g.Position) ||
-				v.Replacement != "mask" || v.Draws == 0 ||
+			if slices.Contains(v.Trials[0].Sources, *g.Position) || v.Replacement != "mask" ||
+				v.Control.Draws == 0 ||
 				math.Abs(v.Whole-want[0])+math.Abs(v.Whole-g.Probability) > 1e-6 ||
-				math.Abs(v.Without-want[1]) > 1e-6 {
+				math.Abs(v.Trials[0].P-want[1]) > 1e-6 {
 				t.Errorf("%s, prediction %d of probability %v: %+v, want %v", model, i,
 					g.Probability, v, want)
 			}
