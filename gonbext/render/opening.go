@@ -22,7 +22,8 @@ var (
 	functionWords = strings.Fields("the a an of to in and is was it for on at by that this with " +
 		"here as then are were be been being has have had do does did will would can could not " +
 		"or etc but if so also than when where how there these those about from into after " +
-		"before who whom whose which what i you we me us my your our der die das ein eine und ist le la les un une et est " +
+		"before up down out over under off through between because while such each some any " +
+		"very just only more most who whom whose which what i you we me us my your our der die das ein eine und ist le la les un une et est " +
 		"el los las una y es il lo gli e")
 	pronouns = strings.Fields("he she they him her them his hers its their theirs himself herself " +
 		"er sie ihm ihr elle elles ils lui leur")
@@ -84,9 +85,8 @@ const (
 	ordinary = .5
 	asked    = .5
 	ownWord  = .5
-	// half is the part of what is explained below which other parts of the model wrote it, and of
-	// the best score that the last one of several equal words must have: a conclusion opens, and
-	// not its first step.
+	// half is the part of the best score that the last one of several equal words must have: a
+	// conclusion opens, and not its first step.
 	half = .5
 )
 
@@ -96,8 +96,8 @@ type answerWord struct {
 	text     string  // in small letters
 	weight   float64 // what its strength is multiplied by
 	// opens is the first of the rows for which a method has something to show, because what follows
-	// it is mostly spelling, score is that there, and explained says whether the sources before the
-	// answer's word hold half of what is explained.
+	// it is mostly spelling, score is that there, and explained says that its sources hold enough
+	// of what is explained; see [drawing.writtenByOthers].
 	opens     int
 	score     float64
 	explained bool
@@ -274,12 +274,23 @@ func (s Show) Opening(e *attribution.Explanation) int {
 	if err != nil {
 		return -1
 	}
-	h := Heatmap{Explanation: e, Filter: s.Filter, Layer: s.Layer}
-	return newDrawing(h.picture(true), s.Token).chosen
+	h := Heatmap{
+		Explanation: e, Filter: s.Filter, Layer: s.Layer, Token: s.Token, Words: s.By != "token",
+	}.inWords()
+	d := newDrawing(h.picture(true), h.Token)
+	if h.Explanation == e || d.chosen < 0 {
+		return d.chosen
+	}
+	if s.Token != nil && *s.Token >= 0 && *s.Token < len(e.Steps) {
+		return *s.Token
+	}
+	begin, end := d.e.Steps[d.chosen].Tokens[0], d.e.Steps[d.chosen].Tokens[1]
+	return begin + max(0, slices.IndexFunc(e.Steps[begin:end],
+		func(g attribution.GeneratedToken) bool { return strings.ContainsFunc(g.Text, units.InWord) }))
 }
 
 // wordToOpen returns the row of a method that a picture opens with of some words, -1 if it shows
-// nothing for any: that with the greatest score of those of which the sources hold half of what is
+// nothing for any: that with the greatest score of those of which the sources hold enough of what is
 // explained, else of all, and of equal words the last one with half of that.
 func (d *drawing) wordToOpen(v *view, words []answerWord) int {
 	var best *answerWord
@@ -323,7 +334,7 @@ func (d *drawing) strength(v *view, t int) (largest float64) {
 			x *= ownWord
 		}
 		if d.functionWord(j) {
-			x *= ordinary
+			x *= ordinary * ordinary
 		}
 		largest = max(largest, x)
 	}

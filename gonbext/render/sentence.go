@@ -302,8 +302,8 @@ func (d *drawing) undecided(v *view, t int, me Phrase) (s Phrase) {
 	return s
 }
 
-// writtenByOthers tells that all sources that speak for row t together hold less than half of what
-// they explain, "" if they do not, or if a method has no such whole. A sentence about single words
+// writtenByOthers tells that all sources that speak for row t together hold little of what they
+// explain, "" if they do not, or if a method has no such whole. A sentence about single words
 // would hide it.
 func (d *drawing) writtenByOthers(v *view, t int) string {
 	r := v.result
@@ -316,7 +316,7 @@ func (d *drawing) writtenByOthers(v *view, t int) string {
 		supports += max(v.at(t, j), 0)
 	}
 	switch {
-	case supports >= half*r.Explained[t]:
+	case supports >= little*r.Explained[t]:
 		return ""
 	case r.Evidence == trace.Written:
 		return "; other parts of the model wrote most of it"
@@ -431,7 +431,7 @@ func (d *drawing) target(v *view, t int) (s Phrase) {
 
 // wordOf returns the word of some of its tokens, at least one, with these strong.
 func (d *drawing) wordOf(tokens ...int) (s Phrase) {
-	if j := tokens[0]; d.e.Spans() || d.tokens[j].name == "" {
+	if j := tokens[0]; d.e.Spans() && !d.byWords() || d.tokens[j].name == "" {
 		return Phrase{{text: d.axisName(j), strong: true}}
 	}
 	begin, end := d.wordAround(tokens[0])
