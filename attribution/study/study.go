@@ -10,10 +10,10 @@
 package study
 
 import (
-	_ "github.com/headwater-ml/headwater/attribution/study/heads"
-	_ "github.com/headwater-ml/headwater/attribution/study/lens"
-	_ "github.com/headwater-ml/headwater/attribution/study/patch"
-	_ "github.com/headwater-ml/headwater/attribution/study/scores"
-	_ "github.com/headwater-ml/headwater/attribution/study/verdict"
-	_ "github.com/headwater-ml/headwater/attribution/study/without"
+	_ "github.com/headwater-ml/headwater/internal/study/heads"
+	_ "github.com/headwater-ml/headwater/internal/study/lens"
+	_ "github.com/headwater-ml/headwater/internal/study/patch"
+	_ "github.com/headwater-ml/headwater/internal/study/scores"
+	_ "github.com/headwater-ml/headwater/internal/study/verdict"
+	_ "github.com/headwater-ml/headwater/internal/study/without"
 )

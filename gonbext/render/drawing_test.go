@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/attribution/units"
+	"github.com/headwater-ml/headwater/internal/study/verdict"
 )
 
 // farApart is a text of m tokens of which only those named stand out.

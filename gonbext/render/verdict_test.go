@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/study/verdict"
 )
 
 // The words of a verdict stand below the sentence in a text, a page and a figure, the same in all,
