@@ -1,5 +1,6 @@
-// Package study links the studies of this project: a program that imports it has their options and
-// reads what they find.
+// Package study links the studies of this project: a program that imports it has their options.
+// What they find stands under their names in Studies of an explanation and of its tokens; a program
+// reads it in the JSON form, which docs/json.md describes.
 //
 //	lens     what the model would have said after each layer
 //	heads    what attention heads do, and what each wrote into a logit

@@ -135,13 +135,20 @@ var allowed = map[string][]string{
 	"models/transformer/internal/program": {
 		"models/transformer/internal/codes", "models/transformer/internal/host", gomlx, compute,
 	},
+	"models/transformer/internal/edit": {
+		"attribution/trace", "models/spec", "models/transformer/internal/codes",
+		"models/transformer/internal/graph", "models/transformer/internal/host",
+		"models/transformer/internal/program", gomlx, compute,
+	},
 	"models/transformer/internal/run": {
 		"attribution/trace", "models/spec", "models/transformer/internal/codes",
+		"models/transformer/internal/edit",
 		"models/transformer/internal/graph", "models/transformer/internal/host",
 		"models/transformer/internal/logit", "models/transformer/internal/program", gomlx, compute,
 	},
 	"models/transformer/internal/ask": {
 		"attribution/trace", "models/spec", "models/transformer/internal/codes",
+		"models/transformer/internal/edit",
 		"models/transformer/internal/graph", "models/transformer/internal/host",
 		"models/transformer/internal/logit", "models/transformer/internal/program",
 		"models/transformer/internal/run", gomlx, compute,

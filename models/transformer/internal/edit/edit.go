@@ -1,9 +1,10 @@
-package run
+// Package edit places the edits of activations in the passes of a model: which rows of a tap, of
+// which text and layer, are multiplied and added to.
+package edit
 
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
@@ -12,28 +13,33 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer/internal/codes"
 	"github.com/headwater-ml/headwater/models/transformer/internal/graph"
 	"github.com/headwater-ml/headwater/models/transformer/internal/host"
+	"github.com/headwater-ml/headwater/models/transformer/internal/program"
 )
+
+// pkg is the name that errors begin with.
+const pkg = message.Package("transformer")
 
 // An edit reaches a graph as two inputs for each tap that is edited in a layer: what the tap has is
 // multiplied by the one, keep, and the other, value, is added. So the graph depends on which taps
 // are edited alone, and layers without edits have the graphs of a run without.
 
-// EditsKey is the part of a graph's key that tells which taps are edited.
-func EditsKey(taps []trace.Tap) string {
+// Key is the part of a graph's key that tells which taps are edited.
+func Key(taps []trace.Tap) string {
 	if len(taps) == 0 {
 		return ""
 	}
 	return fmt.Sprintf(" edits of %v", taps)
 }
 
-// EditAxes are the sizes of a tap's tensor for one token in one layer: rows is how many heads or
+// Axes are the sizes of a tap's tensor for one token in one layer: rows is how many heads or
 // groups it has, 0 without such an axis, and width how many numbers each has, 0 for one of each
 // source.
-func EditAxes(s *spec.Spec, tap trace.Tap) (rows, width int) {
+func Axes(s *spec.Spec, tap trace.Tap) (rows, width int) {
 	switch tap {
 	case trace.Attention:
 		return s.Heads, 0
@@ -53,24 +59,24 @@ func EditAxes(s *spec.Spec, tap trace.Tap) (rows, width int) {
 	return 0, s.Width
 }
 
-// placedEdit is an edit whose places were checked against the model. Its positions and sources
+// Placed is an edit whose places were checked against the model. Its positions and sources
 // count from 0.
-type placedEdit struct {
+type Placed struct {
 	trace.Edit
 	// strides are those of Value along layers, heads, positions and numbers: 0 along an axis that
 	// it does not have, or that stands for all.
 	strides [4]int
 }
 
-// PlaceEdits checks the edits of a text of n tokens, which may grow to most, and places them.
-func PlaceEdits(s *spec.Spec, edits []trace.Edit, n, most int) ([]placedEdit, error) {
-	placed := make([]placedEdit, len(edits))
+// Place checks the edits of a text of n tokens, which may grow to most, and places them.
+func Place(s *spec.Spec, edits []trace.Edit, n, most int) ([]Placed, error) {
+	placed := make([]Placed, len(edits))
 	for i, e := range edits {
 		if err := e.Check(); err != nil {
 			return nil, &trace.EditError{Number: i, Err: err}
 		}
 		placed[i].Edit = e
-		err := hasTap(s, e.Tap)
+		err := graph.HasTap(s, e.Tap)
 		if err == nil {
 			err = placed[i].place(s, n, most)
 		}
@@ -82,9 +88,9 @@ func PlaceEdits(s *spec.Spec, edits []trace.Edit, n, most int) ([]placedEdit, er
 }
 
 // place checks where the edit is and what value it has there.
-func (e *placedEdit) place(s *spec.Spec, n, most int) error {
+func (e *Placed) place(s *spec.Spec, n, most int) error {
 	layers, heads := s.Layers, s.Heads
-	rows, width := EditAxes(s, e.Tap)
+	rows, width := Axes(s, e.Tap)
 	if e.Tap == trace.Hidden {
 		layers++
 	}
@@ -151,7 +157,7 @@ func placesOf(axis string, places []int, end, most int) (all []int, err error) {
 
 // measure sets the strides of the value for a place of those sizes, and takes the mean where one is
 // asked for. Where there are 0 heads, the value has no axis of them, or one of size 1.
-func (e *placedEdit) measure(sizes [4]int) error {
+func (e *Placed) measure(sizes [4]int) error {
 	shape := e.Shape
 	if e.Change == trace.SetMean {
 		e.Value, shape = meanOfRows(e.Value, shape[0]), shape[1:]
@@ -195,7 +201,7 @@ func meanOfRows(x []float32, n int) []float32 {
 
 // checkShared returns an error unless heads that share a row of the tap, a key or a value, are
 // edited together and alike.
-func (e *placedEdit) checkShared(heads, rows int) error {
+func (e *Placed) checkShared(heads, rows int) error {
 	for h := range heads {
 		first := h / (heads / rows) * (heads / rows)
 		if h == first {
@@ -244,7 +250,7 @@ func indexesOf(places []int, first, n int) []int {
 }
 
 // factors returns what the change multiplies by, and the factor of the value that it adds.
-func (e *placedEdit) factors() (keep, add float32) {
+func (e *Placed) factors() (keep, add float32) {
 	switch e.Change {
 	case trace.Scale:
 		return float32(e.Factor), 0
@@ -256,21 +262,70 @@ func (e *placedEdit) factors() (keep, add float32) {
 	return 0, 1
 }
 
-// passEdits are the edits of a pass; nil without any. Row r of text i is position
+// Kept is the factor by which edits multiply a tap without heads in layer l at a position, 1
+// without edits.
+func Kept(edits []Placed, tap trace.Tap, l, position int) float32 {
+	factor := float32(1)
+	for _, e := range edits {
+		if e.Tap == tap && placeOf(e.Layers, l) >= 0 && placeOf(e.Positions, position) >= 0 {
+			keep, _ := e.factors()
+			factor *= keep
+		}
+	}
+	return factor
+}
+
+// Pass are the edits of a pass; nil without any. Row r of text i is position
 // first+r-begins[i].
-type passEdits struct {
-	m *Model
+type Pass struct {
+	machine *program.Machine
+	spec    *spec.Spec
 	// texts has the edits of each text, lengths how many of its tokens the pass has.
-	texts           [][]placedEdit
+	texts           [][]Placed
 	begins, lengths []int
 	// first is the position of the first token, rows the rows of each text with padding, and slots
 	// the number of sources with padding; sources that without, 0 where the last is a target.
 	first, rows, slots, sources int
 }
 
+// OnCache returns the edits of a pass over n tokens of the only text from position first on, which
+// has so many rows and sources with padding; nil without edits.
+func OnCache(
+	machine *program.Machine, s *spec.Spec, edits []Placed, first, n, rows, slots int,
+) *Pass {
+	if edits == nil {
+		return nil
+	}
+	return &Pass{
+		machine: machine, spec: s, texts: [][]Placed{edits}, begins: []int{0}, lengths: []int{n},
+		first: first, rows: rows, slots: slots,
+	}
+}
+
+// WholeTexts places the edits of the texts of a pass over whole texts of so many rows. Text i has
+// lengths[i] tokens from row begins[i] on.
+func WholeTexts(
+	machine *program.Machine, s *spec.Spec, edits [][]trace.Edit, begins, lengths []int, rows int,
+) (*Pass, error) {
+	p := &Pass{
+		machine: machine, spec: s, begins: begins, lengths: lengths, rows: rows, slots: rows,
+	}
+	for i, n := range lengths {
+		placed, err := Place(s, edits[i], n, n)
+		if err != nil && len(lengths) > 1 {
+			err = fmt.Errorf("text %d: %w", i, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.texts = append(p.texts, placed)
+	}
+	return p, nil
+}
+
 // edited reports whether an edit of a text changes a tap of layer l in the pass, or, on the cache,
 // in a later one: steps would otherwise change their graphs with every position.
-func (p *passEdits) edited(tap trace.Tap, l int) bool {
+func (p *Pass) edited(tap trace.Tap, l int) bool {
 	for i, edits := range p.texts {
 		reached := func(at int) bool {
 			return at >= p.first && (p.first > 0 || at < p.lengths[i])
@@ -285,31 +340,31 @@ func (p *passEdits) edited(tap trace.Tap, l int) bool {
 	return false
 }
 
-// tile is the edits of n targets of the only text from position at on, of which a pass has so many
+// Tile is the edits of n targets of the only text from position at on, of which a pass has so many
 // rows and slots with padding.
-func (p *passEdits) tile(at, n, rows, slots int) *passEdits {
+func (p *Pass) Tile(at, n, rows, slots int) *Pass {
 	if p == nil {
 		return nil
 	}
-	return &passEdits{
-		m: p.m, texts: p.texts, begins: []int{0}, lengths: []int{n},
+	return &Pass{
+		machine: p.machine, spec: p.spec, texts: p.texts, begins: []int{0}, lengths: []int{n},
 		first: at, rows: rows, slots: slots, sources: min(p.lengths[0], slots),
 	}
 }
 
 // taps returns which taps are edited inside layer l.
-func (p *passEdits) taps(l int) (taps []trace.Tap) {
+func (p *Pass) taps(l int) (taps []trace.Tap) {
 	if p == nil {
 		return nil
 	}
 	return slices.DeleteFunc(trace.EditableTaps(), func(tap trace.Tap) bool {
 		return tap == trace.Hidden || !p.edited(tap, l) ||
-			tap == trace.Router && p.m.Spec.MixtureOf(l) == nil
+			tap == trace.Router && p.spec.MixtureOf(l) == nil
 	})
 }
 
 // Layer returns which taps are edited inside layer l, and the inputs of its graph for them.
-func (p *passEdits) Layer(l int) (taps []trace.Tap, in []*tensors.Tensor, err error) {
+func (p *Pass) Layer(l int) (taps []trace.Tap, in []*tensors.Tensor, err error) {
 	taps = p.taps(l)
 	for _, tap := range taps {
 		made, err := p.inputs(tap, l)
@@ -322,9 +377,9 @@ func (p *passEdits) Layer(l int) (taps []trace.Tap, in []*tensors.Tensor, err er
 	return taps, in, nil
 }
 
-// programOf returns which taps are edited in a layer, and the shapes of what [passEdits.Layer]
+// ProgramOf returns which taps are edited in a layer, and the shapes of what [Pass.Layer]
 // makes for them.
-func (p *passEdits) programOf(l int) (taps []trace.Tap, in []shapes.Shape) {
+func (p *Pass) ProgramOf(l int) (taps []trace.Tap, in []shapes.Shape) {
 	taps = p.taps(l)
 	for _, tap := range taps {
 		shapes := p.shapes(tap)
@@ -334,8 +389,8 @@ func (p *passEdits) programOf(l int) (taps []trace.Tap, in []shapes.Shape) {
 }
 
 // shapes are those of [graph.EditNodes] for a tap: of keep and of value.
-func (p *passEdits) shapes(tap trace.Tap) [2]shapes.Shape {
-	heads, width := EditAxes(p.m.Spec, tap)
+func (p *Pass) shapes(tap trace.Tap) [2]shapes.Shape {
+	heads, width := Axes(p.spec, tap)
 	dims, kept := []int{len(p.texts), heads, p.rows}, 1
 	if tap == trace.Attention {
 		width, kept = p.slots, p.slots
@@ -349,22 +404,22 @@ func (p *passEdits) shapes(tap trace.Tap) [2]shapes.Shape {
 	}
 }
 
-// stream returns the residual stream x before layer l, [B,N,D], under the edits of [trace.Hidden];
+// Stream returns the residual stream x before layer l, [B,N,D], under the edits of [trace.Hidden];
 // after the last layer, l is L. It frees x if it returns another one, or an error.
-func (p *passEdits) stream(l int, x *tensors.Tensor) (*tensors.Tensor, error) {
+func (p *Pass) Stream(l int, x *tensors.Tensor) (*tensors.Tensor, error) {
 	return p.streamWith(l, x, "edit of the stream", graph.EditNodes.Of)
 }
 
-// StreamBack is [passEdits.stream] for the derivative by the stream, [B,N,D]: it returns that by
+// StreamBack is [Pass.Stream] for the derivative by the stream, [B,N,D]: it returns that by
 // the stream before the edits for that by the stream after them.
-func (p *passEdits) StreamBack(l int, d *tensors.Tensor) (*tensors.Tensor, error) {
+func (p *Pass) StreamBack(l int, d *tensors.Tensor) (*tensors.Tensor, error) {
 	return p.streamWith(l, d, "edit of the stream, back", func(e graph.EditNodes, d *Node) *Node {
 		return Mul(d, e.Keep)
 	})
 }
 
 // streamWith applies the edits of the stream before layer l to x as of says.
-func (p *passEdits) streamWith(l int, x *tensors.Tensor, what string,
+func (p *Pass) streamWith(l int, x *tensors.Tensor, what string,
 	of func(e graph.EditNodes, x *Node) *Node,
 ) (*tensors.Tensor, error) {
 	if p == nil || !p.edited(trace.Hidden, l) {
@@ -376,14 +431,14 @@ func (p *passEdits) streamWith(l int, x *tensors.Tensor, what string,
 		return nil, err
 	}
 	defer host.Free(in...)
-	return host.Only(p.m.Machine.Run(what, codes.NoWeights,
+	return host.Only(p.machine.Run(what, codes.NoWeights,
 		func(_ codes.Weights, in []*Node) []*Node {
 			return []*Node{of(graph.EditNodes{Keep: in[1], Value: in[2]}, in[0])}
 		}, x, in[0], in[1]))
 }
 
 // inputs makes the tensors of [graph.EditNodes] for a tap of layer l.
-func (p *passEdits) inputs(tap trace.Tap, l int) ([]*tensors.Tensor, error) {
+func (p *Pass) inputs(tap trace.Tap, l int) ([]*tensors.Tensor, error) {
 	sizes := p.shapes(tap)
 	keep := slices.Repeat([]float32{1}, sizes[0].Size())
 	value := make([]float32, sizes[1].Size())
@@ -396,7 +451,7 @@ func (p *passEdits) inputs(tap trace.Tap, l int) ([]*tensors.Tensor, error) {
 	}
 	var made []*tensors.Tensor
 	for i, data := range [][]float32{keep, value} {
-		t, err := p.m.Machine.Filled(sizes[i].Dimensions, func(to []float32) { copy(to, data) })
+		t, err := p.machine.Filled(sizes[i].Dimensions, func(to []float32) { copy(to, data) })
 		if err != nil {
 			host.Free(made...)
 			return nil, err
@@ -407,8 +462,8 @@ func (p *passEdits) inputs(tap trace.Tap, l int) ([]*tensors.Tensor, error) {
 }
 
 // compose makes an edit of text i in layer l act on what keep and value do by then.
-func (p *passEdits) compose(keep, value []float32, i, l int, e placedEdit) {
-	heads, width := EditAxes(p.m.Spec, e.Tap)
+func (p *Pass) compose(keep, value []float32, i, l int, e Placed) {
+	heads, width := Axes(p.spec, e.Tap)
 	rows, numbers, kept, begin := max(1, heads), width, 1, 0
 	if e.Tap == trace.Attention {
 		numbers, width, kept, begin = p.first+p.lengths[i], p.slots, p.slots, p.begins[i]
@@ -420,7 +475,7 @@ func (p *passEdits) compose(keep, value []float32, i, l int, e placedEdit) {
 	positions := indexesOf(e.Positions, p.first, p.lengths[i])
 	sources := indexesOf(e.Sources, 0, numbers)
 	for h := range rows {
-		head := placeOf(e.Heads, h*p.m.Spec.Heads/rows)
+		head := placeOf(e.Heads, h*p.spec.Heads/rows)
 		for t, position := range positions {
 			if head < 0 || position < 0 {
 				continue
@@ -443,43 +498,8 @@ func (p *passEdits) compose(keep, value []float32, i, l int, e placedEdit) {
 	}
 }
 
-// WholeTexts places the edits of the texts of a pass over whole texts of so many rows.
-func (m *Model) WholeTexts(batch Batch, rows int) (*passEdits, error) {
-	if batch.Edits == nil {
-		return nil, nil
-	}
-	if len(batch.Edits) != len(batch.IDs) {
-		return nil, pkg.Errorf("edits of %d texts for %d", len(batch.Edits), len(batch.IDs))
-	}
-	p := &passEdits{m: m, rows: rows, slots: rows}
-	for i, ids := range batch.IDs {
-		placed, err := PlaceEdits(m.Spec, batch.Edits[i], len(ids), len(ids))
-		if err != nil && len(batch.IDs) > 1 {
-			err = fmt.Errorf("text %d: %w", i, err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		p.texts = append(p.texts, placed)
-		p.begins = append(p.begins, batch.begin(i, batch.longest()))
-		p.lengths = append(p.lengths, len(ids))
-	}
-	return p, nil
-}
-
-// mostTokens is how many tokens a text may have where nothing is known about its end.
-func mostTokens(s *spec.Spec) int {
-	switch {
-	case s.Context > 0 && s.Encoder > 0: // source and target
-		return 2 * s.Context
-	case s.Context > 0:
-		return s.Context
-	}
-	return math.MaxInt
-}
-
-// editedTaps are the taps that edits of any text change, each once.
-func editedTaps(texts ...[]trace.Edit) (all []trace.Tap) {
+// Taps are the taps that edits of any text change, each once.
+func Taps(texts ...[]trace.Edit) (all []trace.Tap) {
 	for _, edits := range texts {
 		for _, e := range edits {
 			if !slices.Contains(all, e.Tap) {
@@ -490,9 +510,9 @@ func editedTaps(texts ...[]trace.Edit) (all []trace.Tap) {
 	return all
 }
 
-// editValues returns how many numbers the values of edits have. Those that end in the same number
+// Values returns how many numbers the values of edits have. Those that end in the same number
 // share their memory and count once.
-func editValues(texts ...[]trace.Edit) (n int) {
+func Values(texts ...[]trace.Edit) (n int) {
 	ends := map[*float32]int{}
 	for _, edits := range texts {
 		for _, e := range edits {
@@ -504,14 +524,4 @@ func editValues(texts ...[]trace.Edit) (n int) {
 		}
 	}
 	return n
-}
-
-// checkEditedTaps returns an error for a tap that is not recorded under these edits.
-func checkEditedTaps(wanted []trace.Tap, edits [][]trace.Edit) error {
-	edited := editedTaps(edits...)
-	if slices.Contains(edited, trace.QueryVector) && slices.Contains(wanted, trace.Terms) {
-		return pkg.Errorf("%s are parts of queries, and an edit replaces queries; take %s",
-			trace.Terms, trace.Scores)
-	}
-	return nil
 }
