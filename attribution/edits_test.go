@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/lens"
-	"github.com/headwater-ml/headwater/attribution/study/patch"
-	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/rowmath"
+	"github.com/headwater-ml/headwater/internal/study/lens"
+	"github.com/headwater-ml/headwater/internal/study/patch"
+	"github.com/headwater-ml/headwater/internal/study/verdict"
 	"github.com/headwater-ml/headwater/models"
 )
 

@@ -10,6 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/attribution/units"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -36,7 +37,7 @@ import (
 // [Options.OnStep] is called after each token. If ctx is done or the model fails, Explain returns
 // the explanation so far and an error that wraps ctx.Err() or the model's error. The explanation is
 // nil if the model refuses the prompt, and if the error is a [trace.UsageError] or of
-// [trace.MemoryKind] before the first token is explained.
+// [errorkind.Memory] before the first token is explained.
 func Explain(
 	ctx context.Context, m trace.Model, prompt string, opts Options,
 ) (*Explanation, error) {
@@ -112,7 +113,7 @@ func (r *run) grouped(e *Explanation) (*Explanation, error) {
 // soFar returns the explanation so far, nil if nothing was explained because of what the caller
 // asked for or of the memory.
 func (r *run) soFar(err error) *Explanation {
-	refused := errors.Is(err, trace.ErrUsage) || trace.KindOf(err) == trace.MemoryKind
+	refused := errors.Is(err, trace.ErrUsage) || errorkind.Of(err) == errorkind.Memory
 	if refused && len(r.e.Steps) == 0 {
 		return nil
 	}

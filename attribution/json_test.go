@@ -11,12 +11,12 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/heads"
-	"github.com/headwater-ml/headwater/attribution/study/lens"
-	"github.com/headwater-ml/headwater/attribution/study/patch"
-	"github.com/headwater-ml/headwater/attribution/study/scores"
-	"github.com/headwater-ml/headwater/attribution/study/verdict"
-	"github.com/headwater-ml/headwater/attribution/study/without"
+	"github.com/headwater-ml/headwater/internal/study/heads"
+	"github.com/headwater-ml/headwater/internal/study/lens"
+	"github.com/headwater-ml/headwater/internal/study/patch"
+	"github.com/headwater-ml/headwater/internal/study/scores"
+	"github.com/headwater-ml/headwater/internal/study/verdict"
+	"github.com/headwater-ml/headwater/internal/study/without"
 )
 
 // pandasAlone stands for pandas where it is not installed: a frame is its lines.

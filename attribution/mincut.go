@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/headwater-ml/headwater/attribution/aggregation"
-	"github.com/headwater-ml/headwater/attribution/aggregation/maxflow"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/maxflow"
 )
 
 // Cut is a minimum cut between a target and an input token: edges that the flow fills completely,

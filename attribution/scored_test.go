@@ -14,6 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
@@ -261,7 +262,7 @@ type tooLarge struct{}
 
 func (tooLarge) Error() string { return "the prompt needs 9 GB" }
 
-func (tooLarge) Kind() trace.ErrorKind { return trace.MemoryKind }
+func (tooLarge) Kind() errorkind.Kind { return errorkind.Memory }
 
 // TestRefusedBeforeTheFirstToken: there is no explanation if a scorer refuses what was asked for,
 // or there is not enough memory, before anything is explained.

@@ -10,12 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/heads"
-	"github.com/headwater-ml/headwater/attribution/study/lens"
-	"github.com/headwater-ml/headwater/attribution/study/verdict"
-	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/attribution/units"
+	"github.com/headwater-ml/headwater/internal/study/heads"
+	"github.com/headwater-ml/headwater/internal/study/lens"
+	"github.com/headwater-ml/headwater/internal/study/verdict"
+	"github.com/headwater-ml/headwater/internal/study/without"
 )
 
 // promptOf returns a prompt of tokens, cut at bars; those in angle brackets are control tokens that

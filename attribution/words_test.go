@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/internal/fakemodel"
+	"github.com/headwater-ml/headwater/internal/study/verdict"
 )
 
 // The tokens of a word continue each other in a prompt as in an answer: letters, the points of

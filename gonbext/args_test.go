@@ -15,6 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 )
 
 // TestParseArgs reads the words of a %exec line into the three settings.
@@ -151,7 +152,7 @@ func TestArgsWording(t *testing.T) {
 			"--max-tokens 9 and a continuation", "MaxTokens 9 and a continuation",
 		},
 		{
-			&engine.Error{Message: "no room", Reason: trace.MemoryKind},
+			&engine.Error{Message: "no room", Reason: errorkind.Memory},
 			"no room (set --max-memory)", "no room (set MaxMemory of gonbext.Model)",
 		},
 		{

@@ -20,11 +20,12 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/errorkind"
+	"github.com/headwater-ml/headwater/internal/study/patch"
 	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 
@@ -570,7 +571,7 @@ func TestConversationWithDate(t *testing.T) {
 		}
 		if asked = append(asked, o.Conversation.Date); o.Conversation.Date == "" {
 			conn.send(engine.Event{Failure: &engine.Error{
-				Message: "which date?", Reason: trace.DateKind,
+				Message: "which date?", Reason: errorkind.Date,
 			}})
 			return
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 )
 
 // between is the least time between two pictures of something that grows, and liveBytes how large
@@ -168,7 +169,7 @@ func (d *display) exit(err error) {
 //
 // Where CI is set nobody reads, and the status is always 1.
 func (d *display) status(err error) int {
-	asked := errors.Is(err, trace.ErrUsage) || trace.KindOf(err) == trace.ModelKind
+	asked := errors.Is(err, trace.ErrUsage) || errorkind.Of(err) == errorkind.Model
 	watched := os.Getenv("JPY_SESSION_NAME") != ""
 	if d.notebook && (watched || asked) && os.Getenv("CI") == "" {
 		return 0

@@ -40,6 +40,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -296,7 +297,7 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 	defer stop()
 	ask := r.live(out, by, stop)
 	e, err := client.Explain(ctx, r.model, prompt, ask)
-	if trace.KindOf(err) == trace.DateKind {
+	if errorkind.Of(err) == errorkind.Date {
 		ask.Conversation.Date = time.Now().Format(time.DateOnly)
 		e, err = client.Explain(ctx, r.model, prompt, ask)
 	}

@@ -7,17 +7,18 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 )
 
 // hints say, in terms of a cell, what to do about an error of the engine, with options by
 // [trace.Called].
-var hints = map[trace.ErrorKind]string{
-	trace.MemoryKind: "set " + trace.Called("max memory", "MaxMemory of gonbext.Model"),
-	trace.DTypeKind:  "set " + trace.Called("dtype", "DType of gonbext.Model") + ` to "bfloat16"`,
-	trace.CacheKind: "run headwater download with the name of the model, which " +
+var hints = map[errorkind.Kind]string{
+	errorkind.Memory: "set " + trace.Called("max memory", "MaxMemory of gonbext.Model"),
+	errorkind.DType:  "set " + trace.Called("dtype", "DType of gonbext.Model") + ` to "bfloat16"`,
+	errorkind.Cache: "run headwater download with the name of the model, which " +
 		"fetches broken files again",
-	trace.TokenizerKind: "trace token ids by TryTraceInput of gonbext.Model",
-	trace.PluginKind:    "run headwater setup xla",
+	errorkind.Tokenizer: "trace token ids by TryTraceInput of gonbext.Model",
+	errorkind.Plugin:    "run headwater setup xla",
 }
 
 // hint adds to an error what to do about a method that this program has registered and the engine

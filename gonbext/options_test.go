@@ -9,6 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -67,13 +68,13 @@ func TestByOfMethods(t *testing.T) {
 
 // Each kind of error has a hint in terms of a cell, and no other error has one.
 func TestHints(t *testing.T) {
-	for kind, want := range map[trace.ErrorKind]string{
-		trace.MemoryKind:    "no room (set MaxMemory of gonbext.Model)",
-		trace.DTypeKind:     `no room (set DType of gonbext.Model to "bfloat16")`,
-		trace.CacheKind:     "no room (run headwater download with the name of the model, which fetches broken files again)",
-		trace.TokenizerKind: "no room (trace token ids by TryTraceInput of gonbext.Model)",
-		trace.PluginKind:    "no room (run headwater setup xla)",
-		trace.NoKind:        "no room",
+	for kind, want := range map[errorkind.Kind]string{
+		errorkind.Memory:    "no room (set MaxMemory of gonbext.Model)",
+		errorkind.DType:     `no room (set DType of gonbext.Model to "bfloat16")`,
+		errorkind.Cache:     "no room (run headwater download with the name of the model, which fetches broken files again)",
+		errorkind.Tokenizer: "no room (trace token ids by TryTraceInput of gonbext.Model)",
+		errorkind.Plugin:    "no room (run headwater setup xla)",
+		errorkind.None:      "no room",
 	} {
 		err := &engine.Error{Message: "no room", Reason: kind}
 		if got := worded(err); got.Error() != "gonbext: "+want || !errors.Is(got, err) {

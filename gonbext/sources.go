@@ -14,6 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/sources"
 )
@@ -187,7 +188,7 @@ func (r sourceRequest) sources(ctx context.Context, out *display, question strin
 		return nil, err
 	}
 	result, err := client.Sources(ctx, r.model, ask)
-	if trace.KindOf(err) == trace.DateKind {
+	if errorkind.Of(err) == errorkind.Date {
 		ask.Conversation.Date = time.Now().Format(time.DateOnly)
 		result, err = client.Sources(ctx, r.model, ask)
 	}

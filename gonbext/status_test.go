@@ -7,14 +7,15 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 )
 
 // TestStatus ends a cell by errors of every kind, where somebody reads the line of the error and
 // where nobody does.
 func TestStatus(t *testing.T) {
 	usage := engine.Error{Message: "no method", Usage: true}
-	model := engine.Error{Message: "no model", Reason: trace.ModelKind}
-	machine := engine.Error{Message: "no memory", Reason: trace.MemoryKind}
+	model := engine.Error{Message: "no model", Reason: errorkind.Model}
+	machine := engine.Error{Message: "no memory", Reason: errorkind.Memory}
 	for _, c := range []struct {
 		name       string
 		failure    engine.Error

@@ -3,12 +3,12 @@ package gonbext
 import (
 	"context"
 
-	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/study/patch"
 )
 
 // Heads is [Explain] with the kind heads of [Show]: what every attention head of every layer looks

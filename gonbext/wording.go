@@ -6,6 +6,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -64,7 +65,7 @@ func wordedAs(err error, name func(option string) string) error {
 // and with a hint.
 func wordsOf(err error, name func(option string) string) string {
 	text := message.Words(err, name)
-	if hint := hints[trace.KindOf(err)]; hint != "" {
+	if hint := hints[errorkind.Of(err)]; hint != "" {
 		text += " (" + (&trace.UsageError{Reason: hint}).Text(name) + ")"
 	}
 	return text

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/modelgolden"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/modeltest"
 )
 
 // TestBatch: on every family that generates, each text of a batch gets the tokens and the numbers
@@ -27,7 +27,7 @@ func TestBatch(t *testing.T) {
 				t.Skip("it does not generate")
 			}
 			for _, most := range []int{1, 3, 16} {
-				modeltest.Batch(t, m, most)
+				modelgolden.Batch(t, m, most)
 			}
 		})
 	}
@@ -51,17 +51,17 @@ func TestBatchRefusals(t *testing.T) {
 			a.Terms.Rows = []trace.MixingAsk{{Name: "value-zeroing"}}
 		}, "rows of single layers"},
 	} {
-		ask := modeltest.BatchTexts()[6].Ask
+		ask := modelgolden.BatchTexts()[6].Ask
 		c.change(&ask)
 		if err := c.model.CheckBatch(ask, 20); err == nil || !strings.Contains(err.Error(),
 			c.want) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
 	}
-	if err := gpt2.CheckBatch(modeltest.BatchTexts()[6].Ask, 20); err != nil {
+	if err := gpt2.CheckBatch(modelgolden.BatchTexts()[6].Ask, 20); err != nil {
 		t.Errorf("attention and terms: %v", err)
 	}
-	texts := modeltest.BatchTexts()[:2]
+	texts := modelgolden.BatchTexts()[:2]
 	first := func(texts []trace.BatchText, most int) error {
 		for _, err := range gpt2.Batch(ctx, texts, most) {
 			return err
@@ -78,7 +78,7 @@ func TestBatchRefusals(t *testing.T) {
 	}
 	stopped, stop := context.WithCancel(ctx)
 	stop()
-	for _, err := range gpt2.Batch(stopped, modeltest.BatchTexts()[:1], 2) {
+	for _, err := range gpt2.Batch(stopped, modelgolden.BatchTexts()[:1], 2) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("a stopped batch: error %v", err)
 		}
@@ -91,9 +91,10 @@ func TestBatchMemory(t *testing.T) {
 	must(t, err)
 	texts := make([]trace.BatchText, 4096)
 	for i := range texts {
-		texts[i] = trace.BatchText{IDs: []int{5, 6, 7}, Ask: modeltest.BatchTexts()[6].Ask}
+		texts[i] = trace.BatchText{IDs: []int{5, 6, 7}, Ask: modelgolden.BatchTexts()[6].Ask}
 	}
-	if need := m.BatchBytes(modeltest.BatchTexts()[6].Ask, len(texts), 6); need <= m.Memory().Left {
+	need := m.BatchBytes(modelgolden.BatchTexts()[6].Ask, len(texts), 6)
+	if need <= m.Memory().Left {
 		t.Fatalf("%d texts need %d bytes and %d are left, so the test proves nothing", len(texts),
 			need, m.Memory().Left)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
-	"github.com/headwater-ml/headwater/models/tokenizer"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 )
 
 // Encode returns the tokens of a text. specials chooses the control tokens around it: those that
@@ -15,7 +15,7 @@ import (
 // which is begin-of-text if the tokenizer adds none; and whether it begins or follows a text.
 //
 // It returns an error if there are no tokens, if specials asks for a control token that the model
-// does not have, and if the tokenizer is missing ([trace.TokenizerKind]) or cannot encode the text.
+// does not have, and if the tokenizer is missing ([errorkind.Tokenizer]) or cannot encode the text.
 func (m *Model) Encode(text string, specials trace.Specials) ([]trace.Token, error) {
 	if m.tokenizer == nil {
 		return nil, m.textErr

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 )
 
 // CacheError says that a model that was downloaded from the Hub cannot be opened. One of its files
@@ -25,7 +25,7 @@ func (e *CacheError) Error() string {
 func (e *CacheError) Unwrap() error { return e.Err }
 
 // Kind says that downloading the model again may help.
-func (e *CacheError) Kind() trace.ErrorKind { return trace.CacheKind }
+func (e *CacheError) Kind() errorkind.Kind { return errorkind.Cache }
 
 // backendError is an error of the backend: the files of the model have no part in it.
 type backendError struct{ error }
@@ -36,14 +36,14 @@ func (e backendError) Unwrap() error { return e.error }
 // kindError is an error with what a user can do about it.
 type kindError struct {
 	error
-	kind trace.ErrorKind
+	kind errorkind.Kind
 }
 
 // Unwrap returns what is wrong.
 func (e *kindError) Unwrap() error { return e.error }
 
 // Kind returns what a user can do.
-func (e *kindError) Kind() trace.ErrorKind { return e.kind }
+func (e *kindError) Kind() errorkind.Kind { return e.kind }
 
 // missing is [fs.ErrNotExist] at the end of a message that has said already what does not exist.
 type missing struct{}

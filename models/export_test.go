@@ -1,8 +1,6 @@
 package models
 
 import (
-	"testing"
-
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
 )
@@ -11,17 +9,6 @@ import (
 var OpenCompileTimes = openCompileTimes
 
 type CompileTimes = compileTimes
-
-// SetPlugins registers plugins for a test.
-func SetPlugins(t *testing.T, p Plugins) {
-	t.Helper()
-	RegisterXLA(p)
-	t.Cleanup(func() {
-		backends.Lock()
-		backends.plugins = nil
-		backends.Unlock()
-	})
-}
 
 // LensLayers is lensLayers of a model with so many tokens.
 func LensLayers(vocab int, scores []float32, token, k int) ([]trace.LensLayer, error) {

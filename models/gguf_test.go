@@ -13,9 +13,9 @@ import (
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/gguf"
 	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
+	"github.com/headwater-ml/headwater/internal/modelgolden"
 	"github.com/headwater-ml/headwater/internal/testhelp"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/modeltest"
 )
 
 // ggufGolden returns a golden as GGUF.
@@ -45,7 +45,7 @@ func TestGGUFGoldens(t *testing.T) {
 			}
 			load, err := known.Loader(f.Name(), m.Weights, spec)
 			must(t, err)
-			g := modeltest.OpenGoldenWith(t, "testdata/goldens/"+name, known, spec, load)
+			g := modelgolden.OpenWith(t, "testdata/goldens/"+name, known, spec, load)
 			g.Parity(t)
 			if !spec.Bidirectional {
 				g.Greedy(t)

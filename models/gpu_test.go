@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/backends"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -14,12 +16,12 @@ import (
 func TestSmallGPU(t *testing.T) {
 	var memory int64
 	loaded := errors.New("the plugin is loaded")
-	models.SetPlugins(t, models.Plugins{
+	t.Cleanup(backends.Register(backends.Plugins{
 		FindCUDA:  func() (string, error) { return "/plugin.so", nil },
 		CheckCUDA: func(string) error { return nil },
 		LoadCUDA:  func(string, func() error) error { return loaded },
 		GPUMemory: func() int64 { return memory },
-	})
+	}))
 	const dir = "testdata/goldens/gpt2" // 42 thousand numbers
 	opts := models.Options{Backend: "cuda"}
 	_, needs, err := models.Examine(t.Context(), dir, opts)
@@ -27,11 +29,11 @@ func TestSmallGPU(t *testing.T) {
 	weights := needs.Memory.Layers + needs.Memory.Tables
 	for _, c := range []struct {
 		memory int64
-		kind   trace.ErrorKind
+		kind   errorkind.Kind
 		want   string
 	}{
-		{1000, trace.NoKind, "the GPU has 1.0 kB, of which 750 bytes are left for it; take a larger GPU"},
-		{(needs.Memory.Passes + weights*3/4) * 4 / 3, trace.DTypeKind, "; in bfloat16 it needs"},
+		{1000, errorkind.None, "the GPU has 1.0 kB, of which 750 bytes are left for it; take a larger GPU"},
+		{(needs.Memory.Passes + weights*3/4) * 4 / 3, errorkind.DType, "; in bfloat16 it needs"},
 		{(needs.Memory.Passes + weights + 100) * 4 / 3, "", loaded.Error()},
 		{0, "", loaded.Error()}, // unknown
 	} {

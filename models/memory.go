@@ -7,7 +7,9 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/backends"
 	"github.com/headwater-ml/headwater/internal/gguf"
+	"github.com/headwater-ml/headwater/internal/hostmemory"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
@@ -21,11 +23,11 @@ func LimitMemory(chosen int64) trace.Memory { return limitMemory("/", chosen) }
 
 // limitMemory is LimitMemory with the files of the system below a folder.
 func limitMemory(root string, chosen int64) trace.Memory {
-	total, _, limitedBy := machineMemory(root)
+	total, _, limitedBy := hostmemory.Read(root)
 	m := trace.Memory{Limit: chosen, Program: programBytes}
 	if m.Chosen = chosen > 0 && (limitedBy == "" || chosen <= total); !m.Chosen {
-		releasePlugins() // what plugins hold and do not use is left, too
-		total, available, limitedBy := machineMemory(root)
+		backends.ReleasePlugins() // what plugins hold and do not use is left, too
+		total, available, limitedBy := hostmemory.Read(root)
 		if total == 0 {
 			available = unknownMemory
 		}

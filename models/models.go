@@ -37,12 +37,14 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/backends"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/planted"
 	"github.com/headwater-ml/headwater/internal/tiny"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 	"github.com/headwater-ml/headwater/models/spec"
-	"github.com/headwater-ml/headwater/models/tokenizer"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -187,7 +189,7 @@ func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) 
 
 // explain returns a [*CacheError] for an error of files that were downloaded.
 func (at location) explain(ctx context.Context, err error) error {
-	if ctx.Err() == nil && at.downloaded && trace.KindOf(err) == trace.NoKind &&
+	if ctx.Err() == nil && at.downloaded && errorkind.Of(err) == errorkind.None &&
 		!errors.As(err, new(backendError)) {
 		return &CacheError{Ref: at.name, Dir: at.path, Err: err}
 	}
@@ -246,7 +248,7 @@ func prepare(from source, name string, opts Options) (*prepared, error) {
 	if err != nil {
 		return nil, from.explain(err)
 	}
-	plugin, err := PluginPath(opts.Backend)
+	plugin, err := backends.PluginPath(opts.Backend)
 	if err != nil {
 		return nil, backendError{err}
 	}
@@ -293,7 +295,7 @@ func open(ctx context.Context, from source, where location, opts Options) (_ *Mo
 	if err := p.check(m.memory); err != nil {
 		return nil, err
 	}
-	if err := p.checkGPU(gpuMemory(p.backend)); err != nil {
+	if err := p.checkGPU(backends.GPUMemory(p.backend)); err != nil {
 		return nil, err
 	}
 	at := newLoading(ctx, p.spec, opts.Loading)
@@ -326,7 +328,7 @@ func open(ctx context.Context, from source, where location, opts Options) (_ *Mo
 	if p.backend != "go" {
 		at.stage("starting the backend")
 	}
-	backend, err := OpenBackend(opts.Backend)
+	backend, err := backends.Open(opts.Backend)
 	if err != nil {
 		return nil, backendError{err}
 	}
@@ -354,7 +356,7 @@ func open(ctx context.Context, from source, where location, opts Options) (_ *Mo
 	m.limitPasses()
 	m.info = m.describe()
 	m.info.Name, m.info.Title, m.info.Note, m.info.Hash = p.name, title, where.note, hash
-	m.info.Backend = backendName(backend)
+	m.info.Backend = backends.Name(backend)
 	return m, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/backends"
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
@@ -87,7 +88,7 @@ func Examine(ctx context.Context, ref string, opts Options) (trace.Info, *Needs,
 		DType: strings.ToLower(p.dtype.String()), Codes: p.inCodes(),
 		Memory: p.parts, Limit: opts.memory(p.parts).Limit,
 	}
-	if memory := gpuMemory(p.backend); memory > 0 {
+	if memory := backends.GPUMemory(p.backend); memory > 0 {
 		n.Limit = int64(ofGPU * float64(memory))
 	}
 	if p.backend != "cuda" && info.Head == trace.NextToken {

@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/ollama"
@@ -158,7 +159,7 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 
 // unknownModel returns the error that no model has the name that was given.
 func unknownModel(format string, args ...any) error {
-	return &kindError{pkg.Errorf(format, args...), trace.ModelKind}
+	return &kindError{pkg.Errorf(format, args...), errorkind.Model}
 }
 
 // findOllama returns where the weights of a model in the store of Ollama are.

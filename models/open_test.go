@@ -16,6 +16,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
 	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/tiny"
@@ -64,7 +65,7 @@ func TestBrokenInTheCache(t *testing.T) {
 	err := open()
 	var cached *models.CacheError
 	if !errors.As(err, &cached) || cached.Ref != "org/name@v1" || cached.Dir != dir ||
-		trace.KindOf(err) != trace.CacheKind {
+		errorkind.Of(err) != errorkind.Cache {
 		t.Errorf("error %v, want one that names the model", err)
 	}
 	for _, want := range []string{filepath.Join(dir, "model.safetensors"), dir + " was downloaded and may be damaged"} {
@@ -160,7 +161,7 @@ func TestShortName(t *testing.T) {
 		must(t, os.Truncate(file, size))
 		_, err = open()
 		if err == nil || !strings.Contains(err.Error(), file) ||
-			trace.KindOf(err) == trace.CacheKind {
+			errorkind.Of(err) == errorkind.Cache {
 			t.Errorf("error %v, want one that names the file of %d bytes alone", err, size)
 		}
 	}
@@ -261,19 +262,19 @@ func TestUnknownModel(t *testing.T) {
 	for _, c := range []struct {
 		ref  string
 		hub  *hub.Options
-		want trace.ErrorKind
+		want errorkind.Kind
 	}{
-		{"./nothing", offline, trace.ModelKind},
-		{"nothing.gguf", offline, trace.ModelKind},
-		{"planted:nothing", offline, trace.ModelKind},
-		{"ollama:nothing", offline, trace.ModelKind},
-		{"tinny", offline, trace.ModelKind},
-		{"org/nothing", online, trace.ModelKind},
-		{"org/nothing", offline, trace.NoKind}, // the Hub may have it
+		{"./nothing", offline, errorkind.Model},
+		{"nothing.gguf", offline, errorkind.Model},
+		{"planted:nothing", offline, errorkind.Model},
+		{"ollama:nothing", offline, errorkind.Model},
+		{"tinny", offline, errorkind.Model},
+		{"org/nothing", online, errorkind.Model},
+		{"org/nothing", offline, errorkind.None}, // the Hub may have it
 	} {
 		_, err := models.Open(c.ref, models.Options{Backend: "go", Hub: c.hub})
-		if err == nil || trace.KindOf(err) != c.want || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: error %q of kind %q, want kind %q", c.ref, err, trace.KindOf(err), c.want)
+		if err == nil || errorkind.Of(err) != c.want || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %q of kind %q, want kind %q", c.ref, err, errorkind.Of(err), c.want)
 		}
 	}
 }

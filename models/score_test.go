@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
@@ -64,7 +65,7 @@ func TestPredictErrors(t *testing.T) {
 	q.Token = 3
 	_, err = small.Predict(ctx, []trace.Query{q})
 	var refused *trace.MemoryError
-	if !errors.As(err, &refused) || trace.KindOf(err) != trace.MemoryKind ||
+	if !errors.As(err, &refused) || errorkind.Of(err) != errorkind.Memory ||
 		!strings.HasSuffix(err.Error(), ", or allow more memory") {
 		t.Errorf("error %v, want a MemoryError that says that a higher limit helps", err)
 	}

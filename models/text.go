@@ -8,9 +8,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
-	"github.com/headwater-ml/headwater/models/tokenizer"
+	"github.com/headwater-ml/headwater/internal/errorkind"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 )
 
 // openText reads the tokenizer, the ids that end a text, the id of the mask token and the chat
@@ -23,7 +23,7 @@ func (m *Model) openText(from source) error {
 	} else if !from.HasTokenizer() || errors.Is(err, fs.ErrNotExist) {
 		m.textErr = &kindError{
 			pkg.Errorf("%s takes token ids and no text: %w", from.Label(), err),
-			trace.TokenizerKind,
+			errorkind.Tokenizer,
 		}
 	} else {
 		return err

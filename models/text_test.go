@@ -13,6 +13,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/transformer"
@@ -138,8 +139,8 @@ func TestConverse(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), c.say) {
 					t.Errorf("error %v, want %q", err, c.say)
 				}
-				if asks := trace.KindOf(err) == trace.DateKind; asks != (name == "no date") {
-					t.Errorf("error %v of kind %q", err, trace.KindOf(err))
+				if asks := errorkind.Of(err) == errorkind.Date; asks != (name == "no date") {
+					t.Errorf("error %v of kind %q", err, errorkind.Of(err))
 				}
 				return
 			}
@@ -171,19 +172,19 @@ func TestMemory(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts models.Options
 		say  string
-		kind trace.ErrorKind
+		kind errorkind.Kind
 	}{
-		"neither": {models.Options{Backend: "go", MaxMemory: 1000}, " needs about 67.4 MB, the limit is 1.0 kB (given); what is recorded takes more than that; take a smaller model, or allow more memory", trace.MemoryKind},
-		"half":    {models.Options{Backend: "go", MaxMemory: program + 100_000}, " and takes several times as long", trace.DTypeKind},
+		"neither": {models.Options{Backend: "go", MaxMemory: 1000}, " needs about 67.4 MB, the limit is 1.0 kB (given); what is recorded takes more than that; take a smaller model, or allow more memory", errorkind.Memory},
+		"half":    {models.Options{Backend: "go", MaxMemory: program + 100_000}, " and takes several times as long", errorkind.DType},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := models.Open(dir, c.opts)
 			var memory *trace.MemoryError
 			if !errors.As(err, &memory) || !memory.Chosen || memory.Limit != c.opts.MaxMemory ||
 				!strings.Contains(err.Error(), c.say) ||
-				trace.KindOf(err) != c.kind || strings.Contains(err.Error(), "--") {
+				errorkind.Of(err) != c.kind || strings.Contains(err.Error(), "--") {
 				t.Errorf("error %v of kind %q, want a MemoryError with %q",
-					err, trace.KindOf(err), c.say)
+					err, errorkind.Of(err), c.say)
 			}
 		})
 	}
@@ -233,7 +234,7 @@ func TestNoTokenizer(t *testing.T) {
 			m, err := models.Open(dir, models.Options{Backend: "go"})
 			must(t, err)
 			_, err = m.Encode("the", trace.SpecialsAuto)
-			if trace.KindOf(err) != trace.TokenizerKind || !strings.Contains(err.Error(), c.say) {
+			if errorkind.Of(err) != errorkind.Tokenizer || !strings.Contains(err.Error(), c.say) {
 				t.Errorf("Encode = %v, want one of TokenizerKind with %q", err, c.say)
 			}
 		})

@@ -3,7 +3,7 @@ package aggregation
 import (
 	"context"
 
-	"github.com/headwater-ml/headwater/attribution/aggregation/maxflow"
+	"github.com/headwater-ml/headwater/internal/maxflow"
 )
 
 func init() { Register("flow", flow{}) }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/headwater-ml/headwater/attribution/aggregation/maxflow"
+	"github.com/headwater-ml/headwater/internal/maxflow"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -76,14 +77,14 @@ type MemoryError struct {
 }
 
 // Kind returns what would help: weights in bfloat16, a higher limit, or no option.
-func (e *MemoryError) Kind() ErrorKind {
+func (e *MemoryError) Kind() errorkind.Kind {
 	switch {
 	case e.Half > 0:
-		return DTypeKind
+		return errorkind.DType
 	case e.Machine, e.GPU, e.LimitedBy != "":
-		return NoKind
+		return errorkind.None
 	}
-	return MemoryKind
+	return errorkind.Memory
 }
 
 // Error returns Text after the package's name.
@@ -112,12 +113,12 @@ func (e *MemoryError) Text(func(option string) string) string {
 	}
 	instead := e.Instead
 	switch e.Kind() {
-	case DTypeKind:
+	case errorkind.DType:
 		half := "in bfloat16 it needs " + message.FormatBytes(e.Half)
 		if instead = half; e.HalfIsSlow {
 			instead = e.Instead + "; " + half + " and takes several times as long"
 		}
-	case MemoryKind:
+	case errorkind.Memory:
 		instead += ", or allow more memory"
 	}
 	return fmt.Sprintf("%s needs about %s, %s; %s", e.What, message.FormatBytes(e.Need), limit,

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 )
 
 // TestMemoryError: an error has what is needed, what the limit is and what would fit, and its kind
@@ -15,12 +16,12 @@ func TestMemoryError(t *testing.T) {
 	for _, c := range []struct {
 		err  trace.MemoryError
 		want string
-		kind trace.ErrorKind
+		kind errorkind.Kind
 	}{
 		{
 			trace.MemoryError{Memory: limit, What: "flow", Need: 12 << 30, Instead: "take less"},
 			"attribution: flow needs about 12.9 GB, the limit is 8.6 GB; take less, or allow more " +
-				"memory", trace.MemoryKind,
+				"memory", errorkind.Memory,
 		},
 		{
 			trace.MemoryError{
@@ -28,7 +29,7 @@ func TestMemoryError(t *testing.T) {
 				Instead: "take less",
 			},
 			"transformer: a pass needs about 600 MB, the limit is 1.0 GB (given), of which 400 MB " +
-				"are left for it; take less, or allow more memory", trace.MemoryKind,
+				"are left for it; take less, or allow more memory", errorkind.Memory,
 		},
 		{
 			trace.MemoryError{
@@ -36,14 +37,14 @@ func TestMemoryError(t *testing.T) {
 				Half: 6 << 30,
 			},
 			"models: it needs about 12.9 GB, this machine has 8.6 GB; in bfloat16 it needs 6.4 GB",
-			trace.DTypeKind,
+			errorkind.DType,
 		},
 		{
 			trace.MemoryError{
 				Package: "models", Memory: limit, What: "it", Need: 12 << 30, Machine: true,
 				Instead: "take another",
 			},
-			"models: it needs about 12.9 GB, this machine has 8.6 GB; take another", trace.NoKind,
+			"models: it needs about 12.9 GB, this machine has 8.6 GB; take another", errorkind.None,
 		},
 	} {
 		if got := c.err.Error(); got != c.want || c.err.Kind() != c.kind {

@@ -63,7 +63,7 @@ type Conversation struct {
 	// Template is the name of the chat template, of a model that has several; "" is the default.
 	Template string `json:"template,omitempty"`
 	// Date is the date that a template asks for, as 2026-11-26 or 2026-11-26T15:04:05. A template
-	// that asks for it when it is empty fails with an error of [DateKind].
+	// that asks for it when it is empty fails with an error of [errorkind.Date].
 	Date string `json:"date,omitempty"`
 }
 

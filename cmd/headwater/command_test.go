@@ -82,7 +82,7 @@ func TestDone(t *testing.T) {
 		{"trace", "--backend", "go", "--ids", "1,2", "--taps", "hidden", "-o", out},
 		{"focus", "--backend", "go", "-o", out, "the keys"},
 		{"context", "--backend", "go", "-o", out, "-q", "who ?", "command_test.go"},
-		{"tokenize", "--tokenizer", filepath.Join(clitest.Root, "models/tokenizer/testdata/gpt2.json")},
+		{"tokenize", "--tokenizer", filepath.Join(clitest.Root, "internal/tokenizer/testdata/gpt2.json")},
 	} {
 		var stdout, stderr bytes.Buffer
 		status := cli.Run(ctx, headwater, args, strings.NewReader(`"a"`), &stdout, &stderr)

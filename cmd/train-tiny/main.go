@@ -10,9 +10,9 @@ import (
 	"os"
 	"os/signal"
 
+	"github.com/headwater-ml/headwater/internal/backends"
 	"github.com/headwater-ml/headwater/internal/tiny"
 	"github.com/headwater-ml/headwater/internal/train"
-	"github.com/headwater-ml/headwater/models"
 	_ "github.com/headwater-ml/headwater/models/xla"
 )
 
@@ -43,7 +43,7 @@ func main() {
 }
 
 func run(ctx context.Context, cfg train.Config, backend, out string) error {
-	b, err := models.OpenBackend(backend)
+	b, err := backends.Open(backend)
 	if err != nil {
 		return err
 	}

@@ -59,8 +59,10 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	_ "github.com/headwater-ml/headwater/attribution/study" // which the engine runs
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/backends"
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/engine/server"
+	"github.com/headwater-ml/headwater/internal/hostmemory"
 	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
@@ -116,14 +118,14 @@ type Config struct {
 func Serve(ctx context.Context, c Config) error {
 	weights := c.Memory
 	if weights == 0 {
-		total, _, _ := models.MachineMemory()
+		total, _, _ := hostmemory.Read("/")
 		weights = total / 2 // the other half is for what runs record
 	}
 	return server.Serve(ctx, server.Config{
 		Socket: c.Socket, Watch: c.Watch, Idle: c.Idle, Open: opener(c.Backend), Log: c.Log,
 		Name: namer(c.Backend), Models: c.Models, Bytes: weights, Memory: c.Memory,
 		Encode: c.Encode, Origin: c.Origin, Figures: c.Figures, Build: c.Build,
-		Opens: c.Opens, Release: models.ReleaseMemory,
+		Opens: c.Opens, Release: backends.ReleaseMemory,
 	})
 }
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/compare"
 )
 
 // pieces is an explanation of a prompt that is divided into these pieces. An empty offset, and a

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/compare"
 )
 
 // TestComparePrompts aligns prompts of 4 and 6 tokens. "the" and "fell" are common; "old" is left

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution/study/patch"
+	"github.com/headwater-ml/headwater/internal/study/patch"
 )
 
 // TestScriptNotes: names of bands stand where they have room, the last one always, and legends name

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/compare"
+	"github.com/headwater-ml/headwater/internal/compare"
 )
 
 // TestCaption: the caption of a user stands in place of the line with the model, in figures and

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/compare"
+	"github.com/headwater-ml/headwater/internal/compare"
 )
 
 func init() {

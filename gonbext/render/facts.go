@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/compare"
 )
 
 // Facts name up to mostFor sources for a token and mostAgainst against it.

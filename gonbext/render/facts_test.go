@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/study/patch"
 )
 
 // TestWritersOverflow: of two layers, the facts name no third one where the difference of the

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/internal/compare"
 )
 
 // Drawn is a picture worked out for a figure, which only draws it: matrices with the same columns,

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution/study/heads"
+	"github.com/headwater-ml/headwater/internal/study/heads"
 )
 
 // shownKind is a kind of head that a picture marks. Letter marks it in the map; Heads are those of

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution/study/heads"
+	"github.com/headwater-ml/headwater/internal/study/heads"
 )
 
 // kindred is a picture of 3 × 2 heads, whose head 1 of layer 1 always looks at the token before:

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution/study/heads"
+	"github.com/headwater-ml/headwater/internal/study/heads"
 )
 
 //go:embed heads.js

@@ -8,7 +8,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/focus"
-	"github.com/headwater-ml/headwater/attribution/study/heads"
+	"github.com/headwater-ml/headwater/internal/study/heads"
 )
 
 // writtenBy says which heads are listed where what they wrote is known, and in what order.

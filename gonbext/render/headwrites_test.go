@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution/study/heads"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/study/heads"
 )
 
 // writing is the picture of kindred heads, with what each wrote: of the first token head 0.1 wrote

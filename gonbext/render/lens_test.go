@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/lens"
+	"github.com/headwater-ml/headwater/internal/study/lens"
 )
 
 // lensSays returns a lens of example's seven rows: the tokens from the input up, each with a

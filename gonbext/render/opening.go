@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/compare"
-	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/units"
+	"github.com/headwater-ml/headwater/internal/compare"
+	"github.com/headwater-ml/headwater/internal/study/verdict"
 )
 
 // functionWords are articles, prepositions, conjunctions and auxiliaries, which say little about

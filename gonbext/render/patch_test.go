@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/study/patch"
 )
 
 // patched is an explanation of a model of 3 layers of 2 heads with patches of a kind of places.

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/study/patch"
 )
 
 const (

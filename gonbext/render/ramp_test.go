@@ -53,7 +53,7 @@ func lightness(c rgb) float64 { return 116*math.Cbrt(luminance(c)) - 16 }
 
 func TestRampIsEven(t *testing.T) {
 	for name, sign := range map[string]float64{"blue": 1, "rust": -1} {
-		at := func(i int) float64 { return lightness(chart.Ramp(sign * float64(i) / steps)) }
+		at := func(i int) float64 { return lightness(chart.Ramp("", sign*float64(i)/steps)) }
 		first, last := at(0), at(steps)
 		if first < 97 || last > 30 {
 			t.Errorf("%s: lightness from %.1f to %.1f, want from 97 or more to 30 or less", name,
@@ -73,22 +73,22 @@ func TestRampIsEven(t *testing.T) {
 // TestRampPalettes checks the ramps of files for every palette of HTML: their lightness is even and
 // the same in all, and text on them is legible.
 func TestRampPalettes(t *testing.T) {
-	if c := contrast(chart.Missing, chart.Legible(chart.Missing)); c < minContrast {
+	if c := contrast(chart.Missing, chart.Missing.Legible()); c < minContrast {
 		t.Errorf("text on what is missing has contrast %.2f", c)
 	}
 	for _, name := range PaletteNames() {
 		for _, sign := range []float64{1, -1} {
-			if name != PaletteNames()[0] && sign > 0 && chart.RampOf(name, 1) == chart.Ramp(1) {
+			if name != PaletteNames()[0] && sign > 0 && chart.Ramp(name, 1) == chart.Ramp("", 1) {
 				t.Errorf("%s has the colours of the default", name)
 			}
 			for i := range steps + 1 {
 				x := sign * float64(i) / steps
-				got := chart.RampOf(name, x)
-				if off := lightness(got) - lightness(chart.Ramp(x)); math.Abs(off) > 4 {
+				got := chart.Ramp(name, x)
+				if off := lightness(got) - lightness(chart.Ramp("", x)); math.Abs(off) > 4 {
 					t.Errorf("%s: %v has lightness %.1f, %.1f from that of the default", name, x,
 						lightness(got), off)
 				}
-				if c := contrast(got, chart.Legible(got)); c < minContrast {
+				if c := contrast(got, got.Legible()); c < minContrast {
 					t.Errorf("%s: text on %v has contrast %.2f", name, x, c)
 				}
 			}
@@ -102,13 +102,13 @@ func TestRampEnds(t *testing.T) {
 		x    float64
 		want rgb
 	}{
-		{"both arms begin at the same neutral", math.Copysign(0, -1), chart.Ramp(0)},
-		{"beyond", 7, chart.Ramp(1)},
-		{"infinite", math.Inf(1), chart.Ramp(1)},
-		{"minus infinite", math.Inf(-1), chart.Ramp(-1)},
+		{"both arms begin at the same neutral", math.Copysign(0, -1), chart.Ramp("", 0)},
+		{"beyond", 7, chart.Ramp("", 1)},
+		{"infinite", math.Inf(1), chart.Ramp("", 1)},
+		{"minus infinite", math.Inf(-1), chart.Ramp("", -1)},
 		{"not a number", math.NaN(), chart.Missing},
 	} {
-		if got := chart.Ramp(c.x); got != c.want {
+		if got := chart.Ramp("", c.x); got != c.want {
 			t.Errorf("%s: chart.Ramp(%v) = %v, want %v", c.name, c.x, got, c.want)
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/scores"
-	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/study/scores"
+	"github.com/headwater-ml/headwater/internal/study/without"
 )
 
 //go:embed scores.js

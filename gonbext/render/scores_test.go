@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/scores"
-	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/study/scores"
+	"github.com/headwater-ml/headwater/internal/study/without"
 )
 
 // scored is chatted with scores: a part of the prompt mattered for the first of its two tokens, of

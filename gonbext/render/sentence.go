@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/attribution/units"
+	"github.com/headwater-ml/headwater/internal/study/verdict"
 )
 
 // Phrase is a sentence in pieces of one weight each, before it is drawn. Its texts are visible; see

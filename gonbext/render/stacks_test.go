@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/lens"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/study/lens"
 )
 
 // translated is an explanation of a model of two stacks: a source of two words and a control token,

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/study/verdict"
 )
 
 // verdict returns the verdict on the word of row t of a method, nil if there is none, if the row is

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/internal/gguf"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
@@ -51,14 +51,14 @@ func advice(err error) string {
 	case errors.Is(err, xlaplugin.ErrUnknownHash):
 		return "--sha256 HASH"
 	}
-	switch trace.KindOf(err) {
-	case trace.MemoryKind:
+	switch errorkind.Of(err) {
+	case errorkind.Memory:
 		return "--max-memory"
-	case trace.DTypeKind:
+	case errorkind.DType:
 		return "--dtype bfloat16"
-	case trace.TokenizerKind:
+	case errorkind.Tokenizer:
 		return "headwater trace --ids"
-	case trace.PluginKind:
+	case errorkind.Plugin:
 		return "headwater setup xla installs it"
 	}
 	return ""

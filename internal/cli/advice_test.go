@@ -7,6 +7,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
@@ -68,5 +69,5 @@ func TestSaidInFlags(t *testing.T) {
 // noTokenizer is the error of a model that takes no text.
 type noTokenizer struct{}
 
-func (noTokenizer) Error() string         { return "none" }
-func (noTokenizer) Kind() trace.ErrorKind { return trace.TokenizerKind }
+func (noTokenizer) Error() string        { return "none" }
+func (noTokenizer) Kind() errorkind.Kind { return errorkind.Tokenizer }

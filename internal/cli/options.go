@@ -17,8 +17,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	_ "github.com/headwater-ml/headwater/attribution/study" // whose options are flags
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/backends"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/internal/message"
-	"github.com/headwater-ml/headwater/models"
 )
 
 // ModelFlags are the flags that choose the model and what it runs on.
@@ -80,11 +81,11 @@ func (f *ModelFlags) AddBackend(cmd *cobra.Command) {
 		"for others if it is there)"
 	cmd.Flags().Func("backend", usage, func(s string) error {
 		kind, path, named := strings.Cut(s, ":")
-		if s != "" && (!slices.Contains(models.Backends(), kind) || named &&
+		if s != "" && (!slices.Contains(backends.Names(), kind) || named &&
 			(path == "" || kind == "go")) {
 			near := ""
-			if !slices.Contains(models.Backends(), kind) {
-				near = message.DidYouMean(kind, models.Backends())
+			if !slices.Contains(backends.Names(), kind) {
+				near = message.DidYouMean(kind, backends.Names())
 			}
 			return fmt.Errorf("%sknown are %s", near, names)
 		}
@@ -195,7 +196,7 @@ func Today(m trace.Model, prompt string, c trace.Conversation) string {
 	if !ok || c.Date != "" {
 		return c.Date
 	}
-	if _, _, err := talker.Converse(c, prompt); trace.KindOf(err) != trace.DateKind {
+	if _, _, err := talker.Converse(c, prompt); errorkind.Of(err) != errorkind.Date {
 		return ""
 	}
 	return time.Now().Format(time.DateOnly)

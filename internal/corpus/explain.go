@@ -5,9 +5,10 @@ import (
 	"context"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/scores"
-	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/errorkind"
+	"github.com/headwater-ml/headwater/internal/study/scores"
+	"github.com/headwater-ml/headwater/internal/study/without"
 )
 
 // Explainer explains records with a model that is open. It must be safe for concurrent use.
@@ -158,7 +159,7 @@ func ForAll(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case trace.KindOf(err) == trace.MemoryKind:
+	case errorkind.Of(err) == errorkind.Memory:
 		return &ShardError{Err: err}
 	}
 	return nil

@@ -16,11 +16,11 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/scores"
-	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/corpus/bucket/buckettest"
+	"github.com/headwater-ml/headwater/internal/study/scores"
+	"github.com/headwater-ml/headwater/internal/study/without"
 )
 
 // What a shard keeps of an explanation, computed by hand.

@@ -23,11 +23,12 @@ import (
 const module = "github.com/headwater-ml/headwater/"
 
 // allowed is, for every package of the project, what its code may import beyond the standard
-// library and internal/message, which words errors: paths of our own without the module's name, and
-// prefixes of foreign paths. "..." at the end takes all packages below as well. A package may stand
-// here before it exists.
+// library, internal/errorkind and internal/message, which say what errors are: paths of our own
+// without the module's name, and prefixes of foreign paths. "..." at the end takes all packages
+// below as well. A package may stand here before it exists.
 var allowed = map[string][]string{
 	// Names of plugins, sums over rows.
+	"internal/errorkind":  nil,
 	"internal/message":    nil,
 	"internal/rowmath":    nil,
 	"internal/jsonread":   {"github.com/go-json-experiment/json/jsontext"},
@@ -35,6 +36,7 @@ var allowed = map[string][]string{
 	"internal/budget":     {"attribution/trace"},
 	"internal/atomicfile": nil,
 	"internal/kernel":     nil,
+	"internal/hostmemory": nil,
 
 	// Models with given answers, for the tests of methods.
 	"internal/fakemodel": {"attribution/trace"},
@@ -47,33 +49,33 @@ var allowed = map[string][]string{
 
 	// Methods over a trace: no graphs, no notebooks, no drawing.
 	"attribution": {
-		"attribution/trace", "attribution/aggregation", "attribution/aggregation/maxflow",
+		"attribution/trace", "attribution/aggregation", "internal/maxflow",
 		"attribution/scorer", "attribution/units", "internal/budget", "internal/registry",
 		"internal/rowmath", gonum,
 	},
 	"attribution/aggregation": {
-		"attribution/trace", "attribution/aggregation/maxflow",
+		"attribution/trace", "internal/maxflow",
 		"internal/registry", "internal/rowmath", gonum,
 	},
-	"attribution/aggregation/maxflow": {"attribution/trace", gonum},
+	"internal/maxflow": {"attribution/trace", gonum},
 	"attribution/scorer": {
 		"attribution/trace", "attribution/aggregation", "internal/budget",
 		"internal/registry", "internal/rowmath", gonum,
 	},
 	"attribution/focus": {"attribution/trace", "internal/rowmath"},
 	// Studies of a text beside the methods. None knows another; the first links them all.
-	"attribution/study": {"attribution/study/..."},
-	"attribution/study/heads": {
+	"attribution/study": {"internal/study/..."},
+	"internal/study/heads": {
 		"attribution", "attribution/trace", "attribution/units", "internal/rowmath",
 	},
-	"attribution/study/lens":   {"attribution", "attribution/trace"},
-	"attribution/study/patch":  {"attribution", "attribution/trace", gonum},
-	"attribution/study/scores": {"attribution", "attribution/trace", "internal/rowmath"},
-	"attribution/study/verdict": {
+	"internal/study/lens":   {"attribution", "attribution/trace"},
+	"internal/study/patch":  {"attribution", "attribution/trace", gonum},
+	"internal/study/scores": {"attribution", "attribution/trace", "internal/rowmath"},
+	"internal/study/verdict": {
 		"attribution", "attribution/scorer", "attribution/trace", "attribution/units",
 		"internal/rowmath",
 	},
-	"attribution/study/without": {
+	"internal/study/without": {
 		"attribution", "attribution/trace", "attribution/units", "internal/rowmath",
 	},
 	"attribution/evaluate": {
@@ -81,7 +83,7 @@ var allowed = map[string][]string{
 		"internal/rowmath", gonum,
 	},
 	// Two explanations with the same columns.
-	"attribution/compare": {
+	"internal/compare": {
 		"attribution", "attribution/trace", "attribution/units", "internal/message",
 		"internal/rowmath",
 	},
@@ -104,7 +106,7 @@ var allowed = map[string][]string{
 	"internal/ollama":        {"internal/atomicfile"},
 	"internal/chat":          {"internal/jsonread", "golang.org/x/text/..."},
 	"internal/sentencepiece": nil,
-	"models/tokenizer": {
+	"internal/tokenizer": {
 		"internal/jsonread", "internal/sentencepiece",
 		"github.com/rivo/uniseg", "golang.org/x/text/...",
 		"github.com/dlclark/regexp2", // in a test alone: the reference of its regular expressions
@@ -133,13 +135,20 @@ var allowed = map[string][]string{
 	"models/transformer/internal/program": {
 		"models/transformer/internal/codes", "models/transformer/internal/host", gomlx, compute,
 	},
+	"models/transformer/internal/edit": {
+		"attribution/trace", "models/spec", "models/transformer/internal/codes",
+		"models/transformer/internal/graph", "models/transformer/internal/host",
+		"models/transformer/internal/program", gomlx, compute,
+	},
 	"models/transformer/internal/run": {
 		"attribution/trace", "models/spec", "models/transformer/internal/codes",
+		"models/transformer/internal/edit",
 		"models/transformer/internal/graph", "models/transformer/internal/host",
 		"models/transformer/internal/logit", "models/transformer/internal/program", gomlx, compute,
 	},
 	"models/transformer/internal/ask": {
 		"attribution/trace", "models/spec", "models/transformer/internal/codes",
+		"models/transformer/internal/edit",
 		"models/transformer/internal/graph", "models/transformer/internal/host",
 		"models/transformer/internal/logit", "models/transformer/internal/program",
 		"models/transformer/internal/run", gomlx, compute,
@@ -147,24 +156,32 @@ var allowed = map[string][]string{
 	"models/transformer": {
 		"attribution/trace", "models/spec", "models/transformer/internal/...", gomlx, compute,
 	},
-	"internal/planted": {"internal/checkpoint"},
-	"internal/tiny":    {"internal/checkpoint", "models/tokenizer"},
+	// What graphs run on.
+	"internal/backends": {"attribution/trace", gomlx, compute},
+	"internal/planted":  {"internal/checkpoint"},
+	"internal/tiny":     {"internal/checkpoint", "internal/tokenizer"},
 	"models": {
-		"attribution/trace", "internal/atomicfile", "internal/rowmath",
-		"internal/chat", "internal/checkpoint", "models/family", "internal/gguf", "internal/hub",
-		"internal/ollama", "internal/planted", "models/spec", "internal/tiny", "models/tokenizer",
-		"models/transformer", gomlx, compute,
+		"attribution/trace", "internal/atomicfile", "internal/backends", "internal/hostmemory",
+		"internal/rowmath", "internal/chat", "internal/checkpoint", "internal/gguf", "internal/hub",
+		"internal/ollama", "internal/planted", "internal/tiny", "internal/tokenizer",
+		"models/family", "models/spec", "models/transformer", gomlx, compute,
 	},
 	"models/modeltest": {
-		"attribution/trace", "internal/golden", "internal/checkpoint", "models/family",
-		"internal/testhelp", "models/spec", "models/transformer", gomlx, compute,
+		"attribution/trace", "internal/backends", "internal/checkpoint", "internal/modelgolden",
+		"internal/testhelp", "models/family", "models/spec", "models/transformer", gomlx, compute,
 	},
 	"models/xla": {
-		"models", "internal/atomicfile", "internal/xlaplugin", "github.com/gomlx/go-xla/...", gomlx,
+		"internal/backends", "internal/atomicfile", "internal/xlaplugin",
+		"github.com/gomlx/go-xla/...", gomlx,
 		"golang.org/x/sys/cpu",
 	},
-	"internal/xlaplugin":        {"internal/atomicfile", "github.com/gomlx/go-xla/installer"},
-	"internal/golden":           {"internal/checkpoint", "models/transformer"},
+	"internal/xlaplugin": {"internal/atomicfile", "github.com/gomlx/go-xla/installer"},
+	"internal/golden":    {"internal/checkpoint", "models/transformer"},
+	// For tests alone.
+	"internal/modelgolden": {
+		"attribution/trace", "internal/backends", "internal/checkpoint", "internal/golden",
+		"internal/testhelp", "models/family", "models/spec", "models/transformer", gomlx, compute,
+	},
 	"internal/mutant":           nil, // for tests alone
 	"internal/testhelp":         nil, // for tests alone
 	"internal/testhelp/hostile": nil,
@@ -173,14 +190,14 @@ var allowed = map[string][]string{
 		"models/transformer",
 	},
 	"internal/train": {
-		"internal/checkpoint", "models/family", "models/spec", "internal/tiny", "models/tokenizer",
-		"models/transformer", gomlx, compute,
+		"internal/checkpoint", "internal/tiny", "internal/tokenizer", "models/family",
+		"models/spec", "models/transformer", gomlx, compute,
 	},
 
 	// Values to bytes.
 	"gonbext/render": {
-		"attribution", "attribution/trace", "attribution/compare", "attribution/evaluate",
-		"attribution/focus", "attribution/study/...", "attribution/units", "internal/sources",
+		"attribution", "attribution/trace", "internal/compare", "attribution/evaluate",
+		"attribution/focus", "internal/study/...", "attribution/units", "internal/sources",
 		"gonbext/render/chart", "internal/registry", "internal/rowmath",
 		"github.com/dop251/goja", // in a test alone: it runs the scripts of pictures
 	},
@@ -192,22 +209,22 @@ var allowed = map[string][]string{
 	"internal/reproduction": {"gonbext/render/chart"},
 	// The only package besides the benchmarks that draws files: the command and the engine link it.
 	"internal/export/figure": {
-		"attribution", "attribution/compare", "gonbext/render", "gonbext/render/chart",
+		"attribution", "internal/compare", "gonbext/render", "gonbext/render/chart",
 		"gonum.org/v1/plot/...",
 		"golang.org/x/image/...", // the outlines of its font
 	},
 
 	// Explanations as files: the command and the engine link it.
 	"internal/export": {
-		"attribution/study/...", "attribution/units",
-		"attribution", "attribution/compare", "attribution/trace", "gonbext/render",
+		"internal/study/...", "attribution/units",
+		"attribution", "internal/compare", "attribution/trace", "gonbext/render",
 		"internal/export/figure", "internal/atomicfile", "internal/checkpoint", "internal/jsonread",
 		"github.com/parquet-go/parquet-go/...",
 	},
 
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
-		"attribution/study/patch", "attribution/units",
+		"internal/study/patch", "attribution/units",
 		"attribution", "internal/sources", "attribution/trace", "internal/engine",
 		"gonbext/render", "gonbext/render/chart", "internal/reproduction",
 		"internal/atomicfile", gonum,
@@ -221,11 +238,12 @@ var allowed = map[string][]string{
 		"attribution", "internal/sources", "attribution/trace", "internal/engine",
 	},
 	"gonbext/local": {"attribution", "attribution/study", "attribution/trace", "internal/engine",
-		"internal/engine/server", "models", "internal/hub", "models/transformer"},
+		"internal/engine/server", "internal/backends", "internal/hostmemory", "internal/hub",
+		"models", "models/transformer"},
 
 	// Records of a data set, explained in shards that many machines share.
 	"internal/corpus": {
-		"attribution/study/scores", "attribution/study/without",
+		"internal/study/scores", "internal/study/without",
 		"attribution", "attribution/trace", "internal/atomicfile", "internal/jsonread",
 		"internal/corpus/bucket", "github.com/parquet-go/parquet-go/...",
 	},
@@ -242,7 +260,7 @@ var allowed = map[string][]string{
 		"attribution/study",
 		"attribution", "attribution/trace", "gonbext/render", "internal/atomicfile",
 		"internal/checkpoint", "internal/corpus", "internal/gguf",
-		"internal/hub", "internal/jsonread", "internal/xlaplugin", "models",
+		"internal/backends", "internal/hub", "internal/jsonread", "internal/xlaplugin", "models",
 		"models/xla", cobra, "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
 	"internal/cli/clitest": {
@@ -266,15 +284,16 @@ var allowed = map[string][]string{
 		"internal/reproduction", "internal/rowmath", "models/spec",
 		"internal/tiny",
 	},
-	"cmd/train-tiny":            {"models", "internal/tiny", "internal/train", "models/xla"},
-	"internal/deps":             nil,
-	"internal/e2e":              {everything},
-	"internal/e2e/backends":     {everything},
-	"internal/e2e/browser":      {everything},
-	"internal/e2e/chromium":     {"github.com/chromedp/...", "github.com/google/go-cmp/cmp"},
-	"internal/e2e/cluster":      {"internal/e2e/command", "github.com/parquet-go/parquet-go"},
-	"internal/e2e/command":      nil,
-	"internal/e2e/fixture":      {"attribution", "attribution/trace", "gonbext/render", "models"},
+	"cmd/train-tiny":        {"internal/backends", "internal/tiny", "internal/train", "models/xla"},
+	"internal/deps":         nil,
+	"internal/e2e":          {everything},
+	"internal/e2e/backends": {everything},
+	"internal/e2e/browser":  {everything},
+	"internal/e2e/chromium": {"github.com/chromedp/...", "github.com/google/go-cmp/cmp"},
+	"internal/e2e/cluster":  {"internal/e2e/command", "github.com/parquet-go/parquet-go"},
+	"internal/e2e/command":  nil,
+	"internal/e2e/fixture": {"attribution", "attribution/trace", "gonbext/render",
+		"internal/backends", "models"},
 	"internal/e2e/firstminutes": {"internal/e2e/command"},
 	"internal/e2e/hostile":      {everything},
 	"internal/e2e/methods":      {everything},
@@ -288,14 +307,14 @@ var allowed = map[string][]string{
 	"internal/bench/batch": {"attribution", "attribution/trace", "internal/bench/meter",
 		"models", "models/xla"},
 	"internal/bench/meter": {"attribution/trace", "models"},
-	"internal/bench/flowbench": {"attribution", "attribution/aggregation/maxflow",
+	"internal/bench/flowbench": {"attribution", "internal/maxflow",
 		"attribution/trace", "internal/bench/flowmaps", "internal/bench/meter", "models"},
 	"internal/bench/flowmaps": nil,
 	"internal/bench/growth": {"attribution", "attribution/trace", "internal/bench/meter",
 		"models", "internal/checkpoint", "models/xla", gonum, "gonum.org/v1/plot/..."},
 	"internal/bench/methodpage": {"attribution/evaluate", "attribution/trace",
 		"gonum.org/v1/plot/..."},
-	"internal/bench/quantized": {"attribution/trace", "internal/bench/meter", "models",
+	"internal/bench/quantized": {"attribution/trace", "internal/backends", "internal/bench/meter",
 		"internal/gguf", "models/transformer", "models/xla", compute},
 	"internal/prose": nil,
 	"internal/site":  {"github.com/yuin/goldmark/..."}, // the documents as pages
@@ -324,7 +343,8 @@ var (
 	}
 	allowedOutside = map[string][]string{
 		"attribution": {
-			"attribution/attributiontest", "attribution/study/...", "internal/checkpoint",
+			"attribution/attributiontest", "attribution/study", "internal/study/...",
+			"internal/checkpoint",
 			"internal/fakemodel", "models", "models/...",
 		},
 		"attribution/aggregation": {"attribution/attributiontest", "internal/fakemodel"},
@@ -336,28 +356,28 @@ var (
 		"attribution/focus": {
 			"models", "internal/checkpoint", "models/spec",
 		}, // parity with real blocks
-		"attribution/study/heads":         {"internal/fakemodel"},
-		"internal/export/figure":          {"attribution/study/patch"},
-		"attribution/study/patch":         {"internal/planted", "models"}, // planted paths, parity
-		"attribution/study/verdict":       {"internal/fakemodel", "internal/registry", "models"},
-		"attribution/study/without":       {"attribution/study/scores", "internal/fakemodel", "models"},
-		"attribution/aggregation/maxflow": {"internal/bench/flowmaps"},
-		"gonbext":                         {"attribution/study/...", "models", "models/..."},
-		"gonbext/render":                  {"gonbext/render/rendertest", "models"}, // every view
+		"internal/study/heads":   {"internal/fakemodel"},
+		"internal/export/figure": {"internal/study/patch"},
+		"internal/study/patch":   {"internal/planted", "models"}, // planted paths, parity
+		"internal/study/verdict": {"internal/fakemodel", "internal/registry", "models"},
+		"internal/study/without": {"internal/study/scores", "internal/fakemodel", "models"},
+		"internal/maxflow":       {"internal/bench/flowmaps"},
+		"gonbext":                {"internal/study/...", "models", "models/..."},
+		"gonbext/render":         {"gonbext/render/rendertest", "models"}, // every view
 		"models": {"attribution", "models/...", "internal/checkpoint",
-			"internal/gguf/gguftest"},
+			"internal/gguf/gguftest", "internal/modelgolden"},
 		// The two ends of one protocol are tested together.
 		"internal/engine":        {"internal/engine/server", "internal/fakemodel"},
-		"internal/engine/server": {"attribution/study/...", "internal/fakemodel"},
+		"internal/engine/server": {"internal/study/...", "internal/fakemodel"},
 		// A parity test opens real checkpoints.
 		"models/transformer": {
-			"internal/checkpoint", "internal/rowmath", "models/family", "models/modeltest",
-			"models/xla",
+			"internal/checkpoint", "internal/modelgolden", "internal/rowmath", "models/family",
+			"models/modeltest", "models/xla",
 		},
 		// The mixings, which are registered by the package above.
 		"models/transformer/internal/graph": {"models/transformer"},
 		"models/family":                     {"models/modeltest"},
-		"internal/gguf":                     {"internal/gguf/gguftest", "models/tokenizer"},
+		"internal/gguf":                     {"internal/gguf/gguftest", "internal/tokenizer"},
 		"internal/planted":                  {"attribution/trace", "models"},
 		"internal/figures":                  {"models"},
 		// A bucket in memory.
@@ -410,7 +430,7 @@ func TestImports(t *testing.T) {
 			t.Errorf("%s has no row in the table: say what it may import", name)
 			continue
 		}
-		row = append(slices.Clone(row), "internal/message")
+		row = append(slices.Clone(row), "internal/errorkind", "internal/message")
 		check(t, pkgs, name, "", p.Imports, row)
 		if strings.HasPrefix(name, "cmd/headwater") { // a test runs the commands of all families
 			row = slices.Concat(row, commands, []string{"cmd/headwater/..."})

@@ -7,14 +7,14 @@ import (
 	"math"
 	"testing"
 
+	"github.com/headwater-ml/headwater/internal/backends"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/testhelp"
 	"github.com/headwater-ml/headwater/internal/tiny"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 	"github.com/headwater-ml/headwater/internal/train"
-	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/spec"
-	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
 // report reads what the training of the shipped model recorded.
@@ -36,7 +36,7 @@ func TestTrainingStarts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("half a minute of training")
 	}
-	backend, err := models.OpenBackend("xla")
+	backend, err := backends.Open("xla")
 	if err != nil {
 		t.Skip("no XLA here: ", err)
 	}
@@ -66,7 +66,7 @@ func TestShippedModel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("answers thousands of questions")
 	}
-	backend, err := models.OpenBackend("")
+	backend, err := backends.Open("")
 	must(t, err)
 	want := report(t)
 	tok, weights := shipped(t)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/sources"
 )
@@ -186,7 +187,7 @@ type Error struct {
 	Message string
 	Usage   bool
 	// Reason is what Kind returns.
-	Reason trace.ErrorKind
+	Reason errorkind.Kind
 	// Wrong is the usage error in it, nil if there is none.
 	Wrong *trace.UsageError
 }
@@ -199,8 +200,8 @@ func (e *Error) Unwrap() error {
 	return e.Wrong
 }
 
-// Kind returns what can be done about the error, for [trace.KindOf]; "" if nothing is known.
-func (e *Error) Kind() trace.ErrorKind { return e.Reason }
+// Kind returns what can be done about the error, for [errorkind.Of]; "" if nothing is known.
+func (e *Error) Kind() errorkind.Kind { return e.Reason }
 
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }

@@ -20,6 +20,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/engine/server"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/internal/fakemodel"
 	"github.com/headwater-ml/headwater/internal/testhelp"
 )
@@ -114,8 +115,8 @@ func babble(socket string) int {
 // unknownModel is the error about a model that does not exist.
 type unknownModel struct{}
 
-func (unknownModel) Error() string         { return "no such model" }
-func (unknownModel) Kind() trace.ErrorKind { return trace.ModelKind }
+func (unknownModel) Error() string        { return "no such model" }
+func (unknownModel) Kind() errorkind.Kind { return errorkind.Model }
 
 // kernel is a process for an engine to belong to, in a temporary directory of its own.
 func kernel(t *testing.T) (pid int) {

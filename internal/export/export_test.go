@@ -13,13 +13,13 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/scores"
-	"github.com/headwater-ml/headwater/attribution/study/verdict"
-	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/export"
+	"github.com/headwater-ml/headwater/internal/study/scores"
+	"github.com/headwater-ml/headwater/internal/study/verdict"
+	"github.com/headwater-ml/headwater/internal/study/without"
 	"github.com/headwater-ml/headwater/internal/testhelp"
 )
 

@@ -14,9 +14,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/scores"
-	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/study/scores"
+	"github.com/headwater-ml/headwater/internal/study/without"
 )
 
 // row is one number of an explanation: M[t,j,k] of a method. The names are those of the columns of

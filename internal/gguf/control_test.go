@@ -10,7 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/internal/gguf"
 	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
-	"github.com/headwater-ml/headwater/models/tokenizer"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 )
 
 // encoded returns the ids of a text.

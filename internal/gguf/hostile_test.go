@@ -12,7 +12,7 @@ import (
 
 	"github.com/headwater-ml/headwater/internal/gguf"
 	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
-	"github.com/headwater-ml/headwater/models/tokenizer"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 )
 
 // use opens a file in memory and reads all that a program reads of it. It returns the first error.

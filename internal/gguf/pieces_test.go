@@ -13,7 +13,7 @@ import (
 
 	"github.com/headwater-ml/headwater/internal/gguf"
 	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
-	"github.com/headwater-ml/headwater/models/tokenizer"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 )
 
 // readJSON reads a compressed file of the tests of tokenizers.

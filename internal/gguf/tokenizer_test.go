@@ -10,10 +10,10 @@ import (
 
 	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
 	"github.com/headwater-ml/headwater/internal/testhelp"
-	"github.com/headwater-ml/headwater/models/tokenizer"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 )
 
-const tokenizersDir = "../../models/tokenizer/testdata"
+const tokenizersDir = "../../internal/tokenizer/testdata"
 
 // tokenizerFile is a tokenizer.json, as far as a GGUF file has it.
 type tokenizerFile struct {

@@ -269,7 +269,7 @@ type unknownModel struct{ error }
 // Unwrap returns what the Hub says.
 func (e unknownModel) Unwrap() error { return e.error }
 
-// Kind is trace.ModelKind, which this package does not import.
+// Kind is errorkind.Model, which this package does not import.
 func (e unknownModel) Kind() string { return "model" }
 
 // serverMessage returns the message that the server sent with an error, for our own message.

@@ -6,7 +6,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/internal/tiny"
-	"github.com/headwater-ml/headwater/models/tokenizer"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 )
 
 // The control tokens of the embedded model.

@@ -5,8 +5,8 @@ import (
 	"maps"
 
 	"github.com/headwater-ml/headwater/internal/tiny"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 	"github.com/headwater-ml/headwater/models/spec"
-	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
 // A recipe is what differs between the embedded models: the tokenizer, the architecture, the

@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/headwater-ml/headwater/internal/tiny"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 	"github.com/headwater-ml/headwater/models/spec"
-	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
 // Report is a record of the training. It is written beside the weights.

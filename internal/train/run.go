@@ -15,8 +15,8 @@ import (
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/tiny"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 	"github.com/headwater-ml/headwater/models/spec"
-	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
 // Run trains an embedded model. It writes config.json, tokenizer.json, model.safetensors and

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/internal/tiny"
-	"github.com/headwater-ml/headwater/models/tokenizer"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 )
 
 // newSentences draws the batch of a step for an encoder: a sentence in each row. A classifier

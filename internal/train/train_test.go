@@ -18,8 +18,8 @@ import (
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/tiny"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 	"github.com/headwater-ml/headwater/models/family"
-	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
 func vocabulary(t *testing.T) *tokenizer.Tokenizer {

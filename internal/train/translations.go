@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/headwater-ml/headwater/internal/tiny"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 	"github.com/headwater-ml/headwater/models/spec"
-	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
 // stackLength is how many tokens the longest source has with <bos>, and the longest target with the

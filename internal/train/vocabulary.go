@@ -6,7 +6,7 @@ import (
 	"iter"
 
 	"github.com/headwater-ml/headwater/internal/tiny"
-	"github.com/headwater-ml/headwater/models/tokenizer"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 )
 
 // Tokenizer trains the byte-level BPE on the words of the grammar. A common word becomes one token,

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/internal/tiny"
-	"github.com/headwater-ml/headwater/models/tokenizer"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 )
 
 func TestTokenizerPieces(t *testing.T) {

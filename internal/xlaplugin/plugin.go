@@ -48,7 +48,7 @@ func (e *Error) Error() string { return "plugin: " + e.Reason }
 // Unwrap returns the error behind it.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Kind reports whether installing the plugin would help: it is trace.PluginKind, which this package
+// Kind reports whether installing the plugin would help: it is errorkind.Plugin, which this package
 // does not import.
 func (e *Error) Kind() string { return "plugin" }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/modelgolden"
 	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/spec"
 )
@@ -37,7 +38,7 @@ func Family(t *testing.T, f *family.Family, dir string) {
 	t.Run("keys", c.keys)
 	t.Run("version 4", c.version4)
 	t.Run("tensors", c.tensors)
-	g := OpenGolden(t, dir)
+	g := modelgolden.Open(t, dir)
 	t.Run("parity", g.Parity)
 	if !arch.Bidirectional && arch.Head == spec.LanguageHead {
 		t.Run("greedy", g.Greedy)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/modelgolden"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -163,8 +164,8 @@ func (c mixingContract) shape(t *testing.T, rows trace.Rows, heads trace.Heads, 
 func (c mixingContract) equalRuns(t *testing.T) {
 	c.each(t, func(t *testing.T, heads trace.Heads) {
 		ids := c.ids(textLength)
-		checkNear(t, "the same text again", c.rows(t, ids, heads).Data, c.rows(t, ids, heads).Data,
-			0)
+		modelgolden.CheckNear(t, "the same text again", c.rows(t, ids, heads).Data,
+			c.rows(t, ids, heads).Data, 0)
 	})
 }
 
@@ -239,8 +240,8 @@ func (c mixingContract) logits(t *testing.T) {
 	ids := c.ids(textLength)
 	plain := c.run(t, ids)
 	c.each(t, func(t *testing.T, heads trace.Heads) {
-		checkNear(t, "logits while rows are recorded", c.run(t, ids, c.ask(heads)).Logits,
-			plain.Logits, stepTol)
+		modelgolden.CheckNear(t, "logits while rows are recorded",
+			c.run(t, ids, c.ask(heads)).Logits, plain.Logits, stepTol)
 	})
 }
 
@@ -266,5 +267,5 @@ func (c mixingContract) oneHead(t *testing.T) {
 // checkNearRow is checkNear for a row of any scale.
 func checkNearRow(t *testing.T, what string, got, want []float32) {
 	t.Helper()
-	checkNear(t, what, got, want, stepTol*float64(max(1, slices.Max(want))))
+	modelgolden.CheckNear(t, what, got, want, stepTol*float64(max(1, slices.Max(want))))
 }

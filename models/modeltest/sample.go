@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 
+	"github.com/headwater-ml/headwater/internal/backends"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
@@ -63,7 +64,9 @@ func samples() []sample {
 func (s sample) open(t testing.TB) *transformer.Model {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, uint64(s.spec.Width)))
-	m, err := transformer.New(backend(t), &s.spec, dtypes.Float32,
+	backend, err := backends.Open("go")
+	must(t, err)
+	m, err := transformer.New(backend, &s.spec, dtypes.Float32,
 		func(p spec.Param, put func(int, []float32)) error {
 			data := make([]float32, p.Size())
 			for i := range data {

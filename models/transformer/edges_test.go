@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
@@ -352,8 +353,8 @@ func TestEdgesRefused(t *testing.T) {
 		t.Error("texts of different lengths are taken")
 	}
 	small := g.model.WithMaxBytes(1 << 16)
-	if _, err := small.PatchEdges(t.Context(), g.ids, g.ids, nil, q.Objective); trace.KindOf(err) !=
-		trace.MemoryKind {
+	if _, err := small.PatchEdges(t.Context(), g.ids, g.ids, nil, q.Objective); errorkind.Of(err) !=
+		errorkind.Memory {
 		t.Errorf("64 KiB are enough: %v", err)
 	}
 	runs, err := g.model.PatchEdges(t.Context(), g.ids, g.ids, nil, q.Objective)

@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/modeltest"
+	"github.com/headwater-ml/headwater/internal/modelgolden"
 )
 
 // TestEditsAgainstHooks: under every edit of models/testdata/edits, the logits at the last position
 // are those of the reference implementation with PyTorch hooks, in one pass and, in a decoder, on
 // the cache.
 func TestEditsAgainstHooks(t *testing.T) {
-	for name, all := range modeltest.EditCases(t, "../testdata/edits") {
+	for name, all := range modelgolden.EditCases(t, "../testdata/edits") {
 		t.Run(name, func(t *testing.T) {
 			g := openGolden(t, name)
 			v := g.model.Spec.Vocab
@@ -22,10 +22,10 @@ func TestEditsAgainstHooks(t *testing.T) {
 				}
 				what := fmt.Sprint(one.Edits[0].Change, " ", one.Edits[0], " of ", len(one.Edits))
 				logits := g.run(t, g.ids, one.Edits, trace.Logits)[0].Data
-				check(t, what, logits[len(logits)-v:], one.Logits, modeltest.LogitsTol)
+				check(t, what, logits[len(logits)-v:], one.Logits, modelgolden.LogitsTol)
 				if !g.model.Spec.Bidirectional {
 					check(t, what+" on the cache", g.cached(t, one.FromStart(len(g.ids))),
-						one.Logits, modeltest.LogitsTol)
+						one.Logits, modelgolden.LogitsTol)
 				}
 			}
 		})

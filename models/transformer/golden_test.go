@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/compute"
 	_ "github.com/gomlx/compute/gobackend"
 
+	"github.com/headwater-ml/headwater/internal/modelgolden"
 	"github.com/headwater-ml/headwater/internal/testhelp"
-	"github.com/headwater-ml/headwater/models/modeltest"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
@@ -69,7 +69,7 @@ func eachDecoder(t *testing.T, do func(t *testing.T, g *golden)) {
 // golden is a tiny random checkpoint and what the reference computes on its first row of ids, T
 // tokens.
 type golden struct {
-	*modeltest.Golden
+	*modelgolden.Golden
 	model *transformer.Model
 	// params has the weights by parameter name.
 	params map[string][]float32
@@ -78,7 +78,7 @@ type golden struct {
 
 func openGolden(t testing.TB, name string) *golden {
 	t.Helper()
-	g := modeltest.OpenGolden(t, "../testdata/goldens/"+name)
+	g := modelgolden.Open(t, "../testdata/goldens/"+name)
 	return &golden{Golden: g, model: g.Model, params: g.Params, ids: g.IDs}
 }
 

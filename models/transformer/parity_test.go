@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/modeltest"
+	"github.com/headwater-ml/headwater/internal/modelgolden"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
 const (
-	logitsTol = modeltest.LogitsTol
-	tapTol    = modeltest.TapTol
+	logitsTol = modelgolden.LogitsTol
+	tapTol    = modelgolden.TapTol
 )
 
 // TestParity compares the batch of two texts that the reference recorded, as it is, padded, and

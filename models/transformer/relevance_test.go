@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/modeltest"
+	"github.com/headwater-ml/headwater/internal/modelgolden"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
@@ -66,7 +66,7 @@ func crafted(t testing.TB, weights map[string][]float32) *golden {
 		Positions: spec.ALiBi, AlibiSlopes: []float32{0}, ScoreScale: math.Log(3) / 2,
 		BOS: -1,
 	}
-	g := &golden{Golden: &modeltest.Golden{}, params: map[string][]float32{}, ids: []int{0, 1}}
+	g := &golden{Golden: &modelgolden.Golden{}, params: map[string][]float32{}, ids: []int{0, 1}}
 	var err error
 	g.model, err = transformer.New(goBackend(t), arch, dtypes.Float32,
 		func(p spec.Param, put func(int, []float32)) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/modeltest"
+	"github.com/headwater-ml/headwater/internal/modelgolden"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
@@ -25,7 +25,7 @@ func (g *golden) variant(t testing.TB, change func(s *spec.Spec)) *golden {
 			return nil
 		})
 	must(t, err)
-	return &golden{Golden: &modeltest.Golden{}, model: m, params: g.params, ids: g.ids}
+	return &golden{Golden: &modelgolden.Golden{}, model: m, params: g.params, ids: g.ids}
 }
 
 // TestVariants: values of spec fields that no golden has, against the naive block.

@@ -18,9 +18,9 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/headwater-ml/headwater/internal/backends"
 	"github.com/headwater-ml/headwater/internal/testhelp"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
-	"github.com/headwater-ml/headwater/models"
 )
 
 var must = testhelp.Must // ends a test at an error
@@ -233,7 +233,7 @@ func TestBytesWithoutCache(t *testing.T) {
 
 // writeBytes multiplies two matrices of random numbers, and writes the hash of the result.
 func writeBytes(t *testing.T) {
-	backend, err := models.OpenBackend("xla")
+	backend, err := backends.Open("xla")
 	must(t, err)
 	const rows, inner = 48, 576
 	random := rand.New(rand.NewPCG(1, 2))
@@ -312,7 +312,7 @@ func TestProductOperations(t *testing.T) {
 func TestGraphsAreKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	t.Setenv(cacheEnv, dir)
-	backend, err := models.OpenBackend("xla")
+	backend, err := backends.Open("xla")
 	if err != nil {
 		t.Skip("no XLA plugin: ", err)
 	}

@@ -13,13 +13,13 @@ import (
 
 	"github.com/gomlx/go-xla/compute/xla"
 
+	"github.com/headwater-ml/headwater/internal/backends"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
-	"github.com/headwater-ml/headwater/models"
 )
 
 func init() {
 	xla.EnableAutoInstall(false)
-	models.RegisterXLA(models.Plugins{
+	backends.Register(backends.Plugins{
 		FindCPU: xlaplugin.Find, CheckCPU: checkCPU,
 		FindCUDA: findCUDA, CheckCUDA: xlaplugin.CheckCUDA, LoadCUDA: loadCUDA,
 		ReleaseMemory: releaseMemory, GPUMemory: gpuMemory, KeptGraphs: keptGraphs,

@@ -15,15 +15,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/compare"
-	"github.com/headwater-ml/headwater/attribution/study/patch"
-	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/attribution/units"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/backends"
 	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/compare"
 	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/study/patch"
+	"github.com/headwater-ml/headwater/internal/study/verdict"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -279,7 +280,7 @@ func sayCompiled(k *cli.Kit, m *models.Model) {
 	if m.Info().Backend == "go" || took < time.Second {
 		return
 	}
-	kept, _ := models.KeptGraphs() // headwater doctor says why there are none
+	kept, _ := backends.KeptGraphs() // headwater doctor says why there are none
 	k.Say("%s", compileReport(graphs, took, kept))
 }
 

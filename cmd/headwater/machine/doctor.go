@@ -18,6 +18,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/backends"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/kernel"
@@ -69,8 +70,8 @@ type backendFacts struct {
 // probeResult is what a process of its own finds out by computing on a backend.
 type probeResult struct {
 	// Description is how the backend describes itself.
-	Description string        `json:"description,omitempty"`
-	Speed       *models.Speed `json:"speed,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Speed       *backends.Speed `json:"speed,omitempty"`
 	// Check is what the embedded model says next after a prompt, with its probability.
 	Check *checkResult `json:"check,omitempty"`
 }
@@ -148,7 +149,7 @@ func doctor(ctx context.Context, k *cli.Kit, f doctorFlags) error {
 	d.Notebooks = kernel.Examine(kernel.FindPrograms(ctx, ""))
 	line := k.Progress()
 	defer line.Clear()
-	for _, name := range models.Backends() {
+	for _, name := range backends.Names() {
 		line.Show("looking at backend %s", name)
 		b := lookAt(name)
 		if b.Problem == "" && !f.quick {
@@ -175,13 +176,13 @@ func doctor(ctx context.Context, k *cli.Kit, f doctorFlags) error {
 // lookAt finds a backend without loading it.
 func lookAt(name string) backendFacts {
 	b := backendFacts{Name: name}
-	path, err := models.PluginPath(name)
+	path, err := backends.PluginPath(name)
 	if err != nil {
 		b.Problem = cli.ErrorText(err)
 		return b
 	}
 	// An empty name is the default: the best there is.
-	if best, err := models.PluginPath(""); err == nil && name != "cuda" {
+	if best, err := backends.PluginPath(""); err == nil && name != "cuda" {
 		b.Default = best == path
 	}
 	if path == "" {
@@ -192,7 +193,7 @@ func lookAt(name string) backendFacts {
 		b.Warning = cli.ErrorText(err)
 	}
 	b.Plugin = &record
-	if _, err := models.KeptGraphs(); err != nil && name == "xla" {
+	if _, err := backends.KeptGraphs(); err != nil && name == "xla" {
 		b.NotKept = message.Words(err, nil)
 	}
 	return b
@@ -250,12 +251,12 @@ func probe(ctx context.Context, k *cli.Kit, f doctorFlags) error {
 		Error string `json:",omitempty"`
 	}
 	err := func() error {
-		b, err := models.OpenBackend(f.probe)
+		b, err := backends.Open(f.probe)
 		if err != nil {
 			return err
 		}
 		answer.Description = b.Description()
-		speed, err := models.MeasureSpeed(ctx, f.probe, f.size)
+		speed, err := backends.MeasureSpeed(ctx, f.probe, f.size)
 		if err != nil {
 			return err
 		}

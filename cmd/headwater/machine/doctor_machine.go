@@ -7,9 +7,9 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/headwater-ml/headwater/internal/hostmemory"
 	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
-	"github.com/headwater-ml/headwater/models"
 )
 
 // machineFacts are what a machine has; bytes are 0 where they are not known.
@@ -33,7 +33,7 @@ func machine() machineFacts {
 		Cores: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0), GPU: xlaplugin.HasGPU(),
 	}
 	m.CPU = field("/proc/cpuinfo", "model name")
-	m.Memory, m.Available, m.LimitedBy = models.MachineMemory()
+	m.Memory, m.Available, m.LimitedBy = hostmemory.Read("/")
 	return m
 }
 

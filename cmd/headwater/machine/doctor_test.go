@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/headwater-ml/headwater/internal/backends"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
-	"github.com/headwater-ml/headwater/models"
 )
 
 // diagnose runs headwater doctor --json where no plugin is found unless env names one.
@@ -195,14 +195,14 @@ func TestBackendArgument(t *testing.T) {
 			t.Errorf("backendArgument(%s) = %q, want %q", line, got, want)
 		}
 	}
-	if got := cudaSettings("cuda"); got != nil && len(models.Backends()) != 3 {
+	if got := cudaSettings("cuda"); got != nil && len(backends.Names()) != 3 {
 		t.Errorf("settings %q", got)
 	}
 }
 
 // The program starts itself again once with the folders of the libraries, for this backend only.
 func TestRestart(t *testing.T) {
-	if _, err := models.PluginPath("cuda"); err == nil ||
+	if _, err := backends.PluginPath("cuda"); err == nil ||
 		strings.Contains(err.Error(), "not part of this program") {
 		t.Skip("needs a build with XLA on a machine without a GPU")
 	}

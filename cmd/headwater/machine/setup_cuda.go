@@ -6,8 +6,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/headwater-ml/headwater/internal/backends"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
-	"github.com/headwater-ml/headwater/models"
 )
 
 // cudaSettings returns the environment that a backend's native libraries need and that this process
@@ -16,7 +16,7 @@ func cudaSettings(backend string) []string {
 	if kind, _, _ := strings.Cut(backend, ":"); kind != "cuda" {
 		return nil
 	}
-	path, err := models.PluginPath(backend)
+	path, err := backends.PluginPath(backend)
 	if err != nil {
 		return nil // opening the backend will say so
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/backends"
 	"github.com/headwater-ml/headwater/internal/certificate"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/cli"
@@ -182,7 +183,7 @@ func openOther(
 	} else {
 		k.Reserve(int64(info.Layers) * certifyLayerBytes)
 	}
-	if _, missing := models.PluginPath(flags.Backend); missing != nil {
+	if _, missing := backends.PluginPath(flags.Backend); missing != nil {
 		return nil, nil
 	}
 	second, err := k.OpenSilently(ctx, flags)

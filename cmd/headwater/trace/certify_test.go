@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/backends"
 	"github.com/headwater-ml/headwater/internal/certificate"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
@@ -59,7 +60,7 @@ func TestCertifyRecord(t *testing.T) {
 // TestCertifyCountsGraphs checks that certify on XLA is refused where the two models fit but not
 // the compiled graphs.
 func TestCertifyCountsGraphs(t *testing.T) {
-	if _, err := models.PluginPath("xla"); err != nil {
+	if _, err := backends.PluginPath("xla"); err != nil {
 		t.Skip(err)
 	}
 	first, err := models.Open("tiny", models.Options{Backend: "xla"})

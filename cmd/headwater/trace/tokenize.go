@@ -11,8 +11,8 @@ import (
 
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
 func tokenizeCommand(k *cli.Kit) *cobra.Command {

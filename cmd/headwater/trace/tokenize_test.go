@@ -18,10 +18,10 @@ import (
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
-	"github.com/headwater-ml/headwater/models/tokenizer"
+	"github.com/headwater-ml/headwater/internal/tokenizer"
 )
 
-var tokenizers = filepath.Join(clitest.Root, "models/tokenizer/testdata")
+var tokenizers = filepath.Join(clitest.Root, "internal/tokenizer/testdata")
 
 // The reference has the tokens of 319 texts, control tokens included, with offsets in characters.
 func TestTokenizeReference(t *testing.T) {

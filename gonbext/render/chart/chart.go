@@ -156,7 +156,7 @@ type Scale struct {
 	Max float64
 	// Percent writes numbers of the scale as percentages.
 	Percent bool
-	// Palette, if not empty, is one of [Published], for a picture that was published in it. It is
+	// Palette, if not empty, is one of [Ramp], for a picture that was published in it. It is
 	// used whatever palette the drawing has, and for series where no numbers are coloured.
 	Palette string `json:",omitempty"`
 }
@@ -204,7 +204,7 @@ func (c *Chart) Check() error {
 	}
 	if p := c.Color.Palette; p != "" && (published[p] == nil || c.Color.Diverging) {
 		return pkg.Errorf("palette %.40q is none for values from 0; known are %s", p,
-			strings.Join(Published(), ", "))
+			strings.Join(publishedNames(), ", "))
 	}
 	switch c.Kind {
 	case Heatmap:

@@ -76,22 +76,6 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// The corners of the triangle are (0,0), (1,0) and (½,√3/2), and its middle is their mean.
-func TestPlace(t *testing.T) {
-	for _, c := range []struct{ a, b, c, x, y float64 }{
-		{1, 0, 0, 0, 0},
-		{0, 2, 0, 1, 0},
-		{0, 0, 3, 0.5, math.Sqrt(3) / 2},
-		{1, 1, 1, 0.5, math.Sqrt(3) / 6},
-		{0, 0, 0, 0.5, math.Sqrt(3) / 6},
-	} {
-		x, y := chart.Place(c.a, c.b, c.c)
-		if math.Abs(x-c.x) > 1e-15 || math.Abs(y-c.y) > 1e-15 {
-			t.Errorf("Place(%v,%v,%v) = %v,%v; want %v,%v", c.a, c.b, c.c, x, y, c.x, c.y)
-		}
-	}
-}
-
 // Data that do not fit are refused with what does not fit.
 func TestCheck(t *testing.T) {
 	inf := math.Inf(1)
@@ -142,7 +126,7 @@ func TestRamp(t *testing.T) {
 	for _, sign := range []float64{1, -1} {
 		before := 101.0
 		for i := range 33 {
-			gray := chart.Gray(chart.Ramp(sign * float64(i) / 32))
+			gray := chart.Ramp("", sign*float64(i)/32).Gray()
 			if gray >= before {
 				t.Errorf("step %v of the ramp has lightness %.1f, the one before %.1f",
 					sign*float64(i), gray, before)
@@ -150,7 +134,7 @@ func TestRamp(t *testing.T) {
 			before = gray
 		}
 	}
-	if chart.Ramp(math.NaN()) != chart.Missing || chart.Ramp(2) != chart.Ramp(1) {
+	if chart.Ramp("", math.NaN()) != chart.Missing || chart.Ramp("", 2) != chart.Ramp("", 1) {
 		t.Error("NaN or a value beyond the end has another colour than stated")
 	}
 }

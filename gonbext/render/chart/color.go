@@ -14,9 +14,8 @@ func (c RGB) String() string { return fmt.Sprintf("#%02x%02x%02x", c[0], c[1], c
 
 // Colours with a meaning of their own.
 var (
-	// Missing is the colour of NaN, and Muted that of sinks and hidden columns.
+	// Missing is the colour of NaN.
 	Missing = RGB{0xb0, 0xb0, 0xb0}
-	Muted   = RGB{0xe6, 0xe6, 0xe6}
 	Black   = RGB{0, 0, 0}
 	White   = RGB{255, 255, 255}
 )
@@ -75,13 +74,11 @@ var palettes = map[string][2]*arm{
 	"perceptual":   {&hueArm, &rustArm},
 }
 
-// Ramp returns the colour of x: 0 is neutral, 1 the deepest blue, -1 the deepest rust. Values
-// beyond are clamped, and NaN is [Missing].
-func Ramp(x float64) RGB { return RampOf("", x) }
-
-// RampOf is [Ramp] in a palette: blue-rust, green-purple or perceptual, the palettes of HTML, or
-// one of [Published], which go from 0 to 1. An unknown one is blue-rust.
-func RampOf(palette string, x float64) RGB {
+// Ramp returns the colour of x in a palette: 0 is neutral, 1 the deepest blue, -1 the deepest rust.
+// The palettes are those of HTML, blue-rust, green-purple and perceptual, and those of published
+// pictures, which go from 0 to 1. An unknown one is blue-rust. Values beyond are clamped, and NaN
+// is [Missing].
+func Ramp(palette string, x float64) RGB {
 	if math.IsNaN(x) {
 		return Missing
 	}
@@ -108,12 +105,12 @@ func RampOf(palette string, x float64) RGB {
 }
 
 // At returns the colour of a value on a scale whose deepest colour belongs to limit, in a palette
-// of [RampOf]. A scale that has a palette of its own keeps it.
+// of [Ramp]. A scale that has a palette of its own keeps it.
 func (s Scale) At(value, limit float64, palette string) RGB {
 	if !s.Diverging && value < 0 {
 		value = 0
 	}
-	return RampOf(cmp.Or(s.Palette, palette), value/limit)
+	return Ramp(cmp.Or(s.Palette, palette), value/limit)
 }
 
 // seriesColors are the colours of series, in OKLCH. Neighbours differ in lightness, so that they
@@ -133,7 +130,7 @@ var seriesColors = [][3]float64{
 // coloured by their place on the ramp, which shows their order.
 func seriesColor(i, n int) RGB {
 	if n > len(seriesColors) {
-		return Ramp(0.15 + 0.85*float64(i)/float64(n-1))
+		return Ramp("", 0.15+0.85*float64(i)/float64(n-1))
 	}
 	return srgb(oklab(seriesColors[i]))
 }
@@ -146,26 +143,26 @@ func (c *Chart) SeriesColor(i int) RGB {
 	case own != nil:
 		return *own
 	case c.Color.Palette != "" && !c.Colored() && n > 1:
-		return RampOf(c.Color.Palette, float64(i)/float64(n-1))
+		return Ramp(c.Color.Palette, float64(i)/float64(n-1))
 	}
 	return seriesColor(i, n)
 }
 
-// Ordered returns whether n series are coloured by their order and not each by its own colour.
-func Ordered(n int) bool { return n > len(seriesColors) }
+// Ordered reports whether the series are coloured by their order and not each by its own colour.
+func (c *Chart) Ordered() bool { return len(c.Series) > len(seriesColors) }
 
-// Legible returns black or white, whichever has more contrast with a background. One of them always
+// Legible returns black or white, whichever has more contrast with the colour. One of them always
 // reaches 4.58, more than the 4.5 of WCAG level AA.
-func Legible(background RGB) RGB {
-	if l := luminance(background); (l+0.05)/0.05 < 1.05/(l+0.05) {
+func (c RGB) Legible() RGB {
+	if l := c.luminance(); (l+0.05)/0.05 < 1.05/(l+0.05) {
 		return White
 	}
 	return Black
 }
 
-// Gray returns the lightness of a colour in grey, CIE L*, from 0 to 100.
-func Gray(c RGB) float64 {
-	y := luminance(c)
+// Gray returns the lightness of the colour in grey, CIE L*, from 0 to 100.
+func (c RGB) Gray() float64 {
+	y := c.luminance()
 	if y <= 216.0/24389 {
 		return y * 24389 / 27
 	}
@@ -173,7 +170,7 @@ func Gray(c RGB) float64 {
 }
 
 // luminance returns the relative luminance of WCAG 2.1.
-func luminance(c RGB) float64 {
+func (c RGB) luminance() float64 {
 	var lin [3]float64
 	for i, v := range c {
 		lin[i] = linear(v)

@@ -1,3 +1,6 @@
 package chart
 
 var SeriesColor = seriesColor // for tests
+
+// Published is publishedNames.
+var Published = publishedNames

@@ -81,9 +81,3 @@ func (g *Graph) check() error {
 	}
 	return nil
 }
-
-// The colours of the graph in the paper.
-var (
-	NodeColor = RGB{0x4c, 0x9a, 0x4c}
-	EdgeColor = RGB{0x1b, 0x2f, 0x6b}
-)

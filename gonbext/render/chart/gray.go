@@ -15,7 +15,7 @@ const Dashes = 6
 func (c *Chart) GrayWarnings() []string {
 	var warnings []string
 	n := len(c.Series)
-	if Ordered(n) || c.Colored() {
+	if c.Ordered() || c.Colored() {
 		return nil // an order is read, not a single series
 	}
 	for i := range n {
@@ -24,7 +24,7 @@ func (c *Chart) GrayWarnings() []string {
 			if !areas && i%Dashes != k%Dashes {
 				continue
 			}
-			a, b := Gray(c.SeriesColor(k)), Gray(c.SeriesColor(i))
+			a, b := c.SeriesColor(k).Gray(), c.SeriesColor(i).Gray()
 			if a-b < minGray && b-a < minGray {
 				warnings = append(warnings, fmt.Sprintf(
 					"%q and %q cannot be told apart in grey; show fewer series",

@@ -56,20 +56,6 @@ func (c *Chart) Histogram() []Bin {
 	return bins
 }
 
-// Height is the height of the triangle of a ternary plot, whose base goes from (0,0) to (1,0).
-var Height = math.Sqrt(3) / 2
-
-// Place returns where a point of three shares lies in the triangle: a belongs to the left corner,
-// b to the right and c to the top. The shares need not sum to 1; a point whose shares are all 0
-// lies in the middle.
-func Place(a, b, c float64) (x, y float64) {
-	sum := a + b + c
-	if !(sum > 0) {
-		a, b, c, sum = 1, 1, 1, 3
-	}
-	return (b + c/2) / sum, c / sum * Height
-}
-
 // outlinePoints is how many points the outline of an ellipse has.
 const outlinePoints = 72
 
@@ -102,27 +88,4 @@ func (s Series) Sorted() []int {
 		return 0
 	})
 	return order
-}
-
-// TriangleLine is a side or a grid line of a ternary plot, between two points of three shares.
-type TriangleLine struct {
-	From, To [3]float64
-	Grid     bool
-}
-
-// TriangleLines returns the grid lines at each fifth, then the three sides.
-func TriangleLines() []TriangleLine {
-	var lines []TriangleLine
-	const parts = 5
-	for i := 1; i < parts; i++ {
-		f := float64(i) / parts
-		lines = append(lines,
-			TriangleLine{[3]float64{f, 1 - f, 0}, [3]float64{f, 0, 1 - f}, true},
-			TriangleLine{[3]float64{1 - f, f, 0}, [3]float64{0, f, 1 - f}, true},
-			TriangleLine{[3]float64{1 - f, 0, f}, [3]float64{0, 1 - f, f}, true})
-	}
-	return append(lines,
-		TriangleLine{[3]float64{1, 0, 0}, [3]float64{0, 1, 0}, false},
-		TriangleLine{[3]float64{0, 1, 0}, [3]float64{0, 0, 1}, false},
-		TriangleLine{[3]float64{0, 0, 1}, [3]float64{1, 0, 0}, false})
 }

@@ -66,8 +66,8 @@ func reversed(colors []RGB) []RGB {
 	return colors
 }
 
-// Published returns the names of the palettes of published pictures, sorted.
-func Published() []string { return slices.Sorted(maps.Keys(published)) }
+// publishedNames returns the names of the palettes of published pictures, sorted.
+func publishedNames() []string { return slices.Sorted(maps.Keys(published)) }
 
 // between returns the colour at x of a list, from 0 to 1; x beyond is clamped.
 func between(colors []RGB, x float64) (c RGB) {

@@ -23,16 +23,16 @@ func TestPublishedEnds(t *testing.T) {
 		t.Errorf("palettes %v, want %d", names, len(want))
 	}
 	for _, name := range names {
-		got := [2]string{chart.RampOf(name, 0).String(), chart.RampOf(name, 1).String()}
+		got := [2]string{chart.Ramp(name, 0).String(), chart.Ramp(name, 1).String()}
 		if got != want[name] {
 			t.Errorf("%s goes from %s to %s, want %v", name, got[0], got[1], want[name])
 		}
-		if a, b := chart.RampOf(name, -1), chart.RampOf(name, 2); a.String() != got[0] ||
+		if a, b := chart.Ramp(name, -1), chart.Ramp(name, 2); a.String() != got[0] ||
 			b.String() != got[1] {
 			t.Errorf("%s is not clamped: %v and %v", name, a, b)
 		}
 	}
-	if got := chart.RampOf("sky", 0.5).String(); got != "#729cc0" { // (e4+0)/2, (f5+42)/2, …
+	if got := chart.Ramp("sky", 0.5).String(); got != "#729cc0" { // (e4+0)/2, (f5+42)/2, …
 		t.Errorf("the middle of sky is %s, want #729cc0", got)
 	}
 }
@@ -42,7 +42,7 @@ func TestPublishedEnds(t *testing.T) {
 func TestPublishedInGray(t *testing.T) {
 	const least = 40 // of 100, between the ends
 	for _, name := range chart.Published() {
-		gray := func(x float64) float64 { return chart.Gray(chart.RampOf(name, x)) }
+		gray := func(x float64) float64 { return chart.Ramp(name, x).Gray() }
 		sign := 1.0
 		if gray(1) < gray(0) {
 			sign = -1

@@ -25,9 +25,9 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/headwater-ml/headwater/attribution/aggregation/maxflow"
 	"github.com/headwater-ml/headwater/internal/bench/flowmaps"
 	"github.com/headwater-ml/headwater/internal/bench/meter"
+	"github.com/headwater-ml/headwater/internal/maxflow"
 )
 
 type request struct {

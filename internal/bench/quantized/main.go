@@ -20,9 +20,9 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/backends"
 	"github.com/headwater-ml/headwater/internal/bench/meter"
 	"github.com/headwater-ml/headwater/internal/gguf"
-	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/transformer"
 	_ "github.com/headwater-ml/headwater/models/xla"
 )
@@ -111,7 +111,7 @@ func (b *bench) run(path string) error {
 
 // open loads the file on XLA, with its matrices in codes or in float32 alone.
 func (k *kind) open(path, backendName string, codes bool) error {
-	backend, err := models.OpenBackend(backendName)
+	backend, err := backends.Open(backendName)
 	if err != nil {
 		return err
 	}

@@ -126,12 +126,12 @@ func (w *writer) title() string {
 func colors() string {
 	var light, dark strings.Builder
 	one := func(b *strings.Builder, k int, background chart.RGB) {
-		fmt.Fprintf(b, ".q%d{background:%s;color:%s}", k, background, chart.Legible(background))
+		fmt.Fprintf(b, ".q%d{background:%s;color:%s}", k, background, background.Legible())
 	}
 	from, to := chart.RGB{0x22, 0x27, 0x2e}, chart.RGB{0xa5, 0xd6, 0xff}
 	for k := range levels {
 		x := float64(k) / (levels - 1)
-		one(&light, k, chart.Ramp(x))
+		one(&light, k, chart.Ramp("", x))
 		var c chart.RGB
 		for i := range c {
 			c[i] = uint8(math.Round((1-x)*float64(from[i]) + x*float64(to[i])))

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
-	"github.com/headwater-ml/headwater/models/modeltest"
+	"github.com/headwater-ml/headwater/internal/modelgolden"
 )
 
 // TestBatch: on XLA each text of a batch gets the tokens and the numbers that it gets alone. The
@@ -14,7 +14,7 @@ func TestBatch(t *testing.T) {
 	for _, family := range []string{"bloom", "gemma2", "qwen3"} {
 		t.Run(family, func(t *testing.T) {
 			m := fixture.Open(t, goldens+family, "xla")
-			modeltest.Batch(t, m, 4)
+			modelgolden.Batch(t, m, 4)
 		})
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/internal/backends"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
@@ -82,7 +82,7 @@ func TestCachedSources(t *testing.T) {
 // randomModel is a model with the same random weights on every backend.
 func randomModel(t *testing.T, backend string, arch spec.Spec) *transformer.Model {
 	t.Helper()
-	b, err := models.OpenBackend(backend)
+	b, err := backends.Open(backend)
 	if err != nil && backend == "xla" {
 		t.Skip("no XLA here: ", err)
 	}

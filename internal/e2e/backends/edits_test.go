@@ -8,7 +8,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
-	"github.com/headwater-ml/headwater/models/modeltest"
+	"github.com/headwater-ml/headwater/internal/modelgolden"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -16,7 +16,7 @@ import (
 // a model in one batch, and those of all taps at once on the cache. models/transformer tests pure
 // Go.
 func TestEdits(t *testing.T) {
-	for name, all := range modeltest.EditCases(t, goldens+"../edits") {
+	for name, all := range modelgolden.EditCases(t, goldens+"../edits") {
 		t.Run(name, func(t *testing.T) {
 			m := fixture.Open(t, goldens+name, "xla")
 			text, v := ids(t, name, "input_ids", 2), m.Info().Vocab

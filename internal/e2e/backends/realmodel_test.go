@@ -26,7 +26,7 @@ const (
 	smollm2Dir      = "../../../.cache/models/smollm2"
 	gemma3Dir       = "../../../.cache/gemma3"
 	smollm2Recorded = "../../../models/testdata/smollm2"
-	tokenizerTexts  = "../../../models/tokenizer/testdata/ref.json.gz"
+	tokenizerTexts  = "../../../internal/tokenizer/testdata/ref.json.gz"
 
 	// everyLogit is the distance between tokens whose logits are recorded.
 	everyLogit = 1024

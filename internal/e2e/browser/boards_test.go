@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/lens"
-	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/internal/study/lens"
+	"github.com/headwater-ml/headwater/internal/study/patch"
 )
 
 // TestBoardChoices opens a row of a picture of patching and a column of one of the lens, by clicks

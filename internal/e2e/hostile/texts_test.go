@@ -7,11 +7,11 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
-	"github.com/headwater-ml/headwater/attribution/study/lens"
-	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/internal/sources"
+	"github.com/headwater-ml/headwater/internal/study/lens"
+	"github.com/headwater-ml/headwater/internal/study/patch"
 )
 
 // pieces are parts of texts that would act if a format took them for anything but text.

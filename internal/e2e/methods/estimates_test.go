@@ -6,8 +6,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/study/patch"
 )
 
 // TestEstimatesOfNames measures, on SmolLM2 and the pairs of prompts of [TestNameMovers], how well

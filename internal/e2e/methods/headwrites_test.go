@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/heads"
-	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/study/heads"
+	"github.com/headwater-ml/headwater/internal/study/patch"
 	"github.com/headwater-ml/headwater/models"
 )
 

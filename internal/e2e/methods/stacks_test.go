@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/heads"
-	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
+	"github.com/headwater-ml/headwater/internal/study/heads"
+	"github.com/headwater-ml/headwater/internal/study/without"
 )
 
 // source encodes every text as a source, a token for each letter, and the begin of a target. Texts

@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/study/without"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/internal/planted"
 	"github.com/headwater-ml/headwater/internal/rowmath"
+	"github.com/headwater-ml/headwater/internal/study/without"
 	"github.com/headwater-ml/headwater/models"
 )
 

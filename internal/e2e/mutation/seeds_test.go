@@ -48,7 +48,7 @@ func ReadSeeds(root string) (*Seeds, error) {
 	if s.gguf, err = readGGUF(root); err != nil {
 		return nil, err
 	}
-	files, err := filepath.Glob(filepath.Join(root, "models/tokenizer/testdata/*.json"))
+	files, err := filepath.Glob(filepath.Join(root, "internal/tokenizer/testdata/*.json"))
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("mutation: no tokenizers below %s: %v", root, err)
 	}

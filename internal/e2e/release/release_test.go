@@ -62,7 +62,7 @@ func TestZip(t *testing.T) {
 		name := strings.TrimPrefix(f.Name, published.Module+"@"+published.Version+"/")
 		found[name] = true
 		for _, folder := range []string{
-			"docs/", "notebooks/", "models/testdata/", "models/tokenizer/testdata/",
+			"docs/", "notebooks/", "models/testdata/", "internal/tokenizer/testdata/",
 		} {
 			if strings.HasPrefix(name, folder) {
 				t.Errorf("%s is in the module; %sgo.mod keeps that folder out", name, folder)

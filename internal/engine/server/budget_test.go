@@ -14,6 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/engine/server"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 )
 
 // sizedModel has weights of some bytes and runs that need some more, and refuses a limit below.
@@ -29,7 +30,7 @@ func (e tooLittle) Error() string {
 	return fmt.Sprintf("needs %d, limit %d", e.need, e.limit)
 }
 
-func (e tooLittle) Kind() trace.ErrorKind { return trace.MemoryKind }
+func (e tooLittle) Kind() errorkind.Kind { return errorkind.Memory }
 
 func (m *sizedModel) Memory() trace.Memory { return trace.Memory{Weights: m.weights} }
 

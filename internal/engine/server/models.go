@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 )
 
 // limitable and watchable are the optional methods of a model; see [Opener].
@@ -148,8 +149,8 @@ func ofMemory(err error) bool {
 	if err == nil {
 		return false
 	}
-	kind := trace.KindOf(err)
-	return kind == trace.MemoryKind || kind == trace.DTypeKind
+	kind := errorkind.Of(err)
+	return kind == errorkind.Memory || kind == errorkind.DType
 }
 
 // limited says about an error of memory that it is the engine's limit that is too low. It hides the

@@ -27,6 +27,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/errorkind"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -477,7 +478,7 @@ func (s *server) fail(c *connection, err error) {
 		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
 	}
 	failure := engine.Error{
-		Message: text, Usage: errors.Is(err, trace.ErrUsage), Reason: trace.KindOf(err),
+		Message: text, Usage: errors.Is(err, trace.ErrUsage), Reason: errorkind.Of(err),
 	}
 	if len(text) < maxMessage { // with all of its words
 		errors.As(err, &failure.Wrong)

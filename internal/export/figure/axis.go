@@ -10,6 +10,8 @@ import (
 var (
 	gray  = chart.RGB{0x55, 0x55, 0x55}
 	faint = chart.RGB{0xdd, 0xdd, 0xdd}
+	// mutedColor is that of sinks and hidden columns.
+	mutedColor = chart.RGB{0xe6, 0xe6, 0xe6}
 )
 
 // ticks returns about n round numbers from low to high, and their texts. The step is 1, 2 or 5

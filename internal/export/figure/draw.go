@@ -214,11 +214,10 @@ func (p *page) data(c *chart.Chart, f frame, bins []chart.Bin) {
 
 // series draws one line with its points.
 func (p *page) series(c *chart.Chart, s chart.Series, f frame, k int) {
-	n := len(c.Series)
 	color := c.SeriesColor(k)
 	var points []point
 	pattern, thick := dashes(k), 1.2
-	if chart.Ordered(n) {
+	if c.Ordered() {
 		pattern, thick = nil, 0.8
 	}
 	flush := func() {
@@ -234,7 +233,7 @@ func (p *page) series(c *chart.Chart, s chart.Series, f frame, k int) {
 	}
 	all := slices.Clone(points)
 	flush()
-	if !chart.Ordered(n) && len(all) <= 60 {
+	if !c.Ordered() && len(all) <= 60 {
 		for _, q := range all {
 			p.marker(q.x, q.y, 2, k, color, 1)
 		}
@@ -243,7 +242,7 @@ func (p *page) series(c *chart.Chart, s chart.Series, f frame, k int) {
 
 // scatter draws points; place returns the place of one and whether it is inside.
 func (p *page) scatter(c *chart.Chart, place func(*chart.Series, int) (point, bool)) {
-	n, limit := len(c.Series), c.Limit()
+	limit := c.Limit()
 	points := 0
 	for _, s := range c.Series {
 		points += len(s.Y)
@@ -266,7 +265,7 @@ func (p *page) scatter(c *chart.Chart, place func(*chart.Series, int) (point, bo
 			if s.Value != nil {
 				color, kind = c.Color.At(s.Value[i], limit, p.palette), k
 			}
-			if chart.Ordered(n) {
+			if c.Ordered() {
 				kind = 0
 			}
 			p.marker(q.x, q.y, radius, kind, color, alpha)
@@ -328,7 +327,7 @@ func (p *page) legend(c *chart.Chart, y float64) float64 {
 	if n < 2 {
 		return y
 	}
-	if chart.Ordered(n) {
+	if c.Ordered() {
 		return p.orderBar(c, y)
 	}
 	return p.keys(c, y)
@@ -395,12 +394,12 @@ func (p *page) colorBar(c *chart.Chart, x, y float64) float64 {
 	for i := range cells {
 		v := from + (1-from)*(float64(i)+0.5)/cells
 		p.rect(x+wide*float64(i)/cells, y, wide/cells+0.2, 0.9*p.size,
-			chart.RampOf(cmp.Or(c.Color.Palette, p.palette), v))
+			chart.Ramp(cmp.Or(c.Color.Palette, p.palette), v))
 	}
 	key := p.markKey()
 	if c.Color.Diverging && p.hatching {
 		p.hatch(x, y, wide/cells, 0.9*p.size, cells/2-1, 1, func(_, j int) (chart.RGB, bool) {
-			return hatchOn(chart.RampOf(cmp.Or(c.Color.Palette, p.palette),
+			return hatchOn(chart.Ramp(cmp.Or(c.Color.Palette, p.palette),
 				from+(1-from)*(float64(j)+0.5)/cells)), true
 		})
 	}
@@ -415,32 +414,4 @@ func (p *page) colorBar(c *chart.Chart, x, y float64) float64 {
 	end := p.paragraph(left, y-0.35*p.size, p.width-margin-left, c.Color.Title+key,
 		style{scale: 0.92})
 	return max(base+0.3*p.size, end+0.2*p.size)
-}
-
-// ternary draws points in a triangle.
-func (p *page) ternary(c *chart.Chart, y float64) float64 {
-	side := min(p.width-2*margin-6*p.size, 400)
-	left, top := (p.width-side)/2, y+1.6*p.size
-	at := func(a, b, third float64) point {
-		x, up := chart.Place(a, b, third)
-		return point{left + side*x, top + side*(chart.Height-up)}
-	}
-	for _, l := range chart.TriangleLines() {
-		color, wide := chart.Black, 0.8
-		if l.Grid {
-			color, wide = faint, 0.5
-		}
-		p.line([]point{
-			at(l.From[0], l.From[1], l.From[2]), at(l.To[0], l.To[1], l.To[2]),
-		}, wide, color)
-	}
-	p.scatter(c, func(s *chart.Series, i int) (point, bool) {
-		bad := math.IsNaN(s.X[i]) || math.IsNaN(s.Y[i]) || math.IsNaN(s.C[i])
-		return at(s.X[i], s.Y[i], s.C[i]), !bad
-	})
-	bottom := top + side*chart.Height
-	p.text(left, bottom+1.3*p.size, c.Corners[0], style{align: 0.5})
-	p.text(left+side, bottom+1.3*p.size, c.Corners[1], style{align: 0.5})
-	p.text(left+side/2, top-0.5*p.size, c.Corners[2], style{align: 0.5})
-	return p.legend(c, bottom+2*p.size)
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution/study/patch"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/export/figure"
+	"github.com/headwater-ml/headwater/internal/study/patch"
 )
 
 // edgesOf is a picture of edges from the heads of layers 0 and 2 into the logits, one of which

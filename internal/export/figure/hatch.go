@@ -20,7 +20,7 @@ const (
 // hatchOn is the colour of lines on a cell: white on dark cells and dark grey on light ones, which
 // black numbers can be read on.
 func hatchOn(cell chart.RGB) chart.RGB {
-	if chart.Legible(cell) == chart.White {
+	if cell.Legible() == chart.White {
 		return chart.White
 	}
 	return chart.RGB{0x6e, 0x6e, 0x6e}

@@ -90,8 +90,8 @@ func TestHatch(t *testing.T) {
 func TestHatchOn(t *testing.T) {
 	for _, palette := range []string{"", "green-purple", "perceptual"} {
 		for _, x := range []float64{-1, -0.7, -0.4, -0.2, -0.1} {
-			cell := chart.RampOf(palette, x)
-			if apart := math.Abs(chart.Gray(hatchOn(cell)) - chart.Gray(cell)); apart < 12 {
+			cell := chart.Ramp(palette, x)
+			if apart := math.Abs(hatchOn(cell).Gray() - cell.Gray()); apart < 12 {
 				t.Errorf("%q at %v: lines are %.0f of 100 lighter or darker than the cell",
 					palette, x, apart)
 			}

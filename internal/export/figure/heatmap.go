@@ -39,7 +39,7 @@ func (p *page) drawnOf(c *chart.Chart) render.Drawn {
 		}
 		for j, column := range m.Columns {
 			v, muted := m.At(i, j), m.Muted != nil && m.Muted[j]
-			own := &render.DrawnChartCell{Color: chart.Muted, Title: column + " " + format(v, 3)}
+			own := &render.DrawnChartCell{Color: mutedColor, Title: column + " " + format(v, 3)}
 			cell := render.DrawnCell{Measured: muted || !math.IsNaN(v), Chart: own}
 			if !muted {
 				own.Color = c.Color.At(v, limit, p.palette)

@@ -2,6 +2,12 @@ package figure
 
 import "github.com/headwater-ml/headwater/gonbext/render/chart"
 
+// The colours of the graph of Abnar and Zuidema (2020).
+var (
+	layeredNode = chart.RGB{0x4c, 0x9a, 0x4c}
+	layeredEdge = chart.RGB{0x1b, 0x2f, 0x6b}
+)
+
 // layered draws a graph of tokens through layers: layers from left to right, a line of nodes for
 // each token, and edges as thick as their weights.
 func (p *page) layered(c *chart.Chart, y float64) float64 {
@@ -25,7 +31,7 @@ func (p *page) layered(c *chart.Chart, y float64) float64 {
 	for _, e := range g.Edges() {
 		p.shapes = append(p.shapes, shape{
 			points: []point{node(e.L+1, e.T), node(e.L, e.S)},
-			line:   max(0.2, 0.3*high*e.Weight), color: chart.EdgeColor,
+			line:   max(0.2, 0.3*high*e.Weight), color: layeredEdge,
 			alpha: 0.25 + 0.65*e.Weight,
 		})
 		p.entitle(g.Tokens[e.T] + " ← " + g.Tokens[e.S] + ", weight " + format(e.Weight, 3))
@@ -33,7 +39,7 @@ func (p *page) layered(c *chart.Chart, y float64) float64 {
 	for level := range g.Layers() + 1 {
 		for t := range g.Tokens {
 			q := node(level, t)
-			p.disc(q.x, q.y, 0.22*p.size, chart.NodeColor, 1)
+			p.disc(q.x, q.y, 0.22*p.size, layeredNode, 1)
 		}
 	}
 	bottom := y + high*float64(len(g.Tokens))

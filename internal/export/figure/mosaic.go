@@ -2,7 +2,6 @@ package figure
 
 import (
 	"github.com/headwater-ml/headwater/gonbext/render"
-	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
 
 // A square of tokens × tokens has the steps of colour of [render.StepColors], so that neighbours
@@ -90,7 +89,7 @@ func mosaic(
 // fillSteps fills the rectangles of all steps.
 func (p *page) fillSteps(shades map[int][][]point) {
 	p.fill(shades[measuredStep], measured)
-	p.fill(shades[mutedStep], chart.Muted)
+	p.fill(shades[mutedStep], mutedColor)
 	for step := -deepestStep; step <= deepestStep; step++ {
 		color, _ := render.StepColors(p.palette, step)
 		p.fill(shades[step], color)

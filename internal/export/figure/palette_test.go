@@ -94,7 +94,7 @@ func TestScreenPalette(t *testing.T) {
 		t.Fatalf("the picture is a %T, want one with a palette", img)
 	}
 	for _, v := range []float64{0.25, 1} {
-		c := chart.Ramp(v)
+		c := chart.Ramp("", v)
 		want := color.RGBA{c[0], c[1], c[2], 0xff}
 		if got := p.Palette.Convert(want); got != color.Color(want) {
 			t.Errorf("the nearest colour to %v is %v", want, got)

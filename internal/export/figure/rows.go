@@ -292,7 +292,7 @@ func (p *page) stepCells(
 			fill, _ := p.cellColor(c)
 			switch _, ink := render.StepColors(p.palette, max(min(c.Step, 6), -6)); {
 			case c.Chart != nil:
-				s.color = chart.Legible(fill)
+				s.color = fill.Legible()
 			case c.Step == 0:
 				s.color = gray
 			default:

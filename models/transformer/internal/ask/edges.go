@@ -11,6 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer/internal/codes"
+	"github.com/headwater-ml/headwater/models/transformer/internal/edit"
 	"github.com/headwater-ml/headwater/models/transformer/internal/graph"
 	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 	"github.com/headwater-ml/headwater/models/transformer/internal/logit"
@@ -320,7 +321,7 @@ func (e *edgeRuns) layer(what string, l int, of func(d *graph.Builder, in []*Nod
 		return nil, err
 	}
 	defer host.Free(edits...)
-	return e.query.inputs.Run(what+graph.LayerKind(e.m.Spec, l)+run.EditsKey(edited),
+	return e.query.inputs.Run(what+graph.LayerKind(e.m.Spec, l)+edit.Key(edited),
 		codes.OfLayer(l),
 		func(d *graph.Builder, in []*Node) []*Node {
 			in, d.Edits = graph.CutEdits(in, edited)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/transformer/internal/codes"
+	"github.com/headwater-ml/headwater/models/transformer/internal/edit"
 	"github.com/headwater-ml/headwater/models/transformer/internal/graph"
 	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 	"github.com/headwater-ml/headwater/models/transformer/internal/logit"
@@ -222,7 +223,7 @@ func (w *backwardPass) layer(l int, after *tensors.Tensor) (*tensors.Tensor, err
 		return nil, err
 	}
 	defer host.Free(edits...)
-	key := fmt.Sprintf("back %d %s%s", rule, graph.LayerKind(w.m.Spec, l), run.EditsKey(edited))
+	key := fmt.Sprintf("back %d %s%s", rule, graph.LayerKind(w.m.Spec, l), edit.Key(edited))
 	out, err := w.inputs.Run(key, codes.OfLayer(l),
 		func(d *graph.Builder, in []*Node) []*Node {
 			in, d.Edits = graph.CutEdits(in, edited)
@@ -265,7 +266,7 @@ func (w *backwardPass) addZeros(d *graph.Builder, x *Node) (zeros []*Node) {
 	}
 	for _, tap := range trace.GradientTaps()[1:] {
 		dims := slices.Clone(x.Shape().Dimensions)
-		rows, width := run.EditAxes(w.m.Spec, tap)
+		rows, width := edit.Axes(w.m.Spec, tap)
 		if rows > 0 {
 			dims = slices.Insert(dims, 1, rows)
 		}

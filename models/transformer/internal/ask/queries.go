@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
+	"github.com/headwater-ml/headwater/models/transformer/internal/edit"
 	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 	"github.com/headwater-ml/headwater/models/transformer/internal/logit"
 	"github.com/headwater-ml/headwater/models/transformer/internal/run"
@@ -57,7 +58,7 @@ func checkQuery(s *spec.Spec, q trace.Query) error {
 	if err := logit.CheckObjective(s, q.Objective, len(q.IDs)); err != nil {
 		return err
 	}
-	if _, err := run.PlaceEdits(s, q.Edits, len(q.IDs), len(q.IDs)); err != nil {
+	if _, err := edit.Place(s, q.Edits, len(q.IDs), len(q.IDs)); err != nil {
 		return err
 	}
 	if q.Embeddings == nil {

@@ -183,3 +183,20 @@ func mlpInput(b *Block) *Node {
 	}
 	return l.Norm(middle, "mlp-norm")
 }
+
+// HasTap returns an error for a tap that other models have and this one has not.
+func HasTap(s *spec.Spec, name trace.Tap) error {
+	switch {
+	case s.Mixture == nil && (name == trace.Router || name == trace.Experts):
+		return pkg.Errorf("the %s model has no experts, so there is no tap %s", s.Family, name)
+	case s.Order == spec.Parallel && name == trace.HiddenAfterAttention:
+		return pkg.Errorf("blocks of the %s model add attention and feed-forward part at once, "+
+			"so there is no tap %s; take attention-output", s.Family, name)
+	case s.Encoder == 0 && name == trace.EncoderOutput:
+		return pkg.Errorf("the %s model has one stack, so there is no tap %s; take final",
+			s.Family, name)
+	case s.Head == spec.NoHead && name == trace.Logits:
+		return pkg.Errorf("the %s model has no head, so there are no logits; take final", s.Family)
+	}
+	return nil
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer/internal/codes"
+	"github.com/headwater-ml/headwater/models/transformer/internal/edit"
 	"github.com/headwater-ml/headwater/models/transformer/internal/graph"
 	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 	"github.com/headwater-ml/headwater/models/transformer/internal/logit"
@@ -191,14 +192,7 @@ func (s *texts) termsKept() []float64 {
 // streamKept is the factor by which edits multiply a tap without heads in layer l, at the last
 // token of the only text; 1 without edits.
 func (s *texts) streamKept(tap trace.Tap, l int) float32 {
-	factor := float32(1)
-	for _, e := range s.edits {
-		if e.Tap == tap && placeOf(e.Layers, l) >= 0 && placeOf(e.Positions, s.lengths[0]-1) >= 0 {
-			keep, _ := e.factors()
-			factor *= keep
-		}
-	}
-	return factor
+	return edit.Kept(s.edits, tap, l, s.lengths[0]-1)
 }
 
 // directionProgram is the graph of the directions on the residual stream after the last layer,

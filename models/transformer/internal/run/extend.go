@@ -10,6 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer/internal/codes"
+	"github.com/headwater-ml/headwater/models/transformer/internal/edit"
 	"github.com/headwater-ml/headwater/models/transformer/internal/graph"
 	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 	"github.com/headwater-ml/headwater/models/transformer/internal/logit"
@@ -123,7 +124,7 @@ func (s *Session) checkExtensionMemory(total, n int, scores bool) error {
 	bytes := 4 * float64(spec.Layers) * slots * float64(spec.CacheWidth())
 	bytes += passArrays * 4 * float64(spec.Heads) * rows * slots
 	bytes += 4 * rows * (10*float64(spec.Width) + 2*float64(spec.InnerWidth()))
-	bytes += editBytes(spec, editedTaps(s.wanted), rows, slots) + 4*float64(editValues(s.wanted))
+	bytes += editBytes(spec, edit.Taps(s.wanted), rows, slots) + 4*float64(edit.Values(s.wanted))
 	if scores {
 		bytes += 2*4*headRows*float64(logit.Scored(spec)) + m.headTable(Need{Head: true, Texts: 2})
 	}
@@ -215,7 +216,7 @@ func (m *Model) extensionEmbedding() program.Program {
 // returns the stream after the layer and what [keptOnCache] gives.
 func (m *Model) extensionLayer(l int, edited []trace.Tap) program.Program {
 	kind, weights := graph.KindOf(m.Spec, l)
-	key := "extend " + kind + EditsKey(edited)
+	key := "extend " + kind + edit.Key(edited)
 	return program.New(key, weights, func(w codes.Weights, in []*Node) []*Node {
 		in, edits := graph.CutEdits(in, edited)
 		d := m.extensionText(w, in)

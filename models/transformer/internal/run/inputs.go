@@ -8,6 +8,7 @@ import (
 
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer/internal/codes"
+	"github.com/headwater-ml/headwater/models/transformer/internal/edit"
 	"github.com/headwater-ml/headwater/models/transformer/internal/graph"
 	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 )
@@ -21,7 +22,7 @@ type Inputs struct {
 	// tensors are the ids [B,N], the length of the longest text, and the optional inputs of kind.
 	tensors []*tensors.Tensor
 	// Edits are those of the pass, nil for none.
-	Edits *passEdits
+	Edits *edit.Pass
 }
 
 // inputKind is which optional inputs there are, [B,N] each: token types, positions, and 1 for

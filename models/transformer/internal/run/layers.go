@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/models/transformer/internal/codes"
+	"github.com/headwater-ml/headwater/models/transformer/internal/edit"
 	"github.com/headwater-ml/headwater/models/transformer/internal/graph"
 	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 )
@@ -43,11 +44,11 @@ type collector func(d *graph.Builder, b *graph.Block, now graph.Cache, more []*N
 //
 // After an error, the last step, the loop ends. The caller owns the out of the last layer if the
 // loop ran to its end; otherwise nothing is left to free.
-func (m *Model) Layers(ctx context.Context, x *tensors.Tensor, edits *passEdits,
+func (m *Model) Layers(ctx context.Context, x *tensors.Tensor, edits *edit.Pass,
 	run func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error),
 ) iter.Seq2[*LayerStep, error] {
 	return func(yield func(*LayerStep, error) bool) {
-		x, err := edits.stream(0, x)
+		x, err := edits.Stream(0, x)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -67,7 +68,7 @@ func (m *Model) Layers(ctx context.Context, x *tensors.Tensor, edits *passEdits,
 				continue
 			}
 			if err == nil {
-				made[0], err = edits.stream(l+1, made[0])
+				made[0], err = edits.Stream(l+1, made[0])
 			}
 			if err != nil {
 				host.Free(append(made, x)...)
@@ -98,7 +99,7 @@ func (f *Inputs) Layers(ctx context.Context, x *tensors.Tensor, what string, col
 			return nil, err
 		}
 		defer host.Free(edits...)
-		key := fmt.Sprintf("block %s %s%s", graph.LayerKind(f.m.Spec, l), what, EditsKey(edited))
+		key := fmt.Sprintf("block %s %s%s", graph.LayerKind(f.m.Spec, l), what, edit.Key(edited))
 		return f.Run(key, codes.OfLayer(l), func(d *graph.Builder, in []*Node) []*Node {
 			in, d.Edits = graph.CutEdits(in, edited)
 			b, now := d.Block(l, in[0])

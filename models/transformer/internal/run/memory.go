@@ -8,6 +8,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer/internal/codes"
+	"github.com/headwater-ml/headwater/models/transformer/internal/edit"
 	"github.com/headwater-ml/headwater/models/transformer/internal/graph"
 	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 	"github.com/headwater-ml/headwater/models/transformer/internal/logit"
@@ -226,10 +227,10 @@ func estimate(s *spec.Spec, n Need) (returned, layer float64) {
 			add(stream, layers+1)
 		}
 	}
-	edited := editedTaps(n.Edits...)
+	edited := edit.Taps(n.Edits...)
 	layer += max(editBytes(s, edited, texts*t, t),
 		editBytes(s, edited, texts, float64(n.Slots))) // of a pass over the texts, and of a step
-	returned += 4 * float64(editValues(n.Edits...))
+	returned += 4 * float64(edit.Values(n.Edits...))
 	consumed := 0.0
 	for _, ask := range n.Asks {
 		rows := pairs / float64(s.Heads)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/transformer/internal/codes"
+	"github.com/headwater-ml/headwater/models/transformer/internal/edit"
 	"github.com/headwater-ml/headwater/models/transformer/internal/graph"
 	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 	"github.com/headwater-ml/headwater/models/transformer/internal/program"
@@ -100,7 +101,7 @@ func (a *pairLayer) tile(ask graph.Asked, at, n int, projects bool, rows *trace.
 		}
 	}
 	return a.Over(sources, at, targets, func(in []*tensors.Tensor) error {
-		edited, edits, err := a.p.edits.tile(at, n, targets, sources).Layer(a.Layer)
+		edited, edits, err := a.p.edits.Tile(at, n, targets, sources).Layer(a.Layer)
 		if err != nil {
 			return err
 		}
@@ -125,7 +126,7 @@ func (a *pairLayer) tile(ask graph.Asked, at, n int, projects bool, rows *trace.
 func tileProgram(m *Model, l int, ask graph.Asked, edited []trace.Tap) program.Program {
 	kind, weights := graph.KindOf(m.Spec, l, ask)
 	return program.New(
-		fmt.Sprintf("tile %s %s%s", kind, graph.Describe(ask), EditsKey(edited)), weights,
+		fmt.Sprintf("tile %s %s%s", kind, graph.Describe(ask), edit.Key(edited)), weights,
 		func(w codes.Weights, in []*Node) []*Node {
 			in, edits := graph.CutEdits(in, edited)
 			return []*Node{graph.VisibleRows(editedTile(m, w, l, in, edits), ask)}

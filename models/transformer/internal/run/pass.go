@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
+	"github.com/headwater-ml/headwater/models/transformer/internal/edit"
 	"github.com/headwater-ml/headwater/models/transformer/internal/graph"
 	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 )
@@ -24,7 +25,7 @@ type pass struct {
 	// most is to how many texts the pass may be filled up.
 	most int
 	// edits are those of each text, nil for none.
-	edits *passEdits
+	edits *edit.Pass
 	// keep is called with the keys and values of every layer, [P,G,N,E] each with padding; nil for
 	// an encoder.
 	keep func(l int, now []*tensors.Tensor) error

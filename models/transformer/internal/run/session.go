@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
+	"github.com/headwater-ml/headwater/models/transformer/internal/edit"
 	"github.com/headwater-ml/headwater/models/transformer/internal/graph"
 	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 	"github.com/headwater-ml/headwater/models/transformer/internal/logit"
@@ -108,7 +110,7 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 	s.boundaries = []int{graph.BoundaryOf(s.m.Spec, ids)}
 	if k := p.latest; k != nil { // whose stream is that which the last layer returned
 		last := s.newEdits(len(ids)-1, 1, 1, 1)
-		if k.Final, err = last.stream(s.m.Spec.Layers, k.Final); err != nil {
+		if k.Final, err = last.Stream(s.m.Spec.Layers, k.Final); err != nil {
 			k.Free()
 			return nil, err
 		}
@@ -156,8 +158,19 @@ func (s *Session) placeEdits(n int) (err error) {
 	if s.room > 0 {
 		most = s.room
 	}
-	s.edits, err = PlaceEdits(s.m.Spec, s.wanted, n, max(n+1, most))
+	s.edits, err = edit.Place(s.m.Spec, s.wanted, n, max(n+1, most))
 	return err
+}
+
+// mostTokens is how many tokens a text may have where nothing is known about its end.
+func mostTokens(s *spec.Spec) int {
+	switch {
+	case s.Context > 0 && s.Encoder > 0: // source and target
+		return 2 * s.Context
+	case s.Context > 0:
+		return s.Context
+	}
+	return math.MaxInt
 }
 
 // slotsFor returns how many slots a cache gets that begins with n tokens.
@@ -263,7 +276,7 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 	}
 	edits := s.newEdits(n, 1, 1, kept.slots)
 	for l := range spec.Layers { // layers of one kind and with the same edits have one program
-		edited, ofEdits := edits.programOf(l)
+		edited, ofEdits := edits.ProgramOf(l)
 		for _, ask := range s.late {
 			inputs := []shapes.Shape{stream, scalar, scalar, keys, values}
 			row := wanted{tileProgram(s.m, l, ask, edited), append(inputs, ofEdits...)}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/transformer/internal/codes"
+	"github.com/headwater-ml/headwater/models/transformer/internal/edit"
 	"github.com/headwater-ml/headwater/models/transformer/internal/graph"
 	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 	"github.com/headwater-ml/headwater/models/transformer/internal/program"
@@ -33,7 +34,7 @@ type texts struct {
 	// streams are what [Session.Multiply] reads, nil if nothing is kept for it.
 	streams *streams
 	// edits are those of the only text, nil for none.
-	edits []placedEdit
+	edits []edit.Placed
 	// eachLayer, if not nil, is called with every layer of a step, when its keys and values are in
 	// the cache.
 	eachLayer func(step *LayerStep) error
@@ -57,14 +58,8 @@ func (s *texts) pass(ids [][]int, rows []int, slots int) *pass {
 
 // newEdits are the edits of a pass over n tokens of the only text from position first on, which has
 // so many rows and sources.
-func (s *texts) newEdits(first, n, rows, slots int) *passEdits {
-	if s.edits == nil {
-		return nil
-	}
-	return &passEdits{
-		m: s.m, texts: [][]placedEdit{s.edits}, begins: []int{0}, lengths: []int{n},
-		first: first, rows: rows, slots: slots,
-	}
+func (s *texts) newEdits(first, n, rows, slots int) *edit.Pass {
+	return edit.OnCache(s.m.Machine, s.m.Spec, s.edits, first, n, rows, slots)
 }
 
 // newLatest is what a pass over the texts in rows fills in, nil if nothing is kept.
@@ -194,7 +189,7 @@ func (s *texts) stepOutputs(rows []int) []*Output {
 // The inputs of every graph begin with text; those of a layer go on with the stream, the layer's
 // keys and values, [B,G,slots,E] each, and if it is projected, those of [projectedCache.inputs].
 func (s *texts) onCache(ctx context.Context, text []*tensors.Tensor, embedding program.Program,
-	edits *passEdits, layer func(l int, edited []trace.Tap) program.Program,
+	edits *edit.Pass, layer func(l int, edited []trace.Tap) program.Program,
 	keep func(step *LayerStep) error,
 ) (*tensors.Tensor, error) {
 	x, err := host.Only(s.m.Machine.Execute(embedding, text...))
@@ -302,7 +297,7 @@ func (s *texts) stepProgram(l int, projected bool, edited []trace.Tap) program.P
 	kind, weights := graph.KindOf(model.Spec, l, asks...)
 	return program.New(
 		fmt.Sprintf("step %s %sterms=%v projected=%v%s", kind, graph.Describe(asks...), terms,
-			projected, EditsKey(edited)),
+			projected, edit.Key(edited)),
 		weights,
 		func(w codes.Weights, in []*Node) []*Node {
 			in, edits := graph.CutEdits(in, edited)

@@ -16,6 +16,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer/internal/codes"
+	"github.com/headwater-ml/headwater/models/transformer/internal/edit"
 	"github.com/headwater-ml/headwater/models/transformer/internal/graph"
 	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 )
@@ -157,7 +158,7 @@ func tapsInGraph(s *spec.Spec, wanted []trace.Tap) ([]trace.Tap, error) {
 		if !slices.Contains(trace.Taps(), name) {
 			return nil, unknownTap(name)
 		}
-		if err := hasTap(s, name); err != nil {
+		if err := graph.HasTap(s, name); err != nil {
 			return nil, err
 		}
 		if _, ok := graph.Taps[name]; ok && !slices.Contains(in, name) {
@@ -167,29 +168,38 @@ func tapsInGraph(s *spec.Spec, wanted []trace.Tap) ([]trace.Tap, error) {
 	return in, nil
 }
 
-// hasTap returns an error for a tap that other models have and this one has not.
-func hasTap(s *spec.Spec, name trace.Tap) error {
-	switch {
-	case s.Mixture == nil && (name == trace.Router || name == trace.Experts):
-		return pkg.Errorf("the %s model has no experts, so there is no tap %s", s.Family, name)
-	case s.Order == spec.Parallel && name == trace.HiddenAfterAttention:
-		return pkg.Errorf("blocks of the %s model add attention and feed-forward part at once, "+
-			"so there is no tap %s; take attention-output", s.Family, name)
-	case s.Encoder == 0 && name == trace.EncoderOutput:
-		return pkg.Errorf("the %s model has one stack, so there is no tap %s; take final",
-			s.Family, name)
-	case s.Head == spec.NoHead && name == trace.Logits:
-		return pkg.Errorf("the %s model has no head, so there are no logits; take final", s.Family)
-	}
-	return nil
-}
-
 func unknownTap(name trace.Tap) error {
 	return pkg.Errorf("tap %.60q is unknown; %s", name, message.KnownAre(name, trace.Taps()))
 }
 
+// checkEditedTaps returns an error for a tap that is not recorded under these edits.
+func checkEditedTaps(wanted []trace.Tap, edits [][]trace.Edit) error {
+	edited := edit.Taps(edits...)
+	if slices.Contains(edited, trace.QueryVector) && slices.Contains(wanted, trace.Terms) {
+		return pkg.Errorf("%s are parts of queries, and an edit replaces queries; take %s",
+			trace.Terms, trace.Scores)
+	}
+	return nil
+}
+
+// WholeTexts places the edits of the texts of a pass over whole texts of so many rows.
+func (m *Model) WholeTexts(batch Batch, rows int) (*edit.Pass, error) {
+	if batch.Edits == nil {
+		return nil, nil
+	}
+	if len(batch.Edits) != len(batch.IDs) {
+		return nil, pkg.Errorf("edits of %d texts for %d", len(batch.Edits), len(batch.IDs))
+	}
+	var begins, lengths []int
+	for i, ids := range batch.IDs {
+		begins = append(begins, batch.begin(i, batch.longest()))
+		lengths = append(lengths, len(ids))
+	}
+	return edit.WholeTexts(m.Machine, m.Spec, batch.Edits, begins, lengths, rows)
+}
+
 // record runs one pass over a batch and returns for each text one tensor per tap.
-func (m *Model) record(ctx context.Context, batch Batch, edits *passEdits,
+func (m *Model) record(ctx context.Context, batch Batch, edits *edit.Pass,
 	wanted []trace.Tap,
 ) ([][]trace.Tensor, error) {
 	if len(wanted) == 0 {
@@ -211,7 +221,7 @@ type recorder struct {
 	batch   Batch
 	longest int
 	wanted  []trace.Tap
-	edits   *passEdits
+	edits   *edit.Pass
 	// out is what was recorded: for each text a tensor per tap.
 	out     [][]trace.Tensor
 	copying job
