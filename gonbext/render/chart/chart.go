@@ -156,7 +156,7 @@ type Scale struct {
 	Max float64
 	// Percent writes numbers of the scale as percentages.
 	Percent bool
-	// Palette, if not empty, is one of [Ramp], for a picture that was published in it. It is
+	// Palette, if not empty, is one of [Ramp]: that in which a picture was published. It is
 	// used whatever palette the drawing has, and for series where no numbers are coloured.
 	Palette string `json:",omitempty"`
 }

@@ -14,14 +14,19 @@ func (p *page) ternary(c *chart.Chart, y float64) float64 {
 		x, up := place(a, b, third)
 		return point{left + side*x, top + side*(triangleHeight-up)}
 	}
-	for _, l := range triangleLines() {
-		color, wide := chart.Black, 0.8
-		if l.grid {
-			color, wide = faint, 0.5
-		}
-		p.line([]point{
-			at(l.from[0], l.from[1], l.from[2]), at(l.to[0], l.to[1], l.to[2]),
-		}, wide, color)
+	line := func(from, to [3]float64, color chart.RGB, wide float64) {
+		p.line([]point{at(from[0], from[1], from[2]), at(to[0], to[1], to[2])}, wide, color)
+	}
+	const parts = 5 // grid lines at each fifth
+	for i := 1; i < parts; i++ {
+		f := float64(i) / parts
+		line([3]float64{f, 1 - f, 0}, [3]float64{f, 0, 1 - f}, faint, 0.5)
+		line([3]float64{1 - f, f, 0}, [3]float64{0, f, 1 - f}, faint, 0.5)
+		line([3]float64{1 - f, 0, f}, [3]float64{0, 1 - f, f}, faint, 0.5)
+	}
+	corners := [3][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}
+	for i, corner := range corners {
+		line(corner, corners[(i+1)%3], chart.Black, 0.8)
 	}
 	p.scatter(c, func(s *chart.Series, i int) (point, bool) {
 		bad := math.IsNaN(s.X[i]) || math.IsNaN(s.Y[i]) || math.IsNaN(s.C[i])
@@ -47,27 +52,4 @@ func place(a, b, c float64) (x, y float64) {
 		a, b, c, sum = 1, 1, 1, 3
 	}
 	return (b + c/2) / sum, c / sum * triangleHeight
-}
-
-// triangleLine is a side or a grid line of a ternary plot, between two points of three shares.
-type triangleLine struct {
-	from, to [3]float64
-	grid     bool
-}
-
-// triangleLines returns the grid lines at each fifth, then the three sides.
-func triangleLines() []triangleLine {
-	var lines []triangleLine
-	const parts = 5
-	for i := 1; i < parts; i++ {
-		f := float64(i) / parts
-		lines = append(lines,
-			triangleLine{[3]float64{f, 1 - f, 0}, [3]float64{f, 0, 1 - f}, true},
-			triangleLine{[3]float64{1 - f, f, 0}, [3]float64{0, f, 1 - f}, true},
-			triangleLine{[3]float64{1 - f, 0, f}, [3]float64{0, 1 - f, f}, true})
-	}
-	return append(lines,
-		triangleLine{[3]float64{1, 0, 0}, [3]float64{0, 1, 0}, false},
-		triangleLine{[3]float64{0, 1, 0}, [3]float64{0, 0, 1}, false},
-		triangleLine{[3]float64{0, 0, 1}, [3]float64{1, 0, 0}, false})
 }
