@@ -59,22 +59,15 @@ func Of(g attribution.GeneratedToken) *Verdict {
 	return attribution.Finding[Verdict](g.Studies, Name)
 }
 
-// A test takes away the words of a row that have WordFrom of its strongest one, of at most MostWords
-// texts.
+// A picture names the words of a row that have NamedFrom of its strongest one, of at most MostNamed
+// texts; see [Named].
 const (
-	WordFrom  = .6
-	MostWords = 2
+	NamedFrom = .6
+	MostNamed = 2
 )
 
-// A sentence names the tokens of a row that have NamedFrom of its strongest one, at most MostNamed;
-// see [Named].
-const (
-	NamedFrom = .35
-	MostNamed = 3
-)
-
-// Named returns the sources that a sentence names of some that stand out, the strongest first: those
-// whose size is at least 0.35 of the first one's, at most 3.
+// Named returns the sources that a picture names of some that stand out, the strongest first: those
+// whose size is at least 0.6 of the first one's, at most 2. [Verdict] tests them.
 func Named(sources []int, size func(j int) float64) []int {
 	for n := range sources {
 		if n == MostNamed || size(sources[n]) < NamedFrom*size(sources[0]) {

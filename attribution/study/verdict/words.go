@@ -144,12 +144,12 @@ func (r *run) findSinks() (err error) {
 }
 
 // named returns the words that a picture names, the strongest first, each text once at its
-// strongest place, as far as they can be taken away; see [WordFrom].
+// strongest place, as far as they can be taken away; see [NamedFrom].
 func (t text) named() (named text) {
 	bySize := slices.Clone(t)
 	slices.SortStableFunc(bySize, func(a, b word) int { return cmp.Compare(b.value, a.value) })
 	for _, w := range bySize {
-		if w.value <= 0 || w.value < WordFrom*bySize[0].value || len(named) == MostWords {
+		if w.value <= 0 || w.value < NamedFrom*bySize[0].value || len(named) == MostNamed {
 			break
 		}
 		if !slices.ContainsFunc(named, func(other word) bool { return other.key == w.key }) {
