@@ -185,6 +185,9 @@ type Prompt struct {
 	// Strongest is, in an explanation over spans, for each span the word in it of which a method
 	// says most, "" if none stands out; see [Explanation.GroupSpans]. Nil otherwise.
 	Strongest []string `json:"strongest,omitempty"`
+	// Tokens are, in an explanation over spans, the tokens of each span, columns of the explanation
+	// that was grouped. Nil otherwise, and in one that was read from JSON.
+	Tokens [][]int `json:"-"`
 }
 
 // Units returns the tokens of the prompt, to divide them into words, sentences, turns or ranges.
@@ -251,6 +254,9 @@ type GeneratedToken struct {
 	// Rest reports whether the target does not name them.
 	IDs  []int `json:"ids,omitempty"`
 	Rest bool  `json:"rest,omitempty"`
+	// Tokens are, of tokens that are explained together, the rows [begin,end) of the explanation
+	// that was grouped. [0,0] otherwise, and in one that was read from JSON.
+	Tokens [2]int `json:"-"`
 	// Alternatives are the most probable tokens, the most probable first.
 	Alternatives []Alternative `json:"alternatives"`
 	// Scores are its entropy, surprisal and rank. They are nil where there is no distribution of

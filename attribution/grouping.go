@@ -65,9 +65,6 @@ func (e *Explanation) groupBy(spans []units.Span, by units.Grouping) (*Explanati
 	if err != nil {
 		return nil, err
 	}
-	if by.String() == "word" {
-		g.Warnings = slices.Concat(g.Warnings, spacelessRemark(e.Prompt.Text))
-	}
 	// GroupSpans has made copies of the options, so e does not change.
 	for _, r := range g.Methods {
 		r.Options["by"], r.By = by.String(), by.String()

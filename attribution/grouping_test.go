@@ -56,31 +56,6 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestGroupSpaceless: a script without spaces between words has long words, and a warning about it.
-func TestGroupSpaceless(t *testing.T) {
-	for _, c := range []struct {
-		prompt, by string
-		warns      bool
-	}{
-		{"鍵は|机の|上", "word", true},
-		{"鍵は|机の|上", "sentence", false},
-		{"แม่|กุญแจ", "word", true},
-		{"열쇠는| 책상| 위에", "word", false},
-		{"the| key| 鍵", "word", false},
-		{"1| 2", "word", false},
-	} {
-		e := &attribution.Explanation{Prompt: promptOf(c.prompt), Warnings: []string{"first"}}
-		by, err := units.ParseGrouping(c.by)
-		must(t, err)
-		g, err := e.Group(by)
-		must(t, err)
-		warns := len(g.Warnings) == 2 && strings.Contains(g.Warnings[1], "no spaces between words")
-		if warns != c.warns || len(e.Warnings) != 1 {
-			t.Errorf("%s by %s: warnings %q", c.prompt, c.by, g.Warnings)
-		}
-	}
-}
-
 // TestGroupFirst: the first token is in no word and no sentence where it is a sink of a method. It
 // is where it has a small share, or is a scorer's, an encoder's, or a range holds it.
 func TestGroupFirst(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -91,22 +90,4 @@ func (p *Prompt) controlTokens() (remarks []string) {
 		}
 	}
 	return remarks
-}
-
-// spacelessRemark returns a sentence about words if most letters of a text are of a script without
-// spaces between words, and otherwise nothing.
-func spacelessRemark(text string) []string {
-	more := 0 // such letters than others
-	for _, r := range text {
-		if message.Spaceless(r) {
-			more++
-		} else if unicode.IsLetter(r) {
-			more--
-		}
-	}
-	if more <= 0 {
-		return nil
-	}
-	return []string{"The script of the prompt puts no spaces between words, so a word here is " +
-		"all that stands between two marks; ranges of bytes divide it further."}
 }

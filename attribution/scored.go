@@ -192,7 +192,7 @@ func (r *run) groups(t GeneratedToken) (groups [][]int) {
 		return groups
 	}
 	n, m := len(r.e.Steps), len(r.ids)
-	before, _ := r.target.Divide(generated(append(slices.Clone(r.e.Steps), t)))
+	before, _ := r.target.Divide(r.e.generated(append(slices.Clone(r.e.Steps), t)))
 	for _, s := range before {
 		var group []int
 		for i := s.Begin; i < min(s.End, n); i++ {

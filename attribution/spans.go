@@ -27,11 +27,7 @@ func (e *Explanation) ContinuesWord() []bool {
 	case len(e.Steps) > 0 && e.Steps[0].IDs != nil:
 		return append(joins, make([]bool, len(e.Steps))...)
 	}
-	answer := generated(e.Steps)
-	for i, text := range answer.Texts {
-		answer.Texts[i] = units.WithoutMarks(text)
-	}
-	return append(joins, units.Join(answer.Texts, answer.Special).Continues()...)
+	return append(joins, e.generated(e.Steps).Continues()...)
 }
 
 // TextOf returns the texts of generated tokens as one.
@@ -43,14 +39,16 @@ func TextOf(steps []GeneratedToken) string {
 	return b.String()
 }
 
-// generated returns generated tokens, to divide them.
-func generated(steps []GeneratedToken) units.Tokens {
+// generated returns generated tokens after the prompt, to divide them. They have no marks of spaces.
+func (e *Explanation) generated(steps []GeneratedToken) units.Tokens {
 	var texts []string
 	var special []bool
 	for _, g := range steps {
-		texts, special = append(texts, g.Text), append(special, g.Special)
+		texts, special = append(texts, units.WithoutMarks(g.Text)), append(special, g.Special)
 	}
-	return units.Join(texts, special)
+	t := units.Join(texts, special)
+	t.Before = e.Prompt.Text
+	return t
 }
 
 // GroupSpans returns a copy in which the columns of each result are spans of the prompt. The value
@@ -79,6 +77,7 @@ func (e *Explanation) GroupSpans(spans []units.Span) (*Explanation, error) {
 		g.Prompt.IDs = append(g.Prompt.IDs, e.Prompt.IDs[first])
 		g.Prompt.Texts = append(g.Prompt.Texts, s.Text)
 		g.Prompt.Offsets = append(g.Prompt.Offsets, [2]int{s.Begin, s.End})
+		g.Prompt.Tokens = append(g.Prompt.Tokens, s.Tokens)
 		g.Prompt.Special = append(g.Prompt.Special, e.Prompt.Special[first] &&
 			s.Text == e.Prompt.Texts[first])
 		for _, j := range s.Tokens {

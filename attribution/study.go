@@ -40,6 +40,9 @@ type Study struct {
 	Cost func(trace.Info, Studies) string
 	// Spans reports whether what it finds of the text also holds when tokens are put together.
 	Spans bool
+	// Words reports whether what it finds of a generated token is about the word that it is in, so
+	// that the row of the word has it in [Explanation.Words]; positions in it are those of tokens.
+	Words bool
 }
 
 // StudyOption is a setting of a [Study]: a row of [OptionTable] whose value is a text.

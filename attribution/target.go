@@ -18,11 +18,13 @@ import (
 // it: the last one, its own, is what later tokens of the group have from earlier ones. A method
 // whose tokens have different layers shown has only the layers shown, unless all are asked for.
 func (e *Explanation) groupTargets(target units.Grouping, allLayers bool) (*Explanation, error) {
-	all, lacks := target.Divide(generated(e.Steps))
+	all, lacks := target.Divide(e.generated(e.Steps))
 	g := *e
 	g.Steps = nil
 	for _, s := range all {
-		g.Steps = append(g.Steps, joinSteps(e.Steps[s.Begin:s.End], s.Rest))
+		joined := joinSteps(e.Steps[s.Begin:s.End], s.Rest)
+		joined.Tokens = [2]int{s.Begin, s.End}
+		g.Steps = append(g.Steps, joined)
 	}
 	g.Methods = map[string]*Result{}
 	for name, r := range e.Methods {
@@ -118,8 +120,8 @@ func (r *Result) describeTargets(g *Result) func(a, b float64) float64 {
 func (r *Result) shownIn(s units.Stretch, allLayers bool) int {
 	count := map[int]int{}
 	most := LayerByToken
-	for _, layer := range r.Shown[s.Begin:s.End] {
-		count[layer]++
+	for t := s.Begin; t < s.End; t++ {
+		count[r.Layer(t, r.Level(t))]++
 	}
 	for layer, n := range count {
 		if n > count[most] || n == count[most] && layer > most {

@@ -104,9 +104,9 @@ func (g Grouping) Fits(text string) error {
 func (g Grouping) Of(t Tokens, firstApart bool) ([]Span, error) {
 	switch g.name {
 	case "word":
-		return t.units(wordOf(t.Text), firstApart), nil
+		return t.joinSpacesAfter(t.words(firstApart)), nil
 	case "sentence":
-		return t.units(sentenceOf(t.Text), firstApart), nil
+		return t.sentences(firstApart), nil
 	case "turn":
 		return t.Turns()
 	}
@@ -161,7 +161,9 @@ type Stretch struct {
 }
 
 // Divide returns the stretches of generated tokens, without gaps. There may be more tokens than
-// that later: a stretch that is not the last one stays as it is. lacks is what the target names
+// that later: a stretch that is not the last one stays as it is, but where they make a name or a
+// number of a list of its words. White space before a word is in its stretch, and white space with a
+// line break is one of its own. lacks is what the target names
 // and the text does not have, "" for nothing; the stretches are right all the same.
 func (g Grouping) Divide(t Tokens) (all []Stretch, lacks string) {
 	parts, count := g.parts(t)
@@ -180,7 +182,7 @@ func (g Grouping) Divide(t Tokens) (all []Stretch, lacks string) {
 }
 
 // parts returns for each generated token the number of the part that it is in, -1 for none, and how
-// many parts of that kind the text has.
+// many parts of that kind, words or sentences, the text has.
 func (g Grouping) parts(t Tokens) (parts []int, count int) {
 	parts = slices.Repeat([]int{-1}, len(t.Texts))
 	if g.name == "answer" { // but for the control tokens that end it
@@ -196,14 +198,23 @@ func (g Grouping) parts(t Tokens) (parts []int, count int) {
 			parts[i] = k
 		}
 	}
-	if g.name == "" {
+	switch g.name {
+	case "":
 		return parts, len(g.ranges)
+	case "word":
+		for i, s := range t.words(false) {
+			if s.Word {
+				count++
+			}
+			for _, j := range s.Tokens {
+				if g.number == 0 || s.Word && g.number == count {
+					parts[j] = i
+				}
+			}
+		}
+		return parts, count
 	}
-	of := sentenceOf(t.Text)
-	if g.name == "word" {
-		of = wordOf(t.Text)
-	}
-	last := -1 // the latest part; a control token divides a part in two
+	of, last := sentenceOf(t.Text), -1 // the latest part; a control token divides a part in two
 	for i, special := range t.Special {
 		part := t.partOf(t.Offsets[i], of)
 		if part < 0 || special {

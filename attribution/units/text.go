@@ -34,37 +34,6 @@ func RangeOf(text string, ranges [][2]int) ([]int, error) {
 	return of, nil
 }
 
-// wordOf returns for each byte of a text the number of its word, -1 outside words.
-func wordOf(text string) []int {
-	of := make([]int, len(text))
-	word, inside, before := -1, false, utf8.RuneError
-	for at, r := range text {
-		_, size := utf8.DecodeRuneInString(text[at:])
-		next, _ := utf8.DecodeRuneInString(text[at+size:])
-		is := InWord(r) || inside && joins(before, r, next)
-		if is && !inside {
-			word++
-		}
-		inside, before = is, r
-		for i := range size {
-			of[at+i] = -1
-			if is {
-				of[at+i] = word
-			}
-		}
-	}
-	return of
-}
-
-// joins reports whether a mark joins the characters around it into one word: an apostrophe, a
-// hyphen, or the point or comma of a number.
-func joins(before, mark, after rune) bool {
-	if strings.ContainsRune(".,", mark) {
-		return unicode.IsDigit(before) && unicode.IsDigit(after)
-	}
-	return strings.ContainsRune("'’-‐", mark) && InWord(after)
-}
-
 // SentenceRanges returns the bytes [begin,end) of each sentence of a text, which needs no tokens.
 // [Tokens.Sentences] says where a sentence ends. White space between sentences belongs to none.
 func SentenceRanges(text string) [][2]int {

@@ -25,6 +25,8 @@ type Tokens struct {
 	Special []bool
 	// Parts are those of a conversation, in order and without gaps; nil otherwise.
 	Parts []trace.Part
+	// Before is a text before Text, in which names may stand, too: a prompt before an answer.
+	Before string
 }
 
 // Join returns the tokens of the text that texts are one after the other.
@@ -62,32 +64,122 @@ type Span struct {
 	Begin, End int
 	// Tokens are columns of a result, in rising order, at least one.
 	Tokens []int
+	// Word reports whether it is one of [Tokens.Words] and not something between words.
+	Word bool
 }
 
-// Words returns the words of the text. A word is a run of letters, digits and marks, which may
-// contain apostrophes, hyphens and the points of numbers. A token belongs to the word of its first
-// letter or digit. A token of spaces alone belongs to the span that begins after it, one with a
-// line break, or with nothing after it, to the span before it. Any other token without letters and
-// digits, and a control token, is a span of its own. In scripts without spaces between words a run
-// is a whole phrase; use [Tokens.Spans] there. There are no words and no sentences if a token lies
-// outside the text.
-func (t Tokens) Words() []Span { return t.units(wordOf(t.Text), false) }
+// Words returns the words of the text and, as spans of their own, what stands between them: each
+// token of punctuation, and each control token. A word is what Unicode divides texts into (UAX 29):
+// letters with their marks and apostrophes, a number with its points and commas, a name of code
+// with its underscores. In addition,
+//
+//   - a mark of code between letters divides them ("self.name"), unless they are capitals ("U.S");
+//   - words joined by a hyphen are one, but not two numbers ("1931-1945");
+//   - "'s" is a word of its own, so that "Anna's" has the word "Anna". Other endings are not, since
+//     what "don't" has before "'t" is no word;
+//   - a name is one word: two or three words with capitals and a space between, if their pair
+//     stands twice in the text or the first of them does not begin a sentence ("the Hollin
+//     Bridge"). There are no such names in titles, and in German only those that stand twice;
+//   - a label at the beginning of a line is one word, without its colon: "Passage 2:";
+//   - the number of a list at the beginning of a line is none, if the one before it or after it
+//     begins a line, too: "2. ".
+//
+// Scripts without spaces have no longer words in UAX 29 than a character or a run of Katakana.
+// Here the tokens of the model decide: each with several of these is one word.
+//
+// A token belongs to the word of its first character that is in one, so the end of a word and the
+// begin of the next in one token belong to the first. A token that begins within a character
+// belongs to the span of the token before it. A token of spaces alone belongs to the span that
+// begins after it, one with a line break, or with nothing after it, to the span before it. There
+// are no spans if a token lies outside the text.
+func (t Tokens) Words() []Span { return t.joinSpacesAfter(t.words(false)) }
+
+// words returns the spans of [Tokens.Words], in which white space belongs to none before it. The
+// first token may be apart.
+func (t Tokens) words(firstApart bool) (spans []Span) {
+	if t.Check() != nil {
+		return nil
+	}
+	of, latest := t.wordOf(), -1
+	for j, offset := range t.Offsets {
+		part := t.partOf(offset, of)
+		if t.Special[j] {
+			part = -1
+		}
+		goesOn := part >= 0 && part == latest && !(firstApart && j == 1)
+		if t.beginsInside(j) {
+			goesOn, part = true, max(part, latest)
+		}
+		if latest = part; goesOn {
+			s := &spans[len(spans)-1]
+			s.Tokens, s.End, s.Word = append(s.Tokens, j), max(s.End, offset[1]), part >= 0
+			s.Text = strings.TrimSpace(t.Text[s.Begin:s.End])
+			continue
+		}
+		s := Span{t.Texts[j], offset[0], offset[1], []int{j}, part >= 0}
+		if text := strings.TrimSpace(s.Text); part >= 0 && text != "" {
+			s.Text = text
+		}
+		spans = append(spans, s)
+	}
+	return t.joinSpaces(spans)
+}
+
+// wordOf returns for each byte of the text the number of its word, -1 outside words.
+func (t Tokens) wordOf() []int {
+	before := len(t.Before)
+	breaks := []int{before}
+	for _, part := range t.Parts {
+		if part.Begin > 0 && part.Begin < len(t.Text) {
+			breaks = append(breaks, before+part.Begin)
+		}
+	}
+	slices.Sort(breaks)
+	of := slices.Repeat([]int{-1}, len(t.Text))
+	for i, word := range wordRanges(t.Before+t.Text, breaks) {
+		for at := max(word[0], before); at < word[1]; at++ {
+			of[at-before] = i
+		}
+	}
+	return of
+}
+
+// beginsInside reports whether token j begins within a character that the token before it begins,
+// or goes on.
+func (t Tokens) beginsInside(j int) bool {
+	if j == 0 || t.Special[j] || t.Special[j-1] || t.Texts[j] == "" ||
+		utf8.RuneStart(t.Texts[j][0]) {
+		return false
+	}
+	if t.Offsets[j] == t.Offsets[j-1] {
+		return true // both have the place of the whole character
+	}
+	at := t.Offsets[j][0]
+	for k := 1; k < utf8.UTFMax && k <= at && t.Offsets[j-1][1] == at; k++ {
+		if utf8.RuneStart(t.Text[at-k]) {
+			_, size := utf8.DecodeRuneInString(t.Text[at-k:])
+			return size > k
+		}
+	}
+	return false
+}
 
 // Sentences returns the sentences of the text. A sentence ends after ".", "!", "?" or a similar
 // mark, and the closing quotation marks and brackets that follow it, if white space comes next;
 // after "。", "！" and "？" without white space too; and at a line break. In a program, see
 // [IsProgram], it is a line. White space belongs to spans as in [Tokens.Words], and a control token
 // is a span of its own.
-func (t Tokens) Sentences() []Span { return t.units(sentenceOf(t.Text), false) }
+func (t Tokens) Sentences() []Span { return t.sentences(false) }
 
-// units returns the spans that have these numbers in each byte. The first token may be apart.
-func (t Tokens) units(of []int, firstApart bool) []Span {
+// sentences is [Tokens.Sentences]. The first token may be apart.
+func (t Tokens) sentences(firstApart bool) []Span {
+	of := sentenceOf(t.Text)
 	if firstApart && t.Check() == nil && len(t.Offsets) > 0 {
 		for i := t.Offsets[0][0]; i < t.Offsets[0][1]; i++ {
 			of[i] = len(of)
 		}
 	}
-	return t.joinSpaces(t.divide(of, true))
+	return t.joinSpacesAfter(t.joinSpaces(t.divide(of, true)))
 }
 
 // Turns returns the parts of a conversation: a span for the words of each message, such as "user 1:
@@ -204,7 +296,7 @@ func (t Tokens) divide(of []int, apart bool) []Span {
 			s.Text = strings.TrimSpace(t.Text[s.Begin:s.End])
 			continue
 		}
-		s := Span{t.Texts[j], offset[0], offset[1], []int{j}}
+		s := Span{Text: t.Texts[j], Begin: offset[0], End: offset[1], Tokens: []int{j}}
 		if inside {
 			at[part] = len(spans)
 			if text := strings.TrimSpace(s.Text); text != "" {
@@ -216,32 +308,36 @@ func (t Tokens) divide(of []int, apart bool) []Span {
 	return spans
 }
 
-// joinSpaces returns spans in which white space is no span of its own, but for that at the
-// beginning of the text. A token of spaces alone, such as the "▁" that SentencePiece writes before
-// a digit, belongs to the span that begins after it, unless that is a control token or white space
-// with a line break. All other white space belongs to the span before it.
+// joinSpaces returns spans in which a token of spaces alone, such as the "▁" that SentencePiece
+// writes before a digit, belongs to the span that begins after it, unless that is a control token
+// or white space with a line break.
 func (t Tokens) joinSpaces(spans []Span) []Span {
-	joined := slices.Clone(spans)
-	for i := len(joined) - 2; i >= 0; i-- {
-		s, next := joined[i], &joined[i+1]
+	for i := len(spans) - 2; i >= 0; i-- {
+		s, next := spans[i], &spans[i+1]
 		if len(s.Tokens) > 1 || t.Special[s.Tokens[0]] || Plain(s.Text) != "" ||
 			next.Tokens[0] != s.Tokens[0]+1 || t.Special[next.Tokens[0]] ||
 			strings.TrimSpace(next.Text) == "" {
 			continue
 		}
 		next.Begin, next.Tokens = s.Begin, append(s.Tokens, next.Tokens...)
-		joined = slices.Delete(joined, i, i+1)
+		spans = slices.Delete(spans, i, i+1)
 	}
-	for i := 1; i < len(joined); i++ {
-		s, before := joined[i], &joined[i-1]
+	return spans
+}
+
+// joinSpacesAfter returns spans of [Tokens.joinSpaces] in which all other white space, but for that
+// at the beginning of the text, belongs to the span before it.
+func (t Tokens) joinSpacesAfter(spans []Span) []Span {
+	for i := 1; i < len(spans); i++ {
+		s, before := spans[i], &spans[i-1]
 		if strings.TrimSpace(Plain(s.Text)) == "" && !t.Special[s.Tokens[0]] &&
 			before.Tokens[len(before.Tokens)-1] == s.Tokens[0]-1 {
 			before.End, before.Tokens = s.End, append(before.Tokens, s.Tokens...)
-			joined = slices.Delete(joined, i, i+1)
+			spans = slices.Delete(spans, i, i+1)
 			i--
 		}
 	}
-	return joined
+	return spans
 }
 
 // partOf returns the number in of of a token's first byte that is no white space. A token of white
@@ -259,39 +355,22 @@ func (t Tokens) partOf(offset [2]int, of []int) int {
 	return -1
 }
 
-// mostPieces is how many tokens a word may have. Longer ones are texts without spaces, in which a
-// character is a word.
-const mostPieces = 12
-
-// Continues reports for each token whether it continues the word of the token before it, [m]. In
-// scripts without spaces between words, and in words of more than 12 tokens, only the bytes of one
-// character belong together.
+// Continues reports for each token whether it continues the word or the character of the token
+// before it, [m]. White space around a word, alone in a token, is no part of it here.
 func (t Tokens) Continues() []bool {
 	joins := make([]bool, len(t.Texts))
-	for _, word := range t.Words() {
-		for _, j := range word.Tokens[1:] {
-			// White space beside a word, alone in a token, is no part of it here.
-			joins[j] = within(t.Texts[j]) || spaced(t.Texts[j-1], t.Texts[j]) &&
-				strings.TrimSpace(t.Texts[j-1]) != "" && strings.TrimSpace(t.Texts[j]) != ""
+	for _, s := range t.Words() {
+		blank := func(j int) bool { return strings.TrimSpace(t.Texts[j]) == "" }
+		tokens := s.Tokens
+		for len(tokens) > 1 && blank(tokens[0]) {
+			tokens = tokens[1:]
 		}
-	}
-	for begin, end := 0, 0; begin < len(joins); begin = end {
-		for end = begin + 1; end < len(joins) && joins[end]; end++ {
+		for len(tokens) > 1 && blank(tokens[len(tokens)-1]) {
+			tokens = tokens[:len(tokens)-1]
 		}
-		for j := begin + 1; j < end && end-begin > mostPieces; j++ {
-			joins[j] = within(t.Texts[j])
+		for _, j := range tokens[1:] {
+			joins[j] = true
 		}
 	}
 	return joins
-}
-
-// within reports whether a text begins within a character.
-func within(text string) bool { return text != "" && !utf8.RuneStart(text[0]) }
-
-// spaced reports whether a script that has spaces between words would have one between two texts if
-// they were two words.
-func spaced(before, text string) bool {
-	last, _ := utf8.DecodeLastRuneInString(before)
-	first, _ := utf8.DecodeRuneInString(text)
-	return !message.Spaceless(last) && !message.Spaceless(first)
 }

@@ -51,7 +51,7 @@ func TestWordsAndSentences(t *testing.T) {
 		{"a space between sentences", "Hi.| |You", "Hi.[0] You[1 2]", "Hi.[0] You[1 2]"},
 		{"a line break first", "\n|a", "\n[0] a[1]", "\n[0] a[1]"},
 		{"a program", "def f():|\n  |x = '. '|. k|\n  |y", "def f():[0 1] x = '. '[2] . k[3 4] y[5]", "def f():[0 1] x = '. '. k[2 3 4] y[5]"},
-		{"several scripts", "日|本|語|。|はい", "日本語[0 1 2] 。[3] はい[4]", "日本語。[0 1 2 3] はい[4]"},
+		{"several scripts", "日|本|語|。|はい", "日[0] 本[1] 語[2] 。[3] はい[4]", "日本語。[0 1 2 3] はい[4]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := tokensOf(c.cut)

@@ -40,12 +40,12 @@ func (d *drawing) others(v *view, t int, named []int) (against, rest string) {
 			w.result.Evidence == trace.Chance || v.contrast() != w.contrast() {
 			continue
 		}
-		above := d.standing(w, t).above
-		if len(above) == 0 || d.restsOn(w, above[0]) != "" {
+		sources, above := d.namedSources(w, t)
+		if !above || len(sources) == 0 || d.functionWord(sources[0]) {
 			continue
 		}
 		name := Visible(w.name, nameLimit)
-		first, _ := d.wordAround(above[0])
+		first, _ := d.wordAround(sources[0])
 		if first == best {
 			agree = append(agree, name)
 			continue
@@ -63,8 +63,7 @@ func (d *drawing) others(v *view, t int, named []int) (against, rest string) {
 		if d.repeats(first, v.sources(t)) {
 			place = " (" + d.placeOf(first) + ")"
 		}
-		says := fmt.Sprintf("%s “%s”%s first", subject(methods[first], "put"), d.wordOf(first),
-			place)
+		says := fmt.Sprintf("%s “%s”%s", subject(methods[first], "say"), d.wordOf(first), place)
 		if against == "" && !words[first] {
 			against = "; " + says
 		} else {

@@ -114,7 +114,7 @@ func (d *drawing) readTokens() {
 			t.role = ending
 		case g.IDs != nil: // a sentence, or the whole answer
 			t.name = Visible(strings.TrimSpace(g.Text), 50*nameLimit)
-			t.space = t.space || i > 0
+			t.space = t.space || i > 0 && !d.byWords()
 		}
 		t.joins = joins[len(d.tokens)]
 		d.tokens = append(d.tokens, t)
@@ -136,6 +136,21 @@ func readToken(text string, limit int) drawnToken {
 	}
 }
 
+// byWords reports whether rows and columns are words, which stand in a text as tokens do.
+func (p *picture) byWords() bool {
+	return p.e.Prompt.Tokens != nil && p.e.Grouped() && p.grouping() == "word"
+}
+
+// grouping returns how the tokens of the prompt are put together, "" if they are not.
+func (p *picture) grouping() string {
+	for _, name := range p.e.Order {
+		if r := p.e.Methods[name]; r != nil {
+			return r.By
+		}
+	}
+	return ""
+}
+
 // blank reports whether a token is white space alone.
 func (t drawnToken) blank() bool { return strings.Trim(t.name, "␣↵⇥") == "" }
 
@@ -144,7 +159,7 @@ func (d *drawing) readTurns() {
 	m, T := len(d.e.Prompt.Texts), len(d.tokens)
 	parts := d.e.Prompt.Parts
 	switch {
-	case len(parts) > 0 && !d.e.Spans() && d.e.Prompt.Placed():
+	case len(parts) > 0 && (!d.e.Spans() || d.byWords()) && d.e.Prompt.Placed():
 		d.readChat()
 	case slices.Contains(d.e.Prompt.Texts, units.LabelSpan) && d.named(0):
 		d.readMessages()
@@ -156,7 +171,7 @@ func (d *drawing) readTurns() {
 				body: [2]int{d.targetBegin + 1, T},
 			},
 		}
-	case d.e.Prompt.Second > 0 && !d.e.Spans():
+	case d.e.Prompt.Second > 0 && (!d.e.Spans() || d.byWords()):
 		second := 0
 		for second < m && !d.e.Prompt.InSecond(second) {
 			second++

@@ -104,10 +104,10 @@ func TestAddedParts(t *testing.T) {
 		kind               trace.PartKind
 		turns, name, sense string
 	}{
-		{trace.Added, "added[0 3] [3 7] [7 9]; ", "⋯ added", "“In” came mostly from terse (added, chat template)"},
-		{trace.Tools, "tools[0 3] [3 7] [7 9]; ", "⋯ tools", "“In” came mostly from terse (tools, chat template)"},
-		{trace.Words, "system[0 3] [3 7] [7 9]; ", "⋯ system", "“In” came mostly from terse"},
-		{trace.Label, "", "⋯ user", "“In” came mostly from terse (chat template)"},
+		{trace.Added, "added[0 3] [3 7] [7 9]; ", "⋯ added", "“In” came from terse in what the chat template adds"},
+		{trace.Tools, "tools[0 3] [3 7] [7 9]; ", "⋯ tools", "“In” came from terse in the definitions of tools"},
+		{trace.Words, "system[0 3] [3 7] [7 9]; ", "⋯ system", "“In” came from terse in the system prompt"},
+		{trace.Label, "", "⋯ user", "No single word stands out for “In”"},
 	} {
 		e := chatted()
 		e.Prompt.Parts[1].Kind = c.kind
@@ -198,7 +198,7 @@ func TestChatTurns(t *testing.T) {
 		t.Errorf("no mark says that a column continues a word:\n%s", text)
 	}
 	say, facts := d.explainRow(&d.views[0], 1)
-	if got := say.String(); got != "Rome came mostly from Colosseum" {
+	if got := say.String(); got != "Rome came from Colosseum" {
 		t.Errorf("the sentence is %q", got)
 	}
 	if got := say.html(); !strings.Contains(got, "Col<b>osse</b>um") {
@@ -226,7 +226,7 @@ func TestChatTurns(t *testing.T) {
 		t.Errorf("the columns are %q", got)
 	}
 	say, _ = d.explainRow(&d.views[0], 0)
-	if got := say.String(); got != "“In” came mostly from “↵” (20) (chat template) and “Where”" {
+	if got := say.String(); got != "“In” came from “Where”" {
 		t.Errorf("the sentence is %q", got)
 	}
 }
@@ -438,17 +438,17 @@ func TestOpensAtContrast(t *testing.T) {
 	}
 }
 
-// TestOpensOnAnswer: a picture opens with the first word of an answer that has half of the largest
-// value, words of the question after all others.
+// TestOpensOnAnswer: a picture opens with the word of an answer that has the largest value, of which
+// a word of the question has half.
 func TestOpensOnAnswer(t *testing.T) {
 	for _, c := range []struct {
 		words  string
 		values []float64
 		want   string
 	}{
-		{"rome lies north", []float64{.2, .1, .4}, "rome"},
+		{"rome lies north", []float64{.45, .1, .4}, "north"},
 		{"rome lies north", []float64{.15, .1, .4}, "north"},
-		{"colosseum stands rome", []float64{.4, .1, .15}, "stands"},
+		{"colosseum stands rome", []float64{.25, .1, .15}, "rome"},
 		{"where colosseum is", []float64{.15, .4, .4}, "colosseum"},
 		{"here the is", []float64{.1, .4, .4}, "here"},
 	} {
@@ -470,9 +470,9 @@ func TestOpensOnAnswer(t *testing.T) {
 	}
 }
 
-// TestOpensOnNamesAndNumbers: a picture opens with a number or a name of the first sentence of an
-// answer, in however many pieces, in a chat with the last one that the prompt has; and neither with
-// an abbreviation nor with the numbers of a list. Each piece has the value of its place.
+// TestOpensOnNamesAndNumbers: a picture opens with the number or name that has most, in however
+// many pieces, of another word half counts; and neither with an abbreviation nor with the numbers of
+// a list. Each piece has the value of its place.
 func TestOpensOnNamesAndNumbers(t *testing.T) {
 	const question = "Biscuit has 10 legs and Ottoline 1,200 . How many legs ?"
 	for _, c := range []struct {
@@ -486,14 +486,14 @@ func TestOpensOnNamesAndNumbers(t *testing.T) {
 		{"", " Bis|cuit| makes| sense", []float64{.2, .1, .1, .4}, "Biscuit"},
 		{"", " pears|,| etc|.", []float64{.2, 0, .4, 0}, "pears"},
 		{"", " Sydney|.|\n|The| population", []float64{.2, 0, 0, 0, .4}, "Sydney"},
-		{"", " are| here|.| The| chimney", []float64{.1, .2, 0, 0, .4}, "are"},
+		{"", " are| here|.| The| chimney", []float64{.1, .2, 0, 0, .4}, "chimney"},
 		{question, "It| is|.| The| chimney", []float64{.1, .2, 0, 0, .4}, "chimney"},
 		{question, "Here| are| two|:|\n|1|.| Paris", []float64{.1, .1, .1, 0, 0, .4, 0, .1}, "two"},
 		{question, "1|.| Paris|\n|2|.| Rome", []float64{.4, 0, .1, 0, .4, 0, .1}, "Paris"},
-		{question, "Sure|!| It| is| Bis|cuit|.", []float64{.4, 0, 0, 0, .1, .1, 0}, "Biscuit"},
-		{question, "The| legs| are| really| |1|0|.", []float64{.1, .4, 0, .4, .1, .1, .1, 0}, "10"},
-		{question, "Ott|oline| has| 1|,|200|.", []float64{.4, .4, 0, .1, .1, .1, 0}, "1,200"},
-		{question, "Bis|cuit| is| a| dog| named| Luna", []float64{.2, .1, 0, 0, .1, .1, .4}, "Biscuit"},
+		{question, "Sure|!| It| is| Bis|cuit|.", []float64{.15, 0, 0, 0, .1, .1, 0}, "Biscuit"},
+		{question, "The| legs| are| really| |1|0|.", []float64{.1, .35, 0, .15, .1, .1, .1, 0}, "10"},
+		{question, "Ott|oline| has| 1|,|200|.", []float64{.4, .4, 0, .1, .1, .1, 0}, "Ottoline"},
+		{question, "Bis|cuit| is| a| dog| named| Luna", []float64{.2, .1, 0, 0, .1, .1, .4}, "Luna"},
 		{question, "The| function| `|legs|` works", []float64{.4, .4, .1, .1, .4}, "function"},
 	} {
 		e := farApart(20)
@@ -579,25 +579,24 @@ func TestSentences(t *testing.T) {
 		e    *attribution.Explanation
 		want string
 	}{
-		{with(share, 0, .6, .4), "end came mostly from w1 and w2 | w1 60.0 %, w2 40.0 % · share " +
+		{with(share, 0, .6, .4), "end came from w1 and w2 | w1 60.0 %, w2 40.0 % · share " +
 			"of attention · layer 0"},
-		{with(share, 0, .3, .1, .1, .1, .1, .1, .1, .1), "end came in part from w1 | "},
-		{with(share, .03, .02, 0), "end came mostly from w0, the first token (attention often rests " +
-			"on it) and w1"},
-		{with(share, 0, 0, 0), "No single token stands out for end"},
-		{with(amount, 0, 2, -1), "end came mostly from w1 | w1 +2.00 · against it w2 " +
+		{with(share, 0, .3, .1, .1, .1, .1, .1, .1, .1), "end came from w1 | "},
+		{with(share, .03, .02, 0), "end came from w1 | "},
+		{with(share, 0, 0, 0), "No single word stands out for end"},
+		{with(amount, 0, 2, -1), "end came from w1 | w1 +2.00 · against it w2 " +
 			"−1.00 · part of the logit · whole model"},
 		{with(amount, 0, -2, -1),
-			"end came in spite of w1 and w2 | against it w1 −2.00, w2 −1.00"},
+			"end came in spite of w1 | against it w1 −2.00, w2 −1.00"},
 		{with(func(r *attribution.Result) { r.Quantity = attribution.Lift }, 1, 4, .25),
 			"end came from w1 more than its position explains | w1 ×4.00 · less than position " +
 				"explains w2 ×0.25"},
 		{with(func(r *attribution.Result) { r.Quantity = attribution.Cosine }, 0, .9, .1),
 			"end is most like w1"},
 		{with(func(r *attribution.Result) { amount(r); r.Contrast = " is" }, 0, 2, -1),
-			"end and not “is” came mostly from w1 | w1 +2.00 · for “is” w2 −1.00"},
+			"end and not “is” came from w1 | w1 +2.00 · for “is” w2 −1.00"},
 		{with(func(r *attribution.Result) { r.Quantity = attribution.Amount }, 0, 2, 1),
-			"end came from w1 and w2 | "},
+			"end came from w1 | "},
 	} {
 		p := Heatmap{Explanation: c.e}.picture(true)
 		if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, c.want) {
@@ -606,12 +605,12 @@ func TestSentences(t *testing.T) {
 	}
 	// Each kind of evidence has its own words, also for what speaks against a token.
 	for of, want := range map[trace.Evidence][2]string{
-		trace.Traced:  {"end came mostly from w1 | ", " · against it w2 −0.3"},
-		trace.Tested:  {"end depends mostly on w1 | ", " · against it w2 −0.3"},
-		trace.Written: {"Attention wrote end mostly from w1 | ", " · written against it w2"},
-		trace.Read:    {"For end, layer 0 read mostly from w1 | ", " · against it w2 −0.3"},
+		trace.Traced:  {"end came from w1 | ", " · against it w2 −0.3"},
+		trace.Tested:  {"end depends on w1 | ", " · against it w2 −0.3"},
+		trace.Written: {"end came from w1 | ", " · written against it w2"},
+		trace.Read:    {"end came from w1 | ", " · against it w2 −0.3"},
 		trace.Chance:  {"Random numbers say nothing about end | ", " · against it w2 −0.3"},
-		"":            {"For end, raw is mostly on w1 | ", " · against it w2 −0.3"},
+		"":            {"For end, raw is on w1 | ", " · against it w2 −0.3"},
 	} {
 		p := Heatmap{Explanation: with(func(r *attribution.Result) {
 			r.Quantity, r.AddsUp, r.Evidence = attribution.Amount, true, of
@@ -628,7 +627,7 @@ func TestSentences(t *testing.T) {
 			"other | ",
 		.22:   "end and other are almost as probable",
 		.2235: "end is more probable than other (41.0 % and 39.0 %): w1 favours end, w2 favours other",
-		.23:   "end and not “other” came mostly from w1 | ",
+		.23:   "end and not “other” came from w1 | ",
 		-.23:  "end is less probable than other (41.0 % and 39.0 %): w1 favours end, w2 favours other",
 	} {
 		e := with(amount, 0, 2.24, -1)
@@ -647,12 +646,12 @@ func TestSentences(t *testing.T) {
 		lost []float64
 		want string
 	}{
-		{trace.Probability, []float64{0, .6, .5, .4, .9}, "end depends mostly on w1, w2 and w3 | w1"},
-		{trace.Probability, []float64{0, .3, .2, .2, .9}, "end depends in part on w1"},
-		{trace.Probability, []float64{0, .2, .2, 0, 0}, "end depends in small part on w1"},
-		{trace.Logit, []float64{0, .6, .5, .4, .9}, "end depends on w1, w2 and w3 | w1 0.60, w2 " +
+		{trace.Probability, []float64{0, .6, .5, .4, .9}, "end depends on w1 and w2 | w1"},
+		{trace.Probability, []float64{0, .3, .2, .2, .9}, "end depends on w1 and w2 | "},
+		{trace.Probability, []float64{0, .2, .2, 0, 0}, "end depends partly on w1 and w2; most of it belongs to no token | "},
+		{trace.Logit, []float64{0, .6, .5, .4, .9}, "end depends on w1 and w2 | w1 0.60, w2 " +
 			"0.50, w3 0.40 · part of the logit · whole model · 0.90 is on “w4”, which asks for"},
-		{trace.Probability, []float64{0, 0, 0, 0, .9}, "No single token stands out for end | "},
+		{trace.Probability, []float64{0, 0, 0, 0, .9}, "No single word stands out for end | "},
 	} {
 		e := with(amount, c.lost...)
 		r := e.Methods["raw"]
@@ -673,7 +672,7 @@ func TestSentences(t *testing.T) {
 	two.Methods["other"] = &second
 	pair := Heatmap{Explanation: two}.picture(true)
 	if got := said(pair, &pair.views[0], 0); !strings.HasPrefix(got,
-		"end came mostly from w1; other puts “w2” first | ") {
+		"end came from w1; other says “w2” | ") {
 		t.Errorf("two methods: %q", got)
 	}
 	// It agrees only if the same source is first and for the token in both.
@@ -682,9 +681,9 @@ func TestSentences(t *testing.T) {
 		want       string
 	}{
 		{[]float64{0, .5, .4, .1}, []float64{0, .6, .1, .3}, "w1 and w2 | .* · other agrees"},
-		{[]float64{0, .5, .4, .1}, []float64{0, .1, .6, .3}, "w1 and w2 | .* · other puts “w2” first"},
-		{[]float64{0, .5, .4, .1}, []float64{0, .1, .3, .6}, "w1 and w2; other puts “w3” first | .*0"},
-		{[]float64{0, -.5, -.4, 0}, []float64{0, .6, .1, 0}, "w1 and w2; other puts “w1” first | .*0"},
+		{[]float64{0, .5, .4, .1}, []float64{0, .1, .6, .3}, "w1 and w2 | .* · other says “w2”"},
+		{[]float64{0, .5, .4, .1}, []float64{0, .1, .3, .6}, "w1 and w2; other says “w3” | .*0"},
+		{[]float64{0, -.5, -.4, 0}, []float64{0, .6, .1, 0}, "w1 and w2; other says “w1” | .*0"},
 	} {
 		e := with(amount, c.row...)
 		e.Order = append(e.Order, "other")
@@ -700,8 +699,8 @@ func TestSentences(t *testing.T) {
 	// One that puts the first token first is left out where attention rests on it, but not if what
 	// it replaced there changed the prediction.
 	for of, want := range map[trace.Evidence]string{
-		trace.Traced: "end came mostly from w1 | ", trace.Written: "end came mostly from w1 | ",
-		trace.Tested: "end came mostly from w1; other puts “w0” first | ",
+		trace.Traced: "end came from w1 | ", trace.Written: "end came from w1 | ",
+		trace.Tested: "end came from w1; other says “w0” | ",
 	} {
 		amount(&second)
 		second.Evidence, second.Rows = of, [][]float64{{3, .1, .1}}
@@ -723,7 +722,7 @@ func TestSentences(t *testing.T) {
 	e.Methods["raw"].Rows[0][20], e.Methods["raw"].Rows[0][30] = .5, .4
 	e.Methods["raw"].AddsUp = true
 	p := Heatmap{Explanation: e}.picture(true)
-	const want = "end came mostly from cat (20 and 30), in “w17 w18 w19 cat w21 w22” | " +
+	const want = "end came from cat (twice) | " +
 		"cat (20) 50.0 %, cat (30) 40.0 %"
 	if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -731,8 +730,8 @@ func TestSentences(t *testing.T) {
 	// One of them alone has its place too, but not where its context tells which it is. Function
 	// words and punctuation stand in quotes.
 	for tokens, want := range map[int]string{
-		12: "end came mostly from cat (7), “the” and “,” | ",
-		40: "end came mostly from cat, “the” and “,”, in “",
+		12: "end came from “w4 the, cat w8 w9” | ",
+		40: "end came from “w4 the, cat w8 w9” | ",
 	} {
 		e := farApart(tokens)
 		e.Prompt.Texts[3], e.Prompt.Texts[7] = " cat", " cat"
@@ -742,28 +741,6 @@ func TestSentences(t *testing.T) {
 		p := Heatmap{Explanation: e}.picture(true)
 		if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, want) {
 			t.Errorf("%d tokens: %q, want %q", tokens, got, want)
-		}
-	}
-	// A quote has whole words.
-	cut := drawingOf(chattedAbout("Tell", " me", " of", " Mar", "mal", "ade", " in", " Rome",
-		" now",
-		" Bis", "cuit", "?"))
-	if got := cut.quote(19).String(); got != "“Marmalade in Rome now Biscuit”" {
-		t.Errorf("a quote that begins and ends in a word is %q", got)
-	}
-	// A quote keeps line breaks.
-	for _, c := range []struct{ before, cat, after, want string }{
-		{" w19\n\n", "cat", " w21", "“w17 w18 w19 ↵ cat w21 w22”"},
-		{" w19", " cat\n", "w21", "“w17 w18 w19 cat ↵ w21 w22”"},
-		{" w19", " cat", " \n", "“w17 w18 w19 cat ↵ w22”"},
-		{"\n", "\n", "\n", "“w17 w18 ↵ ↵ ↵ w22”"},
-	} {
-		copy(e.Prompt.Texts[19:], []string{c.before, c.cat, c.after})
-		d := drawingOf(e)
-		if got := d.quote(20); got.String() != c.want {
-			t.Errorf("the quote is %q, want %q", got, c.want)
-		} else if n := strings.Count(got.html(), `<span class="hm-faint">↵</span>`); n == 0 {
-			t.Errorf("no line break is faint in %q", got.html())
 		}
 	}
 }
@@ -811,7 +788,7 @@ func TestSpaceToken(t *testing.T) {
 		for where, got := range map[string]string{
 			"the text": d.tokens[4].name, "a column": d.axisName(4), "a row": d.axisName(10),
 			"the script": page.data().Names[4], "the answer": d.tokens[10].name,
-			"the sentence": strings.Trim(strings.TrimPrefix(say.String(), "“␣” came from "), "“”"),
+			"the sentence": strings.Trim(strings.TrimPrefix(say.String(), "No single word stands out for "), "“”"),
 		} {
 			if got != "␣" {
 				t.Errorf("%q in %s is %q", text, where, got)

@@ -77,7 +77,7 @@ func (d *drawing) facts(v *view, t int) (s Phrase) {
 		s.Say(" · ")
 	}
 	s.Say(Visible(v.top.unit, 2*nameLimit) + " · ")
-	if d.asWhole(v, t) != "" {
+	if d.writtenByOthers(v, t) != "" {
 		s.Say(minus(d.scored(v, t)) + " · ")
 	}
 	s.Say(d.writtenIn(v, t, above))

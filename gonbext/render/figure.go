@@ -125,10 +125,11 @@ func StepColors(palette string, step int) (cell, ink chart.RGB) {
 // Drawn works out a method of the picture or, of a comparison, both sides and their difference. It
 // returns an error if the explanation does not have the method, or nothing to draw.
 func (h Heatmap) Drawn(method string) (Drawn, error) {
-	e := h.Explanation
-	if e == nil {
+	if h.Explanation == nil {
 		return Drawn{}, pkg.Errorf("there is no explanation")
 	}
+	h = h.inWords()
+	e := h.Explanation
 	if h.comparison != nil {
 		method = h.comparison.names[0]
 	}

@@ -37,7 +37,7 @@ func heatmapOf(s Show, e *attribution.Explanation, _ any) (Picture, error) {
 func (s Show) heatmap(e *attribution.Explanation) Heatmap {
 	return Heatmap{
 		Explanation: e, Layer: s.Layer, Token: s.Token, Filter: s.Filter, Look: s.Look(),
-		Alignment: s.Alignment, Strip: s.Kind == KindText,
+		Alignment: s.Alignment, Strip: s.Kind == KindText, Words: s.By != "token",
 	}
 }
 
@@ -66,6 +66,7 @@ func (r Heatmap) Check() error { return nil }
 
 // markup implements [Picture].
 func (r Heatmap) markup(room int) *page {
+	r = r.inWords()
 	d := newDrawing(r.picture(true), r.Token)
 	b := heatmapPage{newBoard(d, r.Palette, limitOf(r.MaxBytes, room))}
 	b.next = r.Next

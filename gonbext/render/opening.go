@@ -14,13 +14,25 @@ import (
 	"github.com/headwater-ml/headwater/attribution/units"
 )
 
-// functionWords are words that say little about where an answer comes from. A picture does not open
-// with one if there is another.
-var functionWords = strings.Fields("the a an of to in and is was it for on at by that this with " +
-	"here as then are were be been being has have had do does did will would can could not or " +
-	"etc but if i you he she we they me him her us them my your his its our their who whom whose " +
-	"which what when where how there these those about from into after before than so also " +
-	"der die das ein eine und ist le la les un une et est el los las una y es il lo gli e")
+// functionWords are articles, prepositions, conjunctions and auxiliaries, which say little about
+// where an answer comes from, and pronouns are those that stand for a name. A picture opens with a
+// pronoun as with a name, and with a function word, which I and you are too, only if there is
+// nothing else.
+var (
+	functionWords = strings.Fields("the a an of to in and is was it for on at by that this with " +
+		"here as then are were be been being has have had do does did will would can could not " +
+		"or etc but if so also than when where how there these those about from into after " +
+		"before up down out over under off through between because while such each some any " +
+		"very just only more most who whom whose which what i you we me us my your our der die das ein eine und ist le la les un une et est " +
+		"el los las una y es il lo gli e")
+	pronouns = strings.Fields("he she they him her them his hers its their theirs himself herself " +
+		"er sie ihm ihr elle elles ils lui leur")
+)
+
+// functionWord reports whether the word of token j is a function word.
+func (d *drawing) functionWord(j int) bool {
+	return slices.Contains(functionWords, strings.ToLower(plain(d.wordOf(j).String())))
+}
 
 // wordText returns the word of row t without spaces and brackets.
 func (d *drawing) wordText(t int) string {
@@ -29,13 +41,13 @@ func (d *drawing) wordText(t int) string {
 	return strings.TrimSpace(strings.Trim(text, " _("))
 }
 
-// contentWord reports whether row t begins a number, or a word of two letters or more that is no
-// function word.
+// contentWord reports whether row t begins a number, or a word of two letters or more, or a
+// pronoun, that is no function word.
 func (d *drawing) contentWord(t int) bool {
 	g := d.e.Steps[t]
 	first, _ := d.generatedWord(t)
-	text := d.wordText(t)
-	if first != t || g.Special || g.Rest || slices.Contains(functionWords, strings.ToLower(text)) {
+	text := strings.ToLower(d.wordText(t))
+	if first != t || g.Special || g.Rest || slices.Contains(functionWords, text) {
 		return false
 	}
 	if begin, _ := utf8.DecodeRuneInString(text); unicode.IsDigit(begin) {
@@ -49,7 +61,7 @@ func (d *drawing) contentWord(t int) bool {
 		letters++
 	}
 	wide := letters == 1 && utf8.RuneLen([]rune(text)[0]) > 2 // a word in scripts such as Chinese
-	return letters > 1 || wide
+	return letters > 1 || wide || slices.Contains(pronouns, text)
 }
 
 // listNumber reports whether the number at row t counts the items of a list: it begins a line, or
@@ -63,53 +75,79 @@ func (d *drawing) listNumber(t int) bool {
 		(strings.HasPrefix(after, ". ") || strings.HasPrefix(after, ") "))
 }
 
+// A picture opens with the word of the answer that has the greatest score:
+//
+//	strength × probability × ½ if it is no name, number, identifier or pronoun × ½ if it is asked
+//
+// Strength is the place on the scale of the strongest word that it came from, half of it if that
+// stands in the answer itself. Asked is what the question has too.
+const (
+	ordinary = .5
+	asked    = .5
+	ownWord  = .5
+	// half is the part of the best score that the last one of several equal words must have: a
+	// conclusion opens, and not its first step.
+	half = .5
+)
+
 // answerWord is a content word of an answer, in rows [row,end).
 type answerWord struct {
 	row, end int
-	// specific reports whether it is a number or a name, and copied whether the prompt has it too,
-	// but not the question.
-	specific, copied bool
+	text     string  // in small letters
+	weight   float64 // what its strength is multiplied by
 	// opens is the first of the rows for which a method has something to show, because what follows
-	// it is mostly spelling, and place the largest place of a source on its scale there.
-	opens int
-	place float64
+	// it is mostly spelling, score is that there, and explained says that its sources hold enough
+	// of what is explained; see [drawing.writtenByOthers].
+	opens     int
+	score     float64
+	explained bool
 }
 
-// answerWords returns the content words of the answer, sentence by sentence: first those that the
-// question lacks, then those that an answer repeats. For an encoder these are all alike. A first
-// sentence without any that goes on a prompt has its first word.
-func (d *drawing) answerWords() [][]answerWord {
-	asked, given := d.asked(), wordsIn(d.e.Prompt.Text)
-	sentences, previous := d.answerSentences(), -1
-	words := make([][]answerWord, 2*len(sentences))
-	for t, at := range sentences {
-		begins := at != previous && (t > 0 || d.chat()) // a capital letter says nothing here
+// answerWords returns the content words of the answer.
+func (d *drawing) answerWords() (words []answerWord) {
+	question, given := d.asked(), wordsIn(d.e.Prompt.Text)
+	begins := true // a sentence, where a capital letter says nothing
+	for t := range d.e.Steps {
 		text := d.wordText(t)
 		r, _ := utf8.DecodeRuneInString(text)
+		first := begins && (t > 0 || d.chat())
 		if units.InWord(r) {
-			previous = at
+			begins = false
+		}
+		if ends := strings.TrimRight(d.e.Steps[t].Text, " "); strings.HasSuffix(ends, "\n") ||
+			strings.ContainsAny(ends, ".!?:") && !units.InWord(r) {
+			begins = true
 		}
 		if !d.contentWord(t) {
 			continue
 		}
-		w := answerWord{row: t}
+		small := strings.ToLower(text)
+		w := answerWord{row: t, text: small, weight: 1}
 		_, w.end = d.generatedWord(t)
-		if name := unicode.IsUpper(r); !d.e.Model.Reads() && (name || unicode.IsDigit(r)) {
-			w.copied = allIn(wordsIn(text), given)
-			w.specific = w.copied || !name || !begins
+		for _, g := range d.e.Steps[t:w.end] {
+			if p := g.Probability; !g.Unscored && p > 0 {
+				w.weight *= p
+			}
 		}
-		if allIn(wordsIn(strings.ToLower(text)), asked) {
-			at, w.copied = at+len(sentences), false
+		name := unicode.IsUpper(r) && (!first || allIn(wordsIn(text), given))
+		if !d.e.Model.Reads() && !name && !unicode.IsDigit(r) && !slices.Contains(pronouns, small) &&
+			!identifier(text) {
+			w.weight *= ordinary
 		}
-		words[at] = append(words[at], w)
-	}
-	if !d.chat() && len(words[0]) == 0 && slices.Max(sentences) > 0 {
-		// What ends the sentence of the prompt is the answer, also by "are here." alone.
-		if first := firstWord(d.e); sentences[first] == 0 {
-			words[0] = []answerWord{{row: first, end: first + 1}}
+		if allIn(wordsIn(small), question) {
+			w.weight *= asked
 		}
+		words = append(words, w)
 	}
 	return words
+}
+
+// identifier reports whether a word is a name of a program: it has an underscore or a capital
+// letter inside.
+func identifier(text string) bool {
+	return strings.Contains(strings.Trim(text, "_"), "_") ||
+		strings.ContainsFunc(text, unicode.IsLower) && text != "" &&
+			strings.ContainsFunc(strings.TrimLeftFunc(text, unicode.IsUpper), unicode.IsUpper)
 }
 
 // wordsIn returns the words of a text, divided at all that is no letter, digit or mark.
@@ -124,27 +162,6 @@ func allIn(words, list []string) bool {
 	})
 }
 
-// answerSentences returns the number of the sentence of each row. An exclamation, such as "Sure!",
-// belongs to the sentence after it.
-func (d *drawing) answerSentences() []int {
-	of := make([]int, len(d.e.Steps))
-	if d.e.Model.Reads() || d.e.Steps[0].IDs != nil {
-		return of
-	}
-	text := attribution.TextOf(d.e.Steps)
-	ranges := units.SentenceRanges(text)
-	end, number := 0, 0
-	for t, g := range d.e.Steps {
-		for end += len(g.Text); len(ranges) > 1 && end > ranges[1][0]; ranges = ranges[1:] {
-			if text[ranges[0][1]-1] != '!' {
-				number++
-			}
-		}
-		of[t] = number
-	}
-	return of
-}
-
 // generatedWord returns the rows [first,end) of the word of row t, which in an encoder is one row.
 func (d *drawing) generatedWord(t int) (first, end int) {
 	if d.e.Model.Reads() {
@@ -155,16 +172,12 @@ func (d *drawing) generatedWord(t int) (first, end int) {
 	return max(first-m, 0), end - m
 }
 
-// opensFrom is the part of the largest value of a content word at which an answer opens with an
-// earlier one.
-const opensFrom = .5
-
-// open chooses the row and the method that a picture opens with: a word of the first sentence of
-// the answer, see [drawing.wordToOpen], by the first method that shows something for one. Words of
-// a question, which an answer repeats, come after all others. A scorer that compares the first
-// prediction with itself comes before them, because it was asked for what there is not. The token
-// that a part of the prompt mattered most for, if one was taken away and the model would then have
-// said another token, comes before all others, and the only one that was tested before that one.
+// open chooses the row and the method that a picture opens with: the word of the answer with the
+// greatest score, see [drawing.wordToOpen], by the first method that shows something for one. A
+// scorer that compares the first prediction with itself comes before them, because it was asked for
+// what there is not. The token that a part of the prompt mattered most for, if one was taken away
+// and the model would then have said another token, comes before all others, and the only one that
+// was tested before that one.
 func (d *drawing) open(row *int) {
 	d.chosen, d.lead = firstWord(d.e), -1
 	if row == nil {
@@ -197,21 +210,21 @@ func (d *drawing) open(row *int) {
 	if at := d.nearestContrast(order); row == nil && at >= 0 {
 		d.chosen, row = at, &at
 	}
-	words := [][]answerWord{{{row: d.chosen, end: d.chosen + 1}}}
+	words := []answerWord{{row: d.chosen, end: d.chosen + 1, weight: 1}}
 	if row == nil {
-		words = d.answerWords()
+		if all := d.answerWords(); len(all) > 0 {
+			words = all
+		}
 	}
-	for _, sentence := range words {
-		for _, i := range order {
-			if best := d.wordToOpen(&d.views[i], sentence); best >= 0 {
-				d.chosen = best
-				// What an earlier method has against it is shown, too.
-				d.lead = order[slices.IndexFunc(order, func(k int) bool {
-					return k == i || d.views[k].has(best) &&
-						len(d.standing(&d.views[k], best).below) > 0
-				})]
-				return
-			}
+	for _, i := range order {
+		if best := d.wordToOpen(&d.views[i], words); best >= 0 {
+			d.chosen = best
+			// What an earlier method has against it is shown, too.
+			d.lead = order[slices.IndexFunc(order, func(k int) bool {
+				return k == i || d.views[k].has(best) &&
+					len(d.standing(&d.views[k], best).below) > 0
+			})]
+			return
 		}
 	}
 	if i := slices.IndexFunc(order, func(i int) bool { return d.views[i].has(d.chosen) }); i >= 0 {
@@ -261,53 +274,71 @@ func (s Show) Opening(e *attribution.Explanation) int {
 	if err != nil {
 		return -1
 	}
-	h := Heatmap{Explanation: e, Filter: s.Filter, Layer: s.Layer}
-	return newDrawing(h.picture(true), s.Token).chosen
+	h := Heatmap{
+		Explanation: e, Filter: s.Filter, Layer: s.Layer, Token: s.Token, Words: s.By != "token",
+	}.inWords()
+	d := newDrawing(h.picture(true), h.Token)
+	if h.Explanation == e || d.chosen < 0 {
+		return d.chosen
+	}
+	if s.Token != nil && *s.Token >= 0 && *s.Token < len(e.Steps) {
+		return *s.Token
+	}
+	begin, end := d.e.Steps[d.chosen].Tokens[0], d.e.Steps[d.chosen].Tokens[1]
+	return begin + max(0, slices.IndexFunc(e.Steps[begin:end],
+		func(g attribution.GeneratedToken) bool { return strings.ContainsFunc(g.Text, units.InWord) }))
 }
 
 // wordToOpen returns the row of a method that a picture opens with of some words, -1 if it shows
-// nothing for any. If there are names or numbers, it is one of them: in a chat the last one that
-// the prompt has, which the answer was leading to, and the names just before it. Otherwise it is
-// the first word that has half of the largest value, in an encoder that with the largest.
+// nothing for any: that with the greatest score of those of which the sources hold enough of what is
+// explained, else of all, and of equal words the last one with half of that.
 func (d *drawing) wordToOpen(v *view, words []answerWord) int {
-	var shown []answerWord
-	for _, w := range words {
-		for w.opens = w.row; w.opens < w.end && w.place == 0; w.opens++ {
+	var best *answerWord
+	for i := range words {
+		w := &words[i]
+		w.score, w.explained = 0, false
+		for w.opens = w.row; w.opens < w.end && w.score == 0; w.opens++ {
 			if v.has(w.opens) {
-				w.place = d.strongest(v, w.opens)
+				w.score = d.strength(v, w.opens) * w.weight
 			}
 		}
-		if w.opens--; w.place > 0 {
-			shown = append(shown, w)
-		}
-	}
-	for at := len(shown) - 1; at >= 0 && d.chat(); at-- {
-		if !shown[at].copied {
+		if w.opens--; w.score == 0 {
 			continue
 		}
-		for at > 0 && shown[at-1].copied && shown[at-1].end == shown[at].row {
-			at--
+		w.explained = d.writtenByOthers(v, w.opens) == ""
+		if best == nil || w.explained && !best.explained ||
+			w.explained == best.explained && w.score > best.score {
+			best = w
 		}
-		return shown[at].opens
 	}
-	if named := slices.DeleteFunc(slices.Clone(shown), func(w answerWord) bool {
-		return !w.specific
-	}); len(named) > 0 {
-		shown = named
+	if best == nil {
+		return -1
 	}
-	largest, least := 0.0, opensFrom
-	if d.e.Model.Reads() {
-		least = 1
-	}
-	for _, w := range shown {
-		largest = max(largest, w.place)
-	}
-	for _, w := range shown {
-		if w.place >= least*largest {
+	for _, w := range slices.Backward(words) {
+		if w.text == best.text && w.explained == best.explained && w.score >= half*best.score {
 			return w.opens
 		}
 	}
-	return -1
+	return best.opens
+}
+
+// strength returns the place on the scale of the strongest word that row t came from, half of it if
+// that stands in the answer; 0 if none stands out.
+func (d *drawing) strength(v *view, t int) (largest float64) {
+	for j := range v.sources(t) {
+		x := math.Abs(v.colors.at(v.at(t, j)))
+		if d.step(v, t, j) == 0 || !v.difference && v.colors.at(v.at(t, j)) < 0 || !d.isNamed(j) {
+			continue
+		}
+		if j >= len(d.e.Prompt.Texts) {
+			x *= ownWord
+		}
+		if d.functionWord(j) {
+			x *= ordinary * ordinary
+		}
+		largest = max(largest, x)
+	}
+	return largest
 }
 
 // whyLead tells why a picture does not open with its first method, "" if it does.

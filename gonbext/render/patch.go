@@ -9,7 +9,6 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/study/patch"
-	"github.com/headwater-ml/headwater/attribution/study/verdict"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -505,7 +504,7 @@ func (d *patchDrawing) strongest() (say Phrase) {
 	}
 	for n, k := range order[:min(len(order), mostNamed)] {
 		x := values[k]
-		if x < namedFrom || n > 0 && x < verdict.NamedFrom*values[order[0]] {
+		if x < namedFrom || n > 0 && x < nameFrom*values[order[0]] {
 			break
 		}
 		if n > 0 {

@@ -24,6 +24,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -54,6 +55,10 @@ type Heatmap struct {
 	// Methods are the names of the methods to show, in this order; default: all methods of the
 	// explanation, in its order. If the explanation does not have a method, the picture says so.
 	Methods []string
+	// Words has a row and a column for each word, see [attribution.Explanation.Words], in place of
+	// one for each token. Explanations whose tokens are grouped already stay as they are, and so do
+	// two that are compared.
+	Words bool
 	// Layer is the layer whose values highlight the prompt, 0-based. If it is nil, or a method has
 	// no values for it, each token has the layer that [attribution.Result.Level] names. Maps over
 	// layers show every layer.
@@ -96,6 +101,25 @@ func (h Heatmap) methods() []string {
 		return h.Methods
 	}
 	return h.Explanation.Order
+}
+
+// inWords returns the heatmap of the words of its explanation if that is asked for.
+func (h Heatmap) inWords() Heatmap {
+	if !h.Words || h.comparison != nil || h.Explanation == nil {
+		return h
+	}
+	e, err := h.Explanation.Words(h.Layer != nil)
+	if err != nil || e == h.Explanation {
+		return h // of a damaged one the picture of tokens says what is damaged
+	}
+	if h.Token != nil {
+		at := slices.IndexFunc(e.Steps, func(g attribution.GeneratedToken) bool {
+			return g.Tokens[0] <= *h.Token && *h.Token < g.Tokens[1]
+		})
+		h.Token = &at
+	}
+	h.Explanation = e
+	return h
 }
 
 // usagef returns a [trace.UsageError] of this package with a formatted reason.

@@ -200,7 +200,7 @@ func TestNothing(t *testing.T) {
 		},
 		{"wrong data", wrong, "flow: its shape [3 7 1] with 3 rows", "its shape [3 7 1] with 3 rows"},
 		{"rows behind tokens", behind, "rollout  Σ", "has not reached"},
-		{"constant zero", constant, "0.00", "No single token stands out"},
+		{"constant zero", constant, "0.00", "No single word stands out"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := written(t, asText(Heatmap{Explanation: c.e}))
@@ -356,7 +356,7 @@ func TestGenerated(t *testing.T) {
 	h := Heatmap{Explanation: generatedExample(), Methods: []string{"rollout"}}
 	golden(t, h)
 	p := h.picture(true)
-	const most = "“.” came from “here” | here 30.0 %, "
+	const most = "“.” came from “here” in the answer | here 30.0 %, "
 	if got := said(p, &p.views[0], 2); !strings.HasPrefix(got, most) {
 		t.Errorf("the sentence is %q", got)
 	}
@@ -388,7 +388,7 @@ func TestGenerated(t *testing.T) {
 		setGenerated(r, []float64{0.1}, []float64{0.2, 0.3}, []float64{0.05, 0.3, 0.4})
 	}
 	p = h.picture(true)
-	const itself = "“.” came from “.” and “here” | “.” 40.0 %, "
+	const itself = "“.” came from “here” in the answer | “.” 40.0 %, "
 	if got := said(p, &p.views[0], 2); !strings.HasPrefix(got, itself) {
 		t.Errorf("with own rows the sentence is %q", got)
 	}

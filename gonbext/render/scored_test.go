@@ -140,7 +140,7 @@ func TestScoredRows(t *testing.T) {
 // what has no colour.
 func TestSaysOfSignedRow(t *testing.T) {
 	p := Heatmap{Explanation: scoredExample(), Methods: []string{"parts"}}.picture(true)
-	want := "“are” and not “is” came in small part from keys | keys +4.00, cab +0.50 · for “is” " +
+	want := "“are” and not “is” came from keys | keys +4.00, cab +0.50 · for “is” " +
 		"inet −3.25, <bos> −1.50 · part of the logit · whole model"
 	if got := said(p, &p.views[0], 0); got != want {
 		t.Errorf("it says %q, want %q", got, want)
@@ -288,22 +288,19 @@ func TestWidthOfScored(t *testing.T) {
 	}
 }
 
-// Where all parts of a row together are against what they explain, or are little of it, the
-// sentence says so: single parts for a token hide it. Values by hand: 3 − 5 = −2 of 4, 3 − 2.5 =
-// 0.5 of 4, which is an eighth, 3 − 3.5 = −0.5 of 4, and 3 − 1 = 2 of 4.
-func TestAsWhole(t *testing.T) {
+// Where all that speaks for a token is less than half of what is explained, the sentence says so:
+// single parts for a token hide it. By hand: 3, 2 and 1.9 of 4, whatever is against it.
+func TestWrittenByOthers(t *testing.T) {
 	for _, c := range []struct {
-		against  float64
+		supports float64
 		evidence trace.Evidence
 		want     string
 		sum      string // in the facts
 	}{
-		{5, trace.Written, "; in sum, attention has written against it", "−2.00"},
-		{5, trace.Traced, "; in sum, the tokens are against it", "−2.00"},
-		{2.5, trace.Written, "; other parts of the model wrote most of it", "0.500"},
-		{3.5, trace.Written, "; other parts of the model wrote most of it", "−0.500"},
-		{2.5, trace.Traced, "; most of it belongs to no token", "0.500"},
-		{1, trace.Written, "", ""},
+		{3, trace.Written, "", ""},
+		{2, trace.Written, "", ""},
+		{1.9, trace.Written, "; other parts of the model wrote most of it", "−3.10"},
+		{1.9, trace.Traced, "; most of it belongs to no token", "−3.10"},
 	} {
 		e := &attribution.Explanation{
 			Prompt: attribution.Prompt{
@@ -313,8 +310,8 @@ func TestAsWhole(t *testing.T) {
 			Order: []string{"direct"},
 			Methods: map[string]*attribution.Result{"direct": {
 				Unit: "part of the logit", Layers: []int{0}, Shape: [3]int{1, 3, 1},
-				Rows: [][]float64{{0, 3, -c.against}}, OtherMass: []float64{0},
-				Explained: []float64{4}, Residue: []float64{4 - 3 + c.against},
+				Rows: [][]float64{{0, c.supports, -5}}, OtherMass: []float64{0},
+				Explained: []float64{4}, Residue: []float64{9 - c.supports},
 				Facts: attribution.Facts{
 					Evidence: c.evidence, Explains: trace.Logit, Scorer: true, Combined: true,
 					AddsUp: true,
@@ -325,12 +322,12 @@ func TestAsWhole(t *testing.T) {
 		say, facts := d.explainRow(&d.views[0], 0)
 		_, got, found := strings.Cut(say.String(), " b")
 		if !found || got != c.want {
-			t.Errorf("−%v %s: the sentence is %q, want %q at its end", c.against, c.evidence, say,
+			t.Errorf("%v %s: the sentence is %q, want %q at its end", c.supports, c.evidence, say,
 				c.want)
 		}
 		if told := strings.Contains(facts.String(), "parts add up to "); told != (c.sum != "") ||
 			told && !strings.Contains(facts.String(), "logit 4.00, parts add up to "+c.sum+" ·") {
-			t.Errorf("−%v %s: the facts are %q, want the sum %q", c.against, c.evidence, facts,
+			t.Errorf("%v %s: the facts are %q, want the sum %q", c.supports, c.evidence, facts,
 				c.sum)
 		}
 	}

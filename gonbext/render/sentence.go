@@ -114,13 +114,13 @@ func (p *Phrase) join(all []Phrase) {
 	}
 }
 
-// A sentence names the sources of [attribution.Named], and says "mostly" if they hold half of the
-// sizes of the row, "in part" if a quarter. In a text of more than quoteFrom tokens it quotes what
-// stands around the strongest source.
+// A sentence on a row names the sources of [verdict.Named], and says "partly" if they hold less than
+// partlyTo of what speaks for the word. Other sentences name up to mostNamed, those with nameFrom of
+// the strongest.
 const (
-	nameFrom  = verdict.NamedFrom
-	mostNamed = verdict.MostNamed
-	quoteFrom = 30
+	partlyTo  = .3
+	nameFrom  = .35
+	mostNamed = 3
 )
 
 // standing has the sources of a row that stand out, those above the neutral value and those below,
@@ -153,16 +153,39 @@ func (d *drawing) standing(v *view, t int) (s standing) {
 // size returns how far source j of row t is from the neutral value, on the scale of the method.
 func (d *drawing) size(v *view, t, j int) float64 { return math.Abs(v.colors.at(v.at(t, j))) }
 
-// namedSources returns the sources that the sentence of row t names, and whether they are above the
-// neutral value: those below only if none is above or, of a difference, the strongest is below.
+// isNamed reports whether a sentence may name token j: a word that is no part of the template.
+func (d *drawing) isNamed(j int) bool {
+	m := len(d.e.Prompt.Texts)
+	switch {
+	case j == d.targetBegin, d.chat() && d.tokens[j].role == inTemplate,
+		j < m && d.special(j), j >= m && d.e.Steps[j-m].Special:
+		return false
+	}
+	return strings.ContainsFunc(d.textOf(j), units.InWord)
+}
+
+// namedSources returns the sources that the sentence of row t names, words alone, and whether they
+// are above the neutral value: those below only if none is above or, of a difference, the strongest
+// is below.
 func (d *drawing) namedSources(v *view, t int) (sources []int, above bool) {
 	s := d.standing(v, t)
+	for _, side := range []*[]int{&s.above, &s.below} {
+		*side = slices.DeleteFunc(slices.Clone(*side), func(j int) bool {
+			return !d.isNamed(j) || d.restsOn(v, j) != ""
+		})
+	}
 	sources, above = s.above, true
 	if len(s.below) > 0 && (len(s.above) == 0 ||
 		v.difference && d.size(v, t, s.below[0]) > d.size(v, t, s.above[0])) {
 		sources, above = s.below, false
 	}
-	return verdict.Named(sources, func(j int) float64 { return d.size(v, t, j) }), above
+	named := verdict.Named(sources, func(j int) float64 { return d.size(v, t, j) })
+	for i := len(named) - 1; i > 0; i-- { // a function word only alone
+		if d.functionWord(named[i]) {
+			named = slices.Delete(slices.Clone(named), i, i+1)
+		}
+	}
+	return named, above
 }
 
 // explainRow returns what a method says of row t, and its facts.
@@ -188,8 +211,8 @@ func (d *drawing) explainRow(v *view, t int) (s, facts Phrase) {
 	return s, facts
 }
 
-// sentence returns where row t comes from, of which me is the name, and what the facts say of other
-// methods; a method that puts another source first is in the sentence.
+// sentence returns where row t comes from, of which me is the name: one line, with one rider at
+// most. others is what the facts say of other methods.
 func (d *drawing) sentence(v *view, t int, me Phrase) (s Phrase, others string) {
 	s = d.differing(v, t)
 	named, above := d.namedSources(v, t)
@@ -203,32 +226,31 @@ func (d *drawing) sentence(v *view, t int, me Phrase) (s Phrase, others string) 
 		s.Say("Only tokens that one side lacks stand out for ")
 		return append(s, me...), ""
 	case len(named) == 0:
-		s.Say("No single token stands out for ")
+		s.Say("No single word stands out for ")
 		s = append(s, me...)
 		return append(s, piece{text: d.elsewhere(v, t), quiet: true}), ""
 	case v.result.Evidence == trace.Chance:
 		s.Say("Random numbers say nothing about ")
 		return append(s, me...), ""
 	}
-	long := len(d.tokens) > quoteFrom && !d.e.Spans()
 	if close := d.undecided(v, t, me); close != nil {
-		s = append(s, close...)
-	} else {
-		before, between, after := d.verb(v, t, above, d.howMuch(v, t, named))
-		s.Say(before)
-		s = append(s, me...)
-		s.Say(between)
-		s.join(d.wordsOf(v, t, named, long))
-		s.Say(after)
+		return append(s, close...), ""
 	}
-	if long {
-		s = append(append(s, piece{text: ", in ", quiet: true}), d.quote(named[0])...)
-	}
+	before, between, after := d.verb(v, t, above, d.partly(v, t, named))
+	s.Say(before)
+	s = append(s, me...)
+	s.Say(between)
+	s = append(s, d.sourcesOf(v, t, named, me.String())...)
+	s.Say(after)
 	if !above {
 		named = nil // are against the token
 	}
 	against, others := d.others(v, t, named)
-	return append(s, piece{text: d.asWhole(v, t) + against, quiet: true}), others
+	rider := ""
+	if w := d.verdict(v, t); w == nil || !w.Tells {
+		rider = cmp.Or(d.writtenByOthers(v, t), against)
+	}
+	return append(s, piece{text: rider, quiet: true}), others
 }
 
 // smallBeside is the part of its strongest source below which a difference of two tokens is small,
@@ -280,22 +302,24 @@ func (d *drawing) undecided(v *view, t int, me Phrase) (s Phrase) {
 	return s
 }
 
-// asWhole tells that all parts of row t together are against what they explain, or are little of
-// it, "" if they are not. A sentence about single tokens would hide it. The facts have the numbers.
-func (d *drawing) asWhole(v *view, t int) string {
-	sum, r := v.sum(t), v.result
+// writtenByOthers tells that all sources that speak for row t together hold little of what they
+// explain, "" if they do not, or if a method has no such whole. A sentence about single words
+// would hide it.
+func (d *drawing) writtenByOthers(v *view, t int) string {
+	r := v.result
 	if v.difference || !r.AddsUp || v.level(t) != r.Top() || t >= len(r.Explained) ||
-		!(sum/r.Explained[t] < little) {
+		!(r.Explained[t] > 0) {
 		return ""
 	}
-	against := againstWords(v)
-	switch isAgainst := sum < 0 && sum/r.Explained[t] <= -little; {
-	case r.Evidence == trace.Written && isAgainst:
-		return "; in sum, attention has " + against
+	supports := 0.0
+	for j := range v.sources(t) {
+		supports += max(v.at(t, j), 0)
+	}
+	switch {
+	case supports >= little*r.Explained[t]:
+		return ""
 	case r.Evidence == trace.Written:
 		return "; other parts of the model wrote most of it"
-	case isAgainst:
-		return "; in sum, the tokens are " + against
 	}
 	return "; most of it belongs to no token"
 }
@@ -339,17 +363,13 @@ func (d *drawing) verb(v *view, t int, above bool, how string) (before, between,
 	case v.alike():
 		return "", " is least like ", ""
 	case of == trace.Written && against:
-		return "Attention wrote against ", between + " from ", ""
-	case of == trace.Written:
-		return "Attention wrote ", between + " " + how + "from ", after
+		return "", between + " came in spite of ", ""
 	case of == "" && against:
 		return "For ", between + ", " + Visible(v.name, nameLimit) + " is below 0 at ", ""
 	case of == "":
 		return "For ", between + ", " + Visible(v.name, nameLimit) + " is " + how + "on ", after
 	case against:
 		return "", between + " came in spite of ", ""
-	case of == trace.Read:
-		return "For ", between + ", " + v.layer(t) + " read " + how + "from ", after
 	case of == trace.Tested:
 		return "", between + " depends " + how + "on ", after
 	case d.e.Model.Head == trace.NoHead:
@@ -358,44 +378,34 @@ func (d *drawing) verb(v *view, t int, above bool, how string) (before, between,
 	return "", between + " came " + how + "from ", after
 }
 
-// howMuch returns how much of the sizes of row t some sources hold, "" where values are no parts.
-// What tokens lose alone does not add up: it is how much of the number explained, if that has a
-// zero, the strongest one loses.
-func (d *drawing) howMuch(v *view, t int, sources []int) string {
+// partly returns "partly " if some sources hold little of what speaks for row t, "" if they do not
+// or values are no parts. What tokens lose alone does not add up: it is how much of the number
+// explained, if that has a zero, the strongest one loses.
+func (d *drawing) partly(v *view, t int, sources []int) string {
 	part, whole := 0.0, 0.0
 	switch r := v.result; {
 	case r.Evidence == trace.Tested && (t >= len(r.Explained) ||
 		r.Explains != trace.Probability && v.contrast() == ""), !r.AddsUp:
 		return ""
 	case r.Evidence == trace.Tested:
-		return howMuch(math.Abs(v.at(t, sources[0])), math.Abs(r.Explained[t]))
-	}
-	for _, j := range sources {
-		part += math.Abs(v.at(t, j))
-	}
-	for j := range v.sources(t) {
-		if !d.itself(t, j) {
-			whole += math.Abs(v.at(t, j))
+		part, whole = math.Abs(v.at(t, sources[0])), math.Abs(r.Explained[t])
+	default:
+		for _, j := range sources {
+			part += math.Abs(v.at(t, j))
+		}
+		for j := range v.sources(t) {
+			if x := v.at(t, j); !d.grey(v, t, j) && x > 0 == (v.at(t, sources[0]) > 0) {
+				whole += math.Abs(x)
+			}
+		}
+		if w := v.rowParts(t); !v.generated && !math.IsNaN(w.generated) {
+			whole += math.Abs(w.generated)
 		}
 	}
-	if w := v.rowParts(t); !v.generated && !math.IsNaN(w.generated) {
-		whole += math.Abs(w.generated)
+	if part < partlyTo*whole {
+		return "partly "
 	}
-	return howMuch(part, whole)
-}
-
-// little is the part of a whole below which it is little.
-const little = .25
-
-// howMuch returns an adverb and a space for how much a part is of a whole.
-func howMuch(part, whole float64) string {
-	switch {
-	case part >= whole/2:
-		return "mostly "
-	case part >= little*whole:
-		return "in part "
-	}
-	return "in small part "
+	return ""
 }
 
 // and returns names, at least one, with "and" before the last one.
@@ -421,12 +431,15 @@ func (d *drawing) target(v *view, t int) (s Phrase) {
 
 // wordOf returns the word of some of its tokens, at least one, with these strong.
 func (d *drawing) wordOf(tokens ...int) (s Phrase) {
-	if j := tokens[0]; d.e.Spans() || d.tokens[j].name == "" {
+	if j := tokens[0]; d.e.Spans() && !d.byWords() || d.tokens[j].name == "" {
 		return Phrase{{text: d.axisName(j), strong: true}}
 	}
-	first, end := d.wordAround(tokens[0])
-	for first < end {
+	begin, end := d.wordAround(tokens[0])
+	for first := begin; first < end; {
 		_, after, name := d.characterOf(first)
+		if first > begin && d.tokens[first].space { // of a name
+			name = " " + name
+		}
 		strong := slices.ContainsFunc(tokens, func(j int) bool { return first <= j && j < after })
 		first = after
 		if n := len(s) - 1; n >= 0 && s[n].strong == strong {
@@ -578,60 +591,6 @@ func (d *drawing) restsOn(v *view, j int) string {
 	}
 	return ", a control token (attention often rests on it)"
 }
-
-// quote returns three tokens before the word of a source and two after it, with the rest of their
-// words, from its turn alone.
-func (d *drawing) quote(j int) Phrase {
-	turn, m := d.turnOf(j), len(d.e.Prompt.Texts)
-	begin, end := turn.body[0], turn.body[1]
-	if j < begin || j >= end { // of the template
-		begin, end = j, j+1
-	}
-	if j < m {
-		end = min(end, m)
-	}
-	first, after := d.wordAround(j)
-	text := func(from, to int) string {
-		var b strings.Builder
-		for ; from < to; from++ {
-			b.WriteString(d.textOf(from))
-		}
-		return strings.Join(strings.Fields(lineBreaks.ReplaceAllString(b.String(), " ↵ ")), " ")
-	}
-	// spaced returns the space between two parts of which the second begins at a token.
-	spaced := func(before, after string, at int) string {
-		if at < len(d.tokens) && d.tokens[at].space || strings.HasSuffix(before, "↵") ||
-			strings.HasPrefix(after, "↵") {
-			return " "
-		}
-		return ""
-	}
-	q := Phrase{{text: "“", quiet: true}}
-	own := text(first, after)
-	if from := max(first-3, begin); from < first {
-		from, _ = d.wordAround(from)
-		part := text(from, first)
-		q = append(q, piece{
-			text: Visible(part, 3*nameLimit) + spaced(part, own, first), quiet: true,
-		})
-	}
-	name, broken := strings.CutSuffix(own, " ↵")
-	q = append(q, piece{text: isolated(Visible(name, nameLimit)), strong: true, quiet: true})
-	if broken {
-		q = append(q, piece{text: " ↵", quiet: true})
-	}
-	if to := min(after+2, end); after < to {
-		_, to = d.wordAround(to - 1)
-		part := text(after, to)
-		q = append(q, piece{
-			text: spaced(own, part, after) + Visible(part, 3*nameLimit), quiet: true,
-		})
-	}
-	return append(q, piece{text: "”", quiet: true})
-}
-
-// lineBreaks finds line breaks with the white space around them.
-var lineBreaks = regexp.MustCompile(`\s*\n\s*`)
 
 // minus returns a text whose numbers have the sign of mathematics. A hyphen in a name stays.
 func minus(text string) string { return signs.ReplaceAllString(text, "${1}−$2") }

@@ -226,6 +226,20 @@ func (r Sources) sentence() (s Phrase) {
 	return s
 }
 
+// little is the part of a whole below which it is little.
+const little = .25
+
+// howMuch returns an adverb and a space for how much a part is of a whole.
+func howMuch(part, whole float64) string {
+	switch {
+	case part >= whole/2:
+		return "mostly "
+	case part >= little*whole:
+		return "in part "
+	}
+	return "in small part "
+}
+
 // named returns the sources, and groups without scores of their sources, that the first method has
 // a score for that is not written as 0: those for the answer and those against it, the strongest
 // of each first. whole is the sum of the sizes of all scores, 0 if they do not add up.

@@ -35,7 +35,7 @@ func newText(look Terminal) *text {
 
 // plain implements [Picture].
 func (r Heatmap) plain(look Terminal) *text {
-	t := newText(look)
+	t, r := newText(look), r.inWords()
 	t.drawn, t.theme = newDrawing(r.picture(true), r.Token), themeOf(r.Palette)
 	t.picture, t.top = t.drawn.picture, r.Top
 	for _, v := range t.views {

@@ -43,7 +43,7 @@ var allowed = map[string][]string{
 	"attribution/trace": {"internal/jsonread"},
 
 	// Texts divided into words, sentences, turns and ranges: no model and no numbers.
-	"attribution/units": {"attribution/trace"},
+	"attribution/units": {"attribution/trace", "github.com/rivo/uniseg"},
 
 	// Methods over a trace: no graphs, no notebooks, no drawing.
 	"attribution": {

@@ -16,7 +16,7 @@ import (
 
 func init() {
 	attribution.RegisterStudy(&attribution.Study{
-		Name: Name,
+		Name: Name, Words: true,
 		Options: []attribution.StudyOption{{
 			Name: "prove", Flag: Option, Off: Off,
 			Help: "test what a picture says of a word by what its probability is without each " +
