@@ -159,10 +159,13 @@ func TestExplainAllProves(t *testing.T) {
 	}
 	for i, got := range all(t, m, manyTexts, opts, attribution.Batching{}) {
 		must(t, got.Err)
-		for at, step := range got.Explanation.Steps {
-			if verdict.Of(step) == nil {
-				t.Errorf("text %d: token %d has no verdict", i, at)
+		steps := got.Explanation.Steps
+		for at := 0; at < len(steps); {
+			v := verdict.Of(steps[at])
+			if v == nil || v.Rows[0] != at {
+				t.Fatalf("text %d: the word of token %d has no verdict: %+v", i, at, v)
 			}
+			at = v.Rows[1]
 		}
 	}
 }

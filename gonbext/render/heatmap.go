@@ -237,6 +237,9 @@ func (b heatmapPage) closing(rest int) string {
 	var s strings.Builder
 	b.openDetails(&s, "how the numbers add up, every token in a line", !b.fits())
 	s.WriteString(`<div class="hm-how"></div>`)
+	if b.lead >= 0 {
+		s.WriteString(b.testTable(&b.views[b.lead], b.chosen))
+	}
 	b.lines(&s, rest)
 	s.WriteString(b.common(func(p *page) { p.settings(b.words.page) }) + "</details>")
 	return s.String()

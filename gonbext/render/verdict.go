@@ -84,9 +84,9 @@ func (d *drawing) testOf(v *view, t int) (line testLine) {
 // chanceOf writes a probability in per cent, without decimals.
 func chanceOf(p float64) string {
 	if p < .01 {
-		return "<1" + tie + "%"
+		return "<1 %"
 	}
-	return fmt.Sprintf("%.0f", 100*min(p, 1)) + tie + "%"
+	return fmt.Sprintf("%.0f %%", 100*min(p, 1))
 }
 
 // trialName names a change of the text among those of a line about row t.
@@ -139,21 +139,23 @@ func (l testLine) String() string {
 	return strings.TrimSpace(l.lead + " " + strings.Join(parts, " · "))
 }
 
-// html returns the line as HTML, "" if there is none. Without a style sheet the bars are empty.
+// html returns the line as HTML, "" if there is none. Without a style sheet there are no bars.
 func (l testLine) html() string {
 	if l.lead == "" && l.bars == nil {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString(`<span class="hm-test" style="display:block;font-size:15px;margin-bottom:4px">` +
-		html.EscapeString(l.lead))
+	b.WriteString(`<span class="hm-test" style="display:block;font-size:15px;margin-bottom:4px">`)
+	if l.lead != "" {
+		fmt.Fprintf(&b, "<span>%s</span> ", html.EscapeString(l.lead))
+	}
 	for i, bar := range l.bars {
-		if i > 0 || l.lead != "" {
-			b.WriteString(" &nbsp; ")
+		if i > 0 {
+			b.WriteString(`<span class="hm-sep"> · </span>`)
 		}
-		fmt.Fprintf(&b, `<span class="hm-trial"><span>%s</span> <i class="hm-part"><i style="width:`+
-			`%.1f%%"></i></i> <b>%s</b></span>`, html.EscapeString(bar.name), 100*bar.part,
-			html.EscapeString(bar.number))
+		fmt.Fprintf(&b, `<span class="hm-trial"><span>%s</span> <span class="hm-part"><span style="`+
+			`width:%.1f%%"></span></span> <b style="white-space:nowrap">%s</b></span>`, html.EscapeString(bar.name),
+			100*bar.part, html.EscapeString(bar.number))
 	}
 	return b.String() + "</span>"
 }
@@ -193,4 +195,20 @@ func (d *drawing) testRows(v *view, t int) (rows [][2]string) {
 	}
 	add(how, "")
 	return rows
+}
+
+// testTable returns [drawing.testRows] as HTML, "" without any.
+func (d *drawing) testTable(v *view, t int) string {
+	rows := d.testRows(v, t)
+	if rows == nil {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `<p><b>The test of %s</b></p><table class="hm-tests">`,
+		html.EscapeString(plain(d.target(v, t).String())))
+	for _, row := range rows {
+		fmt.Fprintf(&b, "<tr><td>%s</td><td>%s</td></tr>", html.EscapeString(row[0]),
+			html.EscapeString(row[1]))
+	}
+	return b.String() + "</table>"
 }

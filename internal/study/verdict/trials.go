@@ -102,8 +102,12 @@ func (r *run) predict(
 ) ([]float64, error) {
 	all := append([]test{{query: func() trace.Query { return removal.Without() }}}, tests...)
 	n := rows[1] - rows[0]
+	var text trace.Query // that of the last piece
 	values, err := removal.Ask(ctx, n*len(all), func(i int) trace.Query {
-		q, t := all[i/n].query(), rows[0]+i%n
+		if i%n == 0 {
+			text = all[i/n].query()
+		}
+		q, t := text, rows[0]+i%n
 		q.Position, q.Token = q.Position-(rows[1]-1-t), r.e.Steps[t].ID
 		return q
 	})
