@@ -23,7 +23,7 @@ func (e *Explanation) groupTargets(target units.Grouping, allLayers bool) (*Expl
 	g.Steps = nil
 	for _, s := range all {
 		joined := joinSteps(e.Steps[s.Begin:s.End], s.Rest)
-		joined.Tokens = [2]int{s.Begin, s.End}
+		joined.Tokens, joined.Word = [2]int{s.Begin, s.End}, s.Word
 		g.Steps = append(g.Steps, joined)
 	}
 	g.Methods = map[string]*Result{}
