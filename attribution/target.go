@@ -108,8 +108,8 @@ func (r *Result) describeTargets(g *Result) func(a, b float64) float64 {
 	} else {
 		f, how = func(a, b float64) float64 { return max(a, b) }, "highest"
 	}
-	g.Options = maps.Clone(r.Options)
-	g.Options["targets"] = how + " of tokens"
+	g.Options = map[string]string{"targets": how + " of tokens"}
+	maps.Copy(g.Options, r.Options)
 	g.Unit = how + " over the target's tokens of " + r.Unit
 	return f
 }
