@@ -69,6 +69,13 @@ func TestDamaged(t *testing.T) {
 			if _, err = e.Group(by); err != nil && !strings.Contains(err.Error(), "damaged: ") {
 				t.Errorf("grouped: %v, want what is damaged", err)
 			}
+			for _, allLayers := range []bool{false, true} {
+				if _, err = e.Words(allLayers); err != nil &&
+					!strings.Contains(err.Error(), "damaged: ") {
+					t.Errorf("words: %v, want what is damaged", err)
+				}
+			}
+			e.WordsOfText()
 			_, err = e.Prompt.Units().Spans([2]int{0, 3})
 			add(err)
 			if all := strings.Join(errs, "\n"); !strings.Contains(all, c.want) {

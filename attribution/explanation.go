@@ -188,6 +188,9 @@ type Prompt struct {
 	// Tokens are, in an explanation over spans, the tokens of each span, columns of the explanation
 	// that was grouped. Nil otherwise, and in one that was read from JSON.
 	Tokens [][]int `json:"-"`
+	// Words are, in an explanation over words, the word of each span without other marks that its
+	// tokens have, "" for what stands between words. Nil otherwise, and in one from JSON.
+	Words []string `json:"-"`
 }
 
 // Units returns the tokens of the prompt, to divide them into words, sentences, turns or ranges.
@@ -257,6 +260,8 @@ type GeneratedToken struct {
 	// Tokens are, of tokens that are explained together, the rows [begin,end) of the explanation
 	// that was grouped. [0,0] otherwise, and in one that was read from JSON.
 	Tokens [2]int `json:"-"`
+	// Word is, of tokens that are a word, the word as in [Prompt.Words].
+	Word string `json:"-"`
 	// Alternatives are the most probable tokens, the most probable first.
 	Alternatives []Alternative `json:"alternatives"`
 	// Scores are its entropy, surprisal and rank. They are nil where there is no distribution of

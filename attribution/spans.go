@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -39,7 +40,7 @@ func TextOf(steps []GeneratedToken) string {
 	return b.String()
 }
 
-// generated returns generated tokens after the prompt, to divide them. They have no marks of spaces.
+// generated returns generated tokens after the prompt, to divide them, without marks of spaces.
 func (e *Explanation) generated(steps []GeneratedToken) units.Tokens {
 	var texts []string
 	var special []bool
@@ -78,6 +79,7 @@ func (e *Explanation) GroupSpans(spans []units.Span) (*Explanation, error) {
 		g.Prompt.Texts = append(g.Prompt.Texts, s.Text)
 		g.Prompt.Offsets = append(g.Prompt.Offsets, [2]int{s.Begin, s.End})
 		g.Prompt.Tokens = append(g.Prompt.Tokens, s.Tokens)
+		g.Prompt.Words = append(g.Prompt.Words, s.Word)
 		g.Prompt.Special = append(g.Prompt.Special, e.Prompt.Special[first] &&
 			s.Text == e.Prompt.Texts[first])
 		for _, j := range s.Tokens {
@@ -112,7 +114,7 @@ func (e *Explanation) strongestWords(spans []units.Span) []string {
 	words := slices.Clone(e.Prompt.Texts)
 	for _, word := range e.Prompt.Units().Words() {
 		for _, j := range word.Tokens {
-			words[j] = word.Text
+			words[j] = cmp.Or(word.Word, word.Text)
 		}
 	}
 	strongest, most := make([]string, len(spans)), slices.Repeat([]float64{1. / 8}, len(spans))

@@ -23,7 +23,7 @@ func (e *Explanation) groupTargets(target units.Grouping, allLayers bool) (*Expl
 	g.Steps = nil
 	for _, s := range all {
 		joined := joinSteps(e.Steps[s.Begin:s.End], s.Rest)
-		joined.Tokens = [2]int{s.Begin, s.End}
+		joined.Tokens, joined.Word = [2]int{s.Begin, s.End}, s.Word
 		g.Steps = append(g.Steps, joined)
 	}
 	g.Methods = map[string]*Result{}
@@ -108,8 +108,8 @@ func (r *Result) describeTargets(g *Result) func(a, b float64) float64 {
 	} else {
 		f, how = func(a, b float64) float64 { return max(a, b) }, "highest"
 	}
-	g.Options = maps.Clone(r.Options)
-	g.Options["targets"] = how + " of tokens"
+	g.Options = map[string]string{"targets": how + " of tokens"}
+	maps.Copy(g.Options, r.Options)
 	g.Unit = how + " over the target's tokens of " + r.Unit
 	return f
 }

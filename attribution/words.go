@@ -8,6 +8,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/units"
 )
 
+// byWord is the grouping by words.
+var byWord, _ = units.ReadGrouping("word")
+
 // Words returns a copy in which the columns are the words of the prompt, as [Explanation.Group]
 // puts them together, and the rows are those of the answer: of each the sum of its tokens' rows, or
 // the highest value where values do not add up; its probability is that of all its tokens, one
@@ -17,7 +20,8 @@ import (
 //
 // The alternatives of a row are those of its first token that is not white space alone. What
 // studies with [Study.Words] found of one of its tokens it has too, of the first of several.
-// [Prompt.Tokens] and [GeneratedToken.Tokens] lead back to the columns and rows of e. allLayers is
+// [Prompt.Tokens] and [GeneratedToken.Tokens] lead back to the columns and rows of e, and
+// [Prompt.Words] and [GeneratedToken.Word] are the words. allLayers is
 // as [Options.AllLayers]: without it, a method whose words have tokens of several layers has only
 // what is shown.
 //
@@ -38,21 +42,17 @@ func (e *Explanation) Words(allLayers bool) (*Explanation, error) {
 			return nil, damaged("%s does not have %d rows", name, n)
 		}
 	}
-	word, err := units.ParseGrouping("word")
-	if err != nil {
-		return nil, err
-	}
-	spans, err := e.spansOf(word)
+	spans, err := e.spansOf(byWord)
 	if err != nil {
 		return nil, err
 	}
 	words := e
 	if !e.Model.Reads() {
-		if words, err = e.groupTargets(word, allLayers); err != nil {
+		if words, err = e.groupTargets(byWord, allLayers); err != nil {
 			return nil, err
 		}
 	}
-	if words, err = words.groupBy(spans, word); err != nil {
+	if words, err = words.groupBy(spans, byWord); err != nil {
 		return nil, err
 	}
 	for i := range words.Steps {
@@ -79,4 +79,37 @@ func (g *GeneratedToken) keep(tokens []GeneratedToken, i int) {
 			}
 		}
 	}
+}
+
+// Word is a word of the text, which has the tokens [Begin,End): columns of a row, of which the
+// generated tokens come after those of the prompt.
+type Word struct {
+	Begin int    `json:"begin"`
+	End   int    `json:"end"`
+	Text  string `json:"text"`
+}
+
+// WordsOfText returns the words of the prompt and, for a decoder, of what was generated, in order:
+// those by which [Explanation.Words] puts tokens together. It returns nil if they are grouped
+// already or have no places in the text.
+func (e *Explanation) WordsOfText() (words []Word) {
+	if e.Grouped() || !e.Prompt.Placed() {
+		return nil
+	}
+	for _, s := range e.Prompt.Units().Words() {
+		if s.Word != "" {
+			words = append(words, Word{s.Tokens[0], s.Tokens[len(s.Tokens)-1] + 1, s.Word})
+		}
+	}
+	if e.Model.Reads() {
+		return words
+	}
+	all, _ := byWord.Divide(e.generated(e.Steps))
+	m := len(e.Prompt.Texts)
+	for _, s := range all {
+		if s.Word != "" {
+			words = append(words, Word{m + s.Begin, m + s.End, s.Word})
+		}
+	}
+	return words
 }

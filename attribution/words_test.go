@@ -172,12 +172,51 @@ func TestWords(t *testing.T) {
 				t.Errorf("rows %q", got)
 			}
 			name := w.Steps[1]
+			if words := w.Prompt.Words; !slices.Equal(words, w.Prompt.Texts) ||
+				name.Word != "Hollin Bridge" || w.Steps[2].Word != "" {
+				t.Errorf("words %q of the prompt, %q and %q of the answer", words, name.Word,
+					w.Steps[2].Word)
+			}
 			if attribution.Finding[verdict.Verdict](name.Studies, verdict.Name) != found ||
 				name.Alternatives[0].Text != "w8" || !name.Forced || name.Special {
 				t.Errorf("the row of a name: %+v", name)
 			}
 			if e.Steps[1].Studies != nil || e.Steps[2].Studies == nil {
 				t.Error("the explanation of tokens was changed")
+			}
+		})
+	}
+}
+
+// TestWordsOfModels: the words that a decoder or an encoder reads and writes have the sums of their
+// tokens, by methods of every kind.
+func TestWordsOfModels(t *testing.T) {
+	for name, methods := range map[string][]string{
+		"gpt2": {"rollout", "flow", "value-zeroing", "direct", "occlusion", "gradient-x-input"},
+		"bert": {"raw", "rollout", "value-zeroing", "gradient-x-input"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := openGolden(t, name)
+			opts := attribution.Options{Methods: methods, MaxTokens: 6}
+			if g.model.Info().Reads() {
+				opts.MaxTokens, opts.Positions = 0, []int{2, 4}
+			}
+			e, err := attribution.Explain(t.Context(), g.model, "recorded", opts)
+			must(t, err)
+			pieces := strings.Repeat(" the| Holl|in| Bridge|.| 19|31|", len(e.Prompt.IDs))
+			texts := strings.Split(pieces, "|")
+			spell(e, strings.Join(texts[:len(e.Prompt.IDs)], "|"),
+				strings.Join(texts[1:len(e.Steps)+1], "|"))
+			w := checkWords(t, e, false)
+			want := []string{"the", "Hollin Bridge", "", "1931"}
+			if got := w.Prompt.Words[:4]; !slices.Equal(got, want) {
+				t.Errorf("words %q", got)
+			}
+			for at, g := range w.Steps {
+				if p := g.Position; p != nil && !slices.Contains(
+					w.Prompt.Tokens[*p], *e.Steps[at].Position) {
+					t.Errorf("position %d became word %d", *e.Steps[at].Position, *p)
+				}
 			}
 		})
 	}

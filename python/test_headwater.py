@@ -89,6 +89,10 @@ class Explain(unittest.TestCase):
         step = {"id": 3, "text": "\ufffd", "probability": 0.5, "bytes": [159]}
         data = {"version": 1, "prompt": tokens, "steps": [step], "order": [], "methods": {}}
         e = headwater.Explanation(data | {"warnings": []}, "", "")
+        self.assertEqual(e.words, [])
+        word = {"begin": 0, "end": 1, "text": "a"}
+        e = headwater.Explanation(data | {"warnings": [], "words": [word]}, "", "")
+        self.assertEqual(e.words, [headwater.Word(0, 1, "a")])
         self.assertEqual([t.bytes for t in e.prompt + e.steps], [None, b"\xf0", b"\x9f"])
 
     def test_options(self):

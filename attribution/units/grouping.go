@@ -154,26 +154,27 @@ func (g Grouping) Lacks(n int) string {
 }
 
 // Stretch is adjacent generated tokens, [Begin,End), that are explained together. Rest is
-// whether the target leaves them unnamed.
+// whether the target leaves them unnamed, and Word is [Span.Word] where words are explained.
 type Stretch struct {
 	Begin, End int
 	Rest       bool
+	Word       string
 }
 
 // Divide returns the stretches of generated tokens, without gaps. There may be more tokens than
-// that later: a stretch that is not the last one stays as it is, but where they make a name or a
-// number of a list of its words. White space before a word is in its stretch, and white space with a
-// line break is one of its own. lacks is what the target names
+// that later: a stretch that is not the last one stays as it is, unless its words become a name, or
+// the number of a list. The stretch of a word has the spaces before it, and a line break is one of
+// its own. lacks is what the target names
 // and the text does not have, "" for nothing; the stretches are right all the same.
 func (g Grouping) Divide(t Tokens) (all []Stretch, lacks string) {
-	parts, count := g.parts(t)
+	parts, words, count := g.parts(t)
 	for i, part := range parts {
 		rest := part < 0 && (g.name == "answer" || g.number > 0 || len(g.ranges) > 0)
 		if i > 0 && part == parts[i-1] && (part >= 0 || rest) {
 			all[len(all)-1].End++
 			continue
 		}
-		all = append(all, Stretch{i, i + 1, rest})
+		all = append(all, Stretch{i, i + 1, rest, words[i]})
 	}
 	if g.number > count {
 		return all, "the generated text has " + message.Count(count, g.name)
@@ -182,16 +183,16 @@ func (g Grouping) Divide(t Tokens) (all []Stretch, lacks string) {
 }
 
 // parts returns for each generated token the number of the part that it is in, -1 for none, and how
-// many parts of that kind, words or sentences, the text has.
-func (g Grouping) parts(t Tokens) (parts []int, count int) {
-	parts = slices.Repeat([]int{-1}, len(t.Texts))
+// many parts of that kind, words or sentences, the text has; words are those of the parts.
+func (g Grouping) parts(t Tokens) (parts []int, words []string, count int) {
+	parts, words = slices.Repeat([]int{-1}, len(t.Texts)), make([]string, len(t.Texts))
 	if g.name == "answer" { // but for the control tokens that end it
 		n := len(parts)
 		for n > 1 && t.Special[n-1] {
 			n--
 		}
 		clear(parts[:n])
-		return parts, 1
+		return parts, words, 1
 	}
 	for k, r := range g.ranges {
 		for i := r[0]; i < min(r[1], len(parts)); i++ {
@@ -200,19 +201,19 @@ func (g Grouping) parts(t Tokens) (parts []int, count int) {
 	}
 	switch g.name {
 	case "":
-		return parts, len(g.ranges)
+		return parts, words, len(g.ranges)
 	case "word":
 		for i, s := range t.words(false) {
-			if s.Word {
+			if s.Word != "" {
 				count++
 			}
 			for _, j := range s.Tokens {
-				if g.number == 0 || s.Word && g.number == count {
-					parts[j] = i
+				if g.number == 0 || s.Word != "" && g.number == count {
+					parts[j], words[j] = i, s.Word
 				}
 			}
 		}
-		return parts, count
+		return parts, words, count
 	}
 	of, last := sentenceOf(t.Text), -1 // the latest part; a control token divides a part in two
 	for i, special := range t.Special {
@@ -228,5 +229,5 @@ func (g Grouping) parts(t Tokens) (parts []int, count int) {
 			parts[i] = count - 1
 		}
 	}
-	return parts, count
+	return parts, words, count
 }

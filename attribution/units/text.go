@@ -129,10 +129,10 @@ func sentenceOf(text string) []int {
 	return of
 }
 
-// InWord reports whether a character is part of a word wherever it stands: a letter, a digit, a
-// mark on one, or an underscore.
+// InWord reports whether a character is part of a word wherever it stands: a letter, a digit or
+// another number, a mark on one, or an underscore.
 func InWord(r rune) bool {
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_'
+	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) || r == '_'
 }
 
 // Plain returns a token as a list of tokens spells it: without the marks of spaces, with small

@@ -4,6 +4,7 @@
 package units
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,8 +65,9 @@ type Span struct {
 	Begin, End int
 	// Tokens are columns of a result, in rising order, at least one.
 	Tokens []int
-	// Word reports whether it is one of [Tokens.Words] and not something between words.
-	Word bool
+	// Word is, of [Tokens.Words], the word without other marks that its tokens have; "" for what
+	// stands between words.
+	Word string
 }
 
 // Words returns the words of the text and, as spans of their own, what stands between them: each
@@ -100,7 +102,7 @@ func (t Tokens) words(firstApart bool) (spans []Span) {
 	if t.Check() != nil {
 		return nil
 	}
-	of, latest := t.wordOf(), -1
+	of, latest, begin := t.wordOf(), -1, 0
 	for j, offset := range t.Offsets {
 		part := t.partOf(offset, of)
 		if t.Special[j] {
@@ -110,17 +112,28 @@ func (t Tokens) words(firstApart bool) (spans []Span) {
 		if t.beginsInside(j) {
 			goesOn, part = true, max(part, latest)
 		}
-		if latest = part; goesOn {
-			s := &spans[len(spans)-1]
-			s.Tokens, s.End, s.Word = append(s.Tokens, j), max(s.End, offset[1]), part >= 0
-			s.Text = strings.TrimSpace(t.Text[s.Begin:s.End])
+		if !goesOn {
+			spans = append(spans, Span{Text: t.Texts[j], Begin: offset[0]})
+		}
+		latest = part
+		s := &spans[len(spans)-1]
+		s.Tokens, s.End = append(s.Tokens, j), max(s.End, offset[1])
+		if len(s.Tokens) > 1 || part >= 0 {
+			s.Text = cmp.Or(strings.TrimSpace(t.Text[s.Begin:s.End]), s.Text)
+		}
+		if part < 0 {
 			continue
 		}
-		s := Span{t.Texts[j], offset[0], offset[1], []int{j}, part >= 0}
-		if text := strings.TrimSpace(s.Text); part >= 0 && text != "" {
-			s.Text = text
+		at := offset[0]
+		for at < offset[1] && of[at] < 0 {
+			at++
 		}
-		spans = append(spans, s)
+		if s.Word == "" {
+			begin = at
+		}
+		for ; at < offset[1] && of[at] >= 0; at++ { // without spaces it may have several
+			s.Word = t.Text[begin : at+1]
+		}
 	}
 	return t.joinSpaces(spans)
 }

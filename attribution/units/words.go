@@ -67,7 +67,9 @@ func (w *textWords) pointOfWord(at int) bool {
 // add adds the word in the bytes [begin,end), from its first letter, digit or underscore on, and a
 // possessive at its end as a word of its own; nothing if it has no such character.
 func (w *textWords) add(begin, end int) {
-	first := strings.IndexFunc(w.text[begin:end], beginsWord)
+	first := strings.IndexFunc(w.text[begin:end], func(r rune) bool {
+		return InWord(r) && !unicode.IsMark(r)
+	})
 	if first < 0 {
 		return
 	}
@@ -80,9 +82,6 @@ func (w *textWords) add(begin, end int) {
 	}
 	w.at = append(w.at, [2]int{begin, end})
 }
-
-// beginsWord reports whether a word may begin with a character.
-func beginsWord(r rune) bool { return InWord(r) && !unicode.IsMark(r) || unicode.IsNumber(r) }
 
 // join puts words together: each with the one before it if joins, which is asked about the words as
 // they were, says so of its number, from 1.
@@ -157,8 +156,8 @@ func (w *textWords) dropListNumbers() {
 	for i := range w.at {
 		rest := w.text[w.at[i][1]:]
 		n, err := strconv.Atoi(w.word(i))
-		if err == nil && w.beginsLine(i) && len(rest) > 1 && strings.IndexByte(".)", rest[0]) >= 0 &&
-			strings.IndexByte(" \t\n", rest[1]) >= 0 {
+		if err == nil && w.beginsLine(i) && len(rest) > 1 &&
+			strings.IndexByte(".)", rest[0]) >= 0 && strings.IndexByte(" \t\n", rest[1]) >= 0 {
 			number[i], has[n] = n, true
 		}
 	}
@@ -174,10 +173,10 @@ func (w *textWords) dropListNumbers() {
 // mostOfName is how many words a name may have: more capitals one after the other are a title.
 const mostOfName = 3
 
-// named returns whether each word goes on a name with the word before it. Both begin with a
-// capital and have a space between them. Further, the first of them neither begins a sentence nor a
-// line whose words have capitals all, or the text has both words twice; a text in German, where
-// nouns have capitals, needs the latter.
+// named returns whether word i goes on a name with the word before it. Both begin with a capital,
+// differ, and have a space between them. Further, the first of them does not begin a sentence, and
+// their line has words without a capital; or the text has both words twice, and the first nowhere
+// without its capital. In German, where nouns have capitals, only the latter counts.
 func (w *textWords) named() func(i int) bool {
 	small := map[string]bool{} // words without a capital
 	for i := range w.at {
@@ -189,7 +188,8 @@ func (w *textWords) named() func(i int) bool {
 	pair := func(i int) string { return w.text[w.at[i-1][0]:w.at[i][1]] }
 	capitals := make([]bool, len(w.at)) // both words of pair i
 	for i := 1; i < len(w.at); i++ {
-		capitals[i] = w.gap(i) == " " && !w.broken(i) && ofName(w.word(i-1)) && ofName(w.word(i))
+		capitals[i] = w.gap(i) == " " && !w.broken(i) && w.word(i-1) != w.word(i) &&
+			ofName(w.word(i-1)) && ofName(w.word(i))
 		if capitals[i] {
 			pairs[pair(i)]++
 		}

@@ -2,9 +2,11 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -46,31 +48,35 @@ func (s *Show) SetTokens(text string) error {
 	return nil
 }
 
-// AtWord returns s with Token in place of Word, if it has a Word; punctuation at both ends does not
-// count. It returns a [trace.UsageError] if no word that was generated is that one, or several are.
+// AtWord returns s with Token in place of Word, if it has a Word, or several words that follow each
+// other; punctuation at both ends does not count. It returns a [trace.UsageError] if no word that
+// was generated is that one, or several are.
 func (s Show) AtWord(e *attribution.Explanation) (Show, error) {
 	if s.Word == "" {
 		return s, nil
 	}
 	var words, found []string
-	var begins []int
-	joins := e.ContinuesWord()
+	var begins, at []int // the tokens and the bytes at which words begin
+	answer, joins := "", e.ContinuesWord()
 	for t, g := range e.Steps {
-		text, at := units.WithoutMarks(g.Text), len(e.Prompt.Texts)+t
-		if !e.Model.Reads() && joins[at] {
-			words[len(words)-1] += text
-			continue
+		text := units.WithoutMarks(g.Text)
+		// The words of a name are words here.
+		if e.Model.Reads() || !joins[len(e.Prompt.Texts)+t] || strings.HasPrefix(text, " ") {
+			begins, at = append(begins, t), append(at, len(answer))
 		}
-		words, begins = append(words, text), append(begins, t)
+		answer += text
 	}
-	bare := func(word string) string {
-		return strings.TrimFunc(word, func(r rune) bool {
-			return !unicode.In(r, unicode.L, unicode.N, unicode.M)
-		})
-	}
-	asked := bare(s.Word)
-	for i, word := range words {
-		if words[i] = bare(word); asked != "" && words[i] == asked {
+	at = append(at, len(answer))
+	other := func(r rune) bool { return !units.InWord(r) || r == '_' }
+	asked := strings.TrimFunc(s.Word, other)
+	for i := range begins {
+		word := answer[at[i]:at[i+1]]
+		words = append(words, strings.TrimFunc(word, other))
+		begin := at[i] + len(word) - len(strings.TrimLeftFunc(word, other))
+		after, has := strings.CutPrefix(answer[begin:], asked)
+		next, _ := utf8.DecodeRuneInString(after)
+		if asked != "" && words[i] != "" && has && (!units.InWord(next) ||
+			slices.Contains(at, begin+len(asked))) {
 			s.Token = &begins[i]
 			found = append(found, fmt.Sprint(begins[i]))
 		}

@@ -38,7 +38,8 @@ func TestAtWord(t *testing.T) {
 	for _, text := range []string{" P", "ell", ",", ` "`, "the", " Ġthe", " lake", " the", " dé", "."} {
 		e.Steps = append(e.Steps, attribution.GeneratedToken{Text: text})
 	}
-	for word, want := range map[string]int{"Pell": 0, "“lake”": 6, "lake": 6, "dé": 8} {
+	for word, want := range map[string]int{
+		"Pell": 0, "“lake”": 6, "lake": 6, "dé": 8} {
 		s := render.Show{Word: word}
 		named, err := s.AtWord(e)
 		if err != nil || !reflect.DeepEqual(named, render.Show{Token: &want}) ||

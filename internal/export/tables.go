@@ -212,13 +212,16 @@ func writeParquet(w io.Writer, e *attribution.Explanation, made string) error {
 type document struct {
 	*attribution.Explanation
 	Source map[string][]*float64 `json:"source_contribution,omitempty"`
+	Words  []attribution.Word    `json:"words,omitempty"`
 }
 
-// Document returns what the JSON of an explanation is encoded from: the explanation and, for a
-// model of two stacks, how much of each row comes from the source.
+// Document returns what the JSON of an explanation is encoded from: the explanation, its words and,
+// for a model of two stacks, how much of each row comes from the source.
 func Document(e *attribution.Explanation) any { return documentOf(e) }
 
-func documentOf(e *attribution.Explanation) document { return document{e, contributions(e)} }
+func documentOf(e *attribution.Explanation) document {
+	return document{e, contributions(e), e.WordsOfText()}
+}
 
 // contributions returns, for a model of two stacks, how much of each row of a method comes from the
 // source, [n], nil for rows without that number; see [attribution.Explanation.SourceContribution].

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy
     import pandas
 
-__all__ = ["Error", "Explanation", "Method", "Token", "explain", "main"]
+__all__ = ["Error", "Explanation", "Method", "Token", "Word", "explain", "main"]
 
 # The flags of `headwater explain` that are on or off, with _ for -; all others take a value.
 _SWITCHES = frozenset(("alignment", "chat", "filter", "sinks"))
@@ -48,6 +48,15 @@ class Token:
     id: int
     probability: float | None = None
     bytes: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of the text: tokens begin to end, not included, numbered as the sources of a row."""
+
+    begin: int
+    end: int
+    text: str
 
 
 def _bytes(numbers: list[int] | None) -> bytes | None:
@@ -109,6 +118,7 @@ class Explanation:
             Token(s["text"], s["id"], s.get("probability"), _bytes(s.get("bytes")))
             for s in data["steps"]
         ]
+        self.words = [Word(w["begin"], w["end"], w["text"]) for w in data.get("words", [])]
         self.methods: dict[str, Method] = {
             name: _method(name, data["methods"][name]) for name in data["order"]
         }
