@@ -108,7 +108,7 @@ func TestWordsOfParts(t *testing.T) {
 // TestWordsOfTokenizers: each token of the texts of the tokenizers' tests is in one span, in order,
 // with the bytes of its tokens, and a word begins and ends with a letter, a digit or an underscore.
 func TestWordsOfTokenizers(t *testing.T) {
-	file, err := os.Open("../../models/tokenizer/testdata/ref.json.gz")
+	file, err := os.Open("../../internal/tokenizer/testdata/ref.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
