@@ -285,6 +285,24 @@ func (p *passEdits) edited(tap trace.Tap, l int) bool {
 	return false
 }
 
+// Begins returns the first layer that computes something else than without edits, the last one if
+// none does. An edit of the stream changes it before a layer, or after the last one.
+func (p *passEdits) Begins() int {
+	if p == nil {
+		return 0
+	}
+	first := p.m.Spec.Layers - 1
+	for _, edits := range p.texts {
+		for _, e := range edits {
+			if e.Layers == nil {
+				return 0
+			}
+			first = min(first, slices.Min(e.Layers))
+		}
+	}
+	return first
+}
+
 // tile is the edits of n targets of the only text from position at on, of which a pass has so many
 // rows and slots with padding.
 func (p *passEdits) tile(at, n, rows, slots int) *passEdits {
