@@ -84,9 +84,13 @@ smollm2: run-setup ## bring a small language model, SmolLM2-135M-Instruct, into 
 	@$(in_env) internal/bench/peers/smollm2.sh
 
 # With all checks of go vet, which then need no pass of their own over the packages. All tests that
-# run the command share one.
+# run the command share one. The longest packages begin first, and one more than there are cores,
+# because some wait for Chromium, a kernel or the network of this machine.
 unit: build
-	HEADWATER_BIN='$(CURDIR)/$(headwater)' $(in_env) go test -vet=all -timeout $(TIMEOUT) $(GOTEST) ./...
+	HEADWATER_BIN='$(CURDIR)/$(headwater)' $(in_env) go test -vet=all -timeout $(TIMEOUT) \
+		-p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(GOTEST) $(addprefix ./internal/e2e/, \
+		methods browser notebook backends realmodels . release firstminutes mutation) \
+		./models/transformer ./cmd/headwater/explain ./...
 
 cross: run-setup # the packages and the command for systems without cgo
 	@$(in_env) internal/setup/cross.sh

@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -25,8 +27,8 @@ import (
 const goldens = "../../../models/testdata/goldens/"
 
 // littleOptimised are flags with which XLA takes a sixth of the processor time to compile a graph
-// of a tiny model: 2.5 s for 30 graphs with gradients, and 14.9 s without them. A graph of a real
-// model is slower with them.
+// of a tiny model: 2.5 s for 30 graphs with gradients, and 14.9 s without them. They make a real
+// model slow.
 const littleOptimised = "--xla_backend_optimization_level=0 " +
 	"--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 
@@ -37,6 +39,22 @@ func TestMain(m *testing.M) {
 		os.Setenv("XLA_FLAGS", littleOptimised)
 	}
 	os.Exit(m.Run())
+}
+
+// optimisedInOther runs a test in a process whose graphs are optimised as those of users, and reports
+// whether it did, which it does not in that process.
+func optimisedInOther(t *testing.T) bool {
+	t.Helper()
+	if !strings.Contains(os.Getenv("XLA_FLAGS"), littleOptimised) {
+		return false
+	}
+	fixture.Open(t, models.Default, "xla") // or skips
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), "XLA_FLAGS=--xla_backend_optimization_level=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return true
 }
 
 // families are all goldens.
