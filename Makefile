@@ -26,7 +26,7 @@ headwater := .cache/bin/headwater
 # Whether --model smollm2 opens without a download: in .cache or in the cache of the Hub.
 has_smollm2 = $(in_env) $(headwater) models | grep -q '^smollm2: .*, downloaded: '
 
-.PHONY: ceiling help setup run-setup lab-setup build demo quick test minilm smollm2 unit cross python-check notebooks-check notebooks figures figures-check gallery site check fuzz lab image-check image-quick train bench clean
+.PHONY: ceiling help setup run-setup lab-setup build demo quick test minilm smollm2 unit cross python-check notebooks-check notebooks figures gallery site check fuzz lab image-check image-quick train bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -71,7 +71,7 @@ quick: run-setup ## the tests for daily work: no XLA, no browser, no notebook ke
 	HEADWATER_XLA=none $(in_env) go test -short -timeout $(TIMEOUT) $(GOTEST) \
 		./models/transformer ./cmd/headwater/... ./models/... ./...
 
-test: ceiling minilm smollm2 unit cross python-check image-quick figures-check notebooks-check ## run everything that continuous integration runs
+test: ceiling minilm smollm2 unit cross python-check image-quick notebooks-check ## run everything that continuous integration runs
 
 ceiling: # no package is larger than internal/setup/ceiling says
 	@internal/setup/measure.sh check
@@ -111,9 +111,6 @@ notebooks: build smollm2 ## execute the notebooks in place, to commit new output
 
 figures: build ## make the figures and tables of the four documents into figures/, with verdicts
 	@$(in_env) $(headwater) figures
-
-figures-check: build # the verdicts of a reduced sample against the recorded ones
-	@$(in_env) $(headwater) figures --check --reduced
 
 gallery: build # docs/figures.md and its pictures
 	@$(in_env) $(headwater) figures --gallery -o docs
