@@ -26,7 +26,7 @@ headwater := .cache/bin/headwater
 # Whether --model smollm2 opens without a download: in .cache or in the cache of the Hub.
 has_smollm2 = $(in_env) $(headwater) models | grep -q '^smollm2: .*, downloaded: '
 
-.PHONY: ceiling help setup run-setup lab-setup build demo quick test minilm smollm2 unit cross python-check notebooks-check notebooks figures figures-check gallery site check fuzz lab image-check image-quick train bench clean
+.PHONY: ceiling help setup run-setup lab-setup build demo quick test minilm smollm2 unit cross python-check notebooks-check notebooks figures gallery site check fuzz lab image-check image-quick train bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -71,7 +71,7 @@ quick: run-setup ## the tests for daily work: no XLA, no browser, no notebook ke
 	HEADWATER_XLA=none $(in_env) go test -short -timeout $(TIMEOUT) $(GOTEST) \
 		./models/transformer ./cmd/headwater/... ./models/... ./...
 
-test: ceiling minilm smollm2 unit cross python-check image-quick figures-check notebooks-check ## run everything that continuous integration runs
+test: ceiling minilm smollm2 unit cross python-check image-quick notebooks-check ## run everything that continuous integration runs
 
 ceiling: # no package is larger than internal/setup/ceiling says
 	@internal/setup/measure.sh check
@@ -84,9 +84,13 @@ smollm2: run-setup ## bring a small language model, SmolLM2-135M-Instruct, into 
 	@$(in_env) internal/bench/peers/smollm2.sh
 
 # With all checks of go vet, which then need no pass of their own over the packages. All tests that
-# run the command share one.
+# run the command share one. The longest packages begin first, and one more than there are cores,
+# because some wait for Chromium, a kernel or the network of this machine.
 unit: build
-	HEADWATER_BIN='$(CURDIR)/$(headwater)' $(in_env) go test -vet=all -timeout $(TIMEOUT) $(GOTEST) ./...
+	HEADWATER_BIN='$(CURDIR)/$(headwater)' $(in_env) go test -vet=all -timeout $(TIMEOUT) \
+		-p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(GOTEST) $(addprefix ./internal/e2e/, \
+		methods browser notebook backends realmodels . release firstminutes mutation) \
+		./models/transformer ./cmd/headwater/explain ./...
 
 cross: run-setup # the packages and the command for systems without cgo
 	@$(in_env) internal/setup/cross.sh
@@ -107,9 +111,6 @@ notebooks: build smollm2 ## execute the notebooks in place, to commit new output
 
 figures: build ## make the figures and tables of the four documents into figures/, with verdicts
 	@$(in_env) $(headwater) figures
-
-figures-check: build # the verdicts of a reduced sample against the recorded ones
-	@$(in_env) $(headwater) figures --check --reduced
 
 gallery: build # docs/figures.md and its pictures
 	@$(in_env) $(headwater) figures --gallery -o docs

@@ -36,7 +36,7 @@ func Mixing(t *testing.T, name string, m transformer.Mixing) {
 	}
 	for _, s := range samples() {
 		t.Run(s.name, func(t *testing.T) {
-			c := mixingContract{sample: s, model: s.open(t), name: name, mixing: m}
+			c := mixingContract{s, s.open(t), name, m, map[trace.Heads]*transformer.Output{}}
 			t.Run("fusions", c.fusions)
 			t.Run("values", c.values)
 			t.Run("equal runs", c.equalRuns)
@@ -54,6 +54,8 @@ type mixingContract struct {
 	model  *transformer.Model
 	name   string
 	mixing transformer.Mixing
+	// whole has what each fusion gave for the text of textLength tokens.
+	whole map[trace.Heads]*transformer.Output
 }
 
 // allHeads are the ways to fuse the heads.
@@ -91,6 +93,15 @@ func (c mixingContract) rows(t *testing.T, ids []int, heads trace.Heads) trace.R
 	return c.run(t, ids, c.ask(heads)).Rows[0]
 }
 
+// ofWhole returns rows and logits for the text of textLength tokens, which is run once.
+func (c mixingContract) ofWhole(t *testing.T, heads trace.Heads) *transformer.Output {
+	t.Helper()
+	if c.whole[heads] == nil {
+		c.whole[heads] = c.run(t, c.ids(textLength), c.ask(heads))
+	}
+	return c.whole[heads]
+}
+
 func (c mixingContract) ask(heads trace.Heads) trace.MixingAsk {
 	return trace.MixingAsk{Name: c.name, Heads: heads}
 }
@@ -116,7 +127,7 @@ func (c mixingContract) fusions(t *testing.T) {
 // values checks the shape of rows, their range, and where they must be 0.
 func (c mixingContract) values(t *testing.T) {
 	c.each(t, func(t *testing.T, heads trace.Heads) {
-		rows := c.rows(t, c.ids(textLength), heads)
+		rows := c.ofWhole(t, heads).Rows[0]
 		c.shape(t, rows, heads, 0, textLength, textLength)
 		sum := 0.0
 		for l := range rows.L {
@@ -163,9 +174,8 @@ func (c mixingContract) shape(t *testing.T, rows trace.Rows, heads trace.Heads, 
 
 func (c mixingContract) equalRuns(t *testing.T) {
 	c.each(t, func(t *testing.T, heads trace.Heads) {
-		ids := c.ids(textLength)
-		modelgolden.CheckNear(t, "the same text again", c.rows(t, ids, heads).Data,
-			c.rows(t, ids, heads).Data, 0)
+		modelgolden.CheckNear(t, "the same text again", c.rows(t, c.ids(textLength), heads).Data,
+			c.ofWhole(t, heads).Rows[0].Data, 0)
 	})
 }
 
@@ -189,7 +199,7 @@ func (c mixingContract) laterTokens(t *testing.T) {
 	}
 	c.each(t, func(t *testing.T, heads trace.Heads) {
 		ids := c.ids(textLength)
-		whole := c.rows(t, ids, heads)
+		whole := c.ofWhole(t, heads).Rows[0]
 		for n := 2*c.shortest() - 1; n < textLength; n += 3 {
 			part := c.rows(t, ids[:n], heads)
 			for l := range part.L {
@@ -212,7 +222,7 @@ func (c mixingContract) steps(t *testing.T) {
 	}
 	c.each(t, func(t *testing.T, heads trace.Heads) {
 		ids := c.ids(textLength)
-		whole := c.rows(t, ids, heads)
+		whole := c.ofWhole(t, heads).Rows[0]
 		s, err := c.model.NewSession([]trace.MixingAsk{{Name: c.name, Heads: heads}}, 0)
 		must(t, err)
 		defer s.Close()
@@ -237,11 +247,10 @@ func (c mixingContract) steps(t *testing.T) {
 }
 
 func (c mixingContract) logits(t *testing.T) {
-	ids := c.ids(textLength)
-	plain := c.run(t, ids)
+	plain := c.run(t, c.ids(textLength))
 	c.each(t, func(t *testing.T, heads trace.Heads) {
-		modelgolden.CheckNear(t, "logits while rows are recorded",
-			c.run(t, ids, c.ask(heads)).Logits, plain.Logits, stepTol)
+		modelgolden.CheckNear(t, "logits while rows are recorded", c.ofWhole(t, heads).Logits, plain.Logits,
+			stepTol)
 	})
 }
 
@@ -251,10 +260,9 @@ func (c mixingContract) oneHead(t *testing.T) {
 		c.mixing.Check(trace.Heads{Fusion: trace.OneHead}) != nil {
 		t.Skip("the mixing does not keep heads apart")
 	}
-	ids := c.ids(textLength)
-	each := c.rows(t, ids, trace.Heads{Fusion: trace.EachHead})
+	each := c.ofWhole(t, trace.Heads{Fusion: trace.EachHead}).Rows[0]
 	for h := range c.spec.Heads {
-		one := c.rows(t, ids, trace.Heads{Fusion: trace.OneHead, Head: h})
+		one := c.ofWhole(t, trace.Heads{Fusion: trace.OneHead, Head: h}).Rows[0]
 		for l := range one.L {
 			for target := range one.N {
 				checkNearRow(t, fmt.Sprintf("layer %d head %d target %d", l, h, target),

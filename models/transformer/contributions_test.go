@@ -31,7 +31,14 @@ type vectors struct {
 }
 
 func (b *layer) vectors(head int) *vectors {
+	if v := b.ofHead[head]; v != nil {
+		return v
+	}
 	v := &vectors{layer: b, head: head}
+	if b.ofHead == nil {
+		b.ofHead = map[int]*vectors{}
+	}
+	b.ofHead[head] = v
 	for t := range b.x {
 		output := b.attentionOutput(t)
 		a, residual, meets := output, b.x[t], func(f []float64) []float64 { return f }
@@ -45,6 +52,11 @@ func (b *layer) vectors(head int) *vectors {
 			a = b.norm("attention-after-norm", output)
 		}
 		z := plus(residual, a)
+		var end []float64 // what the last norm divides
+		if b.spec.Order == spec.PostNorm {
+			y := b.norm("attention-norm", z)
+			end = plus(y, b.mlp(y))
+		}
 		var f, stream, normed, block [][]float64
 		for s := range b.x {
 			c := b.contribution(t, s, head)
@@ -61,8 +73,7 @@ func (b *layer) vectors(head int) *vectors {
 			}
 			normed = append(normed, u)
 			if b.spec.Order == spec.PostNorm {
-				y := b.norm("attention-norm", z)
-				u = b.linearised("mlp-norm", u, plus(y, b.mlp(y)))
+				u = b.linearised("mlp-norm", u, end)
 			}
 			block = append(block, u)
 		}

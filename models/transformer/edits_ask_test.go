@@ -262,3 +262,34 @@ func TestGradientsUnderEdits(t *testing.T) {
 		near64(t, "value", []float64{got.Value}, values[:1], 1e-5)
 	})
 }
+
+// TestPredictUnderLateEdits: texts of the same tokens, which pass the layers before their edits
+// once, get what each gets alone: with an edit in the last layer, before it, and after it.
+func TestPredictUnderLateEdits(t *testing.T) {
+	eachGolden(t, func(t *testing.T, g *golden) {
+		s := g.model.Spec
+		if s.Head == spec.NoHead {
+			t.Skip("it predicts nothing")
+		}
+		last := s.Layers - 1
+		objective := trace.Objective{Quantity: trace.Logit, Position: len(g.ids) - 1, Token: g.second()}
+		var queries []trace.Query
+		for _, e := range []trace.Edit{
+			{Tap: trace.Context, Layers: []int{last}, Heads: []int{1}, Change: trace.SetZero},
+			{Tap: trace.Hidden, Layers: []int{last}, Change: trace.Scale, Factor: 0.5},
+			{Tap: trace.Hidden, Layers: []int{s.Layers}, Positions: []int{-1, 0},
+				Change: trace.AddValue, Factor: 1, Value: []float32{0.2}},
+		} {
+			queries = append(queries, trace.Query{
+				IDs: g.ids, Objective: objective, Edits: []trace.Edit{e},
+			})
+		}
+		together, err := g.model.Predict(t.Context(), queries)
+		must(t, err)
+		for i, q := range queries {
+			alone, err := g.model.Predict(t.Context(), []trace.Query{q})
+			must(t, err)
+			near64(t, q.Edits[0].String(), together[i:i+1], alone, sumTol)
+		}
+	})
+}

@@ -23,6 +23,8 @@ type layer struct {
 	value                     [][][]float64
 	scores, attention         [][][]float64
 	content, queryBias, alibi [][][]float64
+	// ofHead has the vectors that were asked for.
+	ofHead map[int]*vectors
 }
 
 func newLayer(arch *spec.Spec, index int, weight func(string) []float32, x [][]float64,

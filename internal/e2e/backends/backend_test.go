@@ -1,15 +1,19 @@
 // Package backends compares XLA with pure Go and with the recordings of the reference
-// implementation. It costs most of make test, five minutes on two cores: XLA compiles every graph
-// of every model, seconds each, so a comparison stands here once. What pure Go alone must compute
-// is tested in models/family and models/transformer.
+// implementation, on tiny models. Nearly all of its time is that of compiling: XLA compiles every
+// graph of every model, so a comparison stands here once, and graphs are optimised little. Package
+// realmodels compares those of users. What pure Go alone must compute is tested in models/family
+// and models/transformer.
 package backends
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -21,6 +25,37 @@ import (
 )
 
 const goldens = "../../../models/testdata/goldens/"
+
+// littleOptimised are flags with which XLA takes a sixth of the processor time to compile a graph
+// of a tiny model: 2.5 s for 30 graphs with gradients, and 14.9 s without them. They make a real
+// model slow.
+const littleOptimised = "--xla_backend_optimization_level=0 " +
+	"--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+
+// TestMain lets XLA optimise little, unless XLA_FLAGS says how or benchmarks run.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if os.Getenv("XLA_FLAGS") == "" && flag.Lookup("test.bench").Value.String() == "" {
+		os.Setenv("XLA_FLAGS", littleOptimised)
+	}
+	os.Exit(m.Run())
+}
+
+// optimisedInOther runs a test in a process whose graphs are optimised as those of users, and reports
+// whether it did, which it does not in that process.
+func optimisedInOther(t *testing.T) bool {
+	t.Helper()
+	if !strings.Contains(os.Getenv("XLA_FLAGS"), littleOptimised) {
+		return false
+	}
+	fixture.Open(t, models.Default, "xla") // or skips
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), "XLA_FLAGS=--xla_backend_optimization_level=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return true
+}
 
 // families are all goldens.
 func families(t testing.TB) []string {
@@ -75,18 +110,6 @@ func ids(t testing.TB, family, name string, rows int) []int {
 		out = append(out, int(id))
 	}
 	return out
-}
-
-func compare(t *testing.T, what string, got, want []float32, tol float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s has %d numbers, want %d", what, len(got), len(want))
-	}
-	for i := range got {
-		if d := math.Abs(float64(got[i]) - float64(want[i])); !(d <= tol) {
-			t.Fatalf("%s: element %d = %v, want %v within %v", what, i, got[i], want[i], tol)
-		}
-	}
 }
 
 // TestReferenceParity compares pure Go, opened as a program opens it, with the recordings.
@@ -211,4 +234,7 @@ func compareSteps(t *testing.T, got, want []trace.Step) {
 	}
 }
 
-var must = testhelp.Must // ends a test at an error
+var (
+	must    = testhelp.Must // ends a test at an error
+	compare = fixture.Near
+)

@@ -6,9 +6,11 @@ import (
 	"math"
 	"slices"
 
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/transformer/internal/codes"
 	"github.com/headwater-ml/headwater/models/transformer/internal/host"
 	"github.com/headwater-ml/headwater/models/transformer/internal/logit"
 	"github.com/headwater-ml/headwater/models/transformer/internal/run"
@@ -68,11 +70,11 @@ func (b *queryBatch) predict(ctx context.Context, values []float64) error {
 	if b.inputs.Edits, err = b.m.WholeTexts(b.batch, b.padded); err != nil {
 		return err
 	}
-	x, err := b.embed()
+	x, first, err := b.before(ctx)
 	if err != nil {
 		return err
 	}
-	for step, err := range b.inputs.Layers(ctx, x, "", nil) {
+	for step, err := range b.inputs.Some(ctx, first, b.m.Spec.Layers, x, "", nil) {
 		if err != nil {
 			return err
 		}
@@ -92,6 +94,51 @@ func (b *queryBatch) predict(ctx context.Context, values []float64) error {
 		}
 	}
 	return nil
+}
+
+// before returns the residual stream before a layer, [B,N,D], and the layer: that before which edits
+// change nothing if all texts have the same tokens, which then pass the layers below it once, and 0
+// otherwise. Activation patching edits one layer after the other, so that half of its work is left.
+func (b *queryBatch) before(ctx context.Context) (x *tensors.Tensor, first int, err error) {
+	first = b.inputs.Edits.Begins(b.m.Spec.Layers)
+	if first == 0 || !b.alike() {
+		x, err = b.embed()
+		return x, 0, err
+	}
+	one := queryBatch{m: b.m, queries: b.queries[:1], padded: b.padded}
+	one.batch.IDs = b.batch.IDs[:1]
+	if b.batch.Types != nil {
+		one.batch.Types = b.batch.Types[:1]
+	}
+	one.inputs = b.m.BatchInputs(one.batch, b.padded)
+	if x, err = one.embed(); err != nil {
+		return nil, 0, err
+	}
+	for step, err := range one.inputs.Some(ctx, 0, first, x, "", nil) {
+		if err != nil {
+			return nil, 0, err
+		}
+		x = step.Out
+	}
+	defer host.Free(x)
+	texts := len(b.queries)
+	x, err = host.Only(b.m.Machine.Run(fmt.Sprintf("stream of %d equal texts", texts),
+		codes.NoWeights, func(_ codes.Weights, in []*Node) []*Node {
+			shape := in[0].Shape()
+			return []*Node{BroadcastToDims(in[0], texts, shape.Dim(1), shape.Dim(2))}
+		}, x))
+	return x, first, err
+}
+
+// alike reports whether the batch has more than two texts, and all of the same tokens.
+func (b *queryBatch) alike() bool {
+	for i, ids := range b.batch.IDs {
+		if !slices.Equal(ids, b.batch.IDs[0]) || b.queries[i].Embeddings != nil ||
+			b.batch.Types != nil && !slices.Equal(b.batch.Types[i], b.batch.Types[0]) {
+			return false
+		}
+	}
+	return len(b.batch.IDs) > 2
 }
 
 // editsOf are the edits of each query.

@@ -340,6 +340,24 @@ func (p *Pass) edited(tap trace.Tap, l int) bool {
 	return false
 }
 
+// Begins returns the first of so many layers that computes something else than without edits, the
+// last one if none does. An edit of the stream changes it before a layer, or after the last one.
+func (p *Pass) Begins(layers int) int {
+	if p == nil {
+		return 0
+	}
+	first := layers - 1
+	for _, edits := range p.texts {
+		for _, e := range edits {
+			if e.Layers == nil {
+				return 0
+			}
+			first = min(first, slices.Min(e.Layers))
+		}
+	}
+	return first
+}
+
 // Tile is the edits of n targets of the only text from position at on, of which a pass has so many
 // rows and slots with padding.
 func (p *Pass) Tile(at, n, rows, slots int) *Pass {

@@ -47,13 +47,21 @@ type collector func(d *graph.Builder, b *graph.Block, now graph.Cache, more []*N
 func (m *Model) Layers(ctx context.Context, x *tensors.Tensor, edits *edit.Pass,
 	run func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error),
 ) iter.Seq2[*LayerStep, error] {
+	return m.some(ctx, 0, m.Spec.Layers, x, edits, run)
+}
+
+// some is [Model.Layers] of the layers from first on that are before end. x is the stream before
+// the first of them.
+func (m *Model) some(ctx context.Context, first, end int, x *tensors.Tensor, edits *edit.Pass,
+	run func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error),
+) iter.Seq2[*LayerStep, error] {
 	return func(yield func(*LayerStep, error) bool) {
-		x, err := edits.Stream(0, x)
+		x, err := edits.Stream(first, x)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		for l := range m.Spec.Layers {
+		for l := first; l < end; l++ {
 			if err := ctx.Err(); err != nil {
 				host.Free(x)
 				yield(nil, fmt.Errorf("stopped at layer %d: %w", l, err))
@@ -93,7 +101,15 @@ func (m *Model) Layers(ctx context.Context, x *tensors.Tensor, edits *edit.Pass,
 func (f *Inputs) Layers(ctx context.Context, x *tensors.Tensor, what string, collect collector,
 	more ...*tensors.Tensor,
 ) iter.Seq2[*LayerStep, error] {
-	return f.m.Layers(ctx, x, f.Edits, func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error) {
+	return f.Some(ctx, 0, f.m.Spec.Layers, x, what, collect, more...)
+}
+
+// Some is [Inputs.Layers] of the layers from first on that are before end. x is the stream before
+// the first of them.
+func (f *Inputs) Some(ctx context.Context, first, end int, x *tensors.Tensor, what string,
+	collect collector, more ...*tensors.Tensor,
+) iter.Seq2[*LayerStep, error] {
+	return f.m.some(ctx, first, end, x, f.Edits, func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error) {
 		edited, edits, err := f.Edits.Layer(l)
 		if err != nil {
 			return nil, err

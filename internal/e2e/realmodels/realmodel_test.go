@@ -1,4 +1,6 @@
-package backends
+// Package realmodels compares published models with the recordings of the reference implementation,
+// in pure Go and on XLA with the settings that users have.
+package realmodels
 
 import (
 	"compress/gzip"
@@ -16,7 +18,14 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
+	"github.com/headwater-ml/headwater/internal/testhelp"
 	"github.com/headwater-ml/headwater/models"
+	_ "github.com/headwater-ml/headwater/models/xla"
+)
+
+var (
+	must    = testhelp.Must
+	compare = fixture.Near
 )
 
 const (
