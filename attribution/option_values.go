@@ -179,9 +179,9 @@ func seed(field func(*Options) *uint64) value {
 // switched is on or off, and off by default.
 func switched(field func(*Options) *bool) value {
 	v := simple(field, func(text string) (bool, error) {
-		on, err := strconv.ParseBool(text)
+		on, err := message.ParseSwitch(text)
 		if err != nil {
-			return false, want("true or false")
+			return false, trace.Usagef("%v", err)
 		}
 		return on, nil
 	})

@@ -59,12 +59,16 @@ type StudyOption struct {
 	Ungrouped string
 	// Conflict, if not nil, returns why the option does not go with others, "" if it does.
 	Conflict func(o *Options) string
-	// Switch reports whether the option is on or off, and not a text; it has a key then. Off is a
-	// value of another option that asks for nothing, "" if there is none.
+	// Switch reports whether the option is on or off, and not a text; it has a key then.
 	Switch bool
-	Off    string
+	// Off is what the words off and false mean for the first option of a study, which asks for it:
+	// a value that asks for nothing, different from no value, or "".
+	Off string
 	// Generates reports whether models that read a text do not take it.
 	Generates bool
+
+	// first reports whether the option is the one that asks for its study.
+	first bool
 }
 
 // key is the name of the option in [Studies].
@@ -78,11 +82,15 @@ func (o StudyOption) key() string {
 // off reports whether a value asks for nothing.
 func (o StudyOption) off(value string) bool {
 	if o.Switch {
-		on, err := strconv.ParseBool(value)
+		on, err := message.ParseSwitch(value)
 		return err != nil || !on
 	}
-	return value == "" || value == o.Off
+	return value == "" || value == o.Off || o.first && turnsOff(value)
 }
+
+// turnsOff reports whether the value of an option that asks for a study says that it is not asked
+// for. The number 0 is a token.
+func turnsOff(value string) bool { return value == "off" || value == "false" }
 
 // conflict returns why the option does not go with the others, "" if it does or asks for nothing.
 func (o StudyOption) conflict(of *Options) string {
@@ -130,6 +138,7 @@ func RegisterStudy(s *Study) {
 				" has a flag; give it a key, since a flag of a study takes a value")
 		}
 	}
+	s.Options[0].first = true
 	studies.Register(s.Name, s)
 }
 
@@ -237,9 +246,20 @@ func (o StudyOption) row() Option {
 		wrong = wrongLength
 	}
 	v := texts(func(of *Options) string { return of.Studies[key] },
-		func(of *Options, text string) { of.Ask(key, text) }, wrong)
-	if v.limits = o.Limits; o.Switch {
-		v.alone, v.given = "true", func(of *Options) bool { return !o.off(of.Studies[key]) }
+		func(of *Options, text string) {
+			if o.first && turnsOff(text) {
+				text = o.Off
+			}
+			of.Ask(key, text)
+		}, func(text string) string {
+			if o.first && turnsOff(text) {
+				return ""
+			}
+			return wrong(text)
+		})
+	v.limits, v.given = o.Limits, func(of *Options) bool { return !o.off(of.Studies[key]) }
+	if o.Switch {
+		v.alone = "true"
 	}
 	row := Option{
 		Name: o.Name, Flag: o.Flag, Key: o.Key, Field: fmt.Sprintf("Studies[%q]", key),
@@ -253,8 +273,8 @@ func (o StudyOption) row() Option {
 
 // wrongSwitch returns what is wrong with the value of a switch.
 func wrongSwitch(text string) string {
-	_, err := strconv.ParseBool(text)
-	return onOff(text != "" && err != nil, "want true or false")
+	_, err := message.ParseSwitch(text)
+	return onOff(text != "" && err != nil, fmt.Sprint(err))
 }
 
 // wrongLength returns what is wrong with a text that is too long.

@@ -167,9 +167,9 @@ func unknownOption(name string, known []argument) error {
 // read sets the option to a value.
 func (a argument) read(value string) error {
 	if a.on != nil {
-		on, err := strconv.ParseBool(value)
+		on, err := message.ParseSwitch(value)
 		if err != nil {
-			return usagef("option --%s is %.60q; want true or false", a.name, value)
+			return usagef("option --%s is %.60q; %v", a.name, value, err)
 		}
 		*a.on = on
 		return nil
@@ -221,9 +221,9 @@ func arguments(o *attribution.Options, m *Model, v *Show) []argument {
 			return err
 		}},
 		{name: "filter", set: func(s string) error {
-			on, err := strconv.ParseBool(s)
+			on, err := message.ParseSwitch(s)
 			if err != nil {
-				return usagef("want true or false")
+				return usagef("%v", err)
 			}
 			v.Filter = attribution.Filter{}
 			if on {

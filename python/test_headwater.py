@@ -103,11 +103,11 @@ class Explain(unittest.TestCase):
                 headwater._flags({
                     "max_tokens": 3, "chat": True, "sinks": False, "model": None,
                     "methods": ["a", "b"], "set": {"steps": 5},
-                    "chat_set": {"thinking": False, "tools": None, "x": "y"}, "edit": edits,
+                    "chat_set": {"thinking": False, "tools": None, "x": "y"}, "edit": edits, "prove": False,
                     "position": range(2), "against_model": Path("a b")}, Path(folder)),
                 ["--max-tokens=3", "--chat", "--methods=a,b", "--set=steps=5",
                  "--chat-set=thinking=false", "--chat-set=tools=null", "--chat-set=x=y",
-                 f"--edit={file}",
+                 f"--edit={file}", "--prove=off",
                  "--position=0,1", "--against-model=a b"])
             self.assertEqual(json.loads(file.read_text()), edits)
         e = headwater.explain("-x --help", max_tokens=1)  # a prompt is no flag
@@ -121,7 +121,7 @@ class Explain(unittest.TestCase):
         self.assertEqual({s.replace("_", "-") for s in headwater._SWITCHES}, switches)
         for name, value, want in (
             ("model", True, "model takes a value, not True"),
-            ("prove", False, "prove takes a value, not False"),
+            ("prove", True, "prove takes a value, not True"),
             ("caption", b"abc", "caption is of the type bytes: give a text"),
             ("continuation", bytearray(b" is"), "continuation is of the type bytearray"),
         ):

@@ -23,6 +23,16 @@ def go_env(name):
         sys.exit("headwater: Go 1.26.5 or newer is needed to build it: https://go.dev/dl/")
 
 
+def say(text):
+    """Tells what takes time, on the terminal, since pip shows what is printed with -v alone."""
+    print(text, flush=True)
+    try:
+        with open("/dev/tty", "w") as terminal:
+            print(f"\n{text}", file=terminal)
+    except OSError:  # nobody watches
+        pass
+
+
 def tag(system, machine, program):
     """The tag of a wheel with this program, by the names of Go for system and machine."""
     if system == "windows":
@@ -46,6 +56,8 @@ class CustomBuildHook(BuildHookInterface):
             env = dict(os.environ)
             if machine == "amd64":
                 env.setdefault("GOEXPERIMENT", "simd")  # several times faster in pure Go
+            say("headwater: Go builds the program, which takes minutes the first time and seconds "
+                "later")
             subprocess.check_call(
                 ["go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", path,
                  "./cmd/headwater"], cwd=ROOT, env=env)

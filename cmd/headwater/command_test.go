@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -62,6 +63,50 @@ func TestHelp(t *testing.T) {
 	if a, b := headwater.Output(t, "help", "trace"),
 		headwater.Output(t, "trace", "--help"); a != b {
 		t.Errorf("help trace says %q, trace --help %q", a, b)
+	}
+}
+
+// The help of every command has lines of at most 100 columns, but for examples and words that are
+// longer, where nobody watches.
+func TestHelpWidth(t *testing.T) {
+	var visit func(c *cobra.Command, path []string)
+	visit = func(c *cobra.Command, path []string) {
+		help := headwater.Output(t, append(path, "--help")...)
+		head, examples, _ := strings.Cut(help, "\nExamples:\n")
+		_, flags, _ := strings.Cut(examples, "\n\n")
+		for line := range strings.Lines(head + flags) {
+			if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 100 {
+				t.Errorf("headwater %s --help has a line of more than 100 columns: %s", path, line)
+			}
+		}
+		for _, below := range c.Commands() {
+			if !below.Hidden && below.Name() != "help" {
+				visit(below, append(slices.Clone(path), below.Name()))
+			}
+		}
+	}
+	visit(cli.Root(&cli.Kit{}, headwater), nil)
+}
+
+// A switch that is off is accepted in all its forms, also where it could not be on.
+func TestSwitchesOff(t *testing.T) {
+	for _, args := range [][]string{
+		{"--chat=off"}, {"--sinks=off"}, {"--prove=false"}, {"--prove", "off", "--by", "word"},
+		{"--without=off"}, {"--set", "lens=off,patch=false,head-kinds=off"},
+		{"--set", "lift=off,all-levels=off,prompt-scores=off", "--methods", "direct"},
+	} {
+		plain := headwater.Output(t, "explain", "--max-tokens", "1", "the keys to the cabinet")
+		got := headwater.Output(t, slices.Concat([]string{"explain", "--max-tokens", "1"}, args,
+			[]string{"the keys to the cabinet"})...)
+		if args[0] == "--chat=off" && got != plain {
+			t.Errorf("%q changes the text:\n%s\nwas:\n%s", args, got, plain)
+		}
+	}
+	for _, args := range [][]string{
+		{"--without=off", "--prove=off", "--chat=false"}, {"--set", "prompt-scores=off,lens=off"},
+	} {
+		headwater.Output(t, slices.Concat([]string{"explain", "--model", "tiny-mlm"}, args,
+			[]string{"the keys to the [MASK]"})...)
 	}
 }
 

@@ -73,7 +73,7 @@ func (k *Kit) ReadEdits(ctx context.Context, name string) (f EditFile, err error
 			"can be in one", name, n, mostEdits)
 	}
 	f.name = name
-	err = jsonread.Into(TrimMark(text), &f.edits)
+	err = jsonread.Into(text, &f.edits)
 	if key, ok := errors.AsType[jsonread.UnknownKey](err); ok {
 		return f, Usagef("%s: an edit has no key %s; known are %s", name, string(key),
 			strings.Join(keysOf(reflect.TypeFor[editInFile]()), ", "))

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // given is the value of a flag with the text that the command line has for it. An empty text is an
@@ -25,7 +28,20 @@ func (g *given) Set(text string) error {
 	return errors.New("it is empty; leave it out, or give it a value")
 }
 
-// noteGiven makes a [given] of every flag of a command that takes a value.
+// switched is the value of a flag that is on or off.
+type switched struct{ pflag.Value }
+
+// Set implements pflag.Value.
+func (s switched) Set(text string) error {
+	on, err := message.ParseSwitch(text)
+	if err != nil {
+		return err
+	}
+	return s.Value.Set(strconv.FormatBool(on))
+}
+
+// noteGiven makes a [given] of every flag of a command that takes a value, and a [switched] of the
+// others.
 func noteGiven(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.DefValue == "[]" || f.DefValue == "0s" { // which the help would show
@@ -33,6 +49,8 @@ func noteGiven(cmd *cobra.Command) {
 		}
 		if f.NoOptDefVal == "" {
 			f.Value = &given{Value: f.Value}
+		} else {
+			f.Value = switched{f.Value}
 		}
 	})
 }

@@ -7,12 +7,26 @@ import (
 	"os"
 
 	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/corpus"
 )
 
-// OpenInput opens a file, standard input if its name is "-", and returns its name. The
-// caller closes it, and names the flag of the file if there is an error. Reading ends with ctx,
-// and so does waiting for another program to open a named pipe.
+// OpenInput opens a file with text, standard input if its name is "-", and returns its name. A
+// text in UTF-16 that begins with its mark is read as UTF-8, and a mark is left out. The caller
+// closes the file, and names its flag if there is an error. Reading ends with ctx, and so does
+// waiting for another program to open a named pipe.
 func (k *Kit) OpenInput(ctx context.Context, path string) (io.ReadCloser, string, error) {
+	file, name, err := k.openBytes(ctx, path)
+	if err != nil {
+		return nil, name, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{corpus.AsUTF8(file), file}, name, nil
+}
+
+// openBytes is OpenInput for what the file has.
+func (k *Kit) openBytes(ctx context.Context, path string) (io.ReadCloser, string, error) {
 	if path == "-" {
 		return io.NopCloser(&impatient{ctx: ctx, r: k.Stdin}), "standard input", nil
 	}

@@ -31,9 +31,6 @@ func Lines(r io.Reader, name string) iter.Seq2[Line, error] {
 		for number := 1; ; number++ {
 			var err error
 			text, err = readLine(b, text[:0])
-			if number == 1 {
-				text = TrimMark(text)
-			}
 			if errors.Is(err, io.EOF) && len(text) == 0 {
 				return
 			}
@@ -77,9 +74,6 @@ func ReadLines[T any](
 	}
 	return all, name, nil
 }
-
-// TrimMark returns a text without the byte order mark with which some editors begin a file.
-func TrimMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\ufeff")) }
 
 // readLine appends a line to text. The error is io.EOF after the last one, which need not end in a
 // line break.

@@ -22,7 +22,6 @@ func TestLines(t *testing.T) {
 		{"two", "a\nb", []string{"a", "b"}},
 		{"empty lines", "\n\na\n\n", []string{"", "", "a", ""}},
 		{"carriage returns", "a\r\nb\r\n", []string{"a", "b"}},
-		{"byte order mark", "\ufeffa\n\ufeffb", []string{"a", "\ufeffb"}},
 		{"long", long + "\n" + long, []string{long, long}},
 	}
 	for _, c := range cases {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -95,8 +94,11 @@ func (f *ModelFlags) AddBackend(cmd *cobra.Command) {
 }
 
 // OptionFlags adds what sets options in o: a flag for each that has one of its own, and --set for
-// the others, which the help then lists. --methods is apart; see [MethodsFlag].
-func OptionFlags(cmd *cobra.Command, o *attribution.Options, rows []attribution.Option) {
+// the others, which the help then lists, after the flags in groups. --methods is apart; see
+// [MethodsFlag].
+func OptionFlags(
+	cmd *cobra.Command, o *attribution.Options, rows []attribution.Option, groups ...FlagGroup,
+) {
 	var settings []attribution.Option
 	for _, row := range rows {
 		switch {
@@ -113,47 +115,10 @@ func OptionFlags(cmd *cobra.Command, o *attribution.Options, rows []attribution.
 		"or by --set again; a NAME alone turns a switch on", func(text string) error {
 		return attribution.SetOptions(o, rows, text)
 	})
-	usage := cmd.UsageFunc()
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
-		width := cmp.Or(Columns(cmd.Root().OutOrStdout()), 100)
-		return cmp.Or(usage(cmd), listSettings(cmd.OutOrStderr(), settings, width))
+		return cmp.Or(writeUsage(cmd, groups),
+			writeSettings(cmd.OutOrStderr(), settings, helpWidth(cmd)))
 	})
-}
-
-// listSettings writes what --set sets: the names, what they do, and for which methods.
-func listSettings(w io.Writer, settings []attribution.Option, width int) error {
-	var text strings.Builder
-	text.WriteString("\nWhat --set sets:\n")
-	for _, row := range settings {
-		usage := strings.ReplaceAll(row.Usage(), "`", "")
-		if methods := row.TakenBy(); methods != nil {
-			usage += "; for " + message.Some(methods, 3)
-		}
-		WriteHanging(&text, "  "+row.Key, usage, 21, width)
-	}
-	_, err := io.WriteString(w, text.String())
-	return err
-}
-
-// WriteHanging writes a name and what it means in lines of up to width columns, where words are
-// short enough. They begin at a column, in the line of the name if that is short enough.
-func WriteHanging(to *strings.Builder, name, meaning string, indent, width int) {
-	to.WriteString(name)
-	column := utf8.RuneCountInString(name)
-	if column >= indent {
-		column = width // so that the first word begins a line
-	}
-	for word := range strings.FieldsSeq(meaning) {
-		n := utf8.RuneCountInString(word)
-		if column+1+n > width {
-			to.WriteString("\n")
-			column = 0
-		}
-		space := max(indent-column, 1)
-		to.WriteString(strings.Repeat(" ", space) + word)
-		column += space + n
-	}
-	to.WriteString("\n")
 }
 
 // MessagesFlag adds --messages, which names a file.
@@ -181,7 +146,7 @@ func (k *Kit) ReadMessages(ctx context.Context, path string, o *attribution.Opti
 		err = fmt.Errorf("it has more than %d bytes, which is the limit", maxMessages)
 	}
 	if err == nil {
-		err = attribution.LookupOption("messages").Set(o, string(TrimMark(text)))
+		err = attribution.LookupOption("messages").Set(o, string(text))
 	}
 	if err != nil {
 		return fmt.Errorf("--messages: %s: %w", name, err)

@@ -71,6 +71,8 @@ func Root(k *Kit, families []Family) *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
+	root.SetHelpFunc(writeHelp)
+	root.SetUsageFunc(func(cmd *cobra.Command) error { return writeUsage(cmd, nil) })
 	root.AddCommand(versionCommand(k))
 	for _, command := range slices.Concat(families...) {
 		root.AddCommand(command(k))

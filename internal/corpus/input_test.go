@@ -2,6 +2,7 @@ package corpus_test
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -108,8 +110,8 @@ func TestReadText(t *testing.T) {
 	}
 }
 
-// A byte order mark before the first line is no part of it, also in a file that gzip compressed.
-// One anywhere else is.
+// A byte order mark before the first line is no part of it, also in a file that gzip compressed,
+// and tells that a file is in UTF-16. One anywhere else is a part of its line.
 func TestByteOrderMark(t *testing.T) {
 	const mark = "\ufeff"
 	want := []corpus.Record{
@@ -123,11 +125,19 @@ func TestByteOrderMark(t *testing.T) {
 	if got := lineRecords(t, corpus.FormatText, mark); len(got) != 0 {
 		t.Errorf("a mark alone is %v", got)
 	}
-	path := filepath.Join(t.TempDir(), "a.jsonl.gz")
-	write(t, path, compressed(t, strings.NewReader(mark+`{"id":"a","text":"x"}`)))
-	all := merged(t, path)
-	if len(all) != 1 || all[0].ID != "a" || all[0].Err != "" || all[0].Prompt != "x" {
-		t.Errorf("compressed lines of JSON are %+v", all)
+	const line = `{"id":"a","text":"x 𝔸"}`
+	little, big := []byte{0xff, 0xfe}, []byte{0xfe, 0xff}
+	for _, unit := range utf16.Encode([]rune(line)) {
+		little = binary.LittleEndian.AppendUint16(little, unit)
+		big = binary.BigEndian.AppendUint16(big, unit)
+	}
+	for _, text := range []string{mark + line, string(little), string(big)} {
+		path := filepath.Join(t.TempDir(), "a.jsonl.gz")
+		write(t, path, compressed(t, strings.NewReader(text)))
+		all := merged(t, path)
+		if len(all) != 1 || all[0].ID != "a" || all[0].Err != "" || all[0].Prompt != "x 𝔸" {
+			t.Errorf("compressed lines of JSON %q are %+v", text, all)
+		}
 	}
 }
 

@@ -13,6 +13,10 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/jsonread"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -25,11 +29,14 @@ const maxLine = 16 << 20
 // lineBuffer is how much of a file of lines is read at once, in bytes.
 const lineBuffer = 1 << 16
 
-// byteOrderMark begins texts of some editors for Windows, and is no part of what they say.
-const byteOrderMark = "\ufeff"
-
 // MaxID is the limit of an id, in bytes: ids of a shard are kept in memory.
 const MaxID = 1024
+
+// AsUTF8 reads a text. One in UTF-16 that begins with a byte order mark, as some editors for
+// Windows write it, is converted to UTF-8, and a mark is left out.
+func AsUTF8(r io.Reader) io.Reader {
+	return transform.NewReader(r, unicode.BOMOverride(encoding.Nop.NewDecoder()))
+}
 
 // readLines calls each with what read makes of every line that is not empty. A line that is too
 // long is a record with an error; no more of it than maxLine is kept.
@@ -37,7 +44,7 @@ func readLines(
 	ctx context.Context, in io.Reader, name string, read func(*Record, []byte) error,
 	each func(Record) error,
 ) error {
-	b := bufio.NewReaderSize(in, lineBuffer)
+	b := bufio.NewReaderSize(AsUTF8(in), lineBuffer)
 	var text []byte
 	for number := int64(1); ; number++ {
 		if err := ctx.Err(); err != nil {
@@ -48,9 +55,6 @@ func readLines(
 		text, length, err = readLine(b, text[:0])
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
-		}
-		if number == 1 {
-			text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 		}
 		if length == 0 && err != nil {
 			return nil

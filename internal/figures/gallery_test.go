@@ -117,10 +117,7 @@ func TestSharedReasons(t *testing.T) {
 		}
 		r.Checks = append(r.Checks, check)
 	}
-	const want = `Agrees:
-
-- M has a shape: \[2] (2)
-- mean: raw (2); norms (2)
+	const want = `Agrees: 3 claims.
 
 Differs:
 

@@ -65,16 +65,16 @@ func filled(
 	return b.Bytes()
 }
 
-// verdicts returns a figure's checks as lists in Markdown: those that agree with what was found,
-// then those that differ, also with what was stated and the reason, one line for each reason.
+// verdicts returns a figure's checks in Markdown: how many agree, and a list of those that differ,
+// with what was found, what was stated and the reason, one line for each reason.
 func verdicts(r *reproduction.Reproduction) string {
-	var agree []reproduction.Check
+	agree := 0
 	var reasons []string
 	differ := map[string][]reproduction.Check{}
 	for i, c := range r.Checks {
 		switch reason := c.Why; {
 		case c.Verdict == reproduction.Agrees:
-			agree = append(agree, c)
+			agree++
 		case reason == "":
 			reason = fmt.Sprint("\x00", i) // none that others share
 			fallthrough
@@ -86,20 +86,17 @@ func verdicts(r *reproduction.Reproduction) string {
 		}
 	}
 	var b strings.Builder
-	if len(agree) > 0 {
-		b.WriteString("Agrees:\n\n")
-		for _, claim := range joined(agree, false) {
-			b.WriteString("- " + claim + "\n")
-		}
+	if agree > 0 {
+		fmt.Fprintf(&b, "Agrees: %s.\n", message.Count(agree, "claim"))
 	}
-	if len(agree) > 0 && len(reasons) > 0 {
+	if agree > 0 && len(reasons) > 0 {
 		b.WriteByte('\n')
 	}
 	if len(reasons) > 0 {
 		b.WriteString("Differs:\n\n")
 	}
 	for _, reason := range reasons {
-		b.WriteString("- " + strings.Join(joined(differ[reason], true), "; "))
+		b.WriteString("- " + strings.Join(joined(differ[reason]), "; "))
 		if !strings.HasPrefix(reason, "\x00") {
 			b.WriteString(". " + reproduction.Escaped(reason))
 		}
@@ -108,17 +105,14 @@ func verdicts(r *reproduction.Reproduction) string {
 	return b.String()
 }
 
-// joined returns claims with what was found. Those that say the same of several things with a short
-// name, as "flow, layer 2: mean", are one: "mean: flow, layer 2 (0.7)".
-func joined(checks []reproduction.Check, stated bool) []string {
+// joined returns claims with what was found and what was stated. Those that are the same of several
+// things with a short name, as "flow, layer 2: mean", are one: "mean: flow, layer 2 (0.7, stated
+// 1)".
+func joined(checks []reproduction.Check) []string {
 	const shortName = 3 // words
 	var claims, about []string
 	for _, c := range checks {
-		found := c.Found
-		if stated {
-			found += ", stated " + c.Stated
-		}
-		found = " (" + found + ")"
+		found := " (" + c.Found + ", stated " + c.Stated + ")"
 		name, text, parted := strings.Cut(c.Claim, ": ")
 		if !parted || len(strings.Fields(name)) > shortName {
 			claims, about = append(claims, c.Claim+found), append(about, "")

@@ -56,7 +56,8 @@ func (c *cells) change(kind, id, parent string, content []byte) []byte {
 		if hint == "" {
 			return nil
 		}
-		all["evalue"], all["traceback"] = text+"\n"+hint, append(trace, hint)
+		// Above the lines that the compiler says of the program that GoNB made of the cell.
+		all["evalue"], all["traceback"] = hint+"\n"+text, slices.Insert(trace, 0, any(hint))
 	case "complete_request":
 		at, _ := all["cursor_pos"].(float64)
 		before := []rune(code)

@@ -71,6 +71,8 @@ func TestHint(t *testing.T) {
 		{"undefined: gonbext.explain", "", "did you mean gonbext.Explain?"},
 		{"undefined: gonbext", `gonbext.explain("a")`, "did you mean gonbext.Explain?"},
 		{"undefined: gonbext", `gonbext.paint("a")`, "names of a package begin with a capital letter"},
+		{"undefined: headwater", `headwater.Explain("a")`, "did you mean gonbext.Explain?"},
+		{"undefined: headwater", `headwater.paint("a")`, `the package is gonbext, as in gonbext.Explain("the keys")`},
 		{"undefined: fmt.Printn", "", "fmt? in a cell of its own lists its names"},
 		{"undefined: attribution", "attribution.Names()", "declare attribution in this cell, or above the line %% of an earlier one; import packages there"},
 		{"undefined: explain", `explain("a")`, "did you mean gonbext.Explain?"},
@@ -189,8 +191,8 @@ func TestChange(t *testing.T) {
 		}
 	}
 	want := map[string]any{
-		"evalue":    "expected declaration\nput statements below a line %%",
-		"traceback": []any{"a", "put statements below a line %%"},
+		"evalue":    "put statements below a line %%\nexpected declaration",
+		"traceback": []any{"put statements below a line %%", "a"},
 	}
 	for _, kind := range []string{"error", "execute_reply"} {
 		got := change(kind, "", "", `{"evalue":"expected declaration","traceback":["a"]}`)

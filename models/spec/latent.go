@@ -7,7 +7,9 @@ package spec
 //	c = N(x W_c),  k^h = [x W_s, c W_k^h],  v^h = c W_v^h,  q^h = N(x W_d) W_q^h
 //
 // The first Shared components of a query and a key are those that positions turn. Keys and values
-// are computed and kept for each head, as in any other model.
+// are computed and kept for each head, as in any other model. A cache of c would take a twentieth
+// of the memory, but what a token adds through a head, which most methods are about, would be
+// computed again at every step.
 type Latent struct {
 	// Queries is the width of x W_d; 0 means that queries are projected from x.
 	Queries int

@@ -20,7 +20,8 @@ type Relative struct {
 	// Shared projects the embeddings as the tokens are projected. Otherwise they have projections
 	// of their own.
 	Shared bool
-	// Norm normalises the embeddings.
+	// Norm normalises the embeddings. Each layer loads them, because the graph of a layer reads the
+	// weights of that layer alone: 17 MB for DeBERTa v3 base.
 	Norm bool
 }
 

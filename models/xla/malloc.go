@@ -24,7 +24,8 @@ static int headwater_memory_is_chosen(void) {
 // headwater_share_arenas lets all threads share as many arenas as there are processors, if these
 // are few. It runs before main, because a thread keeps the arena that it has once taken, and the Go
 // runtime starts threads before any package is initialised. With fewer arenas, threads wait for
-// each other while XLA compiles, which takes memory on all processors. On more processors, where
+// each other while XLA compiles, which takes memory on all processors: SmolLM2's first token takes
+// 4.1 s with one and 3.3 with two, on two processors. On more processors, where
 // this was not measured, the C library chooses.
 __attribute__((constructor)) static void headwater_share_arenas(void) {
 #ifdef __GLIBC__

@@ -224,7 +224,6 @@ func document(ctx context.Context, k *cli.Kit, path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
-	text = cli.TrimMark(text)
 	switch at := notText(text); {
 	case len(text) > maxDocument:
 		return "", fmt.Errorf("%s has more than %d bytes; no model reads as much: give the part "+

@@ -75,14 +75,20 @@ func TestContextInputs(t *testing.T) {
 		"context", "--backend", "go", "--question", "who has the lamp ?", "--answer", "john",
 		"--methods", "leave-one-out", "--format", "json",
 	}
-	out := headwater.MustExecute(t, "\ufeffmary has the old cup .", append(args, path, "-")...)
 	var r sources.Result
-	must(t, json.Unmarshal([]byte(out), &r))
-	if len(r.Sources) != 4 || r.Sources[3].Document != 1 || !strings.Contains(r.Prompt,
-		"book .\n\nmary has the old cup . who has") {
-		t.Errorf("sources %v of the prompt %q", r.Sources, r.Prompt)
+	utf16 := "\xff\xfe"
+	for _, b := range "mary has the old cup ." {
+		utf16 += string(b) + "\x00"
 	}
-	out = headwater.Output(t, append(args, "--by", "0:22,23:47", "--template",
+	for _, in := range []string{"\ufeffmary has the old cup .", utf16} {
+		out := headwater.MustExecute(t, in, append(args, path, "-")...)
+		must(t, json.Unmarshal([]byte(out), &r))
+		if len(r.Sources) != 4 || r.Sources[3].Document != 1 || !strings.Contains(r.Prompt,
+			"book .\n\nmary has the old cup . who has") {
+			t.Errorf("sources %v of the prompt %q", r.Sources, r.Prompt)
+		}
+	}
+	out := headwater.Output(t, append(args, "--by", "0:22,23:47", "--template",
 		"{question} {context} {question}", path)...)
 	must(t, json.Unmarshal([]byte(out), &r))
 	if len(r.Sources) != 2 || r.Sources[1].Text != "john has the blue lamp ." ||

@@ -75,11 +75,10 @@ func explainCommand(k *cli.Kit) *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false // those of one group stand together
-	groupFlags(k, cmd)
 	f.ModelFlags.Add(cmd)
 	f.methodsFlag(cmd, &f.opts, " (default direct,value-zeroing; for encoders "+
 		"rollout,value-zeroing; classic for rollout,flow,value-zeroing)")
-	cli.OptionFlags(cmd, &f.opts, attribution.OptionTable())
+	cli.OptionFlags(cmd, &f.opts, attribution.OptionTable(), flagGroups...)
 	cli.MessagesFlag(cmd, &f.messages)
 	cli.EditFlag(cmd, &f.edits)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "explain the prompts of `FILE`, a line "+

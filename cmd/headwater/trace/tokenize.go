@@ -47,7 +47,12 @@ func tokenizeLines(ctx context.Context, k *cli.Kit, path string, specials bool) 
 	if err != nil {
 		return err
 	}
-	for l, err := range cli.Lines(k.Stdin, "standard input") {
+	input, name, err := k.OpenInput(ctx, "-")
+	if err != nil {
+		return err
+	}
+	defer input.Close()
+	for l, err := range cli.Lines(input, name) {
 		if err == nil {
 			err = ctx.Err()
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// last is the latest explanation that the engine made, and the latest picture. It is safe for
+// last is the latest explanation that the engine made, and the latest picture. They are in memory
+// and not in a file, so they are as private as the socket, and end with the kernel. It is safe for
 // concurrent use.
 type last struct {
 	mu        sync.Mutex

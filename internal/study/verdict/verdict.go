@@ -50,8 +50,7 @@ const (
 
 // Asked reports whether a picture is tested.
 func Asked(o *attribution.Options) bool {
-	value := o.Studies[Option]
-	return value != "" && value != Off
+	return attribution.LookupOption(Option).Given(o)
 }
 
 // Of returns what a test says of the word that begins with a generated token, nil if none was made.

@@ -239,8 +239,10 @@ def _flags(options: Mapping[str, Any], folder: Path) -> list[str]:
             raise TypeError(f"{name} is {_kind(value)}: give a text, such as value.decode()")
         if value is True and name in _SWITCHES:
             flags.append(flag)
-        elif isinstance(value, bool):
+        elif value is True:
             raise TypeError(f"{name} takes a value, not {value}: see headwater explain --help")
+        elif value is False:
+            flags.append(f"{flag}=off")
         elif _records(value):
             file = folder / f"{name}.json"
             file.write_text(json.dumps(value), encoding="utf-8")

@@ -26,7 +26,9 @@ const pkg = message.Package("transformer")
 
 // An edit reaches a graph as two inputs for each tap that is edited in a layer: what the tap has is
 // multiplied by the one, keep, and the other, value, is added. So the graph depends on which taps
-// are edited alone, and layers without edits have the graphs of a run without.
+// are edited alone, and layers without edits have the graphs of a run without. The residual stream
+// is edited between the graphs of two layers, so that what is recorded, cached and read by the head
+// is the edited stream.
 
 // Key is the part of a graph's key that tells which taps are edited.
 func Key(taps []trace.Tap) string {

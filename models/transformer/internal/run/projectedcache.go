@@ -116,7 +116,9 @@ func (t *throughHeads) of(m *Model, l int) ([]*tensors.Tensor, error) {
 }
 
 // projectedCache is what [graph.projectedSources] has, for the tokens of a text, beside its keys
-// and values.
+// and values: 2.2 MB a token for GPT-2 small. Whether it is kept depends on the model, the lengths
+// and the memory limit, never on what ran before, because last digits differ. In pure Go it saved
+// nothing.
 type projectedCache struct {
 	m       *Model
 	through *throughHeads

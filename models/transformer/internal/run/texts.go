@@ -18,6 +18,11 @@ import (
 
 // texts are B texts that grow token by token, each in a row of its own, with their keys and values
 // in every layer: what a [Session] of one text and a [BatchSession] share.
+//
+// Two things look alike and stay apart. A further token is not a pass over a text of one token on
+// the cache, which takes 3.5 times as long on XLA and 7.6 times in pure Go, because its graph
+// copies the cache. The tiles of a long prompt are not pieces on the cache either: the last digits
+// would change, and the turn of keys where it depends on the length.
 type texts struct {
 	m    *Model
 	asks []graph.Asked
