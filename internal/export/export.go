@@ -293,12 +293,10 @@ func (o Options) Describe(e *attribution.Explanation, f Format) (what, width str
 	}
 	v := f.Shown(o.Show).View()
 	switch what = v.Contents; {
-	case f == Neuronpedia:
+	case f == Neuronpedia, f.Picture() && v.Methods != 1 && (v.Record != nil || v.Method != ""):
 		return what, width
 	case !f.Picture():
 		what = "values"
-	case v.Methods != 1 && (v.Record != nil || v.Method != ""):
-		return what, width
 	}
 	return what + " of " + message.List(methods), width
 }
