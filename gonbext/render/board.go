@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Board is a picture as every medium draws it, and nothing else: a view fills it, and a text, a
@@ -40,8 +41,8 @@ type Board struct {
 	// what a text has below the table. Details is the title of the lines.
 	Lines, Lists []Line
 	Details      string
-	// Legend says how to read it, and PageLegend and TextLegend what a page and a text have beyond
-	// that; Notes are the sentences below a figure.
+	// Legend says how to read it, a paragraph a line, and PageLegend and TextLegend what a page and
+	// a text have beyond that; Notes are the sentences below a figure.
 	Legend, PageLegend, TextLegend string
 	Notes                          []string
 	// Caption are the parts of the line below the title of a figure.
@@ -51,6 +52,30 @@ type Board struct {
 	Sides [2]string
 	// MaxBytes is the limit of a page in bytes, 0 for the default.
 	MaxBytes int
+	layout
+}
+
+// layout is how the views of this package show a board that is no table of words or numbers alone.
+type layout struct {
+	// class is that of the element besides that of the kind, script its script, and data what
+	// that needs, in at most so many bytes: "" if there is no room. missing says what a reader
+	// cannot see then, or beside it.
+	class  string
+	script func() string
+	data   func(limit int) (code, missing string)
+	// fixed stands below the text, also where there is little room, and tables are those for
+	// readers without a script besides that of the board; aside are such a table and lists beside
+	// it.
+	fixed  string
+	tables []Table
+	aside  *Table
+	lists  []Line
+	// isOpen says that details are open without a script: they have what no table has.
+	isOpen bool
+	next   string // see [Heatmap.Next]
+	// figured works out the figure, of one method where the board has several; nil for that of the
+	// table or the graph.
+	figured func(method string) (Figure, error)
 }
 
 // Choice is what a reader chooses in a board.
@@ -61,6 +86,7 @@ const (
 	ByWord   Choice = "word"
 	ByColumn Choice = "column"
 	ByRow    Choice = "row"
+	byPanel  Choice = "panel"
 )
 
 // Opening is what a choice shows.
@@ -83,11 +109,13 @@ func (o *Opening) facts() Phrase {
 	return append(slices.Clone(o.Facts), piece{text: " · " + o.More})
 }
 
-// Line is a line of a list: its name, a sentence and its facts, and a list in words.
+// Line is a line of a list: its name, a sentence and its facts, and a list in words, on a page with
+// line breaks. A fine one is left out of a text that would be too long.
 type Line struct {
 	Name       string
 	Say, Facts Phrase
 	List       string
+	Fine       bool
 }
 
 // Bars are named parts of a whole, in a box with a title and a note.
@@ -202,8 +230,19 @@ type Part struct {
 func (b *Board) plain(look Terminal) *text {
 	t := newText(Terminal{Width: look.Width})
 	t.picture = b.picture
+	if b.write(t, false); look.MaxBytes > 0 && t.Len() > look.MaxBytes &&
+		slices.ContainsFunc(b.Lists, func(l Line) bool { return l.Fine }) {
+		t.Reset()
+		b.write(t, true)
+	}
+	return t
+}
+
+// write writes the board as text, a short one without fine lines.
+func (b *Board) write(t *text, short bool) {
 	t.head()
-	if len(b.Opens) == 0 || b.By == ByWord { // else each line has its own
+	// Else each line has its own.
+	if b.By == ByWord || len(b.Opens) == 0 && b.By != byPanel {
 		t.line("")
 		t.wrapped("", b.Opened.Say.String())
 		t.wrapped("", b.Opened.Facts.String())
@@ -214,6 +253,7 @@ func (b *Board) plain(look Terminal) *text {
 	}
 	for _, l := range b.Lists {
 		switch {
+		case short && l.Fine:
 		case l.List == "" && l.Say == nil:
 			t.line("")
 			t.wrapped("", l.Name)
@@ -226,9 +266,14 @@ func (b *Board) plain(look Terminal) *text {
 		}
 	}
 	t.line("")
-	t.wrapped("", b.Legend+b.TextLegend)
+	for line := range strings.Lines(b.Legend + b.TextLegend) {
+		t.wrapped("", line)
+	}
+	if short {
+		t.wrapped("", "The lines of the rows are left out here: the text would be too long. All "+
+			"numbers are in the explanation.")
+	}
 	t.model()
-	return t
 }
 
 // table writes a table of short cells, as many columns side by side as there is room for, with a
@@ -340,7 +385,10 @@ func (b *Board) draw() drawer { return b }
 
 func (b *Board) title() string { return titleOf(b.e) }
 
-func (b *Board) figure(string) (Figure, error) {
+func (b *Board) figure(method string) (Figure, error) {
+	if b.figured != nil {
+		return b.figured(method)
+	}
 	d := b.drawn()
 	return Figure{Matrix: &d}, nil
 }
@@ -348,16 +396,21 @@ func (b *Board) figure(string) (Figure, error) {
 // markup writes the board as HTML, about as large as room says if it has no limit of its own. Near
 // the limit, what the script needs comes before the lines.
 func (p *Board) markup(room int) *page {
-	b, aside := newBoard(p.drawing, p.look.Palette, limitOf(p.MaxBytes, room)), ""
+	b, rules := newBoard(p.drawing, p.look.Palette, limitOf(p.MaxBytes, room)), ""
+	b.next = p.next
 	if p.Graph != nil {
-		return p.graphPage(b)
+		p.layout = p.graphLayout(b)
+	} else if p.script == nil {
+		p.layout, rules = layout{class: "hm-board", script: boardScript, data: p.packed}, boardRules
 	}
+	classes := strings.TrimSpace(p.class + " hm-" + p.Kind)
+	grid := p.Beside != nil || p.aside != nil
 	if p.Beside != nil {
-		aside = " hm-beside"
+		classes += " hm-beside"
 	}
-	b.begin(strings.TrimSpace("hm-board hm-"+p.Kind+aside), oneLine(boardRules))
+	b.begin(classes, oneLine(rules))
 	b.top()
-	if len(b.tokens) == 0 || len(p.Table.Columns) == 0 {
+	if len(b.tokens) == 0 || len(p.Table.Columns) == 0 && p.Graph == nil {
 		b.WriteString("<p>There is nothing to show yet.</p></div>\n")
 		return b.page()
 	}
@@ -367,48 +420,91 @@ func (p *Board) markup(room int) *page {
 	}
 	var answer strings.Builder
 	b.writeAnswer(&answer, p.Opened.Say.html(), p.Opened.facts().html(), steps)
-	left := b.limit - b.Len() - answer.Len() - len(boardScript()) - 3000
-	data, missing := p.packed(left * 3 / 4)
+	left := b.limit - b.Len() - answer.Len() - len(p.fixed) - len(p.script()) - 3000
+	side := p.side(b, left/2)
+	left -= len(side)
+	data, missing := p.layout.data(left * 3 / 4)
 	left -= len(data)
-	plain := p.Table
-	plain.Note = strings.Replace(plain.Note, "framed", "▸", 1) // there are no frames in it
-	table := b.table(plain)
-	fits := len(p.Table.Columns) <= matrixColumns && len(table) <= left*3/4
-	if fits {
-		table = `<div class="hm-methods">` + table + "</div>"
-		left -= len(table)
-	} else {
-		table = ""
+	tables := ""
+	for _, t := range append([]Table{p.Table}, p.tables...) {
+		t.Note = strings.Replace(t.Note, "framed", "▸", 1) // there are no frames in it
+		tables += b.table(t)
 	}
-	if aside != "" {
+	isWide := len(p.Table.Columns) > matrixColumns
+	if isWide || p.Graph != nil || len(tables) > left*3/4 {
+		tables = ""
+	} else {
+		tables = `<div class="hm-methods">` + tables + "</div>"
+		left -= len(tables)
+	}
+	if grid {
 		b.WriteString(`<div class="hm-grid"><div>`)
 	}
 	b.WriteString(answer.String())
 	if missing != "" {
 		b.WriteString(b.common(func(p *page) { p.withoutRoom(missing) }))
 	}
-	b.WriteString(table + `<div class="hm-after"></div>`)
-	if aside != "" {
-		b.WriteString(`</div><div class="hm-side"></div></div>`)
+	b.WriteString(`<div class="hm-after"></div>` + p.fixed + tables)
+	if grid {
+		b.WriteString(`</div><div class="hm-side">` + side + `</div></div>`)
 	}
-	p.writeDetails(b, left, len(p.Table.Columns) > matrixColumns)
-	b.end(data, boardScript())
+	p.writeDetails(b, left, isWide || p.isOpen)
+	b.end(data, p.script())
 	return b.page()
+}
+
+// side writes what stands beside the table for readers without a script, the table in at most limit
+// bytes.
+func (p *Board) side(b *board, limit int) string {
+	if p.aside == nil {
+		return ""
+	}
+	s := b.table(*p.aside)
+	if len(s) > limit {
+		s = ""
+	}
+	s = "<div>" + s + "</div><div>"
+	for _, l := range p.lists {
+		s += fmt.Sprintf(`<div class="hm-h" style="margin:12px 0 2px">%s</div><div `+
+			`style="color:%s">%s</div>`, html.EscapeString(l.Name), dimInk,
+			html.EscapeString(l.List))
+	}
+	return s + "</div>"
 }
 
 // writeDetails writes how to read the board, every line in at most limit bytes, and the model.
 func (p *Board) writeDetails(b *board, limit int, isOpen bool) {
 	b.openDetails(b, p.Details, isOpen)
-	b.printf(`<p>%s</p><div class="hm-lines">`, html.EscapeString(p.Legend+p.PageLegend))
-	b.linesWithin(b, b.Len()+limit, len(p.Lines), func(i int) string {
-		l := p.Lines[i]
-		if l.Say == nil {
-			return "<div>" + html.EscapeString(l.Name+l.List) + "</div>"
+	for line := range strings.Lines(p.Legend + p.PageLegend) {
+		b.printf("<p>%s</p>", html.EscapeString(strings.TrimSpace(line)))
+	}
+	b.WriteString(`<div class="hm-lines">`)
+	limit += b.Len()
+	for i, l := range p.Lines {
+		line := l.markup()
+		if b.Len()+len(line) > limit {
+			n := len(p.Lines) - i
+			b.WriteString(b.common(func(p *page) {
+				p.leftOut(thousands(n) + " of these lines " + message.IsOrAre(n))
+			}))
+			break
 		}
-		return fmt.Sprintf("<div><span>%s</span> <span>%s</span><small><br>%s</small></div>",
-			l.Say.html(), l.Facts.html(), html.EscapeString(l.List))
-	})
+		b.WriteString(line)
+	}
 	b.WriteString("</div>" + b.common(func(p *page) { p.settings("") }) + "</details>")
+}
+
+// markup returns a line as HTML.
+func (l *Line) markup() string {
+	list := strings.ReplaceAll(html.EscapeString(l.List), "\n", "<br>")
+	if l.Say == nil {
+		return "<div>" + html.EscapeString(l.Name) + list + "</div>"
+	}
+	if list != "" {
+		list = "<small><br>" + list + "</small>"
+	}
+	return "<div><span>" + l.Say.html() + "</span> <span>" + l.Facts.html() + "</span>" + list +
+		"</div>"
 }
 
 // boardData is what the script needs beyond the elements of the board. Its texts are visible names
@@ -502,6 +598,8 @@ func (p Phrase) pieces() []any {
 			last, isText = all[len(all)-1].(string)
 		}
 		switch {
+		case one == lineEnd:
+			all = append(all, [2]string{"", "br"})
 		case one.strong:
 			all = append(all, [2]string{one.text, "b"})
 		case one.quiet:
@@ -636,3 +734,22 @@ func NewScale(unit string, of attribution.Quantity, values []float64) Scale {
 // Step returns the colour of a value, from -6 to 6, and Text the value as sentences have it.
 func (s Scale) Step(x float64) int    { return stepOf(s.colors.at(x)) }
 func (s Scale) Text(x float64) string { return minus(s.top.value(x)) }
+
+// quotedPrompt returns the prompt or the last message of a chat as a part of a caption, cut if it
+// is long, and "" if it is not known.
+func (d *drawing) quotedPrompt() string {
+	const most = 60
+	prompt := d.e.Prompt.Text
+	if n := len(d.turns); d.chat() && n > 1 {
+		body := d.turns[n-2].body
+		prompt = prompt[d.e.Prompt.Offsets[body[0]][0]:d.e.Prompt.Offsets[body[1]-1][1]]
+	}
+	text := []rune(Visible(strings.TrimSpace(prompt), 0))
+	if len(text) > most {
+		text = append(text[:most-1:most-1], '…')
+	}
+	if len(text) == 0 {
+		return ""
+	}
+	return "“" + string(text) + "”"
+}

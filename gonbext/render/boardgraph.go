@@ -326,28 +326,16 @@ func (g *Graph) data(p *picture, kind string) graphData {
 	return d
 }
 
-// graphPage writes a board with a graph in place of a table.
-func (p *Board) graphPage(b *board) *page {
-	b.begin("hm-graphs hm-"+p.Kind, "")
-	b.top()
-	steps := p.Opened.Steps
-	if steps == nil {
-		steps = make([]int, len(b.tokens))
-	}
-	var answer strings.Builder
-	b.writeAnswer(&answer, p.Opened.Say.html(), p.Opened.facts().html(), steps)
+// graphLayout is how a page shows a board with a graph in place of a table.
+func (p *Board) graphLayout(b *board) layout {
 	s := p.Graph.size()
-	fmt.Fprintf(&answer, `<div class="hm-after"></div><div class="hm-scroll" `+
-		`style="overflow-x:auto"><div class="hm-graph"><img alt="%s" width="%g" height="%g" `+
-		`style="max-width:none" src="%s"></div></div><div class="hm-dim" style="color:%s;`+
-		`font-size:12px">%s</div>`, html.EscapeString(p.Graph.Alt), s.width, s.height,
-		p.Graph.svg(b.theme), dimInk, html.EscapeString(p.Graph.Marks))
-	left := b.limit - b.Len() - answer.Len() - len(graphScript()) - 3000
-	data := packWithin(left*3/4, p.Graph.data(p.picture, p.Kind))
-	if b.WriteString(answer.String()); data == "" {
-		b.WriteString(b.common(func(p *page) { p.withoutRoom(noClicks) }))
+	return layout{
+		class: "hm-graphs", script: graphScript, isOpen: true,
+		fixed: fmt.Sprintf(`<div class="hm-scroll" style="overflow-x:auto">`+
+			`<div class="hm-graph"><img alt="%s" width="%g" height="%g" style="max-width:none" `+
+			`src="%s"></div></div><div class="hm-dim" style="color:%s;font-size:12px">%s</div>`,
+			html.EscapeString(p.Graph.Alt), s.width, s.height, p.Graph.svg(b.theme), dimInk,
+			html.EscapeString(p.Graph.Marks)),
+		data: inWhole(func() any { return p.Graph.data(p.picture, p.Kind) }),
 	}
-	p.writeDetails(b, left-len(data), true)
-	b.end(data, graphScript())
-	return b.page()
 }

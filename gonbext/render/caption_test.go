@@ -29,7 +29,7 @@ func TestCaption(t *testing.T) {
 		},
 		"layers": {
 			func(caption string) Picture { h.Caption = caption; return Layers{Heatmap: h} },
-			func(v Picture) (Drawn, error) { return v.(Layers).Drawn("rollout") },
+			func(v Picture) (Drawn, error) { return drawnOf(v, "rollout") },
 		},
 		"compare": {
 			func(caption string) Picture { compared.Caption = caption; return compared },
@@ -154,7 +154,7 @@ func TestLayersEnd(t *testing.T) {
 	r.Rows = [][]float64{r.Rows[0], r.Rows[0], r.Rows[1], r.Rows[1]}
 	r.OtherMass = make([]float64, 4)
 	for tokens, want := range map[int]int{0: 0, 1: 1} {
-		d, err := Layers{Heatmap: Heatmap{Explanation: e}, Tokens: []int{tokens}}.Drawn("raw")
+		d, err := drawnOf(Layers{Heatmap: Heatmap{Explanation: e}, Tokens: []int{tokens}}, "raw")
 		must(t, err)
 		generated := 0
 		for _, c := range d.Columns {

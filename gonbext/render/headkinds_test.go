@@ -105,8 +105,7 @@ func TestHeadKinds(t *testing.T) {
 func TestScriptHeadKinds(t *testing.T) {
 	r := kindred()
 	ablated(&r)
-	h := r.open()
-	code, _ := headsBoard{newBoard(h.drawing, "", 0), h}.scriptData(1e6)
+	code, _ := r.open().packed(1e6)
 	m := machine(t, commonSource, scaleSource, matrixSource, headsSource)
 	must(t, m.Set("data", string(unpacked(t, code))))
 	run[any](t, m, "var heads = attentionOf(JSON.parse(data))")

@@ -151,17 +151,17 @@ type Head struct {
 	Layer, Number *int
 }
 
-func (r Heads) figure(string) (Figure, error) { return Figure{Heads: &r}, nil }
-
-func (r Head) draw() drawer { return r }
-
-func (r Head) figure(string) (Figure, error) {
-	var chosen *[2]int
-	if r.Layer != nil && r.Number != nil {
-		chosen = &[2]int{*r.Layer, *r.Number}
+func (r Head) draw() drawer {
+	b := r.open().board(r.Heads)
+	b.figured = func(string) (Figure, error) {
+		var chosen *[2]int
+		if r.Layer != nil && r.Number != nil {
+			chosen = &[2]int{*r.Layer, *r.Number}
+		}
+		open, err := r.OpenHead(chosen)
+		return Figure{Matrix: &open.Drawn}, err
 	}
-	open, err := r.OpenHead(chosen)
-	return Figure{Matrix: &open.Drawn}, err
+	return b
 }
 
 // maxAttention is the largest attention that a picture is made of, in bytes.
@@ -536,48 +536,4 @@ func (h *headsDrawing) lists(i, k int) (lists []string) {
 		return []string{heading + ": none"}
 	}
 	return lists
-}
-
-// plain implements [Picture].
-func (r Heads) plain(look Terminal) *text {
-	t := newText(Terminal{Width: look.Width})
-	h := r.open()
-	t.picture = h.picture
-	t.head()
-	for i := range h.e.Steps {
-		where, what, chance := h.predictionText(i)
-		query := h.queryOf(i)
-		t.line("")
-		if l := h.wroteLayer(i); l >= 0 {
-			chance += fmt.Sprintf(" · attention of %s wrote more of it than that of any "+
-				"other", h.e.Model.LayerName(l))
-		}
-		t.wrapped(fmt.Sprintf("%3d  %s%s  ", i+1, where, what), chance)
-		if w := h.writes(query); w != nil {
-			t.wrapped("     ", allWrote(w))
-		}
-		wrote, others := h.listed(query, listed)
-		indent := "     "
-		write := func(list []focus.Look) {
-			for _, b := range list {
-				t.wrapped(indent+h.headName(b.Layer, b.Head, 2)+"  ", h.lookName(query, b))
-			}
-		}
-		if wrote != nil {
-			t.line("     heads of " + h.e.Model.LayerName(wrote[0].Layer))
-			indent = "       "
-			write(wrote)
-			if others != nil {
-				t.line("     other heads")
-			}
-		}
-		write(others)
-	}
-	t.line("")
-	t.wrapped("", h.listing("Below each token: "))
-	for _, line := range h.kindLines() {
-		t.wrapped("", line)
-	}
-	t.model()
-	return t
 }

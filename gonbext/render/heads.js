@@ -146,15 +146,12 @@ function readingOf(data, choice) {
   };
 }
 
-function start(root, data) {
-  run(root, readingOf(data, choices(data.id, root, {unfolded: [], open: {}})));
-}
-
-// run draws a picture and answers what a reader does. What the parts below are given has, beside
+// start draws a picture and answers what a reader does. What the parts below are given has, beside
 // the reading, the page; ofLayer has the heads of the open layer from the query, ofHead the open
 // head from every token, and go draws everything after a change of the choice.
-function run(root, reading) {
-  const {data, choice, tokenCount, query, layer, head, seen, target, isChosen} = reading;
+function start(root, data) {
+  const reading = readingOf(data, choices(data.id, root, {unfolded: [], open: {}}));
+  const {choice, tokenCount, query, layer, head, seen, target, isChosen} = reading;
   const {predictionAt, promptCount} = reading;
   const view = Object.assign(viewOf(root, reading), {go, open, unfolds: true}), {find} = view;
   function go(change) {
@@ -385,52 +382,40 @@ function mapOf(view) {
   box.firstChild.append(words);
   return box;
 }
+// listOf lists the heads of the query: those that wrote most, each with the token that it looked at
+// most, or, where that is not known, those that look at one token in particular.
 function listOf(view) {
-  const {data, names, layer, head, query, listed, wrote, shareOf, stepAt, open, kindsOf} = view;
+  const {data, names, layer, head, query, listed, wrote, shareOf, open, kindsOf} = view;
   const list = listed(), writes = view.writesAt(query());
-  if (writes) return writersOf(view, list, writes);
   const inWriter = list.some(([inLayer]) => inLayer === wrote());
-  return titled('Heads that look here in particular',
-    'attention, not effect: layer.head, share, ± its habit' + (
-    !list.length ? ': none' :
-      (inWriter ? '; first, in bold, ' + view.layerName(wrote()) + ', which wrote it' : '') +
-      '; by what is over the habit, with more weight at the token written and in upper layers'),
-  barsOf(list.map(([inLayer, each, token, over]) => {
-    const share = shareOf(inLayer, each, query(), token);
+  const bars = barsOf(list.map(([inLayer, each, token, over]) => {
+    const share = shareOf(inLayer, each, query(), token), text = percent(share, data.coarse);
+    const value = writes && view.wroteOf(writes, inLayer, each);
+    const place = writes ? value / writes.top : share;
+    const letters = kindsOf(inLayer, each).map(({letter}) => letter).join('');
     return {
       name: make('button', {
         type: 'button', textContent: [
-          view.layerLabel(inLayer) + '.' + each, names[token], kindsOf(inLayer, each).map(
-            ({letter}) => letter).join('').replace(/.+/, '($&)'),
-        ].join(' ').trim(),
+          view.layerLabel(inLayer) + '.' + each, ...letters ? ['(' + letters + ')'] : [],
+          token < 0 ? 'sinks' : names[token],
+        ].join(' '),
         ariaPressed: inLayer === layer() && each === head(), onclick: () => open(inLayer, each),
-      }), part: share, strong: inLayer === wrote(),
-      number: percent(share, data.coarse) + ' ' + (over > 0 ? '+' : '') + minus(over),
-      step: stepAt(inLayer, each, query(), token),
+      }),
+      part: Math.abs(place), step: classOf(place), strong: !writes && inLayer === wrote(),
+      number: writes ? view.wroteText(value) + (token < 0 ? '' : ' · ' + text) :
+        text + ' ' + (over > 0 ? '+' : '') + minus(over),
     };
-  })));
-}
-
-// writersOf lists the heads that wrote most, each with the token that it looked at most.
-function writersOf(view, list, writes) {
-  const {data, names, layer, head, query, shareOf, open, kindsOf} = view;
-  return titled('Heads that wrote most, for or against it', !list.length ? 'none' :
-    'logits, blue for the token and rust against it; layer.head, where it looked most',
-    barsOf(list.map(([inLayer, each, token]) => {
-      const value = view.wroteOf(writes, inLayer, each), place = value / writes.top;
-      const letters = kindsOf(inLayer, each).map(({letter}) => letter).join('');
-      return {
-        name: make('button', {
-          type: 'button', textContent: [
-            view.layerLabel(inLayer) + '.' + each, ...letters ? ['(' + letters + ')'] : [],
-            token < 0 ? 'sinks' : names[token],
-          ].join(' '),
-          ariaPressed: inLayer === layer() && each === head(), onclick: () => open(inLayer, each),
-        }), part: Math.abs(place), step: classOf(place),
-        number: view.wroteText(value) +
-          (token < 0 ? '' : ' · ' + percent(shareOf(inLayer, each, query(), token), data.coarse)),
-      };
-    })));
+  }));
+  if (writes) {
+    return titled('Heads that wrote most, for or against it', !list.length ? 'none' :
+      'logits, blue for the token and rust against it; layer.head, where it looked most', bars);
+  }
+  return titled('Heads that look here in particular',
+    'attention, not effect: layer.head, share, ± its habit' + (
+      !list.length ? ': none' :
+        (inWriter ? '; first, in bold, ' + view.layerName(wrote()) + ', which wrote it' : '') +
+        '; by what is over the habit, with more weight at the token written and in upper layers'),
+    bars);
 }
 
 // addParts adds the elements that the script alone draws in. Buttons go from layer to layer and

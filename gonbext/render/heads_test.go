@@ -201,8 +201,7 @@ func TestHeadsErrors(t *testing.T) {
 // headsDataOf returns what the script of a picture needs.
 func headsDataOf(t *testing.T, r Heads) (d headsData) {
 	t.Helper()
-	h := r.open()
-	code, missing := headsBoard{newBoard(h.drawing, "", 0), h}.scriptData(1e6)
+	code, missing := r.open().packed(1e6)
 	if missing != "" {
 		t.Errorf("without room it says %q", missing)
 	}

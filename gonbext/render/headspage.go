@@ -3,11 +3,12 @@ package render
 import (
 	_ "embed"
 	"fmt"
-	"html"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/focus"
 	"github.com/headwater-ml/headwater/internal/study/heads"
 )
 
@@ -16,53 +17,83 @@ var headsSource string
 
 var headsScript = script(scaleSource + matrixSource + headsSource)
 
-// headsBoard is the state of writing [Heads] as HTML.
-type headsBoard struct {
-	*board
-	h *headsDrawing
+func (r Heads) draw() drawer { return r.open().board(r) }
+
+// board returns the heads as a board: the heads of the open layer and the open head from every
+// token are its tables, and the map and the list of all heads stand beside them.
+func (h *headsDrawing) board(r Heads) *Board {
+	steps := make([]int, len(h.drawing.tokens))
+	for _, j := range h.standing(h.layer, h.head, h.query) {
+		steps[j] = h.step(h.layer, h.head, h.query, j)
+	}
+	legend := "Attention of every head, as the model computed it; nothing is merged. The framed " +
+		"token is what the head looks from, or what is predicted there. " +
+		h.listing("Listed are ") + " Attention says where a head reads, not what it makes of it."
+	if sinks := h.sinkNames(); sinks != "" {
+		legend += fmt.Sprintf(" Not in the scale: %s, a sink, which has more than 30 %% of all "+
+			"attention.", sinks)
+	}
+	b := &Board{
+		drawing: h.drawing, Kind: string(KindHeads), MaxBytes: r.MaxBytes, By: byPanel,
+		Opened: Opening{
+			Say:   h.sentence(h.layer, h.head, h.query),
+			Facts: Phrase{{text: h.facts()}}, Steps: steps,
+		},
+		Table: h.ofLayer(), Details: "how to read this, heads of all " + h.words.shown,
+		PageLegend: strings.Join(append([]string{legend}, h.kindLines()...), "\n"),
+		TextLegend: strings.Join(append([]string{h.listing("Below each token: ")},
+			h.kindLines()...), "\n"),
+	}
+	all := h.all()
+	b.layout = layout{
+		script: headsScript, data: h.packed,
+		tables: []Table{h.fromEveryToken()}, aside: &all,
+		figured: func(string) (Figure, error) { return Figure{Heads: &r}, nil },
+	}
+	for _, list := range h.lists(h.query, listedHeads) {
+		what, heads, _ := strings.Cut(list, ": ")
+		b.lists = append(b.lists, Line{Name: what, List: heads})
+	}
+	for t := range h.e.Steps {
+		where, what, chance := h.predictionText(t)
+		line := Phrase{{text: where}, {text: what, strong: true}, {text: " " + chance + ": " +
+			strings.Join(h.lists(h.queryOf(t), listed), "; ")}}
+		b.Lines = append(b.Lines, Line{Say: line})
+		b.Lists = append(b.Lists, h.textLines(t)...)
+	}
+	return b
 }
 
-// markup implements [Picture].
-func (r Heads) markup(room int) *page {
-	h := r.open()
-	b := headsBoard{newBoard(h.drawing, r.Palette, limitOf(r.MaxBytes, room)), h}
-	b.write()
-	return b.page()
-}
-
-func (r Heads) draw() drawer { return r }
-
-func (r Heads) title() string { return titleOf(r.Explanation) }
-
-// write writes the parts from top to bottom. Near the limit each part takes what those before it in
-// the order of need have left: the answer with its text, the map, numbers for the script, matrices
-// for readers without one, and the lines of all predictions.
-func (b headsBoard) write() {
-	b.begin("hm-heads", "")
-	b.top()
-	rest := b.limit - b.Len() - len(headsScript()) - 2000
-	var answer strings.Builder
-	steps := make([]int, len(b.tokens))
-	for _, j := range b.h.standing(b.h.layer, b.h.head, b.h.query) {
-		steps[j] = b.h.step(b.h.layer, b.h.head, b.h.query, j)
+// textLines returns the lines of prediction t in a text.
+func (h *headsDrawing) textLines(t int) []Line {
+	where, what, chance := h.predictionText(t)
+	query, indent := h.queryOf(t), "     "
+	if l := h.wroteLayer(t); l >= 0 {
+		chance += fmt.Sprintf(" · attention of %s wrote more of it than that of any other",
+			h.e.Model.LayerName(l))
 	}
-	answer.WriteString(`<div class="hm-grid"><div>`)
-	b.writeAnswer(&answer, b.h.sentence(b.h.layer, b.h.head, b.h.query).html(),
-		html.EscapeString(b.h.facts()), steps)
-	rest -= answer.Len()
-	side := b.all(rest / 2)
-	rest -= len(side)
-	lines := b.lines(rest / 8)
-	rest -= len(lines)
-	data, missing := b.scriptData(rest * 3 / 4)
-	rest -= len(data)
-	b.WriteString(answer.String() + b.matrices(rest) + `<div class="hm-after"></div></div>` +
-		`<div class="hm-side">` + side + "</div></div>")
-	if missing != "" {
-		b.WriteString(b.common(func(p *page) { p.withoutRoom(missing) }))
+	all := []Line{{Name: fmt.Sprintf("%3d  %s%s  ", t+1, where, what), Say: Phrase{{text: chance}}}}
+	if w := h.writes(query); w != nil {
+		all = append(all, Line{Name: indent, List: allWrote(w)})
 	}
-	b.WriteString(lines)
-	b.end(data, headsScript())
+	wrote, others := h.listed(query, listed)
+	write := func(list []focus.Look) {
+		for _, b := range list {
+			all = append(all, Line{
+				Name: indent + h.headName(b.Layer, b.Head, 2) + "  ", List: h.lookName(query, b),
+			})
+		}
+	}
+	if wrote != nil {
+		all = append(all,
+			Line{Name: indent, List: "heads of " + h.e.Model.LayerName(wrote[0].Layer)})
+		indent = "       "
+		if write(wrote); others != nil {
+			all = append(all, Line{Name: "     ", List: "other heads"})
+		}
+	}
+	write(others)
+	return all
 }
 
 // facts returns from where the open head looks, and what it gives to sinks.
@@ -77,10 +108,9 @@ func (h *headsDrawing) facts() string {
 	return strings.Join(append([]string{text}, notes...), " · ")
 }
 
-// all returns the map of all heads, layer 0 at the bottom, if it has room in at most limit bytes,
-// and the list of heads. The script draws both for what a reader chooses.
-func (b headsBoard) all(limit int) string {
-	h := b.h
+// all returns the map of all heads, layer 0 at the bottom. The script draws it for what a reader
+// chooses.
+func (h *headsDrawing) all() Table {
 	t := Table{
 		Title: "All heads", Note: "share given to " + h.placedName(h.source),
 	}
@@ -110,40 +140,21 @@ func (b headsBoard) all(limit int) string {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	s := b.table(t)
-	if len(s) > limit {
-		s = ""
-	}
-	s = "<div>" + s + "</div><div>"
-	for _, list := range h.lists(h.query, listedHeads) {
-		what, heads, _ := strings.Cut(list, ": ")
-		s += fmt.Sprintf(`<div class="hm-h" style="margin:12px 0 2px">%s</div><div `+
-			`style="color:%s">%s</div>`, html.EscapeString(what), dimInk, html.EscapeString(heads))
-	}
-	return s + "</div>"
+	return t
 }
 
-// matrices returns the heads of the open layer, and the open head from every token, as tables for
-// readers without a script, if they have room in at most limit bytes.
-func (b headsBoard) matrices(limit int) string {
-	h := b.h
-	if !h.fits() {
-		return ""
-	}
-	heads := Table{
-		Title: fmt.Sprintf("%s, all %d heads", h.capitalLayer(), h.Heads), Columns: h.columnNames(),
-		Note: "what each looks at, per cent of its attention",
+// ofLayer returns the heads of the open layer as a table.
+func (h *headsDrawing) ofLayer() Table {
+	t := Table{
+		Title: fmt.Sprintf("%s, all %d heads", h.capitalLayer(), h.Heads),
+		Note:  "what each looks at, per cent of its attention", Columns: h.columnNames(),
 	}
 	for k := range h.Heads {
-		heads.Rows = append(heads.Rows, Row{
+		t.Rows = append(t.Rows, Row{
 			Name: fmt.Sprintf("head %d", k), Chosen: k == h.head, Cells: h.row(k, h.query),
 		})
 	}
-	s := `<div class="hm-methods">` + b.table(heads) + b.table(h.fromEveryToken()) + "</div>"
-	if len(s) > limit {
-		return ""
-	}
-	return s
+	return t
 }
 
 // capitalLayer is the name of the open layer where it begins a title.
@@ -185,33 +196,6 @@ func (h *headsDrawing) row(head, query int) (cells []Cell) {
 		cells = append(cells, cell)
 	}
 	return cells
-}
-
-// lines returns the details: how to read the picture, the heads of every prediction in at most
-// limit bytes, and the model.
-func (b headsBoard) lines(limit int) string {
-	h := b.h
-	var s strings.Builder
-	b.openDetails(&s, "how to read this, heads of all "+h.words.shown, !h.fits())
-	fmt.Fprintf(&s, `<p>Attention of every head, as the model computed it; nothing is merged. The `+
-		`framed token is what the head looks from, or what is predicted there. %s Attention says `+
-		`where a head reads, not what it makes of it.`, h.listing("Listed are "))
-	if sinks := h.sinkNames(); sinks != "" {
-		fmt.Fprintf(&s, " Not in the scale: %s, a sink, which has more than 30 %% of all "+
-			"attention.", html.EscapeString(sinks))
-	}
-	for _, line := range h.kindLines() {
-		s.WriteString("</p><p>" + html.EscapeString(line))
-	}
-	s.WriteString(`</p><div class="hm-lines">`)
-	b.linesWithin(&s, limit, len(h.e.Steps), func(t int) string {
-		where, what, chance := h.predictionText(t)
-		return fmt.Sprintf("<div>%s<b>%s</b> %s: %s</div>", html.EscapeString(where),
-			html.EscapeString(what), chance,
-			html.EscapeString(strings.Join(h.lists(h.queryOf(t), listed), "; ")))
-	})
-	s.WriteString("</div>" + b.common(func(p *page) { p.settings("") }) + "</details>")
-	return s.String()
 }
 
 // sinkNames names the sinks.
@@ -269,11 +253,10 @@ type headsData struct {
 	Kinds []shownKind `json:"kinds,omitempty"` // of heads
 }
 
-// scriptData returns the data of the script: the rows of all tokens, or, where they do not fit, of
+// packed returns the data of the script: the rows of all tokens, or, where they do not fit, of
 // those from which generated tokens are predicted, or of the one that is shown; "" if there is no
 // room for these either. missing says what a reader cannot click.
-func (b headsBoard) scriptData(limit int) (code, missing string) {
-	h := b.h
+func (h *headsDrawing) packed(limit int) (code, missing string) {
 	m := len(h.e.Prompt.Texts)
 	d := headsData{
 		Layers: h.Layers, Heads: h.Heads, Query: h.query, Layer: h.layer,
@@ -309,7 +292,7 @@ func (b headsBoard) scriptData(limit int) (code, missing string) {
 		{0, h.Tokens - 1, 1000}, {0, h.Tokens - 1, 100}, {max(m-1, 0), h.Tokens - 1, 1000},
 		{max(m-1, 0), h.Tokens - 1, 100}, {h.query, h.query, 1000},
 	} {
-		if code := b.packed(d, rows.first, rows.last, rows.parts, limit); code != "" {
+		if code := h.within(d, rows.first, rows.last, rows.parts, limit); code != "" {
 			switch name := h.placedName(rows.first); {
 			case rows.first == rows.last && h.Tokens > 1:
 				missing = "Clicks show what heads look at from " + name + " alone"
@@ -323,17 +306,16 @@ func (b headsBoard) scriptData(limit int) (code, missing string) {
 	return "", noClicks
 }
 
-// packed returns the data with rows from token first to last, in so many parts of the attention, ""
+// within returns the data with rows from token first to last, in so many parts of the attention, ""
 // if they are larger than limit.
-func (b headsBoard) packed(d headsData, first, last, parts, limit int) string {
-	h := b.h
+func (h *headsDrawing) within(d headsData, first, last, parts, limit int) string {
 	d.First, d.Last, d.Coarse = first, last, parts == 100
 	// Rows that take twice the room alone do not fit together: they are not all worked out.
 	for i, size := 0, 0; i < h.Layers*h.Heads; i++ {
 		if size > 2*limit {
 			return ""
 		}
-		d.Rows = append(d.Rows, h.packed(i/h.Heads, i%h.Heads, first, last, float64(parts)))
+		d.Rows = append(d.Rows, h.packedRows(i/h.Heads, i%h.Heads, first, last, float64(parts)))
 		size += len(pack(d.Rows[i]))
 	}
 	for i := first; i <= last; i++ {
@@ -352,9 +334,9 @@ func (b headsBoard) packed(d headsData, first, last, parts, limit int) string {
 	return packWithin(limit, d)
 }
 
-// packed returns the rows of a head for the script. Each value has the colour and, unless it is
+// packedRows returns the rows of a head for the script. Each value has the colour and, unless it is
 // coarse, the number of the picture.
-func (h *headsDrawing) packed(layer, head, first, last int, parts float64) (rows []packedRow) {
+func (h *headsDrawing) packedRows(layer, head, first, last int, parts float64) (rows []packedRow) {
 	for i := first; i <= last; i++ {
 		var values []float64
 		for j := range h.Seen(i) {
@@ -370,4 +352,19 @@ func (h *headsDrawing) packed(layer, head, first, last int, parts float64) (rows
 		}))
 	}
 	return rows
+}
+
+// drawn works out the matrix of the open head: a row for each token that looks and is not folded.
+func (h *headsDrawing) drawn() Drawn {
+	b := &Board{
+		drawing: h.drawing, Table: h.fromEveryToken(), Caption: []string{h.quotedPrompt()},
+		Scale: NewScale("share of attention", attribution.Share, []float64{1}),
+		Notes: append([]string{h.sentence(h.layer, h.head, h.query).String() + "."},
+			greyNotes(h.drawing, h.Ignored, "all attention")...),
+	}
+	f := b.drawn()
+	for i, c := range h.columns {
+		f.Columns[i].Grey = !slices.Contains(h.Ignored[c.From:c.To], false)
+	}
+	return f
 }

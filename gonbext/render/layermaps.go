@@ -3,11 +3,13 @@ package render
 import (
 	"cmp"
 	"context"
-	"github.com/headwater-ml/headwater/attribution/trace"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -133,7 +135,7 @@ func (r Maps) Check() error {
 const mostMaps = 12
 
 var mapsKind = panelKind{
-	name: "maps", title: "Every token from every token", small: "All layers shown",
+	kind: KindMaps, title: "Every token from every token", small: "All layers shown",
 	lines: "every target in a line", targets: true,
 	legend: "Each line is what one token (target) has from every token (source) after that layer " +
 		"or, with methods of one layer, in it. All maps have one scale. In a decoder the row of " +
@@ -178,7 +180,7 @@ func (r Maps) panels() *mapPanels {
 	d := newDrawing(textPicture(r.Explanation, r.Look), nil)
 	d.words.title = "Targets × sources: what every token has from every token"
 	L, T := r.Map.Shape[0], r.Map.Shape[1]
-	p := &mapPanels{panels: &panels{drawing: d, kind: mapsKind}, level: r.firstLevel(d.chosen)}
+	p := &mapPanels{panels: &panels{drawing: d, panelKind: mapsKind}, level: r.firstLevel(d.chosen)}
 	p.grey, p.levels = r.sinks(d.picture), levelsBeside(p.level, L)
 	each := func(f func(i, j int, x float64)) {
 		for _, l := range p.levels {
@@ -369,27 +371,54 @@ func levelsBeside(open, L int) []int {
 	return levels
 }
 
-func (r Maps) figure(string) (Figure, error) {
-	d, err := r.Drawn(r.One)
-	if r.One {
-		return Figure{Matrix: &d}, err
-	}
-	return Figure{Squares: &d}, err
-}
-
-// markup implements [Picture].
-func (r Maps) markup(room int) *page {
-	return r.panels().markup(r.Palette, "", limitOf(r.MaxBytes, room))
-}
-
-// plain implements [Picture]: the open layer.
-func (r Maps) plain(look Terminal) *text {
+func (r Maps) draw() drawer {
 	p := r.panels()
-	m := &p.methods[0]
-	m.list, m.open = m.list[m.open:m.open+1], 0
-	return p.plain(look)
+	b := p.board(r.MaxBytes)
+	b.figured = func(string) (Figure, error) { return r.figure(p), nil }
+	return b
 }
 
-func (r Maps) draw() drawer { return r }
+// figure works out the layers that the picture shows, or the open one alone.
+func (r Maps) figure(p *mapPanels) Figure {
+	m := &p.methods[0]
+	list, levels := m.list, p.levels
+	if r.One {
+		list, levels = list[m.open:m.open+1], levels[m.open:m.open+1]
+	}
+	f := p.figureOf(m, &view{name: r.Method, result: r.named()}, list)
+	f.Title, f.Target, f.Source = r.Method, "target", "source"
+	f.Notes = greyNotes(p.drawing, p.grey, "most rows")
+	for i, level := range levels {
+		f.Panels[i].Name = r.named().LayerName(r.Explanation.Model, 0, level)
+		for k := range f.Panels[i].Rows { // the targets are the tokens of the columns
+			f.Panels[i].Rows[k].Name = f.Columns[k].Name
+		}
+	}
+	if f.Caption = p.captioned(); r.One {
+		f.Title += ", " + f.Panels[0].Name
+		f.Panels[0].Name = ""
+		return Figure{Matrix: &f}
+	}
+	layers := message.Count(len(r.Map.Layers), "layer")
+	if len(levels) < len(r.Map.Layers) {
+		layers = fmt.Sprintf("%d of %s", len(levels), layers)
+	}
+	f.Caption = p.captioned(layers + ": rows are targets, columns sources, from the first token on")
+	return Figure{Squares: &f}
+}
 
-func (r Maps) title() string { return titleOf(r.Explanation) }
+// greyNotes names the tokens that are grey, because they have more than 30 % of what they are sinks
+// of.
+func greyNotes(d *drawing, sinks []bool, of string) []string {
+	var names []string
+	for j, is := range sinks {
+		if is {
+			names = append(names, "“"+plain(d.axisName(j))+"”")
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return []string{"Grey: " + strings.Join(names, ", ") + ", a sink, which has more than 30 % " +
+		"of " + of + "."}
+}

@@ -91,7 +91,7 @@ func (r Layers) Check() error {
 func (v view) layered() bool { return v.wrong == "" && v.result.Shape[2] > 1 }
 
 var layersKind = panelKind{
-	name: "layers", title: "Layer by layer", small: "All tokens shown",
+	kind: KindLayers, title: "Layer by layer", small: "All tokens shown",
 	lines: "every token and layer in a line",
 	legend: "In a matrix each line is a layer, the last one on top, and each column a source: " +
 		"how much the token has from there in that layer or, where it says so, up to it. Of " +
@@ -113,7 +113,7 @@ func (r Layers) panels() *panels {
 	if d.statesAlone() {
 		d.words.title = "Layer by layer: how alike the hidden states of tokens are"
 	}
-	p := &panels{drawing: d, kind: layersKind}
+	p := &panels{drawing: d, panelKind: layersKind}
 	var shown []*view
 	for i := range d.views {
 		v := &d.views[i]
@@ -279,21 +279,74 @@ func in(where string) string {
 	return "in " + where
 }
 
-func (r Layers) figure(method string) (Figure, error) {
-	d, err := r.Drawn(method)
-	return Figure{Matrix: &d}, err
+func (r Layers) draw() drawer {
+	p := r.panels()
+	b := p.board(r.MaxBytes)
+	b.next = r.Next
+	b.figured = func(method string) (Figure, error) { return r.figure(p, method) }
+	return b
 }
 
-// markup implements [Picture].
-func (r Layers) markup(room int) *page {
-	return r.panels().markup(r.Palette, r.Next, limitOf(r.MaxBytes, room))
+// figure works out the matrices of a method, one for each token. It returns an error if the method
+// does not have several layers.
+func (r Layers) figure(p *panels, method string) (Figure, error) {
+	i := slices.IndexFunc(p.methods, func(m panelMethod) bool {
+		return m.name == Visible(method, nameLimit)
+	})
+	if i < 0 || len(p.methods[i].list) == 0 {
+		r.Methods = []string{method}
+		return Figure{Matrix: &Drawn{}}, r.Check()
+	}
+	v := &p.views[slices.IndexFunc(p.views, func(v view) bool { return v.name == method })]
+	m := &p.methods[i]
+	f := p.figureOf(m, v, m.list)
+	f.Title, f.Target = method, strings.TrimSpace(m.where)
+	f.Caption = p.captioned(m.sums(p.e.Model, v.result))
+	shown := func(t int) bool {
+		return slices.ContainsFunc(m.list, func(one panel) bool {
+			return one.token == p.tokenOf(t)
+		})
+	}
+	f.Notes = append(p.sinkNotes(v, shown), nonEmpty(p.hiddenNote())...)
+	f.withoutLater()
+	return Figure{Matrix: &f}, nil
 }
 
-// plain implements [Picture].
-func (r Layers) plain(look Terminal) *text {
-	return r.panels().plain(look)
+// withoutLater removes the columns at the end that no row has a value of: tokens after those shown.
+func (f *Drawn) withoutLater() {
+	end := 0
+	for _, one := range f.Panels {
+		for _, row := range one.Rows {
+			for c, cell := range row.Cells {
+				if cell.Measured {
+					end = max(end, c+1)
+				}
+			}
+		}
+	}
+	if end == 0 {
+		return
+	}
+	f.Columns = f.Columns[:end]
+	for _, one := range f.Panels {
+		for i := range one.Rows {
+			one.Rows[i].Cells = one.Rows[i].Cells[:end]
+		}
+	}
 }
 
-func (r Layers) draw() drawer { return r }
-
-func (r Layers) title() string { return titleOf(r.Explanation) }
+// sums names the layers of matrices, and what a row is of if that is not its layer alone.
+func (m *panelMethod) sums(of trace.Info, r *attribution.Result) string {
+	first, last := r.Layers[0], r.Layers[len(r.Layers)-1]
+	switch {
+	case m.parts:
+		return fmt.Sprintf("what each of %s adds to the sum", of.LayerRange(first, last))
+	case r.Combined && r.Scorer:
+		return fmt.Sprintf("sums of layers %s to the row's, up to %s", of.LayerLabel(first),
+			of.LayerName(last))
+	case r.Combined:
+		return fmt.Sprintf("layers %s to the row's together, up to %s", of.LayerLabel(first),
+			of.LayerName(last))
+	}
+	return of.LayerRange(first, last)
+}

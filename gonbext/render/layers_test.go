@@ -182,7 +182,7 @@ func TestLayersLeftOut(t *testing.T) {
 	lines, scripts := 0, 0
 	for l.MaxBytes = whole + 3000; l.MaxBytes > 15_000; l.MaxBytes -= 1000 {
 		got := written(t, l)
-		left := strings.Contains(got, "of these blocks are left out here")
+		left := strings.Contains(got, "of these lines")
 		bare := strings.Contains(got, noClicks)
 		if bare == strings.Contains(got, "<script>") || bare && !left {
 			t.Errorf("%d bytes: a script: %t, lines left out: %t", l.MaxBytes, !bare, left)

@@ -30,6 +30,16 @@ func (b *page) withoutRoom(what string) {
 // noClicks is what withoutRoom says of a picture without its script.
 const noClicks = "Clicks show nothing here"
 
+// inWhole returns what packs data of a script as a whole, or says that clicks show nothing.
+func inWhole(data func() any) func(limit int) (code, missing string) {
+	return func(limit int) (code, missing string) {
+		if code = packWithin(limit, data()); code == "" {
+			missing = noClicks
+		}
+		return code, missing
+	}
+}
+
 // Picture is a value such as a [Heatmap] or [Sources], which [HTML], [Page], [Text] and [FigureOf]
 // write. Equal pictures give equal bytes. One whose values do not fit gives a picture that says so.
 type Picture interface {

@@ -3,29 +3,25 @@ package render
 import (
 	"cmp"
 	_ "embed"
-	"fmt"
-	"html"
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// panels is a picture of several matrices with the same columns, of which one is open, worked out
-// and not yet drawn. [Layers] has one for each generated token, with a row for each layer, and
-// [Maps] one for each layer, with a row for each target. A page draws it, its script draws it again
-// at every choice of a reader, and a text lists it.
+// panels are slices of an array, of which one is open: matrices with the same columns. [Layers]
+// has one for each generated token, with a row for each layer, and [Maps] one for each layer, with
+// a row for each target. A page draws the open one and, small, all of them, its script draws both
+// again at every choice of a reader, and a text lists their rows.
 type panels struct {
 	*drawing
-	kind    panelKind
+	panelKind
 	methods []panelMethod
 	lead    int // the method that is open
 }
 
 // panelKind are the words of a kind of panels.
 type panelKind struct {
-	name   string // of the class of the page
+	kind   Kind
 	title  string // of the open matrix
 	small  string // of all matrices
 	lines  string // of the part with every row
@@ -121,28 +117,19 @@ func (p *panels) list(m *panelMethod, one *panel, i int) string {
 			names = append(names, p.sourceName(cell.token)+" "+m.top.value(cell.value))
 		}
 	}
-	return strings.Join(names, ", ")
-}
-
-// lines calls f with the name of each row of a matrix in which something stands out, and what does.
-func (p *panels) lines(m *panelMethod, one *panel, f func(i int, name, list string)) {
-	for i := range one.cells {
-		if list := p.list(m, one, i); list != "" {
-			f(i, p.rowName(m, i), list)
-		}
-	}
+	return minus(strings.Join(names, ", "))
 }
 
 // rowName is the name of a row outside of its matrix, and nameOf that of a matrix.
 func (p *panels) rowName(m *panelMethod, i int) string {
-	if p.kind.targets {
+	if p.targets {
 		return p.placedName(p.columns[i].From)
 	}
 	return m.where + m.rows[i]
 }
 
 func (p *panels) nameOf(m *panelMethod, one *panel) string {
-	if p.kind.targets {
+	if p.targets {
 		return m.where + one.name
 	}
 	return one.name
@@ -153,46 +140,69 @@ var panelsSource string
 
 var panelsScript = script(scaleSource + matrixSource + panelsSource)
 
-// panelsPage is the state of writing panels as HTML.
-type panelsPage struct {
-	*board
-	panels *panels
+// board returns the panels as a board, about as large as maxBytes if that is above 0.
+func (p *panels) board(maxBytes int) *Board {
+	b := &Board{
+		drawing: p.drawing, Kind: string(p.kind), MaxBytes: maxBytes, By: byPanel,
+		Details: p.lines, Legend: p.legend, PageLegend: pageRest,
+		TextLegend: ". A line names what stands out in it, the strongest first, and ▸ marks the " +
+			"line that other pictures show. Lines in which nothing stands out are left out.",
+	}
+	b.layout = layout{
+		class: "hm-panels", script: panelsScript, isOpen: true,
+		data: inWhole(func() any { return p.data() }),
+	}
+	for k := range p.methods {
+		m := &p.methods[k]
+		if len(p.methods) > 1 {
+			b.Lines = append(b.Lines, Line{Say: Phrase{
+				{text: m.name, strong: true}, {text: ", " + m.unit},
+			}})
+		}
+		for i := range m.list {
+			p.addLines(b, m, i)
+		}
+	}
+	if len(p.methods) > 0 && len(p.methods[p.lead].list) > 0 {
+		m := &p.methods[p.lead]
+		one := &m.list[m.open]
+		b.Table = p.matrix(m, one)
+		b.Opened = Opening{Say: one.say, Facts: one.facts, Steps: p.steps(m, one)}
+	}
+	return b
 }
 
-// markup returns the panels as HTML. Near the limit, numbers for the script come before the lines
-// of all rows.
-func (p *panels) markup(palette, next string, limit int) *page {
-	b := panelsPage{newBoard(p.drawing, palette, limit), p}
-	b.next = next
-	b.begin("hm-panels hm-"+p.kind.name, "")
-	b.top()
-	if len(b.tokens) == 0 || len(p.methods) == 0 {
-		b.WriteString("<p>There is nothing to show yet.</p></div>\n")
-		return b.page()
+// addLines adds panel i of a method to the lines of a board. Of layers with all targets, rows are
+// those of the open one, and a text has no other.
+func (p *panels) addLines(b *Board, m *panelMethod, i int) {
+	const indent = "     "
+	one := &m.list[i]
+	page := Line{Say: one.say, Facts: one.facts}
+	inText := []Line{
+		{Name: p.nameOf(m, one) + " · " + m.name + ", " + m.unit},
+		{Name: indent, List: one.say.String()}, {Name: indent, List: one.facts.String()},
 	}
-	m := &p.methods[p.lead]
-	one := &m.list[m.open]
-	var answer strings.Builder
-	b.writeAnswer(&answer, one.say.html(), one.facts.html(), p.steps(m, one))
-	left := b.limit - b.Len() - answer.Len() - len(panelsScript()) - 3000
-	data := packWithin(left, b.data())
-	left -= len(data)
-	matrix := ""
-	if b.fits() {
-		matrix = `<div class="hm-methods">` + b.table(p.matrix(m, one)) + "</div>"
+	if p.targets && i != m.open {
+		b.Lines = append(b.Lines, page)
+		return
 	}
-	if len(matrix) > left {
-		matrix = ""
+	var rows []string
+	for i := range one.cells {
+		list, mark := p.list(m, one, i), "   "
+		if list == "" {
+			continue
+		}
+		if i == one.row {
+			mark = "   ▸"
+		}
+		name := p.rowName(m, i)
+		rows = append(rows, name+": "+list)
+		inText = append(inText, Line{
+			Name: left(mark, 4) + " " + right(name, 8) + "  ", List: list, Fine: true,
+		})
 	}
-	left -= len(matrix)
-	b.WriteString(answer.String())
-	if data == "" {
-		b.WriteString(b.common(func(p *page) { p.withoutRoom(noClicks) }))
-	}
-	b.WriteString(`<div class="hm-after"></div>` + matrix)
-	b.closing(left, data != "")
-	b.end(data, panelsScript())
-	return b.page()
+	page.List = strings.Join(rows, "\n")
+	b.Lines, b.Lists = append(b.Lines, page), append(b.Lists, inText...)
 }
 
 // steps returns the colours of the text: those of all layers together, or of the framed row.
@@ -252,7 +262,7 @@ func (p *panels) rowOf(m *panelMethod, one *panel, name string, cells []panelCel
 
 // axis says what the rows of a matrix are.
 func (p *panels) axis() string {
-	if p.kind.targets {
+	if p.targets {
 		return ""
 	}
 	return "layer"
@@ -261,43 +271,6 @@ func (p *panels) axis() string {
 // number formats a value for a narrow cell.
 func (m *panelMethod) number(x float64) string {
 	return (&view{top: m.top, colors: m.colors}).cellNumber(x)
-}
-
-// closing writes what stands below the picture: warnings, every row in a line as far as there is
-// room, but always the sentences that a script shows, and the settings.
-func (b panelsPage) closing(limit int, touched bool) {
-	b.openDetails(b, b.panels.kind.lines, true)
-	begin, left := b.Len(), 0
-	for k := range b.panels.methods {
-		m := &b.panels.methods[k]
-		b.printf(`<div class="hm-lines"><b>%s</b>`, html.EscapeString(m.name))
-		for i := range m.list {
-			one := &m.list[i]
-			var rows strings.Builder
-			if !b.panels.kind.targets || i == m.open { // the small ones have as many rows
-				b.panels.lines(m, one, func(_ int, name, list string) {
-					fmt.Fprintf(&rows, "<br>%s: %s", html.EscapeString(name),
-						html.EscapeString(minus(list)))
-				})
-			}
-			line := fmt.Sprintf("<div><span>%s</span> <span>%s</span><small>", one.say.html(),
-				one.facts.html())
-			if b.Len()-begin+len(line)+rows.Len() > limit {
-				if left++; !touched {
-					continue
-				}
-				rows.Reset()
-			}
-			b.WriteString(line + rows.String() + "</small></div>")
-		}
-		b.WriteString("</div>")
-	}
-	b.WriteString(b.common(func(p *page) {
-		if left > 0 {
-			p.leftOut(thousands(left) + " of these blocks " + message.IsOrAre(left))
-		}
-		p.settings(b.panels.kind.legend + pageRest)
-	}) + "</details>")
 }
 
 // panelsData is what the script needs beyond the elements of the picture. Its texts are visible
@@ -338,6 +311,8 @@ type drawnPanel struct {
 	Grey  []int       `json:"grey"`
 	Cells []packedRow `json:"cells"`
 	Total *packedRow  `json:"total,omitempty"`
+	Say   []any       `json:"say"`
+	Facts []any       `json:"facts"`
 	// Inside has, for each row and the total, the tokens whose values folded columns have, and
 	// Targets, for each row of folded targets, the target of each value.
 	Inside  [][]int       `json:"inside"`
@@ -345,26 +320,24 @@ type drawnPanel struct {
 }
 
 // data returns what the script needs.
-func (b panelsPage) data() panelsData {
+func (p *panels) data() panelsData {
 	d := panelsData{
-		textData: b.textData(b.panels.kind.name, b.columns[len(b.columns)-1].To),
-		Title:    b.panels.kind.title, Small: b.panels.kind.small,
-		Targets: b.panels.kind.targets, Lead: b.panels.lead,
+		textData: p.textData(string(p.kind), p.columns[len(p.columns)-1].To),
+		Title:    p.title, Small: p.small, Targets: p.targets, Lead: p.lead,
 	}
-	for j, is := range b.hidden {
+	for j, is := range p.hidden {
 		if is {
 			d.Hidden = append(d.Hidden, j)
 		}
 	}
-	for k := range b.panels.methods {
-		m := &b.panels.methods[k]
+	for k := range p.methods {
+		m := &p.methods[k]
 		list := drawnList{
 			drawnRows: m.scaled, Where: m.where, RowNames: m.rows, Parts: m.parts,
-			TotalLimit: m.totalLimit,
-			Open:       m.open,
+			TotalLimit: m.totalLimit, Open: m.open,
 		}
 		for i := range m.list {
-			list.List = append(list.List, b.panels.drawn(m, &m.list[i]))
+			list.List = append(list.List, p.drawn(m, &m.list[i]))
 		}
 		d.Methods = append(d.Methods, list)
 	}
@@ -375,6 +348,7 @@ func (b panelsPage) data() panelsData {
 func (p *panels) drawn(m *panelMethod, one *panel) drawnPanel {
 	d := drawnPanel{
 		Name: one.name, Token: one.token, Row: one.row, Grey: []int{}, Targets: map[int][]int{},
+		Say: one.say.pieces(), Facts: one.facts.pieces(),
 	}
 	for c, is := range one.grey {
 		if is {
@@ -396,7 +370,7 @@ func (p *panels) drawn(m *panelMethod, one *panel) drawnPanel {
 			if p.columns[c].Folded {
 				inside = append(inside, cells[c].token)
 			}
-			if p.kind.targets && p.columns[i].Folded {
+			if p.targets && p.columns[i].Folded {
 				d.Targets[i] = append(d.Targets[i], cells[c].target)
 			}
 		}
@@ -411,48 +385,24 @@ func (p *panels) drawn(m *panelMethod, one *panel) drawnPanel {
 	return d
 }
 
-// plain writes the panels as text. If that has more than limit bytes, the rows are left out.
-func (p *panels) plain(look Terminal) *text {
-	t := newText(Terminal{Width: look.Width})
-	t.picture = p.picture
-	if p.write(t, true); look.MaxBytes > 0 && t.Len() > look.MaxBytes {
-		t.Reset()
-		p.write(t, false)
-	}
-	return t
-}
-
-// write writes the blocks of all matrices, with or without a line for each row.
-func (p *panels) write(t *text, rows bool) {
-	t.head()
-	for k := range p.methods {
-		m := &p.methods[k]
-		for i := range m.list {
-			one := &m.list[i]
-			t.line("")
-			t.wrapped("", p.nameOf(m, one)+" · "+m.name+", "+m.unit)
-			t.wrapped("     ", one.say.String())
-			t.wrapped("     ", one.facts.String())
-			if !rows {
-				continue
-			}
-			p.lines(m, one, func(i int, name, list string) {
-				mark := " "
-				if i == one.row {
-					mark = "▸"
-				}
-				t.wrapped(fmt.Sprintf("   %s %s  ", mark, right(name, 8)), minus(list))
-			})
+// figureOf returns a figure of matrices of a method; of parts, their sum comes first. v has its
+// name and its facts.
+func (p *panels) figureOf(m *panelMethod, v *view, list []panel) Drawn {
+	scaled := *v
+	scaled.top, scaled.colors = m.top, m.colors
+	f := p.drawing.figureOf(&scaled)
+	for i := range list {
+		one := &list[i]
+		t := p.matrix(m, one)
+		if t.Name = one.name; one.total != nil {
+			sum := p.rowOf(m, one, "sum", one.total)
+			sum.total = true
+			t.Rows = slices.Insert(t.Rows, 0, sum)
 		}
+		f.Panels = append(f.Panels, t.panel(len(f.Columns)))
 	}
-	t.line("")
-	if rows {
-		t.wrapped("", p.kind.legend+". A line names what stands out in it, the strongest first, "+
-			"and ▸ marks the line that other pictures show. Lines in which nothing stands out "+
-			"are left out.")
-	} else {
-		t.wrapped("", "The lines of the rows are left out here: the text would be too long. All "+
-			"numbers are in the explanation.")
+	for c := range f.Columns {
+		f.Columns[c].Grey = c < len(list[0].grey) && list[0].grey[c]
 	}
-	t.model()
+	return f
 }

@@ -49,6 +49,7 @@ function readingOf(data, choice) {
   };
 }
 
+// start reads the numbers, draws a picture, and answers what a reader does.
 function start(root, data) {
   for (const {list} of data.methods) {
     for (const panel of list) {
@@ -57,12 +58,8 @@ function start(root, data) {
       panel.grey = new Set(panel.grey);
     }
   }
-  run(root, readingOf(data, choices(data.id, root, {unfolded: [], open: {}})));
-}
-
-// run draws a picture and answers what a reader does; see run in heatmap.js.
-function run(root, reading) {
-  const {data, choice, columns, methodAt, method, panelAt, panel, row, source, shown} = reading;
+  const reading = readingOf(data, choices(data.id, root, {unfolded: [], open: {}}));
+  const {choice, columns, methodAt, method, panelAt, panel, row, source, shown} = reading;
   const view = Object.assign(viewOf(root, reading), {columns, go}), {find} = view;
   function go(change) {
     Object.assign(choice, change);
@@ -110,15 +107,15 @@ function run(root, reading) {
   go({});
 }
 
-// drawAnswer writes the sentence and the facts of the panel from its line below the picture or, for
-// another target or a source, in the same form.
+// drawAnswer writes the sentence and the facts of the panel or, for another target or a source, in
+// the same form.
 function drawAnswer(view) {
-  const {data, find, lines, names, columns, methodAt, method, panelAt, panel, row, source} = view;
+  const {data, find, names, columns, method, panel, row, source} = view;
   const {layerName, nameOf, shown, placed} = view, [scale, values, grey, tokenOf] = shown();
   const list = ranked(scale, values, grey).slice(0, 3), say = find('say'), facts = find('facts');
   const named = list.map((i) => names[tokenOf(i)] + ' ' + format(scale, values[i], 0)).join(', ');
-  const line = (lines[methodAt()] || [])[panelAt()], me = columns[Math.max(source(), row(), 0)];
-  if (data.targets && (source() >= 0 || row() !== panel().row || !line)) {
+  const me = columns[Math.max(source(), row(), 0)];
+  if (data.targets && (source() >= 0 || isAnotherRow(view))) {
     const verb = source() >= 0 ? ' gave most to ' : ' has most from ';
     say.replaceChildren(...list.length ?
       [bold(nameOf(me)), verb, ...joined(list.map((i) => [bold(names[tokenOf(i)])]))] :
@@ -127,11 +124,9 @@ function drawAnswer(view) {
       ...placed(me, me.tokens[0], '')].join(' · '));
     return;
   }
-  [say, facts].forEach((element, i) => element.replaceChildren(
-    ...line ? line.children[i].cloneNode(true).childNodes : [i ? '' : panel().name]));
-  if (!data.targets && isAnotherRow(view)) {
-    facts.replaceChildren(layerName(row()) + ': ' + (named || 'nothing stands out'));
-  }
+  write(say, panel().say);
+  write(facts, isAnotherRow(view) ? [layerName(row()) + ': ' + (named || 'nothing stands out')] :
+    panel().facts);
 }
 // isAnotherRow reports whether a reader chose another row than the one that the panel opens with.
 const isAnotherRow = ({row, panel}) => row() >= 0 && row() !== panel().row;
@@ -174,7 +169,6 @@ function drawMatrix(view) {
 }
 function drawThumbnails({data, find, columns, method, panelAt, choose}) {
   const shown = method(), box = find('thumbs');
-  if (!box) return;
   const width = Math.max(Math.floor(200 / columns.length), 1);
   const pictures = shown.list.map(({name, cells, grey}) => ({
     name: (data.targets ? shown.where : '') + name, columns: columns.length,
@@ -219,10 +213,8 @@ function addParts(view, click) {
   view.matrix.bar = barOf();
   find('after').append(
     view.matrix.bar.bar, view.matrix.hold, make('div', {className: 'hm-legend'}),
-    ...data.small ? [
-      make('div', {className: 'hm-h hm-strip-title', textContent: data.small}),
-      make('div', {className: 'hm-thumbs' + (data.targets ? ' hm-upward' : '')}),
-    ] : []);
+    make('div', {className: 'hm-h hm-strip-title', textContent: data.small}),
+    make('div', {className: 'hm-thumbs' + (data.targets ? ' hm-upward' : '')}));
 }
 
 begin('.hm-panels', start);

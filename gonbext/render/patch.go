@@ -14,7 +14,7 @@ import (
 
 func init() {
 	RegisterView(View{
-		Name: KindPatch, Method: "direct", Study: patch.Name,
+		Name: KindPatch, Method: "direct", Study: patch.Name, Other: patch.OtherOption,
 		Help: "how much of the difference to the prompt of --against each place of the model " +
 			"carries",
 		Takes: map[string]Media{

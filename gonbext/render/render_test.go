@@ -55,8 +55,8 @@ func goldenOf(t *testing.T, r any, script, name string) {
 }
 
 // drawnOf returns the matrix or the graph of a picture.
-func drawnOf(v Picture) (Drawn, error) {
-	f, err := FigureOf(v, "")
+func drawnOf(v Picture, method ...string) (Drawn, error) {
+	f, err := FigureOf(v, strings.Join(method, ""))
 	if err != nil {
 		return Drawn{}, err
 	}

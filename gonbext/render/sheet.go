@@ -92,24 +92,6 @@ func (b *board) common(write func(*page)) string {
 	return p.String()
 }
 
-// linesWithin writes n lines to s, as long as it has at most limit bytes, and then how many are
-// left out. Empty lines count, and nothing stands for them.
-func (b *board) linesWithin(
-	s interface {
-		io.StringWriter
-		Len() int
-	}, limit, n int, line func(i int) string,
-) {
-	for i := range n {
-		one := line(i)
-		if one != "" && s.Len()+len(one) > limit {
-			_, _ = s.WriteString(b.common(func(p *page) { p.lastLeftOut(n - i) }))
-			return
-		}
-		_, _ = s.WriteString(one)
-	}
-}
-
 // top writes which model it was, and how much it read and wrote.
 func (b *board) top() {
 	b.printf(`<div class="hm-top" style="color:%s;font-size:13px"><div class="hm-tabs" `+

@@ -21,9 +21,10 @@ type View struct {
 	// "graph of flow"; default Name.
 	Help, Contents string
 	// Study is the name of the study whose findings it shows, "" for none: a file of tensors has
-	// none. Compares says that it has two sides.
-	Study    string
-	Compares bool
+	// none. Other is the option of the study that another prompt is given by, "" for none. Compares
+	// says that the view has two sides.
+	Study, Other string
+	Compares     bool
 	// Part is the whole view of one that shows a part of it in a file, and in a cell nothing.
 	Part Kind
 	// Media are the media that have the view; default all.

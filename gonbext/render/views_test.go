@@ -50,12 +50,13 @@ func TestViews(t *testing.T) {
 			switch kind {
 			case render.KindExperts:
 				m = mixture{tiny}
-			case render.KindPatch:
-				opts.Ask(patch.OtherOption, "the key to the cabinet")
 			case render.KindLayers:
 				opts.AllLayers = true
 			case render.KindCompare:
 				opts.Methods = []string{"raw", "rollout"}
+			}
+			if other := (render.Show{Kind: kind}).View().Other; other != "" {
+				opts.Ask(other, "the key to the cabinet")
 			}
 			rendertest.View(t, kind, m, "the keys to the cabinet", opts)
 			if kind != render.KindExperts && kind != render.KindPatch && kind != render.KindFlow {

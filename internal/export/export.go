@@ -147,13 +147,19 @@ func (f Format) media() render.Media {
 	return 0
 }
 
+// Shown returns what a file of the format shows: Neuronpedia's has the graph of flow, whatever the
+// picture is.
+func (f Format) Shown(o render.Show) render.Show {
+	if f == Neuronpedia {
+		o.Kind = render.KindFlow
+	}
+	return o
+}
+
 // Needs returns what a file of the format needs of [Options.Recorded], nil for nothing.
 func Needs(o render.Show, f Format) *render.Record {
-	switch {
-	case f == Neuronpedia:
-		return render.FlowRecord
-	case f.Picture():
-		return o.View().Record
+	if f.Picture() || f == Neuronpedia {
+		return f.Shown(o).View().Record
 	}
 	return nil
 }
@@ -285,14 +291,12 @@ func (o Options) Describe(e *attribution.Explanation, f Format) (what, width str
 	} else if method, err := o.method(e); err == nil && (OfOneMethod(o.Show, f) || width != "") {
 		methods = []string{method}
 	}
-	v := o.View()
+	v := f.Shown(o.Show).View()
 	switch what = v.Contents; {
-	case f == Neuronpedia:
-		return render.Show{Kind: render.KindFlow}.View().Contents, width
+	case f == Neuronpedia, f.Picture() && v.Methods != 1 && (v.Record != nil || v.Method != ""):
+		return what, width
 	case !f.Picture():
 		what = "values"
-	case v.Methods != 1 && (v.Record != nil || v.Method != ""):
-		return what, width
 	}
 	return what + " of " + message.List(methods), width
 }

@@ -54,7 +54,7 @@ type npLink struct {
 func (o Options) writeNeuronpedia(w io.Writer, e *attribution.Explanation, made string) error {
 	g, _ := o.Recorded[render.FlowRecord.Name].(*attribution.FlowGraph)
 	if g == nil {
-		_, err := render.Show{Kind: render.KindFlow}.Picture(e, o.Recorded)
+		_, err := Neuronpedia.Shown(render.Show{}).Picture(e, o.Recorded)
 		return err
 	}
 	token := 0

@@ -23,7 +23,6 @@ import (
 	"github.com/headwater-ml/headwater/internal/compare"
 	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/internal/message"
-	"github.com/headwater-ml/headwater/internal/study/patch"
 	"github.com/headwater-ml/headwater/internal/study/verdict"
 	"github.com/headwater-ml/headwater/models"
 )
@@ -122,20 +121,23 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	if f.filter {
 		f.show.Filter = attribution.DefaultFilter()
 	}
-	if f.opts.Studies[patch.Name] != "" && !cmd.Flags().Changed("view") {
-		f.show.Kind = render.KindPatch
+	for _, kind := range render.Kinds() {
+		v := render.Show{Kind: kind}.View()
+		if v.Other != "" && f.opts.Studies[v.Study] != "" && !cmd.Flags().Changed("view") {
+			f.show.Kind = kind
+		}
 	}
-	if f.show.Kind == render.KindPatch { // the other prompt is patched with, and not explained
-		other := f.opts.Studies[patch.OtherOption]
+	if v := f.show.View(); v.Other != "" { // the other prompt is for the study, and not explained
+		other := f.opts.Studies[v.Other]
 		switch {
 		case other != "" && f.against != "":
-			return cli.Usagef("--against and --set corrupted are both the other prompt of " +
-				"patching; give one of the two")
+			return cli.Usagef("--against and --set %s are both the other prompt of the view %s; "+
+				"give one of the two", v.Other, v.Name)
 		case other == "" && f.against == "":
-			return cli.Usagef("patching compares two prompts; give the other one, of as many " +
-				"tokens, by --against")
+			return cli.Usagef("the view %s compares two prompts; give the other one, of as many "+
+				"tokens, by --against", v.Name)
 		}
-		f.opts.Ask(patch.OtherOption, cmp.Or(f.against, other))
+		f.opts.Ask(v.Other, cmp.Or(f.against, other))
 		f.against = ""
 	}
 	if f.compares() && !cmd.Flags().Changed("view") {
@@ -318,7 +320,7 @@ func explainTo(
 	}
 	f.opts.Opens = f.show.Opening
 	e, err := watch(ctx, k, m, prompt, f.opts)
-	if f.show.Kind == render.KindLens && e != nil && errors.Is(err, trace.ErrUsage) {
+	if f.show.View().Study != "" && e != nil && errors.Is(err, trace.ErrUsage) {
 		err = cmp.Or(f.checkTokens(e), err) // it was asked for as --token
 	}
 	if err != nil && !interrupted(ctx, e) {

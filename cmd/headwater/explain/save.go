@@ -267,15 +267,12 @@ func addRecorded(
 	needs := export.Needs(o.Show, format)
 	if needs != nil && e.Grouped() {
 		return cli.Usagef("%s shows tokens as the model has them, and this explanation has groups "+
-			"of them: explain the prompt without By and Target", cmp.Or(o.Kind, render.KindFlow))
+			"of them: explain the prompt without By and Target", format.Shown(o.Show).Kind)
 	}
 	if needs == nil || o.Recorded[needs.Name] != nil {
 		return nil
 	}
-	show := o.Show
-	if format == export.Neuronpedia {
-		show.Kind = render.KindFlow
-	}
+	show := format.Shown(o.Show)
 	if r, ok := m.(recording); ok && show.View().Methods == 1 { // the maps of a file are there
 		method, err := show.View().Chosen(show, e.Order)
 		o.Recorded = render.Recorded{needs.Name: r.maps[method]}

@@ -71,7 +71,7 @@ func EncodeFile(ctx context.Context, f server.File) (data []byte, notes []string
 		o.Layer = nil // the picture shows another layer of this method too
 	}
 	if o.Show = o.Opened(f.Explanation); o.Token == nil && format == export.Neuronpedia {
-		o.Token = render.Show{Kind: render.KindFlow}.Opened(f.Explanation).Token // as the picture
+		o.Token = format.Shown(render.Show{}).Opened(f.Explanation).Token // as the picture
 	}
 	if err := addRecorded(ctx, &o, format, f.Tracer, f.Explanation); err != nil {
 		return nil, nil, err

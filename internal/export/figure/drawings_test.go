@@ -1,6 +1,7 @@
 package figure_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -90,7 +91,13 @@ func maps(e *attribution.Explanation, layers int) render.Maps {
 	return render.Maps{Explanation: e, Map: m, Method: "raw"}
 }
 
-// matrix, head, squares, heatmap, strip and layers draw a figure that was worked out.
+// one is the open map alone.
+func one(m render.Maps) render.Maps {
+	m.One = true
+	return m
+}
+
+// matrix, head, heatmap, strip and layers draw a figure that was worked out.
 func matrix(d render.Drawn, err error) (figure.Drawing, error) {
 	if err != nil {
 		return figure.Drawing{}, err
@@ -98,9 +105,9 @@ func matrix(d render.Drawn, err error) (figure.Drawing, error) {
 	return figure.Matrix(d)
 }
 
-// graph draws a picture that has one matrix or graph.
-func graph(v render.Picture) (figure.Drawing, error) {
-	f, err := render.FigureOf(v, "")
+// graph draws a picture that has one matrix or graph, or that of a method.
+func graph(v render.Picture, method ...string) (figure.Drawing, error) {
+	f, err := render.FigureOf(v, strings.Join(method, ""))
 	if err != nil {
 		return figure.Drawing{}, err
 	}
@@ -109,13 +116,6 @@ func graph(v render.Picture) (figure.Drawing, error) {
 
 func head(o render.OpenedHead, err error) (figure.Drawing, error) {
 	return matrix(o.Drawn, err)
-}
-
-func squares(d render.Drawn, err error) (figure.Drawing, error) {
-	if err != nil {
-		return figure.Drawing{}, err
-	}
-	return figure.Maps(d), nil
 }
 
 func heatmap(
@@ -138,7 +138,7 @@ func layers(
 	e *attribution.Explanation, method string, tokens []int, filter attribution.Filter,
 ) (figure.Drawing, error) {
 	h := render.Heatmap{Explanation: e, Filter: filter}
-	return matrix(render.Layers{Heatmap: h, Tokens: tokens}.Drawn(method))
+	return graph(render.Layers{Heatmap: h, Tokens: tokens}, method)
 }
 
 // drawings are one of everything that can be drawn.
@@ -182,8 +182,8 @@ func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
 	add("compare")(matrix(compared.Drawn("")))
 	add("heads")(figure.Heads(heads(e, 3, 2)))
 	add("head")(head(heads(e, 3, 2, 0).OpenHead(&[2]int{2, 1})))
-	add("maps")(squares(maps(e, 14).Drawn(false)))
-	add("map")(matrix(maps(e, 3).Drawn(true)))
+	add("maps")(graph(maps(e, 14)))
+	add("map")(graph(one(maps(e, 3))))
 	add("lines")(figure.Chart(chart.Chart{
 		Kind: chart.Lines, Title: texts[0], Subtitle: texts[m-1], X: chart.Axis{Title: texts[0]},
 		Y:      chart.Axis{Title: texts[0], Unit: texts[0]},

@@ -149,7 +149,7 @@ func TestHeadsFrameTheLayer(t *testing.T) {
 func TestMaps(t *testing.T) {
 	e := explanation("the", " keys", " to")
 	e.Prompt.Special[0] = false
-	d, err := squares(maps(e, 14).Drawn(false))
+	d, err := graph(maps(e, 14))
 	for size, want := range map[render.Size]int{
 		render.Column: 4 + 3, render.Double: 3 + 4, render.Slide: 2 + 6,
 	} {
@@ -164,7 +164,7 @@ func TestMaps(t *testing.T) {
 		}
 	}
 	long := explanation(strings.Fields(strings.Repeat("word ", 80))...)
-	d, err = squares(maps(long, 2).Drawn(false))
+	d, err = graph(maps(long, 2))
 	got := strings.Join(textsOf(t, figure.Options{}, d, err), "\n")
 	if strings.Contains(got, "word") || !strings.Contains(got, "no room for the names") ||
 		!strings.Contains(got, "\n2 layers: rows") {
@@ -172,13 +172,13 @@ func TestMaps(t *testing.T) {
 	}
 	// Squares have more cells than a matrix may have: 12 × 152 × 152.
 	long = explanation(strings.Fields(strings.Repeat("word ", 150))...)
-	d, err = squares(maps(long, 14).Drawn(false))
+	d, err = graph(maps(long, 14))
 	if got := textsOf(t, figure.Options{}, d, err); !slices.Contains(got, "layer 13") {
 		t.Errorf("the maps of 152 tokens have %q", got)
 	}
 	r := maps(e, 3)
 	r.Layer = new(2)
-	d, err = matrix(r.Drawn(true))
+	d, err = graph(one(r))
 	all := textsOf(t, figure.Options{}, d, err)
 	numbers := strings.Join(all, " ")
 	const rows = " 100 100 100 100 25 75 the "
@@ -186,7 +186,7 @@ func TestMaps(t *testing.T) {
 		t.Errorf("%q lacks the rows%s of layer 2", numbers, rows)
 	}
 	r.Layer = new(3)
-	_, err = squares(r.Drawn(false))
+	_, err = graph(r)
 	if err == nil || !strings.Contains(err.Error(), "layers 0 to 2") {
 		t.Errorf("layer 3 of 3: error %v", err)
 	}
@@ -197,7 +197,7 @@ func TestMapsOfLift(t *testing.T) {
 	r := maps(explanation("the", " keys"), 1)
 	r.Map.Unit, r.Map.Quantity = "lift over uniform attention", attribution.Lift
 	r.Map.Row(0, 3)[0] = 4
-	d, err := matrix(r.Drawn(true))
+	d, err := graph(one(r))
 	got := strings.Join(textsOf(t, figure.Options{}, d, err), " ")
 	// The scale goes from a quarter to 4, and its last colour begins at 0.8 of that: 4^0.8.
 	if !strings.Contains(got, " 4.0 ") || !strings.Contains(got, " 1 ×1.1 ") ||
