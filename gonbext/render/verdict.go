@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/study/verdict"
 )
@@ -26,7 +27,7 @@ func (d *drawing) verdict(v *view, t int) *verdict.Verdict {
 		if w == nil || w.Method != v.name || w.Reason == "" && w.Control == nil ||
 			slices.ContainsFunc(w.Trials, func(t verdict.Trial) bool {
 				return len(t.Sources) == 0 || slices.ContainsFunc(t.Sources, func(j int) bool {
-					return j < 0 || j >= len(d.tokens)
+					return d.columnOf(j) < 0
 				})
 			}) {
 			continue
@@ -34,6 +35,31 @@ func (d *drawing) verdict(v *view, t int) *verdict.Verdict {
 		return w
 	}
 	return nil
+}
+
+// columnOf returns the column of a token of the text that was tested, where words are columns that
+// of its word; -1 if there is none.
+func (d *drawing) columnOf(token int) int {
+	p := &d.e.Prompt
+	if p.Tokens == nil {
+		if token < 0 || token >= len(d.tokens) {
+			return -1
+		}
+		return token
+	}
+	m := 0
+	for j, tokens := range p.Tokens {
+		if m += len(tokens); slices.Contains(tokens, token) {
+			return j
+		}
+	}
+	row := slices.IndexFunc(d.e.Steps, func(g attribution.GeneratedToken) bool {
+		return g.Tokens[0] <= token-m && token-m < g.Tokens[1]
+	})
+	if row < 0 || d.e.Model.Reads() {
+		return -1
+	}
+	return len(p.Texts) + row
 }
 
 // testLine is what a test says below the sentence, in one line: how probable the word is as the
@@ -92,11 +118,7 @@ func chanceOf(p float64) string {
 // trialName names a change of the text among those of a line about row t.
 func (d *drawing) trialName(v *view, t int, one verdict.Trial, shown []verdict.Trial) string {
 	word := Visible(one.Text, nameLimit)
-	first, _ := d.wordAround(one.Sources[0])
-	placed := word
-	if d.repeats(first, v.sources(t)) {
-		placed += " (" + d.placeOf(first) + ")"
-	}
+	first, _ := d.wordAround(d.columnOf(one.Sources[0]))
 	switch {
 	case one.Kind == verdict.Exchanged:
 		return "with " + Visible(one.With, nameLimit) + " in place of " + word
@@ -107,7 +129,8 @@ func (d *drawing) trialName(v *view, t int, one verdict.Trial, shown []verdict.T
 	case len(shown) == 1 && d.namesAlone(v, t, first):
 		return "without it"
 	}
-	return "without " + placed
+	place, _ := d.placeIn(first, v.sources(t), false)
+	return "without " + word + place
 }
 
 // allOf returns "both", "all three", "all 11".
@@ -153,9 +176,9 @@ func (l testLine) html() string {
 		if i > 0 {
 			b.WriteString(`<span class="hm-sep"> · </span>`)
 		}
-		fmt.Fprintf(&b, `<span class="hm-trial"><span>%s</span> <span class="hm-part"><span style="`+
-			`width:%.1f%%"></span></span> <b style="white-space:nowrap">%s</b></span>`, html.EscapeString(bar.name),
-			100*bar.part, html.EscapeString(bar.number))
+		fmt.Fprintf(&b, `<span class="hm-trial"><span>%s</span> <span class="hm-part">`+
+			`<span style="width:%.1f%%"></span></span> <b style="white-space:nowrap">%s</b></span>`,
+			html.EscapeString(bar.name), 100*bar.part, html.EscapeString(bar.number))
 	}
 	return b.String() + "</span>"
 }

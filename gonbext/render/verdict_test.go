@@ -13,7 +13,8 @@ import (
 // tested returns a verdict of a test that tells.
 func tested(trials ...verdict.Trial) verdict.Verdict {
 	return verdict.Verdict{
-		Method: "raw", Rows: [2]int{1, 2}, Replacement: "delete", Whole: .7, Trials: trials, Tells: true,
+		Method: "raw", Rows: [2]int{1, 2}, Replacement: "delete", Whole: .7, Trials: trials,
+		Tells: true,
 		Control: &verdict.Control{
 			Draws: 8, Mean: .684, Interval: [2]float64{.6, .75}, Range: [2]float64{.11, .83},
 		},
@@ -46,14 +47,15 @@ func TestVerdictLine(t *testing.T) {
 	}{
 		{"tells", tested(trial(verdict.Without, "Colosseum", .002)),
 			"probability 70 % · without it <1 % · without another word 68 %"},
-		{"does not tell", untold, "The test does not tell: probability 70 % · without it 75 % · " +
-			"without another word 68 %"},
+		{"does not tell", untold, "The test does not tell: probability 70 % · " +
+			"without it 75 % · without another word 68 %"},
 		{"another word", tested(trial(verdict.Without, "is", .01, 13)),
 			"probability 70 % · without is 1 % · without another word 68 %"},
-		{"two", tested(trial(verdict.Without, "Colosseum", .1), trial(verdict.Without, "is", .2, 13),
-			trial(verdict.Against, "the", .9, 14)),
+		{"two", tested(trial(verdict.Without, "Colosseum", .1),
+			trial(verdict.Without, "is", .2, 13), trial(verdict.Against, "the", .9, 14)),
 			"probability 70 % · without Colosseum 10 % · without is 20 %"},
-		{"a rival", tested(trial(verdict.Without, "Colosseum", 0), trial(verdict.Rival, "is", .82, 13)),
+		{"a rival", tested(trial(verdict.Without, "Colosseum", 0),
+			trial(verdict.Rival, "is", .82, 13)),
 			"probability 70 % · without Colosseum <1 % · without is 82 %"},
 		{"three places", tested(trial(verdict.Without, "Colosseum", .65), everywhere),
 			"probability 70 % · without one 65 % · without all three 2 %"},

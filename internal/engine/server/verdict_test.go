@@ -21,6 +21,7 @@ import (
 func TestVerdictsArrive(t *testing.T) {
 	m := fakemodel.NewScored(1)
 	m.Predicted = func(q trace.Query) float64 { return float64(len(q.IDs)) / 10 }
+	m.Edit = func(step *trace.Step) { step.Next.Token.Text = " " + step.Next.Token.Text }
 	opens := func(*attribution.Explanation) int { return 1 }
 	client, _ := serve(t, server.Config{
 		Open:  one(m),

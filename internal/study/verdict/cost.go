@@ -26,8 +26,8 @@ const (
 
 // Seconds returns about how long two cores take to read some tokens of texts of T tokens. A token
 // takes 12·L·D² + 2·L·D·T multiplications (Kaplan et al. 2020, §2.1, without the embedding and the
-// head). Beside them, a score of each of H heads counts as 128: its softmax reads and writes memory,
-// which is most of the time of a small model on a long text.
+// head). Beside them, a score of each of H heads counts as 128: its softmax reads and writes
+// memory, which is most of the time of a small model on a long text.
 func Seconds(m trace.Info, tokens, T int) float64 {
 	L, D, H := float64(m.Layers), float64(m.Width), float64(m.Heads)
 	cost := float64(tokens) * L * (12*D*D + (2*D+scoreCost*H)*float64(T))
@@ -40,10 +40,11 @@ func Seconds(m trace.Info, tokens, T int) float64 {
 // affordable returns the trials and the other words of a test that are read, the most important
 // first, and how many tokens that takes. They are the first trial and one other word in any case,
 // if nobody asked as far as they take no longer than the explanation or [leastSeconds], then the
-// other trials and the other words as far as they fit. If not even the first two do, there are none.
+// other trials and the other words as far as they fit. If not even the first two do, there are
+// none.
 //
-// The time is a count, so that every run gives the same picture: the explanation reads its text once
-// to generate it and once for each method.
+// The time is a count, so that every run gives the same picture: the explanation reads its text
+// once to generate it and once for each method.
 func (r *run) affordable(
 	removal *scorer.Removal, trials, others []test, pieces, mostTokens int,
 ) (chosen, control []test, read int) {

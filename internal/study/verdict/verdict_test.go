@@ -75,7 +75,7 @@ func explained(
 	return e
 }
 
-// eight is a text of eight words, of which the last one stays, because the prediction is read there.
+// eight is a text of eight words, of which the last stays, because the prediction is read there.
 const eight = "w9 w1 w3 w2 w4 w5 w6 w7"
 
 // proven returns the explanation of a token after eight words with a verdict.
@@ -225,8 +225,8 @@ func TestVerdictOfWord(t *testing.T) {
 	}
 }
 
-// The most probable other answer of the text is taken away alone, if it is of the kind of the answer
-// and a fifth as probable: 0.15 here.
+// The most probable other answer of the text is taken away alone, if it is of the kind of the
+// answer and a fifth as probable: 0.15 here.
 func TestVerdictOfRival(t *testing.T) {
 	for _, c := range []struct {
 		id   int
@@ -429,10 +429,10 @@ func TestVerdictOf(t *testing.T) {
 	}
 }
 
-// By default a word is tested as far as that takes no longer than the explanation, or half a second:
-// the named word and one other in any case, or nothing. By hand: the whole text has 8 tokens, and
-// without the one at position j the 7 − j after it are read again, 6 without w1; the explanation reads
-// its 9 twice.
+// By default a word is tested as far as that takes no longer than the explanation, or half a
+// second: the named word and one other in any case, or nothing. By hand: the whole text has 8
+// tokens, and without the one at position j the 7 − j after it are read again, 6 without w1; the
+// explanation reads its 9 twice.
 func TestVerdictAuto(t *testing.T) {
 	half := 1 << 34 // multiplications
 	for _, c := range []struct {
@@ -571,7 +571,8 @@ func TestVerdictOfMean(t *testing.T) {
 	must(t, err)
 	for i, s := range e.Steps {
 		v := verdict.Of(s)
-		if len(e.Steps) != 2 || s.Position != nil || !slices.Equal(v.Trials[0].Sources, []int{last}) ||
+		if len(e.Steps) != 2 || s.Position != nil ||
+			!slices.Equal(v.Trials[0].Sources, []int{last}) ||
 			v.Whole != 0.9 || v.Trials[0].P != 0.1 || v.Control.Mean != 0.9 || !v.Tells {
 			t.Errorf("class %d of %d: %+v", i, len(e.Steps), v)
 		}

@@ -31,8 +31,8 @@ type word struct {
 	removable, plain, begins bool
 }
 
-// text returns the words of the first n tokens, those before the word of a verdict, of which that of
-// the token at stays cannot be taken away.
+// text returns the words of the first n tokens, those before the word of a verdict, of which that
+// of the token at stays cannot be taken away.
 func (r *run) text(v *Verdict, removal *scorer.Removal, n, stays int) (text, error) {
 	values, err := r.values(v, n)
 	if err != nil {
