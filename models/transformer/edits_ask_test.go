@@ -272,7 +272,9 @@ func TestPredictUnderLateEdits(t *testing.T) {
 			t.Skip("it predicts nothing")
 		}
 		last := s.Layers - 1
-		objective := trace.Objective{Quantity: trace.Logit, Position: len(g.ids) - 1, Token: g.second()}
+		objective := trace.Objective{
+			Quantity: trace.Logit, Position: len(g.ids) - 1, Token: g.second(),
+		}
 		var queries []trace.Query
 		for _, e := range []trace.Edit{
 			{Tap: trace.Context, Layers: []int{last}, Heads: []int{1}, Change: trace.SetZero},

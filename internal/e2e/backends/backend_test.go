@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// optimisedInOther runs a test in a process whose graphs are optimised as those of users, and reports
-// whether it did, which it does not in that process.
+// optimisedInOther runs a test in a process whose graphs are optimised as those of users. It
+// reports whether it did; in that process it does not.
 func optimisedInOther(t *testing.T) bool {
 	t.Helper()
 	if !strings.Contains(os.Getenv("XLA_FLAGS"), littleOptimised) {

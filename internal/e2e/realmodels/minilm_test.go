@@ -85,7 +85,8 @@ func checkMiniLM(t *testing.T, f *checkpoint.File, i string, ts []trace.Tensor) 
 		return data
 	}
 	compare(t, i+": hidden", ts[1].Data, want(i+".hidden"), minilmTol)
-	compare(t, i+": embedding", meanRows(ts[1].Data, ts[1].Shape[1]), want(i+".embedding"), minilmTol)
+	compare(t, i+": embedding", meanRows(ts[1].Data, ts[1].Shape[1]), want(i+".embedding"),
+		minilmTol)
 	if f.Has(i + ".attention") {
 		compare(t, i+": attention", ts[0].Data, want(i+".attention"), minilmTol)
 		return

@@ -70,11 +70,11 @@ func (b *queryBatch) predict(ctx context.Context, values []float64) error {
 	if b.inputs.Edits, err = b.m.WholeTexts(b.batch, b.padded); err != nil {
 		return err
 	}
-	x, first, err := b.before(ctx)
+	x, first, err := b.streamBeforeEdits(ctx)
 	if err != nil {
 		return err
 	}
-	for step, err := range b.inputs.Some(ctx, first, b.m.Spec.Layers, x, "", nil) {
+	for step, err := range b.inputs.LayerRange(ctx, first, b.m.Spec.Layers, x, "", nil) {
 		if err != nil {
 			return err
 		}
@@ -96,12 +96,15 @@ func (b *queryBatch) predict(ctx context.Context, values []float64) error {
 	return nil
 }
 
-// before returns the residual stream before a layer, [B,N,D], and the layer: that before which edits
-// change nothing if all texts have the same tokens, which then pass the layers below it once, and 0
-// otherwise. Activation patching edits one layer after the other, so that half of its work is left.
-func (b *queryBatch) before(ctx context.Context) (x *tensors.Tensor, first int, err error) {
+// streamBeforeEdits returns the residual stream before layer first, [B,N,D]. If all texts have the
+// same tokens, that is the first layer in which edits change something, and the layers below it
+// ran for one text; otherwise it is 0. Activation patching edits one layer after the other, so that
+// about half of its work is left.
+func (b *queryBatch) streamBeforeEdits(ctx context.Context) (
+	x *tensors.Tensor, first int, err error,
+) {
 	first = b.inputs.Edits.Begins(b.m.Spec.Layers)
-	if first == 0 || !b.alike() {
+	if first == 0 || !b.equalTexts() {
 		x, err = b.embed()
 		return x, 0, err
 	}
@@ -114,7 +117,7 @@ func (b *queryBatch) before(ctx context.Context) (x *tensors.Tensor, first int, 
 	if x, err = one.embed(); err != nil {
 		return nil, 0, err
 	}
-	for step, err := range one.inputs.Some(ctx, 0, first, x, "", nil) {
+	for step, err := range one.inputs.LayerRange(ctx, 0, first, x, "", nil) {
 		if err != nil {
 			return nil, 0, err
 		}
@@ -130,8 +133,8 @@ func (b *queryBatch) before(ctx context.Context) (x *tensors.Tensor, first int, 
 	return x, first, err
 }
 
-// alike reports whether the batch has more than two texts, and all of the same tokens.
-func (b *queryBatch) alike() bool {
+// equalTexts reports whether the batch has more than two texts, and all of the same tokens.
+func (b *queryBatch) equalTexts() bool {
 	for i, ids := range b.batch.IDs {
 		if !slices.Equal(ids, b.batch.IDs[0]) || b.queries[i].Embeddings != nil ||
 			b.batch.Types != nil && !slices.Equal(b.batch.Types[i], b.batch.Types[0]) {

@@ -47,12 +47,12 @@ type collector func(d *graph.Builder, b *graph.Block, now graph.Cache, more []*N
 func (m *Model) Layers(ctx context.Context, x *tensors.Tensor, edits *edit.Pass,
 	run func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error),
 ) iter.Seq2[*LayerStep, error] {
-	return m.some(ctx, 0, m.Spec.Layers, x, edits, run)
+	return m.layerRange(ctx, 0, m.Spec.Layers, x, edits, run)
 }
 
-// some is [Model.Layers] of the layers from first on that are before end. x is the stream before
-// the first of them.
-func (m *Model) some(ctx context.Context, first, end int, x *tensors.Tensor, edits *edit.Pass,
+// layerRange is [Model.Layers] of the layers from first on that are before end. x is the stream
+// before the first of them.
+func (m *Model) layerRange(ctx context.Context, first, end int, x *tensors.Tensor, edits *edit.Pass,
 	run func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error),
 ) iter.Seq2[*LayerStep, error] {
 	return func(yield func(*LayerStep, error) bool) {
@@ -101,15 +101,15 @@ func (m *Model) some(ctx context.Context, first, end int, x *tensors.Tensor, edi
 func (f *Inputs) Layers(ctx context.Context, x *tensors.Tensor, what string, collect collector,
 	more ...*tensors.Tensor,
 ) iter.Seq2[*LayerStep, error] {
-	return f.Some(ctx, 0, f.m.Spec.Layers, x, what, collect, more...)
+	return f.LayerRange(ctx, 0, f.m.Spec.Layers, x, what, collect, more...)
 }
 
-// Some is [Inputs.Layers] of the layers from first on that are before end. x is the stream before
-// the first of them.
-func (f *Inputs) Some(ctx context.Context, first, end int, x *tensors.Tensor, what string,
+// LayerRange is [Inputs.Layers] of the layers from first on that are before end. x is the stream
+// before the first of them.
+func (f *Inputs) LayerRange(ctx context.Context, first, end int, x *tensors.Tensor, what string,
 	collect collector, more ...*tensors.Tensor,
 ) iter.Seq2[*LayerStep, error] {
-	return f.m.some(ctx, first, end, x, f.Edits, func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error) {
+	run := func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error) {
 		edited, edits, err := f.Edits.Layer(l)
 		if err != nil {
 			return nil, err
@@ -125,7 +125,8 @@ func (f *Inputs) Some(ctx context.Context, first, end int, x *tensors.Tensor, wh
 			}
 			return nodes
 		}, slices.Concat([]*tensors.Tensor{x}, more, edits)...)
-	})
+	}
+	return f.m.layerRange(ctx, first, end, x, f.Edits, run)
 }
 
 // LayersBack takes d, something about the residual stream after the last layer, back to the stream
