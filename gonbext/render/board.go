@@ -398,7 +398,7 @@ func (p *Board) markup(room int) *page {
 
 // writeDetails writes how to read the board, every line in at most limit bytes, and the model.
 func (p *Board) writeDetails(b *board, limit int, isOpen bool) {
-	b.openDetails(b, p.Details, isOpen)
+	b.openDetails(b, "Details: "+p.Details+", settings", "", isOpen)
 	b.printf(`<p>%s</p><div class="hm-lines">`, html.EscapeString(p.Legend+p.PageLegend))
 	b.linesWithin(b, b.Len()+limit, len(p.Lines), func(i int) string {
 		l := p.Lines[i]

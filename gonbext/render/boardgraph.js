@@ -33,6 +33,25 @@ function nextTo(nodes, node, up, aside) {
   return ahead.reduce((best, one) => far(one) < far(best) ? one : best, ahead[0] || node);
 }
 
+// scrolling puts content into a box that scrolls, under a button with how many of the elements that
+// parts returns are to the right of what is in view. count counts them again.
+function scrolling(content, parts) {
+  const button = make('button', {
+    type: 'button', onclick: () => scroll.scrollBy({left: 260, behavior: 'smooth'}),
+  });
+  const scroll = make('div', {className: 'hm-scroll'}, content);
+  const more = make('div', {className: 'hm-more', hidden: true}, button);
+  const hold = make('div', {className: 'hm-hold'}, scroll, more);
+  function count() {
+    const right = scroll.getBoundingClientRect().right - 12;
+    const hidden = parts().filter((part) => part.getBoundingClientRect().left > right).length;
+    more.hidden = !hidden;
+    button.textContent = hidden + ' more →';
+  }
+  scroll.onscroll = count;
+  new ResizeObserver(count).observe(scroll);
+  return {hold, scroll, count};
+}
 function start(root, data) {
   const choice = choices(data.id, root, {open: {}, quiet: data.showsQuiet});
   const find = (name) => root.querySelector('.hm-' + name), image = find('graph img');

@@ -192,7 +192,8 @@ func (h *headsDrawing) row(head, query int) (cells []Cell) {
 func (b headsBoard) lines(limit int) string {
 	h := b.h
 	var s strings.Builder
-	b.openDetails(&s, "how to read this, heads of all "+h.words.shown, !h.fits())
+	b.openDetails(&s, "Details: how to read this, heads of all "+h.words.shown+", settings", "",
+		!h.fits())
 	fmt.Fprintf(&s, `<p>Attention of every head, as the model computed it; nothing is merged. The `+
 		`framed token is what the head looks from, or what is predicted there. %s Attention says `+
 		`where a head reads, not what it makes of it.`, h.listing("Listed are "))

@@ -266,7 +266,7 @@ func (m *panelMethod) number(x float64) string {
 // closing writes what stands below the picture: warnings, every row in a line as far as there is
 // room, but always the sentences that a script shows, and the settings.
 func (b panelsPage) closing(limit int, touched bool) {
-	b.openDetails(b, b.panels.kind.lines, true)
+	b.openDetails(b, "Details: "+b.panels.kind.lines+", settings", "", true)
 	begin, left := b.Len(), 0
 	for k := range b.panels.methods {
 		m := &b.panels.methods[k]

@@ -87,6 +87,9 @@ type Heatmap struct {
 	// sizes first, instead of all in order.
 	Top int
 
+	// tokens, if not nil, is what Explanation joins to words: a page has both.
+	tokens *attribution.Explanation
+
 	comparison *comparison // of two sides; see [Compare]
 }
 
