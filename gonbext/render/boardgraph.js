@@ -33,25 +33,6 @@ function nextTo(nodes, node, up, aside) {
   return ahead.reduce((best, one) => far(one) < far(best) ? one : best, ahead[0] || node);
 }
 
-// scrolling puts content into a box that scrolls, under a button with how many of the elements that
-// parts returns are to the right of what is in view. count counts them again.
-function scrolling(content, parts) {
-  const button = make('button', {
-    type: 'button', onclick: () => scroll.scrollBy({left: 260, behavior: 'smooth'}),
-  });
-  const scroll = make('div', {className: 'hm-scroll'}, content);
-  const more = make('div', {className: 'hm-more', hidden: true}, button);
-  const hold = make('div', {className: 'hm-hold'}, scroll, more);
-  function count() {
-    const right = scroll.getBoundingClientRect().right - 12;
-    const hidden = parts().filter((part) => part.getBoundingClientRect().left > right).length;
-    more.hidden = !hidden;
-    button.textContent = hidden + ' more →';
-  }
-  scroll.onscroll = count;
-  new ResizeObserver(count).observe(scroll);
-  return {hold, scroll, count};
-}
 function start(root, data) {
   const choice = choices(data.id, root, {open: {}, quiet: data.showsQuiet});
   const find = (name) => root.querySelector('.hm-' + name), image = find('graph img');
@@ -73,9 +54,7 @@ function start(root, data) {
       choice.quiet = !choice.quiet;
       draw();
     })] : []);
-  const {hold, count} = scrolling(graph, () => [...graph.querySelectorAll('.hm-name')]);
-  hold.classList.add('hm-graph');
-  find('scroll').replaceWith(hold);
+  find('scroll').replaceWith(make('div', {className: 'hm-scroll hm-graph'}, graph));
   readout.setAttribute('aria-live', 'polite');
   title.textContent = data.title;
   find('after').append(bar);
@@ -107,7 +86,6 @@ function start(root, data) {
       say(chosen);
     } else readout.textContent = data.hint;
     drawSwitches(root);
-    count();
   }
   function pick(node) {
     chosen = chosen === node ? null : node;

@@ -297,6 +297,21 @@ func (b heatmapPage) rowsTitle() string {
 	return "Every token of the answer"
 }
 
+// notes say how to read the matrix and the list.
+func (b heatmapPage) notes() (notes [2]string) {
+	notes = [2]string{"· rows came from columns", "· its strongest sources"}
+	if !b.e.Model.Reads() {
+		notes[1] += ", underlined if they stand in the answer"
+	}
+	if slices.ContainsFunc(b.e.Steps, func(g attribution.GeneratedToken) bool {
+		return !g.Unscored
+	}) {
+		notes[0] += " · p: how probable it was"
+		notes[1] += " · how probable it was"
+	}
+	return notes
+}
+
 // testTable returns every number of the test of row t, nil if there was none: what was read, and
 // the probability.
 func (b heatmapPage) testTable(v *view, t int) (rows [][2]string) {

@@ -8,8 +8,6 @@
 const rowsAtOnce = 200;
 // smallest is the strongest place of a row without values: nothing is divided by 0.
 const smallest = 1e-9;
-// leastColumn is the width of a column in px below which the list takes the place of the matrix.
-const leastColumn = 13;
 
 // readingOf returns what can be read of the data at a choice, without the page.
 function readingOf(data, choice) {
@@ -157,8 +155,7 @@ function drawAnswer(view) {
     return;
   }
   const best = namedOf(method(), row()).slice(0, 3).map((token) => names[token]);
-  find('say').replaceChildren(bold(rowName(row())),
-    ': ' + (best.join(', ') || 'nothing stands out'));
+  find('say').replaceChildren(bold(rowName(row())), ': ' + (best.join(', ') || 'nothing'));
   find('facts').replaceChildren(method().unit);
 }
 // drawGiven writes what a source gave to each row, in place of where a row came from.
@@ -198,6 +195,7 @@ function textPlace(view, token, least) {
   const place = value === undefined ? 0 : placeOf(method(), value);
   return source() < 0 && Math.abs(place) < least ? 0 : place;
 }
+
 // The matrix and the list.
 
 // rowsOf are the rows that the matrix and the list have: around the chosen one, if there are more
@@ -207,14 +205,14 @@ function rowsOf({row, rowCount, tokenOf, isListed}) {
   return range(from, Math.min(from + rowsAtOnce, rowCount)).filter(
     (at) => at === row() || isListed(tokenOf(at)));
 }
-// endsOf are the texts at the end of a row.
-const endsOf = ({data}, method, at) => [
-  ...method.source ? [sourceEnd(contributionOf(method, at))] : [],
-  ...isScored(data) ? [data.chances[at]] : [],
-];
 const isScored = ({chances}) => chances.some(Boolean);
+// sourceEnd returns the end of a row of which a part comes from the source, if that is known.
+const sourceEnd = (part) => part === undefined ? '' : {text: percent(part), part};
+// endsOf are the texts at the end of a row.
+const endsOf = ({data}, method, at) => (method.source ?
+  [sourceEnd(contributionOf(method, at))] : []).concat(isScored(data) ? data.chances[at] : []);
 function drawMatrix(view) {
-  const {root, data, find, columns, row, source, rowName, tokenOf, namedOf, matrix, sheet} = view;
+  const {root, data, find, columns, row, source, rowName, tokenOf, namedOf, matrix} = view;
   const shown = view.method(), rows = rowsOf(view), bands = grouped(view);
   const named = source() < 0 ? namedOf(shown, row()) : [source()];
   const last = [...shown.source ? ['from source'] : [], ...isScored(data) ? ['p'] : []];
@@ -224,8 +222,8 @@ function drawMatrix(view) {
     cells: cellsOf(view, shown, at), note: shown.silent[at] || shown.wrong || '',
     ends: endsOf(view, shown, at),
   })), {bands, last, marked: ({tokens, gap}) => !gap && named.includes(tokens[0])});
-  // The names of rows have the room of the longest word, the columns share the rest, and where it
-  // is too narrow for them the list takes the place of the matrix.
+  // The names of rows have the room of the longest word, the columns share the rest, and where that
+  // is not 12 px and a space for each the list takes the place of the matrix.
   const pen = make('canvas').getContext('2d');
   pen.font = 'bold 13px ' + getComputedStyle(root).fontFamily;
   const width = Math.ceil(Math.max(46, Math.min(124,
@@ -234,12 +232,13 @@ function drawMatrix(view) {
   const spaces = 9 * columns.filter(({begins}) => begins).length;
   find('after').style.setProperty('--name', width + 'px');
   matrix.table.style.setProperty('--fix', width + 2 + ends + spaces + 'px');
-  const least = Math.ceil(width + 22 + ends + spaces + leastColumn * columns.length);
-  root.dataset.least = least;
-  sheet.textContent = '@container(max-width:' + (least - 1) + 'px){.hm[data-least="' + least +
-    '"] .hm-wide{display:none}}@container(min-width:' + least + 'px){.hm[data-least="' + least +
-    '"] .hm-narrow{display:none}}';
+  const least = Math.ceil(width + 22 + ends + spaces + 13 * columns.length);
   drawLegend(view);
+  if (root.dataset.least === String(least)) return;
+  root.dataset.least = least;
+  const {sheet} = root.querySelector('style'), here = 'px){.hm[data-least="' + least + '"] .hm-';
+  for (const rule of ['(max-width:' + (least - 1) + here + 'wide', '(min-width:' + least + here +
+    'narrow']) sheet.insertRule('@container' + rule + '{display:none}}', sheet.cssRules.length);
 }
 // drawList draws for each row its strongest sources. Those of the answer are underlined.
 function drawList(view) {
@@ -270,13 +269,11 @@ function chipsOf({data, isGrey, isListed}, method, row) {
   const least = Math.max(stepsAt[1], Math.abs(all[0]?.[1]) / 4);
   return all.filter(([, place], i) => i < 3 && (!i || Math.abs(place) >= least));
 }
-// sourceEnd returns the end of a row of which a part comes from the source, if that is known.
-const sourceEnd = (part) => part === undefined ? '' : {text: percent(part), part};
 // cellsOf returns the cells of a row, '' if it has no values.
 function cellsOf(view, method, row) {
   const {data, columns, promptCount, has, isGrey, valueIn} = view;
-  return has(method, row) ? columns.map(({tokens, gap}, i) => {
-    const value = valueIn(method, row, tokens, gap);
+  return has(method, row) ? columns.map(({tokens}, i) => {
+    const value = valueIn(method, row, tokens);
     if (value === undefined) return cellOf(view, i);
     const grey = tokens.length === 1 && isGrey(method, row, tokens[0]);
     const named = !data.hidden.includes(tokens[0]) &&
@@ -291,9 +288,9 @@ function cellsOf(view, method, row) {
 // occur.
 function drawLegend(view) {
   const {data, find, columns, names, whereIs, has, isGrey, rowCount} = view, shown = view.method();
-  const lowest = Math.min(0, ...range(0, rowCount).filter((at) => has(shown, at)).flatMap((at) =>
-    shown.values[at].filter((_, token) => !isGrey(shown, at, token)).map(
-      (value) => placeOf(shown, value))));
+  const lowest = range(0, rowCount).reduce((least, at) => !has(shown, at) ? least :
+    shown.values[at].reduce((low, value, token) => isGrey(shown, at, token) ? low :
+      Math.min(low, placeOf(shown, value)), least), 0);
   const parts = legendOf(shown, stepsAt.filter((least) => -lowest >= least).length);
   const sinks = [...shown.grey].filter((token) => !data.hidden.includes(token) &&
     columns.some(({tokens, gap}) => !gap && tokens[0] === token));
@@ -336,15 +333,18 @@ function partsOf({data, names, roles, tokenOf, isGrey, whereIs, sizeIn}, method,
       'te'.includes(roles[token]) ? 'marks of the template' :
         data.sorts[token] === 'm' ? 'punctuation and blanks' : '';
   const kinds = values.map((_, token) => kindOf(token));
-  const ranked = range(0, values.length).filter((token) => !kinds[token] &&
-    !Number.isNaN(values[token])).sort(
+  const ranked = range(0, values.length).filter((token) => !Number.isNaN(values[token]) &&
+    (data.whole ? !kinds[token] : !isGrey(method, row, token))).sort(
     (a, b) => sizeIn(method, values[b]) - sizeIn(method, values[a]));
   const lines = ranked.slice(0, 7).map(
     (token) => [names[token], whereIs(token), written(values[token])]);
   if (method.maximum || method.kind === 'lift') return lines;
-  const others = ranked.slice(7), othersAre = others.length + ' other ' + data.units;
-  others.forEach((token) => { kinds[token] = othersAre; });
-  kinds.forEach((kind, token) => { if (kind) sums[kind] = (sums[kind] || 0) + values[token]; });
+  ranked.slice(0, 7).forEach((token) => { kinds[token] = 'named'; });
+  const others = kinds.filter((kind) => !kind).length, othersAre = others + ' other ' + data.units;
+  kinds.forEach((kind, token) => {
+    sums[kind || othersAre] = (sums[kind || othersAre] || 0) + values[token];
+  });
+  delete sums.named;
   const whole = method.whole?.[row] ?? undefined, all = values.reduce((a, b) => a + b, 0);
   if (whole !== undefined) sums['the rest of the model'] = whole - all;
   const rest = [othersAre, ...Object.keys(sums).filter((kind) => kind !== othersAre)]
@@ -378,14 +378,8 @@ function drawReadout(view, row, i) {
 // matrix and the list, of which one has room, the legend, and the tables of the details.
 function addParts(view, chooseRow, clickMatrix) {
   const {data, find, methods} = view;
-  const title = make('div', {className: 'hm-h'}, data.title + ' ',
-    make('span', {className: 'hm-wide', textContent: '· rows came from columns' +
-      (isScored(data) ? ' · p: ' + data.pIs : '')}),
-    make('span', {
-      className: 'hm-narrow', textContent: '· its strongest sources' +
-        (data.positions ? '' : ', underlined if they stand in the answer') +
-        (isScored(data) ? ' · ' + data.pIs : ''),
-    }));
+  const title = make('div', {className: 'hm-h'}, data.title + ' ', ...data.notes.map(
+    (note, i) => make('span', {className: i ? 'hm-narrow' : 'hm-wide', textContent: note})));
   view.matrix = tablePart(
     view, 'hm-matrix hm-rows', (row, column) => drawReadout(view, row, column), clickMatrix);
   view.matrix.hold.classList.add('hm-wide');
@@ -395,16 +389,13 @@ function addParts(view, chooseRow, clickMatrix) {
       if (line) chooseRow(Number(line.dataset.i));
     },
   });
-  view.sheet = make('style');
   view.readout = make('div', {className: 'hm-readout'});
-  const tabs = make('div', {
-    className: 'hm-tabs', role: 'tablist', ariaLabel: 'method', hidden: methods.length < 2,
-  });
+  const tabs = ['tabs', 'units'].map(
+    (name) => make('div', {className: 'hm-' + name, role: 'tablist', ariaLabel: name}));
+  tabs[0].hidden = methods.length < 2;
   find('after').append(make('div', {className: 'hm-bar hm-heading'}, title,
-    make('div', {className: 'hm-tools'}, tabs, make('div', {
-      className: 'hm-units', role: 'tablist', ariaLabel: 'unit',
-    }))), view.sheet, view.matrix.hold, view.list, make('div', {className: 'hm-legend'}),
-  view.readout);
+    make('div', {className: 'hm-tools'}, ...tabs)), view.matrix.hold, view.list,
+  make('div', {className: 'hm-legend'}), view.readout);
   find('details').querySelector('summary').after(make('div', {className: 'hm-tables'}));
   addScores(view);
 }

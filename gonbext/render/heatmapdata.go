@@ -34,9 +34,9 @@ type heatmapData struct {
 	Others       string       `json:"others"`
 	Chance       string       `json:"chance"`
 	Row          string       `json:"row"`
-	// Title is that of the matrix, and PIs what the probability of a row is.
+	// Title is that of the matrix and of the list, of which Notes say how to read them.
 	Title   string      `json:"title"`
-	PIs     string      `json:"pIs"`
+	Notes   [2]string   `json:"notes"`
 	Methods []drawnRows `json:"methods"`
 	// Aligned draws links from the start.
 	Aligned bool `json:"aligned,omitempty"`
@@ -214,7 +214,7 @@ func (b heatmapPage) data() heatmapData {
 		Positions: b.positions(), Targets: b.itself(0, len(b.e.Prompt.Texts)),
 		Hidden: []int{}, Compared: b.comparison != nil,
 		Others: "What it could have written", Chance: "next token", Row: "generated token",
-		Title: b.rowsTitle(), PIs: "how probable it was", Scores: b.scores(), Aligned: b.aligned,
+		Title: b.rowsTitle(), Notes: b.notes(), Scores: b.scores(), Aligned: b.aligned,
 	}
 	if b.e.Model.Reads() {
 		d.Others, d.Chance, d.Row = "What it could have been", b.words.chance, "prediction"

@@ -214,7 +214,7 @@ function fillTable({table, hold}, view, rows, {marked, width, bands, axis, last 
   // The columns at the end have room for their longest text.
   const longest = Math.max(0, ...rows.flatMap(({ends = []}) => ends.map(
     (end) => (end.text ?? end ?? '').length)));
-  table.style.setProperty('--end', longest > 6 ? 8 * longest + 'px' : '');
+  table.style.setProperty('--end', longest > 6 ? 9 * longest + 'px' : '');
   table.style.setProperty('--ends', last.length > 1 ? last.length : '');
   table.replaceChildren(widths, head, body);
   // Numbers are shown if the widest has room. A point is half as wide as a digit, a minus wider.
