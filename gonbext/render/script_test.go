@@ -211,7 +211,7 @@ func TestScriptReading(t *testing.T) {
 				"sinks and what is not in the scale,,9.0;the rest of the model,,1.3;" +
 				"all together: logit,,10.0,true",
 		},
-		{"partsOf(look(), {...m, maximum: true, digits: 1}, 0).length", "4"},
+		{"partsOf(look(), {...m, maximum: true, digits: 1}, 0).length", "5"},
 
 		{"columns()", "0 <s>, 1 in, 2 side, 3 a, 4+5 gap 1 sentence, 6 d"},
 		{"columns({all: true})", "0 <s>, 1 in, 2 side, 3 a, 4 b, 5 c, 6 d"},
