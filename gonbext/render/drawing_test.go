@@ -775,8 +775,8 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// TestThemeContrast: the first step of a theme has a contrast of 1.37 to the page, every step 4.5 to
-// the letters on it, and steps go one way.
+// TestThemeContrast: the first step of a theme has a contrast of 1.37 to the page, every step
+// one of 4.5 to the letters on it, and steps go one way.
 func TestThemeContrast(t *testing.T) {
 	for _, theme := range themes {
 		for _, side := range []struct {

@@ -375,7 +375,7 @@ func (b heatmapPage) rowsOf(v *view) drawnRows {
 	return r
 }
 
-// finite returns a number, or nil if it is none.
+// finite returns a number, or nil if it is infinite or NaN.
 func finite(x float64) *float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil

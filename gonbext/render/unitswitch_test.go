@@ -20,7 +20,8 @@ func TestUnitSwitch(t *testing.T) {
 	page := written(t, Heatmap{Explanation: words, tokens: e})
 	scriptOf(t, page, &both)
 	if one.Finer != nil || one.Whole || !both.Whole || both.Finer == nil {
-		t.Fatalf("of tokens: %t, %v; of words: %t, %v", one.Whole, one.Finer, both.Whole, both.Finer)
+		t.Fatalf("of tokens: %t, %v; of words: %t, %v", one.Whole, one.Finer, both.Whole,
+			both.Finer)
 	}
 	finer := both.Finer
 	if finer.Data.ID == both.ID || len(finer.Data.Names) != len(one.Names) || finer.Data.Whole ||

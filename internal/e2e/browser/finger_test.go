@@ -154,8 +154,8 @@ func TestFinger(t *testing.T) {
 	}
 }
 
-// TestFingerMoves moves a finger over the list of a matrix that is wider than a phone: nothing moves
-// sideways, and no row is chosen.
+// TestFingerMoves moves a finger over the list of a matrix that is wider than a phone: nothing
+// moves sideways, and no row is chosen.
 func TestFingerMoves(t *testing.T) {
 	b := tab(t)
 	phone(t, b)

@@ -65,14 +65,14 @@ func TestHeatmapFolds(t *testing.T) {
 	}
 	b.Show(t, pageOf(t, conversation()))
 	want{
-		"a fold", over(0, 0), "“are” came mostly from Threes and two", "Threes 2.00, two 1.00", "are",
-		"13 two p5,15 Three p6", "are ggzp5zp6zzg",
+		"a fold", over(0, 0), "“are” came mostly from Threes and two", "Threes 2.00, two 1.00",
+		"are", "13 two p5,15 Three p6", "are ggzp5zp6zzg",
 		"are ← <s> 0.00 · system 0 · the strongest of 9 folded tokens, click to unfold",
 	}.check(t, b)
 }
 
-// TestHeatmapWide opens a matrix that is wider than its window: a list takes its place where columns
-// would be narrower than 12 px, and nothing is wider than the page. Names are not cut and do not
+// TestHeatmapWide opens a matrix that is wider than its window: a list takes its place where
+// columns would be narrower than 12 px, and nothing is wider than the page. Names are not cut and do not
 // touch, and numbers stand in the middle, in a notebook too.
 func TestHeatmapWide(t *testing.T) {
 	b := tab(t)
@@ -163,7 +163,8 @@ func TestHeatmapMethods(t *testing.T) {
 	b := tab(t)
 	b.Show(t, document(pictures(t)["all methods"]))
 	for i, name := range pictures(t)["all methods"].Explanation.Order {
-		if got := see(t, b, click(".hm-tabs button", i)); got.Tab != name || got.Say == "" || got.Row == "" {
+		got := see(t, b, click(".hm-tabs button", i))
+		if got.Tab != name || got.Say == "" || got.Row == "" {
 			t.Errorf("a click on %s opens %+v", name, got)
 		}
 	}
