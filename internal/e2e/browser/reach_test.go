@@ -72,8 +72,8 @@ func TestHeatmapFolds(t *testing.T) {
 }
 
 // TestHeatmapWide opens a matrix that is wider than its window: a list takes its place where
-// columns would be narrower than 12 px, and nothing is wider than the page. Names are not cut and do not
-// touch, and numbers stand in the middle, in a notebook too.
+// columns would be narrower than 12 px, and nothing is wider than the page. Names do not touch,
+// and numbers stand in the middle, in a notebook too.
 func TestHeatmapWide(t *testing.T) {
 	b := tab(t)
 	defer b.Resize(t, 1200, 900)
