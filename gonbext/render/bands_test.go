@@ -7,23 +7,14 @@ import (
 	"github.com/headwater-ml/headwater/internal/study/patch"
 )
 
-// TestScriptNotes: names of bands stand where they have room, the last one always, and legends name
-// the tokens that are drawn apart.
+// TestScriptNotes: legends name the tokens that are drawn apart.
 func TestScriptNotes(t *testing.T) {
 	m := machine(t, commonSource, scaleSource, matrixSource)
-	_, err := m.RunString(`const names = (count, ...spans) => bandsOf(spans.map(
-		([name, count]) => ({name, count})), count).map(
-		({name, ends}) => name + (ends ? '<' : '')).join()`)
-	must(t, err)
 	for expression, want := range map[string]string{
-		"names(7, ['prompt', 6], ['generated', 1])":                   "prompt,generated<",
-		"names(7, ['prompt', 3], ['generated', 4])":                   "prompt,generated",
-		"names(60, ['system', 3], ['user', 50], ['generated', 7])":    ",user,generated",
-		"names(60, ['system', 4], ['user', 3], ['', 2], ['user', 1])": "system,user,,user<",
-		"sinksNote(['a', 'b', 'c'], [])":                              "",
-		"sinksNote(['a', 'b', 'c'], [0])":                             "\u00a0· “a” is a sink, in no scale",
-		"sinksNote(['a', 'b', 'c'], [0, 2])":                          "\u00a0· “a” and “c” are sinks, in no scale",
-		"sinksNote(['a', 'b', 'c'], [0, 1, 2])":                       "\u00a0· “a” and “b” and others are sinks, in no scale",
+		"sinksNote(['a', 'b', 'c'], [])":        "",
+		"sinksNote(['a', 'b', 'c'], [0])":       "\u00a0· “a” is a sink, in no scale",
+		"sinksNote(['a', 'b', 'c'], [0, 2])":    "\u00a0· “a” and “c” are sinks, in no scale",
+		"sinksNote(['a', 'b', 'c'], [0, 1, 2])": "\u00a0· “a” and “b” and others are sinks, in no scale",
 	} {
 		if got := run[string](t, m, expression); got != want {
 			t.Errorf("%s is %q, want %q", expression, got, want)

@@ -474,7 +474,7 @@ func (p *Board) side(b *board, limit int) string {
 
 // writeDetails writes how to read the board, every line in at most limit bytes, and the model.
 func (p *Board) writeDetails(b *board, limit int, isOpen bool) {
-	b.openDetails(b, p.Details, isOpen)
+	b.openDetails(b, "Details: "+p.Details+", settings", "", isOpen)
 	for line := range strings.Lines(p.Legend + p.PageLegend) {
 		b.printf("<p>%s</p>", html.EscapeString(strings.TrimSpace(line)))
 	}

@@ -35,7 +35,7 @@ function start(root, data) {
     columns: table.columns.map((_, i) => ({tokens: [i]})),
     labelOf: ({tokens: [i]}) => table.columns[i],
   } : {
-    ...view, isFirstGenerated: (column) => table.bands && view.isFirstGenerated(column),
+    ...view, isFirstGenerated: () => false,
     columns: table.over.map((column) => ({tokens: tokensOf(column), gap: column[2]})),
   };
   const pick = (i) => opens.length && go({at: clamp(i, opens.length), column: undefined});
@@ -111,6 +111,7 @@ function drawText(view) {
 function drawTable(view) {
   const {data, table, grid, matrix, names, labelOf, opens, opened, column} = view;
   const {columns} = grid, {last} = table, marked = (at) => at === columns[column()];
+  const bands = table.bands && grouped(grid);
   const axis = (table.axis || '').replace(/ (?=[↓→])/g, '\u00a0');
   if (!table.ofWords) {
     fillTable(matrix, grid, table.rows.map((name, row) => ({
@@ -118,7 +119,7 @@ function drawTable(view) {
       ends: last && table.ends[row], cells: columns.map((_, i) => cellOf(grid, i,
         table.cells[row][i] === '.' ? undefined :
           {step: stepIn(table.cells[row], i), number: table.labels[row][i]})).join(''),
-    })), {axis, bands: table.bands, last, marked: data.by === 'column' && marked});
+    })), {axis, bands, last, marked: data.by === 'column' && marked});
     for (const cell of table.words ? matrix.table.querySelectorAll('tbody td[data-c]') : []) {
       const row = Number(cell.parentNode.dataset.i), i = Number(cell.dataset.c);
       if (!columns[i].gap) cell.textContent = table.labels[row][i];

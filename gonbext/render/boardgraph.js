@@ -54,9 +54,7 @@ function start(root, data) {
       choice.quiet = !choice.quiet;
       draw();
     })] : []);
-  const {hold, count} = scrolling(graph, () => [...graph.querySelectorAll('.hm-name')]);
-  hold.classList.add('hm-graph');
-  find('scroll').replaceWith(hold);
+  find('scroll').replaceWith(make('div', {className: 'hm-scroll hm-graph'}, graph));
   readout.setAttribute('aria-live', 'polite');
   title.textContent = data.title;
   find('after').append(bar);
@@ -88,7 +86,6 @@ function start(root, data) {
       say(chosen);
     } else readout.textContent = data.hint;
     drawSwitches(root);
-    count();
   }
   function pick(node) {
     chosen = chosen === node ? null : node;

@@ -32,9 +32,9 @@ const clamp = (x, count) => Math.max(Math.min(x, count - 1), 0);
 // within is x if it is an index below size.
 const within = (x, size, otherwise) => x >= 0 && x < size ? x : otherwise;
 
-// paletteMenu adds a menu of the palettes to the top of a board, and gives the board the palette
-// that a reader chose.
-function paletteMenu(root, names, choice) {
+// paletteMenu adds a menu of switches and palettes to the top of a board or to the tools of its
+// matrix, and gives the board the palette that a reader chose.
+function paletteMenu(root, names, choice, switches) {
   const buttons = names.map((name) => make('button', {
     type: 'button', textContent: name.replace('-', ' and '), onclick: () => {
       choice.palette = name;
@@ -43,13 +43,14 @@ function paletteMenu(root, names, choice) {
     },
   }));
   const menu = make('details', {className: 'hm-menu'},
-    make('summary', {textContent: '⋯', ariaLabel: 'more'}), make('div', {}, 'Colours', ...buttons));
+    make('summary', {textContent: '⋯', ariaLabel: 'more'}),
+    make('div', {}, ...switches, 'Colours', ...buttons));
   function paint() {
     const palette = root.dataset.palette = choice.palette || root.dataset.palette;
     buttons.forEach((button) => { button.ariaChecked = button.dataset.palette === palette; });
   }
   buttons.forEach((button, i) => { button.dataset.palette = names[i]; });
-  root.querySelector('.hm-top').append(menu);
+  (root.querySelector('.hm-tools') || root.querySelector('.hm-top')).append(menu);
   paint();
 }
 
@@ -60,14 +61,15 @@ function choices(id, root, first) {
   const pictures = window.headwaterPictures = window.headwaterPictures || {};
   const all = pictures[id] = pictures[id] || [];
   const gone = (picture) => !(picture.root.deref() || {}).isConnected;
-  const mine = all.find(gone) || all[all.push({}) - 1];
+  const mine = all.find((picture) => picture.root.deref() === root) || all.find(gone) ||
+    all[all.push({}) - 1];
   const choice = JSON.parse(JSON.stringify(mine.choice || first));
   Object.assign(mine, {root: new WeakRef(root), choice});
   return choice;
 }
 // onKeys answers keys: actsAt returns what they do, by their names.
 function onKeys(root, actsAt) {
-  root.addEventListener('keydown', (event) => {
+  root.onkeydown = (event) => {
     const act = actsAt(event)[event.key], {target} = event;
     const other = event.altKey || event.ctrlKey || event.metaKey || target.matches('.hm-scroll') ||
       target.closest('button,summary');
@@ -75,18 +77,18 @@ function onKeys(root, actsAt) {
     event.preventDefault();
     event.stopPropagation();
     act();
-  });
+  };
 }
 // liven ends the start of a script: the board has its menu, its keys are its own, and the blocks
 // are open that the reader had opened.
-function liven(root, {palettes}, choice) {
+function liven(root, {palettes}, choice, switches = []) {
   const details = root.querySelector('.hm-details');
-  paletteMenu(root, palettes, choice);
+  paletteMenu(root, palettes, choice, switches);
   root.classList.add('hm-on');
   root.setAttribute('data-lm-suppress-shortcuts', 'true');
   if (details) details.open = false; // it was open for readers without a script
   root.querySelectorAll('details').forEach((block) => {
-    const key = block.querySelector('summary').textContent;
+    const key = block.querySelector('summary').firstChild.textContent;
     if (key in choice.open) block.open = choice.open[key];
     block.ontoggle = () => { choice.open[key] = block.open; };
   });

@@ -196,7 +196,7 @@ func TestCompareScale(t *testing.T) {
 		limit float64
 		calm  []int // of the sources after <bos>
 	}{
-		{"a", "b", 0.2, []int{6, -6, 0, 2, -1, 0}}, // 0.2 -0.2 -0.01 0.03 -0.02
+		{"a", "b", 0.2, []int{6, -6, 0, 2, -2, 0}}, // 0.2 -0.2 -0.01 0.03 -0.02
 		{"a", "c", 0.13, []int{-2, 2, 0, 0, 0, 0}}, // -0.02 0.02, of which a quarter of 0.52
 	} {
 		d := newDrawing(compared(t, side(e, c.a), side(e, c.b)).picture(true), nil)
@@ -524,7 +524,7 @@ func TestCompareTokens(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	rows := regexp.MustCompile(`<tr [^>]*><th scope="row"[^>]*>(.*?)</th>.*?<td style="color:#59616e">`+
+	rows := regexp.MustCompile(`<tr [^>]*><td style="text-align:right">(.*?)</td>.*?<td style="color:#59616e">`+
 		`([^<]*)</td></tr>`).FindAllStringSubmatch(page, -1)
 	want := [][2]string{{"Laura", "29.3 %"}, {"Simon", "49.3 %"}, {"⟨Laura│Simon⟩", "29.3 %│49.3 %"}}
 	if len(rows) != len(want) {

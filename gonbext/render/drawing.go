@@ -21,6 +21,8 @@ type drawing struct {
 	// chosen is the row that colours the text, and lead the method; -1 if there is none.
 	chosen, lead int
 	columns      []TextColumn // of the matrices
+	// whole says that tokens are words, of which punctuation has no row and no column.
+	whole bool
 	// mentioned are the tokens that a sentence or its facts name, which are never folded.
 	mentioned map[int]bool
 	placesOf  map[string][]int // the first tokens of each word, in order; see repeats
@@ -68,7 +70,7 @@ type TextColumn struct {
 // newDrawing works out a picture that opens with a row. If that is nil or does not exist, it opens
 // with the content word that a method says most of.
 func newDrawing(p *picture, row *int) *drawing {
-	d := &drawing{picture: p}
+	d := &drawing{picture: p, whole: p.byWords()}
 	d.readTokens()
 	d.readTurns()
 	d.markCode()
@@ -283,7 +285,7 @@ func (d *drawing) textOf(j int) string {
 }
 
 // stepsAt are the places on a scale at which its six colours begin. The script has them too.
-var stepsAt = [levels]float64{1. / 24, 1. / 8, 1. / 4, .4, .6, .8}
+var stepsAt = [levels]float64{1. / 24, 1. / 10, 1. / 5, 1. / 3, 1. / 2, 3. / 4}
 
 // stepOf returns the colour of a place on a scale: 0 for none and for NaN, up to levels, and
 // negative for values below the neutral one.

@@ -83,7 +83,7 @@ func TestHeadWrites(t *testing.T) {
 // The colour of what a head wrote ends at the largest of all heads.
 func TestWroteStep(t *testing.T) {
 	w := writing().open().writes(6)
-	for i, want := range []int{1, 5, 0, -6, 0, 0} {
+	for i, want := range []int{2, 5, 0, -6, 0, 0} {
 		if got := wroteStep(w, i); got != want {
 			t.Errorf("head %d has the colour %d, want %d", i, got, want)
 		}

@@ -1,10 +1,10 @@
 // Adds touch to a heatmap that is complete without it. It draws the parts that need room or a
-// choice: the matrix of one method with its folded columns, one line for each method, the layers
-// and the alternatives of the chosen row. Sentences come from the lines that the picture has. All
-// text is set as text, never as markup. heatmapdata.go describes the data. common.js, scale.js,
+// choice: the matrix of one method with its folded columns, the list that takes its place where it
+// has no room, and the tables of the details. Sentences come from the lines that the picture has.
+// All text is set as text, never as markup. heatmapdata.go describes the data. common.js, scale.js,
 // matrix.js, which has the words for tokens and rows, and scores.js stand before it.
 
-// rowsAtOnce is how many rows the matrix has at most; the others are reached by buttons.
+// rowsAtOnce is how many rows the matrix has at most; the others are reached by keys.
 const rowsAtOnce = 200;
 // smallest is the strongest place of a row without values: nothing is divided by 0.
 const smallest = 1e-9;
@@ -16,7 +16,7 @@ function readingOf(data, choice) {
     const named = new Set(namedOf(method(), row()).filter((token) => roles[token] === 'p'));
     return (token) => choice.template && roles[token] === 't' || named.has(token);
   });
-  const {promptCount, members, textOf} = text;
+  const {promptCount} = text;
   const method = () =>
     methods.find(({name}) => name === (choice.method || data.lead)) || methods[0];
   const row = () => choice.row < rowCount ? choice.row : data.chosen;
@@ -27,18 +27,15 @@ function readingOf(data, choice) {
   const has = (method, row) => method.values && row < method.has && !method.silent[row];
   const isGrey = (method, row, token) => method.grey.has(token) ||
     method.sinks && method.sinks[row] === token || data.targets && token === promptCount + row;
-  // valueIn is the value of tokens together: their sum or, where a method or the caller wants it,
-  // the highest or the strongest of them.
-  function valueIn(method, row, tokens, strongest) {
-    let sum;
+  // valueIn is the strongest value of tokens together.
+  function valueIn(method, row, tokens) {
+    let best;
     for (const token of tokens) {
       const value = method.values[row][token];
       if (value === undefined || tokens.length > 1 && isGrey(method, row, token)) continue;
-      if (sum === undefined) sum = value;
-      else if (strongest) sum = sizeIn(method, value) > sizeIn(method, sum) ? value : sum;
-      else sum = method.maximum ? Math.max(sum, value) : sum + value;
+      if (best === undefined || sizeIn(method, value) > sizeIn(method, best)) best = value;
     }
-    return sum;
+    return best;
   }
   const sizeIn = (method, value) => Math.abs(placeOf(method, value));
   // strongestOf is the largest size that a source of a row has on the scale.
@@ -50,7 +47,7 @@ function readingOf(data, choice) {
   // given has what the source gave to each row: the place on the scale, the row, and the value.
   const given = (method) => range(0, rowCount)
     .filter((row) => has(method, row) && !isGrey(method, row, source()))
-    .map((row) => [row, valueIn(method, row, members(source()))])
+    .map((row) => [row, method.values[row][source()]])
     .filter(([, value]) => value !== undefined)
     .map(([row, value]) => [placeOf(method, value), row, value])
     .filter(([place]) => classOf(place))
@@ -61,18 +58,30 @@ function readingOf(data, choice) {
     if (data.positions) return data.positions.indexOf(token);
     return token >= promptCount && token - promptCount < rowCount ? token - promptCount : -1;
   }
-  function rowName(row) {
-    if (data.rowNames) return data.rowNames[row];
-    const token = promptCount + row;
-    return choice.group && textOf(members(token)).trim() || names[token];
-  }
+  const rowName = (row) => data.rowNames ? data.rowNames[row] : names[tokenOf(row)];
   return {
-    ...text, rowCount, methods, method, row, source, has, isGrey, valueIn, strongestOf, namedOf,
-    given, tokenOf, rowAt, rowName,
+    ...text, rowCount, methods, method, row, source, has, isGrey, valueIn, sizeIn, strongestOf,
+    namedOf, given, tokenOf, rowAt, rowName,
   };
 }
 
+// start draws what the page has and, at a switch, the finer picture in its place.
 function start(root, data) {
+  const body = root.querySelector('.hm-body');
+  const both = [{markup: body.innerHTML, data}, ...data.finer ? [data.finer] : []];
+  const units = choices(data.id + ' units', root, {at: 0});
+  let drawn = 0;
+  const show = (at) => {
+    if (at !== drawn) body.innerHTML = both[at].markup;
+    units.at = drawn = at;
+    run(root, readingOf(prepared(both[at].data), choices(both[at].data.id, root, {
+      unfolded: [], open: {},
+    })), {both, units, show});
+  };
+  show(within(units.at, both.length, 0));
+}
+// prepared unpacks the values of methods.
+function prepared(data) {
   for (const method of data.methods) {
     method.grey = new Set(method.grey);
     method.silent = method.silent || {};
@@ -80,41 +89,41 @@ function start(root, data) {
       method.values = range(0, data.n).map(
         (row) => row < method.has ? numbersIn(method.rows[row]) : []);
     }
-    if (method.layers) method.parts = method.layers.map(numbersIn);
   }
-  run(root, readingOf(data, choices(data.id, root, {unfolded: [], open: {}})));
+  return data;
 }
 
 // run draws a picture and answers what a reader does. The view that the parts below are given has,
-// beside that of viewOf, the tables matrix and strip, and go, which draws everything after a change
-// of the choice.
-function run(root, reading) {
-  const {data, choice, method, methods, source, row, rowAt, rowCount, namedOf} = reading;
-  const view = Object.assign(viewOf(root, reading), {go, unfolds: true}), {find} = view;
+// beside that of viewOf, the matrix and the list, and go, which draws everything after a change of
+// the choice.
+function run(root, reading, {both, units, show}) {
+  const {data, choice, method, methods, source, row, rowAt, rowCount} = reading;
+  const view = Object.assign(viewOf(root, reading), {
+    go, unfolds: true, isFirstGenerated: () => false,
+  }), {find} = view;
   function go(change) {
     Object.assign(choice, change);
     view.columns = reading.columnsNow();
-    root.classList.toggle('hm-wide', view.columns.length > 50);
     root.classList.toggle('hm-template', Boolean(choice.template));
     root.classList.toggle('hm-difference', Boolean(method().difference));
     drawTabs(find('tabs'), methods, methods.indexOf(method()), chooseMethod);
-    [drawAnswer, drawText, drawScores, drawLinks, drawSide, drawStrip, drawMatrix].forEach(
+    drawTabs(find('units'), [{name: 'words'}, {name: 'tokens'}], units.at, show);
+    find('units').hidden = both.length < 2;
+    [drawAnswer, drawText, drawScores, drawLinks, drawMatrix, drawList, drawTables].forEach(
       (draw) => draw(view));
     drawSwitches(root);
-    const [best] = namedOf(method(), row());
-    if (source() < 0 && best !== undefined) reveal(view.matrix, view, best);
     drawReadout(view);
   }
   const chooseMethod = (i) => go({method: methods[i].name});
   const toggleSource = (token) => go({source: source() === token ? -1 : token});
-  const clickOn = (chooseRow) => (at, i) => {
+  const chooseRow = (at) => go({row: at, source: -1});
+  addParts(view, chooseRow, (at, i) => {
     if (at >= 0) chooseRow(at);
     else if (i >= 0) toggleSource(view.columns[i].tokens[0]);
-  };
-  addParts(view, clickOn(chooseMethod), clickOn((at) => go({row: at, source: -1})));
+  });
   onText(view, (token, shift) => {
     const at = rowAt(token), again = at === row() && source() < 0;
-    if (at >= 0 && !shift && !again) go({row: at, source: -1});
+    if (at >= 0 && !shift && !again) chooseRow(at);
     else toggleSource(token);
   });
   // Left and right go to another row, up and down to another method.
@@ -126,7 +135,7 @@ function run(root, reading) {
     ArrowLeft: step(-1, 0), ArrowRight: step(1, 0), Home: step(-Infinity, 0),
     End: step(Infinity, 0), ArrowUp: step(0, -1), ArrowDown: step(0, 1), Escape: step(0, 0),
   }));
-  liven(root, data, choice);
+  liven(root, data, choice, menuOf(view));
   go({});
 }
 
@@ -135,6 +144,8 @@ function run(root, reading) {
 // drawAnswer writes the sentence and the facts of the row, from its line below the picture.
 function drawAnswer(view) {
   const {find, names, methods, method, row, source, namedOf, rowName, lines} = view;
+  const facts = find('facts'); // the room of those that the picture opens with stays
+  facts.style.minHeight = facts.style.minHeight || facts.offsetHeight + 'px';
   if (source() >= 0) return drawGiven(view);
   const line = (lines[methods.indexOf(method())] || [])[row()];
   if (line) {
@@ -144,15 +155,14 @@ function drawAnswer(view) {
     return;
   }
   const best = namedOf(method(), row()).slice(0, 3).map((token) => names[token]);
-  find('say').replaceChildren(bold(rowName(row())),
-    ': ' + (best.join(', ') || 'nothing stands out'));
+  find('say').replaceChildren(bold(rowName(row())), ': ' + (best.join(', ') || 'nothing'));
   find('facts').replaceChildren(method().unit);
 }
 // drawGiven writes what a source gave to each row, in place of where a row came from.
 function drawGiven(view) {
-  const {data, find, method, row, source, given, members, textOf, rowName, whereIs, go} = view;
+  const {data, find, names, method, row, source, given, rowName, whereIs, go} = view;
   const say = find('say'), rows = given(method()).filter(([place]) => place > 0).slice(0, 3);
-  say.replaceChildren(bold(textOf(members(source()))));
+  say.replaceChildren(bold(names[source()]));
   if (!rows.length) say.append(' stands out for no ' + data.row);
   rows.forEach(([, target], i) => {
     const before = !i ? ' stands out most for ' : i === rows.length - 1 ? ' and ' : ', ';
@@ -164,216 +174,234 @@ function drawGiven(view) {
 // drawText colours the text by what the row has from each token or, of a source, by what each token
 // has from it.
 function drawText(view) {
-  const {method, row, source, has, valueIn, strongestOf, tokenOf, members} = view;
+  const {method, row, source, has, valueIn, strongestOf, tokenOf} = view;
   const least = (method().difference ? 1 : strongestOf(method(), row())) / 12;
-  const framed = source() < 0 ? [tokenOf(row())] : members(source());
+  const framed = source() < 0 ? tokenOf(row()) : source();
   paintText(view,
-    (token) => [framed.includes(token) ? 'hm-here' : classOf(textPlace(view, token, least))],
+    (token) => [token === framed ? 'hm-here' : classOf(textPlace(view, token, least))],
     (tokens) => {
       const value = source() < 0 && has(method(), row()) ?
-        valueIn(method(), row(), tokens, true) : undefined;
+        valueIn(method(), row(), tokens) : undefined;
       return value === undefined ? '' : classOf(placeOf(method(), value));
     });
 }
 // textPlace is the place on the scale that a token of the text is coloured by; 0 for what the row
 // has from it if that is below least.
 function textPlace(view, token, least) {
-  const {method, row, source, has, isGrey, valueIn, members, rowAt} = view;
-  if (source() >= 0) {
-    const target = rowAt(token);
-    if (target < 0 || !has(method(), target) || isGrey(method(), target, source())) return 0;
-    const value = valueIn(method(), target, members(source()));
-    return value === undefined ? 0 : placeOf(method(), value);
-  }
-  if (!has(method(), row()) || isGrey(method(), row(), token) ||
-    method().values[row()][token] === undefined) return 0;
-  const place = placeOf(method(), valueIn(method(), row(), members(token)));
-  return Math.abs(place) < least ? 0 : place;
+  const {method, row, source, has, isGrey, rowAt} = view;
+  const at = source() < 0 ? row() : rowAt(token), from = source() < 0 ? token : source();
+  if (at < 0 || !has(method(), at) || isGrey(method(), at, from)) return 0;
+  const value = method().values[at][from];
+  const place = value === undefined ? 0 : placeOf(method(), value);
+  return source() < 0 && Math.abs(place) < least ? 0 : place;
 }
-// The matrix of a method, and a line of the chosen row for each method.
 
-function drawMatrix(view) {
-  const {data, method, row, source, rowCount, rowName, matrix, bar} = view;
-  const most = Math.max(rowCount - rowsAtOnce, 0), shown = method();
-  const from = Math.min(Math.max(row() - rowsAtOnce / 2, 0), most);
-  fillTable(matrix, view, range(from, Math.min(from + rowsAtOnce, rowCount)).map((at) => ({
-    key: at, name: rowName(at), here: at === row() && source() < 0,
-    cells: cellsOf(view, shown, at), note: shown.silent[at] || shown.wrong || '',
-    ends: [...shown.source ? [sourceEnd(contributionOf(shown, at))] : [], data.chances[at]],
-  })), {
-    bands: true, last: [...shown.source ? ['from source'] : [], 'p'],
-    marked: ({tokens}) => tokens.includes(source()),
-  });
-  entitle(bar.title, 'All ' + data.shown, [shown.name, shown.layer].join(', '));
-  drawLegend(view);
+// The matrix and the list.
+
+// rowsOf are the rows that the matrix and the list have: around the chosen one, if there are more
+// than rowsAtOnce.
+function rowsOf({row, rowCount, tokenOf, isListed}) {
+  const from = Math.min(Math.max(row() - rowsAtOnce / 2, 0), Math.max(rowCount - rowsAtOnce, 0));
+  return range(from, Math.min(from + rowsAtOnce, rowCount)).filter(
+    (at) => at === row() || isListed(tokenOf(at)));
 }
+const isScored = ({chances}) => chances.some(Boolean);
 // sourceEnd returns the end of a row of which a part comes from the source, if that is known.
 const sourceEnd = (part) => part === undefined ? '' : {text: percent(part), part};
-function drawStrip(view) {
-  const {data, find, strip, methods, method, row, rowName, strongestOf} = view;
-  if (!strip) return;
-  entitle(find('strip-title'), '', data.compared ? 'A and B on one scale, A − B on its own' :
-    'each line on its own scale');
-  find('strip-title').prepend(
-    bold(rowName(row())), data.compared ? ' in A, in B, and A − B' : ' by every method');
-  const limitOf = (each) => each.kind === 'lift' || data.compared ? 0 :
-    strongestOf(each, row()) * each.limit;
-  fillTable(strip, view, methods.map((each, i) => ({
-    key: i, name: each.name, here: each === method(),
-    cells: cellsOf(view, each, row(), limitOf(each)),
-    note: each.silent[row()] || each.wrong || '',
-  })));
+// endsOf are the texts at the end of a row.
+const endsOf = ({data}, method, at) => (method.source ?
+  [sourceEnd(contributionOf(method, at))] : []).concat(isScored(data) ? data.chances[at] : []);
+function drawMatrix(view) {
+  const {root, data, find, columns, row, source, rowName, tokenOf, namedOf, matrix} = view;
+  const shown = view.method(), rows = rowsOf(view), bands = grouped(view);
+  const named = source() < 0 ? namedOf(shown, row()) : [source()];
+  const last = [...shown.source ? ['from source'] : [], ...isScored(data) ? ['p'] : []];
+  fillTable(matrix, view, rows.map((at) => ({
+    key: at, name: rowName(at), here: at === row() && source() < 0,
+    faint: data.sorts[tokenOf(at)] === 'f',
+    cells: cellsOf(view, shown, at), note: shown.silent[at] || shown.wrong || '',
+    ends: endsOf(view, shown, at),
+  })), {bands, last, marked: ({tokens, gap}) => !gap && named.includes(tokens[0])});
+  // The names of rows have the room of the longest word, the columns share the rest, and where that
+  // is not 12 px and a space for each the list takes the place of the matrix.
+  const pen = make('canvas').getContext('2d');
+  pen.font = 'bold 13px ' + getComputedStyle(root).fontFamily;
+  const width = Math.ceil(Math.max(46, Math.min(124,
+    10 + Math.max(0, ...rows.map((at) => pen.measureText(rowName(at)).width)))));
+  const ends = last.length * (parseFloat(matrix.table.style.getPropertyValue('--end')) || 53);
+  const spaces = 9 * columns.filter(({begins}) => begins).length;
+  find('after').style.setProperty('--name', width + 'px');
+  matrix.table.style.setProperty('--fix', width + 2 + ends + spaces + 'px');
+  const least = Math.ceil(width + 22 + ends + spaces + 13 * columns.length);
+  drawLegend(view);
+  if (root.dataset.least === String(least)) return;
+  root.dataset.least = least;
+  const {sheet} = root.querySelector('style'), here = 'px){.hm[data-least="' + least + '"] .hm-';
+  for (const rule of ['(max-width:' + (least - 1) + here + 'wide', '(min-width:' + least + here +
+    'narrow']) sheet.insertRule('@container' + rule + '{display:none}}', sheet.cssRules.length);
+}
+// drawList draws for each row its strongest sources. Those of the answer are underlined.
+function drawList(view) {
+  const {data, row, source, rowName, tokenOf, promptCount, names, has, list} = view;
+  const shown = view.method();
+  list.replaceChildren(...rowsOf(view).map((at) => {
+    const line = make('div', {className: at === row() && source() < 0 ? 'hm-here' : ''},
+      make('span', {textContent: rowName(at)}), make('span', {}, ...has(shown, at) ?
+        chipsOf(view, shown, at).map(([token, place]) => make('span', {
+          className: classOf(place),
+        }, make(token >= promptCount && token !== tokenOf(at) ? 'u' : 'span', {},
+          data.columnNames?.[token] || names[token]),
+        ' ' + (inCell(shown, shown.values[at][token]) || '0'))) :
+        [quiet(shown.silent[at] || shown.wrong || '')]),
+      make('span', {}, endsOf(view, shown, at).map((end) => end.text ?? end).join(' · ')));
+    line.dataset.i = at;
+    return line;
+  }));
+}
+// chipsOf returns the sources that a row of the list has, with their places on the scale: those of
+// the second step and a quarter of the strongest, at most three, or else the strongest.
+function chipsOf({data, isGrey, isListed}, method, row) {
+  const all = range(0, data.sources).filter((token) => isListed(token) &&
+    !isGrey(method, row, token) && method.values[row][token] !== undefined)
+    .map((token) => [token, placeOf(method, method.values[row][token])])
+    .filter(([, place]) => classOf(place))
+    .sort(([, a], [, b]) => Math.abs(b) - Math.abs(a));
+  const least = Math.max(stepsAt[1], Math.abs(all[0]?.[1]) / 4);
+  return all.filter(([, place], i) => i < 3 && (!i || Math.abs(place) >= least));
 }
 // cellsOf returns the cells of a row, '' if it has no values.
-function cellsOf(view, method, row, limit) {
+function cellsOf(view, method, row) {
   const {data, columns, promptCount, has, isGrey, valueIn} = view;
-  return has(method, row) ? columns.map(({tokens, gap}, i) => {
-    const value = valueIn(method, row, tokens, gap);
+  return has(method, row) ? columns.map(({tokens}, i) => {
+    const value = valueIn(method, row, tokens);
     if (value === undefined) return cellOf(view, i);
     const grey = tokens.length === 1 && isGrey(method, row, tokens[0]);
     const named = !data.hidden.includes(tokens[0]) &&
       !(data.targets && tokens[0] === promptCount + row);
     return cellOf(view, i, {
-      step: classOf(placeOf(method, value, limit)), grey,
+      step: classOf(placeOf(method, value)), grey,
       number: grey && !named ? '' : inCell(method, value),
     });
   }).join('') : '';
 }
-// drawLegend names where each step of the scale begins, and what rows and columns are.
-function drawLegend({data, find, columns, method, names, whereIs}) {
-  const columnsAre = columns.some(({gap}) => gap) ?
-    '\u00a0· dotted: folded, coloured by the strongest inside' :
-    '\u00a0· columns: where they came from';
-  const parts = legendOf(method());
-  const sinks = [...method().grey].filter((token) => !data.hidden.includes(token) &&
+// drawLegend names where each step of the scale begins: below the neutral value as far as they
+// occur.
+function drawLegend(view) {
+  const {data, find, columns, names, whereIs, has, isGrey, rowCount} = view, shown = view.method();
+  const lowest = range(0, rowCount).reduce((least, at) => !has(shown, at) ? least :
+    shown.values[at].reduce((low, value, token) => isGrey(shown, at, token) ? low :
+      Math.min(low, placeOf(shown, value)), least), 0);
+  const parts = legendOf(shown, stepsAt.filter((least) => -lowest >= least).length);
+  const sinks = [...shown.grey].filter((token) => !data.hidden.includes(token) &&
     columns.some(({tokens, gap}) => !gap && tokens[0] === token));
-  const begins = data.begins === undefined ? '' :
-    '\u00a0· ' + names[data.begins] + ': ' + whereIs(data.begins);
   last(parts).append(
-    '\u00a0· rows: ' + data.shown + columnsAre + begins + sinksNote(names, sinks));
+    data.begins === undefined ? '' : '\u00a0· ' + names[data.begins] + ': ' +
+    whereIs(data.begins), sinksNote(names, sinks));
   find('legend').replaceChildren(...parts);
 }
 
-// Beside the matrix: what could have come, and the layers.
+// The details: tables of what wrote the word, of its test, and of what could have come.
 
-function drawSide(view) {
-  const {data, find, method, row, source, given, has, rowName} = view;
-  const parts = [], sides = data.alternatives.map((side) => side && side[row()]);
+// tableOf returns a table of names, where they stand, and numbers; the last line may be a sum.
+const tableOf = (title, note, rows) => titled(title, note, make('table', {}, make('tbody', {},
+  ...rows.map(([name, where, number, sum]) => make('tr', {className: sum ? 'hm-sum' : ''},
+    make('td', {}, name, make('span', {className: 'hm-faint'}, where ? ' ' + where : '')),
+    make('td', {textContent: number}))))));
+function drawTables(view) {
+  const {data, find, method, row, source, given, has, rowName, names} = view, shown = method();
+  const tables = [], sides = data.alternatives.map((side) => side && side[row()]);
   if (source() >= 0) {
-    parts.push(titled('What it gave', method().unit, barsOf(given(method()).slice(0, 10).map(
-      ([place, at, value]) => ({
-        name: rowName(at), part: Math.abs(place), number: format(method(), value, at),
-        step: classOf(place),
-      })))));
-  } else {
-    sides.forEach((others, side) => others && parts.push(titled(
-      data.others + (sides.length > 1 ? ' in ' + 'AB'[side] : ''), data.chance,
-      barsOf(others.map(([name, chance, came]) => ({
-        name, part: chance, number: percent(chance), strong: came,
-      }))))));
-    if (has(method(), row())) parts.push(layersOf(view));
+    tables.push(tableOf('What ' + names[source()] + ' gave', shown.unit, given(shown).slice(
+      0, 10).map(([, at, value]) => [rowName(at), '', format(shown, value, at)])));
+  } else if (has(shown, row())) {
+    tables.push(tableOf('What wrote ' + rowName(row()), shown.unit, partsOf(view, shown, row())));
   }
-  find('side').replaceChildren(...parts);
+  const test = shown.tests?.[row()];
+  if (test) tables.push(tableOf('The test', '', test.map(([name, number]) => [name, '', number])));
+  sides.forEach((others, side) => others && tables.push(tableOf(
+    data.others + (sides.length > 1 ? ' in ' + 'AB'[side] : ''), data.chance, others.map(
+      ([name, chance, came]) => [came ? bold(name) : name, '', percent(chance)]))));
+  find('tables').replaceChildren(...tables);
 }
-// layersOf returns the strongest sources of the row, with what every layer gave or has.
-function layersOf(view) {
-  const {data, names, promptCount, method, row} = view;
-  const shown = method(), at = row(), placeAt = (token) => placeOf(shown, shown.values[at][token]);
-  let list = shown.strongest[at].filter((token) => classOf(placeAt(token)))
-    .map((token) => ({token}));
-  let layerCount = 0, limit = 1, title = 'Strongest sources';
-  let note = shown.more ? 'every layer: ' + shown.more : '';
-  if (shown.parts) {
-    const before = shown.strongest.slice(0, at).reduce((sum, {length}) => sum + length, 0);
-    list = shown.strongest[at].map((token, i) => ({token, parts: shown.parts[before + i]}));
-    layerCount = shown.layerNames.length;
-    limit = Math.max(smallest, ...list.flatMap(({parts}) => parts).map(
-      (value) => shown.kind === 'lift' ? 0 : Math.abs(value)));
-    title = 'Layer by layer';
-    note = (shown.byLayer ? shown.unit + ' that each layer wrote' :
-      shown.combined ? 'up to each layer' : 'each layer alone') +
-      ', up to ' + format(shown, limit, at);
-  }
-  const most = Math.max(smallest, ...list.map(({token}) => Math.abs(shown.values[at][token])));
-  const partOf = (value, place) => Math.abs(shown.kind === 'lift' ? place : value / most);
-  const shortName = (token) => data.chat && data.columnNames?.[token] || names[token];
-  const line = ({token, parts}) => {
-    const where = token < promptCount ? token : view.answer[0] + (token - promptCount + 1);
-    const value = shown.values[at][token], place = placeAt(token);
-    return make('tr', {},
-      make('th', {scope: 'row'}, shortName(token),
-        make('span', {className: 'hm-faint'}, ' ' + where)),
-      ...parts ? parts.map(
-        (part) => make('td', {className: classOf(placeOf(shown, part, limit)) || 'hm-z'})) :
-        [make('td', {}, barOfPart(partOf(value, place), classOf(place)))],
-      make('td', {className: 'hm-sum'}, format(shown, value, at)));
-  };
-  return titled(title, note, make('table', {className: 'hm-layers'},
-    make('colgroup', {}, ...range(0, (layerCount || 1) + 2).map(() => make('col', {}))),
-    make('tbody', {}, ...list.map(line)),
-    ...layerCount > 3 ? [layerTicks(shown.layerNames, view)] : []));
-}
-// layerTicks returns a line below the layers that names four of them, or where a stack begins.
-function layerTicks(layerNames, {data, layerLabel}) {
-  const end = layerNames.length - 1, stacks = data.layerLabels && layerNames.map(
-    (layer) => layerLabel(layer).split(' ')[0]);
-  const ticks = stacks ? range(0, end + 1).filter((i) => stacks[i] !== stacks[i - 1]) :
-    [0, 1, 2, 3].map((third) => third < 3 ? Math.round(third * (end + 1) / 3) : end);
-  return make('tfoot', {}, make('tr', {}, make('th', {scope: 'row'}, 'layer'),
-    ...ticks.map((tick, i) => make('td', {
-      colSpan: (ticks[i + 1] ?? end + 2) - tick,
-      textContent: stacks ? stacks[tick] : layerNames[tick],
-    }))));
+// partsOf returns what a row is made of: its strongest sources and, where values add up, the sums
+// of the others, what the values leave out, and the whole.
+function partsOf({data, names, roles, tokenOf, isGrey, whereIs, sizeIn}, method, row) {
+  const values = method.values[row], own = data.positions ? -1 : tokenOf(row), sums = {};
+  const written = (value) => format(method, value, row), {words} = data;
+  const kindOf = (token) => isGrey(method, row, token) ? 'sinks and what is not in the scale' :
+    own >= 0 && words[token] === words[own] ? 'earlier parts of the word itself' :
+      'te'.includes(roles[token]) ? 'marks of the template' :
+        data.sorts[token] === 'm' ? 'punctuation and blanks' : '';
+  const kinds = values.map((_, token) => kindOf(token));
+  const ranked = range(0, values.length).filter((token) => !Number.isNaN(values[token]) &&
+    (data.whole ? !kinds[token] : !isGrey(method, row, token))).sort(
+    (a, b) => sizeIn(method, values[b]) - sizeIn(method, values[a]));
+  const lines = ranked.slice(0, 7).map(
+    (token) => [names[token], whereIs(token), written(values[token])]);
+  if (method.maximum || method.kind === 'lift') return lines;
+  ranked.slice(0, 7).forEach((token) => { kinds[token] = 'named'; });
+  const others = kinds.filter((kind) => !kind).length, othersAre = others + ' other ' + data.units;
+  kinds.forEach((kind, token) => {
+    sums[kind || othersAre] = (sums[kind || othersAre] || 0) + values[token];
+  });
+  delete sums.named;
+  const whole = method.whole?.[row] ?? undefined, all = values.reduce((a, b) => a + b, 0);
+  if (whole !== undefined) sums['the rest of the model'] = whole - all;
+  const rest = [othersAre, ...Object.keys(sums).filter((kind) => kind !== othersAre)]
+    .filter((kind) => kind in sums);
+  return [...lines, ...rest.map((kind) => [kind, '', written(sums[kind])]),
+    ['all together' + (whole === undefined ? '' : ': ' + method.wholeIs), '',
+      written(whole ?? all), true]];
 }
 
 // The controls: what is over the matrix, and what a reader does.
 
-// drawReadout writes what the pointer is on, or the strongest source of the row.
-function drawReadout(view, pointedRow, pointedColumn) {
-  const {data, bar, columns, wordOf, method, row, source} = view;
-  const {has, isGrey, valueIn, namedOf, members, rowName, labelOf, whereIs, placed} = view;
-  const shown = method(), [best] = namedOf(shown, row());
-  const at = pointedRow === undefined ? row() : pointedRow;
-  let column = columns[pointedColumn];
-  if (!column && source() >= 0) column = {tokens: members(source())};
-  else if (!column) column = columns.find(({tokens}) => tokens.includes(best));
-  if (!column || !has(shown, at)) {
-    bar.readout.replaceChildren(bold(rowName(at)),
-      ' · ' + (shown.silent[at] || shown.wrong || 'nothing stands out'));
-    return;
-  }
-  const {tokens, gap} = column, value = valueIn(shown, at, tokens, gap);
-  const token = gap && tokens.find((each) => shown.values[at][each] === value) || tokens[0];
+// drawReadout writes what the pointer is on.
+function drawReadout(view, row, i) {
+  const {data, readout, columns, wordOf, method, source} = view;
+  const {has, isGrey, valueIn, rowName, labelOf, whereIs, placed} = view, shown = method();
+  const column = columns[i] || source() >= 0 && {tokens: [source()]};
+  if (row === undefined && !columns[i] || !column) return readout.replaceChildren();
+  const {tokens, gap} = column, value = row >= 0 && has(shown, row) ?
+    valueIn(shown, row, tokens) : undefined;
+  const token = value !== undefined && gap && tokens.find(
+    (each) => shown.values[row][each] === value) || tokens[0];
   if (value === undefined) {
-    bar.readout.replaceChildren(bold(labelOf(column)), ' · ' + whereIs(token));
-    return;
+    return readout.replaceChildren(bold(labelOf(column)), ' · ' + whereIs(token));
   }
-  const notes = [format(shown, value, at), ...placed(column, token)];
-  if (!gap && isGrey(shown, at, token)) notes.push('not in the scale');
-  if (data.chances[at]) notes.push('p ' + data.chances[at]);
-  const named = tokens.length > 1 && !gap ? [[labelOf(column), 'b']] : wordOf(token);
-  write(bar.readout, [[rowName(at), 'b'], ' ← ', ...named, ' ' + notes.join(' · ')]);
+  const notes = [format(shown, value, row), ...placed(column, token)];
+  if (!gap && isGrey(shown, row, token)) notes.push('not in the scale');
+  if (data.chances[row]) notes.push('p ' + data.chances[row]);
+  write(readout, [[rowName(row), 'b'], ' ← ', ...wordOf(token), ' ' + notes.join(' · ')]);
 }
-// addParts adds the elements that the script alone draws in: the matrix below its switches and,
-// from three methods on, a line for each.
-function addParts(view, clickStrip, clickMatrix) {
-  const {find, methods} = view, after = find('after');
-  if (methods.length > 2) {
-    view.strip = tablePart(view, 'hm-strip', () => {}, clickStrip);
-    after.append(make('div', {className: 'hm-h hm-strip-title'}), view.strip.hold);
-  }
+// addParts adds the elements that the script alone draws in: the heading with its switches, the
+// matrix and the list, of which one has room, the legend, and the tables of the details.
+function addParts(view, chooseRow, clickMatrix) {
+  const {data, find, methods} = view;
+  const title = make('div', {className: 'hm-h'}, data.title + ' ', ...data.notes.map(
+    (note, i) => make('span', {className: i ? 'hm-narrow' : 'hm-wide', textContent: note})));
   view.matrix = tablePart(
-    view, 'hm-matrix', (row, column) => drawReadout(view, row, column), clickMatrix);
-  view.bar = barOf(...switchesOf(view));
-  after.append(view.bar.bar, view.matrix.hold, make('div', {className: 'hm-legend'}));
+    view, 'hm-matrix hm-rows', (row, column) => drawReadout(view, row, column), clickMatrix);
+  view.matrix.hold.classList.add('hm-wide');
+  view.list = make('div', {
+    className: 'hm-list hm-narrow', onclick: ({target}) => {
+      const line = target.closest('[data-i]');
+      if (line) chooseRow(Number(line.dataset.i));
+    },
+  });
+  view.readout = make('div', {className: 'hm-readout'});
+  const tabs = ['tabs', 'units'].map(
+    (name) => make('div', {className: 'hm-' + name, role: 'tablist', ariaLabel: name}));
+  tabs[0].hidden = methods.length < 2;
+  find('after').append(make('div', {className: 'hm-bar hm-heading'}, title,
+    make('div', {className: 'hm-tools'}, ...tabs)), view.matrix.hold, view.list,
+  make('div', {className: 'hm-legend'}), view.readout);
+  find('details').querySelector('summary').after(make('div', {className: 'hm-tables'}));
   addScores(view);
 }
-function switchesOf({data, choice, roles, go}) {
-  const groups = {words: 'whole words', sentences: 'sentences', turns: 'turns'};
-  const switches = Object.keys(groups).filter((group) => data.groups[group]).map((group) => {
-    const isOn = () => choice.group === group;
-    return switchOf(groups[group], isOn, () => go({group: isOn() ? '' : group}));
-  });
+// menuOf returns the switches of the menu.
+function menuOf({data, choice, roles, go}) {
+  const switches = [];
   if (data.turns.length > 1 && roles.includes('t') && data.chat) {
     switches.push(switchOf(
       'template tokens', () => choice.template, () => go({template: !choice.template})));

@@ -3,6 +3,7 @@ package render
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -16,8 +17,6 @@ type heatmapData struct {
 	Chosen int    `json:"chosen"`
 	Lead   string `json:"lead"`
 	textData
-	// Groups has, by the name of a grouping, the first token of the group of each token.
-	Groups map[string][]int `json:"groups"`
 	// Positions are, for encoders, the tokens that rows belong to, and RowNames the names of rows.
 	Positions []int    `json:"positions,omitempty"`
 	RowNames  []string `json:"rowNames,omitempty"`
@@ -35,12 +34,22 @@ type heatmapData struct {
 	Others       string       `json:"others"`
 	Chance       string       `json:"chance"`
 	Row          string       `json:"row"`
-	Shown        string       `json:"shown"`
-	Methods      []drawnRows  `json:"methods"`
+	// Title is that of the matrix and of the list, of which Notes say how to read them.
+	Title   string      `json:"title"`
+	Notes   [2]string   `json:"notes"`
+	Methods []drawnRows `json:"methods"`
 	// Aligned draws links from the start.
 	Aligned bool `json:"aligned,omitempty"`
+	// Finer is the picture of the tokens that this one joins to words.
+	Finer *finerData `json:"finer,omitempty"`
 	// Scores are those of the tokens of the text, in the form of the JSON of an explanation.
 	Scores []*drawnScores `json:"scores,omitempty"`
+}
+
+// finerData is a picture without what the script does not need: its markup and its data.
+type finerData struct {
+	Markup string      `json:"markup"`
+	Data   heatmapData `json:"data"`
 }
 
 // mostLayers is how many layers a model has at most. In a damaged file there may be any number.
@@ -74,8 +83,13 @@ type textData struct {
 	Answer      string   `json:"answer,omitempty"`
 	Begins      *int     `json:"begins,omitempty"`
 	LayerLabels []string `json:"layerLabels,omitempty"`
-	// Columns are the tokens [from,to) of each column, and whether they are folded.
-	Columns [][3]any `json:"columns"`
+	// Columns are the tokens [from,to) of each column, whether they are folded, and how much that
+	// is. Units are what tokens are called, and Whole says that they are words. Sorts has a letter
+	// for each token: f for a function word, m for marks alone, w for others.
+	Columns [][4]any `json:"columns"`
+	Units   string   `json:"units"`
+	Whole   bool     `json:"whole,omitempty"`
+	Sorts   string   `json:"sorts"`
 }
 
 // textData returns the text for the script of a kind of picture.
@@ -85,7 +99,11 @@ func (d *drawing) textData(kind string, sources int) textData {
 			d.e.Model.Name, d.e.Model.Hash, d.e.Prompt.Text, kind,
 		}, "\x00")),
 		Palettes: PaletteNames(), M: len(d.e.Prompt.Texts), Sources: sources,
-		Chat: d.chat(), Given: d.words.text, Turns: [][3]any{}, Columns: [][3]any{},
+		Chat: d.chat(), Given: d.words.text, Turns: [][3]any{}, Columns: [][4]any{},
+		Units: "tokens", Whole: d.whole,
+	}
+	if d.whole {
+		t.Units = "words"
 	}
 	if d.targetBegin >= 0 {
 		t.Answer, t.Begins = d.words.answer, &d.targetBegin
@@ -98,6 +116,14 @@ func (d *drawing) textData(kind string, sources int) textData {
 		t.Names, t.Words = append(t.Names, isolated(token.name)), append(t.Words, first)
 		t.Roles += string(token.role)
 		switch {
+		case slices.Contains(functionWords, strings.ToLower(token.name)):
+			t.Sorts += "f"
+		case !token.spoken():
+			t.Sorts += "m"
+		default:
+			t.Sorts += "w"
+		}
+		switch {
 		case j > 0 && strings.Contains(d.tokens[j-1].ends, "↵"):
 			t.Spaces += "2"
 		case token.space:
@@ -107,7 +133,7 @@ func (d *drawing) textData(kind string, sources int) textData {
 		}
 	}
 	for j := range d.e.Prompt.Texts {
-		if d.e.Spans() {
+		if d.e.Spans() && !d.whole {
 			t.ColumnNames = append(t.ColumnNames, d.shortIn(j, headColumns))
 		}
 	}
@@ -115,7 +141,11 @@ func (d *drawing) textData(kind string, sources int) textData {
 		t.Turns = append(t.Turns, [3]any{turn.name, turn.head[0], max(turn.body[1], turn.tail[1])})
 	}
 	for _, c := range d.columns {
-		t.Columns = append(t.Columns, [3]any{c.From, c.To, c.Folded})
+		name := ""
+		if c.Folded {
+			name = d.foldCount(c)
+		}
+		t.Columns = append(t.Columns, [4]any{c.From, c.To, c.Folded, name})
 	}
 	return t
 }
@@ -162,29 +192,11 @@ type drawnRows struct {
 	Rows  []packedRow `json:"rows,omitempty"`
 	// Named are the sources of each row that stand out and that its facts list, in their order.
 	Named [][]int `json:"named,omitempty"`
-	// Strongest are the largest sources of each row, of which Layers has the values of all layers;
-	// ByLayer says that they are what each layer wrote, and Combined that they are about all layers
-	// up to each.
-	Strongest  [][]int     `json:"strongest,omitempty"`
-	Layers     []packedRow `json:"layers,omitempty"`
-	LayerNames []int       `json:"layerNames,omitempty"`
-	ByLayer    bool        `json:"byLayer,omitempty"`
-	Combined   bool        `json:"combined,omitempty"`
-	// More says how to get the values of every layer, of a method that has one layer.
-	More string `json:"more,omitempty"`
-}
-
-// scriptData returns the data of the script, packed in at most limit bytes, "" if there is no room.
-// Layers are left out first.
-func (b heatmapPage) scriptData(limit int) string {
-	d := b.data()
-	if code := packWithin(limit, d); code != "" {
-		return code
-	}
-	for i := range d.Methods {
-		d.Methods[i].Layers = nil
-	}
-	return packWithin(limit, d)
+	// Whole is what each row explains, of which its values are parts, null where that is not known;
+	// WholeIs names it. Tests are the tables of the tests of rows.
+	Whole   []*float64          `json:"whole,omitempty"`
+	WholeIs string              `json:"wholeIs,omitempty"`
+	Tests   map[int][][2]string `json:"tests,omitempty"`
 }
 
 // data returns what the script needs.
@@ -193,13 +205,16 @@ func (b heatmapPage) data() heatmapData {
 	if b.comparison != nil {
 		kind = strings.Join(b.comparison.names[:], "\x00")
 	}
+	if b.whole {
+		kind += " of words"
+	}
 	d := heatmapData{
 		textData: b.textData(kind, b.sourceCount()), N: len(b.e.Steps), Chosen: b.chosen,
-		Lead:   Visible(b.views[b.lead].name, nameLimit),
-		Groups: b.groups(), Positions: b.positions(), Targets: b.itself(0, len(b.e.Prompt.Texts)),
+		Lead:      Visible(b.views[b.lead].name, nameLimit),
+		Positions: b.positions(), Targets: b.itself(0, len(b.e.Prompt.Texts)),
 		Hidden: []int{}, Compared: b.comparison != nil,
 		Others: "What it could have written", Chance: "next token", Row: "generated token",
-		Shown: b.words.shown, Scores: b.scores(), Aligned: b.aligned,
+		Title: b.rowsTitle(), Notes: b.notes(), Scores: b.scores(), Aligned: b.aligned,
 	}
 	if b.e.Model.Reads() {
 		d.Others, d.Chance, d.Row = "What it could have been", b.words.chance, "prediction"
@@ -246,57 +261,6 @@ func alternativesFor(g attribution.GeneratedToken) (others [][3]any) {
 	return others
 }
 
-// groups returns the groupings that a reader may choose.
-func (b heatmapPage) groups() map[string][]int {
-	groups := map[string][]int{}
-	if b.e.Spans() || b.comparison != nil || len(b.e.Steps) > 0 && b.e.Steps[0].IDs != nil {
-		return groups
-	}
-	all := make([]int, len(b.tokens))
-	words := slices.Clone(all)
-	several := false
-	for j := range b.tokens {
-		words[j] = j
-		if b.tokens[j].joins {
-			words[j], several = words[j-1], true
-		}
-	}
-	if several {
-		groups["words"] = words
-	}
-	if !b.e.Prompt.Placed() {
-		return groups
-	}
-	sentences, count := slices.Clone(all), 0
-	for j := range sentences {
-		sentences[j] = j
-	}
-	for _, s := range b.e.Prompt.Units().Sentences() {
-		if !b.special(s.Tokens[0]) && strings.TrimSpace(s.Text) != "" {
-			count++
-		}
-		for _, j := range s.Tokens {
-			sentences[j] = s.Tokens[0]
-		}
-	}
-	if count > 1 {
-		groups["sentences"] = sentences
-	}
-	if len(b.turns) > 2 && b.chat() {
-		turns := slices.Clone(all)
-		for _, t := range b.turns {
-			for j := t.head[0]; j < max(t.body[1], t.tail[1]); j++ {
-				turns[j] = t.head[0]
-				if j >= len(b.e.Prompt.Texts) {
-					turns[j] = j
-				}
-			}
-		}
-		groups["turns"] = turns
-	}
-	return groups
-}
-
 // positions returns where an encoder's predictions are, [N]; nil for a decoder.
 func (b heatmapPage) positions() (positions []int) {
 	if !b.e.Model.Reads() {
@@ -323,9 +287,6 @@ func (v *view) packed(t int, row []float64) packedRow {
 		return digits.value(row[j]) == digits.value(near)
 	})
 }
-
-// mostLayered is of how many sources of a row a picture has every layer.
-const mostLayered = 8
 
 // scaled returns the scale of a method, without rows.
 func (v *view) scaled() drawnRows {
@@ -379,16 +340,12 @@ func (b heatmapPage) rowsOf(v *view) drawnRows {
 	}
 	r.Has, r.Links = v.result.Shape[0], v.links
 	for t := range v.contribution {
-		var of *float64
-		if x := v.contribution[t]; !math.IsNaN(x) {
-			of = &x
-		}
-		r.Source = append(r.Source, of)
+		r.Source = append(r.Source, finite(v.contribution[t]))
 	}
 	if v.generated {
 		r.Own = 1 + v.own
 	}
-	r.Silent = map[int]string{}
+	r.Silent, r.Tests, r.WholeIs = map[int]string{}, map[int][][2]string{}, v.wholeName()
 	for t := r.Has; t < len(b.e.Steps) && v.difference; t++ {
 		r.Silent[t] = b.uncompared(v, t)
 	}
@@ -402,45 +359,26 @@ func (b heatmapPage) rowsOf(v *view) drawnRows {
 		}
 		r.Rows = append(r.Rows, v.packed(t, row))
 		r.Named = append(r.Named, append([]int{}, slices.Concat(b.listedSources(v, t))...))
-		r.Strongest = append(r.Strongest,
-			append([]int{}, v.ranked(t, mostLayered, b.greySources(v, t))...))
+		if test := b.testRows(v, t); test != nil {
+			r.Tests[t] = test
+		}
+		if t < len(v.result.Residue) && !v.difference {
+			whole := v.sum(t) + v.result.Residue[t]
+			whole, _ = strconv.ParseFloat(strconv.FormatFloat(whole, 'g', 6, 64), 64)
+			r.Whole = append(r.Whole, finite(whole))
+		}
 		r.RowDigits = append(r.RowDigits, v.rows[t].digits)
 	}
 	if !slices.ContainsFunc(r.RowDigits, func(n int) bool { return n != r.Digits }) {
 		r.RowDigits = nil
 	}
-	b.addLayers(v, &r)
 	return r
 }
 
-// addLayers adds the values of all layers of the strongest sources of each row.
-func (b heatmapPage) addLayers(v *view, r *drawnRows) {
-	layers := v.result.Shape[2]
-	if layers < 2 {
-		r.More = b.moreLayers(v)
-		return
+// finite returns a number, or nil if it is infinite or NaN.
+func finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
 	}
-	r.LayerNames, r.ByLayer, r.Combined = v.result.Layers, b.byLayer(v), v.result.Combined
-	for t := range r.Has {
-		for _, j := range r.Strongest[t] {
-			row := make([]float64, layers)
-			for k := range row {
-				row[k] = b.part(v, t, j, k)
-			}
-			r.Layers = append(r.Layers, v.packed(t, row))
-		}
-	}
-}
-
-// moreLayers returns how to get the values of every layer, if a method has one for each row, or
-// the last one alone; else "".
-func (b heatmapPage) moreLayers(v *view) string {
-	switch {
-	case v.difference:
-	case v.result.Layers[0] == attribution.LayerByToken:
-		return "with --set all-layers or --view layers, or in a cell AllLayers: true of the options"
-	case v.result.TopOnly:
-		return "with --set all-levels or --view layers, or in a cell AllLevels: true of the options"
-	}
-	return ""
+	return &x
 }

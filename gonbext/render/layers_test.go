@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -224,21 +223,5 @@ func TestLayersErrors(t *testing.T) {
 				t.Errorf("the picture says %q, want %q", got, c.want)
 			}
 		}
-	}
-}
-
-// TestNoLayers: of a method that has one layer for each token, the script knows how to get the
-// others.
-func TestNoLayers(t *testing.T) {
-	e := sizedBy(3, 12, 3, "rollout", "value-zeroing")
-	one := sizedBy(3, 12, 1, "value-zeroing").Methods["value-zeroing"]
-	one.Layers[0], one.Shown = attribution.LayerByToken, []int{1, 0, 2}
-	e.Methods["value-zeroing"] = one
-	const want = "with --set all-layers or --view layers, or in a cell AllLayers: true of the options"
-	var d heatmapData
-	scriptOf(t, written(t, Heatmap{Explanation: e}), &d)
-	if d.Methods[0].More != "" || d.Methods[1].More != want {
-		t.Errorf("the script has %q and %q, want it of the second method", d.Methods[0].More,
-			d.Methods[1].More)
 	}
 }

@@ -147,7 +147,7 @@ func (v *view) cellDigits() int {
 	switch limit := v.colors.scaled(v.colors.limit); {
 	case v.top.lift:
 		return 1
-	case limit >= 10:
+	case v.top.percent && limit >= 10:
 		return 0
 	case limit >= 1:
 		return 1

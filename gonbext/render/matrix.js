@@ -2,7 +2,7 @@
 // tables, and what a reader does. textData in heatmapdata.go has the fields of data. common.js and
 // scale.js stand before it.
 //
-// In all of it, token is the index of a token of the text, tokens are those of a column or a group,
+// In all of it, token is the index of a token of the text, tokens are those of a column,
 // and row is the number of a row. All text is set as text, never as markup.
 
 // wordsIn has wordOf, which returns the pieces of the word of a token, of which that token is b.
@@ -33,11 +33,6 @@ const calledIn = (data) => ({
 function textReading(data, choice, keepsNow = () => () => false) {
   const {m: promptCount, names, roles} = data;
   const shown = new Set(data.columns.filter(([, , folded]) => !folded).map(([from]) => from));
-  // groupOf is the first token of a token's word, sentence or turn.
-  const groupOf = (token) => choice.group ? data.groups[choice.group][token] : token;
-  const members = (token) => choice.group ?
-    range(groupOf(token), names.length).filter((other) => groupOf(other) === groupOf(token)) :
-    [token];
   const turnOf = (token) => data.turns.find(([, , end]) => token < end) || ['', 0, 0];
   const {answer} = calledIn(data);
   const whereIs = (token) => token === data.begins ? 'the start of the ' + answer :
@@ -57,33 +52,32 @@ function textReading(data, choice, keepsNow = () => () => false) {
     ...gap ? ['the strongest of ' + tokens.length + ' folded tokens' + unfolds] : [],
   ];
 
-  // The columns of the matrix: their tokens, and whether they are a gap.
+  // The columns of the matrix: their tokens, and whether they are a gap, whose name is that of the
+  // whole fold.
   let keeps = () => false;
   const isKept = (token) => shown.has(token) || choice.all || choice.unfolded.includes(token) ||
     keeps(token);
   const inPrompt = (token) => roles[token] === 'p';
-  // What a system says or the template adds has folded columns of its own.
-  const apart = (data.turns ?? []).filter(
-    ([, begin, end]) => roles.slice(begin, end).includes('y'));
-  const partOf = (token) => apart.findIndex(([, begin, end]) => begin <= token && token < end);
+  // Of words, punctuation and what a template writes have no column and no row.
+  const isListed = (token) => !data.whole ||
+    'pyg'.includes(roles[token]) && data.sorts[token] !== 'm';
   function columnsNow() {
     const columns = [];
     keeps = keepsNow();
-    for (let from = 0, to; from < data.sources; from = to) {
-      to = from + 1;
-      const extend = (joins) => { while (to < data.sources && joins()) to++; };
-      const sameGroup = () => groupOf(to) === groupOf(from);
-      const whole = choice.group && choice.group !== 'words', gap = !whole && !isKept(from);
-      if (gap) extend(() => !isKept(to) && inPrompt(to) === inPrompt(from) &&
-        partOf(to) === partOf(from));
-      else if (choice.group) extend(() => sameGroup() && (whole || isKept(to)));
-      columns.push({tokens: range(from, to), gap});
+    for (const [begin, end, folded, name] of data.columns) {
+      for (let from = begin, to; from < end; from = to) {
+        const gap = folded && !isKept(from);
+        for (to = from + 1; gap && to < end && !isKept(to);) to++;
+        const tokens = range(from, to);
+        const whole = tokens.length === end - begin;
+        if (tokens.some(isListed)) columns.push({tokens, gap, name: whole ? name : ''});
+      }
     }
     return columns;
   }
-  function labelOf({tokens, gap}) {
-    if (!gap) return textOf(tokens).trim() || names[tokens[0]];
-    if (inPrompt(tokens[0])) return String(tokens.length);
+  function labelOf({tokens, gap, name}) {
+    if (!gap) return names[tokens[0]];
+    if (inPrompt(tokens[0])) return name || tokens.length + ' ' + data.units;
     if (data.columnNames) return ''; // the next column has its name
     return turnOf(last(tokens))[0] || '';
   }
@@ -91,8 +85,8 @@ function textReading(data, choice, keepsNow = () => () => false) {
   const answerBegins = data.begins ?? promptCount;
   const isFirstGenerated = ({tokens}) => tokens[0] === answerBegins && answerBegins > 0;
   return {
-    ...wordsIn(data), ...calledIn(data), data, choice, promptCount, names, roles, members, turnOf,
-    whereIs, textOf, around, placed, isKept, columnsNow, labelOf, isFirstGenerated,
+    ...wordsIn(data), ...calledIn(data), data, choice, promptCount, names, roles, turnOf,
+    whereIs, textOf, around, placed, isKept, isListed, columnsNow, labelOf, isFirstGenerated,
   };
 }
 
@@ -129,7 +123,7 @@ function paintText({root, texts, isKept}, classesOf, classOfFold) {
 }
 // onText answers clicks on tokens and on folds of the text.
 function onText({root, texts, choice, go}, pick) {
-  root.addEventListener('click', (event) => {
+  root.onclick = (event) => {
     const at = (query) => event.target.closest(query), text = at('.hm-text :is(span,u)');
     const token = texts.findIndex(({element}) => element === text);
     if (token >= 0 && !String(getSelection())) pick(token, event.shiftKey);
@@ -137,40 +131,20 @@ function onText({root, texts, choice, go}, pick) {
       event.preventDefault();
       go({unfolded: [...choice.unfolded, ...tokensIn(texts, at('details'))]});
     }
-  });
+  };
 }
 
 // Tables.
 
-// scrolling puts content into a box that scrolls, under a button with how many of the elements that
-// parts returns are to the right of what is in view. count counts them again.
-function scrolling(content, parts) {
-  const button = make('button', {
-    type: 'button', onclick: () => scroll.scrollBy({left: 260, behavior: 'smooth'}),
-  });
-  const scroll = make('div', {className: 'hm-scroll'}, content);
-  const more = make('div', {className: 'hm-more', hidden: true}, button);
-  const hold = make('div', {className: 'hm-hold'}, scroll, more);
-  function count() {
-    const right = scroll.getBoundingClientRect().right - 12;
-    const hidden = parts().filter((part) => part.getBoundingClientRect().left > right).length;
-    more.hidden = !hidden;
-    button.textContent = hidden + ' more →';
-  }
-  scroll.onscroll = count;
-  new ResizeObserver(count).observe(scroll);
-  return {hold, scroll, count};
-}
 // tablePart returns a table that scrolls, with a crosshair. point and click are given the row and
 // the column that a reader points at or clicks: undefined in the names of columns and of rows. A
 // click on a gap unfolds it if the picture can.
 function tablePart(view, className, point, click) {
   const table = make('table', {className});
   const cross = make('div', {className: 'hm-cross', hidden: true});
-  const part = {
-    table, ...scrolling(make('div', {className: 'hm-inner'}, table, cross),
-      () => [...table.querySelectorAll('th[data-c]')]),
-  };
+  const scroll = make('div', {className: 'hm-scroll'},
+    make('div', {className: 'hm-inner'}, table, cross));
+  const part = {table, scroll, hold: make('div', {className: 'hm-hold'}, scroll)};
   const at = ({target}) => ['i', 'c'].map((key) => {
     const element = target.closest('[data-' + key + ']');
     return element ? Number(element.dataset[key]) : undefined;
@@ -196,31 +170,35 @@ function tablePart(view, className, point, click) {
   };
   return part;
 }
-// fillTable draws rows: key is the number of a row, name its name, cells are markup, and note says
-// why there are none. marked and width tell of a column whether its name is marked and the class
-// of its width, bands asks for a line over the names that tells who speaks, axis says what the
-// names of rows are, and last has the names of columns at the end of rows, of which ends has the
-// texts, or a text and the part of the cell that its bar fills.
-function fillTable({table, hold, count}, view, rows, {marked, width, bands, axis, last = []} = {}) {
+// fillTable draws rows: key is the number of a row, name its name, faint says that it is that of a
+// function word, cells are markup, and note says why there are none. marked and width tell of a
+// column whether its name is marked and the class of its width, bands has a line over the names
+// that tells who speaks, see grouped, axis says what the names of rows are, and last has the names
+// of columns at the end of rows, of which ends has the texts, or a text and the part of the cell
+// that its bar fills.
+function fillTable({table, hold}, view, rows, {marked, width, bands, axis, last = []} = {}) {
   const {columns} = view, col = (className) => make('col', {className});
-  const widths = make('colgroup', {}, col('hm-label'), ...columns.map(
-    (column) => col(column.gap ? 'hm-gap' : width && width(column) || '')));
+  const spaces = columns.filter(({begins}) => begins).length;
+  const spaced = (tag, column, cell) =>
+    column.begins ? [make(tag, {className: 'hm-space'}), cell] : [cell];
+  const widths = make('colgroup', {}, col('hm-label'), ...columns.flatMap(
+    (column) => spaced('col', column, col(column.gap ? 'hm-gap' : width && width(column) || ''))));
   const corner = make('th', {textContent: axis || '', className: 'hm-axis'});
-  const names = make('tr', {}, corner, ...columns.map(
-    (column, i) => nameOf(view, column, i, marked)));
+  const names = make('tr', {}, corner, ...columns.flatMap(
+    (column, i) => spaced('th', column, nameOf(view, column, i, marked))));
   for (const textContent of last) {
     widths.append(col('hm-chance'));
     names.append(make('th', {textContent, className: 'hm-chance'}));
   }
-  const head = make('thead', {}, ...bands ? [speakers(view, last.length)] : [], names);
+  const head = make('thead', {}, ...bands ? [bands] : [], names);
   const body = make('tbody', {
     innerHTML: rows.map(({key, here, cells}) =>
       '<tr data-i="' + key + '"' + (here ? ' class="hm-here"' : '') + '><th scope="row"></th>' +
-      (cells || '<td class="hm-note" colspan="' + columns.length + '"></td>') +
+      (cells || '<td class="hm-note" colspan="' + (columns.length + spaces) + '"></td>') +
       '<td class="hm-chance"></td>'.repeat(last.length) + '</tr>').join(''),
   });
-  rows.forEach(({name, cells, note, ends = []}, i) => {
-    body.rows[i].cells[0].textContent = name;
+  rows.forEach(({name, faint, cells, note, ends = []}, i) => {
+    Object.assign(body.rows[i].cells[0], {textContent: name, className: faint ? 'hm-faint' : ''});
     if (!cells) body.rows[i].cells[1].textContent = note;
     body.rows[i].querySelectorAll('.hm-chance').forEach((cell, at) => {
       cell.textContent = ends[at].text ?? ends[at];
@@ -232,22 +210,23 @@ function fillTable({table, hold, count}, view, rows, {marked, width, bands, axis
   table.classList.toggle('hm-tall', rows.length > 16);
   hold.classList.toggle('hm-many', rows.length > 40 && !last.length);
   table.style.setProperty('--cols', columns.length);
+  table.style.setProperty('--spaces', spaces);
   // The columns at the end have room for their longest text.
   const longest = Math.max(0, ...rows.flatMap(({ends = []}) => ends.map(
     (end) => (end.text ?? end ?? '').length)));
-  table.style.setProperty('--end', longest > 6 ? 8 * longest + 'px' : '');
+  table.style.setProperty('--end', longest > 6 ? 9 * longest + 'px' : '');
   table.style.setProperty('--ends', last.length > 1 ? last.length : '');
   table.replaceChildren(widths, head, body);
   // Numbers are shown if the widest has room. A point is half as wide as a digit, a minus wider.
   const widthOf = (text) => text.length + 0.3 * /−/.test(text) - 0.5 * /[.]/.test(text);
   table.style.setProperty('--digits', Math.max(
     0, ...[...body.querySelectorAll('b')].map((number) => widthOf(number.textContent))));
-  count();
 }
 // nameOf returns the name of column i.
 function nameOf({data, names, roles, labelOf, isFirstGenerated}, column, i, marked) {
   const {tokens: [first], gap} = column;
-  const faint = gap || roles[first] === 't' || !/[^␣↵⇥]/.test(names[first]);
+  const faint = gap || roles[first] === 't' || !/[^␣↵⇥]/.test(names[first]) ||
+    data.sorts?.[first] === 'f';
   const cell = make('th', {
     className: (isFirstGenerated(column) ? 'hm-first ' : '') +
       (marked && marked(column) ? 'hm-source' : ''),
@@ -265,41 +244,34 @@ function sinksNote(names, tokens) {
     (all.length > 2 ? ' and others are sinks' : all.length > 1 ? ' are sinks' : ' is a sink') +
     ', in no scale';
 }
-// bandsOf returns who speaks over how many columns, with no name where that has no room: a column
-// is 38 px wide, or narrower if there are many, and a letter 7. The last name always stands, and
-// may reach to the left.
-const bandsOf = (spans, count) => spans.map((span, i) => ({
-  ...span, ends: i === spans.length - 1 && span.count < 4,
-  name: i === spans.length - 1 ||
-    span.count * Math.min(38, Math.max(12, 320 / count)) >= 7 * span.name.length ? span.name : '',
-}));
-// speakers returns the line that tells who speaks, where there is room for it.
-function speakers({data, columns, promptCount, roles, turnOf, answer}, ends) {
-  const speakerOf = ({tokens, gap}) => {
-    if (tokens[0] >= promptCount) return answer;
-    return gap && roles[tokens[0]] !== 'p' ? '' : turnOf(last(tokens))[0] || data.given;
-  };
+// grouped tells of each column whether another speaker begins with it, where the table has a space,
+// and returns the line with their names. A name that has no room is in a second line, out of sight;
+// the last one has the columns at the end, too.
+function grouped({data, columns, promptCount, turnOf}) {
   const spans = [];
   for (const column of columns) {
-    const name = speakerOf(column);
-    if (spans.length && last(spans).name === name) last(spans).count++;
-    else spans.push({name, count: 1});
+    const at = last(column.tokens), turn = turnOf(at);
+    const name = column.tokens[0] >= promptCount || data.chat && turn === last(data.turns) ?
+      data.answer || 'answer' : turn[0] || data.given;
+    column.begins = spans.length > 0 && last(spans).name !== name;
+    if (!spans.length || column.begins) spans.push({name, count: 0});
+    last(spans).count++;
   }
-  const names = bandsOf(spans, columns.length).map(({name, count, ends}) => make('th', {
-    textContent: name, colSpan: count, className: ends ? 'hm-ends' : '',
-  }));
-  return make('tr', {className: 'hm-band'}, make('th', {}), ...names,
-    make('th', {colSpan: Math.max(ends, 1)}));
+  return make('tr', {className: 'hm-band'}, make('th', {}), ...spans.flatMap(
+    ({name, count}, i) => [...i ? [make('th', {className: 'hm-space'})] : [], make('th', {
+      colSpan: count,
+    }, make('div', {}, make('i'), name.replace(/ /g, '\u00a0')))]));
 }
 // mostNumbers is how many columns with numbers a table has at most.
-const mostNumbers = 24;
+const mostNumbers = 40;
 // cellOf returns a cell of column i as markup, which has numbers and classes alone: empty if there
 // is no value, grey if it is in no scale, else of the class of its step.
 function cellOf({columns, isFirstGenerated}, i, value) {
   const column = columns[i], first = isFirstGenerated(column) ? ' hm-first' : '';
-  if (!value) return '<td class="' + first + '"></td>';
+  const space = column.begins ? '<td class="hm-space"></td>' : '';
+  if (!value) return space + '<td class="' + first + '"></td>';
   const {step, number, grey} = value;
-  const open = (name) => '<td class="' + name + first + '" data-c="' + i + '">';
+  const open = (name) => space + '<td class="' + name + first + '" data-c="' + i + '">';
   const text = number && (step || grey) && (columns.length <= mostNumbers || value.always) ?
     '<b><span>' + number + '</span></b>' : '';
   if (grey && !column.gap) return open('hm-sink') + text + '</td>';

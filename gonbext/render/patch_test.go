@@ -323,7 +323,7 @@ func TestPatchedEdges(t *testing.T) {
 	// The weakest edge first.
 	want := []GraphEdge{
 		{From: 3, To: 2, Width: .25, Step: 3},
-		{From: 0, To: 3, Width: .5, Step: -4},
+		{From: 0, To: 3, Width: .5, Step: -5},
 		{From: 1, To: 0, Width: 1, Side: 1, Step: 6},
 	}
 	if !slices.Equal(g.Edges, want) {

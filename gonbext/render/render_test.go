@@ -33,7 +33,8 @@ func goldenOf(t *testing.T, r any, script, name string) {
 	whole := written(t, r)
 	// The script and the style sheet are the same in all pictures; their files are the goldens.
 	// What the script needs stands in the goldens as a reader can read it.
-	got := strings.NewReplacer(script, name, boardSheet(), "board.css").Replace(whole)
+	got := strings.NewReplacer(script, name, boardSheet(), "board.css",
+		oneLine(heatmapRules), "heatmap.css").Replace(whole)
 	got = forScript.ReplaceAllStringFunc(got, func(place string) string {
 		code := forScript.FindStringSubmatch(place)[1]
 		return strings.Replace(place, code, string(unpacked(t, code)), 1)
@@ -236,6 +237,7 @@ func untrusted(t *testing.T, markup string) string {
 	}
 	for _, own := range []string{
 		"<style>" + boardSheet() + "</style>", "<style>" + boardSheet() + sourcesRules + "</style>",
+		"<style>" + boardSheet() + oneLine(heatmapRules) + "</style>",
 		"<script>" + heatmapScript() + "</script>",
 	} {
 		markup = strings.Replace(markup, own, "", 1)

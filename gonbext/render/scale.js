@@ -1,7 +1,7 @@
 // Values on the scale of a method: numbers, places and colours, as the sentences and pages that Go
 // writes have them. drawnRows in heatmapdata.go has the fields of a method.
 
-const stepsAt = [1 / 24, 1 / 8, 1 / 4, 0.4, 0.6, 0.8];
+const stepsAt = [1 / 24, 1 / 10, 1 / 5, 1 / 3, 1 / 2, 3 / 4];
 const range = (from, to) => Array.from({length: Math.max(to - from, 0)}, (_, i) => from + i);
 const last = (list) => list[list.length - 1];
 const bold = (text) => make('b', {textContent: text});
@@ -62,23 +62,23 @@ function classOf(place) {
   const step = stepsAt.filter((least) => Math.abs(place) >= least).length;
   return step ? (place < 0 ? 'n' : 'p') + step : '';
 }
-// legendOf returns the elements of a legend: where each colour begins, and the unit.
-function legendOf(method) {
+// legendOf returns the elements of a legend: the steps with the numbers at which they begin, of
+// those below the neutral value so many, and the unit.
+function legendOf(method, below = stepsAt.length) {
   const lift = method.kind === 'lift';
   const numberAt = (least) => significant(lift ? method.limit ** least :
     scaled(method, least * method.limit) / 10 ** (method.power || 0));
-  const box = (...steps) => make('span', {className: 'hm-steps'}, ...steps.map(
-    ([className, number]) => make('span', {}, make('i', {className}), make('small', {}, number))));
-  const side = (letter, sign) => stepsAt.map(
-    (least, i) => [letter + (i + 1), sign + numberAt(least)]);
-  const below = method.signed || lift ? [
-    make('span', {textContent: method.against}), box(...side('n', lift ? '÷' : '−').reverse()),
+  const side = (letter, sign, count) => stepsAt.slice(0, count).map((least, i) => make(
+    'i', {className: letter + (i + 1), textContent: sign + numberAt(least)}));
+  const box = (steps) => make('span', {className: 'hm-steps'}, ...steps);
+  const against = (method.signed || lift) && below ? [
+    make('span', {textContent: method.against}),
+    box(side('n', lift ? '÷' : '−', below).reverse()),
   ] : [];
   return [
-    ...below, box(['hm-z', lift ? '1' : '0']), box(...side('p', lift ? '×' : '')),
-    make('span', {}, method.for || ''),
-    make('span', {}, method.unit + (method.kind === 'share' ? ', in per cent' : '') +
-      (method.times ? ', numbers ' + method.times : '') +
-      '\u00a0· each step from the number below it up'),
+    ...against, box(side('p', lift ? '×' : '')), make('span', {}, method.for || ''),
+    make('span', {className: 'hm-unit'}, method.unit +
+      (method.kind === 'share' ? ', in per cent' : '') +
+      (method.times ? ', numbers ' + method.times : '') + ', from this number up'),
   ];
 }

@@ -120,6 +120,18 @@ func (p *picture) onFirst(v *view, t int) string {
 		share(math.Abs(first)/sum))
 }
 
+// wholeName names what the values of a scorer explain: "logit above the mean of the next 5".
+func (v *view) wholeName() string {
+	name := Visible(string(v.result.Explains), 20)
+	if n := v.result.Foils; n > 0 {
+		name += fmt.Sprintf(" above the mean of the next %d", n)
+	}
+	if against := v.contrast(); against != "" {
+		name += " above that of " + against
+	}
+	return name
+}
+
 // scoredLine returns what row t of a scorer explains and how much of it is on the first token.
 func (p *picture) scoredLine(v *view, t int) string {
 	scored, first := p.scored(v, t), p.onFirst(v, t)

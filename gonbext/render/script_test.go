@@ -157,10 +157,10 @@ const m = {name: 'm', kind: 'amount', limit: 2, has: 2, grey: new Set([0]), sile
 	values: [[9, 1, 0.5, -2, 0.01, NaN, 0.25], []], named: [[1, 2, 3], []]};
 const data = {m: 6, n: 2, sources: 7, chosen: 0, lead: 'm', methods: [m, {name: 'o'}],
 	names: ['<s>', 'in', 'side', 'a', 'b', 'c', 'd', 'e'], roles: 'tpppppgg', spaces: '00012111',
-	turns: [['', 0, 8]], given: 'prompt', groups: {words: [0, 1, 1, 3, 4, 5, 6, 7],
-	sentences: [0, 1, 1, 1, 4, 4, 6, 6]},
-	columns: [[0, 1, false], [1, 2, false], [2, 3, false], [3, 4, false], [4, 6, true],
-	[6, 7, false]]};
+	sorts: 'mwwwwwww',
+	turns: [['', 0, 8]], given: 'prompt', units: 'tokens', words: [0, 1, 1, 3, 4, 5, 6, 7],
+	columns: [[0, 1, false], [1, 2, false], [2, 3, false], [3, 4, false],
+	[4, 6, true, '1 sentence'], [6, 7, false]]};
 const look = (choice) => readingOf(data, {unfolded: [], ...choice});
 const columns = (choice) => {
 	const {columnsNow, labelOf} = look(choice);
@@ -197,15 +197,30 @@ func TestScriptReading(t *testing.T) {
 		// What stands out is in the order that Go says, and nothing does in a row without values.
 		{"look().namedOf(m, 0) + ' ' + look().namedOf(m, 1) + ' ' + look().namedOf(data.methods[1], 0)", "1,2,3  "},
 		{"look().strongestOf(m, 1)", "1e-9"},
-		{"look().valueIn(m, 0, [0, 1, 2]) + ',' + look().valueIn(m, 0, [1, 3], true)", "1.5,-2"},
+		{"look().valueIn(m, 0, [0, 1, 2]) + ',' + look().valueIn(m, 0, [1, 3])", "1,-2"},
 		{"String(look().valueIn(m, 0, [7]))", "undefined"},
 		{"look({source: 3}).given(m).join()", "-1,0,-2"},
 
-		{"columns()", "0 <s>, 1 in, 2 side, 3 a, 4+5 gap 2, 6 d"},
+		// The list has the sources from the second step and a quarter of the strongest on, or else
+		// the strongest; the details have all, and what they add up to.
+		{"chipsOf(look(), m, 0).join(';')", "3,-1;1,0.5;2,0.25"},
+		{"chipsOf(look(), {...m, values: [[9, 0.1]]}, 0).join(';')", "1,0.05"},
+		{
+			"partsOf(look(), {...m, values: [[9, 1, .5, -2, .25]], digits: 1, whole: [10], wholeIs: 'logit'}, 0).join(';')",
+			"a,prompt 3,−2.0;in,prompt 1,1.0;side,prompt 2,0.5;b,prompt 4,0.3;" +
+				"sinks and what is not in the scale,,9.0;the rest of the model,,1.3;" +
+				"all together: logit,,10.0,true",
+		},
+		{"partsOf(look(), {...m, maximum: true, digits: 1}, 0).length", "5"},
+
+		{"columns()", "0 <s>, 1 in, 2 side, 3 a, 4+5 gap 1 sentence, 6 d"},
 		{"columns({all: true})", "0 <s>, 1 in, 2 side, 3 a, 4 b, 5 c, 6 d"},
-		{"columns({unfolded: [5]})", "0 <s>, 1 in, 2 side, 3 a, 4 gap 1, 5 c, 6 d"},
-		{"columns({group: 'words'})", "0 <s>, 1+2 inside, 3 a, 4+5 gap 2, 6 d"},
-		{"columns({group: 'sentences'})", "0 <s>, 1+2+3 inside a, 4+5 b c, 6 d"},
+		{"columns({unfolded: [5]})", "0 <s>, 1 in, 2 side, 3 a, 4 gap 1 tokens, 5 c, 6 d"},
+		// Of words, what the template writes and punctuation have no column.
+		{
+			"readingOf({...data, whole: true, sorts: 'mwmwwwww'}, {unfolded: []}).columnsNow().map(({tokens}) => tokens[0])",
+			"1,3,4,6",
+		},
 
 		{
 			"look({row: 1}).row() + ',' + look({row: 2}).row() + ',' + look({method: 'o'}).method().name",

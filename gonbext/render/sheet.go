@@ -70,9 +70,10 @@ func (b *board) writeAnswer(s *strings.Builder, say, facts string, steps []int) 
 	b.text(s, steps)
 }
 
-// openDetails writes the warnings, and begins the details. Without a script they are open where
-// they have what no table has.
-func (b *board) openDetails(s io.Writer, what string, isOpen bool) {
+// openDetails writes the warnings, and begins the details, with a line on what they have. Without a
+// script they are open where they have what no table has. about, if not empty, is what they have
+// besides their title, and the facts on the model stand behind it.
+func (b *board) openDetails(s io.Writer, title, about string, isOpen bool) {
 	for _, warning := range b.e.Warnings {
 		fmt.Fprintf(s, "<div>⚠ %s</div>", escape(warning, 1000))
 	}
@@ -80,8 +81,12 @@ func (b *board) openDetails(s io.Writer, what string, isOpen bool) {
 	if isOpen {
 		open = " open"
 	}
-	fmt.Fprintf(s, `<details class="hm-details"%s><summary>Details: %s, settings</summary>`, open,
-		what)
+	fmt.Fprintf(s, `<details class="hm-details"%s><summary>%s`, open, title)
+	if about != "" {
+		fmt.Fprintf(s, `<span>%s</span> <span class="hm-context">%s</span>`,
+			html.EscapeString(about), b.context())
+	}
+	_, _ = io.WriteString(s, "</summary>")
 }
 
 // common returns what a part writes that pages without a board have too.
@@ -95,12 +100,22 @@ func (b *board) common(write func(*page)) string {
 // top writes which model it was, and how much it read and wrote.
 func (b *board) top() {
 	b.printf(`<div class="hm-top" style="color:%s;font-size:13px"><div class="hm-tabs" `+
-		`role="tablist" aria-label="method"></div><span class="hm-context">`, dimInk)
+		`role="tablist" aria-label="method"></div><span class="hm-context">%s</span></div>`,
+		dimInk, b.context())
+	b.state()
+}
+
+// context returns which model it was, and how much it read and wrote, as HTML.
+func (b *board) context() string {
 	all := b.captioned()
 	if len(b.tokens) > 0 && b.look.Caption == "" {
 		all = append(all, b.picture.facts())
 	}
-	b.printf(`%s</span></div>`, html.EscapeString(strings.Join(all, " · ")))
+	return html.EscapeString(strings.Join(all, " · "))
+}
+
+// state writes what is told of a picture that grows, and of the sides of a comparison.
+func (b *board) state() {
 	if b.status != "" {
 		b.printf(`<div class="hm-dim" style="color:%s">%s</div>`, dimInk, escape(b.status, 200))
 	}

@@ -166,7 +166,7 @@ func TestAlignment(t *testing.T) {
 		if !slices.Equal(framed, want) {
 			t.Errorf("asked %v, framed columns %v, want %v", asked, framed, want)
 		}
-		b := heatmapPage{newBoard(newDrawing(h.picture(true), nil), "", 1e6)}
+		b := heatmapPage{board: newBoard(newDrawing(h.picture(true), nil), "", 1e6)}
 		if data := b.data(); data.Aligned != asked || !slices.Equal(data.Methods[0].Links,
 			[]int{0, 0}) {
 			t.Errorf("the script gets %v, %v", data.Aligned, data.Methods[0].Links)
@@ -305,23 +305,17 @@ func TestTwoStackLens(t *testing.T) {
 	}
 }
 
-// TestFromSource: a matrix has a column with how much of each row comes from the source, where that
-// is known.
+// TestFromSource: a list tells how much of each row comes from the source, where that is known.
 func TestFromSource(t *testing.T) {
 	e := translated()
 	for _, known := range []bool{true, false} {
 		if !known {
 			e.Model.EncoderLayers = 0
 		}
-		b := heatmapPage{newBoard(drawingOf(e), "", 0)}
-		table := b.matrix(&b.views[0])
-		last, ends := []string{"p"}, []string{"90.0 %"}
-		if known {
-			last, ends = []string{"from source", "p"}, []string{"80.0 %", "90.0 %"}
-		}
-		if !slices.Equal(table.Last, last) || !slices.Equal(table.Rows[0].Ends, ends) {
-			t.Errorf("the columns are %q and %q, want %q and %q", table.Last, table.Rows[0].Ends,
-				last, ends)
+		b := heatmapPage{board: newBoard(drawingOf(e), "", 0)}
+		want := map[bool]string{true: "90.0 % · from source 80.0 %</td>", false: "90.0 %</td>"}
+		if list := b.list(&b.views[0]); !strings.Contains(list, want[known]) {
+			t.Errorf("the list lacks %q:\n%s", want[known], list)
 		}
 	}
 }

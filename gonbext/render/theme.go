@@ -9,7 +9,7 @@ import (
 // theme has the colours of a heatmap on a page: for values above the neutral one and below it, from
 // the weakest that stands out to the strongest, on a light and on a dark page. They are opaque:
 // half transparent ones cannot end in a dark blue on white and in a pale one on black. The first
-// step has a contrast of 1.6 to the page, and every step at least 4.5 to the letters on it.
+// step has a contrast of 1.4 to the page, and every step at least 4.5 to the letters on it.
 type theme struct {
 	name                 string
 	above, below         [levels]string
@@ -26,16 +26,16 @@ func six(text string) (colors [levels]string) {
 
 // The colours below the neutral value of the first and the last theme.
 var (
-	rust     = six("f0c29b e49d69 cd7638 a4521b 773510 4b1e07")
-	rustDark = six("583215 7c481d a96529 d58d50 efbb8d ffe9d6")
+	rust     = six("f4d5b9 eebf98 dd9a64 a95d24 8d4414 5a2a0b")
+	rustDark = six("4a2d17 63391a 8f5422 c98244 eab488 ffe9d6")
 )
 
 // themes are all themes, the default first; they have the names of the palettes.
 var themes = []theme{
 	{
 		"blue-rust",
-		six("a9d0ee 7ab2e1 4a92d0 2769ad 154684 0a2658"), rust,
-		six("1f4068 2b5f97 3a79b7 6dabe3 a8d1f6 e6f3ff"), rustDark,
+		six("c6dff4 9cc7ea 6ba7db 3376b8 175296 0a2658"), rust,
+		six("1f3c5e 23507f 3270ad 5f9fd8 9ccbf2 e6f3ff"), rustDark,
 	},
 	{
 		"green-purple",

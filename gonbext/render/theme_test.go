@@ -63,11 +63,11 @@ func TestStep(t *testing.T) {
 		{"the first step", signed, 0.09, 1},
 		{"full", signed, 2, levels},
 		{"beyond", signed, 9, levels},
-		{"negative", signed, -1, -4},
+		{"negative", signed, -1, -5},
 		{"not a number", signed, math.NaN(), 0},
 		{"infinite", signed, math.Inf(-1), -levels},
 		{"neutral lift", lift, 1, 0},
-		{"half", lift, 0.5, -4},
+		{"half", lift, 0.5, -5},
 	} {
 		if got := stepOf(c.s.at(c.x)); got != c.want {
 			t.Errorf("%s: the step of %v is %d, want %d", c.name, c.x, got, c.want)

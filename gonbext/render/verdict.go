@@ -219,19 +219,3 @@ func (d *drawing) testRows(v *view, t int) (rows [][2]string) {
 	add(how, "")
 	return rows
 }
-
-// testTable returns [drawing.testRows] as HTML, "" without any.
-func (d *drawing) testTable(v *view, t int) string {
-	rows := d.testRows(v, t)
-	if rows == nil {
-		return ""
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, `<p><b>The test of %s</b></p><table class="hm-tests">`,
-		html.EscapeString(plain(d.target(v, t).String())))
-	for _, row := range rows {
-		fmt.Fprintf(&b, "<tr><td>%s</td><td>%s</td></tr>", html.EscapeString(row[0]),
-			html.EscapeString(row[1]))
-	}
-	return b.String() + "</table>"
-}

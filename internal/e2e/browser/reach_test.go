@@ -15,7 +15,7 @@ import (
 
 // foldsSeen is the columns of a matrix, and what of the text is folded.
 const foldsSeen = `(() => {
-	const names = [...document.querySelectorAll('.hm-matrix thead tr:last-child th[data-c]')].map((e) => e.textContent);
+	const names = [...document.querySelectorAll('.hm-matrix thead tr:last-child th[data-c]')].map((e) => e.textContent.replace(' tokens', ''));
 	const runs = [], number = (name) => /^ ?w\d+$/.test(name) ? Number(name.slice(1)) : NaN;
 	for (const name of names) {
 		const last = runs[runs.length - 1];
@@ -41,22 +41,18 @@ func TestHeatmapFolds(t *testing.T) {
 			{"at first", press("Escape"), "(97) w97-100 (s) w102-103 (93) w197-203 (304) w508-519 | 97 93 304"},
 			{"another method", choose("value-zeroing"), "(97) w97-100 (s) w102-103 (93) w197-203 (304) w508-519 | 97 93 304"},
 			{"another token", choose("direct") + token(521), "(97) w97-100 (s) w102-103 (93) w197-203 (304) w508-519 | 97 93 304"},
-			{"whole words", choose("whole words"), "(97) w97-99 (w100s) w102-103 (93) w197-203 (304) w508-519 | 97 93 304"},
-			{"all", choose("unfold all"), "w0-99 (w100s) w102-519 | "},
-			{"not all", choose("unfold all"), "(97) w97-99 (w100s) w102-103 (93) w197-203 (304) w508-519 | 97 93 304"},
-			{"a fold of the text", click(".hm-text summary", 0), "w0-99 (w100s) w102-103 (93) w197-203 (304) w508-519 | 93 304"},
-			{"one of the matrix", click(".hm-matrix td.hm-gap", 0), "w0-99 (w100s) w102-203 (304) w508-519 | 304"},
-			{"a name", click(".hm-matrix th:has(.hm-faint)", 0), "w0-99 (w100s) w102-519 | "},
+			{"all", choose("unfold all"), "w0-100 (s) w102-519 | "},
+			{"not all", choose("unfold all"), "(97) w97-100 (s) w102-103 (93) w197-203 (304) w508-519 | 97 93 304"},
+			{"a fold of the text", click(".hm-text summary", 0), "w0-100 (s) w102-103 (93) w197-203 (304) w508-519 | 93 304"},
+			{"one of the matrix", click(".hm-matrix td.hm-gap", 0), "w0-100 (s) w102-203 (304) w508-519 | 304"},
+			{"a name", click(".hm-matrix th:has(.hm-faint)", 0), "w0-100 (s) w102-519 | "},
 		}},
 		{"chat", pageOf(t, conversation()), []step{
 			{"at first", press("Escape"), "(system) (user) (One) (two) (.) (Three) (s) (.) (assistant) | 4"},
 			{"template", choose("template tokens"), "(<s>) (system) (↵) (system) (<e>) (↵) (<s>) (user) (↵) (One) (two) " +
 				"(.) (Three) (s) (.) (<e>) (↵) (<s>) (assistant) (↵) | 4"},
-			{"words", choose("template tokens") + choose("whole words"), "(system) (user) (One) (two) (.) (Threes) (.) (assistant) | 4"},
-			{"sentences", choose("sentences"), "(<s>) (system↵) (You are terse.) (<e> ↵) (<s>) (user↵) (One two.) (Threes.) (<e> ↵) (<s>) (assistant↵) | 4"},
-			{"turns", choose("turns"), "(<s> system↵You are terse. <e> ↵) (<s> user↵One two. Threes. <e> ↵) (<s> assistant↵) | 4"},
-			{"a fold of the text", click(".hm-text summary", 0), "(<s> system↵You are terse. <e> ↵) (<s> user↵One two. Threes. <e> ↵) (<s> assistant↵) | "},
-			{"no turns", choose("turns"), "(system) (You) (are) (terse) (.) (system) (user) (One) (two) (.) (Three) (s) (.) (assistant) | "},
+			{"no template", choose("template tokens"), "(system) (user) (One) (two) (.) (Three) (s) (.) (assistant) | 4"},
+			{"a fold of the text", click(".hm-text summary", 0), "(system) (You) (are) (terse) (.) (system) (user) (One) (two) (.) (Three) (s) (.) (assistant) | "},
 		}},
 	} {
 		b.Show(t, c.page)
@@ -68,76 +64,55 @@ func TestHeatmapFolds(t *testing.T) {
 		}
 	}
 	b.Show(t, pageOf(t, conversation()))
-	for _, c := range []struct{ what, script, colored, row, readout string }{
-		{"words", choose("whole words"), "13 two p4,15 Three p6,16 s p6", "are ggzp4zp6zg", "are ← Threes 2.00 · user 15"},
-		{"sentences", choose("sentences"), "12 One p4,13 two p4,14 . p4,15 Three p6,16 s p6,17 . p6", "are zzzzzzp4p6zzz", "are ← Threes. 2.00"},
-		{"turns", choose("turns") + over(0, 1), "9 <s> p6,10 user p6,11 ↵ p6,12 One p6,13 two p6,14 . p6,15 Three p6,16 s p6,17 . p6,18 <e> p6,19 ↵ p6", "are zp6z", "are ← <s> user"},
-		{"a fold", choose("turns") + over(0, 0), "13 two p4,15 Three p6", "are ggzp4zp6zzg", "are ← <s> 0.00 · system 0 · the strongest of 9 folded tokens, click to unfold"},
-	} {
-		want{c.what, c.script, "“are” came mostly from Threes and two", "Threes 2.00, two 1.00",
-			"are", c.colored, c.row, c.readout}.check(t, b)
-	}
+	want{
+		"a fold", over(0, 0), "“are” came mostly from Threes and two", "Threes 2.00, two 1.00",
+		"are", "13 two p5,15 Three p6", "are ggzp5zp6zzg",
+		"are ← <s> 0.00 · system 0 · the strongest of 9 folded tokens, click to unfold",
+	}.check(t, b)
 }
 
-// TestHeatmapWide opens a matrix that is wider than its window: it stands where the named source is
-// seen, and says how many columns come after those that are.
+// TestHeatmapWide opens a matrix that is wider than its window: a list takes its place where
+// columns would be narrower than 12 px, and nothing is wider than the page. Names do not touch,
+// and numbers stand in the middle, in a notebook too.
 func TestHeatmapWide(t *testing.T) {
 	b := tab(t)
 	defer b.Resize(t, 1200, 900)
-	b.Resize(t, 446, 900)
 	e := lengthenedBy(touched(), 70)
 	r := e.Methods["direct"]
 	r.Rows[0][55], r.Rows[1][1] = 3, 1 // are from w51, here from key
-	b.Show(t, pageOf(t, e))
+	notebook := "<style>td{text-align:right;padding:.5em}</style>"
+	b.Show(t, pageOf(t, e)+notebook)
 	const read = `(() => {
-		const box = document.querySelector('.hm-scroll'), of = (e) => e.getBoundingClientRect(), right = of(box).right;
-		const heads = [...box.querySelectorAll('th[data-c]')], hidden = heads.filter((e) => of(e).left > right - 12).length;
-		const strong = of(document.querySelector('.hm-matrix tr.hm-here .p6'));
-		const names = of(document.querySelector('.hm-matrix tbody th')), more = document.querySelector('.hm-more');
-		return [strong.left >= names.right && strong.right <= right, more.hidden ? 0 : Number(more.textContent.match(/^(\d+) more →$/)[1]),
-			hidden, names.left === of(box).left, document.documentElement.scrollWidth > innerWidth].join();
+		const seen = (s) => document.querySelector(s).checkVisibility();
+		const of = (s) => [...document.querySelectorAll(s)].map((e) => e.getBoundingClientRect());
+		const widths = of('.hm-matrix td[data-c]').map(({width}) => width);
+		const names = of('.hm-matrix thead th[data-c] div'), last = of('.hm-matrix td.hm-chance')[0];
+		return [seen('.hm-matrix'), seen('.hm-list'), document.documentElement.scrollWidth > innerWidth,
+			!seen('.hm-matrix') || Math.min(...widths) >= 11.9 && Math.max(...widths) - Math.min(...widths) < 1.1 &&
+			last.right <= innerWidth && names.every(({left}, i) => !i || left >= names[i - 1].right - 2),
+			document.querySelector('.hm-list .hm-here').textContent].join();
 	})()`
-	at := func(script string) (seen bool, more, hidden int) {
-		var steady, wide bool
-		see(t, b, script)
-		got := strings.ReplaceAll(chromium.Evaluate[string](t, b, read), ",", " ")
-		if _, err := fmt.Sscan(got, &seen, &more, &hidden, &steady, &wide); err != nil ||
-			!steady || wide || more != hidden {
-			t.Errorf("%.40s: source seen, names more, columns hidden, names of rows in place, page wide: %s, %v", script, got, err)
+	for _, c := range []struct {
+		width int64
+		want  string
+	}{
+		{446, "false,true,false,true,arew51 3.0key 2.0s 1.090 %"},
+		{1000, "false,true,false,true,arew51 3.0key 2.0s 1.090 %"},
+		{1250, "true,false,false,true,arew51 3.0key 2.0s 1.090 %"},
+		{1600, "true,false,false,true,arew51 3.0key 2.0s 1.090 %"},
+	} {
+		b.Resize(t, c.width, 900)
+		if got := chromium.Evaluate[string](t, b, read); got != c.want {
+			t.Errorf("%d px: matrix, list, page wide, matrix even, row: %s, want %s", c.width, got, c.want)
 		}
-		return seen, more, hidden
 	}
-	if seen, more, _ := at(""); !seen || more == 0 {
-		t.Errorf("at first the source is seen: %t, with %d more columns", seen, more)
+	if got := see(t, b, click(".hm-list>div", 1)); got.Framed != "here" {
+		t.Errorf("a click in the list frames %q", got.Framed)
 	}
-	// Names of columns of 12 px have room for the letters, descenders too.
-	if cut := chromium.Evaluate[int](t, b, `(() => {
-		const names = [...document.querySelectorAll('.hm-matrix th[data-c] div')];
-		const pen = document.createElement('canvas').getContext('2d');
-		pen.font = getComputedStyle(names[0]).font;
-		const {fontBoundingBoxAscent: above, fontBoundingBoxDescent: below} = pen.measureText('g');
-		return names.filter((e) => e.offsetWidth < above + below ||
-			getComputedStyle(e.parentElement).overflow !== 'visible').length;
-	})()`); cut > 0 {
-		t.Errorf("%d names of narrow columns are cut", cut)
-	}
-	_, before, _ := at("")
-	at("document.querySelector('.hm-more button').click()")
-	chromium.Evaluate[bool](t, b, `(async () => {
-		const box = document.querySelector('.hm-scroll');
-		for (let was = -1; was !== box.scrollLeft;) {
-			was = box.scrollLeft;
-			await new Promise((done) => setTimeout(done, 150));
-		}
-		return true;
-	})()`, await)
-	if _, more, _ := at(""); more >= before {
-		t.Errorf("after a click on what is more there are %d columns more, before %d", more, before)
-	}
-	at("document.querySelector('.hm-scroll').scrollLeft = 1e6")
-	b.Resize(t, 1600, 900)
-	if seen, more, _ := at(""); !seen || more > 0 {
-		t.Errorf("in a wide window the source is seen: %t, with %d more columns", seen, more)
+	b.Show(t, pageOf(t, touched())+notebook)
+	if aligned := chromium.Evaluate[string](t, b, "[...new Set([...document.querySelectorAll("+
+		"'.hm-matrix td[data-c]')].map((e) => getComputedStyle(e).textAlign))].join()"); aligned != "center" {
+		t.Errorf("in a notebook numbers are aligned %s", aligned)
 	}
 }
 
@@ -167,9 +142,9 @@ func TestHeatmapRows(t *testing.T) {
 		first, last string
 	}{{259, "g60", "g259"}, {150, "g50", "g249"}, {0, "g0", "g199"}} {
 		name, before := fmt.Sprint("g", c.token), fmt.Sprintf("%d g%d p6", 3+c.token, c.token-1)
-		colored := "0 the p4," + before
+		colored := "0 the p5," + before
 		if c.token == 0 {
-			colored = "0 the p4"
+			colored = "0 the p5"
 		}
 		got := see(t, b, token(4+c.token))
 		rows := chromium.Evaluate[[]string](t, b, "[...document.querySelectorAll('.hm-matrix tbody th')].map((e) => e.textContent)")
@@ -182,29 +157,16 @@ func TestHeatmapRows(t *testing.T) {
 	}
 }
 
-// TestHeatmapMethods opens three methods and more: each has a line, on a scale of its own, which
-// says why it has none; a click chooses the method.
+// TestHeatmapMethods opens three methods and more: each has a button, and a row without values says
+// why.
 func TestHeatmapMethods(t *testing.T) {
 	b := tab(t)
 	b.Show(t, document(pictures(t)["all methods"]))
-	order := pictures(t)["all methods"].Explanation.Order
-	const strip = `[...document.querySelectorAll('.hm-strip tbody tr')].map((r) => r.cells[0].textContent + ' ' +
-		(r.querySelector('.hm-note') ? 'note' : r.querySelector('.p6,.n6') ? 'full' : 'empty'))`
-	for i, name := range order {
-		got := see(t, b, click(".hm-strip tbody th", i))
-		lines := chromium.Evaluate[[]string](t, b, strip)
-		if got.Tab != name || len(lines) != len(order) || !strings.HasPrefix(lines[i], name+" ") {
-			t.Errorf("a click on the line of %s opens %s; the lines are %q", name, got.Tab, lines)
+	for i, name := range pictures(t)["all methods"].Explanation.Order {
+		got := see(t, b, click(".hm-tabs button", i))
+		if got.Tab != name || got.Say == "" || got.Row == "" {
+			t.Errorf("a click on %s opens %+v", name, got)
 		}
-		full := strings.Count(strings.Join(lines, ","), " full")
-		if full < len(order)/2 {
-			t.Errorf("of %q only %d lines reach the end of their scale", lines, full)
-		}
-	}
-	title := chromium.Evaluate[string](t, b,
-		"document.querySelector('.hm-strip-title').textContent")
-	if title != "are by every method · each line on its own scale" {
-		t.Errorf("the title says %q", title)
 	}
 }
 
@@ -253,8 +215,8 @@ func TestHeatmapKinds(t *testing.T) {
 		return want{
 			what, script, "s at 3 → [64] came mostly from keys, “to” and “the” (1)",
 			"keys 21.4 %, to 14.8 %, the (1) 14.1 %", "s",
-			"0 [CLS] p3,1 the p5,2 key p4,4 to p5,5 the p4,6 cabinet p4,7 [SEP] p4", "s at 3 → [64] p3p5p4p6p5p4p4p4",
-			"s at 3 → [64] ← keys 21.4 %",
+			"0 [CLS] p4,1 the p5,2 key p4,4 to p5,5 the p4,6 cabinet p4,7 [SEP] p4", "s at 3 → [64] p4p5p4p6p5p4p4p4",
+			"",
 		}
 	}
 	same := *encoder
@@ -278,33 +240,33 @@ func TestHeatmapKinds(t *testing.T) {
 			{
 				"at first", "", "“are” has more from keys with direct than with value-zeroing",
 				"keys (2) +8.3 % · more in B keys (1) −8.3 % · ", "are",
-				"1 key n3,2 s p3", "are sn3p3z-", "are ← keys +8.3 %",
+				"1 key n4,2 s p4", "are sn4p4z-", "",
 			},
 			{
 				"another token", token(5),
 				"“here” has more from “to” with value-zeroing than with direct",
 				"more in B to −22.2 % · more in A keys +22.2 %", "here",
-				"2 s p6,3 to n6", "here szp6n6z", "here ← to −22.2 %",
+				"2 s p6,3 to n6", "here szp6n6z", "",
 			},
 			{
 				"the first side", token(4) + click(".hm-tabs button", 0),
 				"“are” came mostly from keys", "keys (1) +66.7 %, keys (2) +33.3 %",
-				"are", "1 key p6,2 s p4", "are zp6p4z-", "are ← keys +66.7 %",
+				"are", "1 key p6,2 s p4", "are zp6p4z-", "",
 			},
-			{"a source", token(2), "s stands out most for are", "prompt 2", "s", "4 are p4,5 here n3", "", "are ← keys +33.3 %"},
+			{"a source", token(2), "s stands out most for are", "prompt 2", "s", "4 are p4,5 here n3", "", ""},
 		}},
 		{"encoder", render.Heatmap{Explanation: encoder}, []want{
 			atS("at first", ""), {
 				"another position", token(6), "cabinet at 6 → [64] came mostly from cabinet, " +
 					"“to” and “the” (1)", "cabinet 22.1 %, to 14.8 %",
-				"cabinet", "0 [CLS] p3,1 the p4,2 key p4,3 s p3,4 to p5,5 the p4,7 [SEP] p3",
-				"cabinet at 6 → [64] p3p4p4p3p5p4p6p3", "cabinet at 6 → [64] ← cabinet 22.1 %",
+				"cabinet", "0 [CLS] p4,1 the p5,2 key p4,3 s p4,4 to p5,5 the p5,7 [SEP] p4",
+				"cabinet at 6 → [64] p4p5p4p4p5p5p6p4", "",
 			},
 			{
 				"another token", token(1),
 				"the stands out most for s at 3 → [64] and cabinet at 6 " +
 					"→ [64]", "text 1", "the",
-				"3 s p5,6 cabinet p4", "", "cabinet at 6 → [64] ← the 13.5 %",
+				"3 s p5,6 cabinet p5", "", "",
 			},
 			atS("left", press("Escape", "ArrowLeft")),
 		}},
@@ -312,34 +274,34 @@ func TestHeatmapKinds(t *testing.T) {
 			{
 				"the second", row(1), "s at 3 → [64] came mostly from cabinet", "cabinet 22.1 %",
 				"s",
-				"0 [CLS] p3,1 the p4,2 key p4,4 to p5,5 the p4,6 cabinet p6,7 [SEP] p3", "s at 3 → [64] p3p4p4p3p5p4p6p3",
-				"s at 3 → [64] ← cabinet 22.1 %",
+				"0 [CLS] p4,1 the p5,2 key p4,4 to p5,5 the p5,6 cabinet p6,7 [SEP] p4", "s at 3 → [64] p4p5p4p4p5p5p6p4",
+				"",
 			},
 			atS("the first", row(0)),
 		}},
 		{"targets", render.Heatmap{Explanation: target}, []want{
-			{"at first", "", "“are” came mostly from keys", "keys (1) +2.00, keys (2) +1.00", "are", "1 key p6,2 s p4", "are zp6p4zs-", "are ← keys +2.00"},
+			{"at first", "", "“are” came mostly from keys", "keys (1) +2.00, keys (2) +1.00", "are", "1 key p6,2 s p5", "are zp6p5zs-", ""},
 			{
 				"its own", over(0, 4), "“are” came mostly from keys",
 				"keys (1) +2.00, keys (2) +1.00", "are",
-				"1 key p6,2 s p4", "are zp6p4zs-",
+				"1 key p6,2 s p5", "are zp6p5zs-",
 				"are ← are +9.00 · generated 1 · not in the scale",
 			},
 			{
 				"another target", row(1), "“here” came mostly from “to” and “are”",
 				"to +2.00, are +1.00 · against it keys −1.00", "here",
-				"2 s n4,3 to p6,4 are p4", "here zzn4p6p4s", "here ← to +2.00",
+				"2 s n5,3 to p6,4 are p5", "here zzn5p6p5s", "",
 			},
 			{
 				"a source", token(4) + token(4),
 				"are stands out most for here", "generated 1", "are",
-				"5 here p4", "",
-				"are ← are +9.00 · generated 1 · not in the scale",
+				"5 here p5", "",
+				"",
 			},
 		}},
 		{"spans", render.Heatmap{Explanation: divided(t, touched(), "word")}, []want{
-			{"at first", "", "“are” came mostly from keys", "keys +3.00", "are", "1 keys p6", "are zp6z", "are ← keys +3.00"},
-			{"a source", token(1), "keys stands out most for are", "prompt 1", "keys", "3 are p6,4 here n3", "", "are ← keys +3.00"},
+			{"at first", "", "“are” came mostly from keys", "keys +3.00", "are", "1 keys p6", "are zp6z", ""},
+			{"a source", token(1), "keys stands out most for are", "prompt 1", "keys", "3 are p6,4 here n4", "", ""},
 		}},
 	} {
 		b.Show(t, document(c.h))

@@ -31,8 +31,8 @@ func TestUpdate(t *testing.T) {
 	start := output(htmlOf(render.Heatmap{Explanation: early, Status: "1 token so far"}), "white",
 		"black")
 	are := want{
-		"one token", "", "“are” came mostly from keys", "keys (1) ", "are", "1 key p6,2 s p4",
-		"are zp6p4z", "are ← keys ",
+		"one token", "", "“are” came mostly from keys", "keys (1) ", "are", "1 key p6,2 s p5",
+		"are zp6p5z", "",
 	}
 	b.Show(t, start)
 	are.check(t, b)
@@ -40,11 +40,11 @@ func TestUpdate(t *testing.T) {
 	are.check(t, b)
 
 	b.Show(t, start)
-	see(t, b, "document.querySelectorAll('details').forEach((e) => { e.open = false; });"+choose("green and purple")+choose("value-zeroing")+choose("whole words")+token(1)+
+	see(t, b, "document.querySelectorAll('details').forEach((e) => { e.open = false; });"+choose("green and purple")+choose("value-zeroing")+token(1)+
 		"document.querySelector('.hm-details summary').click()")
 	chromium.Evaluate[bool](t, b, "new Promise((done) => setTimeout(() => done(true), 50))", await)
-	w := want{"a chosen token stays", replace, "keys stands out most for are", "prompt 1", "key s",
-		"4 are p6", "", "are ← keys 80.0 %"}
+	w := want{"a chosen token stays", replace, "key stands out most for are", "prompt 1", "key",
+		"4 are p6", "", ""}
 	for range 3 {
 		w.check(t, b)
 		if got := chromium.Evaluate[string](t, b, `[document.querySelector('.hm').dataset.palette,
