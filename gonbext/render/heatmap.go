@@ -124,7 +124,7 @@ func (b heatmapPage) opening() string {
 	say, facts := b.answerOf(b.lead, b.chosen)
 	steps := make([]int, len(b.tokens))
 	if b.lead >= 0 {
-		copy(steps, b.calm(&b.views[b.lead], b.chosen))
+		copy(steps, b.textSteps(&b.views[b.lead], b.chosen))
 	}
 	b.writeAnswer(&s, say, facts, steps)
 	return s.String()
@@ -220,15 +220,12 @@ func (b heatmapPage) cell(v *view, t int, c TextColumn) Cell {
 	return cell
 }
 
-// columnName returns the name of a column: that of its token, or how many are folded.
+// columnName returns the name of a column: that of its token, or of what is folded.
 func (d *drawing) columnName(c TextColumn) string {
-	switch {
-	case !c.Folded:
-		return d.axisName(c.From)
-	case d.tokens[c.From].role == inPrompt:
-		return fmt.Sprintf("⋯ %d", c.To-c.From)
+	if c.Folded {
+		return "⋯ " + c.Name
 	}
-	return "⋯"
+	return d.axisName(c.From)
 }
 
 // closing returns what stands below the picture: warnings, and the details.
@@ -236,6 +233,10 @@ func (b heatmapPage) closing(rest int) string {
 	var s strings.Builder
 	b.openDetails(&s, "how the numbers add up, every token in a line", !b.fits())
 	s.WriteString(`<div class="hm-how"></div>`)
+	if text := b.templateText(); text != "" {
+		fmt.Fprintf(&s, "<p>Written around the messages, and not in the text: %s</p>",
+			html.EscapeString(text))
+	}
 	b.lines(&s, rest)
 	s.WriteString(b.common(func(p *page) { p.settings(b.words.page) }) + "</details>")
 	return s.String()

@@ -74,8 +74,10 @@ type textData struct {
 	Answer      string   `json:"answer,omitempty"`
 	Begins      *int     `json:"begins,omitempty"`
 	LayerLabels []string `json:"layerLabels,omitempty"`
-	// Columns are the tokens [from,to) of each column, and whether they are folded.
+	// Columns are the tokens [from,to) of each column, and the name of a fold, "" for no fold.
 	Columns [][3]any `json:"columns"`
+	// Absent are the tokens that have no element in the text.
+	Absent []int `json:"absent,omitempty"`
 }
 
 // textData returns the text for the script of a kind of picture.
@@ -97,6 +99,9 @@ func (d *drawing) textData(kind string, sources int) textData {
 		first, _ := d.wordAround(j)
 		t.Names, t.Words = append(t.Names, isolated(token.name)), append(t.Words, first)
 		t.Roles += string(token.role)
+		if !d.inText(j) {
+			t.Absent = append(t.Absent, j)
+		}
 		switch {
 		case j > 0 && strings.Contains(d.tokens[j-1].ends, "↵"):
 			t.Spaces += "2"
@@ -115,7 +120,7 @@ func (d *drawing) textData(kind string, sources int) textData {
 		t.Turns = append(t.Turns, [3]any{turn.name, turn.head[0], max(turn.body[1], turn.tail[1])})
 	}
 	for _, c := range d.columns {
-		t.Columns = append(t.Columns, [3]any{c.From, c.To, c.Folded})
+		t.Columns = append(t.Columns, [3]any{c.From, c.To, c.Name})
 	}
 	return t
 }
@@ -162,6 +167,8 @@ type drawnRows struct {
 	Rows  []packedRow `json:"rows,omitempty"`
 	// Named are the sources of each row that stand out and that its facts list, in their order.
 	Named [][]int `json:"named,omitempty"`
+	// Said is how many of them the sentence of each row names, the first ones.
+	Said []int `json:"said,omitempty"`
 	// Strongest are the largest sources of each row, of which Layers has the values of all layers;
 	// ByLayer says that they are what each layer wrote, and Combined that they are about all layers
 	// up to each.
@@ -401,6 +408,8 @@ func (b heatmapPage) rowsOf(v *view) drawnRows {
 			row[j] = v.at(t, j)
 		}
 		r.Rows = append(r.Rows, v.packed(t, row))
+		said, _ := b.namedSources(v, t)
+		r.Said = append(r.Said, len(said))
 		r.Named = append(r.Named, append([]int{}, slices.Concat(b.listedSources(v, t))...))
 		r.Strongest = append(r.Strongest,
 			append([]int{}, v.ranked(t, mostLayered, b.greySources(v, t))...))

@@ -159,8 +159,7 @@ const data = {m: 6, n: 2, sources: 7, chosen: 0, lead: 'm', methods: [m, {name: 
 	names: ['<s>', 'in', 'side', 'a', 'b', 'c', 'd', 'e'], roles: 'tpppppgg', spaces: '00012111',
 	turns: [['', 0, 8]], given: 'prompt', groups: {words: [0, 1, 1, 3, 4, 5, 6, 7],
 	sentences: [0, 1, 1, 1, 4, 4, 6, 6]},
-	columns: [[0, 1, false], [1, 2, false], [2, 3, false], [3, 4, false], [4, 6, true],
-	[6, 7, false]]};
+	columns: [[0, 1, ''], [1, 2, ''], [2, 3, ''], [3, 4, ''], [4, 6, '2 words'], [6, 7, '']]};
 const look = (choice) => readingOf(data, {unfolded: [], ...choice});
 const columns = (choice) => {
 	const {columnsNow, labelOf} = look(choice);
@@ -201,10 +200,10 @@ func TestScriptReading(t *testing.T) {
 		{"String(look().valueIn(m, 0, [7]))", "undefined"},
 		{"look({source: 3}).given(m).join()", "-1,0,-2"},
 
-		{"columns()", "0 <s>, 1 in, 2 side, 3 a, 4+5 gap 2, 6 d"},
+		{"columns()", "0 <s>, 1 in, 2 side, 3 a, 4+5 gap 2 words, 6 d"},
 		{"columns({all: true})", "0 <s>, 1 in, 2 side, 3 a, 4 b, 5 c, 6 d"},
-		{"columns({unfolded: [5]})", "0 <s>, 1 in, 2 side, 3 a, 4 gap 1, 5 c, 6 d"},
-		{"columns({group: 'words'})", "0 <s>, 1+2 inside, 3 a, 4+5 gap 2, 6 d"},
+		{"columns({unfolded: [4]})", "0 <s>, 1 in, 2 side, 3 a, 4 b, 5 c, 6 d"},
+		{"columns({group: 'words'})", "0 <s>, 1+2 inside, 3 a, 4+5 gap 2 words, 6 d"},
 		{"columns({group: 'sentences'})", "0 <s>, 1+2+3 inside a, 4+5 b c, 6 d"},
 
 		{

@@ -148,11 +148,16 @@ func (t *text) turns() {
 	d, m := t.drawn, len(t.e.Prompt.Texts)
 	steps := make([]int, len(d.tokens))
 	if d.lead >= 0 {
-		copy(steps, d.calm(&t.views[d.lead], d.chosen))
+		copy(steps, d.textSteps(&t.views[d.lead], d.chosen))
 	}
 	for _, turn := range d.turns {
 		if end := turn.body[1]; turn.name != "" {
-			t.passage(turn.name, turn.head[0], max(end, turn.tail[1]), steps)
+			name := turn.label()
+			if Width(name) > 10 { // a line of its own
+				t.line(name)
+				name = " "
+			}
+			t.passage(name, turn.head[0], max(end, turn.tail[1]), steps)
 			continue
 		}
 		t.passage(t.words.text, 0, m, steps)
@@ -167,12 +172,12 @@ func (t *text) passage(label string, from, to int, steps []int) {
 	d := t.drawn
 	for j := from; j < to; j++ {
 		token := d.tokens[j]
-		if end := d.foldedUpTo(j, to); end > j {
-			b.WriteString(" " + d.foldedText(j, end) + " ")
-			j = end - 1
+		if c, ok := d.pillAt(j); ok {
+			b.WriteString(" " + c.pill() + " ")
+			j = min(c.To, to) - 1
 			continue
 		}
-		if d.wasAdded(j) && (!t.color || steps[j] == 0 && !d.isChosen(j)) {
+		if token.role == inTemplate || token.role == ending || j == d.targetBegin {
 			continue
 		}
 		first, _, name := d.characterOf(j)
@@ -346,7 +351,7 @@ func (t *text) heading(c TextColumn) string {
 	j, m := c.From, len(t.e.Prompt.Texts)
 	switch {
 	case c.Folded:
-		return t.drawn.foldName(c)
+		return t.drawn.columnName(c)
 	case j >= m:
 		return "›" + t.generatedName(j-m)
 	case t.drawn.tokens[j].joins:
