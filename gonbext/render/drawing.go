@@ -340,7 +340,7 @@ func (d *drawing) calm(v *view, t int) []int {
 }
 
 // A running text fills named sources, and others from fillFrom of the strongest source of the row
-// and the second colour on. It underlines what is against the row from lineFrom of the strongest on.
+// and from fillStep on. It underlines what is against the row from lineFrom of the strongest on.
 const fillFrom, lineFrom, fillStep = .4, .5, 2
 
 // textSteps returns the colours of the sources of row t in a running text.

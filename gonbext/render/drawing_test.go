@@ -147,7 +147,8 @@ func TestAddedParts(t *testing.T) {
 	}
 }
 
-// TestChatTurns: the template is folded, the turns have their messages, and the last part of the template ends the question and begins the answer.
+// TestChatTurns: the template is folded, the turns have their messages, and the last part of the
+// template ends the question and begins the answer.
 func TestChatTurns(t *testing.T) {
 	d := drawingOf(chatted())
 	const want = "(3) You are terse . (5) Where is the Col osse um ? (5) In"

@@ -12,11 +12,11 @@ import (
 )
 
 // Whole sentences of a long message are folded, of a program lines. Open are the sentence that
-// holds a named source and those beside it in its paragraph, those with a source that has sourceOpens
-// of the strongest, what is asked, and the headings of an open sentence. What else a paragraph has
-// is one fold, if it has leastFolded tokens. Messages of up to wholeMessage words are whole. A
-// message of a system, tools and what a template adds are whole if they hold a named source or have
-// up to wholeSystem words, and otherwise one fold. Answers are not folded.
+// holds a named source and those beside it in its paragraph, those with a source that has
+// sourceOpens of the strongest, what is asked, and the heading of an open sentence. What else a
+// paragraph has is one fold, if it has leastFolded tokens. Messages of up to wholeMessage words are
+// whole. A message of a system, tools and what a template adds are whole if they hold a named
+// source or have up to wholeSystem words, and otherwise one fold. Answers are not folded.
 const (
 	wholeMessage = 40
 	wholeSystem  = 6
@@ -41,8 +41,8 @@ type TextColumn struct {
 }
 
 // sentence is a sentence of a message or a line of a program: tokens [from,to) with the white space
-// after them, in a paragraph. line reports whether a line ends with it, and part whether it is a part
-// of a longer one.
+// after them, in a paragraph. line reports whether a line ends with it, and part whether it is a
+// part of a longer one.
 type sentence struct {
 	from, to, paragraph int
 	text                string

@@ -38,8 +38,9 @@ func shownOf(d *drawing) string {
 	return strings.Join(all, " ")
 }
 
-// TestFolds: whole sentences are folded, those of a paragraph as one. The sentence of a named source
-// stays with its neighbours, what has a quarter of the strongest, what is asked, and headings.
+// TestFolds: whole sentences are folded, those of a paragraph as one. The sentence of a named
+// source stays with its neighbours, what has a quarter of the strongest, what is asked, and
+// headings.
 func TestFolds(t *testing.T) {
 	p := `"."`
 	end := `".\n\n"`

@@ -87,14 +87,15 @@ function textReading(data, choice, kept = () => []) {
 
 // textOn has the elements of the tokens that stand in the text on the page, by their token.
 function textOn(root, {names, absent = []}) {
-  const away = new Set(absent), tokens = names.map((_, token) => token);
-  const elements = root.querySelectorAll('.hm-text :is(span,u)');
-  return new Map(tokens.filter((token) => !away.has(token)).map((token, i) => [token, elements[i]]));
+  const elements = root.querySelectorAll('.hm-text :is(span,u)'), away = new Set(absent);
+  const tokens = range(0, names.length).filter((token) => !away.has(token));
+  return new Map(tokens.map((token, i) => [token, elements[i]]));
 }
 // viewOf returns the page of a picture beside its reading: find finds an element, texts are the
 // tokens of the text, and lines the sentences of each method below the picture.
 const viewOf = (root, reading) => ({
-  ...reading, root, find: (name) => root.querySelector('.hm-' + name), texts: textOn(root, reading.data),
+  ...reading, root, find: (name) => root.querySelector('.hm-' + name),
+  texts: textOn(root, reading.data),
   columns: [], lines: [...root.querySelectorAll('.hm-lines')].map((box) => [...box.children].filter(
     ({localName, children}) => localName === 'div' && children.length === 3)),
 });
