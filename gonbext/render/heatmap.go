@@ -12,8 +12,9 @@ import (
 func init() {
 	takes := map[string]Media{
 		"token": InText | InPage, "layer": InAll, "alignment": InAll, "filter": InAll,
-		"color": InText, "top": InText, "by": inFiles, "target": inFiles, "methods": InAll,
-		"lift": InAll, "alternatives": InAll, "all-layers": InAll, "all-levels": InAll,
+		"color": InText, "top": InText, "full": InText, "by": inFiles, "target": inFiles,
+		"methods": InAll,
+		"lift":    InAll, "alternatives": InAll, "all-layers": InAll, "all-levels": InAll,
 		"prove": InAll, "without": InText | InPage, "prompt-scores": InPage,
 	}
 	RegisterView(View{

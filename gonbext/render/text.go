@@ -19,10 +19,11 @@ type text struct {
 	theme             theme
 	width, label, top int
 	color             bool
+	calm              bool // lists only what has a colour in the text or nearly one
 }
 
-// listed is how many tokens of each row a text lists that would be too large with all of them.
-const listed = 5
+// A text lists mostListed sources of a row at most, and listed where it would be too large.
+const mostListed, listed = 12, 5
 
 // newText returns an empty text.
 func newText(look Terminal) *text {
@@ -37,15 +38,16 @@ func newText(look Terminal) *text {
 func (r Heatmap) plain(look Terminal) *text {
 	t := newText(look)
 	t.drawn, t.theme = newDrawing(r.picture(true), r.Token), themeOf(r.Palette)
-	t.picture, t.top = t.drawn.picture, r.Top
+	if t.picture, t.top = t.drawn.picture, r.Top; r.Top == 0 {
+		t.top, t.calm = mostListed, true
+	}
 	for _, v := range t.views {
 		t.label = max(t.label, Width(v.label()))
 	}
 	t.write(0)
 	most := look.MaxBytes
 	if most > 0 && t.Len() > most {
-		t.top = min(max(t.top, 1), listed)
-		if r.Top <= 0 {
+		if t.top = min(t.top, listed); r.Top <= 0 {
 			t.top = listed
 		}
 		t.write(0)

@@ -22,7 +22,7 @@ var flagGroups = []struct{ title, names string }{
 		"special from to"},
 	{"What is generated", "temperature seed alternatives edit"},
 	{"What pictures show", "target without against against-model layer head source filter size " +
-		"font palette color width caption sinks alignment"},
+		"font palette color width full caption sinks alignment"},
 	{"Where it is computed", "backend dtype pre max-memory"},
 	{"How methods compute and tokens are drawn", "set"},
 }
