@@ -162,12 +162,12 @@ function drawGiven(view) {
 // has from it.
 function drawText(view) {
   const {method, row, source, has, valueIn, strongestOf, namedOf, tokenOf, members} = view;
-  const strongest = method().difference ? 1 : strongestOf(method(), row());
+  const strongest = strongestOf(method(), row()), most = method().difference ? 1 : strongest;
   const named = namedOf(method(), row()).slice(0, method().said?.[row()]);
   const framed = source() < 0 ? [tokenOf(row())] : members(source());
   paintText(view, (token) => {
     if (framed.includes(token)) return ['hm-here'];
-    const place = textPlace(view, token, strongest / 12), isNamed = named.includes(token);
+    const place = textPlace(view, token, most / 12), isNamed = named.includes(token);
     // In a row, what the sentence does not name needs more; drawing.go has the parts.
     const least = source() >= 0 || isNamed ? 0 : strongest * (place < 0 ? 0.5 : 0.4);
     const step = classOf(place), weak = !isNamed && source() < 0 && step === 'p1';
