@@ -630,7 +630,7 @@ func (p *Board) data(each int) boardData {
 		Words: t.Words, Bands: t.Bands, OfWords: t.OfWords, Readout: t.Readout,
 	}
 	for _, c := range t.Over {
-		d.Table.Over = append(d.Table.Over, [3]any{c.From, c.To, c.Folded})
+		d.Table.Over = append(d.Table.Over, [3]any{c.From, c.To, c.Name})
 	}
 	for _, l := range p.Beside {
 		one := barsData{l.Title, l.Note, [][3]any{}}

@@ -12,7 +12,7 @@ function readingOf(data, choice) {
   const {table, opens = []} = data, shares = (table.shares || []).map(numbersIn);
   const at = () => within(choice.at, opens.length, data.at);
   const opened = () => opens[at()] || data.opened;
-  const text = textReading(data, choice, () => (token) => token === opened().token);
+  const text = textReading(data, choice, () => [opened().token]);
   const column = () => within(choice.column, table.columns.length, opened().column);
   const most = (list, size) => list.reduce((best, one) => size(one) > size(best) ? one : best);
   // partsOf are the parts of a cell of a word, each a name and a share.
@@ -53,7 +53,7 @@ function start(root, data) {
       if (data.by === 'row') return row >= 0 && go({at: row === at() ? undefined : row});
       const {tokens, gap} = view.rows[row] || {tokens: [opened().token]};
       if (data.by !== 'word') return;
-      go(gap ? {unfolded: [...choice.unfolded, ...tokens]} :
+      go(gap ? {unfolded: [...choice.unfolded, tokens[0]]} :
         {at: indexOf(tokens[0]), column: i === undefined ? choice.column : i});
     });
   view.matrix.bar = barOf(...table.ofWords ? unfoldSwitch(data, choice, go) : []);

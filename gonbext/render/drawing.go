@@ -23,7 +23,7 @@ type drawing struct {
 	columns      []TextColumn // of the matrices
 	// whole says that tokens are words, of which punctuation has no row and no column.
 	whole bool
-	// mentioned are the tokens that a sentence or its facts name, which are never folded.
+	// mentioned are the sources that the sentence names which the picture opens with.
 	mentioned map[int]bool
 	placesOf  map[string][]int // the first tokens of each word, in order; see repeats
 }
@@ -45,7 +45,7 @@ type role byte
 
 // The roles, by the letters that the script knows them by.
 const (
-	inTemplate role = 't' // a label of the chat template, or a control token
+	inTemplate role = 't' // a label of a chat template, or a control token that a tokenizer added
 	inSystem   role = 'y' // of the message of the system, of tools, or added by the chat template
 	inPrompt   role = 'p'
 	inAnswer   role = 'g'
@@ -61,12 +61,6 @@ type drawnTurn struct {
 	head, body, tail [2]int
 }
 
-// TextColumn is a column of a matrix: token From, or the tokens [From,To) folded.
-type TextColumn struct {
-	From, To int
-	Folded   bool
-}
-
 // newDrawing works out a picture that opens with a row. If that is nil or does not exist, it opens
 // with the content word that a method says most of.
 func newDrawing(p *picture, row *int) *drawing {
@@ -75,6 +69,7 @@ func newDrawing(p *picture, row *int) *drawing {
 	d.readTurns()
 	d.markCode()
 	d.open(row)
+	d.mention()
 	d.columns = d.fold(d.places(d.sourceCount()))
 	return d
 }
@@ -99,7 +94,7 @@ func (d *drawing) readTokens() {
 			t = readToken(d.textOf(j), 6*nameLimit)
 		}
 		t.role = inPrompt
-		if d.special(j) {
+		if d.special(j) && d.wasAdded(j) {
 			t.role = inTemplate
 		}
 		t.space, t.joins = j > 0 && d.spaced(j), joins[j]
@@ -121,6 +116,25 @@ func (d *drawing) readTokens() {
 		t.joins = joins[len(d.tokens)]
 		d.tokens = append(d.tokens, t)
 	}
+	for j := 1; j < len(d.tokens); j++ { // a tokenizer may write the space as a token
+		before := d.textOf(j - 1)
+		d.tokens[j].space = d.tokens[j].space || strings.HasSuffix(before, " ")
+	}
+}
+
+// wasAdded reports whether a tokenizer put control token j before, between or behind texts. The one
+// with which a target begins stands in its text, and one whose prediction is explained.
+func (p *picture) wasAdded(j int) bool {
+	o := p.e.Prompt.Offsets
+	return j != p.targetBegin && !(p.explained(j) && !p.e.Steps[0].Class) &&
+		(j == 0 && p.e.Prompt.BOSAdded || j < len(o) && o[j][0] == o[j][1])
+}
+
+// inText reports whether the running text has token j: white space has no element there, and what a
+// template or a tokenizer wrote does not stand in it.
+func (d *drawing) inText(j int) bool {
+	t := d.tokens[j]
+	return t.role != inTemplate && t.role != ending && !t.blank()
 }
 
 // readToken returns a token of the text without its role, with a name up to a limit.
@@ -284,6 +298,18 @@ func (d *drawing) textOf(j int) string {
 	return d.spanText(j)
 }
 
+// mention marks the sources that the sentence of the opening row names.
+func (d *drawing) mention() {
+	d.mentioned = map[int]bool{}
+	if d.lead < 0 || !d.views[d.lead].has(d.chosen) || d.views[d.lead].silent[d.chosen] != "" {
+		return
+	}
+	named, _ := d.namedSources(&d.views[d.lead], d.chosen)
+	for _, j := range named {
+		d.mentioned[j] = true
+	}
+}
+
 // stepsAt are the places on a scale at which its six colours begin. The script has them too.
 var stepsAt = [levels]float64{1. / 24, 1. / 10, 1. / 5, 1. / 3, 1. / 2, 3. / 4}
 
@@ -330,160 +356,27 @@ func (d *drawing) calm(v *view, t int) []int {
 	return steps
 }
 
-// A text of up to allShown tokens of prompt and answer has a column for each. In a longer one those
-// are shown that stand within nearby tokens of one that has standsOut of the scale in any row of
-// any method, at most mostShown: more is asked of them until there are no more. A run of less than
-// leastFolded stays.
-const (
-	allShown    = 80
-	mostShown   = 160
-	nearby      = 3
-	standsOut   = 1. / 8
-	leastFolded = 3
-	// templateStandsOut is what a token of the chat template needs to be shown.
-	templateStandsOut = 1. / 4
-	// Of the message that is answered, up to mostAsked tokens of its last sentence stay, and of its
-	// first one if it is a line, and of a text that is no chat the last lastRead tokens.
-	mostAsked = 24
-	lastRead  = 12
-)
+// A running text fills named sources, and others from fillFrom of the strongest source of the row
+// and from fillStep on. It underlines what is against the row from lineFrom of the strongest on.
+const fillFrom, lineFrom, fillStep = .4, .5, 2
 
-// fold returns the columns of matrices in which sources have these largest places on their scales.
-func (d *drawing) fold(places []float64) []TextColumn {
-	least := standsOut
-	d.mention(-1)
-	columns := d.foldAt(places, least)
-	if count(columns) > mostShown {
-		d.mention(d.chosen)
-		columns = d.foldAt(places, least)
-	}
-	for count(columns) > mostShown && least < 1 {
-		least *= 1.5
-		columns = d.foldAt(places, least)
-	}
-	return columns
-}
-
-// count returns how many columns are tokens.
-func count(columns []TextColumn) (n int) {
-	for _, c := range columns {
-		if !c.Folded {
-			n++
+// textSteps returns the colours of the sources of row t in a running text.
+func (d *drawing) textSteps(v *view, t int) []int {
+	steps, strongest := d.calm(v, t), 0.0
+	named, _ := d.namedSources(v, t)
+	for j, step := range steps {
+		if step != 0 {
+			strongest = max(strongest, d.size(v, t, j))
 		}
 	}
-	return n
-}
-
-// places returns the largest place on a scale that each of n sources has in any row of any method.
-func (d *drawing) places(n int) []float64 {
-	places := make([]float64, n)
-	for i := range d.views {
-		v := &d.views[i]
-		for t := 0; v.has(t); t++ {
-			for j := 0; j < min(v.sources(t), n) && v.silent[t] == ""; j++ {
-				if x := math.Abs(v.colors.at(v.at(t, j))); x > places[j] && !d.grey(v, t, j) {
-					places[j] = x
-				}
-			}
+	for j, step := range steps {
+		part := d.size(v, t, j) / strongest // of no step where there is none
+		if !slices.Contains(named, j) && (step > 0 && (part < fillFrom || step < fillStep) ||
+			step < 0 && part < lineFrom) {
+			steps[j] = 0
 		}
 	}
-	return places
-}
-
-// mention marks what the sentences of a row by all methods name and, outside of a chat template and
-// the message of a system, what their facts name. A row of -1 is all of them.
-func (d *drawing) mention(row int) {
-	d.mentioned = map[int]bool{}
-	for i := range d.views {
-		v := &d.views[i]
-		for t := 0; v.has(t); t++ {
-			if row >= 0 && t != row || v.silent[t] != "" {
-				continue
-			}
-			named, _ := d.namedSources(v, t)
-			for _, j := range named {
-				d.mentioned[j] = true
-			}
-			for _, j := range slices.Concat(d.listedSources(v, t)) {
-				d.mentioned[j] = d.mentioned[j] || d.tokens[j].role == inPrompt
-			}
-		}
-	}
-}
-
-// foldAt returns the columns if tokens with this place or more stand out.
-func (d *drawing) foldAt(places []float64, least float64) (columns []TextColumn) {
-	shown := 0
-	asked := d.questions()
-	for j := range places {
-		if r := d.tokens[j].role; r == inPrompt || r == inAnswer {
-			shown++
-		}
-	}
-	stays := make([]bool, len(places))
-	for j := range places {
-		switch d.tokens[j].role {
-		case inPrompt:
-			stays[j] = stays[j] || shown <= allShown || slices.Contains(asked, j)
-		case inAnswer, ending:
-			stays[j] = true
-		case inTemplate:
-			stays[j] = stays[j] || !d.chat()
-			if places[j] >= templateStandsOut && j > 0 {
-				d.keepWord(stays, j)
-			}
-		}
-		if d.mentioned[j] {
-			d.keepWord(stays, j)
-		}
-		if turn := d.turnOf(j); shown > allShown && places[j] >= least &&
-			d.tokens[j].role == inPrompt {
-			end := min(j+nearby+1, turn.body[1], len(places))
-			for k := max(j-nearby, turn.body[0]); k < end; k++ {
-				d.keepWord(stays, k)
-			}
-		}
-	}
-	for j := 0; j < len(places); {
-		end := j + 1
-		if stays[j] {
-			columns = append(columns, TextColumn{j, end, false})
-			j = end
-			continue
-		}
-		prompt := d.tokens[j].role == inPrompt
-		system := d.systemAt(j)
-		for end < len(places) && !stays[end] && (d.tokens[end].role == inPrompt) == prompt &&
-			d.systemAt(end) == system {
-			end++
-		}
-		if prompt && end-j < leastFolded {
-			for ; j < end; j++ {
-				columns = append(columns, TextColumn{j, j + 1, false})
-			}
-			continue
-		}
-		columns = append(columns, TextColumn{j, end, true})
-		j = end
-	}
-	return columns
-}
-
-// keepWord marks the tokens of the word of token j that have its role.
-func (d *drawing) keepWord(stays []bool, j int) {
-	first, end := d.wordAround(j)
-	for ; first < min(end, len(stays)); first++ {
-		stays[first] = stays[first] || d.tokens[first].role == d.tokens[j].role
-	}
-}
-
-// systemAt returns where the turn of token j begins if it is the message of a system, tools, or
-// added by the template, which has a folded column of its own, and otherwise -1.
-func (d *drawing) systemAt(j int) int {
-	if t := d.turnOf(j); t.body[0] < t.body[1] && d.tokens[t.body[0]].role == inSystem {
-		return t.head[0]
-	}
-	return -1
+	return steps
 }
 
 // chat reports whether the text is a conversation.

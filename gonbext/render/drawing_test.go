@@ -97,12 +97,12 @@ func columnsOf(d *drawing) string {
 	return strings.Join(all, " ")
 }
 
-// TestAddedParts: what the template writes by itself or for tools is a turn and a folded column of
-// its own, and a sentence names it so.
+// TestAddedParts: what the template writes by itself or for tools is a turn of its own with a name
+// in the margin, and a sentence names it so.
 func TestAddedParts(t *testing.T) {
 	for _, c := range []struct {
-		kind               trace.PartKind
-		turns, name, sense string
+		kind                 trace.PartKind
+		turns, margin, sense string
 	}{
 		{trace.Added, "added[0 3] [3 7] [7 9]; ", "⋯ added", "“In” came from terse in what the chat template adds"},
 		{trace.Tools, "tools[0 3] [3 7] [7 9]; ", "⋯ tools", "“In” came from terse in the definitions of tools"},
@@ -120,14 +120,20 @@ func TestAddedParts(t *testing.T) {
 		for _, turn := range d.turns[:len(d.turns)-1] {
 			fmt.Fprint(&turns, turn.name, turn.head, " ", turn.body, " ", turn.tail, "; ")
 		}
-		folded := d.foldedUpTo(3, 7) == 7
-		name := d.foldName(d.columns[0])
-		if turns.String() != want || folded != (c.turns != "") || name != c.name {
-			t.Errorf("%q: the turns are %q, want %q; folded %v as %q", c.kind, &turns, want, folded,
-				name)
+		if turns.String() != want {
+			t.Errorf("%q: the turns are %q, want %q", c.kind, &turns, want)
 		}
 		clear(e.Methods["raw"].Rows[0])
 		e.Methods["raw"].Rows[0][5] = 1
+		page := written(t, Heatmap{Explanation: e})
+		_, shown, _ := strings.Cut(page, `<div class="hm-text"`)
+		shown, _, _ = strings.Cut(shown, `<div class="hm-after"`)
+		if c.margin != "" && !strings.Contains(shown, ">"+c.margin+"</small>") {
+			t.Errorf("%q: the margin does not say %q:\n%s", c.kind, c.margin, shown)
+		}
+		if strings.Contains(shown, "|start|") || strings.Contains(shown, ">assistant</span>") {
+			t.Errorf("%q: marks of the template stand in the text:\n%s", c.kind, shown)
+		}
 		d = drawingOf(e)
 		if say, _ := d.explainRow(&d.views[0], 0); say.String() != c.sense {
 			t.Errorf("%q: the sentence is %q, want %q", c.kind, say.String(), c.sense)
@@ -135,53 +141,16 @@ func TestAddedParts(t *testing.T) {
 	}
 	e := chatted()
 	e.Prompt.Parts[5].Kind = trace.Added // behind the message that is answered
-	if _, last := drawingOf(e).question(); len(last) != 7 || last[0] != 12 {
-		t.Errorf("the question is %v, want tokens 12 to 18", last)
+	if got := drawingOf(e).asked(); !slices.Equal(got, []string{"where", "is", "the", "colosseum"}) {
+		t.Errorf("the question is %q", got)
 	}
 }
 
-// The message of a system is folded as one, and not in the pieces around a word of it that the
-// sentence names, which stands at its end.
-func TestFoldedSystem(t *testing.T) {
-	e := chatted()
-	e.Prompt.Text = strings.Replace(e.Prompt.Text, " are", " are a helpful and", 1)
-	for j := range e.Prompt.Offsets {
-		if o := &e.Prompt.Offsets[j]; j >= 4 {
-			o[1] += len(" a helpful and")
-			if j > 4 {
-				o[0] += len(" a helpful and")
-			}
-		}
-	}
-	for i := range e.Prompt.Parts {
-		if p := &e.Prompt.Parts[i]; i > 0 {
-			p.End += len(" a helpful and")
-			if i > 1 {
-				p.Begin += len(" a helpful and")
-			}
-		}
-	}
-	e.Prompt.Texts[4] = " are a helpful and"
-	const folded = "⋯ 4 tokens · You are a helpful"
-	for named, want := range map[int]string{16: folded + " and…", 5: folded + "… terse"} {
-		clear(e.Methods["raw"].Rows[1])
-		e.Methods["raw"].Rows[1][named] = 1
-		d := drawingOf(e)
-		if d.isFolded(5) != (named != 5) || d.foldedUpTo(3, 7) != 7 {
-			t.Fatalf("with token %d named, tokens up to %d of 7 are folded", named,
-				d.foldedUpTo(3, 7))
-		}
-		if got := d.foldedText(3, 7); got != want {
-			t.Errorf("with token %d named it is %q, want %q", named, got, want)
-		}
-	}
-}
-
-// TestChatTurns: the template and the message of the system are folded, the turns have their
-// messages, and the last part of the template ends the question and begins the answer.
+// TestChatTurns: the template is folded, the turns have their messages, and the last part of the
+// template ends the question and begins the answer.
 func TestChatTurns(t *testing.T) {
 	d := drawingOf(chatted())
-	const want = "(9) (3) Where is the Col osse um ? (5) In"
+	const want = "(3) You are terse . (5) Where is the Col osse um ? (5) In"
 	if got := columnsOf(d); got != want {
 		t.Errorf("the columns are %q, want %q", got, want)
 	}
@@ -208,21 +177,11 @@ func TestChatTurns(t *testing.T) {
 		"attention · layer 0" || !strings.Contains(facts.html(), "Col<b>osse</b>um 60.0 %") {
 		t.Errorf("the facts are %q", facts.html())
 	}
-	// A word of the template of which one token stands out is whole.
-	divided := chatted()
-	divided.Prompt.Texts = append(divided.Prompt.Texts[:22:22], "assis", "tant\n")
-	divided.Prompt.Offsets[22][1] -= 4
-	divided.Prompt.Offsets[23][0] -= 4
-	divided.Methods["raw"].Rows[0][23] = .5
-	if got := columnsOf(drawingOf(divided)); got !=
-		"(9) (3) Where is the Col osse um ? (3) assis tant In" {
-		t.Errorf("the columns are %q", got)
-	}
-	// A token of the template that has a quarter of the scale is shown, and called so.
+	// A token of the template that speaks is called so, and stays folded.
 	e := chatted()
 	e.Methods["raw"].Rows[0][20], e.Methods["raw"].Rows[0][12] = 0.5, 0.4
 	d = drawingOf(e)
-	if got := columnsOf(d); got != "(9) (3) Where is the Col osse um ? (1) ↵ (3) In" {
+	if got := columnsOf(d); got != want {
 		t.Errorf("the columns are %q", got)
 	}
 	say, _ = d.explainRow(&d.views[0], 0)
@@ -282,72 +241,6 @@ func TestFewColumns(t *testing.T) {
 	} {
 		if got := fewColumns(text, true, "", shortColumns); got != want {
 			t.Errorf("%q is cut to %q, want %q", text, got, want)
-		}
-	}
-}
-
-// TestFolds: of a long text those tokens have columns that stand near one that stands out, and a
-// run of two stays. A text of up to 80 tokens is whole.
-func TestFolds(t *testing.T) {
-	if d := drawingOf(farApart(80, 40)); len(d.columns) != 80 {
-		t.Errorf("%d columns of 80 tokens", len(d.columns))
-	}
-	const end = " w88 w89 w90 w91 w92 w93 w94 w95 w96 w97 w98 w99" // what was read last stays
-	for _, c := range []struct {
-		strong []int
-		want   string
-	}{
-		{[]int{50}, "(47) w47 w48 w49 w50 w51 w52 w53 (34)" + end},
-		{[]int{50, 59}, "(47) w47 w48 w49 w50 w51 w52 w53 w54 w55 w56 w57 w58 w59 w60 w61 w62 (25)" + end},
-		{[]int{50, 60}, "(47) w47 w48 w49 w50 w51 w52 w53 (3) w57 w58 w59 w60 w61 w62 w63 (24)" + end},
-		{nil, "(88)" + end},
-	} {
-		if got := columnsOf(drawingOf(farApart(100, c.strong...))); got != c.want {
-			t.Errorf("strong %v: %q, want %q", c.strong, got, c.want)
-		}
-	}
-	// Where much stands out, more is asked of it.
-	e := farApart(2000)
-	for j := range 2000 {
-		e.Methods["raw"].Rows[0][j] = .01 + .99*float64(j%40)/39*float64(j)/2000
-	}
-	if d := drawingOf(e); count(d.columns) > mostShown || count(d.columns) < 20 {
-		t.Errorf("%d columns of 2000 tokens", count(d.columns))
-	}
-}
-
-// TestFoldsNoQuestion: of a long message the last sentence stays, and the first one if it is a
-// line, whatever a method has of them, up to 24 tokens of each.
-func TestFoldsNoQuestion(t *testing.T) {
-	words := func(from, n int) (all []string) {
-		for i := range n {
-			all = append(all, fmt.Sprintf(" w%d", from+i))
-		}
-		return all
-	}
-	document := append(words(0, 100), ".")
-	for _, c := range []struct {
-		name          string
-		before, after []string
-		want          string
-	}{
-		{
-			"question after it", []string{"It", " is", " old", "."},
-			[]string{" Who", " built", " it", "?"},
-			"(9) (3) (105) Who built it ? (5) In",
-		},
-		{
-			"instruction before it", []string{"Sum", " up", ":", "\n"}, nil,
-			"(9) (3) Sum up : ↵ (77)" + strings.Join(words(77, 23), "") + " . (5) In",
-		},
-		{"one long sentence", nil, nil, "(9) (3) (77)" + strings.Join(words(77, 23), "") + " . (5) In"},
-	} {
-		e := chattedAbout(slices.Concat(c.before, document, c.after)...)
-		for _, row := range e.Methods["raw"].Rows {
-			clear(row)
-		}
-		if got := columnsOf(drawingOf(e)); got != c.want {
-			t.Errorf("%s: the columns are %q, want %q", c.name, got, c.want)
 		}
 	}
 }
@@ -548,15 +441,6 @@ func TestOpensOnFirstPiece(t *testing.T) {
 		if d.chosen != c.want || !strings.HasPrefix(say.String(), c.word) {
 			t.Errorf("%q opens with row %d, want %d: %q", c.pieces, d.chosen, c.want, say)
 		}
-	}
-}
-
-// TestNamedStay: a source against a token that the facts name has a column, however weak it is.
-func TestNamedStay(t *testing.T) {
-	e := farApart(100, 50)
-	e.Methods["raw"].Rows[0][20] = -.04
-	if got := columnsOf(drawingOf(e)); !strings.HasPrefix(got, "(20) w20 (26) w47 ") {
-		t.Errorf("the columns are %q", got)
 	}
 }
 

@@ -2,7 +2,6 @@ package render
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -44,89 +43,6 @@ func (d *drawing) rowSources(t int) (n int) {
 		}
 	}
 	return n
-}
-
-// foldName returns the name of a folded column: how many tokens of the prompt it has, or whose
-// message the template in it precedes; what the template adds, tools and a system prompt have
-// columns of their own.
-func (d *drawing) foldName(c TextColumn) string {
-	if d.tokens[c.From].role == inPrompt {
-		return "⋯ " + thousands(c.To-c.From)
-	}
-	return "⋯ " + d.turnOf(c.To-1).name
-}
-
-// foldedUpTo returns the end of the folded tokens of a message from j on, before end; j if there
-// are none. The message of a system is folded as one, if a token of it is: its beginning alone
-// tells what it is, and pieces of it do not.
-func (d *drawing) foldedUpTo(j, end int) int {
-	role, whole := d.tokens[j].role, j
-	if role == inSystem {
-		end = min(end, d.turnOf(j).body[1])
-	}
-	for whole < end && d.tokens[whole].role == role && (role == inSystem ||
-		role == inPrompt && d.isFolded(whole)) {
-		whole++
-	}
-	if role == inSystem && !slices.ContainsFunc(d.columns, func(c TextColumn) bool {
-		return c.Folded && c.From < whole && j < c.To
-	}) {
-		return j
-	}
-	return whole
-}
-
-// wasAdded reports whether token j is of no text of a user or a model: a chat template, the
-// tokenizer or the end of an answer added it.
-func (d *drawing) wasAdded(j int) bool {
-	switch prompt := &d.e.Prompt; d.tokens[j].role {
-	case ending:
-		return true
-	case inTemplate:
-		return d.chat() || j == 0 && prompt.BOSAdded ||
-			prompt.Placed() && prompt.Offsets[j][0] == prompt.Offsets[j][1]
-	}
-	return false
-}
-
-// foldedText returns what stands in a running text for the folded tokens [from,to): how many there
-// are, and how the message of a system begins, with what the sentence that the picture opens with
-// names of it.
-func (d *drawing) foldedText(from, to int) string {
-	s := "⋯ " + countOf(to-from, "tokens")
-	if d.tokens[from].role == inSystem {
-		begin, end := d.e.Prompt.Offsets[from][0], d.e.Prompt.Offsets[to-1][1]
-		s += " · " + fewColumns(d.e.Prompt.Text[begin:end], true, d.namedIn(from, to), shortColumns)
-	}
-	return s
-}
-
-// namedIn returns the strongest word in tokens [from,to) that the sentence names which the picture
-// opens with, "" if there is none.
-func (d *drawing) namedIn(from, to int) string {
-	if d.lead < 0 || !d.views[d.lead].has(d.chosen) {
-		return ""
-	}
-	named, _ := d.namedSources(&d.views[d.lead], d.chosen)
-	for _, j := range named {
-		if from <= j && j < to {
-			return d.wordOf(j).String()
-		}
-	}
-	return ""
-}
-
-// foldedSum returns how many prompt tokens are folded, and the sum of row t over those of them that
-// are no sinks.
-func (d *drawing) foldedSum(v *view, t int) (n int, sum float64) {
-	for _, c := range d.columns {
-		for j := c.From; j < c.To && c.Folded; j++ {
-			if n++; !v.sink(t, j) {
-				sum += v.at(t, j)
-			}
-		}
-	}
-	return n, sum
 }
 
 // strongestIn returns the token of a column before end with the largest size: a grey one only if

@@ -36,12 +36,10 @@ func ExampleText() {
 	// generated  are
 	//
 	//   1  are  93.0 %
-	//               the   keys
-	//      rollout  25.0▃ 75.0█
+	//      rollout  keys 75.0 % · the 25.0 %
 	//      rollout  Σ prompt 100 % · generated tokens 0.0 %
 	//
-	// Columns: prompt tokens (sources), in order. Rows: methods. One block for each generated token
-	// (target).
+	// Each line: the strongest prompt tokens (sources) of a method, 12 at most, the strongest first.
 	// rollout  0 %  ▁▂▃▄▅▆▇█ 75 %
 	//          share of attention, layer 0; residual 0.5
 	// model  hand-made

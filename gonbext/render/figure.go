@@ -269,7 +269,7 @@ func (d *drawing) drawnColumn(c TextColumn) DrawnColumn {
 	role := d.tokens[c.From].role
 	template := role == inSystem || role == inTemplate && (c.Folded || d.chat())
 	if c.Folded {
-		column.Name = d.foldName(c)
+		column.Name = d.columnName(c)
 	} else if c.From < m && d.named(c.From) && !template {
 		column.Name, _ = d.messageOf(c.From)
 		return column
@@ -314,7 +314,7 @@ func (d *drawing) drawnRows(v *view) (rows []DrawnRow) {
 
 // drawnText returns the text before row t. What was added to it is left out where it has no colour.
 func (d *drawing) drawnText(v *view, t int) (all []DrawnToken) {
-	steps := d.calm(v, t)
+	steps := d.textSteps(v, t)
 	end := len(d.tokens)
 	if m := len(d.e.Prompt.Texts); !d.e.Model.Reads() {
 		end = m + min(t, max(v.sources(t)-m, 0))
@@ -332,10 +332,10 @@ func (d *drawing) drawnText(v *view, t int) (all []DrawnToken) {
 		if j < len(steps) {
 			one.Step = steps[j]
 		}
-		if to := d.foldedUpTo(j, end); to > j {
-			one = DrawnToken{Text: d.foldedText(j, to), Apart: true, Folded: true}
-			j = to - 1
-		} else if one.Step == 0 && d.wasAdded(j) {
+		if c, ok := d.pillAt(j); ok {
+			one = DrawnToken{Text: c.pill(), Apart: true, Folded: true}
+			j = min(c.To, end) - 1
+		} else if token.role == inTemplate || token.role == ending {
 			continue
 		}
 		if turn != speaker {

@@ -138,8 +138,7 @@ function readingOf(data, choice) {
     data.m + predictionAt(query()) : query();
   // wrote is the layer that wrote what is predicted at the query, -1 if that is not known.
   const wrote = () => predictionAt(query()) >= 0 ? data.wrote[predictionAt(query())] : -1;
-  const text = textReading(data, choice, () =>
-    (token) => token === query() || isChosen() && token === choice.source);
+  const text = textReading(data, choice, () => [query(), ...isChosen() ? [choice.source] : []]);
   return {
     ...attention, ...text, tokenCount, query, layer, head, isChosen, listed, source, target,
     predictionAt, framed, wrote,

@@ -16,8 +16,9 @@ import (
 func init() {
 	takes := map[string]Media{
 		"token": InText | InPage, "layer": InAll, "alignment": InAll, "filter": InAll,
-		"color": InText, "top": InText, "by": inFiles, "target": inFiles, "methods": InAll,
-		"lift": InAll, "alternatives": InAll, "all-layers": InAll, "all-levels": InAll,
+		"color": InText, "top": InText, "full": InText, "by": inFiles, "target": inFiles,
+		"methods": InAll,
+		"lift":    InAll, "alternatives": InAll, "all-layers": InAll, "all-levels": InAll,
 		"prove": InAll, "without": InText | InPage, "prompt-scores": InPage,
 	}
 	RegisterView(View{
@@ -150,7 +151,7 @@ func (b heatmapPage) opening() string {
 	say, facts := b.answerOf(b.lead, b.chosen)
 	steps := make([]int, len(b.tokens))
 	if b.lead >= 0 {
-		copy(steps, b.calm(&b.views[b.lead], b.chosen))
+		copy(steps, b.textSteps(&b.views[b.lead], b.chosen))
 	}
 	b.writeAnswer(&s, say, facts, steps)
 	return s.String()
@@ -317,21 +318,12 @@ func (b heatmapPage) notes() (notes [2]string) {
 	return notes
 }
 
-// columnName returns the name of a column: that of its token, or how many are folded.
+// columnName returns the name of a column: that of its token, or of what is folded.
 func (d *drawing) columnName(c TextColumn) string {
-	switch {
-	case !c.Folded:
-		return d.axisName(c.From)
-	case d.tokens[c.From].role == inPrompt:
-		return fmt.Sprintf("⋯ %d", c.To-c.From)
+	if c.Folded {
+		return "⋯ " + c.Name
 	}
-	return "⋯"
-}
-
-// foldCount returns how much is folded in a column.
-func (d *drawing) foldCount(c TextColumn) string {
-	count, _, _ := strings.Cut(strings.TrimPrefix(d.foldedText(c.From, c.To), "⋯ "), " · ")
-	return count
+	return d.axisName(c.From)
 }
 
 // closing returns what stands below the picture: warnings, and the details.
@@ -348,6 +340,10 @@ func (b heatmapPage) closing(rest int) string {
 	if b.chosen >= 0 {
 		s.WriteString(`<div class="hm-others">` +
 			b.common(func(p *page) { p.alternatives(b.chosen) }) + "</div>")
+	}
+	if text := b.templateText(); text != "" {
+		fmt.Fprintf(&s, "<p>Written around the messages, and not in the text: %s</p>",
+			html.EscapeString(text))
 	}
 	b.lines(&s, rest)
 	s.WriteString(b.common(func(p *page) { p.settings(b.words.page) }) + "</details>")

@@ -12,10 +12,8 @@ const smallest = 1e-9;
 // readingOf returns what can be read of the data at a choice, without the page.
 function readingOf(data, choice) {
   const {n: rowCount, names, roles, methods} = data;
-  const text = textReading(data, choice, () => {
-    const named = new Set(namedOf(method(), row()).filter((token) => roles[token] === 'p'));
-    return (token) => choice.template && roles[token] === 't' || named.has(token);
-  });
+  const text = textReading(
+    data, choice, () => namedOf(method(), row()).filter((token) => roles[token] === 'p'));
   const {promptCount} = text;
   const method = () =>
     methods.find(({name}) => name === (choice.method || data.lead)) || methods[0];
@@ -104,7 +102,6 @@ function run(root, reading, {both, units, show}) {
   function go(change) {
     Object.assign(choice, change);
     view.columns = reading.columnsNow();
-    root.classList.toggle('hm-template', Boolean(choice.template));
     root.classList.toggle('hm-difference', Boolean(method().difference));
     drawTabs(find('tabs'), methods, methods.indexOf(method()), chooseMethod);
     drawTabs(find('units'), [{name: 'words'}, {name: 'tokens'}], units.at, show);
@@ -174,16 +171,22 @@ function drawGiven(view) {
 // drawText colours the text by what the row has from each token or, of a source, by what each token
 // has from it.
 function drawText(view) {
-  const {method, row, source, has, valueIn, strongestOf, tokenOf} = view;
-  const least = (method().difference ? 1 : strongestOf(method(), row())) / 12;
-  const framed = source() < 0 ? tokenOf(row()) : source();
-  paintText(view,
-    (token) => [token === framed ? 'hm-here' : classOf(textPlace(view, token, least))],
-    (tokens) => {
-      const value = source() < 0 && has(method(), row()) ?
-        valueIn(method(), row(), tokens) : undefined;
-      return value === undefined ? '' : classOf(placeOf(method(), value));
-    });
+  const {method, row, source, has, valueIn, strongestOf, namedOf, tokenOf} = view;
+  const strongest = strongestOf(method(), row()), most = method().difference ? 1 : strongest;
+  const named = namedOf(method(), row()).slice(0, method().said?.[row()]);
+  const framed = source() < 0 ? [tokenOf(row())] : [source()];
+  paintText(view, (token) => {
+    if (framed.includes(token)) return ['hm-here'];
+    const place = textPlace(view, token, most / 12), isNamed = named.includes(token);
+    // In a row, what the sentence does not name needs more; drawing.go has the parts.
+    const least = source() >= 0 || isNamed ? 0 : strongest * (place < 0 ? 0.5 : 0.4);
+    const step = classOf(place), weak = !isNamed && source() < 0 && step === 'p1';
+    return [Math.abs(place) < least || weak ? '' : step, step && isNamed && 'hm-src'];
+  }, (tokens) => {
+    const value = source() < 0 && has(method(), row()) ?
+      valueIn(method(), row(), tokens, true) : undefined;
+    return value === undefined ? '' : classOf(placeOf(method(), value));
+  });
 }
 // textPlace is the place on the scale that a token of the text is coloured by; 0 for what the row
 // has from it if that is below least.
@@ -402,7 +405,7 @@ function addParts(view, chooseRow, clickMatrix) {
 // menuOf returns the switches of the menu.
 function menuOf({data, choice, roles, go}) {
   const switches = [];
-  if (data.turns.length > 1 && roles.includes('t') && data.chat) {
+  if (!data.whole && roles.includes('t') && data.chat) {
     switches.push(switchOf(
       'template tokens', () => choice.template, () => go({template: !choice.template})));
   }
@@ -433,7 +436,8 @@ function drawLinks(view) {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   const box = text.getBoundingClientRect();
   for (const [from, to] of links) {
-    const [a, b] = [from, to].map((token) => texts[token].element.getBoundingClientRect());
+    if (!texts.has(from) || !texts.has(to)) continue;
+    const [a, b] = [from, to].map((token) => texts.get(token).getBoundingClientRect());
     const line = document.createElementNS('http://www.w3.org/2000/svg', 'line');
     const ends = {
       x1: a.left + a.width / 2 - box.left, y1: a.bottom - box.top,

@@ -83,13 +83,15 @@ type textData struct {
 	Answer      string   `json:"answer,omitempty"`
 	Begins      *int     `json:"begins,omitempty"`
 	LayerLabels []string `json:"layerLabels,omitempty"`
-	// Columns are the tokens [from,to) of each column, whether they are folded, and how much that
-	// is. Units are what tokens are called, and Whole says that they are words. Sorts has a letter
-	// for each token: f for a function word, m for marks alone, w for others.
-	Columns [][4]any `json:"columns"`
+	// Columns are the tokens [from,to) of each column, and the name of a fold, "" for no fold. Units
+	// are what tokens are called, and Whole says that they are words. Sorts has a letter for each
+	// token: f for a function word, m for marks alone, w for others.
+	Columns [][3]any `json:"columns"`
 	Units   string   `json:"units"`
 	Whole   bool     `json:"whole,omitempty"`
 	Sorts   string   `json:"sorts"`
+	// Absent are the tokens that have no element in the text.
+	Absent []int `json:"absent,omitempty"`
 }
 
 // textData returns the text for the script of a kind of picture.
@@ -99,7 +101,7 @@ func (d *drawing) textData(kind string, sources int) textData {
 			d.e.Model.Name, d.e.Model.Hash, d.e.Prompt.Text, kind,
 		}, "\x00")),
 		Palettes: PaletteNames(), M: len(d.e.Prompt.Texts), Sources: sources,
-		Chat: d.chat(), Given: d.words.text, Turns: [][3]any{}, Columns: [][4]any{},
+		Chat: d.chat(), Given: d.words.text, Turns: [][3]any{}, Columns: [][3]any{},
 		Units: "tokens", Whole: d.whole,
 	}
 	if d.whole {
@@ -115,6 +117,9 @@ func (d *drawing) textData(kind string, sources int) textData {
 		first, _ := d.wordAround(j)
 		t.Names, t.Words = append(t.Names, isolated(token.name)), append(t.Words, first)
 		t.Roles += string(token.role)
+		if !d.inText(j) {
+			t.Absent = append(t.Absent, j)
+		}
 		switch {
 		case slices.Contains(functionWords, strings.ToLower(token.name)):
 			t.Sorts += "f"
@@ -141,11 +146,7 @@ func (d *drawing) textData(kind string, sources int) textData {
 		t.Turns = append(t.Turns, [3]any{turn.name, turn.head[0], max(turn.body[1], turn.tail[1])})
 	}
 	for _, c := range d.columns {
-		name := ""
-		if c.Folded {
-			name = d.foldCount(c)
-		}
-		t.Columns = append(t.Columns, [4]any{c.From, c.To, c.Folded, name})
+		t.Columns = append(t.Columns, [3]any{c.From, c.To, c.Name})
 	}
 	return t
 }
@@ -197,6 +198,8 @@ type drawnRows struct {
 	Whole   []*float64          `json:"whole,omitempty"`
 	WholeIs string              `json:"wholeIs,omitempty"`
 	Tests   map[int][][2]string `json:"tests,omitempty"`
+	// Said is how many of them the sentence of each row names, the first ones.
+	Said []int `json:"said,omitempty"`
 }
 
 // data returns what the script needs.
@@ -358,6 +361,8 @@ func (b heatmapPage) rowsOf(v *view) drawnRows {
 			row[j] = v.at(t, j)
 		}
 		r.Rows = append(r.Rows, v.packed(t, row))
+		said, _ := b.namedSources(v, t)
+		r.Said = append(r.Said, len(said))
 		r.Named = append(r.Named, append([]int{}, slices.Concat(b.listedSources(v, t))...))
 		if test := b.testRows(v, t); test != nil {
 			r.Tests[t] = test

@@ -152,7 +152,7 @@ func TestMapsFolded(t *testing.T) {
 		})
 	}
 	one := &p.methods[0].list[0]
-	if n := len(p.columns); n > 60 || p.columns[at(100)].Folded || !p.columns[at(20)].Folded ||
+	if n := len(p.columns); n > 100 || p.columns[at(100)].Folded || !p.columns[at(20)].Folded ||
 		len(one.cells) != n {
 		t.Fatalf("%d columns and %d rows", n, len(one.cells))
 	}

@@ -27,12 +27,13 @@ const calledIn = (data) => ({
   layerName: (layer) => data.layerLabels ? data.layerLabels[layer] : 'layer ' + layer,
 });
 
-// textReading returns what can be read of a text at a choice, without the page. keepsNow returns
-// the function that reports whether a token has a column of its own besides those that stand out or
-// were unfolded; it is asked again after each change of the choice.
-function textReading(data, choice, keepsNow = () => () => false) {
+// textReading returns what can be read of a text at a choice, without the page. kept returns the
+// tokens whose folds are open besides those that were unfolded.
+function textReading(data, choice, kept = () => []) {
   const {m: promptCount, names, roles} = data;
-  const shown = new Set(data.columns.filter(([, , folded]) => !folded).map(([from]) => from));
+  // foldOf has the fold that a token is in: its first token, its end, and its name.
+  const foldOf = new Map(data.columns.filter(([, , name]) => name).flatMap(
+    (fold) => range(fold[0], fold[1]).map((token) => [token, fold])));
   const turnOf = (token) => data.turns.find(([, , end]) => token < end) || ['', 0, 0];
   const {answer} = calledIn(data);
   const whereIs = (token) => token === data.begins ? 'the start of the ' + answer :
@@ -52,35 +53,24 @@ function textReading(data, choice, keepsNow = () => () => false) {
     ...gap ? ['the strongest of ' + tokens.length + ' folded tokens' + unfolds] : [],
   ];
 
-  // The columns of the matrix: their tokens, and whether they are a gap, whose name is that of the
-  // whole fold.
-  let keeps = () => false;
-  const isKept = (token) => shown.has(token) || choice.all || choice.unfolded.includes(token) ||
-    keeps(token);
-  const inPrompt = (token) => roles[token] === 'p';
+  // The columns of the matrix: their tokens, and whether they are a gap. A fold is open as a whole.
+  const isOpen = ([from, to]) => choice.all || choice.unfolded.includes(from) ||
+    choice.template && roles[from] === 't' || kept().some((token) => from <= token && token < to);
+  const isKept = (token) => !foldOf.has(token) || isOpen(foldOf.get(token));
   // Of words, punctuation and what a template writes have no column and no row.
   const isListed = (token) => !data.whole ||
     'pyg'.includes(roles[token]) && data.sorts[token] !== 'm';
   function columnsNow() {
     const columns = [];
-    keeps = keepsNow();
-    for (const [begin, end, folded, name] of data.columns) {
-      for (let from = begin, to; from < end; from = to) {
-        const gap = folded && !isKept(from);
-        for (to = from + 1; gap && to < end && !isKept(to);) to++;
-        const tokens = range(from, to);
-        const whole = tokens.length === end - begin;
-        if (tokens.some(isListed)) columns.push({tokens, gap, name: whole ? name : ''});
-      }
+    for (let from = 0, to; from < data.sources; from = to) {
+      const gap = !isKept(from);
+      to = gap ? Math.min(foldOf.get(from)[1], data.sources) : from + 1;
+      const tokens = range(from, to);
+      if (tokens.some(isListed)) columns.push({tokens, gap});
     }
     return columns;
   }
-  function labelOf({tokens, gap, name}) {
-    if (!gap) return names[tokens[0]];
-    if (inPrompt(tokens[0])) return name || tokens.length + ' ' + data.units;
-    if (data.columnNames) return ''; // the next column has its name
-    return turnOf(last(tokens))[0] || '';
-  }
+  const labelOf = ({tokens, gap}) => gap ? foldOf.get(tokens[0])[2] : names[tokens[0]];
   // isFirstGenerated reports whether a line stands before a column.
   const answerBegins = data.begins ?? promptCount;
   const isFirstGenerated = ({tokens}) => tokens[0] === answerBegins && answerBegins > 0;
@@ -92,44 +82,51 @@ function textReading(data, choice, keepsNow = () => () => false) {
 
 // The text.
 
-// textOn has the tokens of the text on the page, with the classes that they keep.
-const textOn = (root) => [...root.querySelectorAll('.hm-text :is(span,u)')].map((element) => ({
-  element, own: [...element.classList].filter((name) => /^hm-(k|w|head)$/.test(name)),
-}));
+// textOn has the elements of the tokens that stand in the text on the page, by their token.
+function textOn(root, {names, absent = []}) {
+  const elements = root.querySelectorAll('.hm-text :is(span,u)'), away = new Set(absent);
+  const tokens = range(0, names.length).filter((token) => !away.has(token));
+  return new Map(tokens.map((token, i) => [token, elements[i]]));
+}
 // viewOf returns the page of a picture beside its reading: find finds an element, texts are the
 // tokens of the text, and lines the sentences of each method below the picture.
 const viewOf = (root, reading) => ({
-  ...reading, root, find: (name) => root.querySelector('.hm-' + name), texts: textOn(root),
+  ...reading, root, find: (name) => root.querySelector('.hm-' + name),
+  texts: textOn(root, reading.data),
   columns: [], lines: [...root.querySelectorAll('.hm-lines')].map((box) => [...box.children].filter(
     ({localName, children}) => localName === 'div' && children.length === 3)),
 });
-// tokensIn are the tokens of the text that a fold has.
-function tokensIn(texts, fold) {
-  const first = texts.findIndex(({element}) => element === fold.querySelector('span,u'));
-  return range(first, first + fold.querySelectorAll('span,u').length);
-}
 // paintText gives tokens and folds their classes.
-function paintText({root, texts, isKept}, classesOf, classOfFold) {
-  texts.forEach(({element, own}, token) => {
-    element.className = [...own.filter((name) => name !== 'hm-head' || !isKept(token)),
-      ...classesOf(token)].filter(Boolean).join(' ');
+function paintText({root, data, texts, isKept}, classesOf, classOfFold) {
+  for (const [token, element] of texts) {
+    element.className = classesOf(token).filter(Boolean).join(' ');
     element.removeAttribute('style');
-  });
-  for (const fold of root.querySelectorAll('.hm-text details')) {
-    const tokens = tokensIn(texts, fold);
-    fold.open = tokens.every(isKept);
-    fold.querySelector('summary').className = classOfFold(tokens);
   }
+  foldsOn(root, data).forEach(({fold, tokens}) => {
+    fold.open = isKept(tokens[0]);
+    fold.querySelector('summary').className = fold.open ? '' : classOfFold(tokens);
+  });
 }
+// foldsOn are the folds of the text on the page, with their tokens.
+function foldsOn(root, {columns, roles}) {
+  const all = columns.filter(([from, , name]) => name && roles[from] !== 't');
+  return [...root.querySelectorAll('.hm-text details')].map(
+    (fold, i) => ({fold, tokens: range(...all[i].slice(0, 2))}));
+}
+// tokenAt is the token of the text that an element is of, -1 for none.
+const tokenAt = (texts, element) =>
+  ([...texts].find(([, other]) => other === element) || [-1])[0];
 // onText answers clicks on tokens and on folds of the text.
-function onText({root, texts, choice, go}, pick) {
+function onText({root, data, texts, choice, isKept, go}, pick) {
   root.onclick = (event) => {
     const at = (query) => event.target.closest(query), text = at('.hm-text :is(span,u)');
-    const token = texts.findIndex(({element}) => element === text);
+    const token = text ? tokenAt(texts, text) : -1;
     if (token >= 0 && !String(getSelection())) pick(token, event.shiftKey);
     else if (at('.hm-text summary')) {
       event.preventDefault();
-      go({unfolded: [...choice.unfolded, ...tokensIn(texts, at('details'))]});
+      const {tokens} = foldsOn(root, data).find(({fold}) => fold === at('details'));
+      go({unfolded: isKept(tokens[0]) ? choice.unfolded.filter((token) => token !== tokens[0]) :
+        [...choice.unfolded, tokens[0]]});
     }
   };
 }

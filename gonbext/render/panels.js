@@ -132,8 +132,8 @@ function drawAnswer(view) {
 const isAnotherRow = ({row, panel}) => row() >= 0 && row() !== panel().row;
 // drawText colours the text by what the row or the source has.
 function drawText(view) {
-  const {data, columns, panel, row, source, shown, texts} = view;
-  const [scale, values, grey, tokenOf] = shown(), steps = texts.map(() => '');
+  const {data, names, columns, panel, row, source, shown} = view;
+  const [scale, values, grey, tokenOf] = shown(), steps = names.map(() => '');
   const places = values.map((value, i) =>
     value === undefined || grey.has(i) ? 0 : placeOf(scale, value));
   const least = Math.max(...places.map(Math.abs), 0) / 12;

@@ -88,8 +88,8 @@ type Heatmap struct {
 	// MaxBytes is the approximate limit of the picture in bytes; default 480,000, of a page
 	// 5,000,000. See [HTML].
 	MaxBytes int
-	// Top, if above 0, lists only that many tokens of each row of a text, those with the largest
-	// sizes first, instead of all in order.
+	// Top, if above 0, is how many tokens of each row a text lists, those with the largest sizes
+	// first, and if below 0 it has all in order. The default is up to 12 of those that stand out.
 	Top int
 
 	comparison *comparison // of two sides; see [Compare]

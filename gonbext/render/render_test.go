@@ -88,8 +88,37 @@ type form func(w io.Writer) error
 func asPage(v Picture) form { return func(w io.Writer) error { return Page(w, v) } }
 
 // asText is a text, by default with the defaults of [Terminal].
+// asText writes a picture as text, a heatmap with all its columns.
 func asText(v Picture, look ...Terminal) form {
+	if h, ok := v.(Heatmap); ok && h.Top == 0 {
+		h.Top = -1
+		v = h
+	}
 	return func(w io.Writer) error { return Text(w, v, append(look, Terminal{})[0]) }
+}
+
+// TestTextShort: a text lists what stands out of each row, up to twelve sources, and no mark of a
+// template; all of them in order if that is asked for.
+func TestTextShort(t *testing.T) {
+	e := farApart(40)
+	for j := range 30 {
+		e.Methods["raw"].Rows[0][j] = float64(30-j) / 465
+	}
+	short := written(t, form(func(w io.Writer) error {
+		return Text(w, Heatmap{Explanation: e}, Terminal{})
+	}))
+	if strings.Count(short, "w11") != 2 || strings.Count(short, "w12") != 1 {
+		t.Errorf("beside the text it does not list twelve:\n%s", short)
+	}
+	if full := written(t, asText(Heatmap{Explanation: e})); strings.Count(full, "w29") != 2 {
+		t.Errorf("not all are there:\n%s", full)
+	}
+	chat := written(t, form(func(w io.Writer) error {
+		return Text(w, Heatmap{Explanation: chatted()}, Terminal{})
+	}))
+	if strings.Contains(chat, "|start|") || !strings.Contains(chat, "\nsystem     You are terse.\n") {
+		t.Errorf("a chat is\n%s", chat)
+	}
 }
 
 func TestText(t *testing.T) {
@@ -585,7 +614,7 @@ func TestTextSize(t *testing.T) {
 		leftOut bool
 	}{
 		{"small", 3, 7, false, false},
-		{"long prompt, folded", 12, 512, false, false},
+		{"long prompt, folded", 12, 512, true, false},
 		{"as many tokens as are shown", 24, 56, true, false},
 		{"long answer", 64, 512, true, true},
 	} {

@@ -41,7 +41,7 @@ function addScores(view) {
   if (!data.scores) return;
   text.after(make('div', {className: 'hm-scores hm-dim'}));
   text.addEventListener('pointerover', ({target}) => {
-    const token = texts.findIndex(({element}) => element === target.closest('span,u'));
+    const token = tokenAt(texts, target.closest('span,u'));
     if (token >= 0) tellScores(view, token);
   });
   text.addEventListener('pointerleave', () => tellScores(view));
@@ -50,7 +50,7 @@ function drawScores(view) {
   const {data, choice, texts, method, rowAt} = view, kind = barsShown(data, choice);
   if (!data.scores) return;
   const most = mostOf(data, kind);
-  texts.forEach(({element}, token) => {
+  texts.forEach((element, token) => {
     const score = data.scores[token], height = kind === 'source' ?
       tallest * (contributionOf(method(), rowAt(token)) || 0) :
       kind && score ? tallest * score[kind] / most : 0;

@@ -159,8 +159,7 @@ const data = {m: 6, n: 2, sources: 7, chosen: 0, lead: 'm', methods: [m, {name: 
 	names: ['<s>', 'in', 'side', 'a', 'b', 'c', 'd', 'e'], roles: 'tpppppgg', spaces: '00012111',
 	sorts: 'mwwwwwww',
 	turns: [['', 0, 8]], given: 'prompt', units: 'tokens', words: [0, 1, 1, 3, 4, 5, 6, 7],
-	columns: [[0, 1, false], [1, 2, false], [2, 3, false], [3, 4, false],
-	[4, 6, true, '1 sentence'], [6, 7, false]]};
+	columns: [[0, 1, ''], [1, 2, ''], [2, 3, ''], [3, 4, ''], [4, 6, '2 words'], [6, 7, '']]};
 const look = (choice) => readingOf(data, {unfolded: [], ...choice});
 const columns = (choice) => {
 	const {columnsNow, labelOf} = look(choice);
@@ -213,9 +212,9 @@ func TestScriptReading(t *testing.T) {
 		},
 		{"partsOf(look(), {...m, maximum: true, digits: 1}, 0).length", "5"},
 
-		{"columns()", "0 <s>, 1 in, 2 side, 3 a, 4+5 gap 1 sentence, 6 d"},
+		{"columns()", "0 <s>, 1 in, 2 side, 3 a, 4+5 gap 2 words, 6 d"},
 		{"columns({all: true})", "0 <s>, 1 in, 2 side, 3 a, 4 b, 5 c, 6 d"},
-		{"columns({unfolded: [5]})", "0 <s>, 1 in, 2 side, 3 a, 4 gap 1 tokens, 5 c, 6 d"},
+		{"columns({unfolded: [4]})", "0 <s>, 1 in, 2 side, 3 a, 4 b, 5 c, 6 d"},
 		// Of words, what the template writes and punctuation have no column.
 		{
 			"readingOf({...data, whole: true, sorts: 'mwmwwwww'}, {unfolded: []}).columnsNow().map(({tokens}) => tokens[0])",

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 //go:embed board.css
@@ -125,116 +127,200 @@ func (b *board) state() {
 	}
 }
 
-// text writes the turns in the colours of steps, [len(tokens)]. Each token is one element, span or
-// u, in order, which scripts rely on.
+// text writes the turns in the colours of steps, [len(tokens)]. Each token that stands in the text
+// is one element, span or u, in order, which scripts rely on.
 func (b *board) text(s *strings.Builder, steps []int) {
-	fmt.Fprintf(s, `<div class="hm-text"%s style="font-size:17px;line-height:1.8">`, b.direction())
+	fmt.Fprintf(s, `<div class="hm-text"%s style="font-size:18px;line-height:1.6">`, b.direction())
 	for _, turn := range b.turns {
 		if turn.name == "" {
 			b.turnText(s, turn, steps)
 			continue
 		}
-		fmt.Fprintf(s, `<div class="hm-turn"><div class="hm-role"><small>%s</small></div><div>`,
-			html.EscapeString(turn.name))
+		class := "hm-turn"
+		if turn.body[0] < turn.body[1] && b.isQuiet(turn, steps) {
+			class += " hm-quiet"
+		}
+		if turn.kind == trace.Added {
+			class += " hm-added"
+		}
+		fmt.Fprintf(s, `<div class="%s"><div class="hm-role"><small>%s</small></div><div>`, class,
+			html.EscapeString(turn.label()))
 		b.turnText(s, turn, steps)
 		s.WriteString("</div></div>")
 	}
 	s.WriteString("</div>")
 }
 
+// label returns the name of a turn in the margin.
+func (t drawnTurn) label() string {
+	if t.kind == trace.Added {
+		return "system (added by the template)"
+	}
+	return t.name
+}
+
+// isQuiet reports whether a turn is of a system or of a template and has no colour.
+func (b *board) isQuiet(turn drawnTurn, steps []int) bool {
+	return b.tokens[turn.body[0]].role == inSystem &&
+		!slices.ContainsFunc(steps[turn.body[0]:turn.body[1]], func(n int) bool { return n != 0 })
+}
+
+// textWriter writes the tokens of a turn: paragraphs of prose, programs as they are, and what is
+// folded.
+type textWriter struct {
+	*board
+	*strings.Builder
+	steps []int
+	block string // the element that is open: div of prose, pre of a program, "" for none
+	white string // the white space since the last token
+	fold  int    // where the fold that is open ends, 0 for none
+	inner bool   // a program is open within a fold of prose
+}
+
 // turnText writes the tokens of a turn.
 func (b *board) turnText(s *strings.Builder, turn drawnTurn, steps []int) {
-	folded := -1 // where the fold that is open ends
-	end := max(turn.body[1], turn.tail[1])
-	code, open := false, false
-	for j := turn.head[0]; j < end; j++ {
-		t := b.tokens[j]
-		if !open || t.code != code {
-			if open {
-				s.WriteString("</div>")
-			}
-			open, code = true, t.code
-			class := "hm-prose"
-			if code {
-				class = "hm-code"
-			}
-			s.WriteString(`<div class="` + class + `">`)
-		} else if t.space {
-			s.WriteByte(' ')
-		}
-		if to := b.foldedUpTo(j, end); to > j && j >= folded {
-			folded = to
-			fmt.Fprintf(s, "<details><summary>%s</summary>", html.EscapeString(b.foldedText(j, to)))
-		}
-		b.token(s, j, steps[j])
-		if j >= turn.body[0] && j < turn.body[1] {
-			b.lineEnd(s, j)
-		}
-		if j+1 == folded {
-			s.WriteString("</details>")
-		}
+	w := textWriter{board: b, Builder: s, steps: steps}
+	for j := turn.head[0]; j < max(turn.body[1], turn.tail[1]); j++ {
+		w.token(j)
 	}
-	if open {
-		s.WriteString("</div>")
+	w.endFold()
+	w.begin("")
+}
+
+// token writes token j with the white space before it.
+func (w *textWriter) token(j int) {
+	t := w.tokens[j]
+	before, name, after := t.whiteSpace()
+	if own, _ := word(w.textOf(j)); own || t.space && !t.code {
+		before = " " + before
+	}
+	w.white += before
+	if j >= w.fold {
+		w.endFold()
+	}
+	if c, ok := w.pillAt(j); ok {
+		w.space(t)
+		w.fold = c.To
+		end := " "
+		if t.code { // opens below
+			end = "\n"
+		}
+		w.WriteString("<details><summary>" + html.EscapeString(c.pill()) + "</summary>" + end)
+	}
+	if !w.inText(j) {
+		if t.blank() {
+			w.white += name + after
+		}
+		return
+	}
+	w.space(t)
+	first, end := w.wordAround(j)
+	if j == first && end > j+1 {
+		w.WriteString("<bdi>")
+	}
+	w.element(w.Builder, j, name, w.steps[j])
+	if j == end-1 && end > first+1 {
+		w.WriteString("</bdi>")
+	}
+	w.white = after
+}
+
+// whiteSpace returns the name of a token, and the white space before and after it.
+func (t drawnToken) whiteSpace() (before, name, after string) {
+	name = t.name + t.ends
+	if t.code {
+		name = whiteMarks.Replace(name)
+	}
+	const marks = "␣↵⇥ \n"
+	core := strings.TrimLeft(name, marks)
+	before = whiteMarks.Replace(name[:len(name)-len(core)])
+	name = strings.TrimRight(core, marks)
+	return before, name, whiteMarks.Replace(core[len(name):])
+}
+
+// whiteMarks replaces the marks of white space.
+var whiteMarks = strings.NewReplacer("␣", " ", "↵", "\n", "⇥", "    ")
+
+// space writes the white space before a token: as it is in a program, and otherwise a space, a line
+// break, or another paragraph.
+func (w *textWriter) space(t drawnToken) {
+	block := "div"
+	if t.code {
+		block = "pre"
+	}
+	lines := strings.Count(w.white, "\n")
+	switch {
+	case w.fold > 0 && w.block == "div" && t.code != w.inner:
+		w.WriteString(map[bool]string{true: `<pre class="hm-code">`, false: "</pre>"}[t.code])
+		w.inner = t.code
+	case w.fold == 0 && (w.block != block || lines > 1 && !t.code):
+		w.begin(block)
+	case t.code || w.block == "pre":
+		indent := w.white[strings.LastIndexByte(w.white, '\n')+1:]
+		w.WriteString(strings.Repeat("\n", min(lines, 2)) + indent)
+	case lines > 0:
+		w.WriteString("<br>")
+	case w.white != "":
+		w.WriteByte(' ')
+	}
+	w.white = ""
+}
+
+// begin ends the element that is open and begins another one.
+func (w *textWriter) begin(block string) {
+	if w.block != "" {
+		w.WriteString("</" + w.block + ">")
+	}
+	switch w.block = block; block {
+	case "div":
+		w.WriteString(`<div class="hm-prose">`)
+	case "pre":
+		// The indentation of the first line stays.
+		w.WriteString(`<pre class="hm-code">` + w.white[strings.LastIndexByte(w.white, '\n')+1:])
 	}
 }
 
-// token writes one token of the text.
-func (b *board) token(s *strings.Builder, j, step int) {
+// endFold ends the fold that is open.
+func (w *textWriter) endFold() {
+	if w.inner {
+		w.WriteString("</pre>")
+	}
+	if w.fold > 0 {
+		w.WriteString("</details>")
+	}
+	w.fold, w.inner = 0, false
+}
+
+// element writes token j of the text by its name.
+func (b *board) element(s *strings.Builder, j int, name string, step int) {
 	t := b.tokens[j]
 	tag, class, style := "span", "", ""
-	if t.role == inAnswer || t.role == ending || b.explained(j) {
+	if t.role == inAnswer || b.explained(j) {
 		tag = "u"
 	}
-	switch {
-	case t.role == inTemplate || t.role == ending:
-		class = " hm-k"
-		if b.headOf(j) && b.isFolded(j) {
-			class += " hm-head"
-		}
-	case t.blank():
-		class = " hm-w"
-	}
-	name := html.EscapeString(t.name)
-	if t.blank() {
-		name = t.broken(name)
-	}
+	name = html.EscapeString(name)
 	switch {
 	case b.isChosen(j):
-		class += " hm-here"
-		style = ` style="outline:2px solid"`
+		class, style = "hm-here", ` style="outline:2px solid"`
 		name = "<b>" + name + "</b>"
+	case step < 0 && !b.isDifference():
+		class = stepClass(step)
+		style = ` style="text-decoration:underline dotted ` + b.theme.below[3] + `"`
 	case step != 0:
-		class += " " + stepClass(step)
+		class = stepClass(step)
 		style = ` style="` + b.theme.style(step) + `"`
 	}
+	if step != 0 && b.mentioned[j] {
+		class = strings.TrimSpace(class + " hm-src")
+	}
 	if class != "" {
-		class = ` class="` + class[1:] + `"`
+		class = ` class="` + class + `"`
 	}
 	fmt.Fprintf(s, "<%s%s%s>%s</%s>", tag, class, style, name, tag)
 }
 
-// lineEnd writes the line breaks at the end of a token. Empty lines of prose are not shown: marks
-// say that they are there.
-func (b *board) lineEnd(s *strings.Builder, j int) {
-	t := b.tokens[j]
-	if t.ends != "" {
-		fmt.Fprintf(s, `<small class="hm-w">%s</small>`, t.broken(html.EscapeString(t.ends)))
-	}
-	if t.lines > 0 && !t.code &&
-		!(j+1 < len(b.tokens) && b.tokens[j+1].blank() && b.tokens[j+1].lines > 0) {
-		s.WriteString("<br>")
-	}
-}
-
-// broken returns the marks of white space in a program with the line breaks: what stands after one
-// is the indentation of a line.
-func (t drawnToken) broken(marks string) string {
-	if !t.code {
-		return marks
-	}
-	return strings.ReplaceAll(marks, "↵", "↵<br>")
-}
+// isDifference reports whether colours are of a difference, whose two sides are alike.
+func (d *drawing) isDifference() bool { return d.lead >= 0 && d.views[d.lead].difference }
 
 // stepClass returns the class of a step: p1 to p6, n1 to n6, "" for none.
 func stepClass(step int) string {
@@ -253,17 +339,4 @@ func (d *drawing) isChosen(j int) bool {
 		return d.explainedBy(d.chosen, j)
 	}
 	return d.chosen >= 0 && j == len(d.e.Prompt.Texts)+d.chosen
-}
-
-// headOf reports whether a token is of the template before a message.
-func (d *drawing) headOf(j int) bool {
-	turn := d.turnOf(j)
-	return d.chat() && j < turn.head[1]
-}
-
-// isFolded reports whether a source is folded.
-func (d *drawing) isFolded(j int) bool {
-	return slices.ContainsFunc(d.columns, func(c TextColumn) bool {
-		return c.Folded && c.From <= j && j < c.To
-	})
 }

@@ -55,7 +55,7 @@ func translated() *attribution.Explanation {
 // a mark, and what is said has the places in both texts and how much comes from the source.
 func TestTwoStacks(t *testing.T) {
 	e := translated()
-	h := Heatmap{Explanation: e, Token: new(1)}
+	h := Heatmap{Explanation: e, Token: new(1), Top: -1}
 	var page, text bytes.Buffer
 	must(t, Page(&page, h))
 	must(t, Text(&text, h, Terminal{Width: 200}))

@@ -49,7 +49,7 @@ func turns() *attribution.Explanation {
 // roles; and rows say how many tokens they have.
 func TestTargets(t *testing.T) {
 	var text, page strings.Builder
-	h := render.Heatmap{Explanation: turns()}
+	h := render.Heatmap{Explanation: turns(), Top: -1}
 	err := errors.Join(render.Text(&text, h, render.Terminal{}), render.Page(&page, h))
 	if err != nil {
 		t.Fatal(err)

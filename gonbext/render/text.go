@@ -19,10 +19,11 @@ type text struct {
 	theme             theme
 	width, label, top int
 	color             bool
+	calm              bool // lists only what has a colour in the text or nearly one
 }
 
-// listed is how many tokens of each row a text lists that would be too large with all of them.
-const listed = 5
+// A text lists mostListed sources of a row at most, and listed where it would be too large.
+const mostListed, listed = 12, 5
 
 // newText returns an empty text.
 func newText(look Terminal) *text {
@@ -37,15 +38,16 @@ func newText(look Terminal) *text {
 func (r Heatmap) plain(look Terminal) *text {
 	t, r := newText(look), r.inWords()
 	t.drawn, t.theme = newDrawing(r.picture(true), r.Token), themeOf(r.Palette)
-	t.picture, t.top = t.drawn.picture, r.Top
+	if t.picture, t.top = t.drawn.picture, r.Top; r.Top == 0 {
+		t.top, t.calm = mostListed, true
+	}
 	for _, v := range t.views {
 		t.label = max(t.label, Width(v.label()))
 	}
 	t.write(0)
 	most := look.MaxBytes
 	if most > 0 && t.Len() > most {
-		t.top = min(max(t.top, 1), listed)
-		if r.Top <= 0 {
+		if t.top = min(t.top, listed); r.Top <= 0 {
 			t.top = listed
 		}
 		t.write(0)
@@ -145,11 +147,16 @@ func (t *text) turns() {
 	d, m := t.drawn, len(t.e.Prompt.Texts)
 	steps := make([]int, len(d.tokens))
 	if d.lead >= 0 {
-		copy(steps, d.calm(&t.views[d.lead], d.chosen))
+		copy(steps, d.textSteps(&t.views[d.lead], d.chosen))
 	}
 	for _, turn := range d.turns {
 		if end := turn.body[1]; turn.name != "" {
-			t.passage(turn.name, turn.head[0], max(end, turn.tail[1]), steps)
+			name := turn.label()
+			if Width(name) > 10 { // a line of its own
+				t.line(name)
+				name = " "
+			}
+			t.passage(name, turn.head[0], max(end, turn.tail[1]), steps)
 			continue
 		}
 		t.passage(t.words.text, 0, m, steps)
@@ -164,12 +171,12 @@ func (t *text) passage(label string, from, to int, steps []int) {
 	d := t.drawn
 	for j := from; j < to; j++ {
 		token := d.tokens[j]
-		if end := d.foldedUpTo(j, to); end > j {
-			b.WriteString(" " + d.foldedText(j, end) + " ")
-			j = end - 1
+		if c, ok := d.pillAt(j); ok {
+			b.WriteString(" " + c.pill() + " ")
+			j = min(c.To, to) - 1
 			continue
 		}
-		if d.wasAdded(j) && (!t.color || steps[j] == 0 && !d.isChosen(j)) {
+		if token.role == inTemplate || token.role == ending || j == d.targetBegin {
 			continue
 		}
 		first, _, name := d.characterOf(j)
@@ -343,7 +350,7 @@ func (t *text) heading(c TextColumn) string {
 	j, m := c.From, len(t.e.Prompt.Texts)
 	switch {
 	case c.Folded:
-		return t.drawn.foldName(c)
+		return t.drawn.columnName(c)
 	case j >= m:
 		return "›" + t.generatedName(j-m)
 	case t.drawn.tokens[j].joins:

@@ -19,7 +19,11 @@ func (t *text) totals(v *view, i int) {
 		return
 	}
 	if t.top > 0 {
-		t.wrapped(name+"  ", joined(t.strongest(v, i)))
+		strongest := t.strongest(v, i)
+		if len(strongest) == 0 {
+			strongest = []string{"nothing stands out"}
+		}
+		t.wrapped(name+"  ", joined(strongest))
 	}
 	t.wrapped(name+"    ", minus(t.scoredLine(v, i)))
 	t.rowEnd(v, i, name)
@@ -31,7 +35,14 @@ func (t *text) totals(v *view, i int) {
 // strongest lists the tokens of a row with the largest sizes, with their values. Sinks and hidden
 // tokens are not among them.
 func (t *text) strongest(v *view, i int) (names []string) {
+	var steps []int
+	if t.calm {
+		steps = t.drawn.calm(v, i)
+	}
 	for _, j := range v.ranked(i, t.top, t.greySources(v, i)) {
+		if t.calm && (steps[j] == 0 || !t.drawn.inText(j)) {
+			continue
+		}
 		value := v.rows[i].value(v.at(i, j))
 		if v.top.power != 0 {
 			value = v.rows[i].number(v.at(i, j)) // the label has their unit

@@ -2,9 +2,9 @@ package render
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/attribution/units"
 )
 
@@ -36,9 +36,11 @@ func (d *drawing) readMessages() {
 		}
 		name, message := d.messageOf(j)
 		d.tokens[j].name = cmp.Or(Visible(message, 6*nameLimit), noText)
-		d.turns = append(d.turns, drawnTurn{
-			name: name, head: [2]int{begin, j}, body: [2]int{j, j + 1},
-		})
+		turn := drawnTurn{name: name, head: [2]int{begin, j}, body: [2]int{j, j + 1}}
+		if kind := trace.PartKind(name); kind == trace.Added || kind == trace.Tools {
+			turn.kind, d.tokens[j].role = kind, inSystem
+		}
+		d.turns = append(d.turns, turn)
 		begin = j + 1
 	}
 	if begin < m && m < len(d.tokens) {
@@ -49,51 +51,18 @@ func (d *drawing) readMessages() {
 	})
 }
 
-// question returns the tokens of the sentences of the message that is answered which may ask or
-// instruct: the line that it begins with, before a document, and its last sentence. They are nil if
-// the text is no chat.
-func (d *drawing) question() (first, last []int) {
-	n := len(d.turns) - 2
-	for n >= 0 && d.turns[n].kind != "" { // what a template adds after the message
-		n--
-	}
-	if !d.chat() || n < 0 {
-		return nil, nil
-	}
-	for _, s := range d.e.Prompt.Units().Sentences() {
-		inside := slices.DeleteFunc(s.Tokens, func(j int) bool {
-			return j < d.turns[n].body[0] || j >= d.turns[n].body[1]
-		})
-		if len(inside) == 0 || !strings.ContainsFunc(s.Text, units.InWord) {
-			continue
-		}
-		if end := d.textOf(inside[len(inside)-1]); last == nil && strings.Contains(end, "\n") {
-			first = inside
-		}
-		last = inside
-	}
-	return first, last
-}
-
-// questions returns the tokens that stay in a picture whatever a method has of them, because what
-// is answered may be there: those of [drawing.question] or, of a text that is no chat, its last.
-func (d *drawing) questions() (tokens []int) {
-	if first, last := d.question(); last != nil {
-		return slices.Concat(first[:min(len(first), mostAsked)], last[max(len(last)-mostAsked, 0):])
-	}
-	m := len(d.e.Prompt.Texts)
-	for j := max(m-lastRead, 0); j < m && !d.e.Model.Reads() && !d.chat(); j++ {
-		tokens = append(tokens, j)
-	}
-	return tokens
-}
-
-// asked returns the words of the question, in small letters, which an answer repeats.
+// asked returns the words of the last sentence of the message that is answered, in small letters,
+// which an answer repeats; nil if the text is no chat.
 func (d *drawing) asked() []string {
-	_, last := d.question()
-	var text strings.Builder
-	for _, j := range last {
-		text.WriteString(d.textOf(j))
+	n := d.lastMessage()
+	if !d.chat() || n < 0 {
+		return nil
 	}
-	return wordsIn(strings.ToLower(text.String()))
+	all := d.sentencesOf(d.turns[n].body[0], min(d.turns[n].body[1], len(d.e.Prompt.Texts)))
+	for i := len(all) - 1; i >= 0; i-- {
+		if strings.ContainsFunc(all[i].text, units.InWord) {
+			return wordsIn(strings.ToLower(all[i].text))
+		}
+	}
+	return nil
 }

@@ -3,21 +3,15 @@ package render
 import (
 	"strings"
 	"testing"
-
-	"github.com/headwater-ml/headwater/attribution/units"
 )
 
 // TestUnitSwitch: a page of words has the picture of tokens for its switch, with another identity
 // for what a reader chooses, and a page of tokens has none.
 func TestUnitSwitch(t *testing.T) {
 	e := chatted()
-	by, err := units.ParseGrouping("word")
-	must(t, err)
-	words, err := e.Group(by)
-	must(t, err)
 	var one, both heatmapData
 	scriptOf(t, written(t, Heatmap{Explanation: e}), &one)
-	page := written(t, Heatmap{Explanation: words, tokens: e})
+	page := written(t, Heatmap{Explanation: e, Words: true})
 	scriptOf(t, page, &both)
 	if one.Finer != nil || one.Whole || !both.Whole || both.Finer == nil {
 		t.Fatalf("of tokens: %t, %v; of words: %t, %v", one.Whole, one.Finer, both.Whole,

@@ -106,10 +106,15 @@ func TestPublished(t *testing.T) {
 				hex.EncodeToString(sum[:]) != want {
 				t.Fatalf("Render = %q, %v, which is not what transformers renders", text, err)
 			}
-			said := checkSpans(t, text, spans, len(messages),
-				opts.Tools != nil || opts.Variables["custom_tools"] != nil)
 			if file == "macro-loop.jinja" {
 				return // it counts characters, so the marks are seen, and only a search is left
+			}
+			said := checkSpans(t, text, spans, len(messages),
+				opts.Tools != nil || opts.Variables["custom_tools"] != nil)
+			for _, s := range spans {
+				if role := roleOf(t, messages[s.Turn]); s.Kind == Words && s.Role != role {
+					t.Errorf("%q is of %s, want %s", text[s.Begin:s.End], s.Role, role)
+				}
 			}
 			for i, m := range messages {
 				for _, words := range wordsOf(t, m) {
@@ -123,8 +128,9 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// sentences matches what published templates add by themselves.
-var sentences = regexp.MustCompile(`You are|[Aa]ssistant\.|Date:|functions`)
+// sentences matches what published templates add by themselves: dates, and three words that follow
+// each other, which no mark and no name of a role has.
+var sentences = regexp.MustCompile(`You are|[Aa]ssistant\.|Date:|functions|\pL+ +\pL+ +\pL+`)
 
 // checkSpans checks that spans cover the text and that definitions of tools and what the template
 // adds are no label, and returns what they say by message.
@@ -158,6 +164,14 @@ func checkSpans(
 		t.Errorf("the spans end at byte %d of %d", at, len(text))
 	}
 	return said
+}
+
+// roleOf returns who says a message.
+func roleOf(t *testing.T, m Message) string {
+	t.Helper()
+	var message struct{ Role string }
+	must(t, json.Unmarshal(m.Object, &message))
+	return message.Role
 }
 
 // wordsOf returns the texts of a message, without white space around them and without tags.

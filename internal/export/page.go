@@ -39,8 +39,9 @@ func (o Options) picture(e *attribution.Explanation) (render.Picture, error) {
 	return show.Picture(e, o.Recorded)
 }
 
-// Text writes the text of the picture that the options name, with top tokens of each row, or all
-// for 0. It returns a [trace.UsageError] if the options do not fit the explanation.
+// Text writes the text of the picture that the options name, with top tokens of each row, those
+// that stand out for 0, or all below 0. It returns a [trace.UsageError] if the options do not fit
+// the explanation.
 func (o Options) Text(
 	w io.Writer, e *attribution.Explanation, look render.Terminal, top int,
 ) error {

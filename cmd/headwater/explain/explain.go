@@ -39,6 +39,7 @@ type explainFlags struct {
 	show       render.Show
 	color      string
 	width, top int
+	full       bool
 	filter     bool
 	against    string
 	// againstModel is the model of side B.
@@ -85,6 +86,8 @@ func explainCommand(k *cli.Kit) *cobra.Command {
 	f.outputFlags.add(cmd, cli.PartialFlag)
 	cli.WholeFlag(cmd.Flags(), &f.top, "top", 1, cli.MaxTop, "show in text only the strongest "+
 		"tokens of each method, `K` of them, the strongest first", "")
+	cmd.Flags().BoolVar(&f.full, "full", false, "show in text every token of each row, in order, "+
+		"and not only those that stand out, up to 12")
 	f.viewFlags(cmd)
 	cmd.Flags().StringVar(&f.against, "against", "", "compare the first method with that of this "+
 		"other `prompt`, which is given the same answer; of another length, it is aligned by the "+
@@ -112,6 +115,8 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 			message.Count(len(args), "argument"))
 	case f.input == "" && f.messages == "" && args[0] == "":
 		return cli.Usagef("the prompt is empty; give some text")
+	case f.full && f.top > 0:
+		return cli.Usagef("--full shows every token, and --top some; give one of the two")
 	case f.input != "" && f.opts.Continuation != "":
 		return cli.Usagef("--continuation does not go with --input: " +
 			`write "continuation" into its lines`)

@@ -11,7 +11,7 @@ var flagGroups = []cli.FlagGroup{
 		"special from to"},
 	{Title: "What is generated", Names: "temperature seed alternatives edit"},
 	{Title: "What pictures show", Names: "target without against against-model layer head " +
-		"source filter size font palette color width caption sinks alignment"},
+		"source filter size font palette color width full caption sinks alignment"},
 	{Title: "Where it is computed", Names: "backend dtype pre max-memory"},
 	{Title: "How methods compute and tokens are drawn", Names: "set"},
 }

@@ -256,6 +256,9 @@ func writeText(k *cli.Kit,
 		look.Color = cli.Colored(f.color, k.Stdout)
 		look.Width = cmp.Or(f.width, cli.Columns(k.Stdout))
 	}
+	if f.full {
+		f.top = -1
+	}
 	return o.Text(out, e, look, f.top)
 }
 

@@ -202,6 +202,7 @@ var flagMeanings = []struct {
 	{"color", nil},
 	{"width", []string{texts}},
 	{"top", nil},
+	{"full", nil},
 	{"by", nil},
 	{"target", nil},
 	{"methods", []string{tables, graphs}},

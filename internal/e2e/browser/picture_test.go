@@ -200,6 +200,7 @@ func checkElements(t *testing.T, d chromium.Drawn) {
 	known := []string{
 		"b", "br", "button", "col", "colgroup", "details", "div", "i", "img", "p", "script",
 		"small", "span", "style", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "u",
+		"bdi", "pre",
 	}
 	for name, n := range d.Elements {
 		// A heatmap has two scripts, of which one is its numbers.

@@ -21,7 +21,7 @@ var (
 	// The sanitisers of notebooks drop these.
 	neverInside = regexp.MustCompile(`(?i)hsl|var\(|url\(|expression|javascript:|rgb`)
 	elements    = strings.Fields("div p small span b u br table thead tbody tr td th colgroup " +
-		"img details summary")
+		"img details summary pre bdi")
 )
 
 // Markup checks that markup without its scripts and style sheet holds nothing that a sanitiser of
