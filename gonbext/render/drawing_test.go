@@ -104,10 +104,10 @@ func TestAddedParts(t *testing.T) {
 		kind                 trace.PartKind
 		turns, margin, sense string
 	}{
-		{trace.Added, "added[0 3] [3 7] [7 9]; ", "⋯ added", "“In” came from terse in what the chat template adds"},
-		{trace.Tools, "tools[0 3] [3 7] [7 9]; ", "⋯ tools", "“In” came from terse in the definitions of tools"},
-		{trace.Words, "system[0 3] [3 7] [7 9]; ", "⋯ system", "“In” came from terse in the system prompt"},
-		{trace.Label, "", "⋯ user", "No single word stands out for “In”"},
+		{trace.Added, "added[0 3] [3 7] [7 9]; ", "system (added by the template)", "“In” came from terse in what the chat template adds"},
+		{trace.Tools, "tools[0 3] [3 7] [7 9]; ", "tools", "“In” came from terse in the definitions of tools"},
+		{trace.Words, "system[0 3] [3 7] [7 9]; ", "system", "“In” came from terse in the system prompt"},
+		{trace.Label, "", "", "No single word stands out for “In”"},
 	} {
 		e := chatted()
 		e.Prompt.Parts[1].Kind = c.kind
@@ -532,7 +532,7 @@ func TestSentences(t *testing.T) {
 	}{
 		{trace.Probability, []float64{0, .6, .5, .4, .9}, "end depends on w1 and w2 | w1"},
 		{trace.Probability, []float64{0, .3, .2, .2, .9}, "end depends on w1 and w2 | "},
-		{trace.Probability, []float64{0, .2, .2, 0, 0}, "end depends partly on w1 and w2; most of it belongs to no token | "},
+		{trace.Probability, []float64{0, .2, .2, 0, 0}, "end depends partly on w1 and w2 | "},
 		{trace.Logit, []float64{0, .6, .5, .4, .9}, "end depends on w1 and w2 | w1 0.60, w2 " +
 			"0.50, w3 0.40 · part of the logit · whole model · 0.90 is on “w4”, which asks for"},
 		{trace.Probability, []float64{0, 0, 0, 0, .9}, "No single word stands out for end | "},

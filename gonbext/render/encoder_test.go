@@ -149,14 +149,14 @@ func TestEncoderHeads(t *testing.T) {
 		title        string
 		line, markup string
 	}{
-		{"masked token", encoded(trace.MaskedToken), "Where each prediction comes from", "  1  [MASK] at 4 → \"his\"  62.4 %\n", `[MASK] at 4 → <b>his</b>`},
-		{"word", encoded(trace.MaskedToken), "predicted  his · key", "  2  key at 5 → \"key\"  97.3 %\n", `key at 5 → <b>key</b>`},
-		{"class", encoded(trace.Classes), "Where the class comes from", "  1  [CLS] at 0 → class POSITIVE  98.0 %\n", `[CLS] at 0 → class <b>POSITIVE</b>`},
-		{"value", value, "predicted  -0.37", "  1  [CLS] at 0 → value -0.37\n", `[CLS] at 0 → value <b>-0.37</b>`},
-		{"class of a token", encoded(trace.TokenClasses), "predicted  original", "  1  lost at 3 → original  90.0 %\n", `lost at 3 → <b>original</b>`},
-		{"no head", encoded(trace.NoHead), "What each hidden state is made of", "  1  token 5 \"key\"\n", `token 5 <b>key</b>`},
-		{"no position", nowhere, "Where each", "  1  \"his\"  62.4 %\n", "<b>his</b>"},
-		{"a position outside", outside, "Where each", "  1  position 99 → \"his\"", "position 99 → <b>his</b>"},
+		{"masked token", encoded(trace.MaskedToken), "Where each prediction comes from", "  1  [MASK] at 4 → \"his\"  62.4 %\n", `[MASK] at 4 → <b class="hm-me">his</b>`},
+		{"word", encoded(trace.MaskedToken), "predicted  his · key", "  2  key at 5 → \"key\"  97.3 %\n", `key at 5 → <b class="hm-me">key</b>`},
+		{"class", encoded(trace.Classes), "Where the class comes from", "  1  [CLS] at 0 → class POSITIVE  98.0 %\n", `[CLS] at 0 → class <b class="hm-me">POSITIVE</b>`},
+		{"value", value, "predicted  -0.37", "  1  [CLS] at 0 → value -0.37\n", `[CLS] at 0 → value <b class="hm-me">-0.37</b>`},
+		{"class of a token", encoded(trace.TokenClasses), "predicted  original", "  1  lost at 3 → original  90.0 %\n", `lost at 3 → <b class="hm-me">original</b>`},
+		{"no head", encoded(trace.NoHead), "What each hidden state is made of", "  1  token 5 \"key\"\n", `token 5 <b class="hm-me">key</b>`},
+		{"no position", nowhere, "Where each", "  1  \"his\"  62.4 %\n", "<b class=\"hm-me\">his</b>"},
+		{"a position outside", outside, "Where each", "  1  position 99 → \"his\"", "position 99 → <b class=\"hm-me\">his</b>"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text, markup := written(t, asText(Heatmap{Explanation: c.e})), written(t,

@@ -145,7 +145,7 @@ func (b heatmapPage) asFiner() *finerData {
 	}
 }
 
-// opening returns the answer: the sentence, the facts and the text.
+// opening returns the answer: the sentence, its test and the text.
 func (b heatmapPage) opening() string {
 	var s strings.Builder
 	say, facts := b.answerOf(b.lead, b.chosen)
@@ -157,7 +157,7 @@ func (b heatmapPage) opening() string {
 	return s.String()
 }
 
-// answerOf returns the sentence of a row, and its test and its facts, as HTML.
+// answerOf returns the sentence of a row, and its test, as HTML.
 func (b heatmapPage) answerOf(view, row int) (say, facts string) {
 	switch {
 	case len(b.e.Steps) == 0:
@@ -169,8 +169,8 @@ func (b heatmapPage) answerOf(view, row int) (say, facts string) {
 		return html.EscapeString(b.views[0].wrong), ""
 	}
 	v := &b.views[view]
-	answer, numbers := b.explainRow(v, row)
-	return answer.html(), b.testOf(v, row).html() + numbers.html()
+	answer, _ := b.explainRow(v, row)
+	return answer.html(), b.testOf(v, row).html()
 }
 
 // lists returns what shows all rows without a script: the strongest sources of each, by each
@@ -370,7 +370,10 @@ func (b heatmapPage) lines(s *strings.Builder, limit int) {
 			say, facts := b.answerOf(i, t)
 			_, _, chance := b.predictionOf(v, t)
 			var more []string
-			for _, part := range []string{chance, b.rest(v, t), b.changed(v, t)} {
+			_, numbers := b.explainRow(v, t)
+			for _, part := range []string{
+				numbers.String(), chance, b.rest(v, t), b.changed(v, t),
+			} {
 				if part != "" {
 					more = append(more, part)
 				}

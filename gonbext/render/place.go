@@ -77,7 +77,13 @@ func (d *drawing) sourcesOf(v *view, t int, sources []int, me string) (s Phrase)
 			}
 			s.Say(" and ")
 		}
-		if s = append(s, name...); where != "" {
+		for _, piece := range name {
+			if piece.strong {
+				piece.step = d.step(v, t, j)
+			}
+			s = append(s, piece)
+		}
+		if where != "" {
 			s.Say(where)
 		}
 	}

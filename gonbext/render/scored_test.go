@@ -288,8 +288,8 @@ func TestWidthOfScored(t *testing.T) {
 	}
 }
 
-// Where all that speaks for a token is less than half of what is explained, the sentence says so:
-// single parts for a token hide it. By hand: 3, 2 and 1.9 of 4, whatever is against it.
+// Where all that speaks for a token is less than a quarter of what is explained, the sentence says so:
+// single parts for a token hide it. By hand: 3, 1 and 0.9 of 4, whatever is against it.
 func TestWrittenByOthers(t *testing.T) {
 	for _, c := range []struct {
 		supports float64
@@ -298,9 +298,9 @@ func TestWrittenByOthers(t *testing.T) {
 		sum      string // in the facts
 	}{
 		{3, trace.Written, "", ""},
-		{2, trace.Written, "", ""},
-		{1.9, trace.Written, "; other parts of the model wrote most of it", "−3.10"},
-		{1.9, trace.Traced, "; most of it belongs to no token", "−3.10"},
+		{1, trace.Written, "", ""},
+		{.9, trace.Written, "; other parts of the model wrote most of it", "−4.10"},
+		{.9, trace.Traced, "; most of it belongs to no token", "−4.10"},
 	} {
 		e := &attribution.Explanation{
 			Prompt: attribution.Prompt{

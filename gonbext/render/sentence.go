@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"fmt"
 	"html"
 	"math"
 	"regexp"
@@ -22,6 +23,10 @@ type piece struct {
 	text   string // visible
 	strong bool   // a token that the sentence is about
 	quiet  bool   // what stands around such a token in the text
+	// A strong piece may be framed, as what a sentence explains is in the text, or have the colour
+	// of a step, as its sources have there.
+	framed bool
+	step   int
 }
 
 // lineEnd ends a line of a phrase.
@@ -62,6 +67,10 @@ func (p Phrase) html() string {
 		}
 		if text := html.EscapeString(piece.text); piece == lineEnd {
 			b.WriteString("<br>")
+		} else if piece.framed {
+			b.WriteString(`<b class="hm-me">` + text + "</b>")
+		} else if piece.strong && piece.step != 0 {
+			fmt.Fprintf(&b, `<b class="%s">%s</b>`, stepClass(piece.step), text)
 		} else if piece.strong {
 			b.WriteString("<b>" + text + "</b>")
 		} else if quiet {
@@ -238,7 +247,10 @@ func (d *drawing) sentence(v *view, t int, me Phrase) (s Phrase, others string) 
 	}
 	before, between, after := d.verb(v, t, above, d.partly(v, t, named))
 	s.Say(before)
-	s = append(s, me...)
+	for _, piece := range me {
+		piece.framed = piece.strong
+		s = append(s, piece)
+	}
 	s.Say(between)
 	s = append(s, d.sourcesOf(v, t, named, me.String())...)
 	s.Say(after)

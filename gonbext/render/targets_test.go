@@ -65,7 +65,7 @@ func TestTargets(t *testing.T) {
 	}
 	for _, want := range []string{
 		"<small>user</small></div><div>", ">Who?</span></div></div>", "3 tokens, 50.0 %", "the target itself +40",
-		"4 generated, explained in 2 rows", "<b>user: Who?</b> +4",
+		"4 generated, explained in 2 rows", "user: Who? +4",
 	} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %q:\n%s", want, page.String())

@@ -30,7 +30,7 @@ func TestRegisterView(t *testing.T) {
 		}()
 	}
 	shown := strings.Fields("token tokens layer head source sinks alignment against against-model " +
-		"filter color top")
+		"filter color top full")
 	for _, kind := range render.Kinds() {
 		v := render.Show{Kind: kind}.View()
 		if v.Name != kind || v.Part != "" && !slices.Contains(render.Kinds(), v.Part) {

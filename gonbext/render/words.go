@@ -92,6 +92,15 @@ var reading = words{
 // columns are spans, and the texts say so.
 func wordsFor(e *attribution.Explanation) words {
 	w := wordsForModel(e.Model)
+	if (&picture{e: e}).byWords() {
+		words := strings.NewReplacer("prompt tokens (sources)", "words of the prompt (sources)",
+			"tokens of the text (sources)", "words of the text (sources)",
+			"generated token (target)", "word of the answer (target)",
+			"the tokens generated before it", "the words of the answer before it",
+			"folded tokens", "folded sentences", "filtered tokens are", "filtered words are")
+		w.columns, w.page = words.Replace(w.columns), words.Replace(w.page)
+		return w
+	}
 	if e.Spans() {
 		spans := strings.NewReplacer("prompt tokens (sources)", "spans of the prompt (sources)",
 			"tokens of the text (sources)", "spans of the text (sources)",
@@ -244,6 +253,12 @@ const firstText, secondText = "1st text", "2nd text"
 // gave.
 func (p *picture) facts() string {
 	m, n := len(p.e.Prompt.Texts), len(p.e.Steps)
+	if p.byWords() {
+		m = 0
+		for _, tokens := range p.e.Prompt.Tokens {
+			m += len(tokens)
+		}
+	}
 	if p.e.Model.Reads() {
 		s := countOf(m, p.words.tokens)
 		if added := p.added(); len(added) > 0 {
@@ -269,7 +284,7 @@ func (p *picture) facts() string {
 		}
 	}
 	s += fmt.Sprintf("; %d %s", generated, p.words.answer)
-	if n > 0 && p.e.Steps[0].IDs != nil {
+	if n > 0 && p.e.Steps[0].IDs != nil && !p.byWords() {
 		s += fmt.Sprintf(", explained in %s", message.Count(n, "row"))
 	}
 	if forced > 0 {
