@@ -55,6 +55,9 @@ func (e *Explanation) Words(allLayers bool) (*Explanation, error) {
 	if words, err = words.groupBy(spans, byWord); err != nil {
 		return nil, err
 	}
+	for name, r := range words.Methods {
+		r.Unit = e.Methods[name].Unit // a word has that of its tokens
+	}
 	for i := range words.Steps {
 		words.Steps[i].keep(e.Steps, i)
 	}

@@ -23,7 +23,8 @@ func init() {
 		Takes: map[string]Media{
 			"token": InText | InPage, "layer": InAll, "against": InAll, "against-model": InAll,
 			"filter": InAll, "color": InText, "top": InText, "full": InText,
-			"by": inFiles, "target": inFiles, "methods": InAll, "lift": InAll, "alternatives": InAll, "all-layers": InAll,
+			"by": inFiles, "target": inFiles, "methods": InAll, "lift": InAll,
+			"alternatives": InAll, "all-layers": InAll,
 		},
 		Check: func(s Show) error {
 			_, errA := compare.ParseSide(s.Method)

@@ -109,7 +109,7 @@ func (d *drawing) readTokens() {
 		switch {
 		case g.Special:
 			t.role = ending
-		case g.IDs != nil: // a sentence, or the whole answer
+		case g.IDs != nil && !t.blank(): // a sentence, or the whole answer
 			t.name = Visible(strings.TrimSpace(g.Text), 50*nameLimit)
 			t.space = t.space || i > 0 && !d.byWords()
 		}

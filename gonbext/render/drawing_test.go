@@ -331,8 +331,8 @@ func TestOpensAtContrast(t *testing.T) {
 	}
 }
 
-// TestOpensOnAnswer: a picture opens with the word of an answer that has the largest value, of which
-// a word of the question has half.
+// TestOpensOnAnswer: a picture opens with the word of an answer that has the largest value, of
+// which a word of the question has half.
 func TestOpensOnAnswer(t *testing.T) {
 	for _, c := range []struct {
 		words  string
@@ -364,8 +364,8 @@ func TestOpensOnAnswer(t *testing.T) {
 }
 
 // TestOpensOnNamesAndNumbers: a picture opens with the number or name that has most, in however
-// many pieces, of another word half counts; and neither with an abbreviation nor with the numbers of
-// a list. Each piece has the value of its place.
+// many pieces, of another word half counts; and neither with an abbreviation nor with the numbers
+// of a list. Each piece has the value of its place.
 func TestOpensOnNamesAndNumbers(t *testing.T) {
 	const question = "Biscuit has 10 legs and Ottoline 1,200 . How many legs ?"
 	for _, c := range []struct {

@@ -39,7 +39,7 @@ func ExampleText() {
 	//      rollout  keys 75.0 % · the 25.0 %
 	//      rollout  Σ prompt 100 % · generated tokens 0.0 %
 	//
-	// Each line: the strongest prompt tokens (sources) of a method, 12 at most, the strongest first.
+	// Each line: the strongest prompt tokens (sources) of a method, at most 12, the largest first.
 	// rollout  0 %  ▁▂▃▄▅▆▇█ 75 %
 	//          share of attention, layer 0; residual 0.5
 	// model  hand-made

@@ -83,9 +83,9 @@ type textData struct {
 	Answer      string   `json:"answer,omitempty"`
 	Begins      *int     `json:"begins,omitempty"`
 	LayerLabels []string `json:"layerLabels,omitempty"`
-	// Columns are the tokens [from,to) of each column, and the name of a fold, "" for no fold. Units
-	// are what tokens are called, and Whole says that they are words. Sorts has a letter for each
-	// token: f for a function word, m for marks alone, w for others.
+	// Columns are the tokens [from,to) of each column, and the name of a fold, "" for no fold.
+	// Units are what tokens are called, and Whole says that they are words. Sorts has a letter for
+	// each token: f for a function word, m for marks alone, w for others.
 	Columns [][3]any `json:"columns"`
 	Units   string   `json:"units"`
 	Whole   bool     `json:"whole,omitempty"`

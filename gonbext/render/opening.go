@@ -23,10 +23,10 @@ var (
 		"here as then are were be been being has have had do does did will would can could not " +
 		"or etc but if so also than when where how there these those about from into after " +
 		"before up down out over under off through between because while such each some any " +
-		"very just only more most who whom whose which what i you we me us my your our der die das ein eine und ist le la les un une et est " +
-		"el los las una y es il lo gli e")
-	pronouns = strings.Fields("he she they him her them his hers its their theirs himself herself " +
-		"er sie ihm ihr elle elles ils lui leur")
+		"very just only more most his hers its their who whom whose which what i you we me us my " +
+		"your our der die das ein eine und ist le la les un une et est el los las una y es il lo " +
+		"gli e")
+	pronouns = strings.Fields("he she they him her them er sie ihm ihr elle elles ils lui")
 )
 
 // functionWord reports whether the word of token j is a function word.
@@ -78,6 +78,7 @@ func (d *drawing) listNumber(t int) bool {
 // A picture opens with the word of the answer that has the greatest score:
 //
 //	strength × probability × ½ if it is no name, number, identifier or pronoun × ½ if it is asked
+//	× ¼ if other parts of the model wrote most of it, see [drawing.writtenByOthers]
 //
 // Strength is the place on the scale of the strongest word that it came from, half of it if that
 // stands in the answer itself. Asked is what the question has too.
@@ -85,6 +86,7 @@ const (
 	ordinary = .5
 	asked    = .5
 	ownWord  = .5
+	byOthers = .25
 	// half is the part of the best score that the last one of several equal words must have: a
 	// conclusion opens, and not its first step.
 	half = .5
@@ -96,11 +98,9 @@ type answerWord struct {
 	text     string  // in small letters
 	weight   float64 // what its strength is multiplied by
 	// opens is the first of the rows for which a method has something to show, because what follows
-	// it is mostly spelling, score is that there, and explained says that its sources hold enough
-	// of what is explained; see [drawing.writtenByOthers].
-	opens     int
-	score     float64
-	explained bool
+	// it is mostly spelling, and score is that there.
+	opens int
+	score float64
 }
 
 // answerWords returns the content words of the answer.
@@ -130,8 +130,8 @@ func (d *drawing) answerWords() (words []answerWord) {
 			}
 		}
 		name := unicode.IsUpper(r) && (!first || allIn(wordsIn(text), given))
-		if !d.e.Model.Reads() && !name && !unicode.IsDigit(r) && !slices.Contains(pronouns, small) &&
-			!identifier(text) {
+		if !d.e.Model.Reads() && !name && !unicode.IsDigit(r) &&
+			!slices.Contains(pronouns, small) && !identifier(text) {
 			w.weight *= ordinary
 		}
 		if allIn(wordsIn(small), question) {
@@ -285,18 +285,19 @@ func (s Show) Opening(e *attribution.Explanation) int {
 		return *s.Token
 	}
 	begin, end := d.e.Steps[d.chosen].Tokens[0], d.e.Steps[d.chosen].Tokens[1]
-	return begin + max(0, slices.IndexFunc(e.Steps[begin:end],
-		func(g attribution.GeneratedToken) bool { return strings.ContainsFunc(g.Text, units.InWord) }))
+	first := slices.IndexFunc(e.Steps[begin:end], func(g attribution.GeneratedToken) bool {
+		return strings.ContainsFunc(g.Text, units.InWord)
+	})
+	return begin + max(0, first)
 }
 
 // wordToOpen returns the row of a method that a picture opens with of some words, -1 if it shows
-// nothing for any: that with the greatest score of those of which the sources hold enough of what is
-// explained, else of all, and of equal words the last one with half of that.
+// nothing for any: that with the greatest score, and of equal words the last one with half of it.
 func (d *drawing) wordToOpen(v *view, words []answerWord) int {
 	var best *answerWord
 	for i := range words {
 		w := &words[i]
-		w.score, w.explained = 0, false
+		w.score = 0
 		for w.opens = w.row; w.opens < w.end && w.score == 0; w.opens++ {
 			if v.has(w.opens) {
 				w.score = d.strength(v, w.opens) * w.weight
@@ -305,9 +306,10 @@ func (d *drawing) wordToOpen(v *view, words []answerWord) int {
 		if w.opens--; w.score == 0 {
 			continue
 		}
-		w.explained = d.writtenByOthers(v, w.opens) == ""
-		if best == nil || w.explained && !best.explained ||
-			w.explained == best.explained && w.score > best.score {
+		if d.writtenByOthers(v, w.opens) != "" {
+			w.score *= byOthers
+		}
+		if best == nil || w.score > best.score {
 			best = w
 		}
 	}
@@ -315,7 +317,7 @@ func (d *drawing) wordToOpen(v *view, words []answerWord) int {
 		return -1
 	}
 	for _, w := range slices.Backward(words) {
-		if w.text == best.text && w.explained == best.explained && w.score >= half*best.score {
+		if w.text == best.text && w.score >= half*best.score {
 			return w.opens
 		}
 	}

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -163,15 +162,11 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 			}
 		}
 	}
-	shown, unit := cut(top, p.rowLimit(&v)), r.Unit
-	if p.byWords() { // which have the unit of tokens
-		_, unit, _ = strings.Cut(unit, "over the target's tokens of ")
-		unit = cmp.Or(unit, r.Unit)
-	}
-	v.top = newScale(unit, r.Quantity, shown)
+	shown := cut(top, p.rowLimit(&v))
+	v.top = newScale(r.Unit, r.Quantity, shown)
 	if v.colors = v.top.tight(shown); len(top) == 0 {
 		// No row is coloured, but other layers may be.
-		v.colors = newScale(unit, r.Quantity, others).tight(others)
+		v.colors = newScale(r.Unit, r.Quantity, others).tight(others)
 	}
 	for _, x := range top {
 		v.above = v.above || !v.top.lift && math.Abs(x) > v.colors.limit*(1+slack)

@@ -11,7 +11,8 @@ import (
 )
 
 // A sentence names a place so that a reader finds it: a message of up to ownMessage words by who
-// says it, and nothing in a prompt of up to shortPrompt words. Elsewhere it quotes quoteWords words.
+// says it, and nothing in a prompt of up to shortPrompt words. Elsewhere it quotes quoteWords
+// words.
 const (
 	ownMessage  = 40
 	shortPrompt = 20
@@ -191,8 +192,9 @@ func (d *drawing) quote(j int, strong []int) Phrase {
 	turn := d.turnOf(j)
 	first, after := d.wordAround(j)
 	ends := func(k int) bool {
-		return d.tokens[k].lines > 0 || d.tokens[k].role != d.tokens[j].role || !d.tokens[k].code && k+1 < len(d.tokens) &&
-			d.tokens[k+1].space && strings.ContainsAny(d.tokens[k].name, ".!?")
+		return d.tokens[k].lines > 0 || d.tokens[k].role != d.tokens[j].role ||
+			!d.tokens[k].code && k+1 < len(d.tokens) && d.tokens[k+1].space &&
+				strings.ContainsAny(d.tokens[k].name, ".!?")
 	}
 	var words []int // the first tokens of the words from the beginning of the sentence to this one
 	for k := first; k > turn.body[0] && !ends(k-1); {

@@ -54,7 +54,8 @@ func TestPlaces(t *testing.T) {
 	raw.Rows[1][len(e.Prompt.Texts)] = .9
 	e.Steps[1].Text = " Paris"
 	d := drawingOf(e)
-	if say, _ := d.explainRow(&d.views[0], 1); say.String() != "Paris came from Rome in the answer" {
+	say, _ := d.explainRow(&d.views[0], 1)
+	if say.String() != "Paris came from Rome in the answer" {
 		t.Errorf("%q", say.String())
 	}
 	e.Prompt.Parts[1].Role = "user" // says two things

@@ -116,7 +116,8 @@ func TestTextShort(t *testing.T) {
 	chat := written(t, form(func(w io.Writer) error {
 		return Text(w, Heatmap{Explanation: chatted()}, Terminal{})
 	}))
-	if strings.Contains(chat, "|start|") || !strings.Contains(chat, "\nsystem     You are terse.\n") {
+	if strings.Contains(chat, "|start|") ||
+		!strings.Contains(chat, "\nsystem     You are terse.\n") {
 		t.Errorf("a chat is\n%s", chat)
 	}
 }

@@ -288,8 +288,8 @@ func TestWidthOfScored(t *testing.T) {
 	}
 }
 
-// Where all that speaks for a token is less than a quarter of what is explained, the sentence says so:
-// single parts for a token hide it. By hand: 3, 1 and 0.9 of 4, whatever is against it.
+// Where all that speaks for a token is less than a quarter of what is explained, the sentence says
+// so: single parts for a token hide it. By hand: 3, 1 and 0.9 of 4, whatever is against it.
 func TestWrittenByOthers(t *testing.T) {
 	for _, c := range []struct {
 		supports float64

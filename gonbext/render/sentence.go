@@ -123,9 +123,9 @@ func (p *Phrase) join(all []Phrase) {
 	}
 }
 
-// A sentence on a row names the sources of [verdict.Named], and says "partly" if they hold less than
-// partlyTo of what speaks for the word. Other sentences name up to mostNamed, those with nameFrom of
-// the strongest.
+// A sentence on a row names the sources of [verdict.Named], and says "partly" if they hold less
+// than partlyTo of what speaks for the word. Other sentences name up to mostNamed, those with
+// nameFrom of the strongest.
 const (
 	partlyTo  = .3
 	nameFrom  = .35
@@ -162,7 +162,7 @@ func (d *drawing) standing(v *view, t int) (s standing) {
 // size returns how far source j of row t is from the neutral value, on the scale of the method.
 func (d *drawing) size(v *view, t, j int) float64 { return math.Abs(v.colors.at(v.at(t, j))) }
 
-// isNamed reports whether a sentence may name token j: a word that is no part of the template.
+// isNamed reports whether a sentence may name token j: a word that the template did not write.
 func (d *drawing) isNamed(j int) bool {
 	m := len(d.e.Prompt.Texts)
 	switch {

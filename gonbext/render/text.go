@@ -443,8 +443,8 @@ func (t *text) legend() {
 		if t.extraColumns() > 0 {
 			tokens = "tokens"
 		}
-		t.wrapped("", fmt.Sprintf("Each line: the strongest %s (sources) of a method, %d at "+
-			"most, the strongest first.", tokens, t.top))
+		t.wrapped("", fmt.Sprintf("Each line: the strongest %s (sources) of a method, at "+
+			"most %d, the largest first.", tokens, t.top))
 	default:
 		t.wrapped("", t.words.columns)
 		if t.extraColumns() > 0 {

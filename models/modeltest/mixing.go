@@ -249,8 +249,8 @@ func (c mixingContract) steps(t *testing.T) {
 func (c mixingContract) logits(t *testing.T) {
 	plain := c.run(t, c.ids(textLength))
 	c.each(t, func(t *testing.T, heads trace.Heads) {
-		modelgolden.CheckNear(t, "logits while rows are recorded", c.ofWhole(t, heads).Logits, plain.Logits,
-			stepTol)
+		modelgolden.CheckNear(t, "logits while rows are recorded", c.ofWhole(t, heads).Logits,
+			plain.Logits, stepTol)
 	})
 }
 

@@ -57,7 +57,7 @@ func TestExplainByText(t *testing.T) {
 			"john rather than mary: logit difference ", ", parts add up to ", "+ for the prediction and − for mary", "whole model", " (top 3 hold ",
 		}, []string{"logit, layer"}},
 		{"sentences", "--by sentence", []string{"john has the blue lamp .", "spans of the prompt (sources)", "by sentence"}, []string{"prompt tokens (sources)"}},
-		{"top", "--top 2", []string{"attn-lrp  john +", " · mary −", " (top 2 hold ", "2 at most, the strongest first"}, []string{"Columns:"}},
+		{"top", "--top 2", []string{"attn-lrp  john +", " · mary −", " (top 2 hold ", "at most 2, the largest first"}, []string{"Columns:"}},
 		{"page", "--format html --by 0:20", []string{"mary has the red key", "rather than mary", "by 0:20"}, []string{"prompt tokens"}},
 	} {
 		out := headwater.Output(t, append(args, strings.Fields(c.args)...)...)
