@@ -624,7 +624,7 @@ func TestTextSize(t *testing.T) {
 		if len(got) > 20_000 {
 			t.Errorf("%s: %d bytes, limit 20,000", c.name, len(got))
 		}
-		listed := strings.Contains(got, "the strongest tokens (sources) of a method, 5 at")
+		listed := strings.Contains(got, "the strongest tokens (sources) of a method, at most 5,")
 		if leftOut := strings.Contains(got, "are left out here"); listed != c.listed ||
 			leftOut != c.leftOut {
 			t.Errorf("%s: listed %v, left out %v:\n%.2000s", c.name, listed, leftOut, got)
