@@ -104,7 +104,8 @@ function run(root, reading, {both, units, show}) {
     view.columns = reading.columnsNow();
     root.classList.toggle('hm-difference', Boolean(method().difference));
     drawTabs(find('tabs'), methods, methods.indexOf(method()), chooseMethod);
-    drawTabs(find('units'), [{name: 'words'}, {name: 'tokens'}], units.at, show);
+    drawTabs(find('units'), [{name: 'words'}, {name: 'tokens'}], units.at,
+      (at) => at !== units.at && show(at));
     find('units').hidden = both.length < 2;
     [drawAnswer, drawText, drawScores, drawLinks, drawMatrix, drawList, drawTables].forEach(
       (draw) => draw(view));
@@ -141,8 +142,11 @@ function run(root, reading, {both, units, show}) {
 // drawAnswer writes the sentence and the facts of the row, from its line below the picture.
 function drawAnswer(view) {
   const {find, names, methods, method, row, source, namedOf, rowName, lines} = view;
-  const facts = find('facts'); // the room of those that the picture opens with stays
-  facts.style.minHeight = facts.style.minHeight || facts.offsetHeight + 'px';
+  const facts = find('facts'); // its room stays, and where it opens with none it has that of a line
+  if (!facts.style.minHeight) {
+    facts.classList.toggle('hm-none', !facts.offsetHeight);
+    facts.style.minHeight = (facts.offsetHeight || 24) + 'px';
+  }
   if (source() >= 0) return drawGiven(view);
   const line = (lines[methods.indexOf(method())] || [])[row()];
   if (line) {
@@ -239,9 +243,10 @@ function drawMatrix(view) {
   drawLegend(view);
   if (root.dataset.least === String(least)) return;
   root.dataset.least = least;
-  const {sheet} = root.querySelector('style'), here = 'px){.hm[data-least="' + least + '"] .hm-';
-  for (const rule of ['(max-width:' + (least - 1) + here + 'wide', '(min-width:' + least + here +
-    'narrow']) sheet.insertRule('@container' + rule + '{display:none}}', sheet.cssRules.length);
+  const here = 'px){.hm[data-least="' + least + '"] .hm-';
+  if (!root.hwRoom) root.querySelector('style').append(root.hwRoom = new Text());
+  root.hwRoom.data = ['(max-width:' + (least - 1) + here + 'wide', '(min-width:' + least + here +
+    'narrow'].map((rule) => '@container' + rule + '{display:none}}').join('');
 }
 // drawList draws for each row its strongest sources. Those of the answer are underlined.
 function drawList(view) {
@@ -341,7 +346,7 @@ function partsOf({data, names, roles, tokenOf, isGrey, whereIs, sizeIn}, method,
     (a, b) => sizeIn(method, values[b]) - sizeIn(method, values[a]));
   const lines = ranked.slice(0, 7).map(
     (token) => [names[token], whereIs(token), written(values[token])]);
-  if (method.maximum || method.kind === 'lift') return lines;
+  if (method.maximum || method.difference || method.kind === 'lift') return lines;
   ranked.slice(0, 7).forEach((token) => { kinds[token] = 'named'; });
   const others = kinds.filter((kind) => !kind).length, othersAre = others + ' other ' + data.units;
   kinds.forEach((kind, token) => {

@@ -24,13 +24,12 @@ var hostSchemes = []struct {
 
 // TestHeatmapHosts opens a heatmap with values of both signs on hosts, with text and cells of every
 // palette: it has the colours of the host, texts can be read, what speaks against a token is
-// hatched
-// in cells and dotted in the text, and forced colours leave the colours as they are.
+// hatched in cells and dotted in the text, and forced colours leave the colours as they are.
 func TestHeatmapHosts(t *testing.T) {
 	b := tab(t)
 	defer emulate(t, b, "")
 	e := touched()
-	copy(e.Methods["direct"].Rows[0], []float64{-2, -0.3, 0.3, 2})
+	copy(e.Methods["direct"].Rows[0], []float64{-2, -1.2, 0.3, 2})
 	for _, host := range hostSchemes {
 		for _, palette := range render.PaletteNames() {
 			markup := htmlOf(render.Heatmap{
@@ -58,7 +57,7 @@ func TestHeatmapHosts(t *testing.T) {
 					different[strings.SplitAfter(s, ")")[0]] = true
 				}
 			}
-			if len(different) != 5 { // four in cells, and that of a text for what is against it
+			if len(different) != 5 { // four in cells, and none in the text for what is against it
 				t.Errorf("%s, %s: %d colours of %q, want 5", host.name, palette, len(different),
 					got)
 			}

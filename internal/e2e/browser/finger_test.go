@@ -103,7 +103,7 @@ func TestFinger(t *testing.T) {
 			},
 			[2]float64{0.5, 0.5},
 			[]string{
-				"“here” came in part from “to”", "here stands out for no", "here stands out for no",
+				"“here” came from “to”", "here stands out for no", "here stands out for no",
 				"“here” came from “to”", "key stands out most for are", "“here” came from “to”",
 			},
 		},

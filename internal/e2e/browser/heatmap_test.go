@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,8 +13,9 @@ import (
 
 // shown is what a reader sees of a heatmap.
 type shown struct {
-	// Say, Facts and Readout are the sentence, the line below it, and what stands below the legend.
-	Say, Facts, Readout string
+	// Say, Facts, How and Readout are the sentence, the line below it, its numbers in the details,
+	// and what stands below the legend.
+	Say, Facts, How, Readout string
 	// Framed are the framed tokens of the text, and Colored the coloured ones: position, name, and
 	// step from n6 to p6.
 	Framed, Colored string
@@ -28,7 +30,7 @@ const readShown = `(() => {
 	const step = (e) => [...e.classList].find((c) => /^[pn][1-6]$/.test(c)) || '';
 	const cell = (e) => step(e) || (e.className.match(/hm-(z|sink|gap)/) || ['', '-'])[1][0];
 	return {
-		Say: text('.hm-say'), Facts: text('.hm-facts'), Readout: text('.hm-readout'),
+		Say: text('.hm-say'), Facts: text('.hm-facts'), How: text('.hm-how'), Readout: text('.hm-readout'),
 		Framed: tokens.filter((e) => e.classList.contains('hm-here')).map((e) => e.textContent).join(' '),
 		Colored: tokens.flatMap((e, i) => step(e) ? [i + ' ' + e.textContent + ' ' + step(e)] : []).join(),
 		Tab: text('.hm-tabs [aria-selected=true]'),
@@ -59,8 +61,7 @@ func over(row, column int) string {
 		"'[data-c=\"%d\"]').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));", row, column)
 }
 
-// want is what a step of a table wants: parts of the sentence and of the line below it, and
-// the other
+// want is what a step of a table wants: parts of the sentence and of its numbers, and the other
 // parts of shown as a whole.
 type want struct {
 	what, script                              string
@@ -70,13 +71,13 @@ type want struct {
 func (w want) check(t *testing.T, b *chromium.Browser) shown {
 	t.Helper()
 	got := see(t, b, w.script)
-	if !strings.Contains(got.Say, w.say) || !strings.Contains(got.Facts, w.facts) ||
+	facts := cmp.Or(got.Facts, got.How)
+	if !strings.Contains(got.Say, w.say) || !strings.Contains(facts, w.facts) ||
 		got.Framed != w.framed || got.Colored != w.colored || got.Row != w.row ||
 		!strings.HasPrefix(got.Readout, w.readout) || w.readout == "" && got.Readout != "" {
 		t.Errorf("%s:\n got %q, %q, framed %q, coloured %q, row %q, readout %q\nwant %q, %q, framed "+
-			"%q, coloured %q, row %q, readout %q", w.what, got.Say, got.Facts, got.Framed,
-			got.Colored,
-			got.Row, got.Readout, w.say, w.facts, w.framed, w.colored, w.row, w.readout)
+			"%q, coloured %q, row %q, readout %q", w.what, got.Say, facts, got.Framed, got.Colored, got.Row,
+			got.Readout, w.say, w.facts, w.framed, w.colored, w.row, w.readout)
 	}
 	return got
 }
@@ -86,11 +87,11 @@ func (w want) check(t *testing.T, b *chromium.Browser) shown {
 // readout say the same, and nothing on the page moves.
 func TestHeatmapChoices(t *testing.T) {
 	b := tab(t)
-	const areSays = "“are” came mostly from keys"
+	const areSays = "“are” came from keys"
 	const areFacts = "keys (1) +2.00, keys (2) +1.00 · part of the logit"
 	are := want{"", "", areSays, areFacts, "are", "1 key p6,2 s p5", "are zp6p5z-", ""}
 	here := want{
-		"", "", "“here” came in part from “to”",
+		"", "", "“here” came from “to”",
 		"to +2.00 · against it are −1.50, keys −1.00 · ", "here",
 		"2 s n5,3 to p6,4 are n6", "here zzn5p6n6", "",
 	}
@@ -100,7 +101,7 @@ func TestHeatmapChoices(t *testing.T) {
 		"4 are p5,5 here n5", "", "",
 	}
 	vz := want{"", "", "“are” came from keys", "keys (1) 60.0 %, keys (2) 20.0 % · share of change · layer 1",
-		"are", "1 key p6,2 s p4", "are zp6p4z-", ""}
+		"are", "1 key p6", "are zp6p4z-", ""}
 	gaveAre := want{"", "", "are stands out for no", "generated 1 · ", "are", "5 here n6", "", ""}
 	of := func(w want, what, script string) want { w.what, w.script = what, script; return w }
 	shift := "document.querySelectorAll('.hm-text :is(span,u)')[4].dispatchEvent(" +
@@ -207,7 +208,7 @@ func TestHeatmapAsDrawn(t *testing.T) {
 }
 
 // TestHeatmapNumbers goes through all rows of all methods: the script writes the values that the
-// line below the sentence names, digit by digit, in the table of the details.
+// line of a row names, digit by digit, in the table of the details.
 func TestHeatmapNumbers(t *testing.T) {
 	b := tab(t)
 	numbers := touched() // of which one is rounded twice as a code, and one is not seen
@@ -227,21 +228,24 @@ func TestHeatmapNumbers(t *testing.T) {
 			Checked int
 			Wrong   []string
 		}](t, b, `(() => {
-			const all = (s) => [...document.querySelectorAll(s)], text = (s) => document.querySelector(s)?.textContent || '';
-			const size = (line) => Math.abs(parseFloat(line.match(/[^ ×]*\d+\.?\d*(?= %$|$)/)[0].replace('−', '-')));
+			const all = (s) => [...document.querySelectorAll(s)], text = (s) => document.querySelector(s).textContent;
+			const size = (number) => Math.abs(parseFloat(number.replace(/[×+]/, '').replace(/−/g, '-')));
 			const wrong = [];
 			let checked = 0;
 			for (let k = 0; k < all('.hm-tabs button').length; k++) {
 				all('.hm-tabs button')[k].click();
 				for (let i = 0; i < all('.hm-matrix tbody tr').length; i++) {
 					all('.hm-matrix tbody th')[i].click();
-					const after = (e) => e.nextSibling ? e.nextSibling.textContent + after(e.nextSibling) : '';
-					const facts = all('.hm-facts b').map((e) => e.textContent + ' ' + after(e).match(/^\S*(?: \(.*?\))? (\S+(?: %)?)(?=,| ·|$)/)[1]);
-					const side = [...document.querySelector('.hm-tables table').rows].map((r) => r.cells[0].firstChild.textContent + ' ' + r.cells[r.cells.length - 1].textContent);
+					const unit = text('.hm-tables .hm-h span').slice(2), how = text('.hm-how');
+					const line = how.slice(0, Math.max(0, how.indexOf(' · ' + unit)));
+					if (!text('.hm-tables .hm-h').startsWith('What wrote')) continue;
+					const side = [...document.querySelector('.hm-tables table').rows].map((r) => [...r.cells].map((cell) => cell.firstChild.textContent)).slice(0, 7);
 					const where = text('.hm-tabs [aria-selected=true]') + ' ' + i + ': ';
-					for (const fact of facts) {
+					for (const m of line.matchAll(/ ([+−×]?\d[^ ,]*(?: %)?)(?=,| ·|$)/g)) {
+						const before = line.slice(0, m.index).replace(/ \([^)]*\)$/, '').replace(/”$/, '');
+						const is = ([name, number]) => number === m[1] && (before.endsWith(name) || before.split(/[ “]/).pop().includes(name));
 						checked++;
-						if (!side.includes(fact) && (side.length < 7 || size(fact) > size(side[6]))) wrong.push(where + fact + ' not in ' + side.join(', '));
+						if (!side.some(is) && (side.length < 7 || size(m[1]) > size(side[6][1]))) wrong.push(where + m[1] + ' not in ' + side.join('; '));
 					}
 				}
 			}
@@ -263,7 +267,8 @@ func TestHeatmapRightToLeft(t *testing.T) {
 	place(e)
 	e.Steps[0].Text, e.Steps[1].Text = " القاهرة", " الآن"
 	b.Show(t, pageOf(t, e))
-	// order returns the names and the numbers of a line from left to right, as drawn.
+	see(t, b, "document.querySelector('.hm-details').open = true;")
+	// order returns the names and the numbers of lines from left to right, as drawn.
 	order := func(line string) string {
 		return chromium.Evaluate[string](t, b, `(() => {
 			const found = [], walk = document.createTreeWalker(document.querySelector('`+line+`'), NodeFilter.SHOW_TEXT);
@@ -272,16 +277,17 @@ func TestHeatmapRightToLeft(t *testing.T) {
 					const range = document.createRange();
 					range.setStart(node, m.index);
 					range.setEnd(node, m.index + m[0].length);
-					found.push([range.getBoundingClientRect().left, m[0]]);
+					const {top, left} = range.getBoundingClientRect();
+					found.push([2000 * Math.round(top / 10) + left, m[0]]);
 				}
 			}
 			return found.sort((a, b) => a[0] - b[0]).map((e) => e[1]).join(' ');
 		})()`)
 	}
 	for _, c := range []struct{ script, line, want string }{
-		{"", ".hm-facts", "ة مصر +2.00 ة مصر +1.00"},
+		{"", ".hm-how", "مصرة +2.00 مصرة +1.00"},
 		{over(0, 1), ".hm-readout", "القاهرة ة مصر +2.00"},
-		{token(5), ".hm-facts", "هي +2.00 القاهرة −1.50 ة مصر −1.00"},
+		{token(5), ".hm-how", "هي +2.00 القاهرة −1.50 مصرة −1.00"},
 		{over(1, 2), ".hm-readout", "الآن ة مصر −1.00"},
 	} {
 		see(t, b, c.script)
@@ -298,7 +304,7 @@ func TestHeatmapRightToLeft(t *testing.T) {
 }
 
 // TestDifferenceText: in the running text of A − B the signed steps have the colours of the matrix,
-// and elsewhere what is against a token has the first step alone, whatever its size.
+// and elsewhere what is against a token has none, but dots below it.
 func TestDifferenceText(t *testing.T) {
 	b := tab(t)
 	e := fed()
@@ -316,7 +322,8 @@ func TestDifferenceText(t *testing.T) {
 		};
 		return [...root.querySelectorAll('.hm-text :is(span,u)')].flatMap((e) => {
 			const step = [...e.classList].find((c) => /^[pn][1-6]$/.test(c));
-			return step ? [step + (css(e) === of(step) ? '' : css(e) === of('n1') ? ' as n1' : ' ?')] : [];
+			const none = css(e) === 'rgba(0, 0, 0, 0)' && /dotted/.test(getComputedStyle(e).textDecoration);
+			return step ? [step + (css(e) === of(step) ? '' : none ? ' dotted' : ' ?')] : [];
 		}).join();
 	})()`
 	opposed := touched()
@@ -328,7 +335,7 @@ func TestDifferenceText(t *testing.T) {
 		want   string
 	}{
 		{"A − B", compared, token(5), "p6,n6"},
-		{"a method", render.Heatmap{Explanation: opposed}, token(5), "n5 as n1,p6"},
+		{"a method", render.Heatmap{Explanation: opposed}, token(5), "n5 dotted,p6"},
 	} {
 		for _, theme := range []string{"rgb(255,255,255)", darkPage} {
 			b.Show(t, output(htmlOf(c.h), theme, "rgb(128,128,128)"))

@@ -272,7 +272,7 @@ func (l *jupyterLab) checkLive(t *testing.T, b *chromium.Browser, width int64, w
 		t.Errorf("%s: outputs that scroll: %s", where, strings.Join(got.Wide, "; "))
 	}
 	// Layers, heads and flow go on framing the generated token whose sources they show.
-	if diff := cmp.Diff([]int{2, 6, 2, 6, 6, 2}, got.Framed); diff != "" {
+	if diff := cmp.Diff([]int{2, 5, 2, 5, 5, 2}, got.Framed); diff != "" {
 		t.Errorf("%s: tokens framed after a click on the third one (-want +got):\n%s", where, diff)
 	}
 }

@@ -259,7 +259,7 @@ func TestPage(t *testing.T) {
 	says := map[string][]string{
 		"contrast": {
 			"rather than mary", "john rather than mary: logit difference ", ", parts add up to ",
-			"john and not “mary” came in small part from john", "×10⁻³", "layer 5",
+			"john and not “mary” came from john in the prompt", "×10⁻³", "layer 5",
 			"+ for the prediction and − for mary", "(top 3 hold ", "18 prompt tokens",
 		},
 		"sentences": {

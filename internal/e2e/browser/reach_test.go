@@ -38,21 +38,20 @@ func TestHeatmapFolds(t *testing.T) {
 		steps      []step
 	}{
 		{"long", pageOf(t, longText()), []step{
-			{"at first", press("Escape"), "(97) w97-100 (s) w102-103 (93) w197-203 (304) w508-519 | 97 93 304"},
-			{"another method", choose("value-zeroing"), "(97) w97-100 (s) w102-103 (93) w197-203 (304) w508-519 | 97 93 304"},
-			{"another token", choose("direct") + token(521), "(97) w97-100 (s) w102-103 (93) w197-203 (304) w508-519 | 97 93 304"},
+			{"at first", press("Escape"), "(40 words) w40-100 (s) w102-159 (320 words) w480-519 | 40 320"},
+			{"another method", choose("value-zeroing"), "(40 words) w40-100 (s) w102-159 (320 words) w480-519 | 40 320"},
+			{"another token", choose("direct") + token(521), "(40 words) w40-100 (s) w102-519 | 40"},
 			{"all", choose("unfold all"), "w0-100 (s) w102-519 | "},
-			{"not all", choose("unfold all"), "(97) w97-100 (s) w102-103 (93) w197-203 (304) w508-519 | 97 93 304"},
-			{"a fold of the text", click(".hm-text summary", 0), "w0-100 (s) w102-103 (93) w197-203 (304) w508-519 | 93 304"},
-			{"one of the matrix", click(".hm-matrix td.hm-gap", 0), "w0-100 (s) w102-203 (304) w508-519 | 304"},
-			{"a name", click(".hm-matrix th:has(.hm-faint)", 0), "w0-100 (s) w102-519 | "},
+			{"not all", choose("unfold all"), "(40 words) w40-100 (s) w102-519 | 40"},
+			{"a row before", press("ArrowLeft"), "(40 words) w40-100 (s) w102-159 (320 words) w480-519 | 40 320"},
+			{"a fold of the text", click(".hm-text summary", 0), "w0-100 (s) w102-159 (320 words) w480-519 | 320"},
+			{"one of the matrix", click(".hm-matrix td.hm-gap", 0), "w0-100 (s) w102-519 | "},
 		}},
 		{"chat", pageOf(t, conversation()), []step{
-			{"at first", press("Escape"), "(system) (user) (One) (two) (.) (Three) (s) (.) (assistant) | 4"},
-			{"template", choose("template tokens"), "(<s>) (system) (↵) (system) (<e>) (↵) (<s>) (user) (↵) (One) (two) " +
-				"(.) (Three) (s) (.) (<e>) (↵) (<s>) (assistant) (↵) | 4"},
-			{"no template", choose("template tokens"), "(system) (user) (One) (two) (.) (Three) (s) (.) (assistant) | 4"},
-			{"a fold of the text", click(".hm-text summary", 0), "(system) (You) (are) (terse) (.) (system) (user) (One) (two) (.) (Three) (s) (.) (assistant) | "},
+			{"at first", press("Escape"), "(system) (You) (are) (terse) (.) (user) (One) (two) (.) (Three) (s) (.) (assistant) | "},
+			{"template", choose("template tokens"), "(<s>) (system) (↵) (You) (are) (terse) (.) (<e>) (↵) (<s>) (user) (↵) " +
+				"(One) (two) (.) (Three) (s) (.) (<e>) (↵) (<s>) (assistant) (↵) | "},
+			{"no template", choose("template tokens"), "(system) (You) (are) (terse) (.) (user) (One) (two) (.) (Three) (s) (.) (assistant) | "},
 		}},
 	} {
 		b.Show(t, c.page)
@@ -65,9 +64,9 @@ func TestHeatmapFolds(t *testing.T) {
 	}
 	b.Show(t, pageOf(t, conversation()))
 	want{
-		"a fold", over(0, 0), "“are” came mostly from Threes and two", "Threes 2.00, two 1.00",
-		"are", "13 two p5,15 Three p6", "are ggzp5zp6zzg",
-		"are ← <s> 0.00 · system 0 · the strongest of 9 folded tokens, click to unfold",
+		"a fold", over(0, 0), "“are” came from Threes", "Threes 2.00, two 1.00",
+		"are", "5 two p5,7 Three p6", "are gzzzzgzp5zp6zzg",
+		"are ← <s> 0.00 · system 0 · the strongest of 3 folded tokens, click to unfold",
 	}.check(t, b)
 }
 
@@ -197,7 +196,7 @@ func TestHeatmapHostile(t *testing.T) {
 		inside.querySelectorAll('.hm-text u')[1].click();
 		return inside.querySelector('.hm-say').textContent;
 	})()`, await)
-	if framed != "“here” came mostly from “to”" {
+	if framed != "“here” came from “to”" {
 		t.Errorf("in a sandbox a click says %q", framed)
 	}
 }
@@ -213,9 +212,9 @@ func TestHeatmapKinds(t *testing.T) {
 	encoder := encoded(t, "electra", "the keys to the cabinet", attribution.Options{Positions: []int{3, 6}})
 	atS := func(what, script string) want {
 		return want{
-			what, script, "s at 3 → [64] came mostly from keys, “to” and “the” (1)",
+			what, script, "s at 3 → [64] came partly from keys",
 			"keys 21.4 %, to 14.8 %, the (1) 14.1 %", "s",
-			"0 [CLS] p4,1 the p5,2 key p4,4 to p5,5 the p4,6 cabinet p4,7 [SEP] p4", "s at 3 → [64] p4p5p4p6p5p4p4p4",
+			"0 the p5,1 key p4,3 to p5,4 the p4,5 cabinet p4", "s at 3 → [64] p4p5p4p6p5p4p4p4",
 			"",
 		}
 	}
@@ -250,45 +249,45 @@ func TestHeatmapKinds(t *testing.T) {
 			},
 			{
 				"the first side", token(4) + click(".hm-tabs button", 0),
-				"“are” came mostly from keys", "keys (1) +66.7 %, keys (2) +33.3 %",
+				"“are” came from keys", "keys (1) +66.7 %, keys (2) +33.3 %",
 				"are", "1 key p6,2 s p4", "are zp6p4z-", "",
 			},
 			{"a source", token(2), "s stands out most for are", "prompt 2", "s", "4 are p4,5 here n3", "", ""},
 		}},
 		{"encoder", render.Heatmap{Explanation: encoder}, []want{
 			atS("at first", ""), {
-				"another position", token(6), "cabinet at 6 → [64] came mostly from cabinet, " +
-					"“to” and “the” (1)", "cabinet 22.1 %, to 14.8 %",
-				"cabinet", "0 [CLS] p4,1 the p5,2 key p4,3 s p4,4 to p5,5 the p5,7 [SEP] p4",
+				"another position", token(5), "cabinet at 6 → [64] came partly from " +
+					"cabinet", "cabinet 22.1 %, to 14.8 %",
+				"cabinet", "0 the p5,1 key p4,3 to p5,4 the p5",
 				"cabinet at 6 → [64] p4p5p4p4p5p5p6p4", "",
 			},
 			{
-				"another token", token(1),
+				"another token", token(0),
 				"the stands out most for s at 3 → [64] and cabinet at 6 " +
 					"→ [64]", "text 1", "the",
-				"3 s p5,6 cabinet p5", "", "",
+				"2 s p5,5 cabinet p5", "", "",
 			},
 			atS("left", press("Escape", "ArrowLeft")),
 		}},
 		{"two predictions of a token", render.Heatmap{Explanation: &same}, []want{
 			{
-				"the second", row(1), "s at 3 → [64] came mostly from cabinet", "cabinet 22.1 %",
+				"the second", row(1), "s at 3 → [64] came partly from cabinet", "cabinet 22.1 %",
 				"s",
-				"0 [CLS] p4,1 the p5,2 key p4,4 to p5,5 the p5,6 cabinet p6,7 [SEP] p4", "s at 3 → [64] p4p5p4p4p5p5p6p4",
+				"0 the p5,1 key p4,3 to p5,4 the p5,5 cabinet p6", "s at 3 → [64] p4p5p4p4p5p5p6p4",
 				"",
 			},
 			atS("the first", row(0)),
 		}},
 		{"targets", render.Heatmap{Explanation: target}, []want{
-			{"at first", "", "“are” came mostly from keys", "keys (1) +2.00, keys (2) +1.00", "are", "1 key p6,2 s p5", "are zp6p5zs-", ""},
+			{"at first", "", "“are” came from keys", "keys (1) +2.00, keys (2) +1.00", "are", "1 key p6,2 s p5", "are zp6p5zs-", ""},
 			{
-				"its own", over(0, 4), "“are” came mostly from keys",
+				"its own", over(0, 4), "“are” came from keys",
 				"keys (1) +2.00, keys (2) +1.00", "are",
 				"1 key p6,2 s p5", "are zp6p5zs-",
 				"are ← are +9.00 · generated 1 · not in the scale",
 			},
 			{
-				"another target", row(1), "“here” came mostly from “to” and “are”",
+				"another target", row(1), "“here” came from “to”",
 				"to +2.00, are +1.00 · against it keys −1.00", "here",
 				"2 s n5,3 to p6,4 are p5", "here zzn5p6p5s", "",
 			},
@@ -300,7 +299,7 @@ func TestHeatmapKinds(t *testing.T) {
 			},
 		}},
 		{"spans", render.Heatmap{Explanation: divided(t, touched(), "word")}, []want{
-			{"at first", "", "“are” came mostly from keys", "keys +3.00", "are", "1 keys p6", "are zp6z", ""},
+			{"at first", "", "“are” came from keys", "keys +3.00", "are", "1 keys p6", "are zp6z", ""},
 			{"a source", token(1), "keys stands out most for are", "prompt 1", "keys", "3 are p6,4 here n4", "", ""},
 		}},
 	} {

@@ -31,7 +31,7 @@ func TestUpdate(t *testing.T) {
 	start := output(htmlOf(render.Heatmap{Explanation: early, Status: "1 token so far"}), "white",
 		"black")
 	are := want{
-		"one token", "", "“are” came mostly from keys", "keys (1) ", "are", "1 key p6,2 s p5",
+		"one token", "", "“are” came from keys", "keys (1) ", "are", "1 key p6,2 s p5",
 		"are zp6p5z", "",
 	}
 	b.Show(t, start)
@@ -87,8 +87,7 @@ func TestFewerMethods(t *testing.T) {
 	see(t, b, choose("value-zeroing")+token(5))
 	want{
 		"without it", again(htmlOf(render.Heatmap{Explanation: fewer})),
-		"“are” came mostly from keys", "keys (1) 2.00", "are", "1 key p6,2 s p4", "are zp6p4z",
-		"are ← keys 2.00",
+		"“are” came from keys", "keys (1) 2.00", "are", "1 key p6,2 s p5", "are zp6p5z", "",
 	}.check(t, b)
 }
 

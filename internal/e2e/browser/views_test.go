@@ -226,12 +226,12 @@ func TestComparedChances(t *testing.T) {
 	b.Show(t, document(compared))
 	got := chromium.Evaluate[string](t, b, `(() => {
 		const all = (s) => [...document.querySelectorAll(s)], cell = all('.hm-matrix .hm-chance')[2];
-		return [document.querySelector('.hm-facts').textContent.match(/p [^·]*/), cell.textContent,
+		return [document.querySelector('.hm-how').textContent.match(/[^ ]* %│[^·]*/), cell.textContent,
 			cell.scrollWidth <= cell.clientWidth, ...all('.hm-tables .hm-h').slice(-2).map(
 				(e) => e.textContent.split(' · ')[0]), ...all('.hm-tables>:nth-last-child(-n+2) td:last-child').map(
 				(e) => e.textContent)].join('; ');
 	})()`)
-	const want = "p 90.0 %│25.0 % ; 90 %│25 %; true; What it could have written in A; " +
+	const want = "90.0 %│25.0 % ; 90 %│25 %; true; What it could have written in A; " +
 		"What it could have written in B; 90 %; 5.0 %; 25 %; 5.0 %"
 	if got != want {
 		t.Errorf("it says\n%s, want\n%s", got, want)

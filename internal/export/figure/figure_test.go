@@ -320,7 +320,9 @@ func TestManyColumns(t *testing.T) {
 func TestFolds(t *testing.T) {
 	texts := make([]string, 400)
 	for j := range texts {
-		texts[j] = fmt.Sprintf(" w%d", j)
+		if texts[j] = fmt.Sprintf(" w%d", j); j%4 == 3 {
+			texts[j] += "."
+		}
 	}
 	e := explanation(texts...)
 	e.Order = []string{"rollout"}
@@ -338,8 +340,8 @@ func TestFolds(t *testing.T) {
 		names = slices.DeleteFunc(names, func(s string) bool {
 			return !strings.HasPrefix(s, "w") && !strings.HasPrefix(s, "⋯")
 		})
-		const want = "w0 w1 w197 w198 w199 w2 w200 w201 w202 w203 w3 w388 w389 w390 w391 w392 " +
-			"w393 w394 w395 w396 w397 w398 w399 ⋯ 184 ⋯ 193"
+		const want = "w0 w1 w196 w197 w198 w199. w2 w200 w201 w202 w203. w204 w205 w206 w207. w3. " +
+			"w396 w397 w398 w399. w4 w5 w6 w7. ⋯ 47 sentences ⋯ 47 sentences"
 		if got := strings.Join(names, " "); got != want {
 			t.Errorf("%s: the columns %s are named, want %s", name, got, want)
 		}

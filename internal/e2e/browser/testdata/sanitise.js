@@ -1,7 +1,7 @@
 // What a notebook that is not trusted keeps of HTML: the part of JupyterLab 4.6's allow-list that a picture may use. Elements,
 // attributes and declarations that are not on it are dropped and named.
 (markup) => {
-  const elements = 'a abbr b br code div em h1 h2 h3 hr i img li mark meter ol p pre progress small span strong sub sup ' +
+  const elements = 'a abbr b bdi br code div em h1 h2 h3 hr i img li mark meter ol p pre progress small span strong sub sup ' +
     'details summary colgroup table tbody thead td th tr u ul';
   const attributes = {
     '*': 'class dir hidden lang style title',
