@@ -162,7 +162,7 @@ func (d *drawing) standing(v *view, t int) (s standing) {
 // size returns how far source j of row t is from the neutral value, on the scale of the method.
 func (d *drawing) size(v *view, t, j int) float64 { return math.Abs(v.colors.at(v.at(t, j))) }
 
-// isNamed reports whether a sentence may name token j: a word that is no part of the template.
+// isNamed reports whether a sentence may name token j: a word that is not a part of the template.
 func (d *drawing) isNamed(j int) bool {
 	m := len(d.e.Prompt.Texts)
 	switch {

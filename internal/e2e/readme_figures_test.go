@@ -125,8 +125,8 @@ func TestReadmePicture(t *testing.T) {
 	if model == nil {
 		t.Fatalf("%s prints no line about the model:\n%s", line, out)
 	}
-	part(t, "README.md", "picture", fmt.Sprintf("![A question over three passages and the answer of "+
-		"a model: %s; model %s](docs/heatmap.png)\n", sentence, model[1]))
+	part(t, "README.md", "picture", fmt.Sprintf("![A question over three passages and the answer "+
+		"of a model: %s; model %s](docs/heatmap.png)\n", sentence, model[1]))
 	if *update {
 		draw(t, read(t, filepath.Join(cmd.Dir, "bridge.html")))
 		checkPictures(t)
