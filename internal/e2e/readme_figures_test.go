@@ -2,22 +2,18 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"flag"
 	"fmt"
 	"image/png"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
-	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
+	"github.com/headwater-ml/headwater/internal/e2e/command"
 	"github.com/headwater-ml/headwater/internal/train"
 )
 
@@ -88,20 +84,24 @@ func row(b *strings.Builder, name string, held, seen train.Score) {
 		100*held.Right, 100*seen.Right, 100*held.LastWord, 100*held.Chance, held.Answers)
 }
 
-// The picture of the README.
+// The pictures of the README and of the page on reading them.
 const (
-	picturePath   = root + "docs/heatmap.png"
-	picturePrompt = "When Mary and John went to the store, John gave a drink to"
-	pictureWidth  = 1000    // pixels
-	pictureBytes  = 300_000 // at most
+	pictureWidth = 1000    // pixels
+	pictureBytes = 300_000 // at most
 )
 
-// TestReadmePicture compares the description of the picture with what SmolLM2 says. The pixels are
-// not compared, because they depend on fonts; the hash of the model in the description shows when
-// the picture is old.
+var pictures = []string{root + "docs/heatmap.png", root + "docs/reading-the-picture.png"}
+
+// numbered are the parts of the page that docs/reading-the-picture.md explains, in its order.
+const numbered = `[".hm-say", ".hm-test", ".hm-prose .hm-src", ".hm-prose .hm-here", ".hm-heading",
+	".hm-rows .hm-here", ".hm-legend", ".hm-details"]`
+
+// TestReadmePicture runs the command that the README names below its picture, and compares the
+// description of the picture with what it prints. The pixels are not compared, because they depend
+// on fonts; the hash of the model in the description shows when the picture is old.
 func TestReadmePicture(t *testing.T) {
 	if !*update {
-		picture(t)
+		checkPictures(t)
 	}
 	if testing.Short() {
 		t.Skip("loads a model of 538 MB")
@@ -111,15 +111,25 @@ func TestReadmePicture(t *testing.T) {
 		t.Skip("the model is not there; make smollm2 brings it")
 	}
 	t.Setenv("HEADWATER_MODELS", folder)
-	m := fixture.Open(t, "smollm2", "go")
-	e := fixture.Explain(t, m, picturePrompt, attribution.Options{MaxTokens: 1})
-	answer, methods := strings.TrimSpace(e.Steps[0].Text), strings.Join(e.Order, " and ")
-	part(t, "README.md", "picture", fmt.Sprintf("![The prompt “%s” and its answer “%s”, with "+
-		"the prompt coloured by %s; model %s %.12s](docs/heatmap.png)\n",
-		picturePrompt, answer, methods, e.Model.Name, e.Model.Hash))
+	named := regexp.MustCompile(`(?m)^headwater .* -o bridge.html .*$`)
+	line := named.FindString(read(t, root+"README.md"))
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `headwater() { "$0" "$@"; }; `+line+" -o -",
+		command.Path(t))
+	cmd.Dir = t.TempDir()
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	sentence, rest, _ := strings.Cut(string(out), "\n")
+	model := regexp.MustCompile(`(?m)^model +(\S+ \S+)`).FindStringSubmatch(rest)
+	if model == nil {
+		t.Fatalf("%s prints no line about the model:\n%s", line, out)
+	}
+	part(t, "README.md", "picture", fmt.Sprintf("![A question over three passages and the answer "+
+		"of a model: %s; model %s](docs/heatmap.png)\n", sentence, model[1]))
 	if *update {
-		draw(t, e)
-		picture(t)
+		draw(t, read(t, filepath.Join(cmd.Dir, "bridge.html")))
+		checkPictures(t)
 	}
 }
 
@@ -134,40 +144,50 @@ func smolLM2(t *testing.T) (folder string, found bool) {
 	return folder, len(files) > 0
 }
 
-// picture checks the size of the committed picture.
-func picture(t *testing.T) {
+// checkPictures checks the sizes of the committed pictures.
+func checkPictures(t *testing.T) {
 	t.Helper()
-	data, err := os.ReadFile(picturePath)
-	must(t, err)
-	config, err := png.DecodeConfig(bytes.NewReader(data))
-	if err != nil || config.Width != pictureWidth || len(data) > pictureBytes {
-		t.Errorf("%s: %d pixels wide and %d bytes, want %d and at most %d: %v", picturePath,
-			config.Width, len(data), pictureWidth, pictureBytes, err)
+	for _, path := range pictures {
+		data, err := os.ReadFile(path)
+		must(t, err)
+		config, err := png.DecodeConfig(bytes.NewReader(data))
+		if err != nil || config.Width != pictureWidth || len(data) > pictureBytes {
+			t.Errorf("%s: %d pixels wide and %d bytes, want %d and at most %d: %v", path,
+				config.Width, len(data), pictureWidth, pictureBytes, err)
+		}
 	}
 }
 
-// draw writes the picture as a browser shows it, with the matrices of both methods and
-// the parts closed that a reader opens.
-func draw(t *testing.T, e *attribution.Explanation) {
+// draw writes the pictures as a browser shows the page: as it is, and with a number at the left of
+// each part.
+func draw(t *testing.T, page string) {
 	t.Helper()
 	b := chromium.Open(t)
-	resize := func(height int64) {
-		b.Do(t, func(ctx context.Context) error {
-			return chromedp.Do(ctx, chromedp.EmulateViewport(pictureWidth, height))
-		})
-	}
-	resize(100)
-	var page strings.Builder
-	must(t, render.Page(&page, render.Heatmap{Explanation: e}))
-	b.Show(t, page.String())
+	b.Resize(t, pictureWidth, 900)
+	b.Show(t, page) // opens what a reader opens
 	chromium.Evaluate[int](t, b, `[...document.querySelectorAll("details")].
-		map(part => part.open = false).length`)
-	resize(chromium.Evaluate[int64](t, b, "document.documentElement.scrollHeight"))
-	b.Do(t, func(ctx context.Context) error {
-		data, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
-		if err != nil {
-			return err
+		map((part) => part.open = false).length`)
+	for i, path := range pictures {
+		if i > 0 {
+			chromium.Evaluate[int](t, b, `(() => {
+				document.body.style.paddingLeft = "48px";
+				return `+numbered+`.map((part, i) => {
+					const {top} = document.querySelector(part).getBoundingClientRect();
+					document.body.append(Object.assign(document.createElement("b"), {
+						textContent: i + 1, style: "position:absolute;left:12px;width:24px;" +
+							"border-radius:12px;background:#b3261e;color:#fff;text-align:center;" +
+							"font:bold 14px/24px sans-serif;top:" + (scrollY + top) + "px",
+					}));
+				}).length;
+			})()`)
 		}
-		return os.WriteFile(picturePath, data, 0o644)
-	})
+		b.Resize(t, pictureWidth, 100)
+		b.Resize(t, pictureWidth, chromium.Evaluate[int64](
+			t, b, "document.documentElement.scrollHeight"))
+		shot, err := png.Decode(bytes.NewReader(b.Screenshot(t, nil)))
+		must(t, err)
+		var small bytes.Buffer
+		must(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, shot))
+		must(t, os.WriteFile(path, small.Bytes(), 0o644))
+	}
 }

@@ -64,7 +64,7 @@ func (r *run) text(v *Verdict, removal *scorer.Removal, n, stays int) (text, err
 		w.key = strings.ToLower(w.text)
 		own := !slices.ContainsFunc(w.tokens, r.template)
 		w.plain = own && strings.ContainsFunc(w.text, units.InWord)
-		if !own {
+		if !w.plain {
 			w.value = 0
 		}
 		words, at = append(words, w), append(at, whole.Len()+strings.Index(spelled, w.text))
