@@ -253,6 +253,17 @@ func TestVerdictOfRival(t *testing.T) {
 	}
 }
 
+// Punctuation, which no sentence names, is not taken away, even if it is the strongest source.
+func TestVerdictOfPunctuation(t *testing.T) {
+	m := planted(1, 20, 9, 1, 1, 1, 1, 1)
+	m.Words = slices.Clone(m.Words)
+	m.Words[1] = ","
+	e := explained(t, m, "w9 , w3 w2 w4 w5 w6 w7", attribution.Options{Studies: prove("0")})
+	if v := verdict.Of(e.Steps[0]); len(v.Trials) != 1 || v.Trials[0].Text != "w3" {
+		t.Errorf("trials %+v, want one without w3", v.Trials)
+	}
+}
+
 // Where a word that is no name came from a name, another name of the text stands in for that, with
 // its own ids. Without another name it is taken away.
 func TestVerdictOfName(t *testing.T) {
