@@ -134,7 +134,8 @@ func (e *Explanation) rowSinks(r *Result, shares []float64, sinks []Sink) []int 
 	found := slices.Repeat([]int{-1}, n)
 	for t := range found {
 		j := m - 1 + t
-		if r.LastAsks && !e.Model.Reads() && t < len(e.Steps) && e.Steps[t].IDs == nil &&
+		ofWord := t < len(e.Steps) && (e.Steps[t].IDs == nil || r.Target == "word")
+		if r.LastAsks && !e.Model.Reads() && ofWord &&
 			!(j < m && r.severalWords(e, j)) {
 			found[t] = j
 		}

@@ -47,7 +47,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("the origin is %s", got.Origin)
 	}
 	got.Origin = nil
-	if diff := cmp.Diff(headwater.Explained(t, "--max-tokens", "2", clitest.Prompt),
+	if diff := cmp.Diff(headwater.Explained(t, "--prove=off", "--max-tokens", "2", clitest.Prompt),
 		clitest.RoundTrip(t, got)); diff != "" {
 		t.Errorf("engine (-command +engine):\n%s", diff)
 	}
