@@ -173,7 +173,11 @@ func TestHeatmapMethods(t *testing.T) {
 // in one stays while the other is shown, and a click on the unit that is shown changes nothing.
 func TestHeatmapUnits(t *testing.T) {
 	b := tab(t)
-	b.Show(t, document(render.Heatmap{Explanation: touched(), Words: true}))
+	e := fed()
+	for _, r := range e.Methods {
+		r.OtherMass = make([]float64, r.Shape[0]*r.Shape[2])
+	}
+	b.Show(t, document(render.Heatmap{Explanation: e, Words: true}))
 	const read = `[[...document.querySelectorAll('.hm-matrix thead th[data-c]')].map((e) => e.textContent).join(' '),
 		document.querySelector('.hm-say').textContent, document.querySelectorAll('.hm-bar').length].join('; ')`
 	for _, c := range []struct{ script, want string }{
