@@ -6,6 +6,8 @@
 
 // rowsAtOnce is how many rows the matrix has at most; the others are reached by keys.
 const rowsAtOnce = 200;
+// mostColumns is how many columns the matrix has at most: no page has room for more.
+const mostColumns = 600;
 // smallest is the strongest place of a row without values: nothing is divided by 0.
 const smallest = 1e-9;
 
@@ -221,14 +223,17 @@ const endsOf = ({data}, method, at) => (method.source ?
 function drawMatrix(view) {
   const {root, data, find, columns, row, source, rowName, tokenOf, namedOf, matrix} = view;
   const shown = view.method(), rows = rowsOf(view), bands = grouped(view);
+  const hasRoom = columns.length <= mostColumns;
   const named = source() < 0 ? namedOf(shown, row()) : [source()];
   const last = [...shown.source ? ['from source'] : [], ...isScored(data) ? ['p'] : []];
-  fillTable(matrix, view, rows.map((at) => ({
+  fillTable(matrix, hasRoom ? view : {...view, columns: []}, !hasRoom ? [] : rows.map((at) => ({
     key: at, name: rowName(at), here: at === row() && source() < 0,
     faint: data.sorts[tokenOf(at)] === 'f',
     cells: cellsOf(view, shown, at), note: shown.silent[at] || shown.wrong || '',
     ends: endsOf(view, shown, at),
-  })), {bands, last, marked: ({tokens, gap}) => !gap && named.includes(tokens[0])});
+  })), {
+    bands: hasRoom && bands, last, marked: ({tokens, gap}) => !gap && named.includes(tokens[0]),
+  });
   // The names of rows have the room of the longest word, the columns share the rest, and where that
   // is not 12 px and a space for each the list takes the place of the matrix.
   const pen = make('canvas').getContext('2d');

@@ -60,13 +60,16 @@ function textReading(data, choice, kept = () => []) {
   // Of words, punctuation and what a template writes have no column and no row.
   const isListed = (token) => !data.whole ||
     'pyg'.includes(roles[token]) && data.sorts[token] !== 'm';
+  // The last word of an answer has no column: nothing comes from it.
+  const lastWord = data.whole && !data.positions ?
+    last(range(promptCount, promptCount + data.n).filter(isListed)) : -1;
   function columnsNow() {
     const columns = [];
     for (let from = 0, to; from < data.sources; from = to) {
       const gap = !isKept(from);
       to = gap ? Math.min(foldOf.get(from)[1], data.sources) : from + 1;
       const tokens = range(from, to);
-      if (tokens.some(isListed)) columns.push({tokens, gap});
+      if (from !== lastWord && tokens.some(isListed)) columns.push({tokens, gap});
     }
     return columns;
   }

@@ -169,6 +169,33 @@ func TestHeatmapMethods(t *testing.T) {
 	}
 }
 
+// TestHeatmapUnits switches a page of words to tokens and back: each has its own columns, a choice
+// in one stays while the other is shown, and a click on the unit that is shown changes nothing.
+func TestHeatmapUnits(t *testing.T) {
+	b := tab(t)
+	e := fed()
+	for _, r := range e.Methods {
+		r.OtherMass = make([]float64, r.Shape[0]*r.Shape[2])
+	}
+	b.Show(t, document(render.Heatmap{Explanation: e, Words: true}))
+	const read = `[[...document.querySelectorAll('.hm-matrix thead th[data-c]')].map((e) => e.textContent).join(' '),
+		document.querySelector('.hm-say').textContent, document.querySelectorAll('.hm-bar').length].join('; ')`
+	for _, c := range []struct{ script, want string }{
+		{"", "the keys to are; “are” came from keys; 1"},
+		{choose("words"), "the keys to are; “are” came from keys; 1"},
+		{choose("tokens"), "the key s to are; “are” came from keys; 1"},
+		{choose("tokens") + token(2), "the key s to are; s stands out most for are; 1"},
+		{choose("words") + row(1), "the keys to are; “here” came from “to”; 1"},
+		{choose("tokens"), "the key s to are; s stands out most for are; 1"},
+		{choose("words"), "the keys to are; “here” came from “to”; 1"},
+	} {
+		see(t, b, c.script)
+		if got := chromium.Evaluate[string](t, b, read); got != c.want {
+			t.Errorf("%s: %s, want %s", c.script, got, c.want)
+		}
+	}
+}
+
 // TestHeatmapHostile clicks and points at everything in a picture of hostile texts, with a script
 // and in the frame of a sandbox: no text acts.
 func TestHeatmapHostile(t *testing.T) {
