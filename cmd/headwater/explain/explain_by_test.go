@@ -81,7 +81,7 @@ func TestExplainTarget(t *testing.T) {
 		"explain", "--backend", "go", "--methods", "occlusion,value-zeroing", "--by", "sentence",
 		"--target", "sentence:2", "--continuation", " john . mary has the key",
 	}
-	text := headwater.Output(t, append(args, told)...)
+	text := headwater.Output(t, append(args, "--full", told)...)
 	for _, want := range []string{
 		"1  john .  2 tokens outside the target, ", "2  mary has the key  4 tokens, ",
 		"sum over the target's tokens of change of the log-probability,", "output, the layer of",
