@@ -286,7 +286,8 @@ func TestLongHeads(t *testing.T) {
 		[...e.querySelectorAll('th[data-c]')].map((th) => th.textContent).join(' '))`
 	columns := chromium.Evaluate[[]string](t, b, folds)
 	if len(columns) != 2 || columns[0] != columns[1] ||
-		!strings.Contains(columns[0], "w189 g0 g1") || !strings.HasPrefix(columns[0], "40 words w40 ") {
+		!strings.Contains(columns[0], "w189 g0 g1") ||
+		!strings.HasPrefix(columns[0], "40 words w40 ") {
 		t.Errorf("the columns are %q, want a fold, and then what is looked at", columns)
 	}
 	got := seeHeads(t, b, "document.querySelector('.hm-text summary').click();"+token(30))
