@@ -57,7 +57,7 @@ type Heatmap struct {
 	Methods []string
 	// Words has a row and a column for each word, see [attribution.Explanation.Words], in place of
 	// one for each token. Explanations whose tokens are grouped already stay as they are, and so do
-	// two that are compared.
+	// two that are compared, and those of models that predict at tokens of a text.
 	Words bool
 	// Layer is the layer whose values highlight the prompt, 0-based. If it is nil, or a method has
 	// no values for it, each token has the layer that [attribution.Result.Level] names. Maps over
@@ -107,6 +107,9 @@ func (h Heatmap) methods() []string {
 func (h Heatmap) inWords() Heatmap {
 	if !h.Words || h.comparison != nil || h.Explanation == nil {
 		return h
+	}
+	if info := h.Explanation.Model; info.Reads() && !info.Head.WholeText() {
+		return h // whose predictions are at tokens
 	}
 	e, err := h.Explanation.Words(h.Layer != nil)
 	if err != nil || e == h.Explanation {

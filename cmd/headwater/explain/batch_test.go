@@ -29,9 +29,9 @@ func TestExplainInput(t *testing.T) {
 	lines := `{"prompt":"the keys to the cabinet"}` + "\r\n\n" +
 		`  {"continuation":" are here","prompt":"the dogs"}`
 	args := []string{"explain", "--backend", "go", "--max-tokens", "2", "--input"}
-	want := headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "2",
+	want := headwater.Output(t, "explain", "--backend", "go", "--prove=off", "--max-tokens", "2",
 		"--format", "json", clitest.Prompt) +
-		headwater.Output(t, "explain", "--backend", "go", "--continuation", " are here",
+		headwater.Output(t, "explain", "--backend", "go", "--prove=off", "--continuation", " are here",
 			"--format", "json", "the dogs")
 	if got := headwater.MustExecute(t, lines, append(args, "-")...); got != want {
 		t.Errorf("--input - writes %s, want %s", got, want)

@@ -71,7 +71,7 @@ func TestExplainEncoders(t *testing.T) {
 			if diff := cmp.Diff(c.positions, at); diff != "" {
 				t.Errorf("positions (-want +got):\n%s", diff)
 			}
-			text := headwater.Output(t, append(append([]string{"explain", "--backend", "go", "--color", "never"}, args...), c.prompt)...)
+			text := headwater.Output(t, append(append([]string{"explain", "--backend", "go", "--full", "--color", "never"}, args...), c.prompt)...)
 			page := headwater.Output(t, append(append([]string{"explain", "--backend", "go", "--format", "html"}, args...), c.prompt)...)
 			for _, say := range c.says {
 				if !strings.Contains(text, say) {

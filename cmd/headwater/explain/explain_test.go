@@ -299,7 +299,7 @@ func TestExplainEnding(t *testing.T) {
 
 // The filter greys tokens out and changes nothing else.
 func TestExplainFilter(t *testing.T) {
-	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "rollout", "mary has the key . john has the lamp ."}
+	args := []string{"explain", "--backend", "go", "--full", "--max-tokens", "1", "--methods", "rollout", "mary has the key . john has the lamp ."}
 	all := headwater.Output(t, args...)
 	filtered := headwater.Output(t, append(args, "--filter")...)
 	if strings.Contains(all, "·  ") || !strings.Contains(filtered, "·  ") {

@@ -70,6 +70,7 @@ var effectful = map[string]struct{ with, without string }{
 	"threshold":       {"--set=threshold=0.1 --methods=value-zeroing,raw", "--methods=value-zeroing,raw"},
 	"token":           {"--token=1", ""},
 	"top":             {"--format=text --top=1", "--format=text"},
+	"full":            {"--format=text --full", "--format=text"},
 	"beams":           {"--set=beams=4", ""},
 	"top-k":           {"--set=top-k=1 --temperature=5", "--temperature=5"},
 	"edit":            {"--edit=testdata/edits.json", ""},

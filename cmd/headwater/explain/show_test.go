@@ -119,7 +119,7 @@ func TestShowViews(t *testing.T) {
 		}},
 		{"“are” (generated 1) ", []string{"--view", "layers", "--methods", "rollout"}},
 		{"▸ up to layer 5  “the” (1) 14.", []string{"--view", "layers", "--methods", "rollout"}},
-		{"A − B    sink", []string{"--view", "compare", "--methods", "raw,rollout"}},
+		{"A − B  keys +", []string{"--view", "compare", "--methods", "raw,rollout"}},
 	} {
 		model := headwater.Output(t, append([]string{
 			"explain", "--backend", "go", "--max-tokens", "3", clitest.Prompt,

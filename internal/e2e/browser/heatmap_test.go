@@ -76,9 +76,8 @@ func (w want) check(t *testing.T, b *chromium.Browser) shown {
 		got.Framed != w.framed || got.Colored != w.colored || got.Row != w.row ||
 		!strings.HasPrefix(got.Readout, w.readout) || w.readout == "" && got.Readout != "" {
 		t.Errorf("%s:\n got %q, %q, framed %q, coloured %q, row %q, readout %q\nwant %q, %q, framed "+
-			"%q, coloured %q, row %q, readout %q", w.what, got.Say, facts, got.Framed,
-			got.Colored, got.Row,
-			got.Readout, w.say, w.facts, w.framed, w.colored, w.row, w.readout)
+			"%q, coloured %q, row %q, readout %q", w.what, got.Say, facts, got.Framed, got.Colored,
+			got.Row, got.Readout, w.say, w.facts, w.framed, w.colored, w.row, w.readout)
 	}
 	return got
 }
