@@ -182,7 +182,11 @@ func (p *picture) predictionText(t int) (where, what, chance string) {
 	at := *g.Position
 	from := fmt.Sprintf("position %d → ", at)
 	if at >= 0 && at < len(p.e.Prompt.Texts) {
-		from = fmt.Sprintf("%s at %d → ", tokenName(p.e.Prompt.Texts[at]), at)
+		name := tokenName(p.e.Prompt.Texts[at])
+		if p.byWords() { // a position is that of a token
+			at = p.e.Prompt.Tokens[at][0]
+		}
+		from = fmt.Sprintf("%s at %d → ", name, at)
 	}
 	switch {
 	case g.Class && g.Unscored:
