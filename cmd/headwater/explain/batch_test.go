@@ -31,8 +31,8 @@ func TestExplainInput(t *testing.T) {
 	args := []string{"explain", "--backend", "go", "--max-tokens", "2", "--input"}
 	want := headwater.Output(t, "explain", "--backend", "go", "--prove=off", "--max-tokens", "2",
 		"--format", "json", clitest.Prompt) +
-		headwater.Output(t, "explain", "--backend", "go", "--prove=off", "--continuation", " are here",
-			"--format", "json", "the dogs")
+		headwater.Output(t, "explain", "--backend", "go", "--prove=off", "--continuation",
+			" are here", "--format", "json", "the dogs")
 	if got := headwater.MustExecute(t, lines, append(args, "-")...); got != want {
 		t.Errorf("--input - writes %s, want %s", got, want)
 	}
