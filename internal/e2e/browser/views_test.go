@@ -94,12 +94,11 @@ func TestTouchFlow(t *testing.T) {
 }
 
 // TestLabelsStay scrolls what is wider than its column: the names of the lines stay in sight, and
-// nothing is seen through them.
+// nothing is seen through them. A heatmap never scrolls; see TestHeatmapWide.
 func TestLabelsStay(t *testing.T) {
 	b := tab(t)
 	e := lengthenedBy(deep(12), 30)
 	for name, markup := range map[string]string{
-		"matrix": pageOf(t, e),
 		"layers": document(render.Layers{
 			Heatmap: render.Heatmap{Explanation: e},
 		}),
