@@ -115,7 +115,7 @@ func (l *jupyterLab) touch(t *testing.T, b *chromium.Browser, output int) {
 	t.Helper()
 	chromium.Evaluate[bool](t, b, fmt.Sprintf(`(() => {
 		const root = document.querySelectorAll('%s')[%d].querySelector('.hm');
-		root.querySelectorAll('.hm-text :is(span,u)')[19].click();
+		root.querySelectorAll('.hm-text :is(span,u)')[18].click();
 		root.focus();
 		return true;
 	})()`, outputs, output))
@@ -143,7 +143,7 @@ func (l *jupyterLab) touch(t *testing.T, b *chromium.Browser, output int) {
 	})`, outputs, output))
 	cells := chromium.Evaluate[int](t, b,
 		fmt.Sprintf("document.querySelectorAll('%s').length", outputs))
-	if want := (seen{18, cells}); got != want {
+	if want := (seen{17, cells}); got != want {
 		t.Errorf("after a click and keys the picture frames token %d in a notebook of %d cells, "+
 			"want %d in %d", got.Framed, got.Cells, want.Framed, want.Cells)
 	}
