@@ -64,6 +64,14 @@ func (e *Explanation) Words(allLayers bool) (*Explanation, error) {
 	return words, nil
 }
 
+// ByWords reports whether the columns and the rows are those of [Explanation.Words]; false of an
+// explanation that was read from JSON, which does not have them.
+func (e *Explanation) ByWords() bool {
+	f := e.facts()
+	return e.Prompt.Tokens != nil && f.By == byWord.String() &&
+		(e.Model.Reads() || f.Target == byWord.String())
+}
+
 // keep gives the row of a word, row i of all, what only its tokens have.
 func (g *GeneratedToken) keep(tokens []GeneratedToken, i int) {
 	if g.Tokens == [2]int{} {

@@ -92,7 +92,7 @@ func TestBy(t *testing.T) {
 		t.Errorf("status %d, stdout %q, want %q", r.status, r.stdout, want)
 	}
 	for i, shown := range live {
-		if !strings.Contains(shown, "words of the prompt") || !strings.Contains(shown, ">keys<") {
+		if !strings.Contains(shown, "2 spans of the prompt") || !strings.Contains(shown, ">keys<") {
 			t.Errorf("display %d is not of words:\n%s", i, shown)
 		}
 	}

@@ -21,8 +21,6 @@ type drawing struct {
 	// chosen is the row that colours the text, and lead the method; -1 if there is none.
 	chosen, lead int
 	columns      []TextColumn // of the matrices
-	// whole says that tokens are words, of which punctuation has no row and no column.
-	whole bool
 	// mentioned are the sources that the sentence names which the picture opens with.
 	mentioned map[int]bool
 	placesOf  map[string][]int // the first tokens of each word, in order; see repeats
@@ -64,7 +62,7 @@ type drawnTurn struct {
 // newDrawing works out a picture that opens with a row. If that is nil or does not exist, it opens
 // with the content word that a method says most of.
 func newDrawing(p *picture, row *int) *drawing {
-	d := &drawing{picture: p, whole: p.byWords()}
+	d := &drawing{picture: p}
 	d.readTokens()
 	d.readTurns()
 	d.markCode()
@@ -111,7 +109,7 @@ func (d *drawing) readTokens() {
 			t.role = ending
 		case g.IDs != nil && !t.blank(): // a sentence, or the whole answer
 			t.name = Visible(strings.TrimSpace(g.Text), 50*nameLimit)
-			t.space = t.space || i > 0 && !d.byWords()
+			t.space = t.space || i > 0 && !d.e.ByWords()
 		}
 		t.joins = joins[len(d.tokens)]
 		d.tokens = append(d.tokens, t)
@@ -152,21 +150,6 @@ func readToken(text string, limit int) drawnToken {
 	}
 }
 
-// byWords reports whether rows and columns are words, which stand in a text as tokens do.
-func (p *picture) byWords() bool {
-	return p.e.Prompt.Tokens != nil && p.e.Grouped() && p.grouping() == "word"
-}
-
-// grouping returns how the tokens of the prompt are put together, "" if they are not.
-func (p *picture) grouping() string {
-	for _, name := range p.e.Order {
-		if r := p.e.Methods[name]; r != nil {
-			return r.By
-		}
-	}
-	return ""
-}
-
 // blank reports whether a token is white space alone.
 func (t drawnToken) blank() bool { return strings.Trim(t.name, "␣↵⇥") == "" }
 
@@ -175,7 +158,7 @@ func (d *drawing) readTurns() {
 	m, T := len(d.e.Prompt.Texts), len(d.tokens)
 	parts := d.e.Prompt.Parts
 	switch {
-	case len(parts) > 0 && (!d.e.Spans() || d.byWords()) && d.e.Prompt.Placed():
+	case len(parts) > 0 && (!d.e.Spans() || d.e.ByWords()) && d.e.Prompt.Placed():
 		d.readChat()
 	case slices.Contains(d.e.Prompt.Texts, units.LabelSpan) && d.named(0):
 		d.readMessages()
@@ -187,7 +170,7 @@ func (d *drawing) readTurns() {
 				body: [2]int{d.targetBegin + 1, T},
 			},
 		}
-	case d.e.Prompt.Second > 0 && (!d.e.Spans() || d.byWords()):
+	case d.e.Prompt.Second > 0 && (!d.e.Spans() || d.e.ByWords()):
 		second := 0
 		for second < m && !d.e.Prompt.InSecond(second) {
 			second++

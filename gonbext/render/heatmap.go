@@ -148,29 +148,29 @@ func (b heatmapPage) asFiner() *finerData {
 // opening returns the answer: the sentence, its test and the text.
 func (b heatmapPage) opening() string {
 	var s strings.Builder
-	say, facts := b.answerOf(b.lead, b.chosen)
+	say, test, _ := b.answerOf(b.lead, b.chosen)
 	steps := make([]int, len(b.tokens))
 	if b.lead >= 0 {
 		copy(steps, b.textSteps(&b.views[b.lead], b.chosen))
 	}
-	b.writeAnswer(&s, say, facts, steps)
+	b.writeAnswer(&s, say, test, steps)
 	return s.String()
 }
 
-// answerOf returns the sentence of a row, and its test, as HTML.
-func (b heatmapPage) answerOf(view, row int) (say, facts string) {
+// answerOf returns the sentence of a row and its test, as HTML, and its facts.
+func (b heatmapPage) answerOf(view, row int) (say, test, facts string) {
 	switch {
 	case len(b.e.Steps) == 0:
-		return html.EscapeString(b.words.nothing), ""
+		return html.EscapeString(b.words.nothing), "", ""
 	case view < 0:
 		if len(b.views) == 0 {
-			return html.EscapeString(b.answer()), ""
+			return html.EscapeString(b.answer()), "", ""
 		}
-		return html.EscapeString(b.views[0].wrong), ""
+		return html.EscapeString(b.views[0].wrong), "", ""
 	}
 	v := &b.views[view]
-	answer, _ := b.explainRow(v, row)
-	return answer.html(), b.testOf(v, row).html()
+	answer, numbers := b.explainRow(v, row)
+	return answer.html(), b.testOf(v, row).html(), numbers.String()
 }
 
 // lists returns what shows all rows without a script: the strongest sources of each, by each
@@ -239,7 +239,7 @@ func (b heatmapPage) list(v *view) string {
 // what a template writes have none.
 func (d *drawing) listed(j int) bool {
 	switch t, m := d.tokens[j], len(d.e.Prompt.Texts); {
-	case !d.whole:
+	case !d.e.ByWords():
 		return true
 	case t.role == inTemplate || t.role == ending:
 		return false
@@ -293,7 +293,7 @@ func (b heatmapPage) rowsTitle() string {
 	switch {
 	case b.e.Model.Reads():
 		return "Every prediction"
-	case b.whole:
+	case b.e.ByWords():
 		return "Every word of the answer"
 	case len(b.e.Steps) > 0 && b.e.Steps[0].IDs != nil:
 		return "Every part of the answer"
@@ -367,19 +367,16 @@ func (b heatmapPage) lines(s *strings.Builder, limit int) {
 		v := &b.views[i]
 		fmt.Fprintf(s, `<div class="hm-lines"><b>%s</b>`, escape(v.name, nameLimit))
 		for t := range b.e.Steps {
-			say, facts := b.answerOf(i, t)
+			say, test, facts := b.answerOf(i, t)
 			_, _, chance := b.predictionOf(v, t)
 			var more []string
-			_, numbers := b.explainRow(v, t)
-			for _, part := range []string{
-				numbers.String(), chance, b.rest(v, t), b.changed(v, t),
-			} {
+			for _, part := range []string{facts, chance, b.rest(v, t), b.changed(v, t)} {
 				if part != "" {
 					more = append(more, part)
 				}
 			}
 			line := fmt.Sprintf("<div><span>%s</span> <span>%s</span> <small>%s</small></div>",
-				say, facts, html.EscapeString(minus(strings.Join(more, " · "))))
+				say, test, html.EscapeString(minus(strings.Join(more, " · "))))
 			if s.Len()-begin+len(line) > limit {
 				left = max(left, len(b.e.Steps)-t)
 				break

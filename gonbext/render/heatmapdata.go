@@ -102,9 +102,9 @@ func (d *drawing) textData(kind string, sources int) textData {
 		}, "\x00")),
 		Palettes: PaletteNames(), M: len(d.e.Prompt.Texts), Sources: sources,
 		Chat: d.chat(), Given: d.words.text, Turns: [][3]any{}, Columns: [][3]any{},
-		Units: "tokens", Whole: d.whole,
+		Units: "tokens", Whole: d.e.ByWords(),
 	}
-	if d.whole {
+	if d.e.ByWords() {
 		t.Units = "words"
 	}
 	if d.targetBegin >= 0 {
@@ -138,7 +138,7 @@ func (d *drawing) textData(kind string, sources int) textData {
 		}
 	}
 	for j := range d.e.Prompt.Texts {
-		if d.e.Spans() && !d.whole {
+		if d.e.Spans() && !d.e.ByWords() {
 			t.ColumnNames = append(t.ColumnNames, d.shortIn(j, headColumns))
 		}
 	}
@@ -208,7 +208,7 @@ func (b heatmapPage) data() heatmapData {
 	if b.comparison != nil {
 		kind = strings.Join(b.comparison.names[:], "\x00")
 	}
-	if b.whole {
+	if b.e.ByWords() {
 		kind += " of words"
 	}
 	d := heatmapData{

@@ -49,7 +49,7 @@ func (d *drawing) sourcesOf(v *view, t int, sources []int, me string) (s Phrase)
 			all[at].words = append(all[at].words, first)
 		}
 	}
-	var places []string
+	before := "" // the place of the source before
 	for i, o := range all {
 		j, where := o.words[0], ""
 		same := plain(o.name.String()) == plain(me)
@@ -69,11 +69,11 @@ func (d *drawing) sourcesOf(v *view, t int, sources []int, me string) (s Phrase)
 				name = d.quote(j, ofWord[j])
 			}
 		}
-		if all[i].name = name; i > 0 && Width(s.String()+name.String()+where) > lineColumns {
+		if i > 0 && Width(s.String()+name.String()+where) > lineColumns {
 			break
 		}
-		if places = append(places, where); i > 0 {
-			if where == places[i-1] { // named once
+		if i > 0 {
+			if where == before { // named once
 				s = slices.DeleteFunc(s, func(p piece) bool { return p.text == where })
 			}
 			s.Say(" and ")
@@ -84,7 +84,7 @@ func (d *drawing) sourcesOf(v *view, t int, sources []int, me string) (s Phrase)
 			}
 			s = append(s, piece)
 		}
-		if where != "" {
+		if before = where; where != "" {
 			s.Say(where)
 		}
 	}

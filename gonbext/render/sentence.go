@@ -306,7 +306,7 @@ func (d *drawing) undecided(v *view, t int, me Phrase) (s Phrase) {
 	for i, sources := range [][]int{row.above, row.below} {
 		if sources = verdict.Named(sources, size); len(sources) > 0 {
 			s.Say(separator)
-			s.join(d.wordsOf(v, t, sources, false))
+			s.join(d.wordsOf(v, t, sources))
 			s.Say(map[bool]string{true: " favours ", false: " favour "}[len(sources) == 1])
 			s, separator = append(s, [][]piece{me, other}[i]...), ", "
 		}
@@ -443,7 +443,7 @@ func (d *drawing) target(v *view, t int) (s Phrase) {
 
 // wordOf returns the word of some of its tokens, at least one, with these strong.
 func (d *drawing) wordOf(tokens ...int) (s Phrase) {
-	if j := tokens[0]; d.e.Spans() && !d.byWords() || d.tokens[j].name == "" {
+	if j := tokens[0]; d.e.Spans() && !d.e.ByWords() || d.tokens[j].name == "" {
 		return Phrase{{text: d.axisName(j), strong: true}}
 	}
 	begin, end := d.wordAround(tokens[0])
@@ -468,9 +468,8 @@ func (d *drawing) wordOf(tokens ...int) (s Phrase) {
 }
 
 // wordsOf returns the words of sources of row t, equal ones once. They have their places if the
-// text before the row's token has the word at several places, unless the context of the first one
-// follows.
-func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []Phrase) {
+// text before the row's token has the word at several places.
+func (d *drawing) wordsOf(v *view, t int, sources []int) (all []Phrase) {
 	ofWord := map[int][]int{} // the sources in each word, by its first token
 	var order []int
 	for _, j := range sources {
@@ -485,17 +484,16 @@ func (d *drawing) wordsOf(v *view, t int, sources []int, context bool) (all []Ph
 		named[key] = append(named[key], ofWord[first][0])
 	}
 	var parts []string
-	for i, first := range order {
+	for _, first := range order {
 		word := d.wordOf(ofWord[first]...)
 		same := named[word.String()]
-		repeated := d.repeats(first, v.sources(t)) && (i > 0 || !context)
 		word = quoted(word)
 		switch {
 		case same[0] != ofWord[first][0]:
 			continue
 		case same[0] == d.targetBegin:
 			word = Phrase{{text: startName, strong: true}}
-		case len(same) > 1 || repeated:
+		case len(same) > 1 || d.repeats(first, v.sources(t)):
 			var places []string
 			for _, j := range same {
 				first, _ := d.wordAround(j)

@@ -3,6 +3,8 @@ package render
 import (
 	"strings"
 	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/units"
 )
 
 // TestUnitSwitch: a page of words has the picture of tokens for its switch, with another identity
@@ -24,5 +26,20 @@ func TestUnitSwitch(t *testing.T) {
 	}
 	if !strings.Contains(page, "Every word of the answer") {
 		t.Error("the page does not say that its rows are words")
+	}
+}
+
+// TestGroupedRows: a page of a prompt that is grouped by words, and of an answer that is not, has a
+// row for each token of the answer.
+func TestGroupedRows(t *testing.T) {
+	by, err := units.ParseGrouping("word")
+	must(t, err)
+	e, err := chatted().Group(by)
+	must(t, err)
+	page := written(t, Heatmap{Explanation: e, Words: true})
+	_, list, _ := strings.Cut(page, `<table class="hm-plain"`)
+	list, _, _ = strings.Cut(list, "</table>")
+	if n := strings.Count(list, "<tr "); n != len(e.Steps) || e.ByWords() {
+		t.Errorf("%d rows of %d tokens", n, len(e.Steps))
 	}
 }

@@ -69,8 +69,7 @@ type testLine struct {
 	bars []testBar
 }
 
-// testBar is one probability, in [0,1], with its name, "without it". Another is the word that comes
-// in its place, "" for the word that is tested.
+// testBar is one probability, in [0,1], with its name, "without it".
 type testBar struct {
 	name, number string
 	part         float64

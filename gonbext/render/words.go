@@ -92,7 +92,7 @@ var reading = words{
 // columns are spans, and the texts say so.
 func wordsFor(e *attribution.Explanation) words {
 	w := wordsForModel(e.Model)
-	if (&picture{e: e}).byWords() {
+	if e.ByWords() {
 		words := strings.NewReplacer("prompt tokens (sources)", "words of the prompt (sources)",
 			"tokens of the text (sources)", "words of the text (sources)",
 			"generated token (target)", "word of the answer (target)",
@@ -183,7 +183,7 @@ func (p *picture) predictionText(t int) (where, what, chance string) {
 	from := fmt.Sprintf("position %d → ", at)
 	if at >= 0 && at < len(p.e.Prompt.Texts) {
 		name := tokenName(p.e.Prompt.Texts[at])
-		if p.byWords() { // a position is that of a token
+		if p.e.ByWords() { // a position is that of a token
 			at = p.e.Prompt.Tokens[at][0]
 		}
 		from = fmt.Sprintf("%s at %d → ", name, at)
@@ -257,7 +257,7 @@ const firstText, secondText = "1st text", "2nd text"
 // gave.
 func (p *picture) facts() string {
 	m, n := len(p.e.Prompt.Texts), len(p.e.Steps)
-	if p.byWords() {
+	if p.e.ByWords() {
 		m = 0
 		for _, tokens := range p.e.Prompt.Tokens {
 			m += len(tokens)
@@ -288,7 +288,7 @@ func (p *picture) facts() string {
 		}
 	}
 	s += fmt.Sprintf("; %d %s", generated, p.words.answer)
-	if n > 0 && p.e.Steps[0].IDs != nil && !p.byWords() {
+	if n > 0 && p.e.Steps[0].IDs != nil && !p.e.ByWords() {
 		s += fmt.Sprintf(", explained in %s", message.Count(n, "row"))
 	}
 	if forced > 0 {
