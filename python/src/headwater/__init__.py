@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Error", "Explanation", "Method", "Token", "Word", "explain", "main"]
 
 # The flags of `headwater explain` that are on or off, with _ for -; all others take a value.
-_SWITCHES = frozenset(("alignment", "chat", "filter", "sinks"))
+_SWITCHES = frozenset(("alignment", "chat", "filter", "full", "sinks"))
 
 # The version of the JSON form that this package reads; see docs/stability.md.
 FORM = 1
